@@ -1,0 +1,112 @@
+#include "cli/app.h"
+
+#include <array>
+#include <exception>
+#include <ostream>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr const char* kVersion = "0.1.0";
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  CommandResult (*run)(const Arguments&);  // null: later versions have it
+};
+
+constexpr std::array<Command, 12> kCommands = {{
+    {"predict", "time and traffic of one block under each fusion policy", predict_command},
+    {"gemm", "one library GEMM", gemm_command},
+    {"explain", "a plan's kernels, their programs, and why operators are fused or not",
+     explain_command},
+    {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
+    {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
+    {"list", "models, gpus, policies, scenarios, operators", list_command},
+    {"verify", "executes a plan on the CPU against fp64", nullptr},
+    {"measure", "runs a plan on the GPU of this machine", nullptr},
+    {"sweep", "a grid of predictions as CSV", nullptr},
+    {"audit", "published claims against the model", nullptr},
+    {"lab", "exercises with checks", nullptr},
+    {"gui", "the window", nullptr},
+}};
+
+std::string help() {
+  std::string text =
+      "fuseline: what fusing a Transformer block is worth on a GPU.\n\n"
+      "usage: fuseline COMMAND [OPTIONS]\n\ncommands:\n";
+  for (const Command& c : kCommands) {
+    if (c.run != nullptr) text += fmt::format("  {:<9} {}\n", c.name, c.summary);
+  }
+  text +=
+      "\nexamples:\n"
+      "  fuseline predict\n"
+      "  fuseline predict --model llama3-8b --gpu h200 --phase decode --batch 16 --context 8192\n"
+      "  fuseline explain --model llama2-7b --gpu h100 --policy coda\n"
+      "  fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200\n"
+      "  fuseline compare scenarios/measurements/h200-pytorch\n"
+      "\n'fuseline COMMAND --help' lists a command's options; docs/cli.md has an example of each.\n"
+      "exit status: 0 done, 1 a check failed, 2 wrong input, 3 something needed is not here,\n"
+      "70 a bug of fuseline\n";
+  return text;
+}
+
+CommandResult dispatch(const std::vector<std::string>& args) {
+  if (args.empty()) return {{}, help(), ExitStatus::wrong_input};
+  const std::string& verb = args.front();
+  if (verb == "--help" || verb == "-h" || verb == "help") return {help(), {}, ExitStatus::done};
+  if (verb == "--version") return {fmt::format("fuseline {}\n", kVersion), {}, ExitStatus::done};
+  std::vector<std::string> names;
+  for (const Command& c : kCommands) {
+    if (c.name == verb) {
+      if (c.run == nullptr) {
+        throw MissingError(fmt::format("'{}' ({}) is not part of this build: version {} has {}",
+                                       c.name, c.summary, kVersion,
+                                       "predict, gemm, explain, compare and list"));
+      }
+      return c.run({args.begin() + 1, args.end()});
+    }
+    if (c.run != nullptr) names.emplace_back(c.name);
+  }
+  throw InputError({.file = "command line",
+                    .value = verb,
+                    .message = "there is no such command",
+                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
+                    .nearest = nearest_name(verb, names)});
+}
+
+int status_of(ExitStatus status) { return static_cast<int>(status); }
+
+}  // namespace
+
+int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
+  try {
+    const CommandResult result = dispatch(args);
+    err << result.messages << std::flush;
+    out << result.output << std::flush;
+    if (!out) throw MissingError("standard output cannot be written");
+    return status_of(result.status);
+  } catch (const InputError& error) {
+    err << "fuseline: error: " << error.what() << "\n";
+    return status_of(ExitStatus::wrong_input);
+  } catch (const MissingError& error) {
+    err << "fuseline: not available: " << error.what() << "\n";
+    return status_of(ExitStatus::something_missing);
+  } catch (const std::bad_alloc&) {
+    err << "fuseline: not available: out of memory\n";
+    return status_of(ExitStatus::something_missing);
+  } catch (const std::exception& error) {
+    err << "fuseline: internal error (a bug of fuseline, please report it): " << error.what()
+        << "\n";
+    return status_of(ExitStatus::our_bug);
+  }
+}
+
+}  // namespace fuseline

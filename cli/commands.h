@@ -1,0 +1,28 @@
+// The subcommands. Each parses its arguments, calls the layers below, and returns what to print: it
+// writes nothing itself, so that an error leaves nothing half-written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/app.h"
+
+namespace fuseline {
+
+using Arguments = std::vector<std::string>;  // without program and subcommand
+
+struct CommandResult {
+  std::string output;    // for standard output
+  std::string messages;  // for standard error
+  ExitStatus status = ExitStatus::done;
+};
+
+// All throw InputError, MissingError and InternalError.
+CommandResult predict_command(const Arguments& args);
+CommandResult gemm_command(const Arguments& args);
+CommandResult explain_command(const Arguments& args);
+CommandResult compare_command(const Arguments& args);
+CommandResult calibrate_command(const Arguments& args);
+CommandResult list_command(const Arguments& args);
+
+}  // namespace fuseline

@@ -1,0 +1,249 @@
+// fuseline compare: predictions beside measurements.
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/compare_table.h"
+#include "cli/json_output.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/predict_table.h"
+#include "cli/saved_prediction.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+#include "model/error.h"
+#include "model/policy.h"
+#include "sim/refit.h"
+#include "sim/validation.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::size_t kWorstCases = 5;
+
+struct CompareOptions {
+  std::vector<std::string> files;  // [PREDICTION.json] MEASUREMENT
+  SelectionTexts only;
+  std::optional<std::string> format, output;
+  bool blocks = false, kernels = false, check = false;
+};
+
+// Whether the command line leaves this case in: each option that is given must agree.
+class Filter {
+ public:
+  explicit Filter(const SelectionTexts& only) : only_(only) {
+    if (only.phase) parse_word("--phase", *only.phase, {"forward", "decode", "train"});
+    if (only.policy) policies_ = parse_policies(*only.policy);
+    batch_ = size("--batch", only.batch);
+    seq_ = size("--seq", only.seq);
+    context_ = size("--context", only.context);
+  }
+
+  [[nodiscard]] bool keeps(const BlockCase& c) const {
+    const Workload& w = c.workload;
+    return (!only_.model || c.model == *only_.model) &&
+           (!only_.phase || name_of(w.phase) == *only_.phase) &&
+           (policies_.empty() ||
+            std::find(policies_.begin(), policies_.end(), c.execution) != policies_.end()) &&
+           (!batch_ || w.batch == *batch_) && (!seq_ || w.seq == *seq_) &&
+           (!context_ || w.context == *context_);
+  }
+  [[nodiscard]] bool is_open() const {
+    return !only_.model && !only_.phase && policies_.empty() && !batch_ && !seq_ && !context_;
+  }
+
+ private:
+  static std::optional<std::int64_t> size(const char* option,
+                                          const std::optional<std::string>& text) {
+    if (!text) return std::nullopt;
+    return parse_whole_number(option, *text, 1, kLargestDimension);
+  }
+
+  SelectionTexts only_;
+  std::vector<std::string> policies_;
+  std::optional<std::int64_t> batch_, seq_, context_;
+};
+
+// GEMMs belong to no block: a selection of blocks leaves them out.
+Measurements filtered(Measurements all, const Filter& filter) {
+  if (filter.is_open()) return all;
+  std::erase_if(all.blocks, [&](const MeasuredBlock& b) { return !filter.keeps(b.block); });
+  std::erase_if(all.traces, [&](const MeasuredTrace& t) { return !filter.keeps(t.block); });
+  all.gemms.clear();
+  if (all.blocks.empty() && all.traces.empty()) {
+    throw InputError({.file = "command line",
+                      .message = "no measured block is left by the options",
+                      .allowed = "models, policies and sizes that " + all.path + " holds"});
+  }
+  return all;
+}
+
+Gpu gpu_of(const CompareOptions& o, const Measurements& measurements) {
+  if (o.only.gpu || measurements.meta.gpu.empty()) return load_gpu_option(o.only.gpu);
+  return load_gpu(measurements.meta.gpu);
+}
+
+Predictor saved_predictor(SavedPredictions saved) {
+  return {.name = "prediction",
+          .block =
+              [saved = std::move(saved)](const BlockCase& c) {
+                for (const SavedPrediction& p : saved.list) {
+                  if (same_case(p.block, c)) return p.estimate;
+                }
+                throw Unpredicted{};
+              },
+          .gemm = {}};
+}
+
+// Judges each model by constants that were fitted without it, from files beside the measurements.
+// Empty when there are none.
+std::optional<Predictor> left_out_predictor(const Gpu& gpu, const Measurements& measurements,
+                                            const std::vector<ModelConfig>& models) {
+  namespace fs = std::filesystem;
+  const fs::path path(measurements.path);
+  const std::string folder = fs::is_directory(path) ? path.string() : path.parent_path().string();
+  std::vector<std::string> names;
+  for (const ModelConfig& m : models) names.push_back(m.name);
+  std::map<std::string, Gpu> gpus;
+  for (const auto& [model, constants] : load_left_out_constants(folder, names)) {
+    gpus.emplace(model, with_constants(gpu, constants));
+  }
+  if (gpus.empty()) return std::nullopt;
+  const GpuFor gpu_for = [gpus = std::move(gpus)](const std::string& model) -> const Gpu& {
+    const auto found = gpus.find(model);
+    if (found == gpus.end()) throw Unpredicted{};
+    return found->second;
+  };
+  return simulated_predictor("left out", Fidelity::hierarchy, models, gpu_for);
+}
+
+// The columns of the table, in order.
+std::vector<Predictor> simulated_predictors(const Gpu& gpu, const Measurements& measurements) {
+  const std::vector<ModelConfig> models = measured_models(measurements);
+  const GpuFor same = [&gpu](const std::string&) -> const Gpu& { return gpu; };
+  std::vector<Predictor> columns = {
+      simulated_predictor("roofline", Fidelity::roofline, models, same),
+      simulated_predictor("hierarchy", Fidelity::hierarchy, models, same)};
+  if (auto left_out = left_out_predictor(gpu, measurements, models)) {
+    columns.push_back(std::move(*left_out));
+  }
+  return columns;
+}
+
+std::string heading(const Measurements& m) {
+  std::string details;
+  for (const std::string& part :
+       {m.meta.device, m.meta.driver.empty() ? "" : "driver " + m.meta.driver, m.meta.toolkit,
+        m.meta.framework, m.meta.date, m.meta.clocks}) {
+    if (!part.empty()) details += (details.empty() ? "" : "; ") + part;
+  }
+  return wrap("measured: " + (m.meta.title.empty() ? m.path : m.meta.title)) +
+         (details.empty() ? "" : wrap("  " + details));
+}
+
+std::string report(const CompareOptions& o, const Measurements& measurements,
+                   const std::vector<Predictor>& predictors, const ErrorTable& table) {
+  // The worst cases of the most detailed predictor that fits the hardware as shipped.
+  const std::size_t judged = std::min<std::size_t>(1, predictors.size() - 1);
+  std::string out = error_table_text(table);
+  if (table.predictors.back() == "left out") {
+    out +=
+        "left out: constants fitted without the model that is judged (no GEMMs of other shapes)\n";
+  }
+  for (const std::string& why : table.not_judged) out += "not judged: " + why + "\n";
+  out += worst_cases_text(table, judged, kWorstCases);
+  if (o.blocks) {
+    out += all_cases_text(table, {Quantity::block_time, Quantity::block_hbm});
+  }
+  if (!o.kernels) return out;
+  for (const MeasuredTrace& trace : measurements.traces) {
+    if (trace.block.workload.phase == Phase::train) continue;
+    try {
+      out += kernels_beside_text(trace, predictors[judged].block(trace.block));
+    } catch (const Unpredicted&) {
+      continue;
+    }
+  }
+  return out;
+}
+
+// All targets, by every predictor but the roofline, which is there for comparison.
+bool targets_met(const ErrorTable& table) {
+  for (const ErrorRow& row : table.rows) {
+    for (std::size_t p = 0; p < table.predictors.size(); ++p) {
+      if (table.predictors[p] != "roofline" && !row.meets_target(p)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+CommandResult compare_command(const Arguments& args) {
+  CompareOptions o;
+  Options options(
+      "compare", "Predictions beside measurements: errors, signed bias, worst cases.",
+      {"fuseline compare scenarios/measurements/h200-pytorch",
+       "fuseline compare scenarios/measurements/h200-pytorch --model gpt2-xl --blocks",
+       "fuseline compare prediction.json scenarios/measurements/h200-pytorch/block.csv"});
+  options.positional("FILES", "[PREDICTION.json] MEASUREMENT (a folder or a CSV file)", o.files, 2);
+  o.only.add_to(options);
+  options.flag("--blocks", "every block, measured beside predicted", o.blocks);
+  options.flag("--kernels", "every kernel of the blocks with a kernel trace", o.kernels);
+  options.flag("--check", "exit status 1 when an accuracy target is missed", o.check);
+  options.text("--format", "table|json|csv", "what to print (table)", o.format);
+  options.text("--output", "FILE", "write there instead of standard output", o.output);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+
+  const std::string format =
+      parse_word("--format", o.format.value_or("table"), {"table", "json", "csv"});
+  if (o.files.empty()) {
+    throw InputError({.file = "command line",
+                      .field = "MEASUREMENT",
+                      .message = "is missing",
+                      .allowed = "a folder of measurements, or one of its CSV files"});
+  }
+  const Filter filter(o.only);
+  const Measurements measurements = filtered(load_measurements(o.files.back()), filter);
+  std::optional<Gpu> gpu;
+  std::vector<Predictor> predictors;
+  if (o.files.size() == 2) {
+    predictors.push_back(saved_predictor(load_predictions(o.files.front())));
+  } else {
+    gpu = gpu_of(o, measurements);
+    predictors = simulated_predictors(*gpu, measurements);
+  }
+  const ErrorTable table = validate(measurements, predictors);
+  if (table.rows.empty()) {
+    throw InputError({.file = o.files.front(),
+                      .message = "it has no prediction of anything measured in " + o.files.back(),
+                      .allowed = "the same model, phase, sizes and a measured policy"});
+  }
+
+  std::string text;
+  if (format == "json") {
+    text = error_table_json(measurements, table);
+  } else if (format == "csv") {
+    text = cases_csv(table);
+  } else {
+    text = heading(measurements) + (gpu ? describe(*gpu, "GPU: ") : "") + "\n" +
+           report(o, measurements, predictors, table);
+  }
+  CommandResult result{std::move(text), {}, ExitStatus::done};
+  if (o.output) {
+    write_file_atomically(*o.output, result.output);
+    result = {{}, fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
+  }
+  if (o.check && !targets_met(table)) {
+    result.messages += "fuseline: an accuracy target is missed\n";
+    result.status = ExitStatus::check_failed;
+  }
+  return result;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,27 @@
+// The report of `compare` for people: at most 100 columns wide.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "sim/measurement.h"
+#include "sim/validation.h"
+
+namespace fuseline {
+
+// The errors by quantity, a pair of columns (mean, bias) per predictor, beside the targets.
+std::string error_table_text(const ErrorTable& table);
+
+// The `count` worst blocks, GEMMs and GEMM kernels of that predictor.
+std::string worst_cases_text(const ErrorTable& table, std::size_t predictor, std::size_t count);
+
+// Every case of the quantities: measured, and the error of each predictor.
+std::string all_cases_text(const ErrorTable& table, const std::vector<Quantity>& quantities);
+
+// Kernel by kernel, a measured trace beside a prediction of the same block.
+std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& estimate);
+
+// One line per case: measured, and predicted by each.
+std::string cases_csv(const ErrorTable& table);
+
+}  // namespace fuseline

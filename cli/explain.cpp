@@ -1,0 +1,146 @@
+// fuseline explain: a policy's kernels, their programs, and why neighbours share a kernel or do
+// not.
+#include "model/explain.h"
+
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+#include "model/error.h"
+#include "model/policy.h"
+
+namespace fuseline {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ExplainOptions {
+  SelectionTexts selection;
+  std::optional<std::string> kernel, format, output;
+  std::vector<std::string> scenario;
+};
+
+ordered_json explanation_json(const Explanation& e) {
+  ordered_json kernels = ordered_json::array(), tensors = ordered_json::array(),
+               edges = ordered_json::array();
+  for (const KernelExplanation& k : e.kernels) {
+    kernels.push_back({{"name", k.name},
+                       {"kind", k.kind},
+                       {"implementation", k.implementation},
+                       {"operators", k.operators},
+                       {"programs", k.programs}});
+  }
+  for (const TensorExplanation& t : e.tensors) {
+    tensors.push_back({{"name", t.name},
+                       {"shape", t.shape},
+                       {"role", t.role},
+                       {"home", t.home},
+                       {"producer", t.producer},
+                       {"consumers", t.consumers},
+                       {"bytes", t.bytes.value()}});
+  }
+  for (const EdgeExplanation& edge : e.edges) {
+    edges.push_back({{"from", edge.from},
+                     {"to", edge.to},
+                     {"tensor", edge.tensor},
+                     {"fused", edge.fused},
+                     {"reason", edge.reason}});
+  }
+  return {{"policy", e.policy},
+          {"rewrites", e.rewrites},
+          {"preparation", e.preparation},
+          {"kernels", std::move(kernels)},
+          {"tensors", std::move(tensors)},
+          {"edges", std::move(edges)}};
+}
+
+std::string explanations_json(const Selection& s, const std::vector<Explanation>& all) {
+  ordered_json plans = ordered_json::array();
+  for (const Explanation& e : all) plans.push_back(explanation_json(e));
+  const ordered_json out = {{"schema", "fuseline.plan/1"},
+                            {"model", s.model.name},
+                            {"phase", name_of(s.workload.phase)},
+                            {"batch", s.workload.batch},
+                            {"seq", s.workload.seq},
+                            {"context", s.workload.context},
+                            {"dtype", name_of(s.workload.dtype)},
+                            {"plans", std::move(plans)}};
+  return out.dump(2) + "\n";
+}
+
+// Leaves that kernel, the tensors it touches, and the edges of its operators.
+Explanation only_kernel(Explanation e, const std::string& name) {
+  std::vector<std::string> names;
+  for (const KernelExplanation& k : e.kernels) names.push_back(k.name);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) {
+    throw InputError({.file = "command line",
+                      .field = "--kernel",
+                      .value = name,
+                      .message = "there is no such kernel in the plan of " + e.policy,
+                      .allowed = fmt::format("{}", fmt::join(names, ", ")),
+                      .nearest = nearest_name(name, names)});
+  }
+  const KernelExplanation kernel = e.kernels[static_cast<std::size_t>(found - names.begin())];
+  const auto has_operator = [&](const std::string& op) {
+    return std::find(kernel.operators.begin(), kernel.operators.end(), op) !=
+           kernel.operators.end();
+  };
+  std::erase_if(e.kernels, [&](const KernelExplanation& k) { return k.name != name; });
+  std::erase_if(e.tensors, [&](const TensorExplanation& t) {
+    return t.producer != name &&
+           std::find(t.consumers.begin(), t.consumers.end(), name) == t.consumers.end();
+  });
+  std::erase_if(e.edges, [&](const EdgeExplanation& edge) {
+    return !has_operator(edge.from) && !has_operator(edge.to);
+  });
+  return e;
+}
+
+}  // namespace
+
+CommandResult explain_command(const Arguments& args) {
+  ExplainOptions o;
+  Options options("explain",
+                  "A policy's kernels, their programs, and why operators share a kernel or do not.",
+                  {"fuseline explain --model llama2-7b --gpu h100 --policy coda",
+                   "fuseline explain --policy coda --kernel gate_up",
+                   "fuseline explain --phase decode --policy eager,tensorrt-llm --format json"});
+  options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
+  o.selection.add_to(options);
+  options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
+  options.text("--format", "text|json", "what to print (text)", o.format);
+  options.text("--output", "FILE", "write there instead of standard output", o.output);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+
+  const std::string format = parse_word("--format", o.format.value_or("text"), {"text", "json"});
+  const Selection s = resolve_selection(
+      o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
+  std::vector<Explanation> all;
+  for (const std::string& policy : s.policies) {
+    Explanation e = explain(make_plan(policy, s.model, s.workload));
+    all.push_back(o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e));
+  }
+  std::string text;
+  if (format == "json") {
+    text = explanations_json(s, all);
+  } else {
+    text = wrap(fmt::format("{}: {}", s.model.title.empty() ? s.model.name : s.model.title,
+                            describe(s.workload)));
+    for (const Explanation& e : all) text += "\n" + explain_text(e);
+  }
+  if (!o.output) return {std::move(text), {}, ExitStatus::done};
+  write_file_atomically(*o.output, text);
+  return {{}, fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
+}
+
+}  // namespace fuseline

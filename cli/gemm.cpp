@@ -1,0 +1,83 @@
+// fuseline gemm: one library GEMM.
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/json_output.h"
+#include "cli/options.h"
+#include "cli/predict_csv.h"
+#include "cli/predict_table.h"
+#include "cli/selection.h"
+#include "cli/table.h"
+#include "model/error.h"
+#include "sim/single_gemm.h"
+
+namespace fuseline {
+
+namespace {
+
+std::int64_t required_dimension(const std::string& option, const std::optional<std::string>& text) {
+  if (text) return parse_whole_number(option, *text, 1, kLargestDimension);
+  throw InputError({.file = "command line",
+                    .field = option,
+                    .message = "is missing",
+                    .allowed = fmt::format("a whole number from 1 to {}", kLargestDimension)});
+}
+
+std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
+  const double rate = k.flops / FlopsPerSecond(1e12) / k.time;
+  return fmt::format("y[{}, {}] = x[{}, {}] w[{}, {}]^T{}, {}\n", grouped(g.m), grouped(g.n),
+                     grouped(g.m), grouped(g.k), grouped(g.n), grouped(g.k), g.bias ? " + b" : "",
+                     name_of(g.dtype)) +
+         describe(gpu) + "\n" + kernel_table({k}) +
+         fmt::format("{:.1f} TFLOP/s; HBM bytes {} of the compulsory {} MB\n", rate,
+                     times((k.hbm_read + k.hbm_write).as_double() / k.compulsory.as_double()),
+                     megabytes(k.compulsory));
+}
+
+std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
+  return fmt::format(
+      "m,n,k,dtype,bias,gpu,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,"
+      "hbm_compulsory_bytes,bound,tile,split_k\n{},{},{},{},{},{},{:.3f},{},{},{},{},{},{},{},{}\n",
+      g.m, g.n, g.k, name_of(g.dtype), g.bias ? 1 : 0, csv_cell(gpu.name), to_us(k.time),
+      k.flops.value(), k.hbm_read.value(), k.hbm_write.value(), k.l2.value(), k.compulsory.value(),
+      name_of(k.bound), fmt::join(k.tile, "x"), k.split_k);
+}
+
+}  // namespace
+
+CommandResult gemm_command(const Arguments& args) {
+  std::optional<std::string> m, n, k, gpu, dtype, fidelity, format;
+  LibraryGemm gemm;
+  Options options("gemm", "One GEMM y[m,n] = x[m,k] w[n,k]^T as the vendor's library runs it.",
+                  {"fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200",
+                   "fuseline gemm --m 16 --n 4096 --k 11008 --gpu h100 --format json"});
+  options.text("--m", "M", "rows (tokens)", m);
+  options.text("--n", "N", "columns (output features)", n);
+  options.text("--k", "K", "contraction (input features)", k);
+  options.text("--gpu", "NAME|FILE", "a shipped GPU or a TOML file", gpu);
+  options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
+  options.flag("--bias", "adds a bias in the epilogue", gemm.bias);
+  options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
+  options.text("--format", "table|json|csv", "what to print (table)", format);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+
+  const std::string chosen =
+      parse_word("--format", format.value_or("table"), {"table", "json", "csv"});
+  gemm.m = required_dimension("--m", m);
+  gemm.n = required_dimension("--n", n);
+  gemm.k = required_dimension("--k", k);
+  gemm.dtype = parse_dtype(parse_word("--dtype", dtype.value_or("bf16"), {"bf16", "fp16", "fp32"}),
+                           "--dtype");
+  const Fidelity level = parse_fidelity(fidelity.value_or("hierarchy"));
+  const Gpu device = load_gpu_option(gpu);
+  const KernelEstimate estimate = estimate_library_gemm(gemm, device, level);
+  if (chosen == "json") return {kernel_json(estimate), {}, ExitStatus::done};
+  if (chosen == "csv") return {gemm_csv(gemm, device, estimate), {}, ExitStatus::done};
+  return {gemm_table(gemm, device, estimate), {}, ExitStatus::done};
+}
+
+}  // namespace fuseline

@@ -1,0 +1,207 @@
+// fuseline list: what the other commands can be asked about.
+#include <algorithm>
+#include <iterator>
+#include <optional>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/options.h"
+#include "cli/predict_csv.h"
+#include "cli/table.h"
+#include "model/error.h"
+#include "model/model_files.h"
+#include "model/operators.h"
+#include "model/policy.h"
+#include "model/scenario.h"
+#include "sim/gpu.h"
+
+namespace fuseline {
+
+namespace {
+
+// A list as cells; the keys are those of JSON and CSV, the headers those of the table.
+struct Listing {
+  std::vector<std::string> keys;
+  std::vector<Column> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+Listing list_models() {
+  Listing l{{"name", "title", "layers", "D", "F", "H", "Hkv", "d", "V"},
+            {{"name", Align::left},
+             {"title", Align::left},
+             {"layers"},
+             {"D"},
+             {"F"},
+             {"H"},
+             {"Hkv"},
+             {"d"},
+             {"V"}},
+            {}};
+  for (const std::string& name : model_names()) {
+    const ModelConfig c = load_model(name);
+    std::vector<std::string> row = {name, c.title};
+    for (const std::int64_t value : {c.layers, c.D, c.F, c.H, c.Hkv, c.d, c.V}) {
+      row.push_back(std::to_string(value));
+    }
+    l.rows.push_back(std::move(row));
+  }
+  return l;
+}
+
+Listing list_gpus() {
+  Listing l{{"name", "title", "sms", "tensor_bf16_tflops", "hbm_gb_per_s", "l2_mib", "calibrated"},
+            {{"name", Align::left},
+             {"title", Align::left},
+             {"SMs"},
+             {"TFLOP/s bf16"},
+             {"HBM GB/s"},
+             {"L2 MiB"},
+             {"calibrated", Align::left}},
+            {}};
+  for (const std::string& name : gpu_names()) {
+    const Gpu g = load_gpu(name);
+    l.rows.push_back({name, g.title, std::to_string(g.sm_count),
+                      fmt::format("{:.0f}", g.tensor_bf16.value() / 1e12),
+                      fmt::format("{:.0f}", g.hbm_bandwidth.value() / 1e9),
+                      fmt::format("{:.0f}", g.l2_capacity.as_double() / (1 << 20)),
+                      g.calibrated ? "yes" : "no"});
+  }
+  return l;
+}
+
+Listing list_policies() {
+  Listing l{{"name", "imitates", "fuses"},
+            {{"name", Align::left}, {"imitates", Align::left}, {"fuses", Align::left}},
+            {}};
+  for (const PolicyInfo& p : policies()) l.rows.push_back({p.name, p.imitates, p.fuses});
+  return l;
+}
+
+Listing list_scenarios() {
+  Listing l{{"name", "model", "gpu", "phase", "title"},
+            {{"name", Align::left},
+             {"model", Align::left},
+             {"gpu", Align::left},
+             {"phase", Align::left},
+             {"title", Align::left}},
+            {}};
+  for (const std::string& name : scenario_names()) {
+    const Scenario s = load_scenario(name);
+    l.rows.push_back({name, s.model, s.gpu, name_of(s.workload.phase), s.title});
+  }
+  return l;
+}
+
+Listing list_operators() {
+  Listing l{{"name", "class", "needs", "formula"},
+            {{"name", Align::left},
+             {"class", Align::left},
+             {"needs", Align::left},
+             {"formula", Align::left}},
+            {}};
+  for (const OperatorInfo& o : operators()) {
+    l.rows.push_back({o.name, name_of(o.op_class), name_of(o.locality), o.formula});
+  }
+  return l;
+}
+
+struct Topic {
+  const char* name;
+  Listing (*list)();
+};
+constexpr Topic kTopics[] = {{"models", list_models},
+                             {"gpus", list_gpus},
+                             {"policies", list_policies},
+                             {"scenarios", list_scenarios},
+                             {"operators", list_operators}};
+
+// Text columns are broken into lines where the table would be too wide: the last one gets what the
+// others leave, and none of the others more than a third of the width.
+std::string table_with_text(const Listing& l) {
+  const std::size_t last = l.columns.size() - 1;
+  std::vector<std::size_t> widths;
+  std::size_t left = kTableWidth;
+  for (std::size_t c = 0; c < last; ++c) {
+    std::size_t width = display_width(l.columns[c].header);
+    for (const auto& row : l.rows) width = std::max(width, display_width(row[c]));
+    widths.push_back(std::min(width, kTableWidth / 3));
+    left -= widths.back() + 2;
+  }
+  widths.push_back(left);
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& row : l.rows) {
+    const std::size_t first = rows.size();
+    for (std::size_t c = 0; c <= last; ++c) {
+      const std::vector<std::string> lines = broken(row[c], widths[c]);
+      if (rows.size() < first + lines.size()) {
+        rows.resize(first + lines.size(), std::vector<std::string>(last + 1));
+      }
+      for (std::size_t i = 0; i < lines.size(); ++i) rows[first + i][c] = lines[i];
+    }
+  }
+  return format_table(l.columns, rows);
+}
+
+std::string as_json(const std::string& topic, const Listing& l) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const auto& row : l.rows) {
+    nlohmann::ordered_json entry = nlohmann::ordered_json::object();
+    for (std::size_t c = 0; c < l.keys.size(); ++c) {
+      const bool is_number = l.columns[c].align == Align::right;
+      if (is_number) {
+        entry[l.keys[c]] = std::stoll(row[c]);
+      } else if (l.keys[c] == "calibrated") {
+        entry[l.keys[c]] = row[c] == "yes";
+      } else {
+        entry[l.keys[c]] = row[c];
+      }
+    }
+    list.push_back(std::move(entry));
+  }
+  return nlohmann::ordered_json{{topic, std::move(list)}}.dump(2) + "\n";
+}
+
+std::string as_csv(const Listing& l) {
+  std::string out = fmt::format("{}\n", fmt::join(l.keys, ","));
+  for (const auto& row : l.rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) out += (c > 0 ? "," : "") + csv_cell(row[c]);
+    out += "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+CommandResult list_command(const Arguments& args) {
+  std::vector<std::string> topics;
+  std::optional<std::string> format;
+  Options options("list", "What can be named: models, gpus, policies, scenarios, operators.",
+                  {"fuseline list gpus", "fuseline list models --format json"});
+  options.positional("TOPIC", "models, gpus, policies, scenarios or operators", topics, 1);
+  options.text("--format", "table|json|csv", "what to print (table)", format);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+
+  const std::string chosen =
+      parse_word("--format", format.value_or("table"), {"table", "json", "csv"});
+  std::vector<std::string> names;
+  for (const Topic& t : kTopics) names.emplace_back(t.name);
+  if (topics.empty()) {
+    throw InputError({.file = "command line",
+                      .field = "TOPIC",
+                      .message = "is missing",
+                      .allowed = fmt::format("{}", fmt::join(names, ", "))});
+  }
+  const std::string& name = parse_word("TOPIC", topics.front(), names);
+  const Topic& topic = *std::find_if(std::begin(kTopics), std::end(kTopics),
+                                     [&](const Topic& t) { return name == t.name; });
+  const Listing listing = topic.list();
+  if (chosen == "json") return {as_json(name, listing), {}, ExitStatus::done};
+  if (chosen == "csv") return {as_csv(listing), {}, ExitStatus::done};
+  return {table_with_text(listing), {}, ExitStatus::done};
+}
+
+}  // namespace fuseline

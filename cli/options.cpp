@@ -1,0 +1,159 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::size_t kHelpColumn = 34;
+constexpr const char* kCommandLine = "command line";
+
+std::string footer(const std::vector<std::string>& examples) {
+  if (examples.empty()) return {};
+  std::string text = "Examples:\n";
+  for (const std::string& e : examples) text += "  " + e + "\n";
+  return text;
+}
+
+// "--modle=llama" → "--modle"
+std::string option_name(const std::string& argument) {
+  return argument.substr(0, argument.find('='));
+}
+
+}  // namespace
+
+Options::Options(const std::string& command, const std::string& summary,
+                 const std::vector<std::string>& examples)
+    : app_(std::make_unique<CLI::App>(summary, "fuseline " + command)), names_({"--help"}) {
+  app_->footer(footer(examples));
+  app_->allow_extras();
+  app_->get_formatter()->column_width(kHelpColumn);
+}
+
+Options::~Options() = default;
+
+void Options::text(const std::string& name, const std::string& placeholder, const std::string& help,
+                   std::optional<std::string>& value) {
+  const auto take = [&value](const std::string& given) { value = given; };
+  app_->add_option_function<std::string>(name, take, help)
+      ->type_name(placeholder)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  names_.push_back(name);
+}
+
+void Options::flag(const std::string& name, const std::string& help, bool& value) {
+  app_->add_flag_callback(
+      name, [&value] { value = true; }, help);
+  names_.push_back(name);
+}
+
+void Options::positional(const std::string& name, const std::string& help,
+                         std::vector<std::string>& values, std::size_t at_most) {
+  app_->add_option(name, values, help)
+      ->type_name(" ")
+      ->expected(0, CLI::detail::expected_max_vector_size);
+  positionals_ = &values;
+  positionals_at_most_ = at_most;
+}
+
+bool Options::parse(const std::vector<std::string>& args) {
+  // CLI11 reads from the back.
+  std::vector<std::string> reversed(args.rbegin(), args.rend());
+  try {
+    app_->parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw InputError({.file = kCommandLine, .message = error.what(), .allowed = "see --help"});
+  }
+  // An unknown option comes before its value, which then passes for an argument without a name.
+  const std::vector<std::string> extras = app_->remaining();
+  const auto option = std::find_if(extras.begin(), extras.end(),
+                                   [](const std::string& e) { return e.starts_with("-"); });
+  if (option != extras.end()) {
+    const std::string name = option_name(*option);
+    throw InputError({.file = kCommandLine,
+                      .value = name,
+                      .message = "there is no such option",
+                      .allowed = fmt::format("{}", fmt::join(names_, ", ")),
+                      .nearest = nearest_name(name, names_)});
+  }
+  const std::size_t given = positionals_ == nullptr ? 0 : positionals_->size();
+  if (extras.empty() && given <= positionals_at_most_) return true;
+  throw InputError(
+      {.file = kCommandLine,
+       .value = extras.empty() ? (*positionals_)[positionals_at_most_] : extras.front(),
+       .message = "one argument too many",
+       .allowed = positionals_at_most_ == 0
+                      ? "options only"
+                      : fmt::format("at most {} without an option's name", positionals_at_most_)});
+}
+
+std::string Options::help() const { return app_->help(); }
+
+std::int64_t parse_whole_number(const std::string& option, const std::string& text,
+                                std::int64_t least, std::int64_t most) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const InputProblem problem = {
+      .file = kCommandLine,
+      .field = option,
+      .value = text.empty() ? "\"\"" : text,
+      .message = {},
+      .allowed = fmt::format("a whole number from {} to {}", least, most)};
+  const auto fail = [&](const char* message) {
+    InputProblem p = problem;
+    p.message = message;
+    throw InputError(std::move(p));
+  };
+  if (error == std::errc::result_out_of_range) fail("is too large");
+  if (error != std::errc() || stop != end) fail("is not a whole number");
+  if (value < least) fail("is too small");
+  if (value > most) fail("is too large");
+  return value;
+}
+
+const std::string& parse_word(const std::string& option, const std::string& text,
+                              const std::vector<std::string>& allowed) {
+  const auto found = std::find(allowed.begin(), allowed.end(), text);
+  if (found != allowed.end()) return *found;
+  throw InputError({.file = kCommandLine,
+                    .field = option,
+                    .value = text.empty() ? "\"\"" : text,
+                    .message = "there is no such value",
+                    .allowed = fmt::format("{}", fmt::join(allowed, ", ")),
+                    .nearest = nearest_name(text, allowed)});
+}
+
+std::vector<std::string> parse_list(const std::string& option, const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else if (c != ' ') {
+      parts.back() += c;
+    }
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool twice = std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i),
+                                 parts[i]) != parts.begin() + static_cast<std::ptrdiff_t>(i);
+    if (!parts[i].empty() && !twice) continue;
+    throw InputError({.file = kCommandLine,
+                      .field = option,
+                      .value = text.empty() ? "\"\"" : text,
+                      .message = parts[i].empty() ? "a name is missing"
+                                                  : "'" + parts[i] + "' stands there twice",
+                      .allowed = "names separated by commas"});
+  }
+  return parts;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,12 @@
+// Writing results to a file that a user names.
+#pragma once
+
+#include <string>
+
+namespace fuseline {
+
+// Writes the whole text or nothing: into a file beside `path`, which then takes its name.
+// InputError when the folder does not exist or cannot be written, or `path` is a folder.
+void write_file_atomically(const std::string& path, const std::string& text);
+
+}  // namespace fuseline

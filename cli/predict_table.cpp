@@ -1,0 +1,215 @@
+#include "cli/predict_table.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cli/format.h"
+#include "cli/table.h"
+
+namespace fuseline {
+
+namespace {
+
+// The bound that sets most of the time, with its share: "tensor 71 %".
+std::string dominant_bound(const PlanEstimate& e) {
+  std::map<Bound, double> seconds;
+  double total = 0;
+  for (const KernelEstimate& k : e.kernels) {
+    seconds[k.bound] += k.time.value();
+    total += k.time.value();
+  }
+  if (total <= 0) return "-";
+  const auto most = std::max_element(seconds.begin(), seconds.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  return fmt::format("{} {:.0f} %", name_of(most->first), 100 * most->second / total);
+}
+
+// What speed-ups are measured against: `unfused` where it is among the policies, else the first.
+const PlanEstimate& baseline(const std::vector<Prediction>& predictions) {
+  for (const Prediction& p : predictions) {
+    if (p.block.policy == "unfused") return p.block;
+  }
+  return predictions.front().block;
+}
+
+std::string clocks_line(const Selection& s, const std::vector<Prediction>& predictions) {
+  const auto [least, most] = std::minmax_element(
+      predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
+        return a.block.clock_factor < b.block.clock_factor;
+      });
+  const double boost = s.gpu.sm_clock.value() / 1e6;
+  const double low = boost * least->block.clock_factor, high = boost * most->block.clock_factor;
+  const std::string clock =
+      high - low < 1 ? fmt::format("{:.0f}", low) : fmt::format("{:.0f} to {:.0f}", low, high);
+  const bool is_hierarchy = s.fidelity == Fidelity::hierarchy;
+  return fmt::format(
+      "{}; SM clock assumed {} MHz, HBM {:.2f} TB/s{}\n", name_of(s.fidelity), clock,
+      (is_hierarchy ? s.gpu.hbm_bandwidth_sustained : s.gpu.hbm_bandwidth).value() / 1e12,
+      is_hierarchy ? fmt::format(" sustained of {:.2f}", s.gpu.hbm_bandwidth.value() / 1e12)
+                   : " (datasheet)");
+}
+
+std::string policies_table(const std::vector<Prediction>& predictions) {
+  const PlanEstimate& base = baseline(predictions);
+  std::vector<std::vector<std::string>> rows;
+  for (const Prediction& p : predictions) {
+    const PlanEstimate& e = p.block;
+    const Bytes hbm = e.hbm_read + e.hbm_write;
+    rows.push_back({e.policy, std::to_string(e.launches), in_microseconds(e.time),
+                    times(base.time / e.time), megabytes(e.hbm_read), megabytes(e.hbm_write),
+                    megabytes(e.l2), times(hbm.as_double() / e.limits.compulsory.as_double()),
+                    dominant_bound(e)});
+  }
+  return format_table({{"policy", Align::left},
+                       {"launches"},
+                       {"time µs"},
+                       {"speed-up"},
+                       {"HBM read"},
+                       {"HBM write"},
+                       {"L2"},
+                       {"x least"},
+                       {"time set by", Align::left}},
+                      rows) +
+         fmt::format(
+             "speed-up over {}; HBM and L2 in MB; x least: HBM bytes over compulsory bytes\n",
+             base.policy);
+}
+
+std::string limits_lines(const std::vector<Prediction>& predictions) {
+  const Limits& l = predictions.front().block.limits;
+  return wrap(fmt::format(
+      "limits: {} MB compulsory; {} MB at best with the on-chip capacity; {} µs at the limits",
+      megabytes(l.compulsory), megabytes(l.capacity_bound), in_microseconds(l.time)));
+}
+
+std::string layers_table(const Selection& s, const std::vector<Prediction>& predictions) {
+  const LayersEstimate& first = *predictions.front().layers;
+  std::vector<std::vector<std::string>> rows;
+  for (const Prediction& p : predictions) {
+    const LayersEstimate& t = *p.layers;
+    rows.push_back({p.block.policy, std::to_string(t.launches), in_milliseconds(t.time),
+                    fmt::format("{:.1f}", t.tokens_per_second(s.workload)),
+                    fmt::format("{:.2f}", t.hbm_read.as_double() / 1e9),
+                    fmt::format("{:.2f}", t.hbm_write.as_double() / 1e9)});
+  }
+  return fmt::format("\n{}\n",
+                     first.entry
+                         ? fmt::format("whole model: embedding, {} blocks, final norm, LM head",
+                                       first.layers)
+                         : fmt::format("{} block{}", first.layers, first.layers == 1 ? "" : "s")) +
+         format_table({{"policy", Align::left},
+                       {"launches"},
+                       {"latency ms"},
+                       {"tokens/s"},
+                       {"HBM read GB"},
+                       {"HBM write GB"}},
+                      rows);
+}
+
+std::string source_line(const MeasurementMeta& meta) {
+  std::string text = "measured: " + meta.title;
+  std::string details;
+  for (const std::string& part :
+       {meta.device, meta.driver.empty() ? "" : "driver " + meta.driver, meta.toolkit, meta.date}) {
+    if (!part.empty()) details += (details.empty() ? "" : "; ") + part;
+  }
+  return wrap(details.empty() ? text : text + " (" + details + ")");
+}
+
+// Empty when none of the policies was measured on this case.
+std::string measured_table(const std::vector<Prediction>& predictions,
+                           const MeasurementMeta& meta) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Prediction& p : predictions) {
+    if (!p.replayed) continue;
+    const PlanEstimate& e = *p.replayed;
+    std::vector<std::string> row = {e.policy};
+    if (p.measured) {
+      const Seconds truth = p.measured->time.median;
+      row.insert(row.end(), {in_microseconds(e.time), in_microseconds(truth),
+                             signed_percent(e.time / truth - 1)});
+    } else {
+      row.insert(row.end(), {in_microseconds(e.time), "-", "-"});
+    }
+    const Bytes hbm = e.hbm_read + e.hbm_write;
+    row.push_back(megabytes(hbm));
+    if (p.trace) {
+      const Bytes truth = p.trace->hbm_read() + p.trace->hbm_write();
+      row.insert(row.end(),
+                 {megabytes(truth), signed_percent(hbm.as_double() / truth.as_double() - 1)});
+    } else {
+      row.insert(row.end(), {"-", "-"});
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.empty()) return wrap("measured: nothing for this block and these policies");
+  return source_line(meta) +
+         "replays of one block on the same input, both predicted and measured\n" +
+         format_table({{"policy", Align::left},
+                       {"predicted µs"},
+                       {"measured µs"},
+                       {"error"},
+                       {"predicted HBM MB"},
+                       {"measured HBM MB"},
+                       {"error"}},
+                      rows);
+}
+
+}  // namespace
+
+std::string describe(const Gpu& gpu, const std::string& prefix) {
+  std::string text =
+      wrap(prefix +
+           fmt::format(
+               "{}: {} SMs, boost {:.0f} MHz, {:.0f} TFLOP/s bf16, HBM {:.2f} TB/s, L2 {:.0f} MiB",
+               gpu.title, gpu.sm_count, gpu.sm_clock.value() / 1e6, gpu.tensor_bf16.value() / 1e12,
+               gpu.hbm_bandwidth.value() / 1e12, gpu.l2_capacity.as_double() / (1 << 20)));
+  if (!gpu.calibrated) {
+    text += wrap(
+        "UNCALIBRATED: no constant of this GPU was fitted on the hardware; datasheet numbers and "
+        "constants of a related GPU stand in");
+  }
+  return text;
+}
+
+std::string kernel_table(const std::vector<KernelEstimate>& kernels) {
+  std::vector<std::vector<std::string>> rows;
+  for (const KernelEstimate& k : kernels) {
+    std::string tile = k.tile.empty() ? "-" : fmt::format("{}", fmt::join(k.tile, "x"));
+    if (k.split_k > 1) tile += fmt::format(" /{}", k.split_k);
+    rows.push_back({k.name, name_of(k.kind), in_microseconds(k.time), megabytes(k.hbm_read),
+                    megabytes(k.hbm_write), megabytes(k.l2), name_of(k.bound), tile});
+  }
+  return format_table({{"kernel", Align::left},
+                       {"kind", Align::left},
+                       {"time µs"},
+                       {"HBM read"},
+                       {"HBM write"},
+                       {"L2 MB"},
+                       {"bound", Align::left},
+                       {"tile", Align::left}},
+                      rows);
+}
+
+std::string predictions_table(const Selection& selection,
+                              const std::vector<Prediction>& predictions,
+                              const MeasurementMeta* meta, bool kernels) {
+  const std::string& model =
+      selection.model.title.empty() ? selection.model.name : selection.model.title;
+  std::string out = wrap(fmt::format("{}, one block of {}: {}", model, selection.model.layers,
+                                     describe(selection.workload)));
+  out += describe(selection.gpu) + clocks_line(selection, predictions) + "\n";
+  out += policies_table(predictions) + limits_lines(predictions);
+  if (predictions.front().layers) out += layers_table(selection, predictions);
+  if (meta != nullptr) out += "\n" + measured_table(predictions, *meta);
+  if (kernels) {
+    for (const Prediction& p : predictions) {
+      out += "\n" + p.block.policy + "\n" + kernel_table(p.block.kernels);
+    }
+  }
+  return out;
+}
+
+}  // namespace fuseline

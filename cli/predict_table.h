@@ -1,0 +1,24 @@
+// The report of `predict` for people: at most 100 columns wide.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/prediction.h"
+#include "cli/selection.h"
+
+namespace fuseline {
+
+// `meta` is null when no measurement was looked at. `kernels`: a table of kernels per policy too.
+std::string predictions_table(const Selection& selection,
+                              const std::vector<Prediction>& predictions,
+                              const MeasurementMeta* meta, bool kernels);
+
+// One line per kernel: time, bytes per memory level, bound, tile.
+std::string kernel_table(const std::vector<KernelEstimate>& kernels);
+
+// "NVIDIA H200 SXM 141 GB: 132 SMs, boost 1980 MHz, ..." after the prefix and, where it holds, that
+// it was never calibrated.
+std::string describe(const Gpu& gpu, const std::string& prefix = {});
+
+}  // namespace fuseline

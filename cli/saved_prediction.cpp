@@ -1,0 +1,129 @@
+#include "cli/saved_prediction.h"
+
+#include <nlohmann/json.hpp>
+
+#include "cli/json_output.h"
+#include "model/data_files.h"
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+using nlohmann::json;
+
+// Reads typed members of a JSON object; errors name file and path within it.
+class JsonReader {
+ public:
+  JsonReader(const json& value, std::string file, std::string where)
+      : value_(value), file_(std::move(file)), where_(std::move(where)) {}
+
+  [[nodiscard]] std::string text(const char* key) const {
+    const json& v = member(key, "a text");
+    if (!v.is_string()) fail(key, v.dump(), "is not a text", "a text");
+    return v.get<std::string>();
+  }
+  [[nodiscard]] std::int64_t whole(const char* key) const {
+    const json& v = member(key, "a whole number");
+    if (!v.is_number_integer() || v.get<double>() < 0 || v.get<double>() > 9.2e18) {
+      fail(key, v.dump(), "is not such a number", "a whole number of at least 0");
+    }
+    return v.get<std::int64_t>();
+  }
+  [[nodiscard]] double positive(const char* key) const {
+    const json& v = member(key, "a number");
+    if (!v.is_number() || !(v.get<double>() > 0)) {
+      fail(key, v.dump(), "is not such a number", "a number above 0");
+    }
+    return v.get<double>();
+  }
+  [[nodiscard]] std::vector<JsonReader> list(const char* key) const {
+    const json& v = member(key, "a list");
+    if (!v.is_array()) fail(key, v.dump(), "is not a list", "a list");
+    std::vector<JsonReader> out;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      out.emplace_back(v[i], file_, where_ + key + "[" + std::to_string(i) + "].");
+    }
+    return out;
+  }
+  [[noreturn]] void fail(const char* key, const std::string& value, const std::string& message,
+                         const std::string& allowed) const {
+    throw InputError({.file = file_,
+                      .field = where_ + key,
+                      .value = value.substr(0, 60),
+                      .message = message,
+                      .allowed = allowed});
+  }
+
+ private:
+  const json& member(const char* key, const char* allowed) const {
+    if (!value_.is_object() || !value_.contains(key)) fail(key, "", "is missing", allowed);
+    return value_.at(key);
+  }
+
+  const json& value_;
+  std::string file_;
+  std::string where_;  // "predictions[2]."
+};
+
+KernelKind parse_kind(const JsonReader& reader) {
+  const std::string text = reader.text("kind");
+  for (const KernelKind kind : {KernelKind::gemm, KernelKind::attention, KernelKind::norm,
+                                KernelKind::pointwise, KernelKind::reduction, KernelKind::block}) {
+    if (text == name_of(kind)) return kind;
+  }
+  reader.fail("kind", text, "there is no such kind",
+              "gemm, attention, norm, pointwise, reduction, block");
+}
+
+PlanEstimate read_estimate(const JsonReader& reader) {
+  PlanEstimate e;
+  e.policy = reader.text("policy");
+  e.time = microseconds(reader.positive("time_us"));
+  e.flops = Flops(reader.whole("flops"));
+  e.hbm_read = Bytes(reader.whole("hbm_read_bytes"));
+  e.hbm_write = Bytes(reader.whole("hbm_write_bytes"));
+  e.l2 = Bytes(reader.whole("l2_bytes"));
+  e.limits.compulsory = Bytes(reader.whole("hbm_compulsory_bytes"));
+  e.launches = reader.whole("launches");
+  for (const JsonReader& k : reader.list("kernels")) {
+    KernelEstimate kernel;
+    kernel.name = k.text("name");
+    kernel.kind = parse_kind(k);
+    kernel.time = microseconds(k.positive("time_us"));
+    kernel.flops = Flops(k.whole("flops"));
+    kernel.hbm_read = Bytes(k.whole("hbm_read_bytes"));
+    kernel.hbm_write = Bytes(k.whole("hbm_write_bytes"));
+    kernel.l2 = Bytes(k.whole("l2_bytes"));
+    e.kernels.push_back(std::move(kernel));
+  }
+  return e;
+}
+
+}  // namespace
+
+SavedPredictions load_predictions(const std::string& path) {
+  json value;
+  try {
+    value = json::parse(read_input_file(path, Bytes(std::int64_t{64} << 20)));
+  } catch (const json::parse_error& error) {
+    throw InputError({.file = path, .message = "this is not JSON: " + std::string(error.what())});
+  }
+  const JsonReader reader(value, path, "");
+  if (const std::string schema = reader.text("schema"); schema != kPredictionSchema) {
+    reader.fail("schema", schema, "is another kind of file", kPredictionSchema);
+  }
+  BlockCase block{.model = reader.text("model"), .execution = {}, .workload = {}};
+  block.workload.phase = parse_phase(reader.text("phase"), "phase");
+  block.workload.batch = reader.whole("batch");
+  block.workload.seq = reader.whole("seq");
+  block.workload.context = reader.whole("context");
+  SavedPredictions out{.gpu = reader.text("gpu"), .list = {}};
+  for (const JsonReader& p : reader.list("predictions")) {
+    out.list.push_back({block, read_estimate(p)});
+    out.list.back().block.execution = out.list.back().estimate.policy;
+  }
+  return out;
+}
+
+}  // namespace fuseline

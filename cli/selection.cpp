@@ -1,0 +1,150 @@
+#include "cli/selection.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model/data_files.h"
+#include "model/error.h"
+#include "model/model_files.h"
+#include "model/policy.h"
+#include "model/scenario.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr const char* kCommandLine = "command line";
+constexpr const char* kDefaultModel = "llama2-7b";
+constexpr const char* kDefaultGpu = "h100";
+constexpr std::int64_t kDefaultTokens = 2048;  // of a forward pass, or of decode's context
+
+Scenario default_scenario() {
+  Scenario s;
+  s.model = kDefaultModel;
+  s.gpu = kDefaultGpu;
+  s.fidelity = name_of(Fidelity::hierarchy);
+  for (const PolicyInfo& p : policies()) s.policies.push_back(p.name);
+  s.workload.seq = kDefaultTokens;
+  return s;
+}
+
+std::int64_t dimension(const char* option, const std::string& text) {
+  return parse_whole_number(option, text, 1, kLargestDimension);
+}
+
+// A phase that the command line changes brings its own default sizes: a scenario's sequence is not
+// a number of new tokens in decode.
+Workload resolve_workload(const SelectionTexts& texts, Workload w) {
+  if (texts.phase) {
+    const Phase phase =
+        parse_phase(parse_word("--phase", *texts.phase, {"forward", "train", "decode"}), "--phase");
+    if ((phase == Phase::decode) != (w.phase == Phase::decode)) {
+      w.seq = phase == Phase::decode ? 1 : kDefaultTokens;
+      w.context = phase == Phase::decode ? kDefaultTokens : 0;
+    }
+    w.phase = phase;
+  }
+  if (texts.batch) w.batch = dimension("--batch", *texts.batch);
+  if (texts.seq) w.seq = dimension("--seq", *texts.seq);
+  if (texts.context) w.context = dimension("--context", *texts.context);
+  if (texts.dtype) {
+    w.dtype = parse_dtype(parse_word("--dtype", *texts.dtype, {"bf16", "fp16", "fp32"}), "--dtype");
+  }
+  return w;
+}
+
+// check_workload names the field; here it is the option of that name.
+void check(const Workload& workload, const ModelConfig& model,
+           const std::optional<std::string>& scenario_path) {
+  try {
+    check_workload(workload, model);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (problem.file.empty()) {
+      problem.file = scenario_path ? *scenario_path + " with the command line" : kCommandLine;
+      if (!scenario_path && !problem.field.empty()) problem.field = "--" + problem.field;
+    }
+    throw InputError(std::move(problem));
+  }
+}
+
+// The command line's names get the command line into their errors.
+template <class Load>
+auto load_named(const char* option, const std::optional<std::string>& from_command_line,
+                const std::string& name, Load load) {
+  try {
+    return load(name);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (from_command_line && problem.file.empty()) {
+      problem.file = kCommandLine;
+      problem.field = option;
+    }
+    throw InputError(std::move(problem));
+  }
+}
+
+}  // namespace
+
+void SelectionTexts::add_to(Options& options) {
+  options.text("--model", "NAME|FILE", "a shipped model, a TOML file, or a config.json", model);
+  options.text("--gpu", "NAME|FILE", "a shipped GPU or a TOML file", gpu);
+  options.text("--phase", "forward|decode|train", "what the block does", phase);
+  options.text("--batch", "B", "sequences", batch);
+  options.text("--seq", "T", "tokens per sequence; in decode, new tokens (1)", seq);
+  options.text("--context", "S", "decode: tokens in the cache, the new ones included", context);
+  options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
+  options.text("--policy", "P,P,...", "policies, or 'all'", policy);
+}
+
+void SelectionTexts::add_simulation_to(Options& options) {
+  options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
+  options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);
+}
+
+Gpu load_gpu_option(const std::optional<std::string>& text) {
+  if (text) return load_named("--gpu", text, *text, load_gpu);
+  throw InputError({.file = kCommandLine,
+                    .field = "--gpu",
+                    .message = "is missing",
+                    .allowed = fmt::format("{}, or a TOML file", fmt::join(gpu_names(), ", "))});
+}
+
+Fidelity parse_fidelity(const std::string& text) {
+  return parse_word("--fidelity", text, fidelity_words()) == name_of(Fidelity::roofline)
+             ? Fidelity::roofline
+             : Fidelity::hierarchy;
+}
+
+std::vector<std::string> parse_policies(const std::string& text) {
+  std::vector<std::string> names;
+  for (const PolicyInfo& p : policies()) names.push_back(p.name);
+  if (text == "all") return names;
+  std::vector<std::string> chosen = parse_list("--policy", text);
+  for (const std::string& name : chosen) parse_word("--policy", name, names);
+  return chosen;
+}
+
+Selection resolve_selection(const std::optional<std::string>& scenario_path,
+                            const SelectionTexts& texts) {
+  Scenario scenario = scenario_path ? load_scenario(*scenario_path) : default_scenario();
+  Selection s;
+  s.title = scenario.title;
+  s.workload = resolve_workload(texts, scenario.workload);
+  s.policies = texts.policy ? parse_policies(*texts.policy) : scenario.policies;
+  s.fidelity = parse_fidelity(texts.fidelity.value_or(scenario.fidelity));
+  s.layers = scenario.layers;
+  if (texts.layers == "all") {
+    s.layers.reset();
+  } else if (texts.layers) {
+    s.layers = parse_whole_number("--layers", *texts.layers, 1, kMostLayers);
+  }
+  s.model = load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model);
+  s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu);
+  if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
+  check(s.workload, s.model, scenario_path);
+  return s;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,51 @@
+// The options that predict, explain and compare share: which block, on which GPU, under which
+// policies.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "model/config.h"
+#include "sim/estimate.h"
+#include "sim/gpu.h"
+
+namespace fuseline {
+
+struct Selection {
+  std::string title;  // of the scenario, or empty
+  ModelConfig model;
+  Gpu gpu;
+  Workload workload;
+  std::vector<std::string> policies;
+  Fidelity fidelity = Fidelity::hierarchy;
+  std::optional<std::int64_t> layers = 1;   // empty: the whole model
+  std::optional<std::string> measurements;  // folder or file, when the scenario names one
+};
+
+// What the command line says, before it is checked; absent = not said.
+struct SelectionTexts {
+  std::optional<std::string> model, gpu, phase, batch, seq, context, dtype, policy, fidelity,
+      layers;
+
+  // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype and --policy to the options.
+  void add_to(Options& options);
+  // Adds --fidelity and --layers.
+  void add_simulation_to(Options& options);
+};
+
+// The scenario file (if any) with the command line's options on top. Where neither says anything:
+// llama2-7b, h100, forward, batch 1, 2,048 tokens (decode: 1 new token, 2,048 of context), bf16,
+// all policies. InputError for anything unknown, out of range, or inconsistent.
+Selection resolve_selection(const std::optional<std::string>& scenario_path,
+                            const SelectionTexts& texts);
+
+// The GPU that --gpu names. InputError: absent, unknown (nearest name), a bad file.
+Gpu load_gpu_option(const std::optional<std::string>& text);
+
+Fidelity parse_fidelity(const std::string& text);
+// "a,b" or "all". InputError for an unknown policy (nearest name).
+std::vector<std::string> parse_policies(const std::string& text);
+
+}  // namespace fuseline

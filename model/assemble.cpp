@@ -1,0 +1,129 @@
+#include "model/assemble.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "model/error.h"
+#include "model/implementation.h"
+#include "model/lower.h"
+#include "model/why_not.h"
+
+namespace fuseline {
+
+namespace {
+
+// A GEMM's name, "attention", or the names of the operators; biases and recomputed values are left
+// out beside others.
+std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
+  if (ops.size() == 1) return graph.op(ops[0]).name;
+  for (const OpId id : ops)
+    if (graph.op(id).kind == OpKind::gemm) return graph.op(id).name;
+  if (has_attention(graph, ops)) return "attention";
+  const std::string& site = graph.op(ops[0]).site;
+  const bool appends =
+      std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind == OpKind::cache_append; });
+  if (appends) return site;
+  std::string name;
+  for (const OpId id : ops) {
+    const Op& op = graph.op(id);
+    const bool minor = op.kind == OpKind::bias_add || op.kind == OpKind::row_stats_partial ||
+                       op.name.find("_inlined") != std::string::npos;
+    if (!minor) name += (name.empty() ? "" : "_") + op.name;
+  }
+  return name.empty() ? graph.op(ops[0]).name : name;
+}
+
+std::vector<Home> homes_of(const Plan& plan) {
+  std::vector<Home> homes(plan.graph.tensors().size(), Home::on_chip);
+  for (const Kernel& kernel : plan.kernels) {
+    for (const Program& program : kernel.phases) {
+      for (const auto& operands : {loads(program), stores(program)})
+        for (const Operand& o : operands)
+          homes[static_cast<std::size_t>(o.tensor.index)] = Home::hbm;
+    }
+  }
+  return homes;
+}
+
+// Who else needs the tensor: operators of other groups, or whoever follows the block.
+std::string readers_outside(const PlanParts& parts, TensorId tensor, std::size_t group) {
+  std::string readers;
+  for (const OpId id : parts.graph.consumers(tensor))
+    if (group_of(parts.groups, id) != group)
+      readers += (readers.empty() ? "" : ", ") + parts.graph.op(id).name;
+  if (parts.graph.tensor(tensor).role != Role::activation)
+    readers += std::string(readers.empty() ? "" : " and ") + "what follows the block";
+  return readers;
+}
+
+std::vector<FusionNote> notes_of(const PlanParts& parts, const std::vector<Home>& homes) {
+  const Graph& graph = parts.graph;
+  std::vector<FusionNote> notes;
+  for (const Edge& e : edges(graph)) {
+    const std::size_t a = group_of(parts.groups, e.from);
+    const std::size_t b = group_of(parts.groups, e.to);
+    const std::string& tensor = graph.tensor(e.tensor).name;
+    FusionNote note{e, a == b || parts.persistent, ""};
+    if (a == b) {
+      const bool chip = homes[static_cast<std::size_t>(e.tensor.index)] == Home::on_chip;
+      note.reason = chip ? "same kernel, " + tensor + " stays on chip"
+                         : "same kernel, " + tensor + " is stored too for " +
+                               readers_outside(parts, e.tensor, a);
+    } else {
+      const bool two_mainloops =
+          has_mainloop(graph, parts.groups[a]) && has_mainloop(graph, parts.groups[b]);
+      const bool attention =
+          has_attention(graph, parts.groups[a]) || has_attention(graph, parts.groups[b]);
+      std::string illegal;  // the pair's own reason comes before that of the groups around it
+      if (!two_mainloops && !attention) illegal = why_no_program(graph, {e.from, e.to});
+      if (illegal.empty()) illegal = why_not_merge(graph, parts.groups, a, b);
+      note.reason = !illegal.empty() ? illegal
+                                     : "could share a kernel, but " +
+                                           parts.rule(graph, parts.groups[a], parts.groups[b], e);
+      if (parts.persistent) note.reason = "same launch, a grid barrier between: " + note.reason;
+    }
+    notes.push_back(std::move(note));
+  }
+  return notes;
+}
+
+}  // namespace
+
+Plan assemble(PlanParts parts) {
+  Plan plan;
+  plan.policy = parts.policy;
+  plan.rewrites = parts.rewrites;
+  plan.preparation = parts.preparation;
+  const auto order = order_groups(parts.graph, parts.groups);
+  FUSELINE_ASSERT(order.has_value(),
+                  parts.policy + ": the kernels depend on each other in a cycle");
+
+  std::set<std::string> taken;
+  for (const std::size_t g : *order) {
+    const std::vector<OpId>& ops = parts.groups[g];
+    std::string name = name_group(parts.graph, ops);
+    for (int n = 2; !taken.insert(name).second; ++n)
+      name = name_group(parts.graph, ops) + "_" + std::to_string(n);
+    Program program = lower(parts.graph, name, ops);
+    plan.kernels.push_back({name,
+                            kind_of(parts.graph, ops),
+                            parts.implement(parts.graph, ops),
+                            ops,
+                            {std::move(program)}});
+  }
+  if (parts.persistent) {
+    Kernel block{"block", KernelKind::block, Implementation::persistent_block, {}, {}};
+    for (Kernel& kernel : plan.kernels) {
+      block.ops.insert(block.ops.end(), kernel.ops.begin(), kernel.ops.end());
+      block.phases.push_back(std::move(kernel.phases.front()));
+    }
+    plan.kernels = {std::move(block)};
+  }
+  plan.graph = parts.graph;
+  plan.homes = homes_of(plan);
+  plan.notes = notes_of(parts, plan.homes);
+  return plan;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,315 @@
+#include "model/backward_adjoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+
+bool is_leaf(Role role) { return role == Role::weight || role == Role::input; }
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void add_name(std::vector<std::string>& names, const std::string& name) {
+  if (!contains(names, name)) names.push_back(name);
+}
+
+bool same_columns(const Operand& a, const Operand& b) {
+  return a.col_begin == b.col_begin && a.cols == b.cols;
+}
+
+}  // namespace
+
+Adjoint::Adjoint(Graph forward, const BackwardOptions& options)
+    : graph_(std::move(forward)), options_(options), order_(topological_order(graph_)) {
+  if (options_.save_log_sum_exp) {
+    for (const OpId id : order_) {
+      if (graph_.op(id).kind != OpKind::softmax) continue;
+      const Operand probs = graph_.op(id).writes[0];
+      const Operand lse =
+          make(graph_.op(id).name + "_lse", "[B·H·T, 1]", Dtype::fp32, probs.rows, 1);
+      graph_.op(id).writes.push_back(lse);
+      add_name(options_.recompute, graph_.tensor(probs.tensor).name);
+      add_name(options_.recompute, graph_.tensor(graph_.op(id).reads[0].tensor).name);
+    }
+  }
+  for (const std::string& name : options_.recompute) {
+    const std::optional<TensorId> id = graph_.find_tensor(name);
+    FUSELINE_ASSERT(id && graph_.producers(*id).size() == 1, "cannot recompute " + name);
+  }
+  find_needs();
+  find_readers();
+}
+
+void Adjoint::find_needs() {
+  needs_.resize(graph_.tensors().size());
+  live_.resize(graph_.tensors().size());
+  for (std::size_t i = 0; i < needs_.size(); ++i) {
+    const Role role = graph_.tensors()[i].role;
+    needs_[i] = is_leaf(role);
+    live_[i] = role == Role::output;
+  }
+  const auto needed = [&](const Operand& o) { return needs_[index_of(o.tensor)]; };
+  for (const OpId id : order_) {
+    const Op& op = graph_.op(id);
+    needs_[index_of(op.writes[0].tensor)] = std::any_of(op.reads.begin(), op.reads.end(), needed);
+  }
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+    const Op& op = graph_.op(*it);
+    if (!live_[index_of(op.writes[0].tensor)]) continue;
+    for (const Operand& read : op.reads) live_[index_of(read.tensor)] = true;
+  }
+}
+
+bool Adjoint::needs_gradient(TensorId id) const {
+  const Role role = graph_.tensor(id).role;
+  return role != Role::table && role != Role::cache && index_of(id) < needs_.size() &&
+         needs_[index_of(id)] && live_[index_of(id)];
+}
+
+void Adjoint::find_readers() {
+  const auto add = [&](const Operand& read, const std::string& site) -> Slice& {
+    FUSELINE_ASSERT(read.rows == graph_.tensor(read.tensor).rows,
+                    "gradient of some rows of " + graph_.tensor(read.tensor).name);
+    std::vector<Slice>& slices = slices_[read.tensor];
+    const auto known = std::find_if(slices.begin(), slices.end(),
+                                    [&](const Slice& s) { return same_columns(s.read, read); });
+    Slice& slice = known != slices.end() ? *known : slices.emplace_back();
+    slice.read = read;
+    ++slice.readers;
+    slice.site = site;
+    return slice;
+  };
+  for (const OpId id : order_) {
+    const Op& op = graph_.op(id);
+    if (!needs_gradient(op.writes[0].tensor)) continue;
+    for (const Operand& read : op.reads)
+      if (needs_gradient(read.tensor)) add(read, op.site);
+  }
+  const std::size_t count = graph_.tensors().size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const TensorId id{static_cast<std::int32_t>(i)};
+    if (graph_.tensor(id).role != Role::output || !needs_gradient(id)) continue;
+    Tensor seed = graph_.tensor(id);
+    seed.name = "d" + seed.name;
+    seed.role = Role::input;
+    const Operand whole = graph_.whole(id);
+    add(whole, "").parts.push_back(graph_.whole(graph_.add_tensor(std::move(seed))));
+  }
+  for (auto& [id, slices] : slices_)
+    std::sort(slices.begin(), slices.end(),
+              [](const Slice& a, const Slice& b) { return a.read.col_begin < b.read.col_begin; });
+}
+
+Graph Adjoint::run() {
+  const std::size_t tensors = needs_.size();
+  for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
+    op_ = graph_.op(*it);
+    const TensorId result = op_.writes[0].tensor;
+    if (!needs_gradient(result)) continue;
+    const BackwardRule rule = backward_rule(op_.kind);
+    FUSELINE_ASSERT(rule != nullptr, op_.name + ": " + name_of(op_.kind) + " has no gradient");
+    FUSELINE_ASSERT(op_.writes[0].cols == graph_.tensor(result).cols, op_.name);
+    dy_ = gradient(result);
+    site_ = op_.site;
+    rule(*this);
+  }
+  for (std::size_t i = 0; i < tensors; ++i) {
+    const TensorId id{static_cast<std::int32_t>(i)};
+    if (is_leaf(graph_.tensor(id).role) && needs_gradient(id)) finish_leaf(id);
+  }
+  Graph ordered;
+  for (const Tensor& t : graph_.tensors()) ordered.add_tensor(t);
+  for (const OpId id : topological_order(graph_)) ordered.add_op(graph_.op(id));
+  return ordered;
+}
+
+bool Adjoint::wants(std::size_t i) const { return needs_gradient(op_.reads.at(i).tensor); }
+
+Adjoint::Slice& Adjoint::slice_of(const Operand& read) {
+  std::vector<Slice>& slices = slices_[read.tensor];
+  const auto it = std::find_if(slices.begin(), slices.end(),
+                               [&](const Slice& s) { return same_columns(s.read, read); });
+  FUSELINE_ASSERT(it != slices.end(), graph_.tensor(read.tensor).name);
+  return *it;
+}
+
+// The tensor "d" + name, made when first asked for.
+Operand Adjoint::whole_gradient(TensorId id) {
+  Tensor t = graph_.tensor(id);
+  t.name = "d" + t.name;
+  t.role = is_leaf(t.role) ? Role::output : Role::activation;
+  const std::optional<TensorId> known = graph_.find_tensor(t.name);
+  return graph_.whole(known ? *known : graph_.add_tensor(std::move(t)));
+}
+
+// A tensor for the operator's own contribution: "dh_norm2".
+Operand Adjoint::own_part(TensorId id, std::int64_t cols) {
+  const Tensor t = graph_.tensor(id);
+  std::string name = "d" + t.name + "_" + op_.name;
+  if (graph_.find_tensor(name)) name += "_again";  // the operator reads the tensor twice
+  return make(name, t.symbol, t.dtype, t.rows, cols);
+}
+
+// Where the final gradient of a slice goes.
+Operand Adjoint::place(const Slice& slice) {
+  const TensorId id = slice.read.tensor;
+  if (slices_[id].size() > 1 && options_.concatenate_slices) return own_part(id, slice.read.cols);
+  Operand columns = whole_gradient(id);
+  columns.col_begin = slice.read.col_begin;
+  columns.cols = slice.read.cols;
+  return columns;
+}
+
+Operand Adjoint::target(std::size_t i) {
+  Slice& slice = slice_of(op_.reads.at(i));
+  const Operand to =
+      slice.readers == 1 ? place(slice) : own_part(slice.read.tensor, slice.read.cols);
+  slice.parts.push_back(to);
+  return to;
+}
+
+void Adjoint::pass(std::size_t i, const Operand& gradient) {
+  if (wants(i)) slice_of(op_.reads.at(i)).parts.push_back(gradient);
+}
+
+// The sum over a slice's readers.
+Operand Adjoint::total(Slice& slice) {
+  const Tensor t = graph_.tensor(slice.read.tensor);
+  FUSELINE_ASSERT(slice.parts.size() == slice.readers, t.name);
+  site_ = slice.site;
+  Operand sum = slice.parts[0];
+  for (std::size_t i = 1; i < slice.parts.size(); ++i) {
+    const bool last = i + 1 == slice.parts.size();
+    const Operand to = last ? place(slice)
+                            : make("d" + t.name + "_sum" + std::to_string(i), t.symbol, t.dtype,
+                                   t.rows, slice.read.cols);
+    emit("add_d" + t.name + (last ? "" : "_" + std::to_string(i)), OpKind::grad_add,
+         {sum, slice.parts[i]}, {to});
+    sum = to;
+  }
+  return sum;
+}
+
+// The gradient of a tensor whose readers have all been visited.
+Operand Adjoint::gradient(TensorId id) {
+  std::vector<Slice>& slices = slices_[id];
+  const Tensor t = graph_.tensor(id);
+  FUSELINE_ASSERT(!slices.empty(), t.name);
+  std::vector<Operand> parts;
+  std::int64_t covered = 0;
+  for (Slice& slice : slices) {
+    FUSELINE_ASSERT(slice.read.col_begin == covered, "gradient of columns of " + t.name);
+    covered += slice.read.cols;
+    parts.push_back(total(slice));
+  }
+  FUSELINE_ASSERT(covered == t.cols, "gradient of columns of " + t.name);
+  if (slices.size() == 1) return parts[0];
+  const Operand whole = whole_gradient(id);
+  if (options_.concatenate_slices) {
+    FUSELINE_ASSERT(parts.size() <= 3, t.name);
+    emit("concat_d" + t.name, OpKind::concat, std::move(parts), {whole});
+    return whole;
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].tensor == whole.tensor) continue;
+    Operand columns = whole;
+    columns.col_begin = slices[i].read.col_begin;
+    columns.cols = slices[i].read.cols;
+    emit("copy_d" + t.name, OpKind::cast, {parts[i]}, {columns});
+  }
+  return whole;
+}
+
+// The gradient of an input or weight is a tensor of its own, also where it passes through.
+void Adjoint::finish_leaf(TensorId id) {
+  const Operand g = gradient(id);
+  const Operand whole = whole_gradient(id);
+  if (g.tensor == whole.tensor) return;
+  emit("copy_d" + graph_.tensor(id).name, OpKind::cast, {g}, {whole});
+}
+
+Operand Adjoint::make(const std::string& name, const std::string& symbol, Dtype dtype,
+                      std::int64_t rows, std::int64_t cols) {
+  return graph_.whole(graph_.add_tensor({.name = name,
+                                         .symbol = symbol,
+                                         .role = Role::activation,
+                                         .dtype = dtype,
+                                         .rows = rows,
+                                         .cols = cols}));
+}
+
+void Adjoint::emit(const std::string& name, OpKind kind, std::vector<Operand> reads,
+                   std::vector<Operand> writes, const OpAttributes& attributes) {
+  const bool taken = graph_.find_op(name).has_value();
+  graph_.add_op({.name = taken ? name + "_" + op_.name : name,
+                 .kind = kind,
+                 .reads = std::move(reads),
+                 .writes = std::move(writes),
+                 .attributes = attributes,
+                 .site = site_ + "_bwd",
+                 .pass = Pass::backward});
+}
+
+Operand Adjoint::row_statistics(const std::string& norm) {
+  const OpId id = *graph_.find_op(norm);
+  const Op op = graph_.op(id);
+  if (op.writes.size() > 1) return op.writes[1];
+  const bool two = op.kind == OpKind::layer_norm;
+  const Operand stats =
+      make(norm + "_stats", two ? "[M, 2]" : "[M, 1]", Dtype::fp32, op.reads[0].rows, two ? 2 : 1);
+  graph_.op(id).writes.push_back(stats);
+  return stats;
+}
+
+const Operand* Adjoint::delta(TensorId probs) const {
+  const auto it = deltas_.find(probs);
+  return it == deltas_.end() ? nullptr : &it->second;
+}
+
+const Operand* Adjoint::wanted_again() const {
+  const auto it = recomputed_.find(op_.writes[0].tensor);
+  return it == recomputed_.end() ? nullptr : &it->second;
+}
+
+Operand Adjoint::forward_value(const Operand& operand) {
+  const TensorId id = operand.tensor;
+  if (!contains(options_.recompute, graph_.tensor(id).name)) return operand;
+  if (!recomputed_.contains(id)) recompute(graph_.producers(id)[0], id);
+  Operand again = recomputed_.at(id);
+  again.col_begin = operand.col_begin;
+  again.cols = operand.cols;
+  return again;
+}
+
+void Adjoint::recompute(OpId producer, TensorId id) {
+  const Tensor t = graph_.tensor(id);
+  const Op op = graph_.op(producer);
+  const Operand again = make("re_" + t.name, t.symbol, t.dtype, t.rows, t.cols);
+  recomputed_[id] = again;
+  // SwiGLU's own rule, which is still to come, writes its output again.
+  if (op.kind == OpKind::swiglu) return;
+
+  std::vector<Operand> reads;
+  for (const Operand& read : op.reads) reads.push_back(forward_value(read));
+  OpKind kind = op.kind;
+  if (kind == OpKind::rms_norm || kind == OpKind::layer_norm) {
+    kind = OpKind::norm_apply;
+    reads.insert(reads.begin() + 1, row_statistics(op.name));
+  } else if (kind == OpKind::softmax && op.writes.size() > 1) {
+    kind = OpKind::softmax_recompute;
+    reads.push_back(op.writes[1]);
+  }
+  const std::string site = std::exchange(site_, op.site);
+  emit("re_" + op.name, kind, std::move(reads), {again}, op.attributes);
+  site_ = site;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,76 @@
+#include "model/error.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+
+#include "model/units.h"
+
+namespace fuseline {
+
+namespace {
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+// Levenshtein distance, case-insensitive; O(|a|·|b|) time, O(|b|) space.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitute = diagonal + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substitute});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+void throw_count_overflow(const char* unit) {
+  throw InputError({.message = std::string("a count of ") + unit + " exceeds 64 bits",
+                    .allowed = "smaller dimensions"});
+}
+
+InputError::InputError(InputProblem problem)
+    : std::runtime_error(format_problem(problem)), problem_(std::move(problem)) {}
+
+std::string format_problem(const InputProblem& p) {
+  std::string text;
+  if (!p.file.empty()) {
+    text += p.file;
+    if (p.line > 0) text += ":" + std::to_string(p.line);
+    if (p.line > 0 && p.column > 0) text += ":" + std::to_string(p.column);
+    text += ": ";
+  }
+  if (!p.field.empty()) text += p.field;
+  if (!p.value.empty()) text += (p.field.empty() ? "'" : " = '") + p.value + "'";
+  if (!p.field.empty() || !p.value.empty()) text += ": ";
+  text += p.message;
+  if (!p.allowed.empty()) text += "; allowed: " + p.allowed;
+  if (!p.nearest.empty()) text += "; did you mean '" + p.nearest + "'?";
+  return text;
+}
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+void fail_assertion(const char* condition, const char* file, int line, std::string_view context) {
+  throw InternalError(std::string(file) + ":" + std::to_string(line) + ": assertion '" + condition +
+                      "' failed: " + std::string(context));
+}
+
+}  // namespace fuseline

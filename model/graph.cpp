@@ -1,0 +1,226 @@
+#include "model/graph.h"
+
+#include <algorithm>
+#include <boost/graph/adjacency_list.hpp>
+#include <cstddef>
+#include <functional>
+#include <queue>
+#include <utility>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+using Dag = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;
+
+std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+std::size_t index_of(OpId id) { return static_cast<std::size_t>(id.index); }
+OpId op_id(std::size_t i) { return OpId{static_cast<std::int32_t>(i)}; }
+
+bool overlap(const Operand& a, const Operand& b) {
+  return a.tensor == b.tensor && a.col_begin < b.col_begin + b.cols &&
+         b.col_begin < a.col_begin + a.cols;
+}
+
+bool touches(const std::vector<Operand>& operands, TensorId id) {
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const Operand& o) { return o.tensor == id; });
+}
+
+// The vertices of an acyclic graph in dependency order, the smallest free index first. Shorter than
+// the graph when there is a cycle.
+std::vector<std::size_t> stable_order(const Dag& dag) {
+  const std::size_t count = boost::num_vertices(dag);
+  std::vector<std::size_t> waiting(count);
+  std::priority_queue<std::size_t, std::vector<std::size_t>, std::greater<>> ready;
+  for (std::size_t v = 0; v < count; ++v) {
+    waiting[v] = boost::in_degree(v, dag);
+    if (waiting[v] == 0) ready.push(v);
+  }
+  std::vector<std::size_t> order;
+  order.reserve(count);
+  while (!ready.empty()) {
+    const std::size_t v = ready.top();
+    ready.pop();
+    order.push_back(v);
+    const auto [begin, end] = boost::out_edges(v, dag);
+    for (auto e = begin; e != end; ++e) {
+      const std::size_t target = boost::target(*e, dag);
+      if (--waiting[target] == 0) ready.push(target);
+    }
+  }
+  return order;
+}
+
+}  // namespace
+
+TensorId Graph::add_tensor(Tensor tensor) {
+  FUSELINE_ASSERT(!tensor.name.empty() && !find_tensor(tensor.name), tensor.name);
+  FUSELINE_ASSERT(tensor.rows > 0 && tensor.cols > 0, tensor.name);
+  static_cast<void>(tensor.bytes());  // overflow of the byte count is the user's mistake
+  tensors_.push_back(std::move(tensor));
+  return TensorId{static_cast<std::int32_t>(tensors_.size() - 1)};
+}
+
+OpId Graph::add_op(Op op) {
+  FUSELINE_ASSERT(!op.name.empty() && !find_op(op.name), op.name);
+  FUSELINE_ASSERT(!op.writes.empty(), op.name);
+  for (const auto* operands : {&op.reads, &op.writes}) {
+    for (const Operand& o : *operands) {
+      const Tensor& t = tensor(o.tensor);
+      FUSELINE_ASSERT(o.cols > 0 && o.col_begin >= 0 && o.col_begin + o.cols <= t.cols,
+                      op.name + ": columns of " + t.name);
+      FUSELINE_ASSERT(o.rows > 0 && o.rows <= t.rows, op.name + ": rows of " + t.name);
+    }
+  }
+  ops_.push_back(std::move(op));
+  return op_id(ops_.size() - 1);
+}
+
+const Tensor& Graph::tensor(TensorId id) const {
+  FUSELINE_ASSERT(id.index >= 0 && index_of(id) < tensors_.size(), "no such tensor");
+  return tensors_[index_of(id)];
+}
+
+Tensor& Graph::tensor(TensorId id) {
+  FUSELINE_ASSERT(id.index >= 0 && index_of(id) < tensors_.size(), "no such tensor");
+  return tensors_[index_of(id)];
+}
+
+const Op& Graph::op(OpId id) const {
+  FUSELINE_ASSERT(id.index >= 0 && index_of(id) < ops_.size(), "no such operator");
+  return ops_[index_of(id)];
+}
+
+Op& Graph::op(OpId id) {
+  FUSELINE_ASSERT(id.index >= 0 && index_of(id) < ops_.size(), "no such operator");
+  return ops_[index_of(id)];
+}
+
+std::optional<TensorId> Graph::find_tensor(const std::string& name) const {
+  const auto it = std::find_if(tensors_.begin(), tensors_.end(),
+                               [&](const Tensor& t) { return t.name == name; });
+  if (it == tensors_.end()) return std::nullopt;
+  return TensorId{static_cast<std::int32_t>(it - tensors_.begin())};
+}
+
+std::optional<OpId> Graph::find_op(const std::string& name) const {
+  const auto it =
+      std::find_if(ops_.begin(), ops_.end(), [&](const Op& o) { return o.name == name; });
+  if (it == ops_.end()) return std::nullopt;
+  return OpId{static_cast<std::int32_t>(it - ops_.begin())};
+}
+
+std::vector<OpId> Graph::producers(TensorId id) const {
+  std::vector<OpId> found;
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    if (touches(ops_[i].writes, id)) found.push_back(op_id(i));
+  return found;
+}
+
+std::vector<OpId> Graph::consumers(TensorId id) const {
+  std::vector<OpId> found;
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    if (touches(ops_[i].reads, id)) found.push_back(op_id(i));
+  return found;
+}
+
+Operand Graph::whole(TensorId id) const {
+  const Tensor& t = tensor(id);
+  return Operand{.tensor = id, .col_begin = 0, .cols = t.cols, .rows = t.rows};
+}
+
+Operand Graph::columns(TensorId id, std::int64_t begin, std::int64_t count) const {
+  const Tensor& t = tensor(id);
+  FUSELINE_ASSERT(begin >= 0 && count > 0 && begin + count <= t.cols, t.name);
+  return Operand{.tensor = id, .col_begin = begin, .cols = count, .rows = t.rows};
+}
+
+Bytes Graph::bytes(const Operand& operand) const {
+  return checked_product<Bytes>(operand.rows, operand.cols, size_of(tensor(operand.tensor).dtype));
+}
+
+std::vector<Edge> edges(const Graph& graph) {
+  const std::vector<Op>& ops = graph.ops();
+  std::vector<std::vector<std::pair<std::size_t, const Operand*>>> writers(graph.tensors().size());
+  for (std::size_t i = 0; i < ops.size(); ++i)
+    for (const Operand& w : ops[i].writes) writers[index_of(w.tensor)].emplace_back(i, &w);
+
+  std::vector<Edge> result;
+  for (std::size_t to = 0; to < ops.size(); ++to) {
+    const std::size_t first_of_op = result.size();
+    for (const Operand& read : ops[to].reads) {
+      for (const auto& [from, write] : writers[index_of(read.tensor)]) {
+        if (from == to || !overlap(*write, read)) continue;
+        const OpId producer = op_id(from);
+        const bool known = std::any_of(
+            result.begin() + static_cast<std::ptrdiff_t>(first_of_op), result.end(),
+            [&](const Edge& e) { return e.from == producer && e.tensor == read.tensor; });
+        if (!known) result.push_back({producer, op_id(to), read.tensor});
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<OpId> topological_order(const Graph& graph) {
+  Dag dag(graph.ops().size());
+  for (const Edge& e : edges(graph)) boost::add_edge(index_of(e.from), index_of(e.to), dag);
+  const std::vector<std::size_t> order = stable_order(dag);
+  FUSELINE_ASSERT(order.size() == graph.ops().size(), "the graph has a cycle");
+  std::vector<OpId> result;
+  result.reserve(order.size());
+  for (const std::size_t v : order) result.push_back(op_id(v));
+  return result;
+}
+
+std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
+                                                     std::span<const std::vector<OpId>> groups) {
+  // Vertices: the groups, then each operator that is in no group.
+  constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+  std::vector<std::size_t> vertex(graph.ops().size(), kNone);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (const OpId id : groups[g]) {
+      FUSELINE_ASSERT(vertex[index_of(id)] == kNone, graph.op(id).name + " is in two groups");
+      vertex[index_of(id)] = g;
+    }
+  }
+  std::size_t count = groups.size();
+  for (std::size_t& v : vertex)
+    if (v == kNone) v = count++;
+
+  Dag dag(count);
+  for (const Edge& e : edges(graph)) {
+    const std::size_t from = vertex[index_of(e.from)];
+    const std::size_t to = vertex[index_of(e.to)];
+    if (from != to) boost::add_edge(from, to, dag);
+  }
+  std::vector<std::size_t> order = stable_order(dag);
+  if (order.size() != count) return std::nullopt;
+  std::erase_if(order, [&](std::size_t v) { return v >= groups.size(); });
+  return order;
+}
+
+const char* name_of(Role role) {
+  switch (role) {
+    case Role::input:
+      return "input";
+    case Role::weight:
+      return "weight";
+    case Role::table:
+      return "table";
+    case Role::cache:
+      return "cache";
+    case Role::activation:
+      return "activation";
+    case Role::output:
+      return "output";
+  }
+  FUSELINE_ASSERT(false, "unknown role");
+}
+
+const char* name_of(Pass pass) { return pass == Pass::forward ? "forward" : "backward"; }
+
+}  // namespace fuseline

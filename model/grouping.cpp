@@ -1,0 +1,98 @@
+#include "model/grouping.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/error.h"
+#include "model/operators.h"
+#include "model/why_not.h"
+
+namespace fuseline {
+
+namespace {
+
+// Group b joins group a; the operators stay in dependency order.
+void merge(const Graph& graph, Groups& groups, std::size_t a, std::size_t b) {
+  std::vector<OpId> both = groups[a];
+  both.insert(both.end(), groups[b].begin(), groups[b].end());
+  std::vector<OpId> ordered;
+  for (const OpId id : topological_order(graph))
+    if (std::find(both.begin(), both.end(), id) != both.end()) ordered.push_back(id);
+  groups[a] = std::move(ordered);
+  groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(b));
+}
+
+}  // namespace
+
+Groups one_each(const Graph& graph) {
+  Groups groups;
+  for (const OpId id : topological_order(graph)) groups.push_back({id});
+  return groups;
+}
+
+Groups fuse_attention(const Graph& graph, Groups groups) {
+  for (const Edge& e : edges(graph)) {
+    const bool inside = operator_info(graph.op(e.from).kind).op_class == OpClass::attention &&
+                        operator_info(graph.op(e.to).kind).op_class == OpClass::attention;
+    const std::size_t a = group_of(groups, e.from);
+    const std::size_t b = group_of(groups, e.to);
+    if (inside && a != b) merge(graph, groups, a, b);
+  }
+  return groups;
+}
+
+Groups grow(const Graph& graph, Groups groups, const FusionRule& rule) {
+  const std::vector<Edge> all = edges(graph);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Edge& e : all) {
+      const std::size_t a = group_of(groups, e.from);
+      const std::size_t b = group_of(groups, e.to);
+      if (a == b || !rule(graph, groups[a], groups[b], e).empty()) continue;
+      if (!why_not_merge(graph, groups, a, b).empty()) continue;
+      merge(graph, groups, a, b);
+      changed = true;
+    }
+  }
+  return groups;
+}
+
+Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule) {
+  for (std::size_t a = 0; a < groups.size(); ++a) {
+    for (std::size_t b = a + 1; b < groups.size();) {
+      if (rule(graph, groups[a], groups[b]) && why_not_merge(graph, groups, a, b).empty())
+        merge(graph, groups, a, b);
+      else
+        ++b;
+    }
+  }
+  return groups;
+}
+
+std::size_t group_of(const Groups& groups, OpId op) {
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    if (std::find(groups[g].begin(), groups[g].end(), op) != groups[g].end()) return g;
+  FUSELINE_ASSERT(false, "an operator is in no group");
+}
+
+bool any_op(const Graph& graph, const std::vector<OpId>& group,
+            const std::function<bool(const Op&)>& predicate) {
+  return std::any_of(group.begin(), group.end(), [&](OpId id) { return predicate(graph.op(id)); });
+}
+
+bool has_mainloop(const Graph& graph, const std::vector<OpId>& group) {
+  return any_op(graph, group, [](const Op& op) {
+    return operator_info(op.kind).locality == Locality::contraction;
+  });
+}
+
+bool has_gemm(const Graph& graph, const std::vector<OpId>& group) {
+  return any_op(graph, group, [](const Op& op) { return op.kind == OpKind::gemm; });
+}
+
+bool has_attention(const Graph& graph, const std::vector<OpId>& group) {
+  return any_op(graph, group,
+                [](const Op& op) { return operator_info(op.kind).op_class == OpClass::attention; });
+}
+
+}  // namespace fuseline

@@ -1,0 +1,174 @@
+#include "model/plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <variant>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+
+bool is_partial(const Plan& plan, TensorId id) {
+  return plan.graph.tensor(id).role == Role::activation &&
+         std::ranges::any_of(plan.kernels, [&](const Kernel& k) {
+           return std::ranges::any_of(k.phases, [&](const Program& p) {
+             return std::ranges::any_of(p.body, [&](const Primitive& primitive) {
+               const auto* reduce = std::get_if<TileReduce>(&primitive);
+               return reduce != nullptr && reduce->partial.tensor == id;
+             });
+           });
+         });
+}
+
+// Follows the plan in launch order and remembers which columns of each tensor are in memory.
+class Checker {
+ public:
+  explicit Checker(const Plan& plan) : plan_(plan), present_(plan.graph.tensors().size()) {}
+
+  std::vector<std::string> run() {
+    if (plan_.homes.size() != plan_.graph.tensors().size())
+      problems_.push_back("not every tensor has a home");
+    operators_once();
+    std::set<std::string> names;
+    for (const Kernel& kernel : plan_.kernels) {
+      if (!names.insert(kernel.name).second)
+        problems_.push_back("two kernels are named " + kernel.name);
+      if (kernel.phases.empty()) problems_.push_back(kernel.name + " has no program");
+      for (const Program& program : kernel.phases) follow(program);
+    }
+    outputs();
+    partials_finished_once();
+    return problems_;
+  }
+
+ private:
+  void operators_once() {
+    std::vector<int> count(plan_.graph.ops().size());
+    for (const Kernel& kernel : plan_.kernels)
+      for (const OpId id : kernel.ops) ++count[static_cast<std::size_t>(id.index)];
+    for (std::size_t i = 0; i < count.size(); ++i)
+      if (count[i] != 1)
+        problems_.push_back("operator " + plan_.graph.ops()[i].name + " is in " +
+                            std::to_string(count[i]) + " kernels");
+  }
+
+  bool on_chip(TensorId id) const {
+    return index_of(id) < plan_.homes.size() && plan_.homes[index_of(id)] == Home::on_chip;
+  }
+
+  void follow(const Program& program) {
+    for (const std::string& p : check_program(plan_.graph, program)) problems_.push_back(p);
+    // What this program stores itself it has at hand (a cache that attention appends to).
+    const std::vector<Operand> stored = stores(program);
+    for (const Operand& o : loads(program)) {
+      const Tensor& t = plan_.graph.tensor(o.tensor);
+      if (on_chip(o.tensor))
+        problems_.push_back(program.name + " loads " + t.name + ", which stays on chip");
+      readers_[o.tensor].insert(&program);
+      const bool made = t.role == Role::activation || t.role == Role::output;
+      if (made && !in_memory(o))
+        problems_.push_back(program.name + " loads " + t.name +
+                            " before it is stored: kernels against the dependencies");
+    }
+    for (const Operand& o : stored) {
+      if (on_chip(o.tensor))
+        problems_.push_back(program.name + " stores " + plan_.graph.tensor(o.tensor).name +
+                            ", which stays on chip");
+      present_[index_of(o.tensor)].push_back(o);
+    }
+  }
+
+  // Whether stores so far cover all columns of the operand.
+  bool in_memory(const Operand& wanted) const {
+    std::vector<Operand> parts = present_[index_of(wanted.tensor)];
+    std::ranges::sort(parts, {}, &Operand::col_begin);
+    std::int64_t reached = wanted.col_begin;
+    for (const Operand& part : parts)
+      if (part.col_begin <= reached) reached = std::max(reached, part.col_begin + part.cols);
+    return reached >= wanted.col_begin + wanted.cols;
+  }
+
+  void outputs() {
+    for (std::size_t i = 0; i < plan_.graph.tensors().size(); ++i) {
+      const TensorId id{static_cast<std::int32_t>(i)};
+      if (plan_.graph.tensor(id).role == Role::output && !in_memory(plan_.graph.whole(id)))
+        problems_.push_back("output " + plan_.graph.tensor(id).name + " is not stored");
+    }
+  }
+
+  void partials_finished_once() {
+    for (std::size_t i = 0; i < plan_.graph.tensors().size(); ++i) {
+      const TensorId id{static_cast<std::int32_t>(i)};
+      if (!is_partial(plan_, id)) continue;
+      const auto it = readers_.find(id);
+      const std::size_t finishers = it == readers_.end() ? 0 : it->second.size();
+      if (finishers != 1)
+        problems_.push_back("partials " + plan_.graph.tensor(id).name + " have " +
+                            std::to_string(finishers) + " finishers");
+    }
+  }
+
+  const Plan& plan_;
+  std::vector<std::string> problems_;
+  std::vector<std::vector<Operand>> present_;  // by tensor
+  std::map<TensorId, std::set<const Program*>> readers_;
+};
+
+}  // namespace
+
+std::vector<std::string> check_plan(const Plan& plan) { return Checker(plan).run(); }
+
+const char* name_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::gemm:
+      return "gemm";
+    case KernelKind::attention:
+      return "attention";
+    case KernelKind::norm:
+      return "norm";
+    case KernelKind::pointwise:
+      return "pointwise";
+    case KernelKind::reduction:
+      return "reduction";
+    case KernelKind::block:
+      return "block";
+  }
+  FUSELINE_ASSERT(false, "unknown kernel kind");
+}
+
+const char* name_of(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::library_gemm:
+      return "library GEMM";
+    case Implementation::epilogue_gemm:
+      return "epilogue GEMM";
+    case Implementation::flash_attention:
+      return "flash attention";
+    case Implementation::vectorized:
+      return "vectorized";
+    case Implementation::strided:
+      return "strided";
+    case Implementation::concat:
+      return "concatenation";
+    case Implementation::framework_reduce:
+      return "framework reduction";
+    case Implementation::row_norm:
+      return "row norm";
+    case Implementation::generated_pointwise:
+      return "generated pointwise";
+    case Implementation::generated_reduction:
+      return "generated reduction";
+    case Implementation::finisher:
+      return "finisher";
+    case Implementation::persistent_block:
+      return "persistent block";
+  }
+  FUSELINE_ASSERT(false, "unknown implementation");
+}
+
+}  // namespace fuseline

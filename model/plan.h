@@ -1,0 +1,86 @@
+// A plan: the ordered kernels of a block and where each tensor lives.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/graph.h"
+#include "model/program.h"
+
+namespace fuseline {
+
+enum class KernelKind : std::uint8_t { gemm, attention, norm, pointwise, reduction, block };
+
+// How the kernel's code is made; the simulator's speed of a stream depends on it.
+enum class Implementation : std::uint8_t {
+  library_gemm,         // vendor GEMM: tile chosen by the library, split-K when thin
+  epilogue_gemm,        // our GEMM mainloop with an epilogue program
+  flash_attention,      // fused attention, online softmax
+  vectorized,           // contiguous element-wise, 16-byte accesses
+  strided,              // generic framework element-wise kernel with index arithmetic per element
+  concat,               // generic framework concatenation
+  framework_reduce,     // generic framework reduction
+  row_norm,             // hand-written normalisation, one block per row
+  generated_pointwise,  // compiler-generated (Triton) element-wise
+  generated_reduction,  // compiler-generated (Triton) row reduction
+  finisher,             // sums partials
+  persistent_block,     // all phases in one launch
+};
+
+struct Kernel {
+  std::string name;  // unique in the plan: "gate_up"
+  KernelKind kind = KernelKind::pointwise;
+  Implementation implementation = Implementation::vectorized;
+  std::vector<OpId> ops;        // of the plan's graph, in dependency order
+  std::vector<Program> phases;  // one, except for persistent_block: grid barriers between them
+};
+
+enum class Home : std::uint8_t {
+  hbm,
+  on_chip
+};  // whether a tensor that is in HBM's address space is found in L2 is the simulator's finding
+
+// Why one pair of neighbouring operators shares a kernel, or does not.
+struct FusionNote {
+  Edge edge;
+  bool fused = false;
+  std::string reason;
+};
+
+// Weight rows (or vector and cache columns) reordered once so that pairs become adjacent: inside
+// every group of `group` of them, j and j + group/2 become 2j and 2j + 1. group = all of them: gate
+// and up; group = d: a head's RoPE pairs. Only rows or columns [begin, begin + count) are touched.
+struct Interleaving {
+  std::string tensor;
+  bool columns = false;
+  std::int64_t begin = 0, count = 0, group = 0;
+};
+
+// How a plan's inputs and weights come from the block's own, once and outside the counted kernels:
+// operators (fold a norm's weight into a matrix, statistics of the block's input), then
+// reorderings.
+struct Preparation {
+  Graph graph;  // tensors have the names of the original block's and of the plan's graph
+  std::vector<Interleaving> interleavings;
+};
+
+struct Plan {
+  std::string policy;
+  Graph graph;  // after the policy's rewrites
+  std::vector<Kernel> kernels;
+  std::vector<Home> homes;            // by TensorId
+  std::vector<FusionNote> notes;      // one per edge of the graph
+  std::vector<std::string> rewrites;  // names of the rewrites applied, in order
+  Preparation preparation;
+};
+
+// Problems of the whole plan, in words: each operator in exactly one kernel, kernels in dependency
+// order, on-chip tensors never loaded from memory, every partial finished once, check_program of
+// every phase.
+std::vector<std::string> check_plan(const Plan& plan);
+
+const char* name_of(KernelKind);
+const char* name_of(Implementation);
+
+}  // namespace fuseline

@@ -1,0 +1,13 @@
+// FlashAttention alone: unfused, except that scores, softmax and context are one kernel.
+#include "model/policies/rules.h"
+
+namespace fuseline {
+
+PolicyRules flash_attention_policy() {
+  PolicyRules rules = unfused_policy();
+  rules.info = {"flash-attention", "FlashAttention alone", "only the attention of unfused"};
+  rules.fused_attention = true;
+  return rules;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,71 @@
+#include "model/policies/rules.h"
+
+#include <algorithm>
+
+#include "model/operators.h"
+#include "model/why_not.h"
+
+namespace fuseline {
+
+namespace {
+
+bool all_of_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) {
+  return std::all_of(ops.begin(), ops.end(), [&](OpId id) { return graph.op(id).kind == kind; });
+}
+
+bool pointwise_only(const Graph& graph, const std::vector<OpId>& ops) {
+  return std::all_of(ops.begin(), ops.end(), [&](OpId id) {
+    return operator_info(graph.op(id).kind).op_class == OpClass::pointwise;
+  });
+}
+
+}  // namespace
+
+std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>&,
+                                    const std::vector<OpId>&, const Edge&) {
+  return "the policy launches one kernel per operator";
+}
+
+std::string bias_into_gemm(const Graph& graph, const std::vector<OpId>& from,
+                           const std::vector<OpId>& to, const Edge&) {
+  const bool bias = all_of_kind(graph, to, OpKind::bias_add);
+  if (bias && has_gemm(graph, from)) return "";
+  return "the policy launches one kernel per operator (a bias belongs to its GEMM)";
+}
+
+std::string epilogue_programs(const Graph& graph, const std::vector<OpId>& from,
+                              const std::vector<OpId>& to, const Edge&) {
+  if (has_attention(graph, from) || has_attention(graph, to))
+    return "attention's core stays a kernel of its own";
+  return "";
+}
+
+bool same_loop_and_input(const Graph& graph, const std::vector<OpId>& a,
+                         const std::vector<OpId>& b) {
+  if (!pointwise_only(graph, a) || !pointwise_only(graph, b)) return false;
+  const Operand& size_a = graph.op(a.back()).writes[0];
+  const Operand& size_b = graph.op(b.back()).writes[0];
+  if (size_a.rows != size_b.rows || size_a.cols != size_b.cols) return false;
+  return any_op(graph, a, [&](const Op& x) {
+    return any_op(graph, b, [&](const Op& y) {
+      for (const Operand& p : x.reads)
+        for (const Operand& q : y.reads)
+          if (p.tensor == q.tensor && p.col_begin == q.col_begin && p.cols == q.cols) return true;
+      return false;
+    });
+  });
+}
+
+bool both_cache_appends(const Graph& graph, const std::vector<OpId>& a,
+                        const std::vector<OpId>& b) {
+  return all_of_kind(graph, a, OpKind::cache_append) && all_of_kind(graph, b, OpKind::cache_append);
+}
+
+bool is_loop(const Graph& graph, const std::vector<OpId>& ops) { return !has_mainloop(graph, ops); }
+
+bool library_takes(const Graph& graph, const std::vector<OpId>& gemm, const std::vector<OpId>& to) {
+  const auto library = [&](OpId id) { return library_epilogue(graph.op(id)); };
+  return has_gemm(graph, gemm) && std::all_of(to.begin(), to.end(), library);
+}
+
+}  // namespace fuseline

@@ -1,0 +1,60 @@
+// What a policy is: a list of rewrites and a few grouping rules. One file per policy fills this in.
+#pragma once
+
+#include <vector>
+
+#include "model/grouping.h"
+#include "model/policy.h"
+#include "model/rewrites/rewrite.h"
+
+namespace fuseline {
+
+struct PolicyRules {
+  PolicyInfo info;
+  std::vector<Rewrite> rewrites;  // those that apply are applied, in this order
+  bool fused_attention = true;    // scores, softmax and context in one kernel
+  FusionRule fuse;                // along edges
+  SiblingRule siblings;           // side by side; may be empty
+  Implementation (*implement)(const Graph&, const std::vector<OpId>&) = nullptr;
+  bool persistent = false;          // all kernels are phases of one launch
+  bool cache_writes_first = false;  // of several kernels that could be next
+};
+
+PolicyRules unfused_policy();
+PolicyRules composed_policy();
+PolicyRules eager_policy();
+PolicyRules per_operator_policy();
+PolicyRules flash_attention_policy();
+PolicyRules tensorrt_llm_policy();
+PolicyRules xla_policy();
+PolicyRules torch_compile_policy();
+PolicyRules coda_policy();
+PolicyRules whole_block_policy();
+
+// Rules that several policies share.
+
+// Nothing is fused along edges.
+std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>& from,
+                                    const std::vector<OpId>& to, const Edge&);
+
+// A bias goes into the epilogue of its library GEMM, nothing else is fused.
+std::string bias_into_gemm(const Graph&, const std::vector<OpId>& from, const std::vector<OpId>& to,
+                           const Edge&);
+
+// Everything that is legal behind a GEMM goes into its epilogue; attention stays alone.
+std::string epilogue_programs(const Graph&, const std::vector<OpId>& from,
+                              const std::vector<OpId>& to, const Edge&);
+
+// Element-wise loops of one size that read the same operand.
+bool same_loop_and_input(const Graph&, const std::vector<OpId>& a, const std::vector<OpId>& b);
+
+// Both appends to the KV cache.
+bool both_cache_appends(const Graph&, const std::vector<OpId>& a, const std::vector<OpId>& b);
+
+// Only element-wise operators and reductions: a loop that a compiler can generate.
+bool is_loop(const Graph&, const std::vector<OpId>& ops);
+
+// A bias, or a bias and GELU, right behind the GEMM.
+bool library_takes(const Graph&, const std::vector<OpId>& gemm, const std::vector<OpId>& to);
+
+}  // namespace fuseline

@@ -1,0 +1,45 @@
+// TensorRT-LLM: GEMM + bias + activation (gated ones on interleaved weights), residual + norm in
+// one kernel across the block boundary, attention that rotates Q and K and writes the cache as it
+// loads.
+#include "model/implementation.h"
+#include "model/policies/rules.h"
+#include "model/rewrites/interleave_pairs.h"
+#include "model/rewrites/rotate_boundary.h"
+
+namespace fuseline {
+
+namespace {
+
+bool activation_or_bias(const Op& op) {
+  return op.kind == OpKind::bias_add || op.kind == OpKind::gelu || op.kind == OpKind::swiglu;
+}
+
+std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,
+                 const Edge& edge) {
+  const Op& a = graph.op(edge.from);
+  const Op& b = graph.op(edge.to);
+  const auto feeds_attention = [](const Op& op) {
+    return op.kind == OpKind::rope || op.kind == OpKind::cache_append;
+  };
+  if (has_gemm(graph, from) && activation_or_bias(b)) return "";
+  if (a.kind == OpKind::residual_add &&
+      (b.kind == OpKind::rms_norm || b.kind == OpKind::layer_norm))
+    return "";
+  if (feeds_attention(a) && (has_attention(graph, to) || feeds_attention(b))) return "";
+  return "the policy fuses GEMM + bias + activation, residual + norm, and RoPE and cache write "
+         "into attention";
+}
+
+}  // namespace
+
+PolicyRules tensorrt_llm_policy() {
+  return {
+      .info = {"tensorrt-llm", "TensorRT-LLM",
+               "GEMM + bias + activation, residual + norm, attention with RoPE and cache write"},
+      .rewrites = {interleave_gate_up(), rotate_entry_norm()},
+      .fuse = fuse,
+      .siblings = {},
+      .implement = hand_written_implementation};
+}
+
+}  // namespace fuseline

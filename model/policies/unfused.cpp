@@ -1,0 +1,18 @@
+// Textbook execution: each operator is a kernel, attention's scores and probabilities go through
+// memory, a bias is a pass of its own.
+#include "model/implementation.h"
+#include "model/policies/rules.h"
+
+namespace fuseline {
+
+PolicyRules unfused_policy() {
+  return {.info = {"unfused", "textbook execution",
+                   "nothing; attention scores and probabilities go through HBM"},
+          .rewrites = {},
+          .fused_attention = false,
+          .fuse = one_kernel_per_operator,
+          .siblings = {},
+          .implement = hand_written_implementation};
+}
+
+}  // namespace fuseline

@@ -1,0 +1,86 @@
+#include "model/policy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/assemble.h"
+#include "model/backward.h"
+#include "model/blocks/block.h"
+#include "model/error.h"
+#include "model/policies/rules.h"
+
+namespace fuseline {
+
+namespace {
+
+std::vector<PolicyRules> all_rules() {
+  return {unfused_policy(),      composed_policy(),        eager_policy(),
+          per_operator_policy(), flash_attention_policy(), tensorrt_llm_policy(),
+          xla_policy(),          torch_compile_policy(),   coda_policy(),
+          whole_block_policy()};
+}
+
+PolicyRules find_rules(const std::string& policy) {
+  std::vector<PolicyRules> all = all_rules();
+  std::vector<std::string> names;
+  std::string allowed;
+  for (PolicyRules& rules : all) {
+    if (rules.info.name == policy) return std::move(rules);
+    names.push_back(rules.info.name);
+    allowed += (allowed.empty() ? "" : ", ") + rules.info.name;
+  }
+  throw InputError({.field = "--policy",
+                    .value = policy,
+                    .message = "unknown policy",
+                    .allowed = allowed,
+                    .nearest = nearest_name(policy, names)});
+}
+
+}  // namespace
+
+std::vector<PolicyInfo> policies() {
+  std::vector<PolicyInfo> infos;
+  for (const PolicyRules& rules : all_rules()) infos.push_back(rules.info);
+  return infos;
+}
+
+Plan make_plan(const std::string& policy, const Graph& graph) {
+  const PolicyRules rules = find_rules(policy);
+  refuse_backward(graph, "policy " + policy);
+  Block block{graph, {}};
+  PlanParts parts;
+  for (const Rewrite& rewrite : rules.rewrites) {
+    if (!rewrite.applies(block.graph)) continue;
+    rewrite.apply(block);
+    parts.rewrites.emplace_back(rewrite.name);
+  }
+  Groups groups = one_each(block.graph);
+  if (rules.fused_attention) {
+    groups = fuse_attention(block.graph, std::move(groups));
+    if (std::ranges::any_of(groups, [](const auto& g) { return g.size() > 1; }))
+      parts.rewrites.emplace_back("fuse_attention");
+  }
+  groups = grow(block.graph, std::move(groups), rules.fuse);
+  if (rules.siblings) groups = join_siblings(block.graph, std::move(groups), rules.siblings);
+  if (rules.cache_writes_first) {
+    std::stable_partition(groups.begin(), groups.end(), [&](const std::vector<OpId>& group) {
+      return any_op(block.graph, group,
+                    [](const Op& op) { return op.kind == OpKind::cache_append; });
+    });
+  }
+  parts.policy = policy;
+  parts.graph = std::move(block.graph);
+  parts.groups = std::move(groups);
+  parts.implement = rules.implement;
+  parts.rule = rules.fuse;
+  parts.persistent = rules.persistent;
+  parts.preparation = std::move(block.preparation);
+  return assemble(std::move(parts));
+}
+
+Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload) {
+  static_cast<void>(find_rules(policy));  // an unknown policy is reported before a missing phase
+  return make_plan(policy, build_block(config, workload));
+}
+
+}  // namespace fuseline

@@ -1,0 +1,42 @@
+// Policies: named ways to turn a block into a plan. Each imitates a real system (docs: policies).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "model/plan.h"
+
+namespace fuseline {
+
+struct PolicyInfo {
+  std::string name;      // "torch-compile"
+  std::string imitates;  // "Inductor + Triton"
+  std::string fuses;     // one line
+};
+
+// All policies in the order of the documentation.
+std::vector<PolicyInfo> policies();
+
+// The plan of one block (one layer in its steady state). Throws InputError for an unknown policy
+// (nearest name) and for a policy that does not support the phase.
+Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload);
+
+// The same for any graph: a block, the model's ends, or one that a test or a window built.
+Plan make_plan(const std::string& policy, const Graph& graph);
+
+// Two neighbouring operators of a graph, by name.
+struct OnChipEdge {
+  std::string from;
+  std::string to;
+};
+
+// Policy `custom`: the edges to keep on chip, chosen by hand, after the named rewrites
+// (rewrite_names()), in order. The three operators of attention count as one kernel. InputError: an
+// unknown rewrite or operator (nearest name), a rewrite that does not apply, no such edge, an
+// illegal choice (with the reason).
+Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
+                      const std::vector<OnChipEdge>& on_chip);
+std::vector<std::string> rewrite_names();
+
+}  // namespace fuseline

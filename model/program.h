@@ -1,0 +1,199 @@
+// The IR of GEMM-epilogue programs: one mainloop, then primitives that run while the tile is on
+// chip. Five primitive classes (arXiv 2605.19269): maps, vector load/store, tile load/store, tile
+// reductions, stateful transforms. Every kernel of a plan has such a program; kernels without a
+// GEMM have a stream or row mainloop. Values are fp32 tiles [tileM, tileN] (or vectors broadcast to
+// them) until stored.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/graph.h"
+
+namespace fuseline {
+
+using Value =
+    std::int32_t;  // SSA name of a tile; value 0 is the result of a GEMM or attention mainloop
+
+// Columns that one fp32 partial of a row reduction covers: the tile edge of the plan.
+constexpr std::int64_t partial_tile = 128;
+
+enum class Axis : std::uint8_t {
+  rows,
+  cols
+};  // a vector along rows has length M; along cols, length N
+
+enum class MapFn : std::uint8_t {
+  add,
+  sub,
+  mul,
+  scale_by_constant,
+  add_constant,
+  square,
+  rsqrt,
+  silu,
+  sigmoid,
+  gelu_tanh,
+  negate,
+  copy,
+  exp,
+  reciprocal,
+};
+// Maps over adjacent column pairs of the accumulator: rope 2→2, swiglu 2→1, swiglu_backward 1→2.
+enum class PairFn : std::uint8_t { rope, rope_inverse, swiglu, swiglu_backward };
+// sum_and_squares (tile reductions): two numbers, the sum and the sum of squares (LayerNorm).
+enum class ReduceFn : std::uint8_t { sum, sum_squares, max, mean, sum_and_squares };
+
+struct LoadTile {
+  Value out;
+  Operand from;
+};
+struct LoadVector {
+  Value out;
+  Operand from;
+  Axis axis;
+};
+// A [T, d] table addressed by (row mod T, column mod d): cos and sin of RoPE.
+struct LoadTable {
+  Value out;
+  Operand from;
+};
+struct Map {
+  Value out;
+  MapFn fn;
+  std::vector<Value> in;
+  double constant = 0;
+};
+// Columns c and c + distance form a pair: 1 = adjacent, the only distance that a GEMM tile can
+// promise. A stream or row kernel loads both columns itself, so rope may have distance d/2 there.
+struct PairMap {
+  std::vector<Value> out;
+  PairFn fn;
+  std::vector<Value> in;
+  std::int64_t distance = 1;
+};
+// Whole-row reduction inside a row mainloop: the row is resident, the result is a vector along
+// rows.
+struct RowReduce {
+  Value out;
+  ReduceFn fn;
+  Value in;
+};
+// Tile reduction: leaves as fp32 partials [M, ceil(N/tileN)] (rows) or [N, ceil(M/tileM)] (cols),
+// tile edges partial_tile; sum_and_squares leaves two adjacent columns a tile.
+struct TileReduce {
+  ReduceFn fn;
+  Axis axis;
+  Value in;
+  Operand partial;
+};
+// Online log-sum-exp with target select; state (max, sum) per row and tile.
+struct OnlineLogSumExp {
+  Value in;
+  Operand targets;
+  Operand partial;
+};
+struct StoreTile {
+  Value in;
+  Operand to;
+  bool accumulate = false;
+};
+struct StoreVector {
+  Value in;
+  Operand to;
+  Axis axis;
+};
+// Columns [begin, begin + cols) of a tile; what follows runs only in the tiles that hold them.
+struct Columns {
+  Value out;
+  Value in;
+  std::int64_t begin = 0;
+  std::int64_t cols = 0;
+};
+// Scores of keys that the query may not see become -inf: causal and sliding-window masks of
+// `shape`.
+struct Mask {
+  Value out;
+  Value in;
+  OpAttributes shape;
+};
+// One half of every group of `group` columns of `from` (x2 of RoPE's heads; the sums among the
+// moments): half its columns move.
+struct LoadHalves {
+  Value out;
+  Operand from;
+  std::int64_t group = 0;
+  bool upper = false;
+};
+// The inverse: in every group of columns, `lower` fills the lower half and `upper` the upper one.
+struct ConcatHalves {
+  Value out;
+  Value lower;
+  Value upper;
+  std::int64_t group = 0;
+};
+// Row ids[m] of the table `from`, for every row m of the tile.
+struct Gather {
+  Value out;
+  Operand ids;
+  Operand from;
+};
+
+using Primitive = std::variant<LoadTile, LoadVector, LoadTable, Map, PairMap, RowReduce, TileReduce,
+                               OnlineLogSumExp, StoreTile, StoreVector, Columns, Mask, LoadHalves,
+                               ConcatHalves, Gather>;
+
+// value0[M,N] = a[M,K] b[N,K]^T, fp32 accumulation. `interleaved`: b's rows are permuted once so
+// that pairs are adjacent columns. batch > 1: independent GEMMs over heads (attention of
+// `unfused`).
+struct GemmMainloop {
+  Operand a;
+  Operand b;
+  std::int64_t M = 0, N = 0, K = 0;
+  std::int64_t batch = 1;
+  bool interleaved = false;
+  bool a_is_km = false;  // a is stored [K, M]: the gradient of a weight
+  bool b_is_kn = false;  // b is stored [K, N]: the gradient of an activation, probabilities times V
+};
+// value0 = softmax(scale·Q K^T + mask) V by online softmax over key tiles. A prologue value (>= 0)
+// takes the place of the operand in memory: RoPE applied as Q and K are loaded.
+struct AttentionMainloop {
+  Operand q, k, v;
+  OpAttributes shape;
+  Value q_value = -1, k_value = -1, v_value = -1;
+};
+// Tiles of an [rows, cols] index space; no tile needs another.
+struct StreamMainloop {
+  std::int64_t rows = 0, cols = 0;
+};
+// Whole rows of [rows, cols] are resident: RowReduce is legal.
+struct RowMainloop {
+  std::int64_t rows = 0, cols = 0;
+};
+
+using Mainloop = std::variant<GemmMainloop, AttentionMainloop, StreamMainloop, RowMainloop>;
+
+struct Program {
+  std::string name;
+  Mainloop mainloop;
+  std::vector<Primitive> body{};
+  std::vector<Primitive> prologue{};  // attention only: what happens to Q, K, V as they are loaded
+  std::vector<std::string> names{};   // of values, for the printer; may be short or empty
+};
+
+// Every operand the program loads from or stores to memory (mainloop operands included), in order.
+std::vector<Operand> loads(const Program& program);
+std::vector<Operand> stores(const Program& program);
+
+// Problems found by the checker, in words; empty = legal. Checked: operand shapes against the
+// mainloop's index space, tile-locality (RowReduce needs resident rows), pair maps on adjacent
+// pairs of even width, every partial has one finisher in `plan order` (checked by check_plan),
+// values defined before use, one mainloop, tensors stored once.
+std::vector<std::string> check_program(const Graph& graph, const Program& program);
+
+// The program as text that a person reads as code.
+std::string print_program(const Graph& graph, const Program& program);
+
+}  // namespace fuseline

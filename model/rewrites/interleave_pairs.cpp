@@ -1,0 +1,100 @@
+#include "model/rewrites/interleave_pairs.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+// What must be reordered so that columns `o` of a tensor come out reordered: the GEMM's weight and
+// the vectors applied on the way. False when the columns do not come from one GEMM.
+bool trace(const Graph& graph, const Operand& o, std::int64_t group,
+           std::vector<Interleaving>& found) {
+  const std::vector<OpId> producers = graph.producers(o.tensor);
+  if (producers.size() != 1) return false;
+  const Op& op = graph.op(producers[0]);
+  const auto vector = [&](const Operand& v) {
+    found.push_back({graph.tensor(v.tensor).name, true, o.col_begin, o.cols, group});
+  };
+  switch (op.kind) {
+    case OpKind::gemm:
+      found.push_back({graph.tensor(op.reads[1].tensor).name, false, o.col_begin, o.cols, group});
+      return true;
+    case OpKind::bias_add:
+      vector(op.reads[1]);
+      break;
+    case OpKind::layer_norm_deferred:
+      vector(op.reads[2]);
+      vector(op.reads[3]);
+      break;
+    case OpKind::row_scale:
+      break;
+    default:
+      return false;
+  }
+  Operand before = o;
+  before.tensor = op.reads[0].tensor;
+  return trace(graph, before, group, found);
+}
+
+void add_once(std::vector<Interleaving>& all, const Interleaving& one) {
+  const bool known = std::ranges::any_of(all, [&](const Interleaving& i) {
+    return i.tensor == one.tensor && i.begin == one.begin && i.columns == one.columns;
+  });
+  if (!known) all.push_back(one);
+}
+
+// The reorderings that turn every operator of the kind into one on adjacent pairs.
+std::vector<Interleaving> plan(const Graph& graph, OpKind kind) {
+  std::vector<Interleaving> all;
+  for (const Op& op : graph.ops()) {
+    if (op.kind != kind || op.attributes.pairs_interleaved) continue;
+    const bool rope = kind == OpKind::rope;
+    const std::int64_t group = rope ? op.attributes.head_width : op.reads[0].cols;
+    std::vector<Interleaving> found;
+    if (!trace(graph, op.reads[0], group, found)) return {};
+    if (rope)
+      for (const std::size_t table : {std::size_t{1}, std::size_t{2}})
+        found.push_back({graph.tensor(op.reads[table].tensor).name, true, 0, group, group});
+    for (const Interleaving& i : found) add_once(all, i);
+  }
+  if (all.empty() || kind != OpKind::rope) return all;
+  for (const Op& op : graph.ops()) {  // keys already in the cache
+    if (op.kind != OpKind::cache_append) continue;
+    const std::vector<OpId> producers = graph.producers(op.reads[0].tensor);
+    if (producers.size() != 1 || graph.op(producers[0]).kind != OpKind::rope) continue;
+    const Operand& cache = op.writes[0];
+    add_once(all, {graph.tensor(cache.tensor).name, true, 0, cache.cols, op.attributes.head_width});
+  }
+  return all;
+}
+
+void interleave(Block& block, OpKind kind) {
+  const std::vector<Interleaving> all = plan(block.graph, kind);
+  FUSELINE_ASSERT(!all.empty(), "no pairs to interleave");
+  for (const Interleaving& i : all) block.preparation.interleavings.push_back(i);
+  for (std::size_t i = 0; i < block.graph.ops().size(); ++i) {
+    Op& op = block.graph.op(OpId{static_cast<std::int32_t>(i)});
+    if (op.kind == kind) op.attributes.pairs_interleaved = true;
+  }
+}
+
+}  // namespace
+
+Rewrite interleave_gate_up() {
+  return {"interleave_gate_up", "gate and up become adjacent columns",
+          [](const Graph& graph) { return !plan(graph, OpKind::swiglu).empty(); },
+          [](Block& block) { interleave(block, OpKind::swiglu); }};
+}
+
+Rewrite interleave_heads() {
+  return {"interleave_heads", "the two halves of each RoPE pair become adjacent columns",
+          [](const Graph& graph) { return !plan(graph, OpKind::rope).empty(); },
+          [](Block& block) { interleave(block, OpKind::rope); }};
+}
+
+}  // namespace fuseline

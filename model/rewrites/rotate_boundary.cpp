@@ -1,0 +1,96 @@
+#include "model/rewrites/rotate_boundary.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+using Matches = bool (*)(const Op&);
+
+bool is_statistics(const Op& op) { return op.kind == OpKind::row_stats_partial; }
+bool is_norm(const Op& op) { return op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm; }
+
+// The operator of the kind that reads a block input.
+const Op* entry_op(const Graph& graph, Matches matches) {
+  const auto it = std::ranges::find_if(graph.ops(), [&](const Op& op) {
+    return matches(op) && graph.tensor(op.reads[0].tensor).role == Role::input;
+  });
+  return it == graph.ops().end() ? nullptr : &*it;
+}
+
+// The block's output that has the shape of its input: the residual stream.
+std::optional<TensorId> stream_output(const Graph& graph, const Operand& x) {
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const Tensor& t = graph.tensors()[i];
+    if (t.role == Role::output && t.rows == x.rows && t.cols == x.cols)
+      return TensorId{static_cast<std::int32_t>(i)};
+  }
+  return std::nullopt;
+}
+
+bool can_rotate(const Graph& graph, Matches matches) {
+  const Op* op = entry_op(graph, matches);
+  return op != nullptr && stream_output(graph, op->reads[0]).has_value();
+}
+
+// Moves the entry operator to the exit. Its result becomes the input `in`; `out` is made of y.
+void rotate(Block& block, Matches matches, const std::string& in, const std::string& out,
+            const std::string& name) {
+  const Graph from = block.graph;
+  const Op* entry = entry_op(from, matches);
+  FUSELINE_ASSERT(entry != nullptr, "nothing to rotate");
+  const Op op = *entry;
+  const TensorId result = op.writes[0].tensor;
+  const std::optional<TensorId> y = stream_output(from, op.reads[0]);
+  FUSELINE_ASSERT(y, "the block has no residual stream to rotate across");
+
+  Graph to = replace_ops(from, [&](const Op& other, Graph&) { return other.name == op.name; });
+  Tensor given = to.tensor(result);
+  given.name = in;
+  given.role = Role::input;
+  to.tensor(result) = given;
+
+  Op prepare = op;
+  for (Operand& o : prepare.reads) o = prepared(block, from.tensor(o.tensor));
+  prepare.writes = {prepared(block, given)};
+  prepare.name = in;
+  block.preparation.graph.add_op(std::move(prepare));
+
+  Tensor made = given;
+  made.name = out;
+  made.role = Role::output;
+  Op exit = op;
+  exit.name = name;
+  exit.site = op.site;
+  exit.reads[0] = to.whole(*y);
+  for (std::size_t i = 1; i < exit.reads.size(); ++i) {  // the next block has its own weights
+    Tensor weight = to.tensor(exit.reads[i].tensor);
+    weight.name += "_next";
+    exit.reads[i] = to.whole(to.add_tensor(weight));
+  }
+  exit.writes = {to.whole(to.add_tensor(made))};
+  to.add_op(std::move(exit));
+  block.graph = without_unused_tensors(to);
+}
+
+}  // namespace
+
+Rewrite rotate_statistics() {
+  return {"rotate_statistics",
+          "the entry norm's partial statistics come from the previous block's last epilogue",
+          [](const Graph& graph) { return can_rotate(graph, is_statistics); },
+          [](Block& block) { rotate(block, is_statistics, "x_stats", "y_stats", "stats_next"); }};
+}
+
+Rewrite rotate_entry_norm() {
+  return {"rotate_entry_norm", "the entry norm runs at the end of the previous block",
+          [](const Graph& graph) { return can_rotate(graph, is_norm); },
+          [](Block& block) { rotate(block, is_norm, "xn1", "xn1_next", "norm1_next"); }};
+}
+
+}  // namespace fuseline

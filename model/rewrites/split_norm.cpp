@@ -1,0 +1,169 @@
+#include "model/rewrites/split_norm.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+bool is_norm(const Op& op) { return op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm; }
+
+// Legal because the scale is constant along the contraction: every reader must be a GEMM that
+// contracts over the norm's columns.
+bool can_split(const Graph& graph, const Op& op) {
+  if (!is_norm(op) || graph.tensor(op.writes[0].tensor).role != Role::activation) return false;
+  const std::vector<OpId> readers = graph.consumers(op.writes[0].tensor);
+  return !readers.empty() && std::ranges::all_of(readers, [&](OpId id) {
+    const Op& reader = graph.op(id);
+    return reader.kind == OpKind::gemm && reader.reads[0].tensor == op.writes[0].tensor;
+  });
+}
+
+bool applies(const Graph& graph) {
+  return std::ranges::any_of(graph.ops(), [&](const Op& op) { return can_split(graph, op); });
+}
+
+// W' = W diag(γ), made once.
+Operand folded_weight(Block& block, Graph& to, const Op& gemm, const Op& norm) {
+  Tensor weight = to.tensor(gemm.reads[1].tensor);
+  const Operand w = prepared(block, weight);
+  const Operand gamma = prepared(block, to.tensor(norm.reads[1].tensor));
+  weight.name += "_folded";
+  const Operand folded = prepared(block, weight);
+  block.preparation.graph.add_op({weight.name, OpKind::mul_cols, {w, gamma}, {folded}, {}, ""});
+  return to.whole(to.add_tensor(weight));
+}
+
+// The row vector v W^T for a vector v of length D, plus a bias when there is one.
+Operand folded_vector(Block& block, Graph& to, const Op& gemm, const Operand& v, const Op* bias,
+                      const std::string& prefix) {
+  Graph& prep = block.preparation.graph;
+  const Tensor& weight = to.tensor(gemm.reads[1].tensor);
+  const Operand w = prepared(block, weight);
+  const Operand vector = prepared(block, to.tensor(v.tensor));
+  const Tensor result{.name = prefix + "_" + gemm.name,
+                      .symbol = "[1, N]",
+                      .role = Role::weight,
+                      .dtype = Dtype::fp32,
+                      .rows = 1,
+                      .cols = weight.rows};
+  const Operand made = prepared(block, result);
+  if (bias == nullptr) {
+    prep.add_op({result.name, OpKind::gemm, {vector, w}, {made}, {}, ""});
+  } else {
+    Tensor product = result;
+    product.name += "_product";
+    product.role = Role::activation;
+    const Operand raw = prepared(block, product);
+    prep.add_op({product.name, OpKind::gemm, {vector, w}, {raw}, {}, ""});
+    const Operand b = prepared(block, to.tensor(bias->reads[1].tensor));
+    prep.add_op({result.name, OpKind::bias_add, {raw, b}, {made}, {}, ""});
+  }
+  return to.whole(to.add_tensor(result));
+}
+
+class Splitter {
+ public:
+  explicit Splitter(Block& block) : block_(block), from_(block.graph) {
+    for (const Op& op : from_.ops()) {
+      if (!can_split(from_, op)) continue;
+      norms_[op.writes[0].tensor] = &op;
+      if (op.kind != OpKind::layer_norm) continue;
+      for (const OpId id : from_.consumers(op.writes[0].tensor))
+        if (const Op* bias = only_bias(from_.op(id))) merged_.insert(bias->name);
+    }
+  }
+
+  bool replace(const Op& op, Graph& to) {
+    if (merged_.contains(op.name)) return true;
+    if (is_norm(op) && norms_.contains(op.writes[0].tensor)) {
+      statistics(op, to);
+      return true;
+    }
+    if (op.kind != OpKind::gemm || !norms_.contains(op.reads[0].tensor)) return false;
+    deferred(op, *norms_.at(op.reads[0].tensor), to);
+    return true;
+  }
+
+ private:
+  // The bias_add that alone reads the GEMM's result.
+  const Op* only_bias(const Op& gemm) const {
+    const std::vector<OpId> readers = from_.consumers(gemm.writes[0].tensor);
+    if (readers.size() != 1 || from_.op(readers[0]).kind != OpKind::bias_add) return nullptr;
+    return &from_.op(readers[0]);
+  }
+
+  void statistics(const Op& norm, Graph& to) {
+    const bool two = norm.kind == OpKind::layer_norm;
+    const Operand x = norm.reads[0];
+    OpAttributes attributes;
+    attributes.tile_cols = partial_tile;
+    attributes.eps = norm.attributes.eps;
+    attributes.norm_width = x.cols;
+    const std::int64_t tiles = ceil_div(x.cols, partial_tile);
+    const Operand partials =
+        to.whole(add_activation(to, "s_" + norm.name, two ? "[M, 2⌈D/128⌉]" : "[M, ⌈D/128⌉]",
+                                Dtype::fp32, x.rows, two ? 2 * tiles : tiles));
+    to.add_op(
+        {"stats_" + norm.name, OpKind::row_stats_partial, {x}, {partials}, attributes, norm.site});
+    const Operand r = to.whole(add_activation(to, "r_" + norm.name, two ? "[M, 2]" : "[M, 1]",
+                                              Dtype::fp32, x.rows, two ? 2 : 1));
+    to.add_op(
+        {"finish_" + norm.name, OpKind::row_stats_finish, {partials}, {r}, attributes, norm.site});
+    stats_[norm.writes[0].tensor] = r;
+  }
+
+  void deferred(const Op& gemm, const Op& norm, Graph& to) {
+    const Operand r = stats_.at(gemm.reads[0].tensor);
+    Operand result = gemm.writes[0];
+    const Op* bias = norm.kind == OpKind::layer_norm ? only_bias(gemm) : nullptr;
+    if (bias != nullptr) result = bias->writes[0];
+    const Tensor like = to.tensor(result.tensor);
+    const Operand raw = to.whole(
+        add_activation(to, like.name + "_raw", like.symbol, like.dtype, like.rows, like.cols));
+    const Operand weight = folded_weight(block_, to, gemm, norm);
+    to.add_op({gemm.name, OpKind::gemm, {norm.reads[0], weight}, {raw}, {}, gemm.site});
+    if (norm.kind == OpKind::rms_norm) {
+      to.add_op({gemm.name + "_scale", OpKind::row_scale, {raw, r}, {result}, {}, gemm.site});
+      return;
+    }
+    const Operand wg = folded_vector(block_, to, gemm, norm.reads[1], nullptr, "gamma_w");
+    const Operand wb = folded_vector(block_, to, gemm, norm.reads[2], bias, "beta_w");
+    to.add_op({gemm.name + "_norm",
+               OpKind::layer_norm_deferred,
+               {raw, r, wg, wb},
+               {result},
+               {},
+               gemm.site});
+  }
+
+  Block& block_;
+  const Graph from_;
+  std::map<TensorId, const Op*> norms_;  // by the tensor they write
+  std::map<TensorId, Operand> stats_;
+  std::set<std::string> merged_;  // bias operators that go into βW
+};
+
+void apply(Block& block) {
+  FUSELINE_ASSERT(applies(block.graph), "no norm between GEMMs");
+  Splitter splitter(block);
+  const Graph from = block.graph;
+  block.graph = without_unused_tensors(
+      replace_ops(from, [&](const Op& op, Graph& to) { return splitter.replace(op, to); }));
+}
+
+}  // namespace
+
+Rewrite split_norm() {
+  return {"split_norm",
+          "a norm becomes partial statistics, a finisher and a scale behind the next GEMM", applies,
+          apply};
+}
+
+}  // namespace fuseline

@@ -1,0 +1,162 @@
+#include "sim/gemm_library.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "model/error.h"
+#include "sim/gemm_time.h"
+
+namespace fuseline {
+namespace {
+
+// Differences in predicted time that the choice ignores.
+constexpr double kIndifference = 0.03;
+
+// Pipeline stages that fit into about 92 % of the 227 KiB of shared memory, at most 16.
+std::int64_t stages_of(std::int64_t m, std::int64_t n) {
+  return std::clamp<std::int64_t>(214'000 / (64 * 2 * (m + n)), 2, 16);
+}
+
+// Hopper's warp-group kernels, as their names list them: one edge is a multiple of the 64 rows of a
+// warp-group MMA, the other of 8, so that a tile can be found that fills whole waves.
+std::vector<GemmTile> hopper_library() {
+  struct Edges {
+    std::int64_t m;
+    std::vector<std::int64_t> n;
+  };
+  static const std::array<Edges, 8> kShapes{{
+      {8, {64, 128, 192, 256, 384, 512}},
+      {16, {64, 128, 192, 256, 384, 512}},
+      {32, {64, 128, 192, 256, 384, 512}},
+      {64, {24, 40, 48, 56, 64, 80, 96, 112, 128, 168, 176, 192, 256, 320, 384, 448, 512}},
+      {128, {64, 80, 96, 112, 128, 144, 168, 176, 192, 256, 320}},
+      {160, {128}},
+      {192, {128, 192}},
+      {256, {128}},
+  }};
+  std::vector<GemmTile> tiles;
+  for (const Edges& edges : kShapes) {
+    for (const std::int64_t n : edges.n) {
+      GemmTile tile{.m = edges.m, .n = n, .k = 64, .stages = stages_of(edges.m, n)};
+      // Two thread blocks share the panel of the longer edge, so that a cluster is nearly square;
+      // square tiles exist both ways, and thin ones share their few rows of activations among four.
+      if (n <= edges.m || edges.m <= 64) {
+        tile.cluster_n = 2;
+        tiles.push_back(tile);
+        tile.cluster_n = 1;
+      }
+      if (n >= edges.m && edges.m > 32) {
+        tile.cluster_m = 2;
+        tiles.push_back(tile);
+        tile.cluster_m = 1;
+      }
+      if (edges.m <= 64) {
+        tile.cluster_n = 4;
+        tiles.push_back(tile);
+      }
+    }
+  }
+  return tiles;
+}
+
+std::vector<GemmTile> mma_sync_library() {
+  std::vector<GemmTile> tiles;
+  for (const auto& [m, n, stages] : {std::array<std::int64_t, 3>{128, 256, 3},
+                                     {256, 128, 3},
+                                     {128, 128, 4},
+                                     {64, 256, 4},
+                                     {256, 64, 4},
+                                     {64, 128, 5},
+                                     {128, 64, 5},
+                                     {64, 64, 6},
+                                     {32, 128, 6},
+                                     {32, 64, 6},
+                                     {32, 32, 8},
+                                     {16, 64, 6}}) {
+    tiles.push_back({.m = m, .n = n, .k = 64, .stages = stages});
+  }
+  return tiles;
+}
+
+}  // namespace
+
+std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
+  switch (architecture) {
+    case Architecture::ampere:
+    case Architecture::ada:
+      if (library) return mma_sync_library();
+      return {{.m = 128, .n = 256, .stages = 3},
+              {.m = 128, .n = 128, .stages = 4},
+              {.m = 64, .n = 128, .stages = 5},
+              {.m = 64, .n = 64, .stages = 6}};
+    case Architecture::hopper:
+    case Architecture::blackwell:
+      break;
+  }
+  if (library) return hopper_library();
+  return {{.m = 128, .n = 256, .cluster_m = 2},
+          {.m = 128, .n = 128, .stages = 6, .cluster_m = 2},
+          {.m = 128, .n = 256},
+          {.m = 128, .n = 128, .stages = 6},
+          {.m = 64, .n = 256, .stages = 5},
+          {.m = 64, .n = 128, .stages = 8}};
+}
+
+GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConstants& constants) {
+  if (problem.tile) return *problem.tile;
+  const std::vector<GemmTile> candidates = candidate_tiles(gpu.architecture, problem.library);
+  // Up to 64 rows stay in one tile, the narrowest that covers them: tiles side by side along M
+  // would load the weights twice, and a wider one only adds padding. Such tiles are whole warp
+  // groups wide.
+  const bool thin = problem.m <= 64;
+  std::int64_t cover = std::numeric_limits<std::int64_t>::max();
+  for (const GemmTile& tile : candidates) {
+    if (tile.m >= problem.m) cover = std::min(cover, tile.m);
+  }
+  const auto excluded = [&](const GemmTile& tile) {
+    return tile.m > cover || tile.m < std::min<std::int64_t>(cover / 2, 32) ||
+           (thin && tile.n % 64 != 0 && problem.n > tile.n);
+  };
+  struct Option {
+    GemmTile tile;
+    Seconds time;
+    double operand_bytes;  // into shared memory per unit of work: fewer for larger, squarer tiles
+  };
+  std::vector<Option> options;
+  for (GemmTile tile : candidates) {
+    if (excluded(tile)) continue;
+    const std::int64_t blocks =
+        ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n) * problem.batch;
+    for (const std::int64_t split : {1, 2, 3, 4, 5, 6, 8, 12, 16}) {
+      // A split of fewer than 4 steps is all pipeline fill, and more units than run at once are no
+      // gain. Our own mainloop never splits.
+      if (split > 1 && (!problem.library || problem.k < split * 4 * tile.k ||
+                        blocks * split > blocks_at_once(tile, gpu, constants))) {
+        break;
+      }
+      tile.split_k = split;
+      const Seconds time = quick_gemm_time(problem, tile, gpu, constants);
+      options.push_back(
+          {tile, time, 1.0 / static_cast<double>(tile.m) + 1.0 / static_cast<double>(tile.n)});
+    }
+  }
+  const auto first =
+      std::min_element(options.begin(), options.end(),
+                       [](const Option& a, const Option& b) { return a.time < b.time; });
+  FUSELINE_ASSERT(first != options.end(), "no tile for a GEMM");
+  // Among those about as fast: the fewest splits, the fewest bytes loaded, the earlier.
+  const auto rank = [](const Option& option) {
+    return std::pair(option.tile.split_k, option.operand_bytes);
+  };
+  const Option* best = &*first;
+  for (const Option& option : options) {
+    if (option.time <= first->time * (1.0 + kIndifference) && rank(option) < rank(*best)) {
+      best = &option;
+    }
+  }
+  return best->tile;
+}
+
+}  // namespace fuseline

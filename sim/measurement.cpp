@@ -1,0 +1,227 @@
+#include "sim/measurement.h"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string_view>
+
+#include "model/error.h"
+#include "model/toml_file.h"
+#include "sim/csv.h"
+
+namespace fuseline {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double kSecondsPerMillisecond = 1e-3;
+constexpr double kSecondsPerMicrosecond = 1e-6;
+
+SpreadOfTimes read_times(const CsvTable& csv, std::size_t row, const std::string& unit,
+                         double seconds_per_unit) {
+  const std::string median = unit + "_median";
+  const SpreadOfTimes times = {
+      .median = csv.positive(row, median) * Seconds(seconds_per_unit),
+      .least = csv.positive(row, unit + "_min") * Seconds(seconds_per_unit),
+      .most = csv.positive(row, unit + "_max") * Seconds(seconds_per_unit)};
+  if (times.median < times.least || times.median > times.most) {
+    csv.fail(row, median, "the median lies outside minimum and maximum", "min <= median <= max");
+  }
+  return times;
+}
+
+// The columns model, execution, phase, batch, seq, context that block.csv and kernels.csv share.
+BlockCase read_case(const CsvTable& csv, std::size_t row) {
+  BlockCase block{
+      .model = csv.text(row, "model"), .execution = csv.text(row, "execution"), .workload = {}};
+  if (block.model.empty()) csv.fail(row, "model", "is empty", "a model's name");
+  if (block.execution.empty()) csv.fail(row, "execution", "is empty", "a policy's name");
+  const std::string& phase = csv.text(row, "phase");
+  if (phase != "forward" && phase != "train" && phase != "decode") {
+    csv.fail(row, "phase", "there is no such phase", "forward, train, decode");
+  }
+  Workload& w = block.workload;
+  w.phase = parse_phase(phase, "phase");
+  w.batch = csv.whole(row, "batch", 1);
+  w.seq = csv.whole(row, "seq", 1);
+  w.context = csv.whole(row, "context", 0);
+  if (w.phase == Phase::decode && w.context < w.seq) {
+    csv.fail(row, "context", "the context is shorter than the new tokens",
+             "at least seq = " + std::to_string(w.seq));
+  }
+  return block;
+}
+
+void read_blocks(const CsvTable& csv, Measurements& out) {
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    out.blocks.push_back({read_case(csv, row), read_times(csv, row, "ms", kSecondsPerMillisecond)});
+  }
+}
+
+void read_kernels(const CsvTable& csv, Measurements& out) {
+  std::int64_t last_order = -1;
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    BlockCase block = read_case(csv, row);
+    const std::int64_t order = csv.whole(row, "order", 0);
+    if (out.traces.empty() || !same_case(out.traces.back().block, block)) {
+      if (std::any_of(out.traces.begin(), out.traces.end(),
+                      [&](const MeasuredTrace& t) { return same_case(t.block, block); })) {
+        csv.fail(row, "order", "the block's kernels do not stand together",
+                 "all kernels of one block in consecutive lines");
+      }
+      out.traces.push_back({std::move(block), {}});
+    } else if (order <= last_order) {
+      csv.fail(row, "order", "the kernels are out of order",
+               "more than " + std::to_string(last_order));
+    }
+    last_order = order;
+    out.traces.back().kernels.push_back(
+        {.site = csv.text(row, "operator"),
+         .kernel = csv.text(row, "kernel"),
+         .time = csv.positive(row, "us") * Seconds(kSecondsPerMicrosecond),
+         .hbm_read = Bytes(csv.whole(row, "dram_read_bytes")),
+         .hbm_write = Bytes(csv.whole(row, "dram_write_bytes")),
+         .l2 = Bytes(csv.whole(row, "l2_bytes"))});
+  }
+}
+
+void read_gemms(const CsvTable& csv, Measurements& out) {
+  for (std::size_t row = 0; row < csv.rows(); ++row) {
+    out.gemms.push_back({.m = csv.whole(row, "m", 1),
+                         .n = csv.whole(row, "n", 1),
+                         .k = csv.whole(row, "k", 1),
+                         .time = read_times(csv, row, "us", kSecondsPerMicrosecond)});
+  }
+}
+
+// The kind of table is told by a column that only it has.
+void read_table(const std::string& path, Measurements& out) {
+  const CsvTable csv(path);
+  if (csv.has_column("dram_read_bytes")) return read_kernels(csv, out);
+  if (csv.has_column("ms_median")) return read_blocks(csv, out);
+  if (csv.has_column("us_median") && csv.has_column("m")) return read_gemms(csv, out);
+  throw InputError({.file = path,
+                    .message = "the header is none of a measurement's",
+                    .allowed = "the columns of block.csv, kernels.csv or gemm.csv",
+                    .line = 1});
+}
+
+MeasurementMeta read_meta(const fs::path& path) {
+  const TomlTable table = TomlTable::load(path);
+  table.refuse_other_keys({"title", "gpu", "device", "driver", "toolkit", "framework", "date",
+                           "clocks", "command", "notes"});
+  const auto field = [&](const char* name) { return table.text_or(name, ""); };
+  return {.title = field("title"),
+          .gpu = field("gpu"),
+          .device = field("device"),
+          .driver = field("driver"),
+          .toolkit = field("toolkit"),
+          .framework = field("framework"),
+          .date = field("date"),
+          .clocks = field("clocks"),
+          .command = field("command")};
+}
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string BlockCase::label() const {
+  const Workload& w = workload;
+  std::string text = model + " " + execution + " " + name_of(w.phase) + " " +
+                     std::to_string(w.batch) + "x" + std::to_string(w.seq);
+  if (w.phase == Phase::decode) text += " of " + std::to_string(w.context);
+  return text;
+}
+
+KernelKind MeasuredKernel::kind() const {
+  // Order matters: "splitKreduce" belongs to a GEMM library and is a reduction all the same. The
+  // reduction that merges split attention belongs to the attention.
+  struct Rule {
+    std::string_view part;
+    KernelKind kind;
+  };
+  static constexpr std::array<Rule, 14> kRules = {{
+      {"splitKreduce", KernelKind::reduction},
+      {"lean_reduction", KernelKind::attention},
+      {"reduce_kernel", KernelKind::reduction},
+      {"nvjet", KernelKind::gemm},
+      {"gemm", KernelKind::gemm},
+      {"cutlass", KernelKind::gemm},
+      {"gemv", KernelKind::gemm},
+      {"flash", KernelKind::attention},
+      {"fmha", KernelKind::attention},
+      {"sdpa_sm", KernelKind::attention},
+      {"layer_norm_kernel", KernelKind::norm},
+      {"rms_norm_kernel", KernelKind::norm},
+      {"triton_red", KernelKind::norm},
+      {"triton_per", KernelKind::norm},
+  }};
+  for (const Rule& rule : kRules) {
+    if (contains(kernel, rule.part)) return rule.kind;
+  }
+  return KernelKind::pointwise;
+}
+
+Bytes MeasuredTrace::hbm_read() const {
+  Bytes sum;
+  for (const MeasuredKernel& k : kernels) sum += k.hbm_read;
+  return sum;
+}
+
+Bytes MeasuredTrace::hbm_write() const {
+  Bytes sum;
+  for (const MeasuredKernel& k : kernels) sum += k.hbm_write;
+  return sum;
+}
+
+Measurements load_measurements(const std::string& path) {
+  Measurements out;
+  out.path = path;
+  std::error_code error;
+  const bool is_folder = fs::is_directory(path, error);
+  if (is_folder) {
+    bool found = false;
+    for (const char* name : {"block.csv", "kernels.csv", "gemm.csv"}) {
+      const fs::path file = fs::path(path) / name;
+      if (!fs::exists(file, error)) continue;
+      read_table(file.string(), out);
+      found = true;
+    }
+    if (!found) {
+      throw InputError({.file = path,
+                        .message = "the folder holds no measurement",
+                        .allowed = "block.csv, kernels.csv or gemm.csv in it"});
+    }
+  } else {
+    read_table(path, out);
+  }
+  const fs::path meta = (is_folder ? fs::path(path) : fs::path(path).parent_path()) / "meta.toml";
+  if (fs::exists(meta, error)) out.meta = read_meta(meta);
+  return out;
+}
+
+bool same_case(const BlockCase& a, const BlockCase& b) {
+  return a.model == b.model && a.execution == b.execution && a.workload.phase == b.workload.phase &&
+         a.workload.batch == b.workload.batch && a.workload.seq == b.workload.seq &&
+         a.workload.kv_tokens() == b.workload.kv_tokens() && a.workload.dtype == b.workload.dtype;
+}
+
+std::optional<MeasuredBlock> find_block(const Measurements& all, const BlockCase& wanted) {
+  for (const MeasuredBlock& b : all.blocks) {
+    if (same_case(b.block, wanted)) return b;
+  }
+  return std::nullopt;
+}
+
+std::optional<MeasuredTrace> find_trace(const Measurements& all, const BlockCase& wanted) {
+  for (const MeasuredTrace& t : all.traces) {
+    if (same_case(t.block, wanted)) return t;
+  }
+  return std::nullopt;
+}
+
+}  // namespace fuseline

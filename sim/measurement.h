@@ -1,0 +1,84 @@
+// What was measured on hardware: block times, kernel traces with byte counters, library GEMMs. Read
+// from a folder (block.csv, kernels.csv, gemm.csv, meta.toml) or from one of the CSV files.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "model/plan.h"
+#include "model/units.h"
+
+namespace fuseline {
+
+// Where the numbers come from; empty parts were not recorded.
+struct MeasurementMeta {
+  std::string title;
+  std::string gpu;  // name in scenarios/gpus
+  std::string device, driver, toolkit, framework, date, clocks, command;
+};
+
+// One way to run one block. `execution` is a policy's name where the policy imitates it.
+struct BlockCase {
+  std::string model;
+  std::string execution;
+  Workload workload;
+
+  [[nodiscard]] std::string label() const;  // "llama2-7b eager forward 1x2048"
+};
+
+struct SpreadOfTimes {
+  Seconds median, least, most;
+};
+
+struct MeasuredBlock {
+  BlockCase block;
+  SpreadOfTimes time;
+};
+
+struct MeasuredKernel {
+  std::string site;    // "norm1"; empty where the framework fused several
+  std::string kernel;  // name of the kernel's code
+  Seconds time;
+  Bytes hbm_read, hbm_write, l2;  // hardware counters
+
+  [[nodiscard]] KernelKind kind() const;  // told from the kernel's name
+};
+
+// The kernels of one block in the order of their launches.
+struct MeasuredTrace {
+  BlockCase block;
+  std::vector<MeasuredKernel> kernels;
+
+  [[nodiscard]] Bytes hbm_read() const;
+  [[nodiscard]] Bytes hbm_write() const;
+};
+
+// A library GEMM y[m,n] = x[m,k] w[n,k]^T in bf16.
+struct MeasuredGemm {
+  std::int64_t m = 0, n = 0, k = 0;
+  SpreadOfTimes time;
+};
+
+struct Measurements {
+  std::string path;
+  MeasurementMeta meta;
+  std::vector<MeasuredBlock> blocks;
+  std::vector<MeasuredTrace> traces;
+  std::vector<MeasuredGemm> gemms;
+};
+
+// `path`: a folder with at least one of the CSV files, or one such file (told by its header;
+// meta.toml is read from its folder when it is there). InputError: unreadable, empty, malformed
+// (file, line, column name, value, allowed).
+Measurements load_measurements(const std::string& path);
+
+// The measurement of that case, if there is one (the first).
+std::optional<MeasuredBlock> find_block(const Measurements& all, const BlockCase& wanted);
+std::optional<MeasuredTrace> find_trace(const Measurements& all, const BlockCase& wanted);
+
+// Same model, execution and sizes.
+bool same_case(const BlockCase& a, const BlockCase& b);
+
+}  // namespace fuseline

@@ -1,0 +1,74 @@
+#include "sim/power.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/error.h"
+
+namespace fuseline {
+namespace {
+
+double constant_of(const Gpu& gpu, const char* name, double fallback) {
+  const auto found = gpu.calibration.find(name);
+  return found == gpu.calibration.end() ? fallback : found->second;
+}
+
+}  // namespace
+
+PowerModel power_model(const Gpu& gpu) {
+  // Shares of the TDP: what an active GPU draws without work, and the tensor cores at their
+  // datasheet rate, HBM and L2 at their bandwidths. Fitted on one H200 (fuseline measurements,
+  // 2026-11-20): 119 W at rest, a large GEMM 1.13 to 1.17 times slower after 50 ms than before,
+  // blocks 1.01 to 1.13 times.
+  const double tdp = gpu.tdp.value();
+  PowerModel model;
+  model.limit = gpu.tdp;
+  model.constant = Watts(tdp * constant_of(gpu, "power.constant_share", 0.17));
+  model.per_tensor_teraflop = Joules(tdp * constant_of(gpu, "power.tensor_share", 1.085) /
+                                     (gpu.tensor_bf16.value() * 1e-12));
+  model.per_hbm_gigabyte =
+      Joules(tdp * constant_of(gpu, "power.hbm_share", 0.41) / (gpu.hbm_bandwidth.value() * 1e-9));
+  model.per_l2_gigabyte =
+      Joules(tdp * constant_of(gpu, "power.l2_share", 0.11) / (gpu.l2_bandwidth.value() * 1e-9));
+  model.clock_exponent = constant_of(gpu, "power.clock_exponent", 1.75);
+  model.reaction = microseconds(1000 * constant_of(gpu, "power.reaction_ms", 53));
+  FUSELINE_ASSERT(model.clock_exponent > 0 && model.reaction.value() > 0, "power constants");
+  return model;
+}
+
+Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2) {
+  return model.per_tensor_teraflop * (tensor.as_double() * 1e-12) +
+         model.per_hbm_gigabyte * (hbm.as_double() * 1e-9) +
+         model.per_l2_gigabyte * (l2.as_double() * 1e-9);
+}
+
+Watts unlimited_power(const PowerModel& model, const PowerLoad& load) {
+  if (load.time <= Seconds()) return model.constant;
+  return model.constant + Watts(load.dynamic.value() / load.time.value());
+}
+
+double steady_clock_factor(const PowerModel& model, const PowerLoad& load) {
+  const Watts dynamic = unlimited_power(model, load) - model.constant;
+  const Watts budget = model.limit - model.constant;
+  if (dynamic <= budget) return 1.0;
+  const double factor = std::pow(budget / dynamic, 1.0 / model.clock_exponent);
+  return std::max(model.lowest_clock_factor, factor);
+}
+
+double clock_factor_after(const PowerModel& model, const PowerLoad& load, Seconds elapsed) {
+  const double steady = steady_clock_factor(model, load);
+  // A sharp but smooth step: medians measured 48 ms after the start are at full speed, after 56 ms
+  // throttled.
+  const double ratio = std::max(0.0, elapsed / model.reaction);
+  const double acting = 1.0 - std::exp(-std::pow(ratio, 16.0) * std::log(2.0));
+  return 1.0 + (steady - 1.0) * acting;
+}
+
+Seconds benchmark_elapsed(Bytes working_set, Seconds once) {
+  constexpr double kRotatedBytes = 5e9;
+  constexpr double kReplaysToMedian = 10;
+  const double launches = std::max(1.0, std::ceil(kRotatedBytes / working_set.as_double()));
+  return once * (launches * kReplaysToMedian);
+}
+
+}  // namespace fuseline

@@ -1,0 +1,92 @@
+#include <algorithm>
+
+#include "model/error.h"
+#include "sim/block_walk.h"
+#include "sim/estimate.h"
+#include "sim/limits.h"
+#include "sim/power.h"
+#include "sim/roofline.h"
+
+namespace fuseline {
+namespace {
+
+void sum_kernels(PlanEstimate& estimate) {
+  for (const KernelEstimate& k : estimate.kernels) {
+    estimate.time += k.time;
+    estimate.flops += k.flops;
+    estimate.hbm_read += k.hbm_read;
+    estimate.hbm_write += k.hbm_write;
+    estimate.l2 += k.l2;
+  }
+  estimate.launches = static_cast<std::int64_t>(estimate.kernels.size());
+}
+
+bool on_tensor_cores(const KernelEstimate& k) {
+  return k.kind == KernelKind::gemm || k.kind == KernelKind::attention ||
+         k.kind == KernelKind::block;
+}
+
+// The clock that the whole block's power allows, and the kernels' times at it.
+double apply_power_limit(std::vector<WalkedKernel>& kernels, const Gpu& gpu, double repeats) {
+  const PowerModel model = power_model(gpu);
+  PowerLoad load;
+  for (const WalkedKernel& kernel : kernels) {
+    const KernelEstimate& k = kernel.estimate;
+    load += {dynamic_energy(model, on_tensor_cores(k) ? k.flops : Flops(), k.hbm_read + k.hbm_write,
+                            k.l2),
+             k.time};
+  }
+  const double factor = clock_factor_after(model, load, load.time * (repeats / 2));
+  if (factor >= 1.0) return 1.0;
+  for (WalkedKernel& kernel : kernels) kernel.estimate.time = time_at(kernel, gpu, factor);
+  return factor;
+}
+
+}  // namespace
+
+PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
+                      const SimulationOptions& options) {
+  PlanEstimate estimate;
+  estimate.policy = plan.policy;
+  estimate.fidelity = fidelity;
+  estimate.limits = limits_of(plan.graph, gpu);
+  if (fidelity == Fidelity::roofline) {
+    estimate.kernels = roofline(plan, gpu);
+  } else {
+    std::vector<WalkedKernel> kernels = walk_block(plan, gpu, {options.replay, options.runs});
+    estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats);
+    for (WalkedKernel& kernel : kernels) estimate.kernels.push_back(std::move(kernel.estimate));
+  }
+  sum_kernels(estimate);
+  return estimate;
+}
+
+const char* name_of(Fidelity fidelity) {
+  switch (fidelity) {
+    case Fidelity::roofline:
+      return "roofline";
+    case Fidelity::hierarchy:
+      return "hierarchy";
+  }
+  FUSELINE_ASSERT(false, "fidelity");
+}
+
+const char* name_of(Bound bound) {
+  switch (bound) {
+    case Bound::tensor:
+      return "tensor";
+    case Bound::hbm:
+      return "hbm";
+    case Bound::l2:
+      return "l2";
+    case Bound::smem:
+      return "smem";
+    case Bound::launch:
+      return "launch";
+    case Bound::sync:
+      return "sync";
+  }
+  FUSELINE_ASSERT(false, "bound");
+}
+
+}  // namespace fuseline

@@ -1,0 +1,59 @@
+// Bytes that a program asks for, exactly, before any cache; and its compulsory bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/plan.h"
+#include "model/units.h"
+#include "sim/estimate.h"
+
+namespace fuseline {
+
+// Edges of the tile of the index space that one thread block owns.
+struct TileShape {
+  std::int64_t m = 128;
+  std::int64_t n = 128;
+};
+
+// Tile of programs without a tensor-core mainloop: stream kernels 16 × 256, row kernels 1 × all
+// columns. For GEMM and attention programs 128 × 128.
+TileShape default_tile(const Program& program);
+
+// Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
+// the edges:
+//   GEMM operands   a once per tile column, b once per tile row, for each GEMM of the batch
+//   attention       Q once; K and V of the key range that a query tile can see, per query head
+//   tiles           once
+//   vectors         their part, by every tile that needs it
+//   tables          min(tile columns, d) columns of each row of each tile
+// Loads that follow a Columns primitive happen only in the tiles that hold those columns. Tensors
+// in order of first use. The executor counts the same numbers.
+std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& program,
+                                            TileShape tile);
+
+// The same of all phases of a kernel, summed per tensor, each phase with its default tile.
+std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Kernel& kernel);
+
+// Sum over tensors, loads and stores.
+Bytes total(const std::vector<RequestedBytes>& requested);
+
+// Each distinct element that the kernel loads from or stores to memory once. What one phase of the
+// kernel stores and another loads counts only as stored.
+struct DistinctBytes {
+  Bytes loaded;
+  Bytes stored;
+};
+DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel);
+
+// Sum over the kernel's operators.
+Flops flops(const Graph& graph, const Kernel& kernel);
+
+// Key positions [0, end) that queries [begin, begin + count) of one sequence can see, as a range.
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+KeyRange visible_keys(const OpAttributes& attention, std::int64_t first_query, std::int64_t count);
+
+}  // namespace fuseline

@@ -1,0 +1,131 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/cli_run.h"
+
+namespace fuseline {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::string kMeasured =
+    std::string(FUSELINE_SOURCE_DIR) + "/scenarios/measurements/h200-pytorch";
+
+TEST(Compare, PrintsEachQuantityWithItsTargetAndTheWorstFive) {
+  const CliRun run = cli({"compare", kMeasured, "--model", "gpt2-xl", "--blocks", "--kernels"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  for (const char* part : {"block time", "worst case", "<= 10 %", "<= 25 %", "roofline",
+                           "hierarchy", "bias", "HBM bytes per block", "HBM bytes per GEMM kernel",
+                           "NVIDIA H200", "driver 580", "worst block time, hierarchy"}) {
+    EXPECT_THAT(run.out, HasSubstr(part));
+  }
+}
+
+TEST(Compare, JsonHasMeasuredBesidePredicted) {
+  const CliRun run =
+      cli({"compare", kMeasured, "--model", "gpt2-xl", "--phase", "decode", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json j = json::parse(run.out);
+  EXPECT_EQ(j.at("schema"), "fuseline.comparison/1");
+  ASSERT_EQ(j.at("cases").size(), 6U);  // eager and torch-compile at three batches
+  for (const json& c : j.at("cases")) {
+    EXPECT_EQ(c.at("quantity"), "block_time");
+    EXPECT_GT(c.at("measured_us").get<double>(), 0);
+    EXPECT_GT(c.at("predicted_us").at("hierarchy").get<double>(), 0);
+  }
+}
+
+TEST(Compare, CheckFailsWithOneWhenATargetIsMissed) {
+  // A made-up block that takes a second: no prediction is near.
+  const std::string file =
+      temporary_file("block.csv",
+                     "model,execution,phase,batch,seq,context,ms_median,ms_min,ms_max,timer\n"
+                     "tinyllama,eager,forward,1,64,0,1000,1000,1000,graph\n");
+  EXPECT_EQ(cli({"compare", file, "--gpu", "h200"}).status, 0);
+  const CliRun run = cli({"compare", file, "--gpu", "h200", "--check"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("target"));
+  EXPECT_THAT(run.out, HasSubstr("block time"));
+}
+
+TEST(Compare, JudgesASavedPrediction) {
+  const CliRun predicted = cli({"predict", "--model", "gpt2-xl", "--gpu", "h200", "--seq", "512",
+                                "--policy", "eager,torch-compile", "--format", "json"});
+  ASSERT_EQ(predicted.status, 0) << predicted.err;
+  const std::string file = temporary_file("prediction.json", predicted.out);
+  const CliRun run = cli({"compare", file, kMeasured, "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json j = json::parse(run.out);
+  EXPECT_EQ(j.at("predictors"), json::array({"prediction"}));
+  EXPECT_EQ(j.at("rows")[0].at("errors").at("prediction").at("cases"), 2);
+}
+
+TEST(Compare, NeedsAGpuWhenTheMeasurementNamesNone) {
+  const std::string file = temporary_file("gemm.csv",
+                                          "m,n,k,us_median,us_min,us_max,tflops\n"
+                                          "128,128,128,5,5,5,1\n");
+  const CliRun run = cli({"compare", file});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("--gpu"));
+  EXPECT_EQ(cli({"compare", file, "--gpu", "h200"}).status, 0);
+}
+
+struct WrongFile {
+  const char* name;
+  const char* text;
+  const char* said;
+};
+
+void PrintTo(const WrongFile& file, std::ostream* out) { *out << file.name; }
+
+class CompareErrors : public ::testing::TestWithParam<WrongFile> {};
+
+TEST_P(CompareErrors, ExitTwoAndNameTheFile) {
+  const std::string file = temporary_file(GetParam().name, GetParam().text);
+  const CliRun run = cli({"compare", file, "--gpu", "h200"});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_EQ(run.out, "");
+  EXPECT_THAT(run.err, HasSubstr(file));
+  EXPECT_THAT(run.err, HasSubstr(GetParam().said));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, CompareErrors,
+    ::testing::Values(
+        WrongFile{"empty.csv", "", "empty"}, WrongFile{"head.csv", "m,n,k,us_median\n", "no meas"},
+        WrongFile{"short.csv", "m,n,k,us_median,us_min,us_max\n1,2\n", ":2:"},
+        WrongFile{"word.csv", "m,n,k,us_median,us_min,us_max\n1,2,x,1,1,1\n", "k = 'x'"},
+        WrongFile{"other.csv", "a,b\n1,2\n", "block.csv"},
+        WrongFile{"model.csv",
+                  "model,execution,phase,batch,seq,context,ms_median,ms_min,ms_max,timer\n"
+                  "t,eager,sideways,1,1,0,1,1,1,g\n",
+                  "phase = 'sideways'"}));
+
+TEST(CompareInput, PredictionsMustBePredictions) {
+  const std::pair<const char*, const char*> wrong[] = {
+      {"{", "not JSON"},
+      {"[]", "schema"},
+      {R"({"schema":"fuseline.prediction/2"})", "another kind"},
+      {R"({"schema":"fuseline.prediction/1","model":3})", "model"},
+  };
+  for (const auto& [text, said] : wrong) {
+    const CliRun run = cli({"compare", temporary_file("p.json", text), kMeasured});
+    EXPECT_EQ(run.status, 2) << text;
+    EXPECT_THAT(run.err, HasSubstr(said));
+  }
+}
+
+TEST(CompareInput, ASelectionThatLeavesNothingIsWrong) {
+  EXPECT_EQ(cli({"compare", kMeasured, "--model", "llama3-8b"}).status, 2);
+  EXPECT_EQ(cli({"compare", kMeasured, "--policy", "codda"}).status, 2);
+  EXPECT_EQ(cli({"compare"}).status, 2);
+  EXPECT_EQ(cli({"compare", "/nonexistent"}).status, 2);
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,356 @@
+// Every operator's gradient, alone, over random small shapes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/backward.h"
+#include "model/backward_adjoint.h"
+#include "model/error.h"
+#include "model/operators.h"
+#include "tests/model/gradient_check.h"
+#include "tests/model/tiny_models.h"
+
+namespace fuseline {
+namespace {
+
+using test::pick;
+
+struct Input {
+  std::int64_t rows, cols;
+  Role role = Role::input;
+};
+
+// One operator from inputs "x0", "x1", .. to the output "y" [rows, cols].
+Graph one_op(OpKind kind, const std::vector<Input>& inputs, std::int64_t rows, std::int64_t cols,
+             const OpAttributes& attributes = {}) {
+  Graph g;
+  Op op{.name = "op", .kind = kind, .attributes = attributes, .site = "op"};
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool table = inputs[i].role == Role::table;
+    op.reads.push_back(
+        g.whole(g.add_tensor({.name = table ? (i == 1 ? "cos" : "sin") : "x" + std::to_string(i),
+                              .role = inputs[i].role,
+                              .rows = inputs[i].rows,
+                              .cols = inputs[i].cols})));
+  }
+  op.writes.push_back(
+      g.whole(g.add_tensor({.name = "y", .role = Role::output, .rows = rows, .cols = cols})));
+  g.add_op(op);
+  return g;
+}
+
+OpAttributes random_attention(std::mt19937& random) {
+  OpAttributes a;
+  a.batch = pick(random, 1, 2);
+  a.kv_heads = pick(random, 1, 2);
+  a.heads = a.kv_heads * pick(random, 1, 3);
+  a.head_width = pick(random, 1, 4);
+  a.q_tokens = pick(random, 2, 5);
+  a.kv_tokens = a.q_tokens;
+  a.causal = random() % 3 != 0;
+  a.window = random() % 3 == 0 ? pick(random, 2, 4) : 0;
+  a.scalar = 1.0 / std::sqrt(static_cast<double>(a.head_width));
+  return a;
+}
+
+Graph random_op(OpKind kind, std::mt19937& random) {
+  const std::int64_t M = pick(random, 1, 6);
+  const std::int64_t N = pick(random, 2, 9);
+  const std::int64_t K = pick(random, 2, 9);
+  OpAttributes norm;
+  norm.eps = 1e-3;
+  const OpAttributes a = random_attention(random);
+  const std::int64_t tokens = a.batch * a.q_tokens;
+  const std::int64_t scores = tokens * a.heads;
+  const std::int64_t q = a.heads * a.head_width;
+  const std::int64_t kv = a.kv_heads * a.head_width;
+  switch (kind) {
+    case OpKind::gemm:
+      return one_op(kind, {{M, K}, {N, K}}, M, N);
+    case OpKind::attention_scores:
+      return one_op(kind, {{tokens, q}, {tokens, kv}}, scores, a.kv_tokens, a);
+    case OpKind::softmax:
+      return one_op(kind, {{scores, a.kv_tokens}}, scores, a.kv_tokens, a);
+    case OpKind::attention_context:
+      return one_op(kind, {{scores, a.kv_tokens}, {tokens, kv}}, tokens, q, a);
+    case OpKind::rms_norm:
+      return one_op(kind, {{M, N}, {1, N}}, M, N, norm);
+    case OpKind::layer_norm:
+      return one_op(kind, {{M, N + 1}, {1, N + 1}, {1, N + 1}}, M, N + 1, norm);
+    case OpKind::rope: {
+      OpAttributes heads = a;
+      heads.head_width *= 2;
+      heads.pairs_interleaved = random() % 2 == 0;
+      const std::int64_t width = 2 * q;
+      const Input table{a.q_tokens, heads.head_width, Role::table};
+      return one_op(kind, {{tokens, width}, table, table}, tokens, width, heads);
+    }
+    case OpKind::swiglu: {
+      OpAttributes pairs;
+      pairs.pairs_interleaved = random() % 2 == 0;
+      return one_op(kind, {{M, 2 * N}}, M, N, pairs);
+    }
+    case OpKind::bias_add:
+      return one_op(kind, {{M, N}, {1, N}}, M, N);
+    case OpKind::residual_add:
+    case OpKind::add:
+    case OpKind::mul:
+      return one_op(kind, {{M, N}, {M, N}}, M, N);
+    default:
+      return one_op(kind, {{M, N}}, M, N);
+  }
+}
+
+const std::vector<OpKind>& differentiable() {
+  static const std::vector<OpKind> kinds{OpKind::gemm,         OpKind::attention_scores,
+                                         OpKind::softmax,      OpKind::attention_context,
+                                         OpKind::rms_norm,     OpKind::layer_norm,
+                                         OpKind::rope,         OpKind::swiglu,
+                                         OpKind::gelu,         OpKind::bias_add,
+                                         OpKind::residual_add, OpKind::cast,
+                                         OpKind::add,          OpKind::silu,
+                                         OpKind::mul};
+  return kinds;
+}
+
+class EveryOperator : public testing::TestWithParam<OpKind> {};
+
+TEST_P(EveryOperator, HasTheGradientOfCentralDifferences) {
+  std::mt19937 random(17);
+  for (int round = 0; round < 12; ++round) {
+    const Graph forward = random_op(GetParam(), random);
+    const Graph joint = differentiate(forward);
+    const NamedTensors inputs = test::outlier_inputs(joint, random);
+    const TensorValues values = run_reference(joint, inputs);
+    for (const Tensor& t : forward.tensors()) {
+      if (t.role != Role::input) continue;
+      ASSERT_EQ(test::wrong_gradient(forward, inputs, t.name, values.at("d" + t.name), random), "")
+          << "round " << round;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backward, EveryOperator, testing::ValuesIn(differentiable()),
+                         [](const auto& kind) { return std::string(name_of(kind.param)); });
+
+TEST(BackwardRules, ExistForExactlyTheCheckedKinds) {
+  const std::set<OpKind> checked(differentiable().begin(), differentiable().end());
+  for (const OperatorInfo& info : operators())
+    EXPECT_EQ(backward_rule(info.kind) != nullptr, checked.contains(info.kind)) << info.name;
+}
+
+TEST(GradientCheck, FailsForAnyWrongGradient) {
+  // Given a correct gradient, then a wrong sign, one wrong element, a missing factor, zeros.
+  std::mt19937 random(19);
+  const Graph forward = random_op(OpKind::rms_norm, random);
+  const Graph joint = differentiate(forward);
+  const NamedTensors inputs = test::outlier_inputs(joint, random);
+  const std::vector<double> right = run_reference(joint, inputs).at("dx0");
+  const auto verdict = [&](const std::vector<double>& g) {
+    return test::wrong_gradient(forward, inputs, "x0", g, random);
+  };
+  ASSERT_EQ(verdict(right), "");
+  std::vector<double> flipped = right;
+  for (double& g : flipped) g = -g;
+  EXPECT_NE(verdict(flipped), "");
+  std::vector<double> off = right;
+  double largest = 0;
+  for (const double g : right) largest = std::max(largest, std::abs(g));
+  off.back() += 1e-5 * largest;
+  EXPECT_NE(verdict(off), "");
+  std::vector<double> scaled = right;
+  for (double& g : scaled) g *= 1.0001;
+  EXPECT_NE(verdict(scaled), "");
+  EXPECT_NE(verdict(std::vector<double>(right.size(), 0.0)), "");
+}
+
+TEST(Differentiate, RefusesAnOperatorWithoutAGradient) {
+  EXPECT_THROW(differentiate(one_op(OpKind::square, {{2, 3}}, 2, 3)), InternalError);
+}
+
+TEST(Differentiate, SumsOverTheReadersOfOneTensor) {
+  // y = x·x + silu(x): three contributions to dx.
+  Graph g;
+  const Operand x = g.whole(g.add_tensor({.name = "x", .role = Role::input, .rows = 3, .cols = 5}));
+  const Operand a = g.whole(g.add_tensor({.name = "a", .rows = 3, .cols = 5}));
+  const Operand b = g.whole(g.add_tensor({.name = "b", .rows = 3, .cols = 5}));
+  const Operand y =
+      g.whole(g.add_tensor({.name = "y", .role = Role::output, .rows = 3, .cols = 5}));
+  g.add_op({"square", OpKind::mul, {x, x}, {a}, {}, ""});
+  g.add_op({"silu", OpKind::silu, {x}, {b}, {}, ""});
+  g.add_op({"sum", OpKind::add, {a, b}, {y}, {}, ""});
+  std::mt19937 random(23);
+  const Graph joint = differentiate(g);
+  const NamedTensors inputs = test::outlier_inputs(joint, random);
+  EXPECT_EQ(test::wrong_gradient(g, inputs, "x", run_reference(joint, inputs).at("dx"), random),
+            "");
+  // dy passes to a and b; dx is the sum of three parts.
+  EXPECT_TRUE(joint.find_op("add_dx_1").has_value());
+  EXPECT_TRUE(joint.find_op("add_dx").has_value());
+}
+
+TEST(Differentiate, GivesAPassedThroughGradientItsOwnTensor) {
+  const Graph joint = differentiate(one_op(OpKind::residual_add, {{2, 3}, {2, 3}}, 2, 3));
+  for (const char* name : {"dx0", "dx1"}) {
+    const TensorId id = joint.find_tensor(name).value();
+    EXPECT_EQ(joint.tensor(id).role, Role::output);
+    EXPECT_EQ(joint.producers(id).size(), 1U);
+  }
+}
+
+// Gate and up slices of gu through silu and mul, as the decompose rewrite writes SwiGLU.
+Graph decomposed_swiglu() {
+  Graph g;
+  const TensorId gu = g.add_tensor({.name = "x0", .role = Role::input, .rows = 4, .cols = 14});
+  const Operand t = g.whole(g.add_tensor({.name = "t", .rows = 4, .cols = 7}));
+  const Operand y =
+      g.whole(g.add_tensor({.name = "y", .role = Role::output, .rows = 4, .cols = 7}));
+  g.add_op({"silu", OpKind::silu, {g.columns(gu, 0, 7)}, {t}, {}, ""});
+  g.add_op({"mul", OpKind::mul, {t, g.columns(gu, 7, 7)}, {y}, {}, ""});
+  return g;
+}
+
+TEST(Differentiate, WritesGradientsOfSlicesInPlaceOrConcatenatesThem) {
+  const Graph whole = differentiate(one_op(OpKind::swiglu, {{4, 14}}, 4, 7));
+  const Graph sliced = differentiate(decomposed_swiglu());
+  const Graph joined = differentiate(decomposed_swiglu(), {.concatenate_slices = true});
+  const NamedTensors inputs = random_inputs(whole, 3);
+  const std::vector<double> want = run_reference(whole, inputs).at("dx0");
+  EXPECT_EQ(disagreement(run_reference(sliced, inputs).at("dx0"), want, 1e-14), "");
+  EXPECT_EQ(disagreement(run_reference(joined, inputs).at("dx0"), want, 1e-14), "");
+  EXPECT_FALSE(sliced.find_op("concat_dx0").has_value());
+  EXPECT_EQ(joined.op(joined.find_op("concat_dx0").value()).reads.size(), 2U);
+}
+
+// Attention of 2 sequences of 3 tokens, 4 heads of 5 over 2 key heads: 6 visible pairs a head.
+OpAttributes small_attention() {
+  OpAttributes a;
+  a.batch = 2;
+  a.heads = 4;
+  a.kv_heads = 2;
+  a.head_width = 5;
+  a.q_tokens = a.kv_tokens = 3;
+  a.causal = true;
+  return a;
+}
+
+struct Cost {
+  OpKind kind;
+  std::vector<Input> inputs;
+  Input output;
+  std::int64_t flops;
+  std::int64_t read;     // elements
+  std::int64_t written;  // elements
+};
+
+TEST(BackwardOperators, CostWhatTheirFormulaSays) {
+  const std::int64_t pairs = 2 * 4 * 6;
+  const Input probs{24, 3};
+  const Input per_row{24, 1};
+  const Input queries{6, 20};
+  const Input keys{6, 10};
+  const Input x{4, 7};
+  const Input vector{1, 7};
+  const std::vector<Cost> costs{
+      {OpKind::attention_backward_dot, {queries, queries}, per_row, 2 * 120, 240, 24},
+      {OpKind::attention_d_probs, {queries, keys}, probs, pairs * 10, 180, 72},
+      {OpKind::softmax_backward, {probs, probs}, probs, pairs * 4, 144, 72},
+      {OpKind::softmax_backward_delta, {probs, probs, per_row}, probs, pairs * 2, 168, 72},
+      {OpKind::softmax_recompute, {probs, per_row}, probs, pairs * 2, 96, 72},
+      {OpKind::attention_d_q, {probs, keys}, queries, pairs * 10, 132, 120},
+      {OpKind::attention_d_k, {probs, queries}, keys, pairs * 10, 192, 60},
+      {OpKind::attention_d_v, {probs, queries}, keys, pairs * 10, 192, 60},
+      {OpKind::rms_norm_backward, {x, x, vector, {4, 1}}, x, 28 * 7 + 4, 67, 28},
+      {OpKind::layer_norm_backward, {x, x, vector, {4, 2}}, x, 28 * 10 + 8, 71, 28},
+      {OpKind::norm_weight_grad, {x, x, {4, 1}}, vector, 28 * 3, 60, 7},
+      {OpKind::norm_weight_grad, {x, x, {4, 2}}, vector, 28 * 4, 64, 7},
+      {OpKind::norm_apply, {x, {4, 1}, vector}, x, 28 * 2, 39, 28},
+      {OpKind::norm_apply, {x, {4, 2}, vector, vector}, x, 28 * 4, 50, 28},
+      {OpKind::swiglu_backward, {{4, 7}, {4, 14}}, {4, 14}, 28 * 10, 84, 56},
+      {OpKind::gelu_backward, {x, x}, x, 28 * 18, 56, 28},
+      {OpKind::silu_backward, {x, x}, x, 28 * 8, 56, 28},
+      {OpKind::grad_add, {x, x}, x, 28, 56, 28},
+      {OpKind::column_sum, {x}, vector, 28, 28, 7},
+      {OpKind::concat, {x, {4, 2}}, {4, 9}, 0, 36, 36},
+      {OpKind::row_dot_partial, {x, x}, {4, 1}, 28 * 2, 56, 4},
+      {OpKind::row_dot_partial, {x, x, vector}, {4, 1}, 28 * 3, 63, 4},
+      {OpKind::row_dot_partial, {x, x, vector, vector}, {4, 2}, 28 * 5, 70, 8},
+      {OpKind::row_dot_finish, {{4, 6}}, {4, 2}, 24 + 8, 24, 8},
+      {OpKind::norm_backward_deferred, {x, x, vector, {4, 1}, {4, 1}, x}, x, 28 * 6, 99, 28},
+      {OpKind::norm_backward_deferred, {x, x, vector, {4, 2}, {4, 2}, x}, x, 28 * 8, 107, 28},
+      {OpKind::col_stats_partial, {x}, {7, 1}, 28, 28, 7},
+      {OpKind::col_stats_partial, {x, x, {4, 1}}, {7, 1}, 28 * 3, 60, 7},
+      {OpKind::col_stats_finish, {{7, 3}}, vector, 21, 21, 7},
+  };
+  std::set<OpKind> seen{OpKind::rope_backward};  // as rope
+  for (const Cost& cost : costs) {
+    const Graph g =
+        one_op(cost.kind, cost.inputs, cost.output.rows, cost.output.cols, small_attention());
+    const Op& op = g.ops()[0];
+    const std::string name = name_of(cost.kind);
+    EXPECT_EQ(check_operands(g, op), std::vector<std::string>{}) << name;
+    EXPECT_EQ(flops(g, op), Flops(cost.flops)) << name;
+    EXPECT_EQ(bytes_read(g, op), Bytes(2 * cost.read)) << name;
+    EXPECT_EQ(bytes_written(g, op), Bytes(2 * cost.written)) << name;
+    EXPECT_GE(operator_info(cost.kind).sum_length(g, op), 1) << name;
+    seen.insert(cost.kind);
+  }
+  for (const OperatorInfo& info : operators()) {
+    if (info.kind > OpKind::embedding) {
+      EXPECT_TRUE(seen.contains(info.kind)) << info.name;
+    }
+  }
+}
+
+TEST(BackwardOperators, SumAsManyTermsAsTheirReductionIsLong) {
+  const auto length = [](OpKind kind, const std::vector<Input>& inputs, const Input& output) {
+    OpAttributes a = small_attention();
+    a.a_is_km = a.b_is_kn = kind == OpKind::gemm;
+    a.tile_rows = 3;
+    const Graph g = one_op(kind, inputs, output.rows, output.cols, a);
+    return operator_info(kind).sum_length(g, g.ops()[0]);
+  };
+  EXPECT_EQ(length(OpKind::gemm, {{9, 2}, {9, 4}}, {2, 4}), 9);
+  // A key is seen by up to 3 queries of each of the 2 heads that share it.
+  EXPECT_EQ(length(OpKind::attention_d_k, {{24, 3}, {6, 20}}, {6, 10}), 3 * 2);
+  EXPECT_EQ(length(OpKind::attention_d_v, {{24, 3}, {6, 20}}, {6, 10}), 3 * 2);
+  EXPECT_EQ(length(OpKind::attention_d_q, {{24, 3}, {6, 10}}, {6, 20}), 3);
+  EXPECT_EQ(length(OpKind::attention_d_probs, {{6, 20}, {6, 10}}, {24, 3}), 5);
+  EXPECT_EQ(length(OpKind::norm_weight_grad, {{4, 7}, {4, 7}, {4, 1}}, {1, 7}), 4);
+  EXPECT_EQ(length(OpKind::rms_norm_backward, {{4, 7}, {4, 7}, {1, 7}, {4, 1}}, {4, 7}), 7);
+  EXPECT_EQ(length(OpKind::col_stats_partial, {{4, 7}}, {7, 2}), 3);
+  EXPECT_EQ(length(OpKind::col_stats_finish, {{7, 2}}, {1, 7}), 2);
+}
+
+TEST(CheckOperands, KnowsTheLayoutsOfAGemm) {
+  OpAttributes layouts;
+  layouts.a_is_km = layouts.b_is_kn = true;
+  const Graph right = one_op(OpKind::gemm, {{5, 3}, {5, 4}}, 3, 4, layouts);
+  EXPECT_EQ(check_operands(right, right.ops()[0]), std::vector<std::string>{});
+  const Graph wrong = one_op(OpKind::gemm, {{3, 5}, {4, 5}}, 3, 4, layouts);
+  EXPECT_FALSE(check_operands(wrong, wrong.ops()[0]).empty());
+  EXPECT_EQ(gemm_shape(right.ops()[0]).K, 5);
+  EXPECT_EQ(flops(right), Flops(2 * 3 * 4 * 5));
+}
+
+TEST(CheckOperands, ChecksTheSecondResult) {
+  Graph g;
+  const Operand x = g.whole(g.add_tensor({.name = "x", .rows = 4, .cols = 8}));
+  const Operand w = g.whole(g.add_tensor({.name = "w", .rows = 1, .cols = 8}));
+  const Operand y = g.whole(g.add_tensor({.name = "y", .rows = 4, .cols = 8}));
+  const Operand stats = g.whole(g.add_tensor({.name = "stats", .rows = 4, .cols = 1}));
+  const OpId norm = g.add_op({"norm", OpKind::rms_norm, {x, w}, {y, stats}, {}, ""});
+  const OpId wrong = g.add_op({"wrong", OpKind::rms_norm, {x, w}, {y, w}, {}, ""});
+  const OpId none = g.add_op({"none", OpKind::silu, {x}, {y, stats}, {}, ""});
+  EXPECT_EQ(check_operands(g, g.op(norm)), std::vector<std::string>{});
+  EXPECT_EQ(check_operands(g, g.op(wrong)).size(), 1U);
+  EXPECT_EQ(check_operands(g, g.op(none)),
+            std::vector<std::string>{"none: silu writes one operand, not 2"});
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,72 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/error.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Graph block() { return build_block(test::tiny_llama(), test::forward(2, 5)); }
+
+std::string refusal(const std::vector<std::string>& rewrites,
+                    const std::vector<OnChipEdge>& edges) {
+  try {
+    static_cast<void>(make_custom_plan(block(), rewrites, edges));
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "accepted";
+}
+
+TEST(CustomPlan, WithoutChoicesFusesAttentionOnly) {
+  const Plan plan = make_custom_plan(block(), {}, {});
+  EXPECT_THAT(check_plan(plan), IsEmpty());
+  EXPECT_EQ(plan.kernels.size(), block().ops().size() - 2);
+}
+
+TEST(CustomPlan, KeepsTheChosenEdgeOnChip) {
+  const Plan plan = make_custom_plan(block(), {"interleave_gate_up"}, {{"gate_up", "swiglu"}});
+  EXPECT_THAT(check_plan(plan), IsEmpty());
+  EXPECT_EQ(plan.homes[static_cast<std::size_t>(plan.graph.find_tensor("gu")->index)],
+            Home::on_chip);
+}
+
+TEST(CustomPlan, CanRebuildCoda) {
+  const Plan plan = make_custom_plan(
+      block(),
+      {"merge_rope", "split_norm", "rotate_statistics", "interleave_heads", "interleave_gate_up"},
+      {{"qkv", "qkv_scale"},
+       {"qkv_scale", "rope_qk"},
+       {"oproj", "residual1"},
+       {"residual1", "stats_norm2"},
+       {"gate_up", "gate_up_scale"},
+       {"gate_up_scale", "swiglu"},
+       {"down", "residual2"},
+       {"residual2", "stats_next"}});
+  EXPECT_EQ(test::kernel_names(plan),
+            test::kernel_names(make_plan("coda", test::tiny_llama(), test::forward(2, 5))));
+}
+
+TEST(CustomPlan, RefusesIllegalChoicesWithTheReason) {
+  EXPECT_THAT(refusal({}, {{"gate_up", "swiglu"}}), HasSubstr("interleaved"));
+  EXPECT_THAT(refusal({}, {{"swiglu", "down"}}), HasSubstr("would make the operand"));
+  EXPECT_THAT(refusal({}, {{"oproj", "residual1"}, {"residual1", "norm2"}}),
+              HasSubstr("norm2 needs a full row"));
+  EXPECT_THAT(refusal({}, {{"residual1", "residual2"}}), HasSubstr("cycle through"));
+  EXPECT_THAT(refusal({"interleave_gate_up"}, {{"gate_up", "swiglu"}, {"swiglu", "down"}}),
+              HasSubstr("second mainloop"));
+}
+
+TEST(CustomPlan, RefusesUnknownNamesWithTheNearest) {
+  EXPECT_THAT(refusal({"merge_rop"}, {}), HasSubstr("did you mean 'merge_rope'"));
+  EXPECT_THAT(refusal({}, {{"gate_upp", "swiglu"}}), HasSubstr("did you mean 'gate_up'"));
+  EXPECT_THAT(refusal({}, {{"qkv", "down"}}), HasSubstr("down does not read what qkv writes"));
+  EXPECT_THAT(refusal({"rotate_statistics"}, {}), HasSubstr("does not apply"));
+}
+
+}  // namespace
+}  // namespace fuseline

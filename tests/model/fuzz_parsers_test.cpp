@@ -1,0 +1,182 @@
+// Mutates good files at random, always the same way: whatever comes out, only InputError may be
+// thrown, and what is accepted must be a model or workload within the limits.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/data_dir.h"
+#include "model/data_files.h"
+#include "model/error.h"
+#include "model/hf_config.h"
+#include "model/model_files.h"
+#include "model/scenario.h"
+#include "model/toml_file.h"
+
+namespace fuseline {
+namespace {
+
+class Mutator {
+ public:
+  explicit Mutator(unsigned seed) : random_(seed) {}
+
+  std::string operator()(std::string text) {
+    for (std::size_t edits = 1 + below(4); edits > 0; --edits) edit(text);
+    return text;
+  }
+
+ private:
+  std::size_t below(std::size_t n) { return random_() % n; }
+
+  void edit(std::string& text) {
+    // Pieces that mean something in TOML or JSON, and bytes that mean nothing anywhere.
+    static constexpr std::array<std::string_view, 24> pieces = {"-",
+                                                                "0",
+                                                                "9",
+                                                                "1e999",
+                                                                "nan",
+                                                                "inf",
+                                                                "null",
+                                                                "true",
+                                                                "\"",
+                                                                "'''",
+                                                                "{",
+                                                                "}",
+                                                                "[",
+                                                                "]",
+                                                                "[[",
+                                                                "=",
+                                                                ":",
+                                                                ",",
+                                                                "\n",
+                                                                ".",
+                                                                "99999999999999999999",
+                                                                "-9223372036854775808",
+                                                                "\xff\xfe",
+                                                                "\\u0000"};
+    const std::size_t at = below(text.size() + 1);
+    switch (below(5)) {
+      case 0:
+        text.insert(at, pieces[below(pieces.size())]);
+        break;
+      case 1:
+        text.replace(at, below(4), pieces[below(pieces.size())]);
+        break;
+      case 2:
+        text.erase(at, below(16));
+        break;
+      case 3:
+        text.insert(at, 1, static_cast<char>(below(256)));
+        break;
+      default:
+        text.insert(at, text.substr(below(text.size() + 1), below(64)));
+        break;
+    }
+  }
+
+  std::mt19937 random_;
+};
+
+struct Outcome {
+  int accepted = 0;
+  int refused = 0;
+};
+
+// Runs `parse` on `rounds` mutations of each text.
+template <class Parse>
+Outcome fuzz(const std::vector<std::string>& texts, int rounds, Parse parse) {
+  Outcome outcome;
+  Mutator mutate(4711);
+  for (const std::string& text : texts) {
+    for (int round = 0; round < rounds; ++round) {
+      const std::string mutated = mutate(text);
+      try {
+        parse(mutated);
+        ++outcome.accepted;
+      } catch (const InputError& error) {
+        ++outcome.refused;
+        EXPECT_FALSE(error.problem().message.empty()) << mutated;
+      } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what() << " from\n" << mutated;
+      }
+    }
+  }
+  return outcome;
+}
+
+// A fuzzer whose files are all refused, or all accepted, tests one path only.
+void expect_both(const Outcome& outcome) {
+  EXPECT_GT(outcome.accepted, outcome.refused / 100);
+  EXPECT_GT(outcome.refused, outcome.accepted / 100);
+}
+
+TEST(FuzzParsers, ModelToml) {
+  std::vector<std::string> texts;
+  for (const char* name : {"llama2-7b", "gpt2-xl", "mistral-7b"}) {
+    texts.push_back(read_input_file(data_dir() / "models" / (std::string(name) + ".toml")));
+  }
+  expect_both(fuzz(texts, 4000, [](const std::string& text) {
+    check_config(read_model(TomlTable::parse(text, "fuzz.toml")), "fuzz.toml");
+  }));
+}
+
+TEST(FuzzParsers, HuggingFaceJson) {
+  const std::vector<std::string> texts = {
+      R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
+ "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "head_dim": null,
+ "num_key_value_heads": 32, "vocab_size": 32000, "rms_norm_eps": 1e-05, "rope_theta": 10000.0,
+ "rope_parameters": {"rope_theta": 1e4}, "max_position_embeddings": 4096, "attention_bias": false})",
+      R"({"architectures": ["Qwen2ForCausalLM"], "hidden_size": 3584, "intermediate_size": 18944,
+ "num_hidden_layers": 28, "num_attention_heads": 28, "num_key_value_heads": 4, "vocab_size": 152064,
+ "max_position_embeddings": 32768, "use_sliding_window": true, "sliding_window": 4096,
+ "max_window_layers": 28, "rope_theta": 1000000.0})",
+      R"({"model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25, "n_inner": null,
+ "vocab_size": 50257, "n_positions": 1024, "layer_norm_epsilon": 1e-05, "_name_or_path": "gpt2"})"};
+  expect_both(fuzz(texts, 4000, [](const std::string& text) {
+    check_config(parse_hf_config(text, "config.json"), "config.json");
+  }));
+}
+
+TEST(FuzzParsers, ScenarioToml) {
+  std::vector<std::string> texts;
+  for (const std::string& name : scenario_names()) {
+    texts.push_back(read_input_file(data_dir() / (name + ".toml")));
+  }
+  ASSERT_FALSE(texts.empty());
+  const std::string path = testing::TempDir() + "fuzz_scenario.toml";
+  ModelConfig one_head;
+  one_head.H = 1;
+  expect_both(fuzz(texts, 500, [&](const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+    const Scenario s = load_scenario(path);
+    check_workload(s.workload, one_head);
+    ASSERT_FALSE(s.policies.empty());
+  }));
+  std::filesystem::remove(path);
+}
+
+// No structure to start from: noise and runs of one character.
+TEST(FuzzParsers, Noise) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string text(random() % 200, '\0');
+    for (char& c : text) c = static_cast<char>(random());
+    EXPECT_THROW(parse_hf_config(text, "n"), InputError);
+    EXPECT_THROW(read_model(TomlTable::parse(text, "n")), InputError);
+  }
+  for (int c = 0; c < 256; ++c) {
+    for (const std::size_t length : std::array<std::size_t, 4>{1, 100, 1999, 200'000}) {
+      const std::string text(length, static_cast<char>(c));
+      EXPECT_THROW(parse_hf_config(text, "n"), InputError) << c << " x " << length;
+      EXPECT_THROW(read_model(TomlTable::parse(text, "n")), InputError) << c << " x " << length;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,106 @@
+#include "model/lower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/error.h"
+#include "model/operators.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline {
+namespace {
+
+using ::testing::IsEmpty;
+
+std::vector<OpId> ops(const Graph& graph, const std::vector<std::string>& names) {
+  std::vector<OpId> ids;
+  for (const std::string& name : names) ids.push_back(*graph.find_op(name));
+  return ids;
+}
+
+TEST(Lower, AGemmAloneStoresAllThatOthersRead) {
+  const Graph graph = build_block(test::tiny_llama(), test::forward(2, 5));
+  const Program p = lower(graph, "qkv", ops(graph, {"qkv"}));
+  const auto& m = std::get<GemmMainloop>(p.mainloop);
+  EXPECT_EQ(m.M, 10);
+  EXPECT_EQ(m.N, 48);  // (4 + 2·2)·6
+  EXPECT_EQ(m.K, 20);
+  ASSERT_EQ(stores(p).size(), 1u);
+  EXPECT_EQ(stores(p)[0].cols, 48);
+}
+
+TEST(Lower, StoresOnlyTheColumnsThatOtherKernelsRead) {
+  // Given both RoPEs in one kernel with the reading of qkv, then only V's slice is still wanted.
+  const Graph graph = build_block(test::tiny_llama(), test::forward(1, 5));
+  const Program p = lower(graph, "rope", ops(graph, {"rope_q", "rope_k"}));
+  std::int64_t loaded = 0;
+  for (const Operand& o : loads(p))
+    if (graph.tensor(o.tensor).name == "qkv") loaded += o.cols;
+  EXPECT_EQ(loaded, 36);
+}
+
+TEST(Lower, LoadsAnOperandOnceForSeveralOperators) {
+  const Graph graph = build_block(test::tiny_llama(), test::forward(1, 5));
+  const Program p = lower(graph, "rope", ops(graph, {"rope_q", "rope_k"}));
+  int tables = 0;
+  for (const Primitive& primitive : p.body) tables += std::holds_alternative<LoadTable>(primitive);
+  EXPECT_EQ(tables, 2);  // cos and sin, not twice each
+}
+
+TEST(Lower, AttentionOfUnfusedIsAGemmForEachHead) {
+  const Graph graph = build_block(test::tiny_llama(), test::decode(3, 2, 7));
+  const auto scores = std::get<GemmMainloop>(lower(graph, "s", ops(graph, {"scores"})).mainloop);
+  EXPECT_EQ(scores.batch, 12);  // B·H
+  EXPECT_EQ(scores.M, 2);
+  EXPECT_EQ(scores.N, 7);
+  EXPECT_EQ(scores.K, 6);
+  const auto context = std::get<GemmMainloop>(lower(graph, "c", ops(graph, {"context"})).mainloop);
+  EXPECT_TRUE(context.b_is_kn);
+  EXPECT_EQ(context.N, 6);
+  EXPECT_EQ(context.K, 7);
+}
+
+TEST(Lower, SoftmaxMasksOnlyWhereTheAttentionIsCausal) {
+  const auto masks = [](const Workload& work) {
+    const Graph graph = build_block(test::tiny_llama(), work);
+    int count = 0;
+    for (const Primitive& p : lower(graph, "s", ops(graph, {"softmax"})).body)
+      count += std::holds_alternative<Mask>(p);
+    return count;
+  };
+  EXPECT_EQ(masks(test::forward(1, 5)), 1);
+  EXPECT_EQ(masks(test::decode(1, 1, 5)), 0);
+}
+
+TEST(Lower, RefusesTwoMainloops) {
+  const Graph graph = build_block(test::tiny_llama(), test::forward(1, 5));
+  EXPECT_THROW(static_cast<void>(lower(graph, "k", ops(graph, {"gate_up", "down"}))),
+               InternalError);
+}
+
+TEST(Lower, LoadsAndStoresOfEveryOperatorAloneAreItsOperands) {
+  // Property: a kernel of one operator moves exactly the operator's distinct operand bytes.
+  std::mt19937 random(3);
+  for (int i = 0; i < 80; ++i) {
+    const test::RandomBlock b = test::random_block(random);
+    SCOPED_TRACE(test::describe(b));
+    const Graph blocks[] = {build_block(b.config, b.work),
+                            make_plan("composed", b.config, b.work).graph,
+                            make_plan("coda", b.config, b.work).graph};
+    for (const Graph& graph : blocks) {
+      for (const OpId id : topological_order(graph)) {
+        const Op& op = graph.op(id);
+        const Program p = lower(graph, op.name, {id});
+        EXPECT_EQ(distinct_bytes(graph, stores(p)), bytes_written(graph, op)) << op.name;
+        EXPECT_EQ(distinct_bytes(graph, loads(p)), bytes_read(graph, op)) << op.name;
+        const bool pairs_of_a_gemm_alone = op.attributes.pairs_interleaved;
+        if (!pairs_of_a_gemm_alone) {
+          EXPECT_THAT(check_program(graph, p), IsEmpty()) << op.name;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,46 @@
+// Plans for tests: every policy over small random blocks.
+#pragma once
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "model/blocks/block.h"
+#include "model/policy.h"
+#include "tests/model/tiny_models.h"
+
+namespace fuseline::test {
+
+struct RandomBlock {
+  ModelConfig config;
+  Workload work;
+};
+
+// Widths sometimes beyond one partial tile of 128 columns.
+inline RandomBlock random_block(std::mt19937& random) {
+  RandomBlock b{random_model(random), random_work(random)};
+  if (random() % 3 == 0) b.config.D = pick(random, 129, 300);
+  return b;
+}
+
+inline std::string describe(const RandomBlock& b) {
+  return b.config.name + " D " + std::to_string(b.config.D) + " F " + std::to_string(b.config.F) +
+         " H " + std::to_string(b.config.H) + "/" + std::to_string(b.config.Hkv) + " d " +
+         std::to_string(b.config.d) + " B " + std::to_string(b.work.batch) + " T " +
+         std::to_string(b.work.seq) + " S " + std::to_string(b.work.kv_tokens()) + " " +
+         name_of(b.work.phase);
+}
+
+inline std::vector<std::string> kernel_names(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Kernel& k : plan.kernels) names.push_back(k.name);
+  return names;
+}
+
+inline const Kernel* find_kernel(const Plan& plan, const std::string& name) {
+  const auto it = std::ranges::find(plan.kernels, name, &Kernel::name);
+  return it == plan.kernels.end() ? nullptr : &*it;
+}
+
+}  // namespace fuseline::test

@@ -1,0 +1,289 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include "model/error.h"
+#include "model/operators.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline {
+namespace {
+
+using test::find_kernel;
+using test::kernel_names;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> implementations(const Plan& plan) {
+  std::vector<std::string> names;
+  for (const Kernel& k : plan.kernels) names.emplace_back(name_of(k.implementation));
+  return names;
+}
+
+// Which implementation a measured kernel's name stands for; empty for those that the library adds
+// on its own (split-K and attention reductions).
+std::string measured_implementation(const std::string& kernel) {
+  const auto has = [&](const char* part) { return kernel.find(part) != std::string::npos; };
+  if (has("splitKreduce") || has("lean_reduction")) return "";
+  if (has("nvjet")) return "library GEMM";
+  if (has("cudnn_generated")) return "flash attention";
+  if (has("vectorized_layer_norm")) return "row norm";
+  if (has("CatArrayBatchedCopy")) return "concatenation";
+  if (has("reduce_kernel")) return "framework reduction";
+  if (has("triton_red")) return "generated reduction";
+  if (has("triton_poi")) return "generated pointwise";
+  if (has("vectorized_elementwise")) return "vectorized";
+  if (has("elementwise_kernel")) return "strided";  // unrolled_ too: index arithmetic per element
+  return "unknown " + kernel;
+}
+
+// The comma-separated fields of a line; a quoted field may hold commas.
+std::vector<std::string> fields_of(const std::string& line) {
+  std::vector<std::string> fields{""};
+  bool quoted = false;
+  for (const char c : line) {
+    if (c == '"')
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      fields.emplace_back();
+    else
+      fields.back() += c;
+  }
+  return fields;
+}
+
+// The sequence of kernels measured for a block, by "model,execution,phase,batch,seq,context".
+std::map<std::string, std::vector<std::string>> measured_kernels(const std::string& folder) {
+  std::ifstream file(FUSELINE_SOURCE_DIR "/scenarios/measurements/" + folder + "/kernels.csv");
+  std::map<std::string, std::vector<std::string>> result;
+  std::string line;
+  while (std::getline(file, line)) {
+    const std::vector<std::string> f = fields_of(line);
+    if (f.size() < 10 || f[0] == "model" || f[2] == "train") continue;
+    const std::string implementation = measured_implementation(f[8]);
+    if (implementation.empty()) continue;
+    result[f[0] + "," + f[1] + "," + f[2] + "," + f[3] + "," + f[4] + "," + f[5]].push_back(
+        implementation);
+  }
+  return result;
+}
+
+// Widths D, F and head counts H, Hkv of the measured models; d = D / H.
+ModelConfig measured_model(const std::string& name) {
+  const bool gpt = name.rfind("gpt2", 0) == 0;
+  ModelConfig c = gpt ? test::gpt2_xl() : test::llama2_7b();
+  const auto set = [&c](std::int64_t D, std::int64_t F, std::int64_t H, std::int64_t Hkv) {
+    c.D = D;
+    c.F = F;
+    c.H = H;
+    c.Hkv = Hkv;
+    c.d = D / H;
+  };
+  if (name == "llama2-70b") set(8192, 28672, 64, 8);
+  if (name == "llama3-8b") set(4096, 14336, 32, 8);
+  if (name == "tinyllama") set(2048, 5632, 32, 4);
+  if (name == "gpt2-large") set(1280, 5120, 20, 20);
+  return c;
+}
+
+class MeasuredKernels : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(MeasuredKernels, AreTheKernelsOfThePlan) {
+  const auto measured = measured_kernels(GetParam());
+  ASSERT_GE(measured.size(), 8u);
+  for (const auto& [key, kernels] : measured) {
+    SCOPED_TRACE(key);
+    std::vector<std::string> f;
+    std::stringstream stream(key);
+    for (std::string part; std::getline(stream, part, ',');) f.push_back(part);
+    const std::int64_t batch = std::stoll(f[3]), seq = std::stoll(f[4]), context = std::stoll(f[5]);
+    const Workload work =
+        f[2] == "decode" ? test::decode(batch, seq, context) : test::forward(batch, seq);
+    EXPECT_EQ(implementations(make_plan(f[1], measured_model(f[0]), work)), kernels);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PyTorch, MeasuredKernels,
+                         ::testing::Values("h200-pytorch", "h200-pytorch-wide"),
+                         [](const auto& p) { return std::to_string(p.index); });
+
+TEST(Policies, EagerLaunches21KernelsForwardAnd23InDecode) {
+  EXPECT_EQ(make_plan("eager", test::llama2_7b(), test::forward(1, 2048)).kernels.size(), 21u);
+  EXPECT_EQ(make_plan("eager", test::llama2_7b(), test::decode(1, 1, 2048)).kernels.size(), 23u);
+  EXPECT_EQ(make_plan("composed", test::llama2_7b(), test::forward(1, 2048)).kernels.size(), 35u);
+  EXPECT_EQ(make_plan("eager", test::gpt2_xl(), test::forward(4, 2048)).kernels.size(), 10u);
+}
+
+TEST(Policies, EagerUsesStridedKernelsForSlicesOfSeveralRowsOnly) {
+  const auto silu = [](const Workload& work) {
+    return find_kernel(make_plan("eager", test::llama2_7b(), work), "swiglu_silu")->implementation;
+  };
+  EXPECT_EQ(silu(test::forward(1, 2048)), Implementation::strided);
+  EXPECT_EQ(silu(test::decode(16, 1, 2048)), Implementation::strided);
+  EXPECT_EQ(silu(test::decode(1, 1, 2048)), Implementation::vectorized);
+}
+
+TEST(Policies, TorchCompileKeepsTheResidualStreamOutOfMemory) {
+  // Given h = o + x, read by the norm and by the second residual: both loops compute it.
+  const Plan plan = make_plan("torch-compile", test::llama2_7b(), test::forward(1, 2048));
+  EXPECT_EQ(plan.homes[static_cast<std::size_t>(plan.graph.find_tensor("h")->index)],
+            Home::on_chip);
+  EXPECT_EQ(find_kernel(plan, "residual2")->ops.size(), 2u);
+  EXPECT_EQ(loads(find_kernel(plan, "residual2")->phases[0]).size(), 3u);  // dn, o, x
+}
+
+TEST(Policies, TorchCompileJoinsTheRotationsOnlyOfEqualSize) {
+  ModelConfig grouped = test::llama2_7b();
+  grouped.Hkv = 8;
+  const Workload work = test::forward(1, 64);
+  EXPECT_NE(find_kernel(make_plan("torch-compile", test::llama2_7b(), work), "rope_q_rope_k"),
+            nullptr);
+  EXPECT_NE(find_kernel(make_plan("torch-compile", grouped, work), "rope_k"), nullptr);
+}
+
+TEST(Policies, TorchCompileKeepsABiasInItsGemmAndRepeatsTheResidualSum) {
+  const Plan plan = make_plan("torch-compile", test::gpt2_xl(), test::forward(1, 64));
+  for (const char* gemm : {"qkv", "oproj", "up", "down"})
+    EXPECT_EQ(find_kernel(plan, gemm)->ops.size(), 2u) << gemm;
+  EXPECT_EQ(loads(find_kernel(plan, "residual2")->phases[0]).size(), 3u);  // dn, o, x
+}
+
+TEST(Policies, CodaIsFourGemmsTwoFinishersAndAttention) {
+  for (const ModelConfig& config : {test::llama2_7b(), test::gpt2_xl()}) {
+    for (const Workload& work : {test::forward(1, 64), test::decode(2, 1, 64)}) {
+      const Plan plan = make_plan("coda", config, work);
+      const char* up = config.family == Family::llama ? "gate_up" : "up";
+      EXPECT_THAT(kernel_names(plan), ElementsAre("finish_norm1", "qkv", "attention", "oproj",
+                                                  "finish_norm2", up, "down"));
+    }
+  }
+}
+
+TEST(Policies, CodaStoresNewKeysAndValuesStraightIntoTheCache) {
+  const Plan plan = make_plan("coda", test::llama2_7b(), test::decode(1, 1, 64));
+  std::vector<std::string> stored;
+  for (const Operand& o : stores(find_kernel(plan, "qkv")->phases[0]))
+    stored.push_back(plan.graph.tensor(o.tensor).name + ":" + std::to_string(o.cols));
+  EXPECT_THAT(stored, ElementsAre("qk_rot:4096", "cache_k:4096", "cache_v:4096"));
+}
+
+TEST(Policies, WholeBlockHasCodasProgramsAsPhasesOfOneLaunch) {
+  const Plan coda = make_plan("coda", test::llama2_7b(), test::forward(1, 64));
+  const Plan block = make_plan("whole-block", test::llama2_7b(), test::forward(1, 64));
+  ASSERT_EQ(block.kernels.size(), 1u);
+  EXPECT_EQ(block.kernels[0].kind, KernelKind::block);
+  ASSERT_EQ(block.kernels[0].phases.size(), coda.kernels.size());
+  for (std::size_t i = 0; i < coda.kernels.size(); ++i)
+    EXPECT_EQ(print_program(block.graph, block.kernels[0].phases[i]),
+              print_program(coda.graph, coda.kernels[i].phases[0]));
+}
+
+TEST(Policies, TensorRtRotatesAndAppendsInsideAttention) {
+  const Plan plan = make_plan("tensorrt-llm", test::llama2_7b(), test::decode(1, 1, 64));
+  EXPECT_EQ(find_kernel(plan, "attention")->ops.size(), 7u);
+  EXPECT_FALSE(find_kernel(plan, "attention")->phases[0].prologue.empty());
+  EXPECT_EQ(plan.kernels.size(), 7u);
+}
+
+TEST(Policies, XlaTakesGeluIntoTheLibraryCallAndStoresTheResidualStream) {
+  const Plan plan = make_plan("xla", test::gpt2_xl(), test::forward(1, 64));
+  EXPECT_EQ(find_kernel(plan, "up")->ops.size(), 3u);  // product, bias, GELU
+  EXPECT_EQ(plan.homes[static_cast<std::size_t>(plan.graph.find_tensor("h")->index)], Home::hbm);
+}
+
+TEST(Policies, FlashAttentionDiffersFromUnfusedInAttentionOnly) {
+  const Plan flash = make_plan("flash-attention", test::llama2_7b(), test::forward(1, 64));
+  const Plan unfused = make_plan("unfused", test::llama2_7b(), test::forward(1, 64));
+  EXPECT_EQ(flash.kernels.size() + 2, unfused.kernels.size());
+}
+
+TEST(Policies, AreListedInTheOrderOfTheDocumentation) {
+  std::vector<std::string> names;
+  for (const PolicyInfo& info : policies()) {
+    names.push_back(info.name);
+    EXPECT_FALSE(info.imitates.empty());
+    EXPECT_FALSE(info.fuses.empty());
+  }
+  EXPECT_THAT(names, ElementsAre("unfused", "composed", "eager", "per-operator", "flash-attention",
+                                 "tensorrt-llm", "xla", "torch-compile", "coda", "whole-block"));
+}
+
+TEST(Policies, AnUnknownNameIsRefusedWithTheNearest) {
+  try {
+    static_cast<void>(make_plan("torch-compil", test::tiny_llama(), test::forward(1, 2)));
+    FAIL();
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.problem().nearest, "torch-compile");
+    EXPECT_THAT(e.problem().allowed, HasSubstr("whole-block"));
+  }
+}
+
+TEST(Policies, TrainIsRefused) {
+  Workload work = test::forward(1, 2);
+  work.phase = Phase::train;
+  EXPECT_THROW(static_cast<void>(make_plan("coda", test::tiny_llama(), work)), InputError);
+}
+
+// Bytes of the distinct operands of every kernel: what the plan asks for at least.
+Bytes requested(const Plan& plan) {
+  Bytes total;
+  for (const Kernel& k : plan.kernels) {
+    for (const Program& p : k.phases) {
+      total += distinct_bytes(plan.graph, loads(p));
+      total += distinct_bytes(plan.graph, stores(p));
+    }
+  }
+  return total;
+}
+
+TEST(PoliciesOverRandomBlocks, GiveCheckedPlansWithEachOperatorInOneKernel) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 150; ++i) {
+    const test::RandomBlock b = test::random_block(random);
+    SCOPED_TRACE(test::describe(b));
+    for (const PolicyInfo& info : policies()) {
+      const Plan plan = make_plan(info.name, b.config, b.work);
+      EXPECT_THAT(check_plan(plan), IsEmpty()) << info.name;
+      EXPECT_EQ(plan.notes.size(), edges(plan.graph).size());
+      for (const FusionNote& note : plan.notes) EXPECT_FALSE(note.reason.empty());
+    }
+  }
+}
+
+TEST(PoliciesOverRandomBlocks, FusingMoreNeverAsksForMoreBytes) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 60; ++i) {
+    test::RandomBlock b = test::random_block(random);
+    // Partial statistics pay off only where a row is wider than they are.
+    b.config.D = test::pick(random, 129, 300);
+    SCOPED_TRACE(test::describe(b));
+    const Graph block = build_block(b.config, b.work);
+    const Bytes coda = requested(make_plan("coda", block));
+    const Bytes per_operator = requested(make_plan("per-operator", block));
+    EXPECT_LE(coda, per_operator);
+    EXPECT_LE(per_operator, requested(make_plan("flash-attention", block)));
+    EXPECT_LE(requested(make_plan("flash-attention", block)),
+              requested(make_plan("unfused", block)));
+    const CompulsoryBytes least = compulsory_bytes(block);
+    EXPECT_GE(coda, least.read + least.written);
+  }
+}
+
+TEST(PoliciesOverTheModelsEnds, GiveCheckedPlans) {
+  for (const ModelConfig& config : {test::tiny_llama(), test::tiny_gpt()}) {
+    for (const PolicyInfo& info : policies()) {
+      SCOPED_TRACE(info.name);
+      EXPECT_THAT(check_plan(make_plan(info.name, build_entry(config, test::forward(2, 3)))),
+                  IsEmpty());
+      EXPECT_THAT(check_plan(make_plan(info.name, build_exit(config, test::forward(2, 3)))),
+                  IsEmpty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,247 @@
+#include "model/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/plan_support.h"
+
+namespace fuseline {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// y[6, 300] = x[6, 10] w[300, 10]^T with what an epilogue may want beside it.
+class ProgramCheck : public ::testing::Test {
+ protected:
+  Operand tensor(const std::string& name, std::int64_t rows, std::int64_t cols,
+                 Dtype dtype = Dtype::bf16) {
+    return graph.whole(
+        graph.add_tensor({.name = name, .dtype = dtype, .rows = rows, .cols = cols}));
+  }
+
+  Program gemm(bool interleaved = false) {
+    return {.name = "k",
+            .mainloop = GemmMainloop{
+                .a = x, .b = w, .M = 6, .N = 300, .K = 10, .interleaved = interleaved}};
+  }
+  Program rows() { return {.name = "k", .mainloop = RowMainloop{6, 300}}; }
+  Program tiles() { return {.name = "k", .mainloop = StreamMainloop{6, 300}}; }
+
+  // The body before a store of value 0.
+  std::vector<std::string> problems(Program p, std::vector<Primitive> body) {
+    p.body = std::move(body);
+    return check_program(graph, p);
+  }
+  std::vector<std::string> legal_store(Program p, std::vector<Primitive> body) {
+    body.push_back(StoreTile{0, y});
+    return problems(std::move(p), std::move(body));
+  }
+
+  Graph graph;
+  Operand x = tensor("x", 6, 10);
+  Operand w = tensor("w", 300, 10);
+  Operand y = tensor("y", 6, 300);
+  Operand half = tensor("half", 6, 150);
+  Operand r = tensor("r", 6, 1);
+  Operand b = tensor("b", 1, 300);
+  Operand cos = tensor("cos", 3, 60);
+  Operand sin = tensor("sin", 3, 60);
+  Operand partial = tensor("partial", 6, 3, Dtype::fp32);
+};
+
+TEST_F(ProgramCheck, AcceptsAGemmThatStoresItsTile) {
+  EXPECT_THAT(legal_store(gemm(), {}), IsEmpty());
+}
+
+TEST_F(ProgramCheck, AcceptsEveryPrimitiveOfAFusedEpilogue) {
+  const std::vector<Primitive> body{LoadVector{1, r, Axis::rows},
+                                    Map{2, MapFn::mul, {0, 1}},
+                                    LoadVector{3, b, Axis::cols},
+                                    Map{4, MapFn::add, {2, 3}},
+                                    LoadTable{5, cos},
+                                    LoadTable{6, sin},
+                                    PairMap{{7}, PairFn::rope, {4, 5, 6}},
+                                    TileReduce{ReduceFn::sum_squares, Axis::rows, 7, partial},
+                                    PairMap{{8}, PairFn::swiglu, {7}},
+                                    StoreTile{8, half}};
+  EXPECT_THAT(problems(gemm(true), body), IsEmpty());
+}
+
+TEST_F(ProgramCheck, RefusesMainloopOperandsOfOtherShapes) {
+  Program p = gemm();
+  std::get<GemmMainloop>(p.mainloop).K = 11;
+  EXPECT_THAT(legal_store(p, {}), Contains(HasSubstr("operand a = x is [6, 10], not [6, 11]")));
+}
+
+TEST_F(ProgramCheck, KnowsTransposedOperandsOfTheBackwardPass) {
+  Program p = gemm();
+  // dW[300, 10] = y^T x: both operands lie [K, .] with K = 6.
+  p.mainloop =
+      GemmMainloop{.a = y, .b = x, .M = 300, .N = 10, .K = 6, .a_is_km = true, .b_is_kn = true};
+  EXPECT_THAT(problems(p, {StoreTile{0, w}}), IsEmpty());
+  std::get<GemmMainloop>(p.mainloop).b_is_kn = false;
+  EXPECT_THAT(problems(p, {StoreTile{0, w}}), Contains(HasSubstr("operand b = x")));
+}
+
+TEST_F(ProgramCheck, RefusesATileOfAnotherShape) {
+  EXPECT_THAT(legal_store(gemm(), {LoadTile{1, x}, Map{2, MapFn::add, {0, 1}}}),
+              Contains(HasSubstr("tile x is 10 columns wide, the index space 300")));
+}
+
+TEST_F(ProgramCheck, RefusesVectorsOfAnotherLength) {
+  EXPECT_THAT(legal_store(gemm(), {LoadVector{1, b, Axis::rows}}),
+              Contains(HasSubstr("vector along rows b is [1, 300], not [6, 1]")));
+  const Operand narrow = graph.columns(b.tensor, 0, 299);
+  EXPECT_THAT(legal_store(gemm(), {LoadVector{1, narrow, Axis::cols}, Map{2, MapFn::add, {0, 1}}}),
+              Contains(HasSubstr("widths 300 and 299 do not match")));
+}
+
+TEST_F(ProgramCheck, RefusesATableThatDoesNotRepeatOverTheRows) {
+  const Operand table = tensor("table", 4, 60);
+  EXPECT_THAT(legal_store(gemm(), {LoadTable{1, table}}),
+              Contains(HasSubstr("4 rows does not divide 6 rows")));
+}
+
+TEST_F(ProgramCheck, RefusesARowReductionWhereTilesHoldPartOfARow) {
+  const std::vector<Primitive> body{LoadTile{1, y}, RowReduce{2, ReduceFn::sum, 1},
+                                    StoreVector{2, r, Axis::rows}};
+  EXPECT_THAT(problems(tiles(), body), Contains(HasSubstr("needs a full row")));
+  EXPECT_THAT(problems(rows(), body), IsEmpty());
+}
+
+TEST_F(ProgramCheck, RefusesPairsThatAreNotAdjacentInAGemmTile) {
+  std::vector<Primitive> body{LoadTable{1, cos}, LoadTable{2, sin},
+                              PairMap{{3}, PairFn::rope, {0, 1, 2}, 30}, StoreTile{3, y}};
+  EXPECT_THAT(problems(gemm(true), body), Contains(HasSubstr("30 columns apart, not adjacent")));
+  body[2] = PairMap{{3}, PairFn::rope, {0, 1, 2}, 1};
+  EXPECT_THAT(problems(gemm(false), body), Contains(HasSubstr("not interleaved")));
+  EXPECT_THAT(problems(gemm(true), body), IsEmpty());
+}
+
+TEST_F(ProgramCheck, AllowsDistantPairsWhereTheKernelLoadsBothItself) {
+  EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, LoadTable{2, cos}, LoadTable{3, sin},
+                                 PairMap{{4}, PairFn::rope, {1, 2, 3}, 30}, StoreTile{4, half}}),
+              Contains(HasSubstr("half")));  // the rotation keeps the width: half is too narrow
+  const Operand other = tensor("other", 6, 300);
+  EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, LoadTable{2, cos}, LoadTable{3, sin},
+                                 PairMap{{4}, PairFn::rope, {1, 2, 3}, 30}, StoreTile{4, other}}),
+              IsEmpty());
+}
+
+TEST_F(ProgramCheck, RefusesPairsOfOddWidth) {
+  const Operand odd_w = tensor("odd_w", 7, 10);
+  const Operand odd = tensor("odd", 6, 3);
+  Program p = gemm(true);
+  p.mainloop = GemmMainloop{.a = x, .b = odd_w, .M = 6, .N = 7, .K = 10, .interleaved = true};
+  EXPECT_THAT(problems(p, {PairMap{{1}, PairFn::swiglu, {0}}, StoreTile{1, odd}}),
+              Contains(HasSubstr("width is odd")));
+}
+
+TEST_F(ProgramCheck, ChecksTheTwoWidthsOfSwigluBackward) {
+  const Operand pairs = tensor("pairs", 6, 600);
+  const Operand dpairs = tensor("dpairs", 6, 600);
+  Program p = tiles();
+  p.mainloop = StreamMainloop{6, 600};
+  EXPECT_THAT(problems(p, {LoadTile{1, pairs}, LoadTile{2, y},
+                           PairMap{{3, 4}, PairFn::swiglu_backward, {1, 2}}, StoreTile{3, dpairs}}),
+              IsEmpty());
+  EXPECT_THAT(problems(p, {LoadTile{1, pairs}, PairMap{{3, 4}, PairFn::swiglu_backward, {1, 1}},
+                           StoreTile{3, dpairs}}),
+              Contains(HasSubstr("half as wide")));
+}
+
+TEST_F(ProgramCheck, RefusesPartialsOfAnotherShapeOrType) {
+  const Operand wide = tensor("wide", 6, 4, Dtype::fp32);
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum, Axis::rows, 0, wide}}),
+              Contains(HasSubstr("partials wide is [6, 4], not [6, 3]")));
+  const Operand rounded = tensor("rounded", 6, 3);
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum, Axis::rows, 0, rounded}}),
+              Contains(HasSubstr("not fp32")));
+}
+
+TEST_F(ProgramCheck, AcceptsColumnPartialsOfTheBackwardPass) {
+  const Operand dgamma = tensor("dgamma", 300, 1, Dtype::fp32);
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum, Axis::cols, 0, dgamma}}), IsEmpty());
+}
+
+TEST_F(ProgramCheck, TwoMomentsNeedTwoColumnsATile) {
+  const Operand moments = tensor("moments", 6, 6, Dtype::fp32);
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum_and_squares, Axis::rows, 0, moments}}),
+              IsEmpty());
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum_and_squares, Axis::rows, 0, partial}}),
+              Contains(HasSubstr("not [6, 6]")));
+}
+
+TEST_F(ProgramCheck, RefusesUseBeforeDefinitionAndSecondDefinition) {
+  EXPECT_THAT(legal_store(gemm(), {Map{2, MapFn::square, {1}}}),
+              Contains(HasSubstr("value 1 is used before it is defined")));
+  EXPECT_THAT(legal_store(gemm(), {Map{0, MapFn::square, {0}}}),
+              Contains(HasSubstr("value 0 is defined twice")));
+  EXPECT_THAT(problems(tiles(), {StoreTile{0, y}}),
+              Contains(HasSubstr("value 0 is used before it is defined")));
+}
+
+TEST_F(ProgramCheck, RefusesMapsOfTheWrongArity) {
+  EXPECT_THAT(legal_store(gemm(), {Map{1, MapFn::add, {0}}}),
+              Contains(HasSubstr("a map of 1 values, not 2")));
+}
+
+TEST_F(ProgramCheck, RefusesStoringTwiceOrNothing) {
+  EXPECT_THAT(problems(gemm(), {StoreTile{0, y}, StoreTile{0, y}}),
+              Contains(HasSubstr("y is stored twice")));
+  EXPECT_THAT(problems(gemm(), {}), Contains(HasSubstr("stores nothing")));
+}
+
+TEST_F(ProgramCheck, RefusesColumnsBeyondTheTile) {
+  EXPECT_THAT(problems(gemm(), {Columns{1, 0, 200, 150}, StoreTile{1, half}}),
+              Contains(HasSubstr("columns 200 to 350")));
+  EXPECT_THAT(problems(gemm(), {Columns{1, 0, 150, 150}, StoreTile{1, half}}), IsEmpty());
+}
+
+TEST_F(ProgramCheck, AllowsAPrologueOnlyBeforeAttention) {
+  Program p = gemm();
+  p.prologue = {LoadTile{1, y}};
+  EXPECT_THAT(legal_store(p, {}), Contains(HasSubstr("only an attention mainloop")));
+}
+
+TEST_F(ProgramCheck, CountsLoadsAndStoresInOrder) {
+  Program p = gemm();
+  p.body = {LoadVector{1, r, Axis::rows}, LoadHalves{2, y, 60, true}, StoreTile{0, half}};
+  const std::vector<Operand> in = loads(p);
+  ASSERT_EQ(in.size(), 4u);
+  EXPECT_EQ(in[0].tensor, x.tensor);
+  EXPECT_EQ(in[1].tensor, w.tensor);
+  EXPECT_EQ(in[2].tensor, r.tensor);
+  EXPECT_EQ(in[3].cols, 150);  // half of y's columns move
+  EXPECT_EQ(stores(p).size(), 1u);
+}
+
+TEST(ProgramText, ReadsAsCode) {
+  const Plan plan = make_plan("coda", test::llama2_7b(), test::forward(1, 2048));
+  EXPECT_EQ(
+      print_program(plan.graph, test::find_kernel(plan, "gate_up")->phases[0]),
+      "gate_up:  y = h[M,D] · w_gate_up_folded[2F,D]ᵀ          // mainloop, fp32 accumulate, "
+      "pairs\n"
+      "  r = load_rows r_norm2[M,1]                            // one per row\n"
+      "  y1 = y * r\n"
+      "  o = swiglu(y1 pairs)                                  // adjacent columns (gate, up)\n"
+      "  store act[M,F] = o\n");
+}
+
+TEST(ProgramText, ShowsTheOrderOfSubtractionAndAccumulation) {
+  Graph graph;
+  const Operand a = graph.whole(graph.add_tensor({.name = "a", .rows = 2, .cols = 3}));
+  const Operand b = graph.whole(graph.add_tensor({.name = "b", .rows = 2, .cols = 3}));
+  const Program p{
+      .name = "k",
+      .mainloop = StreamMainloop{2, 3},
+      .body = {LoadTile{1, a}, LoadTile{2, b}, Map{3, MapFn::sub, {1, 2}}, StoreTile{3, a, true}}};
+  EXPECT_EQ(print_program(graph, p),
+            "k:  for each tile of [2, 3]\n  v1 = load a[2,3]\n  v2 = load b[2,3]\n  v3 = v1 - v2\n"
+            "  store a[2,3] += v3\n");
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
+#include <initializer_list>
 
 #include "model/units.h"
 
@@ -40,18 +41,21 @@ InputError::InputError(InputProblem problem)
 
 std::string format_problem(const InputProblem& p) {
   std::string text;
+  const auto add = [&text](std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) text.append(part);
+  };
   if (!p.file.empty()) {
-    text += p.file;
-    if (p.line > 0) text += ":" + std::to_string(p.line);
-    if (p.line > 0 && p.column > 0) text += ":" + std::to_string(p.column);
-    text += ": ";
+    add({p.file});
+    if (p.line > 0) add({":", std::to_string(p.line)});
+    if (p.line > 0 && p.column > 0) add({":", std::to_string(p.column)});
+    add({": "});
   }
-  if (!p.field.empty()) text += p.field;
-  if (!p.value.empty()) text += (p.field.empty() ? "'" : " = '") + p.value + "'";
-  if (!p.field.empty() || !p.value.empty()) text += ": ";
-  text += p.message;
-  if (!p.allowed.empty()) text += "; allowed: " + p.allowed;
-  if (!p.nearest.empty()) text += "; did you mean '" + p.nearest + "'?";
+  add({p.field});
+  if (!p.value.empty()) add({p.field.empty() ? "'" : " = '", p.value, "'"});
+  if (!p.field.empty() || !p.value.empty()) add({": "});
+  add({p.message});
+  if (!p.allowed.empty()) add({"; allowed: ", p.allowed});
+  if (!p.nearest.empty()) add({"; did you mean '", p.nearest, "'?"});
   return text;
 }
 

@@ -70,6 +70,31 @@ const GemmConstants& defaults(Architecture architecture) {
   return kHopper;
 }
 
+struct Fraction {
+  const char* name;
+  double GemmConstants::*value;
+};
+constexpr Fraction kFractions[] = {
+    {"gemm.tensor_fraction", &GemmConstants::tensor_fraction},
+    {"gemm.sm_fetch_bytes_per_cycle", &GemmConstants::sm_fetch_bytes_per_cycle},
+    {"gemm.l2_fraction", &GemmConstants::l2_fraction},
+    {"gemm.hbm_fraction", &GemmConstants::hbm_fraction},
+    {"gemm.concurrency_exponent", &GemmConstants::concurrency_exponent},
+    {"gemm.overlap_exponent", &GemmConstants::overlap_exponent},
+    {"gemm.epilogue_bytes_per_cycle", &GemmConstants::epilogue_bytes_per_cycle},
+    {"gemm.exposed_epilogue_bytes_per_cycle", &GemmConstants::exposed_epilogue_bytes_per_cycle},
+    {"gemm.reduction_fraction", &GemmConstants::reduction_fraction},
+    {"gemm.packed_fraction", &GemmConstants::packed_fraction},
+    {"gemm.raster_group_tiles", &GemmConstants::raster_group_tiles},
+};
+struct Time {
+  const char* name;
+  Seconds GemmConstants::*value;
+};
+constexpr Time kTimes[] = {{"gemm.start_us", &GemmConstants::start},
+                           {"gemm.reduction_us", &GemmConstants::reduction}};
+constexpr const char* kCapacityName = "l2.capacity_fraction";
+
 double calibrated(const Gpu& gpu, const std::string& name, double fallback) {
   const auto found = gpu.calibration.find(name);
   if (found == gpu.calibration.end()) return fallback;
@@ -89,34 +114,25 @@ double calibrated(const Gpu& gpu, const std::string& name, double fallback) {
 
 GemmConstants gemm_constants(const Gpu& gpu) {
   GemmConstants c = defaults(gpu.architecture);
-  const auto replace = [&gpu](const char* name, double& value) {
-    value = calibrated(gpu, std::string("gemm.") + name, value);
-  };
-  replace("tensor_fraction", c.tensor_fraction);
-  replace("sm_fetch_bytes_per_cycle", c.sm_fetch_bytes_per_cycle);
-  replace("l2_fraction", c.l2_fraction);
-  replace("hbm_fraction", c.hbm_fraction);
-  replace("concurrency_exponent", c.concurrency_exponent);
-  replace("overlap_exponent", c.overlap_exponent);
-  replace("epilogue_bytes_per_cycle", c.epilogue_bytes_per_cycle);
-  replace("exposed_epilogue_bytes_per_cycle", c.exposed_epilogue_bytes_per_cycle);
-  replace("reduction_fraction", c.reduction_fraction);
-  replace("packed_fraction", c.packed_fraction);
-  replace("raster_group_tiles", c.raster_group_tiles);
-  double start_us = to_us(c.start);
-  double reduction_us = to_us(c.reduction);
-  replace("start_us", start_us);
-  replace("reduction_us", reduction_us);
-  c.start = microseconds(start_us);
-  c.reduction = microseconds(reduction_us);
+  for (const Fraction& f : kFractions) c.*f.value = calibrated(gpu, f.name, c.*f.value);
+  for (const Time& t : kTimes) {
+    c.*t.value = microseconds(calibrated(gpu, t.name, to_us(c.*t.value)));
+  }
   return c;
+}
+
+std::vector<std::string> gemm_constant_names() {
+  std::vector<std::string> names = {kCapacityName};
+  for (const Fraction& f : kFractions) names.emplace_back(f.name);
+  for (const Time& t : kTimes) names.emplace_back(t.name);
+  return names;
 }
 
 Bytes effective_l2_capacity(const Gpu& gpu) {
   // 34 MiB of 60 on the H200 (two partitions): the LRU size at which the simulated HBM traffic of
   // 20 traced GEMM kernels is nearest to the counters. One partition has no second copy.
   const double fallback = gpu.l2_partitions > 1 ? 0.567 : 0.9;
-  const double fraction = calibrated(gpu, "l2.capacity_fraction", fallback);
+  const double fraction = calibrated(gpu, kCapacityName, fallback);
   return Bytes(static_cast<std::int64_t>(gpu.l2_capacity.as_double() * fraction));
 }
 

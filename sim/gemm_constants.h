@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "model/units.h"
 #include "sim/gpu.h"
@@ -28,6 +30,9 @@ struct GemmConstants {
 // Defaults of the architecture; Gpu::calibration may replace each as "gemm.<field>" (times in
 // microseconds: "gemm.start_us", "gemm.reduction_us"). InputError: a constant that is not positive.
 GemmConstants gemm_constants(const Gpu& gpu);
+
+// The names a [calibration] section may use for them, "l2.capacity_fraction" included.
+std::vector<std::string> gemm_constant_names();
 
 // The LRU capacity that reproduces the measured traffic of GEMMs: where the L2 has two partitions,
 // each keeps its own copy of lines that both use. Replaced by "l2.capacity_fraction".

@@ -107,16 +107,16 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConstants& constants) {
   if (problem.tile) return *problem.tile;
   const std::vector<GemmTile> candidates = candidate_tiles(gpu.architecture, problem.library);
-  // Up to 64 rows stay in one tile, the narrowest that covers them: tiles side by side along M
-  // would load the weights twice, and a wider one only adds padding. Such tiles are whole warp
-  // groups wide.
+  // Up to 32 rows stay in one tile, the narrowest that covers them, and up to 64 in at most two:
+  // tiles side by side along M load the weights twice, a wider one only adds padding. Such tiles
+  // are whole warp groups wide.
   const bool thin = problem.m <= 64;
   std::int64_t cover = std::numeric_limits<std::int64_t>::max();
   for (const GemmTile& tile : candidates) {
     if (tile.m >= problem.m) cover = std::min(cover, tile.m);
   }
   const auto excluded = [&](const GemmTile& tile) {
-    return tile.m > cover || tile.m < std::min<std::int64_t>(cover / 2, 32) ||
+    return tile.m > cover || tile.m < std::min<std::int64_t>(cover, 32) ||
            (thin && tile.n % 64 != 0 && problem.n > tile.n);
   };
   struct Option {

@@ -12,7 +12,10 @@
 
 #include "model/data_files.h"
 #include "model/toml_file.h"
+#include "sim/calibration.h"
+#include "sim/gemm_constants.h"
 #include "sim/gpu_file.h"
+#include "sim/power.h"
 
 namespace fuseline {
 namespace {
@@ -186,11 +189,25 @@ bool is_number_table(const TomlTable& table) {
 }
 
 // Constants are named with dots, "gemm.start_us", which in TOML is a table within a table.
+std::vector<std::string> constant_names() {
+  std::vector<std::string> names = gemm_constant_names();
+  const std::vector<std::string> power = power_constant_names();
+  names.insert(names.end(), power.begin(), power.end());
+  for (const CalibrationConstant& c : calibration_constants()) names.emplace_back(c.name);
+  return names;
+}
+
 void read_calibration(const TomlTable& group, const std::string& prefix, Gpu& gpu) {
+  const std::vector<std::string> known = constant_names();
   for (const std::string& key : group.keys()) {
     const TomlTable number = group.table(key);
     const std::string name = prefix + key;
     if (is_number_table(number)) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) {
+        group.fail(key, "no constant of the hierarchy model has the name " + name,
+                   "the names in sim/calibration.cpp, sim/gemm_constants.cpp and sim/power.cpp",
+                   nearest_name(name, known));
+      }
       gpu.sources["calibration." + name] = read_provenance(number, {"fitted"});
       gpu.calibration[name] = number.real("value", {-1e300, 1e300});
     } else {

@@ -20,11 +20,16 @@ PowerModel power_model(const Gpu& gpu) {
   // datasheet rate, HBM and L2 at their bandwidths. Fitted on one H200 (fuseline measurements,
   // 2026-11-20): 119 W at rest, a large GEMM 1.13 to 1.17 times slower after 50 ms than before,
   // blocks 1.01 to 1.13 times.
+  // The tensor fractions of Ampere and Ada (sim/gemm_constants.cpp) were fitted under load and
+  // already hold most of the throttling.
+  const bool fitted_under_load =
+      gpu.architecture == Architecture::ampere || gpu.architecture == Architecture::ada;
+  const double tensor_share = fitted_under_load ? 0.6 : 1.085;
   const double tdp = gpu.tdp.value();
   PowerModel model;
   model.limit = gpu.tdp;
   model.constant = Watts(tdp * constant_of(gpu, "power.constant_share", 0.17));
-  model.per_tensor_teraflop = Joules(tdp * constant_of(gpu, "power.tensor_share", 1.085) /
+  model.per_tensor_teraflop = Joules(tdp * constant_of(gpu, "power.tensor_share", tensor_share) /
                                      (gpu.tensor_bf16.value() * 1e-12));
   model.per_hbm_gigabyte =
       Joules(tdp * constant_of(gpu, "power.hbm_share", 0.41) / (gpu.hbm_bandwidth.value() * 1e-9));
@@ -34,6 +39,11 @@ PowerModel power_model(const Gpu& gpu) {
   model.reaction = microseconds(1000 * constant_of(gpu, "power.reaction_ms", 53));
   FUSELINE_ASSERT(model.clock_exponent > 0 && model.reaction.value() > 0, "power constants");
   return model;
+}
+
+std::vector<std::string> power_constant_names() {
+  return {"power.constant_share", "power.tensor_share",   "power.hbm_share",
+          "power.l2_share",       "power.clock_exponent", "power.reaction_ms"};
 }
 
 Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2) {

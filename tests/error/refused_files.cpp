@@ -63,7 +63,7 @@ std::vector<RefusedFile> refused_files() {
       {"gpus/unknown-status.toml",
        {"tdp.status = 'gess'", "datasheet, microbenchmark, derived, fitted"}},
       {"gpus/calibration-not-fitted.toml",
-       {":30:", "calibration.ramp.status = 'datasheet'", "allowed: fitted"}},
+       {":30:", "calibration.stream.ramp_us.status = 'datasheet'", "allowed: fitted"}},
       {"gpus/syntax.toml", {":2:", "TOML syntax error"}},
       {"gpus/empty.toml", {"the file is empty"}},
       // Scenario files

@@ -202,5 +202,25 @@ TEST(GemmTraffic, BatchedOperandsAreSlicesOfOneMatrix) {
   EXPECT_EQ(cache.dirty(), Bytes(2 * 128 * 64));
 }
 
+TEST(GemmTraffic, AVeryLargeGemmTakesTheMeanOfItsWaves) {
+  // Given a GEMM that is walked wave by wave, and one of twice the rows that is beyond the budget,
+  const GemmTile tile{.m = 128, .n = 256, .cluster_m = 2};
+  const auto run = [&tile](std::int64_t m, L2Cache& cache) {
+    const GemmProblem p = plain_gemm(m, 8192, 8192, kA, kB, kOut, kWorkspace);
+    return walk_gemm(p, tile, schedule_gemm(p.m, p.n, p.k, 1, tile, 132, 12), cache);
+  };
+  L2Cache cache(Bytes(34 << 20)), large_cache(Bytes(34 << 20));
+  const Totals half = total(run(131072, cache));
+  const std::vector<GemmWave> waves = run(262144, large_cache);
+  const Totals whole = total(waves);
+  // then everything doubles: bytes from L2 exactly, HBM traffic nearly.
+  EXPECT_EQ(waves.size(), static_cast<std::size_t>(ceil_div(262144 / 256 * 8192 / 256, 66)));
+  EXPECT_EQ(whole.operands, half.operands * 2);
+  EXPECT_EQ(whole.epilogue, half.epilogue * 2);
+  EXPECT_NEAR(whole.read.as_double() / half.read.as_double(), 2.0, 0.04);
+  EXPECT_NEAR(whole.write.as_double() / half.write.as_double(), 2.0, 0.04);
+  EXPECT_GT(large_cache.dirty(), Bytes(0));
+}
+
 }  // namespace
 }  // namespace fuseline

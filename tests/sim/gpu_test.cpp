@@ -245,10 +245,12 @@ TEST(ReadGpu, UnknownFieldsGiveTheNearest) {
 
 TEST(ReadGpu, ReadsFittedConstants) {
   const char* fitted = "source = \"block.csv\", date = \"2026-11-20\", status = \"fitted\"";
-  const Gpu g = read(file_with() + "[calibration]\nramp = " + inline_number("0.75|us", fitted) +
-                     "\nslope = " + inline_number("-2|1", fitted) + "\n");
-  EXPECT_EQ(g.calibration, (std::map<std::string, double>{{"ramp", 0.75}, {"slope", -2.0}}));
-  EXPECT_EQ(g.sources.at("calibration.ramp"), "0.75 us (block.csv, 2026-11-20, fitted)");
+  const Gpu g =
+      read(file_with() + "[calibration]\nstream.ramp_us = " + inline_number("0.75|us", fitted) +
+           "\npower.tensor_share = " + inline_number("1.5|1", fitted) + "\n");
+  EXPECT_EQ(g.calibration,
+            (std::map<std::string, double>{{"power.tensor_share", 1.5}, {"stream.ramp_us", 0.75}}));
+  EXPECT_EQ(g.sources.at("calibration.stream.ramp_us"), "0.75 us (block.csv, 2026-11-20, fitted)");
   EXPECT_TRUE(read(file_with()).calibration.empty());
 }
 
@@ -268,15 +270,25 @@ TEST(ReadGpu, CalibrationHoldsOnlyFittedNumbers) {
   const auto problem = [](const std::string& line) {
     return problem_of(file_with() + "[calibration]\n" + line + "\n");
   };
-  EXPECT_EQ(problem("ramp = " + inline_number("0.75|us")).field, "calibration.ramp.status");
-  EXPECT_EQ(problem("ramp = 0.75").field, "calibration.ramp");
-  EXPECT_EQ(problem("ramp = {}").field, "calibration.ramp.value");
-  EXPECT_EQ(problem("ramp = { unit = \"us\" }").field, "calibration.ramp.value");
-  EXPECT_EQ(problem("ramp = " + inline_number("nan|us",
-                                              "source = \"s\", date = \"2024\", "
-                                              "status = \"fitted\""))
+  EXPECT_EQ(problem("stream.ramp_us = " + inline_number("0.75|us")).field,
+            "calibration.stream.ramp_us.status");
+  EXPECT_EQ(problem("stream.ramp_us = 0.75").field, "calibration.stream.ramp_us");
+  EXPECT_EQ(problem("stream.ramp_us = {}").field, "calibration.stream.ramp_us.value");
+  EXPECT_EQ(problem("stream.ramp_us = { unit = \"us\" }").field,
+            "calibration.stream.ramp_us.value");
+  EXPECT_EQ(problem("stream.ramp_us = " + inline_number("nan|us",
+                                                        "source = \"s\", date = \"2024\", "
+                                                        "status = \"fitted\""))
                 .field,
-            "calibration.ramp.value");
+            "calibration.stream.ramp_us.value");
+}
+
+TEST(ReadGpu, RefusesConstantsThatNoModelHas) {
+  const InputProblem p = problem_of(
+      file_with() + "[calibration]\ngemm.start_ms = " +
+      inline_number("2|us", "source = \"s\", date = \"2026\", status = \"fitted\"") + "\n");
+  EXPECT_EQ(p.field, "calibration.gemm.start_ms");
+  EXPECT_EQ(p.nearest, "gemm.start_us");
 }
 
 // Mutations of a good file either give a GPU within the ranges or are the user's error.

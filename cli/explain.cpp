@@ -16,6 +16,7 @@
 #include "cli/table.h"
 #include "model/error.h"
 #include "model/policy.h"
+#include "sim/residence.h"
 
 namespace fuseline {
 
@@ -127,15 +128,18 @@ CommandResult explain_command(const Arguments& args) {
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   std::vector<Explanation> all;
   for (const std::string& policy : s.policies) {
-    Explanation e = explain(make_plan(policy, s.model, s.workload));
+    const Plan plan = make_plan(policy, s.model, s.workload);
+    Explanation e = explain(plan);
+    add_residence(e, plan, simulate(plan, s.gpu, Fidelity::hierarchy));
     all.push_back(o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e));
   }
   std::string text;
   if (format == "json") {
     text = explanations_json(s, all);
   } else {
-    text = wrap(fmt::format("{}: {}", s.model.title.empty() ? s.model.name : s.model.title,
-                            describe(s.workload)));
+    text = wrap(fmt::format("{}: {}; what L2 holds, on {}",
+                            s.model.title.empty() ? s.model.name : s.model.title,
+                            describe(s.workload), s.gpu.title));
     for (const Explanation& e : all) text += "\n" + explain_text(e);
   }
   if (!o.output) return {std::move(text), {}, ExitStatus::done};

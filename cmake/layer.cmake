@@ -4,6 +4,10 @@
 add_library(fuseline_flags INTERFACE)
 target_include_directories(fuseline_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 target_compile_options(fuseline_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+# GCC 12 warns falsely of overlapping string copies when it optimises (GCC bug 105651).
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  target_compile_options(fuseline_flags INTERFACE -Wno-restrict)
+endif()
 if(FUSELINE_WERROR)
   target_compile_options(fuseline_flags INTERFACE -Werror)
 endif()

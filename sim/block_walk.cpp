@@ -35,6 +35,7 @@ class Walker {
   // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
   std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
     addresses_.enter_layer(layer);
+    cache_.forget_missed();
     std::vector<WalkedKernel> launches;
     for (const Kernel& kernel : plan_.kernels) {
       Phase merged = walk_kernel(kernel, detailed);
@@ -54,7 +55,8 @@ class Walker {
   Phase walk_stream_phase(const Kernel& kernel, const Program& program);
   WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work, HbmTraffic hbm,
                         Bytes l2) const;
-  void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e) const;
+  void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
+  void note_residence(const Kernel& kernel, KernelEstimate& e);
 
   const Plan& plan_;
   const Gpu& gpu_;
@@ -171,8 +173,20 @@ Phase Walker::walk_phase(const Kernel& kernel, const Program& program) {
   return walk_stream_phase(kernel, program);
 }
 
+// What of its loads the kernel just walked did not find in L2.
+void Walker::note_residence(const Kernel& kernel, KernelEstimate& e) {
+  for (const Program& phase : kernel.phases) {
+    for (const Operand& o : loads(phase)) {
+      const Bytes missed = cache_.take_missed(addresses_.locate(o).matrix.tensor);
+      for (RequestedBytes& r : e.requested) {
+        if (r.tensor == o.tensor) r.hbm_read += missed;
+      }
+    }
+  }
+}
+
 void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
-                      KernelEstimate& e) const {
+                      KernelEstimate& e) {
   for (const OpId op : kernel.ops) e.operators.push_back(plan_.graph.op(op).name);
   e.flops = flops(plan_.graph, kernel);
   const DistinctBytes distinct = distinct_bytes(plan_.graph, kernel);
@@ -189,6 +203,7 @@ void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
       }
     }
   }
+  note_residence(kernel, e);
 }
 
 // Phases of one launch: what would follow as a launch of its own is one more phase. A barrier takes

@@ -22,6 +22,7 @@ struct RequestedBytes {
   TensorId tensor;
   Bytes loaded;
   Bytes stored;
+  Bytes hbm_read{};  // of the loaded bytes, what L2 did not hold (hierarchy)
 };
 
 struct KernelEstimate {

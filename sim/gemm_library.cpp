@@ -87,21 +87,27 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
     case Architecture::ampere:
     case Architecture::ada:
       if (library) return mma_sync_library();
-      return {{.m = 128, .n = 256, .stages = 3},
-              {.m = 128, .n = 128, .stages = 4},
-              {.m = 64, .n = 128, .stages = 5},
-              {.m = 64, .n = 64, .stages = 6}};
+      return {{.m = 128, .n = 256, .stages = 3}, {.m = 128, .n = 128, .stages = 4},
+              {.m = 64, .n = 128, .stages = 5},  {.m = 64, .n = 64, .stages = 6},
+              {.m = 32, .n = 64, .stages = 6},   {.m = 16, .n = 64, .stages = 6}};
     case Architecture::hopper:
     case Architecture::blackwell:
       break;
   }
   if (library) return hopper_library();
-  return {{.m = 128, .n = 256, .cluster_m = 2},
-          {.m = 128, .n = 128, .stages = 6, .cluster_m = 2},
-          {.m = 128, .n = 256},
-          {.m = 128, .n = 128, .stages = 6},
-          {.m = 64, .n = 256, .stages = 5},
-          {.m = 64, .n = 128, .stages = 8}};
+  std::vector<GemmTile> tiles = {{.m = 128, .n = 256, .cluster_m = 2},
+                                 {.m = 128, .n = 128, .stages = 6, .cluster_m = 2},
+                                 {.m = 128, .n = 256},
+                                 {.m = 128, .n = 128, .stages = 6},
+                                 {.m = 64, .n = 256, .stages = 5},
+                                 {.m = 64, .n = 128, .stages = 8}};
+  // Decode: the weights take the 64 rows of the warp-group MMA, the few tokens its columns.
+  for (const std::int64_t m : {8, 16, 32}) {
+    for (const std::int64_t n : {64, 128, 256}) {
+      tiles.push_back({.m = m, .n = n, .k = 64, .stages = stages_of(m, n)});
+    }
+  }
+  return tiles;
 }
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConstants& constants) {

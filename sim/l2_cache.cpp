@@ -1,6 +1,7 @@
 #include "sim/l2_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/error.h"
 
@@ -63,6 +64,8 @@ void L2Cache::read(ChunkKey key, Bytes bytes) {
   const std::int64_t missing = bytes.value() - node.bytes;
   if (missing <= 0) return;
   hbm_read_ += missing;
+  if (key.tensor >= missed_.size()) missed_.resize(key.tensor + 1);
+  missed_[key.tensor] += missing;
   node.bytes += missing;
   used_ += missing;
   evict_to_capacity();
@@ -109,6 +112,10 @@ HbmTraffic L2Cache::take_traffic() {
   hbm_read_ = 0;
   hbm_write_ = 0;
   return traffic;
+}
+
+Bytes L2Cache::take_missed(std::uint32_t tensor) {
+  return tensor < missed_.size() ? Bytes(std::exchange(missed_[tensor], 0)) : Bytes(0);
 }
 
 Bytes L2Cache::resident(std::uint32_t tensor) const {

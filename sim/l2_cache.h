@@ -61,6 +61,9 @@ class L2Cache {
 
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
+  // Bytes of that tensor read from HBM since the last call, and the same forgotten for all tensors.
+  Bytes take_missed(std::uint32_t tensor);
+  void forget_missed() { missed_.clear(); }
   [[nodiscard]] Bytes capacity() const { return Bytes(capacity_); }
   [[nodiscard]] Bytes resident() const { return Bytes(used_); }
   [[nodiscard]] Bytes resident(std::uint32_t tensor) const;
@@ -85,6 +88,7 @@ class L2Cache {
   std::int64_t used_ = 0;
   std::int64_t hbm_read_ = 0;
   std::int64_t hbm_write_ = 0;
+  std::vector<std::int64_t> missed_;  // by tensor
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> table_;  // open addressing, 0 = empty, power of two

@@ -165,7 +165,7 @@ double calibrated(const Gpu& gpu, std::string_view name) {
   FUSELINE_ASSERT(constant != nullptr, name);
   const auto own = gpu.calibration.find(std::string(name));
   if (own == gpu.calibration.end()) {
-    return constant->defaults[static_cast<std::size_t>(gpu.architecture)];
+    return constant->defaults[static_cast<std::size_t>(kernel_architecture(gpu))];
   }
   const double value = own->second;
   if (!std::isfinite(value) || value < constant->lower || value > constant->upper) {

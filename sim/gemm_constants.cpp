@@ -113,7 +113,7 @@ double calibrated(const Gpu& gpu, const std::string& name, double fallback) {
 }  // namespace
 
 GemmConstants gemm_constants(const Gpu& gpu) {
-  GemmConstants c = defaults(gpu.architecture);
+  GemmConstants c = defaults(kernel_architecture(gpu));
   for (const Fraction& f : kFractions) c.*f.value = calibrated(gpu, f.name, c.*f.value);
   for (const Time& t : kTimes) {
     c.*t.value = microseconds(calibrated(gpu, t.name, to_us(c.*t.value)));

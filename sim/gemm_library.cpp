@@ -112,7 +112,8 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConstants& constants) {
   if (problem.tile) return *problem.tile;
-  const std::vector<GemmTile> candidates = candidate_tiles(gpu.architecture, problem.library);
+  const std::vector<GemmTile> candidates =
+      candidate_tiles(kernel_architecture(gpu), problem.library);
   // Up to 32 rows stay in one tile, the narrowest that covers them, and up to 64 in at most two:
   // tiles side by side along M load the weights twice, a wider one only adds padding. Such tiles
   // are whole warp groups wide.

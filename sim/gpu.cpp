@@ -266,6 +266,10 @@ std::map<std::string, std::string> read_aliases() {
 
 }  // namespace
 
+Architecture kernel_architecture(const Gpu& gpu) {
+  return gpu.compute_capability.starts_with("12.") ? Architecture::ada : gpu.architecture;
+}
+
 std::map<std::string, double> read_constants(const TomlTable& table) {
   table.refuse_other_keys({"calibration"});
   Gpu carrier;

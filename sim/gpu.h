@@ -45,6 +45,10 @@ struct Gpu {
   std::vector<std::string> aliases;  // other names that load_gpu() takes
 };
 
+// The architecture whose tensor-core kernels the GPU runs: Blackwell of compute capability 12 (RTX)
+// has Ada's mma.sync and shared memory, not the warp-group MMA of the data-centre parts.
+Architecture kernel_architecture(const Gpu& gpu);
+
 // From a name in scenarios/gpus or a TOML path. InputError: unknown name (nearest), missing number,
 // wrong unit, value out of range, TOML syntax (file, line, column).
 Gpu load_gpu(const std::string& name_or_path);

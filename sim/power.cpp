@@ -22,8 +22,8 @@ PowerModel power_model(const Gpu& gpu) {
   // blocks 1.01 to 1.13 times.
   // The tensor fractions of Ampere and Ada (sim/gemm_constants.cpp) were fitted under load and
   // already hold most of the throttling.
-  const bool fitted_under_load =
-      gpu.architecture == Architecture::ampere || gpu.architecture == Architecture::ada;
+  const Architecture kernels = kernel_architecture(gpu);
+  const bool fitted_under_load = kernels == Architecture::ampere || kernels == Architecture::ada;
   const double tensor_share = fitted_under_load ? 0.6 : 1.085;
   const double tdp = gpu.tdp.value();
   PowerModel model;

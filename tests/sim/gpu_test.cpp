@@ -291,6 +291,12 @@ TEST(ReadGpu, RefusesConstantsThatNoModelHas) {
   EXPECT_EQ(p.nearest, "gemm.start_us");
 }
 
+TEST(Gpu, ConsumerBlackwellRunsAdasKernels) {
+  EXPECT_EQ(kernel_architecture(load_gpu("rtx5090")), Architecture::ada);
+  EXPECT_EQ(kernel_architecture(load_gpu("b200")), Architecture::blackwell);
+  EXPECT_EQ(kernel_architecture(load_gpu("h100")), Architecture::hopper);
+}
+
 // Mutations of a good file either give a GPU within the ranges or are the user's error.
 TEST(ReadGpu, MutatedFilesNeverCrash) {
   const std::string good = file_with();

@@ -25,6 +25,7 @@ struct GemmConstants {
   double reduction_fraction;  // of Gpu::l2_bandwidth, in that kernel
   double packed_fraction;     // of the SMs that clusters of four or more blocks can fill
   double raster_group_tiles;  // tiles per raster group
+  double unaligned_bytes_per_cycle;  // per SM: fetch rate where rows are no multiple of 16 bytes
 };
 
 // Defaults of the architecture; Gpu::calibration may replace each as "gemm.<field>" (times in

@@ -18,6 +18,18 @@ double sm_tensor_rate(const Gpu& gpu, std::int64_t element_bytes) {
   return rate / static_cast<double>(gpu.sm_count);
 }
 
+// Whether the library must fetch element by element: rows of an operand or of the result that are
+// no multiple of 16 bytes rule out bulk copies and vector loads. A single row is contiguous.
+// Batched GEMMs, whose sizes are tokens, are taken as padded.
+bool is_unaligned(const GemmProblem& problem) {
+  const auto odd = [](std::int64_t columns, std::int64_t element_bytes) {
+    return columns * element_bytes % 16 != 0;
+  };
+  return problem.library && problem.batch == 1 && problem.m > 1 &&
+         (odd(problem.k, problem.a.matrix.element_bytes) ||
+          odd(problem.n, problem.b.matrix.element_bytes));
+}
+
 // Rates that do not change from wave to wave.
 struct WaveModel {
   double step_seconds;      // one k step of one tile on the tensor cores
@@ -39,7 +51,9 @@ struct WaveModel {
     const double panel = static_cast<double>(tile.k * (tile.m * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);
-    fetch_seconds = panel / (constants.sm_fetch_bytes_per_cycle * clock);
+    fetch_seconds = panel / ((is_unaligned(problem) ? constants.unaligned_bytes_per_cycle
+                                                    : constants.sm_fetch_bytes_per_cycle) *
+                             clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);

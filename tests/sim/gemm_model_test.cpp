@@ -7,6 +7,7 @@
 
 #include "model/error.h"
 #include "sim/gemm_library.h"
+#include "sim/gemm_time.h"
 
 namespace fuseline {
 namespace {
@@ -178,6 +179,19 @@ TEST(GemmConstants, CalibrationReplacesADefaultAndRefusesNonsense) {
   EXPECT_EQ(effective_l2_capacity(gpu), Bytes(30 << 20));
   gpu.calibration["gemm.tensor_fraction"] = -1;
   EXPECT_THROW(gemm_constants(gpu), InputError);
+}
+
+// Rows that are no multiple of 16 bytes rule out bulk copies: GPT-2's LM head, 50,257 columns.
+TEST(GemmTime, UnalignedRowsAreSeveralTimesSlowerThanPaddedOnes) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  const auto time = [&](std::int64_t m, std::int64_t n) {
+    const GemmProblem problem = plain_gemm(m, n, 1600, 1, 2, 3, 4);
+    return quick_gemm_time(problem, choose_tile(problem, gpu, constants), gpu, constants);
+  };
+  EXPECT_GT(time(2048, 50257) / time(2048, 50264), 4.0);
+  EXPECT_GT(time(16, 50257) / time(16, 50264), 2.0);
+  EXPECT_NEAR(time(1, 50257) / time(1, 50264), 1.0, 0.02);  // one row is contiguous
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ constexpr GemmConstants kHopper{.tensor_fraction = 0.86,
                                 .reduction_fraction = 0.19,
                                 .packed_fraction = 0.91,
                                 .raster_group_tiles = 12,
-                                .unaligned_bytes_per_cycle = 6};
+                                .unaligned_bytes_per_cycle = 3.8};
 
 // Fitted to published median latencies of 606 GEMMs on an A100 SXM (aiconfigurator tables,
 // Apache-2.0; the spread between the frameworks measured there is 10 to 20 %). Raster group:
@@ -43,7 +43,7 @@ constexpr GemmConstants kAmpere{.tensor_fraction = 0.85,
                                 .reduction_fraction = 0.19,
                                 .packed_fraction = 1.0,
                                 .raster_group_tiles = 8,
-                                .unaligned_bytes_per_cycle = 6};
+                                .unaligned_bytes_per_cycle = 3.8};
 
 // Fitted to the same source's 608 latencies on an L40S, whose tensor cores are power-limited there.
 constexpr GemmConstants kAda{.tensor_fraction = 0.64,
@@ -59,7 +59,7 @@ constexpr GemmConstants kAda{.tensor_fraction = 0.64,
                              .reduction_fraction = 0.19,
                              .packed_fraction = 1.0,
                              .raster_group_tiles = 8,
-                             .unaligned_bytes_per_cycle = 6};
+                             .unaligned_bytes_per_cycle = 3.8};
 
 const GemmConstants& defaults(Architecture architecture) {
   switch (architecture) {

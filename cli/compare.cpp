@@ -162,7 +162,8 @@ std::string report(const CompareOptions& o, const Measurements& measurements,
   }
   if (!o.kernels) return out;
   for (const MeasuredTrace& trace : measurements.traces) {
-    if (trace.block.workload.phase == Phase::train) continue;
+    const bool trains = o.only.phase && *o.only.phase == "train";
+    if ((trace.block.workload.phase == Phase::train) != trains) continue;
     try {
       out += kernels_beside_text(trace, predictors[judged].block(trace.block));
     } catch (const Unpredicted&) {
@@ -218,7 +219,9 @@ CommandResult compare_command(const Arguments& args) {
     gpu = gpu_of(o, measurements);
     predictors = simulated_predictors(*gpu, measurements);
   }
-  const ErrorTable table = validate(measurements, predictors);
+  const bool trains = o.only.phase && *o.only.phase == "train";
+  const ErrorTable table =
+      validate(measurements, predictors, trains ? Scope::training : Scope::inference);
   if (table.rows.empty()) {
     throw InputError({.file = o.files.front(),
                       .message = "it has no prediction of anything measured in " + o.files.back(),

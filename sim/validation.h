@@ -82,9 +82,13 @@ struct ErrorTable {
   std::vector<std::string> not_judged;  // why measurements were left out, one line each
 };
 
-// Judges forward and decode blocks whose execution is a policy, their kernel traces, and library
-// GEMMs of at least 128 rows. Deterministic; each predictor sees each case once.
-ErrorTable validate(const Measurements& measurements, std::span<const Predictor> predictors);
+// Which blocks are judged together: their goals differ.
+enum class Scope : std::uint8_t { inference, training };
+
+// Judges the scope's blocks whose execution is a policy, their kernel traces, and library GEMMs of
+// at least 128 rows. Deterministic; each predictor sees each case once.
+ErrorTable validate(const Measurements& measurements, std::span<const Predictor> predictors,
+                    Scope scope = Scope::inference);
 
 ErrorStats error_stats(std::span<const double> errors);
 

@@ -143,7 +143,8 @@ TEST(PredictLayers, MultiplyTheBlock) {
 TEST(PredictLayers, AllAddsTheEndsAndGivesTokensPerSecond) {
   const CliRun run = predict({"--policy", "eager,coda", "--layers", "all", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
-  for (const json& p : json::parse(run.out).at("predictions")) {
+  const json parsed = json::parse(run.out);  // a range-for does not keep a temporary alive
+  for (const json& p : parsed.at("predictions")) {
     const json& total = p.at("total");
     EXPECT_EQ(total.at("whole_model"), true);
     EXPECT_EQ(total.at("layers"), 22);

@@ -19,19 +19,27 @@ std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
   if (ops.size() == 1) return graph.op(ops[0]).name;
   for (const OpId id : ops)
     if (graph.op(id).kind == OpKind::gemm) return graph.op(id).name;
-  if (has_attention(graph, ops)) return "attention";
+  if (has_attention(graph, ops))
+    return graph.op(ops[0]).pass == Pass::backward ? "d_attention" : "attention";
   const std::string& site = graph.op(ops[0]).site;
   const bool appends =
       std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind == OpKind::cache_append; });
   if (appends) return site;
+  const bool finishes = std::ranges::all_of(
+      ops, [&](OpId id) { return graph.op(id).kind == OpKind::col_stats_finish; });
+  if (finishes) return "finish_column_sums";
   std::string name;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
     const bool minor = op.kind == OpKind::bias_add || op.kind == OpKind::row_stats_partial ||
+                       op.kind == OpKind::row_dot_partial || op.kind == OpKind::col_stats_partial ||
                        op.name.find("_inlined") != std::string::npos;
     if (!minor) name += (name.empty() ? "" : "_") + op.name;
   }
-  return name.empty() ? graph.op(ops[0]).name : name;
+  if (!name.empty()) return name;
+  for (const OpId id : ops)  // partial sums of values computed again
+    if (graph.op(id).kind == OpKind::col_stats_partial) return graph.op(id).name;
+  return graph.op(ops[0]).name;
 }
 
 std::vector<Home> homes_of(const Plan& plan) {

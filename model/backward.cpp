@@ -34,14 +34,8 @@ Graph differentiate(const Graph& graph, const BackwardOptions& options) {
   return Adjoint(forward_part(graph), options).run();
 }
 
-void refuse_backward(const Graph& graph, const std::string& what) {
-  if (std::none_of(graph.ops().begin(), graph.ops().end(),
-                   [](const Op& op) { return op.pass == Pass::backward; }))
-    return;
-  throw InputError({.field = "--phase",
-                    .value = name_of(Phase::train),
-                    .message = what + " has no plan for the backward pass",
-                    .allowed = "forward, decode"});
+bool has_backward(const Graph& graph) {
+  return std::ranges::any_of(graph.ops(), [](const Op& op) { return op.pass == Pass::backward; });
 }
 
 std::vector<SavedTensor> saved_tensors(const Graph& graph) {

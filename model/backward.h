@@ -36,9 +36,8 @@ Graph differentiate(const Graph& graph, const BackwardOptions& options = {});
 // The graph without its backward operators and what only they touch. Tensor ids change.
 Graph forward_part(const Graph& graph);
 
-// Throws InputError (field --phase) when the graph has a backward pass: for what plans the forward
-// pass only. `what` names it: "policy eager".
-void refuse_backward(const Graph& graph, const std::string& what);
+// Whether any operator belongs to a backward pass.
+bool has_backward(const Graph& graph);
 
 // One tensor that crosses from the forward to the backward pass, and the bytes of it that the
 // backward pass reads. Inputs count (their memory is held), weights and tables do not.

@@ -155,7 +155,7 @@ Operand Adjoint::own_part(TensorId id, std::int64_t cols) {
   const Tensor t = graph_.tensor(id);
   std::string name = "d" + t.name + "_" + op_.name;
   if (graph_.find_tensor(name)) name += "_again";  // the operator reads the tensor twice
-  return make(name, t.symbol, t.dtype, t.rows, cols);
+  return make(name, cols == t.cols ? t.symbol : "", t.dtype, t.rows, cols);
 }
 
 // Where the final gradient of a slice goes.

@@ -6,14 +6,19 @@
 #include "model/backward.h"
 #include "model/error.h"
 #include "model/implementation.h"
+#include "model/policies/rules.h"
 #include "model/policy.h"
+#include "model/rewrites/attention_backward.h"
 #include "model/rewrites/decompose_norm.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
+#include "model/rewrites/defer_norm_backward.h"
 #include "model/rewrites/inline_pointwise.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/merge_rope.h"
+#include "model/rewrites/order_linear_gradients.h"
 #include "model/rewrites/rotate_boundary.h"
+#include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_norm.h"
 #include "model/why_not.h"
 
@@ -21,18 +26,37 @@ namespace fuseline {
 
 namespace {
 
+// Not a rewrite, but named among them: norms' and activations' results are not saved for the
+// backward pass.
+constexpr const char* recompute = "recompute";
+
+// Those that reverse mode goes through: in training they come before the backward pass is made.
+std::vector<Rewrite> forward_rewrites() {
+  return {merge_rope(), interleave_heads(), interleave_gate_up()};
+}
+
 std::vector<Rewrite> all_rewrites() {
-  return {decompose_norm(),     decompose_rope(),    decompose_swiglu(),  merge_rope(),
-          split_norm(),         rotate_statistics(), rotate_entry_norm(), interleave_heads(),
-          interleave_gate_up(), inline_pointwise()};
+  std::vector<Rewrite> all = forward_rewrites();
+  for (const Rewrite& r :
+       {decompose_norm(), decompose_rope(), decompose_swiglu(), split_norm(),
+        split_norm_keeping_weight(), defer_norm_backward(), split_column_sums(),
+        rotate_statistics(), rotate_weighted(), rotate_entry_norm(), accumulate_dq(),
+        sum_grouped_heads(), order_linear_gradients(), inline_pointwise()})
+    all.push_back(r);
+  return all;
+}
+
+bool is_forward_rewrite(const std::string& name) {
+  return std::ranges::any_of(forward_rewrites(), [&](const Rewrite& r) { return name == r.name; });
 }
 
 Rewrite find_rewrite(const std::string& name) {
   std::string allowed;
   for (const Rewrite& r : all_rewrites()) {
     if (r.name == name) return r;
-    allowed += (allowed.empty() ? "" : ", ") + std::string(r.name);
+    allowed += std::string(r.name) + ", ";
   }
+  allowed += recompute;
   throw InputError({.field = "custom.rewrites",
                     .value = name,
                     .message = "unknown rewrite",
@@ -73,26 +97,54 @@ void unite(const Graph& graph, Groups& groups, OpId from, OpId to) {
   groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(b));
 }
 
+[[noreturn]] void refuse_rewrite(const std::string& name, const std::string& why) {
+  throw InputError({.field = "custom.rewrites", .value = name, .message = why});
+}
+
+// The block after the rewrites; its backward pass is made anew behind the forward rewrites, which
+// must come first. `recompute` stands for a choice of what that pass saves.
+Block rewritten(const Graph& graph, const std::vector<std::string>& rewrites) {
+  const bool training = has_backward(graph);
+  Block block{training ? forward_part(graph) : graph, {}};
+  bool pending = training;  // the backward pass is still to be made
+  bool again = false;
+  const auto differentiate_now = [&] {
+    if (!std::exchange(pending, false)) return;
+    block.graph = differentiate(
+        block.graph, again ? recompute_options(block.graph) : flash_attention_options(block.graph));
+    note_reordered_gradients(block);
+  };
+  for (const std::string& name : rewrites) {
+    if (name == recompute) {
+      if (!pending)
+        refuse_rewrite(name, "is a choice for the backward pass, before it is rewritten");
+      again = true;
+      continue;
+    }
+    const Rewrite rewrite = find_rewrite(name);
+    if (!is_forward_rewrite(name)) differentiate_now();
+    if (training && !pending && is_forward_rewrite(name))
+      refuse_rewrite(name, "in training it comes before the rewrites that know the backward pass");
+    if (!rewrite.applies(block.graph))
+      refuse_rewrite(name, "does not apply to this block after the rewrites before it");
+    rewrite.apply(block);
+  }
+  differentiate_now();
+  return block;
+}
+
 }  // namespace
 
 std::vector<std::string> rewrite_names() {
   std::vector<std::string> names;
   for (const Rewrite& r : all_rewrites()) names.emplace_back(r.name);
+  names.emplace_back(recompute);
   return names;
 }
 
 Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
                       const std::vector<OnChipEdge>& on_chip) {
-  refuse_backward(graph, "policy custom");
-  Block block{graph, {}};
-  for (const std::string& name : rewrites) {
-    const Rewrite rewrite = find_rewrite(name);
-    if (!rewrite.applies(block.graph))
-      throw InputError({.field = "custom.rewrites",
-                        .value = name,
-                        .message = "does not apply to this block after the rewrites before it"});
-    rewrite.apply(block);
-  }
+  Block block = rewritten(graph, rewrites);
   const std::vector<Edge> all = edges(block.graph);
   Groups groups = fuse_attention(block.graph, one_each(block.graph));
   for (const OnChipEdge& choice : on_chip) {

@@ -114,6 +114,12 @@ Value Emitter::table(const Operand& operand) {
 }
 
 Value Emitter::map(MapFn fn, std::vector<Value> in, const std::string& name, double constant) {
+  const std::vector<Primitive>& so_far = to_prologue_ ? program_.prologue : program_.body;
+  for (const Primitive& p : so_far) {
+    const auto* same = std::get_if<Map>(&p);
+    if (same != nullptr && same->fn == fn && same->in == in && same->constant == constant)
+      return same->out;
+  }
   const Value value = fresh(name);
   emit(Map{value, fn, std::move(in), constant});
   return value;
@@ -129,6 +135,12 @@ Value Emitter::pairs(PairFn fn, std::vector<Value> in, const std::string& name,
 Value Emitter::row_reduce(ReduceFn fn, Value in, const std::string& name) {
   const Value value = fresh(name);
   emit(RowReduce{value, fn, in});
+  return value;
+}
+
+Value Emitter::column_sum(Value in, const std::string& name) {
+  const Value value = fresh(name);
+  emit(ColumnReduce{value, ReduceFn::sum, in});
   return value;
 }
 
@@ -165,24 +177,24 @@ std::vector<Operand> Emitter::wanted_elsewhere(const Operand& written) const {
 
 void Emitter::store(const Operand& to, const Known& known) {
   if (known.vector) {
-    emit(StoreVector{known.value, to, Axis::rows});
+    emit(StoreVector{known.value, to, known.axis});
     return;
   }
   const bool all = to.cols == known.operand.cols;
   emit(StoreTile{all ? known.value : find(to), to});
 }
 
-void Emitter::produce(const Operand& written, Value value, bool vector) {
-  const Known known{written, value, vector || (written.cols == 1 && cols_ > 1)};
+void Emitter::produce(const Operand& written, Value value, bool vector, Axis axis) {
+  const Known known{written, value, vector || (written.cols == 1 && cols_ > 1), axis};
   const bool cached = graph_.tensor(written.tensor).role == Role::cache;
   if (!cached) made_.push_back(known);  // attention reads the cache from memory
   for (const Operand& part : wanted_elsewhere(written)) store(part, known);
 }
 
-void Emitter::produce_result(const Operand& written) {
-  taken_.insert("y");
+void Emitter::produce_result(const Operand& written, const std::string& name) {
+  taken_.insert(name);
   if (program_.names.empty()) program_.names.resize(1);
-  program_.names[0] = "y";
+  program_.names[0] = name;
   produce(written, 0);
 }
 

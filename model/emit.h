@@ -29,17 +29,20 @@ class Emitter {
   Value halves(const Operand& operand, std::int64_t group, bool upper, const std::string& name);
   [[nodiscard]] bool made_here(const Operand& operand) const;
 
+  // The value that an equal map already made, or a new one.
   Value map(MapFn fn, std::vector<Value> in, const std::string& name, double constant = 0);
   Value pairs(PairFn fn, std::vector<Value> in, const std::string& name, std::int64_t distance);
   Value row_reduce(ReduceFn fn, Value in, const std::string& name);
+  Value column_sum(Value in, const std::string& name);
   Value fresh(const std::string& name);  // the next free value, with a unique name
   void emit(Primitive primitive);
 
   // `value` is the operator's result `written`. Stores the columns that other kernels read, or all
-  // of an output or cache. `vector`: the value comes from a row reduction, one number a row.
-  void produce(const Operand& written, Value value, bool vector = false);
+  // of an output or cache. `vector`: the value comes from a row reduction, one number a row, or
+  // from a column reduction, one a column.
+  void produce(const Operand& written, Value value, bool vector = false, Axis axis = Axis::rows);
   // The mainloop's result, value 0.
-  void produce_result(const Operand& written);
+  void produce_result(const Operand& written, const std::string& name = "y");
 
   Program finish() { return std::move(program_); }
 
@@ -48,6 +51,7 @@ class Emitter {
     Operand operand;
     Value value;
     bool vector;
+    Axis axis = Axis::rows;
   };
   Value find(const Operand& operand);
   void store(const Operand& to, const Known& known);

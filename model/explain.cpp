@@ -64,6 +64,10 @@ std::vector<std::string> explain_preparation(const Preparation& preparation) {
     lines.push_back(fmt::format("{}: {} {}:{} interleaved in groups of {}", i.tensor,
                                 i.columns ? "columns" : "rows", i.begin, i.begin + i.count,
                                 i.group));
+  for (const Interleaving& i : preparation.results)
+    lines.push_back(fmt::format("{}: {} {}:{} come out interleaved in groups of {}", i.tensor,
+                                i.columns ? "columns" : "rows", i.begin, i.begin + i.count,
+                                i.group));
   return lines;
 }
 

@@ -116,6 +116,11 @@ enum class OpKind : std::uint8_t {
   norm_backward_deferred,
   col_stats_partial,
   col_stats_finish,
+  // what the decompose rewrites make of gradients; sum over the query heads that share a key
+  cube,
+  scale,
+  expand_rows,
+  head_sum,
 };
 
 // Numbers an operator needs besides its operands; unused ones keep their defaults.
@@ -130,7 +135,10 @@ struct OpAttributes {
   bool causal = false;
   bool pairs_interleaved = false;  // pairs are adjacent columns (after the interleave rewrite)
   double eps = 0;
-  double scalar = 0;             // scale of attention_scores, summand of add_scalar
+  bool halves_swapped = false;  // negate_half and concat_halves of a rotation's gradient: the first
+                                // halves are negated and go behind the second
+  double scalar = 0;            // scale of attention_scores, summand of add_scalar, factor of scale
+                                // and expand_rows
   std::int64_t tile_cols = 128;  // row_stats_partial: columns that one partial covers
   std::int64_t norm_width = 0;   // of the two finishers: D, the elements of a row of the norm
   std::int64_t tile_rows = 128;  // col_stats_partial: rows that one partial covers

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/lower_ops.h"
 #include "model/operators.h"
 #include "model/why_not.h"
 
@@ -32,8 +33,9 @@ Groups one_each(const Graph& graph) {
 
 Groups fuse_attention(const Graph& graph, Groups groups) {
   for (const Edge& e : edges(graph)) {
-    const bool inside = operator_info(graph.op(e.from).kind).op_class == OpClass::attention &&
-                        operator_info(graph.op(e.to).kind).op_class == OpClass::attention;
+    const Op& from = graph.op(e.from);
+    const Op& to = graph.op(e.to);
+    const bool inside = is_attention_core(from) && is_attention_core(to) && from.pass == to.pass;
     const std::size_t a = group_of(groups, e.from);
     const std::size_t b = group_of(groups, e.to);
     if (inside && a != b) merge(graph, groups, a, b);
@@ -67,6 +69,46 @@ Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule)
     }
   }
   return groups;
+}
+
+namespace {
+
+class DepthFirst {
+ public:
+  DepthFirst(const Graph& graph, const Groups& groups)
+      : groups_(groups), needs_(groups.size()), done_(groups.size()) {
+    std::vector<std::size_t> group_of_op(graph.ops().size());
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (const OpId id : groups[g]) group_of_op[static_cast<std::size_t>(id.index)] = g;
+    const std::vector<OpId> order = topological_order(graph);
+    const std::vector<Edge> all = edges(graph);
+    for (const OpId from : order)
+      for (const Edge& e : all)
+        if (e.from == from)
+          needs_[group_of_op[static_cast<std::size_t>(e.to.index)]].push_back(
+              group_of_op[static_cast<std::size_t>(from.index)]);
+    for (const OpId id : order) visit(group_of_op[static_cast<std::size_t>(id.index)]);
+  }
+  Groups take() { return std::move(ordered_); }
+
+ private:
+  void visit(std::size_t group) {
+    if (done_[group]) return;
+    done_[group] = true;
+    for (const std::size_t needed : needs_[group]) visit(needed);
+    ordered_.push_back(groups_[group]);
+  }
+
+  const Groups& groups_;
+  std::vector<std::vector<std::size_t>> needs_;
+  std::vector<bool> done_;
+  Groups ordered_;
+};
+
+}  // namespace
+
+Groups depth_first(const Graph& graph, const Groups& groups) {
+  return DepthFirst(graph, groups).take();
 }
 
 std::size_t group_of(const Groups& groups, OpId op) {

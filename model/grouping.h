@@ -22,7 +22,7 @@ using SiblingRule =
 
 Groups one_each(const Graph& graph);
 
-// Scores, softmax and context become one group (online softmax).
+// Scores, softmax and context become one group (online softmax), their gradients another.
 Groups fuse_attention(const Graph& graph, Groups groups);
 
 // Merges groups along edges, in dependency order, until rule and legality allow no more.
@@ -30,6 +30,10 @@ Groups grow(const Graph& graph, Groups groups, const FusionRule& rule);
 
 // Merges groups side by side, in dependency order.
 Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule);
+
+// Each group takes the place of its first operator, behind the groups that it needs, the same way:
+// the order in which a compiler emits fused loops.
+Groups depth_first(const Graph& graph, const Groups& groups);
 
 // The index of the group that holds the operator.
 std::size_t group_of(const Groups& groups, OpId op);

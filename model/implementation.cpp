@@ -10,13 +10,37 @@ namespace fuseline {
 
 namespace {
 
-bool of_class(const Graph& graph, const std::vector<OpId>& ops, OpClass c) {
-  return any_op(graph, ops, [c](const Op& op) { return operator_info(op.kind).op_class == c; });
+bool has_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) {
+  return any_op(graph, ops, [kind](const Op& op) { return op.kind == kind; });
 }
 
+// Forward or backward.
 bool whole_attention(const Graph& graph, const std::vector<OpId>& ops) {
-  return any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::attention_scores; }) &&
-         any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::attention_context; });
+  return has_kind(graph, ops, OpKind::attention_scores) &&
+         (has_kind(graph, ops, OpKind::attention_context) ||
+          has_kind(graph, ops, OpKind::attention_d_q));
+}
+
+bool leaves_partials(const Op& op) {
+  return op.kind == OpKind::row_stats_partial || op.kind == OpKind::row_dot_partial ||
+         op.kind == OpKind::col_stats_partial;
+}
+
+// A reduction along rows or columns, or a loop that stores nothing but partial sums.
+bool reduces(const Graph& graph, const std::vector<OpId>& ops) {
+  const bool whole = any_op(graph, ops, [](const Op& op) {
+    const Locality l = operator_info(op.kind).locality;
+    return l == Locality::full_row || l == Locality::full_column;
+  });
+  if (whole) return true;
+  return std::ranges::all_of(ops, [&](OpId id) {
+    if (leaves_partials(graph.op(id))) return true;
+    const TensorId made = graph.op(id).writes[0].tensor;
+    return graph.tensor(made).role == Role::activation &&
+           std::ranges::all_of(graph.consumers(made), [&](OpId reader) {
+             return std::find(ops.begin(), ops.end(), reader) != ops.end();
+           });
+  });
 }
 
 // A slice of several rows has gaps between them in memory.
@@ -30,10 +54,19 @@ Implementation framework_primitive(const Graph& graph, const Op& op) {
   switch (op.kind) {
     case OpKind::rms_norm:
     case OpKind::layer_norm:
+    case OpKind::rms_norm_backward:
+    case OpKind::layer_norm_backward:
+    case OpKind::norm_weight_grad:
       return Implementation::row_norm;
     case OpKind::row_mean:
     case OpKind::softmax:
+    case OpKind::softmax_backward:
+    case OpKind::column_sum:
       return Implementation::framework_reduce;
+    // The attention library's own.
+    case OpKind::attention_backward_dot:
+    case OpKind::head_sum:
+      return Implementation::vectorized;
     case OpKind::concat_halves:
       return Implementation::concat;
     // Broadcast over rows or heads, or halves of heads: index arithmetic for each element.
@@ -41,6 +74,7 @@ Implementation framework_primitive(const Graph& graph, const Op& op) {
     case OpKind::mul_table:
     case OpKind::negate_half:
     case OpKind::cache_append:
+    case OpKind::expand_rows:
       return Implementation::strided;
     // One row: the weight has the shape of x, nothing is broadcast.
     case OpKind::mul_cols:
@@ -62,11 +96,21 @@ bool library_can(const Graph& graph, const std::vector<OpId>& ops) {
                      [&](OpId id) { return library_epilogue(graph.op(id)); });
 }
 
+// What the attention library launches around its backward kernel.
+bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
+  return std::ranges::all_of(ops, [&](OpId id) {
+    const Op& op = graph.op(id);
+    return op.kind == OpKind::attention_backward_dot || op.kind == OpKind::head_sum ||
+           (op.kind == OpKind::cast && op.site == "attention_bwd");
+  });
+}
+
 }  // namespace
 
 Implementation framework_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::flash_attention;
   if (has_mainloop(graph, ops)) return Implementation::library_gemm;
+  if (has_kind(graph, ops, OpKind::norm_weight_grad)) return Implementation::row_norm;
   return framework_primitive(graph, graph.op(ops.back()));
 }
 
@@ -74,16 +118,18 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
   if (whole_attention(graph, ops)) return Implementation::flash_attention;
   if (has_mainloop(graph, ops))
     return library_can(graph, ops) ? Implementation::library_gemm : Implementation::epilogue_gemm;
-  if (any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::row_stats_finish; }))
-    return Implementation::finisher;
-  const bool rows = any_op(graph, ops, [](const Op& op) {
-    return operator_info(op.kind).locality == Locality::full_row;
+  const bool finishes = any_op(graph, ops, [](const Op& op) {
+    return op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish ||
+           op.kind == OpKind::col_stats_finish;
   });
-  return rows ? Implementation::row_norm : Implementation::vectorized;
+  if (finishes) return Implementation::finisher;
+  if (around_attention(graph, ops)) return Implementation::vectorized;
+  return reduces(graph, ops) ? Implementation::row_norm : Implementation::vectorized;
 }
 
 Implementation generated_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   const Implementation by_hand = hand_written_implementation(graph, ops);
+  if (around_attention(graph, ops)) return by_hand;
   if (by_hand == Implementation::row_norm) return Implementation::generated_reduction;
   if (by_hand == Implementation::vectorized) return Implementation::generated_pointwise;
   return by_hand;
@@ -92,11 +138,10 @@ Implementation generated_implementation(const Graph& graph, const std::vector<Op
 KernelKind kind_of(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return KernelKind::attention;
   if (has_mainloop(graph, ops)) return KernelKind::gemm;
-  if (of_class(graph, ops, OpClass::norm)) return KernelKind::norm;
-  const bool rows = any_op(graph, ops, [](const Op& op) {
-    return operator_info(op.kind).locality == Locality::full_row;
-  });
-  return rows ? KernelKind::reduction : KernelKind::pointwise;
+  const bool norm = any_op(
+      graph, ops, [](const Op& op) { return operator_info(op.kind).op_class == OpClass::norm; });
+  if (norm) return KernelKind::norm;
+  return reduces(graph, ops) ? KernelKind::reduction : KernelKind::pointwise;
 }
 
 }  // namespace fuseline

@@ -1,240 +1,17 @@
 #include "model/lower.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "model/emit.h"
 #include "model/error.h"
+#include "model/lower_ops.h"
 #include "model/operators.h"
 
 namespace fuseline {
 
 namespace {
-
-void rms_norm(Emitter& e, const Op& op) {
-  const Value x = e.tile(op.reads[0]);
-  const Value s = e.row_reduce(ReduceFn::sum_squares, x, "s");
-  const Value mean =
-      e.map(MapFn::scale_by_constant, {s}, "m", 1.0 / static_cast<double>(op.reads[0].cols));
-  const Value shifted = e.map(MapFn::add_constant, {mean}, "m", op.attributes.eps);
-  const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
-  const Value scaled = e.map(MapFn::mul, {x, r}, "xr");
-  const Value g = e.per_col(op.reads[1], "g");
-  e.produce(op.writes[0], e.map(MapFn::mul, {scaled, g}, "xn"));
-}
-
-void layer_norm(Emitter& e, const Op& op) {
-  const Value x = e.tile(op.reads[0]);
-  const Value mu = e.row_reduce(ReduceFn::mean, x, "mu");
-  const Value centred = e.map(MapFn::sub, {x, mu}, "xc");
-  const Value s = e.row_reduce(ReduceFn::sum_squares, centred, "s");
-  const Value var =
-      e.map(MapFn::scale_by_constant, {s}, "v", 1.0 / static_cast<double>(op.reads[0].cols));
-  const Value shifted = e.map(MapFn::add_constant, {var}, "v", op.attributes.eps);
-  const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
-  const Value scaled = e.map(MapFn::mul, {centred, r}, "xr");
-  const Value g = e.per_col(op.reads[1], "g");
-  const Value weighted = e.map(MapFn::mul, {scaled, g}, "xg");
-  const Value b = e.per_col(op.reads[2], "b");
-  e.produce(op.writes[0], e.map(MapFn::add, {weighted, b}, "xn"));
-}
-
-void softmax(Emitter& e, const Op& op) {
-  Value x = e.tile(op.reads[0]);
-  if (op.attributes.causal) {
-    const Value masked = e.fresh("x");
-    e.emit(Mask{masked, x, op.attributes});
-    x = masked;
-  }
-  const Value top = e.row_reduce(ReduceFn::max, x, "m");
-  const Value shifted = e.map(MapFn::sub, {x, top}, "x");
-  const Value p = e.map(MapFn::exp, {shifted}, "p");
-  const Value sum = e.row_reduce(ReduceFn::sum, p, "s");
-  const Value inverse = e.map(MapFn::reciprocal, {sum}, "r");
-  e.produce(op.writes[0], e.map(MapFn::mul, {p, inverse}, "p"));
-}
-
-void rope(Emitter& e, const Op& op) {
-  const Value x = e.tile(op.reads[0]);
-  const Value cos = e.table(op.reads[1]);
-  const Value sin = e.table(op.reads[2]);
-  const std::int64_t distance = op.attributes.pairs_interleaved ? 1 : op.attributes.head_width / 2;
-  e.produce(op.writes[0], e.pairs(PairFn::rope, {x, cos, sin}, "rot", distance));
-}
-
-// Gate and up are two operands of F columns, or adjacent columns of one.
-void swiglu(Emitter& e, const Op& op) {
-  if (op.attributes.pairs_interleaved) {
-    const Value x = e.tile(op.reads[0]);
-    e.produce(op.writes[0], e.pairs(PairFn::swiglu, {x}, "o", 1));
-    return;
-  }
-  Operand gate = op.reads[0];
-  gate.cols /= 2;
-  Operand up = gate;
-  up.col_begin += gate.cols;
-  const Value g = e.tile(gate);
-  const Value u = e.tile(up);
-  const Value t = e.map(MapFn::silu, {g}, "t");
-  e.produce(op.writes[0], e.map(MapFn::mul, {t, u}, "o"));
-}
-
-void row_stats_partial(Emitter& e, const Op& op) {
-  FUSELINE_ASSERT(op.attributes.tile_cols == partial_tile, op.name);
-  const bool moments = op.writes[0].cols > ceil_div(op.reads[0].cols, partial_tile);
-  const Value x = e.tile(op.reads[0]);
-  e.emit(TileReduce{moments ? ReduceFn::sum_and_squares : ReduceFn::sum_squares, Axis::rows, x,
-                    op.writes[0]});
-}
-
-// r = rsqrt(sum of partials / D + eps), and for LayerNorm also r·mean. The moments of a tile are
-// two adjacent columns.
-void row_stats_finish(Emitter& e, const Op& op) {
-  const double inverse = 1.0 / static_cast<double>(op.attributes.norm_width);
-  const auto mean_of = [&](Value partials, const char* name) {
-    const Value sum = e.row_reduce(ReduceFn::sum, partials, "s");
-    return e.map(MapFn::scale_by_constant, {sum}, name, inverse);
-  };
-  if (op.writes[0].cols == 1) {
-    const Value m = mean_of(e.tile(op.reads[0]), "m");
-    const Value shifted = e.map(MapFn::add_constant, {m}, "m", op.attributes.eps);
-    e.produce(op.writes[0], e.map(MapFn::rsqrt, {shifted}, "r"), true);
-    return;
-  }
-  const Value mu = mean_of(e.halves(op.reads[0], 2, false, "sums"), "mu");
-  const Value square = mean_of(e.halves(op.reads[0], 2, true, "squares"), "m");
-  const Value mu2 = e.map(MapFn::square, {mu}, "mu2");
-  const Value var = e.map(MapFn::sub, {square, mu2}, "v");
-  const Value shifted = e.map(MapFn::add_constant, {var}, "v", op.attributes.eps);
-  const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
-  const Value rmu = e.map(MapFn::mul, {r, mu}, "rmu");
-  Operand to = op.writes[0];
-  to.cols = 1;
-  e.produce(to, r, true);
-  ++to.col_begin;
-  e.produce(to, rmu, true);
-}
-
-// y = r·x - (r·mean)·wg + wb
-void layer_norm_deferred(Emitter& e, const Op& op) {
-  const Value x = e.tile(op.reads[0]);
-  Operand column = op.reads[1];
-  column.cols = 1;
-  const Value r = e.per_row(column, "r");
-  ++column.col_begin;
-  const Value rmu = e.per_row(column, "rmu");
-  const Value wg = e.per_col(op.reads[2], "gW");
-  const Value wb = e.per_col(op.reads[3], "bW");
-  const Value scaled = e.map(MapFn::mul, {x, r}, "y");
-  const Value correction = e.map(MapFn::mul, {rmu, wg}, "c");
-  const Value centred = e.map(MapFn::sub, {scaled, correction}, "y");
-  e.produce(op.writes[0], e.map(MapFn::add, {centred, wb}, "y"));
-}
-
-void embedding(Emitter& e, const Op& op) {
-  Value x = e.fresh("x");
-  e.emit(Gather{x, op.reads[0], op.reads[1]});
-  if (op.reads.size() > 2) x = e.map(MapFn::add, {x, e.table(op.reads[2])}, "x");
-  e.produce(op.writes[0], x);
-}
-
-// Operators that are one map of their operands.
-void unary(Emitter& e, const Op& op, MapFn fn, const char* name, double constant = 0) {
-  const Value x = e.tile_or_row(op.reads[0]);
-  e.produce(op.writes[0], e.map(fn, {x}, name, constant));
-}
-
-void binary(Emitter& e, const Op& op, MapFn fn, const char* name) {
-  const Value x = e.tile_or_row(op.reads[0]);
-  const Value z = e.tile_or_row(op.reads[1]);
-  e.produce(op.writes[0], e.map(fn, {x, z}, name));
-}
-
-void emit_op(Emitter& e, const Op& op) {
-  switch (op.kind) {
-    case OpKind::gemm:
-    case OpKind::attention_scores:
-    case OpKind::attention_context:
-      return;  // the mainloop
-    case OpKind::softmax:
-      return softmax(e, op);
-    case OpKind::rms_norm:
-      return rms_norm(e, op);
-    case OpKind::layer_norm:
-      return layer_norm(e, op);
-    case OpKind::rope:
-      return rope(e, op);
-    case OpKind::swiglu:
-      return swiglu(e, op);
-    case OpKind::gelu:
-      return unary(e, op, MapFn::gelu_tanh, "o");
-    case OpKind::bias_add: {
-      const Value x = e.tile(op.reads[0]);
-      const Value b = e.per_col(op.reads[1], "b");
-      return e.produce(op.writes[0], e.map(MapFn::add, {x, b}, "y"));
-    }
-    case OpKind::residual_add:
-      return binary(e, op, MapFn::add, "h");
-    case OpKind::cache_append:
-      return e.produce(op.writes[0], e.tile(op.reads[0]));
-    case OpKind::cast:
-      return unary(e, op, MapFn::copy, "x");
-    case OpKind::square:
-      return unary(e, op, MapFn::square, "x2");
-    case OpKind::row_mean: {
-      const Value x = e.tile(op.reads[0]);
-      return e.produce(op.writes[0], e.row_reduce(ReduceFn::mean, x, "m"), true);
-    }
-    case OpKind::add_scalar:
-      return unary(e, op, MapFn::add_constant, "m", op.attributes.scalar);
-    case OpKind::rsqrt:
-      return unary(e, op, MapFn::rsqrt, "r");
-    case OpKind::mul_rows:
-    case OpKind::row_scale: {
-      const Value x = e.tile(op.reads[0]);
-      const Value r = e.per_row(op.reads[1], "r");
-      return e.produce(op.writes[0], e.map(MapFn::mul, {x, r}, "y"));
-    }
-    case OpKind::mul_cols: {
-      const Value x = e.tile(op.reads[0]);
-      const Value g = e.per_col(op.reads[1], "g");
-      return e.produce(op.writes[0], e.map(MapFn::mul, {x, g}, "a"));
-    }
-    case OpKind::mul_table: {
-      const Value x = e.tile(op.reads[0]);
-      const Value t = e.table(op.reads[1]);
-      return e.produce(op.writes[0], e.map(MapFn::mul, {x, t}, "y"));
-    }
-    case OpKind::negate_half: {
-      const Value x2 = e.halves(op.reads[0], op.attributes.head_width, true, "x2");
-      return e.produce(op.writes[0], e.map(MapFn::negate, {x2}, "n"));
-    }
-    case OpKind::concat_halves: {
-      const Value lower = e.tile(op.reads[0]);
-      const Value x1 = e.halves(op.reads[1], op.attributes.head_width, false, "x1");
-      const Value y = e.fresh("y");
-      e.emit(ConcatHalves{y, lower, x1, op.attributes.head_width});
-      return e.produce(op.writes[0], y);
-    }
-    case OpKind::add:
-      return binary(e, op, MapFn::add, "y");
-    case OpKind::silu:
-      return unary(e, op, MapFn::silu, "t");
-    case OpKind::mul:
-      return binary(e, op, MapFn::mul, "o");
-    case OpKind::row_stats_partial:
-      return row_stats_partial(e, op);
-    case OpKind::row_stats_finish:
-      return row_stats_finish(e, op);
-    case OpKind::layer_norm_deferred:
-      return layer_norm_deferred(e, op);
-    case OpKind::embedding:
-      return embedding(e, op);
-    default:
-      break;
-  }
-  FUSELINE_ASSERT(false, "unknown operator kind");
-}
 
 bool holds_pairs(const Graph& graph, const std::vector<OpId>& ops) {
   return std::any_of(ops.begin(), ops.end(),
@@ -242,88 +19,82 @@ bool holds_pairs(const Graph& graph, const std::vector<OpId>& ops) {
 }
 
 void gemm_mainloop(Emitter& e, const Op& op, bool interleaved) {
+  const GemmShape shape = gemm_shape(op);
   GemmMainloop m;
   m.a = op.reads[0];
   m.b = op.reads[1];
-  m.M = op.reads[0].rows;
-  m.N = op.reads[1].rows;
-  m.K = op.reads[0].cols;
+  m.M = shape.M;
+  m.N = shape.N;
+  m.K = shape.K;
+  m.a_is_km = shape.a_is_km;
+  m.b_is_kn = shape.b_is_kn;
   m.interleaved = interleaved;
   e.set_mainloop(m, m.N);
   e.produce_result(op.writes[0]);
 }
 
-// Scores or context as independent GEMMs over the heads.
-void batched_mainloop(Emitter& e, const Op& op) {
-  const OpAttributes& shape = op.attributes;
-  const bool scores = op.kind == OpKind::attention_scores;
-  const std::int64_t span = op.reads[1].rows / shape.batch;
-  GemmMainloop m;
-  m.a = op.reads[0];
-  m.b = op.reads[1];
-  m.batch = shape.batch * shape.heads;
-  m.M = shape.q_tokens;
-  m.N = scores ? span : shape.head_width;
-  m.K = scores ? shape.head_width : span;
-  m.b_is_kn = !scores;
-  e.set_mainloop(m, m.N);
-  if (!scores) return e.produce_result(op.writes[0]);
-  e.produce(op.writes[0], e.map(MapFn::scale_by_constant, {0}, "s", shape.scalar));
-}
-
-// Online softmax; what precedes it among `ops` is done to Q, K and V as they are loaded.
-Program attention_program(Emitter& e, const std::vector<OpId>& ops) {
-  const Graph& graph = e.graph();
-  const auto is = [&](OpId id, OpKind kind) { return graph.op(id).kind == kind; };
-  const auto scores = std::find_if(ops.begin(), ops.end(),
-                                   [&](OpId id) { return is(id, OpKind::attention_scores); });
-  const auto context = std::find_if(ops.begin(), ops.end(),
-                                    [&](OpId id) { return is(id, OpKind::attention_context); });
-  const Op& first = graph.op(*scores);
-  const Op& last = graph.op(*context);
-  const std::int64_t width = last.writes[0].cols;
-  AttentionMainloop m{first.reads[0], first.reads[1], last.reads[1], first.attributes};
-  e.set_mainloop(m, width);
-  e.in_prologue(true);
-  for (auto it = ops.begin(); it != scores; ++it) emit_op(e, graph.op(*it));
-  if (e.made_here(m.q)) m.q_value = e.tile(m.q);
-  if (e.made_here(m.k)) m.k_value = e.tile(m.k);
-  if (e.made_here(m.v)) m.v_value = e.tile(m.v);
-  e.in_prologue(false);
-  e.set_mainloop(m, width);
-  e.produce_result(last.writes[0]);
-  for (auto it = std::next(context); it != ops.end(); ++it) emit_op(e, graph.op(*it));
-  return e.finish();
+bool overlap(const Operand& a, const Operand& b) {
+  return a.tensor == b.tensor && a.col_begin < b.col_begin + b.cols &&
+         b.col_begin < a.col_begin + a.cols;
 }
 
 bool needs_row(const Op& op) { return operator_info(op.kind).locality == Locality::full_row; }
 
-// The widest tile among the operands; vectors and tables do not count.
 StreamMainloop stream_of(const Graph& graph, const std::vector<OpId>& ops) {
   StreamMainloop space;
   for (const OpId id : ops) {
-    const Op& op = graph.op(id);
-    space.rows = std::max(space.rows, op.writes[0].rows);
-    const bool halves = op.kind == OpKind::swiglu && !op.attributes.pairs_interleaved;
-    const bool only_written = halves || op.kind == OpKind::negate_half ||
-                              op.kind == OpKind::row_stats_partial || op.kind == OpKind::embedding;
-    if (!only_written || op.kind == OpKind::row_stats_partial)
-      space.cols = std::max(space.cols, op.reads[0].cols);
-    if (op.kind != OpKind::row_stats_partial) space.cols = std::max(space.cols, op.writes[0].cols);
+    const Extent extent = extent_of(graph.op(id));
+    space.rows = std::max(space.rows, extent.rows);
+    space.cols = std::max(space.cols, extent.cols);
   }
   return space;
 }
 
+RowMainloop rows_of(const Op& op) {
+  const OpAttributes& a = op.attributes;
+  if (op.kind == OpKind::attention_backward_dot)
+    return {a.batch * a.heads * a.q_tokens, a.head_width, a.heads, a.q_tokens};
+  // Finishers of two sums read every second column for each.
+  const bool two = (op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish) &&
+                   op.writes[0].cols == 2;
+  return {op.reads[0].rows, op.reads[0].cols / (two ? 2 : 1)};
+}
+
 }  // namespace
 
-Program lower(const Graph& graph, const std::string& name, const std::vector<OpId>& ops) {
+std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& ops) {
+  const auto main = std::find_if(ops.begin(), ops.end(),
+                                 [&](OpId id) { return graph.op(id).kind == OpKind::gemm; });
+  if (main == ops.end()) return ops;
+  // Backwards from the mainloop: what it needs, directly or not.
+  std::vector<Operand> wanted = graph.op(*main).reads;
+  std::vector<OpId> before;
+  for (auto it = std::make_reverse_iterator(main); it != ops.rend(); ++it) {
+    const Op& op = graph.op(*it);
+    const bool needed = std::any_of(op.writes.begin(), op.writes.end(), [&](const Operand& w) {
+      return std::any_of(wanted.begin(), wanted.end(),
+                         [&](const Operand& r) { return overlap(w, r); });
+    });
+    if (!needed) continue;
+    before.insert(before.begin(), *it);
+    wanted.insert(wanted.end(), op.reads.begin(), op.reads.end());
+  }
+  std::vector<OpId> ordered = before;
+  ordered.push_back(*main);
+  for (const OpId id : ops)
+    if (std::find(ordered.begin(), ordered.end(), id) == ordered.end()) ordered.push_back(id);
+  return ordered;
+}
+
+Program lower(const Graph& graph, const std::string& name, const std::vector<OpId>& given) {
+  const std::vector<OpId> ops = mainloop_first(graph, given);
   Emitter e(graph, name, ops);
   const auto count = [&](auto predicate) {
     return std::count_if(ops.begin(), ops.end(), [&](OpId id) { return predicate(graph.op(id)); });
   };
   const auto contractions =
       count([](const Op& op) { return operator_info(op.kind).locality == Locality::contraction; });
-  if (contractions == 2 && count([](const Op& op) { return op.kind == OpKind::gemm; }) == 0)
+  if (contractions > 1 && count([](const Op& op) { return op.kind == OpKind::gemm; }) == 0)
     return attention_program(e, ops);
   FUSELINE_ASSERT(contractions <= 1, name + " has two mainloops");
 
@@ -339,10 +110,8 @@ Program lower(const Graph& graph, const std::string& name, const std::vector<OpI
     const auto row =
         std::find_if(ops.begin(), ops.end(), [&](OpId id) { return needs_row(graph.op(id)); });
     if (row != ops.end()) {
-      const Op& op = graph.op(*row);
-      const bool two = op.kind == OpKind::row_stats_finish && op.writes[0].cols == 2;
-      const std::int64_t cols = op.reads[0].cols / (two ? 2 : 1);
-      e.set_mainloop(RowMainloop{op.reads[0].rows, cols}, cols);
+      const RowMainloop rows = rows_of(graph.op(*row));
+      e.set_mainloop(rows, rows.cols);
     } else {
       const StreamMainloop space = stream_of(graph, ops);
       e.set_mainloop(space, space.cols);

@@ -14,4 +14,8 @@ namespace fuseline {
 // operators cannot share a program (why_not.h says which can).
 Program lower(const Graph& graph, const std::string& name, const std::vector<OpId>& ops);
 
+// The same operators; those that a GEMM's mainloop does not need come behind it (a value computed
+// again from operands that its epilogue holds).
+std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& ops);
+
 }  // namespace fuseline

@@ -14,6 +14,16 @@ std::int64_t queries_of_a_key(const Graph&, const Op& op) {
   return a.q_tokens * (a.heads / a.kv_heads);
 }
 
+std::int64_t heads_of_a_key(const Graph&, const Op& op) {
+  return op.attributes.heads / op.attributes.kv_heads;
+}
+
+// One addition for every element that joins another.
+Flops head_sum_flops(const Graph& graph, const Op& op) {
+  Flops additions = per_input<1>(graph, op);
+  return additions -= per_output<1>(graph, op);
+}
+
 // x̂ from x and statistics [M, 1] takes one operation an element, from [M, 2] two.
 Flops normalise(const Op& op, std::size_t stats) {
   return checked_product<Flops>(op.reads[0].rows, op.reads[0].cols, op.reads[stats].cols);
@@ -172,6 +182,14 @@ constexpr auto kBackward = std::to_array<OperatorInfo>({
     sum(OpKind::col_stats_finish, "col_stats_finish", OpClass::reduction, Locality::full_row,
         "y = sum of partials of each column", {{{"partials", "N", "P"}}}, {"y", "1", "N"},
         per_input<1>, input_columns, reference::col_stats_finish),
+    element_wise(OpKind::cube, "cube", "y = x³", {{kX}}, kY, per_output<2>, reference::cube),
+    element_wise(OpKind::scale, "scale", "y = scalar·x", {{kX}}, kY, per_output<1>,
+                 reference::scale),
+    element_wise(OpKind::expand_rows, "expand_rows", "y = scalar·r, r one value a row",
+                 {{{"r", "M", "1"}}}, kY, per_output<1>, reference::expand_rows),
+    attention(OpKind::head_sum, "head_sum", Locality::full_row,
+              "y = sum over the query heads that share a key", {{{"x", "M", "Q"}}}, {"y", "M", "C"},
+              head_sum_flops, heads_of_a_key, reference::head_sum),
 });
 
 }  // namespace

@@ -63,6 +63,8 @@ struct Interleaving {
 struct Preparation {
   Graph graph;  // tensors have the names of the original block's and of the plan's graph
   std::vector<Interleaving> interleavings;
+  // Results that come out in the order of the reordered weights: their gradients.
+  std::vector<Interleaving> results;
 };
 
 struct Plan {

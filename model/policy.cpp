@@ -8,6 +8,7 @@
 #include "model/blocks/block.h"
 #include "model/error.h"
 #include "model/policies/rules.h"
+#include "model/rewrites/interleave_pairs.h"
 
 namespace fuseline {
 
@@ -40,19 +41,49 @@ PolicyRules find_rules(const std::string& policy) {
 
 std::vector<PolicyInfo> policies() {
   std::vector<PolicyInfo> infos;
-  for (const PolicyRules& rules : all_rules()) infos.push_back(rules.info);
+  for (const PolicyRules& rules : all_rules()) {
+    infos.push_back(rules.info);
+    infos.back().trains = rules.training.has_value();
+  }
   return infos;
 }
 
-Plan make_plan(const std::string& policy, const Graph& graph) {
-  const PolicyRules rules = find_rules(policy);
-  refuse_backward(graph, "policy " + policy);
-  Block block{graph, {}};
-  PlanParts parts;
-  for (const Rewrite& rewrite : rules.rewrites) {
+namespace {
+
+void apply_all(const std::vector<Rewrite>& rewrites, Block& block,
+               std::vector<std::string>& applied) {
+  for (const Rewrite& rewrite : rewrites) {
     if (!rewrite.applies(block.graph)) continue;
     rewrite.apply(block);
-    parts.rewrites.emplace_back(rewrite.name);
+    applied.emplace_back(rewrite.name);
+  }
+}
+
+[[noreturn]] void refuse_training(const PolicyRules& rules) {
+  std::string allowed;
+  for (const PolicyRules& other : all_rules())
+    if (other.training) allowed += (allowed.empty() ? "" : ", ") + other.info.name;
+  throw InputError({.field = "--phase",
+                    .value = name_of(Phase::train),
+                    .message = "policy " + rules.info.name +
+                               " has no plan for the backward pass: " + rules.why_no_training,
+                    .allowed = "forward or decode; with train the policies " + allowed});
+}
+
+}  // namespace
+
+Plan plan_with(const PolicyRules& rules, const Graph& graph) {
+  Block block{graph, {}};
+  PlanParts parts;
+  if (has_backward(graph)) {
+    if (!rules.training) refuse_training(rules);
+    block.graph = forward_part(graph);
+    apply_all(rules.training->before, block, parts.rewrites);
+    block.graph = differentiate(block.graph, rules.training->options(block.graph));
+    apply_all(rules.training->after, block, parts.rewrites);
+    note_reordered_gradients(block);
+  } else {
+    apply_all(rules.rewrites, block, parts.rewrites);
   }
   Groups groups = one_each(block.graph);
   if (rules.fused_attention) {
@@ -68,7 +99,8 @@ Plan make_plan(const std::string& policy, const Graph& graph) {
                     [](const Op& op) { return op.kind == OpKind::cache_append; });
     });
   }
-  parts.policy = policy;
+  if (rules.depth_first && has_backward(block.graph)) groups = depth_first(block.graph, groups);
+  parts.policy = rules.info.name;
   parts.graph = std::move(block.graph);
   parts.groups = std::move(groups);
   parts.implement = rules.implement;
@@ -76,6 +108,10 @@ Plan make_plan(const std::string& policy, const Graph& graph) {
   parts.persistent = rules.persistent;
   parts.preparation = std::move(block.preparation);
   return assemble(std::move(parts));
+}
+
+Plan make_plan(const std::string& policy, const Graph& graph) {
+  return plan_with(find_rules(policy), graph);
 }
 
 Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload) {

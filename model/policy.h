@@ -13,6 +13,7 @@ struct PolicyInfo {
   std::string name;      // "torch-compile"
   std::string imitates;  // "Inductor + Triton"
   std::string fuses;     // one line
+  bool trains = true;    // has plans for phase train
 };
 
 // All policies in the order of the documentation.

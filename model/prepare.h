@@ -13,4 +13,8 @@ namespace fuseline {
 NamedTensors prepare(const Preparation& preparation, const Graph& plan_graph,
                      const NamedTensors& original);
 
+// Results of the plan's graph that came out in the order of reordered weights, as the original
+// block's graph gives them. Other values stay.
+NamedTensors restore(const Preparation& preparation, const Graph& plan_graph, NamedTensors results);
+
 }  // namespace fuseline

@@ -49,6 +49,11 @@ std::vector<Operand> loads(const Program& program) {
     if (attention->q_value < 0) keep(attention->q);
     if (attention->k_value < 0) keep(attention->k);
     if (attention->v_value < 0) keep(attention->v);
+    if (attention->gradient) {
+      keep(attention->gradient->dy);
+      keep(attention->gradient->log_sum_exp);
+      keep(attention->gradient->delta);
+    }
   }
   for (const Primitive& p : program.body) each_load(p, keep);
   return result;

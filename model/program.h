@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,6 +41,8 @@ enum class MapFn : std::uint8_t {
   copy,
   exp,
   reciprocal,
+  log,
+  gelu_tanh_slope,  // the derivative of gelu_tanh
 };
 // Maps over adjacent column pairs of the accumulator: rope 2→2, swiglu 2→1, swiglu_backward 1→2.
 enum class PairFn : std::uint8_t { rope, rope_inverse, swiglu, swiglu_backward };
@@ -81,13 +84,22 @@ struct RowReduce {
   ReduceFn fn;
   Value in;
 };
+// Sum over all rows of each column, in a stream whose tiles hold whole columns: the thread block
+// walks down its columns. The result is a vector along columns.
+struct ColumnReduce {
+  Value out;
+  ReduceFn fn;
+  Value in;
+};
 // Tile reduction: leaves as fp32 partials [M, ceil(N/tileN)] (rows) or [N, ceil(M/tileM)] (cols),
-// tile edges partial_tile; sum_and_squares leaves two adjacent columns a tile.
+// tile edges partial_tile. Two adjacent columns a tile: sum_and_squares, and where `second` is a
+// value, whose sums follow those of `in`.
 struct TileReduce {
   ReduceFn fn;
   Axis axis;
   Value in;
   Operand partial;
+  Value second = -1;
 };
 // Online log-sum-exp with target select; state (max, sum) per row and tile.
 struct OnlineLogSumExp {
@@ -95,6 +107,7 @@ struct OnlineLogSumExp {
   Operand targets;
   Operand partial;
 };
+// A vector is stored to a tile by repetition: expand.
 struct StoreTile {
   Value in;
   Operand to;
@@ -134,6 +147,14 @@ struct ConcatHalves {
   Value upper;
   std::int64_t group = 0;
 };
+// Sums over `count` adjacent groups of `width` columns: heads of `width` that share a key. The
+// result has 1/count of the columns.
+struct HeadSum {
+  Value out;
+  Value in;
+  std::int64_t count = 1;
+  std::int64_t width = 0;
+};
 // Row ids[m] of the table `from`, for every row m of the tile.
 struct Gather {
   Value out;
@@ -143,7 +164,7 @@ struct Gather {
 
 using Primitive = std::variant<LoadTile, LoadVector, LoadTable, Map, PairMap, RowReduce, TileReduce,
                                OnlineLogSumExp, StoreTile, StoreVector, Columns, Mask, LoadHalves,
-                               ConcatHalves, Gather>;
+                               ConcatHalves, Gather, ColumnReduce, HeadSum>;
 
 // value0[M,N] = a[M,K] b[N,K]^T, fp32 accumulation. `interleaved`: b's rows are permuted once so
 // that pairs are adjacent columns. batch > 1: independent GEMMs over heads (attention of
@@ -156,21 +177,41 @@ struct GemmMainloop {
   bool interleaved = false;
   bool a_is_km = false;  // a is stored [K, M]: the gradient of a weight
   bool b_is_kn = false;  // b is stored [K, N]: the gradient of an activation, probabilities times V
+  // batch > 1: so many consecutive products of the batch add up in one result: gradients of keys
+  // and values that query heads share.
+  std::int64_t summed = 1;
+};
+// What attention's gradient reads besides Q, K and V: dY [B·T, H·d], the log-sum-exp of every row
+// of scores and delta = rowsum(dY·Y) [B·H·T, 1] each. Value 0 is then dQ, and dK and dV [B·S,
+// Hkv·d] are further results; per_query_head: [B·S, H·d], not yet summed over the heads that share
+// a key. P = exp(scale·Q K^T - lse), dS = P·(dY V^T - delta): dQ = scale·dS K, dK = scale·dS^T Q,
+// dV = P^T dY.
+struct AttentionGradient {
+  Operand dy, log_sum_exp, delta;
+  Value dk = -1, dv = -1;
+  bool per_query_head = false;
 };
 // value0 = softmax(scale·Q K^T + mask) V by online softmax over key tiles. A prologue value (>= 0)
-// takes the place of the operand in memory: RoPE applied as Q and K are loaded.
+// takes the place of the operand in memory: RoPE applied as Q and K are loaded. `log_sum_exp`
+// (>= 0) is a second result, a vector [B·H·T].
 struct AttentionMainloop {
   Operand q, k, v;
   OpAttributes shape;
   Value q_value = -1, k_value = -1, v_value = -1;
+  Value log_sum_exp = -1;
+  std::optional<AttentionGradient> gradient{};
 };
-// Tiles of an [rows, cols] index space; no tile needs another.
+// Tiles of an [rows, cols] index space; no tile needs another. Tiles of narrower operands (parts of
+// a concatenation) take the columns that they have: column c of each belongs to tile c / tileN.
 struct StreamMainloop {
   std::int64_t rows = 0, cols = 0;
 };
-// Whole rows of [rows, cols] are resident: RowReduce is legal.
+// Whole rows of [rows, cols] are resident: RowReduce is legal. heads > 1: row (b·heads + h)·tokens
+// + t of the space is columns [h·cols, (h + 1)·cols) of row b·tokens + t of a tile's operand.
 struct RowMainloop {
   std::int64_t rows = 0, cols = 0;
+  std::int64_t heads = 1;
+  std::int64_t tokens = 0;
 };
 
 using Mainloop = std::variant<GemmMainloop, AttentionMainloop, StreamMainloop, RowMainloop>;

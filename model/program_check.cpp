@@ -5,21 +5,19 @@
 #include <variant>
 
 #include "model/program.h"
+#include "model/program_space.h"
 
 namespace fuseline {
 
 namespace {
 
-enum class Form : std::uint8_t { tile, per_row, per_col, table };
+// per_score_row: one number for each row of each head's scores, [B·H·T].
+enum class Form : std::uint8_t { tile, per_row, per_col, table, per_score_row };
 
 struct Shape {
   Form form = Form::tile;
   std::int64_t cols = 0;  // tile: columns; per_col: length; table: d
 };
-
-std::string size_text(std::int64_t rows, std::int64_t cols) {
-  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
-}
 
 bool is_unary(MapFn fn) { return fn != MapFn::add && fn != MapFn::sub && fn != MapFn::mul; }
 
@@ -28,7 +26,7 @@ class Checker {
   Checker(const Graph& graph, const Program& program) : graph_(graph), program_(program) {}
 
   std::vector<std::string> run() {
-    std::visit([this](const auto& m) { index_space(m); }, program_.mainloop);
+    space_ = index_space_of(graph_, program_, problems_);
     const bool attention = std::holds_alternative<AttentionMainloop>(program_.mainloop);
     if (!program_.prologue.empty() && !attention) {
       problem("only an attention mainloop has a prologue");
@@ -38,7 +36,8 @@ class Checker {
     }
     if (attention) prologue_values(std::get<AttentionMainloop>(program_.mainloop));
     const bool has_result = attention || std::holds_alternative<GemmMainloop>(program_.mainloop);
-    if (has_result) values_[0] = {Form::tile, cols_};
+    if (has_result) values_[0] = {Form::tile, space_.cols};
+    if (attention) attention_results(std::get<AttentionMainloop>(program_.mainloop));
     for (const Primitive& p : program_.body) std::visit([this](const auto& q) { check(q); }, p);
     if (stores(program_).empty()) problem("stores nothing");
     return problems_;
@@ -50,52 +49,8 @@ class Checker {
   static std::string text(Value v) { return "value " + std::to_string(v); }
 
   void expect(const Operand& o, std::int64_t rows, std::int64_t cols, const char* what) {
-    if (o.rows == rows && o.cols == cols) return;
-    problem(std::string(what) + " " + name(o) + " is " + size_text(o.rows, o.cols) + ", not " +
-            size_text(rows, cols));
-  }
-
-  void index_space(const GemmMainloop& m) {
-    rows_ = m.M * m.batch;
-    cols_ = m.N;
-    batch_ = m.batch;
-    interleaved_ = m.interleaved;
-    if (m.M < 1 || m.N < 1 || m.K < 1 || m.batch < 1) problem("a GEMM dimension is below 1");
-    if (m.batch == 1) {
-      expect(m.a, m.a_is_km ? m.K : m.M, m.a_is_km ? m.M : m.K, "operand a =");
-      expect(m.b, m.b_is_kn ? m.K : m.N, m.b_is_kn ? m.N : m.K, "operand b =");
-      return;
-    }
-    // Heads may share an operand: its elements divide those of all batches.
-    for (const auto& [operand, elements] :
-         {std::pair{&m.a, m.batch * m.M * m.K}, std::pair{&m.b, m.batch * m.N * m.K}}) {
-      if (elements % (operand->rows * operand->cols) != 0)
-        problem("operand " + name(*operand) + " " + size_text(operand->rows, operand->cols) +
-                " is no batch of " + std::to_string(m.batch) + " matrices");
-    }
-  }
-
-  void index_space(const AttentionMainloop& m) {
-    const OpAttributes& s = m.shape;
-    rows_ = s.batch * s.q_tokens;
-    cols_ = s.heads * s.head_width;
-    expect(m.q, rows_, cols_, "query");
-    if (m.k.cols != s.kv_heads * s.head_width || m.k.rows % s.batch != 0 ||
-        m.k.rows > s.batch * s.kv_tokens)
-      problem("key " + name(m.k) + " is " + size_text(m.k.rows, m.k.cols));
-    expect(m.v, m.k.rows, m.k.cols, "value");
-  }
-
-  void index_space(const StreamMainloop& m) { stream(m.rows, m.cols); }
-  void index_space(const RowMainloop& m) {
-    stream(m.rows, m.cols);
-    rows_resident_ = true;
-  }
-  void stream(std::int64_t rows, std::int64_t cols) {
-    rows_ = rows;
-    cols_ = cols;
-    tiles_of_pairs_ = true;
-    if (rows < 1 || cols < 1) problem("the index space is empty");
+    const std::string wrong = wrong_shape(graph_, o, rows, cols, what);
+    if (!wrong.empty()) problem(wrong);
   }
 
   void prologue_values(const AttentionMainloop& m) {
@@ -107,6 +62,19 @@ class Checker {
         problem(text(value) + " does not have the shape of " + name(*operand));
     }
     values_.clear();  // the mainloop consumes its operands; the body sees its result only
+  }
+
+  void attention_results(const AttentionMainloop& m) {
+    if (m.log_sum_exp >= 0) define(m.log_sum_exp, {Form::per_score_row, 0});
+    if (!m.gradient) return;
+    const AttentionGradient& g = *m.gradient;
+    const std::int64_t score_rows = m.shape.batch * m.shape.heads * m.shape.q_tokens;
+    expect(g.dy, space_.rows, space_.cols, "gradient of the result");
+    expect(g.log_sum_exp, score_rows, 1, "log-sum-exp");
+    expect(g.delta, score_rows, 1, "delta");
+    const std::int64_t kv = (g.per_query_head ? m.shape.heads : m.shape.kv_heads);
+    define(g.dk, {Form::tile, kv * m.shape.head_width});
+    define(g.dv, {Form::tile, kv * m.shape.head_width});
   }
 
   const Shape* use(Value v) {
@@ -122,15 +90,22 @@ class Checker {
 
   // Widths that tiles of this program can have: the index space, one of a pair, a slice.
   bool width_known(std::int64_t cols) const {
-    if (cols == cols_ || cols * 2 == cols_) return true;
+    if (cols == space_.cols || cols * 2 == space_.cols) return true;
+    if (space_.interleaved && cols == space_.cols * 2)
+      return true;  // the pairs of a pair map's gradient
+    if (space_.columns_resident && cols < space_.cols)
+      return true;  // a part, with the columns that it has
     return std::any_of(values_.begin(), values_.end(), [&](const auto& v) {
       return v.second.form == Form::tile && v.second.cols == cols;
     });
   }
 
   void tile_operand(const Operand& o, std::int64_t cols) {
-    if (o.rows * o.cols == rows_ * cols && batch_ > 1) return;  // heads lie side by side
-    expect(o, rows_, cols, "tile");
+    if (o.rows * o.cols == space_.rows * cols && space_.batch > 1)
+      return;  // heads lie side by side
+    if (space_.heads > 1 && o.rows * space_.heads == space_.rows && o.cols == space_.heads * cols)
+      return;
+    expect(o, space_.rows, cols, "tile");
   }
 
   // In an attention prologue K and V have rows of their own.
@@ -139,21 +114,24 @@ class Checker {
   }
 
   void check(const LoadTile& p) {
-    if (batch_ > 1) problem("a batched GEMM loads no tiles");
+    if (space_.batch > 1) problem("a batched GEMM loads no tiles");
     if (!in_prologue()) {
-      if (!width_known(p.from.cols))
+      const std::int64_t cols = space_.heads > 1 ? p.from.cols / space_.heads : p.from.cols;
+      if (!width_known(cols))
         problem("tile " + name(p.from) + " is " + std::to_string(p.from.cols) +
-                " columns wide, the index space " + std::to_string(cols_));
-      tile_operand(p.from, p.from.cols);
+                " columns wide, the index space " + std::to_string(space_.cols));
+      tile_operand(p.from, cols);
+      define(p.out, {Form::tile, cols});
+      return;
     }
     define(p.out, {Form::tile, p.from.cols});
   }
 
   void check(const LoadHalves& p) {
-    if (!tiles_of_pairs_) problem("halves of " + name(p.from) + " are not in one tile");
+    if (!space_.tiles_of_pairs) problem("halves of " + name(p.from) + " are not in one tile");
     if (p.group < 2 || p.group % 2 != 0 || p.from.cols % p.group != 0)
       problem("halves of groups of " + std::to_string(p.group) + " columns of " + name(p.from));
-    if (p.from.rows != rows_) expect(p.from, rows_, p.from.cols, "tile");
+    if (p.from.rows != space_.rows) expect(p.from, space_.rows, p.from.cols, "tile");
     define(p.out, {Form::tile, p.from.cols / 2});
   }
 
@@ -168,7 +146,7 @@ class Checker {
 
   void check(const LoadVector& p) {
     if (p.axis == Axis::rows) {
-      expect(p.from, rows_, 1, "vector along rows");
+      expect(p.from, space_.rows, 1, "vector along rows");
       define(p.out, {Form::per_row, 0});
     } else {
       if (p.from.rows != 1) expect(p.from, 1, p.from.cols, "vector along columns");
@@ -177,14 +155,14 @@ class Checker {
   }
 
   void check(const LoadTable& p) {
-    if (rows_ % p.from.rows != 0)
+    if (space_.rows % p.from.rows != 0)
       problem("table " + name(p.from) + " of " + std::to_string(p.from.rows) +
-              " rows does not divide " + std::to_string(rows_) + " rows");
+              " rows does not divide " + std::to_string(space_.rows) + " rows");
     define(p.out, {Form::table, p.from.cols});
   }
 
   void check(const Gather& p) {
-    expect(p.ids, rows_, 1, "row ids");
+    expect(p.ids, space_.rows, 1, "row ids");
     define(p.out, {Form::tile, p.from.cols});
   }
 
@@ -238,11 +216,11 @@ class Checker {
     if (p.distance < 1 || (p.distance > 1 && width % (2 * p.distance) != 0))
       problem("pairs " + std::to_string(p.distance) + " columns apart do not fill " +
               std::to_string(width) + " columns");
-    if (!tiles_of_pairs_ && !in_prologue()) {
+    if (!space_.tiles_of_pairs && !in_prologue()) {
       if (p.distance != 1)
         problem("the pairs are " + std::to_string(p.distance) +
                 " columns apart, not adjacent: a GEMM tile does not hold both");
-      else if (!interleaved_)
+      else if (!space_.interleaved)
         problem("adjacent columns are no pairs: the weight's rows are not interleaved");
     }
     if (rotation) {
@@ -262,8 +240,29 @@ class Checker {
 
   void check(const RowReduce& p) {
     if (p.fn == ReduceFn::sum_and_squares) problem("a row reduction makes one number");
-    if (!rows_resident_) problem("a row reduction needs a full row, but tiles hold a part of it");
+    if (!space_.rows_resident)
+      problem("a row reduction needs a full row, but tiles hold a part of it");
     if (use(p.in) != nullptr) define(p.out, {Form::per_row, 0});
+  }
+
+  void check(const ColumnReduce& p) {
+    const Shape* s = use(p.in);
+    if (s == nullptr) return;
+    if (!space_.columns_resident)
+      problem("a column reduction needs whole columns: a stream of them");
+    if (s->form != Form::tile) problem("a column reduction needs a tile");
+    if (p.fn != ReduceFn::sum) problem("a column reduction is a sum");
+    define(p.out, {Form::per_col, s->cols});
+  }
+
+  void check(const HeadSum& p) {
+    const Shape* s = use(p.in);
+    if (s == nullptr) return;
+    if (!space_.rows_resident) problem("the heads of a row are in different tiles");
+    if (p.count < 1 || p.width < 1 || s->cols % (p.count * p.width) != 0)
+      problem("sums over " + std::to_string(p.count) + " heads of " + std::to_string(p.width) +
+              " columns in " + std::to_string(s->cols));
+    define(p.out, {Form::tile, s->cols / std::max<std::int64_t>(1, p.count)});
   }
 
   void check(const TileReduce& p) {
@@ -271,9 +270,15 @@ class Checker {
     if (s == nullptr) return;
     if (s->form != Form::tile) problem("partials come from a tile");
     const bool by_row = p.axis == Axis::rows;
-    const std::int64_t length = by_row ? s->cols : rows_;
-    const std::int64_t numbers = p.fn == ReduceFn::sum_and_squares ? 2 : 1;
-    expect(p.partial, by_row ? rows_ : s->cols, numbers * ceil_div(length, partial_tile),
+    const std::int64_t length = by_row ? s->cols : space_.rows;
+    const std::int64_t numbers = p.fn == ReduceFn::sum_and_squares || p.second >= 0 ? 2 : 1;
+    if (p.second >= 0) {
+      const Shape* second = use(p.second);
+      if (second != nullptr && (second->form != s->form || second->cols != s->cols))
+        problem("partials of two values of different shapes");
+      if (p.fn != ReduceFn::sum) problem("partials of two values are sums");
+    }
+    expect(p.partial, by_row ? space_.rows : s->cols, numbers * ceil_div(length, partial_tile),
            "partials");
     if (graph_.tensor(p.partial.tensor).dtype != Dtype::fp32)
       problem("partials " + name(p.partial) + " are not fp32");
@@ -282,8 +287,8 @@ class Checker {
 
   void check(const OnlineLogSumExp& p) {
     if (use(p.in) == nullptr) return;
-    expect(p.targets, rows_, 1, "targets");
-    if (p.partial.rows != rows_) expect(p.partial, rows_, p.partial.cols, "partials");
+    expect(p.targets, space_.rows, 1, "targets");
+    if (p.partial.rows != space_.rows) expect(p.partial, space_.rows, p.partial.cols, "partials");
     stored(p.partial);
   }
 
@@ -304,9 +309,16 @@ class Checker {
   void check(const StoreTile& p) {
     const Shape* s = use(p.in);
     if (s == nullptr) return;
-    if (s->form != Form::tile) problem("what is stored to " + name(p.to) + " is no tile");
+    const bool repeated = s->form == Form::per_row || s->form == Form::per_col;
+    if (s->form != Form::tile && !repeated)
+      problem("what is stored to " + name(p.to) + " is no tile");
+    if (s->form == Form::per_row) {
+      tile_operand(p.to, space_.cols);
+      stored(p.to);
+      return;
+    }
     if (!in_prologue()) tile_operand(p.to, s->cols);
-    if (p.to.cols != s->cols && batch_ == 1)
+    if (p.to.cols != s->cols && space_.batch == 1 && space_.heads == 1)
       problem(name(p.to) + " is " + std::to_string(p.to.cols) + " columns wide, the value " +
               std::to_string(s->cols));
     stored(p.to);
@@ -316,8 +328,13 @@ class Checker {
     const Shape* s = use(p.in);
     if (s == nullptr) return;
     if (s->form == Form::tile) problem("what is stored to " + name(p.to) + " is no vector");
-    if (p.axis == Axis::rows)
-      expect(p.to, rows_, 1, "vector along rows");
+    if (s->form == Form::per_score_row) {
+      const OpAttributes& a = std::get<AttentionMainloop>(program_.mainloop).shape;
+      expect(p.to, a.batch * a.heads * a.q_tokens, 1, "vector along the rows of scores");
+    } else if (p.axis == Axis::rows && p.to.rows == 1 && p.to.cols == space_.rows) {
+      // a column result that the finisher found row by row
+    } else if (p.axis == Axis::rows)
+      expect(p.to, space_.rows, 1, "vector along rows");
     else
       expect(p.to, 1, s->cols, "vector along columns");
     stored(p.to);
@@ -336,12 +353,7 @@ class Checker {
   std::vector<std::string> problems_;
   std::map<Value, Shape> values_;
   std::vector<Operand> stored_;
-  std::int64_t rows_ = 0;
-  std::int64_t cols_ = 0;
-  std::int64_t batch_ = 1;
-  bool rows_resident_ = false;
-  bool tiles_of_pairs_ = false;  // the kernel loads both columns of a pair itself
-  bool interleaved_ = false;
+  IndexSpace space_;
 };
 
 }  // namespace

@@ -52,6 +52,10 @@ const char* symbol_of(MapFn fn) {
       return "exp";
     case MapFn::reciprocal:
       return "1/";
+    case MapFn::log:
+      return "log";
+    case MapFn::gelu_tanh_slope:
+      return "gelu_slope";
   }
   FUSELINE_ASSERT(false, "unknown map");
 }
@@ -147,6 +151,7 @@ class Printer {
   void mainloop(const GemmMainloop& m, const std::string& head) {
     std::string comment = "mainloop, fp32 accumulate";
     if (m.batch > 1) comment = fmt::format("{} mainloops, fp32 accumulate", m.batch);
+    if (m.summed > 1) comment += fmt::format(", {} in a sum", m.summed);
     if (m.interleaved) comment += ", pairs";
     line(fmt::format("{}y = {}{} · {}{}", head, text(m.a), m.a_is_km ? "ᵀ" : "", text(m.b),
                      m.b_is_kn ? "" : "ᵀ"),
@@ -159,9 +164,19 @@ class Printer {
                              : m.shape.window > 0
                                  ? fmt::format("window of {} tokens", m.shape.window)
                                  : "causal";
-    line(fmt::format("{}y = attention({}, {}, {})", head, operand(m.q_value, m.q),
-                     operand(m.k_value, m.k), operand(m.v_value, m.v)),
-         "online softmax, " + mask);
+    const std::string inputs = fmt::format("{}, {}, {}", operand(m.q_value, m.q),
+                                           operand(m.k_value, m.k), operand(m.v_value, m.v));
+    if (m.gradient) {
+      const AttentionGradient& g = *m.gradient;
+      line(fmt::format("{}{}, {}, {} = attention_gradient(", head, name(0), name(g.dk), name(g.dv)),
+           mask);
+      line(fmt::format("    {}, {},", inputs, text(g.dy)));
+      line(fmt::format("    {}, {})", text(g.log_sum_exp), text(g.delta)),
+           g.per_query_head ? "dK, dV of every query head" : "");
+      return;
+    }
+    const std::string results = m.log_sum_exp >= 0 ? "y, " + name(m.log_sum_exp) : "y";
+    line(fmt::format("{}{} = attention({})", head, results, inputs), "online softmax, " + mask);
   }
 
   void mainloop(const StreamMainloop& m, const std::string& head) {
@@ -169,7 +184,8 @@ class Printer {
   }
 
   void mainloop(const RowMainloop& m, const std::string& head) {
-    line(fmt::format("{}for each row of [{}, {}]", head, m.rows, m.cols));
+    line(fmt::format("{}for each row of [{}, {}]", head, m.rows, m.cols),
+         m.heads > 1 ? fmt::format("{} heads side by side", m.heads) : "");
   }
 
   void print(const LoadTile& p) { line(fmt::format("{} = load {}", name(p.out), text(p.from))); }
@@ -229,9 +245,18 @@ class Printer {
   void print(const RowReduce& p) {
     line(fmt::format("{} = row_{}({})", name(p.out), name_of(p.fn), name(p.in)), "full row");
   }
+  void print(const ColumnReduce& p) {
+    line(fmt::format("{} = column_{}({})", name(p.out), name_of(p.fn), name(p.in)), "full column");
+  }
+  void print(const HeadSum& p) {
+    line(fmt::format("{} = head_sum({})", name(p.out), name(p.in)),
+         fmt::format("{} heads of {} columns that share a key", p.count, p.width));
+  }
   void print(const TileReduce& p) {
     const bool rows = p.axis == Axis::rows;
-    line(fmt::format("store {} = {}({})", text(p.partial), name_of(p.fn), name(p.in)),
+    const std::string second =
+        p.second >= 0 ? fmt::format(", {}({})", name_of(p.fn), name(p.second)) : "";
+    line(fmt::format("store {} = {}({}){}", text(p.partial), name_of(p.fn), name(p.in), second),
          rows ? "fp32 partials, one per row and tile" : "fp32 partials, one per column and tile");
   }
   void print(const OnlineLogSumExp& p) {

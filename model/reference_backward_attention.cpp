@@ -138,4 +138,15 @@ void attention_d_v(const Graph& g, const Op& op, const TensorValues& in, TensorV
   sum_over_queries(g, op, in, out, 1.0);
 }
 
+void head_sum(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const OpAttributes& a = op.attributes;
+  const std::int64_t d = a.head_width;
+  FUSELINE_ASSERT(x.cols == a.heads * d && y.cols == a.kv_heads * d, op.name);
+  clear(y);
+  for (std::int64_t m = 0; m < x.rows; ++m)
+    for (std::int64_t n = 0; n < x.cols; ++n) y(m, kv_head(a, n / d) * d + n % d) += x(m, n);
+}
+
 }  // namespace fuseline::reference

@@ -63,6 +63,21 @@ void silu_backward(const Graph& g, const Op& op, const TensorValues& in, TensorV
   });
 }
 
+void cube(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map(g, op, in, out, [](double x) { return x * x * x; });
+}
+
+void scale(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map(g, op, in, out, [&](double x) { return op.attributes.scalar * x; });
+}
+
+void expand_rows(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> r = read(g, in, op.reads[0]);
+  const View<double> y = write(g, out, op.writes[0]);
+  for (std::int64_t m = 0; m < y.rows; ++m)
+    for (std::int64_t n = 0; n < y.cols; ++n) y(m, n) = op.attributes.scalar * r(m, 0);
+}
+
 void concat(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<double> y = write(g, out, op.writes[0]);
   std::int64_t begin = 0;

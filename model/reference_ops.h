@@ -45,6 +45,7 @@ void softmax_recompute(const Graph&, const Op&, const TensorValues& in, TensorVa
 void attention_d_q(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void attention_d_k(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void attention_d_v(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void head_sum(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 // reference_backward_norms.cpp. Statistics are [M, 1], r, or [M, 2], r and r·mean.
 void norm_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void norm_weight_grad(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
@@ -61,5 +62,8 @@ void swiglu_backward(const Graph&, const Op&, const TensorValues& in, TensorValu
 void gelu_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void silu_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void concat(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void cube(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void scale(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void expand_rows(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 
 }  // namespace fuseline::reference

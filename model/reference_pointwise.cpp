@@ -81,10 +81,11 @@ void negate_half(const Graph& g, const Op& op, const TensorValues& in, TensorVal
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> y = write(g, out, op.writes[0]);
   const std::int64_t half = op.attributes.head_width / 2;
+  const std::int64_t from = op.attributes.halves_swapped ? 0 : half;
   FUSELINE_ASSERT(half > 0 && y.cols % half == 0, op.name);
   for (std::int64_t m = 0; m < y.rows; ++m)
     for (std::int64_t n = 0; n < y.cols; ++n)
-      y(m, n) = -x(m, n / half * 2 * half + half + n % half);
+      y(m, n) = -x(m, n / half * 2 * half + from + n % half);
 }
 
 void concat_halves(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
@@ -93,11 +94,13 @@ void concat_halves(const Graph& g, const Op& op, const TensorValues& in, TensorV
   const View<double> y = write(g, out, op.writes[0]);
   const std::int64_t half = op.attributes.head_width / 2;
   FUSELINE_ASSERT(half > 0 && negated.cols % half == 0, op.name);
+  // Where the negated half goes; the half of x that stays comes from there.
+  const std::int64_t to = op.attributes.halves_swapped ? half : 0;
   for (std::int64_t m = 0; m < y.rows; ++m) {
     for (std::int64_t n = 0; n < negated.cols; ++n) {
       const std::int64_t head = n / half * 2 * half;
-      y(m, head + n % half) = negated(m, n);
-      y(m, head + half + n % half) = x(m, head + n % half);
+      y(m, head + to + n % half) = negated(m, n);
+      y(m, head + half - to + n % half) = x(m, head + to + n % half);
     }
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "model/lower.h"
+#include "model/lower_ops.h"
 #include "model/operators.h"
 
 namespace fuseline {
@@ -17,6 +19,15 @@ constexpr std::int64_t tile_bytes = std::int64_t{128} * 128 * 2;
 
 bool is_main(const Op& op) { return operator_info(op.kind).locality == Locality::contraction; }
 bool needs_row(const Op& op) { return operator_info(op.kind).locality == Locality::full_row; }
+bool needs_column(const Op& op) { return operator_info(op.kind).locality == Locality::full_column; }
+bool is_finisher(const Op& op) {
+  return op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish ||
+         op.kind == OpKind::col_stats_finish;
+}
+bool leaves_partials(const Op& op) {
+  return op.kind == OpKind::row_stats_partial || op.kind == OpKind::row_dot_partial ||
+         op.kind == OpKind::col_stats_partial;
+}
 
 std::string join(const Graph& graph, const std::vector<OpId>& ops) {
   std::string text;
@@ -30,21 +41,22 @@ struct Group {
   std::vector<const Op*> after;
   std::vector<const Op*> mains;
   bool attention = false;
+  bool gradient = false;  // of attention
 };
 
 Group analyse(const Graph& graph, const std::vector<OpId>& ops) {
   Group g;
-  std::size_t scores = 0, softmax = 0, context = 0;
-  for (const OpId id : ops) {
-    const OpKind kind = graph.op(id).kind;
-    scores += kind == OpKind::attention_scores;
-    softmax += kind == OpKind::softmax;
-    context += kind == OpKind::attention_context;
-  }
-  g.attention = scores == 1 && softmax == 1 && context == 1;
-  for (const OpId id : ops) {
+  const auto has = [&](OpKind kind) {
+    return std::ranges::count_if(ops, [&](OpId id) { return graph.op(id).kind == kind; }) == 1;
+  };
+  g.gradient = has(OpKind::attention_scores) && has(OpKind::softmax_recompute) &&
+               has(OpKind::attention_d_q) && has(OpKind::attention_d_k) &&
+               has(OpKind::attention_d_v);
+  g.attention = g.gradient || (has(OpKind::attention_scores) && has(OpKind::softmax) &&
+                               has(OpKind::attention_context));
+  for (const OpId id : mainloop_first(graph, ops)) {
     const Op& op = graph.op(id);
-    const bool part = g.attention && operator_info(op.kind).op_class == OpClass::attention;
+    const bool part = g.attention && is_attention_core(op);
     if (part && op.kind != OpKind::attention_scores) continue;
     if (is_main(op))
       g.mains.push_back(&op);
@@ -66,6 +78,13 @@ std::string row_reason(const Op& row, const Op& main) {
   return reason;
 }
 
+std::string finisher_reason(const Op& op) {
+  const bool columns = op.kind == OpKind::col_stats_finish;
+  return op.name + " needs the partials of all " +
+         (columns ? "row tiles of its columns" : "column tiles of its rows") +
+         ": other thread blocks make them";
+}
+
 bool pairs_apart(const Op& op) {
   return operator_info(op.kind).locality == Locality::pair_local &&
          !op.attributes.pairs_interleaved;
@@ -75,7 +94,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
   const Op& main = *g.mains.front();
   if (!g.before.empty()) {
     const Op& last = *g.before.back();
-    if (last.kind == OpKind::row_stats_finish)
+    if (is_finisher(last))
       return "every column tile of " + main.name + " would sum the partials of its rows again";
     if (needs_row(last))
       return last.name + " needs a full row of " + std::to_string(last.reads[0].cols) +
@@ -94,16 +113,16 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
     for (const Operand& w : graph.op(id).writes) made.insert(w.tensor);
   std::set<TensorId> tiles;
   for (const Op* op : g.after) {
-    if (op->kind == OpKind::row_stats_finish)
-      return op->name +
-             " needs the partials of all column tiles of its rows: other thread "
-             "blocks make them";
+    if (is_finisher(*op)) return finisher_reason(*op);
+    if (needs_column(*op))
+      return op->name + " sums over all " + std::to_string(op->reads[0].rows) +
+             " rows, while a tile of " + main.name + " holds 128 of them";
     if (needs_row(*op)) return row_reason(*op, main);
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +
              " until the weight's rows are interleaved";
     if (op->kind == OpKind::embedding) return op->name + " gathers rows by token";
-    if (op->writes[0].rows != main.writes[0].rows && op->kind != OpKind::cache_append)
+    if (extent_of(*op).rows != main.writes[0].rows && op->kind != OpKind::cache_append)
       return op->name + " has other rows than " + main.name;
     for (const Operand& r : op->reads)
       if (!made.contains(r.tensor) && r.rows == main.writes[0].rows && r.cols > 1)
@@ -118,6 +137,11 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
 
 std::string why_no_attention_program(const Group& g) {
   const Op& main = *g.mains.front();
+  if (g.gradient && g.before.size() + g.after.size() > 0) {
+    const Op& other = g.before.empty() ? *g.after.front() : *g.before.front();
+    return other.name + " beside attention's gradient: its tiles of dQ, dK and dV are complete " +
+           "only when other thread blocks have added to them";
+  }
   for (const Op* op : g.before) {
     if (op->kind != OpKind::rope && op->kind != OpKind::cache_append)
       return op->name +
@@ -126,16 +150,45 @@ std::string why_no_attention_program(const Group& g) {
   }
   for (const Op* op : g.after) {
     if (needs_row(*op)) return row_reason(*op, main);
-    if (pairs_apart(*op) || op->kind == OpKind::row_stats_partial ||
-        op->kind == OpKind::row_stats_finish)
+    if (is_finisher(*op)) return finisher_reason(*op);
+    if (pairs_apart(*op) || leaves_partials(*op) || needs_column(*op))
       return op->name + " crosses heads, while a tile of attention holds one";
   }
   return "";
 }
 
+// Operators that write columns of one tensor, or make the parts of one concatenation, run side by
+// side: narrower than the widest of them.
+bool side_by_side(const Graph& graph, const Op& op, const std::vector<OpId>& ops) {
+  const Operand& w = op.writes[0];
+  return std::ranges::any_of(ops, [&](OpId id) {
+    const Op& other = graph.op(id);
+    if (other.name == op.name) return false;
+    if (other.kind == OpKind::concat)
+      return std::ranges::any_of(other.reads,
+                                 [&](const Operand& part) { return part.cols == w.cols; });
+    return other.writes[0].tensor == w.tensor;
+  });
+}
+
+// The operator among `ops` that makes what this one reads in parts: a concatenation, or the
+// gradients of gate and up side by side.
+const Op* maker_in_parts(const Graph& graph, const Op& op, const std::vector<OpId>& ops) {
+  for (const OpId id : ops) {
+    const Op& other = graph.op(id);
+    const bool halves =
+        other.kind == OpKind::swiglu_backward && !other.attributes.pairs_interleaved;
+    if (other.kind != OpKind::concat && !halves) continue;
+    for (const Operand& read : op.reads)
+      if (read.tensor == other.writes[0].tensor) return &other;
+  }
+  return nullptr;
+}
+
 // Without a mainloop: one index space for all, and only one row width where rows are resident.
 std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& ops) {
   const Op* row = nullptr;
+  const Op* column = nullptr;
   const Op* widest = nullptr;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
@@ -144,24 +197,32 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
         return row->name + " and " + op.name + " reduce rows of different widths";
       row = &op;
     }
-    if (widest == nullptr || op.writes[0].cols > widest->writes[0].cols) widest = &op;
+    if (needs_column(op)) column = &op;
+    if (widest == nullptr || extent_of(op).cols > extent_of(*widest).cols) widest = &op;
   }
+  if (row != nullptr && column != nullptr)
+    return row->name + " sums along rows, " + column->name +
+           " along columns: no thread block holds both";
+  if (ops.size() == 1) return "";
+  const bool finish = std::ranges::all_of(ops, [&](OpId id) { return is_finisher(graph.op(id)); });
+  for (const OpId id : ops)
+    if (is_finisher(graph.op(id)) && !finish) return finisher_reason(graph.op(id));
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
     const Op& other = row != nullptr ? *row : *widest;
-    if (op.kind == OpKind::embedding && ops.size() > 1) return op.name + " gathers rows by token";
-    const bool finisher = op.kind == OpKind::row_stats_finish;
-    if (finisher && ops.size() > 1)
-      return op.name +
-             " needs the partials of all column tiles of its rows: other thread blocks "
-             "make them";
-    if (op.reads[0].rows != other.reads[0].rows)
+    if (op.kind == OpKind::embedding) return op.name + " gathers rows by token";
+    if (op.kind == OpKind::attention_backward_dot) return op.name + " works on heads, not tokens";
+    if (op.kind == OpKind::head_sum) return op.name + " needs all heads that share a key";
+    if (const Op* parts = maker_in_parts(graph, op, ops))
+      return op.name + " reads all columns of what " + parts->name + " makes in parts";
+    if (extent_of(op).rows != extent_of(other).rows && op.reads[0].rows != other.reads[0].rows)
       return op.name + " and " + other.name + " have different rows";
     const auto fits = [&](std::int64_t cols) {
       return cols == 1 || cols == op.reads[0].cols || cols == op.writes[0].cols;
     };
-    const bool reduces = other.writes[0].cols == 1;
-    if (!fits(reduces ? other.reads[0].cols : other.writes[0].cols) && op.writes[0].cols != 1)
+    const bool reduces = other.writes[0].cols == 1 || leaves_partials(other) || needs_column(other);
+    const std::int64_t space = reduces ? other.reads[0].cols : other.writes[0].cols;
+    if (!fits(space) && op.writes[0].cols != 1 && (row != nullptr || !side_by_side(graph, op, ops)))
       return op.name + " and " + other.name + " have different widths";
   }
   return "";
@@ -202,11 +263,13 @@ bool library_epilogue(const Op& op) {
 }
 
 std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops) {
+  for (const OpId id : ops)
+    if (graph.op(id).pass != graph.op(ops.front()).pass)
+      return "between the forward and the backward pass lies the rest of the model";
   const Group g = analyse(graph, ops);
   if (g.mains.size() > 1) {
     const auto name = [&](const Op& op) {
-      return g.attention && operator_info(op.kind).op_class == OpClass::attention ? "attention"
-                                                                                  : op.name;
+      return g.attention && is_attention_core(op) ? "attention" : op.name;
     };
     return "second mainloop: a tile of " + name(*g.mains[1]) +
            " sums over columns that other tiles of " + name(*g.mains[0]) + " make";

@@ -10,6 +10,7 @@ PolicyRules composed_policy() {
       "composed", "framework eager with norms and RoPE written from primitives",
       "attention only; RMSNorm is 8 kernels, RoPE 5 per tensor, SiLU and multiply separate"};
   rules.rewrites.insert(rules.rewrites.begin(), decompose_norm());
+  rules.training->after.insert(rules.training->after.begin(), decompose_norm());
   return rules;
 }
 

@@ -2,18 +2,37 @@
 // and multiply as framework primitives. Checked against the kernels that PyTorch 2.11 launches.
 #include "model/implementation.h"
 #include "model/policies/rules.h"
+#include "model/rewrites/attention_backward.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
+#include "model/rewrites/order_linear_gradients.h"
 
 namespace fuseline {
 
+namespace {
+
+// The library sums the gradients of a norm's weight and bias in one kernel.
+bool gradients_of_one_norm(const Graph& graph, const std::vector<OpId>& a,
+                           const std::vector<OpId>& b) {
+  const Op& weight = graph.op(a.front());
+  const Op& bias = graph.op(b.front());
+  return weight.kind == OpKind::norm_weight_grad && bias.kind == OpKind::column_sum &&
+         weight.reads[0].tensor == bias.reads[0].tensor;
+}
+
+}  // namespace
+
 PolicyRules eager_policy() {
-  return {.info = {"eager", "PyTorch eager, library norm kernel",
-                   "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate"},
-          .rewrites = {decompose_rope(), decompose_swiglu()},
-          .fuse = bias_into_gemm,
-          .siblings = {},
-          .implement = framework_implementation};
+  return {
+      .info = {"eager", "PyTorch eager, library norm kernel",
+               "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate"},
+      .rewrites = {decompose_rope(), decompose_swiglu()},
+      .training = TrainingRules{.options = framework_options,
+                                .after = {accumulate_dq(), sum_grouped_heads(), decompose_rope(),
+                                          decompose_swiglu(), order_linear_gradients()}},
+      .fuse = bias_into_gemm,
+      .siblings = gradients_of_one_norm,
+      .implement = framework_implementation};
 }
 
 }  // namespace fuseline

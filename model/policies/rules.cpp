@@ -21,6 +21,34 @@ bool pointwise_only(const Graph& graph, const std::vector<OpId>& ops) {
 
 }  // namespace
 
+BackwardOptions flash_attention_options(const Graph&) {
+  BackwardOptions options;
+  options.save_log_sum_exp = true;
+  return options;
+}
+
+BackwardOptions framework_options(const Graph& forward) {
+  BackwardOptions options = flash_attention_options(forward);
+  options.concatenate_slices = true;
+  return options;
+}
+
+BackwardOptions recompute_options(const Graph& forward) {
+  BackwardOptions options = flash_attention_options(forward);
+  for (const Op& op : forward.ops()) {
+    const bool again = op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm ||
+                       op.kind == OpKind::swiglu || op.kind == OpKind::gelu;
+    if (again) options.recompute.push_back(forward.tensor(op.writes[0].tensor).name);
+  }
+  return options;
+}
+
+bool in_attention_library(const Graph& graph, const std::vector<OpId>& ops) {
+  return has_attention(graph, ops) || any_op(graph, ops, [](const Op& op) {
+           return op.kind == OpKind::cast && op.site == "attention_bwd";
+         });
+}
+
 std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>&,
                                     const std::vector<OpId>&, const Edge&) {
   return "the policy launches one kernel per operator";

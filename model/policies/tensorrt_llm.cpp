@@ -37,6 +37,7 @@ PolicyRules tensorrt_llm_policy() {
       .info = {"tensorrt-llm", "TensorRT-LLM",
                "GEMM + bias + activation, residual + norm, attention with RoPE and cache write"},
       .rewrites = {interleave_gate_up(), rotate_entry_norm()},
+      .why_no_training = "it is an inference engine",
       .fuse = fuse,
       .siblings = {},
       .implement = hand_written_implementation};

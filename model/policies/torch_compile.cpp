@@ -2,18 +2,57 @@
 // generated loops; a bias stays with its GEMM. Cheap shared values are computed again in each loop.
 // Loops of one size that share an input are joined (RoPE of Q and K when they have as many heads).
 // Checked against the kernels that PyTorch 2.11 launches, and their L2 bytes.
+#include <algorithm>
+
 #include "model/implementation.h"
 #include "model/policies/rules.h"
+#include "model/rewrites/attention_backward.h"
 #include "model/rewrites/inline_pointwise.h"
+#include "model/rewrites/order_linear_gradients.h"
+#include "model/rewrites/split_column_sums.h"
 
 namespace fuseline {
 
 namespace {
 
+// Whether nobody outside the group reads the tensor.
+bool only_for(const Graph& graph, TensorId tensor, const std::vector<OpId>& group) {
+  return std::ranges::all_of(graph.consumers(tensor), [&](OpId reader) {
+    return std::ranges::find(group, reader) != group.end();
+  });
+}
+
+// Sums over the rows of tensors that have an input in common share a loop.
+bool column_sums_of_one_input(const Graph& graph, const std::vector<OpId>& a,
+                              const std::vector<OpId>& b) {
+  const auto sums = [&](const std::vector<OpId>& ops) {
+    return any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::col_stats_partial; });
+  };
+  if (!sums(a) || !sums(b)) return false;
+  return any_op(graph, a, [&](const Op& x) {
+    return any_op(graph, b, [&](const Op& y) {
+      for (const Operand& p : x.reads)
+        for (const Operand& q : y.reads)
+          if (p.tensor == q.tensor && p.rows > 1 && p.cols > 2) return true;
+      return false;
+    });
+  });
+}
+
+bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
+  return same_loop_and_input(graph, a, b) || column_sums_of_one_input(graph, a, b);
+}
+
 std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,
                  const Edge& edge) {
-  if (is_loop(graph, from) && is_loop(graph, to)) return "";
-  if (!has_gemm(graph, from)) return "attention is a library call";
+  if (in_attention_library(graph, from) || in_attention_library(graph, to))
+    return "attention is a library call";
+  if (is_loop(graph, from) && is_loop(graph, to)) {
+    const Op& reader = graph.op(edge.to);
+    if (reader.kind == OpKind::col_stats_partial && !only_for(graph, edge.tensor, to))
+      return "sums over rows are a loop of their own over stored values";
+    return "";
+  }
   if (graph.op(edge.to).kind == OpKind::bias_add) return "";
   return "the library call takes no such epilogue, only a bias";
 }
@@ -24,10 +63,15 @@ PolicyRules torch_compile_policy() {
   return {.info = {"torch-compile", "Inductor + Triton",
                    "all pointwise and reductions between library GEMMs; flash attention"},
           .rewrites = {inline_pointwise()},
+          .training = TrainingRules{.options = framework_options,
+                                    .after = {accumulate_dq(), sum_grouped_heads(),
+                                              order_linear_gradients(), split_column_sums(),
+                                              inline_pointwise()}},
           .fuse = fuse,
-          .siblings = same_loop_and_input,
+          .siblings = siblings,
           .implement = generated_implementation,
-          .cache_writes_first = true};
+          .cache_writes_first = true,
+          .depth_first = true};
 }
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@ PolicyRules unfused_policy() {
   return {.info = {"unfused", "textbook execution",
                    "nothing; attention scores and probabilities go through HBM"},
           .rewrites = {},
+          .training = TrainingRules{.options = [](const Graph&) { return BackwardOptions{}; }},
           .fused_attention = false,
           .fuse = one_kernel_per_operator,
           .siblings = {},

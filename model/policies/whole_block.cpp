@@ -9,6 +9,9 @@ PolicyRules whole_block_policy() {
   rules.info = {"whole-block", "persistent megakernel",
                 "the whole block in one launch; phases separated by grid barriers"};
   rules.persistent = true;
+  rules.training.reset();
+  rules.why_no_training =
+      "a megakernel serves decoding, where the launches that it saves are most of the time";
   return rules;
 }
 

@@ -4,6 +4,7 @@
 // cache in place is the root of its own fusion, so it joins its producer but no sibling.
 #include "model/implementation.h"
 #include "model/policies/rules.h"
+#include "model/rewrites/attention_backward.h"
 
 namespace fuseline {
 
@@ -13,15 +14,28 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
                  const Edge&) {
   if (library_takes(graph, from, to)) return "";
   if (has_gemm(graph, from)) return "the library call takes no such epilogue, only bias and GELU";
-  if (is_loop(graph, from) && is_loop(graph, to)) return "";
-  return "attention is a library call";
+  if (in_attention_library(graph, from) || in_attention_library(graph, to))
+    return "attention is a library call";
+  return "";
 }
 
 bool appends(const Graph& graph, const std::vector<OpId>& ops) {
   return any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::cache_append; });
 }
 
+bool is_column_sum(const Op& op) {
+  return op.kind == OpKind::norm_weight_grad || op.kind == OpKind::column_sum;
+}
+
+// Sums over the rows of one operand are one fusion with several results.
+bool column_sums(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
+  return a.size() == 1 && b.size() == 1 && is_column_sum(graph.op(a[0])) &&
+         is_column_sum(graph.op(b[0])) &&
+         graph.op(a[0]).reads[0].tensor == graph.op(b[0]).reads[0].tensor;
+}
+
 bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
+  if (column_sums(graph, a, b)) return true;
   return !appends(graph, a) && !appends(graph, b) && same_loop_and_input(graph, a, b);
 }
 
@@ -33,6 +47,8 @@ PolicyRules xla_policy() {
                "element-wise and reduction chains; GEMMs are library calls with bias/activation "
                "epilogues"},
       .rewrites = {},
+      .training = TrainingRules{.options = framework_options,
+                                .after = {accumulate_dq(), sum_grouped_heads()}},
       .fuse = fuse,
       .siblings = siblings,
       .implement = generated_implementation};

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/error.h"
+
 namespace fuseline {
 
 namespace {
@@ -11,38 +13,134 @@ bool applies(const Graph& graph) {
   return std::ranges::any_of(graph.ops(), [](const Op& op) { return op.kind == OpKind::rms_norm; });
 }
 
-bool decompose(const Op& norm, Graph& to) {
-  if (norm.kind != OpKind::rms_norm) return false;
-  const Operand x = norm.reads[0];
-  const std::string shape = to.tensor(x.tensor).symbol;
-  const Dtype type = to.tensor(norm.writes[0].tensor).dtype;
-  const auto step = [&](const std::string& suffix, OpKind kind, std::vector<Operand> reads,
-                        const std::string& symbol, Dtype dtype, std::int64_t cols,
-                        OpAttributes attributes = {}) {
-    const std::string name = norm.name + "_" + suffix;
-    const Operand y = to.whole(add_activation(to, name, symbol, dtype, x.rows, cols));
-    to.add_op({name, kind, std::move(reads), {y}, attributes, norm.site});
+// Emits the steps of one norm or its gradient, each writing a tensor of its own.
+class Steps {
+ public:
+  Steps(const Op& norm, Graph& to) : norm_(norm), to_(to) {}
+
+  // `like` and `dtype`: shape and type of the result; `scalar`: of add_scalar, scale, expand_rows.
+  Operand step(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
+               const Operand& like, Dtype dtype, double scalar = 0) {
+    const Operand y = tensor(suffix, like, dtype);
+    emit(suffix, kind, std::move(reads), y, scalar);
     return y;
-  };
-  OpAttributes eps;
-  eps.scalar = norm.attributes.eps;
-  const Operand x32 = step("float", OpKind::cast, {x}, shape, Dtype::fp32, x.cols);
-  const Operand s = step("square", OpKind::square, {x32}, shape, Dtype::fp32, x.cols);
-  const Operand m = step("mean", OpKind::row_mean, {s}, "[M, 1]", Dtype::fp32, 1);
-  const Operand e = step("eps", OpKind::add_scalar, {m}, "[M, 1]", Dtype::fp32, 1, eps);
-  const Operand r = step("rsqrt", OpKind::rsqrt, {e}, "[M, 1]", Dtype::fp32, 1);
-  const Operand n32 = step("scale", OpKind::mul_rows, {x32, r}, shape, Dtype::fp32, x.cols);
-  const Operand n = step("cast", OpKind::cast, {n32}, shape, type, x.cols);
-  to.add_op(
-      {norm.name + "_weight", OpKind::mul_cols, {n, norm.reads[1]}, norm.writes, {}, norm.site});
-  return true;
+  }
+  Operand tensor(const std::string& suffix, const Operand& like, Dtype dtype) {
+    const Tensor t = to_.tensor(like.tensor);
+    return to_.whole(
+        add_activation(to_, norm_.name + "_" + suffix, t.symbol, dtype, t.rows, t.cols));
+  }
+  Operand row_vector(const std::string& suffix, std::int64_t rows) {
+    return to_.whole(
+        add_activation(to_, norm_.name + "_" + suffix, "[M, 1]", Dtype::fp32, rows, 1));
+  }
+  void emit(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
+            const Operand& write, double scalar = 0) {
+    OpAttributes attributes;
+    attributes.scalar = scalar;
+    to_.add_op({norm_.name + "_" + suffix,
+                kind,
+                std::move(reads),
+                {write},
+                attributes,
+                norm_.site,
+                norm_.pass});
+  }
+
+ private:
+  const Op& norm_;
+  Graph& to_;
+};
+
+void forward(const Op& norm, Graph& to) {
+  Steps steps(norm, to);
+  const Operand x = norm.reads[0];
+  const Dtype type = to.tensor(norm.writes[0].tensor).dtype;
+  const Operand x32 = steps.step("float", OpKind::cast, {x}, x, Dtype::fp32);
+  const Operand s = steps.step("square", OpKind::square, {x32}, x, Dtype::fp32);
+  const Operand m = steps.row_vector("mean", x.rows);
+  steps.emit("mean", OpKind::row_mean, {s}, m);
+  const Operand e = steps.step("eps", OpKind::add_scalar, {m}, m, Dtype::fp32, norm.attributes.eps);
+  const Operand r = norm.writes.size() > 1 ? norm.writes[1] : steps.row_vector("rsqrt", x.rows);
+  steps.emit("rsqrt", OpKind::rsqrt, {e}, r);
+  const Operand n32 = steps.step("scale", OpKind::mul_rows, {x32, r}, x, Dtype::fp32);
+  const Operand n = steps.step("cast", OpKind::cast, {n32}, x, type);
+  steps.emit("weight", OpKind::mul_cols, {n, norm.reads[1]}, norm.writes[0]);
+}
+
+// What the forward primitives stored.
+struct Saved {
+  Operand x32;  // float(x)
+  Operand n;    // x·r in the block's type
+};
+
+Saved saved_of(const Graph& graph, const Operand& r) {
+  for (const Op& op : graph.ops()) {
+    if (op.kind != OpKind::mul_rows || op.reads[1].tensor != r.tensor) continue;
+    const std::vector<OpId> readers = graph.consumers(op.writes[0].tensor);
+    for (const OpId id : readers)
+      if (graph.op(id).kind == OpKind::cast) return {op.reads[0], graph.op(id).writes[0]};
+  }
+  FUSELINE_ASSERT(false, "the forward pass has no decomposed norm");
+}
+
+// In the order in which a framework's reverse mode comes to them. The sum over a row that the
+// gradient of r needs is written as a mean: the factor D cancels with that of the mean of squares.
+void backward(const Op& norm, const Op& weight, Graph& to) {
+  Steps steps(norm, to);
+  const Operand dy = norm.reads[0];
+  const Operand r = norm.reads[3];
+  const Saved saved = saved_of(to, r);
+  const Dtype type = to.tensor(dy.tensor).dtype;
+  constexpr Dtype fp32 = Dtype::fp32;
+  const Operand dyn = steps.step("mul", OpKind::mul, {dy, saved.n}, dy, type);
+  const Operand dn = steps.step("weight", OpKind::mul_cols, {dy, norm.reads[2]}, dy, type);
+  to.add_op({weight.name, OpKind::column_sum, {dyn}, weight.writes, {}, weight.site, weight.pass});
+  const Operand dn32 = steps.step("float", OpKind::cast, {dn}, dy, fp32);
+  const Operand dr_terms = steps.step("dot", OpKind::mul, {dn32, saved.x32}, dy, fp32);
+  const Operand dx1 = steps.step("scale", OpKind::mul_rows, {dn32, r}, dy, fp32);
+  const Operand dr = steps.row_vector("sum", dy.rows);
+  steps.emit("sum", OpKind::row_mean, {dr_terms}, dr);
+  const Operand r3 = steps.step("cube", OpKind::cube, {r}, dr, fp32);
+  const Operand slope = steps.step("slope", OpKind::scale, {r3}, dr, fp32, -0.5);
+  const Operand dm = steps.step("dmean", OpKind::mul, {dr, slope}, dr, fp32);
+  const Operand ds = steps.step("expand", OpKind::expand_rows, {dm}, dy, fp32, 1.0);
+  const Operand twice = steps.step("twice", OpKind::scale, {saved.x32}, dy, fp32, 2.0);
+  const Operand dx2 = steps.step("dsquare", OpKind::mul, {ds, twice}, dy, fp32);
+  const Operand dx = steps.step("add", OpKind::add, {dx1, dx2}, dy, fp32);
+  steps.emit("cast", OpKind::cast, {dx}, norm.writes[0]);
+}
+
+const Op* weight_gradient(const Graph& graph, const Op& norm) {
+  for (const Op& op : graph.ops())
+    if (op.kind == OpKind::norm_weight_grad && op.reads[0].tensor == norm.reads[0].tensor)
+      return &op;
+  return nullptr;
+}
+
+void apply(Block& block) {
+  const Graph from = block.graph;
+  block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
+    if (op.kind == OpKind::rms_norm) {
+      forward(op, to);
+      return true;
+    }
+    if (op.kind == OpKind::rms_norm_backward) {
+      const Op* weight = weight_gradient(from, op);
+      FUSELINE_ASSERT(weight != nullptr, op.name + " without the gradient of the weight");
+      backward(op, *weight, to);
+      return true;
+    }
+    // Emitted with the norm's. RMSNorm's statistics are one column.
+    return op.kind == OpKind::norm_weight_grad && op.reads[2].cols == 1;
+  });
 }
 
 }  // namespace
 
 Rewrite decompose_norm() {
   return {"decompose_norm", "RMSNorm becomes 8 framework primitives with fp32 intermediates",
-          applies, [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
+          applies, apply};
 }
 
 }  // namespace fuseline

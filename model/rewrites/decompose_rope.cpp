@@ -8,28 +8,72 @@ namespace fuseline {
 namespace {
 
 bool is_halved_rope(const Op& op) {
-  return op.kind == OpKind::rope && !op.attributes.pairs_interleaved;
+  const bool rope = op.kind == OpKind::rope || op.kind == OpKind::rope_backward;
+  return rope && !op.attributes.pairs_interleaved;
 }
 
 bool applies(const Graph& graph) { return std::ranges::any_of(graph.ops(), is_halved_rope); }
 
+// Emits the steps of one rotation, each writing a tensor of its own.
+class Steps {
+ public:
+  Steps(const Op& rope, Graph& to) : rope_(rope), to_(to) {}
+
+  Operand step(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
+               std::int64_t cols, bool swapped = false) {
+    const Tensor like = to_.tensor(rope_.writes[0].tensor);
+    const Operand& x = rope_.reads[0];
+    const std::string name = rope_.name + "_" + suffix;
+    const std::string symbol = cols == x.cols ? like.symbol : "[M, H·d/2]";
+    const Operand y = to_.whole(add_activation(to_, name, symbol, like.dtype, x.rows, cols));
+    emit(suffix, kind, std::move(reads), y, swapped);
+    return y;
+  }
+  void emit(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
+            const Operand& write, bool swapped = false) {
+    OpAttributes attributes = rope_.attributes;
+    attributes.halves_swapped = swapped;
+    to_.add_op({rope_.name + "_" + suffix,
+                kind,
+                std::move(reads),
+                {write},
+                attributes,
+                rope_.site,
+                rope_.pass});
+  }
+
+ private:
+  const Op& rope_;
+  Graph& to_;
+};
+
+void forward(const Op& rope, Graph& to) {
+  Steps steps(rope, to);
+  const Operand x = rope.reads[0];
+  const Operand c = steps.step("mul_cos", OpKind::mul_table, {x, rope.reads[1]}, x.cols);
+  const Operand n = steps.step("negate", OpKind::negate_half, {x}, x.cols / 2);
+  const Operand r = steps.step("concat", OpKind::concat_halves, {n, x}, x.cols);
+  const Operand s = steps.step("mul_sin", OpKind::mul_table, {r, rope.reads[2]}, x.cols);
+  steps.emit("add", OpKind::add, {c, s}, rope.writes[0]);
+}
+
+// In the order in which a framework's reverse mode comes to them.
+void backward(const Op& rope, Graph& to) {
+  Steps steps(rope, to);
+  const Operand dy = rope.reads[0];
+  const Operand s = steps.step("mul_sin", OpKind::mul_table, {dy, rope.reads[2]}, dy.cols);
+  const Operand n = steps.step("negate", OpKind::negate_half, {s}, dy.cols / 2, true);
+  const Operand c = steps.step("mul_cos", OpKind::mul_table, {dy, rope.reads[1]}, dy.cols);
+  const Operand r = steps.step("concat", OpKind::concat_halves, {n, s}, dy.cols, true);
+  steps.emit("add", OpKind::add, {r, c}, rope.writes[0]);
+}
+
 bool decompose(const Op& rope, Graph& to) {
   if (!is_halved_rope(rope)) return false;
-  const Operand x = rope.reads[0];
-  const Tensor like = to.tensor(rope.writes[0].tensor);
-  const auto step = [&](const std::string& suffix, OpKind kind, std::vector<Operand> reads,
-                        std::int64_t cols) {
-    const std::string name = rope.name + "_" + suffix;
-    const std::string symbol = cols == x.cols ? like.symbol : "[M, H·d/2]";
-    const Operand y = to.whole(add_activation(to, name, symbol, like.dtype, x.rows, cols));
-    to.add_op({name, kind, std::move(reads), {y}, rope.attributes, rope.site});
-    return y;
-  };
-  const Operand c = step("mul_cos", OpKind::mul_table, {x, rope.reads[1]}, x.cols);
-  const Operand n = step("negate", OpKind::negate_half, {x}, x.cols / 2);
-  const Operand r = step("concat", OpKind::concat_halves, {n, x}, x.cols);
-  const Operand s = step("mul_sin", OpKind::mul_table, {r, rope.reads[2]}, x.cols);
-  to.add_op({rope.name + "_add", OpKind::add, {c, s}, rope.writes, rope.attributes, rope.site});
+  if (rope.kind == OpKind::rope)
+    forward(rope, to);
+  else
+    backward(rope, to);
   return true;
 }
 

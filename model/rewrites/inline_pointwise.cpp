@@ -65,14 +65,15 @@ std::vector<OpId> candidates(const Graph& graph) {
 }
 
 // A copy of the operator and of its cheap producers; returns the copy's result.
-Operand repeat(const Graph& from, Graph& to, const Op& op) {
+Operand repeat(const Graph& from, Graph& to, const Op& op, Pass pass) {
   Op copy = op;
+  copy.pass = pass;
   std::string extra = suffix;
   for (int n = 2; to.find_op(op.name + extra); ++n) extra = suffix + std::to_string(n);
   copy.name += extra;
   for (Operand& o : copy.reads) {
     const auto producer = cheap_producer(from, o.tensor);
-    if (producer) o = repeat(from, to, from.op(*producer));
+    if (producer) o = repeat(from, to, from.op(*producer), pass);
   }
   Tensor result = from.tensor(op.writes[0].tensor);
   result.name += extra;
@@ -95,7 +96,7 @@ void apply(Block& block) {
     for (Operand& o : rewired.reads) {
       for (const auto& [tensor, first_reader] : repeated) {
         if (o.tensor != tensor || op.name == first_reader) continue;
-        o = repeat(from, to, from.op(from.producers(tensor).front()));
+        o = repeat(from, to, from.op(from.producers(tensor).front()), op.pass);
         changed = true;
       }
     }

@@ -97,4 +97,14 @@ Rewrite interleave_heads() {
           [](Block& block) { interleave(block, OpKind::rope); }};
 }
 
+void note_reordered_gradients(Block& block) {
+  for (const Interleaving& i : block.preparation.interleavings) {
+    const auto gradient = block.graph.find_tensor("d" + i.tensor);
+    if (!gradient || block.graph.tensor(*gradient).role != Role::output) continue;
+    Interleaving result = i;
+    result.tensor = "d" + i.tensor;
+    block.preparation.results.push_back(std::move(result));
+  }
+}
+
 }  // namespace fuseline

@@ -12,4 +12,8 @@ namespace fuseline {
 Rewrite interleave_gate_up();
 Rewrite interleave_heads();
 
+// The gradients of reordered weights come out in their order: notes them in the preparation, once
+// the block has its backward pass.
+void note_reordered_gradients(Block& block);
+
 }  // namespace fuseline

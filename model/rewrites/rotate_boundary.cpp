@@ -12,6 +12,7 @@ namespace {
 
 using Matches = bool (*)(const Op&);
 
+bool is_weighting(const Op& op) { return op.kind == OpKind::mul_cols; }
 bool is_statistics(const Op& op) { return op.kind == OpKind::row_stats_partial; }
 bool is_norm(const Op& op) { return op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm; }
 
@@ -27,8 +28,10 @@ const Op* entry_op(const Graph& graph, Matches matches) {
 std::optional<TensorId> stream_output(const Graph& graph, const Operand& x) {
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const Tensor& t = graph.tensors()[i];
-    if (t.role == Role::output && t.rows == x.rows && t.cols == x.cols)
-      return TensorId{static_cast<std::int32_t>(i)};
+    if (t.role != Role::output || t.rows != x.rows || t.cols != x.cols) continue;
+    const TensorId id{static_cast<std::int32_t>(i)};
+    const std::vector<OpId> producers = graph.producers(id);
+    if (!producers.empty() && graph.op(producers[0]).pass == Pass::forward) return id;
   }
   return std::nullopt;
 }
@@ -85,6 +88,13 @@ Rewrite rotate_statistics() {
           "the entry norm's partial statistics come from the previous block's last epilogue",
           [](const Graph& graph) { return can_rotate(graph, is_statistics); },
           [](Block& block) { rotate(block, is_statistics, "x_stats", "y_stats", "stats_next"); }};
+}
+
+Rewrite rotate_weighted() {
+  return {
+      "rotate_weighted", "the entry norm's weight is applied in the previous block's last epilogue",
+      [](const Graph& graph) { return can_rotate(graph, is_weighting); },
+      [](Block& block) { rotate(block, is_weighting, "x_weighted", "y_weighted", "weight_next"); }};
 }
 
 Rewrite rotate_entry_norm() {

@@ -70,7 +70,9 @@ Operand folded_vector(Block& block, Graph& to, const Op& gemm, const Operand& v,
 
 class Splitter {
  public:
-  explicit Splitter(Block& block) : block_(block), from_(block.graph) {
+  // keep_weight: γ is applied to the row before the GEMM instead of being folded into its matrix.
+  Splitter(Block& block, bool keep_weight)
+      : block_(block), from_(block.graph), keep_weight_(keep_weight) {
     for (const Op& op : from_.ops()) {
       if (!can_split(from_, op)) continue;
       norms_[op.writes[0].tensor] = &op;
@@ -112,11 +114,37 @@ class Splitter {
                                 Dtype::fp32, x.rows, two ? 2 * tiles : tiles));
     to.add_op(
         {"stats_" + norm.name, OpKind::row_stats_partial, {x}, {partials}, attributes, norm.site});
-    const Operand r = to.whole(add_activation(to, "r_" + norm.name, two ? "[M, 2]" : "[M, 1]",
-                                              Dtype::fp32, x.rows, two ? 2 : 1));
+    const Operand r = norm.writes.size() > 1
+                          ? norm.writes[1]  // the backward pass reads them
+                          : to.whole(add_activation(to, "r_" + norm.name, two ? "[M, 2]" : "[M, 1]",
+                                                    Dtype::fp32, x.rows, two ? 2 : 1));
     to.add_op(
         {"finish_" + norm.name, OpKind::row_stats_finish, {partials}, {r}, attributes, norm.site});
     stats_[norm.writes[0].tensor] = r;
+    if (!keep_weight_) return;
+    // a = x∘γ takes the place of the norm's result.
+    to.add_op({"weight_" + norm.name,
+               OpKind::mul_cols,
+               {x, norm.reads[1]},
+               {norm.writes[0]},
+               {},
+               norm.site});
+  }
+
+  // v W^T (+ bias) for a row vector v of the block, made in every step because the weights change.
+  Operand row_vector(Graph& to, const Op& gemm, const Operand& v, const Op* bias,
+                     const std::string& prefix) {
+    const std::int64_t width = gemm.writes[0].cols;
+    const auto vector = [&](const std::string& name) {
+      return to.whole(add_activation(to, name, "[1, N]", Dtype::fp32, 1, width));
+    };
+    const std::string name = prefix + "_" + gemm.name;
+    const Operand product = vector(bias == nullptr ? name : name + "_product");
+    to.add_op({name, OpKind::gemm, {v, gemm.reads[1]}, {product}, {}, gemm.site});
+    if (bias == nullptr) return product;
+    const Operand sum = vector(name);
+    to.add_op({name + "_bias", OpKind::bias_add, {product, bias->reads[1]}, {sum}, {}, gemm.site});
+    return sum;
   }
 
   void deferred(const Op& gemm, const Op& norm, Graph& to) {
@@ -127,14 +155,22 @@ class Splitter {
     const Tensor like = to.tensor(result.tensor);
     const Operand raw = to.whole(
         add_activation(to, like.name + "_raw", like.symbol, like.dtype, like.rows, like.cols));
-    const Operand weight = folded_weight(block_, to, gemm, norm);
-    to.add_op({gemm.name, OpKind::gemm, {norm.reads[0], weight}, {raw}, {}, gemm.site});
+    if (keep_weight_) {
+      to.add_op({gemm.name, OpKind::gemm, gemm.reads, {raw}, {}, gemm.site});
+    } else {
+      const Operand weight = folded_weight(block_, to, gemm, norm);
+      to.add_op({gemm.name, OpKind::gemm, {norm.reads[0], weight}, {raw}, {}, gemm.site});
+    }
     if (norm.kind == OpKind::rms_norm) {
       to.add_op({gemm.name + "_scale", OpKind::row_scale, {raw, r}, {result}, {}, gemm.site});
       return;
     }
-    const Operand wg = folded_vector(block_, to, gemm, norm.reads[1], nullptr, "gamma_w");
-    const Operand wb = folded_vector(block_, to, gemm, norm.reads[2], bias, "beta_w");
+    const auto vector = [&](const Operand& v, const Op* plus, const std::string& prefix) {
+      return keep_weight_ ? row_vector(to, gemm, v, plus, prefix)
+                          : folded_vector(block_, to, gemm, v, plus, prefix);
+    };
+    const Operand wg = vector(norm.reads[1], nullptr, "gamma_w");
+    const Operand wb = vector(norm.reads[2], bias, "beta_w");
     to.add_op({gemm.name + "_norm",
                OpKind::layer_norm_deferred,
                {raw, r, wg, wb},
@@ -145,14 +181,15 @@ class Splitter {
 
   Block& block_;
   const Graph from_;
+  const bool keep_weight_;
   std::map<TensorId, const Op*> norms_;  // by the tensor they write
   std::map<TensorId, Operand> stats_;
   std::set<std::string> merged_;  // bias operators that go into βW
 };
 
-void apply(Block& block) {
+void split(Block& block, bool keep_weight) {
   FUSELINE_ASSERT(applies(block.graph), "no norm between GEMMs");
-  Splitter splitter(block);
+  Splitter splitter(block, keep_weight);
   const Graph from = block.graph;
   block.graph = without_unused_tensors(
       replace_ops(from, [&](const Op& op, Graph& to) { return splitter.replace(op, to); }));
@@ -163,7 +200,12 @@ void apply(Block& block) {
 Rewrite split_norm() {
   return {"split_norm",
           "a norm becomes partial statistics, a finisher and a scale behind the next GEMM", applies,
-          apply};
+          [](Block& block) { split(block, false); }};
+}
+
+Rewrite split_norm_keeping_weight() {
+  return {"split_norm_keeping_weight", "the same, and the norm's weight is applied before the GEMM",
+          applies, [](Block& block) { split(block, true); }};
 }
 
 }  // namespace fuseline

@@ -11,4 +11,8 @@ namespace fuseline {
 
 Rewrite split_norm();
 
+// For training: the weights change in every step, so nothing is folded into them beforehand. The
+// norm leaves a = x∘γ in the place of its result, and LayerNorm's two row vectors are operators.
+Rewrite split_norm_keeping_weight();
+
 }  // namespace fuseline

@@ -19,9 +19,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-Workload train(std::int64_t batch, std::int64_t seq) {
-  return {.phase = Phase::train, .batch = batch, .seq = seq};
-}
+using test::train;
 
 const Op& op(const Graph& g, const std::string& name) { return g.op(g.find_op(name).value()); }
 const Tensor& tensor(const Graph& g, const std::string& name) {
@@ -278,16 +276,9 @@ TEST(Differentiate, ReplacesTheBackwardPassThatIsThere) {
   EXPECT_EQ(forward_part(once).tensors().size(), forward.tensors().size());
 }
 
-TEST(RefuseBackward, NamesThePhaseAndWhoRefuses) {
-  EXPECT_NO_THROW(
-      refuse_backward(build_block(test::tiny_llama(), test::forward(1, 2)), "policy eager"));
-  try {
-    refuse_backward(build_block(test::tiny_llama(), train(1, 2)), "policy eager");
-    FAIL() << "the backward pass was accepted";
-  } catch (const InputError& e) {
-    EXPECT_EQ(e.problem().field, "--phase");
-    EXPECT_NE(std::string(e.what()).find("policy eager has no plan"), std::string::npos);
-  }
+TEST(HasBackward, IsTrueOfTrainingBlocksOnly) {
+  EXPECT_FALSE(has_backward(build_block(test::tiny_llama(), test::forward(1, 2))));
+  EXPECT_TRUE(has_backward(build_block(test::tiny_llama(), train(1, 2))));
 }
 
 TEST(Differentiate, AssertsThatWhatItShallRecomputeExists) {

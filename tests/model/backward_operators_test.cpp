@@ -285,6 +285,10 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {OpKind::col_stats_partial, {x}, {7, 1}, 28, 28, 7},
       {OpKind::col_stats_partial, {x, x, {4, 1}}, {7, 1}, 28 * 3, 60, 7},
       {OpKind::col_stats_finish, {{7, 3}}, vector, 21, 21, 7},
+      {OpKind::cube, {x}, x, 28 * 2, 28, 28},
+      {OpKind::scale, {x}, x, 28, 28, 28},
+      {OpKind::expand_rows, {{4, 1}}, x, 28, 4, 28},
+      {OpKind::head_sum, {queries}, keys, 6 * 10, 120, 60},
   };
   std::set<OpKind> seen{OpKind::rope_backward};  // as rope
   for (const Cost& cost : costs) {
@@ -324,6 +328,28 @@ TEST(BackwardOperators, SumAsManyTermsAsTheirReductionIsLong) {
   EXPECT_EQ(length(OpKind::rms_norm_backward, {{4, 7}, {4, 7}, {1, 7}, {4, 1}}, {4, 7}), 7);
   EXPECT_EQ(length(OpKind::col_stats_partial, {{4, 7}}, {7, 2}), 3);
   EXPECT_EQ(length(OpKind::col_stats_finish, {{7, 2}}, {1, 7}), 2);
+}
+
+TEST(BackwardPrimitives, ComputeTheirFormula) {
+  OpAttributes a = small_attention();  // 4 heads of 5 over 2 key heads
+  a.scalar = -0.5;
+  const auto run = [&](OpKind kind, const Input& in, const Input& out,
+                       const std::vector<double>& values) {
+    const Graph g = one_op(kind, {in}, out.rows, out.cols, a);
+    const Op& op = g.ops()[0];
+    const TensorValues v = run_reference(g, {{g.tensor(op.reads[0].tensor).name, values}});
+    return v.at(op.writes[0].tensor);
+  };
+  EXPECT_EQ(run(OpKind::cube, {1, 3}, {1, 3}, {1, -2, 3}), (std::vector<double>{1, -8, 27}));
+  EXPECT_EQ(run(OpKind::scale, {1, 2}, {1, 2}, {4, -6}), (std::vector<double>{-2, 3}));
+  EXPECT_EQ(run(OpKind::expand_rows, {2, 1}, {2, 2}, {4, -6}), (std::vector<double>{-2, -2, 3, 3}));
+  std::vector<double> heads(20);
+  for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = static_cast<double>(i * i);
+  const std::vector<double> sums = run(OpKind::head_sum, {1, 20}, {1, 10}, heads);
+  for (std::size_t c = 0; c < 5; ++c) {
+    EXPECT_EQ(sums[c], heads[c] + heads[5 + c]);
+    EXPECT_EQ(sums[5 + c], heads[10 + c] + heads[15 + c]);
+  }
 }
 
 TEST(CheckOperands, KnowsTheLayoutsOfAGemm) {

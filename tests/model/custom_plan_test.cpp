@@ -68,5 +68,44 @@ TEST(CustomPlan, RefusesUnknownNamesWithTheNearest) {
   EXPECT_THAT(refusal({"rotate_statistics"}, {}), HasSubstr("does not apply"));
 }
 
+Graph training_block() { return build_block(test::tiny_llama(), test::train(2, 5)); }
+
+TEST(CustomPlan, TrainsWithFusedAttentionWhenNothingIsChosen) {
+  const Plan plan = make_custom_plan(training_block(), {}, {});
+  EXPECT_THAT(check_plan(plan), IsEmpty());
+  EXPECT_NE(test::find_kernel(plan, "d_attention"), nullptr);
+}
+
+TEST(CustomPlan, CanMoveANormsGradientIntoTheGemm) {
+  const Plan plan =
+      make_custom_plan(training_block(),
+                       {"interleave_gate_up", "recompute", "split_norm_keeping_weight",
+                        "defer_norm_backward", "split_column_sums"},
+                       {{"d_down", "d_swiglu"},
+                        {"d_swiglu", "dot_norm2"},
+                        {"d_gate_up", "d_norm2"},
+                        {"d_gate_up", "dw_norm2_partial"}});
+  EXPECT_THAT(check_plan(plan), IsEmpty());
+  EXPECT_EQ(test::find_kernel(plan, "d_gate_up")->ops.size(), 3u);
+  EXPECT_FALSE(plan.preparation.results.empty());
+}
+
+TEST(CustomPlan, RefusesIllegalChoicesInTheBackwardPass) {
+  const auto refusal_of = [](const std::vector<std::string>& rewrites,
+                             const std::vector<OnChipEdge>& edges) {
+    try {
+      static_cast<void>(make_custom_plan(training_block(), rewrites, edges));
+    } catch (const InputError& e) {
+      return std::string(e.what());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_THAT(refusal_of({}, {{"d_gate_up", "d_norm2"}}), HasSubstr("needs a full row"));
+  EXPECT_THAT(refusal_of({}, {{"d_gate_up", "dw_norm2"}}), HasSubstr("sums over all 10 rows"));
+  EXPECT_THAT(refusal_of({}, {{"gate_up", "d_swiglu"}}), HasSubstr("the rest of the model"));
+  EXPECT_THAT(refusal_of({"accumulate_dq", "merge_rope"}, {}), HasSubstr("comes before"));
+  EXPECT_THAT(refusal_of({"accumulate_dq", "recompute"}, {}), HasSubstr("before it is rewritten"));
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -62,19 +62,50 @@ TEST(Explain, SaysWhereTensorsLive) {
   EXPECT_EQ(tensor("h").producer, "oproj");
 }
 
-TEST(Explain, TextFitsAHundredColumns) {
-  for (const PolicyInfo& info : policies()) {
-    for (const ModelConfig& config : {test::llama2_7b(), test::gpt2_xl()}) {
-      for (const Workload& work : {test::forward(1, 2048), test::decode(64, 1, 2048)}) {
-        std::stringstream text(explain_text(explain(make_plan(info.name, config, work))));
-        for (std::string line; std::getline(text, line);) {
-          const auto width = std::ranges::count_if(
-              line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
-          EXPECT_LE(width, 100) << line;
-        }
-      }
-    }
+void expect_lines_fit(const Plan& plan) {
+  std::stringstream text(explain_text(explain(plan)));
+  for (std::string line; std::getline(text, line);) {
+    const auto width = std::ranges::count_if(
+        line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+    EXPECT_LE(width, 100) << line;
   }
+}
+
+TEST(Explain, TextFitsAHundredColumns) {
+  for (const ModelConfig& config : {test::llama2_7b(), test::gpt2_xl()}) {
+    for (const PolicyInfo& info : policies())
+      for (const Workload& work : {test::forward(1, 2048), test::decode(64, 1, 2048)})
+        expect_lines_fit(make_plan(info.name, config, work));
+    for (const std::string& policy : test::training_policies())
+      expect_lines_fit(make_plan(policy, config, test::train(1, 2048)));
+  }
+}
+
+TEST(Explain, SaysWhyNeighboursOfTheBackwardPassAreApart) {
+  const auto reason_of = [](const std::string& policy, const ModelConfig& config,
+                            const std::string& from, const std::string& to) {
+    const Explanation e = explain(make_plan(policy, config, test::train(1, 2048)));
+    for (const EdgeExplanation& edge : e.edges)
+      if (edge.from == from && edge.to == to) return edge.reason;
+    return std::string("no such edge");
+  };
+  const ModelConfig llama = test::llama2_7b();
+  EXPECT_THAT(reason_of("eager", llama, "norm2", "d_norm2"),
+              HasSubstr("between the forward and the backward pass"));
+  EXPECT_THAT(reason_of("per-operator", llama, "d_gate_up", "d_norm2"),
+              HasSubstr("needs a full row of 4096 columns"));
+  EXPECT_THAT(reason_of("per-operator", llama, "d_gate_up", "dw_norm2"),
+              HasSubstr("sums over all 2048 rows, while a tile of d_gate_up holds 128"));
+  EXPECT_THAT(reason_of("coda", llama, "dot_norm2", "finish_dot_norm2"),
+              HasSubstr("partials of all column tiles of its rows"));
+  EXPECT_THAT(reason_of("coda", llama, "dw_norm2_partial", "dw_norm2"),
+              HasSubstr("partials of all row tiles of its columns"));
+  EXPECT_THAT(reason_of("coda", llama, "d_q", "convert_dq"),
+              HasSubstr("complete only when other thread blocks have added to them"));
+  EXPECT_THAT(reason_of("torch-compile", test::gpt2_xl(), "d_gelu", "db_up_partial"),
+              HasSubstr("a loop of their own"));
+  EXPECT_THAT(reason_of("xla", llama, "d_swiglu", "dw_gate_up"),
+              HasSubstr("would make the operand"));
 }
 
 struct GoldenCase {
@@ -88,6 +119,8 @@ std::vector<GoldenCase> golden_cases() {
   for (const PolicyInfo& info : policies())
     for (const char* model : {"llama2-7b", "gpt2-xl"})
       for (const char* phase : {"forward", "decode"}) cases.push_back({info.name, model, phase});
+  for (const std::string& policy : test::training_policies())
+    for (const char* model : {"llama2-7b", "gpt2-xl"}) cases.push_back({policy, model, "train"});
   return cases;
 }
 
@@ -98,7 +131,9 @@ class Golden : public ::testing::TestWithParam<GoldenCase> {};
 TEST_P(Golden, PlanTextIsAsRecorded) {
   const GoldenCase& c = GetParam();
   const ModelConfig config = c.model == "gpt2-xl" ? test::gpt2_xl() : test::llama2_7b();
-  const Workload work = c.phase == "decode" ? test::decode(1, 1, 2048) : test::forward(1, 2048);
+  const Workload work = c.phase == "decode"  ? test::decode(1, 1, 2048)
+                        : c.phase == "train" ? test::train(1, 2048)
+                                             : test::forward(1, 2048);
   const std::string text = explain_text(explain(make_plan(c.policy, config, work)));
   const std::string path = std::string(FUSELINE_SOURCE_DIR) + "/tests/golden/" + c.policy + "-" +
                            c.model + "-" + c.phase + ".txt";

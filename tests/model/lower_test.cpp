@@ -102,5 +102,79 @@ TEST(Lower, LoadsAndStoresOfEveryOperatorAloneAreItsOperands) {
   }
 }
 
+TEST(Lower, SoDoThoseOfEveryOperatorOfTheBackwardPass) {
+  std::mt19937 random(31);
+  for (int i = 0; i < 60; ++i) {
+    const test::RandomBlock b = test::random_training_block(random);
+    SCOPED_TRACE(test::describe(b));
+    for (const std::string& policy : test::training_policies()) {
+      const Graph graph = make_plan(policy, b.config, b.work).graph;
+      for (const OpId id : topological_order(graph)) {
+        const Op& op = graph.op(id);
+        const Program p = lower(graph, op.name, {id});
+        EXPECT_EQ(distinct_bytes(graph, stores(p)), bytes_written(graph, op)) << op.name;
+        EXPECT_EQ(distinct_bytes(graph, loads(p)), bytes_read(graph, op)) << op.name;
+        const bool pairs_of_a_gemm_alone = op.attributes.pairs_interleaved;
+        if (!pairs_of_a_gemm_alone) {
+          EXPECT_THAT(check_program(graph, p), IsEmpty()) << op.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(Lower, GradientsOfAGemmReadItsOperandsAsTheyLie) {
+  const Graph graph = build_block(test::tiny_llama(), test::train(2, 5));
+  const auto input = std::get<GemmMainloop>(lower(graph, "d", ops(graph, {"d_down"})).mainloop);
+  EXPECT_FALSE(input.a_is_km);
+  EXPECT_TRUE(input.b_is_kn);
+  EXPECT_EQ(input.M, 10);
+  EXPECT_EQ(input.N, 14);
+  EXPECT_EQ(input.K, 20);
+  const auto weight = std::get<GemmMainloop>(lower(graph, "d", ops(graph, {"dw_down"})).mainloop);
+  EXPECT_TRUE(weight.a_is_km && weight.b_is_kn);
+  EXPECT_EQ(weight.M, 20);
+  EXPECT_EQ(weight.N, 14);
+  EXPECT_EQ(weight.K, 10);
+}
+
+TEST(Lower, GradientsOfSharedKeysAddUpOverTheQueryHeads) {
+  const Graph graph = build_block(test::tiny_llama(), test::train(3, 5));  // 4 heads over 2
+  const auto dk = std::get<GemmMainloop>(lower(graph, "d", ops(graph, {"d_k"})).mainloop);
+  EXPECT_EQ(dk.batch, 12);
+  EXPECT_EQ(dk.summed, 2);
+  const auto dq = std::get<GemmMainloop>(lower(graph, "d", ops(graph, {"d_q"})).mainloop);
+  EXPECT_EQ(dq.summed, 1);
+}
+
+TEST(Lower, AttentionsGradientIsOneMainloopOfThreeResults) {
+  const Plan plan = make_plan("flash-attention", test::tiny_llama(), test::train(2, 5));
+  const Program& p = test::find_kernel(plan, "d_attention")->phases[0];
+  const auto& m = std::get<AttentionMainloop>(p.mainloop);
+  ASSERT_TRUE(m.gradient.has_value());
+  EXPECT_FALSE(m.gradient->per_query_head);
+  EXPECT_EQ(plan.graph.tensor(m.gradient->delta.tensor).name, "delta");
+  EXPECT_EQ(stores(p).size(), 3u);
+  EXPECT_EQ(loads(p).size(), 6u);  // q, k, v, dy, log-sum-exp, delta
+  const auto& forward =
+      std::get<AttentionMainloop>(test::find_kernel(plan, "attention")->phases[0].mainloop);
+  EXPECT_GE(forward.log_sum_exp, 0);
+  const Program& dot = test::find_kernel(plan, "d_dot")->phases[0];
+  EXPECT_EQ(std::get<RowMainloop>(dot.mainloop).heads, 4);
+}
+
+TEST(Lower, ComputesAnEqualMapOnce) {
+  // Given three operators that need the normalised row, then it is computed once.
+  const Plan plan = make_plan("coda", test::tiny_llama(), test::train(2, 5));
+  int scaled = 0;
+  for (const Primitive& p : test::find_kernel(plan, "d_gate_up")->phases[0].body)
+    if (const auto* load = std::get_if<LoadVector>(&p))
+      scaled += plan.graph.tensor(load->from.tensor).name == "norm2_stats";
+  EXPECT_EQ(scaled, 1);
+  const std::string text =
+      print_program(plan.graph, test::find_kernel(plan, "d_gate_up")->phases[0]);
+  EXPECT_EQ(text.find("z1 ="), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -24,6 +24,19 @@ inline RandomBlock random_block(std::mt19937& random) {
   return b;
 }
 
+// The same kind of block with its backward pass.
+inline RandomBlock random_training_block(std::mt19937& random) {
+  RandomBlock b = random_block(random);
+  b.work = train(b.work.batch, b.work.seq);
+  return b;
+}
+
+// The policies that plan a backward pass.
+inline std::vector<std::string> training_policies() {
+  return {"unfused",         "composed", "eager",         "per-operator",
+          "flash-attention", "xla",      "torch-compile", "coda"};
+}
+
 inline std::string describe(const RandomBlock& b) {
   return b.config.name + " D " + std::to_string(b.config.D) + " F " + std::to_string(b.config.F) +
          " H " + std::to_string(b.config.H) + "/" + std::to_string(b.config.Hkv) + " d " +

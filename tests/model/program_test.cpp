@@ -243,5 +243,85 @@ TEST(ProgramText, ShowsTheOrderOfSubtractionAndAccumulation) {
             "  store a[2,3] += v3\n");
 }
 
+TEST_F(ProgramCheck, SumsColumnsOnlyWhereTilesHoldThemWhole) {
+  const Operand sums = tensor("sums", 1, 300);
+  const std::vector<Primitive> body{LoadTile{1, y}, ColumnReduce{2, ReduceFn::sum, 1},
+                                    StoreVector{2, sums, Axis::cols}};
+  EXPECT_THAT(problems(tiles(), body), IsEmpty());
+  EXPECT_THAT(problems(rows(), body), Contains(HasSubstr("needs whole columns")));
+  EXPECT_THAT(problems(gemm(), body), Contains(HasSubstr("needs whole columns")));
+}
+
+TEST_F(ProgramCheck, PartialsOfTwoValuesAreTwoColumnsATile) {
+  const Operand two = tensor("two", 6, 6, Dtype::fp32);
+  const TileReduce both{ReduceFn::sum, Axis::rows, 1, two, 2};
+  const std::vector<Primitive> loaded{LoadTile{1, y}, Map{2, MapFn::square, {1}}};
+  const auto with = [&](const TileReduce& reduce) {
+    std::vector<Primitive> body = loaded;
+    body.push_back(reduce);
+    return problems(tiles(), body);
+  };
+  EXPECT_THAT(with(both), IsEmpty());
+  TileReduce narrow = both;
+  narrow.partial = partial;
+  EXPECT_THAT(with(narrow), Contains(HasSubstr("partials partial is [6, 3], not [6, 6]")));
+  TileReduce squares = both;
+  squares.fn = ReduceFn::sum_squares;
+  EXPECT_THAT(with(squares), Contains(HasSubstr("are sums")));
+}
+
+TEST_F(ProgramCheck, RowsOfHeadsLieSideBySide) {
+  // 6 tokens of 3 heads of 100 columns: 18 rows of the index space.
+  const Operand delta = tensor("delta", 18, 1, Dtype::fp32);
+  const std::vector<Primitive> body{LoadTile{1, y}, RowReduce{2, ReduceFn::sum, 1},
+                                    StoreVector{2, delta, Axis::rows}};
+  const Program heads{.name = "k", .mainloop = RowMainloop{18, 100, 3, 6}};
+  EXPECT_THAT(problems(heads, body), IsEmpty());
+  const Program wrong{.name = "k", .mainloop = RowMainloop{18, 100, 3, 5}};
+  EXPECT_THAT(problems(wrong, body), Contains(HasSubstr("are no 3 heads of 5 tokens")));
+}
+
+TEST_F(ProgramCheck, SumsHeadsInWholeRowsOnly) {
+  const Operand summed = tensor("summed", 6, 150);
+  const std::vector<Primitive> body{LoadTile{1, y}, HeadSum{2, 1, 2, 50}, StoreTile{2, summed}};
+  EXPECT_THAT(problems(rows(), body), IsEmpty());
+  EXPECT_THAT(problems(tiles(), body), Contains(HasSubstr("different tiles")));
+  const std::vector<Primitive> odd{LoadTile{1, y}, HeadSum{2, 1, 2, 70}, StoreTile{2, summed}};
+  EXPECT_THAT(problems(rows(), odd), Contains(HasSubstr("2 heads of 70 columns in 300")));
+}
+
+TEST_F(ProgramCheck, AVectorIsRepeatedIntoATile) {
+  const std::vector<Primitive> body{LoadVector{1, r, Axis::rows}, StoreTile{1, y}};
+  EXPECT_THAT(problems(tiles(), body), IsEmpty());
+  const std::vector<Primitive> wrong{LoadVector{1, r, Axis::rows}, StoreTile{1, half}};
+  EXPECT_THAT(problems(tiles(), wrong), Contains(HasSubstr("tile half is [6, 150]")));
+}
+
+TEST_F(ProgramCheck, AttentionsGradientWantsItsRowVectors) {
+  OpAttributes shape;
+  shape.batch = 1;
+  shape.heads = 2;
+  shape.kv_heads = 1;
+  shape.head_width = 150;
+  shape.q_tokens = shape.kv_tokens = 6;
+  const Operand k = tensor("k", 6, 150);
+  const Operand v = tensor("v", 6, 150);
+  const Operand dy = tensor("dy", 6, 300);
+  const Operand per_row = tensor("per_row", 12, 1, Dtype::fp32);
+  AttentionMainloop m{y, k, v, shape};
+  m.gradient = AttentionGradient{dy, per_row, per_row, 1, 2};
+  const Program p{.name = "k", .mainloop = m};
+  const Operand dq = tensor("dq", 6, 300);
+  const Operand dk = tensor("dk", 6, 150);
+  const Operand dv = tensor("dv", 6, 150);
+  const std::vector<Primitive> body{StoreTile{0, dq}, StoreTile{1, dk}, StoreTile{2, dv}};
+  EXPECT_THAT(problems(p, body), IsEmpty());
+  m.gradient->delta = r;
+  EXPECT_THAT(problems({.name = "k", .mainloop = m}, body),
+              Contains(HasSubstr("delta r is [6, 1], not [12, 1]")));
+  m.gradient->per_query_head = true;
+  EXPECT_THAT(problems({.name = "k", .mainloop = m}, body), Contains(HasSubstr("dk is [6, 150]")));
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -2,15 +2,21 @@
 // results in fp64.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "model/backward.h"
 #include "model/prepare.h"
 #include "model/reference.h"
+#include "model/rewrites/attention_backward.h"
 #include "model/rewrites/decompose_norm.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/inline_pointwise.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/merge_rope.h"
+#include "model/rewrites/order_linear_gradients.h"
 #include "model/rewrites/rotate_boundary.h"
+#include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_norm.h"
 #include "tests/model/plan_support.h"
 
@@ -27,12 +33,26 @@ NamedTensors inputs_for(const Graph& block, const Graph& plan) {
   return inputs;
 }
 
-// y of the rewritten graph against y of the block.
+// Every output of the block against the rewritten graph's: y, and the gradients in training.
 std::string compare(const Graph& block, const Graph& graph, const Preparation& preparation) {
   const NamedTensors original = inputs_for(block, graph);
   const TensorValues want = run_reference(block, original);
-  const TensorValues got = run_reference(graph, prepare(preparation, graph, original));
-  return disagreement(got.at("y"), want.at("y"), kTolerance);
+  const TensorValues values = run_reference(graph, prepare(preparation, graph, original));
+  NamedTensors got;
+  for (const Tensor& t : graph.tensors())
+    if (t.role == Role::output) got[t.name] = values.at(t.name);
+  got = restore(preparation, graph, got);
+  std::string wrong;
+  for (const Tensor& t : block.tensors()) {
+    if (t.role != Role::output) continue;
+    if (!got.contains(t.name)) return t.name + " is missing";
+    // One gradient may be all zero: that of Q and K when a query sees one key.
+    const bool zero = std::ranges::all_of(want.at(t.name), [](double x) { return x == 0; });
+    if (zero) continue;
+    const std::string problem = disagreement(got.at(t.name), want.at(t.name), kTolerance);
+    if (!problem.empty()) wrong += t.name + ": " + problem + "; ";
+  }
+  return wrong;
 }
 
 TEST(Rewrites, OfEveryPolicyKeepTheBlocksResult) {
@@ -47,6 +67,90 @@ TEST(Rewrites, OfEveryPolicyKeepTheBlocksResult) {
     }
   }
 }
+
+TEST(Rewrites, OfEveryPolicyKeepTheGradients) {
+  std::mt19937 random(43);
+  for (int i = 0; i < 50; ++i) {
+    const test::RandomBlock b = test::random_training_block(random);
+    SCOPED_TRACE(test::describe(b));
+    const Graph block = build_block(b.config, b.work);
+    for (const std::string& policy : test::training_policies()) {
+      const Plan plan = make_plan(policy, block);
+      EXPECT_EQ(compare(block, plan.graph, plan.preparation), "") << policy;
+    }
+  }
+}
+
+struct TrainingModel {
+  const char* name;
+  ModelConfig config;
+};
+
+class TrainedModel : public ::testing::TestWithParam<TrainingModel> {};
+
+// The three kinds of block, wide enough for several partial tiles in rows and columns.
+TEST_P(TrainedModel, HasTheSameGradientsUnderEveryPolicy) {
+  const Graph block = build_block(GetParam().config, test::train(2, 70));
+  for (const std::string& policy : test::training_policies()) {
+    const Plan plan = make_plan(policy, block);
+    EXPECT_EQ(compare(block, plan.graph, plan.preparation), "") << policy;
+    EXPECT_EQ(check_plan(plan), std::vector<std::string>{}) << policy;
+  }
+}
+
+ModelConfig wide(ModelConfig config, std::int64_t kv_heads) {
+  config.D = 150;
+  config.F = 137;
+  config.H = 4;
+  config.Hkv = kv_heads;
+  config.d = 34;
+  return config;
+}
+
+ModelConfig biased(ModelConfig config) {
+  config.qkv_bias = config.out_bias = config.mlp_bias = true;
+  return config;
+}
+
+INSTANTIATE_TEST_SUITE_P(Rewrites, TrainedModel,
+                         ::testing::Values(TrainingModel{"llama_mha", wide(test::tiny_llama(), 4)},
+                                           TrainingModel{"llama_gqa", wide(test::tiny_llama(), 2)},
+                                           TrainingModel{"llama_gqa_biased",
+                                                         biased(wide(test::tiny_llama(), 2))},
+                                           TrainingModel{"gpt", wide(test::tiny_gpt(), 4)}),
+                         [](const auto& m) { return std::string(m.param.name); });
+
+// A joint graph with all that the rewrites of the backward pass look for.
+Graph joint_graph(const test::RandomBlock& b) {
+  BackwardOptions options;
+  options.save_log_sum_exp = true;
+  options.concatenate_slices = true;
+  return differentiate(build_block(b.config, b.work), options);
+}
+
+class EachTrainingRewrite : public ::testing::TestWithParam<Rewrite (*)()> {};
+
+TEST_P(EachTrainingRewrite, KeepsYAndTheGradients) {
+  const Rewrite rewrite = GetParam()();
+  std::mt19937 random(47);
+  int applied = 0;
+  for (int i = 0; i < 40; ++i) {
+    const test::RandomBlock b = test::random_training_block(random);
+    SCOPED_TRACE(std::string(rewrite.name) + " on " + test::describe(b));
+    const Graph graph = joint_graph(b);
+    if (!rewrite.applies(graph)) continue;
+    Block block{graph, {}};
+    rewrite.apply(block);
+    ++applied;
+    EXPECT_EQ(compare(graph, block.graph, block.preparation), "");
+  }
+  EXPECT_GT(applied, 3);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EachTrainingRewrite,
+                         ::testing::Values(decompose_norm, decompose_rope, decompose_swiglu,
+                                           accumulate_dq, sum_grouped_heads, split_column_sums,
+                                           order_linear_gradients, inline_pointwise));
 
 class EachRewrite : public ::testing::TestWithParam<Rewrite (*)()> {};
 
@@ -79,6 +183,27 @@ TEST(Rewrites, AForgottenReorderingShows) {
   Plan plan = make_plan("coda", block);
   plan.preparation.interleavings.pop_back();
   EXPECT_NE(compare(block, plan.graph, plan.preparation), "");
+}
+
+TEST(Rewrites, AGradientInTheOrderOfItsReorderedWeightShows) {
+  const Graph block = build_block(test::tiny_llama(), test::train(1, 5));
+  Plan plan = make_plan("coda", block);
+  ASSERT_FALSE(plan.preparation.results.empty());
+  plan.preparation.results.clear();
+  const std::string wrong = compare(block, plan.graph, plan.preparation);
+  EXPECT_NE(wrong.find("dw_gate_up: "), std::string::npos) << wrong;
+  EXPECT_EQ(wrong.find("dw_down: "), std::string::npos) << wrong;
+}
+
+TEST(Rewrites, ADeferredNormWithoutItsRowSumShows) {
+  // Given coda's row sums divided by a wrong width, then everything behind the norm is wrong.
+  const Graph block = build_block(test::tiny_llama(), test::train(1, 5));
+  Plan plan = make_plan("coda", block);
+  plan.graph.op(*plan.graph.find_op("finish_dot_norm2")).attributes.norm_width *= 2;
+  const std::string wrong = compare(block, plan.graph, plan.preparation);
+  EXPECT_NE(wrong.find("dx: "), std::string::npos) << wrong;
+  EXPECT_NE(wrong.find("dw_o: "), std::string::npos) << wrong;
+  EXPECT_EQ(wrong.find("dw_gate_up: "), std::string::npos) << wrong;
 }
 
 TEST(Rewrites, StatisticsOfTheNextBlockAreThoseOfY) {

@@ -98,6 +98,10 @@ inline Workload forward(std::int64_t batch, std::int64_t seq) {
   return {.phase = Phase::forward, .batch = batch, .seq = seq};
 }
 
+inline Workload train(std::int64_t batch, std::int64_t seq) {
+  return {.phase = Phase::train, .batch = batch, .seq = seq};
+}
+
 inline Workload decode(std::int64_t batch, std::int64_t seq, std::int64_t context) {
   return {.phase = Phase::decode, .batch = batch, .seq = seq, .context = context};
 }

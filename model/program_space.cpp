@@ -1,0 +1,106 @@
+#include "model/program_space.h"
+
+#include <utility>
+#include <variant>
+
+namespace fuseline {
+
+namespace {
+
+std::string size_text(std::int64_t rows, std::int64_t cols) {
+  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
+}
+
+class Description {
+ public:
+  Description(const Graph& graph, const Program& program, std::vector<std::string>& problems)
+      : graph_(graph), program_(program), problems_(problems) {}
+
+  IndexSpace run() {
+    std::visit([this](const auto& m) { describe(m); }, program_.mainloop);
+    return space_;
+  }
+
+ private:
+  void problem(const std::string& text) { problems_.push_back(program_.name + ": " + text); }
+  std::string name(const Operand& o) const { return graph_.tensor(o.tensor).name; }
+  void expect(const Operand& o, std::int64_t rows, std::int64_t cols, const char* what) {
+    const std::string wrong = wrong_shape(graph_, o, rows, cols, what);
+    if (!wrong.empty()) problem(wrong);
+  }
+
+  void describe(const GemmMainloop& m) {
+    space_.rows = m.M * m.batch;
+    space_.cols = m.N;
+    space_.batch = m.batch;
+    space_.interleaved = m.interleaved;
+    if (m.M < 1 || m.N < 1 || m.K < 1 || m.batch < 1) problem("a GEMM dimension is below 1");
+    if (m.batch == 1) {
+      expect(m.a, m.a_is_km ? m.K : m.M, m.a_is_km ? m.M : m.K, "operand a =");
+      expect(m.b, m.b_is_kn ? m.K : m.N, m.b_is_kn ? m.N : m.K, "operand b =");
+      return;
+    }
+    // Heads may share an operand: its elements divide those of all batches.
+    for (const auto& [operand, elements] :
+         {std::pair{&m.a, m.batch * m.M * m.K}, std::pair{&m.b, m.batch * m.N * m.K}}) {
+      if (elements % (operand->rows * operand->cols) != 0)
+        problem("operand " + name(*operand) + " " + size_text(operand->rows, operand->cols) +
+                " is no batch of " + std::to_string(m.batch) + " matrices");
+    }
+    if (m.summed < 1 || m.batch % m.summed != 0)
+      problem("a batch of " + std::to_string(m.batch) + " in sums of " + std::to_string(m.summed));
+    else
+      space_.rows /= m.summed;
+  }
+
+  void describe(const AttentionMainloop& m) {
+    const OpAttributes& s = m.shape;
+    space_.rows = s.batch * s.q_tokens;
+    space_.cols = s.heads * s.head_width;
+    expect(m.q, space_.rows, space_.cols, "query");
+    if (m.k.cols != s.kv_heads * s.head_width || m.k.rows % s.batch != 0 ||
+        m.k.rows > s.batch * s.kv_tokens)
+      problem("key " + name(m.k) + " is " + size_text(m.k.rows, m.k.cols));
+    expect(m.v, m.k.rows, m.k.cols, "value");
+  }
+
+  void describe(const StreamMainloop& m) {
+    stream(m.rows, m.cols);
+    space_.columns_resident = true;
+  }
+  void describe(const RowMainloop& m) {
+    stream(m.rows, m.cols);
+    space_.rows_resident = true;
+    space_.heads = m.heads;
+    if (m.heads < 1 || (m.heads > 1 && (m.tokens < 1 || m.rows % (m.heads * m.tokens) != 0)))
+      problem("rows of heads: " + std::to_string(m.rows) + " are no " + std::to_string(m.heads) +
+              " heads of " + std::to_string(m.tokens) + " tokens");
+  }
+  void stream(std::int64_t rows, std::int64_t cols) {
+    space_.rows = rows;
+    space_.cols = cols;
+    space_.tiles_of_pairs = true;
+    if (rows < 1 || cols < 1) problem("the index space is empty");
+  }
+
+  const Graph& graph_;
+  const Program& program_;
+  std::vector<std::string>& problems_;
+  IndexSpace space_;
+};
+
+}  // namespace
+
+IndexSpace index_space_of(const Graph& graph, const Program& program,
+                          std::vector<std::string>& problems) {
+  return Description(graph, program, problems).run();
+}
+
+std::string wrong_shape(const Graph& graph, const Operand& o, std::int64_t rows, std::int64_t cols,
+                        const std::string& what) {
+  if (o.rows == rows && o.cols == cols) return "";
+  return what + " " + graph.tensor(o.tensor).name + " is " + size_text(o.rows, o.cols) + ", not " +
+         size_text(rows, cols);
+}
+
+}  // namespace fuseline

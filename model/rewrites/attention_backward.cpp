@@ -1,0 +1,74 @@
+#include "model/rewrites/attention_backward.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace fuseline {
+
+namespace {
+
+// Only what one kernel computes: textbook attention stores its products as they are.
+bool is_fused(const Graph& graph) {
+  return std::ranges::any_of(graph.ops(),
+                             [](const Op& op) { return op.kind == OpKind::softmax_recompute; });
+}
+
+bool is_dq(const Op& op) { return op.kind == OpKind::attention_d_q; }
+
+bool is_grouped(const Op& op) {
+  return (op.kind == OpKind::attention_d_k || op.kind == OpKind::attention_d_v) &&
+         op.attributes.heads != op.attributes.kv_heads;
+}
+
+bool accumulate(const Op& op, Graph& to) {
+  if (!is_dq(op)) return false;
+  const Operand& w = op.writes[0];
+  Op first = op;
+  first.writes = {to.whole(add_activation(to, "dq_sum", "[M, H·d]", Dtype::fp32, w.rows, w.cols))};
+  const std::vector<Operand> sum = first.writes;
+  to.add_op(std::move(first));
+  to.add_op({"convert_dq", OpKind::cast, sum, op.writes, {}, op.site, op.pass});
+  return true;
+}
+
+// Both sums come behind the last of the kernel's results, as the library launches them.
+void sum_both(Block& block) {
+  const Graph from = block.graph;
+  const auto grouped = std::ranges::count_if(from.ops(), is_grouped);
+  std::vector<Op> sums;
+  block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
+    if (!is_grouped(op)) return false;
+    const OpAttributes& a = op.attributes;
+    const std::string name = op.kind == OpKind::attention_d_k ? "dk" : "dv";
+    Op each = op;
+    each.attributes.kv_heads = a.heads;
+    each.writes = {to.whole(add_activation(to, name + "_heads", "[M, H·d]",
+                                           to.tensor(op.writes[0].tensor).dtype, op.writes[0].rows,
+                                           a.heads * a.head_width))};
+    sums.push_back({"sum_" + name, OpKind::head_sum, each.writes, op.writes, a, op.site, op.pass});
+    to.add_op(std::move(each));
+    if (std::ssize(sums) == grouped)
+      for (Op& sum : sums) to.add_op(std::move(sum));
+    return true;
+  });
+}
+
+}  // namespace
+
+Rewrite accumulate_dq() {
+  return {
+      "accumulate_dq", "dQ is summed in fp32 and converted by a kernel of its own",
+      [](const Graph& graph) { return is_fused(graph) && std::ranges::any_of(graph.ops(), is_dq); },
+      [](Block& block) { block.graph = replace_ops(block.graph, accumulate); }};
+}
+
+Rewrite sum_grouped_heads() {
+  return {"sum_grouped_heads", "dK and dV are made for every query head and summed afterwards",
+          [](const Graph& graph) {
+            return is_fused(graph) && std::ranges::any_of(graph.ops(), is_grouped);
+          },
+          sum_both};
+}
+
+}  // namespace fuseline

@@ -1,0 +1,60 @@
+#include "model/rewrites/order_linear_gradients.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace fuseline {
+
+namespace {
+
+struct Linear {
+  const Op* input = nullptr;
+  const Op* weight = nullptr;
+  const Op* bias = nullptr;
+};
+
+// The gradients of the linear layer whose bias gradient this is.
+std::optional<Linear> linear_of(const Graph& graph, const Op& bias) {
+  if (bias.kind != OpKind::column_sum) return std::nullopt;
+  Linear found{nullptr, nullptr, &bias};
+  for (const OpId id : graph.consumers(bias.reads[0].tensor)) {
+    const Op& op = graph.op(id);
+    if (op.kind != OpKind::gemm || op.reads[0].tensor != bias.reads[0].tensor) continue;
+    (op.attributes.a_is_km ? found.weight : found.input) = &op;
+  }
+  if (found.weight == nullptr || found.input == nullptr) return std::nullopt;
+  return found;
+}
+
+std::vector<Linear> linears(const Graph& graph) {
+  std::vector<Linear> all;
+  for (const Op& op : graph.ops())
+    if (const auto linear = linear_of(graph, op)) all.push_back(*linear);
+  return all;
+}
+
+void apply(Block& block) {
+  const Graph from = block.graph;
+  const std::vector<Linear> all = linears(from);
+  block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
+    for (const Linear& l : all) {
+      if (op.name == l.weight->name) {
+        to.add_op(*l.input);
+        to.add_op(*l.weight);
+        to.add_op(*l.bias);
+        return true;
+      }
+      if (op.name == l.input->name || op.name == l.bias->name) return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace
+
+Rewrite order_linear_gradients() {
+  return {"order_linear_gradients", "gradients of a linear layer: input, weight, bias",
+          [](const Graph& graph) { return !linears(graph).empty(); }, apply};
+}
+
+}  // namespace fuseline

@@ -1,0 +1,41 @@
+#include "model/rewrites/split_column_sums.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fuseline {
+
+namespace {
+
+bool is_column_sum(const Op& op) {
+  return op.kind == OpKind::column_sum || op.kind == OpKind::norm_weight_grad;
+}
+
+bool split(const Op& op, Graph& to) {
+  if (!is_column_sum(op)) return false;
+  const Operand& x = op.reads[0];
+  OpAttributes tiles;
+  tiles.tile_rows = partial_tile;
+  const Operand partials =
+      to.whole(add_activation(to, op.name + "_partials", "[N, ⌈M/128⌉]", Dtype::fp32, x.cols,
+                              ceil_div(x.rows, partial_tile)));
+  to.add_op({op.name + "_partial",
+             OpKind::col_stats_partial,
+             op.reads,
+             {partials},
+             tiles,
+             op.site,
+             op.pass});
+  to.add_op({op.name, OpKind::col_stats_finish, {partials}, op.writes, tiles, op.site, op.pass});
+  return true;
+}
+
+}  // namespace
+
+Rewrite split_column_sums() {
+  return {"split_column_sums", "sums over rows leave partials of 128 rows that a finisher adds",
+          [](const Graph& graph) { return std::ranges::any_of(graph.ops(), is_column_sum); },
+          [](Block& block) { block.graph = replace_ops(block.graph, split); }};
+}
+
+}  // namespace fuseline

@@ -27,10 +27,11 @@ constexpr std::array<Command, 12> kCommands = {{
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
      explain_command},
+    {"verify", "executes plans on the CPU: errors against fp64, bytes against the prediction",
+     verify_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
     {"list", "models, gpus, policies, scenarios, operators", list_command},
-    {"verify", "executes a plan on the CPU against fp64", nullptr},
     {"measure", "runs a plan on the GPU of this machine", nullptr},
     {"sweep", "a grid of predictions as CSV", nullptr},
     {"audit", "published claims against the model", nullptr},
@@ -69,7 +70,7 @@ CommandResult dispatch(const std::vector<std::string>& args) {
       if (c.run == nullptr) {
         throw MissingError(fmt::format("'{}' ({}) is not part of this build: version {} has {}",
                                        c.name, c.summary, kVersion,
-                                       "predict, gemm, explain, compare and list"));
+                                       "predict, gemm, explain, verify, compare and list"));
       }
       return c.run({args.begin() + 1, args.end()});
     }

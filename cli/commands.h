@@ -21,6 +21,7 @@ struct CommandResult {
 CommandResult predict_command(const Arguments& args);
 CommandResult gemm_command(const Arguments& args);
 CommandResult explain_command(const Arguments& args);
+CommandResult verify_command(const Arguments& args);
 CommandResult compare_command(const Arguments& args);
 CommandResult calibrate_command(const Arguments& args);
 CommandResult list_command(const Arguments& args);

@@ -33,6 +33,12 @@ std::int64_t dimension(const char* option, const std::string& text) {
   return parse_whole_number(option, text, 1, kLargestDimension);
 }
 
+void leave_training_policies(std::vector<std::string>& names) {
+  for (const PolicyInfo& p : policies()) {
+    if (!p.trains) std::erase(names, p.name);
+  }
+}
+
 // A phase that the command line changes brings its own default sizes: a scenario's sequence is not
 // a number of new tokens in decode.
 Workload resolve_workload(const SelectionTexts& texts, Workload w) {
@@ -133,6 +139,9 @@ Selection resolve_selection(const std::optional<std::string>& scenario_path,
   s.title = scenario.title;
   s.workload = resolve_workload(texts, scenario.workload);
   s.policies = texts.policy ? parse_policies(*texts.policy) : scenario.policies;
+  // Policies named for this phase must support it; of "all", those that do are meant.
+  const bool named = texts.policy ? *texts.policy != "all" : scenario_path && !texts.phase;
+  if (!named && s.workload.phase == Phase::train) leave_training_policies(s.policies);
   s.fidelity = parse_fidelity(texts.fidelity.value_or(scenario.fidelity));
   s.layers = scenario.layers;
   if (texts.layers == "all") {

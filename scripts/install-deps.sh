@@ -7,6 +7,7 @@ set -euo pipefail
 run_packages=(
   g++ cmake ninja-build
   libboost-graph-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev
+  libopenblas-dev
 )
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache)
 

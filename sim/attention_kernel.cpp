@@ -109,7 +109,8 @@ std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu) {
   return static_cast<std::int64_t>(std::bit_floor(fitting));
 }
 
-PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor) {
+PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor,
+                         bool gradient) {
   const double clock = gpu.sm_clock.value() * clock_factor;
   const double tensor_clock =
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
@@ -118,9 +119,13 @@ PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock
   const double width = static_cast<double>(shape.head_width);
   // Heads wider than 128 leave room for smaller tiles only: about a third more time per doubling.
   const double tile_loss = 1 + 0.35 * std::max(0.0, width / 128 - 1);
-  const double product_cycles =  // per pair
+  double product_cycles =  // per pair
       4.0 * width / flops_per_cycle * calibrated(gpu, "attention.product_exposed") * tile_loss;
-  const double exp_cycles = calibrated(gpu, "attention.exp_cycles");
+  double exp_cycles = calibrated(gpu, "attention.exp_cycles");
+  if (gradient) {  // five products for two, and dS beside P
+    product_cycles *= calibrated(gpu, "attention.gradient_products");
+    exp_cycles *= calibrated(gpu, "attention.gradient_exps");
+  }
   const double item_cycles = width * calibrated(gpu, "attention.item_cycles_per_width");
   const Load load = longest_load(shape, gpu.sm_count, item_cycles / (product_cycles + exp_cycles));
   return {Seconds((load.pairs * product_cycles + load.items * item_cycles) / clock),
@@ -166,7 +171,7 @@ AttentionEstimate simulate_attention(const Program& program, const AddressMap& a
       gpu.hbm_bandwidth_sustained.value() * calibrated(gpu, "attention.hbm_fraction");
   const double l2_rate = gpu.l2_bandwidth.value() * calibrated(gpu, "stream.l2_fraction");
   double start_us = 0;
-  if (is_decode(s)) {
+  if (is_decode(s) && !m->gradient) {
     e.splits = decode_splits(s, gpu);
     const Bytes kv = checked_product<Bytes>(2, k.rows, k.cols, element);
     e.l2 = Bytes(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
@@ -192,10 +197,13 @@ AttentionEstimate simulate_attention(const Program& program, const AddressMap& a
     for (std::int64_t first = 0; first < s.q_tokens; first += kQueryTile) {
       keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
     }
-    const Bytes tiles = checked_product<Bytes>(2, keys, s.batch * s.heads, s.head_width, element);
+    // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
+    const std::int64_t panels = m->gradient ? 5 : 2;
+    const Bytes tiles =
+        checked_product<Bytes>(panels, keys, s.batch * s.heads, s.head_width, element);
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
-    const PrefillTime t = prefill_time(s, gpu);
+    const PrefillTime t = prefill_time(s, gpu, 1.0, m->gradient.has_value());
     e.tensor_time = t.tensor;
     e.exp_time = t.exp;
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);

@@ -42,7 +42,8 @@ struct PrefillTime {
   Seconds tensor;  // products and transfers on the longest-loaded SM
   Seconds exp;     // softmax on the same
 };
-PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor = 1.0);
+PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor = 1.0,
+                         bool gradient = false);
 
 // Thread blocks that share the keys of one key/value head: a power of two that fills the GPU about
 // twice, each with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are

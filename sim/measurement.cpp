@@ -144,10 +144,11 @@ KernelKind MeasuredKernel::kind() const {
     std::string_view part;
     KernelKind kind;
   };
-  static constexpr std::array<Rule, 14> kRules = {{
+  static constexpr std::array<Rule, 15> kRules = {{
       {"splitKreduce", KernelKind::reduction},
       {"lean_reduction", KernelKind::attention},
       {"reduce_kernel", KernelKind::reduction},
+      {"compute_dot_do_o", KernelKind::reduction},
       {"nvjet", KernelKind::gemm},
       {"gemm", KernelKind::gemm},
       {"cutlass", KernelKind::gemm},

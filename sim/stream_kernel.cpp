@@ -218,15 +218,22 @@ double l2_crossing(const Gpu& gpu) {
 }
 
 void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
-  const std::int64_t at_once =
-      std::max(kChunkEdge, rows_at_once(kernel, gpu) / kChunkEdge * kChunkEdge);
+  // Rows per step, so that a step covers whole chunks also of a part whose rows hold several of the
+  // kernel's (heads side by side).
+  std::int64_t step = kChunkEdge;
+  for (const Stream& stream : kernel.streams) {
+    if (stream.vector || stream.repeated) continue;
+    step = std::max(step, kChunkEdge * ceil_div(kernel.rows, stream.part.rows));
+  }
+  step = std::min(step, std::max(kChunkEdge, kernel.rows));
+  const std::int64_t at_once = std::max(step, rows_at_once(kernel, gpu) / step * step);
   for (std::int64_t first = 0; first < kernel.rows; first += at_once) {
     const std::int64_t last = std::min(kernel.rows, first + at_once);
     for (const bool store : {false, true}) {
-      for (std::int64_t row = first; row < last; row += kChunkEdge) {
+      for (std::int64_t row = first; row < last; row += step) {
         for (const Stream& stream : kernel.streams) {
           if (stream.store == store) {
-            touch_part(stream, row, std::min(last, row + kChunkEdge), kernel.rows, cache);
+            touch_part(stream, row, std::min(last, row + step), kernel.rows, cache);
           }
         }
       }

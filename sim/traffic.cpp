@@ -1,6 +1,8 @@
 #include "sim/traffic.h"
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 #include <variant>
 
 #include "model/operators.h"
@@ -91,9 +93,62 @@ struct AddPrimitive {
     tally.load(p.targets, elements(p.targets) * tiling.col_tiles());
     tally.store(p.partial, elements(p.partial));
   }
+  void operator()(const Gather& p) const {
+    tally.load(p.ids, elements(p.ids) * tiling.col_tiles());
+    tally.load(p.from, checked_product<Bytes>(elements(p.ids), p.from.cols).value());
+  }
   template <class OnChip>
   void operator()(const OnChip&) const {}
 };
+
+// Rows of the index space, and tiles, that run a part of an attention prologue: over all heads, as
+// often as tiles run it. Every tile holds the columns of one head.
+struct PrologueVisits {
+  std::int64_t rows = 0;
+  std::int64_t tiles = 0;
+};
+
+std::vector<Value> read_by(const Primitive& primitive) {
+  if (const auto* p = std::get_if<Map>(&primitive)) return p->in;
+  if (const auto* p = std::get_if<PairMap>(&primitive)) return p->in;
+  if (const auto* p = std::get_if<Columns>(&primitive)) return {p->in};
+  if (const auto* p = std::get_if<ConcatHalves>(&primitive)) return {p->lower, p->upper};
+  if (const auto* p = std::get_if<StoreTile>(&primitive)) return {p->in};
+  return {};
+}
+
+bool makes_one_of(const Primitive& primitive, const std::set<Value>& wanted) {
+  if (const auto* p = std::get_if<LoadTile>(&primitive)) return wanted.contains(p->out);
+  if (const auto* p = std::get_if<LoadVector>(&primitive)) return wanted.contains(p->out);
+  if (const auto* p = std::get_if<LoadTable>(&primitive)) return wanted.contains(p->out);
+  if (const auto* p = std::get_if<Map>(&primitive)) return wanted.contains(p->out);
+  if (const auto* p = std::get_if<PairMap>(&primitive)) return wanted.contains(p->out.front());
+  if (const auto* p = std::get_if<Columns>(&primitive)) return wanted.contains(p->out);
+  if (const auto* p = std::get_if<LoadHalves>(&primitive)) return wanted.contains(p->out);
+  if (const auto* p = std::get_if<ConcatHalves>(&primitive)) return wanted.contains(p->out);
+  return false;
+}
+
+// What `wanted` (or, where it is empty, what the prologue stores) needs of the prologue.
+void add_prologue(const Program& program, std::set<Value> wanted, const PrologueVisits& visits,
+                  std::int64_t head_width, Tally& tally) {
+  const bool stores = wanted.empty();
+  for (auto it = program.prologue.rbegin(); it != program.prologue.rend(); ++it) {
+    const auto* store = std::get_if<StoreTile>(&*it);
+    if (!makes_one_of(*it, wanted) && !(stores && store != nullptr)) continue;
+    const std::vector<Value> in = read_by(*it);
+    wanted.insert(in.begin(), in.end());
+    if (store != nullptr) tally.store(store->to, elements(store->to));
+    if (const auto* p = std::get_if<LoadTile>(&*it))
+      tally.load(p->from, checked_product<Bytes>(visits.rows, head_width).value());
+    if (const auto* p = std::get_if<LoadTable>(&*it))
+      tally.load(p->from, visits.rows * std::min(head_width, p->from.cols));
+    if (const auto* p = std::get_if<LoadHalves>(&*it))
+      tally.load(p->from, checked_product<Bytes>(visits.rows, head_width).value());
+    if (const auto* p = std::get_if<LoadVector>(&*it))
+      tally.load(p->from, p->axis == Axis::rows ? visits.rows : visits.tiles * head_width);
+  }
+}
 
 Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
   tally.load(m.a, checked_product<Bytes>(m.M, m.K, m.batch, ceil_div(m.N, tile.n)).value());
@@ -110,10 +165,31 @@ Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
   }
   const std::int64_t kv = checked_product<Bytes>(keys, s.head_width, s.heads, s.batch).value();
   if (m.q_value < 0) tally.load(m.q, elements(m.q));
-  tally.load(m.k, kv);
-  tally.load(m.v, kv);
+  if (m.k_value < 0) tally.load(m.k, kv);
+  if (m.v_value < 0) tally.load(m.v, kv);
   const std::int64_t width = s.heads * s.head_width;
-  return {s.batch * s.q_tokens, width, 1, tile, 0, width};
+  return {s.batch * s.q_tokens, width, 1, {tile.m, s.head_width}, 0, width};
+}
+
+// Q's part of the prologue runs once per query tile and head, K's and V's once per key tile that a
+// query tile visits, what it stores once per query tile and key head.
+void attention_prologue(const AttentionMainloop& m, const Program& program, TileShape tile,
+                        Tally& tally) {
+  const OpAttributes& s = m.shape;
+  const std::int64_t query_tiles = ceil_div(s.q_tokens, tile.m);
+  PrologueVisits keys;
+  for (std::int64_t q = 0; q < s.q_tokens; q += tile.m) {
+    const KeyRange range = visible_keys(s, q, std::min(tile.m, s.q_tokens - q));
+    keys.rows += checked_product<Bytes>(range.end - range.begin, s.heads, s.batch).value();
+    keys.tiles += ceil_div(range.end - range.begin, tile.n) * s.heads * s.batch;
+  }
+  const auto tiles_of = [&](std::int64_t heads) {
+    return PrologueVisits{s.batch * s.q_tokens * heads, s.batch * query_tiles * heads};
+  };
+  if (m.q_value >= 0) add_prologue(program, {m.q_value}, tiles_of(s.heads), s.head_width, tally);
+  if (m.k_value >= 0) add_prologue(program, {m.k_value}, keys, s.head_width, tally);
+  if (m.v_value >= 0) add_prologue(program, {m.v_value}, keys, s.head_width, tally);
+  add_prologue(program, {}, tiles_of(s.kv_heads), s.head_width, tally);
 }
 
 Tiling mainloop(const StreamMainloop& m, TileShape tile, Tally&) {
@@ -123,10 +199,35 @@ Tiling mainloop(const RowMainloop& m, TileShape tile, Tally&) {
   return {m.rows, m.cols, 1, tile, 0, m.cols};
 }
 
+// Columns that must lie in one tile: pairs, groups of heads.
+std::int64_t column_group(const Program& program) {
+  std::int64_t group = 1;
+  for (const Primitive& primitive : program.body) {
+    if (const auto* pairs = std::get_if<PairMap>(&primitive)) {
+      group = std::lcm(group, 2 * pairs->distance);
+    } else if (const auto* halves = std::get_if<ConcatHalves>(&primitive)) {
+      group = std::lcm(group, halves->group);
+    } else if (const auto* heads = std::get_if<HeadSum>(&primitive)) {
+      group = std::lcm(group, heads->count * heads->width);
+    }
+  }
+  return group;
+}
+
+TileShape stream_tile(const Program& program, std::int64_t rows) {
+  constexpr TileShape kUsual{16, 256};
+  const std::int64_t group = column_group(program);
+  const bool whole_columns =
+      std::any_of(program.body.begin(), program.body.end(),
+                  [](const Primitive& p) { return std::holds_alternative<ColumnReduce>(p); });
+  return {whole_columns ? rows : kUsual.m, std::max(group, kUsual.n / group * group)};
+}
+
 }  // namespace
 
 TileShape default_tile(const Program& program) {
-  if (std::holds_alternative<StreamMainloop>(program.mainloop)) return {16, 256};
+  if (const auto* stream = std::get_if<StreamMainloop>(&program.mainloop))
+    return stream_tile(program, stream->rows);
   if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) return {1, row->cols};
   return {128, 128};
 }
@@ -146,18 +247,8 @@ std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& p
   Tally tally(graph);
   Tiling tiling =
       std::visit([&](const auto& m) { return mainloop(m, tile, tally); }, program.mainloop);
-  // Where a prologue feeds K or V, the mainloop's count of key ranges stands for its loads.
-  if (const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop)) {
-    const auto fed = [](const Operand& a, const Operand& b) {
-      return a.tensor == b.tensor && a.col_begin == b.col_begin;
-    };
-    for (const Primitive& p : program.prologue) {
-      const auto* load = std::get_if<LoadTile>(&p);
-      const bool counted =
-          load != nullptr && (fed(load->from, attention->k) || fed(load->from, attention->v));
-      if (!counted) std::visit(AddPrimitive{tiling, tally}, p);
-    }
-  }
+  if (const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop))
+    attention_prologue(*attention, program, tile, tally);
   for (const Primitive& p : program.body) std::visit(AddPrimitive{tiling, tally}, p);
   return tally.take();
 }

@@ -16,14 +16,17 @@ struct TileShape {
   std::int64_t n = 128;
 };
 
-// Tile of programs without a tensor-core mainloop: stream kernels 16 × 256, row kernels 1 × all
-// columns. For GEMM and attention programs 128 × 128.
+// Tile of programs without a tensor-core mainloop: stream kernels 16 × 256, fewer columns where 256
+// would cut pairs of columns, all rows where columns are summed; row kernels 1 × all columns. For
+// GEMM and attention programs 128 × 128.
 TileShape default_tile(const Program& program);
 
 // Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
 // the edges:
 //   GEMM operands   a once per tile column, b once per tile row, for each GEMM of the batch
-//   attention       Q once; K and V of the key range that a query tile can see, per query head
+//   attention       Q once; K and V of the key range that a query tile can see, per query head;
+//   what
+//                   rotates them on the way as often, what appends them to a cache once
 //   tiles           once
 //   vectors         their part, by every tile that needs it
 //   tables          min(tile columns, d) columns of each row of each tile

@@ -157,6 +157,16 @@ TEST(PredictLayers, AllAddsTheEndsAndGivesTokensPerSecond) {
   expect_fits_100_columns(table.out);
 }
 
+TEST(PredictTraining, WithoutNamesTakesThePoliciesThatTrain) {
+  const CliRun run = predict({"--phase", "train", "--seq", "64", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json parsed = json::parse(run.out);
+  std::vector<std::string> names;
+  for (const json& p : parsed.at("predictions")) names.push_back(p.at("policy"));
+  EXPECT_THAT(names, testing::Contains("coda"));
+  EXPECT_THAT(names, testing::Not(testing::Contains("tensorrt-llm")));
+}
+
 TEST(PredictScenario, OptionsOverrideTheFileAndMeasurementsAppear) {
   const std::string scenario = std::string(FUSELINE_SOURCE_DIR) + "/scenarios/llama2-7b-h200.toml";
   const CliRun run =
@@ -253,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
         WrongInput{{"predict", "--context", "4096"}, {"--context", "decode"}},
         WrongInput{{"predict", "nothing.toml"}, {"nothing.toml"}},
         WrongInput{{"predict", "a.toml", "b.toml"}, {"b.toml"}},
-        WrongInput{{"predict", "--phase", "train"}, {"train"}},
+        WrongInput{{"predict", "--phase", "train", "--policy", "whole-block"}, {"train", "coda"}},
         WrongInput{{"gemm", "--m", "1", "--n", "2", "--gpu", "h200"}, {"--k", "is missing"}},
         WrongInput{{"gemm", "--m", "1", "--n", "2", "--k", "3"}, {"--gpu", "is missing", "h200"}},
         WrongInput{{"gemm", "--m", "0", "--n", "2", "--k", "3", "--gpu", "h200"}, {"--m", "'0'"}},

@@ -1,0 +1,200 @@
+// fuseline verify: executes plans on the CPU and judges them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/selection.h"
+#include "cli/verify_output.h"
+#include "model/error.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::int64_t kDefaultTokens = 128;
+constexpr std::int64_t kMostThreads = 1024;
+
+struct VerifyTexts {
+  SelectionTexts selection;
+  std::optional<std::string> layers, threads, seed, fault, memory_limit, format, output;
+  std::vector<std::string> scenario;
+  bool list_faults = false;
+};
+
+// The first Ctrl-C asks the executor to stop; a second one ends the program as usual.
+std::atomic<bool> interrupted = false;
+void interrupt(int) {
+  interrupted = true;
+  std::signal(SIGINT, SIG_DFL);
+}
+
+class InterruptGuard {
+ public:
+  InterruptGuard() : before_(std::signal(SIGINT, interrupt)) { interrupted = false; }
+  ~InterruptGuard() { std::signal(SIGINT, before_); }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+// A line on the terminal that standard error is, if it is one; gone at the end.
+class ProgressBar {
+ public:
+  ProgressBar() : shown_(isatty(STDERR_FILENO) != 0) {}
+  ~ProgressBar() { clear(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void show(const std::string& what, double done) {
+    if (!shown_) return;
+    constexpr int kWidth = 30;
+    const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * kWidth);
+    const std::string bar(static_cast<std::size_t>(filled), '#');
+    fmt::print(stderr, "\r\x1b[K[{:<{}}] {:3.0f} %  {}", bar, kWidth, done * 100, what);
+    std::fflush(stderr);
+    drawn_ = true;
+  }
+  void clear() {
+    if (drawn_) fmt::print(stderr, "\r\x1b[K");
+    drawn_ = false;
+  }
+
+ private:
+  bool shown_;
+  bool drawn_ = false;
+};
+
+std::uint64_t parse_seed(const std::string& text) {
+  return static_cast<std::uint64_t>(
+      parse_whole_number("--seed", text, 0, std::numeric_limits<std::int64_t>::max()));
+}
+
+// "6G", "800M": powers of 1000.
+Bytes parse_memory(const std::string& text) {
+  std::int64_t unit = 1;
+  std::string digits = text;
+  const std::string units = "KMGT";
+  const std::size_t found = digits.empty() ? std::string::npos : units.find(digits.back());
+  if (found != std::string::npos) {
+    digits.pop_back();
+    for (std::size_t i = 0; i <= found; ++i) unit *= 1000;
+  }
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / unit;
+  return Bytes(parse_whole_number("--memory-limit", digits, 1, most) * unit);
+}
+
+std::string fault_list() {
+  std::string text;
+  for (const executor::FaultInfo& f : executor::faults()) text += f.name + "\n";
+  return text;
+}
+
+executor::VerifyOptions verify_options(const VerifyTexts& texts) {
+  executor::VerifyOptions o;
+  o.workers.threads =
+      texts.threads
+          ? static_cast<int>(parse_whole_number("--threads", *texts.threads, 1, kMostThreads))
+          : executor::available_threads();
+  o.workers.stop = &interrupted;
+  if (texts.seed) o.seed = parse_seed(*texts.seed);
+  if (texts.fault) o.fault = executor::parse_fault(*texts.fault);
+  if (texts.memory_limit) o.memory_limit = parse_memory(*texts.memory_limit);
+  return o;
+}
+
+Selection verify_selection(VerifyTexts& texts) {
+  if (texts.layers.value_or("1") != "1")
+    throw InputError({.file = "command line",
+                      .field = "--layers",
+                      .value = *texts.layers,
+                      .message = "verify executes one block",
+                      .allowed = "1"});
+  const bool sized = texts.selection.seq || texts.selection.context;
+  if (texts.scenario.empty() && !sized) {
+    const bool decode = texts.selection.phase == "decode";
+    (decode ? texts.selection.context : texts.selection.seq) = std::to_string(kDefaultTokens);
+  }
+  return resolve_selection(
+      texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()),
+      texts.selection);
+}
+
+}  // namespace
+
+CommandResult verify_command(const Arguments& args) {
+  VerifyTexts texts;
+  Options options(
+      "verify",
+      "Executes plans on the CPU, tile by tile: errors against fp64 and against unfused execution, "
+      "bytes touched against the prediction.",
+      {"fuseline verify --model tinyllama --seq 32",
+       "fuseline verify --model llama2-7b --seq 256 --policy unfused,torch-compile,coda",
+       "fuseline verify --model gpt2-xl --phase decode --context 512 --dtype fp16",
+       "fuseline verify --model tinyllama --seq 32 --policy coda --break swapped-pair"});
+  options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
+                     1);
+  texts.selection.add_to(options);
+  options.text("--layers", "1", "verify executes one block", texts.layers);
+  options.text("--threads", "N", "threads (all cores); results do not depend on them",
+               texts.threads);
+  options.text("--seed", "N", "of the random inputs (1)", texts.seed);
+  options.text("--memory-limit", "N|NG|NM", "bytes it may use (what the machine has left)",
+               texts.memory_limit);
+  options.text("--break", "NAME", "puts a fault into the plans, which must then fail", texts.fault);
+  options.flag("--list-breaks", "prints the names of the faults", texts.list_faults);
+  options.text("--format", "table|json", "what to print (table)", texts.format);
+  options.text("--output", "FILE", "write there instead of standard output", texts.output);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  if (texts.list_faults) return {fault_list(), {}, ExitStatus::done};
+
+  const std::string format =
+      parse_word("--format", texts.format.value_or("table"), {"table", "json"});
+  executor::VerifyOptions verify = verify_options(texts);
+  const Selection selection = verify_selection(texts);
+
+  if (selection.workload.phase == Phase::train)
+    throw MissingError("verify executes forward and decode; backward plans are not part of it yet");
+
+  executor::Verification result;
+  bool cancelled = false;
+  {
+    const InterruptGuard guard;
+    ProgressBar bar;
+    verify.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
+    try {
+      result = executor::verify(selection.model, selection.workload, selection.policies,
+                                selection.gpu, verify);
+    } catch (const executor::Cancelled&) {
+      cancelled = true;
+    }
+  }
+  // As if the signal had not been held up: whoever started us sees that we were interrupted.
+  if (cancelled) {
+    std::signal(SIGINT, SIG_DFL);
+    std::raise(SIGINT);
+  }
+
+  const std::string text = format == "json" ? verification_json(selection, verify.seed, result)
+                                            : verification_table(selection, verify.seed, result);
+  const ExitStatus status = result.passed() ? ExitStatus::done : ExitStatus::check_failed;
+  std::string messages;
+  if (!result.passed()) messages = "fuseline: verify failed: " + first_failure(result) + "\n";
+  if (!texts.output) return {text, std::move(messages), status};
+  write_file_atomically(*texts.output, text);
+  return {{}, messages + fmt::format("fuseline: written {}\n", *texts.output), status};
+}
+
+}  // namespace fuseline

@@ -1,0 +1,251 @@
+#include "cli/verify_output.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/format.h"
+#include "cli/table.h"
+#include "model/policy.h"
+
+namespace fuseline {
+
+namespace {
+
+using executor::ComparedTensor;
+using executor::CountedKernel;
+using executor::TensorError;
+using executor::VerifiedPolicy;
+using nlohmann::ordered_json;
+
+struct Totals {
+  Bytes loaded;
+  Bytes stored;
+};
+
+Totals totals(const std::vector<RequestedBytes>& moved) {
+  Totals t;
+  for (const RequestedBytes& r : moved) {
+    t.loaded += r.loaded;
+    t.stored += r.stored;
+  }
+  return t;
+}
+
+Totals counted(const VerifiedPolicy& p) {
+  Totals sum;
+  for (const CountedKernel& k : p.kernels) {
+    const Totals t = totals(k.counted);
+    sum.loaded += t.loaded;
+    sum.stored += t.stored;
+  }
+  return sum;
+}
+
+Totals predicted(const VerifiedPolicy& p) {
+  Totals sum;
+  for (const CountedKernel& k : p.kernels) {
+    const Totals t = totals(k.predicted);
+    sum.loaded += t.loaded;
+    sum.stored += t.stored;
+  }
+  return sum;
+}
+
+std::string error_text(double error) {
+  return std::isfinite(error) ? fmt::format("{:.2e}", error) : "not finite";
+}
+
+std::string tensor_table(const VerifiedPolicy& p) {
+  std::vector<std::vector<std::string>> rows;
+  for (const ComparedTensor& t : p.tensors) {
+    rows.push_back({t.name + (t.output ? " *" : ""), t.kernel, error_text(t.error.relative_l2),
+                    error_text(t.unfused.relative_l2), error_text(t.error.largest),
+                    error_text(t.unfused.largest), error_text(t.error.worst_tile),
+                    std::isfinite(t.ratio) ? fmt::format("{:.2f}", t.ratio) : "-",
+                    t.problem.empty() ? "pass" : "FAIL"});
+  }
+  return format_table({{"tensor", Align::left},
+                       {"stored by", Align::left},
+                       {"rel. L2"},
+                       {"unfused"},
+                       {"max"},
+                       {"unfused"},
+                       {"tile"},
+                       {"ratio"},
+                       {"", Align::left}},
+                      rows);
+}
+
+std::string bytes_text(const VerifiedPolicy& p) {
+  const Totals got = counted(p);
+  std::string text = fmt::format("bytes counted: {} MB loaded, {} MB stored in {} kernels",
+                                 megabytes(got.loaded), megabytes(got.stored), p.kernels.size());
+  if (p.bytes_equal()) {
+    text += "; as predicted, tensor by tensor\n";
+  } else {
+    text += "; FAIL, they differ from the prediction:\n";
+    for (const CountedKernel& k : p.kernels)
+      if (!k.differing.empty())
+        text += wrap(fmt::format("  {}: {}", k.name, fmt::join(k.differing, ", ")), "    ");
+  }
+  text += fmt::format("launches: {}{}\n", p.launches,
+                      p.launches == p.launches_predicted
+                          ? ", as predicted"
+                          : fmt::format("; FAIL, {} predicted", p.launches_predicted));
+  return text;
+}
+
+// The worst of its tensors by ratio.
+const ComparedTensor* worst(const VerifiedPolicy& p) {
+  const auto it = std::max_element(
+      p.tensors.begin(), p.tensors.end(),
+      [](const ComparedTensor& a, const ComparedTensor& b) { return a.ratio < b.ratio; });
+  return it == p.tensors.end() ? nullptr : &*it;
+}
+
+std::string summary_table(const std::vector<VerifiedPolicy>& policies) {
+  std::vector<std::vector<std::string>> rows;
+  for (const VerifiedPolicy& p : policies) {
+    const ComparedTensor* t = worst(p);
+    const Totals got = counted(p);
+    rows.push_back({p.policy, std::to_string(p.launches), megabytes(got.loaded),
+                    megabytes(got.stored), p.bytes_equal() ? "equal" : "DIFFER",
+                    t != nullptr && std::isfinite(t->ratio) ? fmt::format("{:.2f}", t->ratio) : "-",
+                    t != nullptr ? t->name : "", p.passed() ? "pass" : "FAIL"});
+  }
+  return format_table({{"policy", Align::left},
+                       {"launches"},
+                       {"MB loaded"},
+                       {"MB stored"},
+                       {"as predicted"},
+                       {"worst ratio"},
+                       {"of", Align::left},
+                       {"", Align::left}},
+                      rows);
+}
+
+std::string policy_text(const VerifiedPolicy& p, bool fault) {
+  std::string text = fmt::format("{}: {}{}\n", p.policy, p.passed() ? "pass" : "FAIL",
+                                 fault && !p.broken ? ", the fault cannot happen here" : "");
+  text += tensor_table(p);
+  for (const ComparedTensor& t : p.tensors)
+    if (!t.problem.empty())
+      text += wrap(fmt::format("FAIL {} (kernel {}): {}", t.name, t.kernel, t.problem));
+  return text + bytes_text(p);
+}
+
+ordered_json number(double value) {
+  if (std::isfinite(value)) return value;
+  return nullptr;
+}
+
+ordered_json error_json(const TensorError& e) {
+  ordered_json out = {{"relative_l2", number(e.relative_l2)},
+                      {"max_error", number(e.largest)},
+                      {"worst_tile", number(e.worst_tile)}};
+  if (e.not_finite) out["not_finite_at"] = {e.not_finite->first, e.not_finite->second};
+  return out;
+}
+
+ordered_json tensor_json(const ComparedTensor& t) {
+  ordered_json out = {{"name", t.name}, {"kernel", t.kernel}, {"output", t.output}};
+  out.update(error_json(t.error));
+  out["unfused"] = error_json(t.unfused);
+  if (!t.unfused_of.empty()) out["unfused"]["tensor"] = t.unfused_of;
+  out["ratio"] = number(t.ratio);
+  out["passed"] = t.problem.empty();
+  if (!t.problem.empty()) out["problem"] = t.problem;
+  return out;
+}
+
+ordered_json bytes_json(const std::vector<RequestedBytes>& moved,
+                        const std::vector<Tensor>& tensors) {
+  ordered_json out = ordered_json::object();
+  for (const RequestedBytes& r : moved) {
+    out[tensors[static_cast<std::size_t>(r.tensor.index)].name] = {
+        {"loaded_bytes", r.loaded.value()}, {"stored_bytes", r.stored.value()}};
+  }
+  return out;
+}
+
+ordered_json policy_json(const Selection& selection, const VerifiedPolicy& p) {
+  const Totals got = counted(p);
+  const Totals want = predicted(p);
+  ordered_json tensors = ordered_json::array();
+  for (const ComparedTensor& t : p.tensors) tensors.push_back(tensor_json(t));
+  const Plan plan = make_plan(p.policy, selection.model, selection.workload);
+  ordered_json kernels = ordered_json::array();
+  for (const CountedKernel& k : p.kernels) {
+    kernels.push_back({{"name", k.name},
+                       {"counted", bytes_json(k.counted, plan.graph.tensors())},
+                       {"differing", k.differing}});
+  }
+  return {{"policy", p.policy},
+          {"passed", p.passed()},
+          {"launches", p.launches},
+          {"launches_predicted", p.launches_predicted},
+          {"loaded_bytes", got.loaded.value()},
+          {"stored_bytes", got.stored.value()},
+          {"predicted_loaded_bytes", want.loaded.value()},
+          {"predicted_stored_bytes", want.stored.value()},
+          {"bytes_equal", p.bytes_equal()},
+          {"tensors", tensors},
+          {"kernels", kernels}};
+}
+
+}  // namespace
+
+std::string first_failure(const executor::Verification& result) {
+  for (const VerifiedPolicy& p : result.policies) {
+    for (const ComparedTensor& t : p.tensors)
+      if (!t.problem.empty())
+        return fmt::format("{}: {} (kernel {}): {}", p.policy, t.name, t.kernel, t.problem);
+    for (const CountedKernel& k : p.kernels)
+      if (!k.differing.empty())
+        return fmt::format("{}: bytes of {} (kernel {}) differ from the prediction", p.policy,
+                           k.differing.front(), k.name);
+    if (p.launches != p.launches_predicted)
+      return fmt::format("{}: {} launches, {} predicted", p.policy, p.launches,
+                         p.launches_predicted);
+  }
+  return {};
+}
+
+std::string verification_table(const Selection& selection, std::uint64_t seed,
+                               const executor::Verification& result) {
+  const bool fault = std::any_of(result.policies.begin(), result.policies.end(),
+                                 [](const VerifiedPolicy& p) { return p.broken; });
+  std::string text = fmt::format("{}, {}, seed {}; tiles as on {}\n", selection.model.name,
+                                 describe(selection.workload), seed, selection.gpu.name);
+  text += wrap(
+      fmt::format("errors against fp64; a plan fails at {:g} times the unfused one's, in the whole "
+                  "tensor or its worst tile (128 x 128); * output",
+                  executor::kWorstRatio));
+  for (const VerifiedPolicy& p : result.policies) text += "\n" + policy_text(p, fault);
+  return text + "\n" + summary_table(result.policies);
+}
+
+std::string verification_json(const Selection& selection, std::uint64_t seed,
+                              const executor::Verification& result) {
+  const Workload& w = selection.workload;
+  ordered_json policies = ordered_json::array();
+  for (const VerifiedPolicy& p : result.policies) policies.push_back(policy_json(selection, p));
+  const ordered_json out = {{"schema", "fuseline.verification/1"},
+                            {"model", selection.model.name},
+                            {"gpu", selection.gpu.name},
+                            {"phase", name_of(w.phase)},
+                            {"batch", w.batch},
+                            {"seq", w.seq},
+                            {"context", w.context},
+                            {"dtype", name_of(w.dtype)},
+                            {"seed", seed},
+                            {"worst_ratio", executor::kWorstRatio},
+                            {"passed", result.passed()},
+                            {"policies", policies}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace fuseline

@@ -1,0 +1,21 @@
+// What verify prints.
+#pragma once
+
+#include <string>
+
+#include "cli/selection.h"
+#include "sim/executor/verification.h"
+
+namespace fuseline {
+
+std::string verification_table(const Selection& selection, std::uint64_t seed,
+                               const executor::Verification& result);
+
+// {"schema":"fuseline.verification/1", ...}: docs/cli.md lists the keys.
+std::string verification_json(const Selection& selection, std::uint64_t seed,
+                              const executor::Verification& result);
+
+// The first thing that failed, in one line; empty when all passed.
+std::string first_failure(const executor::Verification& result);
+
+}  // namespace fuseline

@@ -1,0 +1,95 @@
+#include "sim/executor/panel_cache.h"
+
+#include "model/error.h"
+#include "sim/executor/tile_interpreter.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+constexpr std::int64_t kRowsPerTask = 16;
+
+std::int64_t elements(const PanelKey& key) {
+  return (key.end - key.begin) * (key.k_end - key.k_begin);
+}
+
+}  // namespace
+
+bool PanelCache::transposed(const PanelKey& key) const {
+  return key.is_b ? mainloop_.b_is_kn : mainloop_.a_is_km;
+}
+
+// Memory row `row` of the panel, as it is stored.
+void PanelCache::widen_row(const PanelKey& key, Panel& panel, std::int64_t row,
+                           const Port& port) const {
+  const Operand& operand = key.is_b ? mainloop_.b : mainloop_.a;
+  const std::int64_t outer = key.is_b ? mainloop_.N : mainloop_.M;
+  const bool k_first = transposed(key);
+  const Corner corner = mainloop_.batch == 1 ? Corner{}
+                                             : corner_of(operand, mainloop_.batch, key.batch,
+                                                         k_first ? mainloop_.K : outer,
+                                                         k_first ? outer : mainloop_.K);
+  const std::int64_t first_row = k_first ? key.k_begin : key.begin;
+  const std::int64_t first_col = k_first ? key.begin : key.k_begin;
+  port.peek(operand, corner.row + first_row + row, corner.col + first_col, panel.stride,
+            panel.data.data() + row * panel.stride);
+}
+
+void PanelCache::evict(std::int64_t coming_bytes) {
+  for (auto it = panels_.begin();
+       it != panels_.end() && held_bytes_ + coming_bytes > kBudgetBytes;) {
+    if (it->second.last_use == call_) {
+      ++it;
+      continue;
+    }
+    held_bytes_ -= elements(it->first) * 4;
+    it = panels_.erase(it);
+  }
+}
+
+void PanelCache::prepare(const std::vector<PanelKey>& keys, const Workers& workers) {
+  ++call_;
+  std::int64_t coming = 0;
+  std::vector<PanelKey> missing;
+  for (const PanelKey& key : keys) {
+    const auto found = panels_.find(key);
+    if (found != panels_.end()) {
+      found->second.last_use = call_;
+    } else {
+      missing.push_back(key);
+      coming += elements(key) * 4;
+    }
+  }
+  evict(coming);
+  held_bytes_ += coming;
+
+  struct Task {
+    const PanelKey* key;
+    Panel* panel;
+    std::int64_t row_begin, row_end;
+  };
+  std::vector<Task> tasks;
+  for (const PanelKey& key : missing) {
+    Panel& panel = panels_[key];
+    const std::int64_t rows = transposed(key) ? key.k_end - key.k_begin : key.end - key.begin;
+    panel.stride = elements(key) / rows;
+    panel.last_use = call_;
+    panel.data.resize(static_cast<std::size_t>(elements(key)));
+    for (std::int64_t row = 0; row < rows; row += kRowsPerTask)
+      tasks.push_back({&key, &panel, row, std::min(rows, row + kRowsPerTask)});
+  }
+  parallel_for(workers, static_cast<std::int64_t>(tasks.size()),
+               [&](std::int64_t index, int thread) {
+                 const Task& task = tasks[static_cast<std::size_t>(index)];
+                 for (std::int64_t row = task.row_begin; row < task.row_end; ++row)
+                   widen_row(*task.key, *task.panel, row, ports_[static_cast<std::size_t>(thread)]);
+               });
+}
+
+BlasPanel<float> PanelCache::at(const PanelKey& key) const {
+  const auto found = panels_.find(key);
+  FUSELINE_ASSERT(found != panels_.end(), "a panel that was not prepared");
+  return {found->second.data.data(), found->second.stride, transposed(key)};
+}
+
+}  // namespace fuseline::executor

@@ -1,0 +1,30 @@
+// Loops over tiles on several threads. All OpenMP of the executor is behind this.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <stdexcept>
+
+namespace fuseline::executor {
+
+// Thrown out of long work when Workers::stop was set.
+class Cancelled : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct Workers {
+  int threads = 1;
+  const std::atomic<bool>* stop = nullptr;  // looked at before every tile
+};
+
+// Threads to use when none are asked for: one per core that this process may use.
+int available_threads();
+
+// Calls f(index, thread) once for each index in [0, count), thread in [0, workers.threads); indices
+// are handed out in order. The exception of the lowest index is thrown again when all have stopped.
+void parallel_for(const Workers& workers, std::int64_t count,
+                  const std::function<void(std::int64_t, int)>& f);
+
+}  // namespace fuseline::executor

@@ -1,0 +1,130 @@
+#include <algorithm>
+
+#include "model/error.h"
+#include "model/operators.h"
+#include "sim/executor/inputs.h"
+#include "sim/executor/reference_fast.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+// Where element j of a group goes: the first half to even places, the second to odd ones.
+std::int64_t place(std::int64_t j, std::int64_t group) {
+  return j < group / 2 ? 2 * j : 2 * (j - group / 2) + 1;
+}
+
+std::shared_ptr<const Storage> reordered(const Storage& from, const Interleaving& how) {
+  auto to = std::make_shared<Storage>(from.type(), from.rows(), from.cols());
+  const std::int64_t element = size_of(from.type());
+  const std::int64_t length = how.columns ? from.cols() : from.rows();
+  FUSELINE_ASSERT(how.begin + how.count <= length && how.count % how.group == 0, how.tensor);
+  const auto target = [&](std::int64_t i) {
+    const std::int64_t j = i - how.begin;
+    if (j < 0 || j >= how.count) return i;
+    return how.begin + j / how.group * how.group + place(j % how.group, how.group);
+  };
+  const std::int64_t row_bytes = from.cols() * element;
+  for (std::int64_t r = 0; r < from.rows(); ++r) {
+    if (!how.columns) {
+      std::copy_n(from.at(r, 0), row_bytes, to->at(target(r), 0));
+      continue;
+    }
+    for (std::int64_t c = 0; c < from.cols(); ++c)
+      std::copy_n(from.at(r, c), element, to->at(r, target(c)));
+  }
+  return to;
+}
+
+std::shared_ptr<const Storage> rounded(const std::vector<double>& values, const Tensor& t) {
+  auto to = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
+  for (std::int64_t r = 0; r < t.rows; ++r) to->write(r, 0, t.cols, values.data() + r * t.cols);
+  return to;
+}
+
+// W diag(γ), row by row: a block's largest weights never are in memory as fp64.
+std::shared_ptr<const Storage> folded(const Storage& weight, const Storage& gamma, const Tensor& t,
+                                      const Workers& workers) {
+  auto to = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
+  const std::vector<double> scale = to_doubles(gamma);
+  parallel_for(workers, t.rows, [&](std::int64_t row, int) {
+    std::vector<float> values(static_cast<std::size_t>(t.cols));
+    std::vector<double> products(values.size());
+    weight.read(row, 0, t.cols, values.data());
+    for (std::size_t c = 0; c < values.size(); ++c)
+      products[c] = static_cast<double>(values[c]) * scale[c];
+    to->write(row, 0, t.cols, products.data());
+  });
+  return to;
+}
+
+// The operators that make `op`'s operands, and op itself, as a graph of their own would run them:
+// everything but folded weights, which are rounded one by one.
+void run_small_operators(const Graph& preparation, const Graph& plan_graph, const Inputs& original,
+                         const Workers& workers, Inputs& made) {
+  Graph small;
+  std::vector<TensorId> ids;
+  for (const Tensor& t : preparation.tensors()) ids.push_back(small.add_tensor(t));
+  for (const Op& op : preparation.ops()) {
+    const Tensor& result = preparation.tensor(op.writes[0].tensor);
+    if (op.kind == OpKind::mul_cols) {
+      made[result.name] = folded(*original.at(preparation.tensor(op.reads[0].tensor).name),
+                                 *original.at(preparation.tensor(op.reads[1].tensor).name),
+                                 plan_graph.tensor(*plan_graph.find_tensor(result.name)), workers);
+    } else {
+      small.add_op(op);
+    }
+  }
+  if (small.ops().empty()) return;
+  const TensorValues values = fast_reference(small, original, workers);
+  for (const Op& op : small.ops()) {
+    const std::string& name = small.tensor(op.writes[0].tensor).name;
+    const auto id = plan_graph.find_tensor(name);
+    if (id) made[name] = rounded(values.at(op.writes[0].tensor), plan_graph.tensor(*id));
+  }
+}
+
+}  // namespace
+
+Inputs round_inputs(const Graph& graph, const NamedTensors& values) {
+  Inputs inputs;
+  for (const auto& [name, given] : values) {
+    const auto id = graph.find_tensor(name);
+    if (!id) continue;
+    const Tensor& t = graph.tensor(*id);
+    if (static_cast<std::int64_t>(given.size()) != t.rows * t.cols)
+      throw InputError({.field = name,
+                        .value = std::to_string(given.size()) + " elements",
+                        .message = "the input tensor has the wrong size",
+                        .allowed = std::to_string(t.rows) + " x " + std::to_string(t.cols)});
+    inputs[name] = rounded(given, t);
+  }
+  return inputs;
+}
+
+Inputs prepare_inputs(const Plan& plan, const Inputs& original, std::uint64_t seed,
+                      const Workers& workers) {
+  Inputs all = original;
+  run_small_operators(plan.preparation.graph, plan.graph, original, workers, all);
+  Inputs result;
+  Graph unknown;
+  for (std::size_t i = 0; i < plan.graph.tensors().size(); ++i) {
+    const Tensor& t = plan.graph.tensors()[i];
+    if (t.role == Role::activation || t.role == Role::output) continue;
+    const auto found = all.find(t.name);
+    if (found != all.end()) {
+      result.insert(*found);
+    } else {
+      unknown.add_tensor(t);
+    }
+  }
+  result.merge(random_storage(unknown, seed, workers));
+  for (const Interleaving& how : plan.preparation.interleavings) {
+    const auto found = result.find(how.tensor);
+    FUSELINE_ASSERT(found != result.end(), how.tensor);
+    found->second = reordered(*found->second, how);
+  }
+  return result;
+}
+
+}  // namespace fuseline::executor

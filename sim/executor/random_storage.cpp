@@ -1,0 +1,116 @@
+#include <cmath>
+#include <numbers>
+#include <string_view>
+
+#include "sim/executor/inputs.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+constexpr std::int64_t kOutlierPeriod = 20;
+constexpr float kOutlierScale = 20.0F;
+
+// FNV-1a, 64 bits.
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t h = 14695981039346656037ULL;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return h;
+}
+
+// splitmix64: every row of a tensor starts a stream of its own, so rows can be made in any order.
+class Random {
+ public:
+  explicit Random(std::uint64_t state) : state_(state) {}
+  std::uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15ULL;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+  }
+  // Two normal numbers at a time (Box and Muller).
+  float normal() {
+    if (spare_ready_) {
+      spare_ready_ = false;
+      return spare_;
+    }
+    const std::uint64_t bits = next();
+    const float u = (static_cast<float>(bits >> 41) + 0.5F) * 0x1p-23F;
+    const float v = static_cast<float>((bits >> 17) & 0x7fffffU) * 0x1p-23F;
+    const float radius = std::sqrt(-2.0F * std::log(u));
+    const float angle = 2.0F * std::numbers::pi_v<float> * v;
+    spare_ = radius * std::sin(angle);
+    spare_ready_ = true;
+    return radius * std::cos(angle);
+  }
+
+ private:
+  std::uint64_t state_;
+  float spare_ = 0;
+  bool spare_ready_ = false;
+};
+
+// Position `row` counts from 1; frequencies of base 10000, column mod d/2.
+double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
+  const std::int64_t half = t.cols / 2;
+  const double exponent = static_cast<double>(col % half) / static_cast<double>(half);
+  return static_cast<double>(row + 1) * std::pow(10000.0, -exponent);
+}
+
+// Vocabulary of a tensor of token ids, 0 for other tensors.
+std::uint64_t vocabulary_of(const Graph& graph, TensorId id) {
+  const std::vector<OpId> readers = graph.consumers(id);
+  if (readers.empty()) return 0;
+  const Op& reader = graph.op(readers[0]);
+  if (reader.kind != OpKind::embedding || reader.reads[0].tensor != id) return 0;
+  return static_cast<std::uint64_t>(graph.tensor(reader.reads[1].tensor).rows);
+}
+
+void fill_row(const Tensor& t, std::uint64_t vocabulary, std::int64_t row, Random random,
+              float* values) {
+  const bool norm_weight = t.role == Role::weight && t.rows == 1 && t.name.starts_with("w_");
+  const float weight_scale = 1.0F / std::sqrt(static_cast<float>(t.cols));
+  const bool sine = t.name.starts_with("sin");
+  for (std::int64_t col = 0; col < t.cols; ++col) {
+    float& value = values[col];
+    if (vocabulary > 0) {
+      value = static_cast<float>(random.next() % vocabulary);
+    } else if (t.role == Role::table && t.cols > 1) {
+      const double angle = rope_angle(t, row, col);
+      value = static_cast<float>(sine ? std::sin(angle) : std::cos(angle));
+    } else if (norm_weight) {
+      value = 1.0F + 0.2F * random.normal();
+    } else if (t.role == Role::weight) {
+      value = (t.rows == 1 ? 0.2F : weight_scale) * random.normal();
+    } else {
+      const bool outlier = t.role == Role::input && col % kOutlierPeriod == kOutlierPeriod / 2;
+      value = (outlier ? kOutlierScale : 1.0F) * random.normal();
+    }
+  }
+}
+
+}  // namespace
+
+Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers) {
+  Inputs inputs;
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const TensorId id{static_cast<std::int32_t>(i)};
+    const Tensor& t = graph.tensor(id);
+    if (t.role == Role::activation || t.role == Role::output) continue;
+    const auto storage = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
+    const std::uint64_t tensor_seed =
+        seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols));
+    const std::uint64_t vocabulary = vocabulary_of(graph, id);
+    parallel_for(workers, t.rows, [&](std::int64_t row, int) {
+      std::vector<float> values(static_cast<std::size_t>(t.cols));
+      Random seeds(tensor_seed + static_cast<std::uint64_t>(row) * 0x9e3779b97f4a7c15ULL);
+      fill_row(t, vocabulary, row, Random(seeds.next()), values.data());
+      storage->write(row, 0, t.cols, values.data());
+    });
+    inputs[t.name] = storage;
+  }
+  return inputs;
+}
+
+}  // namespace fuseline::executor

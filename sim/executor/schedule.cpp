@@ -1,0 +1,42 @@
+#include "sim/executor/schedule.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "sim/attention_kernel.h"
+#include "sim/gemm_constants.h"
+#include "sim/gemm_library.h"
+#include "sim/gemm_time.h"
+
+namespace fuseline::executor {
+
+PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
+                             const AddressMap& addresses, const Gpu& gpu) {
+  PhaseSchedule s;
+  s.tile = default_tile(phase);
+  if (const auto* attention = std::get_if<AttentionMainloop>(&phase.mainloop)) {
+    const OpAttributes& a = attention->shape;
+    s.tile = {kQueryTile, kKeyTile};
+    // As the simulator: a few new tokens against a cache.
+    const bool decode = a.q_tokens <= 16 && a.kv_tokens > a.q_tokens;
+    if (decode) s.splits = decode_splits(a, gpu);
+  } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
+    const bool library = kernel.implementation == Implementation::library_gemm;
+    const GemmConstants constants = gemm_constants(gpu);
+    const GemmProblem problem = gemm_problem_of(phase, addresses, library);
+    const GemmTile tile = choose_tile(problem, gpu, constants);
+    s.tile = {tile.m, tile.n};
+    s.splits = tile.split_k;
+    s.gemm = schedule_gemm(problem.m, problem.n, problem.k, problem.batch, tile,
+                           blocks_at_once(tile, gpu, constants),
+                           static_cast<std::int64_t>(constants.raster_group_tiles));
+  }
+  return s;
+}
+
+std::int64_t launches_of(const Kernel& kernel, const std::vector<PhaseSchedule>& phases) {
+  if (kernel.phases.size() > 1) return 1;
+  return phases.front().splits > 1 ? 2 : 1;
+}
+
+}  // namespace fuseline::executor

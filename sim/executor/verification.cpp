@@ -1,0 +1,175 @@
+#include "sim/executor/verification.h"
+
+#include <algorithm>
+#include <map>
+
+#include "model/blocks/block.h"
+#include "model/error.h"
+#include "model/operators.h"
+#include "model/policy.h"
+#include "sim/executor/comparison.h"
+#include "sim/executor/inputs.h"
+#include "sim/executor/memory_need.h"
+#include "sim/executor/reference_fast.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+// Loads and stores per tensor, in one order.
+std::map<TensorId, std::pair<Bytes, Bytes>> by_tensor(const std::vector<RequestedBytes>& moved) {
+  std::map<TensorId, std::pair<Bytes, Bytes>> sums;
+  for (const RequestedBytes& r : moved) {
+    if (r.loaded.value() == 0 && r.stored.value() == 0) continue;
+    sums[r.tensor].first += r.loaded;
+    sums[r.tensor].second += r.stored;
+  }
+  return sums;
+}
+
+std::vector<CountedKernel> counted_kernels(const Plan& plan, const Execution& execution,
+                                           const PlanEstimate& predicted) {
+  std::vector<CountedKernel> kernels;
+  for (const ExecutedKernel& k : execution.kernels) {
+    CountedKernel counted{k.name, k.moved, {}};
+    const auto same = std::find_if(predicted.kernels.begin(), predicted.kernels.end(),
+                                   [&](const KernelEstimate& e) { return e.name == k.name; });
+    FUSELINE_ASSERT(same != predicted.kernels.end(), k.name);
+    counted.predicted = same->requested;
+    const auto want = by_tensor(counted.predicted);
+    auto got = by_tensor(counted.counted);
+    for (const auto& [tensor, bytes] : want)
+      if (got[tensor] != bytes) counted.differing.push_back(plan.graph.tensor(tensor).name);
+    for (const auto& [tensor, bytes] : got)
+      if (!want.contains(tensor)) counted.differing.push_back(plan.graph.tensor(tensor).name);
+    kernels.push_back(std::move(counted));
+  }
+  return kernels;
+}
+
+class Verifier {
+ public:
+  Verifier(const ModelConfig& config, const Workload& workload,
+           const std::vector<std::string>& policies, const Gpu& gpu, const VerifyOptions& options)
+      : gpu_(gpu), options_(options), block_(build_block(config, workload)) {
+    plans_.push_back(make_plan("unfused", config, workload));
+    for (const std::string& policy : policies)
+      plans_.push_back(make_plan(policy, config, workload));
+    check_memory(memory_need(block_, plans_, options.workers.threads),
+                 options.memory_limit.value_or(available_memory()));
+    require_fault();
+  }
+
+  Verification run() {
+    report("inputs", 0);
+    inputs_ = random_storage(block_, options_.seed, options_.workers);
+    report("fp64 reference", 0);
+    ++steps_done_;
+    const TensorValues reference = fast_reference(block_, inputs_, options_.workers);
+    const Comparison comparison(block_, reference);
+
+    ExecuteOptions sound = execute_options("unfused (baseline)");
+    const Inputs inputs = prepared(plans_.front());
+    std::optional<Execution> unfused = execute(plans_.front(), inputs, gpu_, sound);
+    ++steps_done_;
+    const Baseline baseline = comparison.baseline(plans_.front(), *unfused->memory);
+
+    Verification result;
+    for (std::size_t i = 1; i < plans_.size(); ++i) {
+      const bool reuse = plans_[i].policy == "unfused" && !options_.fault;
+      if (!reuse) unfused.reset();
+      result.policies.push_back(
+          verify_plan(plans_[i], comparison, baseline, reuse ? std::move(unfused) : std::nullopt));
+      unfused.reset();
+      ++steps_done_;
+    }
+    return result;
+  }
+
+ private:
+  VerifiedPolicy verify_plan(const Plan& plan, const Comparison& comparison,
+                             const Baseline& baseline, std::optional<Execution> done) {
+    VerifiedPolicy v;
+    v.policy = plan.policy;
+    v.broken = options_.fault && find_fault(plan, *options_.fault);
+    const Inputs inputs = prepared(plan);
+    if (!done) {
+      ExecuteOptions options = execute_options(plan.policy);
+      options.fault = options_.fault;
+      done = execute(plan, inputs, gpu_, options);
+    }
+    for (const ExecutedKernel& k : done->kernels) v.time += k.time;
+    v.tensors = comparison.judge(plan, *done->memory, inputs, baseline);
+    const PlanEstimate predicted = simulate(plan, gpu_, Fidelity::hierarchy);
+    v.kernels = counted_kernels(plan, *done, predicted);
+    v.launches = done->launches;
+    v.launches_predicted = predicted.launches;
+    return v;
+  }
+
+  Inputs prepared(const Plan& plan) const {
+    return prepare_inputs(plan, inputs_, options_.seed, options_.workers);
+  }
+
+  ExecuteOptions execute_options(const std::string& what) const {
+    ExecuteOptions e;
+    e.workers = options_.workers;
+    e.progress = [this, what](const Progress& p) { report(what + ": " + p.kernel, p.done); };
+    return e;
+  }
+
+  // Steps: the reference, the baseline, and each policy.
+  void report(const std::string& what, double part) const {
+    if (!options_.progress) return;
+    const double steps = static_cast<double>(plans_.size() + 1);
+    options_.progress(what, (steps_done_ + part) / steps);
+  }
+
+  void require_fault() const {
+    if (!options_.fault) return;
+    for (std::size_t i = 1; i < plans_.size(); ++i)
+      if (find_fault(plans_[i], *options_.fault)) return;
+    std::string name;
+    for (const FaultInfo& f : faults())
+      if (f.kind == *options_.fault) name = f.name;
+    throw InputError(
+        {.file = "command line",
+         .field = "--break",
+         .value = name,
+         .message = "none of these plans has anything to which this could happen",
+         .allowed = "another policy (coda has all faults of its model), model or fault"});
+  }
+
+  const Gpu& gpu_;
+  const VerifyOptions& options_;
+  Graph block_;
+  std::vector<Plan> plans_;  // the unfused baseline, then the policies
+  Inputs inputs_;
+  double steps_done_ = 0;
+};
+
+}  // namespace
+
+bool VerifiedPolicy::bytes_equal() const {
+  return std::all_of(kernels.begin(), kernels.end(),
+                     [](const CountedKernel& k) { return k.differing.empty(); });
+}
+
+bool VerifiedPolicy::passed() const {
+  return bytes_equal() && launches == launches_predicted && !tensors.empty() &&
+         std::all_of(tensors.begin(), tensors.end(),
+                     [](const ComparedTensor& t) { return t.problem.empty(); });
+}
+
+bool Verification::passed() const {
+  return !policies.empty() && std::all_of(policies.begin(), policies.end(),
+                                          [](const VerifiedPolicy& p) { return p.passed(); });
+}
+
+Verification verify(const ModelConfig& config, const Workload& workload,
+                    const std::vector<std::string>& policies, const Gpu& gpu,
+                    const VerifyOptions& options) {
+  return Verifier(config, workload, policies, gpu, options).run();
+}
+
+}  // namespace fuseline::executor

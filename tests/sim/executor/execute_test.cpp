@@ -1,0 +1,212 @@
+// Every policy's plan executes on the CPU: numbers against fp64, bytes against the simulator,
+// threads against each other.
+#include "sim/executor/execute.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+#include "model/blocks/block.h"
+#include "model/error.h"
+#include "model/policy.h"
+#include "sim/executor/inputs.h"
+#include "sim/executor/reference_fast.h"
+#include "sim/executor/schedule.h"
+#include "tests/model/plan_support.h"
+#include "tests/sim/executor/executor_support.h"
+
+namespace fuseline::executor {
+namespace {
+
+using test::describe;
+using test::random_block;
+using test::RandomBlock;
+
+constexpr std::uint64_t kSeed = 17;
+
+// Of each kernel: tensor → loaded, stored.
+using Counts = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
+
+Counts counts(const Graph& graph, const std::vector<RequestedBytes>& moved) {
+  Counts c;
+  for (const RequestedBytes& r : moved) {
+    if (r.loaded.value() == 0 && r.stored.value() == 0) continue;
+    auto& entry = c[graph.tensor(r.tensor).name];
+    entry.first += r.loaded.value();
+    entry.second += r.stored.value();
+  }
+  return c;
+}
+
+std::string text(const Counts& counts) {
+  std::string s;
+  for (const auto& [name, bytes] : counts)
+    s += name + " " + std::to_string(bytes.first) + " " + std::to_string(bytes.second) + "; ";
+  return s;
+}
+
+struct Case {
+  Graph block;
+  Plan plan;
+  Inputs inputs;  // of the block
+};
+
+Case make_case(const std::string& policy, const RandomBlock& b) {
+  Case c{build_block(b.config, b.work), make_plan(policy, b.config, b.work), {}};
+  c.inputs = random_storage(c.block, kSeed, {});
+  return c;
+}
+
+Execution run(const Case& c, int threads = 1) {
+  ExecuteOptions options;
+  options.workers.threads = threads;
+  return execute(c.plan, prepare_inputs(c.plan, c.inputs, kSeed, {}), executor_gpu(), options);
+}
+
+double error_of(const Case& c, const Execution& e, const TensorValues& reference,
+                const std::string& tensor) {
+  const std::vector<double> got = to_doubles(e.memory->at(*c.plan.graph.find_tensor(tensor)));
+  return relative_l2(got, reference.at(tensor));
+}
+
+class EveryPolicy : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(EveryPolicy, AgreesWithFp64OnRandomBlocks) {
+  std::mt19937 random(2024);
+  for (int i = 0; i < 25; ++i) {
+    RandomBlock b = random_block(random);
+    b.work.dtype = Dtype::fp32;
+    const Case c = make_case(GetParam(), b);
+    const TensorValues reference = fast_reference(c.block, c.inputs, {});
+    const Execution e = run(c);
+    // A chain of about ten operators in fp32, each with a relative error of some 2^-24·sqrt(300).
+    EXPECT_LT(error_of(c, e, reference, "y"), 2e-5) << describe(b) << " block " << i;
+  }
+}
+
+void expect_predicted_bytes(const Case& c, const Execution& e, const std::string& what) {
+  const PlanEstimate predicted = simulate(c.plan, executor_gpu(), Fidelity::hierarchy);
+  EXPECT_EQ(e.launches, predicted.launches) << what;
+  std::size_t k = 0;
+  for (const KernelEstimate& kernel : predicted.kernels) {
+    if (kernel.requested.empty()) continue;  // a launch that joins splits
+    ASSERT_LT(k, e.kernels.size());
+    EXPECT_EQ(e.kernels[k].name, kernel.name);
+    EXPECT_EQ(text(counts(c.plan.graph, e.kernels[k].moved)),
+              text(counts(c.plan.graph, kernel.requested)))
+        << what << " kernel " << kernel.name;
+    ++k;
+  }
+  EXPECT_EQ(k, e.kernels.size());
+}
+
+TEST_P(EveryPolicy, CountsTheBytesThatTheSimulatorPredicts) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 40; ++i) {
+    const RandomBlock b = random_block(random);
+    const Case c = make_case(GetParam(), b);
+    expect_predicted_bytes(c, run(c), describe(b));
+  }
+}
+
+// Several tiles along every dimension, none of them full at the edges.
+std::vector<RandomBlock> blocks_of_many_tiles() {
+  std::vector<RandomBlock> blocks;
+  RandomBlock b{test::tiny_llama(), test::forward(2, 150)};
+  b.config.D = 300;
+  b.config.F = 330;
+  b.config.H = 6;
+  b.config.Hkv = 2;
+  b.config.d = 48;  // does not divide the 256 columns of a stream tile
+  blocks.push_back(b);
+  b.config.sliding_window = 70;
+  blocks.push_back(b);
+  b.work = test::decode(3, 2, 700);
+  blocks.push_back(b);
+  b.config.sliding_window = 0;
+  b.work = test::decode(1, 1, 1500);  // split over the keys
+  blocks.push_back(b);
+  RandomBlock gpt{test::tiny_gpt(), test::forward(1, 140)};
+  gpt.config.D = 140;
+  gpt.config.F = 300;
+  gpt.config.d = 50;
+  blocks.push_back(gpt);
+  gpt.work = test::decode(2, 1, 1300);
+  blocks.push_back(gpt);
+  return blocks;
+}
+
+TEST_P(EveryPolicy, BlocksOfManyTilesAgreeAndCount) {
+  for (RandomBlock b : blocks_of_many_tiles()) {
+    b.work.dtype = Dtype::fp32;
+    const Case c = make_case(GetParam(), b);
+    const TensorValues reference = fast_reference(c.block, c.inputs, {});
+    const Execution e = run(c, 2);
+    EXPECT_LT(error_of(c, e, reference, "y"), 2e-5) << describe(b);
+    expect_predicted_bytes(c, e, describe(b));
+  }
+}
+
+TEST_P(EveryPolicy, TheNumberOfThreadsChangesNoBit) {
+  for (const RandomBlock& b : blocks_of_many_tiles()) {
+    const Case c = make_case(GetParam(), b);
+    const Execution one = run(c, 1);
+    for (const int threads : {2, 5}) {
+      const Execution many = run(c, threads);
+      for (std::size_t t = 0; t < c.plan.graph.tensors().size(); ++t) {
+        const TensorId id{static_cast<std::int32_t>(t)};
+        if (!one.memory->has(id)) continue;
+        const Storage& a = one.memory->at(id);
+        const Storage& z = many.memory->at(id);
+        EXPECT_TRUE(std::equal(a.at(0, 0), a.at(0, 0) + a.bytes().value(), z.at(0, 0)))
+            << c.plan.graph.tensor(id).name << ' ' << describe(b) << ' ' << threads << " threads";
+      }
+    }
+  }
+}
+
+// GPUs whose mainloops have tiles of 64 columns: two tiles share a partial of 128.
+TEST(PartialsOfSeveralTiles, JoinInTileOrder) {
+  for (const char* gpu : {"a100", "rtx4090"}) {
+    RandomBlock b{test::tiny_llama(), test::forward(1, 70)};
+    b.config.D = 330;
+    b.work.dtype = Dtype::fp32;
+    const Case c = make_case("coda", b);
+    const TensorValues reference = fast_reference(c.block, c.inputs, {});
+    const Inputs inputs = prepare_inputs(c.plan, c.inputs, kSeed, {});
+    const Gpu device = load_gpu(gpu);
+    const AddressMap addresses(c.plan);
+    bool shared = false;
+    for (const Kernel& kernel : c.plan.kernels) {
+      const Program& phase = kernel.phases[0];
+      const bool partials =
+          std::any_of(phase.body.begin(), phase.body.end(),
+                      [](const Primitive& p) { return std::holds_alternative<TileReduce>(p); });
+      const TileShape tile = schedule_phase(kernel, phase, addresses, device).tile;
+      shared = shared || (partials && tile.n % partial_tile != 0);
+    }
+    ASSERT_TRUE(shared) << gpu << " chose tiles that own their partials";
+    std::vector<double> first;
+    for (const int threads : {1, 3}) {
+      ExecuteOptions options;
+      options.workers.threads = threads;
+      const Execution e = execute(c.plan, inputs, device, options);
+      EXPECT_LT(error_of(c, e, reference, "y"), 2e-5) << gpu;
+      const std::vector<double> y = to_doubles(e.memory->at(*c.plan.graph.find_tensor("y")));
+      if (first.empty()) first = y;
+      EXPECT_EQ(y, first) << gpu << ' ' << threads;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Executor, EveryPolicy, ::testing::ValuesIn(all_policies()),
+                         [](const auto& policy) {
+                           std::string name = policy.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace fuseline::executor

@@ -17,7 +17,7 @@ namespace fuseline {
 std::vector<FitParameter> refit_parameters();
 
 struct RefitOptions {
-  std::optional<std::string> without;  // model whose blocks, kernels and GEMMs are left out
+  std::optional<std::string> without{};  // model whose blocks, kernels and GEMMs are left out
   int iterations = 5;
   std::function<void(int)> progress = {};  // evaluations done so far
 };

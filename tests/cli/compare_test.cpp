@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -24,6 +25,35 @@ TEST(Compare, PrintsEachQuantityWithItsTargetAndTheWorstFive) {
                            "NVIDIA H200", "driver 580", "worst block time, hierarchy"}) {
     EXPECT_THAT(run.out, HasSubstr(part));
   }
+}
+
+// The accuracy goals, of the shipped constants and of those fitted without the judged model.
+TEST(SlowCompare, MeetsEveryTargetOnWhatWasMeasured) {
+  for (const char* phase : {"", "train"}) {
+    std::vector<std::string> args = {"compare", kMeasured, "--check"};
+    if (*phase != 0) args.insert(args.end(), {"--phase", phase});
+    const CliRun run = cli(args);
+    EXPECT_EQ(run.status, 0) << run.err << run.out;
+    EXPECT_THAT(run.out, HasSubstr("left out"));
+  }
+}
+
+// Models and shapes that no constant was fitted to.
+TEST(SlowCompare, PredictsBlocksOfOtherModels) {
+  const CliRun run = cli({"compare", kMeasured + "-wide", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json j = json::parse(run.out);
+  double sum = 0;
+  int count = 0;
+  for (const json& c : j.at("cases")) {
+    if (c.at("quantity") != "block_time") continue;
+    const double measured = c.at("measured_us");
+    const double predicted = c.at("predicted_us").at("hierarchy");
+    sum += std::abs(predicted - measured) / measured;
+    ++count;
+  }
+  EXPECT_EQ(count, 101);
+  EXPECT_LT(sum / count, 0.10);
 }
 
 TEST(Compare, JsonHasMeasuredBesidePredicted) {

@@ -128,6 +128,9 @@ struct BadRow {
   const char* field;
 };
 
+// Printed by name, so that no address appears in a test's name.
+void PrintTo(const BadRow& bad, std::ostream* out) { *out << bad.row; }
+
 class BadBlockRow : public MeasurementTest, public ::testing::WithParamInterface<BadRow> {};
 
 TEST_P(BadBlockRow, IsRefusedWithLineAndColumn) {
@@ -149,7 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
                       BadRow{"tiny,eager,decode,1,4,2,1,1,1,g", "context"},
                       BadRow{"tiny,eager,forward,1,1,0,nan,1,1,g", "ms_median"},
                       BadRow{"tiny,eager,forward,1,1,0,1,-1,1,g", "ms_min"},
-                      BadRow{"tiny,eager,forward,1,1,0,2,0.5,1,g", "ms_median"}));
+                      BadRow{"tiny,eager,forward,1,1,0,2,0.5,1,g", "ms_median"}),
+    [](const auto& p) { return std::string(p.param.field) + "_" + std::to_string(p.index); });
 
 TEST_F(MeasurementTest, RefusesKernelsOutOfOrder) {
   const std::string row = "tiny,eager,forward,1,8,0,";

@@ -44,7 +44,7 @@ std::string help() {
       "fuseline: what fusing a Transformer block is worth on a GPU.\n\n"
       "usage: fuseline COMMAND [OPTIONS]\n\ncommands:\n";
   for (const Command& c : kCommands) {
-    if (c.run != nullptr) text += fmt::format("  {:<9} {}\n", c.name, c.summary);
+    if (c.run != nullptr) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
   }
   text +=
       "\nexamples:\n"
@@ -66,15 +66,15 @@ CommandResult dispatch(const std::vector<std::string>& args) {
   if (verb == "--version") return {fmt::format("fuseline {}\n", kVersion), {}, ExitStatus::done};
   std::vector<std::string> names;
   for (const Command& c : kCommands) {
-    if (c.name == verb) {
-      if (c.run == nullptr) {
-        throw MissingError(fmt::format("'{}' ({}) is not part of this build: version {} has {}",
-                                       c.name, c.summary, kVersion,
-                                       "predict, gemm, explain, verify, compare and list"));
-      }
-      return c.run({args.begin() + 1, args.end()});
-    }
     if (c.run != nullptr) names.emplace_back(c.name);
+  }
+  for (const Command& c : kCommands) {
+    if (c.name != verb) continue;
+    if (c.run == nullptr) {
+      throw MissingError(fmt::format("'{}' ({}) is not part of this build: version {} has {}",
+                                     c.name, c.summary, kVersion, fmt::join(names, ", ")));
+    }
+    return c.run({args.begin() + 1, args.end()});
   }
   throw InputError({.file = "command line",
                     .value = verb,

@@ -38,7 +38,7 @@ TEST(SlowCompare, MeetsEveryTargetOnWhatWasMeasured) {
   }
 }
 
-// Models and shapes that no constant was fitted to.
+// Other models and shapes; what of them constants have seen stands in the README of that folder.
 TEST(SlowCompare, PredictsBlocksOfOtherModels) {
   const CliRun run = cli({"compare", kMeasured + "-wide", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;

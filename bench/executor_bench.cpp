@@ -1,6 +1,6 @@
 // The executor's GEMM kernels (widening, products tile by tile, epilogues, rounding) against
 // OpenBLAS's own sgemm on the same shapes and threads, alternating in one run. Goal: `ratio` at
-// least 0.6 for a LLaMA-2-7B block of 2,048 tokens under coda.
+// least 0.6 for a LLaMA-2-7B block of 2,048 tokens, forward, under coda.
 //   FUSELINE_BENCH_TOKENS=2048 build/release/bench/executor_bench
 #include <benchmark/benchmark.h>
 
@@ -40,9 +40,9 @@ double seconds_of_sgemm(const GemmMainloop& m, int threads) {
   return std::chrono::duration<double>(end - start).count();
 }
 
-void BM_ExecutorAgainstSgemm(benchmark::State& state) {
+void BM_ExecutorAgainstSgemm(benchmark::State& state, Phase phase) {
   const ModelConfig config = load_model("llama2-7b");
-  const Workload work{.phase = Phase::forward, .batch = 1, .seq = tokens()};
+  const Workload work{.phase = phase, .batch = 1, .seq = tokens()};
   const Gpu gpu = load_gpu("h200");
   ExecuteOptions options;
   options.workers.threads = available_threads();
@@ -72,6 +72,11 @@ void BM_ExecutorAgainstSgemm(benchmark::State& state) {
                  " threads");
 }
 
-BENCHMARK(BM_ExecutorAgainstSgemm)->Unit(benchmark::kMillisecond)->Iterations(2);
+BENCHMARK_CAPTURE(BM_ExecutorAgainstSgemm, forward, Phase::forward)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(2);
+BENCHMARK_CAPTURE(BM_ExecutorAgainstSgemm, train, Phase::train)
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(2);
 
 }  // namespace

@@ -22,19 +22,20 @@ struct Command {
   CommandResult (*run)(const Arguments&);  // null: later versions have it
 };
 
-constexpr std::array<Command, 12> kCommands = {{
+constexpr std::array<Command, 13> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
      explain_command},
     {"verify", "executes plans on the CPU: errors against fp64, bytes against the prediction",
      verify_command},
+    {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
+    {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
+    {"audit", "published claims against predictions, limits and measurements", audit_command},
     {"list", "models, gpus, policies, scenarios, operators", list_command},
     {"measure", "runs a plan on the GPU of this machine", nullptr},
-    {"sweep", "a grid of predictions as CSV", nullptr},
-    {"audit", "published claims against the model", nullptr},
     {"lab", "exercises with checks", nullptr},
     {"gui", "the window", nullptr},
 }};
@@ -53,6 +54,7 @@ std::string help() {
       "  fuseline explain --model llama2-7b --gpu h100 --policy coda\n"
       "  fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200\n"
       "  fuseline compare scenarios/measurements/h200-pytorch\n"
+      "  fuseline audit whole-block-fusion\n"
       "\n'fuseline COMMAND --help' lists a command's options; docs/cli.md has an example of each.\n"
       "exit status: 0 done, 1 a check failed, 2 wrong input, 3 something needed is not here,\n"
       "70 a bug of fuseline\n";

@@ -22,8 +22,11 @@ CommandResult predict_command(const Arguments& args);
 CommandResult gemm_command(const Arguments& args);
 CommandResult explain_command(const Arguments& args);
 CommandResult verify_command(const Arguments& args);
+CommandResult train_command(const Arguments& args);
 CommandResult compare_command(const Arguments& args);
 CommandResult calibrate_command(const Arguments& args);
+CommandResult sweep_command(const Arguments& args);
+CommandResult audit_command(const Arguments& args);
 CommandResult list_command(const Arguments& args);
 
 }  // namespace fuseline

@@ -1,14 +1,11 @@
 // fuseline compare: predictions beside measurements.
 #include <algorithm>
-#include <filesystem>
-#include <map>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/compare_table.h"
-#include "cli/json_output.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
@@ -17,7 +14,8 @@
 #include "cli/table.h"
 #include "model/error.h"
 #include "model/policy.h"
-#include "sim/refit.h"
+#include "sim/json_output.h"
+#include "sim/standard_predictors.h"
 #include "sim/validation.h"
 
 namespace fuseline {
@@ -98,41 +96,6 @@ Predictor saved_predictor(SavedPredictions saved) {
                 throw Unpredicted{};
               },
           .gemm = {}};
-}
-
-// Judges each model by constants that were fitted without it, from files beside the measurements.
-// Empty when there are none.
-std::optional<Predictor> left_out_predictor(const Gpu& gpu, const Measurements& measurements,
-                                            const std::vector<ModelConfig>& models) {
-  namespace fs = std::filesystem;
-  const fs::path path(measurements.path);
-  const std::string folder = fs::is_directory(path) ? path.string() : path.parent_path().string();
-  std::vector<std::string> names;
-  for (const ModelConfig& m : models) names.push_back(m.name);
-  std::map<std::string, Gpu> gpus;
-  for (const auto& [model, constants] : load_left_out_constants(folder, names)) {
-    gpus.emplace(model, with_constants(gpu, constants));
-  }
-  if (gpus.empty()) return std::nullopt;
-  const GpuFor gpu_for = [gpus = std::move(gpus)](const std::string& model) -> const Gpu& {
-    const auto found = gpus.find(model);
-    if (found == gpus.end()) throw Unpredicted{};
-    return found->second;
-  };
-  return simulated_predictor("left out", Fidelity::hierarchy, models, gpu_for);
-}
-
-// The columns of the table, in order.
-std::vector<Predictor> simulated_predictors(const Gpu& gpu, const Measurements& measurements) {
-  const std::vector<ModelConfig> models = measured_models(measurements);
-  const GpuFor same = [&gpu](const std::string&) -> const Gpu& { return gpu; };
-  std::vector<Predictor> columns = {
-      simulated_predictor("roofline", Fidelity::roofline, models, same),
-      simulated_predictor("hierarchy", Fidelity::hierarchy, models, same)};
-  if (auto left_out = left_out_predictor(gpu, measurements, models)) {
-    columns.push_back(std::move(*left_out));
-  }
-  return columns;
 }
 
 std::string heading(const Measurements& m) {
@@ -217,7 +180,7 @@ CommandResult compare_command(const Arguments& args) {
     predictors.push_back(saved_predictor(load_predictions(o.files.front())));
   } else {
     gpu = gpu_of(o, measurements);
-    predictors = simulated_predictors(*gpu, measurements);
+    predictors = standard_predictors(*gpu, measurements);
   }
   const bool trains = o.only.phase && *o.only.phase == "train";
   const ErrorTable table =

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/format.h"
-#include "cli/predict_csv.h"
 #include "cli/table.h"
+#include "model/format.h"
+#include "sim/predict_csv.h"
 
 namespace fuseline {
 

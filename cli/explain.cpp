@@ -9,13 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/format.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "model/error.h"
-#include "model/policy.h"
+#include "model/format.h"
 #include "sim/residence.h"
 
 namespace fuseline {
@@ -128,7 +127,7 @@ CommandResult explain_command(const Arguments& args) {
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   std::vector<Explanation> all;
   for (const std::string& policy : s.policies) {
-    const Plan plan = make_plan(policy, s.model, s.workload);
+    const Plan plan = plan_of(s, policy);
     Explanation e = explain(plan);
     add_residence(e, plan, simulate(plan, s.gpu, Fidelity::hierarchy));
     all.push_back(o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e));

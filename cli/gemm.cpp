@@ -5,14 +5,14 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/format.h"
-#include "cli/json_output.h"
 #include "cli/options.h"
-#include "cli/predict_csv.h"
 #include "cli/predict_table.h"
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "model/error.h"
+#include "model/format.h"
+#include "sim/json_output.h"
+#include "sim/predict_csv.h"
 #include "sim/single_gemm.h"
 
 namespace fuseline {

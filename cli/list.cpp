@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/format.h"
 #include "cli/options.h"
-#include "cli/predict_csv.h"
 #include "cli/table.h"
 #include "model/error.h"
+#include "model/format.h"
 #include "model/model_files.h"
 #include "model/operators.h"
 #include "model/policy.h"
 #include "model/scenario.h"
 #include "sim/gpu.h"
+#include "sim/predict_csv.h"
 
 namespace fuseline {
 

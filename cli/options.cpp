@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -118,6 +119,25 @@ std::int64_t parse_whole_number(const std::string& option, const std::string& te
   if (error != std::errc() || stop != end) fail("is not a whole number");
   if (value < least) fail("is too small");
   if (value > most) fail("is too large");
+  return value;
+}
+
+double parse_number(const std::string& option, const std::string& text, double least, double most) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  const auto fail = [&](const char* message) {
+    throw InputError({.file = kCommandLine,
+                      .field = option,
+                      .value = text.empty() ? "\"\"" : text,
+                      .message = message,
+                      .allowed = fmt::format("a number from {:g} to {:g}", least, most)});
+  };
+  if (error == std::errc::invalid_argument || stop != end) fail("is not a number");
+  if (std::isnan(value)) fail("is not a number");
+  if (value < 0) fail("is negative");
+  if (value < least) fail("is too small");
+  if (error == std::errc::result_out_of_range || value > most) fail("is too large");
   return value;
 }
 

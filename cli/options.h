@@ -45,6 +45,9 @@ class Options {
 std::int64_t parse_whole_number(const std::string& option, const std::string& text,
                                 std::int64_t least, std::int64_t most);
 
+// A number in [least, most], as in "0.5", "2" or "1e-3". InputError names the option.
+double parse_number(const std::string& option, const std::string& text, double least, double most);
+
 // The words of a closed set. InputError with the nearest word otherwise.
 const std::string& parse_word(const std::string& option, const std::string& text,
                               const std::vector<std::string>& allowed);

@@ -1,50 +1,44 @@
 #include "cli/output_file.h"
 
-#include <unistd.h>
-
 #include <filesystem>
-#include <fstream>
-#include <system_error>
 
 #include "model/error.h"
+#include "model/output_file.h"
 
 namespace fuseline {
 
-namespace fs = std::filesystem;
+namespace {
 
-void write_file_atomically(const std::string& path, const std::string& text) {
-  const auto fail = [&](const std::string& message) {
-    throw InputError({.file = "command line",
-                      .field = "--output",
-                      .value = path.empty() ? "\"\"" : path,
-                      .message = message,
-                      .allowed = "a file in a folder that exists and can be written"});
-  };
-  std::error_code error;
-  if (path.empty()) fail("is empty");
-  if (fs::is_directory(path, error)) fail("is a folder");
-  const fs::path target(path);
-  const fs::path folder = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  if (!fs::is_directory(folder, error)) fail("its folder does not exist");
+template <class Work>
+void for_option(const std::string& path, const std::string& option, Work work) {
+  try {
+    work();
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.file = "command line";
+    problem.field = option;
+    problem.value = path.empty() ? "\"\"" : path;
+    throw InputError(std::move(problem));
+  }
+}
 
-  const fs::path draft =
-      folder / (target.filename().string() + "." + std::to_string(getpid()) + ".part");
-  {
-    std::ofstream out(draft, std::ios::binary | std::ios::trunc);
-    if (!out) fail("cannot be written");
-    out << text << std::flush;
-    if (!out) {
-      out.close();
-      fs::remove(draft, error);
-      fail("cannot be written");
-    }
-  }
-  fs::rename(draft, target, error);
-  if (error) {
-    const std::string reason = error.message();
-    fs::remove(draft, error);
-    fail("cannot be written: " + reason);
-  }
+}  // namespace
+
+void write_file_atomically(const std::string& path, const std::string& text,
+                           const std::string& option) {
+  for_option(path, option, [&] { replace_file(path, text); });
+}
+
+// Tries with a file of another name.
+void check_writable(const std::string& path, const std::string& option) {
+  namespace fs = std::filesystem;
+  for_option(path, option, [&] {
+    std::error_code error;
+    if (path.empty() || fs::is_directory(path, error)) return replace_file(path, "");
+    const fs::path trial = path + ".trial";
+    replace_file(trial, "");
+    fs::remove(trial, error);
+  });
 }
 
 }  // namespace fuseline

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "cli/format.h"
 #include "cli/table.h"
+#include "model/format.h"
 
 namespace fuseline {
 
@@ -84,8 +84,60 @@ std::string limits_lines(const std::vector<Prediction>& predictions) {
       megabytes(l.compulsory), megabytes(l.capacity_bound), in_microseconds(l.time)));
 }
 
+// 10^9 bytes and 2^30 bytes: prices and datasheets mix them up.
+std::string gb(Bytes bytes) {
+  return bytes < Bytes(10'000'000) ? fmt::format("{:.2f} MB", bytes.as_double() / 1e6)
+                                   : fmt::format("{:.2f} GB", bytes.as_double() / 1e9);
+}
+std::string gib(Bytes bytes) { return fmt::format("{:.2f} GiB", bytes.as_double() / (1 << 30)); }
+
+std::string memory_parts(const MemoryNeed& need) {
+  std::string text = "weights " + gb(need.weights);
+  if (need.training > Bytes(0)) text += ", gradients and AdamW's state " + gb(need.training);
+  if (need.kv_cache > Bytes(0)) text += ", KV cache " + gb(need.kv_cache);
+  return text + ", activations " + gb(need.activations);
+}
+
+// One line for all policies that need the same, which decode's do nearly.
+std::string memory_lines(const Selection& s, const std::vector<Prediction>& predictions) {
+  const auto need = [](const Prediction& p) { return p.memory->total(); };
+  const auto [least, most] =
+      std::minmax_element(predictions.begin(), predictions.end(),
+                          [&](const auto& a, const auto& b) { return need(a) < need(b); });
+  const Bytes capacity = s.gpu.hbm_capacity;
+  const std::string head = fmt::format("memory: {} ({}) of the GPU's {} ({})", gb(need(*most)),
+                                       gib(need(*most)), gb(capacity), gib(capacity));
+  std::string verdict = "fits";
+  if (need(*least) > capacity) {
+    verdict = fmt::format("does not fit; {} such GPUs at least", gpus_needed(need(*least), s.gpu));
+  } else if (need(*most) > capacity) {
+    std::vector<std::string> fitting;
+    for (const Prediction& p : predictions) {
+      if (need(p) <= capacity) fitting.push_back(p.block.policy);
+    }
+    verdict = fmt::format("fits only under {}", fmt::join(fitting, ", "));
+  }
+  const std::string whose =
+      need(*least) == need(*most) ? "" : fmt::format(" under {}", most->block.policy);
+  return wrap(fmt::format("{}: {}; {}{}", head, verdict, memory_parts(*most->memory), whose));
+}
+
+std::string cost_line(const Selection& s, const std::vector<Prediction>& predictions) {
+  if (!cost_per_million_tokens(predictions.front(), s)) return {};
+  const bool fits = std::all_of(predictions.begin(), predictions.end(), [&s](const auto& p) {
+    return p.memory->total() <= s.gpu.hbm_capacity;
+  });
+  return wrap(fmt::format("cost: of a million {} tokens, at {:g} an hour of one busy GPU{}",
+                          tokens_paid_for(s.workload.phase), s.price->value(),
+                          fits ? "" : ", as if its memory always sufficed"));
+}
+
 std::string layers_table(const Selection& s, const std::vector<Prediction>& predictions) {
   const LayersEstimate& first = *predictions.front().layers;
+  std::vector<Column> columns = {{"policy", Align::left}, {"launches"},
+                                 {"latency ms"},          {"tokens/s"},
+                                 {"HBM read GB"},         {"HBM write GB"}};
+  if (cost_per_million_tokens(predictions.front(), s)) columns.push_back({"cost"});
   std::vector<std::vector<std::string>> rows;
   for (const Prediction& p : predictions) {
     const LayersEstimate& t = *p.layers;
@@ -93,19 +145,20 @@ std::string layers_table(const Selection& s, const std::vector<Prediction>& pred
                     fmt::format("{:.1f}", t.tokens_per_second(s.workload)),
                     fmt::format("{:.2f}", t.hbm_read.as_double() / 1e9),
                     fmt::format("{:.2f}", t.hbm_write.as_double() / 1e9)});
+    if (const auto cost = cost_per_million_tokens(p, s)) {
+      rows.back().push_back(fmt::format("{:.4f}", cost->value()));
+    }
   }
-  return fmt::format("\n{}\n",
-                     first.entry
-                         ? fmt::format("whole model: embedding, {} blocks, final norm, LM head",
-                                       first.layers)
-                         : fmt::format("{} block{}", first.layers, first.layers == 1 ? "" : "s")) +
-         format_table({{"policy", Align::left},
-                       {"launches"},
-                       {"latency ms"},
-                       {"tokens/s"},
-                       {"HBM read GB"},
-                       {"HBM write GB"}},
-                      rows);
+  const std::string notes =
+      cost_line(s, predictions) + (first.entry ? memory_lines(s, predictions) : "");
+  return fmt::format(
+             "\n{}\n",
+             first.entry
+                 ? fmt::format(
+                       "whole model: embedding, {} blocks, final norm, LM head{}", first.layers,
+                       s.workload.phase == Phase::train ? ", loss; without the optimizer" : "")
+                 : fmt::format("{} block{}", first.layers, first.layers == 1 ? "" : "s")) +
+         format_table(columns, rows) + notes;
 }
 
 std::string source_line(const MeasurementMeta& meta) {

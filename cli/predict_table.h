@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/prediction.h"
 #include "cli/selection.h"
+#include "sim/prediction.h"
 
 namespace fuseline {
 

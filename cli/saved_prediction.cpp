@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/json_output.h"
 #include "model/data_files.h"
 #include "model/error.h"
+#include "sim/json_output.h"
 
 namespace fuseline {
 

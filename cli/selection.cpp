@@ -9,6 +9,7 @@
 #include "model/model_files.h"
 #include "model/policy.h"
 #include "model/scenario.h"
+#include "sim/what_if.h"
 
 namespace fuseline {
 
@@ -17,6 +18,7 @@ namespace {
 constexpr const char* kCommandLine = "command line";
 constexpr const char* kDefaultModel = "llama2-7b";
 constexpr const char* kDefaultGpu = "h100";
+constexpr double kLeastPrice = 1e-6, kMostPrice = 1e6;
 constexpr std::int64_t kDefaultTokens = 2048;  // of a forward pass, or of decode's context
 
 Scenario default_scenario() {
@@ -123,9 +125,24 @@ Fidelity parse_fidelity(const std::string& text) {
              : Fidelity::hierarchy;
 }
 
-std::vector<std::string> parse_policies(const std::string& text) {
+MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers) {
+  const MoneyPerHour price(parse_number("--price-per-hour", text, kLeastPrice, kMostPrice));
+  if (!layers) return price;
+  throw InputError({.file = kCommandLine,
+                    .field = "--price-per-hour",
+                    .value = text,
+                    .message = "needs the whole model: tokens are not made by a part of it",
+                    .allowed = "with --layers all"});
+}
+
+Plan plan_of(const Selection& selection, const std::string& policy) {
+  return make_plan(policy, selection.model, selection.workload, selection.custom);
+}
+
+std::vector<std::string> parse_policies(const std::string& text, bool with_custom) {
   std::vector<std::string> names;
   for (const PolicyInfo& p : policies()) names.push_back(p.name);
+  if (with_custom) names.emplace_back(kCustomPolicy);
   if (text == "all") return names;
   std::vector<std::string> chosen = parse_list("--policy", text);
   for (const std::string& name : chosen) parse_word("--policy", name, names);
@@ -138,7 +155,9 @@ Selection resolve_selection(const std::optional<std::string>& scenario_path,
   Selection s;
   s.title = scenario.title;
   s.workload = resolve_workload(texts, scenario.workload);
-  s.policies = texts.policy ? parse_policies(*texts.policy) : scenario.policies;
+  s.policies =
+      texts.policy ? parse_policies(*texts.policy, scenario.custom.has_value()) : scenario.policies;
+  if (scenario.custom) s.custom = *scenario.custom;
   // Policies named for this phase must support it; of "all", those that do are meant.
   const bool named = texts.policy ? *texts.policy != "all" : scenario_path && !texts.phase;
   if (!named && s.workload.phase == Phase::train) leave_training_policies(s.policies);
@@ -151,6 +170,7 @@ Selection resolve_selection(const std::optional<std::string>& scenario_path,
   }
   s.model = load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model);
   s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu);
+  if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
   check(s.workload, s.model, scenario_path);
   return s;

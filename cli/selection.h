@@ -8,21 +8,22 @@
 
 #include "cli/options.h"
 #include "model/config.h"
+#include "model/custom_fusion.h"
 #include "sim/estimate.h"
 #include "sim/gpu.h"
+#include "sim/prediction.h"
 
 namespace fuseline {
 
-struct Selection {
+struct Selection : PredictionCase {
   std::string title;  // of the scenario, or empty
-  ModelConfig model;
-  Gpu gpu;
-  Workload workload;
   std::vector<std::string> policies;
-  Fidelity fidelity = Fidelity::hierarchy;
-  std::optional<std::int64_t> layers = 1;   // empty: the whole model
+  CustomFusion custom;                      // what policy `custom` does, when the scenario says
   std::optional<std::string> measurements;  // folder or file, when the scenario names one
 };
+
+// The selection's plan under one of its policies.
+Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What the command line says, before it is checked; absent = not said.
 struct SelectionTexts {
@@ -44,8 +45,12 @@ Selection resolve_selection(const std::optional<std::string>& scenario_path,
 // The GPU that --gpu names. InputError: absent, unknown (nearest name), a bad file.
 Gpu load_gpu_option(const std::optional<std::string>& text);
 
+// A price an hour, above 0. InputError: not that, or without the whole model, which alone makes
+// tokens.
+MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers);
+
 Fidelity parse_fidelity(const std::string& text);
-// "a,b" or "all". InputError for an unknown policy (nearest name).
-std::vector<std::string> parse_policies(const std::string& text);
+// "a,b" or "all". InputError for an unknown policy (nearest name). `with_custom`: `custom` is one.
+std::vector<std::string> parse_policies(const std::string& text, bool with_custom = false);
 
 }  // namespace fuseline

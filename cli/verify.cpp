@@ -1,10 +1,6 @@
 // fuseline verify: executes plans on the CPU and judges them.
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <csignal>
-#include <cstdio>
+#include <charconv>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -12,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
@@ -28,53 +25,9 @@ constexpr std::int64_t kMostThreads = 1024;
 struct VerifyTexts {
   SelectionTexts selection;
   std::optional<std::string> layers, threads, seed, fault, memory_limit, format, output;
+  std::optional<std::string> outliers, input_scale, input_shift, gradient_scale;
   std::vector<std::string> scenario;
   bool list_faults = false;
-};
-
-// The first Ctrl-C asks the executor to stop; a second one ends the program as usual.
-std::atomic<bool> interrupted = false;
-void interrupt(int) {
-  interrupted = true;
-  std::signal(SIGINT, SIG_DFL);
-}
-
-class InterruptGuard {
- public:
-  InterruptGuard() : before_(std::signal(SIGINT, interrupt)) { interrupted = false; }
-  ~InterruptGuard() { std::signal(SIGINT, before_); }
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  void (*before_)(int);
-};
-
-// A line on the terminal that standard error is, if it is one; gone at the end.
-class ProgressBar {
- public:
-  ProgressBar() : shown_(isatty(STDERR_FILENO) != 0) {}
-  ~ProgressBar() { clear(); }
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
-
-  void show(const std::string& what, double done) {
-    if (!shown_) return;
-    constexpr int kWidth = 30;
-    const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * kWidth);
-    const std::string bar(static_cast<std::size_t>(filled), '#');
-    fmt::print(stderr, "\r\x1b[K[{:<{}}] {:3.0f} %  {}", bar, kWidth, done * 100, what);
-    std::fflush(stderr);
-    drawn_ = true;
-  }
-  void clear() {
-    if (drawn_) fmt::print(stderr, "\r\x1b[K");
-    drawn_ = false;
-  }
-
- private:
-  bool shown_;
-  bool drawn_ = false;
 };
 
 std::uint64_t parse_seed(const std::string& text) {
@@ -96,6 +49,20 @@ Bytes parse_memory(const std::string& text) {
   return Bytes(parse_whole_number("--memory-limit", digits, 1, most) * unit);
 }
 
+// A number, positive unless `any`.
+double parse_number(const std::string& option, const std::string& text, bool any = false) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || rest != end || !std::isfinite(value) || (!any && value <= 0))
+    throw InputError({.file = "command line",
+                      .field = option,
+                      .value = text.empty() ? "\"\"" : text,
+                      .message = any ? "is not a number" : "is not a positive number",
+                      .allowed = any ? "a number, like -3 or 0.5" : "a number above 0, like 1e-3"});
+  return value;
+}
+
 std::string fault_list() {
   std::string text;
   for (const executor::FaultInfo& f : executor::faults()) text += f.name + "\n";
@@ -108,9 +75,14 @@ executor::VerifyOptions verify_options(const VerifyTexts& texts) {
       texts.threads
           ? static_cast<int>(parse_whole_number("--threads", *texts.threads, 1, kMostThreads))
           : executor::available_threads();
-  o.workers.stop = &interrupted;
+  o.workers.stop = InterruptGuard::flag();
   if (texts.seed) o.seed = parse_seed(*texts.seed);
   if (texts.fault) o.fault = executor::parse_fault(*texts.fault);
+  if (texts.outliers) o.inputs.outliers = parse_number("--outliers", *texts.outliers);
+  if (texts.input_scale) o.inputs.scale = parse_number("--input-scale", *texts.input_scale);
+  if (texts.input_shift) o.inputs.shift = parse_number("--input-shift", *texts.input_shift, true);
+  if (texts.gradient_scale)
+    o.inputs.gradient_scale = parse_number("--gradient-scale", *texts.gradient_scale);
   if (texts.memory_limit) o.memory_limit = parse_memory(*texts.memory_limit);
   return o;
 }
@@ -142,6 +114,7 @@ CommandResult verify_command(const Arguments& args) {
       "bytes touched against the prediction.",
       {"fuseline verify --model tinyllama --seq 32",
        "fuseline verify --model llama2-7b --seq 256 --policy unfused,torch-compile,coda",
+       "fuseline verify --model llama2-7b --phase train --policy unfused,coda",
        "fuseline verify --model gpt2-xl --phase decode --context 512 --dtype fp16",
        "fuseline verify --model tinyllama --seq 32 --policy coda --break swapped-pair"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
@@ -151,6 +124,14 @@ CommandResult verify_command(const Arguments& args) {
   options.text("--threads", "N", "threads (all cores); results do not depend on them",
                texts.threads);
   options.text("--seed", "N", "of the random inputs (1)", texts.seed);
+  options.text("--outliers", "F", "one column in twenty of x and dy is so many times larger (20)",
+               texts.outliers);
+  options.text("--input-scale", "S", "x, the residual stream, is S times normal numbers (1)",
+               texts.input_scale);
+  options.text("--input-shift", "M", "added to these before scaling: the mean of x (0)",
+               texts.input_shift);
+  options.text("--gradient-scale", "S", "dy, the gradient that arrives, is S times normal (1)",
+               texts.gradient_scale);
   options.text("--memory-limit", "N|NG|NM", "bytes it may use (what the machine has left)",
                texts.memory_limit);
   options.text("--break", "NAME", "puts a fault into the plans, which must then fail", texts.fault);
@@ -165,9 +146,6 @@ CommandResult verify_command(const Arguments& args) {
   executor::VerifyOptions verify = verify_options(texts);
   const Selection selection = verify_selection(texts);
 
-  if (selection.workload.phase == Phase::train)
-    throw MissingError("verify executes forward and decode; backward plans are not part of it yet");
-
   executor::Verification result;
   bool cancelled = false;
   {
@@ -181,14 +159,10 @@ CommandResult verify_command(const Arguments& args) {
       cancelled = true;
     }
   }
-  // As if the signal had not been held up: whoever started us sees that we were interrupted.
-  if (cancelled) {
-    std::signal(SIGINT, SIG_DFL);
-    std::raise(SIGINT);
-  }
+  if (cancelled) end_as_interrupted();
 
-  const std::string text = format == "json" ? verification_json(selection, verify.seed, result)
-                                            : verification_table(selection, verify.seed, result);
+  const std::string text = format == "json" ? verification_json(selection, verify, result)
+                                            : verification_table(selection, verify, result);
   const ExitStatus status = result.passed() ? ExitStatus::done : ExitStatus::check_failed;
   std::string messages;
   if (!result.passed()) messages = "fuseline: verify failed: " + first_failure(result) + "\n";

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/format.h"
 #include "cli/table.h"
+#include "model/format.h"
 #include "model/policy.h"
 
 namespace fuseline {
@@ -58,12 +58,19 @@ std::string error_text(double error) {
   return std::isfinite(error) ? fmt::format("{:.2e}", error) : "not finite";
 }
 
+// Kernels of many operators have long names; JSON has them whole.
+std::string shortened(const std::string& kernel) {
+  constexpr std::size_t kMost = 20;
+  return kernel.size() <= kMost ? kernel : kernel.substr(0, kMost - 1) + "…";
+}
+
 std::string tensor_table(const VerifiedPolicy& p) {
   std::vector<std::vector<std::string>> rows;
   for (const ComparedTensor& t : p.tensors) {
-    rows.push_back({t.name + (t.output ? " *" : ""), t.kernel, error_text(t.error.relative_l2),
-                    error_text(t.unfused.relative_l2), error_text(t.error.largest),
-                    error_text(t.unfused.largest), error_text(t.error.worst_tile),
+    rows.push_back({t.name + (t.output ? " *" : ""), shortened(t.kernel),
+                    error_text(t.error.relative_l2), error_text(t.unfused.relative_l2),
+                    error_text(t.error.largest), error_text(t.unfused.largest),
+                    error_text(t.error.worst_tile),
                     std::isfinite(t.ratio) ? fmt::format("{:.2f}", t.ratio) : "-",
                     t.problem.empty() ? "pass" : "FAIL"});
   }
@@ -111,10 +118,16 @@ std::string summary_table(const std::vector<VerifiedPolicy>& policies) {
   for (const VerifiedPolicy& p : policies) {
     const ComparedTensor* t = worst(p);
     const Totals got = counted(p);
+    std::string worst_ratio =
+        t != nullptr && std::isfinite(t->ratio) ? fmt::format("{:.2f}", t->ratio) : "-";
+    std::string worst_tensor = t != nullptr ? t->name : "";
+    if (p.not_finite) {
+      worst_ratio = "not finite";
+      worst_tensor = p.not_finite->tensor;
+    }
     rows.push_back({p.policy, std::to_string(p.launches), megabytes(got.loaded),
-                    megabytes(got.stored), p.bytes_equal() ? "equal" : "DIFFER",
-                    t != nullptr && std::isfinite(t->ratio) ? fmt::format("{:.2f}", t->ratio) : "-",
-                    t != nullptr ? t->name : "", p.passed() ? "pass" : "FAIL"});
+                    megabytes(got.stored), p.bytes_equal() ? "equal" : "DIFFER", worst_ratio,
+                    worst_tensor, p.passed() ? "pass" : "FAIL"});
   }
   return format_table({{"policy", Align::left},
                        {"launches"},
@@ -127,14 +140,36 @@ std::string summary_table(const std::vector<VerifiedPolicy>& policies) {
                       rows);
 }
 
+std::string not_finite_text(const executor::NotFinite& n) {
+  return fmt::format("the first value that is not finite: {} in {}[{}, {}], {}",
+                     std::isnan(n.value) ? "NaN" : (n.value > 0 ? "inf" : "-inf"), n.tensor, n.row,
+                     n.col,
+                     n.kernel.empty() ? "prepared from the inputs" : "stored by " + n.kernel);
+}
+
 std::string policy_text(const VerifiedPolicy& p, bool fault) {
   std::string text = fmt::format("{}: {}{}\n", p.policy, p.passed() ? "pass" : "FAIL",
                                  fault && !p.broken ? ", the fault cannot happen here" : "");
   text += tensor_table(p);
+  if (p.not_finite) text += wrap("FAIL " + not_finite_text(*p.not_finite));
   for (const ComparedTensor& t : p.tensors)
     if (!t.problem.empty())
       text += wrap(fmt::format("FAIL {} (kernel {}): {}", t.name, t.kernel, t.problem));
   return text + bytes_text(p);
+}
+
+// What differs from the usual random inputs.
+std::string inputs_text(const executor::InputDistribution& inputs) {
+  const executor::InputDistribution usual;
+  std::string text;
+  const auto add = [&text](const char* what, double value, double before) {
+    if (value != before) text += fmt::format("{}{} {:g}", text.empty() ? "" : ", ", what, value);
+  };
+  add("outliers", inputs.outliers, usual.outliers);
+  add("x scaled by", inputs.scale, usual.scale);
+  add("x shifted by", inputs.shift, usual.shift);
+  add("dy scaled by", inputs.gradient_scale, usual.gradient_scale);
+  return text.empty() ? text : "inputs: " + text + "\n";
 }
 
 ordered_json number(double value) {
@@ -183,8 +218,18 @@ ordered_json policy_json(const Selection& selection, const VerifiedPolicy& p) {
                        {"counted", bytes_json(k.counted, plan.graph.tensors())},
                        {"differing", k.differing}});
   }
+  ordered_json not_finite;  // null
+  if (p.not_finite) {
+    not_finite = {{"tensor", p.not_finite->tensor},
+                  {"at", {p.not_finite->row, p.not_finite->col}},
+                  {"value", std::isnan(p.not_finite->value) ? "nan"
+                            : p.not_finite->value > 0       ? "inf"
+                                                            : "-inf"}};
+    if (!p.not_finite->kernel.empty()) not_finite["kernel"] = p.not_finite->kernel;
+  }
   return {{"policy", p.policy},
           {"passed", p.passed()},
+          {"first_not_finite", not_finite},
           {"launches", p.launches},
           {"launches_predicted", p.launches_predicted},
           {"loaded_bytes", got.loaded.value()},
@@ -200,6 +245,7 @@ ordered_json policy_json(const Selection& selection, const VerifiedPolicy& p) {
 
 std::string first_failure(const executor::Verification& result) {
   for (const VerifiedPolicy& p : result.policies) {
+    if (p.not_finite) return p.policy + ": " + not_finite_text(*p.not_finite);
     for (const ComparedTensor& t : p.tensors)
       if (!t.problem.empty())
         return fmt::format("{}: {} (kernel {}): {}", p.policy, t.name, t.kernel, t.problem);
@@ -214,21 +260,22 @@ std::string first_failure(const executor::Verification& result) {
   return {};
 }
 
-std::string verification_table(const Selection& selection, std::uint64_t seed,
+std::string verification_table(const Selection& selection, const executor::VerifyOptions& options,
                                const executor::Verification& result) {
   const bool fault = std::any_of(result.policies.begin(), result.policies.end(),
                                  [](const VerifiedPolicy& p) { return p.broken; });
   std::string text = fmt::format("{}, {}, seed {}; tiles as on {}\n", selection.model.name,
-                                 describe(selection.workload), seed, selection.gpu.name);
+                                 describe(selection.workload), options.seed, selection.gpu.name);
   text += wrap(
       fmt::format("errors against fp64; a plan fails at {:g} times the unfused one's, in the whole "
                   "tensor or its worst tile (128 x 128); * output",
                   executor::kWorstRatio));
+  text += inputs_text(options.inputs);
   for (const VerifiedPolicy& p : result.policies) text += "\n" + policy_text(p, fault);
   return text + "\n" + summary_table(result.policies);
 }
 
-std::string verification_json(const Selection& selection, std::uint64_t seed,
+std::string verification_json(const Selection& selection, const executor::VerifyOptions& options,
                               const executor::Verification& result) {
   const Workload& w = selection.workload;
   ordered_json policies = ordered_json::array();
@@ -241,7 +288,12 @@ std::string verification_json(const Selection& selection, std::uint64_t seed,
                             {"seq", w.seq},
                             {"context", w.context},
                             {"dtype", name_of(w.dtype)},
-                            {"seed", seed},
+                            {"seed", options.seed},
+                            {"inputs",
+                             {{"outliers", options.inputs.outliers},
+                              {"scale", options.inputs.scale},
+                              {"shift", options.inputs.shift},
+                              {"gradient_scale", options.inputs.gradient_scale}}},
                             {"worst_ratio", executor::kWorstRatio},
                             {"passed", result.passed()},
                             {"policies", policies}};

@@ -23,7 +23,7 @@ endif()
 add_library(fuseline_external INTERFACE)
 target_link_libraries(fuseline_external INTERFACE
   Boost::headers fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
-  Eigen3::Eigen Eigen3::Eigen Threads::Threads)
+  Eigen3::Eigen Threads::Threads)
 
 # fuseline_add_layer(<name> [DEPENDS <layer>...] [EXCLUDE <file>...])
 #   Static library of all .cpp files below the current folder; DEPENDS names the layers whose

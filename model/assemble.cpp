@@ -33,6 +33,7 @@ std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
     const Op& op = graph.op(id);
     const bool minor = op.kind == OpKind::bias_add || op.kind == OpKind::row_stats_partial ||
                        op.kind == OpKind::row_dot_partial || op.kind == OpKind::col_stats_partial ||
+                       op.kind == OpKind::cross_entropy_partial ||
                        op.name.find("_inlined") != std::string::npos;
     if (!minor) name += (name.empty() ? "" : "_") + op.name;
   }

@@ -29,7 +29,7 @@ struct BackwardOptions {
 // h); sites as in the forward pass with "_bwd". Norms also write their statistics ("norm1_stats",
 // [M, 1]: r, or [M, 2]: r and r·mean, fp32). A backward pass that the graph already has is
 // replaced. Asserts that every operator on the way from an input to an output has a gradient (not:
-// decomposed or split norms, cache and embedding) and that each tensor's gradient is covered by
+// decomposed or split norms, cache) and that each tensor's gradient is covered by
 // slices that are equal or disjoint.
 Graph differentiate(const Graph& graph, const BackwardOptions& options = {});
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/operators.h"
 
 namespace fuseline {
 
@@ -56,6 +57,12 @@ void Adjoint::find_needs() {
     needs_[i] = is_leaf(role);
     live_[i] = role == Role::output;
   }
+  for (const OpId id : order_) {  // row and column numbers are not differentiable
+    const Op& op = graph_.op(id);
+    const int numbers = operator_info(op.kind).index_read;
+    if (numbers >= 0)
+      needs_[index_of(op.reads.at(static_cast<std::size_t>(numbers)).tensor)] = false;
+  }
   const auto needed = [&](const Operand& o) { return needs_[index_of(o.tensor)]; };
   for (const OpId id : order_) {
     const Op& op = graph_.op(id);
@@ -75,8 +82,8 @@ bool Adjoint::needs_gradient(TensorId id) const {
 }
 
 void Adjoint::find_readers() {
-  const auto add = [&](const Operand& read, const std::string& site) -> Slice& {
-    FUSELINE_ASSERT(read.rows == graph_.tensor(read.tensor).rows,
+  const auto add = [&](const Operand& read, const std::string& site, bool gathered) -> Slice& {
+    FUSELINE_ASSERT(gathered || read.rows == graph_.tensor(read.tensor).rows,
                     "gradient of some rows of " + graph_.tensor(read.tensor).name);
     std::vector<Slice>& slices = slices_[read.tensor];
     const auto known = std::find_if(slices.begin(), slices.end(),
@@ -91,7 +98,7 @@ void Adjoint::find_readers() {
     const Op& op = graph_.op(id);
     if (!needs_gradient(op.writes[0].tensor)) continue;
     for (const Operand& read : op.reads)
-      if (needs_gradient(read.tensor)) add(read, op.site);
+      if (needs_gradient(read.tensor)) add(read, op.site, op.kind == OpKind::embedding);
   }
   const std::size_t count = graph_.tensors().size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -101,7 +108,7 @@ void Adjoint::find_readers() {
     seed.name = "d" + seed.name;
     seed.role = Role::input;
     const Operand whole = graph_.whole(id);
-    add(whole, "").parts.push_back(graph_.whole(graph_.add_tensor(std::move(seed))));
+    add(whole, "", false).parts.push_back(graph_.whole(graph_.add_tensor(std::move(seed))));
   }
   for (auto& [id, slices] : slices_)
     std::sort(slices.begin(), slices.end(),
@@ -267,6 +274,13 @@ Operand Adjoint::row_statistics(const std::string& norm) {
       make(norm + "_stats", two ? "[M, 2]" : "[M, 1]", Dtype::fp32, op.reads[0].rows, two ? 2 : 1);
   graph_.op(id).writes.push_back(stats);
   return stats;
+}
+
+Operand Adjoint::log_sum_exp() {
+  const OpId id = *graph_.find_op(op_.name);
+  const Operand lse = make(op_.name + "_lse", "[M, 1]", Dtype::fp32, op_.writes[0].rows, 1);
+  graph_.op(id).writes.push_back(lse);
+  return lse;
 }
 
 const Operand* Adjoint::delta(TensorId probs) const {

@@ -30,6 +30,8 @@ class Adjoint {
 
   // The statistics of a norm of the forward pass; makes it write them.
   Operand row_statistics(const std::string& norm);
+  // The log-sum-exp that the cross entropy at hand writes for its gradient.
+  Operand log_sum_exp();
   // Softmax at hand: whether its probabilities are computed again from the log-sum-exp, and the
   // row sums that attention_context's rule left for it.
   [[nodiscard]] bool saves_log_sum_exp() const { return options_.save_log_sum_exp; }

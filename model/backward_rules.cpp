@@ -126,6 +126,24 @@ void mul(Adjoint& a) {
   }
 }
 
+void cross_entropy(Adjoint& a) {
+  const Op& op = a.op();
+  const Operand x = a.forward_value(op.reads[0]);
+  a.emit("d_" + op.name, OpKind::cross_entropy_backward, {a.dy(), x, op.reads[1], a.log_sum_exp()},
+         {a.target(0)}, op.attributes);
+}
+
+// Rows of the table that no token names have the gradient 0.
+void embedding(Adjoint& a) {
+  const Op& op = a.op();
+  if (a.wants(1))
+    a.emit("dw_" + op.name, OpKind::embedding_backward, {a.dy(), op.reads[0]}, {a.target(1)},
+           op.attributes);
+  if (op.reads.size() > 2 && a.wants(2))
+    a.emit("dw_" + op.name + "_position", OpKind::embedding_backward, {a.dy()}, {a.target(2)},
+           op.attributes);
+}
+
 void cast(Adjoint& a) { a.emit("d_" + a.op().name, OpKind::cast, {a.dy()}, {a.target(0)}); }
 
 }  // namespace
@@ -160,6 +178,10 @@ BackwardRule backward_rule(OpKind kind) {
       return mul;
     case OpKind::cast:
       return cast;
+    case OpKind::cross_entropy:
+      return cross_entropy;
+    case OpKind::embedding:
+      return embedding;
     default:
       return nullptr;
   }

@@ -4,6 +4,7 @@
 
 #include "model/assemble.h"
 #include "model/backward.h"
+#include "model/custom_fusion.h"
 #include "model/error.h"
 #include "model/implementation.h"
 #include "model/policies/rules.h"
@@ -19,6 +20,7 @@
 #include "model/rewrites/order_linear_gradients.h"
 #include "model/rewrites/rotate_boundary.h"
 #include "model/rewrites/split_column_sums.h"
+#include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
 #include "model/why_not.h"
 
@@ -41,7 +43,7 @@ std::vector<Rewrite> all_rewrites() {
        {decompose_norm(), decompose_rope(), decompose_swiglu(), split_norm(),
         split_norm_keeping_weight(), defer_norm_backward(), split_column_sums(),
         rotate_statistics(), rotate_weighted(), rotate_entry_norm(), accumulate_dq(),
-        sum_grouped_heads(), order_linear_gradients(), inline_pointwise()})
+        sum_grouped_heads(), order_linear_gradients(), inline_pointwise(), split_cross_entropy()})
     all.push_back(r);
   return all;
 }
@@ -108,13 +110,16 @@ Block rewritten(const Graph& graph, const std::vector<std::string>& rewrites) {
   Block block{training ? forward_part(graph) : graph, {}};
   bool pending = training;  // the backward pass is still to be made
   bool again = false;
+  bool repeated = false;  // inline_pointwise gave readers values of their own, which only it knows
   const auto differentiate_now = [&] {
     if (!std::exchange(pending, false)) return;
     block.graph = differentiate(
         block.graph, again ? recompute_options(block.graph) : flash_attention_options(block.graph));
     note_reordered_gradients(block);
   };
-  for (const std::string& name : rewrites) {
+  for (auto at = rewrites.begin(); at != rewrites.end(); ++at) {
+    const std::string& name = *at;
+    if (std::find(rewrites.begin(), at, name) != at) refuse_rewrite(name, "is named twice");
     if (name == recompute) {
       if (!pending)
         refuse_rewrite(name, "is a choice for the backward pass, before it is rewritten");
@@ -122,12 +127,14 @@ Block rewritten(const Graph& graph, const std::vector<std::string>& rewrites) {
       continue;
     }
     const Rewrite rewrite = find_rewrite(name);
+    if (repeated) refuse_rewrite(name, "comes before inline_pointwise, which is the last");
     if (!is_forward_rewrite(name)) differentiate_now();
     if (training && !pending && is_forward_rewrite(name))
       refuse_rewrite(name, "in training it comes before the rewrites that know the backward pass");
     if (!rewrite.applies(block.graph))
       refuse_rewrite(name, "does not apply to this block after the rewrites before it");
     rewrite.apply(block);
+    repeated = name == inline_pointwise().name;
   }
   differentiate_now();
   return block;
@@ -140,6 +147,13 @@ std::vector<std::string> rewrite_names() {
   for (const Rewrite& r : all_rewrites()) names.emplace_back(r.name);
   names.emplace_back(recompute);
   return names;
+}
+
+std::string rewrite_summary(const std::string& name) {
+  if (name == recompute) return "norms and activations are computed again in the backward pass";
+  for (const Rewrite& r : all_rewrites())
+    if (name == r.name) return r.summary;
+  return {};
 }
 
 Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,

@@ -138,6 +138,12 @@ Value Emitter::row_reduce(ReduceFn fn, Value in, const std::string& name) {
   return value;
 }
 
+Value Emitter::one_hot(const Operand& ids, std::int64_t cols) {
+  const Value value = fresh("one");
+  emit(OneHot{value, ids, cols});
+  return value;
+}
+
 Value Emitter::column_sum(Value in, const std::string& name) {
   const Value value = fresh(name);
   emit(ColumnReduce{value, ReduceFn::sum, in});

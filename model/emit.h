@@ -34,6 +34,7 @@ class Emitter {
   Value pairs(PairFn fn, std::vector<Value> in, const std::string& name, std::int64_t distance);
   Value row_reduce(ReduceFn fn, Value in, const std::string& name);
   Value column_sum(Value in, const std::string& name);
+  Value one_hot(const Operand& ids, std::int64_t cols);
   Value fresh(const std::string& name);  // the next free value, with a unique name
   void emit(Primitive primitive);
 

@@ -121,6 +121,13 @@ enum class OpKind : std::uint8_t {
   scale,
   expand_rows,
   head_sum,
+  // the loss behind the LM head and its gradient; by tiles of columns and their finisher; the
+  // gradient of a gathered table
+  cross_entropy,
+  cross_entropy_backward,
+  cross_entropy_partial,
+  cross_entropy_finish,
+  embedding_backward,
 };
 
 // Numbers an operator needs besides its operands; unused ones keep their defaults.
@@ -139,7 +146,8 @@ struct OpAttributes {
                                 // halves are negated and go behind the second
   double scalar = 0;            // scale of attention_scores, summand of add_scalar, factor of scale
                                 // and expand_rows
-  std::int64_t tile_cols = 128;  // row_stats_partial: columns that one partial covers
+  std::int64_t tile_cols = 128;  // row_stats_partial, cross_entropy_partial: columns that one
+                                 // partial covers
   std::int64_t norm_width = 0;   // of the two finishers: D, the elements of a row of the norm
   std::int64_t tile_rows = 128;  // col_stats_partial: rows that one partial covers
   bool a_is_km = false;  // gemm: the first operand is stored [K, M]: the gradient of a weight

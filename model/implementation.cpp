@@ -23,7 +23,7 @@ bool whole_attention(const Graph& graph, const std::vector<OpId>& ops) {
 
 bool leaves_partials(const Op& op) {
   return op.kind == OpKind::row_stats_partial || op.kind == OpKind::row_dot_partial ||
-         op.kind == OpKind::col_stats_partial;
+         op.kind == OpKind::col_stats_partial || op.kind == OpKind::cross_entropy_partial;
 }
 
 // A reduction along rows or columns, or a loop that stores nothing but partial sums.
@@ -62,6 +62,7 @@ Implementation framework_primitive(const Graph& graph, const Op& op) {
     case OpKind::softmax:
     case OpKind::softmax_backward:
     case OpKind::column_sum:
+    case OpKind::cross_entropy:
       return Implementation::framework_reduce;
     // The attention library's own.
     case OpKind::attention_backward_dot:
@@ -120,10 +121,11 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
     return library_can(graph, ops) ? Implementation::library_gemm : Implementation::epilogue_gemm;
   const bool finishes = any_op(graph, ops, [](const Op& op) {
     return op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish ||
-           op.kind == OpKind::col_stats_finish;
+           op.kind == OpKind::col_stats_finish || op.kind == OpKind::cross_entropy_finish;
   });
   if (finishes) return Implementation::finisher;
-  if (around_attention(graph, ops)) return Implementation::vectorized;
+  if (around_attention(graph, ops) || has_kind(graph, ops, OpKind::embedding_backward))
+    return Implementation::vectorized;
   return reduces(graph, ops) ? Implementation::row_norm : Implementation::vectorized;
 }
 

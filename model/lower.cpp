@@ -54,6 +54,7 @@ RowMainloop rows_of(const Op& op) {
   const OpAttributes& a = op.attributes;
   if (op.kind == OpKind::attention_backward_dot)
     return {a.batch * a.heads * a.q_tokens, a.head_width, a.heads, a.q_tokens};
+  if (op.kind == OpKind::cross_entropy_finish) return {op.reads[0].rows, op.reads[0].cols / 3};
   // Finishers of two sums read every second column for each.
   const bool two = (op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish) &&
                    op.writes[0].cols == 2;

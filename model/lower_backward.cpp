@@ -57,7 +57,7 @@ void norm_apply(Emitter& e, const Op& op) {
   e.produce(op.writes[0], y);
 }
 
-// y = dres + r·(w·p - x̂·c0 (- c1))
+// y = (dres +) r·(w·p - x̂·c0 (- c1))
 void norm_backward_deferred(Emitter& e, const Op& op) {
   const Value p = e.tile(op.reads[0]);
   const Value h = e.tile(op.reads[1]);
@@ -71,6 +71,7 @@ void norm_backward_deferred(Emitter& e, const Op& op) {
     inner = e.map(MapFn::sub, {inner, e.per_row(column(op.reads[4], 1), "c1")}, "d");
   const Value r = e.per_row(column(op.reads[3], 0), "r");
   const Value dh = e.map(MapFn::mul, {inner, r}, "dh");
+  if (op.reads.size() < 6) return e.produce(op.writes[0], dh);
   const Value dres = e.tile(op.reads[5]);
   e.produce(op.writes[0], e.map(MapFn::add, {dres, dh}, "dres"));
 }
@@ -301,9 +302,13 @@ Extent extent_of(const Op& op) {
     case OpKind::col_stats_partial:
     case OpKind::norm_weight_grad:
     case OpKind::column_sum:
+    case OpKind::cross_entropy:
+    case OpKind::cross_entropy_partial:
+    case OpKind::cross_entropy_finish:
       return {x.rows, x.cols};
     case OpKind::negate_half:
     case OpKind::embedding:
+    case OpKind::embedding_backward:
       return {y.rows, y.cols};
     case OpKind::swiglu:
       return {y.rows, op.attributes.pairs_interleaved ? x.cols : y.cols};

@@ -161,7 +161,7 @@ void binary(Emitter& e, const Op& op, MapFn fn, const char* name) {
 }  // namespace
 
 void emit_op(Emitter& e, const Op& op) {
-  if (emit_backward_op(e, op)) return;
+  if (emit_backward_op(e, op) || emit_loss_op(e, op)) return;
   switch (op.kind) {
     case OpKind::gemm:
     case OpKind::attention_scores:

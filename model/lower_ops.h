@@ -11,8 +11,10 @@ namespace fuseline {
 // for a kind that no program computes.
 void emit_op(Emitter& e, const Op& op);
 
-// The operators of the backward pass among them; false for others.
+// The operators of the backward pass among them, and the loss with its gradient and those of
+// gathered tables; false for others.
 bool emit_backward_op(Emitter& e, const Op& op);
+bool emit_loss_op(Emitter& e, const Op& op);
 
 // Rows and columns that the operator's tiles cover: its widest operand that is read or written as a
 // tile; of swiglu with gate and up side by side, one of the two.

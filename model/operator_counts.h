@@ -49,14 +49,15 @@ inline std::int64_t tile_rows(const Graph&, const Op& op) {
   return std::min(op.reads[0].rows, op.attributes.tile_rows);
 }
 
-constexpr OperatorInfo element_wise(OpKind kind, const char* name, const char* formula,
-                                    std::array<OperandSpec, 6> reads, OperandSpec write,
-                                    Flops (*count)(const Graph&, const Op&),
-                                    void (*reference)(const Graph&, const Op&, const TensorValues&,
-                                                      TensorValues&),
-                                    Locality locality = Locality::tile_local, int half_read = -1) {
-  return {kind,  name,  OpClass::pointwise, locality,  formula,  reads,
-          write, count, one_term,           reference, half_read};
+constexpr OperatorInfo element_wise(
+    OpKind kind, const char* name, const char* formula, std::array<OperandSpec, 6> reads,
+    OperandSpec write, Flops (*count)(const Graph&, const Op&),
+    void (*reference)(const Graph&, const Op&, const TensorValues&, TensorValues&),
+    Locality locality = Locality::tile_local, int half_read = -1, int index_read = -1) {
+  OperatorInfo info{kind,  name,  OpClass::pointwise, locality,  formula,  reads,
+                    write, count, one_term,           reference, half_read};
+  info.index_read = index_read;
+  return info;
 }
 
 constexpr OperandSpec kX{"x", "M", "N"};

@@ -83,6 +83,19 @@ GemmShape gemm_shape(const Op& op) {
   return shape;
 }
 
+std::int64_t index_range(const Graph& graph, TensorId id) {
+  for (const OpId reader : graph.consumers(id)) {
+    const Op& op = graph.op(reader);
+    const int numbers = operator_info(op.kind).index_read;
+    if (numbers < 0 || static_cast<std::size_t>(numbers) >= op.reads.size()) continue;
+    if (op.reads[static_cast<std::size_t>(numbers)].tensor != id) continue;
+    if (op.kind == OpKind::embedding) return graph.tensor(op.reads[1].tensor).rows;
+    if (op.kind == OpKind::embedding_backward) return op.writes[0].rows;
+    return op.reads[op.kind == OpKind::cross_entropy_backward ? 1 : 0].cols;
+  }
+  return 0;
+}
+
 Bytes distinct_bytes(const Graph& graph, std::span<const Operand> operands) {
   Bytes total;
   for (std::size_t i = 0; i < operands.size(); ++i) {

@@ -187,7 +187,7 @@ constexpr auto kForward = std::to_array<OperatorInfo>({
                  reference::layer_norm_deferred),
     element_wise(OpKind::embedding, "embedding", "y = w[ids] (+ positions)",
                  {{{"ids", "M", "1"}, {"w", "V", "N"}, {"positions", "T", "N", true}}}, kY,
-                 embedding_flops, reference::embedding),
+                 embedding_flops, reference::embedding, Locality::tile_local, -1, 0),
 });
 
 }  // namespace

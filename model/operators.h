@@ -52,11 +52,17 @@ struct OperatorInfo {
   int half_read = -1;
   // A second result that the operator may also write, for the backward pass; null name = none.
   OperandSpec also_writes{};
+  // Index of the operand that holds row or column numbers, which have no gradient; -1 = none.
+  int index_read = -1;
 };
 
 // All kinds, in the order of OpKind.
 std::span<const OperatorInfo> operators();
 const OperatorInfo& operator_info(OpKind kind);
+
+// How many numbers 0, 1, ... the tensor's elements can be: those of token ids and targets. 0 for
+// tensors that no operator reads as row or column numbers.
+std::int64_t index_range(const Graph& graph, TensorId id);
 
 // Sizes of y[M,N] = a b^T summed over K, whatever the layouts of a and b. Asserts kind gemm.
 struct GemmShape {

@@ -54,10 +54,18 @@ Flops row_dot_finish_flops(const Graph& graph, const Op& op) {
   return per_input<1>(graph, op) + per_output<1>(graph, op);
 }
 
-// γ·p, x̂·c, -, ·r, + residual gradient; the mean of a LayerNorm one more subtraction.
+// γ·p, x̂·c, -, ·r, + residual gradient where there is one; the mean of a LayerNorm one more
+// subtraction.
 Flops norm_deferred_flops(const Graph& graph, const Op& op) {
-  const Flops both = normalise(op, 3) + per_input<5>(graph, op);
-  return op.reads[4].cols == 2 ? both + per_input<1>(graph, op) : both;
+  Flops count = normalise(op, 3) + per_input<4>(graph, op);
+  if (op.reads.size() > 5) count += per_input<1>(graph, op);
+  if (op.reads[4].cols == 2) count += per_input<1>(graph, op);
+  return count;
+}
+
+// Of each tile: m - max, exp, ·s, and the three reductions; log, + max, - target.
+Flops cross_entropy_finish_flops(const Graph& graph, const Op& op) {
+  return per_input<2>(graph, op) + checked_product<Flops>(op.reads[0].rows, 3);
 }
 
 Flops col_partial_flops(const Graph& graph, const Op& op) {
@@ -91,6 +99,18 @@ constexpr OperandSpec kDScores{"ds", "P", "S"};
 constexpr OperandSpec kQueries{"dy", "M", "Q"};
 constexpr OperandSpec kKeys{"k", "R", "C"};
 constexpr OperandSpec kWeight{"w", "1", "N"};
+constexpr OperandSpec kTargets{"targets", "M", "1"};
+constexpr OperandSpec kLoss{"loss", "M", "1"};
+
+constexpr OperatorInfo with_indices(OperatorInfo info, int read) {
+  info.index_read = read;
+  return info;
+}
+
+constexpr OperatorInfo with_saved(OperatorInfo info, OperandSpec saved) {
+  info.also_writes = saved;
+  return info;
+}
 
 constexpr OperatorInfo with_recomputed_output(OperatorInfo info) {
   info.also_writes = kY;
@@ -170,11 +190,15 @@ constexpr auto kBackward = std::to_array<OperatorInfo>({
     sum(OpKind::row_dot_finish, "row_dot_finish", OpClass::reduction, Locality::full_row,
         "c = sum of partials / D", {{{"partials", "M", "P"}}}, {"c", "M", "C"},
         row_dot_finish_flops, input_columns, reference::row_dot_finish),
-    element_wise(
-        OpKind::norm_backward_deferred, "norm_backward_deferred",
-        "y = dres + r·(w·p - z·c0 (- c1)), z = r·h (- r·mean)",
-        {{{"p", "M", "N"}, {"h", "M", "N"}, kWeight, kStats, {"c", "M", "C"}, {"dres", "M", "N"}}},
-        kY, norm_deferred_flops, reference::norm_backward_deferred),
+    element_wise(OpKind::norm_backward_deferred, "norm_backward_deferred",
+                 "y = (dres +) r·(w·p - z·c0 (- c1)), z = r·h (- r·mean)",
+                 {{{"p", "M", "N"},
+                   {"h", "M", "N"},
+                   kWeight,
+                   kStats,
+                   {"c", "M", "C"},
+                   {"dres", "M", "N", true}}},
+                 kY, norm_deferred_flops, reference::norm_backward_deferred),
     sum(OpKind::col_stats_partial, "col_stats_partial", OpClass::reduction, Locality::tile_local,
         "sum of x (·z, z = r·h (- r·mean), or z = h) over each tile of rows",
         {{kX, {"h", "M", "N", true}, {"stats", "M", "C", true}}}, {"partials", "N", "P"},
@@ -190,6 +214,42 @@ constexpr auto kBackward = std::to_array<OperatorInfo>({
     attention(OpKind::head_sum, "head_sum", Locality::full_row,
               "y = sum over the query heads that share a key", {{{"x", "M", "Q"}}}, {"y", "M", "C"},
               head_sum_flops, heads_of_a_key, reference::head_sum),
+    with_indices({OpKind::cross_entropy,
+                  "cross_entropy",
+                  OpClass::reduction,
+                  Locality::full_row,
+                  "loss = lse - x[target], lse = log of the sum of exp(x) over the row",
+                  {{kX, kTargets}},
+                  kLoss,
+                  per_row<4, 3>,
+                  input_columns,
+                  reference::cross_entropy,
+                  -1,
+                  {"lse", "M", "1"}},
+                 1),
+    with_indices(element_wise(OpKind::cross_entropy_backward, "cross_entropy_backward",
+                              "dx = dloss·(exp(x - lse) - (1 in the target's column))",
+                              {{{"dloss", "M", "1"}, kX, kTargets, {"lse", "M", "1"}}}, kDx,
+                              per_output<4>, reference::cross_entropy_backward),
+                 2),
+    with_indices(sum(OpKind::cross_entropy_partial, "cross_entropy_partial", OpClass::reduction,
+                     Locality::tile_local,
+                     "max x, sum of exp(x - max x) and the target's x over each tile of columns",
+                     {{kX, kTargets}}, {"partials", "M", "P"}, per_input<4>, tile_columns,
+                     reference::cross_entropy_partial),
+                 1),
+    with_saved(sum(OpKind::cross_entropy_finish, "cross_entropy_finish", OpClass::reduction,
+                   Locality::full_row,
+                   "lse = max + log of the sum of s·exp(m - max), loss = lse - sum of targets",
+                   {{{"partials", "M", "P"}}}, kLoss, cross_entropy_finish_flops, input_columns,
+                   reference::cross_entropy_finish),
+               {"lse", "M", "1"}),
+    with_indices(sum(OpKind::embedding_backward, "embedding_backward", OpClass::reduction,
+                     Locality::full_column,
+                     "dw[v] = sum of the rows dy[m] with ids[m] = v, or with m mod T = v",
+                     {{kDy, {"ids", "M", "1", true}}}, {"dw", "V", "N"}, per_input<1>, input_rows,
+                     reference::embedding_backward),
+                 1),
 });
 
 }  // namespace

@@ -19,7 +19,9 @@ bool is_partial(const Plan& plan, TensorId id) {
            return std::ranges::any_of(k.phases, [&](const Program& p) {
              return std::ranges::any_of(p.body, [&](const Primitive& primitive) {
                const auto* reduce = std::get_if<TileReduce>(&primitive);
-               return reduce != nullptr && reduce->partial.tensor == id;
+               const auto* online = std::get_if<OnlineLogSumExp>(&primitive);
+               return (reduce != nullptr && reduce->partial.tensor == id) ||
+                      (online != nullptr && online->partial.tensor == id);
              });
            });
          });

@@ -17,6 +17,11 @@ void each_load(const Primitive& primitive, const Visit& visit) {
     visit(p->ids);
     visit(p->from);
   }
+  if (const auto* p = std::get_if<GatherSum>(&primitive)) {
+    if (p->ids) visit(*p->ids);
+    visit(p->from);
+  }
+  if (const auto* p = std::get_if<OneHot>(&primitive)) visit(p->ids);
   if (const auto* p = std::get_if<LoadHalves>(&primitive)) {
     // As many elements as move, and other ones for the other half; where they lie says the
     // primitive.

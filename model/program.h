@@ -101,7 +101,9 @@ struct TileReduce {
   Operand partial;
   Value second = -1;
 };
-// Online log-sum-exp with target select; state (max, sum) per row and tile.
+// Online log-sum-exp with target select. Of every partial_tile columns of a row three fp32 numbers,
+// each in a third of the partial's columns: the maximum, the sum of exponentials above it, and the
+// target's value, 0 where the target's column lies elsewhere.
 struct OnlineLogSumExp {
   Value in;
   Operand targets;
@@ -161,10 +163,25 @@ struct Gather {
   Operand ids;
   Operand from;
 };
+// The transpose of Gather, in a stream over the rows of a table: row v of the tile is the sum of
+// the rows m of `from` with ids[m] = v, in the order of m; without ids, with m mod `period` = v.
+// Every tile reads all ids.
+struct GatherSum {
+  Value out;
+  std::optional<Operand> ids;
+  Operand from;
+  std::int64_t period = 0;
+};
+// A tile of `cols` columns with a 1 in column ids[m] of row m, 0 elsewhere.
+struct OneHot {
+  Value out;
+  Operand ids;
+  std::int64_t cols = 0;
+};
 
 using Primitive = std::variant<LoadTile, LoadVector, LoadTable, Map, PairMap, RowReduce, TileReduce,
                                OnlineLogSumExp, StoreTile, StoreVector, Columns, Mask, LoadHalves,
-                               ConcatHalves, Gather, ColumnReduce, HeadSum>;
+                               ConcatHalves, Gather, ColumnReduce, HeadSum, GatherSum, OneHot>;
 
 // value0[M,N] = a[M,K] b[N,K]^T, fp32 accumulation. `interleaved`: b's rows are permuted once so
 // that pairs are adjacent columns. batch > 1: independent GEMMs over heads (attention of

@@ -166,6 +166,20 @@ class Checker {
     define(p.out, {Form::tile, p.from.cols});
   }
 
+  void check(const GatherSum& p) {
+    if (!space_.columns_resident) problem("a sum of gathered rows needs a stream");
+    if (p.ids)
+      expect(*p.ids, p.from.rows, 1, "row ids");
+    else if (p.period < 1 || p.from.rows % p.period != 0)
+      problem("rows of " + name(p.from) + " in periods of " + std::to_string(p.period));
+    define(p.out, {Form::tile, p.from.cols});
+  }
+
+  void check(const OneHot& p) {
+    expect(p.ids, space_.rows, 1, "column ids");
+    define(p.out, {Form::tile, p.cols});
+  }
+
   void check(const Map& p) {
     const std::size_t arity = is_unary(p.fn) ? 1 : 2;
     if (p.in.size() != arity) {
@@ -286,9 +300,13 @@ class Checker {
   }
 
   void check(const OnlineLogSumExp& p) {
-    if (use(p.in) == nullptr) return;
+    const Shape* s = use(p.in);
+    if (s == nullptr) return;
+    if (s->form != Form::tile) problem("a log-sum-exp needs a tile");
     expect(p.targets, space_.rows, 1, "targets");
-    if (p.partial.rows != space_.rows) expect(p.partial, space_.rows, p.partial.cols, "partials");
+    expect(p.partial, space_.rows, 3 * ceil_div(s->cols, partial_tile), "partials");
+    if (graph_.tensor(p.partial.tensor).dtype != Dtype::fp32)
+      problem("partials " + name(p.partial) + " are not fp32");
     stored(p.partial);
   }
 

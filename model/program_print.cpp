@@ -208,6 +208,15 @@ class Printer {
   void print(const Gather& p) {
     line(fmt::format("{} = gather {}", name(p.out), text(p.from)), "rows " + text(p.ids));
   }
+  void print(const GatherSum& p) {
+    line(fmt::format("{} = gather_sum {}", name(p.out), text(p.from)),
+         p.ids ? "rows where " + text(*p.ids) + " is the row"
+               : fmt::format("rows m with m mod {} = row", p.period));
+  }
+  void print(const OneHot& p) {
+    line(fmt::format("{} = one_hot {}", name(p.out), text(p.ids)),
+         fmt::format("1 in its column of {}", p.cols));
+  }
   void print(const Columns& p) {
     line(fmt::format("{} = {}[:, {}:{}]", name(p.out), name(p.in), p.begin, p.begin + p.cols));
   }
@@ -262,7 +271,7 @@ class Printer {
   void print(const OnlineLogSumExp& p) {
     line(
         fmt::format("store {} = log_sum_exp({}, {})", text(p.partial), name(p.in), text(p.targets)),
-        "online (max, sum) per row and tile");
+        "online: max, sum, target per row and tile");
   }
   void print(const StoreTile& p) {
     line(fmt::format("store {} {} {}", text(p.to), p.accumulate ? "+=" : "=", name(p.in)));

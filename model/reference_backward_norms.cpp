@@ -110,13 +110,14 @@ void norm_backward_deferred(const Graph& g, const Op& op, const TensorValues& in
   const View<const double> w = read(g, in, op.reads[2]);
   const View<const double> stats = read(g, in, op.reads[3]);
   const View<const double> c = read(g, in, op.reads[4]);
-  const View<const double> residual = read(g, in, op.reads[5]);
+  const bool has_residual = op.reads.size() > 5;
+  const View<const double> residual = read(g, in, op.reads[has_residual ? 5 : 1]);
   const View<double> y = write(g, out, op.writes[0]);
   for (std::int64_t m = 0; m < h.rows; ++m) {
     const double mean = c.cols == 2 ? c(m, 1) : 0.0;
     for (std::int64_t n = 0; n < h.cols; ++n) {
       const double inner = w(0, n) * p(m, n) - normalised(h, stats, m, n) * c(m, 0) - mean;
-      y(m, n) = residual(m, n) + stats(m, 0) * inner;
+      y(m, n) = (has_residual ? residual(m, n) : 0.0) + stats(m, 0) * inner;
     }
   }
 }

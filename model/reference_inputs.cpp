@@ -6,6 +6,7 @@
 #include <random>
 #include <string_view>
 
+#include "model/operators.h"
 #include "model/reference.h"
 
 namespace fuseline {
@@ -38,11 +39,6 @@ class Normal {
   std::mt19937_64 engine_;
 };
 
-const Op* first_reader(const Graph& graph, TensorId id) {
-  const std::vector<OpId> readers = graph.consumers(id);
-  return readers.empty() ? nullptr : &graph.op(readers[0]);
-}
-
 // Angle of position `row` (from 1) and frequency column mod d/2, base 10000.
 double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
   const std::int64_t half = t.cols / 2;
@@ -53,11 +49,7 @@ double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
 std::vector<double> values_of(const Graph& graph, TensorId id, std::uint64_t seed) {
   const Tensor& t = graph.tensor(id);
   Normal normal(seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols)));
-  const Op* reader = first_reader(graph, id);
-  const bool token_ids =
-      reader != nullptr && reader->kind == OpKind::embedding && reader->reads[0].tensor == id;
-  const std::uint64_t vocabulary =
-      token_ids ? static_cast<std::uint64_t>(graph.tensor(reader->reads[1].tensor).rows) : 1;
+  const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
   const bool norm_weight = t.role == Role::weight && t.rows == 1 && t.name.rfind("w_", 0) == 0;
   const double weight_scale = 1.0 / std::sqrt(static_cast<double>(t.cols));
 
@@ -65,7 +57,7 @@ std::vector<double> values_of(const Graph& graph, TensorId id, std::uint64_t see
   values.reserve(static_cast<std::size_t>(t.rows * t.cols));
   for (std::int64_t row = 0; row < t.rows; ++row) {
     for (std::int64_t col = 0; col < t.cols; ++col) {
-      if (token_ids) {
+      if (vocabulary > 0) {
         values.push_back(static_cast<double>(normal.integer() % vocabulary));
       } else if (t.role == Role::table && t.cols > 1) {
         const double angle = rope_angle(t, row, col);

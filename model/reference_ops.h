@@ -62,6 +62,13 @@ void swiglu_backward(const Graph&, const Op&, const TensorValues& in, TensorValu
 void gelu_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void silu_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void concat(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+// reference_loss.cpp
+void cross_entropy(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void cross_entropy_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void cross_entropy_partial(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void cross_entropy_finish(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+void embedding_backward(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
+// reference_backward_pointwise.cpp
 void cube(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void scale(const Graph&, const Op&, const TensorValues& in, TensorValues& out);
 void expand_rows(const Graph&, const Op&, const TensorValues& in, TensorValues& out);

@@ -256,6 +256,65 @@ TomlTable TomlTable::table(const std::string& key) const {
   return {std::shared_ptr<const TomlNode>(node_, &node), file_, prefix_ + key + "."};
 }
 
+std::vector<TomlTable> TomlTable::tables(const std::string& key) const {
+  const std::string allowed = fmt::format("a list of tables, each under [[{}]]", key);
+  const auto* items = std::get_if<std::vector<TomlNode>>(&require(key, allowed).value);
+  if (items == nullptr) fail(key, "is not a list of tables", allowed);
+  std::vector<TomlTable> result;
+  for (const TomlNode& item : *items) {
+    if (!std::holds_alternative<TomlNode::Table>(item.value)) {
+      fail(key, "holds something else than tables", allowed);
+    }
+    result.push_back(
+        TomlTable({node_, &item}, file_, fmt::format("{}{}[{}].", prefix_, key, result.size())));
+  }
+  return result;
+}
+
+std::vector<TomlTable> TomlTable::items(const std::string& key, const std::string& allowed) const {
+  const TomlNode& node = require(key, allowed);
+  const auto* list = std::get_if<std::vector<TomlNode>>(&node.value);
+  if (list != nullptr && list->empty()) fail(key, "is an empty list", allowed);
+  std::vector<TomlTable> out;
+  for (std::size_t i = 0; i < (list == nullptr ? 1 : list->size()); ++i) {
+    auto single = std::make_shared<TomlNode>();
+    const std::string name = list == nullptr ? key : fmt::format("{}[{}]", key, i);
+    single->value = TomlNode::Table{{name, list == nullptr ? node : (*list)[i]}};
+    out.push_back(TomlTable(std::move(single), file_, prefix_));
+    const auto same = [&](const TomlNode& other) { return written(other) == written((*list)[i]); };
+    if (list != nullptr &&
+        std::any_of(list->begin(), list->begin() + static_cast<std::ptrdiff_t>(i), same)) {
+      out.back().fail(name, "stands there twice", allowed);
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> TomlTable::words(const std::string& key,
+                                          const std::vector<std::string>& allowed) const {
+  std::vector<std::string> out;
+  for (const TomlTable& item : items(key, joined(allowed))) {
+    out.push_back(item.word(item.keys().front(), allowed));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> TomlTable::wholes(const std::string& key, IntegerRange range) const {
+  std::vector<std::int64_t> out;
+  for (const TomlTable& item : items(key, allowed_whole(range))) {
+    out.push_back(item.whole(item.keys().front(), range));
+  }
+  return out;
+}
+
+std::vector<double> TomlTable::reals(const std::string& key, RealRange range) const {
+  std::vector<double> out;
+  for (const TomlTable& item : items(key, allowed_real(range))) {
+    out.push_back(item.real(item.keys().front(), range));
+  }
+  return out;
+}
+
 std::string TomlTable::text_or(const std::string& key, const std::string& absent) const {
   return has(key) ? text(key) : absent;
 }

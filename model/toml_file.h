@@ -49,6 +49,14 @@ class TomlTable {
   [[nodiscard]] bool flag(const std::string& key) const;
   [[nodiscard]] std::vector<std::string> texts(const std::string& key) const;
   [[nodiscard]] TomlTable table(const std::string& key) const;
+  [[nodiscard]] std::vector<TomlTable> tables(const std::string& key) const;  // [[key]]
+
+  // One value, or a list of at least one, none of them twice. InputError as for the single ones, at
+  // the item.
+  [[nodiscard]] std::vector<std::string> words(const std::string& key,
+                                               const std::vector<std::string>& words) const;
+  [[nodiscard]] std::vector<std::int64_t> wholes(const std::string& key, IntegerRange range) const;
+  [[nodiscard]] std::vector<double> reals(const std::string& key, RealRange range) const;
 
   // Optional fields: `absent` where the key is not there.
   [[nodiscard]] std::string text_or(const std::string& key, const std::string& absent) const;
@@ -67,6 +75,9 @@ class TomlTable {
   TomlTable(std::shared_ptr<const TomlNode> node, std::string file, std::string prefix);
   [[nodiscard]] const TomlNode* find(const std::string& key) const;
   [[nodiscard]] const TomlNode& require(const std::string& key, const std::string& allowed) const;
+  // The list's items, each as a table of its own under its key; a single value is one item.
+  [[nodiscard]] std::vector<TomlTable> items(const std::string& key,
+                                             const std::string& allowed) const;
 
   std::shared_ptr<const TomlNode> node_;
   std::string file_;

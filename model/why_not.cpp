@@ -22,11 +22,14 @@ bool needs_row(const Op& op) { return operator_info(op.kind).locality == Localit
 bool needs_column(const Op& op) { return operator_info(op.kind).locality == Locality::full_column; }
 bool is_finisher(const Op& op) {
   return op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish ||
-         op.kind == OpKind::col_stats_finish;
+         op.kind == OpKind::col_stats_finish || op.kind == OpKind::cross_entropy_finish;
 }
 bool leaves_partials(const Op& op) {
   return op.kind == OpKind::row_stats_partial || op.kind == OpKind::row_dot_partial ||
-         op.kind == OpKind::col_stats_partial;
+         op.kind == OpKind::col_stats_partial || op.kind == OpKind::cross_entropy_partial;
+}
+bool gathers(const Op& op) {
+  return op.kind == OpKind::embedding || op.kind == OpKind::embedding_backward;
 }
 
 std::string join(const Graph& graph, const std::vector<OpId>& ops) {
@@ -121,7 +124,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +
              " until the weight's rows are interleaved";
-    if (op->kind == OpKind::embedding) return op->name + " gathers rows by token";
+    if (gathers(*op)) return op->name + " gathers rows by token";
     if (extent_of(*op).rows != main.writes[0].rows && op->kind != OpKind::cache_append)
       return op->name + " has other rows than " + main.name;
     for (const Operand& r : op->reads)
@@ -210,7 +213,7 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
     const Op& other = row != nullptr ? *row : *widest;
-    if (op.kind == OpKind::embedding) return op.name + " gathers rows by token";
+    if (gathers(op)) return op.name + " gathers rows by token";
     if (op.kind == OpKind::attention_backward_dot) return op.name + " works on heads, not tokens";
     if (op.kind == OpKind::head_sum) return op.name + " needs all heads that share a key";
     if (const Op* parts = maker_in_parts(graph, op, ops))

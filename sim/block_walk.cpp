@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <variant>
 
 #include "model/error.h"
@@ -24,13 +25,15 @@ struct Phase {
 
 class Walker {
  public:
-  Walker(const Plan& plan, const Gpu& gpu)
+  Walker(const Plan& plan, const Gpu& gpu, std::optional<TensorId> watched)
       : plan_(plan),
         gpu_(gpu),
         gemm_constants_(gemm_constants(gpu)),
         addresses_(plan),
         cache_(effective_l2_capacity(gpu)),
-        gap_(microseconds(calibrated(gpu, "launch.gap_us"))) {}
+        gap_(microseconds(calibrated(gpu, "launch.gap_us"))) {
+    if (watched) watch(*watched);
+  }
 
   // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
   std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
@@ -39,8 +42,13 @@ class Walker {
     std::vector<WalkedKernel> launches;
     for (const Kernel& kernel : plan_.kernels) {
       Phase merged = walk_kernel(kernel, detailed);
+      const Bytes resident = watched_resident();
+      merged.kernel.resident = resident;
       launches.push_back(std::move(merged.kernel));
-      for (WalkedKernel& follower : merged.followers) launches.push_back(std::move(follower));
+      for (WalkedKernel& follower : merged.followers) {
+        follower.resident = resident;
+        launches.push_back(std::move(follower));
+      }
     }
     return launches;
   }
@@ -57,6 +65,8 @@ class Walker {
                         Bytes l2) const;
   void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
   void note_residence(const Kernel& kernel, KernelEstimate& e);
+  void watch(TensorId tensor);
+  [[nodiscard]] Bytes watched_resident() const;
 
   const Plan& plan_;
   const Gpu& gpu_;
@@ -64,7 +74,28 @@ class Walker {
   AddressMap addresses_;
   L2Cache cache_;
   Seconds gap_;
+  std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
 };
+
+void Walker::watch(TensorId tensor) {
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Program& phase : kernel.phases) {
+      for (const std::vector<Operand>& touched : {loads(phase), stores(phase)}) {
+        for (const Operand& o : touched) {
+          if (o.tensor == tensor) watched_.push_back(o);
+        }
+      }
+    }
+  }
+}
+
+Bytes Walker::watched_resident() const {
+  std::set<std::uint32_t> ids;
+  for (const Operand& o : watched_) ids.insert(addresses_.locate(o).matrix.tensor);
+  Bytes sum;
+  for (const std::uint32_t id : ids) sum += cache_.resident(id);
+  return sum;
+}
 
 // Sums of traffic and times of the parts; time, bound and tile stay.
 void accumulate(KernelEstimate& sum, const KernelEstimate& part) {
@@ -272,7 +303,7 @@ Phase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
 
 std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options) {
   FUSELINE_ASSERT(options.runs >= 1, "a walk needs at least one block");
-  Walker walker(plan, gpu);
+  Walker walker(plan, gpu, options.watched);
   for (int run = 0; run + 1 < options.runs; ++run) walker.run(options.replay ? 0 : run, false);
   return walker.run(options.replay ? 0 : options.runs - 1, true);
 }

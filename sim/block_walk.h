@@ -25,11 +25,13 @@ struct WalkedKernel {
   Seconds fixed;    // the part that no clock changes: launch, memory, barriers
   Seconds compute;  // the part outside GEMMs that slows down with the SM clock
   std::vector<WalkedGemm> gemms;
+  Bytes resident{};  // of the watched tensor, what L2 holds when the launch is over
 };
 
 struct WalkOptions {
   bool replay = false;
   int runs = 2;  // blocks walked; the last one counts
+  std::optional<TensorId> watched{};
 };
 
 // A split-K reduction and the merge of split attention follow their kernel as launches of their

@@ -159,6 +159,15 @@ struct AddStream {
   void operator()(const StoreTile& p) const { add(p.to, true); }
   void operator()(const StoreVector& p) const { add(p.to, true); }
   void operator()(const TileReduce& p) const { add(p.partial, true); }
+  void operator()(const Gather& p) const {
+    add(p.ids, false);
+    add(p.from, false);
+  }
+  void operator()(const GatherSum& p) const {
+    if (p.ids) add(*p.ids, false);
+    add(p.from, false);
+  }
+  void operator()(const OneHot& p) const { add(p.ids, false); }
   void operator()(const OnlineLogSumExp& p) const {
     add(p.targets, false);
     add(p.partial, true);

@@ -53,7 +53,8 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   if (fidelity == Fidelity::roofline) {
     estimate.kernels = roofline(plan, gpu);
   } else {
-    std::vector<WalkedKernel> kernels = walk_block(plan, gpu, {options.replay, options.runs});
+    std::vector<WalkedKernel> kernels =
+        walk_block(plan, gpu, {.replay = options.replay, .runs = options.runs});
     estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats);
     for (WalkedKernel& kernel : kernels) estimate.kernels.push_back(std::move(kernel.estimate));
   }

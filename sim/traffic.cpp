@@ -1,6 +1,7 @@
 #include "sim/traffic.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <variant>
@@ -53,22 +54,59 @@ struct Tiling {
   [[nodiscard]] std::int64_t col_tiles() const {
     return ceil_div(end_col, tile.n) - first_col / tile.n;
   }
-  // Σ over the tile columns of min(columns of the tile in range, limit).
-  [[nodiscard]] std::int64_t clipped_columns(std::int64_t limit) const {
-    std::int64_t sum = 0;
-    for (std::int64_t j = first_col / tile.n; j * tile.n < end_col; ++j) {
-      const std::int64_t begin = std::max(first_col, j * tile.n);
-      const std::int64_t end = std::min({end_col, (j + 1) * tile.n, cols});
-      sum += std::min(end - begin, limit);
-    }
-    return sum;
-  }
 };
+
+// Columns [begin, end) of the index space.
+struct ColumnSpan {
+  std::int64_t begin = 0, end = 0;
+};
+
+// Where the tiles lie that meet a table: those of each map's other operands.
+std::map<Value, std::vector<ColumnSpan>> table_partners(const std::vector<Primitive>& body,
+                                                        std::int64_t cols) {
+  std::map<Value, std::vector<ColumnSpan>> tables;
+  std::map<Value, ColumnSpan> spans;  // of tiles; others have all columns
+  const auto meet = [&](const std::vector<Value>& in, Value out) {
+    ColumnSpan span{0, cols};
+    for (const Value v : in)
+      if (spans.contains(v)) span = spans.at(v);
+    spans[out] = span;
+    for (const Value v : in)
+      if (tables.contains(v)) tables.at(v).push_back(span);
+  };
+  for (const Primitive& primitive : body) {
+    if (const auto* p = std::get_if<LoadTable>(&primitive)) tables[p->out] = {};
+    if (const auto* p = std::get_if<LoadTile>(&primitive)) spans[p->out] = {0, p->from.cols};
+    if (const auto* p = std::get_if<Columns>(&primitive))
+      spans[p->out] = {p->begin, p->begin + p->cols};
+    if (const auto* p = std::get_if<Map>(&primitive)) meet(p->in, p->out);
+    if (const auto* p = std::get_if<PairMap>(&primitive)) meet(p->in, p->out.front());
+  }
+  return tables;
+}
+
+// Σ over the tile columns: how many of the table's `width` columns a row of the tile meets.
+std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnSpan>& partners,
+                           std::int64_t width) {
+  std::int64_t sum = 0;
+  for (std::int64_t first = 0; first < tiling.cols; first += tiling.tile.n) {
+    const std::int64_t last = std::min(tiling.cols, first + tiling.tile.n);
+    std::set<std::int64_t> met;
+    for (const ColumnSpan& p : partners) {
+      const std::int64_t begin = std::max(first, p.begin);
+      const std::int64_t end = std::min({last, p.end, begin + width});
+      for (std::int64_t c = begin; c < end; ++c) met.insert((c - p.begin) % width);
+    }
+    sum += std::ssize(met);
+  }
+  return sum;
+}
 
 // What each primitive adds; Columns narrows the tiling for those after it.
 struct AddPrimitive {
   Tiling& tiling;
   Tally& tally;
+  const std::map<Value, std::vector<ColumnSpan>>& tables;
 
   void operator()(const Columns& p) const {
     tiling.first_col = p.begin;
@@ -81,7 +119,8 @@ struct AddPrimitive {
     tally.load(p.from, elements(p.from) * (along_rows ? tiling.col_tiles() : tiling.row_tiles()));
   }
   void operator()(const LoadTable& p) const {
-    tally.load(p.from, tiling.rows * tiling.batch * tiling.clipped_columns(p.from.cols));
+    tally.load(p.from,
+               tiling.rows * tiling.batch * table_columns(tiling, tables.at(p.out), p.from.cols));
   }
   void operator()(const StoreTile& p) const {
     if (p.accumulate) tally.load(p.to, elements(p.to));
@@ -92,6 +131,13 @@ struct AddPrimitive {
   void operator()(const OnlineLogSumExp& p) const {
     tally.load(p.targets, elements(p.targets) * tiling.col_tiles());
     tally.store(p.partial, elements(p.partial));
+  }
+  void operator()(const GatherSum& p) const {
+    if (p.ids) tally.load(*p.ids, elements(*p.ids) * tiling.row_tiles() * tiling.col_tiles());
+    tally.load(p.from, elements(p.from));
+  }
+  void operator()(const OneHot& p) const {
+    tally.load(p.ids, elements(p.ids) * tiling.col_tiles());
   }
   void operator()(const Gather& p) const {
     tally.load(p.ids, elements(p.ids) * tiling.col_tiles());
@@ -156,8 +202,38 @@ Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
   return {m.M, m.N, m.batch, tile, 0, m.N};
 }
 
+// Key tiles own thread blocks: each loads its K and V once (per query head where each has a dK and
+// dV of its own) and Q, dY, log-sum-exp and delta of the query tiles that see it. dQ is added to in
+// memory by all key tiles of a query tile but the first, which stores it (with the body).
+void gradient(const AttentionMainloop& m, const Program& program, TileShape tile, Tally& tally) {
+  const OpAttributes& s = m.shape;
+  std::int64_t rows = 0;  // of query tiles, as often as key tiles visit them
+  for (std::int64_t k = 0; k < s.kv_tokens; k += tile.n) {
+    const KeyRange queries = query_tiles_that_see(s, k, std::min(tile.n, s.kv_tokens - k), tile.m);
+    rows += queries.end - queries.begin;
+  }
+  const std::int64_t visits = checked_product<Bytes>(rows, s.heads, s.batch).value();
+  const std::int64_t shared = m.gradient->per_query_head ? s.heads / s.kv_heads : 1;
+  const std::int64_t visited = checked_product<Bytes>(visits, s.head_width).value();
+  tally.load(m.q, visited);
+  tally.load(m.k, elements(m.k) * shared);
+  tally.load(m.v, elements(m.v) * shared);
+  tally.load(m.gradient->dy, visited);
+  tally.load(m.gradient->log_sum_exp, visits);
+  tally.load(m.gradient->delta, visits);
+  for (const Primitive& p : program.body) {
+    const auto* dq = std::get_if<StoreTile>(&p);
+    if (dq == nullptr || dq->in != 0) continue;
+    tally.load(dq->to, visited - elements(m.q));
+    tally.store(dq->to, visited - elements(m.q));
+  }
+}
+
 Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
   const OpAttributes& s = m.shape;
+  const std::int64_t width = s.heads * s.head_width;
+  const Tiling space{s.batch * s.q_tokens, width, 1, {tile.m, s.head_width}, 0, width};
+  if (m.gradient) return space;
   std::int64_t keys = 0;
   for (std::int64_t q = 0; q < s.q_tokens; q += tile.m) {
     const KeyRange range = visible_keys(s, q, std::min(tile.m, s.q_tokens - q));
@@ -167,8 +243,7 @@ Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
   if (m.q_value < 0) tally.load(m.q, elements(m.q));
   if (m.k_value < 0) tally.load(m.k, kv);
   if (m.v_value < 0) tally.load(m.v, kv);
-  const std::int64_t width = s.heads * s.head_width;
-  return {s.batch * s.q_tokens, width, 1, {tile.m, s.head_width}, 0, width};
+  return space;
 }
 
 // Q's part of the prologue runs once per query tile and head, K's and V's once per key tile that a
@@ -220,7 +295,12 @@ TileShape stream_tile(const Program& program, std::int64_t rows) {
   const bool whole_columns =
       std::any_of(program.body.begin(), program.body.end(),
                   [](const Primitive& p) { return std::holds_alternative<ColumnReduce>(p); });
-  return {whole_columns ? rows : kUsual.m, std::max(group, kUsual.n / group * group)};
+  // Sums of gathered rows read all ids in every tile: fewer, taller tiles.
+  const bool gathers =
+      std::any_of(program.body.begin(), program.body.end(),
+                  [](const Primitive& p) { return std::holds_alternative<GatherSum>(p); });
+  const std::int64_t height = whole_columns ? rows : gathers ? 4 * kUsual.m : kUsual.m;
+  return {height, std::max(group, kUsual.n / group * group)};
 }
 
 }  // namespace
@@ -242,14 +322,28 @@ KeyRange visible_keys(const OpAttributes& attention, std::int64_t first_query, s
   return range;
 }
 
+KeyRange query_tiles_that_see(const OpAttributes& attention, std::int64_t first_key,
+                              std::int64_t count, std::int64_t tile) {
+  const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
+  std::int64_t begin = 0;
+  std::int64_t end = attention.q_tokens;
+  if (attention.causal) begin = std::max<std::int64_t>(0, first_key - before);
+  if (attention.window > 0) end = std::min(end, first_key + count - 1 + attention.window - before);
+  if (begin >= end) return {};
+  return {begin / tile * tile, std::min(attention.q_tokens, ceil_div(end, tile) * tile)};
+}
+
 std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& program,
                                             TileShape tile) {
   Tally tally(graph);
   Tiling tiling =
       std::visit([&](const auto& m) { return mainloop(m, tile, tally); }, program.mainloop);
-  if (const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop))
+  if (const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop)) {
+    if (attention->gradient) gradient(*attention, program, tile, tally);
     attention_prologue(*attention, program, tile, tally);
-  for (const Primitive& p : program.body) std::visit(AddPrimitive{tiling, tally}, p);
+  }
+  const auto tables = table_partners(program.body, tiling.cols);
+  for (const Primitive& p : program.body) std::visit(AddPrimitive{tiling, tally, tables}, p);
   return tally.take();
 }
 

@@ -17,19 +17,21 @@ struct TileShape {
 };
 
 // Tile of programs without a tensor-core mainloop: stream kernels 16 × 256, fewer columns where 256
-// would cut pairs of columns, all rows where columns are summed; row kernels 1 × all columns. For
-// GEMM and attention programs 128 × 128.
+// would cut pairs of columns, all rows where columns are summed, 64 where gathered rows are; row
+// kernels 1 × all columns. For GEMM and attention programs 128 × 128.
 TileShape default_tile(const Program& program);
 
 // Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
 // the edges:
 //   GEMM operands   a once per tile column, b once per tile row, for each GEMM of the batch
 //   attention       Q once; K and V of the key range that a query tile can see, per query head;
-//   what
-//                   rotates them on the way as often, what appends them to a cache once
+//                   what rotates them on the way as often, what appends them to a cache once
+//   its gradient    K and V once per head of dK and dV; Q, dY, log-sum-exp and delta of the query
+//                   tiles that see a key tile, per key tile; dQ stored once and added to (loaded
+//                   and stored) by every further key tile
 //   tiles           once
 //   vectors         their part, by every tile that needs it
-//   tables          min(tile columns, d) columns of each row of each tile
+//   tables          those of the d columns that a row of a tile meets, once
 // Loads that follow a Columns primitive happen only in the tiles that hold those columns. Tensors
 // in order of first use. The executor counts the same numbers.
 std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& program,
@@ -58,5 +60,8 @@ struct KeyRange {
   std::int64_t end = 0;
 };
 KeyRange visible_keys(const OpAttributes& attention, std::int64_t first_query, std::int64_t count);
+// Queries in tiles of `tile`, some of which can see one of the keys [first_key, first_key + count).
+KeyRange query_tiles_that_see(const OpAttributes& attention, std::int64_t first_key,
+                              std::int64_t count, std::int64_t tile);
 
 }  // namespace fuseline

@@ -17,14 +17,16 @@ namespace fuseline {
 // gradient outputs.
 Graph build_block(const ModelConfig& config, const Workload& workload);
 
-// InputError for phase train: the ends have no backward pass.
-//
 // Embedding: ids [M, 1] -> x [M, D]; GPT-like models add a position row. The table's bytes are
-// those of the rows gathered, at most min(M, V).
+// those of the rows gathered, at most min(M, V). In train also dx input and the gradients of the
+// tables outputs.
 Graph build_entry(const ModelConfig& config, const Workload& workload);
 
 // Final norm and LM head: x [R, D] -> logits [R, V]. Rows R are the tokens whose logits serving
-// needs: the last of each sequence in forward (R = B), all new tokens in decode (R = M).
+// needs: the last of each sequence in forward (R = B), all new tokens in decode (R = M). In train
+// all tokens; targets [M, 1] input and loss [M, 1] (fp32, one number a token) output in place of
+// the logits; its gradient dloss [M, 1] is an input (1/M each for the gradient of the mean), dx and
+// the weights' gradients outputs.
 Graph build_exit(const ModelConfig& config, const Workload& workload);
 
 }  // namespace fuseline

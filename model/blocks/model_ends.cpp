@@ -1,7 +1,8 @@
-// The layers around the blocks: embedding, final norm, LM head.
+// The layers around the blocks: embedding, final norm, LM head and the loss.
 #include <algorithm>
 #include <utility>
 
+#include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_parts.h"
 #include "model/error.h"
@@ -10,28 +11,28 @@ namespace fuseline {
 
 namespace {
 
-void refuse_train(const Workload& workload) {
-  if (workload.phase != Phase::train) return;
-  throw InputError({.field = "--phase",
-                    .value = "train",
-                    .message = "the model's ends (embedding, LM head) have no backward graph",
-                    .allowed = "forward, decode; train for blocks"});
+// Numbers of tokens, 32-bit integers; fp32 stands for their four bytes.
+TensorId token_numbers(BlockParts& parts, const std::string& name) {
+  return parts.graph.add_tensor({.name = name,
+                                 .symbol = "[M, 1]",
+                                 .role = Role::input,
+                                 .dtype = Dtype::fp32,
+                                 .rows = parts.workload.rows(),
+                                 .cols = 1});
+}
+
+Graph finished(BlockParts& parts) {
+  if (parts.workload.phase == Phase::train) return differentiate(parts.graph);
+  return std::move(parts.graph);
 }
 
 }  // namespace
 
 Graph build_entry(const ModelConfig& config, const Workload& workload) {
-  refuse_train(workload);
   FUSELINE_ASSERT(config.V > 0, config.name);
   BlockParts parts(config, workload);
   const std::int64_t M = workload.rows();
-  // Token ids are 32-bit integers; fp32 stands for their four bytes.
-  const TensorId ids = parts.graph.add_tensor({.name = "ids",
-                                               .symbol = "[M, 1]",
-                                               .role = Role::input,
-                                               .dtype = Dtype::fp32,
-                                               .rows = M,
-                                               .cols = 1});
+  const TensorId ids = token_numbers(parts, "ids");
   Operand rows = parts.whole(parts.tensor("w_embed", "[V, D]", Role::weight, config.V, config.D));
   rows.rows = std::min(M, config.V);
   std::vector<Operand> reads{parts.whole(ids), rows};
@@ -45,28 +46,39 @@ Graph build_entry(const ModelConfig& config, const Workload& workload) {
   const TensorId x = parts.tensor("x", "[M, D]", Role::output, M, config.D);
   parts.op("embedding", OpKind::embedding, "embedding", std::move(reads), {parts.whole(x)},
            parts.attention_attributes());
-  return std::move(parts.graph);
+  return finished(parts);
 }
 
 Graph build_exit(const ModelConfig& config, const Workload& workload) {
-  refuse_train(workload);
   FUSELINE_ASSERT(config.V > 0, config.name);
   BlockParts parts(config, workload);
-  const bool decode = workload.phase == Phase::decode;
-  const std::int64_t rows = decode ? workload.rows() : workload.batch;
-  const std::string rows_symbol = decode ? "M" : "B";
+  const bool train = workload.phase == Phase::train;
+  const bool last_tokens = workload.phase == Phase::forward;
+  const std::int64_t rows = last_tokens ? workload.batch : workload.rows();
+  const std::string rows_symbol = last_tokens ? "B" : "M";
   const TensorId x = parts.tensor("x", "[" + rows_symbol + ", D]", Role::input, rows, config.D);
   const TensorId xn = parts.norm("final_norm", x, "xn");
-  parts.linear(xn, {.op = "lm_head",
-                    .weight = "lm_head",
-                    .result = "logits",
-                    .site = "lm_head",
-                    .width_symbol = "V",
-                    .inner_symbol = "D",
-                    .width = config.V,
-                    .result_role = Role::output,
-                    .rows_symbol = rows_symbol});
-  return std::move(parts.graph);
+  const TensorId logits = parts.linear(xn, {.op = "lm_head",
+                                            .weight = "lm_head",
+                                            .result = "logits",
+                                            .site = "lm_head",
+                                            .width_symbol = "V",
+                                            .inner_symbol = "D",
+                                            .width = config.V,
+                                            .result_role = train ? Role::activation : Role::output,
+                                            .rows_symbol = rows_symbol});
+  if (train) {
+    const TensorId targets = token_numbers(parts, "targets");
+    const TensorId loss = parts.graph.add_tensor({.name = "loss",
+                                                  .symbol = "[M, 1]",
+                                                  .role = Role::output,
+                                                  .dtype = Dtype::fp32,
+                                                  .rows = rows,
+                                                  .cols = 1});
+    parts.op("loss", OpKind::cross_entropy, "loss", {parts.whole(logits), parts.whole(targets)},
+             {parts.whole(loss)});
+  }
+  return finished(parts);
 }
 
 }  // namespace fuseline

@@ -14,6 +14,7 @@
 #include "model/rewrites/merge_rope.h"
 #include "model/rewrites/rotate_boundary.h"
 #include "model/rewrites/split_column_sums.h"
+#include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
 
 namespace fuseline {
@@ -83,7 +84,8 @@ PolicyRules coda_policy() {
                                     .options = recompute_options,
                                     .after = {accumulate_dq(), split_norm_keeping_weight(),
                                               defer_norm_backward(), split_column_sums(),
-                                              rotate_statistics(), rotate_weighted()}},
+                                              split_cross_entropy(), rotate_statistics(),
+                                              rotate_weighted()}},
           .fuse = epilogue_programs,
           .siblings = siblings,
           .implement = hand_written_implementation};

@@ -9,8 +9,31 @@ namespace fuseline {
 
 namespace {
 
+const Op* weight_gradient(const Graph& graph, const Op& norm) {
+  for (const Op& op : graph.ops())
+    if (op.kind == OpKind::norm_weight_grad && op.reads[0].tensor == norm.reads[0].tensor)
+      return &op;
+  return nullptr;
+}
+
+// The forward norm whose statistics the gradient reads.
+bool has_forward(const Graph& graph, const Op& gradient) {
+  return std::ranges::any_of(graph.ops(), [&](const Op& op) {
+    return op.kind == OpKind::rms_norm && op.writes.size() > 1 &&
+           std::ranges::any_of(gradient.reads,
+                               [&](const Operand& o) { return o.tensor == op.writes[1].tensor; });
+  });
+}
+
+// A norm's gradient is rewritten together with the norm and with its weight's gradient, which other
+// rewrites may have taken apart.
 bool applies(const Graph& graph) {
-  return std::ranges::any_of(graph.ops(), [](const Op& op) { return op.kind == OpKind::rms_norm; });
+  const auto& ops = graph.ops();
+  return std::ranges::any_of(ops, [](const Op& op) { return op.kind == OpKind::rms_norm; }) &&
+         std::ranges::none_of(ops, [&](const Op& op) {
+           return op.kind == OpKind::rms_norm_backward &&
+                  (weight_gradient(graph, op) == nullptr || !has_forward(graph, op));
+         });
 }
 
 // Emits the steps of one norm or its gradient, each writing a tensor of its own.
@@ -109,13 +132,6 @@ void backward(const Op& norm, const Op& weight, Graph& to) {
   const Operand dx2 = steps.step("dsquare", OpKind::mul, {ds, twice}, dy, fp32);
   const Operand dx = steps.step("add", OpKind::add, {dx1, dx2}, dy, fp32);
   steps.emit("cast", OpKind::cast, {dx}, norm.writes[0]);
-}
-
-const Op* weight_gradient(const Graph& graph, const Op& norm) {
-  for (const Op& op : graph.ops())
-    if (op.kind == OpKind::norm_weight_grad && op.reads[0].tensor == norm.reads[0].tensor)
-      return &op;
-  return nullptr;
 }
 
 void apply(Block& block) {

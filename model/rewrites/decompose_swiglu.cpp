@@ -14,7 +14,13 @@ bool is_halved_swiglu(const Op& op) {
   return swiglu && !op.attributes.pairs_interleaved;
 }
 
-bool applies(const Graph& graph) { return std::ranges::any_of(graph.ops(), is_halved_swiglu); }
+// Frameworks store SwiGLU's output: a gradient that makes it again has no such steps.
+bool applies(const Graph& graph) {
+  return std::ranges::any_of(graph.ops(), is_halved_swiglu) &&
+         std::ranges::none_of(graph.ops(), [](const Op& op) {
+           return op.kind == OpKind::swiglu_backward && op.writes.size() > 1;
+         });
+}
 
 struct Halves {
   Operand gate, up;

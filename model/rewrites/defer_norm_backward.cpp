@@ -19,7 +19,7 @@ bool is_norm_backward(const Op& op) {
 struct Site {
   const Op* norm = nullptr;           // norm_backward
   const Op* dgrad = nullptr;          // p = dy W
-  const Op* sum = nullptr;            // dh = dx + dres
+  const Op* sum = nullptr;            // dh = dx + dres; null: no residual stream goes past the norm
   Operand y;                          // of the forward pass
   std::optional<Operand> shift;       // y's part that does not depend on the normalised row
   std::optional<Operand> mean_shift;  // γW of LayerNorm
@@ -58,7 +58,8 @@ std::optional<Site> site_of(const Graph& graph, const Op& norm) {
   if (makers.size() != 1 || graph.op(makers[0]).kind != OpKind::gemm) return std::nullopt;
   site.dgrad = &graph.op(makers[0]);
   site.sum = only_reader(graph, norm.writes[0].tensor, OpKind::grad_add);
-  if (site.sum == nullptr) return std::nullopt;
+  const bool leaves = graph.tensor(norm.writes[0].tensor).role == Role::output;
+  if (site.sum == nullptr && !leaves) return std::nullopt;
   for (const OpId id : graph.consumers(site.dgrad->reads[1].tensor)) {
     const Op& op = graph.op(id);
     const bool product = op.kind == OpKind::gemm && op.pass == Pass::forward &&
@@ -133,11 +134,12 @@ class Deferral {
         row_sums(site, to);
         return false;
       }
-      if (op.name == site.norm->name) return true;
-      if (op.name == site.sum->name) {
+      const Op& last = site.sum != nullptr ? *site.sum : *site.norm;
+      if (op.name == last.name) {
         finish(site, to);
         return true;
       }
+      if (op.name == site.norm->name) return true;
     }
     return false;
   }
@@ -210,14 +212,14 @@ class Deferral {
         std::ranges::find(row_sums_, site.norm->name, &std::pair<std::string, Operand>::first);
     FUSELINE_ASSERT(c != row_sums_.end(), site.norm->name);
     const Op& norm = *site.norm;
-    const bool first = site.sum->reads[0].tensor == norm.writes[0].tensor;
-    const Operand residual = site.sum->reads[first ? 1 : 0];
-    to.add_op({norm.name,
-               OpKind::norm_backward_deferred,
-               {norm.reads[0], norm.reads[1], norm.reads[2], norm.reads[3], c->second, residual},
-               site.sum->writes,
-               norm.attributes,
-               norm.site,
+    std::vector<Operand> reads{norm.reads[0], norm.reads[1], norm.reads[2], norm.reads[3],
+                               c->second};
+    if (site.sum != nullptr) {
+      const bool first = site.sum->reads[0].tensor == norm.writes[0].tensor;
+      reads.push_back(site.sum->reads[first ? 1 : 0]);
+    }
+    to.add_op({norm.name, OpKind::norm_backward_deferred, std::move(reads),
+               site.sum != nullptr ? site.sum->writes : norm.writes, norm.attributes, norm.site,
                Pass::backward});
   }
 

@@ -38,7 +38,10 @@ std::optional<TensorId> stream_output(const Graph& graph, const Operand& x) {
 
 bool can_rotate(const Graph& graph, Matches matches) {
   const Op* op = entry_op(graph, matches);
-  return op != nullptr && stream_output(graph, op->reads[0]).has_value();
+  if (op == nullptr || !stream_output(graph, op->reads[0])) return false;
+  // Only its first result crosses the boundary: a norm's statistics may not have readers.
+  return std::all_of(op->writes.begin() + 1, op->writes.end(),
+                     [&](const Operand& o) { return graph.consumers(o.tensor).empty(); });
 }
 
 // Moves the entry operator to the exit. Its result becomes the input `in`; `out` is made of y.

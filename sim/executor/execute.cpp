@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <variant>
 
 #include "model/error.h"
 #include "model/operators.h"
@@ -16,21 +15,6 @@
 namespace fuseline::executor {
 
 namespace {
-
-// Sequences of the batch, by which caches are divided.
-std::int64_t sequences_of(const Graph& graph, const Kernel& kernel) {
-  std::int64_t sequences = 1;
-  for (const OpId id : kernel.ops) sequences = std::max(sequences, graph.op(id).attributes.batch);
-  return sequences;
-}
-
-struct RunMainloop {
-  const RunContext& context;
-  void operator()(const GemmMainloop& m) const { run_gemm(context, m); }
-  void operator()(const AttentionMainloop& m) const { run_attention(context, m); }
-  void operator()(const StreamMainloop& m) const { run_tiles(context, m.rows, m.cols, false); }
-  void operator()(const RowMainloop& m) const { run_tiles(context, m.rows, m.cols, true); }
-};
 
 std::vector<RequestedBytes> sum(const std::vector<Port>& ports) {
   std::vector<RequestedBytes> moved;
@@ -67,7 +51,7 @@ class Executor {
       if (fault_ && fault_->kernel == index && fault_->phase == phase) context.fault = fault_;
       context.progress = [&](double part) { report(kernel.name, done_ + share * part); };
       context.progress(0);
-      std::visit(RunMainloop{context}, context.program.mainloop);
+      run_phase(context);
       done_ += share;
     }
     ExecutedKernel result{kernel.name, sum(ports), launches_of(kernel, schedules), Seconds()};
@@ -97,10 +81,12 @@ class Executor {
 
 }  // namespace
 
-void check_finite(const std::string& name, const Storage& storage, const Workers& workers) {
+std::optional<std::pair<std::int64_t, std::int64_t>> find_not_finite(const Storage& storage,
+                                                                     const Workers& workers) {
   constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   std::atomic<std::int64_t> first = kNone;  // element index
-  parallel_for(workers, storage.rows(), [&](std::int64_t row, int) {
+  const auto elements = static_cast<double>(storage.rows() * storage.cols());
+  parallel_for(workers, Loop{storage.rows(), elements}, [&](std::int64_t row, int) {
     if (first.load() < row * storage.cols()) return;
     std::vector<float> values(static_cast<std::size_t>(storage.cols()));
     storage.read(row, 0, storage.cols(), values.data());
@@ -112,9 +98,14 @@ void check_finite(const std::string& name, const Storage& storage, const Workers
     while (found < known && !first.compare_exchange_weak(known, found)) {
     }
   });
-  if (first == kNone) return;
-  const std::int64_t row = first / storage.cols();
-  const std::int64_t col = first % storage.cols();
+  if (first == kNone) return std::nullopt;
+  return std::pair(first / storage.cols(), first % storage.cols());
+}
+
+void check_finite(const std::string& name, const Storage& storage, const Workers& workers) {
+  const auto found = find_not_finite(storage, workers);
+  if (!found) return;
+  const auto [row, col] = *found;
   float value = 0;
   storage.read(row, col, 1, &value);
   throw InputError({.field = name + "[" + std::to_string(row) + ", " + std::to_string(col) + "]",
@@ -133,7 +124,7 @@ Execution execute(const Plan& plan, const Inputs& inputs, const Gpu& gpu,
     const Tensor& t = plan.graph.tensors()[i];
     const TensorId id{static_cast<std::int32_t>(i)};
     const bool given = t.role != Role::activation && t.role != Role::output;
-    if (given && result.memory->has(id))
+    if (options.check_inputs && given && result.memory->has(id))
       check_finite(t.name, result.memory->at(id), options.workers);
   }
   Executor executor(plan, gpu, options, *result.memory);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/plan.h"
@@ -25,6 +26,7 @@ struct Progress {
 struct ExecuteOptions {
   Workers workers;
   std::optional<FaultKind> fault{};
+  bool check_inputs = true;  // false: what is not finite goes its way
   std::function<void(const Progress&)> progress{};
 };
 
@@ -48,7 +50,10 @@ struct Execution {
 Execution execute(const Plan& plan, const Inputs& inputs, const Gpu& gpu,
                   const ExecuteOptions& options);
 
-// Throws InputError for the first NaN or infinity of a tensor.
+// Row and column of the first NaN or infinity of a tensor.
+std::optional<std::pair<std::int64_t, std::int64_t>> find_not_finite(const Storage& storage,
+                                                                     const Workers& workers);
+// Throws InputError for it.
 void check_finite(const std::string& name, const Storage& storage, const Workers& workers);
 
 }  // namespace fuseline::executor

@@ -12,10 +12,11 @@ namespace {
 
 bool is_rope(const PairMap& p) { return p.fn == PairFn::rope || p.fn == PairFn::rope_inverse; }
 
-// Values that are one number a row, and one a column.
+// Values that are one number a row, one a column, and differences.
 struct Seen {
   std::set<Value> per_row;
   std::set<Value> per_col;
+  std::set<Value> differences;
 
   void note(const Primitive& primitive) {
     if (const auto* load = std::get_if<LoadVector>(&primitive)) {
@@ -25,6 +26,7 @@ struct Seen {
     } else if (const auto* m = std::get_if<Map>(&primitive)) {
       if (std::ranges::all_of(m->in, [&](Value v) { return per_row.contains(v); }))
         per_row.insert(m->out);
+      if (m->fn == MapFn::sub) differences.insert(m->out);
     }
   }
 };
@@ -46,6 +48,20 @@ bool fits(FaultKind kind, const Primitive& primitive, const Seen& seen) {
       return (pair != nullptr && is_rope(*pair)) || (map != nullptr && map->fn == MapFn::negate);
     case FaultKind::dropped_residual:
       return map != nullptr && map->fn == MapFn::add && !seen.per_col.contains(map->in[1]);
+    case FaultKind::missed_column_partial:
+      return std::holds_alternative<RowReduce>(primitive) ||
+             std::holds_alternative<ColumnReduce>(primitive);
+    case FaultKind::swapped_gradient_pair:
+      return (pair != nullptr &&
+              (pair->fn == PairFn::swiglu_backward || pair->fn == PairFn::rope_inverse)) ||
+             std::holds_alternative<ConcatHalves>(primitive);
+    case FaultKind::unscaled_norm_gradient:
+      return map != nullptr && map->fn == MapFn::mul && seen.differences.contains(map->in[0]) &&
+             seen.per_row.contains(map->in[1]);
+    case FaultKind::dropped_residual_gradient:
+      return map != nullptr && map->fn == MapFn::add && !seen.per_col.contains(map->in[1]);
+    case FaultKind::stale_delta:  // where attention is no kernel of its own
+      return map != nullptr && map->fn == MapFn::sub && seen.per_row.contains(map->in[1]);
     case FaultKind::stale_tile:
     case FaultKind::unnormalised_softmax:
     case FaultKind::shifted_mask:
@@ -60,16 +76,44 @@ bool in_mainloop(FaultKind kind, const Kernel& kernel, const Graph& graph, const
            std::ranges::any_of(kernel.ops,
                                [&](OpId id) { return graph.op(id).kind == OpKind::gemm; });
   const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop);
+  if (kind == FaultKind::stale_delta) return attention != nullptr && attention->gradient;
   if (kind == FaultKind::unnormalised_softmax) return attention != nullptr;
   if (kind == FaultKind::shifted_mask) return attention != nullptr;
   return false;
 }
 
-// dropped_residual: other sums of two tiles are no residuals.
+// Operators of which the kernel must have one: other sums of two tiles are no residuals.
+std::set<OpKind> where(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::dropped_residual:
+      return {OpKind::residual_add};
+    case FaultKind::missed_column_partial:
+      return {OpKind::col_stats_finish, OpKind::column_sum, OpKind::norm_weight_grad};
+    case FaultKind::swapped_gradient_pair:
+      return {OpKind::swiglu_backward, OpKind::rope_backward, OpKind::concat_halves};
+    case FaultKind::unscaled_norm_gradient:
+      return {OpKind::norm_backward_deferred, OpKind::rms_norm_backward,
+              OpKind::layer_norm_backward};
+    case FaultKind::dropped_residual_gradient:
+      return {OpKind::norm_backward_deferred, OpKind::grad_add};
+    case FaultKind::stale_delta:
+      return {OpKind::softmax_backward, OpKind::softmax_backward_delta};
+    default:
+      return {};
+  }
+}
+
 bool kernel_fits(FaultKind kind, const Kernel& kernel, const Graph& graph) {
-  if (kind != FaultKind::dropped_residual) return true;
-  return std::ranges::any_of(kernel.ops,
-                             [&](OpId id) { return graph.op(id).kind == OpKind::residual_add; });
+  const std::set<OpKind> kinds = where(kind);
+  const Pass pass = kind == FaultKind::dropped_residual ? Pass::forward : Pass::backward;
+  return kinds.empty() || std::ranges::any_of(kernel.ops, [&](OpId id) {
+           return kinds.contains(graph.op(id).kind) && graph.op(id).pass == pass;
+         });
+}
+
+// Of several places in a program the last: what comes before makes the operands.
+bool takes_last(FaultKind kind) {
+  return kind == FaultKind::unscaled_norm_gradient || kind == FaultKind::dropped_residual_gradient;
 }
 
 }  // namespace
@@ -85,6 +129,16 @@ std::vector<FaultInfo> faults() {
       {FaultKind::unnormalised_softmax, "unnormalised-softmax",
        "attention does not divide by the sum of its exponentials"},
       {FaultKind::shifted_mask, "shifted-mask", "every query sees one key too few"},
+      {FaultKind::missed_column_partial, "missed-column-partial",
+       "a column's sum leaves out its last partial", true},
+      {FaultKind::swapped_gradient_pair, "swapped-gradient-pair",
+       "the two columns of every pair of gradients change places", true},
+      {FaultKind::unscaled_norm_gradient, "unscaled-norm-gradient",
+       "a norm's row scale is not applied to its gradient", true},
+      {FaultKind::dropped_residual_gradient, "dropped-residual-gradient",
+       "a sum of gradients forgets the residual branch", true},
+      {FaultKind::stale_delta, "stale-delta", "attention's gradient does not subtract its row sum",
+       true},
   };
 }
 
@@ -113,18 +167,21 @@ std::optional<FaultPoint> find_fault(const Plan& plan, FaultKind kind) {
       const Program& program = kernel.phases[f];
       if (in_mainloop(kind, kernel, plan.graph, program)) {
         found = FaultPoint{kind, k, f};
-        // The last GEMM writes the block's output.
+        // The last GEMM writes an output of the block.
         if (kind != FaultKind::stale_tile) return found;
         continue;
       }
       Seen seen;
+      std::optional<FaultPoint> last;
       for (const bool prologue : {true, false}) {
         const std::vector<Primitive>& primitives = prologue ? program.prologue : program.body;
         for (std::size_t i = 0; i < primitives.size(); ++i) {
-          if (fits(kind, primitives[i], seen)) return FaultPoint{kind, k, f, prologue, i};
+          if (fits(kind, primitives[i], seen)) last = FaultPoint{kind, k, f, prologue, i};
+          if (last && !takes_last(kind)) return last;
           seen.note(primitives[i]);
         }
       }
+      if (last) return last;
     }
   }
   return found;

@@ -20,12 +20,19 @@ enum class FaultKind : std::uint8_t {
   dropped_residual,      // a sum of two tiles forgets the second
   unnormalised_softmax,  // attention does not divide by the sum of its exponentials
   shifted_mask,          // every query sees one key too few
+  // of the backward pass
+  missed_column_partial,      // a sum over a column, or over its partials, leaves out the last ones
+  swapped_gradient_pair,      // the two columns of every pair of gradients change places
+  unscaled_norm_gradient,     // the gradient through a norm lacks the norm's row scale
+  dropped_residual_gradient,  // a sum of two gradients forgets the residual branch
+  stale_delta,                // attention's gradient does not subtract its row sum
 };
 
 struct FaultInfo {
   FaultKind kind;
-  std::string name;  // "dropped-row-scale"
-  std::string what;  // one line
+  std::string name;       // "dropped-row-scale"
+  std::string what;       // one line
+  bool backward = false;  // happens to training plans only
 };
 std::vector<FaultInfo> faults();
 

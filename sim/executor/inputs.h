@@ -11,11 +11,22 @@
 
 namespace fuseline::executor {
 
+// How large the random numbers of a block's inputs are: what arrives of the residual stream, x =
+// scale·(shift + normal), and the gradients dy = gradient_scale·normal. One column in twenty of
+// both is `outliers` times larger.
+struct InputDistribution {
+  double outliers = 20;
+  double scale = 1;
+  double shift = 0;
+  double gradient_scale = 1;
+};
+
 // Values for all inputs, weights, tables and caches of the graph, distributed as those of
 // fuseline::random_inputs: normal, weights scaled by 1/sqrt(K), norm weights about 1, cos and sin
-// of RoPE angles, one outlier column in twenty (20 times larger) in the inputs. They depend on the
-// tensor's name and shape and on the seed only, not on the graph or the threads.
-Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers);
+// of RoPE angles, outlier columns in the inputs. They depend on the tensor's name and shape and on
+// the seed and distribution only, not on the graph or the threads.
+Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers,
+                      const InputDistribution& distribution = {});
 
 // Values rounded to the storage types that the graph's tensors of these names have; other names are
 // left out. InputError: the wrong number of elements.

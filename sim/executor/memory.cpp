@@ -86,6 +86,12 @@ void Port::load(const Operand& from, std::int64_t row, std::int64_t col, std::in
   count_load(from, count);
 }
 
+void Port::load_row(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
+                    float* values) {
+  memory_->at(from.tensor).read(row, from.col_begin + col, count, values);
+  count_load(from, count);
+}
+
 void Port::store(const Operand& to, std::int64_t row, std::int64_t col, std::int64_t count,
                  const float* values) {
   memory_->writable(to.tensor).write(tensor_row(to, row), to.col_begin + col, count, values);

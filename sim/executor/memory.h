@@ -46,6 +46,10 @@ class Port {
             float* values);
   void store(const Operand& to, std::int64_t row, std::int64_t col, std::int64_t count,
              const float* values);
+  // The same of a row of the tensor itself, where the program computes its number: rows of a table
+  // of tokens or positions.
+  void load_row(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
+                float* values);
   // Counts loads or stores whose elements are at hand already (panels kept on chip by this CPU, not
   // by the GPU).
   void count_load(const Operand& from, std::int64_t elements);

@@ -78,12 +78,12 @@ void PanelCache::prepare(const std::vector<PanelKey>& keys, const Workers& worke
     for (std::int64_t row = 0; row < rows; row += kRowsPerTask)
       tasks.push_back({&key, &panel, row, std::min(rows, row + kRowsPerTask)});
   }
-  parallel_for(workers, static_cast<std::int64_t>(tasks.size()),
-               [&](std::int64_t index, int thread) {
-                 const Task& task = tasks[static_cast<std::size_t>(index)];
-                 for (std::int64_t row = task.row_begin; row < task.row_end; ++row)
-                   widen_row(*task.key, *task.panel, row, ports_[static_cast<std::size_t>(thread)]);
-               });
+  const Loop loop{std::ssize(tasks), static_cast<double>(coming)};
+  parallel_for(workers, loop, [&](std::int64_t index, int thread) {
+    const Task& task = tasks[static_cast<std::size_t>(index)];
+    for (std::int64_t row = task.row_begin; row < task.row_end; ++row)
+      widen_row(*task.key, *task.panel, row, ports_[static_cast<std::size_t>(thread)]);
+  });
 }
 
 BlasPanel<float> PanelCache::at(const PanelKey& key) const {

@@ -17,6 +17,13 @@ class Cancelled : public std::runtime_error {
 struct Workers {
   int threads = 1;
   const std::atomic<bool>* stop = nullptr;  // looked at before every tile
+  bool short_loops_too = false;  // threads also where they take longer to meet than to work
+};
+
+// How much there is to do: indices, and operations (additions, loads, ...) of all of them together.
+struct Loop {
+  std::int64_t count = 0;
+  double operations = 0;
 };
 
 // Threads to use when none are asked for: one per core that this process may use.
@@ -25,6 +32,9 @@ int available_threads();
 // Calls f(index, thread) once for each index in [0, count), thread in [0, workers.threads); indices
 // are handed out in order. The exception of the lowest index is thrown again when all have stopped.
 void parallel_for(const Workers& workers, std::int64_t count,
+                  const std::function<void(std::int64_t, int)>& f);
+// The same; a short loop runs on one thread.
+void parallel_for(const Workers& workers, const Loop& loop,
                   const std::function<void(std::int64_t, int)>& f);
 
 }  // namespace fuseline::executor

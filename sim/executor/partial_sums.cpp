@@ -1,6 +1,7 @@
 #include "sim/executor/partial_sums.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "model/error.h"
@@ -19,6 +20,36 @@ void store_partials(const TileReduce& reduce, std::int64_t block, std::int64_t a
     port.store(reduce.partial, across + i, block * each, each, numbers.data() + i * each);
 }
 
+void store_partials(const OnlineLogSumExp& reduce, std::int64_t block, std::int64_t across,
+                    const std::vector<float>& numbers, Port& port) {
+  const std::int64_t blocks = reduce.partial.cols / 3;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const std::int64_t row = across + static_cast<std::int64_t>(i / 3);
+    const std::int64_t third = static_cast<std::int64_t>(i % 3);
+    port.store(reduce.partial, row, third * blocks + block, 1, &numbers[i]);
+  }
+}
+
+namespace {
+
+void join(const TileReduce& reduce, const std::vector<float>& part, std::vector<float>& joined) {
+  for (std::size_t i = 0; i < joined.size(); ++i)
+    joined[i] = reduce.fn == ReduceFn::max ? std::max(joined[i], part[i]) : joined[i] + part[i];
+}
+
+// Sums of exponentials above different maxima; only one part has the target.
+void join(const OnlineLogSumExp&, const std::vector<float>& part, std::vector<float>& joined) {
+  for (std::size_t i = 0; i < joined.size(); i += 3) {
+    const float top = std::max(joined[i], part[i]);
+    joined[i + 1] =
+        joined[i + 1] * std::exp(joined[i] - top) + part[i + 1] * std::exp(part[i] - top);
+    joined[i] = top;
+    joined[i + 2] += part[i + 2];
+  }
+}
+
+}  // namespace
+
 void PartialSums::add(const Key& key, std::vector<float> numbers) {
   const std::scoped_lock lock(mutex_);
   FUSELINE_ASSERT(parts_.emplace(key, std::move(numbers)).second, "a tile ran twice");
@@ -28,7 +59,8 @@ void PartialSums::finish(const std::vector<Primitive>& primitives, Port& port) {
   const std::map<Key, std::vector<float>> parts = std::exchange(parts_, {});
   for (auto it = parts.begin(); it != parts.end();) {
     const Key first = it->first;
-    const auto& reduce = std::get<TileReduce>(primitives.at(first.primitive));
+    const Primitive& reduce = primitives.at(first.primitive);
+    const auto* online = std::get_if<OnlineLogSumExp>(&reduce);
     std::vector<float> joined = it->second;
     for (++it; it != parts.end(); ++it) {
       const Key& next = it->first;
@@ -36,11 +68,15 @@ void PartialSums::finish(const std::vector<Primitive>& primitives, Port& port) {
           next.across != first.across)
         break;
       FUSELINE_ASSERT(it->second.size() == joined.size(), "parts of different sizes");
-      for (std::size_t i = 0; i < joined.size(); ++i)
-        joined[i] = reduce.fn == ReduceFn::max ? std::max(joined[i], it->second[i])
-                                               : joined[i] + it->second[i];
+      if (online != nullptr)
+        join(*online, it->second, joined);
+      else
+        join(std::get<TileReduce>(reduce), it->second, joined);
     }
-    store_partials(reduce, first.block, first.across, joined, port);
+    if (online != nullptr)
+      store_partials(*online, first.block, first.across, joined, port);
+    else
+      store_partials(std::get<TileReduce>(reduce), first.block, first.across, joined, port);
   }
 }
 

@@ -35,6 +35,10 @@ class PartialSums {
   std::map<Key, std::vector<float>> parts_;
 };
 
+// The same of a log-sum-exp: maximum, sum and target of consecutive rows.
+void store_partials(const OnlineLogSumExp& reduce, std::int64_t block, std::int64_t across,
+                    const std::vector<float>& numbers, Port& port);
+
 // Numbers that one partial of a row (column) has.
 std::int64_t numbers_of(const TileReduce& reduce);
 

@@ -47,14 +47,15 @@ std::shared_ptr<const Storage> folded(const Storage& weight, const Storage& gamm
                                       const Workers& workers) {
   auto to = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
   const std::vector<double> scale = to_doubles(gamma);
-  parallel_for(workers, t.rows, [&](std::int64_t row, int) {
-    std::vector<float> values(static_cast<std::size_t>(t.cols));
-    std::vector<double> products(values.size());
-    weight.read(row, 0, t.cols, values.data());
-    for (std::size_t c = 0; c < values.size(); ++c)
-      products[c] = static_cast<double>(values[c]) * scale[c];
-    to->write(row, 0, t.cols, products.data());
-  });
+  parallel_for(workers, Loop{t.rows, static_cast<double>(t.rows * t.cols)},
+               [&](std::int64_t row, int) {
+                 std::vector<float> values(static_cast<std::size_t>(t.cols));
+                 std::vector<double> products(values.size());
+                 weight.read(row, 0, t.cols, values.data());
+                 for (std::size_t c = 0; c < values.size(); ++c)
+                   products[c] = static_cast<double>(values[c]) * scale[c];
+                 to->write(row, 0, t.cols, products.data());
+               });
   return to;
 }
 

@@ -2,6 +2,7 @@
 #include <numbers>
 #include <string_view>
 
+#include "model/operators.h"
 #include "sim/executor/inputs.h"
 
 namespace fuseline::executor {
@@ -9,7 +10,6 @@ namespace fuseline::executor {
 namespace {
 
 constexpr std::int64_t kOutlierPeriod = 20;
-constexpr float kOutlierScale = 20.0F;
 
 // FNV-1a, 64 bits.
 std::uint64_t hash(std::string_view text) {
@@ -58,17 +58,20 @@ double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
   return static_cast<double>(row + 1) * std::pow(10000.0, -exponent);
 }
 
-// Vocabulary of a tensor of token ids, 0 for other tensors.
-std::uint64_t vocabulary_of(const Graph& graph, TensorId id) {
-  const std::vector<OpId> readers = graph.consumers(id);
-  if (readers.empty()) return 0;
-  const Op& reader = graph.op(readers[0]);
-  if (reader.kind != OpKind::embedding || reader.reads[0].tensor != id) return 0;
-  return static_cast<std::uint64_t>(graph.tensor(reader.reads[1].tensor).rows);
+// Whether the input is the gradient of one of the graph's outputs.
+bool is_gradient(const Graph& graph, const Tensor& t) {
+  if (t.role != Role::input || !t.name.starts_with("d")) return false;
+  const auto output = graph.find_tensor(t.name.substr(1));
+  return output && graph.tensor(*output).role == Role::output;
 }
 
-void fill_row(const Tensor& t, std::uint64_t vocabulary, std::int64_t row, Random random,
-              float* values) {
+// An element is scale·(shift + normal number), which is `outliers` times larger in some columns.
+struct Spread {
+  float outliers, scale, shift;
+};
+
+void fill_row(const Tensor& t, std::uint64_t vocabulary, const Spread& spread, std::int64_t row,
+              Random random, float* values) {
   const bool norm_weight = t.role == Role::weight && t.rows == 1 && t.name.starts_with("w_");
   const float weight_scale = 1.0F / std::sqrt(static_cast<float>(t.cols));
   const bool sine = t.name.starts_with("sin");
@@ -85,14 +88,16 @@ void fill_row(const Tensor& t, std::uint64_t vocabulary, std::int64_t row, Rando
       value = (t.rows == 1 ? 0.2F : weight_scale) * random.normal();
     } else {
       const bool outlier = t.role == Role::input && col % kOutlierPeriod == kOutlierPeriod / 2;
-      value = (outlier ? kOutlierScale : 1.0F) * random.normal();
+      const float normal = (outlier ? spread.outliers : 1.0F) * random.normal();
+      value = spread.scale * (spread.shift + normal);
     }
   }
 }
 
 }  // namespace
 
-Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers) {
+Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers,
+                      const InputDistribution& distribution) {
   Inputs inputs;
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const TensorId id{static_cast<std::int32_t>(i)};
@@ -101,11 +106,20 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     const auto storage = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
     const std::uint64_t tensor_seed =
         seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols));
-    const std::uint64_t vocabulary = vocabulary_of(graph, id);
-    parallel_for(workers, t.rows, [&](std::int64_t row, int) {
+    const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
+    Spread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
+    if (is_gradient(graph, t)) {
+      spread.scale = static_cast<float>(distribution.gradient_scale);
+    } else if (t.role == Role::input) {
+      spread.scale = static_cast<float>(distribution.scale);
+      spread.shift = static_cast<float>(distribution.shift);
+    }
+    constexpr double kPerNumber = 30;
+    const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
+    parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));
       Random seeds(tensor_seed + static_cast<std::uint64_t>(row) * 0x9e3779b97f4a7c15ULL);
-      fill_row(t, vocabulary, row, Random(seeds.next()), values.data());
+      fill_row(t, vocabulary, spread, row, Random(seeds.next()), values.data());
       storage->write(row, 0, t.cols, values.data());
     });
     inputs[t.name] = storage;

@@ -26,6 +26,12 @@ ValueLayout prologue_layout(const Program& program, Value anchor, std::int64_t c
   return {program.prologue, -1, cols, false};
 }
 
+// The log-sum-exp that the mainloop also makes.
+std::vector<MainloopResult> sums_of(const AttentionMainloop& m) {
+  if (m.log_sum_exp < 0) return {};
+  return {{m.log_sum_exp, Form::per_row, 1}};
+}
+
 class AttentionRun {
  public:
   AttentionRun(const RunContext& context, const AttentionMainloop& m)
@@ -34,7 +40,7 @@ class AttentionRun {
         shape_(m.shape),
         span_(m.k.rows / m.shape.batch),
         query_tiles_(ceil_div(m.shape.q_tokens, context.schedule.tile.m)),
-        body_layout_(context.program.body, 0, m.q.cols, false),
+        body_layout_(context.program.body, 0, m.q.cols, false, sums_of(m)),
         q_layout_(prologue_layout(context.program, m.q_value, m.q.cols)),
         k_layout_(prologue_layout(context.program, m.k_value, m.k.cols)),
         v_layout_(prologue_layout(context.program, m.v_value, m.v.cols)),
@@ -52,7 +58,9 @@ class AttentionRun {
   void run() {
     if (!stores_of_prologue().empty()) append();
     const std::int64_t heads = shape_.batch * shape_.heads;
-    parallel_for(context_.workers, heads * query_tiles_, [&](std::int64_t index, int thread) {
+    const double pairs = static_cast<double>(heads * shape_.q_tokens) * static_cast<double>(span_);
+    const Loop loop{heads * query_tiles_, 4 * pairs * static_cast<double>(shape_.head_width)};
+    parallel_for(context_.workers, loop, [&](std::int64_t index, int thread) {
       run_tile(index / query_tiles_, index % query_tiles_, thread);
     });
     partials_.finish(context_.program.body, context_.port(0));
@@ -168,6 +176,12 @@ class AttentionRun {
     }
     for (std::size_t s = 1; s < w.splits.size(); ++s) w.splits[0].join(w.splits[s]);
     w.splits[0].finish(w.body.value(0), !context_.has_fault(FaultKind::unnormalised_softmax));
+    if (m_.log_sum_exp >= 0) {
+      Matrix& sums = w.body.value(m_.log_sum_exp);
+      sums.resize(queries, 1);
+      sums.data = w.splits[0].log_sum_exp();
+      where.vector_begin = sequence_head * shape_.q_tokens + first;
+    }
     w.body.begin(where);
     w.body.run(port, {}, true);
   }

@@ -31,9 +31,17 @@ struct RunContext {
   [[nodiscard]] bool has_fault(FaultKind kind) const { return fault && fault->kind == kind; }
 };
 
+// Sequences of the batch, by which caches are divided.
+std::int64_t sequences_of(const Graph& graph, const Kernel& kernel);
+
+// Runs the phase's program: one of the functions below.
+void run_phase(const RunContext& context);
+
 void run_gemm(const RunContext& context, const GemmMainloop& mainloop);
 void run_attention(const RunContext& context, const AttentionMainloop& mainloop);
-// Stream and row programs: tiles of [rows, cols] that need no mainloop. `whole`: of all columns.
-void run_tiles(const RunContext& context, std::int64_t rows, std::int64_t cols, bool whole);
+void run_attention_gradient(const RunContext& context, const AttentionMainloop& mainloop);
+// Programs whose tiles need no mainloop.
+void run_tiles(const RunContext& context, const StreamMainloop& mainloop);
+void run_tiles(const RunContext& context, const RowMainloop& mainloop);
 
 }  // namespace fuseline::executor

@@ -9,7 +9,7 @@ namespace fuseline::executor {
 
 namespace {
 
-// One output tile over one part of k.
+// One output tile over one part of k. Of products that add up, the panels of the first.
 struct GemmTask {
   TileArea area;
   PanelKey a, b;
@@ -20,6 +20,7 @@ struct GemmTask {
 void add_tiles(const GemmMainloop& m, const PhaseSchedule& s, const GemmUnit& unit,
                std::vector<GemmTask>& tasks) {
   const TileShape tile = s.tile;
+  if (unit.batch % m.summed != 0) return;  // added by the tile of the first product of the sum
   // All parts of k but the last are equally long.
   const std::int64_t split = unit.k_end == m.K && unit.k_begin > 0
                                  ? s.splits - 1
@@ -32,8 +33,8 @@ void add_tiles(const GemmMainloop& m, const PhaseSchedule& s, const GemmUnit& un
       t.area.columns = {col, std::min(unit.n_end, col + tile.n)};
       t.area.row_tile = row / tile.m;
       t.area.col_tile = col / tile.n;
-      t.area.batch = m.batch;
-      t.area.batch_index = unit.batch;
+      t.area.batch = m.batch / m.summed;
+      t.area.batch_index = unit.batch / m.summed;
       t.area.height = m.M;
       t.a = {false, unit.batch, row, t.area.row_end, unit.k_begin, unit.k_end};
       t.b = {true, unit.batch, col, t.area.columns.end, unit.k_begin, unit.k_end};
@@ -90,8 +91,8 @@ class GemmRun {
       if (products_.empty() || !join(products_.back(), tasks_[i]))
         products_.push_back({i, 1, tasks_[i].a, tasks_[i].b});
     if (context.schedule.splits > 1)
-      workspace_.resize(static_cast<std::size_t>(context.schedule.splits * mainloop.batch *
-                                                 mainloop.M * mainloop.N));
+      workspace_.resize(static_cast<std::size_t>(context.schedule.splits * mainloop.batch /
+                                                 mainloop.summed * mainloop.M * mainloop.N));
   }
 
   // Wave by wave: as many tiles as the GPU holds at once, so that panels are shared by tiles that
@@ -114,14 +115,26 @@ class GemmRun {
   }
 
  private:
+  // The same panel of a product that comes `count` places later in the batch.
+  static PanelKey later(PanelKey key, std::int64_t count) {
+    key.batch += count;
+    return key;
+  }
+
   void run_wave(std::size_t begin, std::size_t end) {
     std::set<PanelKey> keys;
     for (std::size_t i = begin; i < end; ++i) {
-      keys.insert(products_[i].a);
-      keys.insert(products_[i].b);
+      for (std::int64_t s = 0; s < mainloop_.summed; ++s) {
+        keys.insert(later(products_[i].a, s));
+        keys.insert(later(products_[i].b, s));
+      }
     }
     panels_.prepare({keys.begin(), keys.end()}, context_.workers);
-    parallel_for(context_.workers, static_cast<std::int64_t>(end - begin),
+    double operations = 0;
+    for (std::size_t i = begin; i < end; ++i)
+      operations += 2.0 * static_cast<double>(products_[i].rows() * products_[i].cols()) *
+                    static_cast<double>(mainloop_.K);
+    parallel_for(context_.workers, Loop{static_cast<std::int64_t>(end - begin), operations},
                  [&](std::int64_t i, int thread) {
                    run_product(products_[begin + static_cast<std::size_t>(i)], thread);
                  });
@@ -131,8 +144,9 @@ class GemmRun {
     const std::int64_t k = product.a.k_end - product.a.k_begin;
     Matrix& result = results_[static_cast<std::size_t>(thread)];
     result.resize(product.rows(), product.cols());
-    multiply(panels_.at(product.a), panels_.at(product.b), result.rows, result.cols, k, 0.0F,
-             result.data.data(), result.cols);
+    for (std::int64_t s = 0; s < mainloop_.summed; ++s)
+      multiply(panels_.at(later(product.a, s)), panels_.at(later(product.b, s)), result.rows,
+               result.cols, k, s == 0 ? 0.0F : 1.0F, result.data.data(), result.cols);
     for (std::size_t i = 0; i < product.count; ++i)
       run_tile(product.first + i, product, result, thread);
   }
@@ -142,8 +156,8 @@ class GemmRun {
     const std::int64_t cols = task.area.columns.count();
     const std::int64_t k = task.a.k_end - task.a.k_begin;
     Port& port = context_.port(thread);
-    port.count_load(mainloop_.a, task.area.rows() * k);
-    port.count_load(mainloop_.b, cols * k);
+    port.count_load(mainloop_.a, task.area.rows() * k * mainloop_.summed);
+    port.count_load(mainloop_.b, cols * k * mainloop_.summed);
     const bool split = context_.schedule.splits > 1;
     const bool stale = index + 1 == tasks_.size() && context_.has_fault(FaultKind::stale_tile);
     TileInterpreter& interpreter = interpreters_[static_cast<std::size_t>(thread)];
@@ -167,7 +181,7 @@ class GemmRun {
 
   // Where the tile's partial result of one part of k begins in the workspace.
   float* part(const GemmTask& task, std::int64_t split) {
-    const std::int64_t matrix = split * mainloop_.batch + task.area.batch_index;
+    const std::int64_t matrix = split * task.area.batch + task.area.batch_index;
     return workspace_.data() + (matrix * mainloop_.M + task.area.row_begin) * mainloop_.N +
            task.area.columns.begin;
   }
@@ -177,23 +191,23 @@ class GemmRun {
     std::vector<const GemmTask*> tiles;
     for (const GemmTask& task : tasks_)
       if (task.split == 0) tiles.push_back(&task);
-    parallel_for(context_.workers, static_cast<std::int64_t>(tiles.size()),
-                 [&](std::int64_t i, int thread) {
-                   const GemmTask& task = *tiles[static_cast<std::size_t>(i)];
-                   TileInterpreter& interpreter = interpreters_[static_cast<std::size_t>(thread)];
-                   Matrix& result = interpreter.value(0);
-                   result.resize(task.area.rows(), task.area.columns.count());
-                   for (std::int64_t r = 0; r < result.rows; ++r) {
-                     for (std::int64_t c = 0; c < result.cols; ++c) {
-                       float sum = 0;
-                       for (std::int64_t s = 0; s < context_.schedule.splits; ++s)
-                         sum += part(task, s)[r * mainloop_.N + c];
-                       result.row(r)[c] = sum;
-                     }
-                   }
-                   interpreter.begin(task.area);
-                   interpreter.run(context_.port(thread), {}, true);
-                 });
+    const Loop loop{std::ssize(tiles), static_cast<double>(std::ssize(workspace_))};
+    parallel_for(context_.workers, loop, [&](std::int64_t i, int thread) {
+      const GemmTask& task = *tiles[static_cast<std::size_t>(i)];
+      TileInterpreter& interpreter = interpreters_[static_cast<std::size_t>(thread)];
+      Matrix& result = interpreter.value(0);
+      result.resize(task.area.rows(), task.area.columns.count());
+      for (std::int64_t r = 0; r < result.rows; ++r) {
+        for (std::int64_t c = 0; c < result.cols; ++c) {
+          float sum = 0;
+          for (std::int64_t s = 0; s < context_.schedule.splits; ++s)
+            sum += part(task, s)[r * mainloop_.N + c];
+          result.row(r)[c] = sum;
+        }
+      }
+      interpreter.begin(task.area);
+      interpreter.run(context_.port(thread), {}, true);
+    });
   }
 
   const RunContext& context_;
@@ -205,7 +219,7 @@ class GemmRun {
   std::vector<Matrix> results_;
   std::vector<GemmTask> tasks_;
   std::vector<Product> products_;
-  std::vector<float> workspace_;  // fp32 [splits, batch, M, N]
+  std::vector<float> workspace_;  // fp32 [splits, batch / summed, M, N]
 };
 
 }  // namespace

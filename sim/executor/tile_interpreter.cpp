@@ -13,14 +13,14 @@ namespace fuseline::executor {
 
 namespace {
 
-std::size_t index(Value v) { return static_cast<std::size_t>(v); }
-
 // How many values there are, one more than the largest.
 std::size_t value_count(std::span<const Primitive> primitives) {
   Value largest = 0;
-  for (const Primitive& p : primitives)
+  for (const Primitive& p : primitives) {
+    for (const Value v : inputs_of(p)) largest = std::max(largest, v);  // the mainloop's too
     for (const Value v : outputs_of(p)) largest = std::max(largest, v);
-  return index(largest) + 1;
+  }
+  return static_cast<std::size_t>(largest) + 1;
 }
 
 // One half of every group: where half column `j` lies.
@@ -69,6 +69,8 @@ std::vector<Value> outputs_of(const Primitive& primitive) {
   if (const auto* g = std::get_if<Gather>(&primitive)) return {g->out};
   if (const auto* w = std::get_if<ColumnReduce>(&primitive)) return {w->out};
   if (const auto* u = std::get_if<HeadSum>(&primitive)) return {u->out};
+  if (const auto* s = std::get_if<GatherSum>(&primitive)) return {s->out};
+  if (const auto* o = std::get_if<OneHot>(&primitive)) return {o->out};
   return {};
 }
 
@@ -110,10 +112,22 @@ Corner TileInterpreter::corner(const Operand& operand, std::int64_t width) const
   return corner_of(operand, area_.batch, area_.batch_index, area_.height, width);
 }
 
+Corner TileInterpreter::place(const Operand& operand, std::int64_t width, std::int64_t r) const {
+  const std::int64_t row = area_.row_begin + r;
+  if (area_.heads > 1) {
+    const std::int64_t sequence = row / area_.tokens / area_.heads;
+    const std::int64_t head = row / area_.tokens % area_.heads;
+    return {sequence * area_.tokens + row % area_.tokens, head * width};
+  }
+  const Corner at = corner(operand, width);
+  return {at.row + row, at.col};
+}
+
 bool TileInterpreter::stores_here(const Primitive& primitive) const {
   const auto holds = [this](Value v) { return !columns(v).empty(); };
   if (const auto* v = std::get_if<StoreVector>(&primitive))
-    return v->axis == Axis::rows ? area_.col_tile == 0 : area_.row_tile == 0;
+    return v->axis == Axis::rows ? area_.col_tile == 0 || area_.vector_begin >= 0
+                                 : area_.row_tile == 0;
   if (const auto* s = std::get_if<StoreTile>(&primitive)) return holds(s->in);
   if (const auto* t = std::get_if<TileReduce>(&primitive)) return holds(t->in);
   if (const auto* l = std::get_if<OnlineLogSumExp>(&primitive)) return holds(l->in);
@@ -154,7 +168,7 @@ Matrix& TileInterpreter::shaped(Value v) {
       m.resize(1, range.count());
       break;
     case Form::table:
-      m.resize(area_.rows(), std::min(range.count(), layout_.width(v)));
+      m.resize(area_.rows(), layout_.width(v));
       break;
   }
   return m;
@@ -163,8 +177,10 @@ Matrix& TileInterpreter::shaped(Value v) {
 void TileInterpreter::execute(const LoadTile& p) {
   Matrix& m = shaped(p.out);
   const ColumnRange range = columns(p.out);
-  for (std::int64_t r = 0; r < m.rows; ++r)
-    port_->load(p.from, area_.row_begin + r, range.begin, m.cols, m.row(r));
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    const Corner at = place(p.from, layout_.width(p.out), r);
+    port_->load(p.from, at.row, at.col + range.begin, m.cols, m.row(r));
+  }
 }
 
 void TileInterpreter::execute(const LoadVector& p) {
@@ -177,40 +193,63 @@ void TileInterpreter::execute(const LoadVector& p) {
   for (std::int64_t r = 0; r < m.rows; ++r) port_->load(p.from, first + r, 0, 1, m.row(r));
 }
 
-// Column j of the tile meets column (first + j) mod d of the table; each once.
+// Of each row the columns that the tile's values meet, once.
 void TileInterpreter::execute(const LoadTable& p) {
   Matrix& m = shaped(p.out);
   const std::int64_t d = layout_.width(p.out);
-  const std::int64_t first = columns(p.out).begin % d;
-  const std::int64_t to_end = std::min(m.cols, d - first);
-  for (std::int64_t r = 0; r < m.rows; ++r) {
-    const std::int64_t row = (area_.row_begin + r) % p.from.rows;
-    port_->load(p.from, row, first, to_end, m.row(r));
-    if (to_end < m.cols) port_->load(p.from, row, 0, m.cols - to_end, m.row(r) + to_end);
+  std::vector<char> met(static_cast<std::size_t>(d));
+  for (const Value partner : layout_.partners(p.out)) {
+    const ColumnRange range = columns(partner);
+    for (std::int64_t c = range.begin; c < std::min(range.end, range.begin + d); ++c)
+      met[static_cast<std::size_t>(c % d)] = 1;
+  }
+  for (auto begin = met.begin(); (begin = std::find(begin, met.end(), 1)) != met.end();) {
+    const auto end = std::find(begin, met.end(), 0);
+    const std::int64_t first = begin - met.begin();
+    for (std::int64_t r = 0; r < m.rows; ++r)
+      port_->load_row(p.from, (area_.row_begin + r) % p.from.rows, first, end - begin,
+                      m.row(r) + first);
+    begin = end;
   }
 }
 
+const Matrix& TileInterpreter::operand(Value v, Value out, Matrix& turned) const {
+  const Matrix& m = values_[index(v)];
+  if (layout_.form(v) != Form::table) return m;
+  const std::int64_t first = columns(out).begin % m.cols;
+  if (first == 0) return m;
+  turned.resize(m.rows, m.cols);
+  for (std::int64_t r = 0; r < m.rows; ++r)
+    std::rotate_copy(m.row(r), m.row(r) + first, m.row(r) + m.cols, turned.row(r));
+  return turned;
+}
+
 void TileInterpreter::execute(const Map& p) {
-  const Matrix& a = values_[index(p.in[0])];
-  const Matrix* b = p.in.size() > 1 ? &values_[index(p.in[1])] : nullptr;
+  Matrix turned_a, turned_b;
+  const Matrix& a = operand(p.in[0], p.out, turned_a);
+  const Matrix* b = p.in.size() > 1 ? &operand(p.in[1], p.out, turned_b) : nullptr;
   Matrix& out = shaped(p.out);
   if (faulty(FaultKind::dropped_row_scale) || faulty(FaultKind::dropped_residual) ||
-      faulty(FaultKind::wrong_rotation_sign)) {
-    apply_map(MapFn::copy, 0, a, nullptr, out);
-    return;
-  }
+      faulty(FaultKind::wrong_rotation_sign) || faulty(FaultKind::unscaled_norm_gradient) ||
+      faulty(FaultKind::stale_delta))
+    return apply_map(MapFn::copy, 0, a, nullptr, out);
+  if (faulty(FaultKind::dropped_residual_gradient))
+    return apply_map(MapFn::copy, 0, *b, nullptr, out);
   apply_map(p.fn, static_cast<float>(p.constant), a, b, out);
 }
 
 void TileInterpreter::execute(const PairMap& p) {
   Matrix& x = values_[index(p.in[0])];
-  if (faulty(FaultKind::swapped_pair)) swap_pairs(x, p.distance);
+  if (faulty(FaultKind::swapped_pair) || faulty(FaultKind::swapped_gradient_pair))
+    swap_pairs(x, p.distance);
   Matrix& out = shaped(p.out[0]);
   switch (p.fn) {
     case PairFn::rope:
     case PairFn::rope_inverse: {
       const bool inverse = (p.fn == PairFn::rope_inverse) != faulty(FaultKind::wrong_rotation_sign);
-      apply_rope(x, values_[index(p.in[1])], values_[index(p.in[2])], p.distance, inverse, out);
+      Matrix turned_cos, turned_sin;
+      apply_rope(x, operand(p.in[1], p.out[0], turned_cos), operand(p.in[2], p.out[0], turned_sin),
+                 p.distance, inverse, out);
       return;
     }
     case PairFn::swiglu:
@@ -222,113 +261,44 @@ void TileInterpreter::execute(const PairMap& p) {
   }
 }
 
-void TileInterpreter::execute(const RowReduce& p) {
-  const Matrix& x = values_[index(p.in)];
-  Matrix& out = shaped(p.out);
-  std::int64_t count = x.cols;
-  if (faulty(FaultKind::missed_partial)) count -= std::clamp<std::int64_t>(count / 16, 1, 128);
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    out.row(r)[0] = reduce(p.fn, x.row(r), count);
-  }
-}
-
-void TileInterpreter::execute(const TileReduce& p) {
-  FUSELINE_ASSERT(area_.batch == 1, "partials of a batch");
-  const Matrix& x = values_[index(p.in)];
-  const ColumnRange range = columns(p.in);
-  const std::int64_t numbers = numbers_of(p);
-  const bool by_row = p.axis == Axis::rows;
-  const std::int64_t begin = by_row ? range.begin : area_.row_begin;
-  const std::int64_t end = by_row ? range.end : area_.row_end;
-  const std::int64_t length = by_row ? layout_.width(p.in) : area_.height;
-  const std::int64_t across = by_row ? area_.row_begin : range.begin;
-  const std::int64_t count = by_row ? x.rows : x.cols;
-  std::vector<float> column(static_cast<std::size_t>(x.rows));
-  // The i-th row (column) of a value between two places along the reduced axis.
-  const auto line = [&](const Matrix& m, std::int64_t i, std::int64_t from, std::int64_t to) {
-    if (by_row) return m.row(i) + from;
-    for (std::int64_t r = from; r < to; ++r)
-      column[static_cast<std::size_t>(r - from)] = m.row(r)[i];
-    return static_cast<const float*>(column.data());
-  };
-  for (std::int64_t block = begin / partial_tile; block * partial_tile < end; ++block) {
-    const std::int64_t first = std::max(begin, block * partial_tile);
-    const std::int64_t last = std::min(end, (block + 1) * partial_tile);
-    std::vector<float> partial(static_cast<std::size_t>(count * numbers));
-    for (std::int64_t i = 0; i < count; ++i) {
-      float* to = partial.data() + i * numbers;
-      const float* values = line(x, i, first - begin, last - begin);
-      if (p.fn == ReduceFn::sum_and_squares) {
-        to[0] = reduce(ReduceFn::sum, values, last - first);
-        to[1] = reduce(ReduceFn::sum_squares, values, last - first);
-        continue;
-      }
-      to[0] = reduce(p.fn, values, last - first);
-      if (p.second < 0) continue;
-      values = line(values_[index(p.second)], i, first - begin, last - begin);
-      to[1] = reduce(p.fn, values, last - first);
-    }
-    const bool whole =
-        first == block * partial_tile && (last == (block + 1) * partial_tile || last == length);
-    if (whole) {
-      store_partials(p, block, across, partial, *port_);
-    } else {
-      const std::int64_t part = by_row ? area_.col_tile : area_.row_tile;
-      partials_.add({current_, block, across, part}, std::move(partial));
-    }
-  }
-}
-
-// Of each block of columns: maximum, sum of exponentials, and, with three numbers a block, the
-// target's logit (zero where the target lies elsewhere).
-void TileInterpreter::execute(const OnlineLogSumExp& p) {
-  const Matrix& x = values_[index(p.in)];
-  const ColumnRange range = columns(p.in);
-  const std::int64_t blocks = ceil_div(layout_.width(p.in), partial_tile);
-  const std::int64_t numbers = p.partial.cols / blocks;
-  FUSELINE_ASSERT(range.begin % partial_tile == 0 && (numbers == 2 || numbers == 3),
-                  "log-sum-exp of part of a block");
-  for (std::int64_t r = 0; r < x.rows; ++r) {
-    float target = 0;
-    port_->load(p.targets, area_.row_begin + r, 0, 1, &target);
-    for (std::int64_t first = range.begin; first < range.end; first += partial_tile) {
-      const std::int64_t count = std::min(partial_tile, range.end - first);
-      const float* values = x.row(r) + first - range.begin;
-      float state[3] = {reduce(ReduceFn::max, values, count), 0, 0};
-      for (std::int64_t c = 0; c < count; ++c) state[1] += std::exp(values[c] - state[0]);
-      const std::int64_t place = static_cast<std::int64_t>(target) - first;
-      if (place >= 0 && place < count) state[2] = values[place];
-      port_->store(p.partial, area_.row_begin + r, first / partial_tile * numbers, numbers, state);
-    }
-  }
-}
-
 void TileInterpreter::execute(const StoreTile& p) {
   const Matrix& x = values_[index(p.in)];
   const ColumnRange range = columns(p.in);
-  const Corner at = corner(p.to, layout_.width(p.in));
-  std::vector<float> sum;
+  const bool vector = layout_.form(p.in) == Form::per_row;  // repeated
+  const std::int64_t end = vector ? std::min(range.end, p.to.cols) : range.end;
+  std::vector<float> row(static_cast<std::size_t>(end - range.begin));
   for (std::int64_t r = 0; r < area_.rows(); ++r) {
-    const std::int64_t row = at.row + area_.row_begin + r;
+    const Corner at = place(p.to, layout_.width(p.in), r);
     const float* values = x.row(x.rows == 1 ? 0 : r);
-    if (p.accumulate) {
-      sum.resize(static_cast<std::size_t>(range.count()));
-      port_->load(p.to, row, at.col + range.begin, range.count(), sum.data());
-      for (std::int64_t c = 0; c < range.count(); ++c)
-        sum[static_cast<std::size_t>(c)] += values[c];
-      values = sum.data();
+    if (vector) {
+      std::fill(row.begin(), row.end(), values[0]);
+      values = row.data();
     }
-    port_->store(p.to, row, at.col + range.begin, range.count(), values);
+    if (p.accumulate) {
+      std::vector<float> sum(row.size());
+      port_->load(p.to, at.row, at.col + range.begin, end - range.begin, sum.data());
+      for (std::size_t c = 0; c < sum.size(); ++c) row[c] = sum[c] + values[c];
+      values = row.data();
+    }
+    port_->store(p.to, at.row, at.col + range.begin, end - range.begin, values);
   }
 }
 
+// Along rows to a column, or to a row that has the rows' numbers side by side.
 void TileInterpreter::execute(const StoreVector& p) {
   const Matrix& x = values_[index(p.in)];
   if (p.axis == Axis::cols) {
     port_->store(p.to, 0, columns(p.in).begin, x.cols, x.row(0));
     return;
   }
-  for (std::int64_t r = 0; r < x.rows; ++r) port_->store(p.to, area_.row_begin + r, 0, 1, x.row(r));
+  const std::int64_t first = area_.vector_begin >= 0 ? area_.vector_begin : area_.row_begin;
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    if (p.to.rows == 1) {
+      port_->store(p.to, 0, first + r, 1, x.row(r));
+    } else {
+      port_->store(p.to, first + r, 0, 1, x.row(r));
+    }
+  }
 }
 
 void TileInterpreter::execute(const Columns& p) {
@@ -369,7 +339,7 @@ void TileInterpreter::execute(const LoadHalves& p) {
 }
 
 void TileInterpreter::execute(const ConcatHalves& p) {
-  const bool swapped = faulty(FaultKind::swapped_pair);
+  const bool swapped = faulty(FaultKind::swapped_pair) || faulty(FaultKind::swapped_gradient_pair);
   const Matrix& lower = values_[index(swapped ? p.upper : p.lower)];
   const Matrix& upper = values_[index(swapped ? p.lower : p.upper)];
   concat_halves(lower, upper, p.group, shaped(p.out));
@@ -381,32 +351,39 @@ void TileInterpreter::execute(const Gather& p) {
   for (std::int64_t r = 0; r < m.rows; ++r) {
     float id = 0;
     port_->load(p.ids, area_.row_begin + r, 0, 1, &id);
-    port_->load(p.from, static_cast<std::int64_t>(id), range.begin, m.cols, m.row(r));
+    port_->load_row(p.from, static_cast<std::int64_t>(id), range.begin, m.cols, m.row(r));
   }
 }
 
-void TileInterpreter::execute(const ColumnReduce& p) {
-  const Matrix& x = values_[index(p.in)];
-  FUSELINE_ASSERT(x.rows == area_.height, "a tile does not hold whole columns");
-  Matrix& out = shaped(p.out);
-  std::vector<float> column(static_cast<std::size_t>(x.rows));
-  for (std::int64_t c = 0; c < x.cols; ++c) {
-    for (std::int64_t r = 0; r < x.rows; ++r) column[static_cast<std::size_t>(r)] = x.row(r)[c];
-    out.row(0)[c] = reduce(p.fn, column.data(), x.rows);
-  }
-}
-
-void TileInterpreter::execute(const HeadSum& p) {
-  const Matrix& x = values_[index(p.in)];
-  Matrix& out = shaped(p.out);
-  FUSELINE_ASSERT(x.cols % (p.count * p.width) == 0, "a tile cuts a group of heads");
-  for (std::int64_t r = 0; r < out.rows; ++r) {
-    for (std::int64_t c = 0; c < out.cols; ++c) {
-      const float* first = x.row(r) + c / p.width * p.count * p.width + c % p.width;
-      float sum = first[0];
-      for (std::int64_t head = 1; head < p.count; ++head) sum += first[head * p.width];
-      out.row(r)[c] = sum;
+// Rows of the tile are rows of the table; what belongs to one is added in the order of `from`.
+void TileInterpreter::execute(const GatherSum& p) {
+  Matrix& m = shaped(p.out);
+  const ColumnRange range = columns(p.out);
+  std::fill(m.data.begin(), m.data.end(), 0.0F);
+  std::vector<float> row(static_cast<std::size_t>(m.cols));
+  for (std::int64_t i = 0; i < p.from.rows; ++i) {
+    std::int64_t to = p.ids ? 0 : i % p.period;
+    if (p.ids) {
+      float id = 0;
+      port_->load(*p.ids, i, 0, 1, &id);
+      to = static_cast<std::int64_t>(id);
     }
+    if (to < area_.row_begin || to >= area_.row_end) continue;
+    port_->load(p.from, i, range.begin, m.cols, row.data());
+    float* sum = m.row(to - area_.row_begin);
+    for (std::size_t c = 0; c < row.size(); ++c) sum[c] += row[c];
+  }
+}
+
+void TileInterpreter::execute(const OneHot& p) {
+  Matrix& m = shaped(p.out);
+  const ColumnRange range = columns(p.out);
+  std::fill(m.data.begin(), m.data.end(), 0.0F);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    float id = 0;
+    port_->load(p.ids, area_.row_begin + r, 0, 1, &id);
+    const std::int64_t place = static_cast<std::int64_t>(id) - range.begin;
+    if (place >= 0 && place < m.cols) m.row(r)[place] = 1.0F;
   }
 }
 

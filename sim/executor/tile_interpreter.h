@@ -27,6 +27,13 @@ struct TileArea {
   std::int64_t batch = 1;
   std::int64_t batch_index = 0;
   std::int64_t height = 0;
+  // Where the tile's rows begin in vectors along rows that have one number for each row and head
+  // (every tile stores its own); -1: at row_begin, and the first tile of a row stores them.
+  std::int64_t vector_begin = -1;
+  // heads > 1: rows of the space are (b·heads + h)·tokens + t, tiles in memory have the heads side
+  // by side.
+  std::int64_t heads = 1;
+  std::int64_t tokens = 0;
 
   [[nodiscard]] std::int64_t rows() const { return row_end - row_begin; }
 };
@@ -72,13 +79,21 @@ class TileInterpreter {
   void execute(const Gather&);
   void execute(const ColumnReduce&);
   void execute(const HeadSum&);
+  void execute(const GatherSum&);
+  void execute(const OneHot&);
 
   void choose(std::span<const Value> wanted, bool effects);
   [[nodiscard]] bool stores_here(const Primitive& primitive) const;
   [[nodiscard]] ColumnRange columns(Value v) const { return layout_.columns(v, area_.columns); }
   [[nodiscard]] Corner corner(const Operand& operand, std::int64_t width) const;
+  // Row `r` of the tile, column 0 of a value, in an operand that holds the whole value.
+  [[nodiscard]] Corner place(const Operand& operand, std::int64_t width, std::int64_t r) const;
+  // Operands of a map whose result is `out`: a table begins with the column that meets out's first.
+  const Matrix& operand(Value v, Value out, Matrix& turned) const;
   Matrix& shaped(Value v);  // as the tile's part of the value, contents undefined
   [[nodiscard]] bool faulty(FaultKind kind) const;
+
+  static std::size_t index(Value v) { return static_cast<std::size_t>(v); }
 
   std::span<const Primitive> primitives_;
   const ValueLayout& layout_;

@@ -17,9 +17,11 @@ std::string text(Value v) { return "value " + std::to_string(v); }
 }  // namespace
 
 ValueLayout::ValueLayout(std::span<const Primitive> primitives, Value anchor,
-                         std::int64_t anchor_cols, bool whole)
-    : whole_(whole) {
+                         std::int64_t anchor_cols, bool whole,
+                         std::span<const MainloopResult> results, std::int64_t heads)
+    : whole_(whole), heads_(heads) {
   if (anchor == 0) values_[0] = {Form::tile, anchor_cols, true, {}, {}};
+  for (const MainloopResult& r : results) values_[r.value] = {r.form, r.width, false, {}, {}};
   for (const Primitive& p : primitives) shape(p);
   if (anchor > 0) values_.at(anchor).placed = true;
   place_all(primitives);
@@ -45,7 +47,7 @@ void ValueLayout::shape(const Primitive& primitive) {
     values_[v] = {form, width, false, {}, {}};
   };
   if (const auto* p = std::get_if<LoadTile>(&primitive)) {
-    define(p->out, Form::tile, p->from.cols);
+    define(p->out, Form::tile, p->from.cols / heads_);
   } else if (const auto* v = std::get_if<LoadVector>(&primitive)) {
     define(v->out, v->axis == Axis::rows ? Form::per_row : Form::per_col, v->from.cols);
   } else if (const auto* t = std::get_if<LoadTable>(&primitive)) {
@@ -83,6 +85,10 @@ void ValueLayout::shape(const Primitive& primitive) {
     define(w->out, Form::per_col, at(w->in).width);
   } else if (const auto* u = std::get_if<HeadSum>(&primitive)) {
     define(u->out, Form::tile, at(u->in).width / u->count);
+  } else if (const auto* s = std::get_if<GatherSum>(&primitive)) {
+    define(s->out, Form::tile, s->from.cols);
+  } else if (const auto* o = std::get_if<OneHot>(&primitive)) {
+    define(o->out, Form::tile, o->cols);
   }
 }
 
@@ -162,14 +168,6 @@ void ValueLayout::place_all(std::span<const Primitive> primitives) {
 
 ColumnRange ValueLayout::columns(Value v, ColumnRange tile) const {
   const Entry& e = at(v);
-  if (!e.partners.empty()) {
-    ColumnRange widest;
-    for (const Value partner : e.partners) {
-      const ColumnRange range = columns(partner, tile);
-      if (range.count() > widest.count()) widest = range;
-    }
-    return widest;
-  }
   if (!follows_columns(e.form)) return tile;
   if (whole_) return {0, e.width};
   const auto map = [&](std::int64_t column) {

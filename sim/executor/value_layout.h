@@ -22,22 +22,34 @@ struct ColumnRange {
   [[nodiscard]] bool empty() const { return end <= begin; }
 };
 
+// A result of a mainloop besides value 0.
+struct MainloopResult {
+  Value value = -1;
+  Form form = Form::tile;
+  std::int64_t width = 0;
+};
+
 class ValueLayout {
  public:
   // `anchor` is the value whose columns are those of the index space: the mainloop's result, or
   // what a prologue makes; it is `anchor_cols` wide. -1: none, as in streams, where the widest
-  // values start at the index space's first column. `whole`: tiles hold all columns.
+  // values start at the index space's first column. `whole`: tiles hold all columns. `results`:
+  // what the mainloop makes; `heads`: those that tiles in memory hold side by side for one of the
+  // space.
   ValueLayout(std::span<const Primitive> primitives, Value anchor, std::int64_t anchor_cols,
-              bool whole);
+              bool whole, std::span<const MainloopResult> results = {}, std::int64_t heads = 1);
 
   [[nodiscard]] bool knows(Value v) const { return values_.contains(v); }
   [[nodiscard]] Form form(Value v) const { return at(v).form; }
   [[nodiscard]] std::int64_t width(Value v) const { return at(v).width; }  // of all tiles together
 
+  // Values that a table is combined with; their column c meets column c mod width of the table.
+  [[nodiscard]] const std::vector<Value>& partners(Value table) const { return at(table).partners; }
+
   // Columns of the value that belong to columns [tile.begin, tile.end) of the index space; empty
-  // when the tile holds none. per_row values: the tile's own columns; tables: the columns of the
-  // widest value that they meet in this tile. Example: after a pair map 2→1, tile [256, 512) holds
-  // columns [128, 256); after Columns{begin 128}, columns [128, 384).
+  // when the tile holds none. per_row values and tables: the tile's own columns. Example: after a
+  // pair map 2→1, tile [256, 512) holds columns [128, 256); after Columns{begin 128}, columns [128,
+  // 384).
   [[nodiscard]] ColumnRange columns(Value v, ColumnRange tile) const;
 
  private:
@@ -62,6 +74,7 @@ class ValueLayout {
 
   std::map<Value, Entry> values_;
   bool whole_ = false;
+  std::int64_t heads_ = 1;
 };
 
 }  // namespace fuseline::executor

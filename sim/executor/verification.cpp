@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/error.h"
 #include "model/operators.h"
@@ -47,6 +48,31 @@ std::vector<CountedKernel> counted_kernels(const Plan& plan, const Execution& ex
   return kernels;
 }
 
+// Given tensors first, then in the order in which kernels store them.
+std::optional<NotFinite> first_not_finite(const Plan& plan, const Memory& memory,
+                                          const Workers& workers) {
+  std::vector<std::pair<TensorId, std::string>> order;
+  for (std::size_t i = 0; i < plan.graph.tensors().size(); ++i) {
+    const Role role = plan.graph.tensors()[i].role;
+    if (role == Role::input || role == Role::weight || role == Role::table)
+      order.emplace_back(TensorId{static_cast<std::int32_t>(i)}, "");
+  }
+  for (const Kernel& kernel : plan.kernels)
+    for (const Program& phase : kernel.phases)
+      for (const Operand& o : stores(phase)) order.emplace_back(o.tensor, phase.name);
+  for (const auto& [id, kernel] : order) {
+    if (!memory.has(id)) continue;
+    const auto found = find_not_finite(memory.at(id), workers);
+    if (!found) continue;
+    NotFinite first{plan.graph.tensor(id).name, kernel, found->first, found->second, 0};
+    float value = 0;
+    memory.at(id).read(first.row, first.col, 1, &value);
+    first.value = value;
+    return first;
+  }
+  return std::nullopt;
+}
+
 class Verifier {
  public:
   Verifier(const ModelConfig& config, const Workload& workload,
@@ -62,7 +88,8 @@ class Verifier {
 
   Verification run() {
     report("inputs", 0);
-    inputs_ = random_storage(block_, options_.seed, options_.workers);
+    inputs_ = random_storage(block_, options_.seed, options_.workers, options_.inputs);
+    for (const auto& [name, storage] : inputs_) require_finite(name, *storage);
     report("fp64 reference", 0);
     ++steps_done_;
     const TensorValues reference = fast_reference(block_, inputs_, options_.workers);
@@ -87,6 +114,17 @@ class Verifier {
   }
 
  private:
+  void require_finite(const std::string& name, const Storage& storage) const {
+    const auto found = find_not_finite(storage, options_.workers);
+    if (!found) return;
+    throw InputError({.file = "command line",
+                      .field = name + "[" + std::to_string(found->first) + ", " +
+                               std::to_string(found->second) + "]",
+                      .message = std::string("is not finite in ") + name_of(storage.type()),
+                      .allowed = "smaller inputs (--input-scale, --outliers, --gradient-scale) or "
+                                 "another --dtype"});
+  }
+
   VerifiedPolicy verify_plan(const Plan& plan, const Comparison& comparison,
                              const Baseline& baseline, std::optional<Execution> done) {
     VerifiedPolicy v;
@@ -102,6 +140,7 @@ class Verifier {
     v.tensors = comparison.judge(plan, *done->memory, inputs, baseline);
     const PlanEstimate predicted = simulate(plan, gpu_, Fidelity::hierarchy);
     v.kernels = counted_kernels(plan, *done, predicted);
+    v.not_finite = first_not_finite(plan, *done->memory, options_.workers);
     v.launches = done->launches;
     v.launches_predicted = predicted.launches;
     return v;
@@ -114,6 +153,7 @@ class Verifier {
   ExecuteOptions execute_options(const std::string& what) const {
     ExecuteOptions e;
     e.workers = options_.workers;
+    e.check_inputs = false;  // of the block they are; those made of them are judged
     e.progress = [this, what](const Progress& p) { report(what + ": " + p.kernel, p.done); };
     return e;
   }
@@ -129,15 +169,18 @@ class Verifier {
     if (!options_.fault) return;
     for (std::size_t i = 1; i < plans_.size(); ++i)
       if (find_fault(plans_[i], *options_.fault)) return;
-    std::string name;
-    for (const FaultInfo& f : faults())
-      if (f.kind == *options_.fault) name = f.name;
+    const std::vector<FaultInfo> all = faults();
+    const auto fault =
+        std::ranges::find_if(all, [&](const FaultInfo& f) { return f.kind == *options_.fault; });
+    const bool forward = fault->backward && !has_backward(block_);
     throw InputError(
         {.file = "command line",
          .field = "--break",
-         .value = name,
-         .message = "none of these plans has anything to which this could happen",
-         .allowed = "another policy (coda has all faults of its model), model or fault"});
+         .value = fault->name,
+         .message = forward ? "happens in the backward pass, which these plans do not have"
+                            : "none of these plans has anything to which this could happen",
+         .allowed = forward ? "--phase train"
+                            : "policy coda of a LLaMA-like model, which all faults can happen to"});
   }
 
   const Gpu& gpu_;
@@ -156,7 +199,7 @@ bool VerifiedPolicy::bytes_equal() const {
 }
 
 bool VerifiedPolicy::passed() const {
-  return bytes_equal() && launches == launches_predicted && !tensors.empty() &&
+  return bytes_equal() && launches == launches_predicted && !tensors.empty() && !not_finite &&
          std::all_of(tensors.begin(), tensors.end(),
                      [](const ComparedTensor& t) { return t.problem.empty(); });
 }

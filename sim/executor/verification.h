@@ -12,6 +12,7 @@
 #include "model/units.h"
 #include "sim/estimate.h"
 #include "sim/executor/execute.h"
+#include "sim/executor/inputs.h"
 #include "sim/executor/tensor_error.h"
 #include "sim/gpu.h"
 
@@ -19,10 +20,13 @@ namespace fuseline::executor {
 
 // A fused plan's error must stay below so many times the unfused one's.
 inline constexpr double kWorstRatio = 2.0;
+// The same where `numbers` carry the tensor (TensorError::numbers): above it for fewer than 64.
+double worst_ratio(double numbers);
 
 struct VerifyOptions {
   Workers workers;
   std::uint64_t seed = 1;
+  InputDistribution inputs{};
   std::optional<FaultKind> fault{};
   std::optional<Bytes> memory_limit{};  // empty: what the machine has left
   // What is being done: a policy and kernel, and the share of the whole work.
@@ -48,10 +52,19 @@ struct CountedKernel {
   std::vector<std::string> differing{};  // names of the tensors whose bytes differ
 };
 
+// The first NaN or infinity that a plan makes, by the order of its kernels.
+struct NotFinite {
+  std::string tensor;
+  std::string kernel;  // that stored it; empty: made of the block's inputs before the first kernel
+  std::int64_t row = 0, col = 0;
+  double value = 0;
+};
+
 struct VerifiedPolicy {
   std::string policy;
   std::vector<ComparedTensor> tensors;  // in the order of the kernels that store them
   std::vector<CountedKernel> kernels;
+  std::optional<NotFinite> not_finite{};
   std::int64_t launches = 0;
   std::int64_t launches_predicted = 0;
   bool broken = false;  // the fault had something to act on
@@ -67,12 +80,14 @@ struct Verification {
 };
 
 // InputError: sizes that do not fit into memory, a policy that does not support the phase, a fault
-// that acts on none of the plans. Cancelled when workers.stop is set.
+// that acts on none of the plans, random inputs that the storage type cannot hold. Cancelled when
+// workers.stop is set.
 //
 // An output agrees when its relative L2 error and that of its worst tile are below kWorstRatio
 // times those of the unfused plan in the same storage type. Intermediates, and outputs that the
 // block itself does not have, may add their operator's tolerance to that: their way from the
-// block's input is short, and one more rounding on it is no fault. The unfused plan's own relative
+// block's input is short, and one more rounding on it is no fault. No tensor that a plan keeps may
+// hold a NaN or infinity. The unfused plan's own relative
 // L2 errors must stay below the sum of its operators' tolerances.
 Verification verify(const ModelConfig& config, const Workload& workload,
                     const std::vector<std::string>& policies, const Gpu& gpu,

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cli/format.h"
+#include "model/format.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

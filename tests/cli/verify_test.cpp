@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tests/cli/cli_run.h"
 
@@ -97,17 +98,105 @@ TEST(Verify, ThreadsChangeNothing) {
   EXPECT_EQ(run("3"), one);
 }
 
-TEST(Verify, EveryBreakFailsAndNamesATensor) {
+TEST(Verify, EveryBreakFailsInTrainingAndNamesATensor) {
   const CliRun list = cli({"verify", "--list-breaks"});
   ASSERT_EQ(list.status, 0);
   const std::vector<std::string> names = lines_of(list.out);
-  EXPECT_GE(names.size(), 5U);
+  EXPECT_GE(names.size(), 13U);
   for (const std::string& name : names) {
-    const CliRun run = cli(tiny({"--seq", "40", "--policy", "coda", "--break", name}));
+    const CliRun run =
+        cli(tiny({"--phase", "train", "--seq", "40", "--policy", "coda", "--break", name}));
     EXPECT_EQ(run.status, 1) << name;
     EXPECT_THAT(run.out, HasSubstr("FAIL ")) << name;
     EXPECT_THAT(run.err, HasSubstr("verify failed: coda: ")) << name;
   }
+}
+
+TEST(Verify, BreaksOfTheForwardPassFailThereToo) {
+  for (const std::string& name : lines_of(cli({"verify", "--list-breaks"}).out)) {
+    const CliRun run = cli(tiny({"--seq", "40", "--policy", "coda", "--break", name}));
+    if (run.status == 2) {
+      EXPECT_THAT(run.err, HasSubstr("allowed: --phase train")) << name;
+      EXPECT_EQ(run.out, "") << name;
+    } else {
+      EXPECT_EQ(run.status, 1) << name;
+      EXPECT_THAT(run.out, HasSubstr("FAIL ")) << name;
+    }
+  }
+}
+
+TEST(VerifyTrain, ListsEveryGradientOfEveryPolicyThatTrains) {
+  const CliRun run = cli(tiny({"--phase", "train", "--seq", "40", "--policy",
+                               "unfused,composed,eager,per-operator,flash-attention,xla,"
+                               "torch-compile,coda"}));
+  ASSERT_EQ(run.status, 0) << run.out << run.err;
+  for (const char* gradient : {"\ndx *", "\ndw_qkv *", "\ndw_norm1 *", "\ndw_down *"})
+    EXPECT_THAT(run.out, HasSubstr(gradient));
+  EXPECT_THAT(run.out, HasSubstr("coda: pass"));
+  EXPECT_THAT(run.out, HasSubstr("launches: 21, as predicted"));
+  EXPECT_EQ(run.err, "");
+  expect_fits_100_columns(run.out);
+}
+
+TEST(VerifyTrain, DoesNotDependOnThreads) {
+  const auto run = [](const char* threads) {
+    return cli(tiny({"--phase", "train", "--seq", "140", "--policy", "coda,eager", "--format",
+                     "json", "--threads", threads}))
+        .out;
+  };
+  const std::string one = run("1");
+  const json j = json::parse(one);
+  EXPECT_EQ(j.at("phase"), "train");
+  EXPECT_EQ(j.at("passed"), true);
+  for (const json& p : j.at("policies")) {
+    EXPECT_EQ(p.at("bytes_equal"), true);
+    EXPECT_TRUE(p.at("first_not_finite").is_null());
+    std::set<std::string> judged;
+    for (const json& t : p.at("tensors"))
+      if (t.at("output") == true) judged.insert(t.at("name").get<std::string>());
+    for (const char* name : {"y", "dx", "dw_qkv", "dw_o", "dw_gate_up", "dw_down", "dw_norm1"})
+      EXPECT_TRUE(judged.contains(name)) << name;
+  }
+  EXPECT_EQ(run("2"), one);
+  EXPECT_EQ(run("3"), one);
+}
+
+TEST(VerifyTrain, SaysWhatOverflowsFirst) {
+  const std::vector<std::string> args =
+      tiny({"--phase", "train", "--seq", "150", "--policy", "unfused,coda", "--dtype", "fp16",
+            "--input-scale", "900"});
+  const CliRun table = cli(args);
+  EXPECT_EQ(table.status, 1);
+  EXPECT_THAT(table.out, HasSubstr("inputs: x scaled by 900"));
+  EXPECT_THAT(table.out, HasSubstr("unfused: pass"));
+  EXPECT_THAT(table.out,
+              HasSubstr("FAIL the first value that is not finite: -inf in x_weighted[37, 50]"));
+  EXPECT_THAT(table.err, HasSubstr("coda: the first value that is not finite"));
+  expect_fits_100_columns(table.out);
+  std::vector<std::string> more = args;
+  more.insert(more.end(), {"--format", "json"});
+  const CliRun run = cli(more);
+  EXPECT_EQ(run.status, 1);
+  const json j = json::parse(run.out);
+  EXPECT_EQ(j.at("inputs").at("scale"), 900);
+  EXPECT_EQ(j.at("policies")[0].at("passed"), true);
+  const json& coda = j.at("policies")[1];
+  EXPECT_EQ(coda.at("passed"), false);
+  EXPECT_EQ(coda.at("first_not_finite").at("tensor"), "x_weighted");
+  EXPECT_EQ(coda.at("first_not_finite").at("at"), json::array({37, 50}));
+  EXPECT_EQ(coda.at("first_not_finite").at("value"), "-inf");
+  EXPECT_EQ(coda.at("tensors")[1].at("not_finite_at"), json::array({37, 224}));
+}
+
+TEST(VerifyTrain, RefusesPoliciesWithoutABackwardPassAndTooLargeBlocks) {
+  const CliRun policy = cli(tiny({"--phase", "train", "--policy", "whole-block"}));
+  EXPECT_EQ(policy.status, 2);
+  EXPECT_THAT(policy.err, HasSubstr("whole-block"));
+  EXPECT_EQ(policy.out, "");
+  const CliRun large = cli({"verify", "--model", "llama2-70b", "--gpu", "h200", "--phase", "train",
+                            "--seq", "4096", "--policy", "coda", "--memory-limit", "8G"});
+  EXPECT_EQ(large.status, 2);
+  EXPECT_THAT(large.err, HasSubstr("more than the 8.0 GB that it may use"));
 }
 
 TEST(VerifyErrors, NameTheOptionAndWhatIsAllowed) {
@@ -123,6 +212,11 @@ TEST(VerifyErrors, NameTheOptionAndWhatIsAllowed) {
   expect({"--layers", "2"}, "verify executes one block; allowed: 1");
   expect({"--memory-limit", "10X"}, "--memory-limit");
   expect({"--memory-limit", "100K"}, "more than the 0.0 GB that it may use");
+  expect({"--input-scale", "0"}, "--input-scale = '0': is not a positive number");
+  expect({"--input-shift", "x"}, "--input-shift = 'x': is not a number");
+  expect({"--gradient-scale", "1e"}, "--gradient-scale");
+  expect({"--outliers", "nan"}, "--outliers = 'nan'");
+  expect({"--dtype", "fp16", "--input-scale", "1e6"}, "x[0, ");
   expect({"--format", "csv"}, "allowed: table, json");
   expect({"--policy", "codda"}, "did you mean 'coda'?");
   expect({"--dtype", "fp8"}, "allowed: bf16, fp16, fp32");

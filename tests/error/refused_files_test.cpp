@@ -10,6 +10,7 @@
 #include "model/error.h"
 #include "model/model_files.h"
 #include "model/scenario.h"
+#include "sim/audit/claim_file.h"
 #include "sim/gpu.h"
 #include "tests/error/run_program.h"
 
@@ -25,6 +26,7 @@ std::vector<std::string> arguments_for(const RefusedFile& file) {
   const std::string path = (folder() / file.path).string();
   if (file.path.starts_with("models/")) return {"predict", "--model", path, "--gpu", "h200"};
   if (file.path.starts_with("gpus/")) return {"predict", "--model", "tinyllama", "--gpu", path};
+  if (file.path.starts_with("claims/")) return {"audit", "--claims", path};
   return {"predict", path};
 }
 
@@ -34,6 +36,8 @@ void load(const RefusedFile& file) {
     load_model(path);
   } else if (file.path.starts_with("gpus/")) {
     load_gpu(path);
+  } else if (file.path.starts_with("claims/")) {
+    audit::load_claims(path);
   } else {
     const Scenario scenario = load_scenario(path);
     load_model(scenario.model);

@@ -105,17 +105,20 @@ TEST(LlamaBlock, MasksInForwardAndForSeveralNewTokens) {
   EXPECT_FALSE(op(build_block(c, test::decode(1, 1, 4)), "scores").attributes.causal);
 }
 
-TEST(ModelEnds, RefuseTrainingWithTheReason) {
-  const Workload w{.phase = Phase::train, .batch = 1, .seq = 8};
-  for (const auto build : {build_entry, build_exit}) {
-    try {
-      build(test::tiny_llama(), w);
-      FAIL() << "phase train was accepted";
-    } catch (const InputError& e) {
-      EXPECT_NE(std::string(e.what()).find("have no backward graph"), std::string::npos);
-      EXPECT_EQ(e.problem().field, "--phase");
-    }
-  }
+TEST(ModelEnds, InTrainingEndInTheLossAndGradientsOfTheirWeights) {
+  const Graph exit = build_exit(test::gpt2_xl(), test::train(2, 16));
+  EXPECT_EQ(tensor(exit, "logits").rows, 32);  // of all tokens
+  EXPECT_EQ(tensor(exit, "loss").role, Role::output);
+  EXPECT_EQ(tensor(exit, "loss").dtype, Dtype::fp32);
+  EXPECT_EQ(tensor(exit, "dloss").role, Role::input);
+  for (const char* name : {"dx", "dw_lm_head", "dw_final_norm", "db_final_norm"})
+    EXPECT_EQ(tensor(exit, name).role, Role::output) << name;
+  EXPECT_FALSE(exit.find_tensor("dtargets").has_value());
+  const Graph entry = build_entry(test::gpt2_xl(), test::train(2, 16));
+  EXPECT_EQ(tensor(entry, "dx").role, Role::input);
+  EXPECT_EQ(tensor(entry, "dw_embed").rows, 50257);  // all rows, not those gathered
+  EXPECT_EQ(tensor(entry, "dw_position").rows, 1024);
+  EXPECT_FALSE(entry.find_tensor("dids").has_value());
 }
 
 TEST(Block, ReportsSizesThatOverflowByteCounts) {

@@ -92,7 +92,7 @@ TEST_P(ShippedModel, HasAsManyParametersAsItsNameSays) {
   const std::map<std::string, double> billions = {
       {"gpt2-large", 0.774}, {"gpt2-xl", 1.56},    {"gpt3-13b", 12.9},   {"gpt3-175b", 174.6},
       {"llama2-7b", 6.74},   {"llama2-13b", 13.0}, {"llama2-70b", 69.0}, {"llama3-8b", 8.03},
-      {"llama3-70b", 70.6},  {"mistral-7b", 7.24}, {"tinyllama", 1.10}};
+      {"llama3-70b", 70.6},  {"mistral-7b", 7.24}, {"tinyllama", 1.10},  {"char-llama", 0.404e-3}};
   ASSERT_TRUE(billions.contains(GetParam())) << "a new model: write its size here";
   const double expected = billions.at(GetParam());
   EXPECT_NEAR(static_cast<double>(total) * 1e-9, expected, 0.01 * expected);

@@ -429,8 +429,32 @@ TEST(PoliciesOverTheModelsEnds, GiveCheckedPlans) {
                   IsEmpty());
       EXPECT_THAT(check_plan(make_plan(info.name, build_exit(config, test::forward(2, 3)))),
                   IsEmpty());
+      const Graph entry = build_entry(config, test::train(2, 3));
+      const Graph exit = build_exit(config, test::train(2, 3));
+      if (!info.trains) {
+        EXPECT_THROW(make_plan(info.name, exit), InputError);
+        continue;
+      }
+      EXPECT_THAT(check_plan(make_plan(info.name, entry)), IsEmpty());
+      EXPECT_THAT(check_plan(make_plan(info.name, exit)), IsEmpty());
     }
   }
+}
+
+// The loss is in the LM head's epilogue and its finisher; the final norm's gradient behind the
+// dgrad GEMM takes its row sums from where logits and their gradient meet.
+TEST(PoliciesOverTheModelsEnds, CodaFusesTheLossAndDefersTheFinalNorm) {
+  const Plan plan = make_plan("coda", build_exit(test::llama2_7b(), test::train(1, 64)));
+  const auto operators = [&](const std::string& kernel) {
+    std::vector<std::string> names;
+    for (const OpId id : test::find_kernel(plan, kernel)->ops)
+      names.push_back(plan.graph.op(id).name);
+    return names;
+  };
+  EXPECT_THAT(operators("lm_head"), ElementsAre("lm_head", "lm_head_scale", "loss_partial"));
+  EXPECT_THAT(operators("loss"), ElementsAre("loss"));
+  EXPECT_THAT(operators("d_loss"), ElementsAre("d_loss", "dot_final_norm"));
+  EXPECT_THAT(operators("d_lm_head"), testing::IsSupersetOf({"d_lm_head", "d_final_norm"}));
 }
 
 }  // namespace

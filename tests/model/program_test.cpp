@@ -297,6 +297,48 @@ TEST_F(ProgramCheck, AVectorIsRepeatedIntoATile) {
   EXPECT_THAT(problems(tiles(), wrong), Contains(HasSubstr("tile half is [6, 150]")));
 }
 
+TEST_F(ProgramCheck, OnlineLogSumExpLeavesThreeNumbersATile) {
+  const Operand targets = tensor("targets", 6, 1, Dtype::fp32);
+  const Operand nine = tensor("nine", 6, 9, Dtype::fp32);
+  EXPECT_THAT(legal_store(gemm(), {OnlineLogSumExp{0, targets, nine}}), IsEmpty());
+  EXPECT_THAT(problems(gemm(), {OnlineLogSumExp{0, targets, partial}}),
+              Contains(HasSubstr("partials partial is [6, 3], not [6, 9]")));
+  const Operand half_precision = tensor("rounded", 6, 9);
+  EXPECT_THAT(problems(gemm(), {OnlineLogSumExp{0, targets, half_precision}}),
+              Contains(HasSubstr("partials rounded are not fp32")));
+  EXPECT_THAT(problems(gemm(), {OnlineLogSumExp{0, b, nine}}), Contains(HasSubstr("targets b")));
+}
+
+TEST_F(ProgramCheck, OneHotHasAColumnForEveryRow) {
+  const Operand targets = tensor("targets", 6, 1, Dtype::fp32);
+  EXPECT_THAT(problems(tiles(), {OneHot{1, targets, 300}, StoreTile{1, y}}), IsEmpty());
+  EXPECT_THAT(problems(tiles(), {OneHot{1, b, 300}, StoreTile{1, y}}),
+              Contains(HasSubstr("column ids b is [1, 300], not [6, 1]")));
+  EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, OneHot{2, targets, 200},
+                                 Map{3, MapFn::sub, {1, 2}}, StoreTile{3, y}}),
+              Contains(HasSubstr("widths 300 and 200")));
+}
+
+TEST_F(ProgramCheck, RowsAreSummedByNumberInAStreamOverTheTable) {
+  const Operand rows_of_tokens = tensor("dy", 8, 300);
+  const Operand ids = tensor("ids", 8, 1, Dtype::fp32);
+  const std::vector<Primitive> by_token{GatherSum{1, ids, rows_of_tokens}, StoreTile{1, y}};
+  EXPECT_THAT(problems(tiles(), by_token), IsEmpty());
+  EXPECT_THAT(problems(gemm(), by_token), Contains(HasSubstr("needs a stream")));
+  EXPECT_THAT(problems(tiles(), {GatherSum{1, r, rows_of_tokens}, StoreTile{1, y}}),
+              Contains(HasSubstr("row ids r is [6, 1], not [8, 1]")));
+  EXPECT_THAT(problems(tiles(), {GatherSum{1, std::nullopt, rows_of_tokens, 4}, StoreTile{1, y}}),
+              IsEmpty());
+  EXPECT_THAT(problems(tiles(), {GatherSum{1, std::nullopt, rows_of_tokens, 3}, StoreTile{1, y}}),
+              Contains(HasSubstr("in periods of 3")));
+  const Program p{.name = "k", .mainloop = StreamMainloop{6, 300}, .body = by_token};
+  EXPECT_EQ(print_program(graph, p),
+            "k:  for each tile of [6, 300]\n"
+            "  v1 = gather_sum dy[8,300]                             // rows where ids[8,1] is the "
+            "row\n"
+            "  store y[6,300] = v1\n");
+}
+
 TEST_F(ProgramCheck, AttentionsGradientWantsItsRowVectors) {
   OpAttributes shape;
   shape.batch = 1;

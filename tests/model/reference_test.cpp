@@ -476,6 +476,61 @@ TEST(ReferenceEmbedding, GathersRowsAndAddsPositions) {
   EXPECT_EQ(y, (Vector{40.25, 41.25, 10.5, 11.5, 20.25, 21.25, 20.5, 21.5}));
 }
 
+TEST(Reference, CrossEntropyIsTheLogSumExpBelowTheTarget) {
+  // Three logits ln 1, ln 2, ln 5, shifted by 700 where exp would overflow: ln 8 below ln 2 or
+  // ln 5.
+  const double far = 700;
+  const Vector x{std::log(1.0),       std::log(2.0),       std::log(5.0),
+                 std::log(1.0) + far, std::log(2.0) + far, std::log(5.0) + far};
+  const Vector loss = compute(OpKind::cross_entropy, {shape("x", 2, 3), shape("targets", 2, 1)},
+                              {{"x", x}, {"targets", {1, 2}}}, 2, 1);
+  EXPECT_NEAR(loss[0], std::log(8.0 / 2.0), 1e-14);
+  EXPECT_NEAR(loss[1], std::log(8.0 / 5.0), 1e-12);
+  // Its gradient: probabilities 1/8, 1/4, 5/8 less one in the target's column.
+  const Vector dx =
+      compute(OpKind::cross_entropy_backward,
+              {shape("dloss", 2, 1), shape("x", 2, 3), shape("targets", 2, 1), shape("lse", 2, 1)},
+              {{"dloss", {1, 8}},
+               {"x", x},
+               {"targets", {1, 2}},
+               {"lse", {std::log(8.0), std::log(8.0) + far}}},
+              2, 3);
+  const Vector want{0.125, -0.75, 0.625, 1, 2, -3};
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(dx[i], want[i], 1e-11) << i;
+}
+
+TEST(Reference, CrossEntropyByTilesJoinsToTheWhole) {
+  OpAttributes a;
+  a.tile_cols = 2;
+  const Vector x{0, 1, 2, 3, 4, -1, 5, 0.5, -2, 1};
+  const Vector partials =
+      compute(OpKind::cross_entropy_partial, {shape("x", 2, 5), shape("targets", 2, 1)},
+              {{"x", x}, {"targets", {2, 4}}}, 2, 9, a);
+  // Maxima, sums and targets of the three tiles of each row.
+  const double e1 = std::exp(-1.0);
+  const Vector want{
+      1, 3, 4, 1 + e1, 1 + e1, 1, 0, 2, 0, 5, 0.5, 1, 1 + std::exp(-6.0), 1 + std::exp(-2.5),
+      1, 0, 0, 1};
+  for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(partials[i], want[i], 1e-14) << i;
+  const Vector loss = compute(OpKind::cross_entropy_finish, {shape("partials", 2, 9)},
+                              {{"partials", partials}}, 2, 1, a);
+  const Vector whole = compute(OpKind::cross_entropy, {shape("x", 2, 5), shape("targets", 2, 1)},
+                               {{"x", x}, {"targets", {2, 4}}}, 2, 1);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(loss[i], whole[i], 1e-14) << i;
+}
+
+TEST(Reference, EmbeddingBackwardAddsTheRowsOfEachToken) {
+  OpAttributes a;
+  a.q_tokens = 2;
+  const Vector dy{1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(compute(OpKind::embedding_backward, {shape("dy", 4, 2), shape("ids", 4, 1)},
+                    {{"dy", dy}, {"ids", {2, 0, 2, 2}}}, 4, 2, a),
+            (Vector{3, 4, 0, 0, 13, 16, 0, 0}));
+  // By position: two sequences of two tokens, a third position that no token has.
+  EXPECT_EQ(compute(OpKind::embedding_backward, {shape("dy", 4, 2)}, {{"dy", dy}}, 3, 2, a),
+            (Vector{6, 8, 10, 12, 0, 0}));
+}
+
 TEST(ReferenceBlock, GivesFiniteOutputsThatDependOnEveryInput) {
   for (const bool llama : {true, false}) {
     const Graph g =

@@ -81,6 +81,22 @@ TEST(Rewrites, OfEveryPolicyKeepTheGradients) {
   }
 }
 
+// Embedding and its gradient; final norm, LM head, loss and their gradients.
+TEST(Rewrites, OfEveryPolicyKeepTheGradientsOfTheModelsEnds) {
+  std::mt19937 random(47);
+  for (int i = 0; i < 30; ++i) {
+    test::RandomBlock b = test::random_training_block(random);
+    b.config.V = test::pick(random, 2, 400);
+    SCOPED_TRACE(test::describe(b));
+    for (const Graph& end : {build_entry(b.config, b.work), build_exit(b.config, b.work)}) {
+      for (const std::string& policy : test::training_policies()) {
+        const Plan plan = make_plan(policy, end);
+        EXPECT_EQ(compare(end, plan.graph, plan.preparation), "") << policy;
+      }
+    }
+  }
+}
+
 struct TrainingModel {
   const char* name;
   ModelConfig config;

@@ -55,6 +55,27 @@ TEST(TomlTable, OptionalFieldsFallBackOnlyWhereAbsent) {
   EXPECT_EQ(problem_of([&] { static_cast<void>(t.whole_or("a", {0, 9}, 7)); }).field, "a");
 }
 
+TEST(TomlTable, OneValueAndAListReadAlike) {
+  const TomlTable t =
+      parse("one = 3\nmany = [3, 1]\nname = \"a\"\nnames = [\"b\", \"a\"]\nreal = [0.5, 2]\n");
+  EXPECT_EQ(t.wholes("one", {1, 5}), (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(t.wholes("many", {1, 5}), (std::vector<std::int64_t>{3, 1}));
+  EXPECT_EQ(t.words("name", {"a", "b"}), (std::vector<std::string>{"a"}));
+  EXPECT_EQ(t.words("names", {"a", "b"}), (std::vector<std::string>{"b", "a"}));
+  EXPECT_EQ(t.reals("real", {0, 5}), (std::vector<double>{0.5, 2}));
+}
+
+TEST(TomlTable, ErrorsInAListNameTheItem) {
+  const TomlTable t = parse("n = [1, 9]\ntwice = [2, 2]\nnone = []\nw = [\"a\", \"c\"]\n");
+  expect_place(problem_of([&] { static_cast<void>(t.wholes("n", {1, 5})); }), "n[1]", 1, 9);
+  expect_place(problem_of([&] {
+                 static_cast<void>(t.wholes("twice", {1, 5}));
+               }),
+               "twice[1]", 2, 13);
+  expect_place(problem_of([&] { static_cast<void>(t.wholes("none", {1, 5})); }), "none", 3, 8);
+  expect_place(problem_of([&] { static_cast<void>(t.words("w", {"a", "b"})); }), "w[1]", 4, 11);
+}
+
 TEST(TomlTable, SyntaxErrorsHaveLineAndColumn) {
   const InputProblem p = problem_of([] { parse("a = 1\nb = = 2\n"); });
   expect_place(p, "", 2, 5);

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "model/blocks/block.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {
@@ -77,6 +78,25 @@ TEST(Streams, HalvesOfHeadsMoveHalfTheBytes) {
   EXPECT_EQ(streams[0].bytes(), Bytes(64 * 256 * 2 / 2));
   EXPECT_EQ(streams[1].bytes(), Bytes(64 * 256 * 2 / 2));
   EXPECT_TRUE(streams[1].store);
+}
+
+TEST(Streams, GatheredRowsMoveAsTheirIdsDo) {
+  // 64 tokens: ids, as many rows of the table, and back all rows of its gradient.
+  ModelConfig config = small_llama();
+  config.V = 100;
+  const Plan plan =
+      make_plan("unfused", build_entry(config, {.phase = Phase::train, .batch = 1, .seq = 64}));
+  const AddressMap addresses(plan);
+  const std::vector<Stream> forward = streams_of(phase_of(plan, "embedding"), addresses);
+  ASSERT_EQ(forward.size(), 3U);
+  EXPECT_EQ(forward[0].bytes(), Bytes(64 * 4));
+  EXPECT_EQ(forward[1].bytes(), Bytes(64 * 256 * 2));
+  EXPECT_TRUE(forward[2].store);
+  const std::vector<Stream> backward = streams_of(phase_of(plan, "dw_embedding"), addresses);
+  ASSERT_EQ(backward.size(), 3U);
+  EXPECT_EQ(backward[0].bytes(), Bytes(64 * 4));
+  EXPECT_EQ(backward[1].bytes(), Bytes(64 * 256 * 2));
+  EXPECT_EQ(backward[2].bytes(), Bytes(100 * 256 * 2));
 }
 
 TEST(GemmProblems, BatchedHeadsStartWhereTheirSequenceAndHeadLie) {

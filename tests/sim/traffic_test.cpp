@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <variant>
 
@@ -24,6 +25,10 @@ Counts counts(const Graph& graph, const std::vector<RequestedBytes>& requested) 
     entry.second += r.stored.value();
   }
   return result;
+}
+
+Workload train(std::int64_t batch, std::int64_t seq) {
+  return {.phase = Phase::train, .batch = batch, .seq = seq, .context = 0, .dtype = Dtype::bf16};
 }
 
 // A GEMM y[M,N] = x[M,K] w[N,K]^T + b[1,N] as one program.
@@ -135,6 +140,71 @@ TEST(Traffic, ASlidingWindowHidesOldKeys) {
   EXPECT_EQ(visible_keys(a, 10, 10).begin, 0);
   a.causal = false;
   EXPECT_EQ(visible_keys(a, 10, 10).end, 500);
+}
+
+TEST(Traffic, QueryTilesOfAKeyTileAreThoseThatSeeOneOfItsKeys) {
+  for (const std::int64_t window : {0, 1, 30, 200}) {
+    OpAttributes a;
+    a.q_tokens = 290;
+    a.kv_tokens = 300;  // query 0 stands at position 10
+    a.causal = true;
+    a.window = window;
+    for (std::int64_t key = 0; key < 300; key += 64) {
+      std::vector<bool> seen(5);  // by query tiles of 64
+      for (std::int64_t q = 0; q < 290; ++q) {
+        for (std::int64_t k = key; k < std::min<std::int64_t>(300, key + 64); ++k)
+          if (k <= q + 10 && (window == 0 || k > q + 10 - window))
+            seen[static_cast<std::size_t>(q / 64)] = true;
+      }
+      const KeyRange range =
+          query_tiles_that_see(a, key, std::min<std::int64_t>(64, 300 - key), 64);
+      for (std::int64_t tile = 0; tile < 5; ++tile) {
+        const bool inside = range.begin <= tile * 64 && tile * 64 < range.end;
+        EXPECT_EQ(inside, seen[static_cast<std::size_t>(tile)])
+            << "window " << window << " keys from " << key << " query tile " << tile;
+      }
+    }
+  }
+}
+
+TEST(Traffic, AttentionsGradientLoadsWhatEveryKeyTileNeeds) {
+  // Given 300 tokens in tiles of 128, 2 sequences, 4 heads that share 2 key heads, d = 64,
+  for (const char* policy : {"flash-attention", "eager"}) {
+    const bool each_head = std::string(policy) == "eager";  // dK and dV of every query head
+    const Plan plan = make_plan(policy, small_llama(), train(2, 300));
+    const auto kernel = std::ranges::find(plan.kernels, "d_attention", &Kernel::name);
+    ASSERT_NE(kernel, plan.kernels.end());
+    // when key tiles 0, 1 and 2 are seen by query tiles from 0, 128 and 256 on,
+    const std::int64_t visits = 300 + 172 + 44;
+    const Counts c =
+        counts(plan.graph, requested_bytes(plan.graph, kernel->phases.front(), {128, 128}));
+    // then every visit loads Q, dY, one log-sum-exp and one delta, for 8 heads,
+    EXPECT_EQ(c.at("q_rot").first, visits * 64 * 8 * 2);
+    EXPECT_EQ(c.at("dattn").first, visits * 64 * 8 * 2);
+    EXPECT_EQ(c.at("softmax_lse").first, visits * 8 * 4);
+    EXPECT_EQ(c.at("delta").first, visits * 8 * 4);
+    // keys and values are loaded once per head that owns them,
+    EXPECT_EQ(c.at("k_rot").first, 600 * 64 * (each_head ? 4 : 2) * 2);
+    EXPECT_EQ(c.at("qkv").first, 600 * 64 * (each_head ? 4 : 2) * 2);
+    // and the fp32 dQ is stored by the first key tile and added to by the others.
+    EXPECT_EQ(c.at("dq_sum").first, (visits - 300) * 64 * 8 * 4);
+    EXPECT_EQ(c.at("dq_sum").second, visits * 64 * 8 * 4);
+    EXPECT_EQ(c.at(each_head ? "dk_heads" : "dk_rot").second, 600 * 64 * (each_head ? 4 : 2) * 2);
+  }
+}
+
+TEST(Traffic, ATableThatTwoPartsOfATileShareIsLoadedOnce) {
+  // Given coda in training, whose QKV kernel rotates Q (256 columns) and K (128 columns) apart,
+  const Plan plan = make_plan("coda", small_llama(), train(1, 128));
+  const auto kernel = std::ranges::find(plan.kernels, "qkv", &Kernel::name);
+  ASSERT_NE(kernel, plan.kernels.end());
+  for (const std::int64_t n : {128, 256, 512}) {
+    const Counts c =
+        counts(plan.graph, requested_bytes(plan.graph, kernel->phases.front(), {128, n}));
+    // then every tile with rotated columns loads d = 64 columns of each table once.
+    EXPECT_EQ(c.at("cos").first, ceil_div(384, n) * 128 * 64 * 2) << n;
+    EXPECT_EQ(c.at("sin").first, ceil_div(384, n) * 128 * 64 * 2) << n;
+  }
 }
 
 TEST(Traffic, RopeTablesAreCountedOnlyWhereTilesHoldRotatedColumns) {

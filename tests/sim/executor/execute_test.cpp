@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <variant>
 
 #include "model/blocks/block.h"
@@ -26,27 +25,6 @@ using test::RandomBlock;
 
 constexpr std::uint64_t kSeed = 17;
 
-// Of each kernel: tensor → loaded, stored.
-using Counts = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
-
-Counts counts(const Graph& graph, const std::vector<RequestedBytes>& moved) {
-  Counts c;
-  for (const RequestedBytes& r : moved) {
-    if (r.loaded.value() == 0 && r.stored.value() == 0) continue;
-    auto& entry = c[graph.tensor(r.tensor).name];
-    entry.first += r.loaded.value();
-    entry.second += r.stored.value();
-  }
-  return c;
-}
-
-std::string text(const Counts& counts) {
-  std::string s;
-  for (const auto& [name, bytes] : counts)
-    s += name + " " + std::to_string(bytes.first) + " " + std::to_string(bytes.second) + "; ";
-  return s;
-}
-
 struct Case {
   Graph block;
   Plan plan;
@@ -62,6 +40,7 @@ Case make_case(const std::string& policy, const RandomBlock& b) {
 Execution run(const Case& c, int threads = 1) {
   ExecuteOptions options;
   options.workers.threads = threads;
+  options.workers.short_loops_too = true;
   return execute(c.plan, prepare_inputs(c.plan, c.inputs, kSeed, {}), executor_gpu(), options);
 }
 
@@ -86,28 +65,12 @@ TEST_P(EveryPolicy, AgreesWithFp64OnRandomBlocks) {
   }
 }
 
-void expect_predicted_bytes(const Case& c, const Execution& e, const std::string& what) {
-  const PlanEstimate predicted = simulate(c.plan, executor_gpu(), Fidelity::hierarchy);
-  EXPECT_EQ(e.launches, predicted.launches) << what;
-  std::size_t k = 0;
-  for (const KernelEstimate& kernel : predicted.kernels) {
-    if (kernel.requested.empty()) continue;  // a launch that joins splits
-    ASSERT_LT(k, e.kernels.size());
-    EXPECT_EQ(e.kernels[k].name, kernel.name);
-    EXPECT_EQ(text(counts(c.plan.graph, e.kernels[k].moved)),
-              text(counts(c.plan.graph, kernel.requested)))
-        << what << " kernel " << kernel.name;
-    ++k;
-  }
-  EXPECT_EQ(k, e.kernels.size());
-}
-
 TEST_P(EveryPolicy, CountsTheBytesThatTheSimulatorPredicts) {
   std::mt19937 random(7);
   for (int i = 0; i < 40; ++i) {
     const RandomBlock b = random_block(random);
     const Case c = make_case(GetParam(), b);
-    expect_predicted_bytes(c, run(c), describe(b));
+    expect_predicted_bytes(c.plan, run(c), describe(b));
   }
 }
 
@@ -145,7 +108,7 @@ TEST_P(EveryPolicy, BlocksOfManyTilesAgreeAndCount) {
     const TensorValues reference = fast_reference(c.block, c.inputs, {});
     const Execution e = run(c, 2);
     EXPECT_LT(error_of(c, e, reference, "y"), 2e-5) << describe(b);
-    expect_predicted_bytes(c, e, describe(b));
+    expect_predicted_bytes(c.plan, e, describe(b));
   }
 }
 
@@ -155,14 +118,7 @@ TEST_P(EveryPolicy, TheNumberOfThreadsChangesNoBit) {
     const Execution one = run(c, 1);
     for (const int threads : {2, 5}) {
       const Execution many = run(c, threads);
-      for (std::size_t t = 0; t < c.plan.graph.tensors().size(); ++t) {
-        const TensorId id{static_cast<std::int32_t>(t)};
-        if (!one.memory->has(id)) continue;
-        const Storage& a = one.memory->at(id);
-        const Storage& z = many.memory->at(id);
-        EXPECT_TRUE(std::equal(a.at(0, 0), a.at(0, 0) + a.bytes().value(), z.at(0, 0)))
-            << c.plan.graph.tensor(id).name << ' ' << describe(b) << ' ' << threads << " threads";
-      }
+      expect_same_bits(c.plan, one, many, describe(b) + ' ' + std::to_string(threads) + " threads");
     }
   }
 }
@@ -192,6 +148,7 @@ TEST(PartialsOfSeveralTiles, JoinInTileOrder) {
     for (const int threads : {1, 3}) {
       ExecuteOptions options;
       options.workers.threads = threads;
+      options.workers.short_loops_too = true;
       const Execution e = execute(c.plan, inputs, device, options);
       EXPECT_LT(error_of(c, e, reference, "y"), 2e-5) << gpu;
       const std::vector<double> y = to_doubles(e.memory->at(*c.plan.graph.find_tensor("y")));
@@ -202,11 +159,7 @@ TEST(PartialsOfSeveralTiles, JoinInTileOrder) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Executor, EveryPolicy, ::testing::ValuesIn(all_policies()),
-                         [](const auto& policy) {
-                           std::string name = policy.param;
-                           std::erase(name, '-');
-                           return name;
-                         });
+                         [](const auto& policy) { return as_test_name(policy.param); });
 
 }  // namespace
 }  // namespace fuseline::executor

@@ -1,10 +1,16 @@
 // What the executor's tests share.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/policy.h"
+#include "sim/executor/execute.h"
 #include "sim/gpu.h"
 
 namespace fuseline::executor {
@@ -16,5 +22,55 @@ inline std::vector<std::string> all_policies() {
 }
 
 inline Gpu executor_gpu() { return load_gpu("h200"); }
+
+// The name of a test's parameter: letters and digits only.
+inline std::string as_test_name(std::string name) {
+  std::erase(name, '-');
+  return name;
+}
+
+// Tensor → loaded, stored; those without traffic left out.
+using ByteCounts = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
+
+inline ByteCounts byte_counts(const Graph& graph, const std::vector<RequestedBytes>& moved) {
+  ByteCounts c;
+  for (const RequestedBytes& r : moved) {
+    if (r.loaded.value() == 0 && r.stored.value() == 0) continue;
+    auto& entry = c[graph.tensor(r.tensor).name];
+    entry.first += r.loaded.value();
+    entry.second += r.stored.value();
+  }
+  return c;
+}
+
+// Bytes tensor by tensor and launches, kernel by kernel, as the simulator predicts them.
+inline void expect_predicted_bytes(const Plan& plan, const Execution& e, const std::string& what) {
+  const PlanEstimate predicted = simulate(plan, executor_gpu(), Fidelity::hierarchy);
+  EXPECT_EQ(e.launches, predicted.launches) << what;
+  std::size_t k = 0;
+  for (const KernelEstimate& kernel : predicted.kernels) {
+    if (kernel.requested.empty()) continue;  // a launch that joins splits
+    ASSERT_LT(k, e.kernels.size());
+    EXPECT_EQ(e.kernels[k].name, kernel.name);
+    EXPECT_EQ(byte_counts(plan.graph, e.kernels[k].moved),
+              byte_counts(plan.graph, kernel.requested))
+        << what << " kernel " << kernel.name;
+    ++k;
+  }
+  EXPECT_EQ(k, e.kernels.size());
+}
+
+// Every tensor that one execution keeps has the same bits in the other.
+inline void expect_same_bits(const Plan& plan, const Execution& a, const Execution& b,
+                             const std::string& what) {
+  for (std::size_t t = 0; t < plan.graph.tensors().size(); ++t) {
+    const TensorId id{static_cast<std::int32_t>(t)};
+    if (!a.memory->has(id)) continue;
+    const Storage& x = a.memory->at(id);
+    const Storage& y = b.memory->at(id);
+    EXPECT_TRUE(std::equal(x.at(0, 0), x.at(0, 0) + x.bytes().value(), y.at(0, 0)))
+        << plan.graph.tensor(id).name << ' ' << what;
+  }
+}
 
 }  // namespace fuseline::executor

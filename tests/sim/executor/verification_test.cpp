@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
+#include "model/blocks/block.h"
 #include "model/error.h"
 #include "tests/model/plan_support.h"
 #include "tests/sim/executor/executor_support.h"
@@ -63,6 +65,43 @@ TEST(Verification, SoundPlansPassInEveryStorageType) {
   }
 }
 
+TEST(Verification, SoundTrainingPlansPassInEveryStorageType) {
+  for (const ModelConfig& config : {middling_llama(), middling_gpt()}) {
+    Workload work = test::train(1, 70);
+    for (const Dtype type : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
+      work.dtype = type;
+      const Verification v = verify(config, work, test::training_policies(), executor_gpu(), {});
+      EXPECT_TRUE(v.passed()) << config.name << ' ' << name_of(type) << '\n' << failures(v);
+      // Every output and every weight's gradient of the block is judged, under every policy.
+      const Graph block = build_block(config, work);
+      for (const VerifiedPolicy& p : v.policies)
+        for (const Tensor& t : block.tensors())
+          EXPECT_TRUE(t.role != Role::output ||
+                      std::ranges::find(p.tensors, t.name, &ComparedTensor::name) !=
+                          p.tensors.end())
+              << p.policy << ' ' << t.name;
+    }
+  }
+}
+
+TEST(Verification, GradientsOfActivationsAreComparedInTheBlocksOrder) {
+  const Verification v = verify(middling_llama(), test::train(1, 40), {"coda"}, executor_gpu(), {});
+  for (const char* name : {"dgu", "dqkv", "dk_rot", "dh", "dattn", "gu", "q_rot"}) {
+    const auto found = std::ranges::find(v.policies[0].tensors, name, &ComparedTensor::name);
+    ASSERT_NE(found, v.policies[0].tensors.end()) << name;
+    EXPECT_LT(found->error.relative_l2, 0.02) << name;
+  }
+  // coda's xn2 is h·γ, not yet divided by its norm: another quantity of the same name.
+  EXPECT_EQ(std::ranges::find(v.policies[0].tensors, "xn2", &ComparedTensor::name),
+            v.policies[0].tensors.end());
+}
+
+TEST(Verification, ASingleTokenWhoseQueryHasNoGradientPasses) {
+  const Verification v =
+      verify(middling_llama(), test::train(1, 1), test::training_policies(), executor_gpu(), {});
+  EXPECT_TRUE(v.passed()) << failures(v);
+}
+
 class EveryFault : public ::testing::TestWithParam<FaultInfo> {};
 
 TEST_P(EveryFault, FailsAndNamesATensor) {
@@ -70,7 +109,7 @@ TEST_P(EveryFault, FailsAndNamesATensor) {
     for (const std::int64_t tokens : {32, 150}) {
       VerifyOptions options;
       options.fault = GetParam().kind;
-      const Workload work = test::forward(1, tokens);
+      const Workload work = GetParam().backward ? test::train(1, tokens) : test::forward(1, tokens);
       Verification v;
       try {
         v = verify(middling_llama(), work, {policy}, executor_gpu(), options);
@@ -86,8 +125,30 @@ TEST_P(EveryFault, FailsAndNamesATensor) {
 }
 
 TEST_P(EveryFault, CanHappenToCoda) {
-  const Plan plan = make_plan("coda", middling_llama(), test::forward(1, 32));
+  if (!GetParam().backward) {
+    const Plan plan = make_plan("coda", middling_llama(), test::forward(1, 32));
+    EXPECT_TRUE(find_fault(plan, GetParam().kind).has_value());
+  }
+  const Plan plan = make_plan("coda", middling_llama(), test::train(1, 32));
   EXPECT_TRUE(find_fault(plan, GetParam().kind).has_value());
+}
+
+TEST_P(EveryFault, FailsInTrainingAndNamesATensor) {
+  for (const char* policy : {"unfused", "torch-compile", "coda"}) {
+    VerifyOptions options;
+    options.fault = GetParam().kind;
+    Verification v;
+    try {
+      v = verify(middling_llama(), test::train(1, 40), {policy}, executor_gpu(), options);
+    } catch (const InputError&) {
+      EXPECT_NE(std::string(policy), "coda");
+      continue;
+    }
+    EXPECT_FALSE(v.passed()) << policy;
+    EXPECT_TRUE(std::ranges::any_of(v.policies[0].tensors, [](const ComparedTensor& t) {
+      return !t.problem.empty();
+    })) << policy;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Verification, EveryFault, ::testing::ValuesIn(faults()),
@@ -105,6 +166,17 @@ TEST(Verification, AFaultWithoutAPlaceIsRefused) {
     FAIL() << "not refused";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("wrong-rotation-sign"), std::string::npos);
+  }
+}
+
+TEST(Verification, AFaultOfTheBackwardPassNeedsOne) {
+  VerifyOptions options;
+  options.fault = FaultKind::stale_delta;
+  try {
+    verify(middling_llama(), test::forward(1, 8), {"coda"}, executor_gpu(), options);
+    FAIL() << "not refused";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("--phase train"), std::string::npos) << error.what();
   }
 }
 
@@ -155,6 +227,41 @@ TEST(Verification, Fp16ThatOverflowsIsNotFinite) {
   EXPECT_EQ(*e.not_finite, (std::pair<std::int64_t, std::int64_t>(0, 2)));
 }
 
+TEST(Verification, NamesTheFirstTensorThatOverflows) {
+  // Given a residual stream of which fp16 holds x, but not x times the norm's weight,
+  VerifyOptions options;
+  options.inputs.scale = 800;
+  Workload work = test::train(1, 150);
+  work.dtype = Dtype::fp16;
+  const Verification v =
+      verify(middling_llama(), work, {"unfused", "coda"}, executor_gpu(), options);
+  // then the plan that normalises first passes,
+  EXPECT_TRUE(v.policies[0].passed()) << failures(v);
+  EXPECT_FALSE(v.policies[0].not_finite.has_value());
+  // and the one that normalises after the GEMM fails where it keeps the product.
+  EXPECT_FALSE(v.policies[1].passed());
+  ASSERT_TRUE(v.policies[1].not_finite.has_value());
+  EXPECT_EQ(v.policies[1].not_finite->tensor, "x_weighted");
+  EXPECT_TRUE(std::isinf(v.policies[1].not_finite->value));
+  // bf16 has room for it.
+  work.dtype = Dtype::bf16;
+  EXPECT_TRUE(verify(middling_llama(), work, {"coda"}, executor_gpu(), options).passed());
+}
+
+TEST(Verification, InputsThatTheStorageTypeCannotHoldAreRefused) {
+  VerifyOptions options;
+  options.inputs.scale = 20000;
+  Workload work = test::forward(1, 8);
+  work.dtype = Dtype::fp16;
+  try {
+    verify(middling_llama(), work, {"coda"}, executor_gpu(), options);
+    FAIL() << "not refused";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("x[0, "), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("fp16"), std::string::npos) << error.what();
+  }
+}
+
 TEST(TensorErrors, AFaultInOneTileShowsInTheWorstTile) {
   Storage got(Dtype::fp32, 512, 512);
   std::vector<double> want(512 * 512, 1.0);
@@ -170,6 +277,22 @@ TEST(TensorErrors, AFaultInOneTileShowsInTheWorstTile) {
   EXPECT_NEAR(e.relative_l2, 0.25, 1e-3);  // one tile of sixteen
   EXPECT_NEAR(e.worst_tile, 1.0, 1e-3);
   EXPECT_EQ(e.largest, 1.0);
+}
+
+TEST(TensorErrors, NarrowTilesAreNotJudgedApart) {
+  // Given one row of 1,000 numbers, of which the last 100 are off by a tenth of a percent each,
+  Storage got(Dtype::fp32, 1, 1000);
+  std::vector<double> want(1000, 1.0);
+  want[0] = 30.0;
+  std::vector<float> values(want.begin(), want.end());
+  for (std::size_t i = 900; i < 1000; ++i) values[i] = 1.001F;
+  got.write(0, 0, 1000, values.data());
+  const TensorError e = compare(got, want, 0, 1000);
+  EXPECT_EQ(e.worst_tile, e.relative_l2);
+  // and one of which carries nearly half of the norm: 1899² / (999 + 30⁴).
+  EXPECT_NEAR(e.numbers, 1899.0 * 1899.0 / (999.0 + 810000.0), 1e-9);
+  EXPECT_GT(worst_ratio(e.numbers), 2.5);
+  EXPECT_EQ(worst_ratio(64), kWorstRatio);
 }
 
 TEST(TensorErrors, AllEqualIsNeverRight) {

@@ -1,4 +1,4 @@
-#include "cli/format.h"
+#include "model/format.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/json_output.h"
+#include "sim/json_output.h"
 
 #include <nlohmann/json.hpp>
 
@@ -62,7 +62,15 @@ ordered_json kernel_object(const KernelEstimate& k) {
           {"split_k", k.split_k}};
 }
 
-ordered_json one_prediction(const Prediction& p, const Workload& workload) {
+ordered_json memory_json(const MemoryNeed& need, const Gpu& gpu) {
+  return {
+      {"weights_bytes", need.weights.value()},    {"training_bytes", need.training.value()},
+      {"kv_cache_bytes", need.kv_cache.value()},  {"activations_bytes", need.activations.value()},
+      {"need_bytes", need.total().value()},       {"capacity_bytes", gpu.hbm_capacity.value()},
+      {"fits", need.total() <= gpu.hbm_capacity}, {"gpus_needed", gpus_needed(need.total(), gpu)}};
+}
+
+ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
   const PlanEstimate& e = p.block;
   ordered_json kernels = ordered_json::array();
   for (const KernelEstimate& k : e.kernels) kernels.push_back(kernel_object(k));
@@ -77,10 +85,32 @@ ordered_json one_prediction(const Prediction& p, const Workload& workload) {
                       {"launches", e.launches},
                       {"clock_factor", e.clock_factor},
                       {"limits", limits_json(e.limits)}};
-  if (p.layers) out["total"] = layers_json(*p.layers, workload);
+  if (p.layers) out["total"] = layers_json(*p.layers, c.workload);
+  if (const auto cost = cost_per_million_tokens(p, c)) {
+    out["cost"] = {{"price_per_hour", c.price->value()},
+                   {"per_million_tokens", cost->value()},
+                   {"tokens", tokens_paid_for(c.workload.phase)}};
+  }
+  if (p.memory) out["memory"] = memory_json(*p.memory, c.gpu);
   if (p.measured || p.trace) out["measured"] = measured_json(p);
   out["kernels"] = std::move(kernels);
   return out;
+}
+
+ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>& predictions) {
+  const Workload& w = c.workload;
+  ordered_json list = ordered_json::array();
+  for (const Prediction& p : predictions) list.push_back(one_prediction(p, c));
+  return {{"schema", kPredictionSchema},
+          {"model", c.model.name},
+          {"gpu", c.gpu.name},
+          {"gpu_calibrated", c.gpu.calibrated},
+          {"phase", name_of(w.phase)},
+          {"batch", w.batch},
+          {"seq", w.seq},
+          {"context", w.context},
+          {"dtype", name_of(w.dtype)},
+          {"predictions", std::move(list)}};
 }
 
 ordered_json stats_json(const ErrorStats& s) {
@@ -101,21 +131,18 @@ std::string amount_key(const char* stem, const Amount& amount) {
 
 std::string kernel_json(const KernelEstimate& kernel) { return json_text(kernel_object(kernel)); }
 
-std::string predictions_json(const Selection& selection,
-                             const std::vector<Prediction>& predictions) {
-  const Workload& w = selection.workload;
+std::string predictions_json(const PredictionCase& c, const std::vector<Prediction>& predictions) {
+  return json_text(case_object(c, predictions));
+}
+
+std::string sweep_json(const std::vector<SweptCase>& cases) {
   ordered_json list = ordered_json::array();
-  for (const Prediction& p : predictions) list.push_back(one_prediction(p, w));
-  return json_text({{"schema", kPredictionSchema},
-                    {"model", selection.model.name},
-                    {"gpu", selection.gpu.name},
-                    {"gpu_calibrated", selection.gpu.calibrated},
-                    {"phase", name_of(w.phase)},
-                    {"batch", w.batch},
-                    {"seq", w.seq},
-                    {"context", w.context},
-                    {"dtype", name_of(w.dtype)},
-                    {"predictions", std::move(list)}});
+  for (const SweptCase& c : cases) {
+    ordered_json one = case_object(c.what, c.predictions);
+    for (ordered_json& p : one["predictions"]) p.erase("kernels");
+    list.push_back(std::move(one));
+  }
+  return json_text({{"schema", kSweepSchema}, {"cases", std::move(list)}});
 }
 
 std::string error_table_json(const Measurements& measurements, const ErrorTable& table) {

@@ -5,21 +5,27 @@
 #include <string>
 #include <vector>
 
-#include "cli/prediction.h"
-#include "cli/selection.h"
 #include "sim/estimate.h"
 #include "sim/measurement.h"
+#include "sim/prediction.h"
 #include "sim/validation.h"
 
 namespace fuseline {
 
 inline constexpr const char* kPredictionSchema = "fuseline.prediction/1";
+inline constexpr const char* kSweepSchema = "fuseline.sweep/1";
 
 // One kernel object, as in a prediction's list.
 std::string kernel_json(const KernelEstimate& kernel);
 
-std::string predictions_json(const Selection& selection,
-                             const std::vector<Prediction>& predictions);
+std::string predictions_json(const PredictionCase& c, const std::vector<Prediction>& predictions);
+
+// Several selections (fuseline.sweep/1): each as in fuseline.prediction/1, without the kernels.
+struct SweptCase {
+  PredictionCase what;
+  std::vector<Prediction> predictions;
+};
+std::string sweep_json(const std::vector<SweptCase>& cases);
 
 std::string error_table_json(const Measurements& measurements, const ErrorTable& table);
 

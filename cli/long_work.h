@@ -1,0 +1,45 @@
+// What commands that take minutes share: a progress bar, and Ctrl-C that leaves nothing behind.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+namespace fuseline {
+
+// While it lives, the first Ctrl-C sets the flag that the work looks at; a second one ends the
+// program as usual.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  [[nodiscard]] static const std::atomic<bool>* flag();
+
+ private:
+  void (*before_)(int);
+};
+
+// After the work has stopped: ends the program as if the signal had not been held up, so that
+// whoever started us sees that we were interrupted.
+void end_as_interrupted();
+
+// A line on the terminal that standard error is, if it is one; gone at the end.
+class ProgressBar {
+ public:
+  ProgressBar();
+  ~ProgressBar() { clear(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  // What is being done, and the share of the whole work.
+  void show(const std::string& what, double done);
+  void clear();
+
+ private:
+  bool shown_;
+  bool drawn_ = false;
+};
+
+}  // namespace fuseline

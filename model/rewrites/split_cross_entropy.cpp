@@ -1,0 +1,40 @@
+#include "model/rewrites/split_cross_entropy.h"
+
+#include <algorithm>
+
+namespace fuseline {
+
+namespace {
+
+bool is_loss(const Op& op) { return op.kind == OpKind::cross_entropy; }
+
+bool split(const Op& op, Graph& to) {
+  if (!is_loss(op)) return false;
+  const Operand& x = op.reads[0];
+  OpAttributes tiles;
+  tiles.tile_cols = partial_tile;
+  const Operand partials =
+      to.whole(add_activation(to, op.name + "_partials", "[M, 3⌈V/128⌉]", Dtype::fp32, x.rows,
+                              3 * ceil_div(x.cols, partial_tile)));
+  to.add_op({op.name + "_partial",
+             OpKind::cross_entropy_partial,
+             op.reads,
+             {partials},
+             tiles,
+             op.site,
+             op.pass});
+  to.add_op(
+      {op.name, OpKind::cross_entropy_finish, {partials}, op.writes, tiles, op.site, op.pass});
+  return true;
+}
+
+}  // namespace
+
+Rewrite split_cross_entropy() {
+  return {"split_cross_entropy",
+          "the loss leaves partials of 128 columns behind the LM head, and a finisher",
+          [](const Graph& graph) { return std::ranges::any_of(graph.ops(), is_loss); },
+          [](Block& block) { block.graph = replace_ops(block.graph, split); }};
+}
+
+}  // namespace fuseline

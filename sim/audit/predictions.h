@@ -1,0 +1,75 @@
+// The predictions that an audit needs, each made once however many claims ask for it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/config.h"
+#include "sim/estimate.h"
+#include "sim/gpu.h"
+#include "sim/parallel_for.h"
+#include "sim/whole_model.h"
+
+namespace fuseline::audit {
+
+struct PredictedKernel {
+  Seconds time;
+  Flops flops;
+  bool is_gemm = false;
+  std::string site;  // of its GEMM, or else of its first operator; "_dw": a weight's gradient
+};
+
+// One block, and the whole model with it.
+struct Predicted {
+  PlanEstimate block;
+  std::vector<PredictedKernel> kernels;
+  LayersEstimate model;
+  Bytes activations;  // at once, of the whole model
+};
+
+// What no implementation can pass, against the machine's own ceilings: tensor cores at the boost
+// clock where that is above the one their rate is quoted at, and memory at the datasheet's rate.
+struct Ceilings {
+  Seconds block;
+  Seconds model;      // all blocks and the LM head
+  Bytes block_bytes;  // compulsory
+  Bytes model_bytes;
+};
+
+struct PolicyCase {
+  std::string model, gpu, policy;
+  Workload workload;
+  bool whole_model = false;
+};
+
+class Predictions {
+ public:
+  // Notes that the case will be asked for. InputError as load_model, load_gpu, check_workload.
+  void want(const PolicyCase& c);
+  // Makes what is noted. False when it was stopped.
+  bool make(const ParallelOptions& options);
+
+  [[nodiscard]] const Predicted& of(const PolicyCase& c) const;
+  [[nodiscard]] Ceilings ceilings(const std::string& model, const std::string& gpu,
+                                  const Workload& workload) const;
+  [[nodiscard]] FlopsPerSecond tensor_ceiling(const std::string& gpu, Dtype dtype) const;
+  [[nodiscard]] const ModelConfig& model(const std::string& name) const;
+  [[nodiscard]] const Gpu& gpu(const std::string& name) const;
+
+ private:
+  struct Entry {
+    PolicyCase what;
+    std::unique_ptr<const Predicted> result;
+  };
+  static std::string key(const PolicyCase& c);
+
+  std::map<std::string, ModelConfig> models_;
+  std::map<std::string, Gpu> gpus_;
+  std::map<std::string, Entry> entries_;
+};
+
+}  // namespace fuseline::audit

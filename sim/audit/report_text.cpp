@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include "sim/audit/report.h"
+
+namespace fuseline::audit {
+
+std::string predicted_text(const Audited& a) {
+  if (a.tried.empty()) return "-";
+  const Range range = predicted_range(a);
+  const std::string low = amount_text(a.claim, range.least);
+  const std::string high = amount_text(a.claim, range.most);
+  if (low == high) return low;
+  return low.substr(0, low.find_first_of(" x")) + " to " + high;
+}
+
+std::string limit_text(const Audited& a) {
+  const bool none = a.tried.empty() || a.claim.kind == Kind::gemm_time_share;
+  return none ? "-" : amount_text(a.claim, boldest_limit(a));
+}
+
+std::string verdict_text(const Verdict& v) {
+  std::string text = name_of(v.judgement);
+  for (std::size_t i = 0; i < v.conditions.size(); ++i) {
+    const bool last = i + 1 == v.conditions.size();
+    text += (i == 0 ? " " : last ? " and " : ", ") + v.conditions[i];
+  }
+  return text;
+}
+
+std::string uncalibrated_text(const Audit& audit) {
+  if (audit.uncalibrated.empty()) return {};
+  return fmt::format(
+      "UNCALIBRATED: {}: no constant was fitted on these GPUs; datasheet numbers and constants of "
+      "the H200 stand in",
+      fmt::join(audit.uncalibrated, ", "));
+}
+
+}  // namespace fuseline::audit

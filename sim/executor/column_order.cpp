@@ -1,0 +1,138 @@
+#include "sim/executor/column_order.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "model/error.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+// Columns (or rows) [begin, begin + count) of a tensor whose pairs became adjacent in every group.
+struct Reordered {
+  std::int64_t begin = 0, count = 0, group = 0;
+};
+using Ranges = std::vector<Reordered>;
+
+class Tracker {
+ public:
+  explicit Tracker(const Plan& plan) : plan_(plan), graph_(plan.graph) {
+    for (const Interleaving& how : plan.preparation.interleavings)
+      if (const auto id = graph_.find_tensor(how.tensor))
+        (how.columns ? cols_ : rows_)[*id].push_back({how.begin, how.count, how.group});
+    for (const OpId id : topological_order(graph_)) follow(graph_.op(id));
+    for (const Interleaving& how : plan.preparation.results) {
+      const auto id = graph_.find_tensor(how.tensor);
+      FUSELINE_ASSERT(id.has_value(), how.tensor);
+      (how.columns ? cols_ : rows_)[*id].push_back({how.begin, how.count, how.group});
+    }
+  }
+
+  std::map<TensorId, TensorOrder> orders() const {
+    std::map<TensorId, TensorOrder> result;
+    for (const auto& [id, ranges] : rows_) result[id].rows = order(graph_.tensor(id).rows, ranges);
+    for (const auto& [id, ranges] : cols_) result[id].cols = order(graph_.tensor(id).cols, ranges);
+    return result;
+  }
+
+ private:
+  // Reordered columns of an operand, from its own first column.
+  [[nodiscard]] Ranges columns_of(const Operand& o) const {
+    Ranges result;
+    const auto found = cols_.find(o.tensor);
+    if (found == cols_.end()) return result;
+    for (const Reordered& r : found->second) {
+      const std::int64_t begin = std::max(r.begin, o.col_begin);
+      const std::int64_t end = std::min(r.begin + r.count, o.col_begin + o.cols);
+      if (begin >= end) continue;
+      FUSELINE_ASSERT((begin - r.begin) % r.group == 0 && (end - begin) % r.group == 0,
+                      graph_.tensor(o.tensor).name + " is cut within a group of pairs");
+      result.push_back({begin - o.col_begin, end - begin, r.group});
+    }
+    return result;
+  }
+
+  [[nodiscard]] bool reorders(const std::string& tensor) const {
+    return std::ranges::any_of(plan_.preparation.results,
+                               [&](const Interleaving& i) { return i.tensor == tensor; });
+  }
+
+  void put(const Operand& written, const Ranges& ranges) {
+    if (reorders(graph_.tensor(written.tensor).name)) return;
+    for (const Reordered& r : ranges) {
+      Ranges& known = cols_[written.tensor];
+      const std::int64_t begin = written.col_begin + r.begin;
+      if (std::ranges::none_of(known, [&](const Reordered& k) { return k.begin == begin; }))
+        known.push_back({begin, r.count, r.group});
+    }
+  }
+
+  void follow(const Op& op) {
+    const Operand& written = op.writes[0];
+    switch (op.kind) {
+      case OpKind::gemm: {
+        // Rows of the weight become columns of the product.
+        const auto weight = rows_.find(op.reads[1].tensor);
+        if (weight != rows_.end() && !op.attributes.b_is_kn) put(written, weight->second);
+        return;
+      }
+      case OpKind::attention_d_q:
+      case OpKind::attention_d_k: {
+        // The columns of every head as those of K or Q.
+        const std::int64_t d = op.attributes.head_width;
+        const Ranges ranges = columns_of(op.reads[1]);
+        if (std::ranges::any_of(ranges, [&](const Reordered& r) { return r.group == d; }))
+          put(written, {{0, written.cols, d}});
+        return;
+      }
+      case OpKind::head_sum: {
+        const std::int64_t d = op.attributes.head_width;
+        if (!columns_of(op.reads[0]).empty()) put(written, {{0, written.cols, d}});
+        return;
+      }
+      case OpKind::concat: {
+        Operand part = written;
+        for (const Operand& from : op.reads) {
+          part.cols = from.cols;
+          put(part, columns_of(from));
+          part.col_begin += from.cols;
+        }
+        return;
+      }
+      case OpKind::attention_scores:
+      case OpKind::attention_context:
+      case OpKind::attention_d_probs:
+      case OpKind::attention_d_v:
+        return;
+      default:
+        for (const Operand& w : op.writes)
+          for (const Operand& from : op.reads)
+            if (from.cols == w.cols) put(w, columns_of(from));
+    }
+  }
+
+  static std::vector<std::int64_t> order(std::int64_t length, const Ranges& ranges) {
+    std::vector<std::int64_t> from(static_cast<std::size_t>(length));
+    std::iota(from.begin(), from.end(), 0);
+    for (const Reordered& r : ranges) {
+      for (std::int64_t i = 0; i < r.count; ++i) {
+        const std::int64_t j = i % r.group;
+        const std::int64_t place = j < r.group / 2 ? 2 * j : 2 * (j - r.group / 2) + 1;
+        from[static_cast<std::size_t>(r.begin + i - j + place)] = r.begin + i;
+      }
+    }
+    return from;
+  }
+
+  const Plan& plan_;
+  const Graph& graph_;
+  std::map<TensorId, Ranges> rows_, cols_;
+};
+
+}  // namespace
+
+std::map<TensorId, TensorOrder> tensor_orders(const Plan& plan) { return Tracker(plan).orders(); }
+
+}  // namespace fuseline::executor

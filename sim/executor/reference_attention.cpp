@@ -1,0 +1,211 @@
+#include "sim/executor/reference_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/error.h"
+#include "model/reference_heads.h"
+#include "model/reference_view.h"
+#include "sim/executor/blas.h"
+#include "sim/executor/reference_source.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+constexpr std::int64_t kQueries = 256;  // that are looked at together
+
+using reference::View;
+
+// The only reader of the kind among the tensor's readers.
+const Op* reader(const Graph& graph, TensorId id, OpKind kind) {
+  const Op* found = nullptr;
+  for (const OpId op : graph.consumers(id)) {
+    if (graph.op(op).kind != kind) continue;
+    if (found != nullptr) return nullptr;
+    found = &graph.op(op);
+  }
+  return found;
+}
+
+std::size_t readers(const Graph& graph, const Op& op) {
+  return graph.consumers(op.writes[0].tensor).size();
+}
+
+// False when others read what lies between the steps.
+bool complete(const Graph& graph, AttentionSteps& s) {
+  const TensorId scores = s.scores->writes[0].tensor;
+  s.softmax = reader(graph, scores, OpKind::softmax);
+  if (s.softmax == nullptr || readers(graph, *s.scores) != 1 || s.softmax->writes.size() != 1)
+    return false;
+  const TensorId probs = s.softmax->writes[0].tensor;
+  s.context = reader(graph, probs, OpKind::attention_context);
+  if (s.context == nullptr) return false;
+  if (readers(graph, *s.softmax) == 1) return true;
+  s.d_v = reader(graph, probs, OpKind::attention_d_v);
+  s.d_softmax = reader(graph, probs, OpKind::softmax_backward);
+  if (s.d_v == nullptr || s.d_softmax == nullptr || readers(graph, *s.softmax) != 3) return false;
+  const std::vector<OpId> d_probs = graph.producers(s.d_softmax->reads[1].tensor);
+  const TensorId d_scores = s.d_softmax->writes[0].tensor;
+  s.d_q = reader(graph, d_scores, OpKind::attention_d_q);
+  s.d_k = reader(graph, d_scores, OpKind::attention_d_k);
+  if (d_probs.size() != 1 || s.d_q == nullptr || s.d_k == nullptr) return false;
+  s.d_probs = &graph.op(d_probs[0]);
+  return s.d_probs->kind == OpKind::attention_d_probs && readers(graph, *s.d_probs) == 1 &&
+         readers(graph, *s.d_softmax) == 2;
+}
+
+// Rows of K and V of one sequence and key head.
+struct Keys {
+  Keys(const Graph& graph, const AttentionSteps& steps, const Inputs& inputs,
+       const TensorValues& values)
+      : shape(steps.scores->attributes),
+        k(graph, values, inputs, steps.scores->reads[1]),
+        v(graph, values, inputs, steps.context->reads[1]),
+        span(steps.scores->reads[1].rows / shape.batch),
+        tokens(graph.tensor(steps.scores->reads[1].tensor).rows / shape.batch) {}
+
+  void load(std::int64_t sequence, std::int64_t head, std::vector<double>& keys,
+            std::vector<double>& rows) const {
+    const std::int64_t first = sequence * tokens + tokens - span;
+    k.copy(first, span, head * shape.head_width, shape.head_width, keys);
+    v.copy(first, span, head * shape.head_width, shape.head_width, rows);
+  }
+
+  const OpAttributes& shape;
+  Source k, v;
+  std::int64_t span, tokens;  // rows that are taken of a sequence, and that it has
+};
+
+// Of one product over all heads.
+double operations(const OpAttributes& a) {
+  return 2.0 * static_cast<double>(a.batch * a.heads * a.q_tokens) *
+         static_cast<double>(a.kv_tokens * a.head_width);
+}
+
+void softmax(double* s, std::int64_t count, reference::Columns seen, double scale) {
+  const double largest = *std::max_element(s + seen.begin, s + seen.end) * scale;
+  double sum = 0;
+  for (std::int64_t i = seen.begin; i < seen.end; ++i)
+    sum += s[i] = std::exp(s[i] * scale - largest);
+  for (std::int64_t i = 0; i < count; ++i)
+    s[i] = i >= seen.begin && i < seen.end ? s[i] / sum : 0.0;
+}
+
+// Probabilities [count, span] of queries [first, first + count) from these and the keys.
+void probabilities(const Keys& from, std::int64_t first, std::int64_t count,
+                   const std::vector<double>& queries, const std::vector<double>& keys,
+                   std::vector<double>& probs) {
+  const std::int64_t d = from.shape.head_width;
+  probs.resize(static_cast<std::size_t>(count * from.span));
+  multiply({queries.data(), d, false}, {keys.data(), d, false}, count, from.span, d, 0.0,
+           probs.data(), from.span);
+  for (std::int64_t t = 0; t < count; ++t)
+    softmax(probs.data() + t * from.span, from.span,
+            reference::visible(from.shape, from.span, first + t), from.shape.scalar);
+}
+
+// dS = scale·P·(dP - rowsum(P·dP)) in place of dP.
+void scores_gradient(const std::vector<double>& probs, std::int64_t count, std::int64_t span,
+                     double scale, std::vector<double>& dp) {
+  for (std::int64_t t = 0; t < count; ++t) {
+    const double* p = probs.data() + t * span;
+    double* d = dp.data() + t * span;
+    double delta = 0;
+    for (std::int64_t s = 0; s < span; ++s) delta += p[s] * d[s];
+    for (std::int64_t s = 0; s < span; ++s) d[s] = scale * p[s] * (d[s] - delta);
+  }
+}
+
+}  // namespace
+
+bool AttentionSteps::holds(const Op& op) const {
+  return &op == scores || &op == softmax || &op == context || &op == d_probs || &op == d_softmax ||
+         &op == d_v || &op == d_q || &op == d_k;
+}
+
+std::vector<AttentionSteps> streamed_attentions(const Graph& graph) {
+  std::vector<AttentionSteps> found;
+  for (const Op& op : graph.ops()) {
+    AttentionSteps steps;
+    steps.scores = &op;
+    if (op.kind == OpKind::attention_scores && complete(graph, steps)) found.push_back(steps);
+  }
+  return found;
+}
+
+void attend(const Graph& graph, const AttentionSteps& steps, const Inputs& inputs,
+            TensorValues& values, const Workers& workers) {
+  const Keys from(graph, steps, inputs, values);
+  const OpAttributes& a = from.shape;
+  const Source q(graph, values, inputs, steps.scores->reads[0]);
+  values.writable(steps.context->writes[0].tensor);
+  const View<double> y = reference::write(graph, values, steps.context->writes[0]);
+  const std::int64_t d = a.head_width;
+  parallel_for(workers, Loop{a.batch * a.heads, operations(a)}, [&](std::int64_t index, int) {
+    const std::int64_t b = index / a.heads;
+    const std::int64_t h = index % a.heads;
+    std::vector<double> queries, keys, rows, probs;
+    from.load(b, h / (a.heads / a.kv_heads), keys, rows);
+    for (std::int64_t first = 0; first < a.q_tokens; first += kQueries) {
+      const std::int64_t count = std::min(kQueries, a.q_tokens - first);
+      q.copy(b * a.q_tokens + first, count, h * d, d, queries);
+      probabilities(from, first, count, queries, keys, probs);
+      multiply({probs.data(), from.span, false}, {rows.data(), d, true}, count, d, from.span, 0.0,
+               y.data + (b * a.q_tokens + first) * y.stride + h * d, y.stride);
+    }
+  });
+}
+
+// One key head at a time, so that the sums over the queries of its heads have one order.
+void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inputs& inputs,
+                     TensorValues& values, const Workers& workers) {
+  const Keys from(graph, steps, inputs, values);
+  const OpAttributes& a = from.shape;
+  const Source q(graph, values, inputs, steps.scores->reads[0]);
+  const Source dy(graph, values, inputs, steps.d_v->reads[1]);
+  for (const Op* op : {steps.d_q, steps.d_k, steps.d_v}) values.writable(op->writes[0].tensor);
+  const View<double> dq = reference::write(graph, values, steps.d_q->writes[0]);
+  const View<double> dk = reference::write(graph, values, steps.d_k->writes[0]);
+  const View<double> dv = reference::write(graph, values, steps.d_v->writes[0]);
+  const std::int64_t d = a.head_width;
+  const std::int64_t share = a.heads / a.kv_heads;
+  const std::int64_t span = from.span;
+  FUSELINE_ASSERT(span == from.tokens, "a gradient of keys that are not all read");
+  parallel_for(workers, Loop{a.batch * a.kv_heads, operations(a)}, [&](std::int64_t index, int) {
+    const std::int64_t b = index / a.kv_heads;
+    const std::int64_t kv_head = index % a.kv_heads;
+    std::vector<double> queries, gradients, keys, rows, probs, dp;
+    from.load(b, kv_head, keys, rows);
+    double* dk_head = dk.data + b * span * dk.stride + kv_head * d;
+    double* dv_head = dv.data + b * span * dv.stride + kv_head * d;
+    double keep = 0;  // the first product replaces what lies there
+    for (std::int64_t h = kv_head * share; h < (kv_head + 1) * share; ++h) {
+      for (std::int64_t first = 0; first < a.q_tokens; first += kQueries) {
+        const std::int64_t count = std::min(kQueries, a.q_tokens - first);
+        const std::int64_t row = b * a.q_tokens + first;
+        q.copy(row, count, h * d, d, queries);
+        dy.copy(row, count, h * d, d, gradients);
+        probabilities(from, first, count, queries, keys, probs);
+        multiply({probs.data(), span, true}, {gradients.data(), d, true}, span, d, count, keep,
+                 dv_head, dv.stride);
+        dp.resize(probs.size());
+        multiply({gradients.data(), d, false}, {rows.data(), d, false}, count, span, d, 0.0,
+                 dp.data(), span);
+        scores_gradient(probs, count, span, a.scalar, dp);
+        multiply({dp.data(), span, false}, {keys.data(), d, true}, count, d, span, 0.0,
+                 dq.data + row * dq.stride + h * d, dq.stride);
+        multiply({dp.data(), span, true}, {queries.data(), d, true}, span, d, count, keep, dk_head,
+                 dk.stride);
+        keep = 1;
+      }
+    }
+  });
+}
+
+std::int64_t doubles_per_thread(const OpAttributes& a) {
+  const std::int64_t queries = std::min(kQueries, a.q_tokens);
+  return 2 * (queries * a.kv_tokens + (queries + a.kv_tokens) * a.head_width);
+}
+
+}  // namespace fuseline::executor

@@ -1,0 +1,33 @@
+#include <algorithm>
+#include <variant>
+
+#include "sim/executor/run_context.h"
+
+namespace fuseline::executor {
+
+namespace {
+
+struct RunMainloop {
+  const RunContext& context;
+  void operator()(const GemmMainloop& m) const { run_gemm(context, m); }
+  void operator()(const AttentionMainloop& m) const {
+    if (m.gradient) return run_attention_gradient(context, m);
+    run_attention(context, m);
+  }
+  void operator()(const StreamMainloop& m) const { run_tiles(context, m); }
+  void operator()(const RowMainloop& m) const { run_tiles(context, m); }
+};
+
+}  // namespace
+
+std::int64_t sequences_of(const Graph& graph, const Kernel& kernel) {
+  std::int64_t sequences = 1;
+  for (const OpId id : kernel.ops) sequences = std::max(sequences, graph.op(id).attributes.batch);
+  return sequences;
+}
+
+void run_phase(const RunContext& context) {
+  std::visit(RunMainloop{context}, context.program.mainloop);
+}
+
+}  // namespace fuseline::executor

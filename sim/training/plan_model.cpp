@@ -1,0 +1,160 @@
+#include "sim/training/plan_model.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/error.h"
+#include "model/policy.h"
+#include "model/prepare.h"
+
+namespace fuseline::training {
+
+namespace {
+
+using executor::Inputs;
+using executor::PlanRunner;
+using executor::Storage;
+
+constexpr double kHalfLossScale = 1024;
+
+std::shared_ptr<Storage> stored(const std::vector<float>& values, Dtype type, std::int64_t rows,
+                                std::int64_t cols) {
+  auto storage = std::make_shared<Storage>(type, rows, cols);
+  for (std::int64_t r = 0; r < rows; ++r) storage->write(r, 0, cols, values.data() + r * cols);
+  return storage;
+}
+
+Storage numbers(const std::vector<std::int32_t>& values) {
+  Storage storage(Dtype::fp32, static_cast<std::int64_t>(values.size()), 1);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const float value = static_cast<float>(values[i]);
+    storage.write(static_cast<std::int64_t>(i), 0, 1, &value);
+  }
+  return storage;
+}
+
+}  // namespace
+
+PlanModel::PlanModel(const ModelConfig& config, const Workload& workload, const std::string& policy,
+                     const Gpu& gpu, const executor::Workers& workers)
+    : graphs_(training_graphs(config, workload)),
+      parameters_(parameters_of(config, graphs_)),
+      workload_(workload),
+      workers_(workers),
+      loss_scale_(workload.dtype == Dtype::fp16 ? kHalfLossScale : 1.0),
+      entry_plan_(make_plan(policy, graphs_.entry)),
+      block_plan_(make_plan(policy, graphs_.block)),
+      exit_plan_(make_plan(policy, graphs_.exit)),
+      entry_(std::make_unique<PlanRunner>(entry_plan_, gpu, workers)),
+      exit_(std::make_unique<PlanRunner>(exit_plan_, gpu, workers)) {
+  for (std::int64_t layer = 0; layer < config.layers; ++layer)
+    blocks_.push_back(std::make_unique<PlanRunner>(block_plan_, gpu, workers));
+  Graph tables;
+  for (const Tensor& t : graphs_.block.tensors())
+    if (t.role == Role::table) tables.add_tensor(t);
+  tables_ = executor::random_storage(tables, 0, workers);  // angles, not random numbers
+}
+
+// Sets the tensors that the plan makes of weights, tables and, for the first block, x.
+void PlanModel::prepare(PlanRunner& runner, std::int64_t layer, const Graph& original,
+                        const Values<float>& weights, const Storage* x) {
+  Inputs given = tables_;
+  const auto add = [&](const std::string& name, std::int64_t where, const std::string& tensor) {
+    const std::size_t p = parameter_of(parameters_, where, tensor);
+    given[name] = stored(weights[p], workload_.dtype, parameters_[p].rows, parameters_[p].cols);
+  };
+  std::map<std::string, const Tensor*> needed;
+  for (const Graph* g : {&runner.plan().graph, &runner.plan().preparation.graph})
+    for (const Tensor& t : g->tensors()) needed[t.name] = &t;
+  for (const Tensor& t : original.tensors()) {
+    if (t.role == Role::weight) add(t.name, layer, t.name);
+    if (t.role != Role::input) continue;
+    const bool is_x = x != nullptr && t.name == "x";
+    given[t.name] = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
+    if (is_x) {
+      auto copy = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
+      std::copy_n(x->at(0, 0), x->bytes().value(), copy->at(0, 0));
+      given[t.name] = std::move(copy);
+    }
+  }
+  // The next block's entry norm, or the final one: what this block's last kernel does for it.
+  const std::string suffix = "_next";
+  const bool last = layer + 1 == static_cast<std::int64_t>(blocks_.size());
+  for (const auto& [name, tensor] : needed) {
+    if (tensor->role != Role::weight || !name.ends_with(suffix)) continue;
+    const std::string own = name.substr(0, name.size() - suffix.size());
+    const std::string final_norm = own.substr(0, 2) + "final_norm";
+    add(name, last ? kExit : layer + 1, last ? final_norm : own);
+  }
+  const Inputs inputs = executor::prepare_inputs(runner.plan(), given, 0, workers_);
+  for (const auto& [name, storage] : inputs) {
+    const bool from_x = name == "x" || name.starts_with("x_");
+    const bool handed = original.find_tensor(name).has_value() &&
+                        original.tensor(*original.find_tensor(name)).role == Role::input;
+    if (from_x ? x != nullptr : !handed) runner.set(name, *storage);
+  }
+}
+
+// y becomes the next x, and what was made of it (y_stats) what the next needs of it (x_stats).
+void PlanModel::hand_over(const PlanRunner& from, PlanRunner& to) const {
+  for (const Tensor& t : from.plan().graph.tensors()) {
+    if (t.role != Role::output || t.name.front() != 'y') continue;
+    const std::string name = "x" + t.name.substr(1);
+    if (to.takes(name)) to.set(name, from.at(t.name));
+  }
+}
+
+void PlanModel::collect(const PlanRunner& runner, std::int64_t layer, const Graph& original,
+                        Values<float>& gradients) const {
+  NamedTensors results;
+  for (const Tensor& t : original.tensors()) {
+    const std::string name = "d" + t.name;
+    if (t.role == Role::weight) results[name] = executor::to_doubles(runner.at(name));
+  }
+  results = restore(runner.plan().preparation, runner.plan().graph, std::move(results));
+  for (const auto& [name, values] : results) {
+    std::vector<float>& sum = gradients[parameter_of(parameters_, layer, name.substr(1))];
+    for (std::size_t i = 0; i < values.size(); ++i)
+      sum[i] += static_cast<float>(values[i] / loss_scale_);
+  }
+}
+
+StepResult<float> PlanModel::step(const Batch& batch, const Values<float>& weights) {
+  StepResult<float> result;
+  for (const Parameter& p : parameters_) result.gradients.emplace_back(p.count());
+
+  prepare(*entry_, kEntry, graphs_.entry, weights, nullptr);
+  entry_->set("ids", numbers(batch.ids));
+  entry_->run(Pass::forward);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    const Storage* x = i == 0 ? &entry_->at("x") : nullptr;
+    prepare(*blocks_[i], static_cast<std::int64_t>(i), graphs_.block, weights, x);
+    if (i > 0) hand_over(*blocks_[i - 1], *blocks_[i]);
+    blocks_[i]->run(Pass::forward);
+  }
+  prepare(*exit_, kExit, graphs_.exit, weights, nullptr);
+  exit_->set("x", blocks_.back()->at("y"));
+  exit_->set("targets", numbers(batch.targets));
+  exit_->run(Pass::forward);
+  const std::vector<double> losses = executor::to_doubles(exit_->at("loss"));
+  const double tokens = static_cast<double>(losses.size());
+  for (const double loss : losses) result.loss += loss / tokens;
+
+  const std::vector<float> seed(losses.size(), static_cast<float>(loss_scale_ / tokens));
+  exit_->set("dloss", *stored(seed, Dtype::fp32, static_cast<std::int64_t>(seed.size()), 1));
+  exit_->run(Pass::backward);
+  collect(*exit_, kExit, graphs_.exit, result.gradients);
+  const PlanRunner* above = exit_.get();
+  for (std::size_t i = blocks_.size(); i-- > 0;) {
+    blocks_[i]->set("dy", above->at("dx"));
+    blocks_[i]->run(Pass::backward);
+    collect(*blocks_[i], static_cast<std::int64_t>(i), graphs_.block, result.gradients);
+    above = blocks_[i].get();
+  }
+  entry_->set("dx", above->at("dx"));
+  entry_->run(Pass::backward);
+  collect(*entry_, kEntry, graphs_.entry, result.gradients);
+  return result;
+}
+
+}  // namespace fuseline::training

@@ -1,0 +1,43 @@
+// A checked program as the CUDA source of one kernel, and what the host must know to launch it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cuda/compile/compiler.h"
+#include "cuda/emit/epilogue_source.h"
+#include "model/plan.h"
+#include "sim/gemm_problem.h"
+
+namespace fuseline::cuda {
+
+enum class Schedule : std::uint8_t { cooperative, ping_pong };
+
+// What a GEMM kernel is compiled for.
+struct GemmConfig {
+  SmTarget architecture = SmTarget::sm_90a;
+  std::int64_t tile_m = 128, tile_n = 256;
+  int cluster = 1;
+  Schedule schedule = Schedule::cooperative;
+};
+
+struct GemmKernelSource {
+  Source source;
+  std::string function;  // the extern "C" kernel; FUNCTION_shared_bytes is a constant beside it
+  GemmConfig config;
+  std::vector<Field> fields;  // of the epilogue
+  int slab_groups = 8;        // groups of 8 columns that the epilogue sees at once
+};
+
+// The tile that the simulator chose, as far as our mainloop has it: a program that sums columns
+// takes tiles of 128 rows, and one that leaves row partials tiles of whole blocks of 128 columns.
+GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, const GemmTile& tile,
+                       SmTarget architecture);
+
+// `title` and the program's text become the source's first comment.
+GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
+                                    const GemmTile& tile, SmTarget architecture,
+                                    const std::string& title);
+
+}  // namespace fuseline::cuda

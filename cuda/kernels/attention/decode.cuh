@@ -1,0 +1,334 @@
+// Attention of a few new queries (T of 1 to about 16) against a long cache: the time is that of
+// reading the keys and values once. So
+//
+//   * all queries that share a key head form one tile of 16 rows for the tensor cores: T tokens of
+//     H / Hkv heads (more than 16 take several tiles, which meet in L2);
+//   * the keys of one head are split over `splits` thread blocks, so that every SM reads;
+//   * a warp has a ring of its own in shared memory with 16 keys and values a stage, filled by
+//     cp.async two stages ahead: warps never wait for each other until the end.
+//
+// Then the four warps' results are joined, and of the thread blocks of one tile the last to arrive
+// joins the splits, in their order: the result does not depend on who was last. One launch, any
+// architecture from sm_80 on, d a multiple of 16.
+#pragma once
+
+#include "mma_tiles.cuh"
+#include "online_softmax.cuh"
+
+namespace fuseline::gpu {
+
+template <class Element>
+struct AttentionDecodeArgs {
+  const Element *q, *k, *v;  // first columns
+  long long q_ld, k_ld, v_ld, y_ld;
+  Element* y;
+  float* log_sum_exp;  // or null
+  AttentionShape shape;
+  int splits;
+  // Used when splits > 1. partial: decode_partial_floats() numbers. arrivals: one for each of
+  // decode_tiles(), 0 before and after every launch.
+  float* partial;
+  u32* arrivals;
+};
+
+constexpr int decode_rows = 16;
+FUSELINE_HD int decode_row_tiles(const AttentionShape& s) {
+  return ceil_div(s.q_tokens * s.shared_by(), decode_rows);
+}
+FUSELINE_HD int decode_tiles(const AttentionShape& s) {
+  return s.batch * s.kv_heads * decode_row_tiles(s);
+}
+constexpr int most_splits = 80;
+// Splits so that the thread blocks (`slots` run at once) finish together: the fewest rounds times
+// keys per block, and among those the fewest splits. A split has at least 128 keys.
+FUSELINE_HD int decode_splits(const AttentionShape& s, int slots) {
+  const int tiles = decode_tiles(s);
+  const int most = max_of(1, min_of(most_splits, s.kv_tokens / 128));
+  int best = 1;
+  long long best_cost = 1LL << 62;
+  for (int splits = 1; splits <= most; ++splits) {
+    // A block costs its keys, and as much as 64 more to begin and to be joined.
+    const long long rounds = (static_cast<long long>(tiles) * splits + slots - 1) / slots;
+    const long long cost = rounds * (ceil_div(s.kv_tokens, splits) + 64);
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = splits;
+    }
+  }
+  return best;
+}
+FUSELINE_HD long long decode_partial_floats(const AttentionShape& s, int splits, int head_width) {
+  return static_cast<long long>(decode_tiles(s)) * splits * decode_rows * (head_width + 4);
+}
+
+template <class Element, int d>
+struct AttentionDecode {
+  static_assert(d % 16 == 0 && d <= 256, "head width");
+  using Args = AttentionDecodeArgs<Element>;
+  static constexpr int warps = 4, threads = 32 * warps;
+  static constexpr int keys = 16;  // of a stage
+  static constexpr int half_stage = keys * row_pitch<d>;
+  static constexpr int stages = 3;
+  static constexpr int warp_bytes = 2 * stages * half_stage;
+  // At the end the warps' results lie there: 16 rows of d sums, their maximum score, their sum.
+  static constexpr int pitch = d + 4;
+  static constexpr int result_floats = decode_rows * pitch;
+  static constexpr int weight_floats = decode_rows * (most_splits + 2);  // behind the first result
+  static_assert((result_floats + weight_floats) * 4 <= warp_bytes, "all in the ring's place");
+  static constexpr int shared_bytes = warps * warp_bytes;
+
+  const Args& args;
+  unsigned char* shared;
+  int tile, split;  // of the launch
+  int batch, kv_head, row_tile;
+  int rows;  // of the tile
+
+  FUSELINE_DEVICE AttentionDecode(const Args& a, unsigned char* s)
+      : args(a),
+        shared(s),
+        tile(static_cast<int>(blockIdx.x) / a.splits),
+        split(static_cast<int>(blockIdx.x) % a.splits) {
+    const int row_tiles = decode_row_tiles(args.shape);
+    row_tile = tile % row_tiles;
+    kv_head = tile / row_tiles % args.shape.kv_heads;
+    batch = tile / row_tiles / args.shape.kv_heads;
+    rows =
+        min_of(decode_rows, args.shape.q_tokens * args.shape.shared_by() - row_tile * decode_rows);
+  }
+
+  // Row r of the tile is query `token` of head `head`.
+  FUSELINE_DEVICE int token(int r) const {
+    return (row_tile * decode_rows + r) % args.shape.q_tokens;
+  }
+  FUSELINE_DEVICE int head(int r) const {
+    return kv_head * args.shape.shared_by() + (row_tile * decode_rows + r) / args.shape.q_tokens;
+  }
+
+  FUSELINE_DEVICE void run() const {
+    float o[d / 2];
+#pragma unroll
+    for (float& x : o) x = 0.0F;
+    OnlineSoftmax softmax;
+    read_keys(o, softmax);
+    cp_async_wait<0>();
+    softmax.finish();
+    share(o, softmax);
+    __syncthreads();
+    const auto of_warp = [&](int w) { return reinterpret_cast<float*>(shared + w * warp_bytes); };
+    weigh(warps, of_warp);
+    if (args.splits == 1) {
+      write(warps, of_warp);
+      return;
+    }
+    leave_partial(of_warp);
+    if (!arrived_last()) return;
+    const auto of_split = [&](int p) { return partial(p); };
+    weigh(args.splits, of_split);
+    write(args.splits, of_split);
+  }
+
+  // ---- this warp's share of the keys ----
+
+  FUSELINE_DEVICE void read_keys(float (&o)[d / 2], OnlineSoftmax& softmax) const {
+    const AttentionShape& s = args.shape;
+    const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
+    const u32 ring = shared_address(shared) + warp * warp_bytes;
+    const long long first_row = static_cast<long long>(batch) * s.kv_rows;
+    const HeadRows<Element> k{args.k + first_row * args.k_ld + kv_head * d, args.k_ld};
+    const HeadRows<Element> v{args.v + first_row * args.v_ld + kv_head * d, args.v_ld};
+    // Chunks of 16 keys that any query sees, this split's part of them, every fourth.
+    const int begin = s.first_key(0) / keys;
+    const int chunks = max_of(0, ceil_div(s.end_key(s.q_tokens - 1), keys) - begin);
+    const int end =
+        begin + static_cast<int>(static_cast<long long>(chunks) * (split + 1) / args.splits);
+    int chunk =
+        begin + static_cast<int>(static_cast<long long>(chunks) * split / args.splits) + warp;
+    const auto fetch = [&](int which, int stage) {
+      if (which < end) {
+        const u32 to = ring + 2 * stage * half_stage;
+        fetch_rows<d, keys, 32>(to, k, which * keys, s.kv_tokens, lane);
+        fetch_rows<d, keys, 32>(to + half_stage, v, which * keys, s.kv_tokens, lane);
+      }
+      cp_async_commit();
+    };
+#pragma unroll
+    for (int i = 0; i < stages - 1; ++i) fetch(chunk + warps * i, i);
+
+    u32 q[d / 16][4];
+    load_queries(q, lane);
+    const int t[2] = {token(lane / 4), token(lane / 4 + 8)};
+    const float scale_log2 = s.scale * log2_of_e;
+    int stage = 0;
+    for (; chunk < end; chunk += warps) {
+      cp_async_wait<stages - 2>();
+      __syncwarp();
+      fetch(chunk + warps * (stages - 1), stage == 0 ? stages - 1 : stage - 1);
+      const u32 from = ring + 2 * stage * half_stage;
+      float x[keys / 2];
+      multiply_rows<Element, d, keys>(x, q, from);
+#pragma unroll
+      for (int i = 0; i < keys / 2; ++i) {
+        const int key = chunk * keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        const int row_token = t[i / 2 % 2];
+        if (key >= s.end_key(row_token) || key < s.first_key(row_token)) x[i] = minus_infinity;
+      }
+      float keep[2];
+      softmax.step(x, scale_log2, keep);
+      scale_rows(o, keep);
+      accumulate_rows<Element, d, keys>(o, x, from + half_stage);
+      __syncwarp();
+      stage = stage + 1 == stages ? 0 : stage + 1;
+    }
+  }
+  FUSELINE_DEVICE void load_queries(u32 (&q)[d / 16][4], int lane) const {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int r = lane / 4 + 8 * half;
+      const bool exists = r < rows;
+      const Element* row =
+          args.q +
+          (static_cast<long long>(batch) * args.shape.q_tokens + (exists ? token(r) : 0)) *
+              args.q_ld +
+          (exists ? head(r) : 0) * d + lane % 4 * 2;
+#pragma unroll
+      for (int i = 0; i < d / 16; ++i)
+#pragma unroll
+        for (int part = 0; part < 2; ++part)
+          q[i][2 * part + half] =
+              exists ? *reinterpret_cast<const u32*>(row + 16 * i + 8 * part) : 0U;
+    }
+  }
+
+  // ---- joining parts: warps of a block, then splits ----
+
+  FUSELINE_DEVICE float* partial(int p) const {
+    return args.partial + (static_cast<long long>(tile) * args.splits + p) * result_floats;
+  }
+  // Row r's weight of part p at 16 p + r; then 16 maxima; then 16 sums.
+  FUSELINE_DEVICE float* weights() const {
+    return reinterpret_cast<float*>(shared) + result_floats;
+  }
+  FUSELINE_DEVICE float* row_max() const { return weights() + decode_rows * most_splits; }
+  FUSELINE_DEVICE float* row_sum() const { return row_max() + decode_rows; }
+
+  FUSELINE_DEVICE void share(const float (&o)[d / 2], const OnlineSoftmax& softmax) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    __syncwarp();
+    float* to = reinterpret_cast<float*>(shared + threadIdx.x / 32 * warp_bytes);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float* row = to + (lane / 4 + 8 * half) * pitch;
+#pragma unroll
+      for (int j = 0; j < d / 8; ++j)
+        *reinterpret_cast<float2*>(row + 8 * j + lane % 4 * 2) =
+            make_float2(o[4 * j + 2 * half], o[4 * j + 2 * half + 1]);
+      if (lane % 4 == 0) {
+        row[d] = softmax.m[half];
+        row[d + 1] = softmax.l[half];
+      }
+    }
+  }
+
+  // Each part's weight relative to the row's maximum over `count` parts, and the row's sum. Eight
+  // lanes a row; all their loads are under way at once.
+  template <class Part>
+  FUSELINE_DEVICE void weigh(int count, Part&& part) const {
+    constexpr int each = most_splits / 8;
+    const float scale_log2 = args.shape.scale * log2_of_e;
+    const int r = static_cast<int>(threadIdx.x / 8), first = static_cast<int>(threadIdx.x % 8);
+    float2 of[each];  // maximum and sum
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+      of[i] = make_float2(minus_infinity, 0.0F);
+      if (first + 8 * i < count)
+        of[i] = *reinterpret_cast<const float2*>(part(first + 8 * i) + r * pitch + d);
+    }
+    float m = minus_infinity;
+#pragma unroll
+    for (int i = 0; i < each; ++i) m = fmaxf(m, of[i].x);
+#pragma unroll
+    for (int apart = 1; apart < 8; apart *= 2) m = fmaxf(m, __shfl_xor_sync(0xffffffffU, m, apart));
+    float sum = 0.0F;
+#pragma unroll
+    for (int i = 0; i < each; ++i) {
+      const float w = of[i].x == minus_infinity ? 0.0F : power_of_2((of[i].x - m) * scale_log2);
+      if (first + 8 * i < count) weights()[decode_rows * (first + 8 * i) + r] = w;
+      sum += w * of[i].y;
+    }
+#pragma unroll
+    for (int apart = 1; apart < 8; apart *= 2) sum += __shfl_xor_sync(0xffffffffU, sum, apart);
+    if (first == 0) {
+      row_max()[r] = m;
+      row_sum()[r] = sum;
+    }
+    __syncthreads();
+  }
+  // Columns c to c + 3 of row r over all parts.
+  template <class Part>
+  FUSELINE_DEVICE float4 join(int count, Part&& part, int r, int c) const {
+    float4 x = make_float4(0.0F, 0.0F, 0.0F, 0.0F);
+#pragma unroll 16
+    for (int p = 0; p < count; ++p) {
+      const float w = weights()[decode_rows * p + r];
+      const float4 y = *reinterpret_cast<const float4*>(part(p) + r * pitch + c);
+      x.x += w * y.x;
+      x.y += w * y.y;
+      x.z += w * y.z;
+      x.w += w * y.w;
+    }
+    return x;
+  }
+  template <class Part>
+  FUSELINE_DEVICE void leave_partial(Part&& of_warp) const {
+    float* to = partial(split);
+    for (int i = static_cast<int>(threadIdx.x); i < rows * d / 4; i += threads) {
+      const int r = i / (d / 4), c = i % (d / 4) * 4;
+      *reinterpret_cast<float4*>(to + r * pitch + c) = join(warps, of_warp, r, c);
+    }
+    if (threadIdx.x < decode_rows) {  // all rows: the last block weighs them all
+      to[threadIdx.x * pitch + d] = row_max()[threadIdx.x];
+      to[threadIdx.x * pitch + d + 1] = row_sum()[threadIdx.x];
+    }
+  }
+  // Whether all other splits of this tile have left their partial results.
+  FUSELINE_DEVICE bool arrived_last() const {
+    __shared__ bool last;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      last = atomicAdd(args.arrivals + tile, 1U) + 1 == static_cast<u32>(args.splits);
+      if (last) args.arrivals[tile] = 0;
+    }
+    __syncthreads();
+    if (last) __threadfence();
+    return last;
+  }
+  template <class Part>
+  FUSELINE_DEVICE void write(int count, Part&& part) const {
+    const AttentionShape& s = args.shape;
+    for (int i = static_cast<int>(threadIdx.x); i < rows * d / 4; i += threads) {
+      const int r = i / (d / 4), c = i % (d / 4) * 4;
+      const float sum = row_sum()[r];
+      const float by = sum > 0.0F ? 1.0F / sum : 0.0F;
+      const float4 x = join(count, part, r, c);
+      const long long row = static_cast<long long>(batch) * s.q_tokens + token(r);
+      *reinterpret_cast<uint2*>(args.y + row * args.y_ld + head(r) * d + c) =
+          make_uint2(pack<Element>(x.x * by, x.y * by), pack<Element>(x.z * by, x.w * by));
+    }
+    const int r = static_cast<int>(threadIdx.x);
+    if (r < rows && args.log_sum_exp != nullptr)
+      args.log_sum_exp[(static_cast<long long>(batch) * s.heads + head(r)) * s.q_tokens +
+                       token(r)] =
+          row_sum()[r] > 0.0F ? row_max()[r] * s.scale + logf(row_sum()[r]) : minus_infinity;
+  }
+};
+
+// The body of a kernel with AttentionDecode::threads threads, AttentionDecode::shared_bytes of
+// dynamic shared memory and decode_tiles() · splits thread blocks.
+template <class Element, int d>
+FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element>& args) {
+  extern __shared__ __align__(16) unsigned char shared_16[];
+  AttentionDecode<Element, d>(args, shared_16).run();
+}
+
+}  // namespace fuseline::gpu

@@ -1,0 +1,69 @@
+// wgmma with A in registers: the probabilities go from the accumulators of one product straight
+// into the next. A thread's four words of a 64 × 16 tile of A are, of its warp's 16 rows, with
+// lane l: (row l/4, columns 2 (l mod 4), + 1), (row + 8, same), (row, columns + 8), (row + 8,
+// columns + 8). So accumulators d[8 i] to d[8 i + 7] make, in pairs and in order, the words of step
+// i of the next product.
+#pragma once
+
+#include "../ptx/wgmma.cuh"
+
+namespace fuseline::gpu {
+
+// The assembler moves a wait for products up over arithmetic that should run meanwhile, since
+// nothing ties the two, but it moves neither over a branch. So this branches on the last result,
+// which is never so small; if it were, nothing would happen.
+FUSELINE_DEVICE void compute_before_wait(float last) {
+  for (int i = 0; i < 2 && last < -1e38F; ++i) asm volatile("nanosleep.u32 1;");
+}
+
+// d[64, N] = a b^T (+ d if `accumulate`). b_major as in Wgmma.
+template <class Element, int N, int b_major>
+struct WgmmaRegisters;
+
+#define FUSELINE_D8(i)                                                                \
+  "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3]), "+f"(d[(i) + 4]), \
+      "+f"(d[(i) + 5]), "+f"(d[(i) + 6]), "+f"(d[(i) + 7])
+#define FUSELINE_D32(i) \
+  FUSELINE_D8(i), FUSELINE_D8((i) + 8), FUSELINE_D8((i) + 16), FUSELINE_D8((i) + 24)
+
+#define FUSELINE_R32_0                                                                     \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23," \
+  "%24,%25,%26,%27,%28,%29,%30,%31"
+#define FUSELINE_R32_1                                                                       \
+  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53," \
+  "%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+
+// `a0` to `a3`, `b` and `flag` are the operands' numbers in the text.
+#define FUSELINE_WGMMA(element, type, n, outputs, registers, a0, a1, a2, a3, b, flag, major)      \
+  template <int b_major>                                                                          \
+  struct WgmmaRegisters<element, n, b_major> {                                                    \
+    static FUSELINE_DEVICE void run(float (&d)[n / 2], const u32 (&a)[4], u32 b_tile,             \
+                                    int accumulate) {                                             \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " flag                                       \
+                   ", 0;\n"                                                                       \
+                   "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" registers \
+                   "}, {" a0 "," a1 "," a2 "," a3 "}, " b ", p, 1, 1, " major ";\n}\n"            \
+                   : outputs                                                                      \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(wgmma_descriptor(b_tile)),   \
+                     "r"(accumulate), "n"(b_major));                                              \
+    }                                                                                             \
+  };
+#define FUSELINE_D64(i) FUSELINE_D32(i), FUSELINE_D32((i) + 32)
+#define FUSELINE_WGMMA_SHAPES(element, type)                                                     \
+  FUSELINE_WGMMA(element, type, 64, FUSELINE_D32(0), FUSELINE_R32_0, "%32", "%33", "%34", "%35", \
+                 "%36", "%37", "%38")                                                            \
+  FUSELINE_WGMMA(element, type, 128, FUSELINE_D64(0), FUSELINE_R32_0 "," FUSELINE_R32_1, "%64",  \
+                 "%65", "%66", "%67", "%68", "%69", "%70")
+
+FUSELINE_WGMMA_SHAPES(bf16, "bf16")
+FUSELINE_WGMMA_SHAPES(fp16, "f16")
+
+#undef FUSELINE_WGMMA_SHAPES
+#undef FUSELINE_WGMMA
+#undef FUSELINE_R32_0
+#undef FUSELINE_R32_1
+#undef FUSELINE_D8
+#undef FUSELINE_D32
+#undef FUSELINE_D64
+
+}  // namespace fuseline::gpu

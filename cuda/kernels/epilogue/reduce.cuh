@@ -1,0 +1,155 @@
+// Tile reductions. A sum over a row (or column) of the whole result needs other thread blocks, so a
+// tile leaves one fp32 partial per row and 128 columns (or per column and 128 rows), and a small
+// finisher kernel adds them up.
+//
+// A row lies in 4 lanes: registers first, then two shuffles (xor 1, 2). A column lies in 8 lanes of
+// each warp: three shuffles (xor 4, 8, 16), then shared memory across the warps below each other.
+#pragma once
+
+#include "../element.cuh"
+#include "../ptx/matrix.cuh"
+#include "../ptx/sync.cuh"
+#include "place.cuh"
+
+namespace fuseline::gpu {
+
+constexpr int partial_tile = 128;  // = fuseline::partial_tile of model/program.h
+constexpr float negative_infinity = __builtin_bit_cast(float, 0xff800000U);
+
+struct Sum {
+  static constexpr float start = 0.0F;
+  static FUSELINE_DEVICE float term(float x) { return x; }
+  static FUSELINE_DEVICE float join(float a, float b) { return a + b; }
+};
+struct SumSquares {
+  static constexpr float start = 0.0F;
+  static FUSELINE_DEVICE float term(float x) { return x * x; }
+  static FUSELINE_DEVICE float join(float a, float b) { return a + b; }
+};
+struct Max {
+  static constexpr float start = negative_infinity;
+  static FUSELINE_DEVICE float term(float x) { return x; }
+  static FUSELINE_DEVICE float join(float a, float b) { return fmaxf(a, b); }
+};
+
+// Partials: number `i` of row m (column n) and block b is data[m · ld + b · numbers + i].
+struct Partials {
+  float* data;
+  int ld;
+};
+
+// What a thread carries from slab to slab of a block of 128 columns.
+template <class Op>
+struct RowState {
+  float v[2] = {Op::start, Op::start};
+};
+
+// Whether slab `index` of a tile, with `cols` columns of a value, is the last of a block of 128.
+template <int cols, int index>
+constexpr bool ends_block = (index + 1) % (partial_tile / cols) == 0;
+
+template <class Op, class Slab, int each, int groups>
+FUSELINE_DEVICE void gather_rows(const Slab& slab, RowState<Op>& state,
+                                 const Fragment<each, groups>& x) {
+  const int lane = threadIdx.x % 32;
+  if (slab.whole()) {
+    for_each_element<Fragment<each, groups>>(
+        [&](int h, int g, int e) { state.v[h] = Op::join(state.v[h], Op::term(x.at(h, g, e))); });
+  } else {
+    const int first = slab.template first_col<each>();
+    const int width = slab.template width<each>();
+    for_each_element<Fragment<each, groups>>([&](int h, int g, int e) {
+      const int col = first + fragment_col(each, lane, g, e);
+      if (col >= 0 && col < width) state.v[h] = Op::join(state.v[h], Op::term(x.at(h, g, e)));
+    });
+  }
+}
+
+// After the last slab of a block: the four lanes of a row join, the first of them writes.
+template <class Op, int each, class Slab>
+FUSELINE_DEVICE void finish_rows(const Slab& slab, RowState<Op>& state, const Partials& to,
+                                 int numbers, int number) {
+  static_assert((Slab::tile_cols / 2 * each) % partial_tile == 0,
+                "a tile must hold whole blocks of 128 columns");
+  const int lane = threadIdx.x % 32;
+  const int block = slab.template first_col<each>() / partial_tile;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float v = state.v[half];
+    v = Op::join(v, __shfl_xor_sync(0xffffffffU, v, 1));
+    v = Op::join(v, __shfl_xor_sync(0xffffffffU, v, 2));
+    state.v[half] = Op::start;
+    const int row = slab.row + fragment_row(lane, half);
+    if (lane % 4 == 0 && row < slab.rows && block * partial_tile < slab.template width<each>())
+      to.data[static_cast<long long>(row) * to.ld + block * numbers + number] = v;
+  }
+}
+
+// One number per row and block.
+template <class Op, class Slab, int each, int groups>
+FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<Op>& state,
+                                 const Fragment<each, groups>& x) {
+  gather_rows(slab, state, x);
+  if constexpr (ends_block<Fragment<each, groups>::cols, Slab::index>)
+    finish_rows<Op, each>(slab, state, to, 1, 0);
+}
+
+// Two neighbouring numbers per row and block: of x, then of y (sum and sum of squares: x twice).
+template <class OpX, class OpY, class Slab, int each, int groups>
+FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<OpX>& state_x,
+                                 RowState<OpY>& state_y, const Fragment<each, groups>& x,
+                                 const Fragment<each, groups>& y) {
+  gather_rows(slab, state_x, x);
+  gather_rows(slab, state_y, y);
+  if constexpr (ends_block<Fragment<each, groups>::cols, Slab::index>) {
+    finish_rows<OpX, each>(slab, state_x, to, 2, 0);
+    finish_rows<OpY, each>(slab, state_y, to, 2, 1);
+  }
+}
+
+// One number per column and block of 128 rows. The warps of the tile write their strips of 16 rows
+// to scratch memory, and one thread per column adds the eight. A warp may hold several strips: it
+// runs the epilogue for one after the other.
+template <class Op, class Slab, int each, int groups>
+FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
+                                 const Fragment<each, groups>& x, int numbers = 1, int number = 0) {
+  static_assert(Slab::tile_rows == partial_tile, "a tile must hold one block of 128 rows");
+  constexpr int cols = Fragment<each, groups>::cols;
+  constexpr int strips = partial_tile / 16;
+  static_assert(cols <= Slab::tile_threads, "one thread a column");
+  const int lane = threadIdx.x % 32;
+  const bool below = slab.row + 16 > slab.rows;  // some of the warp's rows do not exist
+  if (slab.strip == 0) slab.tile_barrier();      // what the scratch held before has been read
+  const u32 mine = slab.scratch + 4 * (slab.row_in_tile / 16 * cols);
+#pragma unroll
+  for (int group = 0; group < groups; ++group) {
+#pragma unroll
+    for (int e = 0; e < each; ++e) {
+      float v[2];
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        v[half] = Op::term(x.at(half, group, e));
+        if (below && slab.row + fragment_row(lane, half) >= slab.rows) v[half] = Op::start;
+      }
+      float joined = Op::join(v[0], v[1]);
+#pragma unroll
+      for (int distance = 4; distance < 32; distance *= 2)
+        joined = Op::join(joined, __shfl_xor_sync(0xffffffffU, joined, distance));
+      if (lane < 4) store_shared(mine + 4 * fragment_col(each, lane, group, e), joined);
+    }
+  }
+  if (slab.strip + 1 < Slab::strips_per_warp) return;
+  slab.tile_barrier();
+  const int own = slab.thread_in_tile;
+  const int col = slab.template first_col<each>() + own;
+  if (own < cols && col >= 0 && col < slab.template width<each>()) {
+    float joined = Op::start;
+#pragma unroll
+    for (int strip = 0; strip < strips; ++strip)
+      joined = Op::join(joined, load_shared_float(slab.scratch + 4 * (strip * cols + own)));
+    const int block = (slab.row - slab.row_in_tile) / partial_tile;
+    to.data[static_cast<long long>(col) * to.ld + block * numbers + number] = joined;
+  }
+}
+
+}  // namespace fuseline::gpu

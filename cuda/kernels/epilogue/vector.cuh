@@ -1,0 +1,86 @@
+// Vectors and tables straight from global memory: row vectors (one number per row; 8 rows and so 8
+// addresses per warp), and cos/sin tables addressed by (row mod T, column mod d).
+#pragma once
+
+#include "../element.cuh"
+#include "place.cuh"
+
+namespace fuseline::gpu {
+
+// Row m's number is data[m · ld]: a column of a matrix with ld columns.
+template <class T>
+struct RowsIn {
+  const T* data;
+  int ld;
+};
+template <class T>
+struct RowsOut {
+  T* data;
+  int ld;
+};
+
+// Rows past the end get 0.
+template <class T, class Place>
+FUSELINE_DEVICE RowVector load_rows(const RowsIn<T>& from, const Place& place) {
+  const int lane = threadIdx.x % 32;
+  RowVector out;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = place.row + fragment_row(lane, half);
+    out.v[half] =
+        row < place.rows ? to_float(from.data[static_cast<long long>(row) * from.ld]) : 0.0F;
+  }
+  return out;
+}
+
+template <class T, class Place>
+FUSELINE_DEVICE void store_rows(const RowsOut<T>& to, const Place& place, const RowVector& value) {
+  const int lane = threadIdx.x % 32;
+  if (lane % 4 != 0) return;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = place.row + fragment_row(lane, half);
+    if (row < place.rows)
+      to.data[static_cast<long long>(row) * to.ld] = from_float<T>(value.v[half]);
+  }
+}
+
+// A [period, cols] table: element (m mod period, n mod cols) belongs to element (m, n). `cols` is
+// even, so the two columns of a thread are neighbours in the table too.
+template <class T>
+struct TableIn {
+  const T* data;
+  int period;
+  int cols;
+};
+
+template <class T, class Slab>
+FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, const Slab& place) {
+  const int lane = threadIdx.x % 32;
+  Fragment<2, Slab::groups> out;
+  const T* rows[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
+    rows[half] = from.data + static_cast<long long>(row % from.period) * from.cols;
+  }
+#pragma unroll
+  for (int group = 0; group < Slab::groups; ++group) {
+    const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % from.cols;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      if constexpr (sizeof(T) == 2) {
+        const FloatPair pair = unpack<T>(__ldg(reinterpret_cast<const u32*>(rows[half] + col)));
+        out.at(half, group, 0) = pair.low;
+        out.at(half, group, 1) = pair.high;
+      } else {
+        const float2 pair = __ldg(reinterpret_cast<const float2*>(rows[half] + col));
+        out.at(half, group, 0) = pair.x;
+        out.at(half, group, 1) = pair.y;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace fuseline::gpu

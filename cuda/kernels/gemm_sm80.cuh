@@ -1,0 +1,243 @@
+// The product's Ampere mainloop (it also runs on Ada and Hopper): D[M, N] = A[M, K] B[N, K]^T, then
+// the same epilogues as on sm_90.
+//
+// A thread block makes one tile of 128 × 128 (four warps) or 128 × 256 (eight). Its threads copy
+// 32 columns of K at a time into a ring of four stages with cp.async, which needs no registers and
+// runs ahead of the multiplication. Every warp makes 32 rows × 128 columns with ldmatrix and
+// mma.sync: 128 columns, so that a row's partial sums lie in one warp.
+//
+// Operands as on sm_90: A is [M, K] or [K, M], B is [N, K] or [K, N], rows at multiples of 16
+// bytes.
+#pragma once
+
+#include "epilogue/store.cuh"
+#include "ptx/cp_async.cuh"
+#include "raster.cuh"
+#include "sm80/tile_io.cuh"
+
+namespace fuseline::gpu {
+
+template <class Element_, int tile_n_ = 128, bool a_is_km_ = false, bool b_is_kn_ = false,
+          int stages_ = 4>
+struct Sm80Config {
+  using Element = Element_;
+  static constexpr int tile_m = 128, tile_n = tile_n_, tile_k = 32, stages = stages_;
+  static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_;
+  static constexpr int threads = tile_n;  // a warp has 32 rows × 128 columns
+  static_assert(tile_n == 128 || tile_n == 256, "one or two warps side by side");
+};
+
+template <class Config, class Epilogue>
+struct Sm80Args {
+  const typename Config::Element* a;
+  const typename Config::Element* b;
+  int M, N, K;
+  int lda, ldb;  // elements from row to row as stored
+  int raster_group;
+  typename Epilogue::Params epilogue;
+};
+
+template <class Config, class Epilogue>
+struct Sm80Gemm {
+  using Element = typename Config::Element;
+  static constexpr int tile_rows = Config::tile_m;
+  static constexpr int slab_groups = Epilogue::slab_groups;
+  static constexpr int a_bytes = Config::tile_m * Config::tile_k * 2;
+  static constexpr int stage_bytes = a_bytes + Config::tile_n * Config::tile_k * 2;
+  static constexpr int warps = Config::threads / 32;
+  static constexpr int column_warps = Config::tile_n / 128;
+  // The epilogue uses the same memory: a stage per warp, then scratch per 128 columns.
+  static constexpr int epilogue_bytes =
+      warps * warp_stage_bytes + column_warps * Epilogue::scratch_bytes;
+  static constexpr int shared_bytes = max_of(Config::stages * stage_bytes, epilogue_bytes);
+
+  const Sm80Args<Config, Epilogue>& args;
+  u32 base;
+  int m0, n0;          // the tile's corner
+  int warp_m, warp_n;  // the warp's corner in it
+
+  FUSELINE_DEVICE Sm80Gemm(const Sm80Args<Config, Epilogue>& a, u32 shared)
+      : args(a), base(shared) {
+    const TilePlace p = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(a.M, Config::tile_m),
+                                     ceil_div(a.N, Config::tile_n), a.raster_group);
+    m0 = p.m * Config::tile_m;
+    n0 = p.n * Config::tile_n;
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    warp_m = warp % 4 * 32;
+    warp_n = warp / 4 * 128;
+  }
+
+  // Copies one operand's tile of a stage: `rows` rows (of M or N) by 32 columns of K, 16 bytes a
+  // thread at a time.
+  //   contiguous along K:     rows of 64 bytes
+  //   contiguous along rows:  boxes of 64 rows: 32 steps of K, 128 bytes each
+  // What a thread copies lies at fixed distances from its first chunk, so the loop over K only
+  // moves one pointer.
+  template <int rows, bool transposed>
+  struct Copier {
+    static constexpr int chunks = (transposed ? rows : Config::tile_k) / 8;  // of a line
+    static constexpr int lines = Config::threads / chunks;  // that the threads copy at once
+    static constexpr int repeats = rows * Config::tile_k / 8 / Config::threads;
+    const Element* from;  // this thread's first chunk, at K = 0
+    long long line_step;  // elements from one of its chunks to the next
+    u32 to;               // offset of its first chunk in the tile
+    int line, chunk;
+    int row0, all_rows, ld;
+
+    FUSELINE_DEVICE Copier(const Element* data, int ld_, int row, int count)
+        : row0(row), all_rows(count), ld(ld_) {
+      line = static_cast<int>(threadIdx.x) / chunks;
+      chunk = static_cast<int>(threadIdx.x) % chunks;
+      line_step = static_cast<long long>(lines) * ld;
+      if constexpr (transposed) {
+        from = data + static_cast<long long>(line) * ld + row0 + chunk * 8;
+        to = chunk / 8 * (Config::tile_k * 128) + swizzle<128>(line, chunk % 8);
+      } else {
+        from = data + static_cast<long long>(row0 + line) * ld + chunk * 8;
+        to = swizzle<64>(line, chunk);
+      }
+    }
+    FUSELINE_DEVICE void copy(u32 tile, int k0, int K) const {
+      const Element* at = from + (transposed ? static_cast<long long>(k0) * ld : k0);
+      // A step of `lines` keeps the swizzle: it is a multiple of eight rows.
+      static_assert(lines % 8 == 0, "the swizzle must repeat");
+      constexpr int to_step = lines * (transposed ? 128 : 64);
+#pragma unroll
+      for (int i = 0; i < repeats; ++i) {
+        const int l = line + i * lines;
+        const int outer = transposed ? K - k0 - l : all_rows - row0 - l;
+        const int inner = (transposed ? all_rows - row0 : K - k0) - chunk * 8;
+        const int count = outer > 0 ? max_of(min_of(inner, 8), 0) : 0;
+        cp_async_16(tile + to + i * to_step, count > 0 ? at : from, count * 2);
+        at += line_step;
+      }
+    }
+  };
+  using CopyA = Copier<Config::tile_m, Config::a_is_km>;
+  using CopyB = Copier<Config::tile_n, Config::b_is_kn>;
+
+  FUSELINE_DEVICE void copy_stage(const CopyA& a, const CopyB& b, int step) const {
+    if (step * Config::tile_k < args.K) {
+      const u32 to = base + step % Config::stages * stage_bytes;
+      a.copy(to, step * Config::tile_k, args.K);
+      b.copy(to + a_bytes, step * Config::tile_k, args.K);
+    }
+    cp_async_commit();  // also when empty: so that groups can be counted
+  }
+
+  // Reads 16 rows by 16 columns of K of an operand as four 8 × 8 matrices: rows first for A (rows
+  // 0-7 and 8-15 of k 0-7, then of k 8-15), K first for B. What depends on the lane is computed
+  // once; strips of 16 rows and of K are constants that the swizzle takes by xor.
+  template <bool transposed, bool rows_first>
+  struct Reader {
+    u32 lane_offset;
+    FUSELINE_DEVICE explicit Reader(u32 warp_row) {
+      const u32 lane = threadIdx.x % 32;
+      const u32 row_half = rows_first ? lane / 8 % 2 : lane / 16;
+      const u32 k_half = rows_first ? lane / 16 : lane / 8 % 2;
+      if constexpr (transposed) {
+        const u32 chunk = warp_row / 8 + row_half;
+        lane_offset =
+            chunk / 8 * (Config::tile_k * 128) + swizzle<128>(8 * k_half + lane % 8, chunk % 8);
+      } else {
+        lane_offset = warp_row * 64 + swizzle<64>(8 * row_half + lane % 8, k_half);
+      }
+    }
+    FUSELINE_DEVICE void read(u32 (&words)[4], u32 tile, int strip, int kk) const {
+      if constexpr (transposed) {
+        const u32 at = (lane_offset ^ (strip % 4 * 32)) + strip / 4 * (Config::tile_k * 128);
+        ldmatrix_x4_transposed(words, tile + at + kk * (16 * 128));
+      } else {
+        ldmatrix_x4(words, tile + (lane_offset ^ (kk * 32)) + strip * (16 * 64));
+      }
+    }
+  };
+  using ReadA = Reader<Config::a_is_km, true>;
+  using ReadB = Reader<Config::b_is_kn, false>;
+
+  FUSELINE_DEVICE void multiply_stage(float (&acc)[2][16][4], const ReadA& read_a,
+                                      const ReadB& read_b, int step) const {
+    const u32 a = base + step % Config::stages * stage_bytes;
+    const u32 b = a + a_bytes;
+#pragma unroll
+    for (int kk = 0; kk < Config::tile_k / 16; ++kk) {
+      u32 a_words[2][4];
+      u32 b_words[2][4];
+#pragma unroll
+      for (int m = 0; m < 2; ++m) read_a.read(a_words[m], a, m, kk);
+      read_b.read(b_words[0], b, 0, kk);
+#pragma unroll
+      for (int n = 0; n < 8; ++n) {
+        if (n < 7) read_b.read(b_words[(n + 1) % 2], b, n + 1, kk);  // while this one multiplies
+        const u32(&w)[4] = b_words[n % 2];
+#pragma unroll
+        for (int m = 0; m < 2; ++m) {
+          mma_16x8x16<Element>(acc[m][2 * n], a_words[m], w[0], w[1]);
+          mma_16x8x16<Element>(acc[m][2 * n + 1], a_words[m], w[2], w[3]);
+        }
+      }
+    }
+  }
+
+  FUSELINE_DEVICE void run() const {
+    typename Epilogue::State state[2];
+#pragma unroll
+    for (int m = 0; m < 2; ++m)
+      Epilogue::begin(args.epilogue, state[m],
+                      SlabPlace{m0 + warp_m + 16 * m, 0, args.M, args.N, 0});
+    float acc[2][16][4] = {};
+    const CopyA copy_a(args.a, args.lda, m0, args.M);
+    const CopyB copy_b(args.b, args.ldb, n0, args.N);
+    const ReadA read_a(static_cast<u32>(warp_m));
+    const ReadB read_b(static_cast<u32>(warp_n));
+    const int steps = ceil_div(args.K, Config::tile_k);
+#pragma unroll
+    for (int s = 0; s < Config::stages - 1; ++s) copy_stage(copy_a, copy_b, s);
+    for (int step = 0; step < steps; ++step) {
+      cp_async_wait<Config::stages - 2>();
+      __syncthreads();  // the stage has come for all, and the oldest has been read by all
+      copy_stage(copy_a, copy_b, step + Config::stages - 1);
+      multiply_stage(acc, read_a, read_b, step);
+    }
+    cp_async_wait<0>();
+    __syncthreads();
+    finish<0>(acc, state);
+  }
+
+  template <int index>
+  FUSELINE_DEVICE void finish(const float (&acc)[2][16][4],
+                              typename Epilogue::State (&state)[2]) const {
+    if constexpr (index * slab_groups < 16) {
+      const int warp = static_cast<int>(threadIdx.x) / 32;
+      const int column_warp = warp / 4;
+#pragma unroll
+      for (int m = 0; m < 2; ++m) {
+        Fragment<2, slab_groups> y;
+#pragma unroll
+        for (int i = 0; i < 4 * slab_groups; ++i)
+          y.v[i] = acc[m][index * slab_groups + i / 4][i % 4];
+        const int row = warp_m + 16 * m;
+        const Slab80<Sm80Gemm, index> slab{
+            {m0 + row, n0 + warp_n + index * 8 * slab_groups, args.M, args.N, 8 * slab_groups},
+            base + warp * warp_stage_bytes,
+            row,
+            m,
+            static_cast<int>(threadIdx.x) % 128,
+            base + warps * warp_stage_bytes + column_warp * Epilogue::scratch_bytes,
+            1 + column_warp};
+        Epilogue::run(args.epilogue, state[m], slab, y);
+      }
+      finish<index + 1>(acc, state);
+    }
+  }
+};
+
+// The body of a kernel with Config::threads threads and Sm80Gemm::shared_bytes of dynamic shared
+// memory, one block per tile.
+template <class Config, class Epilogue>
+FUSELINE_DEVICE void gemm_sm80(const Sm80Args<Config, Epilogue>& args) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  Sm80Gemm<Config, Epilogue>(args, shared_address(shared)).run();
+}
+
+}  // namespace fuseline::gpu

@@ -1,0 +1,394 @@
+// The product's Hopper mainloop: D[M, N] = A[M, K] B[N, K]^T, then an epilogue.
+//
+// One thread block per SM stays for the whole problem (persistent) and takes every n-th tile.
+// Warpgroup 0 is the producer: one of its threads asks the copy engine for tiles of A and B, stage
+// after stage of a ring in shared memory. Warpgroups 1 and 2 are consumers: they wait for a stage,
+// multiply it with wgmma into registers, and give it back. Thread blocks of a cluster sit below
+// each other: they share the tile of B, so each loads a part of it and sends it to all (multicast).
+//
+//   cooperative: both consumers on one tile, each half of its rows. Largest tiles, fewest bytes.
+//   ping-pong:   each consumer has a tile of its own; one multiplies while the other is in its
+//                epilogue.
+//
+// Operands are 16-bit; A is [M, K] or [K, M], B is [N, K] or [K, N]; rows start at multiples of 16
+// bytes. The copy engine fills what lies outside with zeros and drops stores there, so M, N and K
+// are arbitrary.
+#pragma once
+
+#include "epilogue/store.cuh"
+#include "fragment.cuh"
+#include "ptx/wgmma.cuh"
+#include "raster.cuh"
+#include "sm90/ring_order.cuh"
+#include "sm90/tile_io.cuh"
+
+namespace fuseline::gpu {
+
+enum class Schedule { cooperative, ping_pong };
+
+template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
+          Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
+          int most_stages_ = 8>
+struct Sm90Config {
+  using Element = Element_;
+  static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
+  static constexpr int cluster = cluster_;
+  static constexpr bool cooperative = schedule_ == Schedule::cooperative;
+  static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_;
+  static constexpr int most_stages = most_stages_;
+
+  static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
+  static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
+  static constexpr int subtiles = rows_per_group / 64;
+  static_assert(subtiles * tile_n <= 256, "accumulators must fit the registers");
+
+  // Boxes of the operands' tensor maps (columns, rows), 128-byte swizzle. A block loads all of A's
+  // tile and its share of B's.
+  static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : tile_m;
+  static constexpr int b_box_cols = 64, b_box_rows = (b_is_kn ? 64 : tile_n) / cluster;
+};
+
+template <class Epilogue>
+struct Sm90Args {
+  TmaMap a, b;
+  int M, N, K;
+  int raster_group;  // cluster rows of tiles that are swept together
+  typename Epilogue::Params epilogue;
+};
+
+template <class Config, class Epilogue>
+struct Sm90Gemm {
+  using Args = Sm90Args<Epilogue>;
+  using Element = typename Config::Element;
+  static constexpr int threads = 384;
+  static constexpr int cluster = Config::cluster;
+
+  // The tile as the epilogue sees it.
+  static constexpr int tile_rows = Config::tile_m, tile_cols = Config::tile_n;
+  static constexpr int tile_threads = Config::cooperative ? 256 : 128;
+  static constexpr int strips_per_warp = Config::subtiles;
+  static constexpr int slabs = tile_cols / slab_cols;
+  static constexpr int slab_groups = Epilogue::slab_groups;
+  static constexpr bool has_loads = Epilogue::tile_loads + Epilogue::col_loads > 0;
+  static constexpr int ring_slabs = has_loads ? slabs : 0;
+  static constexpr int box_bytes = tile_rows * box_row_bytes;
+
+  // Shared memory: stages | store buffers | scratch | barriers.
+  static constexpr int a_bytes = Config::tile_m * Config::tile_k * 2;
+  static constexpr int b_bytes = Config::tile_n * Config::tile_k * 2;
+  static constexpr int stage_bytes = a_bytes + b_bytes;
+  static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;
+  static_assert(Epilogue::tile_loads * box_bytes <= cols_offset, "a slab's loads exceed a stage");
+  static constexpr int queue_bytes = 2 * 2 * store_buffer_bytes;
+  static constexpr int most_bytes = 227 * 1024;
+  static constexpr int scratch_bytes = Epilogue::scratch_bytes * (Config::cooperative ? 1 : 2);
+  static constexpr int fixed_bytes = queue_bytes + scratch_bytes + 256;
+  static constexpr int fitting_stages =
+      min_of((most_bytes - fixed_bytes) / stage_bytes, Config::most_stages);
+  // Ping-pong: an even number, so that the entry before a slab in its stage is never the other
+  // consumer's step (see multiply).
+  static constexpr int stages = Config::cooperative ? fitting_stages : fitting_stages / 2 * 2;
+  static_assert(Config::cooperative || ring_slabs < stages, "the slabs of a tile fill the ring");
+  static constexpr int shared_bytes = stages * stage_bytes + fixed_bytes;
+  using Place = RingPlace<stages>;
+  // A producer that fetches many operands needs more registers. 128 p + 256 c ≤ 65,536.
+  static constexpr bool busy_producer = Epilogue::tile_loads + Epilogue::col_loads > 2;
+  static constexpr int producer_registers = busy_producer ? 40 : 24;
+  static constexpr int consumer_registers = busy_producer ? 232 : 240;
+  using Accumulators = float[Config::subtiles][Config::tile_n / 2];
+  using States = typename Epilogue::State[Config::subtiles];
+
+  const Args& args;
+  u32 base;   // of shared memory
+  u32 rank;   // in the cluster
+  int group;  // warpgroup
+  int k_steps, tiles_m, tiles_n, first_tile, tile_step;
+
+  FUSELINE_DEVICE explicit Sm90Gemm(const Args& a, u32 shared)
+      : args(a),
+        base(shared),
+        rank(cluster > 1 ? cluster_rank() : 0),
+        group(__shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x / 128), 0)),
+        k_steps(ceil_div(a.K, Config::tile_k)),
+        tiles_m(ceil_div(a.M, Config::tile_m * cluster)),
+        tiles_n(ceil_div(a.N, Config::tile_n)),
+        first_tile(static_cast<int>(blockIdx.x) / cluster),
+        tile_step(static_cast<int>(gridDim.x) / cluster) {}
+
+  FUSELINE_DEVICE u32 stage_at(u32 stage) const { return base + stage * stage_bytes; }
+  FUSELINE_DEVICE u32 queue_at(int consumer) const {
+    return base + stages * stage_bytes + consumer * 2 * store_buffer_bytes;
+  }
+  FUSELINE_DEVICE u32 scratch() const { return base + stages * stage_bytes + queue_bytes; }
+  FUSELINE_DEVICE u32 full(u32 stage) const { return scratch() + scratch_bytes + 8 * stage; }
+  FUSELINE_DEVICE u32 empty(u32 stage) const { return full(stage) + 8 * stages; }
+
+  // First row and column of tile t, for this block of the cluster.
+  FUSELINE_DEVICE TilePlace corner(int t) const {
+    const TilePlace p = grouped_tile(t, tiles_m, tiles_n, args.raster_group);
+    return {(p.m * cluster + static_cast<int>(rank)) * Config::tile_m, p.n * Config::tile_n};
+  }
+
+  FUSELINE_DEVICE void run() {
+    if (threadIdx.x == 0) {
+      tma_prefetch_map(args.a);
+      tma_prefetch_map(args.b);
+      // A stage is full when the producer has announced its bytes and they have come; it is empty
+      // when every warp that reads it, in every block that its bytes went to or came from, says so.
+      const int readers = (Config::cooperative ? 8 : 4) * cluster;
+      for (int s = 0; s < stages; ++s) {
+        mbarrier_init(full(s), 1);
+        mbarrier_init(empty(s), readers);
+      }
+      mbarrier_init_fence();
+    }
+    if constexpr (cluster > 1)
+      cluster_sync_relaxed();
+    else
+      __syncthreads();
+
+    if (group == 0) {
+      keep_registers<producer_registers>();
+      if (threadIdx.x == 0) produce();
+    } else {
+      take_registers<consumer_registers>();
+      consume(group - 1);
+    }
+    // No block may leave while another can still write to its shared memory.
+    if constexpr (cluster > 1) cluster_sync_relaxed();
+  }
+
+  // ---- producer ----
+
+  FUSELINE_DEVICE void produce() const {
+    Place place;
+    TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
+    for (int t = first_tile; t < tiles_m * tiles_n; t += tile_step) {
+      const TilePlace tile = corner(t);
+      for (int k = 0; k < k_steps; ++k) {
+        send_operands(place, tile, k * Config::tile_k);
+        if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
+      }
+      if (!Config::cooperative && before.m >= 0)
+        for (int s = k_steps; s < ring_slabs; ++s) send_slab(place, before, s);
+      if (Config::cooperative)
+        for (int s = 0; s < ring_slabs; ++s) send_slab(place, tile, s);
+      before = tile;
+    }
+    if (!Config::cooperative && before.m >= 0)
+      for (int s = 0; s < ring_slabs; ++s) send_slab(place, before, s);
+  }
+
+  FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int k) const {
+    const u32 bar = full(place.stage);
+    mbarrier_wait(empty(place.stage), place.parity ^ 1);
+    mbarrier_arrive_expect(bar, stage_bytes);
+    const u32 a = stage_at(place.stage);
+    const u32 b = a + a_bytes;
+    if constexpr (Config::a_is_km) {
+#pragma unroll
+      for (int m = 0; m < Config::tile_m; m += 64)
+        tma_load(a + m * box_row_bytes, args.a, tile.m + m, k, bar);
+    } else {
+      tma_load(a, args.a, k, tile.m, bar);
+    }
+    constexpr u16 everyone = (1 << cluster) - 1;
+    const int share = static_cast<int>(rank) * Config::b_box_rows;
+    const auto load_b = [&](u32 to, int x, int y) {
+      if constexpr (cluster > 1)
+        tma_load_multicast(to, args.b, x, y, bar, everyone);
+      else
+        tma_load(to, args.b, x, y, bar);
+    };
+    if constexpr (Config::b_is_kn) {
+#pragma unroll
+      for (int n = 0; n < Config::tile_n; n += 64)
+        load_b(b + (n + share) * box_row_bytes, tile.n + n, k + share);
+    } else {
+      load_b(b + share * box_row_bytes, k, tile.n + share);
+    }
+    place.next();
+  }
+
+  FUSELINE_DEVICE void send_slab(Place& place, TilePlace tile, int slab) const {
+    const u32 bar = full(place.stage);
+    mbarrier_wait(empty(place.stage), place.parity ^ 1);
+    FetchBytes<Sm90Gemm> count;
+    Epilogue::fetch(args.epilogue, count);
+    mbarrier_arrive_expect(bar, count.bytes);
+    Fetch<Sm90Gemm> fetch{stage_at(place.stage), bar, tile.m, tile.n + slab * slab_cols};
+    Epilogue::fetch(args.epilogue, fetch);
+    place.next();
+  }
+
+  // ---- consumers ----
+
+  FUSELINE_DEVICE void wait_full(const Place& place) const {
+    mbarrier_wait(full(place.stage), place.parity);
+  }
+
+  FUSELINE_DEVICE void release(u32 stage) const {
+    const u32 lane = threadIdx.x % 32;
+    if constexpr (cluster > 1) {
+      if (lane < cluster) mbarrier_arrive_remote(empty(stage), lane);
+    } else {
+      if (lane == 0) mbarrier_arrive(empty(stage));
+    }
+  }
+
+  FUSELINE_DEVICE void consume(int consumer) const {
+    Place place;
+    StoreQueue queue{queue_at(consumer), 1 + consumer};
+    int t = first_tile;
+    int step = tile_step;
+    bool first = true;  // of the block's tiles
+    if constexpr (!Config::cooperative) {
+      step *= 2;
+      if (consumer == 1) {
+        t += tile_step;
+        place = place.after(k_steps);
+        first = false;
+        named_barrier_arrive(turn_of(0), 256);
+      }
+    }
+    const int row_in_tile = (Config::cooperative ? consumer * Config::rows_per_group : 0) +
+                            static_cast<int>(threadIdx.x % 128) / 32 * 16;
+    for (; t < tiles_m * tiles_n; t += step) {
+      const TilePlace tile = corner(t);
+      States state;
+#pragma unroll
+      for (int s = 0; s < Config::subtiles; ++s)
+        Epilogue::begin(args.epilogue, state[s],
+                        SlabPlace{tile.m + row_in_tile + 64 * s, 0, args.M, args.N, 0});
+
+      Accumulators acc;
+      const bool more = t + tile_step < tiles_m * tiles_n;
+      // Consumers of ping-pong enter their mainloops in turn, or one would wait for entries that
+      // are rounds of the ring ahead.
+      if (!Config::cooperative) named_barrier(turn_of(consumer), 256);
+      const u32 last =
+          multiply(acc, place, Config::cooperative ? consumer : 0, !Config::cooperative && !first);
+      first = false;
+      if (!Config::cooperative && more) named_barrier_arrive(turn_of(1 - consumer), 256);
+      wgmma_wait<0>();
+#pragma unroll
+      for (int s = 0; s < Config::subtiles; ++s) wgmma_pin(acc[s]);
+      release(last);
+
+      finish<0>(acc, state, place, tile, row_in_tile, queue, more);
+      if constexpr (!Config::cooperative) {
+        place = place.after((more ? k_steps : 0) + ring_slabs);
+      }
+    }
+    if (threadIdx.x % 128 == 0) tma_wait<0>();  // the buffers must outlive the copies
+  }
+
+  static FUSELINE_DEVICE int turn_of(int consumer) { return 4 + consumer; }
+
+  // All steps of K of one tile. Returns the stage of the last step, which is still being read.
+  //
+  // `foreign`: slabs of the other consumer lie between the first steps (ping-pong). A wait by
+  // parity tells an entry of the ring from the one before it in the same stage, not from older
+  // ones, and a slab may come later than younger steps. So we wait for the other's slabs too, each
+  // before we release the step before it: until then its stage cannot be filled again.
+  FUSELINE_DEVICE u32 multiply(Accumulators& acc, Place& place, int rows, bool foreign) const {
+    const u32 first_a =
+        wgmma_tile(base + rows * Config::rows_per_group * box_row_bytes, 64 * box_row_bytes);
+    const u32 first_b = wgmma_tile(base + a_bytes, 64 * box_row_bytes);
+    u32 last = 0;
+    Place slab;
+    for (int k = 0; k < k_steps; ++k) {
+      const u32 stage = place.stage;
+      wait_full(place);
+      const u32 a = first_a + stage * (stage_bytes >> 4);
+      const u32 b = first_b + stage * (stage_bytes >> 4);
+      wgmma_fence();
+#pragma unroll
+      for (int i = 0; i < Config::tile_k / 16; ++i) {
+        // 16 elements of K: 32 bytes within the rows, or 16 rows.
+        constexpr u32 a_step = Config::a_is_km ? 16 * box_row_bytes : 32;
+        constexpr u32 b_step = Config::b_is_kn ? 16 * box_row_bytes : 32;
+#pragma unroll
+        for (int s = 0; s < Config::subtiles; ++s)
+          Wgmma<Element, Config::tile_n, Config::a_is_km, Config::b_is_kn>::run(
+              acc[s], a + ((s * 64 * box_row_bytes + i * a_step) >> 4), b + (i * b_step >> 4),
+              k > 0 || i > 0);
+      }
+      wgmma_commit();
+      wgmma_wait<1>();  // this step stays under way; the step before it has been read
+      if (foreign && 0 < k && k <= ring_slabs) wait_full(slab);
+      if (k > 0) release(last);
+      last = stage;
+      place.next();
+      if (foreign && k < ring_slabs) {
+        slab = place;
+        place.next();
+      }
+    }
+    if (foreign && k_steps <= ring_slabs) {
+      wait_full(slab);
+      for (int s = k_steps; s < ring_slabs; ++s) {
+        wait_full(place);
+        place.next();
+      }
+    }
+    return last;
+  }
+
+  // The epilogue, slab after slab: registers cannot be indexed at run time.
+  template <int slab>
+  FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place, TilePlace tile,
+                              int row_in_tile, StoreQueue& queue, bool more) const {
+    if constexpr (slab < slabs) {
+      const Place entry =
+          Config::cooperative ? place : place.after(pingpong_slab_entry(slab, more ? k_steps : 0));
+      if constexpr (has_loads) wait_full(entry);
+      constexpr int passes = 8 / slab_groups;
+#pragma unroll
+      for (int s = 0; s < Config::subtiles; ++s)
+        finish_row<slab * passes, passes>(acc[s], state[s], entry.stage, tile, row_in_tile + 64 * s,
+                                          s, queue);
+      if constexpr (has_loads) {
+        __syncwarp();
+        release(entry.stage);
+        if (Config::cooperative) place.next();
+      }
+      finish<slab + 1>(acc, state, place, tile, row_in_tile, queue, more);
+    }
+  }
+
+  // `passes` runs of the epilogue over the 64 columns of a stage.
+  template <int index, int passes>
+  FUSELINE_DEVICE void finish_row(const float (&acc)[Config::tile_n / 2],
+                                  typename Epilogue::State& state, u32 stage, TilePlace tile,
+                                  int row, int strip, StoreQueue& queue) const {
+    if constexpr (passes > 0) {
+      constexpr int values = 4 * slab_groups;  // per thread
+      constexpr int cols = 8 * slab_groups;
+      Fragment<2, slab_groups> y;
+#pragma unroll
+      for (int i = 0; i < values; ++i) y.v[i] = acc[values * index + i];
+      const int thread = static_cast<int>(threadIdx.x) - 128;
+      const Slab90<Sm90Gemm, index> slab{
+          {tile.m + row, tile.n + index * cols, args.M, args.N, cols},
+          stage_at(stage),
+          row,
+          strip,
+          thread % tile_threads,
+          scratch() + (Config::cooperative ? 0 : thread / 128 * Epilogue::scratch_bytes),
+          &queue};
+      Epilogue::run(args.epilogue, state, slab, y);
+      finish_row<index + 1, passes - 1>(acc, state, stage, tile, row, strip, queue);
+    }
+  }
+};
+
+// The body of a kernel with __launch_bounds__(384, 1), __cluster_dims__(Config::cluster) and
+// Sm90Gemm::shared_bytes of dynamic shared memory.
+template <class Config, class Epilogue>
+FUSELINE_DEVICE void gemm_sm90(const Sm90Args<Epilogue>& args) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  Sm90Gemm<Config, Epilogue>(args, shared_address(shared)).run();
+}
+
+}  // namespace fuseline::gpu

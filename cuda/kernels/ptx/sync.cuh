@@ -1,0 +1,45 @@
+// Barriers, fences and register shares.
+#pragma once
+
+#include "../element.cuh"
+
+namespace fuseline::gpu {
+
+// Barrier `id` (1 to 15; 0 is __syncthreads) among `threads` threads of the block.
+FUSELINE_DEVICE void named_barrier(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// Counts as arrived there without waiting.
+FUSELINE_DEVICE void named_barrier_arrive(int id, int threads) {
+  asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+
+// What this thread wrote to shared memory by ordinary stores (stmatrix too) becomes visible to the
+// copy engine and to wgmma, once a barrier follows.
+FUSELINE_DEVICE void fence_to_async_proxy() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+// All threads of the cluster have come here. Orders no memory accesses: a release at cluster scope
+// costs a memory barrier of the whole GPU, and mbarriers have a fence of their own.
+FUSELINE_DEVICE void cluster_sync_relaxed() {
+  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
+}
+FUSELINE_DEVICE u32 cluster_rank() {
+  u32 rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+
+// Moves registers between warpgroups: a producer needs few, a consumer holds the accumulators.
+template <int registers>
+FUSELINE_DEVICE void keep_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <int registers>
+FUSELINE_DEVICE void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
+}
+
+}  // namespace fuseline::gpu

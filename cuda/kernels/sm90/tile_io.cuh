@@ -1,0 +1,141 @@
+// How an epilogue reads and writes tiles on sm_90.
+//
+// Loads: the producer has asked the copy engine for the slab's boxes (`Fetch`); here they are read
+// from the ring's stage. Stores: a warpgroup writes 64 rows to one of its two buffers in shared
+// memory (stmatrix), and one thread gives the buffer to the copy engine, which clips at the edges.
+#pragma once
+
+#include "../epilogue/box.cuh"
+#include "../epilogue/operands.cuh"
+#include "../epilogue/place.cuh"
+#include "../epilogue/store.cuh"
+#include "../ptx/matrix.cuh"
+#include "../ptx/sync.cuh"
+#include "../swizzle.cuh"
+
+namespace fuseline::gpu {
+
+constexpr int store_buffer_bytes = 64 * box_row_bytes;
+constexpr int cols_in_bytes = 256;  // room for one vector's 64 columns in a stage
+
+// Calls for each operand of Epilogue::fetch: starts the copies for one slab...
+template <class Shape>
+struct Fetch {
+  u32 stage, barrier;
+  int row, col;  // first row of the tile, first column of the slab
+  template <class T, int slot, int each>
+  FUSELINE_DEVICE void operator()(const TileIn<T, slot, each>& in) const {
+#pragma unroll
+    for (int box = 0; box < each / 2; ++box)
+      tma_load(stage + (slot + box) * Shape::box_bytes, in.map,
+               (col - in.begin) * each / 2 + 64 * box, row, barrier);
+  }
+  template <class T, int slot>
+  FUSELINE_DEVICE void operator()(const ColsIn<T, slot>& in) const {
+    tma_load_vector(stage + Shape::cols_offset + slot * cols_in_bytes, in.map, col - in.begin,
+                    barrier);
+  }
+};
+// ... and counts their bytes.
+template <class Shape>
+struct FetchBytes {
+  u32 bytes = 0;
+  template <class T, int slot, int each>
+  FUSELINE_DEVICE void operator()(const TileIn<T, slot, each>&) {
+    bytes += each / 2 * Shape::box_bytes;
+  }
+  template <class T, int slot>
+  FUSELINE_DEVICE void operator()(const ColsIn<T, slot>&) {
+    bytes += slab_cols * sizeof(T);
+  }
+};
+
+// A warpgroup's two store buffers.
+struct StoreQueue {
+  u32 buffers;
+  int barrier;   // named barrier of the warpgroup
+  u32 next = 0;  // the buffer to be written next
+};
+
+// What an epilogue sees of slab `index_` of its tile.
+template <class Shape, int index_>
+struct Slab90 : SlabPlace {
+  static constexpr int index = index_;
+  static constexpr int tile_rows = Shape::tile_rows;
+  static constexpr int tile_cols = Shape::tile_cols;
+  static constexpr int tile_threads = Shape::tile_threads;  // that work on the tile
+  static constexpr int strips_per_warp = Shape::strips_per_warp;
+  static constexpr int groups = Shape::slab_groups;
+  // Narrow slabs: groups before this one in the stage's 64 columns.
+  static constexpr int first_group = index * groups % 8;
+  u32 stage;           // the ring's stage with this slab's loads
+  int row_in_tile;     // of the warp's 16 rows
+  int strip;           // 0, 1, ... where a warp has several times 16 rows
+  int thread_in_tile;  // 0 to tile_threads - 1
+  u32 scratch;         // for column reductions
+  StoreQueue* queue;
+
+  FUSELINE_DEVICE void tile_barrier() const {
+    named_barrier(tile_threads == 128 ? queue->barrier : 3, tile_threads);
+  }
+};
+
+template <class T, int slot, int each, class Shape, int index>
+FUSELINE_DEVICE auto load_tile(const TileIn<T, slot, each>&, const Slab90<Shape, index>& slab) {
+  using Slab = Slab90<Shape, index>;
+  return read_box<T, each, Slab::groups>(slab.stage + slot * Shape::box_bytes, Shape::box_bytes,
+                                         static_cast<u32>(slab.row_in_tile), Slab::first_group);
+}
+
+template <class T, int slot, class Shape, int index>
+FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index>& slab) {
+  using Slab = Slab90<Shape, index>;
+  const u32 vector = slab.stage + Shape::cols_offset + slot * cols_in_bytes;
+  const u32 first = 8 * Slab::first_group + threadIdx.x % 4 * 2;
+  ColVector<2, Slab::groups> out;
+#pragma unroll
+  for (int g = 0; g < Slab::groups; ++g) {
+    if constexpr (sizeof(T) == 2) {
+      const FloatPair pair = unpack<T>(load_shared(vector + 2 * (8 * g + first)));
+      out.at(0, g, 0) = pair.low;
+      out.at(0, g, 1) = pair.high;
+    } else {
+      u32 low, high;
+      load_shared(low, high, vector + 4 * (8 * g + first));
+      out.at(0, g, 0) = __uint_as_float(low);
+      out.at(0, g, 1) = __uint_as_float(high);
+    }
+  }
+  return out;
+}
+
+template <bool add, class T, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<add>, const TileOut<T>& to,
+                              const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
+  using Value = Fragment<each, groups>;
+  constexpr int boxes = Value::cols * sizeof(T) / store_row_bytes<T, Value>;
+  StoreQueue& queue = *slab.queue;
+  const bool issuer = threadIdx.x % 128 == 0;
+#pragma unroll
+  for (int part = 0; part < boxes; ++part) {
+    const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
+    // The copy engine has read this buffer's last box; the other's may still be under way.
+    if (issuer) tma_wait_read<1>();
+    named_barrier(queue.barrier, 128);
+    write_box<T>(buffer, static_cast<u32>(slab.row_in_tile) % 64, x, part);
+    fence_to_async_proxy();
+    named_barrier(queue.barrier, 128);
+    if (issuer) {
+      const int row = slab.row - slab.row_in_tile % 64;
+      const int col = slab.template first_col<each>() + part * (Value::cols / boxes);
+      if constexpr (add)
+        tma_store_add(to.map, buffer, col, row);
+      else
+        tma_store(to.map, buffer, col, row);
+      tma_commit_group();
+    }
+    queue.next ^= 1;
+  }
+}
+
+}  // namespace fuseline::gpu

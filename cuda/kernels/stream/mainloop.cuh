@@ -1,0 +1,145 @@
+// The three mainloops of kernels without a matrix product. They only place the threads; the
+// generated Program does the work (README.md). One tile (row, block of columns) per thread block:
+// nothing is shared, and the many blocks in flight hide the memory's latency.
+//
+//   tiles     a warp covers 256 columns (512 bytes of a row) and Program::units rows
+//   rows      a row is resident in Program::threads threads
+//   columns   a thread block walks down 32 columns: column sums need no second kernel
+#pragma once
+
+#include "map.cuh"
+#include "memory.cuh"
+#include "pair.cuh"
+#include "reduce.cuh"
+
+namespace fuseline::gpu::stream {
+
+// ---- tiles: any block of whole warps ----
+
+struct TileSpace {
+  int rows, cols;
+  int warps_across;  // of a block's warps, so many lie side by side
+};
+constexpr int warp_cols = 32 * vector_cols;
+// Rows and columns that the threads of a program are spread over: with Program::distance > 0 a
+// thread has both columns of a pair, so units are half as many rows and threads half the columns.
+template <class Program>
+FUSELINE_HD constexpr int unit_rows() {
+  return Program::distance > 0 ? Program::units / 2 : Program::units;
+}
+template <class Program>
+FUSELINE_HD constexpr int thread_cols(int cols) {
+  return Program::distance > 0 ? cols / 2 : cols;
+}
+template <int units, int distance>
+struct PlaceOf {
+  using type = PairPlace<units, distance>;
+};
+template <int units>
+struct PlaceOf<units, 0> {
+  using type = TilePlace<units>;
+};
+// As many warps side by side as the columns need: their loads are neighbours in memory.
+template <class Program>
+FUSELINE_HD TileSpace tile_space(int rows, int cols, int warps) {
+  int across = 1;
+  while (2 * across <= warps && across * warp_cols < thread_cols<Program>(cols)) across *= 2;
+  return {rows, cols, across};
+}
+// Thread blocks of `warps` warps that cover the space.
+template <class Program>
+FUSELINE_HD long long tile_blocks(const TileSpace& space, int warps) {
+  const int down = warps / space.warps_across * unit_rows<Program>();
+  return static_cast<long long>(
+             ceil_div(thread_cols<Program>(space.cols), warp_cols * space.warps_across)) *
+         ceil_div(space.rows, down);
+}
+
+template <class Program>
+FUSELINE_DEVICE void tiles(const typename Program::Params& params, const TileSpace& space) {
+  const int warps = static_cast<int>(blockDim.x / 32);
+  const int warp = static_cast<int>(threadIdx.x / 32);
+  const int blocks_across =
+      ceil_div(thread_cols<Program>(space.cols), warp_cols * space.warps_across);
+  const int block_row = static_cast<int>(blockIdx.x) / blocks_across;
+  const int block_col = static_cast<int>(blockIdx.x) - block_row * blocks_across;
+  const int down = warps / space.warps_across;
+  typename PlaceOf<Program::units, Program::distance>::type place;
+  place.first_row = (block_row * down + warp / space.warps_across) * unit_rows<Program>();
+  place.row_step = 1;
+  place.first_col = (block_col * space.warps_across + warp % space.warps_across) * warp_cols +
+                    static_cast<int>(threadIdx.x % 32) * vector_cols;
+  place.rows = space.rows;
+  place.cols = space.cols;
+  typename Program::State state;
+  Program::run(params, state, place);
+}
+
+// ---- rows: Program::threads threads a row; at most 32, or the block ----
+
+struct RowSpace {
+  int rows, cols;
+  int heads, tokens;  // heads = 1: rows as they are
+};
+template <class Program>
+FUSELINE_HD constexpr int rows_per_block(int block_threads) {
+  return Program::threads <= 32 ? block_threads / Program::threads : 1;
+}
+
+template <class Program>
+FUSELINE_DEVICE void rows(const typename Program::Params& params, const RowSpace& space) {
+  const int thread = static_cast<int>(threadIdx.x) % Program::threads;
+  const int row =
+      static_cast<int>(blockIdx.x) * rows_per_block<Program>(static_cast<int>(blockDim.x)) +
+      static_cast<int>(threadIdx.x) / Program::threads;
+  WholeRow<Program::units> place;
+  place.the_row = row;
+  place.first_col = thread * vector_cols;
+  place.col_step = Program::threads * vector_cols;
+  place.rows = space.rows;
+  place.cols = space.cols;
+  place.operand_row = row;
+  place.operand_col = 0;
+  if (space.heads > 1) {
+    const int head = row / space.tokens;
+    place.operand_row = head / space.heads * space.tokens + row - head * space.tokens;
+    place.operand_col = head % space.heads * space.cols;
+  }
+  typename Program::State state;
+  Program::run(params, state, place);
+}
+
+// ---- columns: blocks of Program::threads threads, `column_lanes` side by side ----
+
+constexpr int column_lanes = 4;
+
+struct ColumnSpace {
+  int rows, cols;
+  int block_rows;  // rows of one block: all of them, or 128 for partials
+};
+FUSELINE_HD int column_blocks(const ColumnSpace& space) {
+  return ceil_div(space.cols, column_lanes * vector_cols) * ceil_div(space.rows, space.block_rows);
+}
+
+template <class Program>
+FUSELINE_DEVICE void columns_down(const typename Program::Params& params,
+                                  const ColumnSpace& space) {
+  constexpr int down = Program::threads / column_lanes;
+  const int blocks_across = ceil_div(space.cols, column_lanes * vector_cols);
+  const int block_row = static_cast<int>(blockIdx.x) / blocks_across;
+  const int block_col = static_cast<int>(blockIdx.x) - block_row * blocks_across;
+  const int begin = block_row * space.block_rows;
+  TilePlace<Program::units> place;
+  place.row_step = down;
+  place.first_col =
+      (block_col * column_lanes + static_cast<int>(threadIdx.x) % column_lanes) * vector_cols;
+  place.rows = min_of(space.rows, begin + space.block_rows);
+  place.cols = space.cols;
+  typename Program::State state;
+  for (place.first_row = begin + static_cast<int>(threadIdx.x) / column_lanes;
+       place.first_row < place.rows; place.first_row += down * Program::units)
+    Program::run(params, state, place);
+  Program::finish(params, state, place, block_row);
+}
+
+}  // namespace fuseline::gpu::stream

@@ -1,0 +1,74 @@
+// Maps over pairs of columns c and c + distance, always within one thread: adjacent columns
+// (distance 1), or units 2 i and 2 i + 1 of a PairPlace.
+#pragma once
+
+#include "../element.cuh"
+#include "map.cuh"
+
+namespace fuseline::gpu::stream {
+
+// The value at the other column of the pair, and whether a column is the second of its pair.
+template <bool adjacent, int units>
+FUSELINE_HD float partner(const Strip<units>& x, int u, int e) {
+  return adjacent ? x.at(u, e ^ 1) : x.at(u ^ 1, e);
+}
+template <bool adjacent>
+FUSELINE_HD bool is_second(int u, int e) {
+  return (adjacent ? e : u) % 2 != 0;
+}
+
+// Rotates (x1, x2): x1 cos - x2 sin, x2 cos + x1 sin, each with the angle at its own column.
+template <bool adjacent, int units, class Angles>
+FUSELINE_HD Strip<units> rope(const Strip<units>& x, const Angles& cos, const Angles& sin) {
+  Strip<units> out;
+  for_each<Strip<units>>([&](int u, int e) {
+    const float turn = sin.at(u, e) * partner<adjacent>(x, u, e);
+    out.at(u, e) = x.at(u, e) * cos.at(u, e) + (is_second<adjacent>(u, e) ? turn : -turn);
+  });
+  return out;
+}
+// The transposed rotation: the partner's sine is taken.
+template <bool adjacent, int units, class Angles>
+FUSELINE_HD Strip<units> rope_inverse(const Strip<units>& x, const Angles& cos, const Angles& sin) {
+  const Strip<units> turn = mul(x, sin);
+  Strip<units> out;
+  for_each<Strip<units>>([&](int u, int e) {
+    const float by = partner<adjacent>(turn, u, e);
+    out.at(u, e) = x.at(u, e) * cos.at(u, e) + (is_second<adjacent>(u, e) ? -by : by);
+  });
+  return out;
+}
+
+// Adjacent pairs (gate, up): silu(gate) · up, half as wide.
+template <int units, int width>
+FUSELINE_HD Strip<units, width / 2> swiglu(const Strip<units, width>& pairs) {
+  Strip<units, width / 2> out;
+  for_each<Strip<units, width / 2>>([&](int u, int e) {
+    const float gate = pairs.at(u, 2 * e);
+    out.at(u, e) = gate * sigmoid_of(gate) * pairs.at(u, 2 * e + 1);
+  });
+  return out;
+}
+template <int units, int width>
+struct SwigluGradient {
+  Strip<units, 2 * width> pairs;  // with respect to (gate, up)
+  Strip<units, width> again;      // silu(gate) · up
+};
+// s = sigmoid(gate), t = gate s: d_up = d t, d_gate = d up (s + t (1 - s)).
+template <int units, int width>
+FUSELINE_HD SwigluGradient<units, width> swiglu_backward(const Strip<units, 2 * width>& pairs,
+                                                         const Strip<units, width>& d) {
+  SwigluGradient<units, width> out;
+  for_each<Strip<units, width>>([&](int u, int e) {
+    const float gate = pairs.at(u, 2 * e);
+    const float up = pairs.at(u, 2 * e + 1);
+    const float s = sigmoid_of(gate);
+    const float t = gate * s;
+    out.pairs.at(u, 2 * e) = d.at(u, e) * up * (s + t * (1.0F - s));
+    out.pairs.at(u, 2 * e + 1) = d.at(u, e) * t;
+    out.again.at(u, e) = t * up;
+  });
+  return out;
+}
+
+}  // namespace fuseline::gpu::stream

@@ -1,0 +1,121 @@
+// Reductions of streams: whole rows (row mainloop), blocks of 128 columns of a row (stream), whole
+// columns or 128 rows of them (column mainloop). Sums have a fixed order: results do not change
+// from run to run.
+#pragma once
+
+#include "../epilogue/reduce.cuh"
+#include "memory.cuh"
+
+namespace fuseline::gpu::stream {
+
+// Over `lanes` neighbouring lanes (a power of two, at most 32); each gets the result.
+template <class Op, int lanes>
+FUSELINE_DEVICE float join_lanes(float x) {
+#pragma unroll
+  for (int apart = lanes / 2; apart > 0; apart /= 2)
+    x = Op::join(x, __shfl_xor_sync(0xffffffffU, x, apart));
+  return x;
+}
+
+// Over a whole row, which `threads` threads hold: lanes of a warp, or the thread block.
+template <class Op, int threads, int units>
+FUSELINE_DEVICE PerRow<1> row_reduce(const Strip<units>& x, const WholeRow<units>& place) {
+  float sum = Op::start;
+  for_each<Strip<units>>([&](int u, int e) {
+    if (place.col(u) + e < place.cols) sum = Op::join(sum, Op::term(x.at(u, e)));
+  });
+  sum = join_lanes<Op, min_of(threads, 32)>(sum);
+  if constexpr (threads > 32) {
+    __shared__ float parts[threads / 32];
+    __syncthreads();  // the reduction before has been read
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
+    __syncthreads();
+    sum = parts[0];
+#pragma unroll
+    for (int warp = 1; warp < threads / 32; ++warp) sum = Op::join(sum, parts[warp]);
+  }
+  return {{sum}};
+}
+template <int threads, int units>
+FUSELINE_DEVICE PerRow<1> row_mean(const Strip<units>& x, const WholeRow<units>& place) {
+  const PerRow<1> sum = row_reduce<Sum, threads>(x, place);
+  return {{sum.v[0] / static_cast<float>(place.cols)}};
+}
+
+// Number `index` of row m and block b of 128 columns of the value: 16 lanes hold a block, 32 for a
+// value half as wide.
+template <class Op, int units, int width>
+FUSELINE_DEVICE void reduce_row_blocks(const Partials& to, int index, int numbers,
+                                       const TilePlace<units>& place,
+                                       const Strip<units, width>& x) {
+  constexpr int lanes = partial_tile / width;
+  const int first = place.first_col * width / vector_cols;
+  const int cols = place.cols * width / vector_cols;
+#pragma unroll
+  for (int u = 0; u < units; ++u) {
+    float sum = Op::start;
+#pragma unroll
+    for (int e = 0; e < width; ++e)
+      if (first + e >= 0 && first + e < cols) sum = Op::join(sum, Op::term(x.v[u][e]));
+    sum = join_lanes<Op, lanes>(sum);
+    if (first % partial_tile == 0 && first >= 0 && first < cols && place.row(u) < place.rows)
+      to.data[static_cast<long long>(place.row(u)) * to.ld + first / partial_tile * numbers +
+              index] = sum;
+  }
+}
+
+// What a thread of a column mainloop carries down its columns.
+template <class Op>
+struct ColumnState {
+  float v[vector_cols];
+  FUSELINE_DEVICE ColumnState() {
+#pragma unroll
+    for (float& x : v) x = Op::start;
+  }
+};
+template <class Op, int units>
+FUSELINE_DEVICE void gather_columns(ColumnState<Op>& state, const Strip<units>& x,
+                                    const TilePlace<units>& place) {
+#pragma unroll
+  for (int u = 0; u < units; ++u)
+    if (place.row(u) < place.rows)
+#pragma unroll
+      for (int e = 0; e < vector_cols; ++e) state.v[e] = Op::join(state.v[e], Op::term(x.v[u][e]));
+}
+// At the end: every thread gets its columns' results. `across`: lanes side by side.
+template <int across, int threads, class Op>
+FUSELINE_DEVICE PerCol<1> column_result(const ColumnState<Op>& state) {
+  __shared__ float parts[threads / 32][across * vector_cols];
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  PerCol<1> out;
+  __syncthreads();
+#pragma unroll
+  for (int e = 0; e < vector_cols; ++e) {
+    float x = state.v[e];
+#pragma unroll
+    for (int apart = across; apart < 32; apart *= 2)
+      x = Op::join(x, __shfl_xor_sync(0xffffffffU, x, apart));
+    if (lane < across) parts[threadIdx.x / 32][lane * vector_cols + e] = x;
+  }
+  __syncthreads();
+#pragma unroll
+  for (int e = 0; e < vector_cols; ++e) {
+    float x = Op::start;
+    for (int warp = 0; warp < threads / 32; ++warp)
+      x = Op::join(x, parts[warp][lane % across * vector_cols + e]);
+    out.v[0][e] = x;
+  }
+  return out;
+}
+// One block's column results as partials: number `index` of column n and block b of 128 rows.
+template <int units>
+FUSELINE_DEVICE void store_column_block(const Partials& to, int index, int numbers, int block,
+                                        const TilePlace<units>& place, const PerCol<1>& value) {
+#pragma unroll
+  for (int e = 0; e < vector_cols; ++e)
+    if (place.first_col + e < place.cols)
+      to.data[static_cast<long long>(place.first_col + e) * to.ld + block * numbers + index] =
+          value.v[0][e];
+}
+
+}  // namespace fuseline::gpu::stream

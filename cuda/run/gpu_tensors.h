@@ -1,0 +1,45 @@
+// The tensors of a plan in the GPU's memory.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cuda/driver/driver.h"
+#include "model/plan.h"
+#include "sim/executor/storage.h"
+
+namespace fuseline::cuda {
+
+// Where an operand lies: its first element, and the bytes from row to row.
+struct GpuMatrix {
+  std::uint64_t address = 0;
+  std::int64_t row_bytes = 0;
+  std::int64_t rows = 0, cols = 0;
+  Dtype type = Dtype::bf16;
+};
+
+class GpuTensors {
+ public:
+  // All tensors that the plan keeps in HBM; rows start at multiples of 16 bytes, as the copy engine
+  // wants. MissingError: they do not fit.
+  GpuTensors(const Device& device, const Plan& plan);
+
+  [[nodiscard]] bool has(TensorId id) const;
+  // Elements of the matrix that an operand is. An operand with fewer rows than its tensor takes the
+  // last rows of each of `sequences` equal parts; InternalError when they are no matrix.
+  [[nodiscard]] GpuMatrix matrix(const Operand& operand, std::int64_t sequences = 1) const;
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+
+  void upload(TensorId id, const executor::Storage& values);
+  [[nodiscard]] executor::Storage download(TensorId id) const;
+  // NaNs, so that what a kernel forgets to write is seen.
+  void poison(TensorId id);
+
+ private:
+  [[nodiscard]] std::int64_t row_bytes(TensorId id) const;
+  const Graph* graph_;
+  std::vector<DeviceBuffer> buffers_;  // by TensorId; empty: on chip
+  Bytes bytes_;
+};
+
+}  // namespace fuseline::cuda

@@ -1,0 +1,72 @@
+#include "cuda/compile/compiler.h"
+
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/error.h"
+
+namespace fuseline::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+// Tests that compile need a toolkit; they are skipped, with its reason, where there is none.
+class NvrtcCompiler : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      compiler.emplace();
+    } catch (const MissingError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  std::optional<Compiler> compiler;
+};
+
+TEST_F(NvrtcCompiler, MakesMachineCodeAndReportsResources) {
+  const Compiled compiled = compiler->compile(
+      {"scale.cu",
+       "#include \"element.cuh\"\n"
+       "extern \"C\" __global__ void scale(fuseline::gpu::bf16* x) {\n"
+       "  __shared__ float s[32];\n"
+       "  s[threadIdx.x] = fuseline::gpu::to_float(x[threadIdx.x]);\n"
+       "  __syncthreads();\n"
+       "  x[threadIdx.x] = fuseline::gpu::from_float<fuseline::gpu::bf16>(2 * s[31 - "
+       "threadIdx.x]);\n"
+       "}\n"},
+      SmTarget::sm_80);
+  EXPECT_GT(compiled.cubin.size(), 500U);
+  EXPECT_THAT(compiled.ptx, HasSubstr(".target sm_80"));
+  EXPECT_GT(compiled.use.registers, 0);
+  EXPECT_EQ(compiled.use.shared_bytes, 128);
+  EXPECT_EQ(compiled.use.spill_bytes, 0);
+}
+
+TEST_F(NvrtcCompiler, ReportsSpills) {
+  const Compiled compiled = compiler->compile(
+      {"spill.cu",
+       "extern \"C\" __global__ void __launch_bounds__(1024, 2) spill(float* x) {\n"
+       "  float v[64];\n"
+       "  for (int i = 0; i < 64; ++i) v[i] = x[i * 1024 + threadIdx.x];\n"
+       "  __syncthreads();\n"
+       "  for (int i = 0; i < 64; ++i) x[i * 1024 + threadIdx.x] = v[63 - i] * v[i];\n"
+       "}\n"},
+      SmTarget::sm_80);
+  EXPECT_GT(compiled.use.spill_bytes, 0);
+}
+
+TEST_F(NvrtcCompiler, NamesFileAndLineOfAnError) {
+  try {
+    (void)compiler->compile({"broken.cu", "#include \"element.cuh\"\nint f() { return y; }\n"},
+                            SmTarget::sm_80);
+    FAIL() << "compiled";
+  } catch (const InternalError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("broken.cu(2)"));
+    EXPECT_THAT(error.what(), HasSubstr("\"y\""));
+  }
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

@@ -37,7 +37,7 @@ constexpr std::array<Command, 13> kCommands = {{
     {"list", "models, gpus, policies, scenarios, operators", list_command},
     {"measure", "runs a plan on the GPU of this machine", nullptr},
     {"lab", "exercises with checks", nullptr},
-    {"gui", "the window", nullptr},
+    {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},
 }};
 
 std::string help() {

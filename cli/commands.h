@@ -28,5 +28,7 @@ CommandResult calibrate_command(const Arguments& args);
 CommandResult sweep_command(const Arguments& args);
 CommandResult audit_command(const Arguments& args);
 CommandResult list_command(const Arguments& args);
+// Returns when the window is closed. MissingError when it was not built.
+CommandResult gui_command(const Arguments& args);
 
 }  // namespace fuseline

@@ -2,6 +2,8 @@
 # Installs the Debian packages that fuseline needs and that are not there yet. Does nothing, and
 # needs neither root nor network, when all are there. Exit status 3: packages are missing and
 # cannot be installed from here.
+#   --with-tests  what the tests take too
+#   --with-gui    the window: fuseline-gui is built where these are
 set -euo pipefail
 
 run_packages=(
@@ -10,11 +12,19 @@ run_packages=(
   libopenblas-dev
 )
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache)
+gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)
 
 packages=("${run_packages[@]}")
-if [[ "${1:-}" == "--with-tests" ]]; then
-  packages+=("${test_packages[@]}")
-fi
+for option in "$@"; do
+  case "$option" in
+    --with-tests) packages+=("${test_packages[@]}") ;;
+    --with-gui) packages+=("${gui_packages[@]}") ;;
+    *)
+      echo "install-deps: there is no option '$option'; allowed: --with-tests, --with-gui" >&2
+      exit 2
+      ;;
+  esac
+done
 
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "install-deps: not a Debian system; the build needs the equivalents of: ${packages[*]}" >&2

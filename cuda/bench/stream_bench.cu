@@ -186,7 +186,7 @@ void time_all(int rows, int cols) {
     launch_tiles<Swiglu<>>({a[i].tile(), b[i].tile(), y[i].tile()}, rows, cols, s);
   });
   add_entry("rope on halves, d 128", 2, [&](int i, cudaStream_t s) {
-    launch_tiles<RopeHalves<128>>(
+    launch_tiles<RopeHalves<128>, 4>(
         {a[i].tile(), {cos.data.data(), 2048, 128}, {sin.data.data(), 2048, 128}, y[i].tile()},
         rows, cols, s);
   });

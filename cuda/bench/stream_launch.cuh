@@ -12,8 +12,8 @@ using namespace gpu::stream;
 using gpu::ceil_div;
 using gpu::partial_tile;
 
-template <class Program>
-__global__ void __launch_bounds__(256)
+template <class Program, int warps>
+__global__ void __launch_bounds__(32 * warps)
     tiles_kernel(const __grid_constant__ typename Program::Params params,
                  const __grid_constant__ TileSpace space) {
   tiles<Program>(params, space);
@@ -31,11 +31,11 @@ __global__ void __launch_bounds__(Program::threads)
   columns_down<Program>(params, space);
 }
 
-template <class Program>
+template <class Program, int warps = 8>
 void launch_tiles(const typename Program::Params& p, int rows, int cols, cudaStream_t stream) {
-  const TileSpace space = tile_space<Program>(rows, cols, 8);
-  tiles_kernel<Program>
-      <<<static_cast<unsigned>(tile_blocks<Program>(space, 8)), 256, 0, stream>>>(p, space);
+  const TileSpace space = tile_space<Program>(rows, cols, warps);
+  const auto blocks = static_cast<unsigned>(tile_blocks<Program>(space, warps));
+  tiles_kernel<Program, warps><<<blocks, 32 * warps, 0, stream>>>(p, space);
   FUSELINE_CUDA(cudaGetLastError());
 }
 template <class Program>

@@ -132,7 +132,7 @@ struct Swiglu {
 //    store_cols dw = dg
 template <bool aligned = true>
 struct NormWeightGradient {
-  static constexpr int units = aligned ? 4 : 1, threads = 1024;
+  static constexpr int units = aligned ? 2 : 1, threads = 1024;
   struct Params {
     Tile<Element, aligned> d, h;
     Rows<const float> r;

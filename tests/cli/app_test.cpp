@@ -43,7 +43,7 @@ TEST(App, UnknownCommandSuggestsTheNearest) {
 }
 
 TEST(App, CommandsOfLaterVersionsAreMissingNotWrong) {
-  for (const char* command : {"measure", "lab", "gui"}) {
+  for (const char* command : {"measure", "lab"}) {
     const CliRun run = cli({command, "anything"});
     EXPECT_EQ(run.status, 3) << command;
     EXPECT_EQ(run.out, "") << command;

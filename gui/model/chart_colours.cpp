@@ -1,0 +1,71 @@
+#include "gui/model/chart_colours.h"
+
+#include "model/error.h"
+
+namespace fuseline::gui {
+
+ColourRole role_of(KernelKind kind) {
+  switch (kind) {
+    case KernelKind::gemm:
+      return ColourRole::kind_gemm;
+    case KernelKind::attention:
+      return ColourRole::kind_attention;
+    case KernelKind::norm:
+      return ColourRole::kind_norm;
+    case KernelKind::pointwise:
+      return ColourRole::kind_pointwise;
+    case KernelKind::reduction:
+      return ColourRole::kind_reduction;
+    case KernelKind::block:
+      return ColourRole::kind_block;
+  }
+  FUSELINE_ASSERT(false, "kind of kernel");
+}
+
+ColourRole role_of(Role tensor_role) {
+  switch (tensor_role) {
+    case Role::input:
+      return ColourRole::tensor_input;
+    case Role::weight:
+      return ColourRole::tensor_weight;
+    case Role::table:
+      return ColourRole::tensor_table;
+    case Role::cache:
+      return ColourRole::tensor_cache;
+    case Role::activation:
+      return ColourRole::tensor_activation;
+    case Role::output:
+      return ColourRole::tensor_output;
+  }
+  FUSELINE_ASSERT(false, "role of a tensor");
+}
+
+ColourRole role_of(Bound bound) {
+  switch (bound) {
+    case Bound::tensor:
+      return ColourRole::bound_tensor;
+    case Bound::hbm:
+      return ColourRole::bound_hbm;
+    case Bound::l2:
+      return ColourRole::bound_l2;
+    case Bound::smem:
+      return ColourRole::bound_smem;
+    case Bound::launch:
+      return ColourRole::bound_launch;
+    case Bound::sync:
+      return ColourRole::bound_sync;
+  }
+  FUSELINE_ASSERT(false, "bound");
+}
+
+Colour colour_of_run(const Results& results, RunId run) {
+  if (run == results.baseline) return {ColourRole::baseline, 0};
+  int place = 0;
+  for (const RunView& view : results.runs) {
+    if (view.run.id == run) break;
+    if (view.run.id != results.baseline) ++place;
+  }
+  return {ColourRole::run, place};
+}
+
+}  // namespace fuseline::gui

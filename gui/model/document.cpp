@@ -1,0 +1,44 @@
+#include "gui/model/document.h"
+
+#include "model/data_files.h"
+#include "sim/measurement.h"
+
+namespace fuseline::gui {
+
+const Setup& setup_of(const Document& document, const Run& run) {
+  return run.setup ? *run.setup : document.setup;
+}
+
+RunList runs_for(const Setup& setup, const std::vector<std::string>& policies,
+                 const CustomFusion& custom, const std::string& measurements) {
+  const PredictionCase c = resolve(setup);
+  std::optional<Measurements> measured;
+  if (!measurements.empty()) measured = load_measurements(measurements);
+  RunList runs;
+  for (const std::string& policy : policies) {
+    Run run{.policy = policy};
+    if (policy == kCustomPolicy) run.custom = custom;
+    const RunId id = runs.add(std::move(run));
+    if (policy == "unfused") runs.set_baseline(id);  // as in the command line's table
+    if (!measured || measured->meta.gpu != c.gpu.name) continue;
+    const BlockCase block{c.model.name, policy, c.workload};
+    if (find_block(*measured, block) || find_trace(*measured, block)) {
+      runs.add({.policy = policy, .measurements = measurements});
+    }
+  }
+  return runs;
+}
+
+Document default_document() {
+  const Scenario scenario = load_scenario("llama2-7b-h200");
+  Document document;
+  document.title = scenario.title;
+  document.setup =
+      from_scenario({scenario.model, scenario.gpu, {}, scenario.workload, scenario.fidelity});
+  document.measurements = scenario.measurements.string();
+  document.runs =
+      runs_for(document.setup, {"eager", "torch-compile", "coda"}, {}, document.measurements);
+  return document;
+}
+
+}  // namespace fuseline::gui

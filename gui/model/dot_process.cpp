@@ -1,0 +1,86 @@
+// Graphviz' dot as a process of its own.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "gui/model/dot_layout.h"
+#include "model/error.h"
+
+extern char** environ;
+
+namespace fuseline::gui {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder of our own, removed with what is in it.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string pattern = (fs::temp_directory_path() / "fuseline-dot-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) {
+      throw MissingError("no temporary folder can be made in " +
+                         fs::temp_directory_path().string());
+    }
+    path_ = pattern;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  [[nodiscard]] fs::path file(const char* name) const { return path_ / name; }
+
+ private:
+  fs::path path_;
+};
+
+[[noreturn]] void dot_is_missing(const std::string& program) {
+  throw MissingError("Graphviz is not here (no program " + program +
+                     "): install it for a better layout, on Debian with apt install graphviz");
+}
+
+int exit_status_of(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return -1;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+std::string run_dot(const std::string& dot, const std::string& program) {
+  const TemporaryFolder folder;
+  const std::string in = folder.file("block.dot").string(),
+                    out = folder.file("block.plain").string();
+  std::ofstream(in) << dot;
+  std::string name = program, format = "-Tplain", to = "-o" + out, from = in;
+  char* const arguments[] = {name.data(), format.data(), to.data(), from.data(), nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int failed = posix_spawnp(&child, name.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) dot_is_missing(program);
+  const int status = exit_status_of(child);
+  if (status == 127) dot_is_missing(program);
+  std::ostringstream text;
+  text << std::ifstream(out).rdbuf();
+  if (status != 0 || text.str().empty()) {
+    throw InputError({.file = program,
+                      .message = "the layout failed with exit status " + std::to_string(status)});
+  }
+  return text.str();
+}
+
+}  // namespace fuseline::gui

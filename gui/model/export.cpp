@@ -1,0 +1,156 @@
+#include "gui/model/export.h"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <map>
+#include <set>
+
+#include "gui/model/block_graph.h"
+#include "gui/model/delta.h"
+#include "gui/model/kernel_table.h"
+#include "gui/model/memory_chart.h"
+#include "gui/model/roofline_chart.h"
+#include "gui/model/timeline_chart.h"
+#include "gui/model/traffic_chart.h"
+#include "gui/model/validation_chart.h"
+#include "model/error.h"
+#include "model/output_file.h"
+#include "sim/json_output.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+class Files {
+ public:
+  void add(Table table, const std::string& suffix = {}) {
+    const std::string stem = unique(table.name + (suffix.empty() ? "" : "-" + slug(suffix)));
+    files_.push_back({stem + ".csv", to_csv(table)});
+    files_.push_back({stem + ".json", to_json(table)});
+  }
+  void add_text(const std::string& stem, const std::string& extension, std::string text) {
+    files_.push_back({unique(stem) + extension, std::move(text)});
+  }
+  [[nodiscard]] std::vector<ExportFile> take() { return std::move(files_); }
+
+ private:
+  static std::string slug(const std::string& name) {
+    std::string out;
+    for (const char c : name) {
+      const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+      if (plain) {
+        out += c;
+      } else if (!out.empty() && out.back() != '-') {
+        out += '-';
+      }
+    }
+    while (!out.empty() && out.back() == '-') out.pop_back();
+    return out.empty() ? "run" : out;
+  }
+  std::string unique(const std::string& stem) {
+    std::string name = stem;
+    for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}-{}", stem, n);
+    return name;
+  }
+
+  std::vector<ExportFile> files_;
+  std::set<std::string> taken_;
+};
+
+void add_predictions(Files& files, const Results& results) {
+  std::map<std::string, std::size_t> by_setup;
+  std::vector<std::pair<const PredictionCase*, std::vector<Prediction>>> groups;
+  for (const RunView& view : results.runs) {
+    if (!view.ok() || view.run.is_measurement()) continue;
+    const std::string key = view.run.setup ? cache_key(*view.run.setup) : "";
+    const auto [place, fresh] = by_setup.try_emplace(key, groups.size());
+    if (fresh) groups.push_back({view.result->block.get(), {}});
+    Prediction p;
+    p.block = *view.result->predicted;
+    p.layers = view.result->layers;
+    for (const RunView& other : results.runs) {  // what was measured of it
+      if (!other.ok() || !other.run.is_measurement()) continue;
+      if (!comparable_totals(view, other).like_for_like) continue;
+      p.measured = other.result->measured_block;
+      p.trace = other.result->measured_trace;
+      p.replayed = other.result->predicted;
+    }
+    groups[place->second].second.push_back(std::move(p));
+  }
+  for (const auto& [block, predictions] : groups) {
+    files.add_text("predictions", ".json", predictions_json(*block, predictions));
+  }
+}
+
+}  // namespace
+
+Table runs_table(const Results& results) {
+  Table table{
+      "runs",
+      {"run", "policy", "measured", "baseline", "launches", "time_us", "flops", "hbm_read_bytes",
+       "hbm_write_bytes", "l2_bytes", "time_relative", "hbm_relative", "problem"},
+      {}};
+  const RunView* base = results.baseline_view();
+  for (const RunView& view : results.runs) {
+    const std::string measured = view.run.is_measurement() ? "yes" : "no";
+    const std::string baseline = view.run.id == results.baseline ? "yes" : "no";
+    if (!view.ok()) {
+      std::vector<Cell> row(table.columns.size());
+      row[0] = view.run.name;
+      row[1] = view.run.policy;
+      row[2] = measured;
+      row[3] = baseline;
+      if (view.result && view.result->problem) row.back() = view.result->problem->text;
+      table.rows.push_back(std::move(row));
+      continue;
+    }
+    const Totals& t = view.result->totals;
+    Cell time, hbm;
+    if (base != nullptr) {
+      const ComparedTotals c = comparable_totals(*base, view);
+      time = delta_of(c.base.time, c.other.time).relative;
+      if (c.base.has_bytes && c.other.has_bytes) {
+        hbm = delta_of(c.base.hbm(), c.other.hbm()).relative;
+      }
+    }
+    const auto bytes = [&](Bytes b) { return t.has_bytes ? Cell(b.value()) : Cell(); };
+    table.rows.push_back({view.run.name, view.run.policy, measured, baseline, t.launches,
+                          to_us(t.time), t.flops.value(), bytes(t.hbm_read), bytes(t.hbm_write),
+                          bytes(t.l2), time, hbm, Cell()});
+  }
+  return table;
+}
+
+std::vector<ExportFile> export_data(const ExportInput& input) {
+  FUSELINE_ASSERT(input.results != nullptr, "nothing to export");
+  const Results& results = *input.results;
+  Files files;
+  files.add(runs_table(results));
+  files.add(to_table(traffic_chart(results, StackBy::kernel)), "by kernel");
+  files.add(to_table(traffic_chart(results, StackBy::tensor)), "by tensor");
+  for (const MemoryLevel level : {MemoryLevel::hbm, MemoryLevel::l2}) {
+    files.add(to_table(roofline_chart(results, level), results));
+  }
+  files.add(to_table(timeline_chart(results, Align::start)));
+  files.add(scatter_table(validation_of_runs(results)));
+  for (const RunView& view : results.runs) {
+    if (!view.ok()) continue;
+    files.add(to_table(kernel_table(results, view.run.id)), view.run.name);
+    files.add(to_table(memory_chart(view, std::nullopt)), view.run.name);
+    files.add(to_table(block_graph(view)), view.run.name);
+  }
+  if (input.waterfall) files.add(to_table(*input.waterfall));
+  if (input.sweep) files.add(to_table(*input.sweep));
+  if (input.errors) files.add(error_table(*input.errors));
+  add_predictions(files, results);
+  return files.take();
+}
+
+void write_files(const std::filesystem::path& folder, const std::vector<ExportFile>& files) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (const ExportFile& file : files) replace_file(folder / file.name, file.text);
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,54 @@
+#include "gui/model/results.h"
+
+#include <algorithm>
+
+namespace fuseline::gui {
+
+namespace {
+
+bool same_block(const RunResult& a, const RunResult& b) {
+  return a.block && b.block && a.block->gpu.name == b.block->gpu.name &&
+         same_case({a.block->model.name, "", a.block->workload},
+                   {b.block->model.name, "", b.block->workload});
+}
+
+// Whether `prediction` predicts what `measurement` measured.
+bool predicts(const RunView& prediction, const RunView& measurement) {
+  return !prediction.run.is_measurement() && measurement.run.is_measurement() &&
+         prediction.run.policy == measurement.run.policy && measurement.result->predicted &&
+         same_block(*prediction.result, *measurement.result);
+}
+
+}  // namespace
+
+const RunView* Results::find(RunId id) const {
+  const auto found = std::ranges::find_if(runs, [&](const RunView& v) { return v.run.id == id; });
+  return found == runs.end() ? nullptr : &*found;
+}
+
+const RunView* Results::baseline_view() const {
+  const RunView* view = find(baseline);
+  return view != nullptr && view->ok() ? view : nullptr;
+}
+
+ComparedTotals comparable_totals(const RunView& base, const RunView& other) {
+  if (predicts(base, other)) {
+    return {totals_of(*other.result->predicted), other.result->totals, true};
+  }
+  if (predicts(other, base)) {
+    return {base.result->totals, totals_of(*base.result->predicted), true};
+  }
+  return {base.result->totals, other.result->totals, false};
+}
+
+Totals totals_of(const PlanEstimate& e) {
+  return {.time = e.time,
+          .flops = e.flops,
+          .hbm_read = e.hbm_read,
+          .hbm_write = e.hbm_write,
+          .l2 = e.l2,
+          .launches = e.launches,
+          .has_bytes = true};
+}
+
+}  // namespace fuseline::gui

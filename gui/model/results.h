@@ -1,0 +1,90 @@
+// What was computed for a document: one result per run, predicted or measured, in one form.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gui/model/run.h"
+#include "model/explain.h"
+#include "sim/estimate.h"
+#include "sim/prediction.h"
+
+namespace fuseline::gui {
+
+// One launch. A measured one has the counted bytes and time; FLOPs, operators and tile are those of
+// the planned kernel that it corresponds to, if there is one, and no bound is known.
+struct KernelRow {
+  KernelEstimate estimate;
+  std::string code{};  // of a measurement: the name of the kernel's code
+  std::optional<std::size_t>
+      plan_kernel{};  // index in the plan; a split-K reduction has its GEMM's
+  Seconds start{};    // after the first launch of the run
+  bool measured = false;
+
+  [[nodiscard]] Bytes hbm() const { return estimate.hbm_read + estimate.hbm_write; }
+};
+
+struct Totals {
+  Seconds time;
+  Flops flops;
+  Bytes hbm_read, hbm_write, l2;
+  std::int64_t launches = 0;  // 0 where nothing was traced
+  bool has_bytes = true;      // false for a block of which only the time was measured
+
+  [[nodiscard]] Bytes hbm() const { return hbm_read + hbm_write; }
+};
+
+// Why a run has no result, or none yet.
+struct RunProblem {
+  std::string text;
+  bool something_missing = false;  // not a mistake: what to install or to run is said
+};
+
+struct RunResult {
+  std::shared_ptr<const PredictionCase> block;  // null when the setup is wrong
+  std::shared_ptr<const Plan> plan;             // null for a measured execution that is no policy
+  std::optional<Explanation> explanation;
+  std::optional<PlanEstimate> predicted;  // of a prediction: steady state; of a measurement: the
+                                          // same policy's replays, to be judged by it
+  std::optional<LayersEstimate> layers;   // of a prediction of more than one block
+  std::optional<MeasuredBlock> measured_block;
+  std::optional<MeasuredTrace> measured_trace;
+  std::string source;  // of a measurement: device, driver, toolkit, date
+  std::vector<KernelRow> kernels;
+  Totals totals;
+  std::optional<RunProblem> problem;
+
+  [[nodiscard]] bool is_measured() const { return measured_block || measured_trace; }
+};
+
+struct RunView {
+  Run run;
+  std::shared_ptr<const RunResult> result;
+
+  [[nodiscard]] bool ok() const { return result != nullptr && !result->problem; }
+};
+
+struct Results {
+  std::vector<RunView> runs;  // in the document's order
+  RunId baseline;
+  std::size_t computed = 0;  // runs that were not in the cache
+
+  [[nodiscard]] const RunView* find(RunId id) const;   // null when there is none
+  [[nodiscard]] const RunView* baseline_view() const;  // null when it has no result
+};
+
+// Compares totals of two runs. A prediction beside the measurement of the same policy and block is
+// compared as the measurement was made, as replays; `like_for_like` says so.
+struct ComparedTotals {
+  Totals base;
+  Totals other;
+  bool like_for_like = false;
+};
+ComparedTotals comparable_totals(const RunView& base, const RunView& other);
+
+Totals totals_of(const PlanEstimate& estimate);
+
+}  // namespace fuseline::gui

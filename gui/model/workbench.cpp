@@ -1,0 +1,238 @@
+#include "gui/model/workbench.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/blocks/block.h"
+#include "model/error.h"
+
+namespace fuseline::gui {
+
+Workbench::Workbench(Document document, std::function<void()> wake)
+    : history_(std::move(document)),
+      cache_(std::make_unique<ResultCache>()),
+      inbox_(std::make_shared<Inbox>()) {
+  Worker::Work work = [cache = cache_.get()](const Document& d, const std::stop_token& stop,
+                                             const Progress& progress) {
+    return compute(d, *cache, stop, progress);
+  };
+  Worker::Callbacks callbacks;
+  callbacks.done = [inbox = inbox_, wake](Worker::Id id, Results results) {
+    {
+      const std::lock_guard lock(inbox->mutex);
+      inbox->done.emplace(id, std::move(results));
+    }
+    if (wake) wake();
+  };
+  callbacks.failed = [inbox = inbox_, wake](Worker::Id, std::exception_ptr bug) {
+    {
+      const std::lock_guard lock(inbox->mutex);
+      inbox->bug = std::move(bug);
+    }
+    if (wake) wake();
+  };
+  callbacks.progress = [inbox = inbox_, wake](Worker::Id, std::size_t done, std::size_t total) {
+    inbox->progress =
+        static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(1, total));
+    if (wake) wake();
+  };
+  worker_ = std::make_unique<Worker>(std::move(work), std::move(callbacks));
+  compute_anew();
+}
+
+bool Workbench::is_computing() const { return taken_ != wanted_; }
+double Workbench::progress() const { return is_computing() ? inbox_->progress.load() : 1.0; }
+
+bool Workbench::poll() {
+  std::optional<std::pair<Worker::Id, Results>> done;
+  std::exception_ptr bug;
+  {
+    const std::lock_guard lock(inbox_->mutex);
+    std::swap(done, inbox_->done);
+    std::swap(bug, inbox_->bug);
+  }
+  if (bug) {
+    taken_ = wanted_;
+    std::rethrow_exception(bug);
+  }
+  if (!done || done->first != wanted_) return false;
+  taken_ = wanted_;
+  results_ = std::move(done->second);
+  if (!exists(results_, selection_.selected)) selection_.selected = {};
+  if (!exists(results_, selection_.hovered)) selection_.hovered = {};
+  return true;
+}
+
+void Workbench::wait() {
+  worker_->wait_idle();
+  poll();
+}
+
+void Workbench::cancel() {
+  worker_->cancel();
+  wanted_ = taken_;
+}
+
+void Workbench::reload() {
+  cache_->clear();
+  compute_anew();
+}
+
+void Workbench::compute_anew() {
+  inbox_->progress = 0;
+  wanted_ = worker_->submit(document());
+}
+
+void Workbench::change(Document next, const std::string& what, const std::string& gesture) {
+  if (next == document()) return;
+  history_.change(std::move(next), what, gesture);
+  compute_anew();
+}
+
+void Workbench::open(Document document) {
+  history_ = History(std::move(document));
+  selection_ = {};
+  shown_ = {};
+  compute_anew();
+}
+
+void Workbench::open_unsaved(Document document) {
+  open(std::move(document));
+  history_.mark_unsaved();
+}
+
+bool Workbench::undo() {
+  if (!history_.undo()) return false;
+  compute_anew();
+  return true;
+}
+
+bool Workbench::redo() {
+  if (!history_.redo()) return false;
+  compute_anew();
+  return true;
+}
+
+void Workbench::set_setup(const Setup& setup, const std::string& what, const std::string& gesture) {
+  static_cast<void>(resolve(setup));  // refused before anything changes
+  Document next = document();
+  next.setup = setup;
+  change(std::move(next), what, gesture);
+}
+
+RunId Workbench::add_run(Run run) {
+  Document next = document();
+  const RunId id = next.runs.add(std::move(run));
+  const std::string what = "add " + next.runs.at(id).name;
+  change(std::move(next), what);
+  return id;
+}
+
+void Workbench::remove_run(RunId id) {
+  Document next = document();
+  const std::string what = "remove " + next.runs.at(id).name;
+  next.runs.remove(id);
+  change(std::move(next), what);
+}
+
+void Workbench::rename_run(RunId id, const std::string& name) {
+  Document next = document();
+  next.runs.rename(id, name);
+  change(std::move(next), "rename to " + name);
+}
+
+void Workbench::move_run(RunId id, std::size_t position) {
+  Document next = document();
+  next.runs.move(id, position);
+  change(std::move(next), "move " + next.runs.at(id).name);
+}
+
+void Workbench::set_baseline(RunId id) {
+  Document next = document();
+  next.runs.set_baseline(id);
+  const std::string what = "compare with " + next.runs.at(id).name;
+  change(std::move(next), what);
+}
+
+void Workbench::pin_run(RunId id, bool pinned) {
+  Document next = document();
+  const Run& run = next.runs.at(id);
+  const std::string what = (pinned ? "pin " : "unpin ") + run.name;
+  next.runs.set_setup(id, pinned ? std::optional(setup_of(next, run)) : std::nullopt);
+  change(std::move(next), what);
+}
+
+void Workbench::set_title(const std::string& title) {
+  Document next = document();
+  next.title = title.substr(0, RunList::kLongestName);
+  change(std::move(next), "rename the session", "title");
+}
+
+Workbench::Edit Workbench::edit(RunId id, const EditOf& of) {
+  Document next = document();
+  const Run run = next.runs.at(id);
+  if (run.is_measurement()) {
+    EditOutcome refused;
+    refused.reason = run.name + " was measured: edit a prediction";
+    return {std::move(refused), id};
+  }
+  EditOutcome outcome;
+  RunId edited = id;
+  try {
+    const PredictionCase c = resolve(setup_of(next, run));
+    const Graph block = build_block(c.model, c.workload);
+    if (run.is_custom()) {
+      outcome = of(block, run.custom);
+    } else {
+      Run like{.name = "custom from " + run.policy, .policy = kCustomPolicy, .setup = run.setup};
+      like.custom = custom_like(make_plan(run.policy, block), block);
+      outcome = of(block, like.custom);
+      if (outcome.legal) edited = next.runs.add(std::move(like));
+    }
+  } catch (const InputError& error) {
+    outcome = {};
+    outcome.reason = error.what();
+  }
+  if (!outcome.legal) return {std::move(outcome), id};
+  next.runs.set_custom(edited, outcome.custom);
+  change(std::move(next), outcome.what);
+  shown_ = edited;
+  return {std::move(outcome), edited};
+}
+
+Workbench::Edit Workbench::toggle_edge(RunId id, const OnChipEdge& edge) {
+  return edit(id, [&](const Graph& block, const CustomFusion& custom) {
+    return gui::toggle_edge(block, custom, edge);
+  });
+}
+
+Workbench::Edit Workbench::fuse_all(RunId id, const std::vector<std::string>& operators) {
+  return edit(id, [&](const Graph& block, const CustomFusion& custom) {
+    return gui::fuse_all(block, custom, operators);
+  });
+}
+
+Workbench::Edit Workbench::toggle_rewrite(RunId id, const std::string& rewrite) {
+  return edit(id, [&](const Graph& block, const CustomFusion& custom) {
+    return gui::toggle_rewrite(block, custom, rewrite);
+  });
+}
+
+RunId Workbench::accept(RunId id, const Suggestion& suggestion) {
+  return edit(id,
+              [&](const Graph&, const CustomFusion&) {
+                EditOutcome outcome;
+                outcome.legal = true;
+                outcome.custom = suggestion.custom;
+                outcome.what = suggestion.text;
+                return outcome;
+              })
+      .run;
+}
+
+RunId Workbench::shown_run() const {
+  if (document().runs.find(shown_) != nullptr) return shown_;
+  return document().runs.baseline();
+}
+
+}  // namespace fuseline::gui

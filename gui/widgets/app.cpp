@@ -1,0 +1,258 @@
+#include "gui/widgets/app.h"
+
+#include <QApplication>
+#include <QMessageBox>
+#include <QTimer>
+#include <charconv>
+#include <cstdlib>
+#include <ostream>
+
+#include "gui/model/document.h"
+#include "gui/widgets/main_window.h"
+#include "gui/widgets/qt_text.h"
+#include "model/error.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+enum Status { done = 0, wrong_input = 2, something_missing = 3, our_bug = 70 };
+
+constexpr int kLeastSide = 200, kMostSide = 16384;
+
+[[noreturn]] void refuse(const std::string& field, const std::string& value,
+                         const std::string& message, const std::string& allowed) {
+  throw InputError({.file = "command line",
+                    .field = field,
+                    .value = value,
+                    .message = message,
+                    .allowed = allowed});
+}
+
+int side(const std::string& text, const std::string& all) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < kLeastSide ||
+      value > kMostSide) {
+    refuse("--size", all, "is no size of a picture", "WIDTHxHEIGHT, each from 200 to 16384");
+  }
+  return value;
+}
+
+QSize parse_size(const std::string& text) {
+  const std::size_t x = text.find('x');
+  if (x == std::string::npos) side({}, text);
+  return {side(text.substr(0, x), text), side(text.substr(x + 1), text)};
+}
+
+QStringList parse_formats(const std::string& text) {
+  const QStringList formats = to_qt(text).split(',');
+  for (const QString& format : formats) {
+    if (!kPictureFormats.contains(format)) {
+      refuse("--format", from_qt(format), "is no format of pictures", "png, svg, pdf");
+    }
+  }
+  return formats;
+}
+
+double parse_scale(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 1 && value <= 4)) {
+    refuse("--scale", text, "is no scale", "a number from 1 to 4");
+  }
+  return value;
+}
+
+// Exceptions out of a slot would end the program: they are shown instead.
+class Application : public QApplication {
+ public:
+  using QApplication::QApplication;
+  bool notify(QObject* receiver, QEvent* event) override {
+    try {
+      return QApplication::notify(receiver, event);
+    } catch (const std::exception& error) {
+      QMessageBox::critical(nullptr, tr("A bug of fuseline"),
+                            tr("Please report it: %1").arg(to_qt(std::string(error.what()))));
+      return false;
+    }
+  }
+};
+
+bool has_display() {
+  for (const char* name : {"QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr && *value != '\0') return true;
+  }
+  return false;
+}
+
+// Where no desktop says otherwise, the size that desktops have.
+void set_font() {
+  QFont font = QApplication::font();
+  if (QApplication::platformName() == "offscreen") font.setPointSizeF(9.5);
+  QApplication::setFont(font);
+}
+
+void set_colours(const std::optional<bool>& dark) {
+  const bool is_dark = dark.value_or(Theme(QApplication::palette()).is_dark());
+  QApplication::setStyle("Fusion");
+  QApplication::setPalette(is_dark ? dark_palette() : light_palette());
+}
+
+void show_named_run(Session& session, const std::string& name) {
+  if (name.empty()) return;
+  const RunList& runs = session.bench().document().runs;
+  const Run* run = runs.find(name);
+  if (run == nullptr) {
+    std::vector<std::string> names;
+    for (const Run& r : runs.all()) names.push_back(r.name);
+    throw InputError({.file = "command line",
+                      .field = "--run",
+                      .value = name,
+                      .message = "is no run of the session",
+                      .nearest = nearest_name(name, names)});
+  }
+  session.show_run(run->id);
+}
+
+int export_pictures(const AppOptions& options, std::ostream& out) {
+  const std::filesystem::path state = state_folder();
+  Document document =
+      options.session.empty() ? default_document() : load_document(options.session).document;
+  Session session(std::move(document), state);
+  show_named_run(session, options.run);
+  MainWindow window(session, options.export_folder);  // no layout is read from there
+  window.resize(options.size.expandedTo(window.minimumSize()));
+  window.show();
+  session.wait();
+  QApplication::processEvents();
+  const QStringList names =
+      export_views(session.bench(), window.views(), options.export_folder,
+                   {.size = options.size, .scale = options.scale, .formats = options.formats});
+  for (const QString& name : names) out << from_qt(name) << "\n";
+  QApplication::processEvents();
+  const std::filesystem::path whole = std::filesystem::path(options.export_folder) / "window.png";
+  if (!window.grab().save(to_qt(whole))) {
+    throw InputError({.file = whole.string(), .message = "cannot be written"});
+  }
+  out << "window.png\n";
+  session.end_without_autosave();
+  return done;
+}
+
+int show_window(const AppOptions& options) {
+  const std::filesystem::path state = state_folder();
+  Session session(default_document(), state);
+  MainWindow window(session, state);
+  window.show();
+  if (!options.session.empty()) session.open(options.session);
+  QTimer::singleShot(0, &window, [&] { window.files().offer_recovery(); });
+  return QApplication::exec();
+}
+
+}  // namespace
+
+std::string usage() {
+  return "fuseline-gui: try fusion choices, see predicted beside measured.\n\n"
+         "usage: fuseline-gui [SCENARIO.toml]\n"
+         "       fuseline-gui --export DIR [SCENARIO.toml] [--size WxH] [--scale N] [--dark]\n"
+         "                    [--format png,svg,pdf] [--run NAME]\n\n"
+         "  --export DIR   write every view's picture, and its data as CSV and JSON; needs no "
+         "display\n"
+         "  --size WxH     of the pictures, 1200x800\n"
+         "  --scale N      pixels of a PNG for each of --size, 1 to 4\n"
+         "  --format LIST  png, svg, pdf\n"
+         "  --run NAME     the run that graph, kernels and waterfall show\n"
+         "  --dark, --light  colours; else as the desktop\n\n"
+         "exit status: 0 done, 2 wrong input, 3 something needed is not here, 70 a bug of "
+         "fuseline\n";
+}
+
+AppOptions parse_options(const std::vector<std::string>& args) {
+  AppOptions o;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    std::string name = args[i];
+    std::optional<std::string> inline_value;
+    if (const std::size_t equals = name.find('=');
+        name.starts_with("--") && equals != std::string::npos) {
+      inline_value = name.substr(equals + 1);
+      name.resize(equals);
+    }
+    const auto value = [&] {
+      if (inline_value) return *inline_value;
+      if (i + 1 >= args.size()) refuse(name, {}, "needs a value", {});
+      return args[++i];
+    };
+    if (name == "--export") {
+      o.export_folder = value();
+      if (o.export_folder.empty()) refuse(name, {}, "needs a folder", {});
+    } else if (name == "--size") {
+      o.size = parse_size(value());
+    } else if (name == "--scale") {
+      o.scale = parse_scale(value());
+    } else if (name == "--format") {
+      o.formats = parse_formats(value());
+    } else if (name == "--run") {
+      o.run = value();
+    } else if (name == "--dark") {
+      o.dark = true;
+    } else if (name == "--light") {
+      o.dark = false;
+    } else if (name == "--help" || name == "-h") {
+      o.help = true;
+    } else if (name == "--version") {
+      o.version = true;
+    } else if (name.starts_with("-")) {
+      throw InputError({.file = "command line",
+                        .value = name,
+                        .message = "there is no such option",
+                        .nearest = nearest_name(name, {"--export", "--size", "--scale", "--format",
+                                                       "--run", "--dark", "--light", "--help"})});
+    } else if (!o.session.empty()) {
+      refuse({}, name, "is a second session", "one session");
+    } else {
+      o.session = name;
+    }
+  }
+  return o;
+}
+
+int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
+  try {
+    const AppOptions options = parse_options({argv + (argc > 0 ? 1 : 0), argv + argc});
+    if (options.help) {
+      out << usage() << std::flush;
+      return done;
+    }
+    if (options.version) {
+      out << "fuseline-gui 0.1.0\n" << std::flush;
+      return done;
+    }
+    if (!options.export_folder.empty()) {
+      qputenv("QT_QPA_PLATFORM", "offscreen");
+    } else if (!has_display()) {
+      throw MissingError("there is no display; 'fuseline-gui --export DIR' needs none");
+    }
+    QApplication::setAttribute(Qt::AA_EnableHighDpiScaling);
+    QApplication::setAttribute(Qt::AA_UseHighDpiPixmaps);
+    QApplication::setApplicationName("fuseline");
+    int one = 1;  // Qt would read options of its own
+    Application app(one, argv);
+    set_font();
+    set_colours(options.dark);
+    return options.export_folder.empty() ? show_window(options) : export_pictures(options, out);
+  } catch (const InputError& error) {
+    err << "fuseline-gui: error: " << error.what() << "\n";
+    return wrong_input;
+  } catch (const MissingError& error) {
+    err << "fuseline-gui: not available: " << error.what() << "\n";
+    return something_missing;
+  } catch (const std::exception& error) {
+    err << "fuseline-gui: internal error (a bug of fuseline, please report it): " << error.what()
+        << "\n";
+    return our_bug;
+  }
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,33 @@
+// The program behind fuseline-gui: what its arguments ask for.
+#pragma once
+
+#include <QSize>
+#include <QStringList>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fuseline::gui {
+
+struct AppOptions {
+  std::string session;        // a scenario; empty: the default comparison
+  std::string export_folder;  // empty: a window
+  QSize size{1200, 800};
+  double scale = 1;
+  QStringList formats{"png"};
+  std::optional<bool> dark;  // empty: as the desktop
+  std::string run;           // by name, shown by graph and table; empty: the last prediction
+  bool help = false;
+  bool version = false;
+};
+
+// Arguments without the program's name. InputError: file "command line".
+AppOptions parse_options(const std::vector<std::string>& args);
+
+std::string usage();
+
+// Exit status as the command line's. Messages go to `err`, names of exported files to `out`.
+int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err);
+
+}  // namespace fuseline::gui

@@ -1,0 +1,22 @@
+#include "gui/widgets/charts/memory_view.h"
+#include "gui/widgets/charts/roofline_view.h"
+#include "gui/widgets/charts/sweep_view.h"
+#include "gui/widgets/charts/timeline_view.h"
+#include "gui/widgets/charts/traffic_view.h"
+#include "gui/widgets/charts/validation_view.h"
+#include "gui/widgets/charts/waterfall_view.h"
+
+namespace fuseline::gui {
+
+std::vector<View*> make_chart_views(Workbench& bench, QWidget* parent) {
+  return {new TrafficView(bench, parent),
+          new WaterfallView(bench, parent),
+          new RooflineView(bench, parent, MemoryLevel::hbm),
+          new RooflineView(bench, parent, MemoryLevel::l2),
+          new MemoryView(bench, parent),
+          new TimelineView(bench, parent),
+          new ValidationView(bench, parent),
+          new SweepView(bench, parent)};
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,152 @@
+#include "gui/widgets/charts/roofline_view.h"
+
+#include <QCheckBox>
+#include <algorithm>
+
+#include "gui/widgets/charts/plot.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+// Points of the whole block are as large as the part of time that they stand for would be.
+constexpr double kBlockSize = 0.35;
+constexpr std::size_t kNamedOutside = 4;
+
+void add_ceilings(Scene& scene, const RooflineChart& chart) {
+  for (const Ceiling& c : chart.ceilings) {
+    scene.marks.push_back({.shape = Shape::line,
+                           .from = c.from,
+                           .to = c.to,
+                           .colour = {c.sustained ? ColourRole::muted : ColourRole::ceiling, 0},
+                           .dashed = c.sustained,
+                           .quiet = true,
+                           .label = c.label,
+                           .tooltip = c.tooltip});
+  }
+}
+
+void add_arrows(Scene& scene, const RooflineChart& chart, const Results& results, bool kernels) {
+  for (const RooflineArrow& a : chart.arrows) {
+    if (!a.is_block && !kernels) continue;
+    const RunView* run = results.find(a.run);
+    const std::string who = run == nullptr ? "" : run->run.name;
+    Mark mark{.shape = Shape::arrow,
+              .from = a.from,
+              .to = a.to,
+              .colour = {ColourRole::muted, 0},
+              .quiet = !a.is_block,
+              .tooltip = who + " is " + a.label + " than the baseline"};
+    for (const RooflinePoint& p : chart.points) {
+      if (p.run == a.run && p.is_block == a.is_block && p.at == a.to) {
+        mark.thing = p.thing;
+        if (a.is_block) mark.colour = p.colour;
+        if (!a.is_block) mark.tooltip = p.label + " of " + mark.tooltip;
+      }
+    }
+    scene.marks.push_back(std::move(mark));
+  }
+}
+
+// Of blocks with the ratio, which their arrow alone has no room for.
+std::string label_of(const RooflineChart& chart, const RooflinePoint& p) {
+  if (!p.is_block) return p.measured ? "" : p.label;
+  for (const RooflineArrow& a : chart.arrows) {
+    if (a.is_block && a.run == p.run) return p.label + ": " + a.label;
+  }
+  return p.label;
+}
+
+std::string footnote_of(const RooflineChart& chart, bool kernels) {
+  if (!kernels || chart.outside.empty()) return {};
+  std::vector<std::string> names;
+  for (const RooflinePoint& p : chart.outside) {
+    if (std::ranges::find(names, p.label) == names.end()) names.push_back(p.label);
+  }
+  std::string text = "Not on the axes, as they move no counted bytes or do no counted FLOPs: ";
+  for (std::size_t i = 0; i < std::min(names.size(), kNamedOutside); ++i) {
+    text += (i > 0 ? ", " : "") + names[i];
+  }
+  if (names.size() > kNamedOutside) {
+    text += " and " + std::to_string(names.size() - kNamedOutside) + " more";
+  }
+  return text;
+}
+
+}  // namespace
+
+Scene roofline_scene(const RooflineChart& chart, const Results& results, bool kernels) {
+  Scene scene;
+  scene.title = chart.title;
+  scene.x = {.label = chart.x_label, .range = chart.x, .log = true};
+  scene.y = {.label = chart.y_label, .range = chart.y, .log = true};
+  add_ceilings(scene, chart);
+  add_arrows(scene, chart, results, kernels);
+  bool any_measured = false;
+  // Small points over large ones, so that both can be hovered; blocks over kernels.
+  std::vector<const RooflinePoint*> points;
+  for (const RooflinePoint& p : chart.points) {
+    if (p.is_block || kernels) points.push_back(&p);
+  }
+  std::ranges::stable_sort(points, [](const RooflinePoint* a, const RooflinePoint* b) {
+    return a->is_block != b->is_block ? !a->is_block : a->size > b->size;
+  });
+  for (const RooflinePoint* p : points) {
+    scene.marks.push_back(
+        {.shape = p->is_block ? Shape::diamond : Shape::point,
+         .from = p->at,
+         .colour = p->colour,
+         .measured = p->measured,
+         .size = p->is_block ? kBlockSize : p->size,
+         .label = label_of(chart, *p),
+         .label_rank = p->is_block ? (p->measured ? 90 : 100) : static_cast<int>(49 * p->size),
+         .tooltip = p->tooltip,
+         .thing = p->thing});
+    any_measured = any_measured || p->measured;
+    if (!p->is_block) {
+      add_to_legend(scene, {legend_text(p->colour.role), {p->colour.role, 0}, Swatch::dot});
+    }
+  }
+  add_to_legend(scene, {"whole block", {ColourRole::text, 0}, Swatch::diamond});
+  if (any_measured) add_to_legend(scene, {"measured", {ColourRole::measured, 0}, Swatch::hollow});
+  add_to_legend(scene, {"from the baseline", {ColourRole::muted, 0}, Swatch::arrow});
+  scene.footnote = footnote_of(chart, kernels);
+  return scene;
+}
+
+RooflineView::RooflineView(Workbench& bench, QWidget* parent, MemoryLevel level)
+    : ChartView(bench, parent), level_(level), kernels_(new QCheckBox(tr("Kernels"), this)) {
+  kernels_->setChecked(true);
+  kernels_->setToolTip(tr("show each kernel, not only whole blocks"));
+  controls().insertWidget(0, kernels_);
+  add_plot(1);
+  connect(kernels_, &QCheckBox::toggled, this, [this] { refresh(); });
+}
+
+QString RooflineView::id() const {
+  return level_ == MemoryLevel::hbm ? QStringLiteral("roofline-hbm")
+                                    : QStringLiteral("roofline-l2");
+}
+
+QString RooflineView::title() const {
+  return level_ == MemoryLevel::hbm ? tr("Roofline, HBM") : tr("Roofline, L2");
+}
+
+QString RooflineView::hint() const {
+  return tr(
+      "Below the slope the memory level limits, below the roof the tensor cores. Axes follow "
+      "from the machine alone, so pictures of several sessions compare. The area of a point "
+      "is its part of the block's time.");
+}
+
+void RooflineView::refresh() {
+  chart_ = roofline_chart(bench().results(), level_);
+  const std::string problem = problem_of(bench().results());
+  plots().front()->set_scene(problem.empty()
+                                 ? roofline_scene(chart_, bench().results(), kernels_->isChecked())
+                                 : empty_scene(title().toStdString(), problem));
+}
+
+std::vector<Table> RooflineView::tables() const { return {to_table(chart_, bench().results())}; }
+
+}  // namespace fuseline::gui

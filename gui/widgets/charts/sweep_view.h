@@ -1,0 +1,53 @@
+// Sweep: time and bytes of policies over T, S, B or D, with the places where they cross.
+#pragma once
+
+#include <QTimer>
+#include <map>
+
+#include "gui/model/sweep.h"
+#include "gui/widgets/charts/background.h"
+#include "gui/widgets/charts/chart_view.h"
+
+namespace fuseline::gui {
+
+enum class SweepQuantity : std::uint8_t { time, bytes };
+
+// `runs`: those of the curves, in their order, with their colours.
+Scene sweep_scene(const SweepChart& chart, SweepQuantity quantity,
+                  const std::vector<std::pair<RunId, Colour>>& runs);
+
+class SweepView : public ChartView {
+  Q_OBJECT
+ public:
+  SweepView(Workbench& bench, QWidget* parent);
+
+  [[nodiscard]] QString id() const override { return QStringLiteral("sweep"); }
+  [[nodiscard]] QString title() const override { return tr("Sweep"); }
+  [[nodiscard]] QString hint() const override;
+  // Begins a sweep a moment after the last change, while the view is visible.
+  void refresh() override;
+  void finish() override;  // sweeps if what is drawn is old
+  [[nodiscard]] bool is_busy() const override { return work_.is_busy(); }
+  void cancel() override;
+  [[nodiscard]] std::vector<Table> tables() const override;
+
+  [[nodiscard]] const SweepChart& chart() const { return chart_; }
+  void sweep_over(SweepAxis axis);
+
+ protected:
+  void showEvent(QShowEvent* event) override;
+
+ private:
+  void start();
+  void draw();
+  void show_text(const std::string& text);
+
+  QComboBox* axis_;
+  QTimer soon_;
+  std::string asked_;  // key of the sweep that is drawn, or on its way
+  SweepRequest request_;
+  SweepChart chart_;
+  Background<SweepRequest, SweepChart> work_;
+};
+
+}  // namespace fuseline::gui

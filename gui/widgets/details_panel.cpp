@@ -1,0 +1,49 @@
+#include "gui/widgets/details_panel.h"
+
+#include <QEvent>
+
+#include "gui/model/details.h"
+#include "gui/widgets/qt_text.h"
+#include "gui/widgets/theme.h"
+
+namespace fuseline::gui {
+
+DetailsPanel::DetailsPanel(Session& session, QWidget* parent)
+    : QTextBrowser(parent), session_(session) {
+  setObjectName("details");
+  setFrameShape(QFrame::NoFrame);
+  setOpenLinks(false);
+  setAccessibleName(tr("Details"));
+}
+
+void DetailsPanel::refresh() {
+  const Theme theme(palette());
+  const QString muted = theme.colour(ColourRole::muted).name();
+  const Details details =
+      details_of(session_.bench().results(), session_.bench().selection().shown());
+  if (details.title.empty()) {
+    setHtml(QString("<p style='color:%1'>%2</p>")
+                .arg(muted, tr("Point at anything for its exact numbers and where they come from. "
+                               "Press ? for the shortcuts.")));
+    return;
+  }
+  QString html = QString("<p style='font-weight:600; margin:2px 0 4px 0'>%1</p><table>")
+                     .arg(to_qt(details.title).toHtmlEscaped());
+  for (const DetailLine& line : details.lines) {
+    html += QString("<tr><td style='color:%1; padding-right:10px'>%2</td><td>%3</td></tr>")
+                .arg(muted, to_qt(line.name).toHtmlEscaped(), to_qt(line.value).toHtmlEscaped());
+  }
+  html += "</table>";
+  for (const HardwareConstant& constant : details.constants) {
+    html += QString("<p style='margin:4px 0 0 0; color:%1'>%2</p>")
+                .arg(muted, to_qt(details_text(constant)).toHtmlEscaped());
+  }
+  setHtml(html);
+}
+
+void DetailsPanel::changeEvent(QEvent* event) {
+  QTextBrowser::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange) refresh();
+}
+
+}  // namespace fuseline::gui

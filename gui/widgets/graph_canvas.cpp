@@ -1,0 +1,214 @@
+#include "gui/widgets/graph_canvas.h"
+
+#include <QFontMetricsF>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QPainterPath>
+#include <QScrollBar>
+#include <QWheelEvent>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace fuseline::gui {
+
+namespace {
+
+constexpr double kLeastZoom = 0.1, kMostZoom = 8;
+constexpr double kLargestFit = 1.6;
+constexpr int kDragStarts = 5;  // pixels
+
+struct LegendEntry {
+  const char* text;
+  const char* brief;
+  ColourRole role;
+  bool dashed;
+  double width;
+};
+constexpr std::array<LegendEntry, 3> kLegend = {{
+    {QT_TRANSLATE_NOOP("graph", "crosses HBM, as wide as its bytes"),
+     QT_TRANSLATE_NOOP("graph", "HBM"), ColourRole::bound_hbm, false, 5},
+    {QT_TRANSLATE_NOOP("graph", "weights, inputs, outputs"), QT_TRANSLATE_NOOP("graph", "weights"),
+     ColourRole::tensor_weight, false, 5},
+    {QT_TRANSLATE_NOOP("graph", "stays on chip"), QT_TRANSLATE_NOOP("graph", "on chip"),
+     ColourRole::on_chip, true, 1.8},
+}};
+constexpr double kSample = 26, kPad = 8;
+
+}  // namespace
+
+void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme,
+                       const QFont& font) {
+  painter.save();
+  painter.setFont(small_font(font));
+  const QFontMetricsF metrics(painter.font());
+  double wanted = 0;
+  for (const LegendEntry& entry : kLegend) {
+    wanted += metrics.horizontalAdvance(QObject::tr(entry.text)) + kSample + 3 * kPad;
+  }
+  const bool brief = wanted > area.width();
+  double x = area.left();
+  for (const LegendEntry& entry : kLegend) {
+    const QString text = QObject::tr(brief ? entry.brief : entry.text);
+    QPen pen(theme.colour(entry.role), entry.width);
+    pen.setCapStyle(Qt::FlatCap);
+    if (entry.dashed) pen.setDashPattern({4, 3});
+    painter.setPen(pen);
+    const double middle = area.center().y();
+    painter.drawLine(QPointF(x, middle), QPointF(x + kSample, middle));
+    painter.setPen(theme.colour(ColourRole::muted));
+    x += kSample + kPad;
+    const double width = metrics.horizontalAdvance(text) + 1;
+    painter.drawText(QRectF(x, area.top(), width, area.height()), Qt::AlignLeft | Qt::AlignVCenter,
+                     text);
+    x += width + 2 * kPad;
+  }
+  painter.restore();
+}
+
+GraphLegend::GraphLegend(QWidget* parent) : QWidget(parent) {
+  setFixedHeight(QFontMetrics(small_font(font())).height() + 10);
+  setBackgroundRole(QPalette::Base);
+  setAutoFillBackground(true);
+}
+
+void GraphLegend::paintEvent(QPaintEvent*) {
+  QPainter painter(this);
+  painter.setRenderHint(QPainter::Antialiasing);
+  draw_graph_legend(painter, QRectF(rect()).adjusted(10, 0, -10, 0), Theme(palette()), font());
+}
+
+GraphCanvas::GraphCanvas(QWidget* parent) : QGraphicsView(parent), scene_(new GraphScene(this)) {
+  setScene(scene_);
+  setRenderHint(QPainter::Antialiasing);
+  setFrameShape(QFrame::NoFrame);
+  setTransformationAnchor(QGraphicsView::AnchorUnderMouse);
+  setResizeAnchor(QGraphicsView::AnchorViewCenter);
+  setViewportUpdateMode(QGraphicsView::FullViewportUpdate);
+  setFocusPolicy(Qt::StrongFocus);
+  viewport()->setMouseTracking(true);
+  setBackgroundRole(QPalette::Base);
+  setAccessibleName(tr("Block graph"));
+}
+
+void GraphCanvas::fit() {
+  fitted_ = true;
+  const QRectF all = scene_->picture();
+  if (all.isEmpty()) return;
+  fitInView(all, Qt::KeepAspectRatio);
+  const double scale = transform().m11();
+  if (scale > kLargestFit) zoom(kLargestFit / scale);
+  fitted_ = true;
+}
+
+void GraphCanvas::zoom(double factor) {
+  const double now = transform().m11();
+  const double next = std::clamp(now * factor, kLeastZoom, kMostZoom);
+  scale(next / now, next / now);
+  fitted_ = false;
+}
+
+void GraphCanvas::wheelEvent(QWheelEvent* event) {
+  zoom(std::pow(1.0015, event->angleDelta().y()));
+  event->accept();
+}
+
+void GraphCanvas::mousePressEvent(QMouseEvent* event) {
+  pressed_ = last_ = event->pos();
+  lassoing_ = event->button() == Qt::LeftButton &&
+              (lasso_mode_ || event->modifiers().testFlag(Qt::ShiftModifier));
+  lasso_.clear();
+  if (lassoing_) {
+    lasso_ << mapToScene(event->pos());
+    return;
+  }
+  QGraphicsView::mousePressEvent(event);
+}
+
+void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
+  if (lassoing_) {
+    lasso_ << mapToScene(event->pos());
+    viewport()->update();
+    return;
+  }
+  const bool held = event->buttons() & (Qt::LeftButton | Qt::MiddleButton);
+  if (held && (dragging_ || (event->pos() - pressed_).manhattanLength() > kDragStarts)) {
+    dragging_ = true;
+    fitted_ = false;
+    const QPoint by = event->pos() - last_;
+    horizontalScrollBar()->setValue(horizontalScrollBar()->value() - by.x());
+    verticalScrollBar()->setValue(verticalScrollBar()->value() - by.y());
+    last_ = event->pos();
+    return;
+  }
+  QGraphicsView::mouseMoveEvent(event);
+}
+
+void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
+  dragging_ = false;
+  if (!lassoing_) {
+    QGraphicsView::mouseReleaseEvent(event);
+    return;
+  }
+  lassoing_ = false;
+  QPainterPath area;
+  area.addPolygon(lasso_);
+  area.closeSubpath();
+  lasso_.clear();
+  viewport()->update();
+  const std::vector<std::string> operators = scene_->operators_in(area);
+  if (!operators.empty()) emit lassoed(operators);
+}
+
+void GraphCanvas::keyPressEvent(QKeyEvent* event) {
+  const auto step = [&](int by) {
+    if (EdgeItem* edge = scene_->step(by)) {
+      show_edge(*edge);
+      emit edge_chosen(edge->edge());
+    }
+  };
+  switch (event->key()) {
+    case Qt::Key_Down:
+    case Qt::Key_Right:
+      return step(1);
+    case Qt::Key_Up:
+    case Qt::Key_Left:
+      return step(-1);
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+    case Qt::Key_Space:
+      if (const EdgeItem* edge = scene_->chosen()) {
+        const GraphEdge copy = edge->edge();
+        emit toggle_requested(copy);
+      }
+      return;
+    case Qt::Key_Plus:
+    case Qt::Key_Equal:
+      return zoom(1.25);
+    case Qt::Key_Minus:
+      return zoom(0.8);
+    case Qt::Key_0:
+      return fit();
+    default:
+      QGraphicsView::keyPressEvent(event);
+  }
+}
+
+void GraphCanvas::resizeEvent(QResizeEvent* event) {
+  QGraphicsView::resizeEvent(event);
+  if (fitted_) fit();
+}
+
+void GraphCanvas::drawForeground(QPainter* painter, const QRectF&) {
+  const Theme theme(palette());
+  if (lasso_.size() > 1) {
+    QColor line = theme.colour(ColourRole::highlight);
+    painter->setPen(QPen(line, 0));
+    line.setAlpha(40);
+    painter->setBrush(line);
+    painter->drawPolygon(lasso_);
+  }
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,60 @@
+// Shows the scene of the block graph: zoom with the wheel, drag to move, Shift+drag for a lasso.
+#pragma once
+
+#include <QGraphicsView>
+#include <QPolygonF>
+
+#include "gui/widgets/graph_scene.h"
+
+namespace fuseline::gui {
+
+class GraphCanvas : public QGraphicsView {
+  Q_OBJECT
+ public:
+  explicit GraphCanvas(QWidget* parent);
+  [[nodiscard]] GraphScene& graph() const { return *scene_; }
+
+  void fit();                // all of it; again whenever the widget's size changes
+  void zoom(double factor);  // about the centre, or the mouse
+  void set_lasso(bool on) { lasso_mode_ = on; }
+  void show_edge(const EdgeItem& edge) { ensureVisible(&edge, 30, 30); }
+
+ signals:
+  void toggle_requested(const fuseline::gui::GraphEdge& edge);  // with the keyboard
+  void edge_chosen(const fuseline::gui::GraphEdge& edge);
+  void lassoed(const std::vector<std::string>& operators);
+
+ protected:
+  void wheelEvent(QWheelEvent* event) override;
+  void mousePressEvent(QMouseEvent* event) override;
+  void mouseMoveEvent(QMouseEvent* event) override;
+  void mouseReleaseEvent(QMouseEvent* event) override;
+  void keyPressEvent(QKeyEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+  void drawForeground(QPainter* painter, const QRectF& area) override;
+
+ private:
+  GraphScene* scene_;
+  bool fitted_ = true;
+  bool lasso_mode_ = false;
+  bool lassoing_ = false;
+  bool dragging_ = false;
+  QPoint pressed_;
+  QPoint last_;
+  QPolygonF lasso_;  // in the scene's units
+};
+
+// What lines and colours mean, in one line; in few words where there is little room.
+void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme,
+                       const QFont& font);
+
+class GraphLegend : public QWidget {
+  Q_OBJECT
+ public:
+  explicit GraphLegend(QWidget* parent);
+
+ protected:
+  void paintEvent(QPaintEvent* event) override;
+};
+
+}  // namespace fuseline::gui

@@ -1,0 +1,98 @@
+// What the block graph is drawn of: operators, tensors, edges, hulls of kernels, the frame of a
+// layer. One unit is one point of dot's layout. Items draw; the scene says what a click means.
+#pragma once
+
+#include <QGraphicsItem>
+#include <QPainterPath>
+
+#include "gui/model/block_graph.h"
+#include "gui/model/dot_layout.h"
+#include "gui/widgets/theme.h"
+
+namespace fuseline::gui {
+
+// Carries the thing that it stands for, and whether it is highlighted.
+class GraphItem : public QGraphicsItem {
+ public:
+  GraphItem(Thing thing, const Theme& theme) : thing_(std::move(thing)), theme_(theme) {}
+  [[nodiscard]] const Thing& thing() const { return thing_; }
+  void set_theme(const Theme& theme);
+  void set_lit(bool lit);
+  [[nodiscard]] bool is_lit() const { return lit_; }
+
+ protected:
+  [[nodiscard]] const Theme& theme() const { return theme_; }
+
+ private:
+  Thing thing_;
+  Theme theme_;
+  bool lit_ = false;
+};
+
+class NodeItem : public GraphItem {
+ public:
+  NodeItem(const GraphNode& node, const Box& box, const Theme& theme);
+  [[nodiscard]] const GraphNode& node() const { return node_; }
+  [[nodiscard]] QRectF boundingRect() const override;
+  [[nodiscard]] QPainterPath shape() const override;
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+
+ private:
+  GraphNode node_;
+  QRectF box_;
+};
+
+class EdgeItem : public GraphItem {
+ public:
+  EdgeItem(const GraphEdge& edge, const std::vector<Point>& bezier, const Theme& theme);
+  [[nodiscard]] const GraphEdge& edge() const { return edge_; }
+  [[nodiscard]] QPointF middle() const { return path_.pointAtPercent(0.5); }
+  [[nodiscard]] bool has_label() const;  // else only while it is highlighted
+  // Puts the label where it meets none of the boxes, if there is such a place on the edge.
+  QRectF place_label(const std::vector<QRectF>& taken);
+  // Chosen with the keyboard: Enter would toggle it.
+  void set_chosen(bool chosen);
+  [[nodiscard]] QRectF boundingRect() const override;
+  [[nodiscard]] QPainterPath shape() const override;
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+
+ private:
+  [[nodiscard]] double width() const;
+  [[nodiscard]] QColor colour() const;
+  [[nodiscard]] QRectF label_box() const;
+  GraphEdge edge_;
+  QPainterPath path_;
+  QPolygonF head_;
+  double label_at_ = 0.5;   // part of the path
+  double label_aside_ = 0;  // in widths of the label
+  bool chosen_ = false;
+};
+
+// Behind the nodes of one kernel.
+class HullItem : public GraphItem {
+ public:
+  HullItem(const GraphGroup& group, const Hull& hull, const Theme& theme);
+  [[nodiscard]] std::size_t launch() const { return group_.thing.kernel; }
+  [[nodiscard]] QRectF boundingRect() const override;
+  [[nodiscard]] QPainterPath shape() const override { return path_; }
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+
+ private:
+  GraphGroup group_;
+  QPainterPath path_;
+};
+
+// Around the block: it stands for as many equal layers as its label says.
+class FrameItem : public GraphItem {
+ public:
+  FrameItem(QRectF area, QString label, const Theme& theme);
+  [[nodiscard]] QRectF boundingRect() const override;
+  [[nodiscard]] QPainterPath shape() const override { return {}; }  // no target of the mouse
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+
+ private:
+  QRectF area_;
+  QString label_;
+};
+
+}  // namespace fuseline::gui

@@ -1,0 +1,274 @@
+#include "gui/widgets/graph_view.h"
+
+#include <QAction>
+#include <QComboBox>
+#include <QMenu>
+#include <QMetaObject>
+#include <QPainter>
+#include <QSignalBlocker>
+#include <QToolBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <algorithm>
+
+#include "gui/model/fusion_edits.h"
+#include "gui/widgets/qt_text.h"
+#include "model/blocks/block.h"
+#include "model/error.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+constexpr std::size_t kMostLayouts = 64;
+
+// The block before rewrites and what is chosen of it; empty when the run's setup is wrong.
+std::vector<RewriteChoice> rewrites_of(const Document& document, const Run& run) {
+  if (run.is_measurement()) return {};
+  try {
+    const PredictionCase c = resolve(setup_of(document, run));
+    const Graph block = build_block(c.model, c.workload);
+    const CustomFusion custom =
+        run.is_custom() ? run.custom : custom_like(make_plan(run.policy, block), block);
+    return rewrite_choices(block, custom);
+  } catch (const InputError&) {
+    return {};
+  }
+}
+
+}  // namespace
+
+struct GraphView::Inbox {
+  std::mutex mutex;
+  std::optional<GraphLayout> layout;
+  QString failure;
+};
+
+GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
+    : View(session.bench(), parent),
+      session_(session),
+      runs_(new QComboBox(this)),
+      rewrites_(new QToolButton(this)),
+      bar_(new EditBar(this)),
+      canvas_(new GraphCanvas(this)),
+      inbox_(std::make_shared<Inbox>()) {
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(0);
+  make_tools();
+  column->addWidget(bar_);
+  column->addWidget(canvas_, 1);
+  column->addWidget(new GraphLegend(this));
+  setFocusProxy(canvas_);
+
+  const auto wake = [this] {
+    QMetaObject::invokeMethod(
+        this, [this] { take_layout(); }, Qt::QueuedConnection);
+  };
+  Layouter::Callbacks callbacks;
+  callbacks.done = [inbox = inbox_, wake](Layouter::Id, GraphLayout layout) {
+    const std::lock_guard lock(inbox->mutex);
+    inbox->layout = std::move(layout);
+    wake();
+  };
+  callbacks.failed = [inbox = inbox_, wake](Layouter::Id, const std::exception_ptr& error) {
+    const std::lock_guard lock(inbox->mutex);
+    try {
+      std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+      inbox->failure = message_of(e);
+    }
+    wake();
+  };
+  layouter_ = std::make_unique<Layouter>(
+      [program = std::move(dot)](const BlockGraph& graph, const std::stop_token&, const Progress&) {
+        return gui::layout(graph, program);
+      },
+      std::move(callbacks));
+
+  GraphScene& scene = canvas_->graph();
+  connect(&scene, &GraphScene::hovered, this, &View::hovered);
+  connect(&scene, &GraphScene::clicked, this, &View::selected);
+  connect(canvas_, &GraphCanvas::edge_chosen, this,
+          [this](const GraphEdge& edge) { emit selected(edge.thing); });
+  const auto toggle = [this](const GraphEdge& edge) {
+    const GraphEdge copy = edge;
+    emit selected(copy.thing);
+    session_.toggle_edge(copy.choice);
+  };
+  connect(&scene, &GraphScene::edge_clicked, this, toggle);
+  connect(canvas_, &GraphCanvas::toggle_requested, this, toggle);
+  connect(canvas_, &GraphCanvas::lassoed, this,
+          [this](const std::vector<std::string>& operators) { session_.fuse_all(operators); });
+  connect(&session_, &Session::edit_judged, bar_, &EditBar::show_notice);
+  connect(bar_, &EditBar::chosen, this,
+          [this](const Suggestion& suggestion) { session_.accept(suggestion); });
+}
+
+GraphView::~GraphView() = default;
+
+QString GraphView::hint() const {
+  return tr(
+      "Click an edge to keep its tensor on chip, or to split there; Shift+drag draws a lasso "
+      "that fuses all inside. Wheel zooms, drag moves, 0 fits.");
+}
+
+void GraphView::make_tools() {
+  auto* tools = new QToolBar(this);
+  tools->setObjectName("graph-tools");
+  runs_->setObjectName("graph-run");
+  runs_->setToolTip(tr("The run that graph, kernel table and waterfall show"));
+  runs_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  runs_->setMinimumContentsLength(14);
+  connect(runs_, QOverload<int>::of(&QComboBox::activated), this, [this](int index) {
+    const RunId run{runs_->itemData(index).toInt()};
+    session_.show_run(run);
+    emit selected(run_thing(run));
+  });
+  tools->addWidget(runs_);
+  rewrites_->setText(tr("Rewrites"));
+  rewrites_->setObjectName("graph-rewrites");
+  rewrites_->setPopupMode(QToolButton::InstantPopup);
+  rewrites_->setMenu(new QMenu(rewrites_));
+  rewrites_->menu()->setToolTipsVisible(true);
+  rewrites_->setToolTip(tr("Changes of the graph that keep its algebra and make fusions legal"));
+  connect(rewrites_->menu(), &QMenu::aboutToShow, this, &GraphView::fill_rewrites);
+  tools->addWidget(rewrites_);
+  QAction* lasso = tools->addAction(tr("Lasso"));
+  lasso->setCheckable(true);
+  lasso->setToolTip(tr("Drag around operators to fuse them (also Shift+drag)"));
+  connect(lasso, &QAction::toggled, canvas_, &GraphCanvas::set_lasso);
+  QAction* fit = tools->addAction(tr("Fit"));
+  fit->setToolTip(tr("Show the whole block (0)"));
+  connect(fit, &QAction::triggered, canvas_, &GraphCanvas::fit);
+  QAction* closer = tools->addAction("+");
+  closer->setToolTip(tr("Zoom in (+)"));
+  connect(closer, &QAction::triggered, canvas_, [this] { canvas_->zoom(1.25); });
+  QAction* farther = tools->addAction("−");
+  farther->setToolTip(tr("Zoom out (−)"));
+  connect(farther, &QAction::triggered, canvas_, [this] { canvas_->zoom(0.8); });
+  layout()->addWidget(tools);
+}
+
+void GraphView::fill_runs() {
+  const QSignalBlocker quiet(runs_);
+  runs_->clear();
+  for (const Run& run : bench().document().runs.all()) {
+    runs_->addItem(to_qt(run.name), run.id.value);
+    if (run.id == bench().shown_run()) runs_->setCurrentIndex(runs_->count() - 1);
+  }
+}
+
+void GraphView::fill_rewrites() {
+  QMenu* menu = rewrites_->menu();
+  menu->clear();
+  const Document& document = bench().document();
+  const Run* run = document.runs.find(bench().shown_run());
+  if (run != nullptr) {
+    for (const RewriteChoice& choice : rewrites_of(document, *run)) {
+      QAction* action = menu->addAction(to_qt(choice.name));
+      action->setCheckable(true);
+      action->setChecked(choice.on);
+      action->setEnabled(choice.can_toggle);
+      action->setToolTip(to_qt(choice.can_toggle ? choice.summary : choice.why_not));
+      connect(action, &QAction::triggered, this,
+              [this, name = choice.name] { session_.toggle_rewrite(name); });
+    }
+  }
+  if (menu->isEmpty()) menu->addAction(tr("Of predictions only"))->setEnabled(false);
+}
+
+void GraphView::refresh() {
+  fill_runs();
+  const RunView* view = bench().results().find(bench().shown_run());
+  if (view == nullptr) return;  // not computed yet: what is drawn stays
+  graph_ = block_graph(*view);
+  if (!graph_.problem.empty()) {
+    drawn_.clear();
+    canvas_->graph().show_problem(to_qt(graph_.problem), theme());
+    canvas_->fit();
+    return;
+  }
+  const std::string text = dot_text(graph_);
+  if (const auto found = known_.find(text); found != known_.end()) {
+    layouter_->cancel();
+    waiting_ = false;
+    draw(found->second);
+    return;
+  }
+  waiting_ = true;
+  layouter_->submit(graph_);
+}
+
+void GraphView::take_layout() {
+  std::optional<GraphLayout> layout;
+  QString failure;
+  {
+    const std::lock_guard lock(inbox_->mutex);
+    std::swap(layout, inbox_->layout);
+    std::swap(failure, inbox_->failure);
+  }
+  if (!failure.isEmpty()) {
+    waiting_ = false;
+    bar_->show_hint(failure);
+    layout = layered_layout(graph_);
+  }
+  if (!layout || graph_.nodes.size() != layout->nodes.size()) return;
+  waiting_ = false;
+  if (known_.size() >= kMostLayouts) known_.clear();
+  known_[dot_text(graph_)] = *layout;
+  draw(*layout);
+  show_highlight(bench().highlighted());
+}
+
+void GraphView::draw(const GraphLayout& layout) {
+  canvas_->graph().show_graph(graph_, layout, theme());
+  const std::string text = dot_text(graph_);
+  if (text != drawn_) canvas_->fit();
+  drawn_ = text;
+  if (!layout.note.empty()) bar_->show_hint(to_qt(layout.note));
+}
+
+void GraphView::finish() {
+  layouter_->wait_idle();
+  take_layout();
+}
+
+void GraphView::show_highlight(const Highlight& highlight) {
+  canvas_->graph().show_highlight(highlight, bench().shown_run());
+}
+
+void GraphView::restyle() {
+  if (canvas_ != nullptr) canvas_->graph().restyle(theme());
+}
+
+void GraphView::paint_to(QPainter& painter, QSize size) {
+  constexpr int kMargin = 14;
+  const Theme t = theme();
+  painter.fillRect(QRect(QPoint(), size), t.background());
+  painter.setRenderHint(QPainter::Antialiasing);
+  painter.setFont(heading_font(font()));
+  painter.setPen(t.colour(ColourRole::text));
+  const int head = QFontMetrics(painter.font()).height() + 2 * kMargin;
+  painter.drawText(QRect(kMargin, 0, size.width() - 2 * kMargin, head),
+                   Qt::AlignLeft | Qt::AlignVCenter, to_qt(graph_.title));
+  const int foot = QFontMetrics(small_font(font())).height() + kMargin;
+  const QRectF area(kMargin, head, size.width() - 2 * kMargin,
+                    size.height() - head - foot - kMargin);
+  const QRectF all = canvas_->graph().picture();
+  const double scale = std::min(area.width() / all.width(), area.height() / all.height());
+  QRectF place(QPointF(), all.size() * scale);
+  place.moveCenter(area.center());
+  canvas_->graph().render(&painter, place, all, Qt::KeepAspectRatio);
+  draw_graph_legend(
+      painter,
+      QRectF(kMargin, size.height() - foot, size.width() - 2 * kMargin, foot - kMargin / 2.0), t,
+      font());
+}
+
+std::vector<Table> GraphView::tables() const {
+  if (!graph_.problem.empty()) return {};
+  return {to_table(graph_)};
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,66 @@
+// The block graph: click an edge to fuse or split, or draw a lasso around operators.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "gui/model/block_graph.h"
+#include "gui/model/dot_layout.h"
+#include "gui/model/latest_wins.h"
+#include "gui/widgets/edit_bar.h"
+#include "gui/widgets/graph_canvas.h"
+#include "gui/widgets/view.h"
+
+class QComboBox;
+class QMenu;
+class QToolButton;
+
+namespace fuseline::gui {
+
+class GraphView : public View {
+  Q_OBJECT
+ public:
+  // `dot`: the program that lays the graph out.
+  GraphView(Session& session, QWidget* parent, std::string dot = "dot");
+  ~GraphView() override;
+
+  [[nodiscard]] QString id() const override { return "graph"; }
+  [[nodiscard]] QString title() const override { return tr("Block graph"); }
+  [[nodiscard]] QString hint() const override;
+  void refresh() override;
+  void show_highlight(const Highlight& highlight) override;
+  void restyle() override;
+  void finish() override;
+  [[nodiscard]] bool is_busy() const override { return waiting_; }
+  void paint_to(QPainter& painter, QSize size) override;
+  [[nodiscard]] std::vector<Table> tables() const override;
+
+  [[nodiscard]] GraphCanvas& canvas() const { return *canvas_; }
+  [[nodiscard]] EditBar& edit_bar() const { return *bar_; }
+
+ private:
+  struct Inbox;
+  using Layouter = LatestWins<BlockGraph, GraphLayout>;
+
+  void make_tools();
+  void fill_runs();
+  void fill_rewrites();
+  void take_layout();
+  void draw(const GraphLayout& layout);
+
+  Session& session_;
+  QComboBox* runs_;
+  QToolButton* rewrites_;
+  EditBar* bar_;
+  GraphCanvas* canvas_;
+  BlockGraph graph_;
+  std::string drawn_;                         // dot's text of what is drawn
+  std::map<std::string, GraphLayout> known_;  // by dot's text
+  bool waiting_ = false;
+  std::shared_ptr<Inbox> inbox_;
+  std::unique_ptr<Layouter> layouter_;  // after what it uses
+};
+
+}  // namespace fuseline::gui

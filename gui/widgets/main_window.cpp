@@ -1,0 +1,269 @@
+#include "gui/widgets/main_window.h"
+
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QDragEnterEvent>
+#include <QFileInfo>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QProgressBar>
+#include <QScrollArea>
+#include <QStatusBar>
+#include <QToolButton>
+#include <algorithm>
+
+#include "gui/widgets/details_panel.h"
+#include "gui/widgets/kernel_view.h"
+#include "gui/widgets/program_view.h"
+#include "gui/widgets/qt_text.h"
+#include "gui/widgets/search_box.h"
+#include "gui/widgets/setup_panel.h"
+#include "gui/widgets/what_if_panel.h"
+#include "model/error.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+constexpr int kNoteMs = 12000;
+
+QScrollArea* scrolling(QWidget* content) {
+  auto* area = new QScrollArea;
+  area->setWidget(content);
+  area->setWidgetResizable(true);
+  area->setFrameShape(QFrame::NoFrame);
+  area->setHorizontalScrollBarPolicy(Qt::ScrollBarAsNeeded);
+  return area;
+}
+
+}  // namespace
+
+MainWindow::MainWindow(Session& session, const std::filesystem::path& state_folder)
+    : session_(session),
+      settings_file_(state_folder / "window.ini"),
+      graph_(new GraphView(session, this)),
+      runs_(new RunPanel(session, this)),
+      setup_(new SetupPanel(session, this)),
+      what_if_(new WhatIfPanel(session, this)),
+      details_(new DetailsPanel(session, this)),
+      search_(new SearchBox(session, this)),
+      files_(new FileActions(session, *this)) {
+  setObjectName("fuseline");
+  setDockNestingEnabled(true);
+  setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+  setAcceptDrops(true);
+  setMinimumSize(900, 600);
+  resize(1500, 950);
+  setCentralWidget(graph_);
+
+  views_ = make_chart_views(session.bench(), this);
+  views_.insert(views_.begin(), graph_);
+  views_.push_back(new KernelView(session.bench(), this));
+  views_.push_back(new ProgramView(session.bench(), this));
+
+  add_dock(runs_, "runs", tr("Runs"));
+  add_dock(scrolling(setup_), "setup", tr("Setup"));
+  add_dock(scrolling(what_if_), "what-if", tr("What if"));
+  add_dock(details_, "details", tr("Details"));
+  for (View* v : views_) {
+    v->setToolTip({});
+    v->setStatusTip(v->hint());
+    if (v == graph_) continue;
+    QDockWidget* d = add_dock(v, v->id(), v->title());
+    connect(d, &QDockWidget::visibilityChanged, this, [this, v](bool visible) {
+      if (visible && stale_.contains(v)) refresh_view(v);
+    });
+  }
+  graph_->setMinimumSize(240, 200);
+  make_menus();
+  make_status_bar();
+  connect_session();
+  show_document();
+  show_progress();
+  details_->refresh();
+  for (View* v : views_) stale_.insert(v);
+  if (!session_.bench().results().runs.empty()) refresh_views();
+}
+
+MainWindow::~MainWindow() = default;
+
+QDockWidget* MainWindow::add_dock(QWidget* content, const QString& id, const QString& title) {
+  auto* d = new QDockWidget(title, this);
+  d->setObjectName("dock-" + id);
+  d->setWidget(content);
+  content->setMinimumSize(240, qobject_cast<View*>(content) != nullptr ? 180 : 90);
+  addDockWidget(Qt::RightDockWidgetArea, d);
+  docks_.push_back(d);
+  return d;
+}
+
+QDockWidget* MainWindow::dock(const QString& id) const {
+  const auto found = std::ranges::find_if(
+      docks_, [&](const QDockWidget* d) { return d->objectName() == "dock-" + id; });
+  return found == docks_.end() ? nullptr : *found;
+}
+
+View* MainWindow::view(const QString& id) const {
+  const auto found = std::ranges::find_if(views_, [&](const View* v) { return v->id() == id; });
+  return found == views_.end() ? nullptr : *found;
+}
+
+void MainWindow::raise_view(const QString& id) {
+  QDockWidget* d = dock(id);
+  if (d == nullptr) {
+    if (View* v = view(id)) v->setFocus();
+    return;
+  }
+  d->show();
+  d->raise();
+  d->widget()->setFocus();
+}
+
+void MainWindow::make_status_bar() {
+  what_ = new QLabel(this);
+  what_->setObjectName("what");
+  what_->setMinimumWidth(80);
+  what_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  progress_ = new QProgressBar(this);
+  progress_->setObjectName("progress");
+  progress_->setRange(0, 100);
+  progress_->setTextVisible(false);
+  progress_->setFixedSize(120, 10);
+  cancel_ = new QToolButton(this);
+  cancel_->setObjectName("cancel");
+  cancel_->setText(tr("Cancel"));
+  cancel_->setToolTip(tr("Stop what is computed; what is shown stays (Esc)"));
+  cancel_->setAutoRaise(true);
+  connect(cancel_, &QToolButton::clicked, this, [this] {
+    session_.bench().cancel();
+    for (View* v : views_) v->cancel();
+    show_progress();
+  });
+  statusBar()->addWidget(what_, 1);
+  statusBar()->addPermanentWidget(progress_);
+  statusBar()->addPermanentWidget(cancel_);
+}
+
+void MainWindow::connect_session() {
+  connect(&session_, &Session::document_changed, this, &MainWindow::show_document);
+  connect(&session_, &Session::results_changed, this, &MainWindow::refresh_views);
+  connect(&session_, &Session::progress_changed, this, &MainWindow::show_progress);
+  connect(&session_, &Session::highlight_changed, this, [this] {
+    const Highlight linked = session_.bench().highlighted();
+    for (View* v : views_) {
+      if (v->isVisible() || v == graph_) v->show_highlight(linked);
+    }
+    runs_->show_highlight(linked);
+    details_->refresh();
+  });
+  connect(&session_, &Session::failed, this, &MainWindow::fail);
+  connect(&session_, &Session::noted, this,
+          [this](const QString& text) { statusBar()->showMessage(text, kNoteMs); });
+  for (View* v : views_) {
+    connect(v, &View::hovered, &session_, &Session::hover);
+    connect(v, &View::selected, &session_, &Session::select);
+    connect(v, &View::busy_changed, this, &MainWindow::show_progress);
+  }
+  connect(files_, &FileActions::export_requested, this, &MainWindow::export_all);
+}
+
+void MainWindow::refresh_view(View* v) {
+  stale_.erase(v);
+  v->refresh();
+  v->show_highlight(session_.bench().highlighted());
+}
+
+void MainWindow::refresh_views() {
+  runs_->refresh();
+  for (View* v : views_) {
+    if (v->isVisible() || v == graph_) {
+      refresh_view(v);
+    } else {
+      stale_.insert(v);
+    }
+  }
+  details_->refresh();
+}
+
+void MainWindow::show_document() {
+  const Document& document = session_.bench().document();
+  const std::filesystem::path& path = session_.path();
+  const std::string name = !path.empty()            ? path.filename().string()
+                           : document.title.empty() ? std::string("comparison")
+                                                    : document.title;
+  setWindowTitle(to_qt(name) + "[*] — fuseline");
+  setWindowFilePath({});
+  setWindowModified(session_.is_dirty());
+  try {
+    what_->setText(to_qt(describe(resolve(document.setup))));
+  } catch (const InputError& error) {
+    what_->setText(message_of(error).section('\n', 0, 0));
+  }
+  what_->setToolTip(what_->text());
+  runs_->refresh();
+  setup_->refresh();
+  what_if_->refresh();
+  update_undo();
+}
+
+void MainWindow::show_progress() {
+  const bool computing = session_.bench().is_computing();
+  const bool views_busy =
+      std::ranges::any_of(views_, [](const View* v) { return v->is_busy() && v->isVisible(); });
+  progress_->setVisible(computing || views_busy);
+  cancel_->setVisible(computing || views_busy);
+  progress_->setRange(0, computing ? 100 : 0);
+  if (computing) progress_->setValue(static_cast<int>(100 * session_.bench().progress()));
+}
+
+void MainWindow::fail(const QString& title, const QString& text) {
+  auto* box = new QMessageBox(QMessageBox::Warning, title, title, QMessageBox::Ok, this);
+  box->setObjectName("failure");
+  box->setInformativeText(text);
+  box->setAttribute(Qt::WA_DeleteOnClose);
+  box->open();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event) {
+  if (!files_->may_lose_work()) {
+    event->ignore();
+    return;
+  }
+  store_layout();
+  session_.end_without_autosave();
+  event->accept();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event) {
+  if (FileActions::takes(*event->mimeData())) event->acceptProposedAction();
+}
+
+void MainWindow::dropEvent(QDropEvent* event) {
+  event->acceptProposedAction();
+  files_->drop(*event->mimeData());
+}
+
+void MainWindow::keyPressEvent(QKeyEvent* event) {
+  if (event->text() == "?") {
+    show_shortcuts();
+  } else if (event->key() == Qt::Key_Escape) {
+    if (session_.bench().is_computing()) {
+      cancel_->click();
+    } else {
+      graph_->edit_bar().hide();
+      session_.hover({});
+      session_.select({});
+    }
+  } else {
+    QMainWindow::keyPressEvent(event);
+  }
+}
+
+void MainWindow::changeEvent(QEvent* event) {
+  QMainWindow::changeEvent(event);
+  if (event->type() == QEvent::PaletteChange && details_ != nullptr) details_->refresh();
+}
+
+}  // namespace fuseline::gui

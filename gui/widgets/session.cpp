@@ -1,0 +1,273 @@
+#include "gui/widgets/session.h"
+
+#include <QMetaObject>
+
+#include "gui/model/edit_savings.h"
+#include "gui/widgets/qt_text.h"
+#include "model/error.h"
+#include "sim/measurement.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+constexpr int kAutosaveAfterMs = 800;
+
+}  // namespace
+
+QString message_of(const std::exception& error) {
+  const auto* input = dynamic_cast<const InputError*>(&error);
+  if (input == nullptr) return to_qt(std::string(error.what()));
+  const InputProblem& p = input->problem();
+  QStringList lines;
+  if (!p.file.empty()) {
+    QString where = to_qt(p.file);
+    if (p.line > 0) where += QObject::tr(", line %1").arg(p.line);
+    lines << where;
+  }
+  QString what;
+  if (!p.field.empty()) what = to_qt(p.field);
+  if (!p.value.empty()) what += (what.isEmpty() ? "'" : " = '") + to_qt(p.value) + "'";
+  if (!p.message.empty()) what += (what.isEmpty() ? "" : ": ") + to_qt(p.message);
+  if (!what.isEmpty()) lines << what;
+  if (!p.allowed.empty()) lines << QObject::tr("Allowed: %1").arg(to_qt(p.allowed));
+  if (!p.nearest.empty()) lines << QObject::tr("Did you mean '%1'?").arg(to_qt(p.nearest));
+  return lines.join('\n');
+}
+
+Session::Session(Document document, const std::filesystem::path& state_folder, QObject* parent)
+    : QObject(parent),
+      recent_(state_folder),
+      autosave_(state_folder),
+      bench_(std::move(document), [this] {
+        QMetaObject::invokeMethod(
+            this, [this] { poll(); }, Qt::QueuedConnection);
+      }) {
+  autosave_timer_.setSingleShot(true);
+  autosave_timer_.setInterval(kAutosaveAfterMs);
+  connect(&autosave_timer_, &QTimer::timeout, this, [this] {
+    try {
+      if (is_dirty()) autosave_.store(bench_.document(), path_);
+    } catch (const std::exception& error) {
+      emit noted(tr("Unsaved work could not be kept: %1").arg(message_of(error)));
+    }
+  });
+  show_last_prediction();
+  busy_ = true;
+}
+
+Session::~Session() = default;
+
+// Graph, table and waterfall say most about the last prediction: the one that fuses most.
+void Session::show_last_prediction() {
+  for (const Run& run : bench_.document().runs.all()) {
+    if (!run.is_measurement()) bench_.show_run(run.id);
+  }
+}
+
+bool Session::act(const std::function<void(Workbench&)>& what) {
+  try {
+    what(bench_);
+  } catch (const InputError& error) {
+    emit failed(tr("This cannot be done"), message_of(error));
+    changed();  // controls go back to what is
+    return false;
+  } catch (const MissingError& error) {
+    emit failed(tr("Something needed is not here"), message_of(error));
+    changed();
+    return false;
+  }
+  changed();
+  return true;
+}
+
+void Session::changed() {
+  emit document_changed();
+  if (bench_.is_computing() != busy_) {
+    busy_ = bench_.is_computing();
+    emit progress_changed();
+  }
+  if (is_dirty()) {
+    autosave_timer_.start();
+  } else {
+    autosave_timer_.stop();
+    autosave_.discard();
+  }
+}
+
+void Session::poll() {
+  bool fresh = false;
+  try {
+    fresh = bench_.poll();
+  } catch (const std::exception& error) {
+    emit failed(tr("A bug of fuseline"),
+                tr("Please report it: %1").arg(to_qt(std::string(error.what()))));
+  }
+  busy_ = bench_.is_computing();
+  emit progress_changed();
+  if (!fresh) return;
+  emit results_changed();
+  emit highlight_changed();
+  if (!pending_) return;
+  const Pending pending = *std::move(pending_);
+  pending_.reset();
+  EditNotice notice = pending.notice;
+  const std::optional<PlanEstimate> after = estimate_of(notice.run);
+  if (pending.before && after) {
+    notice.text += ": " + saving_between(*pending.before, *after).text;
+  }
+  emit edit_judged(notice);
+}
+
+void Session::wait() {
+  bench_.wait();
+  busy_ = bench_.is_computing();
+  emit progress_changed();
+  emit results_changed();
+  emit highlight_changed();
+}
+
+void Session::hover(const Thing& thing) {
+  if (bench_.selection().hovered == thing) return;
+  bench_.hover(thing);
+  emit highlight_changed();
+}
+
+void Session::select(const Thing& thing) {
+  bench_.select(thing);
+  const bool run = thing.kind == ThingKind::run || thing.kind == ThingKind::kernel;
+  if (run && bench_.document().runs.find(thing.run) != nullptr && bench_.shown_run() != thing.run) {
+    show_run(thing.run);
+  }
+  emit highlight_changed();
+}
+
+void Session::show_run(RunId run) {
+  if (bench_.shown_run() == run) return;
+  bench_.show_run(run);
+  emit results_changed();
+  emit highlight_changed();
+}
+
+std::optional<PlanEstimate> Session::estimate_of(RunId run) const {
+  const RunView* view = bench_.results().find(run);
+  if (view == nullptr || !view->ok()) return std::nullopt;
+  return view->result->predicted;
+}
+
+void Session::judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before) {
+  EditNotice notice{edit.outcome.legal,
+                    edit.outcome.legal ? edit.outcome.what : edit.outcome.reason, edit.run,
+                    edit.outcome.suggestions};
+  if (edit.outcome.legal) {
+    pending_ = Pending{notice, std::move(before)};
+    changed();
+  }
+  emit edit_judged(notice);
+}
+
+void Session::toggle_edge(const OnChipEdge& edge) {
+  const RunId run = bench_.shown_run();
+  judge(bench_.toggle_edge(run, edge), estimate_of(run));
+}
+
+void Session::fuse_all(const std::vector<std::string>& operators) {
+  const RunId run = bench_.shown_run();
+  judge(bench_.fuse_all(run, operators), estimate_of(run));
+}
+
+void Session::toggle_rewrite(const std::string& rewrite) {
+  const RunId run = bench_.shown_run();
+  judge(bench_.toggle_rewrite(run, rewrite), estimate_of(run));
+}
+
+void Session::accept(const Suggestion& suggestion) {
+  const RunId run = bench_.shown_run();
+  const std::optional<PlanEstimate> before = estimate_of(run);
+  EditNotice notice{true, suggestion.text, run, {}};
+  act([&](Workbench& bench) { notice.run = bench.accept(run, suggestion); });
+  pending_ = Pending{notice, before};
+  emit edit_judged(notice);
+}
+
+bool Session::open(const std::filesystem::path& path) {
+  std::vector<std::string> notes;
+  const bool done = act([&](Workbench& bench) {
+    LoadedDocument loaded = load_document(path.string());
+    bench.open(std::move(loaded.document));
+    notes = std::move(loaded.notes);
+    path_ = path;
+    recent_.add(path);
+    show_last_prediction();
+  });
+  if (!done) return false;
+  pending_.reset();
+  for (const std::string& note : notes) emit noted(to_qt(note));
+  return true;
+}
+
+bool Session::save(const std::filesystem::path& path) {
+  return act([&](Workbench& bench) {
+    save_document(bench.document(), path);
+    bench.mark_saved();
+    path_ = path;
+    recent_.add(path);
+  });
+}
+
+void Session::start_anew(Document document) {
+  path_.clear();
+  act([&](Workbench& bench) {
+    bench.open(std::move(document));
+    show_last_prediction();
+  });
+}
+
+bool Session::recover(const Autosave::Left& left) {
+  const bool done = act([&](Workbench& bench) {
+    bench.open_unsaved(load_document(left.file.string()).document);
+    path_ = left.original;
+    show_last_prediction();
+  });
+  if (!done) return false;
+  // Kept under this window's name from now on.
+  act([&](Workbench& bench) { autosave_.store(bench.document(), path_); });
+  std::error_code error;
+  std::filesystem::remove(left.file, error);
+  return true;
+}
+
+bool Session::take_in(const std::filesystem::path& path, FileKind kind) {
+  const std::string name = path.filename().string();
+  return act([&](Workbench& bench) {
+    Setup setup = bench.document().setup;
+    switch (kind) {
+      case FileKind::model:
+        setup.model = path.string();
+        bench.set_setup(setup, "model " + name);
+        return;
+      case FileKind::gpu:
+        setup.gpu = path.string();
+        bench.set_setup(setup, "GPU " + name);
+        return;
+      case FileKind::measurements: {
+        const std::vector<Run> runs = measured_runs(load_measurements(path.string()), setup);
+        if (runs.empty()) {
+          throw InputError({.file = path.string(),
+                            .message = "holds no measurement of this model, GPU and workload"});
+        }
+        for (const Run& run : runs) bench.add_run(run);
+        return;
+      }
+      case FileKind::session:
+        return;  // open() is for these
+    }
+  });
+}
+
+void Session::end_without_autosave() {
+  autosave_timer_.stop();
+  autosave_.discard();
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,96 @@
+// The workbench on Qt's thread: what a person does goes through here, and signals say what is to be
+// drawn again. Knows the session's file, and keeps unsaved work on disk.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "gui/model/choices.h"
+#include "gui/model/session_file.h"
+#include "gui/model/workbench.h"
+
+namespace fuseline::gui {
+
+// What became of an edit of the fusion.
+struct EditNotice {
+  bool legal = false;
+  std::string text;  // what was done and saves, or the reason against it
+  RunId run;
+  std::vector<Suggestion> suggestions;
+};
+
+class Session : public QObject {
+  Q_OBJECT
+ public:
+  // `state_folder`: for autosave and recent files.
+  Session(Document document, const std::filesystem::path& state_folder, QObject* parent = nullptr);
+  ~Session() override;
+
+  [[nodiscard]] Workbench& bench() { return bench_; }
+  [[nodiscard]] RecentFiles& recent() { return recent_; }
+  [[nodiscard]] Autosave& autosave() { return autosave_; }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }  // empty: no file yet
+  [[nodiscard]] bool is_dirty() const { return bench_.history().is_dirty(); }
+
+  // Does it, then tells who draws. False, and failed(), for wrong input: nothing has changed then.
+  bool act(const std::function<void(Workbench&)>& what);
+
+  void hover(const Thing& thing);
+  void select(const Thing& thing);
+  void show_run(RunId run);
+
+  // Edits of the shown run; edit_judged() tells the outcome.
+  void toggle_edge(const OnChipEdge& edge);
+  void fuse_all(const std::vector<std::string>& operators);
+  void toggle_rewrite(const std::string& rewrite);
+  void accept(const Suggestion& suggestion);
+
+  // Wrong files: failed(), and the session stays.
+  bool open(const std::filesystem::path& path);
+  bool save(const std::filesystem::path& path);
+  void start_anew(Document document);
+  bool recover(const Autosave::Left& left);
+  // A model, a GPU, measurements: put into the session. What it is was found by kind_of_file().
+  bool take_in(const std::filesystem::path& path, FileKind kind);
+
+  void wait();                  // until results are those of the document, and drawn
+  void end_without_autosave();  // a proper end: nothing is to be recovered
+
+ signals:
+  void document_changed();   // names, setup, undo, title
+  void results_changed();    // numbers, or the run that is shown
+  void highlight_changed();  // selection or hovering
+  void progress_changed();   // is_computing(), progress()
+  void edit_judged(const fuseline::gui::EditNotice& notice);
+  void failed(const QString& title, const QString& text);
+  void noted(const QString& text);  // what was left out when a file was opened
+
+ private:
+  void poll();
+  void changed();
+  void judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before);
+  [[nodiscard]] std::optional<PlanEstimate> estimate_of(RunId run) const;
+  void show_last_prediction();
+
+  std::filesystem::path path_;
+  RecentFiles recent_;
+  Autosave autosave_;
+  QTimer autosave_timer_;
+  Workbench bench_;
+  // An edit whose results are awaited, to say what it saves.
+  struct Pending {
+    EditNotice notice;
+    std::optional<PlanEstimate> before;
+  };
+  std::optional<Pending> pending_;
+  bool busy_ = false;
+};
+
+// An InputError as people read it: the file and line, the field and value, what is allowed.
+QString message_of(const std::exception& error);
+
+}  // namespace fuseline::gui

@@ -1,0 +1,181 @@
+#include "gui/widgets/setup_panel.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QLabel>
+#include <QSignalBlocker>
+#include <QSpinBox>
+#include <algorithm>
+
+#include "gui/model/choices.h"
+#include "gui/model/glossary.h"
+#include "gui/widgets/qt_text.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+const char* const kFromFile = "\n";  // no name of a model or GPU
+
+// The glossary's text, or the text itself where it has none.
+QString tip_of(const char* term) {
+  const std::string text = explain_term(term);
+  return text.empty() ? QObject::tr(term) : to_qt(text);
+}
+
+}  // namespace
+
+SetupPanel::SetupPanel(Session& session, QWidget* parent) : QWidget(parent), session_(session) {
+  auto* form = new QFormLayout(this);
+  form->setContentsMargins(10, 8, 10, 8);
+  form->setVerticalSpacing(5);
+  form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+  model_ = add_choice(*form, "setup-model", tr("&Model"),
+                      "Whose block is predicted: of the list, a TOML file, or a config.json");
+  gpu_ = add_choice(*form, "setup-gpu", tr("&GPU"), "Where it runs: of the list, or a TOML file");
+  phase_ = add_choice(*form, "setup-phase", tr("&Phase"),
+                      "forward: all tokens at once; decode: new tokens against a cache; train: "
+                      "forward and backward");
+  for (const Phase phase : {Phase::forward, Phase::decode, Phase::train}) {
+    phase_->addItem(name_of(phase), static_cast<int>(phase));
+  }
+  batch_ = add_size(*form, "setup-batch", tr("&Batch B"), "Sequences at once", &Workload::batch);
+  seq_ =
+      add_size(*form, "setup-seq", tr("&Tokens T"), "New tokens of each sequence", &Workload::seq);
+  context_ =
+      add_size(*form, "setup-context", tr("&Context S"),
+               "Tokens in the cache, the new ones included; in decode only", &Workload::context);
+  dtype_ = add_choice(*form, "setup-dtype", tr("&Storage"), "Type of tensors in HBM");
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
+    dtype_->addItem(name_of(dtype), static_cast<int>(dtype));
+  }
+  fidelity_ = add_choice(*form, "setup-fidelity", tr("&Fidelity"), "hierarchy");
+  for (const Fidelity fidelity : {Fidelity::hierarchy, Fidelity::roofline}) {
+    fidelity_->addItem(name_of(fidelity), static_cast<int>(fidelity));
+  }
+
+  const auto chosen = QOverload<int>::of(&QComboBox::activated);
+  connect(model_, chosen, this, [this](int index) {
+    const QString value = model_->itemData(index).toString();
+    if (value == kFromFile) return choose_file(FileKind::model);
+    change(tr("model %1").arg(value), [&](Setup& s) { s.model = from_qt(value); });
+  });
+  connect(gpu_, chosen, this, [this](int index) {
+    const QString value = gpu_->itemData(index).toString();
+    if (value == kFromFile) return choose_file(FileKind::gpu);
+    change(tr("GPU %1").arg(value), [&](Setup& s) { s.gpu = from_qt(value); });
+  });
+  connect(phase_, chosen, this, [this](int index) {
+    const auto phase = static_cast<Phase>(phase_->itemData(index).toInt());
+    change(tr("phase %1").arg(name_of(phase)), [&](Setup& s) { s = with_phase(s, phase); });
+  });
+  connect(dtype_, chosen, this, [this](int index) {
+    const auto dtype = static_cast<Dtype>(dtype_->itemData(index).toInt());
+    change(tr("storage %1").arg(name_of(dtype)), [&](Setup& s) { s.workload.dtype = dtype; });
+  });
+  connect(fidelity_, chosen, this, [this](int index) {
+    const auto fidelity = static_cast<Fidelity>(fidelity_->itemData(index).toInt());
+    change(tr("fidelity %1").arg(name_of(fidelity)), [&](Setup& s) { s.fidelity = fidelity; });
+  });
+  refresh();
+}
+
+QComboBox* SetupPanel::add_choice(QFormLayout& form, const char* name, const QString& label,
+                                  const char* term) {
+  auto* box = new QComboBox(this);
+  box->setObjectName(name);
+  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  box->setMinimumContentsLength(8);
+  const QString tip = tip_of(term);
+  box->setToolTip(tip);
+  auto* text = new QLabel(label, this);
+  text->setBuddy(box);
+  text->setToolTip(tip);
+  form.addRow(text, box);
+  return box;
+}
+
+QSpinBox* SetupPanel::add_size(QFormLayout& form, const char* name, const QString& label,
+                               const char* term, std::int64_t Workload::*size) {
+  auto* box = new QSpinBox(this);
+  box->setObjectName(name);
+  box->setRange(1, static_cast<int>(kLargestDimension));
+  box->setGroupSeparatorShown(true);
+  box->setKeyboardTracking(false);
+  box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
+  const QString tip = tip_of(term);
+  box->setToolTip(tip);
+  auto* text = new QLabel(label, this);
+  text->setBuddy(box);
+  text->setToolTip(tip);
+  form.addRow(text, box);
+  const std::string gesture = name;
+  connect(box, QOverload<int>::of(&QSpinBox::valueChanged), this,
+          [this, size, gesture, label](int value) {
+            Setup setup = session_.bench().document().setup;
+            setup.workload.*size = value;
+            const QString what = QString(label).remove('&') + " " + QString::number(value);
+            session_.act([&](Workbench& bench) { bench.set_setup(setup, from_qt(what), gesture); });
+          });
+  connect(box, &QSpinBox::editingFinished, this, [this] { session_.bench().end_gesture(); });
+  return box;
+}
+
+void SetupPanel::change(const QString& what, const std::function<void(Setup&)>& how) {
+  Setup setup = session_.bench().document().setup;
+  how(setup);
+  session_.act([&](Workbench& bench) { bench.set_setup(setup, from_qt(what)); });
+}
+
+void SetupPanel::choose_file(FileKind kind) {
+  const bool model = kind == FileKind::model;
+  const QString file = QFileDialog::getOpenFileName(
+      this, model ? tr("Open a model") : tr("Open a GPU"), {},
+      model ? tr("Models (*.toml *.json);;All files (*)") : tr("GPUs (*.toml);;All files (*)"));
+  if (!file.isEmpty()) session_.take_in(from_qt(file), kind);
+  refresh();
+}
+
+void SetupPanel::fill(QComboBox& box, const std::vector<Choice>& choices, const std::string& now) {
+  const QSignalBlocker quiet(box);
+  box.clear();
+  for (const Choice& choice : choices) {
+    box.addItem(to_qt(choice.text), to_qt(choice.value));
+    box.setItemData(box.count() - 1, to_qt(choice.tooltip), Qt::ToolTipRole);
+  }
+  int index = box.findData(to_qt(now));
+  if (index < 0) {  // a file
+    box.addItem(to_qt(std::filesystem::path(now).filename()), to_qt(now));
+    index = box.count() - 1;
+    box.setItemData(index, to_qt(now), Qt::ToolTipRole);
+  }
+  box.insertSeparator(box.count());
+  box.addItem(tr("From a file…"), kFromFile);
+  box.setCurrentIndex(index);
+}
+
+void SetupPanel::refresh() {
+  const Setup& setup = session_.bench().document().setup;
+  // Reading all files each time would cost more than drawing: only when another one is shown.
+  if (model_->currentData().toString() != to_qt(setup.model)) {
+    fill(*model_, model_choices(), setup.model);
+  }
+  if (gpu_->currentData().toString() != to_qt(setup.gpu)) {
+    fill(*gpu_, gpu_choices(), setup.gpu);
+  }
+  const Workload& w = setup.workload;
+  phase_->setCurrentIndex(phase_->findData(static_cast<int>(w.phase)));
+  dtype_->setCurrentIndex(dtype_->findData(static_cast<int>(w.dtype)));
+  fidelity_->setCurrentIndex(fidelity_->findData(static_cast<int>(setup.fidelity)));
+  const auto set = [](QSpinBox* box, std::int64_t value) {
+    const QSignalBlocker quiet(box);
+    box->setValue(static_cast<int>(value));
+  };
+  set(batch_, w.batch);
+  set(seq_, w.seq);
+  set(context_, w.phase == Phase::decode ? w.context : w.seq);
+  context_->setEnabled(w.phase == Phase::decode);
+}
+
+}  // namespace fuseline::gui

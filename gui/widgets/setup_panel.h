@@ -1,0 +1,34 @@
+// What is predicted: model, GPU, phase, sizes, storage type, fidelity.
+#pragma once
+
+#include <QWidget>
+
+#include "gui/widgets/session.h"
+
+class QComboBox;
+class QFormLayout;
+class QSpinBox;
+
+namespace fuseline::gui {
+
+class SetupPanel : public QWidget {
+  Q_OBJECT
+ public:
+  SetupPanel(Session& session, QWidget* parent);
+  void refresh();  // from the document
+
+ private:
+  QComboBox* add_choice(QFormLayout& form, const char* name, const QString& label,
+                        const char* term);
+  QSpinBox* add_size(QFormLayout& form, const char* name, const QString& label, const char* term,
+                     std::int64_t Workload::*size);
+  void fill(QComboBox& box, const std::vector<Choice>& choices, const std::string& now);
+  void choose_file(FileKind kind);
+  void change(const QString& what, const std::function<void(Setup&)>& how);
+
+  Session& session_;
+  QComboBox *model_, *gpu_, *phase_, *dtype_, *fidelity_;
+  QSpinBox *batch_, *seq_, *context_;
+};
+
+}  // namespace fuseline::gui

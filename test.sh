@@ -19,6 +19,8 @@ for argument in "$@"; do
   esac
 done
 
+# Clones in other folders share what ccache keeps.
+export CCACHE_BASEDIR="${CCACHE_BASEDIR:-/}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
 jobs="$(nproc)"
 step() { printf '\n== %s\n' "$*"; }
 

@@ -11,7 +11,7 @@ namespace fuseline::cuda {
 SharedLibrary::SharedLibrary(const std::vector<std::string>& names, const std::string& what) {
   std::string reasons;
   for (const std::string& name : names) {
-    handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle_ != nullptr) {
       name_ = name;
       return;

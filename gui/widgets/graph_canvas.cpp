@@ -48,6 +48,7 @@ void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme
     wanted += metrics.horizontalAdvance(QObject::tr(entry.text)) + kSample + 3 * kPad;
   }
   const bool brief = wanted > area.width();
+  const double sample = brief ? 16 : kSample, pad = brief ? 5 : kPad;
   double x = area.left();
   for (const LegendEntry& entry : kLegend) {
     const QString text = QObject::tr(brief ? entry.brief : entry.text);
@@ -56,13 +57,13 @@ void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme
     if (entry.dashed) pen.setDashPattern({4, 3});
     painter.setPen(pen);
     const double middle = area.center().y();
-    painter.drawLine(QPointF(x, middle), QPointF(x + kSample, middle));
+    painter.drawLine(QPointF(x, middle), QPointF(x + sample, middle));
     painter.setPen(theme.colour(ColourRole::muted));
-    x += kSample + kPad;
+    x += sample + pad;
     const double width = metrics.horizontalAdvance(text) + 1;
     painter.drawText(QRectF(x, area.top(), width, area.height()), Qt::AlignLeft | Qt::AlignVCenter,
                      text);
-    x += width + 2 * kPad;
+    x += width + 2 * pad;
   }
   painter.restore();
 }

@@ -137,7 +137,7 @@ QRectF EdgeItem::label_box() const {
   return {c.x() - w / 2, c.y() - 7.5, w, 15};
 }
 
-bool EdgeItem::has_label() const { return edge_.thickness > 0.05 || edge_.on_chip; }
+bool EdgeItem::has_label() const { return !no_room_ && (edge_.thickness > 0.05 || edge_.on_chip); }
 
 QRectF EdgeItem::place_label(const std::vector<QRectF>& taken) {
   constexpr std::array<double, 9> kPlaces = {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9};
@@ -153,7 +153,8 @@ QRectF EdgeItem::place_label(const std::vector<QRectF>& taken) {
   }
   label_at_ = kPlaces.front();
   label_aside_ = 0;
-  return label_box();
+  no_room_ = true;
+  return {};
 }
 
 QRectF EdgeItem::boundingRect() const {

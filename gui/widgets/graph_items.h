@@ -48,7 +48,8 @@ class EdgeItem : public GraphItem {
   [[nodiscard]] const GraphEdge& edge() const { return edge_; }
   [[nodiscard]] QPointF middle() const { return path_.pointAtPercent(0.5); }
   [[nodiscard]] bool has_label() const;  // else only while it is highlighted
-  // Puts the label where it meets none of the boxes, if there is such a place on the edge.
+  // Puts the label where it meets none of the boxes; empty where there is no such place: it is
+  // seen only while the edge is highlighted then.
   QRectF place_label(const std::vector<QRectF>& taken);
   // Chosen with the keyboard: Enter would toggle it.
   void set_chosen(bool chosen);
@@ -65,6 +66,7 @@ class EdgeItem : public GraphItem {
   QPolygonF head_;
   double label_at_ = 0.5;   // part of the path
   double label_aside_ = 0;  // in widths of the label
+  bool no_room_ = false;
   bool chosen_ = false;
 };
 

@@ -1,7 +1,6 @@
 #include "gui/widgets/graph_view.h"
 
 #include <QAction>
-#include <QComboBox>
 #include <QMenu>
 #include <QMetaObject>
 #include <QPainter>
@@ -13,6 +12,7 @@
 
 #include "gui/model/fusion_edits.h"
 #include "gui/widgets/qt_text.h"
+#include "gui/widgets/short_combo.h"
 #include "model/blocks/block.h"
 #include "model/error.h"
 
@@ -47,7 +47,7 @@ struct GraphView::Inbox {
 GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
     : View(session.bench(), parent),
       session_(session),
-      runs_(new QComboBox(this)),
+      runs_(new ShortCombo(this)),
       rewrites_(new QToolButton(this)),
       bar_(new EditBar(this)),
       canvas_(new GraphCanvas(this)),
@@ -118,7 +118,6 @@ void GraphView::make_tools() {
   tools->setObjectName("graph-tools");
   runs_->setObjectName("graph-run");
   runs_->setToolTip(tr("The run that graph, kernel table and waterfall show"));
-  runs_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
   runs_->setMinimumContentsLength(14);
   connect(runs_, QOverload<int>::of(&QComboBox::activated), this, [this](int index) {
     const RunId run{runs_->itemData(index).toInt()};

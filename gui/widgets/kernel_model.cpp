@@ -69,8 +69,8 @@ QVariant KernelModel::data(const QModelIndex& index, int role) const {
       return to_qt(!cell.tooltip.empty() ? cell.tooltip : !term.empty() ? term : cell.text);
     }
     case Qt::TextAlignmentRole:
-      return QVariant::fromValue<int>((about.is_number ? Qt::AlignRight : Qt::AlignLeft) |
-                                      Qt::AlignVCenter);
+      return static_cast<int>((about.is_number ? Qt::AlignRight : Qt::AlignLeft) |
+                              Qt::AlignVCenter);
     case Qt::ForegroundRole:
       return cell.colour == Colour{} ? QVariant() : QBrush(theme_.colour(cell.colour));
     case Qt::BackgroundRole: {
@@ -102,8 +102,8 @@ QVariant KernelModel::headerData(int section, Qt::Orientation orientation, int r
     case Qt::ToolTipRole:
       return to_qt(about.tooltip);
     case Qt::TextAlignmentRole:
-      return QVariant::fromValue<int>((about.is_number ? Qt::AlignRight : Qt::AlignLeft) |
-                                      Qt::AlignVCenter);
+      return static_cast<int>((about.is_number ? Qt::AlignRight : Qt::AlignLeft) |
+                              Qt::AlignVCenter);
     default:
       return {};
   }

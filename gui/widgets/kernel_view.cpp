@@ -6,6 +6,7 @@
 #include <QScrollBar>
 #include <QSignalBlocker>
 #include <QSortFilterProxyModel>
+#include <QStyledItemDelegate>
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -18,7 +19,32 @@ namespace {
 
 constexpr int kWidestColumn = 260;
 
+// Room between a number on the right and a text on the left of the next column.
+class Padded : public QStyledItemDelegate {
+ public:
+  using QStyledItemDelegate::QStyledItemDelegate;
+
+  void paint(QPainter* painter, const QStyleOptionViewItem& option,
+             const QModelIndex& index) const override {
+    QStyleOptionViewItem o = option;
+    initStyleOption(&o, index);
+    const QStyle& style = *o.widget->style();
+    style.drawPrimitive(QStyle::PE_PanelItemViewItem, &o, painter, o.widget);
+    o.rect.adjust(kPadding, 0, -kPadding, 0);
+    o.backgroundBrush = Qt::NoBrush;
+    style.drawControl(QStyle::CE_ItemViewItem, &o, painter, o.widget);
+  }
+  [[nodiscard]] QSize sizeHint(const QStyleOptionViewItem& option,
+                               const QModelIndex& index) const override {
+    return QStyledItemDelegate::sizeHint(option, index) + QSize(2 * kPadding, 0);
+  }
+
+ private:
+  static constexpr int kPadding = 4;
+};
+
 void set_up(QTableView& table) {
+  table.setItemDelegate(new Padded(&table));
   table.setShowGrid(false);
   table.setWordWrap(false);
   table.setFrameShape(QFrame::NoFrame);
@@ -198,7 +224,8 @@ void KernelView::paint_to(QPainter& painter, QSize size) {
   const auto draw = [&](double y, std::size_t c, double x, const QString& text, QColor colour) {
     painter.setPen(colour);
     const auto side = table.columns[c].is_number ? Qt::AlignRight : Qt::AlignLeft;
-    painter.drawText(QRectF(x + 6, y, widths[c] - 12, row), side | Qt::AlignVCenter, text);
+    painter.drawText(QRectF(x + 6, y, widths[c] - 12, row),
+                     static_cast<int>(side | Qt::AlignVCenter), text);
   };
   const auto for_columns = [&](const auto& what) {
     double x = 0;

@@ -72,6 +72,7 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
     v->setStatusTip(v->hint());
     if (v == graph_) continue;
     QDockWidget* d = add_dock(v, v->id(), v->title());
+    connect(d, &QDockWidget::dockLocationChanged, this, &MainWindow::name_tabs);
     connect(d, &QDockWidget::visibilityChanged, this, [this, v](bool visible) {
       if (visible && stale_.contains(v)) refresh_view(v);
     });

@@ -77,6 +77,7 @@ class MainWindow : public QMainWindow {
 
   // Where it is (main_window_layout.cpp).
   void arrange_docks();
+  void name_tabs();
   void restore_layout();
   void store_layout() const;
 

@@ -2,6 +2,7 @@
 #include <QDockWidget>
 #include <QSettings>
 #include <QShowEvent>
+#include <QTabBar>
 #include <algorithm>
 
 #include "gui/widgets/main_window.h"
@@ -67,7 +68,18 @@ void MainWindow::arrange_docks() {
               {height() * 30 / 100, height() * 34 / 100, height() * 30 / 100}, Qt::Vertical);
 }
 
-void MainWindow::reset_layout() { arrange_docks(); }
+// Tabs that are too many scroll: a name of two letters says nothing.
+void MainWindow::name_tabs() {
+  for (QTabBar* tabs : findChildren<QTabBar*>(QString(), Qt::FindDirectChildrenOnly)) {
+    tabs->setElideMode(Qt::ElideNone);
+    tabs->setUsesScrollButtons(true);
+  }
+}
+
+void MainWindow::reset_layout() {
+  arrange_docks();
+  name_tabs();
+}
 
 void MainWindow::restore_layout() {
   const QSettings settings(to_qt(settings_file_), QSettings::IniFormat);
@@ -87,6 +99,7 @@ void MainWindow::showEvent(QShowEvent* event) {
   if (arranged_) return;
   arranged_ = true;
   restore_layout();
+  name_tabs();
 }
 
 }  // namespace fuseline::gui

@@ -73,8 +73,7 @@ void MainWindow::make_view_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&View"));
   int number = 1;
   for (View* v : views_) {
-    const QKeySequence keys =
-        number <= 9 ? QKeySequence(QString("Ctrl+%1").arg(number)) : QKeySequence("Ctrl+0");
+    const QKeySequence keys(QString(number <= 10 ? "Ctrl+%1" : "Ctrl+Shift+%1").arg(number % 10));
     menu->addAction(make(("view-" + v->id().toStdString()).c_str(), v->title(), keys,
                          [this, id = v->id()] { raise_view(id); }));
     ++number;

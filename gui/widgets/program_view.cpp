@@ -127,7 +127,7 @@ void ProgramView::paint_to(QPainter& painter, QSize size) {
   document.setHtml("<body>" + html() + "</body>");
   document.setTextWidth(size.width() - 2 * kMargin);
   const double scale =
-      std::clamp((size.height() - 2 * kMargin) / std::max(1.0, document.size().height()), 0.1, 1.3);
+      std::clamp((size.height() - 2 * kMargin) / std::max(1.0, document.size().height()), 0.1, 1.0);
   document.setTextWidth((size.width() - 2 * kMargin) / scale);
   painter.save();
   painter.translate(kMargin, kMargin);

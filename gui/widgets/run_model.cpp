@@ -113,8 +113,7 @@ QVariant RunModel::data(const QModelIndex& index, int role) const {
     case Qt::DecorationRole:
       return column == name ? swatch(row, theme_) : QVariant();
     case Qt::TextAlignmentRole:
-      return QVariant::fromValue<int>((column == name ? Qt::AlignLeft : Qt::AlignRight) |
-                                      Qt::AlignVCenter);
+      return static_cast<int>((column == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
     case Qt::ForegroundRole:
       if (is_delta && !delta.relative_text.empty()) return QBrush(theme_.colour(delta.colour));
       if (row.has_problem) {
@@ -168,8 +167,7 @@ QVariant RunModel::headerData(int section, Qt::Orientation orientation, int role
   if (role == Qt::DisplayRole) return tr(kHeaders[at]);
   if (role == Qt::ToolTipRole) return tr(kTips[at]);
   if (role == Qt::TextAlignmentRole) {
-    return QVariant::fromValue<int>((section == name ? Qt::AlignLeft : Qt::AlignRight) |
-                                    Qt::AlignVCenter);
+    return static_cast<int>((section == name ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   }
   return {};
 }

@@ -105,7 +105,10 @@ void Session::poll() {
   }
   busy_ = bench_.is_computing();
   emit progress_changed();
-  if (!fresh) return;
+  if (fresh) tell_results();
+}
+
+void Session::tell_results() {
   emit results_changed();
   emit highlight_changed();
   if (!pending_) return;
@@ -123,8 +126,7 @@ void Session::wait() {
   bench_.wait();
   busy_ = bench_.is_computing();
   emit progress_changed();
-  emit results_changed();
-  emit highlight_changed();
+  tell_results();
 }
 
 void Session::hover(const Thing& thing) {

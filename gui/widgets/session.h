@@ -71,6 +71,7 @@ class Session : public QObject {
 
  private:
   void poll();
+  void tell_results();
   void changed();
   void judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before);
   [[nodiscard]] std::optional<PlanEstimate> estimate_of(RunId run) const;

@@ -1,6 +1,5 @@
 #include "gui/widgets/setup_panel.h"
 
-#include <QComboBox>
 #include <QFileDialog>
 #include <QFormLayout>
 #include <QLabel>
@@ -11,6 +10,7 @@
 #include "gui/model/choices.h"
 #include "gui/model/glossary.h"
 #include "gui/widgets/qt_text.h"
+#include "gui/widgets/short_combo.h"
 
 namespace fuseline::gui {
 
@@ -83,10 +83,8 @@ SetupPanel::SetupPanel(Session& session, QWidget* parent) : QWidget(parent), ses
 
 QComboBox* SetupPanel::add_choice(QFormLayout& form, const char* name, const QString& label,
                                   const char* term) {
-  auto* box = new QComboBox(this);
+  auto* box = new ShortCombo(this);
   box->setObjectName(name);
-  box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-  box->setMinimumContentsLength(8);
   const QString tip = tip_of(term);
   box->setToolTip(tip);
   auto* text = new QLabel(label, this);

@@ -40,6 +40,15 @@ QFont in_pixels(const QFont& font) {
   return f;
 }
 
+QColor ink_on(const QColor& fill) {
+  const auto linear = [](double v) {  // as WCAG 2 defines luminance
+    return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
+  };
+  const double luminance =
+      0.2126 * linear(fill.redF()) + 0.7152 * linear(fill.greenF()) + 0.0722 * linear(fill.blueF());
+  return luminance > 0.179 ? QColor(Qt::black) : QColor(Qt::white);
+}
+
 double text_width(const QFont& font, const QString& text) {
   return QFontMetricsF(font).horizontalAdvance(text);
 }
@@ -72,8 +81,7 @@ void draw_bar(QPainter& p, const QRectF& area, const Mark& mark, const Look& loo
   p.setRenderHint(QPainter::Antialiasing, true);
 }
 
-void draw_bar_label(QPainter& p, const QRectF& area, const Mark& mark, const Look& look,
-                    const Theme& theme) {
+void draw_bar_label(QPainter& p, const QRectF& area, const Mark& mark, const Look& look) {
   if (mark.label.empty()) return;
   const QString text = QString::fromStdString(mark.label);
   const double w = text_width(p.font(), text), h = text_height(p.font());
@@ -81,7 +89,7 @@ void draw_bar_label(QPainter& p, const QRectF& area, const Mark& mark, const Loo
   const QPointF c = area.center();
   const QRectF plate(c.x() - w / 2 - 3, c.y() - h / 2, w + 6, h);
   if (mark.measured) p.fillRect(plate.intersected(area), look.fill);
-  p.setPen(theme.text_on(look.fill));
+  p.setPen(ink_on(look.fill));
   p.drawText(plate, Qt::AlignCenter, text);
 }
 

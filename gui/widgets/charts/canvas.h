@@ -37,13 +37,15 @@ void draw_arrow(QPainter& p, const QPointF& from, const QPointF& to, const QColo
                 double width, bool dashed);
 
 // In the bar, if it fits.
-void draw_bar_label(QPainter& p, const QRectF& area, const Mark& mark, const Look& look,
-                    const Theme& theme);
+void draw_bar_label(QPainter& p, const QRectF& area, const Mark& mark, const Look& look);
 // On a quiet plate, readable over lines.
 void draw_plated(QPainter& p, const QRectF& area, const QString& text, const QColor& colour,
                  const Theme& theme);
 // A sample of the legend in the box.
 void draw_swatch(QPainter& p, const QRectF& box, const LegendEntry& entry, const Theme& theme);
+
+// Black or white, pure, so that one of them has a contrast of at least 4.5 with any fill.
+QColor ink_on(const QColor& fill);
 
 double text_width(const QFont& font, const QString& text);
 double text_height(const QFont& font);

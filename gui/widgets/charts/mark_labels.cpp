@@ -59,27 +59,28 @@ void MarkLayer::draw_line_label(QPainter& p, const Mark& mark, LabelLayout& layo
   const bool flat = std::abs(slope) < 0.05;
   // Below lines that are second to another, and those at the top edge.
   const bool below = mark.dashed || (flat && start.y() - h - 3 < axes.top());
-  // Flat roofs at their right end, sloped ones from the left, where there are fewer points.
-  for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
-    const double room = line.length() - w - 16;
-    const double from = 8 + room * (flat ? 1 - part : part);
-    const QPointF at = line.pointAt(from / line.length());
-    const QRectF own(0, below ? 2 : -h - 2, w, h);
-    const QRectF bounds = rotated_bounds(own, at, degrees);
-    // A sloped text takes much less than its bounds: thin pieces along it are kept free.
-    const bool fits = flat ? layout.is_free(bounds) : axes.contains(bounds);
-    if (!fits && part < 1) continue;
-    if (!fits && !axes.contains(bounds)) continue;
-    for (int piece = 0; piece < 8; ++piece) {
-      layout.keep_free(rotated_bounds(QRectF(piece * w / 8, own.top(), w / 8, h), at, degrees));
+  // Flat roofs at their right end, sloped ones from the left, where there are fewer points; on the
+  // other side of the line, or a line of text further down, where points are in the way.
+  for (const double top : {below ? 2 : -h - 2, below ? -h - 2 : 2, h + 4}) {
+    for (const double part : {0.0, 0.25, 0.5, 0.75, 1.0}) {
+      const double room = line.length() - w - 16;
+      const double from = 8 + room * (flat ? 1 - part : part);
+      const QPointF at = line.pointAt(from / line.length());
+      const QRectF own(0, top, w, h);
+      const QRectF bounds = rotated_bounds(own, at, degrees);
+      // A sloped text takes much less than its bounds: thin pieces along it are kept free.
+      if (!(flat ? layout.is_free(bounds) : axes.contains(bounds))) continue;
+      for (int piece = 0; piece < 8; ++piece) {
+        layout.keep_free(rotated_bounds(QRectF(piece * w / 8, top, w / 8, h), at, degrees));
+      }
+      p.save();
+      p.translate(at);
+      p.rotate(degrees);
+      p.setPen(colour);
+      p.drawText(own, Qt::AlignCenter, text);
+      p.restore();
+      return;
     }
-    p.save();
-    p.translate(at);
-    p.rotate(degrees);
-    p.setPen(colour);
-    p.drawText(own, Qt::AlignCenter, text);
-    p.restore();
-    return;
   }
 }
 
@@ -89,6 +90,8 @@ void MarkLayer::draw_labels(QPainter& p, bool any_lit) const {
   for (const Mark& mark : scene_->marks) {
     const bool disc = mark.shape == Shape::point || mark.shape == Shape::diamond;
     if (disc) layout.keep_free(area_of(mark).adjusted(1, 1, -1, -1));
+  }
+  for (const Mark& mark : scene_->marks) {
     if (mark.label.empty() || mark.shape == Shape::bar || mark.shape == Shape::area) continue;
     if (mark.shape == Shape::line) {
       draw_line_label(p, mark, layout);

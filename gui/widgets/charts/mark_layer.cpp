@@ -194,7 +194,7 @@ void MarkLayer::draw_mark(QPainter& p, const Mark& mark, bool any_lit) const {
       QRectF area = area_of(mark);
       if (area.width() < 1) area.setWidth(1);
       draw_bar(p, area, mark, look, *theme_);
-      draw_bar_label(p, area, mark, look, *theme_);
+      draw_bar_label(p, area, mark, look);
       break;
     }
     case Shape::line:

@@ -115,7 +115,7 @@ class Column {
     for (const bool over_used : {false, true}) {
       p_.save();
       p_.setClipRect(over_used ? used : bar.adjusted(used.width(), 0, 0, 0), Qt::IntersectClip);
-      p_.setPen(over_used ? theme_.text_on(colour) : theme_.colour(ColourRole::text));
+      p_.setPen(over_used ? ink_on(colour) : theme_.colour(ColourRole::text));
       text(words, Qt::AlignLeft, box.utilisation_text + (box.sets_time ? " · sets the time" : ""));
       p_.restore();
     }

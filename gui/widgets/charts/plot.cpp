@@ -121,7 +121,7 @@ void Plot::updateLayout() {
   const auto room = [](QCPAxis& axis, int pixels, int per_tick) {
     qSharedPointerCast<ChartTicker>(axis.ticker())->set_room(pixels, per_tick);
   };
-  room(*xAxis, width, 5 * line);
+  room(*xAxis, width, (scene_.x.ticks.empty() ? 5 : 3) * line);
   room(*yAxis, viewport().height(), 5 * line);
   QCustomPlot::updateLayout();
 }
@@ -188,7 +188,11 @@ void Plot::paint_to(QPainter& painter, const QRect& area) {
   painter.save();
   painter.setRenderHints(QPainter::Antialiasing | QPainter::TextAntialiasing);
   painter.fillRect(area, theme_->background());
-  painter.drawPicture(area.topLeft(), picture);
+  // A QPicture grows with the resolution of what it is drawn on; sizes here are the painter's.
+  painter.translate(area.topLeft());
+  painter.scale(picture.logicalDpiX() / static_cast<double>(painter.device()->logicalDpiX()),
+                picture.logicalDpiY() / static_cast<double>(painter.device()->logicalDpiY()));
+  painter.drawPicture(0, 0, picture);
   painter.restore();
 }
 

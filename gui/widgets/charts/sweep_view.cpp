@@ -57,7 +57,7 @@ Scene sweep_scene(const SweepChart& chart, SweepQuantity quantity,
                   const std::vector<std::pair<RunId, Colour>>& runs) {
   const bool time = quantity == SweepQuantity::time;
   Scene scene;
-  scene.title = (time ? "Time over " : "HBM traffic over ") + chart.x_label;
+  scene.title = std::string(time ? "Time over " : "HBM traffic over ") + name_of(chart.axis);
   scene.x = {.label = chart.x_label,
              .range = {chart.x.low / kPadding, chart.x.high * kPadding},
              .log = true};

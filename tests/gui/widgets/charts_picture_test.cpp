@@ -4,6 +4,7 @@
 
 #include <QBuffer>
 #include <QSvgGenerator>
+#include <QSvgRenderer>
 #include <cmath>
 
 #include "gui/widgets/charts/canvas.h"
@@ -34,7 +35,8 @@ class AllViews {
     test::application();
     bench_ = std::make_unique<Workbench>(test::small_document(), [] {});
     bench_->wait();
-    views_ = make_chart_views(*bench_, &home_);
+    home_ = std::make_unique<QWidget>();
+    views_ = make_chart_views(*bench_, home_.get());
     for (View* view : views_) {
       view->refresh();
       view->finish();
@@ -47,7 +49,7 @@ class AllViews {
 
  private:
   std::unique_ptr<Workbench> bench_;
-  QWidget home_;
+  std::unique_ptr<QWidget> home_;
   std::vector<View*> views_;
 };
 
@@ -113,7 +115,7 @@ TEST(ChartPictures, ThePaletteChangesEveryPictureAndTextKeepsItsContrast) {
           Mark m = mark;
           m.measured = measured;
           const QColor fill = look_of(m, theme, false, false).fill;
-          EXPECT_GE(contrast(theme.text_on(fill), fill), 4.5) << role << " " << shade;
+          EXPECT_GE(contrast(ink_on(fill), fill), 4.5) << role << " " << shade;
         }
       }
     }
@@ -137,6 +139,37 @@ TEST(ChartPictures, TheExportLooksLikeTheScreen) {
   EXPECT_GT(
       test::difference(plot.grab().toImage().convertToFormat(QImage::Format_RGB32), exported, 60),
       0.02);
+}
+
+TEST(ChartPictures, HighResolutionShowsTheSameInMorePixels) {
+  Shown<TrafficView> shown(test::small_document());
+  QImage fine(1200, 800, QImage::Format_RGB32);
+  fine.setDevicePixelRatio(2);
+  fine.fill(Qt::magenta);
+  QPainter painter(&fine);
+  shown.view().paint_to(painter, {600, 400});
+  painter.end();
+  fine.setDevicePixelRatio(1);
+  EXPECT_EQ(test::part_of(fine, Qt::magenta), 0);
+  const QImage coarse = test::picture(shown.view(), {600, 400});
+  const QImage smaller = fine.scaled(600, 400, Qt::IgnoreAspectRatio, Qt::SmoothTransformation)
+                             .convertToFormat(QImage::Format_RGB32);
+  EXPECT_LT(test::difference(coarse, smaller, 100), 0.02);
+}
+
+TEST(ChartPictures, SizesAreThoseOfThePainterAtAnyResolution) {
+  AllViews views;
+  for (View* view : views.all()) {
+    QImage image(600, 400, QImage::Format_RGB32);
+    image.setDotsPerMeterX(11811);  // 300 dots per inch
+    image.setDotsPerMeterY(11811);
+    image.fill(Qt::magenta);
+    QPainter painter(&image);
+    view->paint_to(painter, {600, 400});
+    painter.end();
+    EXPECT_LT(test::difference(image, test::picture(*view, {600, 400}), 60), 0.02)
+        << view->id().toStdString();
+  }
 }
 
 TEST(ChartPictures, PaintingAPictureLeavesTheScreenAsItWas) {
@@ -163,6 +196,13 @@ TEST(ChartPictures, VectorsStayVectors) {
     painter.end();
     EXPECT_TRUE(bytes.contains("<text")) << view->id().toStdString();
     EXPECT_FALSE(bytes.contains("<image")) << view->id().toStdString();
+    QImage drawn(900, 600, QImage::Format_RGB32);
+    drawn.fill(Qt::magenta);
+    QPainter again(&drawn);
+    QSvgRenderer(bytes).render(&again);
+    again.end();
+    EXPECT_LT(test::difference(drawn, test::picture(*view, {900, 600}), 100), 0.03)
+        << view->id().toStdString();
   }
 }
 

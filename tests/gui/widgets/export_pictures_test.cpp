@@ -1,0 +1,108 @@
+// Headless export: the same numbers as the command line's, every view as a picture.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QProcess>
+#include <QTemporaryDir>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "gui/widgets/app.h"
+#include "gui/widgets/picture_export.h"
+#include "model/error.h"
+#include "tests/gui/widgets/window_support.h"
+
+#include "cli/app.h"
+
+namespace fuseline::gui {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string contents(const std::filesystem::path& file) {
+  std::ifstream in(file);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+struct Ran {
+  int status = -1;
+  std::string err;
+};
+
+Ran run_window(const QStringList& args) {
+  QProcess process;
+  process.setWorkingDirectory(FUSELINE_SOURCE_DIR);
+  process.start(FUSELINE_GUI_BINARY, args);
+  process.waitForFinished(120000);
+  return {process.exitCode(), process.readAllStandardError().toStdString()};
+}
+
+TEST(Export, GivesTheNumbersOfTheCommandLine) {
+  test::application();
+  QTemporaryDir folder;
+  const std::filesystem::path out = folder.path().toStdString();
+  const Ran ran = run_window({"--export", folder.path(), "scenarios/tinyllama-rtx4090.toml",
+                              "--size", "600x400", "--format", "png,svg,pdf"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const nlohmann::json exported = nlohmann::json::parse(contents(out / "predictions.json"));
+  std::ostringstream text, messages;
+  ASSERT_EQ(
+      run_cli({"predict", std::string(FUSELINE_SOURCE_DIR) + "/scenarios/tinyllama-rtx4090.toml",
+               "--format", "json"},
+              text, messages),
+      0);
+  EXPECT_EQ(exported, nlohmann::json::parse(text.str()));
+  for (const char* view : {"graph", "traffic", "waterfall", "memory", "timeline", "kernels",
+                           "program", "sweep", "validation"}) {
+    for (const char* format : {".png", ".svg", ".pdf"}) {
+      EXPECT_GT(contents(out / (std::string(view) + format)).size(), 1000U) << view << format;
+    }
+  }
+  const QImage graph(folder.filePath("graph.png"));
+  EXPECT_EQ(graph.size(), QSize(600, 400));
+  EXPECT_THAT(contents(out / "graph.svg"), HasSubstr("gate_up"));  // text stays text
+  EXPECT_EQ(contents(out / "graph.pdf").substr(0, 5), "%PDF-");
+  EXPECT_FALSE(QImage(folder.filePath("window.png")).isNull());
+}
+
+TEST(Export, WrongInputIsRefusedAsOnTheCommandLine) {
+  test::application();
+  QTemporaryDir folder;
+  const Ran missing = run_window({"--export", folder.path(), "no-such.toml"});
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.err, HasSubstr("no-such.toml"));
+  EXPECT_EQ(run_window({"--exprot"}).status, 2);
+  EXPECT_EQ(run_window({"--export", folder.path(), "--run", "nobody"}).status, 2);
+  EXPECT_EQ(run_window({"--help"}).status, 0);
+}
+
+TEST(Options, AreReadAndWrongOnesRefused) {
+  const AppOptions o = parse_options({"--export=out", "a.toml", "--size", "900x600", "--dark",
+                                      "--format", "svg,pdf", "--scale", "2"});
+  EXPECT_EQ(o.export_folder, "out");
+  EXPECT_EQ(o.session, "a.toml");
+  EXPECT_EQ(o.size, QSize(900, 600));
+  EXPECT_EQ(o.dark, std::optional(true));
+  EXPECT_EQ(o.formats, QStringList({"svg", "pdf"}));
+  EXPECT_EQ(o.scale, 2);
+  for (const char* size : {"900", "10x10", "900x600x2", "-900x600", "x", "99999x600"}) {
+    EXPECT_THROW(parse_options({"--size", size}), InputError) << size;
+  }
+  EXPECT_THROW(parse_options({"--format", "gif"}), InputError);
+  EXPECT_THROW(parse_options({"--scale", "0"}), InputError);
+  EXPECT_THROW(parse_options({"--export"}), InputError);
+  EXPECT_THROW(parse_options({"a.toml", "b.toml"}), InputError);
+}
+
+TEST(Export, APictureThatCannotBeWrittenIsAnError) {
+  test::Window window(test::window_document({"coda"}));
+  EXPECT_THROW(write_picture(window->graph(), "/no/such/folder/graph.png", {400, 300}), InputError);
+  EXPECT_THROW(write_picture(window->graph(), window.folder() / "graph.gif", {400, 300}),
+               InputError);
+}
+
+}  // namespace
+}  // namespace fuseline::gui

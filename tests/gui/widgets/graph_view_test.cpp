@@ -1,0 +1,182 @@
+// The block graph under real mouse and key events.
+#include "gui/widgets/graph_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QPushButton>
+#include <QWheelEvent>
+
+#include "gui/widgets/kernel_view.h"
+#include "tests/gui/widgets/window_support.h"
+
+namespace fuseline::gui {
+namespace {
+
+using test::Window;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+const OnChipEdge kLegal{"down", "residual2"};
+const OnChipEdge kIllegal{"gate_up", "swiglu"};  // its columns are not interleaved
+
+TEST(GraphView, AClickOnAnEdgeFusesAndTheTotalsChange) {
+  Window window;
+  const RunId policy = window.bench().shown_run();
+  const Totals before = window.totals(policy);
+  window.click_edge(kLegal);
+  const RunId edited = window.bench().shown_run();
+  ASSERT_NE(edited, policy);
+  EXPECT_EQ(window.totals(edited).launches, before.launches - 1);
+  EXPECT_LT(window.totals(edited).hbm(), before.hbm());
+  EXPECT_LT(window.totals(edited).time, before.time);
+  const QString said = window->graph().edit_bar().text();
+  EXPECT_THAT(said.toStdString(), HasSubstr("HBM traffic −"));
+  EXPECT_TRUE(window->graph().edit_bar().isVisible());
+  EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
+  // The same edge again splits.
+  window.click_edge(kLegal);
+  EXPECT_FALSE(window.scene().find_edge(kLegal)->edge().on_chip);
+  EXPECT_EQ(window.totals(window.bench().shown_run()).launches, before.launches);
+}
+
+TEST(GraphView, NodesKeepTheirPlacesWhileGroupsChange) {
+  Window window;
+  const QPointF before = window.scene().find_edge(kIllegal)->middle();
+  const QTransform zoom = window->graph().canvas().transform();
+  window.click_edge(kLegal);
+  EXPECT_EQ(window.scene().find_edge(kIllegal)->middle(), before);
+  EXPECT_EQ(window->graph().canvas().transform(), zoom);
+}
+
+TEST(GraphView, AnIllegalEdgeIsRefusedWithItsReasonAndASuggestionCanBeTaken) {
+  Window window;
+  const Document before = window.bench().document();
+  window.click_edge(kIllegal);
+  EXPECT_EQ(window.bench().document(), before);
+  EditBar& bar = window->graph().edit_bar();
+  ASSERT_TRUE(bar.isVisible());
+  EXPECT_THAT(bar.text().toStdString(), HasSubstr("interleaved"));
+  const auto buttons = bar.findChildren<QPushButton*>("suggestion");
+  ASSERT_FALSE(buttons.isEmpty());
+  QTest::mouseClick(buttons.front(), Qt::LeftButton);
+  window.settle();
+  EXPECT_EQ(window.bench().document().runs.all().size(), before.runs.all().size() + 1);
+}
+
+TEST(GraphView, UndoAndRedoByKeys) {
+  Window window;
+  const std::size_t runs = window.bench().document().runs.all().size();
+  window.click_edge(kLegal);
+  ASSERT_EQ(window.bench().document().runs.all().size(), runs + 1);
+  window->action("undo")->trigger();
+  window.settle();
+  EXPECT_EQ(window.bench().document().runs.all().size(), runs);
+  EXPECT_FALSE(window.scene().find_edge(kLegal)->edge().on_chip);
+  window->action("redo")->trigger();
+  window.settle();
+  EXPECT_EQ(window.bench().document().runs.all().size(), runs + 1);
+  EXPECT_FALSE(window->action("redo")->isEnabled());
+}
+
+TEST(GraphView, HoveringAnEdgeHighlightsTheKernelsInTheTable) {
+  Window window;
+  auto* kernels = qobject_cast<KernelView*>(window->view("kernels"));
+  ASSERT_NE(kernels, nullptr);
+  QWidget* viewport = window->graph().canvas().viewport();
+  const auto lit_rows = [&] {
+    int lit = 0;
+    for (int row = 0; row < kernels->model().rowCount(); ++row) {
+      const QModelIndex index = kernels->model().index(row, 1);
+      lit += kernels->model().data(index, Qt::BackgroundRole).isValid() ? 1 : 0;
+    }
+    return lit;
+  };
+  ASSERT_EQ(lit_rows(), 0);
+  test::move_mouse(*viewport, window.pixel_of(*window.scene().find_edge(kLegal)));
+  EXPECT_EQ(window.bench().selection().hovered, edge_thing(kLegal));
+  EXPECT_TRUE(window.scene().find_edge(kLegal)->is_lit());
+  EXPECT_GE(lit_rows(), 1);
+  test::move_mouse(*viewport, {2, 2});
+  EXPECT_TRUE(window.bench().selection().hovered.is_nothing());
+  EXPECT_EQ(lit_rows(), 0);
+}
+
+TEST(GraphView, KeysChooseAnEdgeAndToggleIt) {
+  Window window;
+  GraphCanvas& canvas = window->graph().canvas();
+  canvas.setFocus();
+  for (int i = 0; i < 60; ++i) {
+    QTest::keyClick(&canvas, Qt::Key_Down);
+    if (window.scene().chosen()->edge().choice == kLegal) break;
+  }
+  ASSERT_EQ(window.scene().chosen()->edge().choice, kLegal);
+  EXPECT_EQ(window.bench().selection().selected, edge_thing(kLegal));
+  QTest::keyClick(&canvas, Qt::Key_Return);
+  window.settle();
+  EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
+}
+
+TEST(GraphView, ALassoFusesWhatIsInside) {
+  Window window;
+  GraphCanvas& canvas = window->graph().canvas();
+  const std::size_t runs = window.bench().document().runs.all().size();
+  // A narrow box around the two ends of the edge.
+  const EdgeItem* edge = window.scene().find_edge(kLegal);
+  const QRectF area = edge->boundingRect().adjusted(-60, -40, 60, 40);
+  const auto at = [&](QPointF p) { return canvas.mapFromScene(p); };
+  QPainterPath lasso;
+  lasso.addRect(area);
+  ASSERT_THAT(window.scene().operators_in(lasso), Contains("down"));
+  QTest::mousePress(canvas.viewport(), Qt::LeftButton, Qt::ShiftModifier, at(area.topLeft()));
+  for (const QPointF& p : {area.topRight(), area.bottomRight(), area.bottomLeft()}) {
+    test::move_mouse(*canvas.viewport(), at(p), Qt::LeftButton);
+  }
+  QTest::mouseRelease(canvas.viewport(), Qt::LeftButton, Qt::ShiftModifier, at(area.bottomLeft()));
+  window.settle();
+  EXPECT_TRUE(window.bench().document().runs.all().size() == runs + 1 ||
+              window->graph().edit_bar().isVisible());
+}
+
+TEST(GraphView, TheWheelZoomsAndZeroFitsAgain) {
+  Window window;
+  GraphCanvas& canvas = window->graph().canvas();
+  const double fitted = canvas.transform().m11();
+  const QPoint middle = canvas.viewport()->rect().center();
+  QWheelEvent wheel(middle, canvas.viewport()->mapToGlobal(middle), {}, {0, 240}, Qt::NoButton,
+                    Qt::NoModifier, Qt::NoScrollPhase, false);
+  QCoreApplication::sendEvent(canvas.viewport(), &wheel);
+  EXPECT_GT(canvas.transform().m11(), fitted * 1.2);
+  QTest::keyClick(&canvas, Qt::Key_0);
+  EXPECT_NEAR(canvas.transform().m11(), fitted, 1e-9);
+}
+
+TEST(GraphView, ADragMovesThePictureAndTogglesNothing) {
+  Window window;
+  GraphCanvas& canvas = window->graph().canvas();
+  canvas.zoom(3);
+  const Document before = window.bench().document();
+  const QPointF under = canvas.mapToScene(100, 100);
+  test::drag(*canvas.viewport(), {100, 100}, {60, 40});
+  EXPECT_EQ(window.bench().document(), before);
+  EXPECT_NE(canvas.mapToScene(100, 100), under);
+}
+
+TEST(GraphView, WithoutDotItSaysWhatToInstallAndDrawsRows) {
+  test::application();
+  QTemporaryDir folder;
+  Session session(test::window_document({"coda"}), folder.path().toStdString());
+  GraphView view(session, nullptr, "no-such-dot");
+  view.resize(600, 700);
+  view.show();
+  session.wait();
+  view.refresh();
+  view.finish();
+  EXPECT_TRUE(view.edit_bar().isVisible());
+  EXPECT_THAT(view.edit_bar().text().toStdString(), HasSubstr("graphviz"));
+  EXPECT_FALSE(view.canvas().graph().picture().isEmpty());
+  EXPECT_NE(view.canvas().graph().find_edge({"swiglu", "down"}), nullptr);
+}
+
+}  // namespace
+}  // namespace fuseline::gui

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
-#include <regex>
+#include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -57,8 +59,23 @@ std::string include_folder() {
       fmt::format("{}; its header cuda_bf16.h is not in {}", kNoToolkit, fmt::join(folders, ", ")));
 }
 
-std::int64_t number(const std::smatch& match, std::size_t group) {
-  return std::stoll(match[group].str());
+// The number that stands before `words` in the text, from `from` on; moves `from` behind them.
+std::optional<std::int64_t> number_before(const std::string& text, std::string_view words,
+                                          std::size_t& from) {
+  const std::size_t at = text.find(words, from);
+  if (at == std::string::npos) return std::nullopt;
+  from = at + words.size();
+  std::size_t first = at;
+  while (first > 0 && std::isdigit(static_cast<unsigned char>(text[first - 1])) != 0) --first;
+  if (first == at) return std::nullopt;
+  return std::stoll(text.substr(first, at - first));
+}
+
+// Calls f(number) for each place in the text where a number stands before the words.
+template <class F>
+void for_each_number(const std::string& text, std::string_view words, F&& f) {
+  for (std::size_t from = 0; text.find(words, from) != std::string::npos;)
+    if (const auto number = number_before(text, words, from)) f(*number);
 }
 #endif
 
@@ -121,19 +138,16 @@ struct Compiler::Library {
 namespace {
 
 ResourceUse resource_use(const std::string& log) {
-  static const std::regex stack(
-      R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)");
-  static const std::regex registers(R"(Used (\d+) registers)");
-  static const std::regex shared(R"((\d+) bytes smem)");
   ResourceUse use;
-  for (std::sregex_iterator it(log.begin(), log.end(), stack), end; it != end; ++it) {
-    use.stack_bytes = std::max(use.stack_bytes, number(*it, 1));
-    use.spill_bytes += number(*it, 2) + number(*it, 3);
-  }
-  for (std::sregex_iterator it(log.begin(), log.end(), registers), end; it != end; ++it)
-    use.registers = std::max(use.registers, static_cast<int>(number(*it, 1)));
-  for (std::sregex_iterator it(log.begin(), log.end(), shared), end; it != end; ++it)
-    use.shared_bytes = std::max(use.shared_bytes, number(*it, 1));
+  for_each_number(log, " bytes stack frame",
+                  [&](std::int64_t n) { use.stack_bytes = std::max(use.stack_bytes, n); });
+  for (const char* spills : {" bytes spill stores", " bytes spill loads"})
+    for_each_number(log, spills, [&](std::int64_t n) { use.spill_bytes += n; });
+  for_each_number(log, " registers", [&](std::int64_t n) {
+    use.registers = std::max(use.registers, static_cast<int>(n));
+  });
+  for_each_number(log, " bytes smem",
+                  [&](std::int64_t n) { use.shared_bytes = std::max(use.shared_bytes, n); });
   return use;
 }
 

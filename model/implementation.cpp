@@ -57,10 +57,11 @@ Implementation framework_primitive(const Graph& graph, const Op& op) {
     case OpKind::rms_norm_backward:
     case OpKind::layer_norm_backward:
     case OpKind::norm_weight_grad:
-      return Implementation::row_norm;
-    case OpKind::row_mean:
+    // Scores in memory are the textbook's own: no framework's kernel is imitated.
     case OpKind::softmax:
     case OpKind::softmax_backward:
+      return Implementation::row_norm;
+    case OpKind::row_mean:
     case OpKind::column_sum:
     case OpKind::cross_entropy:
       return Implementation::framework_reduce;

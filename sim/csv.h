@@ -18,6 +18,7 @@ class CsvTable {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::size_t rows() const { return cells_.size(); }
+  [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
   [[nodiscard]] bool has_column(std::string_view column) const;
   // Line of the row in the file, 1-based.
   [[nodiscard]] int line(std::size_t row) const { return lines_[row]; }

@@ -87,6 +87,8 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
     case Architecture::ampere:
     case Architecture::ada:
       if (library) return mma_sync_library();
+      // cuda/kernels/gemm_sm80.cuh has the tiles of 128 rows; the thin ones, for decode, are what
+      // an expert mainloop would have, and not measured.
       return {{.m = 128, .n = 256, .stages = 3}, {.m = 128, .n = 128, .stages = 4},
               {.m = 64, .n = 128, .stages = 5},  {.m = 64, .n = 64, .stages = 6},
               {.m = 32, .n = 64, .stages = 6},   {.m = 16, .n = 64, .stages = 6}};
@@ -95,16 +97,13 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
       break;
   }
   if (library) return hopper_library();
-  std::vector<GemmTile> tiles = {{.m = 128, .n = 256, .cluster_m = 2},
-                                 {.m = 128, .n = 128, .stages = 6, .cluster_m = 2},
-                                 {.m = 128, .n = 256},
-                                 {.m = 128, .n = 128, .stages = 6},
-                                 {.m = 64, .n = 256, .stages = 5},
-                                 {.m = 64, .n = 128, .stages = 8}};
-  // Decode: the weights take the 64 rows of the warp-group MMA, the few tokens its columns.
-  for (const std::int64_t m : {8, 16, 32}) {
-    for (const std::int64_t n : {64, 128, 256}) {
-      tiles.push_back({.m = m, .n = n, .k = 64, .stages = stages_of(m, n)});
+  // Those of cuda/kernels/gemm_sm90.cuh: whole slabs of 64 columns; two blocks below each other
+  // share the tile of weights.
+  std::vector<GemmTile> tiles;
+  for (const std::int64_t cluster_m : {2, 1}) {
+    for (const std::int64_t m : {128, 64}) {
+      for (const std::int64_t n : {256, 192, 128, 64})
+        tiles.push_back({.m = m, .n = n, .stages = stages_of(m, n), .cluster_m = cluster_m});
     }
   }
   return tiles;
@@ -112,8 +111,10 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConstants& constants) {
   if (problem.tile) return *problem.tile;
-  const std::vector<GemmTile> candidates =
-      candidate_tiles(kernel_architecture(gpu), problem.library);
+  const Architecture architecture = kernel_architecture(gpu);
+  const bool hopper =
+      architecture == Architecture::hopper || architecture == Architecture::blackwell;
+  const std::vector<GemmTile> candidates = candidate_tiles(architecture, problem.library);
   // Up to 32 rows stay in one tile, the narrowest that covers them, and up to 64 in at most two:
   // tiles side by side along M load the weights twice, a wider one only adds padding. Such tiles
   // are whole warp groups wide.
@@ -123,6 +124,9 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConst
     if (tile.m >= problem.m) cover = std::min(cover, tile.m);
   }
   const auto excluded = [&](const GemmTile& tile) {
+    if (!problem.library) {
+      return (hopper && !fits(problem.needs, tile)) || (tile.cluster_m > 1 && problem.m <= tile.m);
+    }
     return tile.m > cover || tile.m < std::min<std::int64_t>(cover, 32) ||
            (thin && tile.n % 64 != 0 && problem.n > tile.n);
   };

@@ -34,7 +34,7 @@ GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu,
   estimate.flops = checked_product<Flops>(2, problem.batch, problem.m, problem.n, problem.k);
   const GemmSchedule schedule = schedule_gemm(
       problem.m, problem.n, problem.k, problem.batch, tile, blocks_at_once(tile, gpu, constants),
-      static_cast<std::int64_t>(constants.raster_group_tiles));
+      raster_group(problem.library, estimate.tile, constants.raster_group_tiles));
   estimate.waves = walk_gemm(problem, tile, schedule, cache);
   estimate.time = time_gemm(problem, tile, estimate.waves, gpu, constants);
   for (const GemmWave& wave : estimate.waves) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "model/units.h"
+#include "sim/epilogue_needs.h"
+#include "sim/gemm_tile.h"
 #include "sim/l2_cache.h"
 
 namespace fuseline {
@@ -40,18 +42,6 @@ struct EpilogueStream {
   std::vector<MatrixOrigin> origins;  // as in GemmOperand; the span per batch is then m × n
 };
 
-// First the tile's edge along our M (tokens), then along our N (output features).
-struct GemmTile {
-  std::int64_t m = 128;
-  std::int64_t n = 128;
-  std::int64_t k = 64;  // of one pipeline stage
-  std::int64_t stages = 4;
-  std::int64_t cluster_m = 1;  // thread blocks that share the N operand by multicast
-  std::int64_t cluster_n = 1;  // thread blocks that share the M operand
-  std::int64_t split_k = 1;
-  friend bool operator==(const GemmTile&, const GemmTile&) = default;
-};
-
 // out[m, n] = a[m, k] b[n, k]^T, `batch` times.
 struct GemmProblem {
   std::int64_t m = 0;
@@ -63,6 +53,7 @@ struct GemmProblem {
   std::vector<EpilogueStream> epilogue;
   bool library = true;           // the vendor's kernels; otherwise our own mainloop, no split-K
   std::optional<GemmTile> tile;  // empty: chosen
+  EpilogueNeeds needs;           // of our own mainloop's tiles
   std::uint32_t workspace_tensor = 0;  // names split-K partials in the cache
 };
 

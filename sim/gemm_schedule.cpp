@@ -6,6 +6,10 @@
 
 namespace fuseline {
 
+std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles) {
+  return library ? static_cast<std::int64_t>(library_tiles) : kOwnRasterClusters * tile.cluster_m;
+}
+
 GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                            const GemmTile& tile, std::int64_t blocks_at_once,
                            std::int64_t group_tiles) {

@@ -25,6 +25,12 @@ struct GemmSchedule {
   }
 };
 
+// Cluster rows of tiles that our own mainloop sweeps together.
+inline constexpr std::int64_t kOwnRasterClusters = 8;
+
+// Tiles of a group for schedule_gemm. `library_tiles`: the vendor's.
+std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles);
+
 // Units in groups of `group_tiles` tiles across the cluster's longer direction (M for cluster_m ≥
 // cluster_n), walking the other direction, which reverses from group to group so that the last
 // operand panels of one group are the first of the next. Every output element × k lies in exactly

@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr double kSecondsPerMillisecond = 1e-3;
 constexpr double kSecondsPerMicrosecond = 1e-6;
+constexpr double kHertzPerMegahertz = 1e6;
 
 SpreadOfTimes read_times(const CsvTable& csv, std::size_t row, const std::string& unit,
                          double seconds_per_unit) {
@@ -31,7 +32,38 @@ SpreadOfTimes read_times(const CsvTable& csv, std::size_t row, const std::string
   return times;
 }
 
-// The columns model, execution, phase, batch, seq, context that block.csv and kernels.csv share.
+// Optional columns: nothing where the header lacks the column or the cell is empty.
+bool has_cell(const CsvTable& csv, std::size_t row, std::string_view column) {
+  return csv.has_column(column) && !csv.text(row, column).empty();
+}
+
+std::string text_or_empty(const CsvTable& csv, std::size_t row, std::string_view column) {
+  return csv.has_column(column) ? csv.text(row, column) : std::string();
+}
+
+std::optional<Bytes> bytes_if_there(const CsvTable& csv, std::size_t row, std::string_view column) {
+  if (!has_cell(csv, row, column)) return std::nullopt;
+  return Bytes(csv.whole(row, column));
+}
+
+template <class Quantity>
+std::optional<Quantity> positive_if_there(const CsvTable& csv, std::size_t row,
+                                          std::string_view column, double base_units_per_unit) {
+  if (!has_cell(csv, row, column)) return std::nullopt;
+  return Quantity(csv.positive(row, column) * base_units_per_unit);
+}
+
+// A relative error; 0 is one too.
+std::optional<double> error_if_there(const CsvTable& csv, std::size_t row,
+                                     std::string_view column) {
+  if (!has_cell(csv, row, column)) return std::nullopt;
+  const std::string& cell = csv.text(row, column);
+  if (cell.find_first_not_of("0.") == std::string::npos && cell != ".") return 0.0;
+  return csv.positive(row, column);
+}
+
+// The columns model, execution, phase, batch, seq, context that block.csv and kernels.csv share,
+// and the optional dtype.
 BlockCase read_case(const CsvTable& csv, std::size_t row) {
   BlockCase block{
       .model = csv.text(row, "model"), .execution = csv.text(row, "execution"), .workload = {}};
@@ -50,13 +82,41 @@ BlockCase read_case(const CsvTable& csv, std::size_t row) {
     csv.fail(row, "context", "the context is shorter than the new tokens",
              "at least seq = " + std::to_string(w.seq));
   }
+  if (has_cell(csv, row, "dtype")) {
+    const std::string& dtype = csv.text(row, "dtype");
+    if (dtype != "bf16" && dtype != "fp16" && dtype != "fp32") {
+      csv.fail(row, "dtype", "there is no such type", "bf16, fp16, fp32");
+    }
+    w.dtype = parse_dtype(dtype, "dtype");
+  }
   return block;
 }
 
 void read_blocks(const CsvTable& csv, Measurements& out) {
   for (std::size_t row = 0; row < csv.rows(); ++row) {
-    out.blocks.push_back({read_case(csv, row), read_times(csv, row, "ms", kSecondsPerMillisecond)});
+    out.blocks.push_back(
+        {.block = read_case(csv, row),
+         .time = read_times(csv, row, "ms", kSecondsPerMillisecond),
+         .timer = text_or_empty(csv, row, "timer"),
+         .sm_clock_median = positive_if_there<Hertz>(csv, row, "sm_mhz_median", kHertzPerMegahertz),
+         .sm_clock_least = positive_if_there<Hertz>(csv, row, "sm_mhz_min", kHertzPerMegahertz),
+         .power = positive_if_there<Watts>(csv, row, "power_w", 1.0),
+         .throttle = text_or_empty(csv, row, "throttle"),
+         .checked = error_if_there(csv, row, "checked"),
+         .hbm_read = bytes_if_there(csv, row, "hbm_read_bytes"),
+         .hbm_write = bytes_if_there(csv, row, "hbm_write_bytes"),
+         .l2 = bytes_if_there(csv, row, "l2_bytes")});
   }
+}
+
+std::optional<KernelKind> read_kind(const CsvTable& csv, std::size_t row) {
+  if (!has_cell(csv, row, "kind")) return std::nullopt;
+  const std::optional<KernelKind> kind = kernel_kind_of(csv.text(row, "kind"));
+  if (!kind) {
+    csv.fail(row, "kind", "there is no such kind",
+             "gemm, attention, norm, pointwise, reduction, block");
+  }
+  return kind;
 }
 
 void read_kernels(const CsvTable& csv, Measurements& out) {
@@ -82,7 +142,13 @@ void read_kernels(const CsvTable& csv, Measurements& out) {
          .time = csv.positive(row, "us") * Seconds(kSecondsPerMicrosecond),
          .hbm_read = Bytes(csv.whole(row, "dram_read_bytes")),
          .hbm_write = Bytes(csv.whole(row, "dram_write_bytes")),
-         .l2 = Bytes(csv.whole(row, "l2_bytes"))});
+         .l2 = Bytes(csv.whole(row, "l2_bytes")),
+         .grid = text_or_empty(csv, row, "grid"),
+         .block = text_or_empty(csv, row, "block"),
+         .recorded_kind = read_kind(csv, row),
+         .tile = text_or_empty(csv, row, "tile"),
+         .time_in_graph =
+             positive_if_there<Seconds>(csv, row, "us_graph", kSecondsPerMicrosecond)});
   }
 }
 
@@ -107,10 +173,17 @@ void read_table(const std::string& path, Measurements& out) {
                     .line = 1});
 }
 
+// One text or a list of them.
+std::vector<std::string> read_notes(const TomlTable& table) {
+  if (!table.has("notes")) return {};
+  if (table.is_text("notes")) return {table.text("notes")};
+  return table.texts("notes");
+}
+
 MeasurementMeta read_meta(const fs::path& path) {
   const TomlTable table = TomlTable::load(path);
   table.refuse_other_keys({"title", "gpu", "device", "driver", "toolkit", "framework", "date",
-                           "clocks", "command", "notes"});
+                           "clocks", "command", "version", "counters", "notes"});
   const auto field = [&](const char* name) { return table.text_or(name, ""); };
   return {.title = field("title"),
           .gpu = field("gpu"),
@@ -120,7 +193,10 @@ MeasurementMeta read_meta(const fs::path& path) {
           .framework = field("framework"),
           .date = field("date"),
           .clocks = field("clocks"),
-          .command = field("command")};
+          .command = field("command"),
+          .version = field("version"),
+          .counters = field("counters"),
+          .notes = read_notes(table)};
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -134,10 +210,22 @@ std::string BlockCase::label() const {
   std::string text = model + " " + execution + " " + name_of(w.phase) + " " +
                      std::to_string(w.batch) + "x" + std::to_string(w.seq);
   if (w.phase == Phase::decode) text += " of " + std::to_string(w.context);
+  if (w.dtype != Dtype::bf16) text += std::string(" ") + name_of(w.dtype);
   return text;
 }
 
+std::optional<KernelKind> kernel_kind_of(std::string_view name) {
+  static constexpr std::array kKinds = {KernelKind::gemm,      KernelKind::attention,
+                                        KernelKind::norm,      KernelKind::pointwise,
+                                        KernelKind::reduction, KernelKind::block};
+  for (const KernelKind kind : kKinds) {
+    if (name == name_of(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
 KernelKind MeasuredKernel::kind() const {
+  if (recorded_kind) return *recorded_kind;
   // Order matters: "splitKreduce" belongs to a GEMM library and is a reduction all the same. The
   // reduction that merges split attention belongs to the attention.
   struct Rule {

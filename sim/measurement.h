@@ -1,9 +1,11 @@
 // What was measured on hardware: block times, kernel traces with byte counters, library GEMMs. Read
-// from a folder (block.csv, kernels.csv, gemm.csv, meta.toml) or from one of the CSV files.
+// from a folder (block.csv, kernels.csv, gemm.csv, meta.toml) or from one of the CSV files;
+// measurement_write.h writes such a folder.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/config.h"
@@ -17,6 +19,9 @@ struct MeasurementMeta {
   std::string title;
   std::string gpu;  // name in scenarios/gpus
   std::string device, driver, toolkit, framework, date, clocks, command;
+  std::string version = {};             // of fuseline, where it measured itself
+  std::string counters = {};            // where byte counts come from: "Nsight Compute", "CUPTI"
+  std::vector<std::string> notes = {};  // what a reader of the numbers should know
 };
 
 // One way to run one block. `execution` is a policy's name where the policy imitates it.
@@ -32,9 +37,17 @@ struct SpreadOfTimes {
   Seconds median, least, most;
 };
 
+// What is optional was recorded by some tools and not by others; an empty text likewise.
 struct MeasuredBlock {
   BlockCase block;
   SpreadOfTimes time;
+  std::string timer = {};  // "graph": replays of a CUDA graph
+  // While the block ran: clocks of the SMs, power drawn by the board, why clocks fell ("none").
+  std::optional<Hertz> sm_clock_median = {}, sm_clock_least = {};
+  std::optional<Watts> power = {};
+  std::string throttle = {};
+  std::optional<double> checked = {};  // relative error of the block's outputs
+  std::optional<Bytes> hbm_read = {}, hbm_write = {}, l2 = {};  // counters over the whole block
 };
 
 struct MeasuredKernel {
@@ -43,7 +56,14 @@ struct MeasuredKernel {
   Seconds time;
   Bytes hbm_read, hbm_write, l2;  // hardware counters
 
-  [[nodiscard]] KernelKind kind() const;  // told from the kernel's name
+  std::string grid = {}, block = {};             // of the launch: "(132, 1, 1)"
+  std::optional<KernelKind> recorded_kind = {};  // where the file says it
+  std::string tile = {};                         // "128x256x64"
+  std::optional<Seconds> time_in_graph = {};     // without counters, between its neighbours
+
+  // Without counters where that was recorded: under a profiler short kernels take longer.
+  [[nodiscard]] Seconds duration() const { return time_in_graph.value_or(time); }
+  [[nodiscard]] KernelKind kind() const;  // as recorded, else told from the kernel's name
 };
 
 // The kernels of one block in the order of their launches.
@@ -80,5 +100,8 @@ std::optional<MeasuredTrace> find_trace(const Measurements& all, const BlockCase
 
 // Same model, execution and sizes.
 bool same_case(const BlockCase& a, const BlockCase& b);
+
+// "gemm" → KernelKind::gemm; nothing for another word.
+std::optional<KernelKind> kernel_kind_of(std::string_view name);
 
 }  // namespace fuseline

@@ -226,6 +226,7 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   problem.k = gemm->K;
   problem.batch = gemm->batch;
   problem.library = library;
+  if (!library) problem.needs = epilogue_needs(program);
   problem.workspace_tensor = AddressMap::workspace;
   problem.a = operand_of(addresses.locate(gemm->a), gemm->batch, gemm->M, gemm->K, gemm->a_is_km);
   problem.b = operand_of(addresses.locate(gemm->b), gemm->batch, gemm->N, gemm->K, gemm->b_is_kn);

@@ -51,7 +51,9 @@ double instructions_of(const Graph& graph, const Kernel& kernel, const Gpu& gpu)
       break;
   }
   if (has_kind(graph, kernel, {OpKind::softmax})) {
-    count = calibrated(gpu, "stream.softmax_instructions");
+    count = calibrated(gpu, kernel.implementation == Implementation::row_norm
+                                ? "stream.row_softmax_instructions"
+                                : "stream.softmax_instructions");
   }
   if (has_kind(graph, kernel, {OpKind::rope})) count += 20;
   if (has_kind(graph, kernel, {OpKind::gelu, OpKind::swiglu, OpKind::silu})) {

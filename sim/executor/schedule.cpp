@@ -29,7 +29,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
     s.splits = tile.split_k;
     s.gemm = schedule_gemm(problem.m, problem.n, problem.k, problem.batch, tile,
                            blocks_at_once(tile, gpu, constants),
-                           static_cast<std::int64_t>(constants.raster_group_tiles));
+                           raster_group(library, tile, constants.raster_group_tiles));
   }
   return s;
 }

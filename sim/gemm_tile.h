@@ -1,0 +1,20 @@
+// The tile of a GEMM kernel.
+#pragma once
+
+#include <cstdint>
+
+namespace fuseline {
+
+// First the tile's edge along our M (tokens), then along our N (output features).
+struct GemmTile {
+  std::int64_t m = 128;
+  std::int64_t n = 128;
+  std::int64_t k = 64;  // of one pipeline stage
+  std::int64_t stages = 4;
+  std::int64_t cluster_m = 1;  // thread blocks that share the N operand by multicast
+  std::int64_t cluster_n = 1;  // thread blocks that share the M operand
+  std::int64_t split_k = 1;
+  friend bool operator==(const GemmTile&, const GemmTile&) = default;
+};
+
+}  // namespace fuseline

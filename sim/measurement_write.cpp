@@ -1,0 +1,231 @@
+#include "sim/measurement_write.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "model/error.h"
+#include "model/output_file.h"
+#include "sim/csv.h"
+#include "sim/measurement_table.h"
+
+namespace fuseline {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 4> kFiles = {"block.csv", "kernels.csv", "gemm.csv", "meta.toml"};
+
+[[noreturn]] void refuse(const fs::path& folder, const std::string& message,
+                         const std::string& allowed) {
+  throw InputError({.file = folder.string(), .message = message, .allowed = allowed});
+}
+
+// "results/" is the folder "results".
+fs::path without_slash(const fs::path& folder) {
+  return folder.has_filename() ? folder : folder.parent_path();
+}
+
+fs::path beside(const fs::path& folder, const char* ending) {
+  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
+  return parent / (folder.filename().string() + "." + std::to_string(getpid()) + ending);
+}
+
+// A folder that is removed unless it was renamed.
+class DraftFolder {
+ public:
+  explicit DraftFolder(const fs::path& folder) : path_(beside(folder, ".part")) {
+    std::error_code error;
+    fs::remove_all(path_, error);
+    if (!fs::create_directory(path_, error)) {
+      refuse(folder, "cannot be written: " + error.message(), "a folder that can be written");
+    }
+  }
+  ~DraftFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  DraftFolder(const DraftFolder&) = delete;
+  DraftFolder& operator=(const DraftFolder&) = delete;
+
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// The draft takes the folder's name. An old folder steps aside first and comes back when the draft
+// cannot take its place.
+void swap_in(const fs::path& draft, const fs::path& folder) {
+  const fs::path old = beside(folder, ".old");
+  std::error_code error;
+  const bool had_one = fs::exists(folder, error);
+  if (had_one) fs::rename(folder, old, error);
+  if (!error) {
+    fs::rename(draft, folder, error);
+    std::error_code ignored;
+    if (error && had_one) fs::rename(old, folder, ignored);
+    if (!error && had_one) fs::remove_all(old, ignored);
+  }
+  if (error)
+    refuse(folder, "cannot be written: " + error.message(), "a folder that can be written");
+}
+
+// Columns that the writer does not know would be lost.
+void check_columns(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return;
+  const std::vector<std::string> known = measurement_columns(path.filename().string());
+  const CsvTable csv(path.string());
+  for (const std::string& column : csv.columns()) {
+    if (std::find(known.begin(), known.end(), column) != known.end()) continue;
+    throw InputError({.file = path.string(),
+                      .field = column,
+                      .message = "the column would be lost when the folder is extended",
+                      .allowed = fmt::format("{}", fmt::join(known, ", ")),
+                      .line = 1});
+  }
+}
+
+void check_existing(const fs::path& folder, ExistingFolder existing) {
+  std::error_code error;
+  if (!fs::exists(folder, error)) return;
+  if (!fs::is_directory(folder, error)) refuse(folder, "is a file", "a folder");
+  if (existing == ExistingFolder::refuse) {
+    refuse(folder, "the folder is already there", "a folder that does not exist yet");
+  }
+  if (existing == ExistingFolder::extend) {
+    for (const char* name : {"block.csv", "kernels.csv", "gemm.csv"}) check_columns(folder / name);
+    return;
+  }
+  const fs::directory_iterator entries(folder, error);
+  if (error) refuse(folder, "cannot be read: " + error.message(), "a folder that can be read");
+  for (const fs::directory_entry& entry : entries) {
+    const std::string name = entry.path().filename().string();
+    if (std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end()) continue;
+    throw InputError({.file = folder.string(),
+                      .value = name,
+                      .message = "the folder holds more than a measurement",
+                      .allowed = fmt::format("{}", fmt::join(kFiles, ", "))});
+  }
+}
+
+// One meta.toml speaks for all numbers of a folder.
+void check_same_source(const fs::path& folder, const MeasurementMeta& old,
+                       const MeasurementMeta& added) {
+  struct Field {
+    const char* name;
+    const std::string &before, &now;
+  };
+  for (const Field& f :
+       {Field{"gpu", old.gpu, added.gpu}, Field{"device", old.device, added.device},
+        Field{"driver", old.driver, added.driver}, Field{"toolkit", old.toolkit, added.toolkit},
+        Field{"framework", old.framework, added.framework}}) {
+    if (f.before.empty() || f.now.empty() || f.before == f.now) continue;
+    throw InputError({.file = (folder / "meta.toml").string(),
+                      .field = f.name,
+                      .value = f.now,
+                      .message = "the folder's measurements come from elsewhere",
+                      .allowed = f.before + ", or a folder of its own"});
+  }
+}
+
+template <class Item, class Same>
+void put(std::vector<Item>& items, const Item& item, Same same) {
+  const auto found =
+      std::find_if(items.begin(), items.end(), [&](const Item& old) { return same(old, item); });
+  if (found == items.end()) {
+    items.push_back(item);
+  } else {
+    *found = item;
+  }
+}
+
+// "2026-11-20" and "2026-11-21" → "2026-11-20; 2026-11-21": both tell where numbers come from.
+std::string joined(const std::string& before, const std::string& now) {
+  if (now.empty() || before.find(now) != std::string::npos) return before;
+  return before.empty() ? now : before + "; " + now;
+}
+
+}  // namespace
+
+Measurements merged(Measurements base, const Measurements& added) {
+  for (const MeasuredBlock& block : added.blocks) {
+    put(base.blocks, block,
+        [](const auto& a, const auto& b) { return same_case(a.block, b.block); });
+  }
+  for (const MeasuredTrace& trace : added.traces) {
+    put(base.traces, trace,
+        [](const auto& a, const auto& b) { return same_case(a.block, b.block); });
+  }
+  for (const MeasuredGemm& gemm : added.gemms) {
+    put(base.gemms, gemm,
+        [](const auto& a, const auto& b) { return a.m == b.m && a.n == b.n && a.k == b.k; });
+  }
+  MeasurementMeta& meta = base.meta;
+  const MeasurementMeta& more = added.meta;
+  for (std::string MeasurementMeta::*field :
+       {&MeasurementMeta::title, &MeasurementMeta::gpu, &MeasurementMeta::device,
+        &MeasurementMeta::driver, &MeasurementMeta::toolkit, &MeasurementMeta::framework}) {
+    if ((meta.*field).empty()) meta.*field = more.*field;
+  }
+  for (std::string MeasurementMeta::*field :
+       {&MeasurementMeta::date, &MeasurementMeta::clocks, &MeasurementMeta::command,
+        &MeasurementMeta::version, &MeasurementMeta::counters}) {
+    meta.*field = joined(meta.*field, more.*field);
+  }
+  for (const std::string& note : more.notes) {
+    put(meta.notes, note, [](const auto& a, const auto& b) { return a == b; });
+  }
+  return base;
+}
+
+void check_measurement_folder(const fs::path& folder, ExistingFolder existing) {
+  const fs::path path = without_slash(folder);
+  if (path.empty()) refuse(folder, "is empty", "a folder's name");
+  std::error_code error;
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  if (!fs::is_directory(parent, error)) {
+    refuse(path, "the folder around it does not exist", "a name in a folder that exists");
+  }
+  check_existing(path, existing);
+  const DraftFolder trial(path);
+}
+
+void write_measurements(const fs::path& folder, const Measurements& measurements,
+                        ExistingFolder existing) {
+  if (measurements.blocks.empty() && measurements.traces.empty() && measurements.gemms.empty()) {
+    refuse(folder, "there is nothing to write", "at least one block, kernel trace or GEMM");
+  }
+  check_measurement_folder(folder, existing);
+  const fs::path path = without_slash(folder);
+  const DraftFolder draft(path);
+  Measurements all = measurements;
+  std::error_code error;
+  if (existing == ExistingFolder::extend && fs::exists(path, error)) {
+    const Measurements old = load_measurements(path.string());
+    check_same_source(path, old.meta, measurements.meta);
+    all = merged(old, measurements);
+    fs::copy(path, draft.path(), fs::copy_options::recursive, error);
+    if (error) refuse(path, "cannot be copied: " + error.message(), "a folder that can be read");
+  }
+  if (!all.blocks.empty()) replace_file(draft.path() / "block.csv", blocks_csv(all.blocks));
+  if (!all.traces.empty()) replace_file(draft.path() / "kernels.csv", kernels_csv(all.traces));
+  if (!all.gemms.empty()) replace_file(draft.path() / "gemm.csv", gemms_csv(all.gemms));
+  const std::string meta = meta_toml(all.meta);
+  if (!meta.empty()) replace_file(draft.path() / "meta.toml", meta);
+  try {
+    load_measurements(draft.path().string());
+  } catch (const InputError& problem) {
+    throw InternalError(std::string("a measurement was written that cannot be read: ") +
+                        problem.what());
+  }
+  swap_in(draft.path(), path);
+}
+
+}  // namespace fuseline

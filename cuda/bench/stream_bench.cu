@@ -60,7 +60,7 @@ void check_rope(int rows, int heads, int period) {
   const Matrix x(rows, cols, 8, 5), y(rows, cols, 8, 0);
   const Matrix cos(period, d, 0, 6), sin(period, d, 0, 7);
   launch_tiles<RopeHalves<d>>(
-      {x.tile(), {cos.data.data(), period, d}, {sin.data.data(), period, d}, y.tile()}, rows, cols,
+      {x.tile(), {cos.data.data(), period, d, d}, {sin.data.data(), period, d, d}, y.tile()}, rows, cols,
       {});
   const std::vector<double> in = x.values(), cs = cos.values(), sn = sin.values();
   std::vector<double> out(in.size());
@@ -187,7 +187,7 @@ void time_all(int rows, int cols) {
   });
   add_entry("rope on halves, d 128", 2, [&](int i, cudaStream_t s) {
     launch_tiles<RopeHalves<128>, 4>(
-        {a[i].tile(), {cos.data.data(), 2048, 128}, {sin.data.data(), 2048, 128}, y[i].tile()},
+        {a[i].tile(), {cos.data.data(), 2048, 128, 128}, {sin.data.data(), 2048, 128, 128}, y[i].tile()},
         rows, cols, s);
   });
   if (cols == 4096)

@@ -65,7 +65,7 @@ struct GatherLessOneHot {
   static constexpr int units = 2, distance = 0;
   struct Params {
     Tile<bf16> table;
-    const int* ids;
+    Rows<const int> ids;
     Tile<bf16> y;
   };
   struct State {};
@@ -81,7 +81,7 @@ struct GatherBack {
   static constexpr int units = 2, distance = 0;
   struct Params {
     Tile<bf16> from;
-    const int* ids;
+    Rows<const int> ids;
     int period;
     Tile<float> sum, period_sum;
   };
@@ -126,7 +126,7 @@ struct UpperMoments {
 
 // Partials of 128 rows of every column: sum and sum of squares.
 struct ColumnPartials {
-  static constexpr int units = 2, threads = 128;
+  static constexpr int units = 2, threads = 128, lanes = 4;
   struct Params {
     Tile<bf16> x;
     Partials partial;
@@ -144,9 +144,9 @@ struct ColumnPartials {
   template <class Place>
   static FUSELINE_DEVICE void finish(const Params& p, State& state, const Place& place, int block) {
     store_column_block(p.partial, 0, 2, block, place,
-                       column_result<column_lanes, threads>(state.sum));
+                       column_result<lanes, threads>(state.sum));
     store_column_block(p.partial, 1, 2, block, place,
-                       column_result<column_lanes, threads>(state.squares));
+                       column_result<lanes, threads>(state.squares));
   }
 };
 
@@ -192,7 +192,7 @@ void check_rope_back(int rows, int groups) {
   FUSELINE_CUDA(cudaMemcpy(c.data(), cos.data(), 4 * cos.size(), cudaMemcpyHostToDevice));
   FUSELINE_CUDA(cudaMemcpy(s.data(), sin.data(), 4 * sin.size(), cudaMemcpyHostToDevice));
   launch_tiles<RopeThereAndBack<distance>>(
-      {x.tile(), {c.data(), period, d}, {s.data(), period, d}, y.tile()}, rows, cols, {});
+      {x.tile(), {c.data(), period, d, d}, {s.data(), period, d, d}, y.tile()}, rows, cols, {});
   compare("rope there and back, " + std::to_string(distance) + " apart", y.values(), x.values(),
           1e-6);
 }
@@ -224,7 +224,7 @@ void check_gather() {
   const Buffer<int> on_device(rows);
   FUSELINE_CUDA(cudaMemcpy(on_device.data(), ids.data(), 4 * rows, cudaMemcpyHostToDevice));
   const Matrix<T> table(table_rows, cols, 0, 6), y(rows, 24, 0, 0);
-  launch_tiles<GatherLessOneHot>({table.tile(), on_device.data(), y.tile()}, rows, cols, {});
+  launch_tiles<GatherLessOneHot>({table.tile(), {on_device.data(), 1}, y.tile()}, rows, cols, {});
   const auto t = table.values();
   std::vector<double> out(rows * 24);
   for (int m = 0; m < rows; ++m)
@@ -236,7 +236,7 @@ void check_gather() {
   const Matrix<float> sum(table_rows, cols, 0, 0), periods(table_rows, cols, 0, 0);
   constexpr int period = 8;
   Tile<float> first = periods.tile();
-  launch_tiles<GatherBack>({from.tile(), on_device.data(), period, sum.tile(), first}, table_rows,
+  launch_tiles<GatherBack>({from.tile(), {on_device.data(), 1}, period, sum.tile(), first}, table_rows,
                            cols, {});
   const auto f = from.values();
   std::vector<double> sums(table_rows * cols, 0.0), by_period(period * cols, 0.0);

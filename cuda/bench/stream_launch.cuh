@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(Program::threads)
 
 template <class Program, int warps = 8>
 void launch_tiles(const typename Program::Params& p, int rows, int cols, cudaStream_t stream) {
-  const TileSpace space = tile_space<Program>(rows, cols, warps);
+  const TileSpace space = tile_space<Program>(rows, cols, warps, 32);
   const auto blocks = static_cast<unsigned>(tile_blocks<Program>(space, warps));
   tiles_kernel<Program, warps><<<blocks, 32 * warps, 0, stream>>>(p, space);
   FUSELINE_CUDA(cudaGetLastError());
@@ -50,7 +50,7 @@ template <class Program>
 void launch_columns(const typename Program::Params& p, const ColumnSpace& space,
                     cudaStream_t stream) {
   columns_kernel<Program>
-      <<<static_cast<unsigned>(column_blocks(space)), Program::threads, 0, stream>>>(p, space);
+      <<<static_cast<unsigned>(column_blocks<Program>(space)), Program::threads, 0, stream>>>(p, space);
   FUSELINE_CUDA(cudaGetLastError());
 }
 

@@ -132,7 +132,7 @@ struct Swiglu {
 //    store_cols dw = dg
 template <bool aligned = true>
 struct NormWeightGradient {
-  static constexpr int units = aligned ? 2 : 1, threads = 1024;
+  static constexpr int units = aligned ? 2 : 1, threads = 1024, lanes = 4;
   struct Params {
     Tile<Element, aligned> d, h;
     Rows<const float> r;
@@ -152,7 +152,7 @@ struct NormWeightGradient {
   }
   template <class Place>
   static FUSELINE_DEVICE void finish(const Params& p, State& state, const Place& place, int) {
-    const auto dg = column_result<column_lanes, threads>(state.dg);
+    const auto dg = column_result<lanes, threads>(state.dg);
     store_cols(p.dw, place, dg);
   }
 };

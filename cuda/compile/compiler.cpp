@@ -14,7 +14,7 @@
 #include "cuda/compile/shared_library.h"
 #include "model/error.h"
 
-#if FUSELINE_HAS_NVRTC
+#if FUSELINE_HAS_CUDA
 #include <nvrtc.h>
 #endif
 
@@ -26,7 +26,7 @@ constexpr const char* kNoToolkit =
     "no CUDA toolkit: kernels are compiled with NVRTC, which comes with CUDA 12 or 13 (Ampere and "
     "Hopper) or with Debian's nvidia-cuda-toolkit (non-free; Ampere only)";
 
-#if FUSELINE_HAS_NVRTC
+#if FUSELINE_HAS_CUDA
 std::vector<std::string> toolkit_roots() {
   std::vector<std::string> roots;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
@@ -85,13 +85,19 @@ const char* name_of(SmTarget architecture) {
   return architecture == SmTarget::sm_80 ? "sm_80" : "sm_90a";
 }
 
-#if FUSELINE_HAS_NVRTC
+std::string SmCode::name() const {
+  return capability == 0 ? name_of(target) : fmt::format("sm_{}", capability);
+}
+
+#if FUSELINE_HAS_CUDA
 
 struct Compiler::Library {
   SharedLibrary file{nvrtc_names(), kNoToolkit};
   std::string include = include_folder();
   decltype(&nvrtcVersion) version = nullptr;
   decltype(&nvrtcGetErrorString) error_string = nullptr;
+  decltype(&nvrtcGetNumSupportedArchs) architecture_count = nullptr;
+  decltype(&nvrtcGetSupportedArchs) architectures = nullptr;
   decltype(&nvrtcCreateProgram) create = nullptr;
   decltype(&nvrtcDestroyProgram) destroy = nullptr;
   decltype(&nvrtcCompileProgram) compile = nullptr;
@@ -106,6 +112,8 @@ struct Compiler::Library {
   Library() {
     file.load(version, "nvrtcVersion");
     file.load(error_string, "nvrtcGetErrorString");
+    file.load(architecture_count, "nvrtcGetNumSupportedArchs");
+    file.load(architectures, "nvrtcGetSupportedArchs");
     file.load(create, "nvrtcCreateProgram");
     file.load(destroy, "nvrtcDestroyProgram");
     file.load(compile, "nvrtcCompileProgram");
@@ -157,20 +165,28 @@ Compiler::Compiler() : library_(std::make_unique<Library>()) {}
 
 ToolkitVersion Compiler::version() const { return library_->toolkit; }
 
-bool Compiler::makes(SmTarget architecture) const {
-  return architecture == SmTarget::sm_80 || library_->toolkit.major >= 12;
+bool Compiler::makes(const SmCode& architecture) const {
+  if (architecture.target == SmTarget::sm_90a) return library_->toolkit.major >= 12;
+  if (architecture.capability == 0) return true;
+  int count = 0;
+  library_->check(library_->architecture_count(&count), "asking for its architectures");
+  std::vector<int> known(static_cast<std::size_t>(count));
+  library_->check(library_->architectures(known.data()), "asking for its architectures");
+  return std::ranges::find(known, architecture.capability) != known.end();
 }
 
-std::vector<std::string> Compiler::options(SmTarget architecture) const {
-  return {fmt::format("--gpu-architecture={}", name_of(architecture)), "--std=c++17",
+std::vector<std::string> Compiler::options(const SmCode& architecture) const {
+  return {fmt::format("--gpu-architecture={}", architecture.name()), "--std=c++17",
           "--ptxas-options=-v", "--restrict", "-default-device"};
 }
 
-Compiled Compiler::compile(const Source& source, SmTarget architecture) const {
+Compiled Compiler::compile(const Source& source, const SmCode& architecture) const {
   const Library& l = *library_;
   if (!makes(architecture))
-    throw MissingError(fmt::format("CUDA {}.{} makes no {} code: that needs CUDA 12 or newer",
-                                   l.toolkit.major, l.toolkit.minor, name_of(architecture)));
+    throw MissingError(fmt::format(
+        "CUDA {}.{} makes no {} code: that needs {}", l.toolkit.major, l.toolkit.minor,
+        architecture.name(),
+        architecture.capability == 0 ? "CUDA 12 or newer" : "a CUDA that knows this GPU"));
   const std::string text = join_headers(source.name, source.text);
   nvrtcProgram program = nullptr;
   l.check(l.create(&program, text.c_str(), source.name.c_str(), 0, nullptr, nullptr),
@@ -191,7 +207,7 @@ Compiled Compiler::compile(const Source& source, SmTarget architecture) const {
   while (!compiled.log.empty() && compiled.log.back() == '\0') compiled.log.pop_back();
   if (done != NVRTC_SUCCESS)
     throw InternalError(fmt::format("{} does not compile for {}: {}\n{}", source.name,
-                                    name_of(architecture), l.error_string(done), compiled.log));
+                                    architecture.name(), l.error_string(done), compiled.log));
   compiled.cubin =
       l.result<std::vector<char>>(program, l.cubin_size, l.cubin, "reading the machine code");
   compiled.ptx = l.result<std::string>(program, l.ptx_size, l.ptx, "reading the PTX");
@@ -207,9 +223,9 @@ Compiler::Compiler() {
   throw MissingError(std::string(kNoToolkit) + "; this fuseline was built where none was found");
 }
 ToolkitVersion Compiler::version() const { return {}; }
-bool Compiler::makes(SmTarget) const { return false; }
-std::vector<std::string> Compiler::options(SmTarget) const { return {}; }
-Compiled Compiler::compile(const Source&, SmTarget) const { return {}; }
+bool Compiler::makes(const SmCode&) const { return false; }
+std::vector<std::string> Compiler::options(const SmCode&) const { return {}; }
+Compiled Compiler::compile(const Source&, const SmCode&) const { return {}; }
 
 #endif
 

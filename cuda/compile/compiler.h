@@ -13,6 +13,18 @@ namespace fuseline::cuda {
 enum class SmTarget : std::uint8_t { sm_80, sm_90a };
 const char* name_of(SmTarget);
 
+// The instruction set that the assembler makes: the target's own where `capability` is 0. Machine
+// code of sm_80 runs on GPUs of compute capability 8.x only; a newer GPU gets the same kernels in
+// its own code: {SmTarget::sm_80, 120} for compute capability 12.0.
+struct SmCode {
+  SmTarget target = SmTarget::sm_80;
+  int capability = 0;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): a target is an architecture
+  SmCode(SmTarget t, int c = 0) : target(t), capability(c) {}
+  [[nodiscard]] std::string name() const;  // "sm_120"
+};
+
 struct ToolkitVersion {
   int major = 0, minor = 0;
 };
@@ -50,14 +62,15 @@ class Compiler {
   Compiler& operator=(const Compiler&) = delete;
 
   [[nodiscard]] ToolkitVersion version() const;
-  // CUDA 12 or newer makes sm_90a code; older ones sm_80 only.
-  [[nodiscard]] bool makes(SmTarget) const;
+  // CUDA 12 or newer makes sm_90a code; older ones sm_80 only. For a newer GPU's own code the
+  // toolkit must know the GPU.
+  [[nodiscard]] bool makes(const SmCode& architecture) const;
   // Options that take part in the result, for a cache's key.
-  [[nodiscard]] std::vector<std::string> options(SmTarget) const;
+  [[nodiscard]] std::vector<std::string> options(const SmCode& architecture) const;
 
   // MissingError: the toolkit is too old for the architecture. InternalError with the compiler's
   // messages: the text does not compile (texts are ours).
-  [[nodiscard]] Compiled compile(const Source& source, SmTarget architecture) const;
+  [[nodiscard]] Compiled compile(const Source& source, const SmCode& architecture) const;
 
  private:
   struct Library;

@@ -86,6 +86,8 @@ void DeviceBuffer::fill(std::uint32_t word) {
     calls_->check(calls_->fill_bytes(address_ + bytes / 4 * 4,
                                      static_cast<unsigned char>(word & 0xff), bytes % 4),
                   "filling memory");
+  // Our streams do not wait for the default one.
+  calls_->check(calls_->synchronize_stream(nullptr), "filling memory");
 }
 
 void DeviceBuffer::upload(std::span<const std::byte> data, Bytes offset) {
@@ -94,6 +96,7 @@ void DeviceBuffer::upload(std::span<const std::byte> data, Bytes offset) {
   calls_->check(
       calls_->upload(address_ + static_cast<CUdeviceptr>(offset.value()), data.data(), data.size()),
       "copying to the GPU");
+  calls_->check(calls_->synchronize_stream(nullptr), "copying to the GPU");
 }
 
 void DeviceBuffer::download(std::span<std::byte> data, Bytes offset) const {
@@ -261,6 +264,12 @@ void Event::record(const Stream& stream) {
                 "recording an event");
 }
 
+void Event::record_in_graph(const Stream& stream) {
+  calls_->check(calls_->record_event_with_flags(as<CUevent>(handle_), as<CUstream>(stream.handle()),
+                                                CU_EVENT_RECORD_EXTERNAL),
+                "recording an event in a graph");
+}
+
 Seconds Event::since(const Event& start) const {
   calls_->check(calls_->synchronize_event(as<CUevent>(handle_)), "waiting for an event");
   float milliseconds = 0;
@@ -321,6 +330,14 @@ Stream Device::stream() const { return Stream(calls_); }
 
 Event Device::event() const { return Event(calls_); }
 
+int Device::blocks_at_once(const Function& function, int threads, unsigned shared_bytes) const {
+  int blocks = 0;
+  calls_->check(
+      calls_->blocks_at_once(&blocks, as<CUfunction>(function.handle()), threads, shared_bytes),
+      "asking how many blocks of " + function.name() + " run at once");
+  return blocks;
+}
+
 TensorMap Device::tensor_map(const TensorMapShape& shape) const {
 #if CUDA_VERSION >= 12000
   static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
@@ -331,17 +348,21 @@ TensorMap Device::tensor_map(const TensorMapShape& shape) const {
   if (shape.swizzle == 32) swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
   if (shape.swizzle == 64) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
   if (shape.swizzle == 128) swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-  const std::array<cuuint64_t, 2> sizes = {static_cast<cuuint64_t>(shape.cols),
-                                           static_cast<cuuint64_t>(shape.rows)};
-  const std::array<cuuint64_t, 1> strides = {static_cast<cuuint64_t>(shape.row_bytes)};
-  const std::array<cuuint32_t, 2> box = {static_cast<cuuint32_t>(shape.box_cols),
-                                         static_cast<cuuint32_t>(shape.box_rows)};
-  const std::array<cuuint32_t, 2> steps = {1, 1};
+  const std::array<cuuint64_t, 4> sizes = {
+      static_cast<cuuint64_t>(shape.cols), static_cast<cuuint64_t>(shape.rows),
+      static_cast<cuuint64_t>(shape.beside), static_cast<cuuint64_t>(shape.stacked)};
+  const std::array<cuuint64_t, 3> strides = {static_cast<cuuint64_t>(shape.row_bytes),
+                                             static_cast<cuuint64_t>(shape.beside_bytes),
+                                             static_cast<cuuint64_t>(shape.stacked_bytes)};
+  const std::array<cuuint32_t, 4> box = {static_cast<cuuint32_t>(shape.box_cols),
+                                         static_cast<cuuint32_t>(shape.box_rows), 1, 1};
+  const std::array<cuuint32_t, 4> steps = {1, 1, 1, 1};
+  const unsigned rank = shape.beside > 0 ? 4 : shape.rows > 0 ? 2 : 1;
   CUtensorMap map{};
   calls_->check(
       calls_->encode_tensor_map(
-          &map, type, shape.rows > 0 ? 2 : 1, reinterpret_cast<void*>(shape.address), sizes.data(),
-          strides.data(), box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+          &map, type, rank, reinterpret_cast<void*>(shape.address), sizes.data(), strides.data(),
+          box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
       fmt::format("describing a {} x {} tensor to the copy engine", shape.rows, shape.cols));
   TensorMap result{};

@@ -141,6 +141,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   void record(const Stream& stream);
+  // While the stream captures: every replay of the graph records the event at this place.
+  void record_in_graph(const Stream& stream);
   // Time from `start` to this event; waits for it.
   [[nodiscard]] Seconds since(const Event& start) const;
 
@@ -162,6 +164,10 @@ struct TensorMapShape {
   std::int64_t row_bytes = 0;      // distance of two rows; a multiple of 16
   int box_rows = 0, box_cols = 0;  // what one copy moves; at most 256 each
   int swizzle = 128;               // bytes: 0, 32, 64, 128
+  // Many such matrices: `beside` of them beside_bytes apart, `stacked` times stacked_bytes apart,
+  // multiples of 16. beside = 0: one.
+  std::int64_t beside = 0, beside_bytes = 0;
+  std::int64_t stacked = 1, stacked_bytes = 0;
 };
 
 // One GPU of this machine, its context current in the thread that made it.
@@ -181,6 +187,9 @@ class Device {
   [[nodiscard]] DeviceBuffer allocate(Bytes size) const;
   [[nodiscard]] Module load(const std::vector<char>& cubin, const std::string& name) const;
   [[nodiscard]] Stream stream() const;
+  // Thread blocks of a kernel that run at once on one multiprocessor.
+  [[nodiscard]] int blocks_at_once(const Function& function, int threads,
+                                   unsigned shared_bytes) const;
   [[nodiscard]] Event event() const;
   [[nodiscard]] TensorMap tensor_map(const TensorMapShape& shape) const;
 

@@ -42,6 +42,7 @@ DriverCalls::DriverCalls()
   FUSELINE_LOAD(get_function, cuModuleGetFunction);
   FUSELINE_LOAD(get_global, cuModuleGetGlobal);
   FUSELINE_LOAD(set_function_attribute, cuFuncSetAttribute);
+  FUSELINE_LOAD(blocks_at_once, cuOccupancyMaxActiveBlocksPerMultiprocessor);
   FUSELINE_LOAD(launch, cuLaunchKernelEx);
   FUSELINE_LOAD(create_stream, cuStreamCreate);
   FUSELINE_LOAD(destroy_stream, cuStreamDestroy);
@@ -54,6 +55,7 @@ DriverCalls::DriverCalls()
   FUSELINE_LOAD(destroy_graph_exec, cuGraphExecDestroy);
   FUSELINE_LOAD(create_event, cuEventCreate);
   FUSELINE_LOAD(record_event, cuEventRecord);
+  FUSELINE_LOAD(record_event_with_flags, cuEventRecordWithFlags);
   FUSELINE_LOAD(synchronize_event, cuEventSynchronize);
   FUSELINE_LOAD(elapsed_time, cuEventElapsedTime);
   FUSELINE_LOAD(destroy_event, cuEventDestroy);

@@ -39,6 +39,7 @@ class DriverCalls {
   decltype(&cuModuleGetFunction) get_function;
   decltype(&cuModuleGetGlobal) get_global;
   decltype(&cuFuncSetAttribute) set_function_attribute;
+  decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor) blocks_at_once;
   decltype(&cuLaunchKernelEx) launch;
   decltype(&cuStreamCreate) create_stream;
   decltype(&cuStreamDestroy) destroy_stream;
@@ -51,6 +52,7 @@ class DriverCalls {
   decltype(&cuGraphExecDestroy) destroy_graph_exec;
   decltype(&cuEventCreate) create_event;
   decltype(&cuEventRecord) record_event;
+  decltype(&cuEventRecordWithFlags) record_event_with_flags;
   decltype(&cuEventSynchronize) synchronize_event;
   decltype(&cuEventElapsedTime) elapsed_time;
   decltype(&cuEventDestroy) destroy_event;

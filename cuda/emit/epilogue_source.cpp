@@ -2,21 +2,21 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 
 #include <fmt/format.h>
 
+#include "cuda/emit/device_functions.h"
 #include "cuda/emit/names.h"
 #include "model/error.h"
+#include "sim/epilogue_parts.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
-constexpr int kMostGroups = 8;  // of 8 accumulator columns in a slab
-// Registers of tile values that fit beside 128 accumulators, found with the compiler (CUDA 13.0).
-constexpr int kRoomyRegisters = 60;
 constexpr int kWarps = 8;  // of a tile of 128 rows
+constexpr std::int64_t kSlabCols = 64;
+constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // Which thread elements a value has.
 enum class Form : std::uint8_t { tile, row, col };
@@ -26,78 +26,12 @@ struct Known {
   Form form = Form::tile;
   int each = 2;
   int part = -1;  // index into the parts; -1: the whole width
-  int life = -1;  // index into the lives; -1: takes no registers of its own
 };
-
-// Registers that a value takes from the step that makes it to the last that uses it.
-struct Life {
-  int registers = 0;
-  int first = 0, last = 0;
-};
-
-// Columns [begin, begin + cols) of another part, or with parent = -1 of the whole width.
-struct Part {
-  int parent = -1;
-  std::int64_t begin = 0, cols = 0;
-  std::string name;
-};
-
-const char* function_of(MapFn fn) {
-  switch (fn) {
-    case MapFn::add:
-      return "add";
-    case MapFn::sub:
-      return "sub";
-    case MapFn::mul:
-      return "mul";
-    case MapFn::scale_by_constant:
-      return "scale_by_constant";
-    case MapFn::add_constant:
-      return "add_constant";
-    case MapFn::square:
-      return "square";
-    case MapFn::rsqrt:
-      return "rsqrt";
-    case MapFn::silu:
-      return "silu";
-    case MapFn::sigmoid:
-      return "sigmoid";
-    case MapFn::gelu_tanh:
-      return "gelu_tanh";
-    case MapFn::negate:
-      return "negate";
-    case MapFn::copy:
-      return "copy";
-    case MapFn::exp:
-      return "exp";
-    case MapFn::reciprocal:
-      return "reciprocal";
-    case MapFn::log:
-      return "log";
-    case MapFn::gelu_tanh_slope:
-      return "gelu_tanh_slope";
-  }
-  FUSELINE_ASSERT(false, "unknown map");
-}
-
-const char* reducer_of(ReduceFn fn) {
-  switch (fn) {
-    case ReduceFn::sum:
-    case ReduceFn::sum_and_squares:
-      return "Sum";
-    case ReduceFn::sum_squares:
-      return "SumSquares";
-    case ReduceFn::max:
-      return "Max";
-    case ReduceFn::mean:
-      break;
-  }
-  FUSELINE_ASSERT(false, "a tile has no such reduction");
-}
 
 class Emitter {
  public:
-  Emitter(const Graph& graph, const Program& program) : graph_(graph), program_(program) {
+  Emitter(const Graph& graph, const Program& program)
+      : graph_(graph), program_(program), parts_(parts_of(program)) {
     const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
     FUSELINE_ASSERT(gemm != nullptr, "only GEMM programs have epilogues");
     N_ = gemm->N;
@@ -107,79 +41,43 @@ class Emitter {
     known_[0] = {"y", Form::tile, 2, -1};
     taken_.unique("y");
     taken_.unique("p");
-    find_parts();
-    emit_part(-1);
-    return finish(struct_name);
-  }
-
- private:
-  // ---- which part of the columns a primitive belongs to ----
-
-  void find_parts() {
-    std::map<Value, int> part_of;
-    const auto part = [&](Value v) {
-      const auto it = part_of.find(v);
-      return it == part_of.end() ? -1 : it->second;
-    };
-    const auto joined = [&](const std::vector<Value>& in) {
-      int result = -1;
-      for (const Value v : in) result = std::max(result, part(v));
-      return result;
-    };
-    home_.assign(program_.body.size(), -1);
-    for (std::size_t i = 0; i < program_.body.size(); ++i) {
-      const Primitive& primitive = program_.body[i];
-      if (const auto* p = std::get_if<Columns>(&primitive)) {
-        parts_.push_back({part(p->in), p->begin, p->cols, fmt::format("part{}", parts_.size())});
-        home_[i] = part_of[p->out] = static_cast<int>(parts_.size()) - 1;
-      } else if (const auto* m = std::get_if<Map>(&primitive)) {
-        home_[i] = part_of[m->out] = joined(m->in);
-      } else if (const auto* pm = std::get_if<PairMap>(&primitive)) {
-        home_[i] = joined(pm->in);
-        for (const Value v : pm->out) part_of[v] = home_[i];
-      } else if (const auto* t = std::get_if<TileReduce>(&primitive)) {
-        home_[i] = part(t->in);
-      } else if (const auto* s = std::get_if<StoreTile>(&primitive)) {
-        home_[i] = part(s->in);
-      } else if (const auto* v = std::get_if<StoreVector>(&primitive)) {
-        home_[i] = part(v->in);
-      } else if (const auto* o = std::get_if<OnlineLogSumExp>(&primitive)) {
-        home_[i] = part(o->in);
-      }
-    }
     // Loads stand where they are wanted: loaded_ remembers them until then.
     for (const Primitive& primitive : program_.body) {
       if (const auto* t = std::get_if<LoadTile>(&primitive)) loaded_[t->out] = &primitive;
       if (const auto* v = std::get_if<LoadVector>(&primitive)) loaded_[v->out] = &primitive;
       if (const auto* c = std::get_if<LoadTable>(&primitive)) loaded_[c->out] = &primitive;
     }
+    emit_part(-1);
+    return finish(struct_name);
   }
+
+ private:
+  // ---- the scopes ----
 
   // What a part needs, then the parts of it, each in a scope of its own.
   void emit_part(int part) {
     part_ = part;
     const auto outer = known_;  // names of a scope end with it
     if (part >= 0) {
-      const Part& p = parts_[static_cast<std::size_t>(part)];
+      const Part& p = parts_.parts[static_cast<std::size_t>(part)];
       line(fmt::format("const auto {} = columns({}, {}, {});", p.name, place_of(p.parent), p.begin,
                        p.cols));
       line(fmt::format("if (meets({})) {{", p.name));
       indent_ += 2;
     }
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
-      if (home_[i] == part) {
-        ++step_;
+      if (parts_.home[i] == part) {
         std::visit([this](const auto& p) { emit(p); }, program_.body[i]);
       }
     }
-    for (std::size_t i = 0; i < parts_.size(); ++i)
-      if (parts_[i].parent == part) emit_part(static_cast<int>(i));
+    for (std::size_t i = 0; i < parts_.parts.size(); ++i)
+      if (parts_.parts[i].parent == part) emit_part(static_cast<int>(i));
     if (part >= 0) {
       indent_ -= 2;
       line("}");
       known_ = outer;
       known_.insert(rows_.begin(), rows_.end());
-      part_ = parts_[static_cast<std::size_t>(part)].parent;
+      part_ = parts_.parts[static_cast<std::size_t>(part)].parent;
     }
   }
 
@@ -192,26 +90,22 @@ class Emitter {
   }
 
   [[nodiscard]] std::string place_of(int part) const {
-    return part < 0 ? "slab" : parts_[static_cast<std::size_t>(part)].name;
+    return part < 0 ? "slab" : parts_.parts[static_cast<std::size_t>(part)].name;
   }
   [[nodiscard]] std::string place() const { return place_of(part_); }
   [[nodiscard]] std::int64_t part_cols() const {
-    return part_ < 0 ? N_ : parts_[static_cast<std::size_t>(part_)].cols;
+    return part_ < 0 ? N_ : parts_.parts[static_cast<std::size_t>(part_)].cols;
   }
   // In accumulator columns from the result's first.
   [[nodiscard]] std::int64_t part_begin() const {
     std::int64_t begin = 0;
-    for (int part = part_; part >= 0; part = parts_[static_cast<std::size_t>(part)].parent)
-      begin += parts_[static_cast<std::size_t>(part)].begin;
+    for (int part = part_; part >= 0; part = parts_.parts[static_cast<std::size_t>(part)].parent)
+      begin += parts_.parts[static_cast<std::size_t>(part)].begin;
     return begin;
   }
 
   const Known& use(Value v) {
-    if (const auto it = known_.find(v); it != known_.end()) {
-      if (const int life = it->second.life; life >= 0)
-        lives_[static_cast<std::size_t>(life)].last = step_;
-      return it->second;
-    }
+    if (const auto it = known_.find(v); it != known_.end()) return it->second;
     const auto load = loaded_.find(v);
     FUSELINE_ASSERT(load != loaded_.end(), "values are defined before they are used");
     std::visit([this](const auto& p) { load_now(p); }, *load->second);
@@ -241,30 +135,8 @@ class Emitter {
   void define(Value v, Known known, const std::string& code) {
     known.text = taken_.unique(wanted_name(v));
     known.part = part_;
-    if (known.form != Form::row) known.life = begin_life(registers_of(known));
     line(fmt::format("const auto {} = {};", known.text, code));
     known_[v] = std::move(known);
-  }
-
-  // A fragment has two rows and 8 groups of columns in a thread.
-  [[nodiscard]] static int registers_of(const Known& known) {
-    return (known.form == Form::tile ? 16 : 8) * known.each;
-  }
-  int begin_life(int registers) {
-    lives_.push_back({registers, step_, step_});
-    return static_cast<int>(lives_.size()) - 1;
-  }
-  // Between two stores or reductions the compiler takes maps element by element; across one, whole
-  // values must stay.
-  [[nodiscard]] int most_live() const {
-    int most = 0;
-    for (const int step : barriers_) {
-      int sum = 0;
-      for (const Life& life : lives_)
-        if (life.first <= step && step <= life.last) sum += life.registers;
-      most = std::max(most, sum);
-    }
-    return most;
   }
 
   // ---- loads ----
@@ -355,9 +227,8 @@ class Emitter {
       case PairFn::swiglu_backward: {
         const std::string both = taken_.unique("gradient");
         line(fmt::format("const auto {} = swiglu_backward({});", both, arguments));
-        known_[p.out.at(0)] = {both + ".pairs", Form::tile, each, part_, begin_life(16 * each)};
-        if (p.out.size() > 1)
-          known_[p.out[1]] = {both + ".again", Form::tile, each / 2, part_, begin_life(8 * each)};
+        known_[p.out.at(0)] = {both + ".pairs", Form::tile, each, part_};
+        if (p.out.size() > 1) known_[p.out[1]] = {both + ".again", Form::tile, each / 2, part_};
         return;
       }
     }
@@ -365,7 +236,6 @@ class Emitter {
   }
 
   void emit(const TileReduce& p) {
-    barriers_.push_back(step_);
     const Known in = use(p.in);
     const Field& f = field(FieldKind::partials, p.partial, tensor_name(p.partial));
     const bool two = p.fn == ReduceFn::sum_and_squares;
@@ -373,17 +243,16 @@ class Emitter {
     const char* second = two ? "SumSquares" : first;
     const std::string other = p.second >= 0 ? use(p.second).text : two ? in.text : "";
     if (p.axis == Axis::cols) {
-      source_.reduces_columns = true;
       scratch_ = std::max(scratch_, kWarps * 32 * in.each * 4);
       const int numbers = other.empty() ? 1 : 2;
-      line(fmt::format("reduce_cols<{}>({}, p.{}, {}, {}, 0);", first, place(), f.name, in.text,
-                       numbers));
+      line(fmt::format("reduce_cols<{}>({}, p.{}, {}, {}, 0, {});", first, place(), f.name, in.text,
+                       numbers, column_reductions_++));
       if (!other.empty())
-        line(fmt::format("reduce_cols<{}>({}, p.{}, {}, 2, 1);", second, place(), f.name, other));
+        line(fmt::format("reduce_cols<{}>({}, p.{}, {}, 2, 1, {});", second, place(), f.name, other,
+                         column_reductions_++));
+      FUSELINE_ASSERT(column_reductions_ <= kMostColumnReductions, program_.name);
       return;
     }
-    source_.row_partial_cols =
-        std::max(source_.row_partial_cols, partial_tile * 2 / static_cast<std::int64_t>(in.each));
     const std::string a = reducer_state(first, f.name);
     if (other.empty()) {
       line(fmt::format("reduce_rows({}, p.{}, state.{}, {});", place(), f.name, a, in.text));
@@ -401,25 +270,25 @@ class Emitter {
   }
 
   void emit(const OnlineLogSumExp& p) {
-    barriers_.push_back(step_);
     const Known in = use(p.in);
     const std::string targets = field(FieldKind::rows_in, p.targets, tensor_name(p.targets)).name;
     const Field& f = field(FieldKind::partials, p.partial, tensor_name(p.partial));
     const std::string member = state_names_.unique(f.name);
     state_ += fmt::format("    LogSumExpState {};\n", member);
-    source_.row_partial_cols = std::max(source_.row_partial_cols, partial_tile);
     line(fmt::format("online_log_sum_exp({}, p.{}, p.{}, state.{}, {});", place(), f.name, targets,
                      member, in.text));
   }
 
   void emit(const StoreTile& p) {
-    barriers_.push_back(step_);
     const Known in = use(p.in);
     FUSELINE_ASSERT(in.form == Form::tile, "an epilogue stores tiles as tiles");
     Field& f = field(FieldKind::tile_out, p.to, tensor_name(p.to));
     f.each = in.each;
-    line(fmt::format("{}(p.{}, {}, {});", p.accumulate ? "accumulate_tile" : "store_tile", f.name,
-                     place(), in.text));
+    const bool across = part_begin() % kSlabCols != 0;
+    FUSELINE_ASSERT(!(across && p.accumulate), "parts are stored, not added");
+    const char* call = across ? "store_part" : "store_tile";
+    line(fmt::format("{}(p.{}, {}, {});", p.accumulate ? "accumulate_tile" : call, f.name, place(),
+                     in.text));
   }
 
   void emit(const StoreVector& p) {
@@ -437,7 +306,10 @@ class Emitter {
   // ---- the struct ----
 
   EpilogueSource finish(const std::string& struct_name) {
-    if (most_live() > kRoomyRegisters) source_.slab_groups = kMostGroups / 2;
+    source_.needs = epilogue_needs(program_);
+    FUSELINE_ASSERT(
+        source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
+        "the slots that the tile's choice reckoned with");
     std::string& t = source_.text;
     t = fmt::format("struct {} {{\n  struct Params {{\n", struct_name);
     std::string fetch;
@@ -452,7 +324,7 @@ class Emitter {
         "  static constexpr int tile_loads = {}, col_loads = {}, scratch_bytes = {}, slab_groups = "
         "{};"
         "\n\n",
-        tile_slots_, col_slots_, scratch_, source_.slab_groups);
+        tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +
          fetch + "  }\n";
     t += "  static FUSELINE_DEVICE void begin(const Params& p, State& state, const SlabPlace& "
@@ -464,30 +336,24 @@ class Emitter {
          "const Slab& slab,\n                                  const Tile& y) {\n" +
          body_ + "  }\n};\n";
     source_.fields = std::move(fields_);
-    source_.live_registers = most_live() * source_.slab_groups / kMostGroups;
-    source_.tile_loads = tile_slots_;
-    source_.col_loads = col_slots_;
     return std::move(source_);
   }
 
   const Graph& graph_;
   const Program& program_;
   std::int64_t N_ = 0;
-  std::vector<Part> parts_;
-  std::vector<int> home_;  // of each primitive
+  EpilogueParts parts_;
   std::map<Value, const Primitive*> loaded_;
   std::map<Value, Known> known_;
   std::map<Value, Known> rows_;  // of the State: known in every scope
   std::map<Value, std::string> table_fields_;
   int part_ = -1;
   int indent_ = 4;
-  int step_ = 0;  // of the body, in the order of the text
-  std::vector<Life> lives_;
-  std::vector<int> barriers_;  // steps that other threads take part in
   Names taken_, field_names_, state_names_;
   std::vector<Field> fields_;
   std::string state_, begin_, body_;
   int tile_slots_ = 0, col_slots_ = 0, scratch_ = 0;
+  int column_reductions_ = 0;
   EpilogueSource source_;
 };
 

@@ -14,12 +14,14 @@ namespace fuseline::cuda {
 
 enum class Schedule : std::uint8_t { cooperative, ping_pong };
 
-// What a GEMM kernel is compiled for.
+// What a GEMM kernel is compiled for. On sm_80 a tile has 128 rows and 128 or 256 columns; cluster
+// and schedule are Hopper's.
 struct GemmConfig {
   SmTarget architecture = SmTarget::sm_90a;
   std::int64_t tile_m = 128, tile_n = 256;
   int cluster = 1;
   Schedule schedule = Schedule::cooperative;
+  bool batched = false;  // many products (kernels/batch.cuh)
 };
 
 struct GemmKernelSource {
@@ -30,12 +32,21 @@ struct GemmKernelSource {
   int slab_groups = 8;        // groups of 8 columns that the epilogue sees at once
 };
 
+// The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
+// batch. Ampere: A, B, M N K, their leading dimensions and the group, epilogue, batch.
+struct GemmArguments {
+  StructLayout whole;     // of the parts above
+  StructLayout epilogue;  // of the fields, from the epilogue's place on
+};
+GemmArguments gemm_arguments(const GemmKernelSource& kernel);
+
 // The tile that the simulator chose, as far as our mainloop has it: a program that sums columns
 // takes tiles of 128 rows, and one that leaves row partials tiles of whole blocks of 128 columns.
 GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, const GemmTile& tile,
                        SmTarget architecture);
 
-// `title` and the program's text become the source's first comment.
+// `title` and the program's text become the source's first comment. InternalError: products in
+// batches with other primitives behind them than maps and stores.
 GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
                                     const GemmTile& tile, SmTarget architecture,
                                     const std::string& title);

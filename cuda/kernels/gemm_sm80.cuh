@@ -7,9 +7,10 @@
 // mma.sync: 128 columns, so that a row's partial sums lie in one warp.
 //
 // Operands as on sm_90: A is [M, K] or [K, M], B is [N, K] or [K, N], rows at multiples of 16
-// bytes.
+// bytes. With `batched` there are many such products (batch.cuh), tiles of all of them in one row.
 #pragma once
 
+#include "batch.cuh"
 #include "epilogue/store.cuh"
 #include "ptx/cp_async.cuh"
 #include "raster.cuh"
@@ -18,11 +19,11 @@
 namespace fuseline::gpu {
 
 template <class Element_, int tile_n_ = 128, bool a_is_km_ = false, bool b_is_kn_ = false,
-          int stages_ = 4>
+          bool batched_ = false, int stages_ = 4>
 struct Sm80Config {
   using Element = Element_;
   static constexpr int tile_m = 128, tile_n = tile_n_, tile_k = 32, stages = stages_;
-  static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_;
+  static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_, batched = batched_;
   static constexpr int threads = tile_n;  // a warp has 32 rows × 128 columns
   static_assert(tile_n == 128 || tile_n == 256, "one or two warps side by side");
 };
@@ -35,31 +36,43 @@ struct Sm80Args {
   int lda, ldb;  // elements from row to row as stored
   int raster_group;
   typename Epilogue::Params epilogue;
+  Batch batch{};  // if Config::batched: M, N and K are of one product
 };
 
 template <class Config, class Epilogue>
 struct Sm80Gemm {
+  using Args = Sm80Args<Config, Epilogue>;
+  static constexpr int threads = Config::threads;
   using Element = typename Config::Element;
   static constexpr int tile_rows = Config::tile_m;
+  static constexpr bool batched = Config::batched;
   static constexpr int slab_groups = Epilogue::slab_groups;
   static constexpr int a_bytes = Config::tile_m * Config::tile_k * 2;
   static constexpr int stage_bytes = a_bytes + Config::tile_n * Config::tile_k * 2;
   static constexpr int warps = Config::threads / 32;
   static constexpr int column_warps = Config::tile_n / 128;
-  // The epilogue uses the same memory: a stage per warp, then scratch per 128 columns.
-  static constexpr int epilogue_bytes =
-      warps * warp_stage_bytes + column_warps * Epilogue::scratch_bytes;
+  // The epilogue uses the same memory: a stage per warp, then scratch per 128 columns. A warp has
+  // two strips of rows: column reductions keep the first's while they wait for the second's.
+  static constexpr int scratch_step = Epilogue::scratch_bytes;
+  static constexpr int scratch_bytes = most_column_reductions * scratch_step;
+  static constexpr int epilogue_bytes = warps * warp_stage_bytes + column_warps * scratch_bytes;
   static constexpr int shared_bytes = max_of(Config::stages * stage_bytes, epilogue_bytes);
 
   const Sm80Args<Config, Epilogue>& args;
   u32 base;
   int m0, n0;          // the tile's corner
+  int result = 0;      // of a batch
   int warp_m, warp_n;  // the warp's corner in it
 
   FUSELINE_DEVICE Sm80Gemm(const Sm80Args<Config, Epilogue>& a, u32 shared)
       : args(a), base(shared) {
-    const TilePlace p = grouped_tile(static_cast<int>(blockIdx.x), ceil_div(a.M, Config::tile_m),
-                                     ceil_div(a.N, Config::tile_n), a.raster_group);
+    const int tiles_m = ceil_div(a.M, Config::tile_m), tiles_n = ceil_div(a.N, Config::tile_n);
+    int tile = static_cast<int>(blockIdx.x);
+    if constexpr (batched) {
+      result = tile / (tiles_m * tiles_n);
+      tile -= result * tiles_m * tiles_n;
+    }
+    const TilePlace p = grouped_tile(tile, tiles_m, tiles_n, a.raster_group);
     m0 = p.m * Config::tile_m;
     n0 = p.n * Config::tile_n;
     const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -97,8 +110,9 @@ struct Sm80Gemm {
         to = swizzle<64>(line, chunk);
       }
     }
-    FUSELINE_DEVICE void copy(u32 tile, int k0, int K) const {
-      const Element* at = from + (transposed ? static_cast<long long>(k0) * ld : k0);
+    // `shift`: elements from the first product's matrix to this one's.
+    FUSELINE_DEVICE void copy(u32 tile, int k0, int K, long long shift) const {
+      const Element* at = from + shift + (transposed ? static_cast<long long>(k0) * ld : k0);
       // A step of `lines` keeps the swizzle: it is a multiple of eight rows.
       static_assert(lines % 8 == 0, "the swizzle must repeat");
       constexpr int to_step = lines * (transposed ? 128 : 64);
@@ -116,11 +130,24 @@ struct Sm80Gemm {
   using CopyA = Copier<Config::tile_m, Config::a_is_km>;
   using CopyB = Copier<Config::tile_n, Config::b_is_kn>;
 
+  FUSELINE_DEVICE int steps() const {
+    return ceil_div(args.K, Config::tile_k) * (batched ? args.batch.summed : 1);
+  }
+
   FUSELINE_DEVICE void copy_stage(const CopyA& a, const CopyB& b, int step) const {
-    if (step * Config::tile_k < args.K) {
+    if (step < steps()) {
       const u32 to = base + step % Config::stages * stage_bytes;
-      a.copy(to, step * Config::tile_k, args.K);
-      b.copy(to + a_bytes, step * Config::tile_k, args.K);
+      int k = step * Config::tile_k;
+      long long shift_a = 0, shift_b = 0;
+      if constexpr (batched) {
+        const int each = ceil_div(args.K, Config::tile_k);
+        const int product = result * args.batch.summed + step / each;
+        k = step % each * Config::tile_k;
+        shift_a = args.batch.a.offset(product);
+        shift_b = args.batch.b.offset(product);
+      }
+      a.copy(to, k, args.K, shift_a);
+      b.copy(to + a_bytes, k, args.K, shift_b);
     }
     cp_async_commit();  // also when empty: so that groups can be counted
   }
@@ -190,10 +217,9 @@ struct Sm80Gemm {
     const CopyB copy_b(args.b, args.ldb, n0, args.N);
     const ReadA read_a(static_cast<u32>(warp_m));
     const ReadB read_b(static_cast<u32>(warp_n));
-    const int steps = ceil_div(args.K, Config::tile_k);
 #pragma unroll
     for (int s = 0; s < Config::stages - 1; ++s) copy_stage(copy_a, copy_b, s);
-    for (int step = 0; step < steps; ++step) {
+    for (int step = 0; step < steps(); ++step) {
       cp_async_wait<Config::stages - 2>();
       __syncthreads();  // the stage has come for all, and the oldest has been read by all
       copy_stage(copy_a, copy_b, step + Config::stages - 1);
@@ -218,12 +244,13 @@ struct Sm80Gemm {
           y.v[i] = acc[m][index * slab_groups + i / 4][i % 4];
         const int row = warp_m + 16 * m;
         const Slab80<Sm80Gemm, index> slab{
-            {m0 + row, n0 + warp_n + index * 8 * slab_groups, args.M, args.N, 8 * slab_groups},
+            {m0 + row, n0 + warp_n + index * 8 * slab_groups, args.M, args.N, 8 * slab_groups,
+             result},
             base + warp * warp_stage_bytes,
             row,
             m,
             static_cast<int>(threadIdx.x) % 128,
-            base + warps * warp_stage_bytes + column_warp * Epilogue::scratch_bytes,
+            base + warps * warp_stage_bytes + column_warp * scratch_bytes,
             1 + column_warp};
         Epilogue::run(args.epilogue, state[m], slab, y);
       }

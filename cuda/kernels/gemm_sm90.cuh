@@ -12,49 +12,19 @@
 //
 // Operands are 16-bit; A is [M, K] or [K, M], B is [N, K] or [K, N]; rows start at multiples of 16
 // bytes. The copy engine fills what lies outside with zeros and drops stores there, so M, N and K
-// are arbitrary.
+// are arbitrary. With `batched` there are many such products (batch.cuh), tiles of all of them in
+// one row.
 #pragma once
 
 #include "epilogue/store.cuh"
 #include "fragment.cuh"
 #include "ptx/wgmma.cuh"
 #include "raster.cuh"
+#include "sm90/config.cuh"
 #include "sm90/ring_order.cuh"
 #include "sm90/tile_io.cuh"
 
 namespace fuseline::gpu {
-
-enum class Schedule { cooperative, ping_pong };
-
-template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
-          Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
-          int most_stages_ = 8>
-struct Sm90Config {
-  using Element = Element_;
-  static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
-  static constexpr int cluster = cluster_;
-  static constexpr bool cooperative = schedule_ == Schedule::cooperative;
-  static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_;
-  static constexpr int most_stages = most_stages_;
-
-  static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
-  static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
-  static constexpr int subtiles = rows_per_group / 64;
-  static_assert(subtiles * tile_n <= 256, "accumulators must fit the registers");
-
-  // Boxes of the operands' tensor maps (columns, rows), 128-byte swizzle. A block loads all of A's
-  // tile and its share of B's.
-  static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : tile_m;
-  static constexpr int b_box_cols = 64, b_box_rows = (b_is_kn ? 64 : tile_n) / cluster;
-};
-
-template <class Epilogue>
-struct Sm90Args {
-  TmaMap a, b;
-  int M, N, K;
-  int raster_group;  // cluster rows of tiles that are swept together
-  typename Epilogue::Params epilogue;
-};
 
 template <class Config, class Epilogue>
 struct Sm90Gemm {
@@ -62,6 +32,7 @@ struct Sm90Gemm {
   using Element = typename Config::Element;
   static constexpr int threads = 384;
   static constexpr int cluster = Config::cluster;
+  static constexpr bool batched = Config::batched;
 
   // The tile as the epilogue sees it.
   static constexpr int tile_rows = Config::tile_m, tile_cols = Config::tile_n;
@@ -81,7 +52,11 @@ struct Sm90Gemm {
   static_assert(Epilogue::tile_loads * box_bytes <= cols_offset, "a slab's loads exceed a stage");
   static constexpr int queue_bytes = 2 * 2 * store_buffer_bytes;
   static constexpr int most_bytes = 227 * 1024;
-  static constexpr int scratch_bytes = Epilogue::scratch_bytes * (Config::cooperative ? 1 : 2);
+  // One strip of rows after the other: column reductions need not wait with their scratch.
+  static constexpr int scratch_step = strips_per_warp > 1 ? Epilogue::scratch_bytes : 0;
+  static constexpr int tile_scratch_bytes =
+      strips_per_warp > 1 ? most_column_reductions* scratch_step : Epilogue::scratch_bytes;
+  static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
   static constexpr int fixed_bytes = queue_bytes + scratch_bytes + 256;
   static constexpr int fitting_stages =
       min_of((most_bytes - fixed_bytes) / stage_bytes, Config::most_stages);
@@ -91,8 +66,10 @@ struct Sm90Gemm {
   static_assert(Config::cooperative || ring_slabs < stages, "the slabs of a tile fill the ring");
   static constexpr int shared_bytes = stages * stage_bytes + fixed_bytes;
   using Place = RingPlace<stages>;
-  // A producer that fetches many operands needs more registers. 128 p + 256 c ≤ 65,536.
-  static constexpr bool busy_producer = Epilogue::tile_loads + Epilogue::col_loads > 2;
+  // A producer that fetches many operands or finds them needs more registers. 128 p + 256 c ≤
+  // 65,536.
+  static constexpr bool busy_producer =
+      batched || Epilogue::tile_loads + Epilogue::col_loads > 2 || Epilogue::col_loads > 1;
   static constexpr int producer_registers = busy_producer ? 40 : 24;
   static constexpr int consumer_registers = busy_producer ? 232 : 240;
   using Accumulators = float[Config::subtiles][Config::tile_n / 2];
@@ -109,7 +86,7 @@ struct Sm90Gemm {
         base(shared),
         rank(cluster > 1 ? cluster_rank() : 0),
         group(__shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x / 128), 0)),
-        k_steps(ceil_div(a.K, Config::tile_k)),
+        k_steps(ceil_div(a.K, Config::tile_k) * (batched ? a.batch.summed : 1)),
         tiles_m(ceil_div(a.M, Config::tile_m * cluster)),
         tiles_n(ceil_div(a.N, Config::tile_n)),
         first_tile(static_cast<int>(blockIdx.x) / cluster),
@@ -125,8 +102,14 @@ struct Sm90Gemm {
 
   // First row and column of tile t, for this block of the cluster.
   FUSELINE_DEVICE TilePlace corner(int t) const {
-    const TilePlace p = grouped_tile(t, tiles_m, tiles_n, args.raster_group);
-    return {(p.m * cluster + static_cast<int>(rank)) * Config::tile_m, p.n * Config::tile_n};
+    const int result = batched ? t / (tiles_m * tiles_n) : 0;
+    const TilePlace p =
+        grouped_tile(t - result * tiles_m * tiles_n, tiles_m, tiles_n, args.raster_group);
+    return {(p.m * cluster + static_cast<int>(rank)) * Config::tile_m, p.n * Config::tile_n,
+            result};
+  }
+  FUSELINE_DEVICE int tiles() const {
+    return tiles_m * tiles_n * (batched ? args.batch.results : 1);
   }
 
   FUSELINE_DEVICE void run() {
@@ -154,8 +137,6 @@ struct Sm90Gemm {
       take_registers<consumer_registers>();
       consume(group - 1);
     }
-    // No block may leave while another can still write to its shared memory.
-    if constexpr (cluster > 1) cluster_sync_relaxed();
   }
 
   // ---- producer ----
@@ -163,10 +144,10 @@ struct Sm90Gemm {
   FUSELINE_DEVICE void produce() const {
     Place place;
     TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
-    for (int t = first_tile; t < tiles_m * tiles_n; t += tile_step) {
+    for (int t = first_tile; t < tiles(); t += tile_step) {
       const TilePlace tile = corner(t);
       for (int k = 0; k < k_steps; ++k) {
-        send_operands(place, tile, k * Config::tile_k);
+        send_operands(place, tile, k);
         if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
       }
       if (!Config::cooperative && before.m >= 0)
@@ -177,28 +158,55 @@ struct Sm90Gemm {
     }
     if (!Config::cooperative && before.m >= 0)
       for (int s = 0; s < ring_slabs; ++s) send_slab(place, before, s);
+    // No block may leave while another can still say here that it has read a stage. A barrier of
+    // the cluster would not do: it does not wait for the arrivals that are on their way.
+    if constexpr (cluster > 1) {
+      for (int s = 0; s < stages; ++s) {
+        mbarrier_wait(empty(place.stage), place.parity ^ 1);
+        place.next();
+      }
+    }
   }
 
-  FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int k) const {
+  FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int step) const {
+    int k = step * Config::tile_k;
+    int product = tile.result;
+    if constexpr (batched) {
+      const int each = ceil_div(args.K, Config::tile_k);
+      product = tile.result * args.batch.summed + step / each;
+      k = step % each * Config::tile_k;
+    }
     const u32 bar = full(place.stage);
     mbarrier_wait(empty(place.stage), place.parity ^ 1);
     mbarrier_arrive_expect(bar, stage_bytes);
     const u32 a = stage_at(place.stage);
     const u32 b = a + a_bytes;
+    const auto load_a = [&](u32 to, int x, int y) {
+      if constexpr (batched)
+        tma_load(to, args.a, x, y, args.batch.a.head(product), args.batch.a.stack(product), bar);
+      else
+        tma_load(to, args.a, x, y, bar);
+    };
     if constexpr (Config::a_is_km) {
 #pragma unroll
-      for (int m = 0; m < Config::tile_m; m += 64)
-        tma_load(a + m * box_row_bytes, args.a, tile.m + m, k, bar);
+      for (int m = 0; m < Config::tile_m; m += 64) load_a(a + m * box_row_bytes, tile.m + m, k);
     } else {
-      tma_load(a, args.a, k, tile.m, bar);
+      load_a(a, k, tile.m);
     }
     constexpr u16 everyone = (1 << cluster) - 1;
     const int share = static_cast<int>(rank) * Config::b_box_rows;
     const auto load_b = [&](u32 to, int x, int y) {
-      if constexpr (cluster > 1)
+      if constexpr (batched) {
+        const int head = args.batch.b.head(product), stack = args.batch.b.stack(product);
+        if constexpr (cluster > 1)
+          tma_load_multicast(to, args.b, x, y, head, stack, bar, everyone);
+        else
+          tma_load(to, args.b, x, y, head, stack, bar);
+      } else if constexpr (cluster > 1) {
         tma_load_multicast(to, args.b, x, y, bar, everyone);
-      else
+      } else {
         tma_load(to, args.b, x, y, bar);
+      }
     };
     if constexpr (Config::b_is_kn) {
 #pragma unroll
@@ -253,7 +261,7 @@ struct Sm90Gemm {
     }
     const int row_in_tile = (Config::cooperative ? consumer * Config::rows_per_group : 0) +
                             static_cast<int>(threadIdx.x % 128) / 32 * 16;
-    for (; t < tiles_m * tiles_n; t += step) {
+    for (; t < tiles(); t += step) {
       const TilePlace tile = corner(t);
       States state;
 #pragma unroll
@@ -262,7 +270,7 @@ struct Sm90Gemm {
                         SlabPlace{tile.m + row_in_tile + 64 * s, 0, args.M, args.N, 0});
 
       Accumulators acc;
-      const bool more = t + tile_step < tiles_m * tiles_n;
+      const bool more = t + tile_step < tiles();
       // Consumers of ping-pong enter their mainloops in turn, or one would wait for entries that
       // are rounds of the ring ahead.
       if (!Config::cooperative) named_barrier(turn_of(consumer), 256);
@@ -370,12 +378,12 @@ struct Sm90Gemm {
       for (int i = 0; i < values; ++i) y.v[i] = acc[values * index + i];
       const int thread = static_cast<int>(threadIdx.x) - 128;
       const Slab90<Sm90Gemm, index> slab{
-          {tile.m + row, tile.n + index * cols, args.M, args.N, cols},
+          {tile.m + row, tile.n + index * cols, args.M, args.N, cols, tile.result},
           stage_at(stage),
           row,
           strip,
           thread % tile_threads,
-          scratch() + (Config::cooperative ? 0 : thread / 128 * Epilogue::scratch_bytes),
+          scratch() + (Config::cooperative ? 0 : thread / 128 * tile_scratch_bytes),
           &queue};
       Epilogue::run(args.epilogue, state, slab, y);
       finish_row<index + 1, passes - 1>(acc, state, stage, tile, row, strip, queue);

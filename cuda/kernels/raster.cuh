@@ -16,6 +16,7 @@ namespace fuseline::gpu {
 
 struct TilePlace {
   int m, n;
+  int result = 0;  // of a batch
 };
 
 FUSELINE_HD TilePlace grouped_tile(int index, int tiles_m, int tiles_n, int group) {

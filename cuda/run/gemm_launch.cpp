@@ -3,58 +3,29 @@
 #include "cuda/run/gemm_launch.h"
 
 #include <algorithm>
-#include <cstring>
+#include <memory>
+#include <optional>
 
-#include <fmt/format.h>
-
+#include "cuda/run/batched_matrix.h"
+#include "cuda/run/kernel_function.h"
+#include "cuda/run/parameters.h"
+#include "cuda/run/rows_apart.h"
 #include "model/error.h"
+#include "sim/gemm_schedule.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
 constexpr std::int64_t kSlabCols = 64;
-constexpr int kRasterGroup = 8;  // cluster rows of tiles that are swept together
+constexpr int kRasterGroup = static_cast<int>(kOwnRasterClusters);
 
-template <class T>
-void put(std::vector<std::byte>& bytes, std::int64_t at, const T& value) {
-  FUSELINE_ASSERT(
-      at + static_cast<std::int64_t>(sizeof value) <= static_cast<std::int64_t>(bytes.size()),
-      "parameters fit their struct");
-  std::memcpy(bytes.data() + at, &value, sizeof value);
-}
-
-TensorType tensor_type(Dtype type) {
-  switch (type) {
-    case Dtype::bf16:
-      return TensorType::bf16;
-    case Dtype::fp16:
-      return TensorType::fp16;
-    case Dtype::fp32:
-      return TensorType::fp32;
-  }
-  FUSELINE_ASSERT(false, "unknown element type");
-}
-
-TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box_cols,
-                 int swizzle) {
-  FUSELINE_ASSERT(m.address % 16 == 0 && m.row_bytes % 16 == 0,
-                  "the copy engine moves rows that start at multiples of 16 bytes");
-  return device.tensor_map({.type = tensor_type(m.type),
-                            .address = m.address,
-                            .rows = m.rows,
-                            .cols = m.cols,
-                            .row_bytes = m.row_bytes,
-                            .box_rows = box_rows,
-                            .box_cols = box_cols,
-                            .swizzle = swizzle});
-}
-
-// As the device's structs lay them out (epilogue/operands.cuh, vector.cuh, reduce.cuh).
+// As the device's structs lay them out (epilogue/operands.cuh, vector.cuh, reduce.cuh, batch.cuh).
 struct MappedParameter {
   TensorMap map;
   std::uint64_t data;
   std::int32_t ld_or_count, begin_or_cols;
+  gpu::BatchPlace place{};  // of tiles that are stored
 };
 struct RowsParameter {
   std::uint64_t data;
@@ -65,102 +36,185 @@ struct TableParameter {
   std::int32_t period, cols;
 };
 
-std::int32_t leading(const GpuMatrix& m) {
-  return static_cast<std::int32_t>(m.row_bytes / size_of(m.type));
-}
+// What the kernel needs besides its code.
+class Arguments {
+ public:
+  Arguments(const LaunchContext& context, const GemmKernelSource& kernel, const Program& program)
+      : context_(context),
+        kernel_(kernel),
+        config_(kernel.config),
+        gemm_(std::get<GemmMainloop>(program.mainloop)),
+        results_(gemm_.batch / gemm_.summed),
+        layout_(gemm_arguments(kernel)),
+        bytes_(static_cast<std::size_t>(layout_.whole.whole.size)) {}
 
-void put_field(const Device& device, std::vector<std::byte>& bytes, std::int64_t at,
-               const Field& field, const GpuMatrix& m, int tile_rows, int slab_groups) {
-  const auto begin = static_cast<std::int32_t>(field.begin);
-  const auto cols = static_cast<std::int32_t>(m.cols);
-  switch (field.kind) {
-    case FieldKind::tile_in:
-      put(bytes, at,
-          MappedParameter{map_of(device, m, tile_rows, kSlabCols, 128), m.address, leading(m),
-                          begin});
-      return;
-    case FieldKind::cols_in: {
-      GpuMatrix vector = m;
-      vector.rows = 0;
-      put(bytes, at,
-          MappedParameter{map_of(device, vector, 0, kSlabCols, 0), m.address, cols, begin});
-      return;
+  std::vector<std::byte> fill() {
+    const std::vector<std::int64_t>& at = layout_.whole.offsets;
+    const int tile_m = static_cast<int>(config_.tile_m);
+    const int tile_n = static_cast<int>(config_.tile_n);
+    const auto M = static_cast<std::int32_t>(gemm_.M);
+    const auto N = static_cast<std::int32_t>(gemm_.N);
+    const auto K = static_cast<std::int32_t>(gemm_.K);
+    gpu::Batch batch{static_cast<int>(results_), static_cast<int>(gemm_.summed), {}, {}};
+    const std::int32_t lda =
+        put_operand(at[0], gemm_.a, gemm_.M, gemm_.a_is_km, gemm_.a_is_km ? 64 : tile_m, batch.a);
+    const std::int32_t ldb = put_operand(at[1], gemm_.b, gemm_.N, gemm_.b_is_kn,
+                                         (gemm_.b_is_kn ? 64 : tile_n) / config_.cluster, batch.b);
+    if (hopper()) {
+      const std::int32_t numbers[4] = {M, N, K, kRasterGroup};
+      put(bytes_, at[2], numbers);
+    } else {
+      const std::int32_t numbers[6] = {M, N, K, lda, ldb, kRasterGroup};
+      put(bytes_, at[2], numbers);
     }
-    case FieldKind::tile_out: {
-      // 64 rows of the value's columns in a slab, 128 bytes at most, swizzled by their size.
-      const auto size = static_cast<int>(size_of(m.type));
-      const int box_cols = std::min(4 * field.each * slab_groups, 128 / size);
-      const TensorMap map = map_of(device, m, 64, box_cols, box_cols * size);
-      put(bytes, at, MappedParameter{map, m.address, leading(m), cols});
-      return;
-    }
-    case FieldKind::rows_in:
-    case FieldKind::rows_out:
-    case FieldKind::partials:
-      put(bytes, at, RowsParameter{m.address, leading(m)});
-      return;
-    case FieldKind::table_in:
-      put(bytes, at, TableParameter{m.address, static_cast<std::int32_t>(m.rows), leading(m)});
-      return;
+    for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
+      put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
+    put(bytes_, at[4], batch);
+    return std::move(bytes_);
   }
-}
 
-int shared_bytes_of(const Module& module, const std::string& function) {
-  std::int32_t bytes = 0;
-  module.read_constant(function + "_shared_bytes", std::as_writable_bytes(std::span(&bytes, 1)));
-  return bytes;
-}
+  // What must follow the kernel.
+  Launches copies() { return std::move(copies_); }
+
+ private:
+  [[nodiscard]] bool hopper() const { return config_.architecture == SmTarget::sm_90a; }
+  // Ampere has no copy engine: its kernels do not look at maps.
+  [[nodiscard]] TensorMap map(const GpuMatrix& m, int box_rows, int box_cols, int swizzle) const {
+    return hopper() ? map_of(context_.device, m, box_rows, box_cols, swizzle) : TensorMap{};
+  }
+
+  // Returns the leading dimension.
+  std::int32_t put_operand(std::int64_t at, const Operand& operand, std::int64_t rows,
+                           bool transposed, int box_rows, gpu::BatchPlace& place) {
+    GpuMatrix m;
+    std::optional<TensorMap> described;
+    if (config_.batched) {
+      const BatchedMatrix many = batched_matrix(
+          context_, operand, gemm_.batch, transposed ? gemm_.K : rows, transposed ? rows : gemm_.K);
+      place = many.place;
+      m = many.matrix;
+      if (hopper()) described = map_of(context_.device, many, box_rows, 64, 128);
+    } else {
+      m = context_.tensors.matrix(operand, context_.sequences);
+      if (hopper()) described = map_of(context_.device, m, box_rows, 64, 128);
+    }
+    if (described) {
+      put(bytes_, at, *described);
+    } else {
+      FUSELINE_ASSERT(m.address % 16 == 0, "rows start at multiples of 16 bytes");
+      put(bytes_, at, m.address);
+    }
+    return leading(m);
+  }
+
+  void put_field(std::int64_t at, const Field& field) {
+    if (field.kind == FieldKind::tile_out) {
+      put_result(at, field);
+      return;
+    }
+    const GpuMatrix m = context_.tensors.matrix(field.operand, context_.sequences);
+    const auto begin = static_cast<std::int32_t>(field.begin);
+    switch (field.kind) {
+      case FieldKind::tile_in:
+        put(bytes_, at,
+            MappedParameter{map(m, static_cast<int>(config_.tile_m), kSlabCols, 128), m.address,
+                            leading(m), begin});
+        return;
+      case FieldKind::cols_in: {
+        GpuMatrix vector = m;
+        vector.rows = 0;
+        put(bytes_, at,
+            MappedParameter{map(vector, 0, kSlabCols, 0), m.address,
+                            static_cast<std::int32_t>(m.cols), begin});
+        return;
+      }
+      case FieldKind::tile_out:
+        return;
+      case FieldKind::rows_in:
+      case FieldKind::rows_out:
+      case FieldKind::partials:
+        put(bytes_, at, RowsParameter{m.address, leading(m)});
+        return;
+      case FieldKind::table_in:
+        put(bytes_, at, TableParameter{m.address, static_cast<std::int32_t>(m.rows), leading(m)});
+        return;
+    }
+  }
+
+  // 64 rows of the value's columns in a slab, 128 bytes at most, swizzled by their size.
+  void put_result(std::int64_t at, const Field& field) {
+    const Dtype type = context_.plan.graph.tensor(field.operand.tensor).dtype;
+    const auto size = static_cast<int>(size_of(type));
+    const int box_cols = std::min(4 * field.each * kernel_.slab_groups, 128 / size);
+    MappedParameter parameter{};
+    GpuMatrix m;
+    if (config_.batched) {
+      const BatchedMatrix many =
+          batched_matrix(context_, field.operand, results_, gemm_.M, gemm_.N);
+      m = many.matrix;
+      parameter.place = many.place;
+      if (hopper()) parameter.map = map_of(context_.device, many, 64, box_cols, box_cols * size);
+    } else {
+      m = result(field.operand);
+      parameter.map = map(m, 64, box_cols, box_cols * size);
+    }
+    parameter.data = m.address;
+    parameter.ld_or_count = leading(m);
+    parameter.begin_or_cols = static_cast<std::int32_t>(m.cols);
+    put(bytes_, at, parameter);
+  }
+
+  GpuMatrix result(const Operand& operand) {
+    if (!lies_apart(context_, operand)) return context_.tensors.matrix(operand, context_.sequences);
+    RowsApart apart = rows_apart(context_, operand);
+    copies_.push_back(std::move(apart.copy));
+    return apart.workspace;
+  }
+
+  const LaunchContext& context_;
+  const GemmKernelSource& kernel_;
+  const GemmConfig& config_;
+  const GemmMainloop& gemm_;
+  std::int64_t results_;  // of the batch
+  GemmArguments layout_;
+  std::vector<std::byte> bytes_;
+  Launches copies_;
+};
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-}  // namespace
-
-void PreparedLaunch::launch(Stream& stream) const {
-  // The driver copies the parameter; its interface asks for a pointer to non-const.
-  void* argument = const_cast<std::byte*>(arguments.data());
-  stream.launch(function, shape, std::span(&argument, 1));
+// Hopper's thread blocks stay for all tiles; Ampere's make one each.
+LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multiprocessors) {
+  const std::int64_t tiles = ceil_div(gemm.M, c.tile_m * c.cluster) * c.cluster *
+                             ceil_div(gemm.N, c.tile_n) * (gemm.batch / gemm.summed);
+  LaunchShape shape;
+  if (c.architecture == SmTarget::sm_90a) {
+    const std::int64_t most = multiprocessors / c.cluster * c.cluster;
+    shape.grid[0] = static_cast<unsigned>(std::min(tiles, most));
+    shape.block[0] = 384;
+  } else {
+    shape.grid[0] = static_cast<unsigned>(tiles);
+    shape.block[0] = static_cast<unsigned>(c.tile_n);  // a warp for 32 rows × 128 columns
+  }
+  return shape;
 }
 
-PreparedLaunch prepare_gemm(const Device& device, KernelStore& store,
-                            const GemmKernelSource& kernel, const Program& program,
-                            const GpuTensors& tensors, std::int64_t sequences) {
-  const auto& gemm = std::get<GemmMainloop>(program.mainloop);
-  FUSELINE_ASSERT(gemm.batch == 1, "products in batches have a launch of their own");
-  const GemmConfig& c = kernel.config;
+}  // namespace
 
-  std::vector<Layout> fields;
-  for (const Field& f : kernel.fields) fields.push_back(layout_of(f.kind));
-  const StructLayout epilogue = lay_out(fields);
-  // struct { TmaMap a, b; int M, N, K, raster_group; Params epilogue; }
-  const StructLayout whole = lay_out({{128, 64}, {128, 64}, {16, 4}, epilogue.whole});
-  std::vector<std::byte> bytes(static_cast<std::size_t>(whole.whole.size));
-
-  const int tile_m = static_cast<int>(c.tile_m);
-  const int tile_n = static_cast<int>(c.tile_n);
-  put(bytes, whole.offsets[0],
-      map_of(device, tensors.matrix(gemm.a, sequences), gemm.a_is_km ? 64 : tile_m, 64, 128));
-  put(bytes, whole.offsets[1],
-      map_of(device, tensors.matrix(gemm.b, sequences), (gemm.b_is_kn ? 64 : tile_n) / c.cluster,
-             64, 128));
-  const std::int32_t numbers[4] = {static_cast<std::int32_t>(gemm.M),
-                                   static_cast<std::int32_t>(gemm.N),
-                                   static_cast<std::int32_t>(gemm.K), kRasterGroup};
-  put(bytes, whole.offsets[2], numbers);
-  for (std::size_t i = 0; i < kernel.fields.size(); ++i)
-    put_field(device, bytes, whole.offsets[3] + epilogue.offsets[i], kernel.fields[i],
-              tensors.matrix(kernel.fields[i].operand, sequences), tile_m, kernel.slab_groups);
-
-  Module module = store.load(kernel.source);
-  const auto shared = static_cast<unsigned>(shared_bytes_of(module, kernel.function));
-  Function function = module.function(kernel.function, shared);
-  const std::int64_t tiles =
-      ceil_div(gemm.M, c.tile_m * c.cluster) * c.cluster * ceil_div(gemm.N, c.tile_n);
-  const std::int64_t most = device.info().multiprocessors / c.cluster * c.cluster;
-  LaunchShape shape;
-  shape.grid[0] = static_cast<unsigned>(std::min(tiles, most));
-  shape.block[0] = 384;
-  shape.shared_bytes = shared;
-  return {std::move(module), std::move(function), shape, std::move(bytes)};
+Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kernel,
+                      const Program& program) {
+  KernelFunction code = load_function(context, kernel.source, kernel.function);
+  LaunchShape shape = shape_of(kernel.config, std::get<GemmMainloop>(program.mainloop),
+                               context.device.info().multiprocessors);
+  shape.shared_bytes = code.shared_bytes;
+  std::vector<std::vector<std::byte>> parameters;
+  Arguments arguments(context, kernel, program);
+  parameters.push_back(arguments.fill());
+  Launches launches;
+  launches.push_back(
+      std::make_unique<KernelLaunch>(std::move(code.function), shape, std::move(parameters)));
+  for (auto& copy : arguments.copies()) launches.push_back(std::move(copy));
+  return launches;
 }
 
 }  // namespace fuseline::cuda

@@ -16,35 +16,58 @@ constexpr std::int64_t kRowAlignment = 16;
 // Room behind the last row, so that vector accesses that start inside stay inside.
 constexpr std::int64_t kTail = 256;
 
-}  // namespace
-
-GpuTensors::GpuTensors(const Device& device, const Plan& plan) : graph_(&plan.graph) {
-  const auto& tensors = plan.graph.tensors();
-  buffers_.resize(tensors.size());
-  std::vector<Bytes> sizes(tensors.size());
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (plan.homes[i] != Home::hbm) continue;
-    const TensorId id{static_cast<std::int32_t>(i)};
-    sizes[i] = Bytes(row_bytes(id) * tensors[i].rows + kTail);
-    bytes_ += sizes[i];
-  }
-  if (const Bytes free = device.free_memory(); bytes_ > free)
-    throw MissingError(
-        fmt::format("out of GPU memory: the tensors of plan {} need {} bytes, {} bytes "
-                    "are free",
-                    plan.policy, bytes_.value(), free.value()));
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    if (sizes[i].value() > 0) buffers_[i] = device.allocate(sizes[i]);
-}
-
-std::int64_t GpuTensors::row_bytes(TensorId id) const {
-  const Tensor& t = graph_->tensor(id);
+std::int64_t pitch_of(const Tensor& t) {
   const std::int64_t bytes = t.cols * size_of(t.dtype);
+  if (t.cols == 1) return bytes;  // a vector: nothing copies it in bulk
   return (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
 }
 
+Bytes size_on_gpu(const Tensor& t) { return Bytes(pitch_of(t) * t.rows + kTail); }
+
+Bytes sum_of(const Plan& plan, bool per_layer_only) {
+  Bytes sum;
+  for (std::size_t i = 0; i < plan.homes.size(); ++i) {
+    const Tensor& t = plan.graph.tensors()[i];
+    if (plan.homes[i] == Home::hbm && (!per_layer_only || is_per_layer(t))) sum += size_on_gpu(t);
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool is_per_layer(const Tensor& tensor) {
+  return tensor.role == Role::weight || tensor.role == Role::cache;
+}
+Bytes gpu_bytes(const Plan& plan) { return sum_of(plan, false); }
+Bytes gpu_bytes_per_layer(const Plan& plan) { return sum_of(plan, true); }
+
+GpuTensors::GpuTensors(const Device& device, const Plan& plan)
+    : GpuTensors(device, plan, nullptr) {}
+
+GpuTensors::GpuTensors(const Device& device, const Plan& plan, const GpuTensors& other_layer)
+    : GpuTensors(device, plan, &other_layer) {}
+
+GpuTensors::GpuTensors(const Device& device, const Plan& plan, const GpuTensors* other_layer)
+    : graph_(&plan.graph) {
+  bytes_ = other_layer == nullptr ? gpu_bytes(plan) : gpu_bytes_per_layer(plan);
+  if (const Bytes free = device.free_memory(); bytes_ > free)
+    throw MissingError(
+        fmt::format("out of GPU memory: the tensors of plan {} need {} bytes, {} bytes are free",
+                    plan.policy, bytes_.value(), free.value()));
+  buffers_.resize(plan.homes.size());
+  for (std::size_t i = 0; i < plan.homes.size(); ++i) {
+    if (plan.homes[i] != Home::hbm) continue;
+    const Tensor& t = plan.graph.tensors()[i];
+    buffers_[i] = other_layer != nullptr && !is_per_layer(t)
+                      ? other_layer->buffers_[i]
+                      : std::make_shared<DeviceBuffer>(device.allocate(size_on_gpu(t)));
+  }
+}
+
+std::int64_t GpuTensors::row_bytes(TensorId id) const { return pitch_of(graph_->tensor(id)); }
+
 bool GpuTensors::has(TensorId id) const {
-  return buffers_[static_cast<std::size_t>(id.index)].address() != 0;
+  return buffers_[static_cast<std::size_t>(id.index)] != nullptr;
 }
 
 GpuMatrix GpuTensors::matrix(const Operand& operand, std::int64_t sequences) const {
@@ -55,7 +78,7 @@ GpuMatrix GpuTensors::matrix(const Operand& operand, std::int64_t sequences) con
   m.rows = operand.rows;
   m.cols = operand.cols;
   m.type = t.dtype;
-  m.address = buffers_[static_cast<std::size_t>(operand.tensor.index)].address() +
+  m.address = buffers_[static_cast<std::size_t>(operand.tensor.index)]->address() +
               static_cast<std::uint64_t>(operand.col_begin * size_of(t.dtype));
   if (operand.rows != t.rows) {
     const std::int64_t part = t.rows / sequences;
@@ -74,10 +97,15 @@ void GpuTensors::upload(TensorId id, const executor::Storage& values) {
                   "values of the tensor's shape and type");
   const std::int64_t pitch = row_bytes(id);
   const auto used = static_cast<std::size_t>(t.cols * size_of(t.dtype));
+  DeviceBuffer& buffer = *buffers_[static_cast<std::size_t>(id.index)];
+  if (static_cast<std::size_t>(pitch) == used) {
+    buffer.upload({values.at(0, 0), used * static_cast<std::size_t>(t.rows)});
+    return;
+  }
   std::vector<std::byte> rows(static_cast<std::size_t>(pitch * t.rows));
   for (std::int64_t r = 0; r < t.rows; ++r)
     std::memcpy(rows.data() + r * pitch, values.at(r, 0), used);
-  buffers_[static_cast<std::size_t>(id.index)].upload(rows);
+  buffer.upload(rows);
 }
 
 executor::Storage GpuTensors::download(TensorId id) const {
@@ -85,8 +113,13 @@ executor::Storage GpuTensors::download(TensorId id) const {
   executor::Storage values(t.dtype, t.rows, t.cols);
   const std::int64_t pitch = row_bytes(id);
   const auto used = static_cast<std::size_t>(t.cols * size_of(t.dtype));
+  const DeviceBuffer& buffer = *buffers_[static_cast<std::size_t>(id.index)];
+  if (static_cast<std::size_t>(pitch) == used) {
+    buffer.download({values.at(0, 0), used * static_cast<std::size_t>(t.rows)});
+    return values;
+  }
   std::vector<std::byte> rows(static_cast<std::size_t>(pitch * t.rows));
-  buffers_[static_cast<std::size_t>(id.index)].download(rows);
+  buffer.download(rows);
   for (std::int64_t r = 0; r < t.rows; ++r)
     std::memcpy(values.at(r, 0), rows.data() + r * pitch, used);
   return values;
@@ -94,7 +127,7 @@ executor::Storage GpuTensors::download(TensorId id) const {
 
 void GpuTensors::poison(TensorId id) {
   // Not a number as bf16, fp16 and fp32.
-  buffers_[static_cast<std::size_t>(id.index)].fill(0x7fff7fffU);
+  buffers_[static_cast<std::size_t>(id.index)]->fill(0x7fff7fffU);
 }
 
 }  // namespace fuseline::cuda

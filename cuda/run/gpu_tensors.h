@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cuda/driver/driver.h"
@@ -23,12 +24,14 @@ class GpuTensors {
   // All tensors that the plan keeps in HBM; rows start at multiples of 16 bytes, as the copy engine
   // wants. MissingError: they do not fit.
   GpuTensors(const Device& device, const Plan& plan);
+  // Another layer of the same plan: weights and caches of its own, everything else shared.
+  GpuTensors(const Device& device, const Plan& plan, const GpuTensors& other_layer);
 
   [[nodiscard]] bool has(TensorId id) const;
   // Elements of the matrix that an operand is. An operand with fewer rows than its tensor takes the
   // last rows of each of `sequences` equal parts; InternalError when they are no matrix.
   [[nodiscard]] GpuMatrix matrix(const Operand& operand, std::int64_t sequences = 1) const;
-  [[nodiscard]] Bytes bytes() const { return bytes_; }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }  // that it allocated
 
   void upload(TensorId id, const executor::Storage& values);
   [[nodiscard]] executor::Storage download(TensorId id) const;
@@ -36,10 +39,17 @@ class GpuTensors {
   void poison(TensorId id);
 
  private:
+  GpuTensors(const Device& device, const Plan& plan, const GpuTensors* other_layer);
   [[nodiscard]] std::int64_t row_bytes(TensorId id) const;
   const Graph* graph_;
-  std::vector<DeviceBuffer> buffers_;  // by TensorId; empty: on chip
+  std::vector<std::shared_ptr<DeviceBuffer>> buffers_;  // by TensorId; null: on chip
   Bytes bytes_;
 };
+
+// Weights and caches: each layer has its own.
+bool is_per_layer(const Tensor& tensor);
+// What GpuTensors allocates for a plan, and for another layer of it.
+Bytes gpu_bytes(const Plan& plan);
+Bytes gpu_bytes_per_layer(const Plan& plan);
 
 }  // namespace fuseline::cuda

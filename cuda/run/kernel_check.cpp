@@ -3,13 +3,28 @@
 #include "cuda/run/kernel_check.h"
 
 #include <cmath>
-#include <set>
+#include <cstring>
+#include <map>
 
+#include "cuda/run/attention_launch.h"
 #include "cuda/run/gemm_launch.h"
 
 namespace fuseline::cuda {
 
 namespace {
+
+// Title of sources that no policy's name tells apart: their code is shared.
+constexpr const char* kTitle = "A kernel that is checked against the executor.";
+
+// Calls f(row of the tensor) for an operand's rows: fewer than the tensor's are the last of each
+// sequence's.
+template <class F>
+void for_each_row(const Operand& part, std::int64_t tensor_rows, std::int64_t sequences, F&& f) {
+  const std::int64_t each = part.rows / sequences;
+  const std::int64_t all = tensor_rows / sequences;
+  for (std::int64_t i = 0; i < part.rows; ++i)
+    f(part.rows == tensor_rows ? i : i / each * all + (all - each) + i % each);
+}
 
 StoredTensorError compare(const std::string& name, const Operand& part, std::int64_t sequences,
                           const executor::Storage& got, const executor::Storage& want) {
@@ -18,11 +33,7 @@ StoredTensorError compare(const std::string& name, const Operand& part, std::int
   double size = 0;
   std::vector<float> a(static_cast<std::size_t>(part.cols));
   std::vector<float> b(a.size());
-  // Fewer rows than the tensor's: the last of each sequence's.
-  const std::int64_t each = part.rows / sequences;
-  const std::int64_t all = got.rows() / sequences;
-  for (std::int64_t i = 0; i < part.rows; ++i) {
-    const std::int64_t r = part.rows == got.rows() ? i : i / each * all + (all - each) + i % each;
+  for_each_row(part, got.rows(), sequences, [&](std::int64_t r) {
     got.read(r, part.col_begin, part.cols, a.data());
     want.read(r, part.col_begin, part.cols, b.data());
     for (std::size_t c = 0; c < a.size(); ++c) {
@@ -31,36 +42,72 @@ StoredTensorError compare(const std::string& name, const Operand& part, std::int
       difference += d * d;
       size += static_cast<double>(b[c]) * static_cast<double>(b[c]);
     }
-  }
+  });
   error.relative_l2 = size > 0 ? std::sqrt(difference / size) : std::sqrt(difference);
   if (!(error.relative_l2 <= 1.0)) error.relative_l2 = 1.0;
   return error;
 }
 
+executor::Storage copy_of(const executor::Storage& values) {
+  executor::Storage copy(values.type(), values.rows(), values.cols());
+  std::memcpy(copy.at(0, 0), values.at(0, 0), static_cast<std::size_t>(values.bytes().value()));
+  return copy;
+}
+
+// All elements of a program's tensors as before its run: results are not a number yet.
+void upload_operands(const LaunchContext& context, const Program& program, GpuTensors& tensors,
+                     const executor::Memory& memory) {
+  std::map<TensorId, executor::Storage> values;
+  for (const Operand& o : loads(program))
+    if (!values.contains(o.tensor)) values.emplace(o.tensor, copy_of(memory.at(o.tensor)));
+  for (const Operand& o : stores(program)) {
+    const auto loaded = values.find(o.tensor);
+    if (loaded == values.end()) {
+      tensors.poison(o.tensor);
+      continue;
+    }
+    executor::Storage& storage = loaded->second;
+    const auto bytes = static_cast<std::size_t>(o.cols * size_of(storage.type()));
+    for_each_row(o, storage.rows(), context.sequences,
+                 [&](std::int64_t r) { std::memset(storage.at(r, o.col_begin), 0xff, bytes); });
+  }
+  for (const auto& [tensor, storage] : values) tensors.upload(tensor, storage);
+}
+
 }  // namespace
 
-std::vector<StoredTensorError> check_gemm(const Device& device, KernelStore& store,
-                                          const Plan& plan, const Program& program,
-                                          const GemmTile& tile, GpuTensors& tensors,
-                                          const executor::Memory& memory, std::int64_t sequences) {
-  std::set<TensorId> stored;
-  for (const Operand& o : stores(program))
-    if (stored.insert(o.tensor).second) tensors.poison(o.tensor);
-  for (const Operand& o : loads(program))
-    if (!stored.contains(o.tensor)) tensors.upload(o.tensor, memory.at(o.tensor));
-
-  const GemmKernelSource source =
-      gemm_kernel_source(plan.graph, program, tile, store.target(), plan.policy);
-  const PreparedLaunch launch = prepare_gemm(device, store, source, program, tensors, sequences);
-  Stream stream = device.stream();
-  launch.launch(stream);
+std::vector<StoredTensorError> check_launches(const LaunchContext& context, const Program& program,
+                                              const Launches& launches, GpuTensors& tensors,
+                                              const executor::Memory& memory) {
+  upload_operands(context, program, tensors, memory);
+  Stream stream = context.device.stream();
+  // Twice: the second finds the counters that the first left.
+  for (int i = 0; i < 2; ++i)
+    for (const auto& launch : launches) launch->launch(stream);
   stream.synchronize("running " + program.name);
 
   std::vector<StoredTensorError> errors;
   for (const Operand& o : stores(program))
-    errors.push_back(compare(plan.graph.tensor(o.tensor).name, o, sequences,
+    errors.push_back(compare(context.plan.graph.tensor(o.tensor).name, o, context.sequences,
                              tensors.download(o.tensor), memory.at(o.tensor)));
   return errors;
+}
+
+std::vector<StoredTensorError> check_gemm(const LaunchContext& context, const Program& program,
+                                          const GemmTile& tile, GpuTensors& tensors,
+                                          const executor::Memory& memory) {
+  const GemmKernelSource source =
+      gemm_kernel_source(context.plan.graph, program, tile, context.store.target(), kTitle);
+  return check_launches(context, program, prepare_gemm(context, source, program), tensors, memory);
+}
+
+std::vector<StoredTensorError> check_attention(const LaunchContext& context, const Program& program,
+                                               GpuTensors& tensors,
+                                               const executor::Memory& memory) {
+  const std::vector<AttentionKernelSource> sources =
+      attention_sources(context.plan.graph, program, context.store.target(), kTitle);
+  return check_launches(context, program, prepare_attention(context, sources, program), tensors,
+                        memory);
 }
 
 }  // namespace fuseline::cuda

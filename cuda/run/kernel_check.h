@@ -4,8 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cuda/run/gpu_tensors.h"
-#include "cuda/run/kernel_store.h"
+#include "cuda/run/launch.h"
 #include "sim/executor/execute.h"
 #include "sim/gemm_problem.h"
 
@@ -17,12 +16,18 @@ struct StoredTensorError {
   bool finite = true;
 };
 
-// Uploads what the GEMM program reads from the executor's memory, poisons what it stores, runs it
-// and compares. The memory must hold the values before the kernel where the kernel updates in
-// place.
-std::vector<StoredTensorError> check_gemm(const Device& device, KernelStore& store,
-                                          const Plan& plan, const Program& program,
+// Uploads what the program reads from the executor's memory, makes NaNs of what it stores, runs the
+// launches and compares. `memory`: after the plan, so that no other kernel may store the same
+// elements.
+std::vector<StoredTensorError> check_launches(const LaunchContext& context, const Program& program,
+                                              const Launches& launches, GpuTensors& tensors,
+                                              const executor::Memory& memory);
+
+// A GEMM or attention program on the kernels of the context's store; `tile` for GEMMs.
+std::vector<StoredTensorError> check_gemm(const LaunchContext& context, const Program& program,
                                           const GemmTile& tile, GpuTensors& tensors,
-                                          const executor::Memory& memory, std::int64_t sequences);
+                                          const executor::Memory& memory);
+std::vector<StoredTensorError> check_attention(const LaunchContext& context, const Program& program,
+                                               GpuTensors& tensors, const executor::Memory& memory);
 
 }  // namespace fuseline::cuda

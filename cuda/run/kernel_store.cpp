@@ -2,34 +2,84 @@
 
 #include "cuda/run/kernel_store.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "cuda/compile/device_headers.h"
+#include "cuda/emit/comment.h"
 #include "model/error.h"
+#include "sim/parallel_for.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
 // wgmma and the bulk copy engine are Hopper's own; newer GPUs run the Ampere kernels.
-SmTarget target_of(const DeviceInfo& info, const Compiler& compiler) {
-  return info.major == 9 && compiler.makes(SmTarget::sm_90a) ? SmTarget::sm_90a : SmTarget::sm_80;
+SmCode code_of(const DeviceInfo& info, const Compiler& compiler, std::optional<SmTarget> wanted) {
+  const bool hopper = info.major == 9 && compiler.makes(SmTarget::sm_90a);
+  if (wanted.value_or(SmTarget::sm_90a) == SmTarget::sm_90a && hopper) return SmTarget::sm_90a;
+  if (wanted == SmTarget::sm_90a)
+    throw MissingError(
+        fmt::format("Hopper's kernels run on Hopper with CUDA 12 or newer: here are "
+                    "{} and CUDA {}.{}",
+                    info.name, compiler.version().major, compiler.version().minor));
+  const SmCode code(SmTarget::sm_80, info.major == 8 ? 0 : 10 * info.major + info.minor);
+  if (!compiler.makes(code))
+    throw MissingError(fmt::format("CUDA {}.{} makes no {} code for this {}: install a newer one",
+                                   compiler.version().major, compiler.version().minor, code.name(),
+                                   info.name));
+  return code;
 }
 
 }  // namespace
 
-std::string cache_key(const Compiler& compiler, SmTarget architecture, const Source& source) {
+std::string cache_key(const Compiler& compiler, const SmCode& code, const Source& source) {
   const ToolkitVersion version = compiler.version();
   return fmt::format("cuda {}.{}\n{}\n{}", version.major, version.minor,
-                     fmt::join(compiler.options(architecture), " "),
-                     join_headers(source.name, source.text));
+                     fmt::join(compiler.options(code), " "),
+                     join_headers(source.name, std::string(without_comment(source.text))));
 }
 
-KernelStore::KernelStore(const Device& device, CubinCache cache)
-    : device_(&device), cache_(std::move(cache)), target_(target_of(device.info(), compiler_)) {}
+KernelStore::KernelStore(const Device& device, CubinCache cache, std::optional<SmTarget> target)
+    : device_(&device),
+      cache_(std::move(cache)),
+      code_(code_of(device.info(), compiler_, target)) {}
 
-Module KernelStore::load(const Source& source) {
-  const std::string key = cache_key(compiler_, target_, source);
+const Module& KernelStore::load(const Source& source) {
+  const std::string key = cache_key(compiler_, code_, source);
+  const auto found = loaded_.find(key);
+  if (found != loaded_.end()) return found->second;
+  return loaded_.emplace(key, find_or_compile(key, source)).first->second;
+}
+
+void KernelStore::compile_ahead(const std::vector<Source>& sources, int threads) {
+  std::map<std::string, const Source*> missing;
+  for (const Source& source : sources) {
+    const std::string key = cache_key(compiler_, code_, source);
+    if (!loaded_.contains(key) && !ahead_.contains(key) && !cache_.find(key))
+      missing.emplace(key, &source);
+  }
+  const std::vector<std::pair<std::string, const Source*>> work(missing.begin(), missing.end());
+  std::vector<std::vector<char>> cubins(work.size());
+  const auto compile = [&](std::size_t i) {
+    try {
+      cubins[i] = compiler_.compile(*work[i].second, code_).cubin;
+    } catch (const InternalError&) {
+      // load() says what does not compile.
+    }
+  };
+  parallel_for(work.size(), compile, {.threads = static_cast<unsigned>(std::max(1, threads))});
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    if (cubins[i].empty()) continue;
+    ++compiled_;
+    cache_.store(work[i].first, cubins[i]);
+    ahead_.emplace(work[i].first, std::move(cubins[i]));
+  }
+}
+
+Module KernelStore::find_or_compile(const std::string& key, const Source& source) {
   if (const auto cubin = cache_.find(key)) {
     try {
       return device_->load(*cubin, source.name);
@@ -37,7 +87,12 @@ Module KernelStore::load(const Source& source) {
       // Made by another toolkit's build of the same version, say: compile it here.
     }
   }
-  const Compiled compiled = compiler_.compile(source, target_);
+  if (const auto ahead = ahead_.find(key); ahead != ahead_.end()) {
+    const std::vector<char> cubin = std::move(ahead->second);
+    ahead_.erase(ahead);
+    return device_->load(cubin, source.name);
+  }
+  const Compiled compiled = compiler_.compile(source, code_);
   ++compiled_;
   cache_.store(key, compiled.cubin);
   return device_->load(compiled.cubin, source.name);

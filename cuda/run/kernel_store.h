@@ -1,8 +1,10 @@
 // Sources to loaded machine code: from the cache on disk, or compiled and put there.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cuda/compile/compiler.h"
 #include "cuda/compile/cubin_cache.h"
@@ -12,23 +14,33 @@ namespace fuseline::cuda {
 
 class KernelStore {
  public:
-  // MissingError: no toolkit to compile with.
-  KernelStore(const Device& device, CubinCache cache);
+  // `target`: which kernels, where the GPU at hand runs both; empty: the newer. MissingError: no
+  // toolkit to compile with, or one that does not know the GPU.
+  KernelStore(const Device& device, CubinCache cache, std::optional<SmTarget> target = {});
 
-  // Code for the GPU at hand. A cached file that does not load is compiled anew.
-  [[nodiscard]] Module load(const Source& source);
-  [[nodiscard]] SmTarget target() const { return target_; }
+  // Code for the GPU at hand, kept as long as the store. A cached file that does not load is
+  // compiled anew.
+  [[nodiscard]] const Module& load(const Source& source);
+  // Compiles what neither is loaded nor in the cache, on so many threads of the host, so that
+  // load() finds it. Errors are left to load().
+  void compile_ahead(const std::vector<Source>& sources, int threads);
+  [[nodiscard]] SmTarget target() const { return code_.target; }
   [[nodiscard]] int compiled() const { return compiled_; }  // how many were not in the cache
 
  private:
+  [[nodiscard]] Module find_or_compile(const std::string& key, const Source& source);
+
   const Device* device_;
   CubinCache cache_;
   Compiler compiler_;
-  SmTarget target_;
+  SmCode code_;
   int compiled_ = 0;
+  std::map<std::string, Module> loaded_;            // by cache key
+  std::map<std::string, std::vector<char>> ahead_;  // compiled, not loaded yet
 };
 
-// Everything that the code depends on: toolkit, options, text with its headers.
-std::string cache_key(const Compiler& compiler, SmTarget architecture, const Source& source);
+// Everything that the code depends on: toolkit, options, text with its headers, but for the comment
+// that it opens with.
+std::string cache_key(const Compiler& compiler, const SmCode& code, const Source& source);
 
 }  // namespace fuseline::cuda

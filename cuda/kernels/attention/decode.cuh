@@ -5,13 +5,14 @@
 //     H / Hkv heads (more than 16 take several tiles, which meet in L2);
 //   * the keys of one head are split over `splits` thread blocks, so that every SM reads;
 //   * a warp has a ring of its own in shared memory with 16 keys and values a stage, filled by
-//     cp.async two stages ahead: warps never wait for each other until the end.
+//     cp.async one or two stages ahead: warps never wait for each other until the end.
 //
 // Then the four warps' results are joined, and of the thread blocks of one tile the last to arrive
 // joins the splits, in their order: the result does not depend on who was last. One launch, any
 // architecture from sm_80 on, d a multiple of 16.
 #pragma once
 
+#include "decode_work.cuh"
 #include "mma_tiles.cuh"
 #include "online_softmax.cuh"
 
@@ -29,46 +30,18 @@ struct AttentionDecodeArgs {
   // decode_tiles(), 0 before and after every launch.
   float* partial;
   u32* arrivals;
+  int log_sum_exp_ld = 1;  // numbers from one row's to the next
 };
 
-constexpr int decode_rows = 16;
-FUSELINE_HD int decode_row_tiles(const AttentionShape& s) {
-  return ceil_div(s.q_tokens * s.shared_by(), decode_rows);
-}
-FUSELINE_HD int decode_tiles(const AttentionShape& s) {
-  return s.batch * s.kv_heads * decode_row_tiles(s);
-}
-constexpr int most_splits = 80;
-// Splits so that the thread blocks (`slots` run at once) finish together: the fewest rounds times
-// keys per block, and among those the fewest splits. A split has at least 128 keys.
-FUSELINE_HD int decode_splits(const AttentionShape& s, int slots) {
-  const int tiles = decode_tiles(s);
-  const int most = max_of(1, min_of(most_splits, s.kv_tokens / 128));
-  int best = 1;
-  long long best_cost = 1LL << 62;
-  for (int splits = 1; splits <= most; ++splits) {
-    // A block costs its keys, and as much as 64 more to begin and to be joined.
-    const long long rounds = (static_cast<long long>(tiles) * splits + slots - 1) / slots;
-    const long long cost = rounds * (ceil_div(s.kv_tokens, splits) + 64);
-    if (cost < best_cost) {
-      best_cost = cost;
-      best = splits;
-    }
-  }
-  return best;
-}
-FUSELINE_HD long long decode_partial_floats(const AttentionShape& s, int splits, int head_width) {
-  return static_cast<long long>(decode_tiles(s)) * splits * decode_rows * (head_width + 4);
-}
-
-template <class Element, int d>
+// Stages of the ring: two let more thread blocks share a GPU's smaller shared memory.
+template <class Element, int d, int stages_ = 3>
 struct AttentionDecode {
   static_assert(d % 16 == 0 && d <= 256, "head width");
   using Args = AttentionDecodeArgs<Element>;
   static constexpr int warps = 4, threads = 32 * warps;
   static constexpr int keys = 16;  // of a stage
   static constexpr int half_stage = keys * row_pitch<d>;
-  static constexpr int stages = 3;
+  static constexpr int stages = stages_;
   static constexpr int warp_bytes = 2 * stages * half_stage;
   // At the end the warps' results lie there: 16 rows of d sums, their maximum score, their sum.
   static constexpr int pitch = d + 4;
@@ -317,18 +290,19 @@ struct AttentionDecode {
     }
     const int r = static_cast<int>(threadIdx.x);
     if (r < rows && args.log_sum_exp != nullptr)
-      args.log_sum_exp[(static_cast<long long>(batch) * s.heads + head(r)) * s.q_tokens +
-                       token(r)] =
+      args.log_sum_exp[((static_cast<long long>(batch) * s.heads + head(r)) * s.q_tokens +
+                        token(r)) *
+                       args.log_sum_exp_ld] =
           row_sum()[r] > 0.0F ? row_max()[r] * s.scale + logf(row_sum()[r]) : minus_infinity;
   }
 };
 
 // The body of a kernel with AttentionDecode::threads threads, AttentionDecode::shared_bytes of
 // dynamic shared memory and decode_tiles() · splits thread blocks.
-template <class Element, int d>
+template <class Element, int d, int stages = 3>
 FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element>& args) {
   extern __shared__ __align__(16) unsigned char shared_16[];
-  AttentionDecode<Element, d>(args, shared_16).run();
+  AttentionDecode<Element, d, stages>(args, shared_16).run();
 }
 
 }  // namespace fuseline::gpu

@@ -42,6 +42,7 @@ struct AttentionForwardArgs {
   AttentionShape shape;
   AttentionOrder order;  // attention_order(shape, tile_rows, d)
   Tickets tickets;
+  int log_sum_exp_ld = 1;  // numbers from one row's to the next
 };
 
 template <class Element, int d>
@@ -213,14 +214,14 @@ struct AttentionSm90 {
       copy_rows<Element, d>(args.y + out_row * args.y_ld + item.head * d, args.y_ld, rows, tile,
                             panel_bytes, row_in_tile);
       if (args.log_sum_exp != nullptr && lane % 4 == 0) {
-        float* sums = args.log_sum_exp +
-                      (static_cast<long long>(item.batch) * args.shape.heads + item.head) *
-                          args.shape.q_tokens +
-                      row;
+        float* sums = args.log_sum_exp;
+        const long long first =
+            (static_cast<long long>(item.batch) * args.shape.heads + item.head) *
+            args.shape.q_tokens;
 #pragma unroll
         for (int half = 0; half < 2; ++half)
-          if (lane / 4 + 8 * half < rows)
-            sums[lane / 4 + 8 * half] = softmax.log_sum_exp(half, args.shape.scale);
+          if (const int t = row + lane / 4 + 8 * half; lane / 4 + 8 * half < rows)
+            sums[(first + t) * args.log_sum_exp_ld] = softmax.log_sum_exp(half, args.shape.scale);
       }
       fence_to_async_proxy();  // the next tile of queries comes by the copy engine
       __syncwarp();

@@ -2,8 +2,8 @@
 // that is a multiple of 16 up to 256: the plain version of forward_sm90.cuh and gradient_sm90.cuh,
 // and what they are not written for.
 //
-// Four warps with 16 rows each stay with a tile of 64 rows; blocks of 64 (d > 128: 32) rows pass it
-// through two buffers in shared memory, one being filled by cp.async while the other is used. A
+// Four warps with 16 rows each stay with a tile of 64 rows; blocks of 64 (wide heads: 32) rows pass
+// it through two buffers in shared memory, one being filled by cp.async while the other is used. A
 // thread block has one tile; tiles with most work come first.
 #pragma once
 
@@ -19,15 +19,21 @@ struct AttentionOperands {
   long long q_ld, k_ld, v_ld, dy_ld;
 };
 
-template <int d>
+// Blocks of 64 rows up to heads of `widest`: for heads of up to 128 all fits 99 KB, the least that
+// a thread block may have from sm_80 on.
+template <int d, int widest>
 struct GenericTile {
   static_assert(d % 16 == 0 && d <= 256, "head width");
   static constexpr int threads = 128;
   static constexpr int rows = 64;
-  static constexpr int block = d <= 128 ? 64 : 32;
+  static constexpr int block = d <= widest ? 64 : 32;
   static constexpr int tile_bytes = rows * row_pitch<d>;
   static constexpr int block_bytes = block * row_pitch<d>;
 };
+template <int d>
+using GenericForwardTile = GenericTile<d, 128>;
+template <int d>
+using GenericGradientTile = GenericTile<d, 112>;
 
 // 16 accumulator rows of a warp to memory; `count` of them exist.
 template <int d, class Out>
@@ -59,14 +65,16 @@ struct GenericForwardArgs {
   float* log_sum_exp;  // or null
   AttentionShape shape;
   AttentionOrder order;
+  int log_sum_exp_ld = 1;  // numbers from one row's to the next
 };
 
 template <class Element, int d>
-constexpr int generic_forward_bytes = GenericTile<d>::tile_bytes + 4 * GenericTile<d>::block_bytes;
+constexpr int generic_forward_bytes =
+    GenericForwardTile<d>::tile_bytes + 4 * GenericForwardTile<d>::block_bytes;
 
 template <class Element, int d>
 FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>& args) {
-  using Tile = GenericTile<d>;
+  using Tile = GenericForwardTile<d>;
   extern __shared__ __align__(16) unsigned char shared_16[];
   const u32 queries = shared_address(shared_16);
   const u32 buffers = queries + Tile::tile_bytes;
@@ -116,12 +124,11 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
   store_fragment<d>(args.y + (first_q + warp_row) * args.y_ld + item.head * d, args.y_ld,
                     s.q_tokens - warp_row, o);
   if (args.log_sum_exp != nullptr && lane % 4 == 0) {
-    float* sums =
-        args.log_sum_exp + (static_cast<long long>(item.batch) * s.heads + item.head) * s.q_tokens;
+    const long long first = (static_cast<long long>(item.batch) * s.heads + item.head) * s.q_tokens;
 #pragma unroll
     for (int half = 0; half < 2; ++half)
       if (const int t = warp_row + lane / 4 + 8 * half; t < s.q_tokens)
-        sums[t] = softmax.log_sum_exp(half, s.scale);
+        args.log_sum_exp[(first + t) * args.log_sum_exp_ld] = softmax.log_sum_exp(half, s.scale);
   }
 }
 
@@ -138,17 +145,18 @@ struct GenericGradientArgs {
   long long out_ld;
   AttentionShape shape;
   AttentionOrder order;
-  int per_query_head;  // dk, dv: not summed over the heads that share a key
+  int per_query_head;                    // dk, dv: not summed over the heads that share a key
+  int log_sum_exp_ld = 1, delta_ld = 1;  // numbers from one row's to the next
 };
 
 template <class Element, int d>
 constexpr int generic_gradient_bytes =
-    2 * GenericTile<d>::tile_bytes + 4 * GenericTile<d>::block_bytes;
+    2 * GenericGradientTile<d>::tile_bytes + 4 * GenericGradientTile<d>::block_bytes;
 
 // p and ds of one warp's 16 rows and a block: rows are queries (of == q) or keys.
 template <class Element, int d, AttentionGradientOf of, class Out>
 FUSELINE_DEVICE void attention_gradient_generic(const GenericGradientArgs<Element, Out>& args) {
-  using Tile = GenericTile<d>;
+  using Tile = GenericGradientTile<d>;
   constexpr bool keys_stay = of != AttentionGradientOf::q;
   extern __shared__ __align__(16) unsigned char shared_16[];
   const u32 stay = shared_address(shared_16);
@@ -216,10 +224,11 @@ FUSELINE_DEVICE void attention_gradient_generic(const GenericGradientArgs<Elemen
       const int other = row + i / 4 * 8 + lane % 4 * 2 + i % 2;
       const int t = keys_stay ? other : mine, key = keys_stay ? mine : other;
       const bool seen = t < s.q_tokens && key < s.end_key(t) && key >= s.first_key(t);
-      const float lse = seen ? args.log_sum_exp[stats + t] * log2_of_e : 0.0F;
+      const float lse =
+          seen ? args.log_sum_exp[(stats + t) * args.log_sum_exp_ld] * log2_of_e : 0.0F;
       p[i] = seen ? power_of_2(p[i] * scale_log2 - lse) : 0.0F;
       if constexpr (of != AttentionGradientOf::v)
-        p[i] *= dp[i] - (seen ? args.delta[stats + t] : 0.0F);
+        p[i] *= dp[i] - (seen ? args.delta[(stats + t) * args.delta_ld] : 0.0F);
     }
     // dq and dk: ds times what made s; dv: p times what made dp.
     accumulate_rows<Element, d, Tile::block>(

@@ -39,6 +39,7 @@ struct AttentionGradientArgs {
   AttentionOrder order;  // attention_gradient_order(shape, 128, d, ...)
   Tickets tickets;
   int per_query_head;  // dk, dv are not summed over the heads that share a key: columns of H heads
+  int log_sum_exp_ld = 1, delta_ld = 1;  // numbers from one row's to the next
 };
 
 template <class Element, int d, bool keys_stay, class Out>
@@ -178,8 +179,11 @@ struct AttentionGradientSm90 {
 #pragma unroll
           for (int i = lane; i < block_rows; i += 32) {
             const int t = block * block_rows + i;
-            store_shared(to + 4 * i, t < tokens ? base_2(args.log_sum_exp[head + t]) : 0.0F);
-            store_shared(to + 4 * (block_rows + i), t < tokens ? args.delta[head + t] : 0.0F);
+            store_shared(
+                to + 4 * i,
+                t < tokens ? base_2(args.log_sum_exp[(head + t) * args.log_sum_exp_ld]) : 0.0F);
+            store_shared(to + 4 * (block_rows + i),
+                         t < tokens ? args.delta[(head + t) * args.delta_ld] : 0.0F);
           }
           mbarrier_arrive(full(place.stage));
           place.next();
@@ -247,8 +251,8 @@ struct AttentionGradientSm90 {
       for (int half = 0; half < 2; ++half) {
         const int t = row + 8 * half;
         if (t >= args.shape.q_tokens) continue;
-        out.lse[half] = base_2(args.log_sum_exp[first + t]);
-        out.delta[half] = args.delta[first + t];
+        out.lse[half] = base_2(args.log_sum_exp[(first + t) * args.log_sum_exp_ld]);
+        out.delta[half] = args.delta[(first + t) * args.delta_ld];
       }
     }
     return out;

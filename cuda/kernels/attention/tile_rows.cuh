@@ -8,15 +8,6 @@
 
 namespace fuseline::gpu {
 
-FUSELINE_DEVICE uint4 load_shared_16(u32 address) {
-  uint4 x;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-               : "r"(address)
-               : "memory");
-  return x;
-}
-
 // A tile in shared memory: panels of 64 columns, each `panel_bytes` apart, rows of 128 bytes,
 // 128-byte swizzle: as the copy engine leaves it and wgmma reads it.
 FUSELINE_DEVICE u32 panel_address(u32 tile, u32 panel_bytes, u32 row, u32 chunk) {

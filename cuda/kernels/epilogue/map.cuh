@@ -56,7 +56,9 @@ FUSELINE_HD float gelu_tanh_slope_of(float x) {
   return 0.5F * (1.0F + t) + 0.5F * x * (1.0F - t * t) * gelu_scale * (1.0F + 0.134145F * x * x);
 }
 
-template <class A, class F>
+// map_1 and map_2 visit the elements of one kind of value: here those of fragments, in
+// stream/map.cuh those of streams. The maps below are written once for both.
+template <class A, class F, int = A::each>
 FUSELINE_HD A map_1(const A& a, F&& f) {
   A out;
   for_each_element<A>([&](int h, int g, int e) { out.at(h, g, e) = f(a.at(h, g, e)); });

@@ -4,6 +4,7 @@
 // bytes; a store may write the padding up to the next multiple of 16 bytes.
 #pragma once
 
+#include "../batch.cuh"
 #include "../ptx/tma.cuh"
 
 namespace fuseline::gpu {
@@ -36,7 +37,8 @@ struct TileOut {
   TmaMap map;
   T* data;
   int ld;
-  int cols;  // of the operand
+  int cols;          // of the operand, or of one matrix of a batch
+  BatchPlace place;  // of a batch's results; the map is then one of matrices (ptx/tma.cuh)
 };
 
 }  // namespace fuseline::gpu

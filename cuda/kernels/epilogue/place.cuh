@@ -5,12 +5,16 @@
 
 namespace fuseline::gpu {
 
+// Column reductions that an epilogue may have (epilogue/reduce.cuh).
+constexpr int most_column_reductions = 4;
+
 struct SlabPlace {
   int row;   // first of the 16 rows of this warp
   int col;   // first of the slab's accumulator columns; counted from the start of a part (Columns)
   int rows;  // rows of the result
   int cols;  // accumulator columns of the result, or of the part
   int span;  // accumulator columns of the slab: 64 or 32
+  int result = 0;  // of a batch
 
   // Columns of a value with `each` columns a thread and group: a pair map halved or doubled them.
   template <int each>

@@ -109,10 +109,12 @@ FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<
 
 // One number per column and block of 128 rows. The warps of the tile write their strips of 16 rows
 // to scratch memory, and one thread per column adds the eight. A warp may hold several strips: it
-// runs the epilogue for one after the other.
+// runs the epilogue for one after the other, so that an epilogue's second, third, ... column
+// reduction (`slot` 1, 2, ...) needs scratch of its own.
 template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
-                                 const Fragment<each, groups>& x, int numbers = 1, int number = 0) {
+                                 const Fragment<each, groups>& x, int numbers = 1, int number = 0,
+                                 int slot = 0) {
   static_assert(Slab::tile_rows == partial_tile, "a tile must hold one block of 128 rows");
   constexpr int cols = Fragment<each, groups>::cols;
   constexpr int strips = partial_tile / 16;
@@ -120,7 +122,8 @@ FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
   const int lane = threadIdx.x % 32;
   const bool below = slab.row + 16 > slab.rows;  // some of the warp's rows do not exist
   if (slab.strip == 0) slab.tile_barrier();      // what the scratch held before has been read
-  const u32 mine = slab.scratch + 4 * (slab.row_in_tile / 16 * cols);
+  const u32 scratch = slab.scratch + slot * Slab::scratch_step;
+  const u32 mine = scratch + 4 * (slab.row_in_tile / 16 * cols);
 #pragma unroll
   for (int group = 0; group < groups; ++group) {
 #pragma unroll
@@ -146,7 +149,7 @@ FUSELINE_DEVICE void reduce_cols(const Slab& slab, const Partials& to,
     float joined = Op::start;
 #pragma unroll
     for (int strip = 0; strip < strips; ++strip)
-      joined = Op::join(joined, load_shared_float(slab.scratch + 4 * (strip * cols + own)));
+      joined = Op::join(joined, load_shared_float(scratch + 4 * (strip * cols + own)));
     const int block = (slab.row - slab.row_in_tile) / partial_tile;
     to.data[static_cast<long long>(col) * to.ld + block * numbers + number] = joined;
   }

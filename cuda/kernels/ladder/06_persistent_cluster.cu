@@ -53,6 +53,11 @@ __global__ void __cluster_dims__(2) __launch_bounds__(384, 1)
           place.next();
         }
       }
+      // The other block may still say here that it has read a stage.
+      for (int s = 0; s < ring_stages; ++s) {
+        mbarrier_wait(empty + 8 * place.stage, place.parity ^ 1);
+        place.next();
+      }
     }
   } else {
     take_registers<232>();
@@ -85,7 +90,6 @@ __global__ void __cluster_dims__(2) __launch_bounds__(384, 1)
                       N);
     }
   }
-  cluster_sync_relaxed();  // the other block may still send here
 }
 
 }  // namespace fuseline::gpu::ladder

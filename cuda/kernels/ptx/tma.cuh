@@ -44,6 +44,25 @@ FUSELINE_DEVICE void tma_load_vector(u32 to, const TmaMap& map, int x, u32 barri
       : "memory");
 }
 
+// Of many matrices that lie side by side and below each other: the one that is `head`-th and
+// `stack`-th. Its own edges clip.
+FUSELINE_DEVICE void tma_load(u32 to, const TmaMap& map, int x, int y, int head, int stack,
+                              u32 barrier) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      " [%0], [%1, {%2, %3, %4, %5}], [%6];" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(head), "r"(stack), "r"(barrier)
+      : "memory");
+}
+FUSELINE_DEVICE void tma_load_multicast(u32 to, const TmaMap& map, int x, int y, int head,
+                                        int stack, u32 barrier, u16 blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(to),
+      "l"(&map), "r"(x), "r"(y), "r"(head), "r"(stack), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+
 // Box from shared memory to a matrix; belongs to the calling thread's current bulk group.
 FUSELINE_DEVICE void tma_store(const TmaMap& map, u32 from, int x, int y) {
   asm volatile(
@@ -51,7 +70,14 @@ FUSELINE_DEVICE void tma_store(const TmaMap& map, u32 from, int x, int y) {
       "r"(x), "r"(y), "r"(from)
       : "memory");
 }
-// The same, added to what the matrix holds.
+FUSELINE_DEVICE void tma_store(const TmaMap& map, u32 from, int x, int y, int head, int stack) {
+  asm volatile(
+      "cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(
+          &map),
+      "r"(x), "r"(y), "r"(head), "r"(stack), "r"(from)
+      : "memory");
+}
+// The same as the first, added to what the matrix holds.
 FUSELINE_DEVICE void tma_store_add(const TmaMap& map, u32 from, int x, int y) {
   asm volatile(
       "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group"

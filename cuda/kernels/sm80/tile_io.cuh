@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../epilogue/box.cuh"
+#include "../epilogue/copy_box.cuh"
 #include "../epilogue/operands.cuh"
 #include "../epilogue/place.cuh"
 #include "../epilogue/store.cuh"
@@ -23,6 +24,7 @@ struct Slab80 : SlabPlace {
   static constexpr int tile_threads = 128;  // the four warps with the same columns
   static constexpr int strips_per_warp = 2;
   static constexpr int groups = Shape::slab_groups;
+  static constexpr int scratch_step = Shape::scratch_step;
   u32 stage;           // the warp's shared memory
   int row_in_tile;     // of the warp's 16 rows
   int strip;           // 0 or 1
@@ -32,29 +34,6 @@ struct Slab80 : SlabPlace {
 
   FUSELINE_DEVICE void tile_barrier() const { named_barrier(barrier, tile_threads); }
 };
-
-FUSELINE_DEVICE uint4 load_shared_16(u32 address) {
-  uint4 v;
-  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "r"(address)
-               : "memory");
-  return v;
-}
-FUSELINE_DEVICE void store_shared_16(u32 address, uint4 v) {
-  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(v.x), "r"(v.y),
-               "r"(v.z), "r"(v.w)
-               : "memory");
-}
-
-// Calls f(row, chunk) for the 16-byte chunks of 16 rows of `row_bytes` that this lane moves.
-template <int row_bytes, class F>
-FUSELINE_DEVICE void for_each_chunk(F&& f) {
-  constexpr int chunks = row_bytes / 16;
-  const int lane = threadIdx.x % 32;
-#pragma unroll
-  for (int i = lane; i < 16 * chunks; i += 32) f(i / chunks, i % chunks);
-}
 
 template <class T, int slot, int each, class Shape, int index>
 FUSELINE_DEVICE auto load_tile(const TileIn<T, slot, each>& in, const Slab80<Shape, index>& slab) {
@@ -90,45 +69,22 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>& in, const Slab80<Shape, in
   return out;
 }
 
-// Adds the 16 bytes of `v` to those of `old`, element by element.
-template <class T>
-FUSELINE_DEVICE uint4 add_chunks(uint4 v, uint4 old) {
-  u32* a = reinterpret_cast<u32*>(&v);
-  const u32* b = reinterpret_cast<const u32*>(&old);
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    if constexpr (sizeof(T) == 2) {
-      const FloatPair x = unpack<T>(a[i]);
-      const FloatPair y = unpack<T>(b[i]);
-      a[i] = pack<T>(x.low + y.low, x.high + y.high);
-    } else {
-      a[i] = __float_as_uint(__uint_as_float(a[i]) + __uint_as_float(b[i]));
-    }
-  }
-  return v;
-}
-
-template <bool add, class T, int each, int groups, class Shape, int index>
-FUSELINE_DEVICE void put_tile(StoreMode<add>, const TileOut<T>& to,
+template <bool add, bool across, class T, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
                               const Slab80<Shape, index>& slab, const Fragment<each, groups>& x) {
   using Value = Fragment<each, groups>;
   constexpr int row_bytes = store_row_bytes<T, Value>;
   constexpr int size = sizeof(T);
   constexpr int boxes = Value::cols * size / row_bytes;
+  T* data = to.data;
+  if constexpr (Shape::batched) data += to.place.offset(slab.result);
 #pragma unroll
   for (int part = 0; part < boxes; ++part) {
     __syncwarp();
     write_box<T>(slab.stage, 0, x, part);
     __syncwarp();
     const int first = slab.template first_col<each>() + part * row_bytes / size;
-    for_each_chunk<row_bytes>([&](int row, int chunk) {
-      const int col = first + chunk * (16 / size);
-      if (slab.row + row >= slab.rows || col < 0 || col >= to.cols) return;
-      auto* at =
-          reinterpret_cast<uint4*>(to.data + static_cast<long long>(slab.row + row) * to.ld + col);
-      const uint4 v = load_shared_16(slab.stage + swizzle<row_bytes>(row, chunk));
-      *at = add ? add_chunks<T>(v, *at) : v;
-    });
+    copy_box<add, row_bytes>(slab.stage, 0, data, to.ld, {slab.row, first, slab.rows, to.cols});
   }
 }
 

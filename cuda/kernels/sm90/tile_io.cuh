@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../epilogue/box.cuh"
+#include "../epilogue/copy_box.cuh"
 #include "../epilogue/operands.cuh"
 #include "../epilogue/place.cuh"
 #include "../epilogue/store.cuh"
@@ -66,6 +67,7 @@ struct Slab90 : SlabPlace {
   static constexpr int tile_threads = Shape::tile_threads;  // that work on the tile
   static constexpr int strips_per_warp = Shape::strips_per_warp;
   static constexpr int groups = Shape::slab_groups;
+  static constexpr int scratch_step = Shape::scratch_step;
   // Narrow slabs: groups before this one in the stage's 64 columns.
   static constexpr int first_group = index * groups % 8;
   u32 stage;           // the ring's stage with this slab's loads
@@ -109,8 +111,8 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index
   return out;
 }
 
-template <bool add, class T, int each, int groups, class Shape, int index>
-FUSELINE_DEVICE void put_tile(StoreMode<add>, const TileOut<T>& to,
+template <bool add, bool across, class T, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
                               const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
   using Value = Fragment<each, groups>;
   constexpr int boxes = Value::cols * sizeof(T) / store_row_bytes<T, Value>;
@@ -125,11 +127,20 @@ FUSELINE_DEVICE void put_tile(StoreMode<add>, const TileOut<T>& to,
     write_box<T>(buffer, static_cast<u32>(slab.row_in_tile) % 64, x, part);
     fence_to_async_proxy();
     named_barrier(queue.barrier, 128);
-    if (issuer) {
+    const int col = slab.template first_col<each>() + part * (Value::cols / boxes);
+    // The copy engine stores no box that begins at a negative column (an illegal instruction).
+    if (across && col < 0) {
+      copy_box<add, store_row_bytes<T, Value>>(buffer, static_cast<u32>(slab.row_in_tile) % 64,
+                                               to.data, to.ld, {slab.row, col, slab.rows, to.cols});
+      if (issuer) tma_commit_group();  // empty: groups count the buffers
+    } else if (issuer) {
       const int row = slab.row - slab.row_in_tile % 64;
-      const int col = slab.template first_col<each>() + part * (Value::cols / boxes);
+      static_assert(!(add && Shape::batched), "results of a batch are stored, not added");
       if constexpr (add)
         tma_store_add(to.map, buffer, col, row);
+      else if constexpr (Shape::batched)
+        tma_store(to.map, buffer, col, row, to.place.head(slab.result),
+                  to.place.stack(slab.result));
       else
         tma_store(to.map, buffer, col, row);
       tma_commit_group();

@@ -3,10 +3,11 @@
 // nothing is shared, and the many blocks in flight hide the memory's latency.
 //
 //   tiles     a warp covers 256 columns (512 bytes of a row) and Program::units rows
-//   rows      a row is resident in Program::threads threads
-//   columns   a thread block walks down 32 columns: column sums need no second kernel
+//   rows      a row is resident in Program::threads threads, or they walk along it
+//   columns   a thread block walks down its columns: column sums need no second kernel
 #pragma once
 
+#include "heads.cuh"
 #include "map.cuh"
 #include "memory.cuh"
 #include "pair.cuh"
@@ -18,9 +19,9 @@ namespace fuseline::gpu::stream {
 
 struct TileSpace {
   int rows, cols;
-  int warps_across;  // of a block's warps, so many lie side by side
+  int lanes_across;  // of a warp's lanes, and
+  int warps_across;  // of a block's warps, so many lie side by side: powers of two
 };
-constexpr int warp_cols = 32 * vector_cols;
 // Rows and columns that the threads of a program are spread over: with Program::distance > 0 a
 // thread has both columns of a pair, so units are half as many rows and threads half the columns.
 template <class Program>
@@ -39,19 +40,23 @@ template <int units>
 struct PlaceOf<units, 0> {
   using type = TilePlace<units>;
 };
-// As many warps side by side as the columns need: their loads are neighbours in memory.
+// As many lanes and warps side by side as the columns need, `least_lanes` or more: their loads are
+// neighbours in memory.
 template <class Program>
-FUSELINE_HD TileSpace tile_space(int rows, int cols, int warps) {
+FUSELINE_HD TileSpace tile_space(int rows, int cols, int warps, int least_lanes = 1) {
+  const int wanted = ceil_div(thread_cols<Program>(cols), vector_cols);
+  int lanes = least_lanes;
+  while (lanes < 32 && lanes < wanted) lanes *= 2;
   int across = 1;
-  while (2 * across <= warps && across * warp_cols < thread_cols<Program>(cols)) across *= 2;
-  return {rows, cols, across};
+  while (2 * across <= warps && across * lanes < wanted) across *= 2;
+  return {rows, cols, lanes, across};
 }
 // Thread blocks of `warps` warps that cover the space.
 template <class Program>
 FUSELINE_HD long long tile_blocks(const TileSpace& space, int warps) {
-  const int down = warps / space.warps_across * unit_rows<Program>();
-  return static_cast<long long>(
-             ceil_div(thread_cols<Program>(space.cols), warp_cols * space.warps_across)) *
+  const int down = warps / space.warps_across * (32 / space.lanes_across) * unit_rows<Program>();
+  const int across = space.warps_across * space.lanes_across * vector_cols;
+  return static_cast<long long>(ceil_div(thread_cols<Program>(space.cols), across)) *
          ceil_div(space.rows, down);
 }
 
@@ -59,16 +64,21 @@ template <class Program>
 FUSELINE_DEVICE void tiles(const typename Program::Params& params, const TileSpace& space) {
   const int warps = static_cast<int>(blockDim.x / 32);
   const int warp = static_cast<int>(threadIdx.x / 32);
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int lanes_down = 32 / space.lanes_across;
+  const int warp_cols = space.lanes_across * vector_cols;
   const int blocks_across =
       ceil_div(thread_cols<Program>(space.cols), warp_cols * space.warps_across);
   const int block_row = static_cast<int>(blockIdx.x) / blocks_across;
   const int block_col = static_cast<int>(blockIdx.x) - block_row * blocks_across;
   const int down = warps / space.warps_across;
   typename PlaceOf<Program::units, Program::distance>::type place;
-  place.first_row = (block_row * down + warp / space.warps_across) * unit_rows<Program>();
-  place.row_step = 1;
+  place.first_row =
+      (block_row * down + warp / space.warps_across) * unit_rows<Program>() * lanes_down +
+      lane / space.lanes_across;
+  place.row_step = lanes_down;
   place.first_col = (block_col * space.warps_across + warp % space.warps_across) * warp_cols +
-                    static_cast<int>(threadIdx.x % 32) * vector_cols;
+                    lane % space.lanes_across * vector_cols;
   place.rows = space.rows;
   place.cols = space.cols;
   typename Program::State state;
@@ -109,36 +119,47 @@ FUSELINE_DEVICE void rows(const typename Program::Params& params, const RowSpace
   Program::run(params, state, place);
 }
 
-// ---- columns: blocks of Program::threads threads, `column_lanes` side by side ----
+// A row that is too wide to be resident: its threads take `units` at a time. Every reduction is a
+// walk of its own, and what it needs is loaded again, mostly from cache.
+template <int units, class Step>
+FUSELINE_DEVICE void walk(const WholeRow<units>& row, Step&& step) {
+  for (WholeRow<units> place = row; place.first_col < place.cols;
+       place.first_col += units * place.col_step)
+    step(place);
+}
 
-constexpr int column_lanes = 4;
+// ---- columns: blocks of Program::threads threads, Program::lanes of them side by side ----
 
 struct ColumnSpace {
   int rows, cols;
   int block_rows;  // rows of one block: all of them, or 128 for partials
 };
+template <class Program>
 FUSELINE_HD int column_blocks(const ColumnSpace& space) {
-  return ceil_div(space.cols, column_lanes * vector_cols) * ceil_div(space.rows, space.block_rows);
+  return ceil_div(space.cols, Program::lanes * vector_cols) *
+         ceil_div(space.rows, space.block_rows);
 }
 
 template <class Program>
 FUSELINE_DEVICE void columns_down(const typename Program::Params& params,
                                   const ColumnSpace& space) {
-  constexpr int down = Program::threads / column_lanes;
-  const int blocks_across = ceil_div(space.cols, column_lanes * vector_cols);
+  constexpr int lanes = Program::lanes;
+  constexpr int down = Program::threads / lanes;
+  const int blocks_across = ceil_div(space.cols, lanes * vector_cols);
   const int block_row = static_cast<int>(blockIdx.x) / blocks_across;
   const int block_col = static_cast<int>(blockIdx.x) - block_row * blocks_across;
   const int begin = block_row * space.block_rows;
   TilePlace<Program::units> place;
   place.row_step = down;
-  place.first_col =
-      (block_col * column_lanes + static_cast<int>(threadIdx.x) % column_lanes) * vector_cols;
+  place.first_col = (block_col * lanes + static_cast<int>(threadIdx.x) % lanes) * vector_cols;
   place.rows = min_of(space.rows, begin + space.block_rows);
   place.cols = space.cols;
   typename Program::State state;
-  for (place.first_row = begin + static_cast<int>(threadIdx.x) / column_lanes;
-       place.first_row < place.rows; place.first_row += down * Program::units)
+  // All threads take the same number of steps: a row's lanes may reduce together.
+  for (int first = begin; first < place.rows; first += down * Program::units) {
+    place.first_row = first + static_cast<int>(threadIdx.x) / lanes;
     Program::run(params, state, place);
+  }
   Program::finish(params, state, place, block_row);
 }
 

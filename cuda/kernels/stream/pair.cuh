@@ -1,9 +1,11 @@
-// Maps over pairs of columns c and c + distance, always within one thread: adjacent columns
-// (distance 1), or units 2 i and 2 i + 1 of a PairPlace.
+// Maps over pairs of columns c and c + distance. Within one thread: adjacent columns (distance 1),
+// or units 2 i and 2 i + 1 of a PairPlace. At any other place the thread computes its columns'
+// partners too.
 #pragma once
 
 #include "../element.cuh"
 #include "map.cuh"
+#include "place.cuh"
 
 namespace fuseline::gpu::stream {
 
@@ -35,6 +37,31 @@ FUSELINE_HD Strip<units> rope_inverse(const Strip<units>& x, const Angles& cos, 
   for_each<Strip<units>>([&](int u, int e) {
     const float by = partner<adjacent>(turn, u, e);
     out.at(u, e) = x.at(u, e) * cos.at(u, e) + (is_second<adjacent>(u, e) ? -by : by);
+  });
+  return out;
+}
+
+// The same at any place: x, cos and sin compute a place's values.
+template <int distance, bool inverse, class Place, class X, class Cos, class Sin>
+FUSELINE_DEVICE Strip<Place::units> rope_apart(const Place& place, X&& x, Cos&& cos, Sin&& sin) {
+  constexpr bool together = distance % vector_cols == 0;
+  const auto second = [](int c) { return c / distance % 2 != 0; };
+  const auto partner_of = [&](int c) { return second(c) ? c - distance : c + distance; };
+  const auto turned = [&](const auto& there) {
+    if constexpr (inverse) {
+      return mul(x(there), sin(there));
+    } else {
+      return x(there);
+    }
+  };
+  const auto other = value_elsewhere<together>(place, place.cols, partner_of, turned);
+  const auto own = x(place);
+  const auto c = cos(place);
+  const auto s = sin(place);
+  Strip<Place::units> out;
+  for_each<Strip<Place::units>>([&](int u, int e) {
+    const float by = inverse ? other.at(u, e) : s.at(u, e) * other.at(u, e);
+    out.at(u, e) = own.at(u, e) * c.at(u, e) + (second(place.col(u) + e) != inverse ? by : -by);
   });
   return out;
 }

@@ -63,19 +63,61 @@ struct WholeRow {
   FUSELINE_HD bool writes_rows() const { return first_col == 0; }
 };
 
-// Rows ids[row] of a table.
+// The first `cols` columns of the space: values of parts that are narrower.
+template <class Place>
+FUSELINE_HD Place within(const Place& place, int cols) {
+  Place part = place;
+  part.cols = cols;
+  return part;
+}
+
+// The same rows in a space of `cols` columns, where column_of(c) takes the place of column c.
+template <class Place, class ColumnOf>
+struct Elsewhere : Place {
+  ColumnOf column_of;
+  FUSELINE_HD Elsewhere(const Place& place, int cols_there, const ColumnOf& f)
+      : Place(place), column_of(f) {
+    this->cols = cols_there;
+  }
+  FUSELINE_HD int col(int u) const { return column_of(Place::col(u)); }
+  FUSELINE_HD int memory_col(int u) const { return Place::memory_col(u) - Place::col(u) + col(u); }
+};
+// What `value` computes at the columns column_of(c). `together`: it sends 8 neighbours to 8
+// neighbours; else every column is computed by itself.
+template <bool together, class Place, class ColumnOf, class Value>
+FUSELINE_HD Strip<Place::units> value_elsewhere(const Place& place, int cols,
+                                                const ColumnOf& column_of, Value&& value) {
+  if constexpr (together) {
+    return value(Elsewhere<Place, ColumnOf>(place, cols, column_of));
+  } else {
+    Strip<Place::units> out;
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      const auto next = [&column_of, e](int c) { return column_of(c + e); };
+      const auto x = value(Elsewhere<Place, decltype(next)>(place, cols, next));
+#pragma unroll
+      for (int u = 0; u < Place::units; ++u) out.at(u, e) = x.at(u, 0);
+    }
+    return out;
+  }
+}
+
+// Rows ids[row] of a table; ids are whole numbers of any type, one per row.
 template <class Place>
 struct GatheredRows : Place {
   int gathered[Place::row_units];
   FUSELINE_HD int memory_row(int u) const { return gathered[Place::row_units == 1 ? 0 : u]; }
 };
-template <class Place>
-FUSELINE_HD GatheredRows<Place> gather(const Place& place, const int* ids) {
+template <class Ids, class Place>
+FUSELINE_HD int id_of(const Ids& ids, const Place& place, int u) {
+  return place.row(u) < place.rows ? static_cast<int>(ids.data[place.row(u) * ids.step]) : -1;
+}
+template <class Place, class Ids>
+FUSELINE_HD GatheredRows<Place> gather(const Place& place, const Ids& ids) {
   GatheredRows<Place> out;
   static_cast<Place&>(out) = place;
 #pragma unroll
-  for (int u = 0; u < Place::row_units; ++u)
-    out.gathered[u] = place.row(u) < place.rows ? ids[place.row(u)] : 0;
+  for (int u = 0; u < Place::row_units; ++u) out.gathered[u] = max_of(id_of(ids, place, u), 0);
   return out;
 }
 

@@ -3,6 +3,7 @@
 // from run to run.
 #pragma once
 
+#include "../epilogue/map.cuh"
 #include "../epilogue/reduce.cuh"
 #include "memory.cuh"
 
@@ -17,14 +18,24 @@ FUSELINE_DEVICE float join_lanes(float x) {
   return x;
 }
 
-// Over a whole row, which `threads` threads hold: lanes of a warp, or the thread block.
-template <class Op, int threads, int units>
-FUSELINE_DEVICE PerRow<1> row_reduce(const Strip<units>& x, const WholeRow<units>& place) {
-  float sum = Op::start;
+// What a thread has of a row's reduction.
+template <class Op>
+struct RowTotal {
+  float v = Op::start;
+};
+// `whole`: columns are a multiple of 8, so that a unit is in the row or is not.
+template <bool whole = false, class Op, int units>
+FUSELINE_DEVICE void gather_row(RowTotal<Op>& total, const Strip<units>& x,
+                                const WholeRow<units>& place) {
   for_each<Strip<units>>([&](int u, int e) {
-    if (place.col(u) + e < place.cols) sum = Op::join(sum, Op::term(x.at(u, e)));
+    if (place.col(u) + (whole ? 0 : e) < place.cols)
+      total.v = Op::join(total.v, Op::term(x.at(u, e)));
   });
-  sum = join_lanes<Op, min_of(threads, 32)>(sum);
+}
+// Over the `threads` threads of a row: lanes of a warp, or the thread block.
+template <int threads, class Op>
+FUSELINE_DEVICE PerRow<1> row_result(const RowTotal<Op>& total) {
+  float sum = join_lanes<Op, min_of(threads, 32)>(total.v);
   if constexpr (threads > 32) {
     __shared__ float parts[threads / 32];
     __syncthreads();  // the reduction before has been read
@@ -36,10 +47,21 @@ FUSELINE_DEVICE PerRow<1> row_reduce(const Strip<units>& x, const WholeRow<units
   }
   return {{sum}};
 }
-template <int threads, int units>
-FUSELINE_DEVICE PerRow<1> row_mean(const Strip<units>& x, const WholeRow<units>& place) {
-  const PerRow<1> sum = row_reduce<Sum, threads>(x, place);
+
+// A whole row that its threads hold.
+template <class Op, int threads, bool whole = false, int units>
+FUSELINE_DEVICE PerRow<1> row_reduce(const Strip<units>& x, const WholeRow<units>& place) {
+  RowTotal<Op> total;
+  gather_row<whole>(total, x, place);
+  return row_result<threads>(total);
+}
+template <class Place>
+FUSELINE_DEVICE PerRow<1> divided_by_cols(const PerRow<1>& sum, const Place& place) {
   return {{sum.v[0] / static_cast<float>(place.cols)}};
+}
+template <int threads, bool whole = false, int units>
+FUSELINE_DEVICE PerRow<1> row_mean(const Strip<units>& x, const WholeRow<units>& place) {
+  return divided_by_cols(row_reduce<Sum, threads, whole>(x, place), place);
 }
 
 // Number `index` of row m and block b of 128 columns of the value: 16 lanes hold a block, 32 for a
@@ -61,6 +83,42 @@ FUSELINE_DEVICE void reduce_row_blocks(const Partials& to, int index, int number
     if (first % partial_tile == 0 && first >= 0 && first < cols && place.row(u) < place.rows)
       to.data[static_cast<long long>(place.row(u)) * to.ld + first / partial_tile * numbers +
               index] = sum;
+  }
+}
+
+// Of each row and block of 128 columns: the maximum, the sum of exponentials above it, and the
+// target's value if the block holds it, else 0. `to`: [rows, 3 · blocks], the maxima first, then
+// the sums, then the targets' values. ids: the target's column, per row.
+template <class Ids, int units>
+FUSELINE_DEVICE void log_sum_exp_blocks(const Partials& to, const Ids& ids,
+                                        const TilePlace<units>& place, const Strip<units>& x) {
+  constexpr int lanes = partial_tile / vector_cols;
+  const int blocks = ceil_div(place.cols, partial_tile);
+#pragma unroll
+  for (int u = 0; u < units; ++u) {
+    const int target = id_of(ids, place, u) - place.first_col;
+    float top = negative_infinity;
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e)
+      if (place.first_col + e < place.cols) top = fmaxf(top, x.v[u][e]);
+    top = join_lanes<Max, lanes>(top);
+    float sum = 0.0F;
+    float chosen = 0.0F;
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      if (place.first_col + e < place.cols) sum += fast_exp(x.v[u][e] - top);
+      if (e == target) chosen = x.v[u][e];
+    }
+    sum = join_lanes<Sum, lanes>(sum);
+    chosen = join_lanes<Sum, lanes>(chosen);
+    if (place.first_col % partial_tile == 0 && place.first_col < place.cols &&
+        place.row(u) < place.rows) {
+      float* out =
+          to.data + static_cast<long long>(place.row(u)) * to.ld + place.first_col / partial_tile;
+      out[0] = top;
+      out[blocks] = sum;
+      out[2 * blocks] = chosen;
+    }
   }
 }
 
@@ -111,6 +169,7 @@ FUSELINE_DEVICE PerCol<1> column_result(const ColumnState<Op>& state) {
 template <int units>
 FUSELINE_DEVICE void store_column_block(const Partials& to, int index, int numbers, int block,
                                         const TilePlace<units>& place, const PerCol<1>& value) {
+  if (threadIdx.x >= 32) return;
 #pragma unroll
   for (int e = 0; e < vector_cols; ++e)
     if (place.first_col + e < place.cols)

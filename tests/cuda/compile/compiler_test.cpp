@@ -44,6 +44,21 @@ TEST_F(NvrtcCompiler, MakesMachineCodeAndReportsResources) {
   EXPECT_EQ(compiled.use.spill_bytes, 0);
 }
 
+TEST_F(NvrtcCompiler, MakesAmpereKernelsInTheCodeOfNewerGpus) {
+  const Source source{"nothing.cu", "extern \"C\" __global__ void nothing() {}\n"};
+  const SmCode newer(SmTarget::sm_80, 86);
+  ASSERT_TRUE(compiler->makes(newer));
+  EXPECT_THAT(compiler->compile(source, newer).ptx, HasSubstr(".target sm_86"));
+  const SmCode unknown(SmTarget::sm_80, 999);
+  EXPECT_FALSE(compiler->makes(unknown));
+  try {
+    (void)compiler->compile(source, unknown);
+    FAIL() << "compiled";
+  } catch (const MissingError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("sm_999"));
+  }
+}
+
 TEST_F(NvrtcCompiler, ReportsSpills) {
   const Compiled compiled = compiler->compile(
       {"spill.cu",

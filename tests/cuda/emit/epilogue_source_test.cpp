@@ -48,8 +48,8 @@ TEST(EpilogueSource, ResidualAndPartialsOfTheOutputProjection) {
   EXPECT_THAT(source.text, HasSubstr("add(y, "));
   EXPECT_THAT(source.text, HasSubstr("RowState<SumSquares>"));
   EXPECT_THAT(source.text, HasSubstr("tile_loads = 1, col_loads = 0, scratch_bytes = 0,"));
-  EXPECT_EQ(source.row_partial_cols, 128);
-  EXPECT_FALSE(source.reduces_columns);
+  EXPECT_EQ(source.needs.row_partial_cols, 128);
+  EXPECT_FALSE(source.needs.reduces_columns);
 }
 
 // Q, K and V are parts of one result: what belongs to a part stands in its scope, the tables are
@@ -80,12 +80,12 @@ TEST(EpilogueSource, AGradientTwiceAsWideLoadsTwoBoxes) {
   EXPECT_THAT(source.text, HasSubstr("TileIn<bf16, 0, 4> gu;"));
   EXPECT_THAT(source.text, HasSubstr("tile_loads = 2"));
   EXPECT_THAT(source.text, HasSubstr("swiglu_backward(gu"));
-  EXPECT_EQ(source.row_partial_cols, 64);
+  EXPECT_EQ(source.needs.row_partial_cols, 64);
 }
 
 TEST(EpilogueSource, SumsOverRowsWantTilesOfOneBlock) {
   const EpilogueSource source = epilogue_of(coda("llama2-7b", Phase::train), "d_gate_up");
-  EXPECT_TRUE(source.reduces_columns);
+  EXPECT_TRUE(source.needs.reduces_columns);
   EXPECT_THAT(source.text, HasSubstr("reduce_cols<Sum>(slab, p.dw_norm2_partials"));
   EXPECT_THAT(source.text, HasSubstr("scratch_bytes = 2048,"));
 }

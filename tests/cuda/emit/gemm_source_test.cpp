@@ -1,93 +1,125 @@
 // Every GEMM program of every policy becomes a kernel that compiles without spills, with the
-// instructions that its mainloop is made for. Needs a CUDA toolkit, no GPU.
+// instructions that its mainloop is made for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
-#include <set>
-
 #include "cuda/emit/kernel_source.h"
-#include "model/error.h"
-#include "model/model_files.h"
-#include "model/policy.h"
+#include "cuda/kernels/batch.cuh"
+#include "sim/executor/tile_interpreter.h"
+#include "sim/gemm_constants.h"
+#include "sim/gemm_library.h"
+#include "sim/gpu.h"
+#include "sim/program_streams.h"
+#include "tests/cuda/emit/compile_support.h"
+#include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
-Workload workload(Phase phase, std::int64_t batch, std::int64_t tokens, std::int64_t context) {
-  Workload work;
-  work.phase = phase;
-  work.batch = batch;
-  work.seq = tokens;
-  work.context = context;
-  return work;
-}
+constexpr GemmTile kLargeTile{.m = 128, .n = 256, .cluster_m = 2};
 
-// The sources of a plan's GEMMs, without those that differ in nothing but comments.
-std::vector<GemmKernelSource> sources(const Plan& plan) {
-  std::vector<GemmKernelSource> found;
-  for (const Kernel& kernel : plan.kernels)
-    for (const Program& program : kernel.phases)
-      if (const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
-          gemm != nullptr && gemm->batch == 1)
-        found.push_back(gemm_kernel_source(plan.graph, program, GemmTile{.m = 128, .n = 256},
-                                           SmTarget::sm_90a, "test"));
-  return found;
-}
-
-std::string without_comments(const std::string& text) { return text.substr(text.find("#include")); }
-
-class SlowGemmSources : public testing::Test {
+class SlowGemmSources : public test::CompileTest {
  protected:
-  void SetUp() override {
-    try {
-      compiler_.emplace();
-    } catch (const MissingError& error) {
-      GTEST_SKIP() << error.what();
-    }
-    if (!compiler_->makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
-  }
-
-  void compile_all(const std::string& model, const Workload& work) {
-    for (const PolicyInfo& policy : policies()) {
-      if (policy.name == "custom" || (work.phase == Phase::train && !policy.trains)) continue;
-      const Plan plan = make_plan(policy.name, load_model(model), work);
-      for (const GemmKernelSource& kernel : sources(plan)) {
-        if (!seen_.insert(without_comments(kernel.source.text)).second) continue;
-        SCOPED_TRACE(policy.name + " " + model + " " + kernel.function);
-        const Compiled compiled = compiler_->compile(kernel.source, SmTarget::sm_90a);
-        EXPECT_EQ(compiled.use.spill_bytes, 0)
-            << kernel.config.tile_m << " x " << kernel.config.tile_n << '\n'
-            << kernel.source.text;
-        EXPECT_EQ(compiled.log.find("C7508"), std::string::npos) << compiled.log;
-        EXPECT_THAT(compiled.ptx, HasSubstr("wgmma.mma_async"));
-        EXPECT_THAT(compiled.ptx, HasSubstr("cp.async.bulk.tensor"));
-        EXPECT_THAT(compiled.ptx, HasSubstr("fence.proxy.async"));
+  // On the largest tile, and on the one that the simulator chooses for `gpu`.
+  void compile_all(Phase phase, SmTarget target, const std::string& gpu) {
+    if (IsSkipped()) return;
+    if (!makes(target)) GTEST_SKIP() << "the toolkit makes no " << name_of(target) << " code";
+    const std::vector<std::string> instructions =
+        target == SmTarget::sm_90a
+            ? std::vector<std::string>{"wgmma.mma_async", "cp.async.bulk.tensor",
+                                       "fence.proxy.async"}
+            : std::vector<std::string>{"mma.sync", "cp.async"};
+    const Gpu described = load_gpu(gpu);
+    const GemmConstants constants = gemm_constants(described);
+    test::for_each_program(phase, [&](const Plan& plan, const Program& program) {
+      if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return;
+      const GemmTile chosen =
+          choose_tile(gemm_problem_of(program, AddressMap(plan), false), described, constants);
+      for (const GemmTile& tile : {kLargeTile, chosen}) {
+        const GemmKernelSource kernel =
+            gemm_kernel_source(plan.graph, program, tile, target, "test");
+        expect_compiles(kernel.source, kernel.function, target, instructions);
       }
-    }
+    });
+    EXPECT_GT(seen_.size(), 10U);
   }
-
-  std::optional<Compiler> compiler_;
-  std::set<std::string> seen_;
 };
 
-TEST_F(SlowGemmSources, ForwardCompiles) {
-  compile_all("llama2-7b", workload(Phase::forward, 1, 2048, 2048));
-  compile_all("gpt2-xl", workload(Phase::forward, 1, 1024, 1024));
-  EXPECT_GT(seen_.size(), 5U);
+TEST_F(SlowGemmSources, ForwardOnHopper) { compile_all(Phase::forward, SmTarget::sm_90a, "h200"); }
+TEST_F(SlowGemmSources, DecodeOnHopper) { compile_all(Phase::decode, SmTarget::sm_90a, "h200"); }
+TEST_F(SlowGemmSources, TrainOnHopper) { compile_all(Phase::train, SmTarget::sm_90a, "h200"); }
+TEST_F(SlowGemmSources, ForwardOnAmpere) {
+  compile_all(Phase::forward, SmTarget::sm_80, "a100-sxm-80gb");
+}
+TEST_F(SlowGemmSources, DecodeOnAmpere) {
+  compile_all(Phase::decode, SmTarget::sm_80, "a100-sxm-80gb");
+}
+TEST_F(SlowGemmSources, TrainOnAmpere) {
+  compile_all(Phase::train, SmTarget::sm_80, "a100-sxm-80gb");
 }
 
-TEST_F(SlowGemmSources, DecodeCompiles) {
-  compile_all("llama2-70b", workload(Phase::decode, 16, 1, 2048));
-  EXPECT_GT(seen_.size(), 5U);
+const Program& program_of(const Plan& plan, const std::string& kernel) {
+  const Kernel* found = fuseline::test::find_kernel(plan, kernel);
+  if (found == nullptr) throw InternalError("no kernel " + kernel);
+  return found->phases.at(0);
 }
 
-TEST_F(SlowGemmSources, TrainCompiles) {
-  compile_all("llama2-7b", workload(Phase::train, 1, 2048, 2048));
-  compile_all("gpt2-xl", workload(Phase::train, 1, 1024, 1024));
-  EXPECT_GT(seen_.size(), 8U);
+Plan unfused(const std::string& model, Phase phase) {
+  return make_plan("unfused", load_model(model), test::workload(phase));
+}
+
+TEST(GemmSource, ProductsInBatchesSayIt) {
+  const Plan plan = unfused("llama2-7b", Phase::forward);
+  const auto text = [&](const char* kernel, SmTarget target) {
+    return gemm_kernel_source(plan.graph, program_of(plan, kernel), kLargeTile, target, "test")
+        .source.text;
+  };
+  EXPECT_THAT(text("scores", SmTarget::sm_90a), HasSubstr("false, false, true>;"));
+  EXPECT_THAT(text("context", SmTarget::sm_80),
+              HasSubstr("Sm80Config<bf16, 128, false, true, true>"));
+  EXPECT_THAT(text("qkv", SmTarget::sm_90a), HasSubstr("false, false, false>;"));
+}
+
+TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {
+  const Plan plan = unfused("gpt2-xl", Phase::forward);  // heads of 64 columns
+  const Program& context = program_of(plan, "context");
+  const GemmKernelSource kernel =
+      gemm_kernel_source(plan.graph, context, kLargeTile, SmTarget::sm_90a, "test");
+  EXPECT_EQ(kernel.config.tile_n, 64);
+}
+
+TEST(GemmSource, LoadsBehindABatchAreRefused) {
+  const Plan plan = unfused("llama2-7b", Phase::forward);
+  Program scores = program_of(plan, "scores");
+  const auto& store = std::get<StoreTile>(scores.body.back());
+  scores.body.insert(scores.body.begin(), LoadTile{store.in + 1, store.to});
+  EXPECT_THROW((void)gemm_kernel_source(plan.graph, scores, kLargeTile, SmTarget::sm_90a, "test"),
+               InternalError);
+}
+
+// Where the kernels find a batch's matrices is where the executor finds them.
+TEST(BatchPlace, IsTheExecutorsCorner) {
+  struct Case {
+    std::int64_t batch, rows, cols, height, width;
+  };
+  // 3 sequences of 6 query heads over 2 key heads, 5 tokens, heads of 8: q, k, scores.
+  for (const Case& c : {Case{18, 15, 48, 5, 8}, Case{18, 15, 16, 5, 8}, Case{18, 90, 7, 5, 7}}) {
+    Operand operand;
+    operand.rows = c.rows;
+    operand.cols = c.cols;
+    const std::int64_t stacked = c.rows / c.height;
+    gpu::BatchPlace place;
+    place.share = static_cast<int>(c.batch / stacked);
+    place.beside = static_cast<int>(c.cols / c.width);
+    for (int i = 0; i < c.batch; ++i) {
+      const executor::Corner corner = executor::corner_of(operand, c.batch, i, c.height, c.width);
+      EXPECT_EQ(place.stack(i) * c.height, corner.row) << i;
+      EXPECT_EQ(place.head(i) * c.width, corner.col) << i;
+    }
+  }
 }
 
 }  // namespace

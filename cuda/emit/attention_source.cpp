@@ -1,0 +1,292 @@
+#include "cuda/emit/attention_source.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "cuda/emit/attention_arguments.h"
+#include "cuda/emit/comment.h"
+#include "cuda/emit/fields.h"
+#include "cuda/emit/names.h"
+#include "model/error.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+// As many new tokens as decode.cuh takes: each tile of 16 rows reads all keys.
+constexpr std::int64_t kDecodeTokens = 16;
+constexpr std::int64_t kNarrowestDecode = 32;  // its results must fit its ring
+constexpr std::int64_t kWidestHead = 256;
+// Heads from which on decode's ring of three stages is too large for GPUs with 99 KB a block.
+constexpr std::int64_t kTwoStages = 128;
+
+const AttentionMainloop& attention_of(const Program& program) {
+  const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(attention != nullptr, "an attention program");
+  return *attention;
+}
+
+[[noreturn]] void no_kernel(const Program& program, const std::string& why) {
+  throw MissingError(fmt::format("no CUDA kernel for {}: {}", program.name, why));
+}
+
+// What a part is made of.
+struct Kernel {
+  const char* header;
+  std::string arguments;  // type
+  std::string call;       // of its body
+  std::string bytes;      // of dynamic shared memory
+  int threads, blocks;    // launch bounds
+  std::size_t size;       // of the host's arguments
+};
+
+Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
+                 const std::string& out, int decode_stages) {
+  const auto text = [&](const char* pattern) {
+    return fmt::format(fmt::runtime(pattern), element, d, out, decode_stages);
+  };
+  const auto gradient = [&](const char* of) {
+    return Kernel{"generic",
+                  text("GenericGradientArgs<{0}, {2}>"),
+                  text("attention_gradient_generic<{0}, {1}, AttentionGradientOf::") + of + ">",
+                  text("generic_gradient_bytes<{0}, {1}>"),
+                  128,
+                  2,
+                  sizeof(GenericGradientArguments)};
+  };
+  switch (part) {
+    case AttentionPart::prologue:
+      return {"prologue",
+              text("AttentionPrologueArgs<{0}>"),
+              text("attention_prologue<{0}, {1}>"),
+              "0",
+              256,
+              1,
+              sizeof(AttentionPrologueArguments)};
+    case AttentionPart::forward_sm90:
+      return {"forward_sm90",
+              text("AttentionForwardArgs<{0}>"),
+              text("attention_forward_sm90<{0}, {1}>"),
+              text("AttentionSm90<{0}, {1}>::shared_bytes"),
+              384,
+              1,
+              sizeof(AttentionForwardArguments)};
+    case AttentionPart::forward_generic:
+      return {"generic",
+              text("GenericForwardArgs<{0}>"),
+              text("attention_forward_generic<{0}, {1}>"),
+              text("generic_forward_bytes<{0}, {1}>"),
+              128,
+              2,
+              sizeof(GenericForwardArguments)};
+    case AttentionPart::decode:
+      return {"decode",
+              text("AttentionDecodeArgs<{0}>"),
+              text("attention_decode<{0}, {1}, {3}>"),
+              text("AttentionDecode<{0}, {1}, {3}>::shared_bytes"),
+              128,
+              1,
+              sizeof(AttentionDecodeArguments)};
+    case AttentionPart::keys_sm90:
+      return {"gradient_sm90",
+              text("AttentionGradientArgs<{2}>"),
+              text("attention_gradient_sm90<{0}, {1}, true, {2}>"),
+              text("AttentionGradientSm90<{0}, {1}, true, {2}>::shared_bytes"),
+              384,
+              1,
+              sizeof(AttentionGradientArguments)};
+    case AttentionPart::queries_sm90:
+      return {"gradient_sm90",
+              text("AttentionGradientArgs<{2}>"),
+              text("attention_gradient_sm90<{0}, {1}, false, {2}>"),
+              text("AttentionGradientSm90<{0}, {1}, false, {2}>::shared_bytes"),
+              384,
+              1,
+              sizeof(AttentionGradientArguments)};
+    case AttentionPart::queries_generic:
+      return gradient("q");
+    case AttentionPart::keys_generic:
+      return gradient("k");
+    case AttentionPart::values_generic:
+      return gradient("v");
+  }
+  FUSELINE_ASSERT(false, "unknown part of attention");
+}
+
+const char* suffix_of(AttentionPart part) {
+  switch (part) {
+    case AttentionPart::prologue:
+      return "_prologue";
+    case AttentionPart::keys_sm90:
+      return "_dk_dv";
+    case AttentionPart::queries_sm90:
+    case AttentionPart::queries_generic:
+      return "_dq";
+    case AttentionPart::keys_generic:
+      return "_dk";
+    case AttentionPart::values_generic:
+      return "_dv";
+    case AttentionPart::forward_sm90:
+    case AttentionPart::forward_generic:
+    case AttentionPart::decode:
+      return "";
+  }
+  FUSELINE_ASSERT(false, "unknown part of attention");
+}
+
+std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
+                                    SmTarget architecture) {
+  const AttentionMainloop& m = attention_of(program);
+  const std::int64_t d = m.shape.head_width;
+  const bool hopper = architecture == SmTarget::sm_90a && (d == 64 || d == 128);
+  std::vector<AttentionPart> parts;
+  if (!program.prologue.empty()) parts.push_back(AttentionPart::prologue);
+  if (!m.gradient) {
+    if (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode)
+      parts.push_back(AttentionPart::decode);
+    else
+      parts.push_back(hopper ? AttentionPart::forward_sm90 : AttentionPart::forward_generic);
+    return parts;
+  }
+  const auto type_of = [&](Value v) {
+    return graph.tensor(stored_as(graph, program, v).tensor).dtype;
+  };
+  if (hopper && type_of(m.gradient->dk) == type_of(m.gradient->dv))
+    return {AttentionPart::keys_sm90, AttentionPart::queries_sm90};
+  return {AttentionPart::keys_generic, AttentionPart::values_generic,
+          AttentionPart::queries_generic};
+}
+
+// What a part stores.
+Value result_of(AttentionPart part, const AttentionMainloop& m) {
+  switch (part) {
+    case AttentionPart::keys_sm90:
+    case AttentionPart::keys_generic:
+      return m.gradient->dk;
+    case AttentionPart::values_generic:
+      return m.gradient->dv;
+    default:
+      return 0;
+  }
+}
+
+std::string source_text(const Kernel& kernel, const std::string& function,
+                        const std::string& comment) {
+  std::string text = as_comment(comment);
+  text +=
+      fmt::format("#include \"attention/{}.cuh\"\n\nnamespace fuseline::gpu {{\n\n", kernel.header);
+  text += fmt::format(
+      "using Args = {};\nstatic_assert(sizeof(Args) == {}, \"the host lays out the parameters "
+      "alike\");\n\n",
+      kernel.arguments, kernel.size);
+  text += fmt::format("extern \"C\" __constant__ int {}_shared_bytes = {};\n\n", function,
+                      kernel.bytes);
+  text += fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__({}, {})\n{}(const __grid_constant__ Args "
+      "args) {{\n  {}(args);\n}}\n\n}}  // namespace fuseline::gpu\n",
+      kernel.threads, kernel.blocks, function, kernel.call);
+  return text;
+}
+
+}  // namespace
+
+Operand stored_as(const Graph& graph, const Program& program, Value result) {
+  for (const Primitive& p : program.body) {
+    if (const auto* tile = std::get_if<StoreTile>(&p);
+        tile != nullptr && tile->in == result && !tile->accumulate)
+      return tile->to;
+    if (const auto* vector = std::get_if<StoreVector>(&p);
+        vector != nullptr && vector->in == result) {
+      if (graph.tensor(vector->to.tensor).dtype != Dtype::fp32)
+        no_kernel(program, "its log-sum-exp is not stored in fp32");
+      return vector->to;
+    }
+  }
+  no_kernel(program, "a result is not stored as it comes");
+}
+
+std::vector<AttentionMove> prologue_moves(const Graph& graph, const Program& program) {
+  const AttentionMainloop& m = attention_of(program);
+  const auto unknown = [&] { no_kernel(program, "it does more to Q, K and V than RoPE"); };
+  std::map<Value, AttentionMove> made;
+  std::map<Value, Operand> tables;
+  std::vector<AttentionMove> moves;
+  const auto add = [&](Value v, const AttentionMove& where) {
+    const auto found = made.find(v);
+    if (found == made.end()) return unknown();
+    AttentionMove move = found->second;
+    move.stored = where.stored;
+    move.to = where.to;
+    move.value = where.value;
+    moves.push_back(move);
+  };
+  for (const Primitive& p : program.prologue) {
+    if (const auto* load = std::get_if<LoadTile>(&p)) {
+      made[load->out].from = load->from;
+    } else if (const auto* table = std::get_if<LoadTable>(&p)) {
+      tables[table->out] = table->from;
+    } else if (const auto* pair = std::get_if<PairMap>(&p);
+               pair != nullptr && pair->fn == PairFn::rope && pair->in.size() == 3 &&
+               made.contains(pair->in[0]) && !made.at(pair->in[0]).rotated) {
+      AttentionMove move = made.at(pair->in[0]);
+      move.rotated = true;
+      move.distance = pair->distance;
+      move.cos = tables.at(pair->in[1]);
+      move.sin = tables.at(pair->in[2]);
+      if (move.distance != 1 && move.distance * 2 != m.shape.head_width) unknown();
+      made[pair->out.at(0)] = move;
+    } else if (const auto* store = std::get_if<StoreTile>(&p);
+               store != nullptr && !store->accumulate) {
+      add(store->in, {.stored = true, .to = store->to});
+    } else {
+      unknown();
+    }
+  }
+  for (const Value v : {m.q_value, m.k_value, m.v_value})
+    if (v >= 0) add(v, {.value = v});
+  FUSELINE_ASSERT(moves.size() <= AttentionPrologueArguments::most_parts, program.name);
+  for (const AttentionMove& move : moves)
+    if (move.rotated && graph.tensor(move.cos.tensor).dtype != graph.tensor(move.from.tensor).dtype)
+      no_kernel(program, "its tables have another type than its operands");
+  return moves;
+}
+
+std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const Program& program,
+                                                     SmTarget architecture,
+                                                     const std::string& title) {
+  const AttentionMainloop& m = attention_of(program);
+  const std::int64_t d = m.shape.head_width;
+  const Dtype type = graph.tensor(m.q.tensor).dtype;
+  if (d % 16 != 0 || d > kWidestHead)
+    no_kernel(program,
+              fmt::format("heads are {} wide; allowed: multiples of 16 up to {}", d, kWidestHead));
+  if (type == Dtype::fp32) no_kernel(program, "its operands are fp32; allowed: bf16 and fp16");
+  const auto plain_store = [&](const Primitive& p) {
+    const auto* tile = std::get_if<StoreTile>(&p);
+    return (tile != nullptr && !tile->accumulate) || std::holds_alternative<StoreVector>(p);
+  };
+  if (!std::ranges::all_of(program.body, plain_store))
+    no_kernel(program, "more than stores follows it");
+  if (!program.prologue.empty()) (void)prologue_moves(graph, program);
+
+  const int decode_stages = architecture == SmTarget::sm_80 && d >= kTwoStages ? 2 : 3;
+  const std::string name = Names().unique(program.name);
+  std::vector<AttentionKernelSource> sources;
+  for (const AttentionPart part : parts_of(graph, program, architecture)) {
+    const Dtype out = graph.tensor(stored_as(graph, program, result_of(part, m)).tensor).dtype;
+    if (!m.gradient && out != type) no_kernel(program, "its result has another type");
+    AttentionKernelSource s;
+    s.part = part;
+    s.function = name + suffix_of(part);
+    s.source.name = s.function + ".cu";
+    s.source.text =
+        source_text(kernel_of(part, element_name(type), d, element_name(out), decode_stages),
+                    s.function, title + "\n\n" + print_program(graph, program));
+    sources.push_back(std::move(s));
+  }
+  return sources;
+}
+
+}  // namespace fuseline::cuda

@@ -1,0 +1,51 @@
+// How a stream or row program is laid over threads: its mainloop of cuda/kernels/stream and that
+// mainloop's constants.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "model/program.h"
+
+namespace fuseline::cuda {
+
+enum class StreamForm : std::uint8_t { tile, row, col, table };
+
+// What the body makes.
+struct StreamValue {
+  StreamForm form = StreamForm::tile;
+  std::int64_t cols = 0;       // none of a number per row
+  int each = 8;                // columns of a thread's unit: 4 where the space has pairs of them
+  int level = 0;               // row reductions that must be done before
+  bool after_columns = false;  // needs a column reduction
+  const Primitive* made = nullptr;
+};
+using StreamValues = std::map<Value, StreamValue>;
+StreamValues stream_values(const Program& program);
+
+enum class StreamLoop : std::uint8_t { tiles, rows, columns_down };
+
+struct StreamShape {
+  StreamLoop loop = StreamLoop::tiles;
+  std::int64_t rows = 0, cols = 0;     // of the space
+  std::int64_t heads = 1, tokens = 0;  // rows
+  int units = 1;
+  std::int64_t distance = 0;  // tiles: of the pairs that a thread has both columns of
+  int block_threads = 256;
+  int row_threads = 32;         // rows: of one row
+  int resident_blocks = 1;      // rows: at least, on a multiprocessor
+  bool walked = false;          // rows: too wide to be resident
+  int least_lanes = 1;          // tiles: of a warp beside each other
+  int lanes = 4;                // columns_down: threads beside each other
+  std::int64_t block_rows = 0;  // columns_down
+  // Columns that belong together are no multiples of 8: elements move one by one.
+  bool odd = false;
+};
+
+// InternalError: no mainloop offers the program's primitives together.
+StreamShape stream_shape(const Graph& graph, const Program& program, const StreamValues& values);
+
+// Whether a rotation's pairs are in one thread; else each thread computes its columns' partners.
+bool pairs_in_thread(const StreamShape& shape, const PairMap& rotation);
+
+}  // namespace fuseline::cuda

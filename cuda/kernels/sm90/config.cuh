@@ -1,0 +1,43 @@
+// What Hopper's mainloop is compiled for, and what it is launched with.
+#pragma once
+
+#include "../batch.cuh"
+#include "../ptx/tma.cuh"
+
+namespace fuseline::gpu {
+
+enum class Schedule { cooperative, ping_pong };
+
+template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
+          Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
+          bool batched_ = false, int most_stages_ = 8>
+struct Sm90Config {
+  using Element = Element_;
+  static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
+  static constexpr int cluster = cluster_;
+  static constexpr bool cooperative = schedule_ == Schedule::cooperative;
+  static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_;
+  static constexpr bool batched = batched_;
+  static constexpr int most_stages = most_stages_;
+
+  static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
+  static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
+  static constexpr int subtiles = rows_per_group / 64;
+  static_assert(subtiles * tile_n <= 256, "accumulators must fit the registers");
+
+  // Boxes of the operands' tensor maps (columns, rows), 128-byte swizzle. A block loads all of A's
+  // tile and its share of B's.
+  static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : tile_m;
+  static constexpr int b_box_cols = 64, b_box_rows = (b_is_kn ? 64 : tile_n) / cluster;
+};
+
+template <class Epilogue>
+struct Sm90Args {
+  TmaMap a, b;
+  int M, N, K;
+  int raster_group;  // cluster rows of tiles that are swept together
+  typename Epilogue::Params epilogue;
+  Batch batch{};  // if Config::batched: M, N and K are of one product; maps of matrices
+};
+
+}  // namespace fuseline::gpu

@@ -1,0 +1,25 @@
+// A block's kernels under the hardware's counters.
+#pragma once
+
+#include <vector>
+
+#include "cuda/counters/gpu_state.h"
+#include "cuda/counters/range_profiler.h"
+#include "cuda/run/block_on_gpu.h"
+#include "sim/measurement.h"
+
+namespace fuseline::cuda {
+
+struct CountedBlock {
+  CountedRange block;                   // one layer, of a chain of all of them without a pause
+  std::vector<MeasuredKernel> kernels;  // one for each of the plan's
+};
+
+// Caches are as warm as in a replay: all layers run before the one that counts. Medians of three
+// passes.
+CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockOnGpu& block);
+
+// The summary of several times of watching.
+GpuStateSummary merged(const std::vector<GpuStateSummary>& parts);
+
+}  // namespace fuseline::cuda

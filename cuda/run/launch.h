@@ -1,0 +1,61 @@
+// What one launch of a plan becomes on the GPU: something that can be put on a stream again and
+// again.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cuda/driver/driver.h"
+#include "cuda/run/gpu_tensors.h"
+#include "cuda/run/kernel_store.h"
+#include "model/plan.h"
+
+namespace fuseline::cuda {
+
+class Launch {
+ public:
+  explicit Launch(std::string code) : code_(std::move(code)) {}
+  virtual ~Launch() = default;
+  Launch(const Launch&) = delete;
+  Launch& operator=(const Launch&) = delete;
+
+  virtual void launch(Stream& stream) = 0;
+  // Name of the code that runs, as a profiler lists it: a kernel's, or the library's.
+  [[nodiscard]] const std::string& code() const { return code_; }
+
+ private:
+  std::string code_;
+};
+
+// A program may take several launches: the two passes of attention's gradient.
+using Launches = std::vector<std::unique_ptr<Launch>>;
+
+// A kernel of ours, with its parameters and the memory that it works in.
+class KernelLaunch final : public Launch {
+ public:
+  KernelLaunch(Function function, const LaunchShape& shape,
+               std::vector<std::vector<std::byte>> parameters,
+               std::vector<DeviceBuffer> workspaces = {});
+  void launch(Stream& stream) override;
+  [[nodiscard]] const LaunchShape& shape() const { return shape_; }
+
+ private:
+  Function function_;
+  LaunchShape shape_;
+  std::vector<std::vector<std::byte>> parameters_;  // in order; the driver copies them at a launch
+  std::vector<DeviceBuffer> workspaces_;
+};
+
+// What preparing a launch of a plan's program needs. All of it must outlive the launch.
+struct LaunchContext {
+  const Device& device;
+  KernelStore& store;
+  const Plan& plan;
+  const GpuTensors& tensors;
+  std::int64_t sequences = 1;  // the block's batch
+};
+
+}  // namespace fuseline::cuda

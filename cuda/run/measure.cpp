@@ -1,0 +1,339 @@
+#if FUSELINE_HAS_CUDA
+
+#include "cuda/run/measure.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "cuda/emit/plan_source.h"
+#include "cuda/run/block_check.h"
+#include "cuda/run/block_on_gpu.h"
+#include "cuda/run/count_kernels.h"
+#include "cuda/run/timing.h"
+#include "cuda/run/tune.h"
+#include "model/error.h"
+#include "model/operators.h"
+#include "model/policy.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+constexpr int kRounds = 2;
+constexpr std::chrono::milliseconds kRest{200};
+constexpr int kWarmUps = 3;
+// A replay should be long beside the pause between two graphs.
+constexpr double kReplaySeconds = 1e-3;
+constexpr int kMostRepeats = 32;
+// What a core of the host computes in about ten seconds in fp64.
+constexpr double kCheckFlopsPerThread = 4e11;
+
+// A policy on the way through the measurement.
+struct Subject {
+  Plan plan;
+  executor::Inputs inputs{};
+  std::unique_ptr<BlockOnGpu> block{};
+  std::unique_ptr<LaunchGraph> graph{};
+  int blocks_of_a_replay = 1;
+  std::vector<Seconds> times{};
+  std::vector<GpuStateSummary> states{};
+  std::uint64_t bits = 0;
+  MeasuredPolicy result{};
+};
+
+class Measuring {
+ public:
+  Measuring(const ModelConfig& config, const Workload& workload,
+            const std::vector<std::string>& policies, const Gpu& described,
+            const MeasureOptions& options)
+      : config_(config),
+        workload_(workload),
+        described_(described),
+        options_(options),
+        store_(device_, CubinCache::standard(),
+               options.ampere ? std::optional(SmTarget::sm_80) : std::nullopt),
+        stream_(device_.stream()) {
+    for (const std::string& policy : policies)
+      subjects_.push_back({.plan = make_plan(policy, config, workload)});
+    open_library();
+    open_profiler();
+  }
+
+  GpuMeasurement run() {
+    const DeviceInfo& info = device_.info();
+    result_.device = fmt::format("{}, {} SMs, {} MiB L2", info.name, info.multiprocessors,
+                                 info.l2.value() >> 20);
+    result_.driver = monitor_.driver_version();
+    const ToolkitVersion toolkit = Compiler().version();
+    result_.toolkit = fmt::format("CUDA {}.{}", toolkit.major, toolkit.minor);
+    if (!monitor_.missing().empty()) result_.notes.push_back(monitor_.missing());
+    check();
+    put_on_gpu();
+    time();
+    for (Subject& s : subjects_) look_again(s);
+    if (profiler_) count();
+    if (options_.tune) tune();
+    for (Subject& s : subjects_) result_.policies.push_back(std::move(s.result));
+    return std::move(result_);
+  }
+
+ private:
+  void open_library() {
+    if (!options_.library) return;
+    try {
+      library_.emplace(device_);
+      result_.libraries = "cuBLASLt " + library_->version();
+    } catch (const MissingError& error) {
+      result_.notes.push_back(fmt::format("{}: our own GEMM takes its place", error.what()));
+    }
+  }
+
+  void open_profiler() {
+    if (!options_.counters) return;
+    try {
+      profiler_.emplace(device_);
+      result_.counters = check_counters(device_, *profiler_);
+      if (result_.counters->passed()) return;
+      result_.notes.push_back("counters not used, they are wrong about a copy of known size: " +
+                              describe(*result_.counters));
+    } catch (const MissingError& error) {
+      result_.notes.push_back(fmt::format("no counters: {}", error.what()));
+    }
+    profiler_.reset();
+  }
+
+  PrepareOptions prepare_options() {
+    return {.library = library_ ? &*library_ : nullptr, .threads = options_.workers.threads};
+  }
+
+  void report(const std::string& what) {
+    if (options_.workers.stop != nullptr && *options_.workers.stop) throw executor::Cancelled("");
+    if (options_.progress) options_.progress(what, std::min(0.99, done_ / steps()));
+    done_ += 1;
+  }
+  [[nodiscard]] double steps() const {
+    const double each = 4 + (options_.check != CheckSize::none ? 1 : 0) + (profiler_ ? 1 : 0);
+    return 4 + each * static_cast<double>(subjects_.size());
+  }
+
+  // ---- the check ----
+
+  [[nodiscard]] Workload check_workload() const {
+    const double most = kCheckFlopsPerThread * options_.workers.threads;
+    if (options_.check == CheckSize::full) return workload_;
+    return shrunk(config_, workload_, options_.check == CheckSize::small ? most / 16 : most);
+  }
+
+  // A block that runs once, of its results.
+  std::unique_ptr<executor::Memory> run_once(const Plan& plan, const Workload& workload,
+                                             const executor::Inputs& inputs,
+                                             const PrepareOptions& prepare) {
+    BlockOnGpu block(device_, store_, plan, workload, described_, 1, prepare);
+    block.give(inputs);
+    block.run_step_by_step(stream_);
+    return block.result(inputs);
+  }
+
+  void check() {
+    if (options_.check == CheckSize::none) return;
+    const Workload workload = check_workload();
+    result_.checked_as = {.model = config_.name, .execution = "", .workload = workload};
+    report("inputs of the check");
+    BlockCheck check(config_, workload, options_.seed, options_.workers);
+    const bool full = workload.batch == workload_.batch && workload.seq == workload_.seq;
+    report("fp64 reference");
+    check.compute_reference();
+    const Plan unfused = make_plan("unfused", config_, workload);
+    report("unfused (baseline)");
+    {
+      const executor::Inputs inputs = check.inputs_of(unfused);
+      check.set_baseline(unfused, *run_once(unfused, workload, inputs, prepare_options()));
+    }
+    for (Subject& s : subjects_) {
+      report(s.plan.policy + ": check");
+      const Plan plan = make_plan(s.plan.policy, config_, workload);
+      const executor::Inputs inputs = check.inputs_of(plan);
+      PrepareOptions prepare = prepare_options();
+      // The same kernels as at the measured sizes.
+      prepare.tile = [&](const std::string& name) { return tile_of(s.plan, name); };
+      const auto memory = run_once(plan, workload, inputs, prepare);
+      s.result.not_finite = first_not_finite(plan, *memory, options_.workers);
+      s.result.tensors = check.judge(plan, *memory, inputs);
+    }
+    if (full) values_.emplace(std::move(check));
+  }
+
+  [[nodiscard]] std::optional<GemmTile> tile_of(const Plan& plan, const std::string& name) const {
+    const auto kernel = std::ranges::find(plan.kernels, name, &Kernel::name);
+    if (kernel == plan.kernels.end() || kernel->phases.size() != 1) return std::nullopt;
+    const Program& program = kernel->phases.front();
+    if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return std::nullopt;
+    return own_tile(plan, program, described_);
+  }
+
+  // ---- the time ----
+
+  void put_on_gpu() {
+    report("inputs");
+    if (!values_) values_.emplace(config_, workload_, options_.seed, options_.workers);
+    for (Subject& s : subjects_) {
+      report(s.plan.policy + ": on the GPU");
+      s.inputs = values_->inputs_of(s.plan);
+      const int layers = layers_beyond_l2(s.plan, device_.info().l2);
+      s.block = std::make_unique<BlockOnGpu>(device_, store_, s.plan, workload_, described_, layers,
+                                             prepare_options());
+      s.block->give(s.inputs);
+      s.block->run_step_by_step(stream_);
+      const auto outputs = s.block->outputs();
+      s.bits = fingerprint(outputs, options_.workers);
+      if (s.result.not_finite.empty() && !all_finite(outputs, options_.workers))
+        s.result.not_finite =
+            first_not_finite(s.plan, *s.block->result(s.inputs), options_.workers);
+      capture_replay(s);
+      describe_result(s);
+    }
+  }
+
+  void capture_replay(Subject& s) {
+    const double predicted =
+        simulate(s.plan, described_, Fidelity::hierarchy).time.value() * s.block->layers();
+    const int repeats =
+        std::clamp(static_cast<int>(std::ceil(kReplaySeconds / predicted)), 1, kMostRepeats);
+    s.blocks_of_a_replay = repeats * s.block->layers();
+    s.graph = std::make_unique<LaunchGraph>(capture(stream_, [&](Stream& stream) {
+      for (int i = 0; i < s.blocks_of_a_replay; ++i) s.block->launch(stream, i % s.block->layers());
+    }));
+  }
+
+  void describe_result(Subject& s) {
+    MeasuredPolicy& r = s.result;
+    r.policy = s.plan.policy;
+    r.layers = s.block->layers();
+    r.memory = s.block->bytes();
+    for (const PreparedKernel& k : s.block->kernels()) r.library_gemms += k.library ? 1 : 0;
+    r.block.block = {.model = config_.name, .execution = s.plan.policy, .workload = workload_};
+    r.block.timer = "graph";
+  }
+
+  // Bursts, each after a rest: one long burst would draw on the power limit, and the policy that
+  // runs last would pay for those before it. In every other round the policies run backwards.
+  void time() {
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < subjects_.size(); ++i) {
+        Subject& s = subjects_[round % 2 == 0 ? i : subjects_.size() - 1 - i];
+        if (round == 0) report(s.plan.policy + ": timing");
+        std::this_thread::sleep_for(kRest);
+        monitor_.start();
+        const auto times = replay_times(device_, stream_, *s.graph, kWarmUps, options_.replays,
+                                        "timing replays of policy " + s.plan.policy);
+        s.states.push_back(monitor_.stop());
+        for (const Seconds t : times) s.times.push_back(t * (1.0 / s.blocks_of_a_replay));
+      }
+    }
+    for (Subject& s : subjects_) {
+      MeasuredBlock& b = s.result.block;
+      b.time = spread_of(s.times);
+      s.result.state = merged(s.states);
+      b.sm_clock_median = s.result.state.sm_clock_median;
+      b.sm_clock_least = s.result.state.sm_clock_least;
+      b.power = s.result.state.power_mean;
+      if (s.result.state.samples > 0)
+        b.throttle = s.result.state.throttling.empty()
+                         ? "none"
+                         : fmt::format("{}", fmt::join(s.result.state.throttling, " + "));
+      for (const executor::ComparedTensor& t : s.result.tensors)
+        if (t.output) b.checked = std::max(b.checked.value_or(0), t.error.relative_l2);
+    }
+  }
+
+  void look_again(Subject& s) {
+    report(s.plan.policy + ": check after timing");
+    s.result.repeats = fingerprint(s.block->outputs(), options_.workers) == s.bits;
+  }
+
+  void count() {
+    for (Subject& s : subjects_) {
+      report(s.plan.policy + ": counters");
+      const CountedBlock counted = count_kernels(*profiler_, stream_, *s.block);
+      MeasuredBlock& b = s.result.block;
+      b.hbm_read = counted.block.hbm_read;
+      b.hbm_write = counted.block.hbm_write;
+      b.l2 = counted.block.l2;
+      s.result.trace = MeasuredTrace{.block = b.block, .kernels = counted.kernels};
+      time_kernels(s);
+    }
+  }
+
+  void time_kernels(Subject& s) {
+    std::vector<std::function<void(Stream&)>> parts;
+    for (PreparedKernel& k : s.block->kernels())
+      parts.emplace_back([&k](Stream& stream) {
+        for (const auto& launch : k.launches) launch->launch(stream);
+      });
+    const auto other_layers = [&](Stream& stream) {
+      for (int layer = 1; layer < s.block->layers(); ++layer) s.block->launch(stream, layer);
+    };
+    std::this_thread::sleep_for(kRest);
+    const auto times = part_times(device_, stream_, other_layers, parts, options_.replays,
+                                  s.result.block.time.median);
+    for (std::size_t i = 0; i < times.size(); ++i)
+      s.result.trace->kernels[i].time_in_graph = times[i];
+  }
+
+  void tune() {
+    for (Subject& s : subjects_) {
+      const GpuTensors& tensors = s.block->tensors();
+      s.result.tuned = tune_gemms(
+          device_, store_, s.plan, workload_, tensors, described_, prepare_options(),
+          [&](const std::string& kernel) { report(s.plan.policy + ": tiles of " + kernel); });
+    }
+  }
+
+  const ModelConfig& config_;
+  const Workload& workload_;
+  const Gpu& described_;
+  const MeasureOptions& options_;
+  Device device_;
+  KernelStore store_;
+  Stream stream_;
+  GpuMonitor monitor_;
+  std::optional<CublasLt> library_;
+  std::optional<RangeProfiler> profiler_;
+  std::optional<BlockCheck> values_;  // at the measured sizes
+  std::vector<Subject> subjects_;
+  GpuMeasurement result_;
+  double done_ = 0;
+};
+
+}  // namespace
+
+GpuMeasurement measure(const ModelConfig& config, const Workload& workload,
+                       const std::vector<std::string>& policies, const Gpu& described,
+                       const MeasureOptions& options) {
+  return Measuring(config, workload, policies, described, options).run();
+}
+
+}  // namespace fuseline::cuda
+
+#else
+
+#include "cuda/run/measure.h"
+#include "model/error.h"
+
+namespace fuseline::cuda {
+
+GpuMeasurement measure(const ModelConfig&, const Workload&, const std::vector<std::string>&,
+                       const Gpu&, const MeasureOptions&) {
+  throw MissingError(
+      "this fuseline was built without the CUDA toolkit: install CUDA 12 or 13 (Ampere and Hopper) "
+      "or Debian's nvidia-cuda-toolkit (Ampere) and build again");
+}
+
+}  // namespace fuseline::cuda
+
+#endif

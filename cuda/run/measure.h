@@ -1,0 +1,87 @@
+// Policies' plans of one block on the GPU here: checked, timed and counted.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda/counters/counter_check.h"
+#include "cuda/counters/gpu_state.h"
+#include "model/config.h"
+#include "sim/executor/parallel.h"
+#include "sim/executor/verification.h"
+#include "sim/gemm_tile.h"
+#include "sim/gpu.h"
+#include "sim/measurement.h"
+
+namespace fuseline::cuda {
+
+enum class CheckSize : std::uint8_t {
+  automatic,  // full where the host computes the reference in some seconds, else small
+  full,       // at the measured sizes
+  small,      // at sizes that the host computes in some seconds, with the same kernels
+  none,
+};
+
+struct MeasureOptions {
+  executor::Workers workers;  // of the host, for inputs and the reference
+  std::uint64_t seed = 1;     // of the inputs: normal numbers
+  int replays = 20;
+  bool counters = true;
+  bool library = true;  // the vendor's GEMMs where a policy calls them
+  bool tune = false;    // also times the other tiles of our own GEMMs
+  bool ampere = false;  // the sm_80 kernels also where newer ones run
+  CheckSize check = CheckSize::automatic;
+  // What is being done, and the share of the whole work.
+  std::function<void(const std::string&, double)> progress{};
+};
+
+// One GEMM of ours with every tile that it can have.
+struct TunedGemm {
+  std::string kernel{};
+  std::int64_t M = 0, N = 0, K = 0;
+  GemmTile chosen{}, best{};
+  Seconds chosen_time{}, best_time{};
+  int candidates = 0;
+};
+
+struct MeasuredPolicy {
+  std::string policy;
+  MeasuredBlock block;
+  std::optional<MeasuredTrace> trace;  // with counters
+  GpuStateSummary state;
+  int layers = 1;  // that a replay ran through
+  Bytes memory;    // of its tensors
+  int library_gemms = 0;
+  std::vector<executor::ComparedTensor> tensors{};  // checked against fp64
+  std::string not_finite{};                         // the first tensor with a NaN or infinity
+  bool repeats = true;                              // the same bits after timing as before
+  std::vector<TunedGemm> tuned{};
+
+  [[nodiscard]] bool passed() const;
+};
+
+struct GpuMeasurement {
+  std::string device, driver, toolkit, libraries;
+  BlockCase checked_as;  // sizes of the check; no model when there was none
+  std::vector<MeasuredPolicy> policies;
+  std::optional<CounterCheck> counters;
+  std::vector<std::string> notes;  // what is missing, and why
+
+  [[nodiscard]] bool passed() const;
+};
+
+// Policies take turns, so that all see the same clocks. `described`: the GPU whose tiles the
+// simulator chooses. MissingError: no driver, GPU, toolkit or memory, or a policy without kernels.
+// Cancelled when workers.stop is set. InternalError: a kernel faulted (policy, kernel, sizes).
+GpuMeasurement measure(const ModelConfig& config, const Workload& workload,
+                       const std::vector<std::string>& policies, const Gpu& described,
+                       const MeasureOptions& options);
+
+// In the form that files have and `compare` reads.
+Measurements as_measurements(const GpuMeasurement& measurement, const Gpu& described);
+
+}  // namespace fuseline::cuda

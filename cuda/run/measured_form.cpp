@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include "cuda/run/measure.h"
+
+namespace fuseline::cuda {
+
+bool MeasuredPolicy::passed() const {
+  if (!not_finite.empty() || !repeats) return false;
+  for (const executor::ComparedTensor& t : tensors)
+    if (!t.problem.empty()) return false;
+  return true;
+}
+
+bool GpuMeasurement::passed() const {
+  for (const MeasuredPolicy& p : policies)
+    if (!p.passed()) return false;
+  return true;
+}
+
+Measurements as_measurements(const GpuMeasurement& measurement, const Gpu& described) {
+  Measurements m;
+  m.meta.title = "fuseline's own kernels on one " + measurement.device;
+  m.meta.gpu = described.name;
+  m.meta.device = measurement.device;
+  m.meta.driver = measurement.driver;
+  m.meta.toolkit = measurement.toolkit;
+  m.meta.framework =
+      "fuseline" +
+      (measurement.libraries.empty() ? std::string() : "; library GEMMs: " + measurement.libraries);
+  m.meta.counters = measurement.counters && measurement.counters->passed() ? "CUPTI" : "";
+  m.meta.notes = measurement.notes;
+  for (const MeasuredPolicy& p : measurement.policies) {
+    m.blocks.push_back(p.block);
+    if (p.trace) m.traces.push_back(*p.trace);
+  }
+  return m;
+}
+
+}  // namespace fuseline::cuda

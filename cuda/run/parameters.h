@@ -1,0 +1,40 @@
+// Kernel parameters as the device's structs lay them out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "cuda/driver/driver.h"
+#include "cuda/run/gpu_tensors.h"
+#include "model/error.h"
+
+namespace fuseline::cuda {
+
+template <class T>
+void put(std::vector<std::byte>& bytes, std::int64_t at, const T& value) {
+  FUSELINE_ASSERT(
+      at + static_cast<std::int64_t>(sizeof value) <= static_cast<std::int64_t>(bytes.size()),
+      "parameters fit their struct");
+  std::memcpy(bytes.data() + at, &value, sizeof value);
+}
+
+// The bytes of one struct.
+template <class T>
+std::vector<std::byte> bytes_of(const T& value) {
+  std::vector<std::byte> bytes(sizeof value);
+  put(bytes, 0, value);
+  return bytes;
+}
+
+TensorType tensor_type(Dtype type);
+
+// The matrix for the bulk copy engine. InternalError: its rows do not start at multiples of 16
+// bytes. `swizzle` in bytes.
+TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box_cols, int swizzle);
+
+// Elements from row to row.
+std::int32_t leading(const GpuMatrix& m);
+
+}  // namespace fuseline::cuda

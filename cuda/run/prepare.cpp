@@ -1,0 +1,82 @@
+#if FUSELINE_HAS_CUDA
+
+#include "cuda/run/prepare.h"
+
+#include <utility>
+#include <variant>
+
+#include "cuda/emit/attention_source.h"
+#include "cuda/emit/kernel_source.h"
+#include "cuda/emit/plan_source.h"
+#include "cuda/emit/stream_source.h"
+#include "cuda/run/attention_launch.h"
+#include "cuda/run/gemm_launch.h"
+#include "cuda/run/stream_launch.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+using AttentionSources = std::vector<AttentionKernelSource>;
+using KernelText = std::variant<GemmKernelSource, AttentionSources, StreamKernelSource>;
+
+KernelText text_of(const LaunchContext& context, const Kernel& kernel, const GemmTile* tile) {
+  const Graph& graph = context.plan.graph;
+  const Program& program = kernel.phases.front();
+  const SmTarget target = context.store.target();
+  const std::string title = title_of(context.plan, kernel);
+  if (tile != nullptr) return gemm_kernel_source(graph, program, *tile, target, title);
+  if (std::holds_alternative<AttentionMainloop>(program.mainloop))
+    return attention_sources(graph, program, target, title);
+  return stream_kernel_source(graph, program, title);
+}
+
+void add_sources(const KernelText& text, std::vector<Source>& sources) {
+  if (const auto* gemm = std::get_if<GemmKernelSource>(&text)) sources.push_back(gemm->source);
+  if (const auto* stream = std::get_if<StreamKernelSource>(&text))
+    sources.push_back(stream->source);
+  if (const auto* attention = std::get_if<AttentionSources>(&text))
+    for (const AttentionKernelSource& part : *attention) sources.push_back(part.source);
+}
+
+Launches launches_of(const LaunchContext& context, const KernelText& text, const Program& program) {
+  if (const auto* gemm = std::get_if<GemmKernelSource>(&text))
+    return prepare_gemm(context, *gemm, program);
+  if (const auto* stream = std::get_if<StreamKernelSource>(&text))
+    return prepare_stream(context, *stream, program);
+  return prepare_attention(context, std::get<AttentionSources>(text), program);
+}
+
+}  // namespace
+
+std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu& described,
+                                         const PrepareOptions& options) {
+  const Plan& plan = context.plan;
+  std::vector<PreparedKernel> result;
+  std::vector<std::pair<std::size_t, KernelText>> texts;  // of the kernels that are our own
+  for (const Kernel& kernel : plan.kernels) {
+    const Program& program = only_program(plan, kernel);
+    PreparedKernel prepared{.name = kernel.name, .kind = kernel.kind};
+    if (options.library != nullptr && kernel.implementation == Implementation::library_gemm)
+      prepared.launches = prepare_library_gemm(context, *options.library, program);
+    prepared.library = !prepared.launches.empty();
+    if (!prepared.library && std::holds_alternative<GemmMainloop>(program.mainloop)) {
+      if (options.tile) prepared.tile = options.tile(kernel.name);
+      if (!prepared.tile) prepared.tile = own_tile(plan, program, described);
+    }
+    if (!prepared.library)
+      texts.emplace_back(result.size(),
+                         text_of(context, kernel, prepared.tile ? &*prepared.tile : nullptr));
+    result.push_back(std::move(prepared));
+  }
+  std::vector<Source> sources;
+  for (const auto& [index, text] : texts) add_sources(text, sources);
+  context.store.compile_ahead(sources, options.threads);
+  for (const auto& [index, text] : texts)
+    result[index].launches = launches_of(context, text, plan.kernels[index].phases.front());
+  return result;
+}
+
+}  // namespace fuseline::cuda
+
+#endif

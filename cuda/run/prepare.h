@@ -1,0 +1,36 @@
+// A plan's kernels as launches on the GPU.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cuda/run/launch.h"
+#include "cuda/vendor/cublaslt_gemm.h"
+#include "sim/gemm_tile.h"
+#include "sim/gpu.h"
+
+namespace fuseline::cuda {
+
+struct PreparedKernel {
+  std::string name;  // of the plan's kernel
+  KernelKind kind = KernelKind::pointwise;
+  Launches launches{};
+  bool library = false;            // the vendor's code
+  std::optional<GemmTile> tile{};  // of our own GEMMs
+};
+
+struct PrepareOptions {
+  CublasLt* library = nullptr;  // for the plan's library GEMMs; null: our own mainloop has them all
+  int threads = 1;              // of the host that compile
+  // Takes the place of the simulator's choice of tile for a kernel of this name.
+  std::function<std::optional<GemmTile>(const std::string&)> tile{};
+};
+
+// In the plan's order. `described` chooses the tiles, the same that a prediction for it has.
+// MissingError: a kernel that no code of ours runs (whole-block), named.
+std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu& described,
+                                         const PrepareOptions& options = {});
+
+}  // namespace fuseline::cuda

@@ -1,0 +1,81 @@
+#if FUSELINE_HAS_CUDA
+
+#include "cuda/run/rows_apart.h"
+
+#include <utility>
+
+#include "cuda/run/kernel_function.h"
+#include "cuda/run/parameters.h"
+#include "model/error.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+constexpr int kThreads = 256;
+
+struct CopyArguments {  // CopyRowsArgs of kernels/copy_rows.cuh
+  std::uint64_t from, to;
+  std::int64_t from_row, to_row, to_group;
+  std::int32_t rows, group_rows, row_bytes;
+};
+static_assert(sizeof(CopyArguments) == 56);
+
+constexpr const char* kSource = R"(#include "copy_rows.cuh"
+
+static_assert(sizeof(fuseline::gpu::CopyRowsArgs) == 56, "the host lays out the parameters alike");
+
+extern "C" __constant__ int copy_rows_shared_bytes = 0;
+
+extern "C" __global__ void __launch_bounds__(256)
+copy_rows(const __grid_constant__ fuseline::gpu::CopyRowsArgs args) {
+  fuseline::gpu::copy_rows_apart(args);
+}
+)";
+
+}  // namespace
+
+bool lies_apart(const LaunchContext& context, const Operand& operand) {
+  return context.sequences > 1 && operand.rows > context.sequences &&
+         operand.rows < context.plan.graph.tensor(operand.tensor).rows;
+}
+
+RowsApart rows_apart(const LaunchContext& context, const Operand& operand) {
+  const Tensor& tensor = context.plan.graph.tensor(operand.tensor);
+  Operand all = operand;
+  all.rows = tensor.rows;
+  const GpuMatrix to = context.tensors.matrix(all);
+  const std::int64_t group = tensor.rows / context.sequences;
+  const std::int64_t each = operand.rows / context.sequences;
+  const std::int64_t row_bytes = operand.cols * size_of(tensor.dtype);
+  const std::int64_t pitch = (row_bytes + 15) / 16 * 16;
+  FUSELINE_ASSERT(to.address % 16 == 0, "rows start at multiples of 16 bytes");
+
+  std::vector<DeviceBuffer> buffers;
+  buffers.push_back(context.device.allocate(Bytes(pitch * operand.rows)));
+  RowsApart result;
+  result.workspace = {buffers[0].address(), pitch, operand.rows, operand.cols, tensor.dtype};
+  CopyArguments a{};
+  a.from = result.workspace.address;
+  a.to = to.address + static_cast<std::uint64_t>((group - each) * to.row_bytes);
+  a.from_row = pitch;
+  a.to_row = to.row_bytes;
+  a.to_group = group * to.row_bytes;
+  a.rows = static_cast<std::int32_t>(operand.rows);
+  a.group_rows = static_cast<std::int32_t>(each);
+  a.row_bytes = static_cast<std::int32_t>(row_bytes);
+
+  KernelFunction code =
+      load_function(context, {.name = "copy_rows.cu", .text = kSource}, "copy_rows");
+  LaunchShape shape;
+  shape.grid[0] = static_cast<unsigned>((operand.rows * (pitch / 16) + kThreads - 1) / kThreads);
+  shape.block[0] = kThreads;
+  result.copy = std::make_unique<KernelLaunch>(std::move(code.function), shape,
+                                               std::vector<std::vector<std::byte>>{bytes_of(a)},
+                                               std::move(buffers));
+  return result;
+}
+
+}  // namespace fuseline::cuda
+
+#endif

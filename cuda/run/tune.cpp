@@ -1,0 +1,123 @@
+#if FUSELINE_HAS_CUDA
+
+#include "cuda/run/tune.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "cuda/emit/kernel_source.h"
+#include "cuda/emit/plan_source.h"
+#include "cuda/run/gemm_launch.h"
+#include "cuda/run/timing.h"
+#include "sim/gemm_library.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+constexpr int kRounds = 5;
+constexpr int kReplays = 4;  // of a round
+constexpr int kLaunchesOfAGraph = 4;
+
+bool same_config(const GemmConfig& a, const GemmConfig& b) {
+  return a.tile_m == b.tile_m && a.tile_n == b.tile_n && a.cluster == b.cluster &&
+         a.schedule == b.schedule;
+}
+
+// Launches of a graph draw on the power limit; a rest between them keeps the clocks up.
+constexpr std::chrono::milliseconds kRest{20};
+
+// A tile, the kernel that it becomes, and its times.
+struct Candidate {
+  GemmTile tile;
+  GemmKernelSource source;
+  std::string name;
+  Launches launches{};
+  std::vector<Seconds> times{};
+};
+
+std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
+                                     const GemmTile& chosen, SmTarget target) {
+  std::vector<GemmTile> tiles = {chosen};
+  const EpilogueNeeds needs = epilogue_needs(program);
+  const bool hopper = target == SmTarget::sm_90a;
+  for (const GemmTile& tile : candidate_tiles(
+           hopper ? fuseline::Architecture::hopper : fuseline::Architecture::ampere, false))
+    if (!hopper || fits(needs, tile)) tiles.push_back(tile);
+  std::vector<Candidate> found;
+  for (const GemmTile& tile : tiles) {
+    Candidate c{.tile = tile,
+                .source = gemm_kernel_source(plan.graph, program, tile, target, plan.policy),
+                .name = {}};
+    const bool known = std::ranges::any_of(found, [&](const Candidate& other) {
+      return same_config(other.source.config, c.source.config);
+    });
+    const GemmConfig& config = c.source.config;
+    c.name = fmt::format("{}, tile {} x {}, cluster {}", program.name, config.tile_m, config.tile_n,
+                         config.cluster);
+    if (!known) found.push_back(std::move(c));
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, const Plan& plan,
+                                  const Workload& workload, const GpuTensors& tensors,
+                                  const Gpu& described, const PrepareOptions& options,
+                                  const std::function<void(const std::string&)>& before) {
+  std::vector<TunedGemm> result;
+  Stream stream = device.stream();
+  for (const Kernel& kernel : plan.kernels) {
+    const Program& program = kernel.phases.front();
+    const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+    if (gemm == nullptr ||
+        (options.library != nullptr && kernel.implementation == Implementation::library_gemm))
+      continue;
+    before(kernel.name);
+    TunedGemm tuned{.kernel = kernel.name, .M = gemm->M, .N = gemm->N, .K = gemm->K};
+    tuned.chosen = own_tile(plan, program, described);
+    std::vector<Candidate> all = candidates_of(plan, program, tuned.chosen, store.target());
+    std::vector<Source> sources;
+    for (const Candidate& c : all) sources.push_back(c.source.source);
+    store.compile_ahead(sources, options.threads);
+    std::vector<LaunchGraph> graphs;
+    for (Candidate& c : all) {
+      c.launches = prepare_gemm({device, store, plan, tensors, workload.batch}, c.source, program);
+      for (const auto& launch : c.launches) launch->launch(stream);
+      stream.synchronize(c.name);
+      graphs.push_back(capture(stream, [&](Stream& s) {
+        for (int i = 0; i < kLaunchesOfAGraph; ++i)
+          for (const auto& launch : c.launches) launch->launch(s);
+      }));
+    }
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        std::this_thread::sleep_for(kRest);
+        for (const Seconds t :
+             replay_times(device, stream, graphs[i], 1, kReplays, "timing " + all[i].name))
+          all[i].times.push_back(t * (1.0 / kLaunchesOfAGraph));
+      }
+    }
+    tuned.candidates = static_cast<int>(all.size());
+    tuned.chosen_time = tuned.best_time = spread_of(all.front().times).median;
+    tuned.best = tuned.chosen;
+    for (const Candidate& c : all) {
+      const Seconds time = spread_of(c.times).median;
+      if (time < tuned.best_time) {
+        tuned.best_time = time;
+        tuned.best = c.tile;
+      }
+    }
+    result.push_back(std::move(tuned));
+  }
+  return result;
+}
+
+}  // namespace fuseline::cuda
+
+#endif

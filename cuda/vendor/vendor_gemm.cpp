@@ -1,0 +1,152 @@
+#include "cuda/vendor/vendor_gemm.h"
+
+#include <map>
+
+#include "model/error.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+Dtype type_of(const Graph& graph, const Operand& operand) {
+  return graph.tensor(operand.tensor).dtype;
+}
+
+// Follows value 0 through the body: [· constant] [+ bias] [store] [gelu] store.
+class Reader {
+ public:
+  Reader(const Graph& graph, const Program& program) : graph_(graph), program_(program) {}
+
+  std::optional<VendorGemm> read() {
+    for (const Primitive& primitive : program_.body)
+      if (!std::visit([this](const auto& p) { return take(p); }, primitive)) return std::nullopt;
+    if (!stored_ || !typed()) return std::nullopt;
+    return form_;
+  }
+
+ private:
+  template <class Other>
+  bool take(const Other&) {
+    return false;
+  }
+
+  bool take(const LoadVector& load) {
+    if (load.axis != Axis::cols) return false;
+    vectors_[load.out] = load.from;
+    return true;
+  }
+
+  bool take(const Map& map) {
+    if (stored_ && map.fn != MapFn::gelu_tanh) return false;
+    switch (map.fn) {
+      case MapFn::scale_by_constant:
+        if (map.in.at(0) != value_ || form_.bias || form_.gelu) return false;
+        form_.scale *= map.constant;
+        break;
+      case MapFn::add: {
+        const bool first = map.in.at(0) == value_;
+        const auto bias = vectors_.find(map.in.at(first ? 1 : 0));
+        if ((!first && map.in.at(1) != value_) || bias == vectors_.end() || form_.bias ||
+            form_.gelu)
+          return false;
+        form_.bias = bias->second;
+        break;
+      }
+      case MapFn::gelu_tanh:
+        if (map.in.at(0) != value_ || form_.gelu || form_.accumulate) return false;
+        if (stored_) form_.before_gelu = form_.out;
+        form_.gelu = true;
+        stored_ = false;
+        break;
+      default:
+        return false;
+    }
+    value_ = map.out;
+    return true;
+  }
+
+  bool take(const StoreTile& store) {
+    if (store.in != value_ || stored_) return false;
+    // The library adds what is there before its GELU, not after it.
+    if (store.accumulate && form_.gelu) return false;
+    form_.accumulate = store.accumulate;
+    form_.out = store.to;
+    stored_ = true;
+    return true;
+  }
+
+  // One type for a and b; results of that type or fp32, and what the epilogue reads and writes of
+  // the result's.
+  [[nodiscard]] bool typed() const {
+    const auto& gemm = std::get<GemmMainloop>(program_.mainloop);
+    const Dtype in = type_of(graph_, gemm.a);
+    const Dtype out = type_of(graph_, form_.out);
+    if (type_of(graph_, gemm.b) != in || (out != in && out != Dtype::fp32)) return false;
+    if (form_.bias && (type_of(graph_, *form_.bias) != out || form_.bias->rows != 1)) return false;
+    return !form_.before_gelu || (type_of(graph_, *form_.before_gelu) == out && out != Dtype::fp32);
+  }
+
+  const Graph& graph_;
+  const Program& program_;
+  VendorGemm form_;
+  Value value_ = 0;
+  bool stored_ = false;
+  std::map<Value, Operand> vectors_;
+};
+
+}  // namespace
+
+std::optional<VendorGemm> vendor_gemm(const Graph& graph, const Program& program) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  if (gemm == nullptr || !program.prologue.empty()) return std::nullopt;
+  std::optional<VendorGemm> form = Reader(graph, program).read();
+  // Sums over products of a batch, and epilogues in one, are no single call.
+  if (form && gemm->batch > 1 && (gemm->summed > 1 || form->bias || form->gelu))
+    return std::nullopt;
+  return form;
+}
+
+bool supports(const Graph& graph, const Program& program) {
+  return vendor_gemm(graph, program).has_value();
+}
+
+namespace {
+
+BatchOffsets operator-(const BatchOffsets& a, const BatchOffsets& b) {
+  return {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+}
+
+// Greedily: as long a batch as goes from each product on.
+std::vector<StridedBatch> with_step(std::span<const BatchOffsets> offsets, std::int64_t step) {
+  const std::int64_t count = std::ssize(offsets);
+  const auto at = [&](std::int64_t i) { return offsets[static_cast<std::size_t>(i)]; };
+  std::vector<StridedBatch> batches;
+  for (std::int64_t start = 0; start < step; ++start) {
+    for (std::int64_t first = start; first < count;) {
+      StridedBatch batch{first, step, 1};
+      std::int64_t next = first + step;
+      while (next < count && at(next) - at(next - step) == at(first + step) - at(first)) {
+        ++batch.count;
+        next += step;
+      }
+      batches.push_back(batch);
+      first = next;
+    }
+  }
+  return batches;
+}
+
+}  // namespace
+
+std::vector<StridedBatch> strided_batches(std::span<const BatchOffsets> offsets) {
+  std::vector<StridedBatch> best;
+  const std::int64_t count = std::ssize(offsets);
+  for (std::int64_t step = 1; step <= count; ++step) {
+    if (count % step != 0) continue;
+    std::vector<StridedBatch> batches = with_step(offsets, step);
+    if (best.empty() || batches.size() < best.size()) best = std::move(batches);
+  }
+  return best;
+}
+
+}  // namespace fuseline::cuda

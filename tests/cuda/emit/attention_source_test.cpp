@@ -1,0 +1,148 @@
+// Every attention program of every policy becomes kernels that compile without spills; what no
+// kernel does is refused in words.
+#include "cuda/emit/attention_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cuda/emit/compile_support.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline::cuda {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SlowAttentionSources : public test::CompileTest {
+ protected:
+  void compile_all(Phase phase, SmTarget target) {
+    if (IsSkipped()) return;
+    if (!makes(target)) GTEST_SKIP() << "the toolkit makes no " << name_of(target) << " code";
+    test::for_each_program(phase, [&](const Plan& plan, const Program& program) {
+      if (!std::holds_alternative<AttentionMainloop>(program.mainloop)) return;
+      for (const AttentionKernelSource& kernel :
+           attention_sources(plan.graph, program, target, "test"))
+        expect_compiles(kernel.source, kernel.function, target, instructions(kernel.part));
+    });
+    EXPECT_GT(seen_.size(), 1U);
+  }
+
+  static std::vector<std::string> instructions(AttentionPart part) {
+    switch (part) {
+      case AttentionPart::forward_sm90:
+      case AttentionPart::keys_sm90:
+      case AttentionPart::queries_sm90:
+        return {"wgmma.mma_async", "cp.async.bulk.tensor"};
+      case AttentionPart::prologue:
+        return {"ld.global.v4", "st.global.v4"};
+      default:
+        return {"mma.sync", "cp.async"};
+    }
+  }
+};
+
+TEST_F(SlowAttentionSources, CompileForHopper) {
+  for (const Phase phase : {Phase::forward, Phase::decode, Phase::train})
+    compile_all(phase, SmTarget::sm_90a);
+}
+TEST_F(SlowAttentionSources, CompileForAmpere) {
+  for (const Phase phase : {Phase::forward, Phase::decode, Phase::train})
+    compile_all(phase, SmTarget::sm_80);
+}
+
+const Program& attention_of(const Plan& plan, bool gradient) {
+  for (const Kernel& kernel : plan.kernels)
+    for (const Program& program : kernel.phases)
+      if (const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
+          m != nullptr && m->gradient.has_value() == gradient)
+        return program;
+  throw InternalError("no attention");
+}
+
+std::vector<AttentionPart> parts(const Plan& plan, bool gradient, SmTarget target) {
+  std::vector<AttentionPart> found;
+  for (const AttentionKernelSource& s :
+       attention_sources(plan.graph, attention_of(plan, gradient), target, "test"))
+    found.push_back(s.part);
+  return found;
+}
+
+Plan plan_of(const std::string& policy, Phase phase) {
+  return make_plan(policy, load_model("llama2-7b"), test::workload(phase));
+}
+
+TEST(AttentionSource, LaunchesOfEachKind) {
+  using enum AttentionPart;
+  const Plan train = plan_of("coda", Phase::train);
+  EXPECT_THAT(parts(train, false, SmTarget::sm_90a), ElementsAre(forward_sm90));
+  EXPECT_THAT(parts(train, true, SmTarget::sm_90a), ElementsAre(keys_sm90, queries_sm90));
+  EXPECT_THAT(parts(train, false, SmTarget::sm_80), ElementsAre(forward_generic));
+  EXPECT_THAT(parts(train, true, SmTarget::sm_80),
+              ElementsAre(keys_generic, values_generic, queries_generic));
+  EXPECT_THAT(parts(plan_of("coda", Phase::decode), false, SmTarget::sm_90a), ElementsAre(decode));
+  EXPECT_THAT(parts(plan_of("tensorrt-llm", Phase::forward), false, SmTarget::sm_90a),
+              ElementsAre(prologue, forward_sm90));
+}
+
+TEST(AttentionSource, PrologueRotatesAndWritesTheCache) {
+  const Plan plan = plan_of("tensorrt-llm", Phase::decode);
+  const auto moves = prologue_moves(plan.graph, attention_of(plan, false));
+  ASSERT_EQ(moves.size(), 3U);  // keys and values to the cache, queries to attention
+  EXPECT_TRUE(moves[0].stored && moves[0].rotated);
+  EXPECT_EQ(moves[0].distance, 64);
+  EXPECT_EQ(plan.graph.tensor(moves[0].to.tensor).name, "cache_k");
+  EXPECT_EQ(moves[0].from.col_begin, 4096);
+  EXPECT_TRUE(moves[1].stored && !moves[1].rotated);
+  EXPECT_TRUE(!moves[2].stored && moves[2].rotated);
+  EXPECT_EQ(moves[2].value,
+            std::get<AttentionMainloop>(attention_of(plan, false).mainloop).q_value);
+}
+
+TEST(AttentionSource, DqIsStoredInTheTypeThatThePlanAsksFor) {
+  const Plan plan = plan_of("coda", Phase::train);
+  const auto sources =
+      attention_sources(plan.graph, attention_of(plan, true), SmTarget::sm_90a, "test");
+  EXPECT_THAT(sources.at(0).source.text,
+              HasSubstr("attention_gradient_sm90<bf16, 128, true, bf16>"));
+  EXPECT_THAT(sources.at(1).source.text,
+              HasSubstr("attention_gradient_sm90<bf16, 128, false, float>"));
+}
+
+void expect_refused(const Plan& plan, const Program& program, const char* why) {
+  try {
+    (void)attention_sources(plan.graph, program, SmTarget::sm_80, "test");
+    FAIL() << "not refused: " << why;
+  } catch (const MissingError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(why));
+  }
+}
+
+TEST(AttentionSource, RefusesHeadsThatNoKernelHas) {
+  ModelConfig odd = fuseline::test::llama2_7b();
+  odd.d = 40;
+  const Plan narrow = make_plan("coda", odd, test::workload(Phase::forward));
+  expect_refused(narrow, attention_of(narrow, false), "40 wide");
+  odd.d = 272;
+  const Plan wide = make_plan("coda", odd, test::workload(Phase::forward));
+  expect_refused(wide, attention_of(wide, false), "272 wide");
+}
+
+TEST(AttentionSource, RefusesFullPrecision) {
+  Workload work = test::workload(Phase::forward);
+  work.dtype = Dtype::fp32;
+  const Plan plan = make_plan("coda", load_model("llama2-7b"), work);
+  expect_refused(plan, attention_of(plan, false), "fp32");
+}
+
+TEST(AttentionSource, RefusesMapsBehindIt) {
+  const Plan plan = plan_of("coda", Phase::forward);
+  Program program = attention_of(plan, false);
+  auto& store = std::get<StoreTile>(program.body.back());
+  program.body.insert(program.body.begin(), Map{1, MapFn::negate, {store.in}});
+  std::get<StoreTile>(program.body.back()).in = 1;
+  expect_refused(plan, program, "more than stores");
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

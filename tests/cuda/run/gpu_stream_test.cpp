@@ -1,0 +1,153 @@
+// Streams and rows on a real GPU, against the executor. Skipped, with the reason, where there is
+// none.
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "cuda/run/kernel_check.h"
+#include "cuda/run/stream_launch.h"
+#include "model/blocks/block.h"
+#include "model/error.h"
+#include "model/policy.h"
+#include "sim/executor/inputs.h"
+#include "sim/gpu.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline::cuda {
+namespace {
+
+bool is_stream(const Program& program) {
+  return std::holds_alternative<StreamMainloop>(program.mainloop) ||
+         std::holds_alternative<RowMainloop>(program.mainloop);
+}
+
+class SlowGpuStream : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      device_.emplace();
+      store_.emplace(*device_, CubinCache::standard());
+    } catch (const MissingError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  void check(const std::string& policy, const Graph& block, std::int64_t sequences) {
+    SCOPED_TRACE(policy);
+    const Plan plan = make_plan(policy, block);
+    const executor::Workers workers;
+    const auto inputs =
+        executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
+    const auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
+    GpuTensors tensors(*device_, plan);
+    const LaunchContext context{*device_, *store_, plan, tensors, sequences};
+    for (const Kernel& kernel : plan.kernels) {
+      for (const Program& program : kernel.phases) {
+        if (!is_stream(program)) continue;
+        SCOPED_TRACE(program.name);
+        const StreamKernelSource source = stream_kernel_source(plan.graph, program, policy);
+        const Launches launches = prepare_stream(context, source, program);
+        for (const StoredTensorError& e :
+             check_launches(context, program, launches, tensors, *done.memory)) {
+          ++checked_;
+          EXPECT_TRUE(e.finite) << e.tensor << '\n' << source.source.text;
+          // Both compute in fp32 in different orders and round once, to 16 bits at most: where a
+          // value lies next to a rounding boundary they differ by 2⁻⁸ of it, and few do.
+          EXPECT_LT(e.relative_l2, 2e-3) << e.tensor << '\n' << source.source.text;
+        }
+      }
+    }
+  }
+
+  void check_all(const ModelConfig& config, const Workload& work) {
+    SCOPED_TRACE(config.name);
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name == "custom" || policy.name == "whole-block") continue;
+      if (work.phase == Phase::train && !policy.trains) continue;
+      check(policy.name, build_block(config, work), work.batch);
+      check(policy.name, build_entry(config, work), work.batch);
+      check(policy.name, build_exit(config, work), work.batch);
+    }
+  }
+
+  std::optional<Device> device_;
+  std::optional<KernelStore> store_;
+  int checked_ = 0;
+};
+
+ModelConfig small_llama() {
+  ModelConfig c = test::tiny_llama();
+  c.D = 192;
+  c.F = 272;
+  c.H = 6;
+  c.Hkv = 2;
+  c.d = 32;
+  return c;
+}
+
+ModelConfig small_gpt() {
+  ModelConfig c = test::tiny_gpt();
+  c.D = 200;
+  c.F = 328;
+  c.H = c.Hkv = 5;
+  c.d = 40;
+  c.max_positions = 160;
+  return c;
+}
+
+// Nothing is a multiple of 8 columns; a vocabulary that no thread block holds a row of.
+ModelConfig odd_llama() {
+  ModelConfig c = test::tiny_llama();
+  c.D = 150;
+  c.F = 131;
+  c.V = 16411;
+  return c;
+}
+
+ModelConfig odd_gpt() {
+  ModelConfig c = test::tiny_gpt();
+  c.D = 143;
+  c.F = 301;
+  c.H = c.Hkv = 11;
+  c.d = 13;
+  c.max_positions = 48;
+  return c;
+}
+
+TEST_F(SlowGpuStream, ForwardEqualsTheExecutor) {
+  check_all(small_llama(), test::forward(2, 75));
+  check_all(small_gpt(), test::forward(1, 141));
+  check_all(odd_llama(), test::forward(3, 17));
+  check_all(odd_gpt(), test::forward(1, 41));
+  EXPECT_GT(checked_, 200);
+}
+
+TEST_F(SlowGpuStream, DecodeEqualsTheExecutor) {
+  check_all(small_llama(), test::decode(3, 1, 60));
+  check_all(small_gpt(), test::decode(2, 3, 60));
+  check_all(odd_llama(), test::decode(3, 2, 29));
+  EXPECT_GT(checked_, 100);
+}
+
+TEST_F(SlowGpuStream, TrainEqualsTheExecutor) {
+  check_all(small_llama(), test::train(2, 75));
+  check_all(small_gpt(), test::train(1, 141));
+  check_all(odd_llama(), test::train(3, 17));
+  check_all(odd_gpt(), test::train(1, 41));
+  EXPECT_GT(checked_, 500);
+}
+
+// Columns beyond what a thread has at once, rows beyond a block of 128, a sliding window.
+TEST_F(SlowGpuStream, WideRowsEqualTheExecutor) {
+  ModelConfig wide = small_llama();
+  wide.D = 2600;
+  wide.F = 1000;
+  wide.V = 40;
+  check_all(wide, test::train(1, 290));
+  ModelConfig windowed = small_llama();
+  windowed.sliding_window = 33;
+  check_all(windowed, test::train(2, 75));
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

@@ -1,0 +1,87 @@
+// Kernels on the GPU of this machine against the executor, over small blocks. Skipped, with the
+// reason, where there is no GPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "cuda/run/kernel_check.h"
+#include "model/blocks/block.h"
+#include "model/error.h"
+#include "model/policy.h"
+#include "sim/executor/inputs.h"
+#include "sim/gpu.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline::cuda::test {
+
+// An executed plan, and its tensors on the GPU.
+struct ExecutedPlan {
+  Plan plan;
+  executor::Execution execution;
+  std::int64_t sequences;
+  GpuTensors tensors;  // refer to the plan
+
+  ExecutedPlan(const Device& device, Plan p, executor::Execution done, std::int64_t batch)
+      : plan(std::move(p)), execution(std::move(done)), sequences(batch), tensors(device, plan) {}
+};
+
+class GpuKernelTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      device_.emplace();
+    } catch (const MissingError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  // Whether the GPU runs the target's kernels; the test is skipped where it does not.
+  bool use(SmTarget target) {
+    if (!device_) return false;
+    try {
+      store_.emplace(*device_, CubinCache::standard(), target);
+    } catch (const MissingError& error) {
+      [&] { GTEST_SKIP() << error.what(); }();
+      return false;
+    }
+    return true;
+  }
+
+  // Programs with the same text, which other policies have too, are checked once.
+  void for_each_program(const ModelConfig& config, const Workload& work,
+                        const std::function<void(ExecutedPlan&, const Program&)>& check) {
+    const executor::Workers workers;
+    const Graph block = build_block(config, work);
+    std::set<std::string> seen;
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name == "custom" || policy.name == "whole-block") continue;
+      if (work.phase == Phase::train && !policy.trains) continue;
+      SCOPED_TRACE(policy.name + " " + config.name);
+      Plan plan = make_plan(policy.name, block);
+      const auto inputs =
+          executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
+      auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
+      ExecutedPlan executed(*device_, std::move(plan), std::move(done), work.batch);
+      for (const Kernel& kernel : executed.plan.kernels)
+        for (const Program& program : kernel.phases)
+          if (seen.insert(print_program(executed.plan.graph, program)).second) {
+            SCOPED_TRACE(program.name);
+            check(executed, program);
+          }
+    }
+  }
+
+  LaunchContext context(const ExecutedPlan& p) {
+    return {*device_, *store_, p.plan, p.tensors, p.sequences};
+  }
+
+  std::optional<Device> device_;
+  std::optional<KernelStore> store_;
+};
+
+}  // namespace fuseline::cuda::test

@@ -1,0 +1,240 @@
+#include "cuda/vendor/vendor_gemm.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuda/vendor/toolkit_library.h"
+#include "model/blocks/block.h"
+#include "model/policy.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline::cuda {
+namespace {
+
+using testing::Contains;
+using testing::EndsWith;
+using testing::IsEmpty;
+
+// Programs of the GEMMs that the plan leaves to the library.
+std::vector<const Program*> library_gemms(const Plan& plan) {
+  std::vector<const Program*> programs;
+  for (const Kernel& kernel : plan.kernels)
+    if (kernel.implementation == Implementation::library_gemm)
+      for (const Program& program : kernel.phases) programs.push_back(&program);
+  return programs;
+}
+
+const Program& phase(const Plan& plan, const std::string& kernel) {
+  return test::find_kernel(plan, kernel)->phases.front();
+}
+
+ModelConfig one_head_per_query() {
+  ModelConfig c = test::tiny_llama();
+  c.Hkv = c.H;
+  return c;
+}
+
+TEST(VendorGemms, LibraryGemmsOfEveryPolicyAreOneCall) {
+  std::set<std::string> checked;
+  std::set<std::string> refused;
+  for (const PolicyInfo& policy : policies()) {
+    if (policy.name == "custom") continue;
+    for (const ModelConfig& config : {one_head_per_query(), test::tiny_gpt()}) {
+      for (const Workload& work :
+           {test::forward(2, 9), test::decode(2, 1, 12), test::train(2, 9)}) {
+        if (work.phase == Phase::train && !policy.trains) continue;
+        const Plan plan = make_plan(policy.name, build_block(config, work));
+        for (const Program* program : library_gemms(plan)) {
+          if (!supports(plan.graph, *program)) refused.insert(policy.name + " " + program->name);
+          checked.insert(policy.name);
+        }
+      }
+    }
+  }
+  EXPECT_GE(checked.size(), 8U);
+  // A bias in bf16 for a result in fp32; the library wants one type.
+  EXPECT_THAT(refused, testing::UnorderedElementsAre("coda beta_w_qkv", "coda beta_w_up"));
+}
+
+TEST(VendorGemms, SumsOverHeadsThatShareAKeyAreNot) {
+  const Plan plan = make_plan("unfused", build_block(test::tiny_llama(), test::train(2, 9)));
+  std::vector<std::string> refused;
+  for (const Program* program : library_gemms(plan))
+    if (!supports(plan.graph, *program)) refused.push_back(program->name);
+  EXPECT_THAT(refused, testing::UnorderedElementsAre("d_k", "d_v"));
+}
+
+TEST(VendorGemms, OwnEpiloguesAreNot) {
+  const Plan plan = make_plan("coda", build_block(test::tiny_llama(), test::forward(2, 9)));
+  int own = 0;
+  for (const Kernel& kernel : plan.kernels) {
+    if (kernel.implementation != Implementation::epilogue_gemm) continue;
+    EXPECT_FALSE(supports(plan.graph, kernel.phases.front())) << kernel.name;
+    ++own;
+  }
+  EXPECT_GE(own, 3);
+}
+
+TEST(VendorGemms, BiasAndGeluBecomeTheLibrarysEpilogue) {
+  const Plan plan = make_plan("tensorrt-llm", build_block(test::tiny_gpt(), test::forward(2, 9)));
+  const auto up = vendor_gemm(plan.graph, phase(plan, "up"));
+  ASSERT_TRUE(up.has_value());
+  EXPECT_TRUE(up->gelu);
+  ASSERT_TRUE(up->bias.has_value());
+  EXPECT_EQ(plan.graph.tensor(up->bias->tensor).name, "b_up");
+  EXPECT_EQ(plan.graph.tensor(up->out.tensor).name, "act");
+  EXPECT_FALSE(up->before_gelu.has_value());
+  const auto down = vendor_gemm(plan.graph, phase(plan, "down"));
+  EXPECT_FALSE(down.value().gelu);
+  EXPECT_TRUE(down.value().bias.has_value());
+}
+
+TEST(VendorGemms, GelusInputIsStoredBesideItsResult) {
+  const Plan plan = make_plan("xla", build_block(test::tiny_gpt(), test::train(2, 9)));
+  const auto up = vendor_gemm(plan.graph, phase(plan, "up"));
+  ASSERT_TRUE(up.has_value());
+  ASSERT_TRUE(up->before_gelu.has_value());
+  EXPECT_EQ(plan.graph.tensor(up->before_gelu->tensor).name, "up");
+  EXPECT_EQ(plan.graph.tensor(up->out.tensor).name, "act");
+}
+
+TEST(VendorGemms, ScoresAreScaled) {
+  const Plan plan = make_plan("unfused", build_block(test::tiny_gpt(), test::forward(2, 9)));
+  const auto scores = vendor_gemm(plan.graph, phase(plan, "scores"));
+  EXPECT_NEAR(scores.value().scale, 1 / std::sqrt(static_cast<double>(test::tiny_gpt().d)), 1e-12);
+}
+
+// A program with one change at a time of one that the library can do.
+class ChangedGemm : public testing::Test {
+ protected:
+  bool after(const std::function<void(Program&)>& change) {
+    Program program = phase(plan_, "up");
+    change(program);
+    return supports(plan_.graph, program);
+  }
+  Plan plan_ = make_plan("tensorrt-llm", build_block(test::tiny_gpt(), test::forward(2, 9)));
+};
+
+TEST_F(ChangedGemm, OrderOfTheEpilogueMatters) {
+  ASSERT_TRUE(after([](Program&) {}));
+  // GELU before the bias.
+  EXPECT_FALSE(after([](Program& p) {
+    auto& bias = std::get<Map>(p.body.at(1));
+    auto& gelu = std::get<Map>(p.body.at(2));
+    std::swap(bias.fn, gelu.fn);
+    std::swap(bias.in, gelu.in);
+    gelu.in = {bias.out, std::get<LoadVector>(p.body.at(0)).out};
+    bias.in = {0};
+  }));
+}
+
+TEST_F(ChangedGemm, OtherFunctionsAreOurs) {
+  EXPECT_FALSE(after([](Program& p) { std::get<Map>(p.body.at(2)).fn = MapFn::silu; }));
+  EXPECT_FALSE(after([](Program& p) { std::get<Map>(p.body.at(1)).fn = MapFn::mul; }));
+}
+
+TEST_F(ChangedGemm, VectorsAlongRowsAreOurs) {
+  EXPECT_FALSE(after([](Program& p) { std::get<LoadVector>(p.body.at(0)).axis = Axis::rows; }));
+}
+
+TEST_F(ChangedGemm, AddingToTheResultOfGeluIsOurs) {
+  EXPECT_FALSE(after([](Program& p) { std::get<StoreTile>(p.body.at(3)).accumulate = true; }));
+}
+
+TEST_F(ChangedGemm, OfTwoResultsOnlyGelusInputIsTheLibrarys) {
+  EXPECT_FALSE(after([](Program& p) { p.body.push_back(p.body.back()); }));
+  EXPECT_FALSE(after([](Program& p) { p.body.pop_back(); }));
+}
+
+// All products, each once, at the distances that the batches claim.
+void expect_covers(const std::vector<BatchOffsets>& offsets,
+                   const std::vector<StridedBatch>& batches) {
+  std::vector<int> times(offsets.size());
+  for (const StridedBatch& b : batches) {
+    for (std::int64_t i = 0; i < b.count; ++i) {
+      const std::int64_t at = b.first + i * b.step;
+      ASSERT_LT(at, std::ssize(offsets));
+      ++times[static_cast<std::size_t>(at)];
+      for (std::size_t k = 0; b.count > 1 && k < 3; ++k) {
+        const auto value = [&](std::int64_t n) { return offsets[static_cast<std::size_t>(n)][k]; };
+        EXPECT_EQ(value(at), value(b.first) + i * (value(b.first + b.step) - value(b.first)));
+      }
+    }
+  }
+  EXPECT_THAT(times, testing::Each(1));
+}
+
+// Q [B·T, H·d] by K [B·S, Hkv·d] into scores [B·H·T, S], as BatchOffsets.
+std::vector<BatchOffsets> scores(std::int64_t sequences, std::int64_t heads, std::int64_t share) {
+  std::vector<BatchOffsets> offsets;
+  for (std::int64_t b = 0; b < sequences; ++b)
+    for (std::int64_t h = 0; h < heads; ++h)
+      offsets.push_back({b * 1000 + h * 8, b * 700 + h / share * 8, (b * heads + h) * 90});
+  return offsets;
+}
+
+TEST(StridedBatches, HeadsOfASequenceAreOne) {
+  EXPECT_EQ(strided_batches(scores(1, 12, 1)).size(), 1U);
+  EXPECT_EQ(strided_batches(scores(3, 12, 1)).size(), 3U);
+  expect_covers(scores(3, 12, 1), strided_batches(scores(3, 12, 1)));
+}
+
+TEST(StridedBatches, ManySequencesOfFewHeadsGoHeadByHead) {
+  const auto batches = strided_batches(scores(9, 2, 1));
+  EXPECT_EQ(batches.size(), 2U);
+  expect_covers(scores(9, 2, 1), batches);
+}
+
+TEST(StridedBatches, HeadsThatShareAKeyGoByTheirPlaceInTheGroup) {
+  const auto batches = strided_batches(scores(1, 32, 4));
+  EXPECT_EQ(batches.size(), 4U);
+  expect_covers(scores(1, 32, 4), batches);
+  // All share one key: distance 0.
+  EXPECT_EQ(strided_batches(scores(1, 16, 16)).size(), 1U);
+}
+
+TEST(StridedBatches, SingleAndIrregularProductsAreTaken) {
+  const std::vector<BatchOffsets> one = {{5, 6, 7}};
+  EXPECT_EQ(strided_batches(one).size(), 1U);
+  const std::vector<BatchOffsets> irregular = {
+      {0, 0, 0}, {1, 5, 2}, {4, 6, 9}, {7, 1, 1}, {9, 9, 9}};
+  expect_covers(irregular, strided_batches(irregular));
+  EXPECT_THAT(strided_batches({}), IsEmpty());
+}
+
+TEST(ToolkitLibraries, EndWithTheLoadersOwnSearch) {
+  const auto names = toolkit_library("cublasLt", {"13", "12"});
+  EXPECT_THAT(names, Contains("libcublasLt.so.13"));
+  EXPECT_THAT(names, Contains("libcublasLt.so.12"));
+  EXPECT_EQ(names.back(), "libcublasLt.so");
+  for (const std::string& name : toolkit_library("no-such-library", {"1"}))
+    EXPECT_EQ(name.find('/'), std::string::npos) << name;
+}
+
+TEST(ToolkitLibraries, LookInTheToolkitThatTheUserNames) {
+  const std::string root = testing::TempDir() + "fuseline-toolkit";
+  const std::string folder = root + "/extras/CUPTI/lib64";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/libcupti.so.12") << "";
+  const char* before = std::getenv("CUDA_HOME");
+  const std::string old = before == nullptr ? "" : before;
+  setenv("CUDA_HOME", root.c_str(), 1);
+  const auto names = toolkit_library("cupti", {"13", "12"});
+  if (before == nullptr) {
+    unsetenv("CUDA_HOME");
+  } else {
+    setenv("CUDA_HOME", old.c_str(), 1);
+  }
+  EXPECT_THAT(names.front(), EndsWith("extras/CUPTI/lib64/libcupti.so.12"));
+  std::filesystem::remove_all(root);
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

@@ -19,10 +19,10 @@ constexpr const char* kVersion = "0.1.0";
 struct Command {
   std::string_view name;
   std::string_view summary;
-  CommandResult (*run)(const Arguments&);  // null: later versions have it
+  CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 13> kCommands = {{
+constexpr std::array<Command, 14> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
@@ -31,12 +31,13 @@ constexpr std::array<Command, 13> kCommands = {{
      verify_command},
     {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
+    {"import", "makes a measurement folder of a Nsight Compute CSV", import_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
     {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
     {"audit", "published claims against predictions, limits and measurements", audit_command},
     {"list", "models, gpus, policies, scenarios, operators", list_command},
-    {"measure", "runs a plan on the GPU of this machine", nullptr},
-    {"lab", "exercises with checks", nullptr},
+    {"measure", "runs plans on the GPU of this machine: checked, timed, counted", measure_command},
+    {"lab", "exercises with checks", lab_command},
     {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},
 }};
 
@@ -44,9 +45,7 @@ std::string help() {
   std::string text =
       "fuseline: what fusing a Transformer block is worth on a GPU.\n\n"
       "usage: fuseline COMMAND [OPTIONS]\n\ncommands:\n";
-  for (const Command& c : kCommands) {
-    if (c.run != nullptr) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
-  }
+  for (const Command& c : kCommands) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
   text +=
       "\nexamples:\n"
       "  fuseline predict\n"
@@ -67,16 +66,9 @@ CommandResult dispatch(const std::vector<std::string>& args) {
   if (verb == "--help" || verb == "-h" || verb == "help") return {help(), {}, ExitStatus::done};
   if (verb == "--version") return {fmt::format("fuseline {}\n", kVersion), {}, ExitStatus::done};
   std::vector<std::string> names;
+  for (const Command& c : kCommands) names.emplace_back(c.name);
   for (const Command& c : kCommands) {
-    if (c.run != nullptr) names.emplace_back(c.name);
-  }
-  for (const Command& c : kCommands) {
-    if (c.name != verb) continue;
-    if (c.run == nullptr) {
-      throw MissingError(fmt::format("'{}' ({}) is not part of this build: version {} has {}",
-                                     c.name, c.summary, kVersion, fmt::join(names, ", ")));
-    }
-    return c.run({args.begin() + 1, args.end()});
+    if (c.name == verb) return c.run({args.begin() + 1, args.end()});
   }
   throw InputError({.file = "command line",
                     .value = verb,
@@ -88,6 +80,8 @@ CommandResult dispatch(const std::vector<std::string>& args) {
 int status_of(ExitStatus status) { return static_cast<int>(status); }
 
 }  // namespace
+
+std::string version() { return kVersion; }
 
 int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   try {

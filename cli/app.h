@@ -15,6 +15,8 @@ enum class ExitStatus : int {
   our_bug = 70,
 };
 
+std::string version();  // "0.1.0"
+
 // `args` without the program's name. Results go to `out`, messages and errors to `err`; after an
 // error nothing has been written to `out`. Never throws.
 int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err);

@@ -23,11 +23,15 @@ CommandResult gemm_command(const Arguments& args);
 CommandResult explain_command(const Arguments& args);
 CommandResult verify_command(const Arguments& args);
 CommandResult train_command(const Arguments& args);
+// Also MissingError without a GPU or driver, and where memory is short.
+CommandResult measure_command(const Arguments& args);
 CommandResult compare_command(const Arguments& args);
+CommandResult import_command(const Arguments& args);
 CommandResult calibrate_command(const Arguments& args);
 CommandResult sweep_command(const Arguments& args);
 CommandResult audit_command(const Arguments& args);
 CommandResult list_command(const Arguments& args);
+CommandResult lab_command(const Arguments& args);
 // Returns when the window is closed. MissingError when it was not built.
 CommandResult gui_command(const Arguments& args);
 

@@ -36,6 +36,8 @@ const char* title_of(Quantity quantity) {
   switch (quantity) {
     case Quantity::block_time:
       return "block time";
+    case Quantity::kernel_time:
+      return "kernel time";
     case Quantity::gemm_time:
       return "library GEMM time";
     case Quantity::block_hbm:
@@ -46,7 +48,8 @@ const char* title_of(Quantity quantity) {
   return "?";
 }
 
-constexpr Quantity kQuantities[] = {Quantity::block_time, Quantity::gemm_time, Quantity::block_hbm,
+constexpr Quantity kQuantities[] = {Quantity::block_time, Quantity::kernel_time,
+                                    Quantity::gemm_time, Quantity::block_hbm,
                                     Quantity::gemm_kernel_hbm};
 
 std::string judged_table(const ErrorTable& table, const std::vector<JudgedCase>& cases) {
@@ -147,15 +150,15 @@ std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& 
     const auto found = partner.find(i);
     if (found == partner.end()) {
       rows.push_back({"(" + (m.site.empty() ? m.kernel : m.site) + ")", name_of(measured[i]), "-",
-                      in_microseconds(m.time), "", "-", megabytes(hbm), ""});
+                      in_microseconds(m.duration()), "", "-", megabytes(hbm), ""});
       continue;
     }
     show_unmatched_before(found->second);
     const KernelEstimate& k = estimate.kernels[next++];
     const Bytes predicted_hbm = k.hbm_read + k.hbm_write;
     rows.push_back(
-        {k.name, name_of(k.kind), in_microseconds(k.time), in_microseconds(m.time),
-         signed_percent(k.time / m.time - 1), megabytes(predicted_hbm), megabytes(hbm),
+        {k.name, name_of(k.kind), in_microseconds(k.time), in_microseconds(m.duration()),
+         signed_percent(k.time / m.duration() - 1), megabytes(predicted_hbm), megabytes(hbm),
          hbm == Bytes(0) ? "-" : signed_percent(predicted_hbm.as_double() / hbm.as_double() - 1)});
   }
   show_unmatched_before(estimate.kernels.size());

@@ -13,6 +13,7 @@
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "cuda/emit/plan_source.h"
 #include "model/error.h"
 #include "model/format.h"
 #include "sim/residence.h"
@@ -27,6 +28,7 @@ struct ExplainOptions {
   SelectionTexts selection;
   std::optional<std::string> kernel, format, output;
   std::vector<std::string> scenario;
+  bool cuda = false;
 };
 
 ordered_json explanation_json(const Explanation& e) {
@@ -106,6 +108,17 @@ Explanation only_kernel(Explanation e, const std::string& name) {
   return e;
 }
 
+// The sources of the plan's kernels, or of one; each begins with its program.
+std::string cuda_text(const Plan& plan, const Gpu& gpu, const std::optional<std::string>& only) {
+  std::string text;
+  for (const Kernel& kernel : plan.kernels) {
+    if (only && kernel.name != *only) continue;
+    for (const cuda::Source& source : cuda::kernel_sources(plan, kernel, gpu, cuda::target_of(gpu)))
+      text += (text.empty() ? "" : "\n") + source.text;
+  }
+  return text;
+}
+
 }  // namespace
 
 CommandResult explain_command(const Arguments& args) {
@@ -114,10 +127,12 @@ CommandResult explain_command(const Arguments& args) {
                   "A policy's kernels, their programs, and why operators share a kernel or do not.",
                   {"fuseline explain --model llama2-7b --gpu h100 --policy coda",
                    "fuseline explain --policy coda --kernel gate_up",
+                   "fuseline explain --cuda --policy coda --kernel gate_up",
                    "fuseline explain --phase decode --policy eager,tensorrt-llm --format json"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
   o.selection.add_to(options);
   options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
+  options.flag("--cuda", "the kernels' CUDA sources, for the GPU that --gpu names", o.cuda);
   options.text("--format", "text|json", "what to print (text)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
@@ -125,15 +140,29 @@ CommandResult explain_command(const Arguments& args) {
   const std::string format = parse_word("--format", o.format.value_or("text"), {"text", "json"});
   const Selection s = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
+  if (o.cuda && format == "json")
+    throw InputError({.file = "command line",
+                      .field = "--format",
+                      .value = "json",
+                      .message = "does not go with --cuda: sources are text",
+                      .allowed = "text"});
   std::vector<Explanation> all;
+  std::string sources;
   for (const std::string& policy : s.policies) {
     const Plan plan = plan_of(s, policy);
     Explanation e = explain(plan);
+    if (o.cuda) {
+      if (o.kernel) (void)only_kernel(std::move(e), *o.kernel);  // refuses unknown names
+      sources += (sources.empty() ? "" : "\n") + cuda_text(plan, s.gpu, o.kernel);
+      continue;
+    }
     add_residence(e, plan, simulate(plan, s.gpu, Fidelity::hierarchy));
     all.push_back(o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e));
   }
   std::string text;
-  if (format == "json") {
+  if (o.cuda) {
+    text = std::move(sources);
+  } else if (format == "json") {
     text = explanations_json(s, all);
   } else {
     text = wrap(fmt::format("{}: {}; what L2 holds, on {}",

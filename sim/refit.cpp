@@ -50,7 +50,7 @@ std::vector<double> residuals_of(const Measurements& measurements,
   std::vector<double> residuals;
   for (const JudgedCase& c : table.cases) {
     // Whole blocks' bytes repeat what their kernels say.
-    if (c.quantity == Quantity::block_hbm) continue;
+    if (c.quantity == Quantity::block_hbm || c.quantity == Quantity::kernel_time) continue;
     residuals.push_back(c.error(0) ? std::log(1.0 + *c.error(0)) : 0.0);
   }
   return residuals;

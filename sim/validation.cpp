@@ -21,6 +21,8 @@ constexpr double kTrainBlockHbmTarget = 0.15;
 constexpr double kGemmKernelHbmTarget = 0.20;
 // Thinner GEMMs are decode's, whose time is judged within the blocks.
 constexpr std::int64_t kGemmLeastRows = 128;
+// Shorter kernels are little more than their launch.
+constexpr double kLeastShareOfBlock = 0.01;
 
 double magnitude(const Amount& amount) {
   return std::visit(
@@ -120,7 +122,37 @@ void judge_blocks(const Measurements& measurements, Estimates& estimates, Scope 
   }
 }
 
-// HBM bytes of the block, and of each GEMM kernel in it.
+// What is judged of a kernel of a trace, if anything.
+struct JudgedKernel {
+  std::optional<JudgedCase> time, hbm;
+};
+
+std::map<std::size_t, JudgedKernel> judged_kernels(const MeasuredTrace& trace,
+                                                   std::size_t predictors) {
+  Seconds whole;
+  for (const MeasuredKernel& k : trace.kernels) whole += k.duration();
+  std::map<std::size_t, JudgedKernel> kernels;  // by their index
+  for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
+    const MeasuredKernel& k = trace.kernels[i];
+    JudgedCase judged{.label = trace.block.label() + " kernel " + std::to_string(i),
+                      .block = trace.block,
+                      .measured = {},
+                      .predicted = std::vector<std::optional<Amount>>(predictors)};
+    if (k.time_in_graph && *k.time_in_graph >= whole * kLeastShareOfBlock) {
+      judged.quantity = Quantity::kernel_time;
+      judged.measured = *k.time_in_graph;
+      kernels[i].time = judged;
+    }
+    if (k.kind() == KernelKind::gemm && k.hbm_read + k.hbm_write > Bytes(0)) {
+      judged.quantity = Quantity::gemm_kernel_hbm;
+      judged.measured = k.hbm_read + k.hbm_write;
+      kernels[i].hbm = judged;
+    }
+  }
+  return kernels;
+}
+
+// HBM bytes of the block, time of its kernels, and HBM bytes of each GEMM kernel in it.
 void judge_traces(const Measurements& measurements, Estimates& estimates, Scope scope,
                   ErrorTable& table) {
   for (const MeasuredTrace& trace : measurements.traces) {
@@ -131,17 +163,8 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
                      .block = trace.block,
                      .measured = trace.hbm_read() + trace.hbm_write(),
                      .predicted = {}};
-    std::map<std::size_t, JudgedCase> gemms;  // by the index of the measured kernel
+    std::map<std::size_t, JudgedKernel> kernels = judged_kernels(trace, predictions.size());
     const std::vector<KernelKind> measured_kinds = kinds(trace);
-    for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
-      const MeasuredKernel& k = trace.kernels[i];
-      if (measured_kinds[i] != KernelKind::gemm || k.hbm_read + k.hbm_write == Bytes(0)) continue;
-      gemms[i] = {.quantity = Quantity::gemm_kernel_hbm,
-                  .label = trace.block.label() + " kernel " + std::to_string(i),
-                  .block = trace.block,
-                  .measured = k.hbm_read + k.hbm_write,
-                  .predicted = std::vector<std::optional<Amount>>(predictions.size())};
-    }
     for (std::size_t p = 0; p < predictions.size(); ++p) {
       if (!predictions[p]) {
         whole.predicted.emplace_back();
@@ -150,15 +173,25 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
       const PlanEstimate& estimate = *predictions[p];
       whole.predicted.emplace_back(estimate.hbm_read + estimate.hbm_write);
       for (const KernelPair& pair : align_kernels(measured_kinds, kinds(estimate))) {
-        const auto gemm = gemms.find(pair.measured);
-        if (gemm == gemms.end()) continue;
+        const auto judged = kernels.find(pair.measured);
+        if (judged == kernels.end()) continue;
         const KernelEstimate& kernel = estimate.kernels[pair.predicted];
-        gemm->second.predicted[p] = kernel.hbm_read + kernel.hbm_write;
-        gemm->second.label = trace.block.label() + " " + kernel.name;
+        const std::string label = trace.block.label() + " " + kernel.name;
+        if (auto& time = judged->second.time) {
+          time->predicted[p] = kernel.time;
+          time->label = label;
+        }
+        if (auto& hbm = judged->second.hbm) {
+          hbm->predicted[p] = kernel.hbm_read + kernel.hbm_write;
+          hbm->label = label;
+        }
       }
     }
     table.cases.push_back(std::move(whole));
-    for (auto& [index, gemm] : gemms) table.cases.push_back(std::move(gemm));
+    for (auto& [index, judged] : kernels) {
+      if (judged.time) table.cases.push_back(std::move(*judged.time));
+      if (judged.hbm) table.cases.push_back(std::move(*judged.hbm));
+    }
   }
 }
 
@@ -248,6 +281,11 @@ void add_rows(ErrorTable& table, Scope scope) {
   for (const std::string& name : models) {
     add_row(table, make_row("  " + name, Quantity::block_time),
             [&](const JudgedCase& c) { return c.block.model == name; });
+  }
+  add_row(table, make_row("kernel time, >= 1 % of block", Quantity::kernel_time), all);
+  for (const std::string& name : executions) {
+    add_row(table, make_row("  " + name, Quantity::kernel_time),
+            [&](const JudgedCase& c) { return c.block.execution == name; });
   }
   add_row(table, make_row("GEMM time, m >= 128", Quantity::gemm_time, kGemmTimeTarget), all);
   add_row(table,
@@ -341,6 +379,8 @@ const char* name_of(Quantity quantity) {
   switch (quantity) {
     case Quantity::block_time:
       return "block_time";
+    case Quantity::kernel_time:
+      return "kernel_time";
     case Quantity::gemm_time:
       return "gemm_time";
     case Quantity::block_hbm:

@@ -42,7 +42,15 @@ std::vector<ModelConfig> measured_models(const Measurements& measurements);
 // The first of the models with a projection of that shape [n, k]; empty when there is none.
 std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<ModelConfig>& models);
 
-enum class Quantity : std::uint8_t { block_time, gemm_time, block_hbm, gemm_kernel_hbm };
+// kernel_time: of the kernels of a trace that were timed without a profiler and take at least a
+// hundredth of their block.
+enum class Quantity : std::uint8_t {
+  block_time,
+  kernel_time,
+  gemm_time,
+  block_hbm,
+  gemm_kernel_hbm
+};
 using Amount = std::variant<Seconds, Bytes>;
 
 // One measured amount and what each predictor said of it.

@@ -30,6 +30,8 @@ const char* title_of(Quantity q) {
   switch (q) {
     case Quantity::block_time:
       return "Time of blocks";
+    case Quantity::kernel_time:
+      return "kernel time";
     case Quantity::gemm_time:
       return "Time of library GEMMs";
     case Quantity::block_hbm:

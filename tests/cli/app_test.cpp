@@ -42,15 +42,6 @@ TEST(App, UnknownCommandSuggestsTheNearest) {
   EXPECT_THAT(run.err, HasSubstr("did you mean 'predict'?"));
 }
 
-TEST(App, CommandsOfLaterVersionsAreMissingNotWrong) {
-  for (const char* command : {"measure", "lab"}) {
-    const CliRun run = cli({command, "anything"});
-    EXPECT_EQ(run.status, 3) << command;
-    EXPECT_EQ(run.out, "") << command;
-    EXPECT_THAT(run.err, HasSubstr("not part of this build")) << command;
-  }
-}
-
 TEST(App, UnknownOptionSuggestsTheNearest) {
   const CliRun run = cli({"predict", "--modle", "llama2-7b"});
   EXPECT_EQ(run.status, 2);

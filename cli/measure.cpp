@@ -1,0 +1,176 @@
+// fuseline measure: runs plans on the GPU of this machine.
+#include <ctime>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/long_work.h"
+#include "cli/measure_output.h"
+#include "cli/options.h"
+#include "cli/selection.h"
+#include "cuda/run/known_gpu.h"
+#include "cuda/run/measure.h"
+#include "model/error.h"
+#include "sim/measurement_write.h"
+
+namespace fuseline {
+
+namespace {
+
+// Those whose kernels are all our own or the vendor's GEMMs, and cover the ladder of fusion.
+constexpr const char* kDefaultPolicies = "unfused,per-operator,flash-attention,coda";
+constexpr std::int64_t kMostReplays = 100'000;
+
+struct MeasureTexts {
+  SelectionTexts selection;
+  std::optional<std::string> replays, seed, threads, check, format, output;
+  std::vector<std::string> scenario;
+  bool no_counters = false, own_gemms = false, tune = false, ampere = false, kernels = false;
+  bool extend = false, replace = false;
+};
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm date{};
+  gmtime_r(&now, &date);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &date);
+  return text;
+}
+
+cuda::CheckSize check_size(const std::optional<std::string>& text) {
+  const std::string word =
+      parse_word("--check", text.value_or("auto"), {"auto", "full", "small", "none"});
+  if (word == "full") return cuda::CheckSize::full;
+  if (word == "small") return cuda::CheckSize::small;
+  return word == "none" ? cuda::CheckSize::none : cuda::CheckSize::automatic;
+}
+
+cuda::MeasureOptions measure_options(const MeasureTexts& texts) {
+  cuda::MeasureOptions o;
+  const auto number = [](const char* option, const std::optional<std::string>& text,
+                         std::int64_t least, std::int64_t most, std::int64_t otherwise) {
+    return text ? parse_whole_number(option, *text, least, most) : otherwise;
+  };
+  o.workers.threads =
+      static_cast<int>(number("--threads", texts.threads, 1, 1024, executor::available_threads()));
+  o.workers.stop = InterruptGuard::flag();
+  o.seed = static_cast<std::uint64_t>(
+      number("--seed", texts.seed, 0, std::numeric_limits<std::int64_t>::max(), 1));
+  o.replays = static_cast<int>(number("--replays", texts.replays, 1, kMostReplays, o.replays));
+  o.counters = !texts.no_counters;
+  o.library = !texts.own_gemms;
+  o.tune = texts.tune;
+  o.ampere = texts.ampere;
+  o.check = check_size(texts.check);
+  return o;
+}
+
+ExistingFolder existing_folder(const MeasureTexts& texts) {
+  if (texts.extend && texts.replace)
+    throw InputError({.file = "command line",
+                      .field = "--replace",
+                      .message = "contradicts --extend",
+                      .allowed = "one of the two"});
+  if (texts.extend) return ExistingFolder::extend;
+  return texts.replace ? ExistingFolder::replace : ExistingFolder::refuse;
+}
+
+Selection measure_selection(const MeasureTexts& texts) {
+  SelectionTexts wanted = texts.selection;
+  if (!wanted.policy && texts.scenario.empty()) wanted.policy = kDefaultPolicies;
+  Selection s = resolve_selection(
+      texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()), wanted);
+  if (s.workload.dtype == Dtype::fp32)
+    throw InputError({.file = "command line",
+                      .field = "--dtype",
+                      .value = "fp32",
+                      .message = "has no kernels: tensor cores multiply 16-bit operands",
+                      .allowed = "bf16 or fp16"});
+  return s;
+}
+
+std::string command_line(const Arguments& args) {
+  return fmt::format("fuseline measure {}", fmt::join(args, " "));
+}
+
+}  // namespace
+
+CommandResult measure_command(const Arguments& args) {
+  MeasureTexts texts;
+  Options options(
+      "measure",
+      "Runs plans as CUDA kernels on the GPU of this machine: checked against fp64, timed, "
+      "counted; "
+      "writes a folder that compare reads.",
+      {"fuseline measure --model llama2-7b",
+       "fuseline measure --model llama2-7b --phase decode --batch 16 --context 2048 --output here",
+       "fuseline measure --model gpt2-xl --policy coda,eager --tune --kernels --no-counters"});
+  options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
+                     1);
+  texts.selection.add_to(options);
+  options.text("--output", "FOLDER", "the measurement folder (measured-MODEL-PHASE)", texts.output);
+  options.flag("--extend", "add to a folder that is there", texts.extend);
+  options.flag("--replace", "replace a folder that is there", texts.replace);
+  options.text("--replays", "N", "timed replays of each policy (20)", texts.replays);
+  options.text("--check", "auto|full|small|none",
+               "outputs against fp64 on this CPU: at the measured sizes, or at smaller ones",
+               texts.check);
+  options.text("--seed", "N", "of the random inputs (1)", texts.seed);
+  options.text("--threads", "N", "threads of the check (all cores)", texts.threads);
+  options.flag("--no-counters", "only times: no hardware counters", texts.no_counters);
+  options.flag("--own-gemms", "our own GEMM also where a policy calls the vendor's library",
+               texts.own_gemms);
+  options.flag("--ampere", "the Ampere kernels also on newer GPUs", texts.ampere);
+  options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
+  options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);
+  options.text("--format", "table|json", "what to print (table)", texts.format);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+
+  const std::string format =
+      parse_word("--format", texts.format.value_or("table"), {"table", "json"});
+  cuda::MeasureOptions measure = measure_options(texts);
+  Selection selection = measure_selection(texts);
+  const std::filesystem::path folder = texts.output.value_or(
+      fmt::format("measured-{}-{}", selection.model.name, name_of(selection.workload.phase)));
+  check_measurement_folder(folder, existing_folder(texts));
+  const cuda::DeviceInfo device = cuda::device_here();
+  if (!texts.selection.gpu) selection.gpu = cuda::known_gpu(device);
+
+  cuda::GpuMeasurement result;
+  bool cancelled = false;
+  {
+    const InterruptGuard guard;
+    ProgressBar bar;
+    measure.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
+    try {
+      result = cuda::measure(selection.model, selection.workload, selection.policies, selection.gpu,
+                             measure);
+    } catch (const executor::Cancelled&) {
+      cancelled = true;
+    }
+  }
+  if (cancelled) end_as_interrupted();
+
+  std::string messages;
+  const std::string text = format == "json" ? measurement_json(selection, result)
+                                            : measurement_table(selection, result, texts.kernels);
+  if (!result.passed()) {
+    messages = "fuseline: measure failed, nothing was written: " + first_failure(result) + "\n";
+    return {text, std::move(messages), ExitStatus::check_failed};
+  }
+  Measurements measurements = cuda::as_measurements(result, selection.gpu);
+  measurements.meta.date = today();
+  measurements.meta.version = version();
+  measurements.meta.command = command_line(args);
+  measurements.meta.clocks = "not locked; SM clock and power beside each time";
+  write_measurements(folder, measurements, existing_folder(texts));
+  messages += fmt::format("fuseline: written {}\n", folder.string());
+  return {text, std::move(messages), ExitStatus::done};
+}
+
+}  // namespace fuseline

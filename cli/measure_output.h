@@ -1,0 +1,21 @@
+// What measure prints.
+#pragma once
+
+#include <string>
+
+#include "cli/selection.h"
+#include "cuda/run/measure.h"
+
+namespace fuseline {
+
+// At most 100 columns wide. `kernels`: every kernel too.
+std::string measurement_table(const Selection& selection, const cuda::GpuMeasurement& m,
+                              bool kernels);
+
+// {"schema":"fuseline.measurement/1", ...}: docs/cli.md lists the keys.
+std::string measurement_json(const Selection& selection, const cuda::GpuMeasurement& m);
+
+// Why a check failed, in one line; empty when all passed.
+std::string first_failure(const cuda::GpuMeasurement& m);
+
+}  // namespace fuseline

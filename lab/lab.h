@@ -1,0 +1,81 @@
+// A lab: its tasks with the keys for one student, computed when it is made, and what is known of
+// wrong answers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lab/function_key.h"
+#include "lab/quantity.h"
+#include "lab/student.h"
+#include "model/config.h"
+#include "model/units.h"
+
+namespace fuseline::lab {
+
+// A value that a known mistake leads to, in base units, and what to say of it.
+struct Mistake {
+  double value = 0;
+  std::string diagnosis;
+};
+
+struct NumberKey {
+  double value = 0;  // in base units
+  Dimension dimension = Dimension::plain;
+  std::string unit;  // to show; empty for plain
+  int digits = 3;    // significant digits asked for; 0: exact whole number
+  std::vector<Mistake> mistakes;
+};
+
+struct Option {
+  std::string word;       // "b", or "hbm"
+  std::string text;       // what "b" says; empty where the word says it all
+  std::string diagnosis;  // of choosing it; empty: the right one
+};
+
+// Exactly one option is right. Those with a text come in an order of the student's own.
+struct ChoiceKey {
+  std::vector<Option> options;
+};
+
+// plan.toml in the lab's folder: policy `custom` of this block, legal, with at most so many bytes
+// (each kernel's distinct operands once).
+struct PlanKey {
+  ModelConfig model;
+  Workload workload;
+  Bytes most;
+  std::vector<Mistake> mistakes;  // byte totals of plans that forget something
+};
+
+using Key = std::variant<NumberKey, ChoiceKey, PlanKey, FunctionKey>;
+
+struct Task {
+  std::string id;    // "1.3"
+  std::string text;  // Markdown
+  Key key;
+  std::vector<std::string> hints;  // from a nudge to nearly the answer
+  int points = 1;
+};
+
+struct Lab {
+  int number = 0;
+  std::string folder;  // below docs/labs: "01-count-the-bytes"
+  std::string title;
+  std::string intro;  // of the task sheet: the student's shapes
+  std::vector<Task> tasks;
+};
+
+inline constexpr int kLabCount = 9;
+
+// InputError for another number than 0 to 8.
+Lab make_lab(int number, const Student& student);
+
+// "01-count-the-bytes", "count the bytes"; InputError as above.
+std::string lab_folder(int number);
+std::string lab_title(int number);
+
+int points_of(const Lab& lab);
+
+}  // namespace fuseline::lab

@@ -1,0 +1,120 @@
+// Lab 0: the command line and what its numbers mean.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "lab/labs/labs.h"
+#include "lab/labs/parts.h"
+#include "model/format.h"
+#include "model/model_files.h"
+#include "model/policy.h"
+#include "sim/estimate.h"
+
+namespace fuseline::lab {
+
+namespace {
+
+// Kernels that a block's time is mostly made of, as the answer may name them.
+ChoiceKey slowest_kernel(const PlanEstimate& estimate) {
+  const auto slowest = std::ranges::max_element(
+      estimate.kernels, {}, [](const KernelEstimate& k) { return k.time.value(); });
+  ChoiceKey key;
+  for (const char* name : {"qkv", "attention", "oproj", "gate_up", "swiglu", "down"}) {
+    key.options.push_back(
+        {name, "",
+         slowest->name == name ? "" : "another kernel takes longer: compare their time_us"});
+  }
+  return key;
+}
+
+}  // namespace
+
+Lab lab_tour(const Student& student) {
+  const std::string model =
+      student.pick_name("lab0.model", {"llama2-7b", "llama3-8b", "mistral-7b"});
+  const std::string gpu_name = student.pick_name("lab0.gpu", {"h100", "h200", "a100"});
+  const Workload work{.batch = 1, .seq = student.pick("lab0.seq", {1024, 2048, 4096})};
+  const ModelConfig config = load_model(model);
+  const Gpu gpu = load_gpu(gpu_name);
+  const auto predicted = [&](const char* policy) {
+    return simulate(make_plan(policy, config, work), gpu, Fidelity::hierarchy);
+  };
+  const PlanEstimate unfused = predicted("unfused");
+  const PlanEstimate eager = predicted("eager");
+  const PlanEstimate compiled = predicted("torch-compile");
+  const auto traffic = [](const PlanEstimate& e) { return (e.hbm_read + e.hbm_write).as_double(); };
+  const std::string selection =
+      fmt::format("--model {} --gpu {} --seq {}", model, gpu_name, work.seq);
+
+  Lab lab;
+  lab.intro = fmt::format(
+      "Your block: one layer of **{}** on **{}**, batch 1, {} tokens, in bf16.\nYour commands take "
+      "`{}`.",
+      config.title, gpu.title, grouped(work.seq), selection);
+  lab.tasks = {
+      {.id = "0.1",
+       .text = fmt::format("How many kernels does policy `eager` launch for your block?\n"
+                           "Try `fuseline predict {} --policy eager,torch-compile`.",
+                           selection),
+       .key = whole_key(
+           eager.launches,
+           {{static_cast<double>(compiled.launches), "that is torch-compile: look at eager's row"},
+            {static_cast<double>(unfused.launches),
+             "that is unfused, which launches attention as three kernels"}}),
+       .hints = {"The table of `predict` has a column `launches`.",
+                 "Take the row `eager`, under fidelity hierarchy (the default)."}},
+      {.id = "0.2",
+       .text = "How many bytes does policy `torch-compile` move between HBM and the chip, reads "
+               "and writes\n"
+               "together?",
+       .key = byte_key(traffic(compiled),
+                       {{compiled.hbm_read.as_double(), "only the reads: add the writes"},
+                        {compiled.hbm_write.as_double(), "only the writes: add the reads"},
+                        {compiled.l2.as_double(), "that is the L2 traffic, which HBM does not see"},
+                        {traffic(eager), "that is eager: look at torch-compile's row"}}),
+       .hints = {"Two columns of the table belong together.", "HBM read + HBM write, in MB."}},
+      {.id = "0.3",
+       .text = "How many times faster than `eager` is `torch-compile`?",
+       .key =
+           ratio_key(eager.time / compiled.time,
+                     {{compiled.time / eager.time, "upside down: the slower time over the faster"},
+                      {unfused.time / compiled.time, "that is over unfused: compare with eager"},
+                      {traffic(eager) / traffic(compiled),
+                       "that is the ratio of HBM bytes: time falls less, because GEMMs are "
+                       "bound by the tensor cores"}}),
+       .hints = {"Time of eager over time of torch-compile.",
+                 "With both policies on the command line the column `speed-up` says it."}},
+      {.id = "0.4",
+       .text = fmt::format("Which kernel of `eager` takes the most time? `fuseline predict {}\n"
+                           "--policy eager --format json` has every kernel with its `time_us`.",
+                           selection),
+       .key = slowest_kernel(eager),
+       .hints = {"It is a GEMM.", "It has the largest weight matrix: two projections in one."}},
+      {.id = "0.5",
+       .text = "What does a fused kernel save when it keeps a tensor on chip that only it reads?",
+       .key =
+           ChoiceKey{
+               {{"a", "the tensor's bytes once: it is not written to HBM",
+                 "only the write is counted: somebody would read it back"},
+                {"b", "the tensor's bytes twice: it is neither written to HBM nor read back", ""},
+                {"c", "the FLOPs of the operator that made the tensor",
+                 "the operator still runs: fusion moves its result less"}}},
+       .hints = {"Follow the tensor: who writes it, who reads it?"}},
+      {.id = "0.6",
+       .text = fmt::format("`fuseline explain {} --policy per-operator` ends with a list of\n"
+                           "neighbouring operators. Why are `norm2` and `gate_up` apart?",
+                           selection),
+       .key = ChoiceKey{{{"a", "the norm's weight does not fit on chip",
+                          "the weight is one vector, a few kB: read the reason in explain"},
+                         {"b", "they run on different SMs",
+                          "a kernel runs on all SMs: read the reason in explain"},
+                         {"c",
+                          "the norm needs a whole row before its first result, and the GEMM takes "
+                          "a row piece by piece",
+                          ""}}},
+       .hints = {"Search the output for `norm2 -> gate_up`."}},
+  };
+  return lab;
+}
+
+}  // namespace fuseline::lab

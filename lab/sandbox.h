@@ -1,0 +1,46 @@
+// Runs a program in a process of its own with limits: processor time, wall-clock time, memory, file
+// size, output. It stops accidents (endless loops, memory bombs, floods of output); it is no wall
+// against an attacker, who has the rights of the user that runs the check.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "model/units.h"
+
+namespace fuseline::lab {
+
+struct SandboxLimits {
+  std::int64_t cpu_seconds = 10;
+  std::int64_t wall_seconds = 20;
+  Bytes memory{std::int64_t{1} << 30};  // address space
+  Bytes file_size{std::int64_t{64} << 20};
+  Bytes output{std::int64_t{64} << 10};  // of standard output and error together
+  Bytes stack{std::int64_t{1} << 20};
+  bool may_start_processes = false;  // not enforced for root
+};
+
+enum class Ending : std::uint8_t { finished, timeout, memory, crashed, output_flood, not_started };
+
+// The exit status by which a program says that an allocation failed.
+inline constexpr int kOutOfMemoryStatus = 86;
+
+struct SandboxResult {
+  Ending ending = Ending::finished;
+  int exit_status = 0;  // when finished
+  std::string signal;   // when crashed: "SIGSEGV"
+  std::string output;   // standard output and error, mixed, up to the limit
+};
+
+// `command`: the program (searched in PATH) and its arguments; it runs in `folder`. Standard input
+// is empty. The program and what it started are gone when this returns.
+SandboxResult run_sandboxed(const std::vector<std::string>& command,
+                            const std::filesystem::path& folder, const SandboxLimits& limits);
+
+// Why it ended as it did, in a sentence without a full stop: "it ran longer than 10 s ..."; empty
+// when it finished.
+std::string describe(const SandboxResult& result, const SandboxLimits& limits);
+
+}  // namespace fuseline::lab

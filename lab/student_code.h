@@ -1,0 +1,52 @@
+// Compiles a student's function with its harness and runs it on cases.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lab/function_key.h"
+#include "lab/sandbox.h"
+
+namespace fuseline::lab {
+
+// A folder below the system's temporary one, removed at the end.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// Puts the program `check` into the scratch folder. InputError (the source as file) when it does
+// not compile, with the compiler's first lines; MissingError without a compiler ($CXX, else c++).
+void compile_student_code(const std::filesystem::path& source, const std::string& harness,
+                          const ScratchFolder& scratch);
+
+struct AccessCounts {
+  std::int64_t loads = 0;
+  std::int64_t stores = 0;
+};
+
+// What a run left behind. `problem`: why it gave no result; everything else is then empty.
+struct CaseRun {
+  std::string problem;
+  std::map<std::string, AccessCounts> counts;          // by matrix
+  std::map<std::string, std::vector<double>> targets;  // values by matrix
+  Bytes on_chip;                                       // most held at once
+  std::string printed;                                 // by the student's code
+};
+
+CaseRun run_student_code(const FunctionCase& what, const ScratchFolder& scratch);
+
+// What a function of a lab may take.
+SandboxLimits student_limits();
+
+}  // namespace fuseline::lab

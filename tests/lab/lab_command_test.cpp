@@ -1,0 +1,202 @@
+// `fuseline lab` as a student uses it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/app.h"
+#include "lab/workspace.h"
+#include "tests/lab/lab_support.h"
+
+namespace fuseline::lab {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+struct CliRun {
+  int status = -1;
+  std::string out, err;
+};
+
+CliRun lab_command(std::vector<std::string> args) {
+  args.insert(args.begin(), "lab");
+  std::ostringstream out, err;
+  CliRun run;
+  run.status = run_cli(args, out, err);
+  run.out = out.str();
+  run.err = err.str();
+  return run;
+}
+
+// A started lab in a folder of its own.
+fs::path started(int number, const std::string& student = "me") {
+  fs::path folder = test::new_folder() / "work";
+  const CliRun run = lab_command(
+      {"start", std::to_string(number), "--student", student, "--dir", folder.string()});
+  EXPECT_EQ(run.status, 0) << run.err;
+  return folder;
+}
+
+CliRun check(int number, const fs::path& folder) {
+  return lab_command({"check", std::to_string(number), "--dir", folder.string()});
+}
+
+TEST(LabCommand, StartMakesTheFolderOnce) {
+  const fs::path folder = started(1);
+  EXPECT_TRUE(fs::exists(folder / "README.md"));
+  EXPECT_TRUE(fs::exists(folder / "answers.toml"));
+  EXPECT_FALSE(fs::exists(folder / "stub.cpp"));
+  const CliRun again = lab_command({"start", "1", "--dir", folder.string()});
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.err, HasSubstr("not overwritten"));
+}
+
+TEST(LabCommand, StartFillsInTheStudentsShapes) {
+  const std::string ada = test::read_file(started(1, "ada") / "README.md");
+  EXPECT_EQ(ada, test::read_file(started(1, "ada") / "README.md"));
+  EXPECT_NE(ada, test::read_file(started(1, "grace") / "README.md"));
+}
+
+TEST(LabCommand, CheckOfAnUntouchedLabFailsHelpfully) {
+  for (const int number : {0, 1, 2, 7, 8}) {
+    const CliRun run = check(number, started(number));
+    EXPECT_EQ(run.status, 1) << number << run.err;
+    EXPECT_THAT(run.out, HasSubstr("not answered"));
+    EXPECT_THAT(run.out, HasSubstr("next: fuseline lab hint " + std::to_string(number) + ".1"));
+  }
+}
+
+TEST(SlowLabCommand, CheckOfAnUntouchedFunctionFailsHelpfully) {
+  for (const int number : {3, 4, 5, 6}) {
+    const CliRun run = check(number, started(number));
+    EXPECT_EQ(run.status, 1) << number << run.err;
+    EXPECT_THAT(run.out, HasSubstr("nothing is stored to"));
+  }
+}
+
+TEST(LabCommand, CheckPassesRightAnswersAndWritesResultJson) {
+  const fs::path folder = started(2, "ada");
+  const Lab lab = make_lab(2, Student("ada"));
+  test::write_file(folder / "answers.toml",
+                   answers_text(lab, Student("ada"), test::right_answers(lab)));
+  const CliRun run = check(2, folder);
+  EXPECT_EQ(run.status, 0) << run.out;
+  EXPECT_THAT(run.out, HasSubstr("10 of 10 points"));
+  const auto json = nlohmann::json::parse(test::read_file(folder / "result.json"));
+  EXPECT_EQ(json.at("schema"), "fuseline.lab/1");
+  EXPECT_EQ(json.at("student"), "ada");
+  EXPECT_EQ(json.at("points"), 10);
+  EXPECT_EQ(json.at("passed"), true);
+  EXPECT_EQ(json.at("tasks").size(), lab.tasks.size());
+}
+
+TEST(LabCommand, AWrongAnswerGetsItsDiagnosis) {
+  const fs::path folder = started(1);
+  const Lab lab = make_lab(1, Student());
+  auto answers = test::right_answers(lab);
+  const auto& key = std::get<NumberKey>(lab.tasks[5].key);  // 1.6
+  answers["1.6"] = quantity_text(key.mistakes[0].value, Dimension::bytes, "MB", 4);
+  test::write_file(folder / "answers.toml", answers_text(lab, Student(), answers));
+  const CliRun run = check(1, folder);
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.out, HasSubstr("S counted once: it is written and read"));
+  EXPECT_THAT(run.out, HasSubstr("8 of 9 points"));
+}
+
+TEST(LabCommand, BadInputIsExitTwo) {
+  const fs::path folder = started(1);
+  const Lab lab = make_lab(1, Student());
+  test::write_file(folder / "answers.toml", answers_text(lab, Student(), {{"1.1", "12.5"}}));
+  const CliRun unit = check(1, folder);
+  EXPECT_EQ(unit.status, 2);
+  EXPECT_THAT(unit.err, AllOf(HasSubstr("answers.toml:8"), HasSubstr("unit is missing")));
+  EXPECT_EQ(unit.out, "");
+  test::write_file(folder / "answers.toml", "lab = 1\nstudent = \"me\n");
+  EXPECT_EQ(check(1, folder).status, 2);
+  EXPECT_EQ(check(2, started(1)).status, 2);  // another lab's folder
+  EXPECT_EQ(check(1, test::new_folder() / "nowhere").status, 2);
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{},
+                                             {"chek", "1"},
+                                             {"start"},
+                                             {"start", "9"},
+                                             {"start", "one"},
+                                             {"check", "1", "2"},
+                                             {"start", "1", "--student", "a b"},
+                                             {"start", "1", "--dir", "/no/such/folder/x"},
+                                             {"hint"},
+                                             {"hint", "1.99"},
+                                             {"hint", "12.1"},
+                                             {"hint", "1.1", "9"},
+                                             {"report", "--dir", test::new_folder().string()}}) {
+    const CliRun run = lab_command(words);
+    EXPECT_EQ(run.status, 2) << ::testing::PrintToString(words);
+    EXPECT_EQ(run.out, "");
+    EXPECT_THAT(run.err, HasSubstr("error"));
+  }
+  EXPECT_THAT(lab_command({"chek"}).err, HasSubstr("did you mean 'check'"));
+}
+
+TEST(SlowLabCommand, AStubThatDoesNotCompileIsExitTwo) {
+  const fs::path folder = started(3);
+  test::write_file(folder / "stub.cpp", "void add_rms_norm( {\n");
+  const CliRun run = check(3, folder);
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err,
+              AllOf(HasSubstr("stub.cpp"), HasSubstr("does not compile"), HasSubstr("error:")));
+  EXPECT_FALSE(fs::exists(folder / "result.json"));
+}
+
+TEST(LabCommand, AnIllegalPlanIsAWrongAnswerAndABrokenFileAnError) {
+  const fs::path folder = started(7);
+  const std::string plan = test::read_file(folder / "plan.toml");
+  const std::size_t at = plan.find("on_chip = []");
+  ASSERT_NE(at, std::string::npos);
+  const auto with_edges = [&](const std::string& edges) {
+    test::write_file(folder / "plan.toml", plan.substr(0, at) + "on_chip = " + edges + "\n");
+    return check(7, folder);
+  };
+  EXPECT_THAT(with_edges("[\"swiglu -> down\"]").out, HasSubstr("not legal: swiglu -> down"));
+  EXPECT_THAT(with_edges("[\"swigluu -> down\"]").out, HasSubstr("no such operator"));
+  EXPECT_THAT(with_edges("[\"down -> residual2\"]").out, HasSubstr("legal, but"));
+  EXPECT_EQ(with_edges("[\"down to residual2\"]").status, 2);
+  EXPECT_EQ(with_edges("7").status, 2);
+}
+
+TEST(LabCommand, HintsGrowClearer) {
+  const CliRun first = lab_command({"hint", "1.6"});
+  EXPECT_EQ(first.status, 0);
+  EXPECT_THAT(first.out, AllOf(HasSubstr("hint 1 of 3"), HasSubstr("lab hint 1.6 2")));
+  EXPECT_NE(lab_command({"hint", "1.6", "3"}).out, first.out);
+}
+
+TEST(LabCommand, ReportSumsTheLabsOfAFolder) {
+  const fs::path parent = test::new_folder();
+  for (const char* n : {"0", "2"}) {
+    ASSERT_EQ(
+        lab_command({"start", n, "--dir", (parent / ("lab-0" + std::string(n))).string()}).status,
+        0);
+  }
+  const CliRun run = lab_command({"report", "--dir", parent.string()});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.out, AllOf(HasSubstr("lab-00"), HasSubstr("lab-02"), HasSubstr("0 of 16")));
+}
+
+TEST(LabCommand, ListNamesAllLabsAndTheirReadings) {
+  const CliRun run = lab_command({"list"});
+  EXPECT_EQ(run.status, 0);
+  for (int n = 0; n < kLabCount; ++n) {
+    EXPECT_THAT(run.out, HasSubstr("docs/labs/" + lab_folder(n) + "/README.md"));
+    EXPECT_TRUE(fs::exists(test::source_dir() / "docs/labs" / lab_folder(n) / "README.md"));
+  }
+  for (const char* verb : {"start", "check", "hint", "report"}) {
+    EXPECT_EQ(lab_command({verb, "--help"}).status, 0);
+  }
+}
+
+}  // namespace
+}  // namespace fuseline::lab

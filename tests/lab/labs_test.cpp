@@ -1,0 +1,174 @@
+// Properties of all labs, for several students.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "lab/workspace.h"
+#include "model/error.h"
+#include "tests/lab/lab_support.h"
+
+namespace fuseline::lab {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class EveryLab : public ::testing::TestWithParam<int> {
+ protected:
+  static std::vector<Lab> made() {
+    std::vector<Lab> labs;
+    for (const char* id : {kDefaultStudent, "ada", "grace", "x7", "edsger@tue.example"}) {
+      labs.push_back(make_lab(GetParam(), Student(id)));
+    }
+    return labs;
+  }
+};
+
+TEST_P(EveryLab, HasTasksWithPointsAndHints) {
+  for (const Lab& lab : made()) {
+    EXPECT_EQ(lab.number, GetParam());
+    EXPECT_GE(lab.tasks.size(), 6U);
+    EXPECT_LE(lab.tasks.size(), 10U);
+    int k = 0;
+    for (const Task& task : lab.tasks) {
+      EXPECT_EQ(task.id, std::to_string(GetParam()) + "." + std::to_string(++k));
+      EXPECT_GT(task.points, 0) << task.id;
+      EXPECT_FALSE(task.hints.empty()) << task.id;
+      EXPECT_FALSE(task.text.empty()) << task.id;
+    }
+  }
+}
+
+TEST_P(EveryLab, EveryNumberIsRightAsItsKeyAndWrongAsItsMistakes) {
+  for (const Lab& lab : made()) {
+    for (const Task& task : lab.tasks) {
+      const auto* key = std::get_if<NumberKey>(&task.key);
+      if (key == nullptr) continue;
+      ASSERT_TRUE(std::isfinite(key->value)) << task.id;
+      ASSERT_FALSE(key->mistakes.empty()) << task.id;
+      const auto parsed = parse_quantity(test::right_answer(task), key->dimension);
+      ASSERT_TRUE(std::holds_alternative<Quantity>(parsed)) << task.id;
+      EXPECT_EQ(judge_number(*key, std::get<Quantity>(parsed)).verdict, Verdict::right) << task.id;
+      for (const Mistake& m : key->mistakes) {
+        const TaskResult got = judge_number(*key, {m.value, key->unit});
+        EXPECT_EQ(got.verdict, Verdict::wrong) << task.id << ": " << m.diagnosis;
+        EXPECT_FALSE(got.diagnosis.empty()) << task.id;
+      }
+      // The first one, which the shipped wrong answers make, is told by its own words.
+      EXPECT_EQ(judge_number(*key, {key->mistakes[0].value, key->unit}).diagnosis,
+                key->mistakes[0].diagnosis)
+          << task.id;
+    }
+  }
+}
+
+TEST_P(EveryLab, EveryChoiceHasOneRightOptionThatTheTextOffers) {
+  for (const Lab& lab : made()) {
+    for (const Task& task : lab.tasks) {
+      const auto* key = std::get_if<ChoiceKey>(&task.key);
+      if (key == nullptr) continue;
+      int right = 0;
+      std::set<std::string> words;
+      for (const Option& o : key->options) {
+        words.insert(o.word);
+        if (o.diagnosis.empty()) ++right;
+        EXPECT_EQ(o.word.size() == 1, !o.text.empty()) << task.id;
+      }
+      EXPECT_EQ(right, 1) << task.id;
+      EXPECT_EQ(words.size(), key->options.size()) << task.id;
+    }
+  }
+}
+
+TEST_P(EveryLab, AnUntouchedFolderParsesAndScoresNothing) {
+  const Lab lab = make_lab(GetParam(), Student());
+  const auto folder = test::new_folder();
+  test::write_file(folder / "answers.toml", answers_text(lab, Student()));
+  const Answers answers = read_answers(folder / "answers.toml", lab);
+  for (const Task& task : lab.tasks) {
+    const bool in_a_file =
+        std::holds_alternative<FunctionKey>(task.key) || std::holds_alternative<PlanKey>(task.key);
+    EXPECT_EQ(answers.by_task.at(task.id).text.empty(), !in_a_file) << task.id;
+  }
+}
+
+// docs/labs shows every lab as the default student gets it. After an intended change:
+// FUSELINE_UPDATE_GOLDEN=1 lab_tests, then read the difference.
+TEST_P(EveryLab, TheDocumentationShowsItAsItIs) {
+  const Student me;
+  const Lab lab = make_lab(GetParam(), me);
+  const auto folder = test::source_dir() / "docs/labs" / lab.folder;
+  const std::map<std::string, std::string> shown = {{"tasks.md", task_sheet(lab, me)},
+                                                    {"answers.toml", answers_text(lab, me)}};
+  for (const auto& [name, text] : shown) {
+    if (std::getenv("FUSELINE_UPDATE_GOLDEN") != nullptr) {
+      test::write_file(folder / name, text);
+    }
+    EXPECT_EQ(test::read_file(folder / name), text) << folder / name;
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "README.md"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Labs, EveryLab, ::testing::Range(0, kLabCount));
+
+TEST(Labs, ShapesDependOnTheStudentAlone) {
+  std::set<std::string> sheets;
+  for (const char* id : {"ada", "grace", "alan", "x7"}) {
+    const Student student(id);
+    const std::string sheet = make_lab(1, student).intro;
+    EXPECT_EQ(sheet, make_lab(1, student).intro);
+    sheets.insert(sheet);
+  }
+  EXPECT_GE(sheets.size(), 3U);
+  // Written down, so that another machine must agree.
+  EXPECT_THAT(
+      make_lab(1, Student("ada")).intro,
+      StartsWith(
+          "Your activations: M = 3,072 rows of width D = 3,584, feed-forward width F = 9,216"));
+}
+
+TEST(Labs, TheRightLetterDependsOnTheStudent) {
+  std::set<std::string> letters;
+  for (int i = 0; i < 20; ++i) {
+    const Lab lab = make_lab(5, Student("s" + std::to_string(i)));
+    letters.insert(test::right_answer(lab.tasks[5]));
+  }
+  EXPECT_EQ(letters, (std::set<std::string>{"a", "b", "c", "d"}));
+}
+
+TEST(Labs, TheQuestionWorthKeepingHasItsNumbers) {
+  const Lab lab = make_lab(5, Student());
+  const auto task = std::ranges::find(lab.tasks, "5.6", &Task::id);
+  ASSERT_NE(task, lab.tasks.end());
+  EXPECT_THAT(task->text, HasSubstr("33-fold"));
+  EXPECT_THAT(task->text, HasSubstr("9.5-fold on an H100 and 4.9-fold on an A100"));
+}
+
+TEST(Labs, RefusesAnUnknownLab) {
+  EXPECT_THROW(make_lab(9, Student()), InputError);
+  EXPECT_THROW(make_lab(-1, Student()), InputError);
+}
+
+NumberKey bytes(double value) { return {value, Dimension::bytes, "MB", 3, {}}; }
+
+TEST(JudgedNumber, TellsMiBFromMB) {
+  EXPECT_THAT(judge_number(bytes(50e6), {50.0 * 1024 * 1024, "MiB"}).diagnosis,
+              HasSubstr("the number is in MB, the unit says MiB"));
+  EXPECT_THAT(judge_number(bytes(50.0 * 1024 * 1024), {50e6, "MB"}).diagnosis,
+              HasSubstr("the number is in MiB, the unit says MB"));
+}
+
+TEST(JudgedNumber, TellsBitsPrefixesAndRounding) {
+  EXPECT_THAT(judge_number(bytes(50e6), {400e6, "MB"}).diagnosis, HasSubstr("bits"));
+  EXPECT_THAT(judge_number(bytes(50e6), {50e9, "GB"}).diagnosis, HasSubstr("prefix"));
+  EXPECT_THAT(judge_number(bytes(50e6), {50.6e6, "MB"}).diagnosis, HasSubstr("significant"));
+  EXPECT_THAT(judge_number(bytes(50e6), {1e6, "MB"}).diagnosis, HasSubstr("too small"));
+  EXPECT_EQ(judge_number(bytes(50e6), {50.2e6, "MB"}).verdict, Verdict::right);
+  EXPECT_EQ(judge_number(bytes(50e6), {-50e6, "MB"}).verdict, Verdict::wrong);
+  EXPECT_EQ(judge_number(bytes(50e6), {0, "MB"}).verdict, Verdict::wrong);
+}
+
+}  // namespace
+}  // namespace fuseline::lab

@@ -32,6 +32,13 @@ Measurements as_measurements(const GpuMeasurement& measurement, const Gpu& descr
   for (const MeasuredPolicy& p : measurement.policies) {
     m.blocks.push_back(p.block);
     if (p.trace) m.traces.push_back(*p.trace);
+    for (const TunedGemm& t : p.tuned)
+      m.meta.notes.push_back(
+          fmt::format("{}, {} ({} x {} x {}): tile {} x {} / {} chosen, {:.1f} % from the best of "
+                      "{}, {} x {} / {}",
+                      p.block.block.label(), t.kernel, t.M, t.N, t.K, t.chosen.m, t.chosen.n,
+                      t.chosen.cluster_m, 100 * (t.chosen_time / t.best_time - 1), t.candidates,
+                      t.best.m, t.best.n, t.best.cluster_m));
   }
   return m;
 }

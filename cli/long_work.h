@@ -2,7 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
+
+#include "sim/executor/parallel.h"
 
 namespace fuseline {
 
@@ -41,5 +46,25 @@ class ProgressBar {
   bool shown_;
   bool drawn_ = false;
 };
+
+using ShowProgress = std::function<void(const std::string&, double)>;
+
+// The result of work(show), with a progress bar. When Ctrl-C stopped it (executor::Cancelled), the
+// program ends.
+template <class Work>
+auto run_long_work(Work&& work) {
+  std::optional<decltype(work(ShowProgress{}))> result;
+  {
+    const InterruptGuard guard;
+    ProgressBar bar;
+    try {
+      result = work([&bar](const std::string& what, double done) { bar.show(what, done); });
+    } catch (const executor::Cancelled&) {
+      // The guard and the bar go first.
+    }
+  }
+  if (!result) end_as_interrupted();
+  return std::move(*result);
+}
 
 }  // namespace fuseline

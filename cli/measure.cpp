@@ -141,20 +141,11 @@ CommandResult measure_command(const Arguments& args) {
   const cuda::DeviceInfo device = cuda::device_here();
   if (!texts.selection.gpu) selection.gpu = cuda::known_gpu(device);
 
-  cuda::GpuMeasurement result;
-  bool cancelled = false;
-  {
-    const InterruptGuard guard;
-    ProgressBar bar;
-    measure.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
-    try {
-      result = cuda::measure(selection.model, selection.workload, selection.policies, selection.gpu,
-                             measure);
-    } catch (const executor::Cancelled&) {
-      cancelled = true;
-    }
-  }
-  if (cancelled) end_as_interrupted();
+  const cuda::GpuMeasurement result = run_long_work([&](const ShowProgress& show) {
+    measure.progress = show;
+    return cuda::measure(selection.model, selection.workload, selection.policies, selection.gpu,
+                         measure);
+  });
 
   std::string messages;
   const std::string text = format == "json" ? measurement_json(selection, result)

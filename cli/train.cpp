@@ -84,20 +84,11 @@ CommandResult train_command(const Arguments& args) {
   if (texts.out) check_writable(*texts.out, "--output");
   const TrainedModel what{selection.model, selection.workload, train.steps, train.seed};
 
-  training::Training training;
-  bool cancelled = false;
-  {
-    const InterruptGuard guard;
-    ProgressBar bar;
-    train.progress = [&bar](const std::string& name, double done) { bar.show(name, done); };
-    try {
-      training = training::train(selection.model, selection.workload, selection.policies,
-                                 selection.gpu, train);
-    } catch (const executor::Cancelled&) {
-      cancelled = true;
-    }
-  }
-  if (cancelled) end_as_interrupted();
+  const training::Training training = run_long_work([&](const ShowProgress& show) {
+    train.progress = show;
+    return training::train(selection.model, selection.workload, selection.policies, selection.gpu,
+                           train);
+  });
 
   const training::Verdict verdict = training::judge(training);
   std::string messages;

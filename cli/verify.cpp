@@ -146,20 +146,11 @@ CommandResult verify_command(const Arguments& args) {
   executor::VerifyOptions verify = verify_options(texts);
   const Selection selection = verify_selection(texts);
 
-  executor::Verification result;
-  bool cancelled = false;
-  {
-    const InterruptGuard guard;
-    ProgressBar bar;
-    verify.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
-    try {
-      result = executor::verify(selection.model, selection.workload, selection.policies,
-                                selection.gpu, verify);
-    } catch (const executor::Cancelled&) {
-      cancelled = true;
-    }
-  }
-  if (cancelled) end_as_interrupted();
+  const executor::Verification result = run_long_work([&](const ShowProgress& show) {
+    verify.progress = show;
+    return executor::verify(selection.model, selection.workload, selection.policies, selection.gpu,
+                            verify);
+  });
 
   const std::string text = format == "json" ? verification_json(selection, verify, result)
                                             : verification_table(selection, verify, result);

@@ -7,27 +7,6 @@
 namespace fuseline::cuda {
 namespace {
 
-// Odd sizes, grouped queries, heads of 32 columns.
-ModelConfig small_llama() {
-  ModelConfig c = fuseline::test::tiny_llama();
-  c.D = 192;
-  c.F = 272;
-  c.H = 6;
-  c.Hkv = 2;
-  c.d = 32;
-  return c;
-}
-
-// Biases; heads of 40 columns, so that K of a product over heads ends inside a step.
-ModelConfig small_gpt() {
-  ModelConfig c = fuseline::test::tiny_gpt();
-  c.D = 200;
-  c.F = 328;
-  c.H = c.Hkv = 5;
-  c.d = 40;
-  return c;
-}
-
 class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterface<SmTarget> {
  protected:
   void check(const ModelConfig& config, const Workload& work) {
@@ -55,24 +34,24 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
 };
 
 TEST_P(SlowGpuGemm, ForwardEqualsTheExecutor) {
-  check(small_llama(), fuseline::test::forward(2, 75));
-  check(small_gpt(), fuseline::test::forward(1, 141));
+  check(test::small_llama(), fuseline::test::forward(2, 75));
+  check(test::small_gpt(), fuseline::test::forward(1, 141));
 }
 
 TEST_P(SlowGpuGemm, DecodeEqualsTheExecutor) {
-  check(small_llama(), fuseline::test::decode(3, 1, 60));
-  check(small_gpt(), fuseline::test::decode(2, 4, 70));
+  check(test::small_llama(), fuseline::test::decode(3, 1, 60));
+  check(test::small_gpt(), fuseline::test::decode(2, 4, 70));
 }
 
 TEST_P(SlowGpuGemm, DecodeInAWindowEqualsTheExecutor) {
-  ModelConfig config = small_llama();
+  ModelConfig config = test::small_llama();
   config.sliding_window = 48;  // operands of the caches' last rows
   check(config, fuseline::test::decode(3, 1, 104));
 }
 
 TEST_P(SlowGpuGemm, TrainEqualsTheExecutor) {
-  check(small_llama(), fuseline::test::train(2, 75));
-  check(small_gpt(), fuseline::test::train(1, 141));
+  check(test::small_llama(), fuseline::test::train(2, 75));
+  check(test::small_gpt(), fuseline::test::train(1, 141));
 }
 
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuGemm, testing::Values(SmTarget::sm_90a, SmTarget::sm_80),

@@ -11,7 +11,7 @@
 #include "model/policy.h"
 #include "sim/executor/inputs.h"
 #include "sim/gpu.h"
-#include "tests/model/plan_support.h"
+#include "tests/cuda/run/gpu_support.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -75,29 +75,9 @@ class SlowGpuStream : public testing::Test {
   int checked_ = 0;
 };
 
-ModelConfig small_llama() {
-  ModelConfig c = test::tiny_llama();
-  c.D = 192;
-  c.F = 272;
-  c.H = 6;
-  c.Hkv = 2;
-  c.d = 32;
-  return c;
-}
-
-ModelConfig small_gpt() {
-  ModelConfig c = test::tiny_gpt();
-  c.D = 200;
-  c.F = 328;
-  c.H = c.Hkv = 5;
-  c.d = 40;
-  c.max_positions = 160;
-  return c;
-}
-
 // Nothing is a multiple of 8 columns; a vocabulary that no thread block holds a row of.
 ModelConfig odd_llama() {
-  ModelConfig c = test::tiny_llama();
+  ModelConfig c = fuseline::test::tiny_llama();
   c.D = 150;
   c.F = 131;
   c.V = 16411;
@@ -105,7 +85,7 @@ ModelConfig odd_llama() {
 }
 
 ModelConfig odd_gpt() {
-  ModelConfig c = test::tiny_gpt();
+  ModelConfig c = fuseline::test::tiny_gpt();
   c.D = 143;
   c.F = 301;
   c.H = c.Hkv = 11;
@@ -115,38 +95,38 @@ ModelConfig odd_gpt() {
 }
 
 TEST_F(SlowGpuStream, ForwardEqualsTheExecutor) {
-  check_all(small_llama(), test::forward(2, 75));
-  check_all(small_gpt(), test::forward(1, 141));
-  check_all(odd_llama(), test::forward(3, 17));
-  check_all(odd_gpt(), test::forward(1, 41));
+  check_all(test::small_llama(), fuseline::test::forward(2, 75));
+  check_all(test::small_gpt(), fuseline::test::forward(1, 141));
+  check_all(odd_llama(), fuseline::test::forward(3, 17));
+  check_all(odd_gpt(), fuseline::test::forward(1, 41));
   EXPECT_GT(checked_, 200);
 }
 
 TEST_F(SlowGpuStream, DecodeEqualsTheExecutor) {
-  check_all(small_llama(), test::decode(3, 1, 60));
-  check_all(small_gpt(), test::decode(2, 3, 60));
-  check_all(odd_llama(), test::decode(3, 2, 29));
+  check_all(test::small_llama(), fuseline::test::decode(3, 1, 60));
+  check_all(test::small_gpt(), fuseline::test::decode(2, 3, 60));
+  check_all(odd_llama(), fuseline::test::decode(3, 2, 29));
   EXPECT_GT(checked_, 100);
 }
 
 TEST_F(SlowGpuStream, TrainEqualsTheExecutor) {
-  check_all(small_llama(), test::train(2, 75));
-  check_all(small_gpt(), test::train(1, 141));
-  check_all(odd_llama(), test::train(3, 17));
-  check_all(odd_gpt(), test::train(1, 41));
+  check_all(test::small_llama(), fuseline::test::train(2, 75));
+  check_all(test::small_gpt(), fuseline::test::train(1, 141));
+  check_all(odd_llama(), fuseline::test::train(3, 17));
+  check_all(odd_gpt(), fuseline::test::train(1, 41));
   EXPECT_GT(checked_, 500);
 }
 
 // Columns beyond what a thread has at once, rows beyond a block of 128, a sliding window.
 TEST_F(SlowGpuStream, WideRowsEqualTheExecutor) {
-  ModelConfig wide = small_llama();
+  ModelConfig wide = test::small_llama();
   wide.D = 2600;
   wide.F = 1000;
   wide.V = 40;
-  check_all(wide, test::train(1, 290));
-  ModelConfig windowed = small_llama();
+  check_all(wide, fuseline::test::train(1, 290));
+  ModelConfig windowed = test::small_llama();
   windowed.sliding_window = 33;
-  check_all(windowed, test::train(2, 75));
+  check_all(windowed, fuseline::test::train(2, 75));
 }
 
 }  // namespace

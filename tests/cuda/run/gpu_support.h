@@ -19,6 +19,28 @@
 
 namespace fuseline::cuda::test {
 
+// Odd sizes, grouped queries, heads of 32 columns.
+inline ModelConfig small_llama() {
+  ModelConfig c = fuseline::test::tiny_llama();
+  c.D = 192;
+  c.F = 272;
+  c.H = 6;
+  c.Hkv = 2;
+  c.d = 32;
+  return c;
+}
+
+// Biases; heads of 40 columns, so that K of a product over heads ends inside a step.
+inline ModelConfig small_gpt() {
+  ModelConfig c = fuseline::test::tiny_gpt();
+  c.D = 200;
+  c.F = 328;
+  c.H = c.Hkv = 5;
+  c.d = 40;
+  c.max_positions = 160;
+  return c;
+}
+
 // An executed plan, and its tensors on the GPU.
 struct ExecutedPlan {
   Plan plan;

@@ -1,5 +1,7 @@
 #include "model/format.h"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace fuseline {
@@ -16,7 +18,10 @@ std::string in_microseconds(Seconds time) {
 
 std::string in_milliseconds(Seconds time) { return fmt::format("{:.3f}", time.value() * 1e3); }
 
-std::string signed_percent(double fraction) { return fmt::format("{:+.1f} %", fraction * 100); }
+std::string signed_percent(double fraction) {
+  const double rounded = std::round(fraction * 1000) / 10;
+  return fmt::format("{:+.1f} %", rounded == 0 ? 0.0 : rounded);  // no "-0.0"
+}
 
 std::string percent(double fraction) { return fmt::format("{:.1f} %", fraction * 100); }
 

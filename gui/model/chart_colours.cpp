@@ -4,6 +4,20 @@
 
 namespace fuseline::gui {
 
+namespace {
+
+const RunView* prediction_of(const Results& results, const Run& measured) {
+  for (const RunView& v : results.runs) {
+    if (!v.run.is_measurement() && v.run.policy == measured.policy &&
+        v.run.setup == measured.setup) {
+      return &v;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 ColourRole role_of(KernelKind kind) {
   switch (kind) {
     case KernelKind::gemm:
@@ -59,11 +73,17 @@ ColourRole role_of(Bound bound) {
 }
 
 Colour colour_of_run(const Results& results, RunId run) {
+  const RunView* view = results.find(run);
+  // A measurement has the colour of the prediction that it stands beside.
+  if (view != nullptr && view->run.is_measurement() && run != results.baseline) {
+    if (const RunView* twin = prediction_of(results, view->run)) run = twin->run.id;
+  }
   if (run == results.baseline) return {ColourRole::baseline, 0};
   int place = 0;
-  for (const RunView& view : results.runs) {
-    if (view.run.id == run) break;
-    if (view.run.id != results.baseline) ++place;
+  for (const RunView& v : results.runs) {
+    if (v.run.id == run) break;
+    const bool has_own = !v.run.is_measurement() || prediction_of(results, v.run) == nullptr;
+    if (v.run.id != results.baseline && has_own) ++place;
   }
   return {ColourRole::run, place};
 }

@@ -55,15 +55,23 @@ RunResult compute_run(const Document& document, const Run& run, ResultCache& mea
   return result;
 }
 
+std::shared_ptr<const RunResult> result_of(const Document& document, const Run& run,
+                                           ResultCache& cache) {
+  const std::string key = result_key(document, run);
+  std::shared_ptr<const RunResult> result = cache.find(key);
+  if (result != nullptr) return result;
+  result = std::make_shared<const RunResult>(compute_run(document, run, cache));
+  if (may_be_kept(*result)) cache.store(key, result);
+  return result;
+}
+
 Results compute(const Document& document, ResultCache& cache, const std::stop_token& stop,
                 const Progress& progress) {
   Results results;
   results.baseline = document.runs.baseline();
   std::vector<std::size_t> open;
-  std::vector<std::string> keys;
   for (const Run& run : document.runs.all()) {
-    keys.push_back(result_key(document, run));
-    results.runs.push_back({run, cache.find(keys.back())});
+    results.runs.push_back({run, cache.find(result_key(document, run))});
     if (results.runs.back().result == nullptr) open.push_back(results.runs.size() - 1);
   }
   results.computed = open.size();
@@ -74,9 +82,7 @@ Results compute(const Document& document, ResultCache& cache, const std::stop_to
     for (std::size_t i = next++; i < open.size() && !stop.stop_requested(); i = next++) {
       RunView& view = results.runs[open[i]];
       try {
-        auto result = std::make_shared<const RunResult>(compute_run(document, view.run, cache));
-        if (may_be_kept(*result)) cache.store(keys[open[i]], result);
-        view.result = std::move(result);
+        view.result = result_of(document, view.run, cache);
       } catch (...) {
         bugs[i] = std::current_exception();
       }

@@ -47,6 +47,10 @@ std::string result_key(const Document& document, const Run& run);
 Results compute(const Document& document, ResultCache& cache, const std::stop_token& stop = {},
                 const Progress& progress = {});
 
+// One run, from the cache or into it.
+std::shared_ptr<const RunResult> result_of(const Document& document, const Run& run,
+                                           ResultCache& cache);
+
 // One run, without the cache.
 RunResult compute_run(const Document& document, const Run& run, ResultCache& measurements);
 

@@ -173,6 +173,7 @@ void add_run(Details& d, const Results& results, RunId id) {
         {"SM clock sustained", fmt::format("{:.0f} MHz", r.block->gpu.sm_clock.value() / 1e6 *
                                                              r.predicted->clock_factor)});
   }
+  if (r.layers) d.lines.push_back({"layers", layers_text(*r.layers, r.block->workload)});
   if (!r.source.empty()) d.lines.push_back({"measured", r.source});
   d.constants = hardware_constants(r.block->gpu);
 }

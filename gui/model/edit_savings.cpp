@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 
 #include "gui/model/delta.h"
-#include "gui/model/fusion_search.h"
-#include "gui/model/text.h"
-#include "model/blocks/block.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 
@@ -20,27 +16,15 @@ Saving saving_between(const PlanEstimate& before, const PlanEstimate& after) {
   return s;
 }
 
-std::vector<EdgeSaving> edge_savings(const RunView& run, const std::stop_token& stop,
-                                     const Progress& progress) {
-  FUSELINE_ASSERT(run.ok() && run.run.is_custom(), run.run.name);
-  const PredictionCase& c = *run.result->block;
-  const Graph block = build_block(c.model, c.workload);
-  const CustomFusion& custom = run.run.custom;
-  std::vector<EdgeSaving> savings;
-  for (const OnChipEdge& edge : custom.on_chip) {
-    throw_if_stopped(stop);
-    EdgeSaving entry{.edge = edge, .saving = {}, .problem = {}};
-    CustomFusion without = custom;
-    std::erase(without.on_chip, edge);
-    if (const auto plan = legal_plan(block, without)) {
-      entry.saving = saving_between(simulate(*plan, c.gpu, c.fidelity), *run.result->predicted);
-    } else {
-      entry.problem = why_illegal(block, without);
-    }
-    savings.push_back(std::move(entry));
-    if (progress) progress(savings.size(), custom.on_chip.size());
+Saving saving_of_edit(const std::string& policy, const PlanEstimate& before,
+                      const PlanEstimate& like, const PlanEstimate& after) {
+  Saving s = saving_between(like, after);
+  const Delta kernels = delta_of(before.time, like.time);
+  if (kernels.size != DeltaSize::neutral) {
+    s.text += fmt::format("; custom's kernels in place of those of {}: time {} ({})", policy,
+                          kernels.absolute_text, kernels.relative_text);
   }
-  return savings;
+  return s;
 }
 
 }  // namespace fuseline::gui

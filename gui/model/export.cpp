@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
 #include <map>
 #include <set>
 
@@ -25,7 +24,7 @@ namespace {
 class Files {
  public:
   void add(Table table, const std::string& suffix = {}) {
-    const std::string stem = unique(table.name + (suffix.empty() ? "" : "-" + slug(suffix)));
+    const std::string stem = unique(table.name + (suffix.empty() ? "" : "-" + file_stem(suffix)));
     files_.push_back({stem + ".csv", to_csv(table)});
     files_.push_back({stem + ".json", to_json(table)});
   }
@@ -35,19 +34,6 @@ class Files {
   [[nodiscard]] std::vector<ExportFile> take() { return std::move(files_); }
 
  private:
-  static std::string slug(const std::string& name) {
-    std::string out;
-    for (const char c : name) {
-      const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
-      if (plain) {
-        out += c;
-      } else if (!out.empty() && out.back() != '-') {
-        out += '-';
-      }
-    }
-    while (!out.empty() && out.back() == '-') out.pop_back();
-    return out.empty() ? "run" : out;
-  }
   std::string unique(const std::string& stem) {
     std::string name = stem;
     for (int n = 2; !taken_.insert(name).second; ++n) name = fmt::format("{}-{}", stem, n);
@@ -69,6 +55,7 @@ void add_predictions(Files& files, const Results& results) {
     Prediction p;
     p.block = *view.result->predicted;
     p.layers = view.result->layers;
+    p.memory = view.result->memory;
     for (const RunView& other : results.runs) {  // what was measured of it
       if (!other.ok() || !other.run.is_measurement()) continue;
       if (!comparable_totals(view, other).like_for_like) continue;

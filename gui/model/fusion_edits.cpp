@@ -106,7 +106,8 @@ bool share_kernel(const Plan& plan, const OnChipEdge& edge) {
       plan.kernels, [&](const Kernel& k) { return holds(k.ops, *from) && holds(k.ops, *to); });
 }
 
-EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge) {
+EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
+                      Suggest suggest) {
   const CustomFusion wanted = with_edge(custom, edge);
   const std::string what = "fuse " + arrow_text(edge);
   EditOutcome out{.legal = false, .custom = custom, .what = what, .reason = {}, .suggestions = {}};
@@ -115,7 +116,7 @@ EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnCh
   CustomFusion this_first{custom.rewrites, {edge}};
   this_first.on_chip.insert(this_first.on_chip.end(), custom.on_chip.begin(), custom.on_chip.end());
   out.reason = why_illegal(block, this_first);
-  out.suggestions = nearest_fusions(block, custom, edge);
+  if (suggest == Suggest::yes) out.suggestions = nearest_fusions(block, custom, edge);
   return out;
 }
 
@@ -152,10 +153,11 @@ EditOutcome split_edge(const Graph& block, const CustomFusion& custom, const OnC
   return out;
 }
 
-EditOutcome toggle_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge) {
+EditOutcome toggle_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
+                        Suggest suggest) {
   const Plan plan = make_custom_plan(block, custom.rewrites, custom.on_chip);
   return share_kernel(plan, edge) ? split_edge(block, custom, edge)
-                                  : fuse_edge(block, custom, edge);
+                                  : fuse_edge(block, custom, edge, suggest);
 }
 
 EditOutcome fuse_all(const Graph& block, const CustomFusion& custom,

@@ -2,6 +2,7 @@
 // an illegal one comes back with its reason in words and with the nearest legal ones.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,13 +27,18 @@ struct EditOutcome {
   std::vector<Suggestion> suggestions;  // fewest changes first, at most three; none when legal
 };
 
+// Looking for the nearest legal edits takes longer than the judgement itself.
+enum class Suggest : std::uint8_t { no, yes };
+
 // All functions take the block before any rewrite (build_block) and legal choices. Unknown
 // operators are InputErrors as from make_custom_plan.
 
 // Fuses the edge's operators when they are apart, splits them when they share a kernel. A split
 // removes the fewest chosen edges that set the two apart.
-EditOutcome toggle_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge);
-EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge);
+EditOutcome toggle_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
+                        Suggest suggest = Suggest::yes);
+EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
+                      Suggest suggest = Suggest::yes);
 EditOutcome split_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge);
 
 // A lasso: keeps every edge between two of the operators on chip.

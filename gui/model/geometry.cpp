@@ -8,7 +8,7 @@ namespace fuseline::gui {
 double nice_above(double value) {
   if (!(value > 0)) return 1;
   const double decade = std::pow(10.0, std::floor(std::log10(value)));
-  for (const double factor : {1.0, 2.0, 2.5, 5.0}) {
+  for (const double factor : {1.0, 2.0, 5.0}) {
     if (value <= factor * decade * (1 + 1e-12)) return factor * decade;
   }
   return 10 * decade;

@@ -24,7 +24,7 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// The smallest of 1, 2, 2.5, 5 times a power of ten that is at least `value`; 1 for zero and less.
+// The smallest of 1, 2, 5 times a power of ten that is at least `value`; 1 for zero and less.
 double nice_above(double value);
 
 // At most `most` round steps from 0 to `high`, both ends included where they are round.

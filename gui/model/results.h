@@ -50,6 +50,7 @@ struct RunResult {
   std::optional<PlanEstimate> predicted;  // of a prediction: steady state; of a measurement: the
                                           // same policy's replays, to be judged by it
   std::optional<LayersEstimate> layers;   // of a prediction of more than one block
+  std::optional<MemoryNeed> memory;       // of a prediction of the whole model
   std::optional<MeasuredBlock> measured_block;
   std::optional<MeasuredTrace> measured_trace;
   std::string source;  // of a measurement: device, driver, toolkit, date

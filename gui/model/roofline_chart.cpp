@@ -186,7 +186,7 @@ RooflineChart roofline_chart(const Results& results, MemoryLevel level) {
 }
 
 Table to_table(const RooflineChart& chart, const Results& results) {
-  Table table{chart.level == MemoryLevel::hbm ? "roofline_hbm" : "roofline_l2",
+  Table table{chart.level == MemoryLevel::hbm ? "roofline-hbm" : "roofline-l2",
               {"run", "kernel", "measured", "flop_per_byte", "flop_per_s", "part_of_time", "drawn"},
               {}};
   const auto add = [&](const RooflinePoint& p, bool drawn) {

@@ -124,6 +124,7 @@ void fill_predicted(RunResult& result, const Run& run) {
   result.totals = totals_of(prediction.block);
   explain_plan(result, prediction.block);
   result.layers = std::move(prediction.layers);
+  result.memory = prediction.memory;
   result.predicted = std::move(prediction.block);
 }
 

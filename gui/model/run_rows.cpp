@@ -39,11 +39,7 @@ void add_numbers(RunRow& row, const RunView& view) {
                     exact_bytes(t.hbm_read), exact_bytes(t.hbm_write), exact_bytes(t.l2));
   }
   if (view.result->layers) {
-    const LayersEstimate& layers = *view.result->layers;
-    row.tooltip +=
-        fmt::format("\n{}{} layers: {}, {:.1f} tokens/s", layers.entry ? "the whole model, " : "",
-                    layers.layers, short_time(layers.time),
-                    layers.tokens_per_second(view.result->block->workload));
+    row.tooltip += "\n" + layers_text(*view.result->layers, view.result->block->workload);
   }
   if (!view.result->source.empty()) row.tooltip += "\nmeasured: " + view.result->source;
 }

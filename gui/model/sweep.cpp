@@ -177,8 +177,8 @@ std::vector<Crossover> crossovers(const std::vector<SweepCurve>& curves, const c
                         .at = std::exp(x),
                         .time = Seconds(std::exp(t)),
                         .text = {}};
-            c.text = fmt::format("{} is faster than {} from {} ≈ {:.0f}", curves[c.after].label,
-                                 curves[c.before].label, axis, c.at);
+            c.text = fmt::format("{} is faster than {} from {} ≈ {}", curves[c.after].label,
+                                 curves[c.before].label, axis, grouped(std::llround(c.at)));
             found.push_back(std::move(c));
           }
         }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -60,6 +61,20 @@ std::string to_json(const Table& table) {
   const nlohmann::ordered_json out = {
       {"schema", "fuseline.view/1"}, {"view", table.name}, {"rows", std::move(rows)}};
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string file_stem(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain) {
+      out += c;
+    } else if (!out.empty() && out.back() != '-') {
+      out += '-';
+    }
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out.empty() ? "run" : out;
 }
 
 }  // namespace fuseline::gui

@@ -24,4 +24,8 @@ std::string to_csv(const Table& table);
 // and numbers that are not finite are null.
 std::string to_json(const Table& table);
 
+// Names of files: letters and digits of the name, '-' for anything else: "eager, measured" becomes
+// "eager-measured".
+std::string file_stem(const std::string& name);
+
 }  // namespace fuseline::gui

@@ -39,8 +39,11 @@ std::string rate(double value, const char* unit) {
                      kPrefixes[prefix], unit);
 }
 
+// No sign where all figures are zero: "−0.0 %" would say that there is a difference.
 std::string with_sign(bool negative, const std::string& magnitude) {
-  return (negative ? "−" : "+") + magnitude;
+  const std::size_t figures = magnitude.find_first_not_of("0.");
+  const bool zero = figures > 0 && (figures == std::string::npos || magnitude[figures] == ' ');
+  return zero ? magnitude : (negative ? "−" : "+") + magnitude;
 }
 
 }  // namespace
@@ -81,6 +84,13 @@ std::string speed_text(double ratio) {
   if (std::abs(ratio - 1) < 0.01) return "as fast";
   return ratio > 1 ? fmt::format("{:.2f}× faster", ratio)
                    : fmt::format("{:.2f}× slower", 1 / ratio);
+}
+
+std::string layers_text(const LayersEstimate& layers, const Workload& workload) {
+  const double rate = layers.tokens_per_second(workload);
+  return fmt::format("{}{} layers: {}, {} tokens/s", layers.entry ? "the whole model, " : "",
+                     layers.layers, short_time(layers.time),
+                     rate < 100 ? fmt::format("{:.1f}", rate) : grouped(std::llround(rate)));
 }
 
 }  // namespace fuseline::gui

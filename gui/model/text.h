@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/units.h"
+#include "sim/whole_model.h"
 
 namespace fuseline::gui {
 
@@ -15,12 +16,16 @@ std::string exact_flops(Flops flops);         // "1,024,000,000 FLOP"
 std::string short_rate(BytesPerSecond rate);  // "4.80 TB/s", "912 GB/s"
 std::string short_rate(FlopsPerSecond rate);  // "989 TFLOP/s"
 
-// With a sign, "−" and not "-": "−120.5 MB", "+3.2 µs", "+12.3 %".
+// With a sign, "−" and not "-": "−120.5 MB", "+3.2 µs", "+12.3 %"; without one where it rounds to
+// nothing: "0.0 %".
 std::string signed_bytes(Bytes bytes);
 std::string signed_time(Seconds time);
 std::string signed_percent_text(double fraction);
 
 // "1.26× faster", "1.10× slower", "as fast" within 1 %; the ratio is old time over new time.
 std::string speed_text(double ratio);
+
+// "the whole model, 32 layers: 48.21 ms, 42,480 tokens/s"
+std::string layers_text(const LayersEstimate& layers, const Workload& workload);
 
 }  // namespace fuseline::gui

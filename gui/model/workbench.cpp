@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/blocks/block.h"
 #include "model/error.h"
 
 namespace fuseline::gui {
@@ -120,6 +119,19 @@ void Workbench::set_setup(const Setup& setup, const std::string& what, const std
   change(std::move(next), what, gesture);
 }
 
+void Workbench::set_layers(std::optional<std::int64_t> layers, const std::string& gesture) {
+  if (layers && (*layers < 1 || *layers > kMostLayers)) {
+    throw InputError({.field = "layers",
+                      .value = std::to_string(*layers),
+                      .message = "is out of range",
+                      .allowed = "1 to " + std::to_string(kMostLayers) + ", or all"});
+  }
+  Document next = document();
+  next.layers = layers;
+  change(std::move(next),
+         layers ? "layers " + std::to_string(*layers) : std::string("the whole model"), gesture);
+}
+
 RunId Workbench::add_run(Run run) {
   Document next = document();
   const RunId id = next.runs.add(std::move(run));
@@ -169,35 +181,12 @@ void Workbench::set_title(const std::string& title) {
 }
 
 Workbench::Edit Workbench::edit(RunId id, const EditOf& of) {
-  Document next = document();
-  const Run run = next.runs.at(id);
-  if (run.is_measurement()) {
-    EditOutcome refused;
-    refused.reason = run.name + " was measured: edit a prediction";
-    return {std::move(refused), id};
+  RunEdit edit = edit_run(document(), id, of);
+  if (edit.outcome.legal) {
+    change(std::move(edit.document), edit.outcome.what);
+    shown_ = edit.run;
   }
-  EditOutcome outcome;
-  RunId edited = id;
-  try {
-    const PredictionCase c = resolve(setup_of(next, run));
-    const Graph block = build_block(c.model, c.workload);
-    if (run.is_custom()) {
-      outcome = of(block, run.custom);
-    } else {
-      Run like{.name = "custom from " + run.policy, .policy = kCustomPolicy, .setup = run.setup};
-      like.custom = custom_like(make_plan(run.policy, block), block);
-      outcome = of(block, like.custom);
-      if (outcome.legal) edited = next.runs.add(std::move(like));
-    }
-  } catch (const InputError& error) {
-    outcome = {};
-    outcome.reason = error.what();
-  }
-  if (!outcome.legal) return {std::move(outcome), id};
-  next.runs.set_custom(edited, outcome.custom);
-  change(std::move(next), outcome.what);
-  shown_ = edited;
-  return {std::move(outcome), edited};
+  return {std::move(edit.outcome), edit.run, std::move(edit.like)};
 }
 
 Workbench::Edit Workbench::toggle_edge(RunId id, const OnChipEdge& edge) {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "gui/model/compute.h"
-#include "gui/model/fusion_edits.h"
 #include "gui/model/history.h"
 #include "gui/model/latest_wins.h"
 #include "gui/model/results.h"
+#include "gui/model/run_edits.h"
 #include "gui/model/selection.h"
 
 namespace fuseline::gui {
@@ -50,6 +50,8 @@ class Workbench {
 
   // Each is one step of undo, and InputError leaves everything as it was.
   void set_setup(const Setup& setup, const std::string& what, const std::string& gesture = {});
+  // Blocks in a row, 1 to kMostLayers; none: the whole model.
+  void set_layers(std::optional<std::int64_t> layers, const std::string& gesture = {});
   void end_gesture() { history_.end_gesture(); }
   RunId add_run(Run run);
   void remove_run(RunId id);
@@ -64,7 +66,12 @@ class Workbench {
   struct Edit {
     EditOutcome outcome;
     RunId run;
+    std::optional<Run> like;  // as in RunEdit
   };
+  // Of a run that need not be in the document; from the cache or into it.
+  [[nodiscard]] std::shared_ptr<const RunResult> result_like(const Run& run) {
+    return result_of(document(), run, *cache_);
+  }
   Edit toggle_edge(RunId id, const OnChipEdge& edge);
   Edit fuse_all(RunId id, const std::vector<std::string>& operators);
   Edit toggle_rewrite(RunId id, const std::string& rewrite);
@@ -90,7 +97,6 @@ class Workbench {
     std::exception_ptr bug;
     std::atomic<double> progress = 0;
   };
-  using EditOf = std::function<EditOutcome(const Graph& block, const CustomFusion& custom)>;
 
   void change(Document next, const std::string& what, const std::string& gesture = {});
   void compute_anew();

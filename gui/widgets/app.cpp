@@ -1,8 +1,11 @@
 #include "gui/widgets/app.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <QApplication>
 #include <QMessageBox>
 #include <QTimer>
+
 #include <charconv>
 #include <cstdlib>
 #include <ostream>
@@ -18,6 +21,7 @@ namespace {
 
 enum Status { done = 0, wrong_input = 2, something_missing = 3, our_bug = 70 };
 
+const char* const kWholeWindow = "window";
 constexpr int kLeastSide = 200, kMostSide = 16384;
 
 [[noreturn]] void refuse(const std::string& field, const std::string& value,
@@ -87,10 +91,14 @@ bool has_display() {
   return false;
 }
 
-// Where no desktop says otherwise, the size that desktops have.
+// Where no desktop says otherwise, the size that desktops have, and a font by name: pictures are
+// the same on every machine that has it.
 void set_font() {
   QFont font = QApplication::font();
-  if (QApplication::platformName() == "offscreen") font.setPointSizeF(9.5);
+  if (QApplication::platformName() == "offscreen") {
+    font = QFont("DejaVu Sans");  // another one where it is not installed
+    font.setPointSizeF(9.5);
+  }
   QApplication::setFont(font);
 }
 
@@ -116,6 +124,27 @@ void show_named_run(Session& session, const std::string& name) {
   session.show_run(run->id);
 }
 
+std::vector<View*> chosen_views(const AppOptions& options, const MainWindow& window) {
+  if (options.views.empty()) return window.views();
+  std::vector<View*> chosen;
+  for (const QString& id : options.views) {
+    if (id == kWholeWindow) continue;
+    View* view = window.view(id);
+    if (view == nullptr) {
+      std::vector<std::string> ids{kWholeWindow};
+      for (const View* v : window.views()) ids.push_back(from_qt(v->id()));
+      throw InputError({.file = "command line",
+                        .field = "--views",
+                        .value = from_qt(id),
+                        .message = "is no view",
+                        .allowed = fmt::format("{}", fmt::join(ids, ", ")),
+                        .nearest = nearest_name(from_qt(id), ids)});
+    }
+    chosen.push_back(view);
+  }
+  return chosen;
+}
+
 int export_pictures(const AppOptions& options, std::ostream& out) {
   const std::filesystem::path state = state_folder();
   Document document =
@@ -123,21 +152,25 @@ int export_pictures(const AppOptions& options, std::ostream& out) {
   Session session(std::move(document), state);
   show_named_run(session, options.run);
   MainWindow window(session, options.export_folder);  // no layout is read from there
+  const std::vector<View*> views = chosen_views(options, window);
   window.resize(options.size.expandedTo(window.minimumSize()));
   window.show();
   session.wait();
   QApplication::processEvents();
   const QStringList names =
-      export_views(session.bench(), window.views(), options.export_folder,
+      export_views(session.bench(), views, options.export_folder,
                    {.size = options.size, .scale = options.scale, .formats = options.formats});
   for (const QString& name : names) out << from_qt(name) << "\n";
+  QApplication::processEvents();
+  session.end_without_autosave();
+  if (!options.views.empty() && !options.views.contains(kWholeWindow)) return done;
+  window.graph().finish();
   QApplication::processEvents();
   const std::filesystem::path whole = std::filesystem::path(options.export_folder) / "window.png";
   if (!window.grab().save(to_qt(whole))) {
     throw InputError({.file = whole.string(), .message = "cannot be written"});
   }
   out << "window.png\n";
-  session.end_without_autosave();
   return done;
 }
 
@@ -157,12 +190,15 @@ std::string usage() {
   return "fuseline-gui: try fusion choices, see predicted beside measured.\n\n"
          "usage: fuseline-gui [SCENARIO.toml]\n"
          "       fuseline-gui --export DIR [SCENARIO.toml] [--size WxH] [--scale N] [--dark]\n"
-         "                    [--format png,svg,pdf] [--run NAME]\n\n"
+         "                    [--format png,svg,pdf] [--views LIST] [--run NAME]\n\n"
          "  --export DIR   write every view's picture, and its data as CSV and JSON; needs no "
          "display\n"
          "  --size WxH     of the pictures, 1200x800\n"
          "  --scale N      pixels of a PNG for each of --size, 1 to 4\n"
          "  --format LIST  png, svg, pdf\n"
+         "  --views LIST   only these pictures: graph, traffic, waterfall, ..., and window for all "
+         "of "
+         "it\n"
          "  --run NAME     the run that graph, kernels and waterfall show\n"
          "  --dark, --light  colours; else as the desktop\n\n"
          "exit status: 0 done, 2 wrong input, 3 something needed is not here, 70 a bug of "
@@ -193,6 +229,8 @@ AppOptions parse_options(const std::vector<std::string>& args) {
       o.scale = parse_scale(value());
     } else if (name == "--format") {
       o.formats = parse_formats(value());
+    } else if (name == "--views") {
+      o.views = to_qt(value()).split(',');
     } else if (name == "--run") {
       o.run = value();
     } else if (name == "--dark") {
@@ -204,11 +242,12 @@ AppOptions parse_options(const std::vector<std::string>& args) {
     } else if (name == "--version") {
       o.version = true;
     } else if (name.starts_with("-")) {
-      throw InputError({.file = "command line",
-                        .value = name,
-                        .message = "there is no such option",
-                        .nearest = nearest_name(name, {"--export", "--size", "--scale", "--format",
-                                                       "--run", "--dark", "--light", "--help"})});
+      throw InputError(
+          {.file = "command line",
+           .value = name,
+           .message = "there is no such option",
+           .nearest = nearest_name(name, {"--export", "--size", "--scale", "--format", "--views",
+                                          "--run", "--dark", "--light", "--help"})});
     } else if (!o.session.empty()) {
       refuse({}, name, "is a second session", "one session");
     } else {

@@ -16,6 +16,7 @@ struct AppOptions {
   QSize size{1200, 800};
   double scale = 1;
   QStringList formats{"png"};
+  QStringList views;         // by name, "window" for all of it; empty: all
   std::optional<bool> dark;  // empty: as the desktop
   std::string run;           // by name, shown by graph and table; empty: the last prediction
   bool help = false;

@@ -19,8 +19,8 @@ DetailsPanel::DetailsPanel(Session& session, QWidget* parent)
 void DetailsPanel::refresh() {
   const Theme theme(palette());
   const QString muted = theme.colour(ColourRole::muted).name();
-  const Details details =
-      details_of(session_.bench().results(), session_.bench().selection().shown());
+  const Thing& shown = session_.bench().selection().shown();
+  const Details details = details_of(session_.bench().results(), shown);
   if (details.title.empty()) {
     setHtml(QString("<p style='color:%1'>%2</p>")
                 .arg(muted, tr("Point at anything for its exact numbers and where they come from. "
@@ -29,6 +29,15 @@ void DetailsPanel::refresh() {
   }
   QString html = QString("<p style='font-weight:600; margin:2px 0 4px 0'>%1</p><table>")
                      .arg(to_qt(details.title).toHtmlEscaped());
+  if (const EdgePreview* preview =
+          shown.kind == ThingKind::edge ? session_.preview(shown.edge) : nullptr) {
+    const ColourRole role = preview->legal ? ColourRole::better : ColourRole::worse;
+    html += QString(
+                "<tr><td style='color:%1; padding-right:10px'>%2</td>"
+                "<td style='color:%3'>%4</td></tr>")
+                .arg(muted, tr("a click"), theme.colour(role).name(),
+                     to_qt(preview->text).toHtmlEscaped());
+  }
   for (const DetailLine& line : details.lines) {
     html += QString("<tr><td style='color:%1; padding-right:10px'>%2</td><td>%3</td></tr>")
                 .arg(muted, to_qt(line.name).toHtmlEscaped(), to_qt(line.value).toHtmlEscaped());

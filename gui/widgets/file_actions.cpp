@@ -11,6 +11,7 @@
 
 #include "gui/model/choices.h"
 #include "gui/model/document.h"
+#include "gui/model/session_file.h"
 #include "gui/widgets/qt_text.h"
 
 namespace fuseline::gui {
@@ -102,7 +103,12 @@ bool FileActions::may_lose_work() {
 
 void FileActions::open(const std::filesystem::path& path) {
   FileKind kind = FileKind::session;
-  if (!session_.act([&](Workbench&) { kind = kind_of_file(path); })) return;
+  const bool readable = session_.act([&](Workbench&) {
+    kind = kind_of_file(path);
+    // A broken file is no reason to ask about unsaved work.
+    if (kind == FileKind::session) static_cast<void>(load_document(path.string()));
+  });
+  if (!readable) return;
   if (kind != FileKind::session) {
     session_.take_in(path, kind);
   } else if (may_lose_work()) {

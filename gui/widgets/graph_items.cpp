@@ -81,7 +81,7 @@ void NodeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
   painter->setBrush(node_.is_tensor ? theme().background() : hue);
   const double radius = node_.is_tensor ? 3 : 7;
   painter->drawRoundedRect(box_, radius, radius);
-  painter->setPen(node_.is_tensor ? theme().colour(ColourRole::text) : theme().text_on(hue));
+  painter->setPen(node_.is_tensor ? theme().colour(ColourRole::text) : ink_on(hue));
   painter->setFont(pixels(kLabelPixels, node_.is_tensor ? QFont::Normal : QFont::DemiBold));
   if (!node_.is_tensor) {
     painter->drawText(box_, Qt::AlignCenter, to_qt(node_.label));
@@ -97,12 +97,8 @@ void NodeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
 
 EdgeItem::EdgeItem(const GraphEdge& edge, const std::vector<Point>& bezier, const Theme& theme)
     : GraphItem(edge.thing, theme), edge_(edge), path_(curve(bezier)) {
-  QString tip = to_qt(edge.tooltip);
-  if (edge.can_toggle) {
-    tip += edge.fused ? QObject::tr("\nClick: split here") : QObject::tr("\nClick: keep on chip");
-    setCursor(Qt::PointingHandCursor);
-  }
-  setToolTip(tip);
+  set_preview({});
+  if (edge.can_toggle) setCursor(Qt::PointingHandCursor);
   setZValue(edge.can_toggle ? 2 : 1);
   if (bezier.size() >= 2) {
     const QPointF end = at(bezier.back());
@@ -113,6 +109,15 @@ EdgeItem::EdgeItem(const GraphEdge& edge, const std::vector<Point>& bezier, cons
     const double half = std::max(4.0, width() * 0.85);
     head_ << end + side * half << end + back * kHeadLength << end - side * half;
   }
+}
+
+void EdgeItem::set_preview(const QString& preview) {
+  QString tip = to_qt(edge_.tooltip);
+  if (edge_.can_toggle) {
+    tip += edge_.fused ? QObject::tr("\nClick: split here") : QObject::tr("\nClick: keep on chip");
+  }
+  if (!preview.isEmpty()) tip += "\n" + preview;
+  setToolTip(tip);
 }
 
 void EdgeItem::set_chosen(bool chosen) {

@@ -51,6 +51,8 @@ class EdgeItem : public GraphItem {
   // Puts the label where it meets none of the boxes; empty where there is no such place: it is
   // seen only while the edge is highlighted then.
   QRectF place_label(const std::vector<QRectF>& taken);
+  // What a click would do, for the tooltip; may be empty.
+  void set_preview(const QString& text);
   // Chosen with the keyboard: Enter would toggle it.
   void set_chosen(bool chosen);
   [[nodiscard]] QRectF boundingRect() const override;

@@ -101,6 +101,11 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
   connect(canvas_, &GraphCanvas::lassoed, this,
           [this](const std::vector<std::string>& operators) { session_.fuse_all(operators); });
   connect(&session_, &Session::edit_judged, bar_, &EditBar::show_notice);
+  connect(&session_, &Session::preview_changed, this, [this](const OnChipEdge& edge) {
+    const EdgePreview* preview = session_.preview(edge);
+    EdgeItem* item = canvas_->graph().find_edge(edge);
+    if (preview != nullptr && item != nullptr) item->set_preview(to_qt(preview->text));
+  });
   connect(bar_, &EditBar::chosen, this,
           [this](const Suggestion& suggestion) { session_.accept(suggestion); });
 }

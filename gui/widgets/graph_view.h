@@ -37,6 +37,7 @@ class GraphView : public View {
   void paint_to(QPainter& painter, QSize size) override;
   [[nodiscard]] std::vector<Table> tables() const override;
 
+  [[nodiscard]] RunId shown_run() const { return bench().shown_run(); }
   [[nodiscard]] GraphCanvas& canvas() const { return *canvas_; }
   [[nodiscard]] EditBar& edit_bar() const { return *bar_; }
 

@@ -10,6 +10,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 #include <algorithm>
+#include <numeric>
 
 #include "gui/widgets/qt_text.h"
 
@@ -72,6 +73,14 @@ std::vector<double> widths_of(const KernelTable& table, const QFontMetricsF& met
     widths.push_back(w == 0 ? 0 : w + 18);
   }
   return widths;
+}
+
+// The widest column, of the operators' names, gives way down to 60 % before letters get smaller.
+void give_way(std::vector<double>& widths, double room) {
+  const double all = std::accumulate(widths.begin(), widths.end(), 0.0);
+  if (widths.empty() || all <= room) return;
+  double& widest = *std::ranges::max_element(widths);
+  widest = std::max(widest * 0.6, widest - (all - room));
 }
 
 bool is_empty_column(const KernelTable& table, std::size_t c) {
@@ -210,7 +219,8 @@ void KernelView::paint_to(QPainter& painter, QSize size) {
     return;
   }
   const QFontMetricsF metrics(font());
-  const std::vector<double> widths = widths_of(table, metrics);
+  std::vector<double> widths = widths_of(table, metrics);
+  give_way(widths, size.width() - 2 * kMargin);
   double all = 0;
   for (std::size_t c = 0; c < widths.size(); ++c) all += is_empty_column(table, c) ? 0 : widths[c];
   const double row = metrics.height() + 7;
@@ -225,7 +235,8 @@ void KernelView::paint_to(QPainter& painter, QSize size) {
     painter.setPen(colour);
     const auto side = table.columns[c].is_number ? Qt::AlignRight : Qt::AlignLeft;
     painter.drawText(QRectF(x + 6, y, widths[c] - 12, row),
-                     static_cast<int>(side | Qt::AlignVCenter), text);
+                     static_cast<int>(side | Qt::AlignVCenter),
+                     metrics.elidedText(text, Qt::ElideRight, widths[c] - 10));
   };
   const auto for_columns = [&](const auto& what) {
     double x = 0;

@@ -29,6 +29,9 @@ namespace {
 
 constexpr int kNoteMs = 12000;
 
+// Docks behind another tab are visible to Qt: they lie outside of the window.
+bool is_seen(const View& view) { return view.isVisible() && !view.visibleRegion().isEmpty(); }
+
 QScrollArea* scrolling(QWidget* content) {
   auto* area = new QScrollArea;
   area->setWidget(content);
@@ -74,7 +77,12 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
     QDockWidget* d = add_dock(v, v->id(), v->title());
     connect(d, &QDockWidget::dockLocationChanged, this, &MainWindow::name_tabs);
     connect(d, &QDockWidget::visibilityChanged, this, [this, v](bool visible) {
-      if (visible && stale_.contains(v)) refresh_view(v);
+      if (!visible) return;
+      if (stale_.contains(v)) {
+        refresh_view(v);
+      } else {
+        v->show_highlight(session_.bench().highlighted());
+      }
     });
   }
   graph_->setMinimumSize(240, 200);
@@ -109,6 +117,11 @@ QDockWidget* MainWindow::dock(const QString& id) const {
 View* MainWindow::view(const QString& id) const {
   const auto found = std::ranges::find_if(views_, [&](const View* v) { return v->id() == id; });
   return found == views_.end() ? nullptr : *found;
+}
+
+bool MainWindow::is_idle() const {
+  return !session_.bench().is_computing() && !session_.bench().results().runs.empty() &&
+         !graph_->is_busy();
 }
 
 void MainWindow::raise_view(const QString& id) {
@@ -154,11 +167,12 @@ void MainWindow::connect_session() {
   connect(&session_, &Session::highlight_changed, this, [this] {
     const Highlight linked = session_.bench().highlighted();
     for (View* v : views_) {
-      if (v->isVisible() || v == graph_) v->show_highlight(linked);
+      if (is_seen(*v) || v == graph_) v->show_highlight(linked);
     }
     runs_->show_highlight(linked);
     details_->refresh();
   });
+  connect(&session_, &Session::preview_changed, details_, &DetailsPanel::refresh);
   connect(&session_, &Session::failed, this, &MainWindow::fail);
   connect(&session_, &Session::noted, this,
           [this](const QString& text) { statusBar()->showMessage(text, kNoteMs); });
@@ -179,7 +193,7 @@ void MainWindow::refresh_view(View* v) {
 void MainWindow::refresh_views() {
   runs_->refresh();
   for (View* v : views_) {
-    if (v->isVisible() || v == graph_) {
+    if (is_seen(*v) || v == graph_) {
       refresh_view(v);
     } else {
       stale_.insert(v);
@@ -212,7 +226,7 @@ void MainWindow::show_document() {
 void MainWindow::show_progress() {
   const bool computing = session_.bench().is_computing();
   const bool views_busy =
-      std::ranges::any_of(views_, [](const View* v) { return v->is_busy() && v->isVisible(); });
+      std::ranges::any_of(views_, [](const View* v) { return v->is_busy() && is_seen(*v); });
   progress_->setVisible(computing || views_busy);
   cancel_->setVisible(computing || views_busy);
   progress_->setRange(0, computing ? 100 : 0);

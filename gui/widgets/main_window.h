@@ -38,6 +38,8 @@ class MainWindow : public QMainWindow {
   [[nodiscard]] RunPanel& runs() const { return *runs_; }
   [[nodiscard]] FileActions& files() const { return *files_; }
   [[nodiscard]] QAction* action(const QString& name) const;  // "undo", "dark", ...
+  // Nothing is computed, and what was is drawn.
+  [[nodiscard]] bool is_idle() const;
   void raise_view(const QString& id);
   void reset_layout();
   void show_shortcuts();

@@ -54,7 +54,7 @@ void MainWindow::arrange_docks() {
   dock("setup")->raise();
   if (first_above != nullptr) first_above->raise();
   dock("kernels")->raise();
-  const int left = std::clamp(width() * 27 / 100, 260, 420);
+  const int left = std::clamp(width() * 27 / 100, 260, 480);
   const int right = std::clamp(width() * 41 / 100, 300, 1600);
   resizeDocks({dock("runs")}, {left}, Qt::Horizontal);
   if (first_above != nullptr) {

@@ -97,7 +97,8 @@ QStringList export_views(Workbench& bench, const std::vector<View*>& views,
   std::vector<ExportFile> files = export_data({.results = &bench.results()});
   const auto is_there = [&](const std::string& stem) {
     return std::ranges::any_of(files, [&](const ExportFile& file) {
-      return file.name.starts_with(stem + ".") || file.name.starts_with(stem + "-");
+      const bool of_a_run = stem.find('-') == std::string::npos;
+      return file.name.starts_with(stem + ".") || (of_a_run && file.name.starts_with(stem + "-"));
     });
   };
   for (View* view : views) {

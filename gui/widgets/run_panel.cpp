@@ -4,17 +4,26 @@
 #include <QEvent>
 #include <QHeaderView>
 #include <QMenu>
+#include <QScrollBar>
 #include <QSignalBlocker>
 #include <QTableView>
 #include <QToolBar>
 #include <QToolButton>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/model/choices.h"
 #include "gui/widgets/qt_text.h"
 #include "sim/measurement.h"
 
 namespace fuseline::gui {
+
+namespace {
+
+constexpr int kLeastColumn = 34;
+constexpr int kNameLetters = 22;  // of a run that are to be seen
+
+}  // namespace
 
 RunPanel::RunPanel(Session& session, QWidget* parent)
     : QWidget(parent),
@@ -41,7 +50,7 @@ RunPanel::RunPanel(Session& session, QWidget* parent)
   table_->horizontalHeader()->setHighlightSections(false);
   table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   table_->horizontalHeader()->setSectionResizeMode(RunModel::name, QHeaderView::Stretch);
-  table_->horizontalHeader()->setMinimumSectionSize(34);
+  table_->horizontalHeader()->setMinimumSectionSize(kLeastColumn);
   table_->viewport()->installEventFilter(this);
 
   baseline_ = make_action(tr("&Baseline"), QKeySequence("Ctrl+B"),
@@ -167,6 +176,7 @@ void RunPanel::refresh() {
   const int row = model_->row_of(session_.bench().shown_run());
   if (row >= 0) table_->setCurrentIndex(model_->index(row, 0));
   table_->viewport()->update();
+  show_what_fits();
   enable_actions();
 }
 
@@ -180,13 +190,26 @@ void RunPanel::changeEvent(QEvent* event) {
   if (event->type() == QEvent::PaletteChange) model_->refresh(Theme(palette()));
 }
 
-// Names come first: columns that would squeeze them are left out.
+// Names come first, then time, HBM and their differences: columns that would squeeze names are left
+// out.
+void RunPanel::show_what_fits() {
+  const QAbstractItemView* view = table_;  // whose hints are public
+  const QScrollBar* bar = table_->verticalScrollBar();
+  int room = table_->width() - (bar->isVisible() ? bar->width() : 0) -
+             std::min(view->sizeHintForColumn(RunModel::name),
+                      kNameLetters * fontMetrics().averageCharWidth());
+  bool fits = true;
+  for (const int column : {RunModel::time, RunModel::time_delta, RunModel::hbm, RunModel::hbm_delta,
+                           RunModel::launches}) {
+    room -= std::max(view->sizeHintForColumn(column), kLeastColumn);
+    fits = fits && room >= 0;
+    table_->setColumnHidden(column, column != RunModel::time && !fits);
+  }
+}
+
 void RunPanel::resizeEvent(QResizeEvent* event) {
   QWidget::resizeEvent(event);
-  const int letter = fontMetrics().averageCharWidth();
-  table_->setColumnHidden(RunModel::hbm, width() < 44 * letter);
-  table_->setColumnHidden(RunModel::hbm_delta, width() < 44 * letter);
-  table_->setColumnHidden(RunModel::launches, width() < 72 * letter);
+  show_what_fits();
 }
 
 bool RunPanel::eventFilter(QObject* watched, QEvent* event) {

@@ -33,6 +33,7 @@ class RunPanel : public QWidget {
   void fill_add_menu();
   [[nodiscard]] RunId current() const;
   void enable_actions();
+  void show_what_fits();
 
   Session& session_;
   RunModel* model_;

@@ -52,17 +52,23 @@ Session::Session(Document document, const std::filesystem::path& state_folder, Q
       emit noted(tr("Unsaved work could not be kept: %1").arg(message_of(error)));
     }
   });
+  make_previewer();
   show_last_prediction();
   busy_ = true;
 }
 
 Session::~Session() = default;
 
-// Graph, table and waterfall say most about the last prediction: the one that fuses most.
+// Graph, table and waterfall say most about the last prediction: the one that fuses most. Of a
+// block in one kernel there is less to see.
 void Session::show_last_prediction() {
+  std::optional<RunId> several;
   for (const Run& run : bench_.document().runs.all()) {
-    if (!run.is_measurement()) bench_.show_run(run.id);
+    if (run.is_measurement()) continue;
+    bench_.show_run(run.id);
+    if (run.policy != "whole-block") several = run.id;
   }
+  if (several) bench_.show_run(*several);
 }
 
 bool Session::act(const std::function<void(Workbench&)>& what) {
@@ -108,7 +114,18 @@ void Session::poll() {
   if (fresh) tell_results();
 }
 
+std::string Session::saving_text(const Pending& pending, const PlanEstimate& after) {
+  if (pending.like) {
+    const auto like = bench_.result_like(*pending.like);
+    if (like->predicted) {
+      return saving_of_edit(pending.policy, *pending.before, *like->predicted, after).text;
+    }
+  }
+  return saving_between(*pending.before, after).text;
+}
+
 void Session::tell_results() {
+  ask_preview();
   emit results_changed();
   emit highlight_changed();
   if (!pending_) return;
@@ -117,7 +134,7 @@ void Session::tell_results() {
   EditNotice notice = pending.notice;
   const std::optional<PlanEstimate> after = estimate_of(notice.run);
   if (pending.before && after) {
-    notice.text += ": " + saving_between(*pending.before, *after).text;
+    notice.text += ": " + saving_text(pending, *after);
   }
   emit edit_judged(notice);
 }
@@ -132,6 +149,7 @@ void Session::wait() {
 void Session::hover(const Thing& thing) {
   if (bench_.selection().hovered == thing) return;
   bench_.hover(thing);
+  ask_preview();
   emit highlight_changed();
 }
 
@@ -141,6 +159,7 @@ void Session::select(const Thing& thing) {
   if (run && bench_.document().runs.find(thing.run) != nullptr && bench_.shown_run() != thing.run) {
     show_run(thing.run);
   }
+  ask_preview();
   emit highlight_changed();
 }
 
@@ -157,12 +176,14 @@ std::optional<PlanEstimate> Session::estimate_of(RunId run) const {
   return view->result->predicted;
 }
 
-void Session::judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before) {
+void Session::judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before,
+                    std::string policy) {
   EditNotice notice{edit.outcome.legal,
                     edit.outcome.legal ? edit.outcome.what : edit.outcome.reason, edit.run,
                     edit.outcome.suggestions};
+  previewer_->cancel();
   if (edit.outcome.legal) {
-    pending_ = Pending{notice, std::move(before)};
+    pending_ = Pending{notice, std::move(before), edit.like, std::move(policy)};
     changed();
   }
   emit edit_judged(notice);
@@ -170,17 +191,23 @@ void Session::judge(const Workbench::Edit& edit, std::optional<PlanEstimate> bef
 
 void Session::toggle_edge(const OnChipEdge& edge) {
   const RunId run = bench_.shown_run();
-  judge(bench_.toggle_edge(run, edge), estimate_of(run));
+  const std::optional<PlanEstimate> before = estimate_of(run);
+  const std::string policy = bench_.document().runs.at(run).policy;
+  judge(bench_.toggle_edge(run, edge), before, policy);
 }
 
 void Session::fuse_all(const std::vector<std::string>& operators) {
   const RunId run = bench_.shown_run();
-  judge(bench_.fuse_all(run, operators), estimate_of(run));
+  const std::optional<PlanEstimate> before = estimate_of(run);
+  const std::string policy = bench_.document().runs.at(run).policy;
+  judge(bench_.fuse_all(run, operators), before, policy);
 }
 
 void Session::toggle_rewrite(const std::string& rewrite) {
   const RunId run = bench_.shown_run();
-  judge(bench_.toggle_rewrite(run, rewrite), estimate_of(run));
+  const std::optional<PlanEstimate> before = estimate_of(run);
+  const std::string policy = bench_.document().runs.at(run).policy;
+  judge(bench_.toggle_rewrite(run, rewrite), before, policy);
 }
 
 void Session::accept(const Suggestion& suggestion) {
@@ -188,7 +215,7 @@ void Session::accept(const Suggestion& suggestion) {
   const std::optional<PlanEstimate> before = estimate_of(run);
   EditNotice notice{true, suggestion.text, run, {}};
   act([&](Workbench& bench) { notice.run = bench.accept(run, suggestion); });
-  pending_ = Pending{notice, before};
+  pending_ = Pending{notice, before, {}, {}};
   emit edit_judged(notice);
 }
 

@@ -6,10 +6,14 @@
 #include <QTimer>
 #include <filesystem>
 #include <functional>
+#include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "gui/model/choices.h"
+#include "gui/model/edge_preview.h"
+#include "gui/model/latest_wins.h"
 #include "gui/model/session_file.h"
 #include "gui/model/workbench.h"
 
@@ -43,6 +47,10 @@ class Session : public QObject {
   void select(const Thing& thing);
   void show_run(RunId run);
 
+  // What a click on the edge would do to the shown run; null until preview_changed(). It is looked
+  // for when an edge is hovered or selected.
+  [[nodiscard]] const EdgePreview* preview(const OnChipEdge& edge) const;
+
   // Edits of the shown run; edit_judged() tells the outcome.
   void toggle_edge(const OnChipEdge& edge);
   void fuse_all(const std::vector<std::string>& operators);
@@ -65,6 +73,7 @@ class Session : public QObject {
   void results_changed();    // numbers, or the run that is shown
   void highlight_changed();  // selection or hovering
   void progress_changed();   // is_computing(), progress()
+  void preview_changed(const fuseline::OnChipEdge& edge);
   void edit_judged(const fuseline::gui::EditNotice& notice);
   void failed(const QString& title, const QString& text);
   void noted(const QString& text);  // what was left out when a file was opened
@@ -73,9 +82,25 @@ class Session : public QObject {
   void poll();
   void tell_results();
   void changed();
-  void judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before);
+  void judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before, std::string policy);
   [[nodiscard]] std::optional<PlanEstimate> estimate_of(RunId run) const;
   void show_last_prediction();
+  void make_previewer();
+  void ask_preview();
+  void take_preview();
+
+  struct PreviewRequest {
+    Document document;
+    RunView run;
+    OnChipEdge edge;
+  };
+  struct Previewed {
+    std::shared_ptr<const RunResult> of;
+    OnChipEdge edge;
+    EdgePreview preview;
+  };
+  struct PreviewInbox;
+  using Previewer = LatestWins<PreviewRequest, Previewed>;
 
   std::filesystem::path path_;
   RecentFiles recent_;
@@ -86,9 +111,16 @@ class Session : public QObject {
   struct Pending {
     EditNotice notice;
     std::optional<PlanEstimate> before;
+    std::optional<Run> like;  // of an edit of a policy's run
+    std::string policy;
   };
+  [[nodiscard]] std::string saving_text(const Pending& pending, const PlanEstimate& after);
   std::optional<Pending> pending_;
   bool busy_ = false;
+  std::shared_ptr<const RunResult> previewed_;   // what the previews are of
+  std::map<std::string, EdgePreview> previews_;  // by edge_text()
+  std::shared_ptr<PreviewInbox> preview_inbox_;
+  std::unique_ptr<Previewer> previewer_;  // after what it uses
 };
 
 // An InputError as people read it: the file and line, the field and value, what is allowed.

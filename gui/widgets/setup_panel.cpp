@@ -46,6 +46,7 @@ SetupPanel::SetupPanel(Session& session, QWidget* parent) : QWidget(parent), ses
   context_ =
       add_size(*form, "setup-context", tr("&Context S"),
                "Tokens in the cache, the new ones included; in decode only", &Workload::context);
+  add_layers(*form);
   dtype_ = add_choice(*form, "setup-dtype", tr("&Storage"), "Type of tensors in HBM");
   for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
     dtype_->addItem(name_of(dtype), static_cast<int>(dtype));
@@ -94,20 +95,26 @@ QComboBox* SetupPanel::add_choice(QFormLayout& form, const char* name, const QSt
   return box;
 }
 
-QSpinBox* SetupPanel::add_size(QFormLayout& form, const char* name, const QString& label,
-                               const char* term, std::int64_t Workload::*size) {
+QSpinBox* SetupPanel::add_spin(QFormLayout& form, const char* name, const QString& label,
+                               const QString& tip) {
   auto* box = new QSpinBox(this);
   box->setObjectName(name);
-  box->setRange(1, static_cast<int>(kLargestDimension));
   box->setGroupSeparatorShown(true);
   box->setKeyboardTracking(false);
   box->setStepType(QAbstractSpinBox::AdaptiveDecimalStepType);
-  const QString tip = tip_of(term);
   box->setToolTip(tip);
   auto* text = new QLabel(label, this);
   text->setBuddy(box);
   text->setToolTip(tip);
   form.addRow(text, box);
+  connect(box, &QSpinBox::editingFinished, this, [this] { session_.bench().end_gesture(); });
+  return box;
+}
+
+QSpinBox* SetupPanel::add_size(QFormLayout& form, const char* name, const QString& label,
+                               const char* term, std::int64_t Workload::*size) {
+  QSpinBox* box = add_spin(form, name, label, tip_of(term));
+  box->setRange(1, static_cast<int>(kLargestDimension));
   const std::string gesture = name;
   connect(box, QOverload<int>::of(&QSpinBox::valueChanged), this,
           [this, size, gesture, label](int value) {
@@ -116,8 +123,20 @@ QSpinBox* SetupPanel::add_size(QFormLayout& form, const char* name, const QStrin
             const QString what = QString(label).remove('&') + " " + QString::number(value);
             session_.act([&](Workbench& bench) { bench.set_setup(setup, from_qt(what), gesture); });
           });
-  connect(box, &QSpinBox::editingFinished, this, [this] { session_.bench().end_gesture(); });
   return box;
+}
+
+// Zero, which is no number of layers, stands for the whole model.
+void SetupPanel::add_layers(QFormLayout& form) {
+  layers_ = add_spin(form, "setup-layers", tr("&Layers"),
+                     tr("Blocks in a row; the whole model adds embedding, final norm and LM head. "
+                        "Time and tokens/s of them stand in the details of a run."));
+  layers_->setRange(0, static_cast<int>(kMostLayers));
+  layers_->setSpecialValueText(tr("the whole model"));
+  connect(layers_, QOverload<int>::of(&QSpinBox::valueChanged), this, [this](int value) {
+    const std::optional<std::int64_t> layers = value == 0 ? std::nullopt : std::optional(value);
+    session_.act([&](Workbench& bench) { bench.set_layers(layers, "setup-layers"); });
+  });
 }
 
 void SetupPanel::change(const QString& what, const std::function<void(Setup&)>& how) {
@@ -173,6 +192,7 @@ void SetupPanel::refresh() {
   set(batch_, w.batch);
   set(seq_, w.seq);
   set(context_, w.phase == Phase::decode ? w.context : w.seq);
+  set(layers_, session_.bench().document().layers.value_or(0));
   context_->setEnabled(w.phase == Phase::decode);
 }
 

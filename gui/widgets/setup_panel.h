@@ -22,13 +22,15 @@ class SetupPanel : public QWidget {
                         const char* term);
   QSpinBox* add_size(QFormLayout& form, const char* name, const QString& label, const char* term,
                      std::int64_t Workload::*size);
+  QSpinBox* add_spin(QFormLayout& form, const char* name, const QString& label, const QString& tip);
+  void add_layers(QFormLayout& form);
   void fill(QComboBox& box, const std::vector<Choice>& choices, const std::string& now);
   void choose_file(FileKind kind);
   void change(const QString& what, const std::function<void(Setup&)>& how);
 
   Session& session_;
   QComboBox *model_, *gpu_, *phase_, *dtype_, *fidelity_;
-  QSpinBox *batch_, *seq_, *context_;
+  QSpinBox *batch_, *seq_, *context_, *layers_;
 };
 
 }  // namespace fuseline::gui

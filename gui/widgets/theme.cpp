@@ -19,8 +19,8 @@ struct Pair {
   QRgb dark;
 };
 
-// Hues after Okabe and Ito, with two more; darker on white, lighter on black.
-constexpr std::array<Pair, 8> kRuns = {{
+// Hues after Okabe and Ito, with four more; darker on white, lighter on black.
+constexpr std::array<Pair, 10> kRuns = {{
     {0xff0072b2, 0xff4aa8e0},  // blue
     {0xffd98200, 0xfff0ac3a},  // orange
     {0xff00876a, 0xff2cc29a},  // green
@@ -29,6 +29,8 @@ constexpr std::array<Pair, 8> kRuns = {{
     {0xffc24e00, 0xfff08550},  // vermilion
     {0xff6a51a3, 0xffa995e0},  // violet
     {0xff7a6a1f, 0xffd3c35a},  // olive
+    {0xff1f5a5e, 0xff7fc4c9},  // teal
+    {0xff8a3b2e, 0xffd79a86},  // brown
 }};
 
 constexpr std::array<Pair, 3> kBetter = {
@@ -193,10 +195,9 @@ QColor Theme::colour(Colour c) const {
 
 QColor Theme::faded(const QColor& c) const { return mixed(c, background(), 0.68); }
 
-QColor Theme::text_on(const QColor& fill) const {
-  // White down to a contrast of 3.9 to 1: between it and equal contrast, at a luminance of 0.179,
-  // it reads as well as black and is quieter.
-  return luminance(fill) > 0.219 ? QColor(0x12, 0x17, 0x1c) : QColor(Qt::white);
+// At a luminance of 0.179 both have the same contrast, 4.58 to 1.
+QColor ink_on(const QColor& fill) {
+  return luminance(fill) > 0.179 ? QColor(Qt::black) : QColor(Qt::white);
 }
 
 QPalette light_palette() {

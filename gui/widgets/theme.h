@@ -27,13 +27,14 @@ class Theme {
   [[nodiscard]] QColor colour(ColourRole role) const { return colour(Colour{role, 0}); }
   // The colour for what is not highlighted while something else is.
   [[nodiscard]] QColor faded(const QColor& c) const;
-  // Black or white, whichever reads better on `fill`.
-  [[nodiscard]] QColor text_on(const QColor& fill) const;
 
  private:
   QPalette palette_;
   bool dark_ = false;
 };
+
+// Black or white, whichever reads better on `fill`: a contrast of at least 4.5 to 1 (WCAG 2, AA).
+QColor ink_on(const QColor& fill);
 
 // The window's own palettes; a desktop's palette works as well.
 QPalette light_palette();

@@ -40,15 +40,6 @@ QFont in_pixels(const QFont& font) {
   return f;
 }
 
-QColor ink_on(const QColor& fill) {
-  const auto linear = [](double v) {  // as WCAG 2 defines luminance
-    return v <= 0.04045 ? v / 12.92 : std::pow((v + 0.055) / 1.055, 2.4);
-  };
-  const double luminance =
-      0.2126 * linear(fill.redF()) + 0.7152 * linear(fill.greenF()) + 0.0722 * linear(fill.blueF());
-  return luminance > 0.179 ? QColor(Qt::black) : QColor(Qt::white);
-}
-
 double text_width(const QFont& font, const QString& text) {
   return QFontMetricsF(font).horizontalAdvance(text);
 }

@@ -44,9 +44,6 @@ void draw_plated(QPainter& p, const QRectF& area, const QString& text, const QCo
 // A sample of the legend in the box.
 void draw_swatch(QPainter& p, const QRectF& box, const LegendEntry& entry, const Theme& theme);
 
-// Black or white, pure, so that one of them has a contrast of at least 4.5 with any fill.
-QColor ink_on(const QColor& fill);
-
 double text_width(const QFont& font, const QString& text);
 double text_height(const QFont& font);
 

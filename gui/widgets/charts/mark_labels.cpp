@@ -22,7 +22,12 @@ QRectF rotated_bounds(const QRectF& area, const QPointF& at, double degrees) {
 
 }  // namespace
 
-// Along a line and above it: upright lines have it beside their top end.
+bool is_upright_with_label(const Mark& mark) {
+  return mark.shape == Shape::line && !mark.label.empty() && mark.from.x == mark.to.x;
+}
+
+// Along a line and above it: upright lines have it beside their top end, or above the axes where
+// rows of bars are below.
 void MarkLayer::draw_line_label(QPainter& p, const Mark& mark, LabelLayout& layout) const {
   const QString text = QString::fromStdString(mark.label);
   const QRectF axes = parentPlot()->axisRect()->rect();
@@ -31,6 +36,12 @@ void MarkLayer::draw_line_label(QPainter& p, const Mark& mark, LabelLayout& layo
   const double w = text_width(font_, text) + 4, h = text_height(font_);
   const QColor colour = theme_->colour(mark.colour);
   if (std::abs(b.x() - a.x()) < 1) {
+    if (!scene_->rows.empty()) {
+      const double x =
+          std::clamp(a.x() - w / 2, axes.left(), std::max(axes.left(), axes.right() - w));
+      draw_plated(p, QRectF(x, axes.top() - h - 1, w, h), text, colour, *theme_);
+      return;
+    }
     const double top = std::max(axes.top(), std::min(a.y(), b.y())) + 2;
     for (const double x : {a.x() + 3, a.x() - 3 - w}) {
       const QRectF area(x, top, w, h);
@@ -139,8 +150,15 @@ void MarkLayer::draw_labels(QPainter& p, bool any_lit) const {
 
 void MarkLayer::draw_rows(QPainter& p) const {
   const QRectF axes = parentPlot()->axisRect()->rect();
+  double bottom = -1e9;
   for (const Row& row : scene_->rows) {
-    const QRectF name = row_name_area(row).adjusted(2, 0, -kRowGap, 0);
+    QRectF name = row_name_area(row).adjusted(2, 0, -kRowGap, 0);
+    // Rows closer together than their texts: every other text, or fewer; tooltips have all.
+    const double needed = 0.8 * text_height(strong_font_);
+    if (name.center().y() - needed / 2 < bottom) continue;
+    bottom = name.center().y() + needed / 2;
+    if (name.height() < needed)
+      name.adjust(0, (name.height() - needed) / 2 - 2, 0, (needed - name.height()) / 2 + 2);
     const bool lit = corresponds(highlight_, row.thing);
     p.setFont(row.strong ? strong_font_ : font_);
     p.setPen(theme_->colour(lit ? ColourRole::highlight : ColourRole::text));

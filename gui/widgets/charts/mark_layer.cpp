@@ -139,7 +139,9 @@ QMargins MarkLayer::row_margins(int width) const {
     right = std::max(right, w);
   }
   left = std::min(left, kNameShare * width);
-  return {static_cast<int>(left + kRowGap) + 1, 0,
+  const bool headed = std::ranges::any_of(scene_->marks, is_upright_with_label);
+  return {static_cast<int>(left + kRowGap) + 1,
+          headed ? static_cast<int>(text_height(font_)) + 2 : 0,
           static_cast<int>(right > 0 ? right + kRowGap : 0) + 1, 0};
 }
 
@@ -174,6 +176,9 @@ void MarkLayer::draw(QCPPainter* painter) {
     p.setBrush(Qt::NoBrush);
     p.drawRect(area_of(mark).adjusted(0, -1, 0, 1));
   }
+  const double above = scene_->rows.empty() ? 0 : text_height(font_) + 2;  // labels of limits
+  const double beside = above > 0 ? parentPlot()->viewport().right() - axes.right() : 0;
+  p.setClipRect(axes.adjusted(-1, -1 - above, 1 + beside, 1));
   draw_labels(p, any_lit);
   p.restore();
   draw_rows(p);

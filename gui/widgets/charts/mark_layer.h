@@ -55,4 +55,7 @@ class MarkLayer : public QCPLayerable {
   QFont font_, strong_font_;
 };
 
+// A limit: a line straight up with a text.
+bool is_upright_with_label(const Mark& mark);
+
 }  // namespace fuseline::gui

@@ -99,9 +99,11 @@ class Column {
       text(first, Qt::AlignRight, box.capacity);
     }
 
-    // The bar of utilisation with its text on it.
-    const double bar_height = std::max(line_, inside.bottom() - first.bottom() - 4);
-    const QRectF bar(inside.left(), inside.bottom() - bar_height, inside.width(), bar_height);
+    // The bar of utilisation with its text below it, or on it where there is no room below.
+    const double room = inside.bottom() - first.bottom() - 4;
+    const bool below = room >= 1.5 * line_;
+    const double bar_height = std::max(line_ / 2, below ? room - line_ - 2 : room);
+    const QRectF bar(inside.left(), first.bottom() + 4, inside.width(), bar_height);
     p_.setPen(Qt::NoPen);
     p_.setBrush(theme_.faded(theme_.colour(ColourRole::gap)));
     p_.drawRoundedRect(bar, 3, 3);
@@ -109,14 +111,21 @@ class Column {
     used.setWidth(bar.width() * box.utilisation);
     p_.setBrush(colour);
     p_.drawRoundedRect(used, 3, 3);
+    const std::string words_text = box.utilisation_text + (box.sets_time ? " · sets the time" : "");
+    p_.setFont(bold_);
+    if (below) {
+      p_.setPen(theme_.colour(ColourRole::text));
+      text(QRectF(bar.left(), inside.bottom() - line_, bar.width(), line_), Qt::AlignLeft,
+           words_text);
+      return;
+    }
     // Twice, so that each half of the text has the contrast of what lies under it.
     const QRectF words = bar.adjusted(6, 0, -6, 0);
-    p_.setFont(bold_);
     for (const bool over_used : {false, true}) {
       p_.save();
       p_.setClipRect(over_used ? used : bar.adjusted(used.width(), 0, 0, 0), Qt::IntersectClip);
       p_.setPen(over_used ? ink_on(colour) : theme_.colour(ColourRole::text));
-      text(words, Qt::AlignLeft, box.utilisation_text + (box.sets_time ? " · sets the time" : ""));
+      text(words, Qt::AlignLeft, words_text);
       p_.restore();
     }
   }

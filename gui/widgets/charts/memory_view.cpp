@@ -199,7 +199,7 @@ std::vector<Table> MemoryView::tables() const {
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (!canvas_->charts()[i].problem.empty()) continue;
     tables.push_back(to_table(canvas_->charts()[i]));
-    tables.back().name += "-" + names_[i];
+    tables.back().name += "-" + file_stem(names_[i]);
   }
   return tables;
 }

@@ -2,6 +2,7 @@
 
 #include <QCheckBox>
 #include <algorithm>
+#include <set>
 
 #include "gui/widgets/charts/plot.h"
 
@@ -12,6 +13,9 @@ namespace {
 // Points of the whole block are as large as the part of time that they stand for would be.
 constexpr double kBlockSize = 0.35;
 constexpr std::size_t kNamedOutside = 4;
+constexpr std::size_t kMostNamed = 6;  // runs
+
+using RunsToName = std::set<RunId>;
 
 void add_ceilings(Scene& scene, const RooflineChart& chart) {
   for (const Ceiling& c : chart.ceilings) {
@@ -48,13 +52,27 @@ void add_arrows(Scene& scene, const RooflineChart& chart, const Results& results
   }
 }
 
-// Of blocks with the ratio, which their arrow alone has no room for.
-std::string label_of(const RooflineChart& chart, const RooflinePoint& p) {
+// Of blocks with the ratio, which their arrow alone has no room for. Of many runs only those that
+// the picture is about: blocks lie so close together that more names would hide them.
+std::string label_of(const RooflineChart& chart, const RooflinePoint& p, const RunsToName& named) {
   if (!p.is_block) return p.measured ? "" : p.label;
+  if (!named.contains(p.run)) return {};
   for (const RooflineArrow& a : chart.arrows) {
     if (a.is_block && a.run == p.run) return p.label + ": " + a.label;
   }
   return p.label;
+}
+
+// The baseline, the shown run and the fastest; all of them where they are few.
+RunsToName runs_to_name(const RooflineChart& chart, const Results& results, RunId shown) {
+  RunsToName all, some{results.baseline, shown};
+  const RooflineArrow* fastest = nullptr;
+  for (const RooflinePoint& p : chart.points) all.insert(p.run);
+  for (const RooflineArrow& a : chart.arrows) {
+    if (a.is_block && (fastest == nullptr || a.ratio > fastest->ratio)) fastest = &a;
+  }
+  if (fastest != nullptr) some.insert(fastest->run);
+  return all.size() <= kMostNamed ? all : some;
 }
 
 std::string footnote_of(const RooflineChart& chart, bool kernels) {
@@ -75,7 +93,9 @@ std::string footnote_of(const RooflineChart& chart, bool kernels) {
 
 }  // namespace
 
-Scene roofline_scene(const RooflineChart& chart, const Results& results, bool kernels) {
+Scene roofline_scene(const RooflineChart& chart, const Results& results, bool kernels,
+                     RunId shown) {
+  const RunsToName named = runs_to_name(chart, results, shown);
   Scene scene;
   scene.title = chart.title;
   scene.x = {.label = chart.x_label, .range = chart.x, .log = true};
@@ -98,7 +118,7 @@ Scene roofline_scene(const RooflineChart& chart, const Results& results, bool ke
          .colour = p->colour,
          .measured = p->measured,
          .size = p->is_block ? kBlockSize : p->size,
-         .label = label_of(chart, *p),
+         .label = label_of(chart, *p, named),
          .label_rank = p->is_block ? (p->measured ? 90 : 100) : static_cast<int>(49 * p->size),
          .tooltip = p->tooltip,
          .thing = p->thing});
@@ -142,9 +162,10 @@ QString RooflineView::hint() const {
 void RooflineView::refresh() {
   chart_ = roofline_chart(bench().results(), level_);
   const std::string problem = problem_of(bench().results());
-  plots().front()->set_scene(problem.empty()
-                                 ? roofline_scene(chart_, bench().results(), kernels_->isChecked())
-                                 : empty_scene(title().toStdString(), problem));
+  plots().front()->set_scene(
+      problem.empty()
+          ? roofline_scene(chart_, bench().results(), kernels_->isChecked(), bench().shown_run())
+          : empty_scene(title().toStdString(), problem));
 }
 
 std::vector<Table> RooflineView::tables() const { return {to_table(chart_, bench().results())}; }

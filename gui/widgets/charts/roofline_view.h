@@ -10,7 +10,8 @@ class QCheckBox;
 namespace fuseline::gui {
 
 // `kernels`: their points and arrows too, not only those of the blocks.
-Scene roofline_scene(const RooflineChart& chart, const Results& results, bool kernels = true);
+Scene roofline_scene(const RooflineChart& chart, const Results& results, bool kernels = true,
+                     RunId shown = {});
 
 class RooflineView : public ChartView {
   Q_OBJECT

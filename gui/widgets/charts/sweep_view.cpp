@@ -135,14 +135,7 @@ QString SweepView::hint() const {
 
 void SweepView::sweep_over(SweepAxis axis) { axis_->setCurrentIndex(static_cast<int>(axis)); }
 
-void SweepView::refresh() {
-  if (isVisible()) soon_.start();
-}
-
-void SweepView::showEvent(QShowEvent* event) {
-  ChartView::showEvent(event);
-  soon_.start();
-}
+void SweepView::refresh() { soon_.start(); }
 
 void SweepView::show_text(const std::string& text) {
   chart_ = {};

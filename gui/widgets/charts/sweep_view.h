@@ -24,7 +24,7 @@ class SweepView : public ChartView {
   [[nodiscard]] QString id() const override { return QStringLiteral("sweep"); }
   [[nodiscard]] QString title() const override { return tr("Sweep"); }
   [[nodiscard]] QString hint() const override;
-  // Begins a sweep a moment after the last change, while the view is visible.
+  // Begins a sweep a moment after the last change.
   void refresh() override;
   void finish() override;  // sweeps if what is drawn is old
   [[nodiscard]] bool is_busy() const override { return work_.is_busy(); }
@@ -33,9 +33,6 @@ class SweepView : public ChartView {
 
   [[nodiscard]] const SweepChart& chart() const { return chart_; }
   void sweep_over(SweepAxis axis);
-
- protected:
-  void showEvent(QShowEvent* event) override;
 
  private:
   void start();

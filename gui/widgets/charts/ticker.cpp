@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "gui/model/geometry.h"
+
 namespace fuseline::gui {
 
 QString tick_text(double value) {
@@ -24,6 +26,10 @@ QString tick_text(double value) {
 void ChartTicker::set_room(int pixels, int per_tick) {
   most_ = std::clamp(pixels / std::max(1, per_tick), 2, 12);
   setTickCount(most_);
+}
+
+double ChartTicker::getTickStep(const QCPRange& range) {
+  return nice_above(range.size() / std::max(2, most_));
 }
 
 void ChartTicker::generate_log(const QCPRange& range, QVector<double>& ticks,

@@ -20,6 +20,9 @@ class ChartTicker : public QCPAxisTicker {
                 QVector<double>& ticks, QVector<double>* sub_ticks,
                 QVector<QString>* labels) override;
 
+ protected:
+  double getTickStep(const QCPRange& range) override;  // 1, 2 or 5 times a power of ten
+
  private:
   void generate_log(const QCPRange& range, QVector<double>& ticks,
                     QVector<double>* sub_ticks) const;

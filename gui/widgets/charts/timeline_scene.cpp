@@ -94,13 +94,19 @@ Scene residency_scene(const std::vector<ResidencyChart>& charts,
                       const std::vector<std::string>& names, const std::vector<Colour>& colours,
                       Range axis) {
   Scene scene;
-  std::string notes;
+  std::vector<std::pair<std::string, std::string>> reasons;  // with the runs that they hold for
   double high = axis.high;
   for (std::size_t c = 0; c < charts.size(); ++c) {
     const ResidencyChart& chart = charts[c];
     if (scene.title.empty()) scene.title = chart.tensor + " in L2";
     if (chart.steps.empty()) {
-      notes += (notes.empty() ? "" : "; ") + names[c] + ": " + chart.note;
+      const auto known =
+          std::ranges::find(reasons, chart.note, [](const auto& r) { return r.first; });
+      if (known == reasons.end()) {
+        reasons.emplace_back(chart.note, names[c]);
+      } else {
+        known->second += ", " + names[c];
+      }
       continue;
     }
     if (chart.bytes > Bytes(0)) {
@@ -124,6 +130,10 @@ Scene residency_scene(const std::vector<ResidencyChart>& charts,
     }
     scene.marks.push_back(std::move(curve));
     scene.legend.push_back({names[c], colours[c], Swatch::line});
+  }
+  std::string notes;
+  for (const auto& [reason, runs] : reasons) {
+    notes += (notes.empty() ? "" : "; ") + runs + ": " + reason;
   }
   if (scene.legend.empty()) return empty_scene(scene.title, notes);
   scene.legend.push_back(

@@ -158,7 +158,7 @@ std::vector<Table> TimelineView::tables() const {
     if (chart.steps.empty()) continue;
     Table table = to_table(chart);
     const RunView* view = bench().results().find(chart.run);
-    if (view != nullptr) table.name += "-" + view->run.name;
+    if (view != nullptr) table.name += "-" + file_stem(view->run.name);
     tables.push_back(std::move(table));
   }
   return tables;

@@ -10,9 +10,8 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr double kHalf = 0.38;       // of a bar's height; rows are 1 apart
-constexpr double kBetween = 0.35;    // more between policies
-constexpr double kLimitBand = 0.65;  // above the first row, for the limit's label
+constexpr double kHalf = 0.38;     // of a bar's height; rows are 1 apart
+constexpr double kBetween = 0.35;  // more between policies
 
 std::string bar_tooltip(const TrafficBar& bar) {
   std::string text = bar.label + (bar.measured ? " (measured)\n" : " (predicted)\n");
@@ -67,9 +66,8 @@ Scene traffic_scene(const TrafficChart& chart) {
   if (any_measured) {
     add_to_legend(scene, {"measured", {ColourRole::measured, 0}, Swatch::hatched});
   }
-  double top = -0.5;
+  const double top = -0.5;
   if (chart.limit > Bytes(0)) {
-    top -= kLimitBand;
     const double x = chart.limit.as_double();
     scene.marks.push_back({.shape = Shape::line,
                            .from = {x, top},

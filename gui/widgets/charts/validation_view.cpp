@@ -14,8 +14,8 @@ namespace fuseline::gui {
 namespace {
 
 constexpr std::size_t kFewPoints = 16;  // that get labels
-constexpr int kTableWidth = 900;        // from which on there is room for it beside the scatter
-constexpr double kTableShare = 0.46;
+constexpr int kTableWidth = 1080;       // from which on there is room for it beside the scatter
+constexpr double kTableShare = 0.5;
 
 }  // namespace
 
@@ -73,6 +73,12 @@ Scene validation_scene(const ValidationChart& chart, std::size_t scatter) {
   }
   add_to_legend(scene, {"±10 %", {ColourRole::on_chip, 1}, Swatch::fill});
   scene.footnote = chart.source.empty() ? "" : "Measured: " + chart.source;
+  if (std::ranges::find(chart.predictors, "left out") != chart.predictors.end()) {
+    scene.footnote += (scene.footnote.empty() ? "" : "\n") +
+                      std::string(
+                          "Left out: hierarchy with its constants fitted without the model "
+                          "that is judged.");
+  }
   return scene;
 }
 

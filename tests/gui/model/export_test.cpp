@@ -45,6 +45,23 @@ TEST(ExportData, MeasuredRunsStandBesideTheirPredictionsAsInTheCommandLine) {
   EXPECT_EQ(file(export_data({.results = &results}), "predictions.json"), run.out);
 }
 
+TEST(ExportData, TheWholeModelIsTheCommandLinesToo) {
+  Document d = test::small_document({"eager", "coda"});
+  d.layers = std::nullopt;
+  const CliRun run = cli({"predict", "--model", "tinyllama", "--gpu", "h200", "--seq", "256",
+                          "--policy", "eager,coda", "--layers", "all", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const Results results = test::results_of(d);
+  EXPECT_EQ(file(export_data({.results = &results}), "predictions.json"), run.out);
+}
+
+TEST(FileStems, HoldLettersDigitsAndDashesOnly) {
+  EXPECT_EQ(file_stem("eager, measured"), "eager-measured");
+  EXPECT_EQ(file_stem("../etc/x"), "etc-x");
+  EXPECT_EQ(file_stem("µ"), "run");
+  EXPECT_EQ(file_stem("a  b "), "a-b");
+}
+
 TEST(ExportData, EveryTableIsWrittenAsCsvAndJsonWithTheSameRows) {
   const Results results = test::results_of(test::small_document({"eager", "coda"}));
   const auto files = export_data({.results = &results, .waterfall = waterfall(results.runs[1])});
@@ -62,7 +79,7 @@ TEST(ExportData, EveryTableIsWrittenAsCsvAndJsonWithTheSameRows) {
     EXPECT_GE(j.at("rows").size(), f.name.starts_with("validation") ? 0U : 1U) << f.name;
   }
   for (const char* name :
-       {"runs.csv", "traffic-by-kernel.csv", "roofline_l2.json", "timeline.csv", "kernels-coda.csv",
+       {"runs.csv", "traffic-by-kernel.csv", "roofline-l2.json", "timeline.csv", "kernels-coda.csv",
         "graph-eager.json", "memory-coda.csv", "waterfall.csv"}) {
     EXPECT_THAT(names, ::testing::Contains(name));
   }

@@ -113,21 +113,16 @@ TEST(Texts, ShowAmountsShortAndExact) {
   EXPECT_EQ(speed_text(1.005), "as fast");
 }
 
-TEST(EdgeSavings, AreTheDifferenceThatTheEdgeMakes) {
-  Document d = test::small_document({"eager"});
-  const RunId with = d.runs.add(
-      {.policy = kCustomPolicy, .custom = {{}, {{"down", "residual2"}, {"oproj", "residual1"}}}});
-  const RunId without =
-      d.runs.add({.policy = kCustomPolicy, .custom = {{}, {{"oproj", "residual1"}}}});
-  const Results results = test::results_of(d);
-  const std::vector<EdgeSaving> savings = edge_savings(*results.find(with));
-  ASSERT_EQ(savings.size(), 2U);
-  EXPECT_EQ(savings[0].edge, (OnChipEdge{"down", "residual2"}));
-  EXPECT_EQ(savings[0].saving.hbm,
-            results.find(without)->result->totals.hbm() - results.find(with)->result->totals.hbm());
-  EXPECT_EQ(savings[0].saving.time,
-            results.find(without)->result->totals.time - results.find(with)->result->totals.time);
-  EXPECT_THAT(savings[0].saving.text, HasSubstr("HBM traffic"));
+TEST(Texts, WhatRoundsToNothingHasNoSign) {
+  EXPECT_EQ(signed_percent_text(-0.0001), "0.0 %");
+  EXPECT_EQ(signed_percent_text(0.0004), "0.0 %");
+  EXPECT_EQ(signed_percent_text(0), "0.0 %");
+  EXPECT_EQ(signed_percent_text(-0.0006), "−0.1 %");
+  EXPECT_EQ(signed_percent_text(0.1), "+10.0 %");
+  EXPECT_EQ(signed_time(microseconds(0)).find_first_of("+−"), std::string::npos);
+  EXPECT_EQ(signed_bytes(Bytes(0)), "0 B");
+  EXPECT_EQ(signed_bytes(Bytes(-1)), "−1 B");
+  EXPECT_EQ(delta_of(microseconds(1000), microseconds(999.9)).relative_text, "0.0 %");
 }
 
 }  // namespace

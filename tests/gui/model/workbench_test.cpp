@@ -46,6 +46,22 @@ TEST(Workbench, FusingAnEdgeOfAPolicyMakesACustomRunAndSavesTraffic) {
   EXPECT_FALSE(bench.history().can_undo());
 }
 
+TEST(Workbench, LayersAreOneStepOfUndoAndWrongNumbersAreRefused) {
+  Workbench bench(test::small_document({"coda"}), {});
+  bench.set_layers(4);
+  bench.wait();
+  EXPECT_EQ(bench.results().runs[0].result->layers->layers, 4);
+  bench.set_layers(std::nullopt);
+  bench.wait();
+  EXPECT_EQ(bench.results().runs[0].result->layers->layers, 22);  // TinyLlama's
+  EXPECT_TRUE(bench.results().runs[0].result->memory.has_value());
+  EXPECT_THROW(bench.set_layers(0), InputError);
+  EXPECT_THROW(bench.set_layers(kMostLayers + 1), InputError);
+  EXPECT_EQ(bench.document().layers, std::nullopt);
+  bench.undo();
+  EXPECT_EQ(bench.document().layers, std::optional<std::int64_t>(4));
+}
+
 TEST(Workbench, AnIllegalEditChangesNothingAndItsSuggestionCanBeTaken) {
   Workbench bench(test::small_document({"per-operator"}), {});
   bench.wait();

@@ -106,6 +106,13 @@ TEST(ChartPictures, ThePaletteChangesEveryPictureAndTextKeepsItsContrast) {
                                   ColourRole::highlight, ColourRole::better, ColourRole::worse}) {
       EXPECT_GE(contrast(theme.colour(role), theme.background()), 3) << static_cast<int>(role);
     }
+    // Names in the nodes of the graph, and texts on any run's colour.
+    for (int role = 0; role <= static_cast<int>(ColourRole::rest); ++role) {
+      for (int shade = 0; shade < 10; ++shade) {
+        const QColor fill = theme.colour({static_cast<ColourRole>(role), shade});
+        EXPECT_GE(contrast(ink_on(fill), fill), 4.5) << role << " " << shade;
+      }
+    }
     // Labels in bars.
     for (int role = static_cast<int>(ColourRole::kind_gemm);
          role <= static_cast<int>(ColourRole::tensor_output); ++role) {

@@ -132,6 +132,9 @@ TEST(ChartScenes, ATensorThatStaysOnChipIsSaidToAndNotDrawn) {
   ASSERT_NE(curve, scene.marks.end());
   EXPECT_EQ(curve->path, (std::vector<Point>{{0, 50}, {2, 50}}));
   EXPECT_THAT(scene.footnote, HasSubstr("coda: gu never leaves the chip"));
+  // One reason of several runs is said once.
+  const Scene both = residency_scene({a, b, b}, {"eager", "coda", "xla"}, {{}, {}, {}}, {0, 10});
+  EXPECT_EQ(both.footnote, "coda, xla: gu never leaves the chip");
   const Scene none = residency_scene({b}, {"coda"}, {{}}, {0, 10});
   EXPECT_THAT(none.problem, HasSubstr("never leaves"));
 }
@@ -216,6 +219,23 @@ TEST(ChartTicks, AreDecadesOnLogAxesAndShownInTheUnitOnLinearOnes) {
   bytes.generate({0, 2e9}, QLocale::c(), 'g', 4, ticks, &sub, &labels);
   EXPECT_EQ(labels.back(), QStringLiteral("2000"));
   EXPECT_DOUBLE_EQ(ticks.back(), 2e9);
+}
+
+TEST(ChartTicks, StepByOneTwoOrFiveOfADecade) {
+  for (const double high : {1.0, 2.7, 3.0, 7.5, 12.0, 2750.0, 9999.0}) {
+    for (const int room : {200, 500, 1100}) {
+      ChartTicker ticker({.label = {}, .range = {0, high}});
+      ticker.set_room(room, 75);
+      QVector<double> ticks;
+      ticker.generate({0, high}, QLocale::c(), 'g', 4, ticks, nullptr, nullptr);
+      ASSERT_GE(ticks.size(), 2) << high << " " << room;
+      const double step = ticks[1] - ticks[0];
+      const double mantissa = step / std::pow(10.0, std::floor(std::log10(step) + 1e-9));
+      EXPECT_TRUE(std::abs(mantissa - 1) < 1e-6 || std::abs(mantissa - 2) < 1e-6 ||
+                  std::abs(mantissa - 5) < 1e-6)
+          << step;
+    }
+  }
 }
 
 TEST(ChartScenes, AxesEndAtTheFirstRoundNumberAboveTheData) {

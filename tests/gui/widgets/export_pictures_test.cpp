@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <QDir>
 #include <QProcess>
+#include <QSet>
 #include <QTemporaryDir>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -66,6 +68,36 @@ TEST(Export, GivesTheNumbersOfTheCommandLine) {
   EXPECT_THAT(contents(out / "graph.svg"), HasSubstr("gate_up"));  // text stays text
   EXPECT_EQ(contents(out / "graph.pdf").substr(0, 5), "%PDF-");
   EXPECT_FALSE(QImage(folder.filePath("window.png")).isNull());
+}
+
+TEST(Export, OnlyTheViewsThatAreAskedFor) {
+  test::application();
+  QTemporaryDir folder;
+  const Ran ran = run_window({"--export", folder.path(), "scenarios/tinyllama-rtx4090.toml",
+                              "--size", "600x400", "--views", "traffic,window"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const QStringList pictures = QDir(folder.path()).entryList({"*.png"}, QDir::Files, QDir::Name);
+  EXPECT_EQ(pictures, QStringList({"traffic.png", "window.png"}));
+  const Ran wrong = run_window({"--export", folder.path(), "--views", "trafic"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("did you mean 'traffic'"));
+}
+
+TEST(Export, NamesOfFilesArePlainAndUnique) {
+  test::Window window(default_document());
+  QTemporaryDir folder;
+  const QStringList names = export_views(window.bench(), window->views(),
+                                         folder.path().toStdString(), {.size = {400, 300}});
+  EXPECT_EQ(names.size(), QSet<QString>(names.begin(), names.end()).size());
+  EXPECT_EQ(QDir(folder.path()).entryList(QDir::Files).size(), names.size());
+  for (const QString& name : names) {
+    for (const QChar c : name) {
+      EXPECT_TRUE(c == '-' || c == '.' || (c.unicode() < 128 && c.isLetterOrNumber()))
+          << name.toStdString();
+    }
+  }
+  EXPECT_TRUE(names.contains("memory-eager-measured.csv"));
+  EXPECT_TRUE(names.contains("kernels-torch-compile-measured.json"));
 }
 
 TEST(Export, WrongInputIsRefusedAsOnTheCommandLine) {

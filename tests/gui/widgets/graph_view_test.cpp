@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <QPushButton>
+#include <QTextBrowser>
 #include <QWheelEvent>
 
 #include "gui/widgets/kernel_view.h"
@@ -14,8 +15,9 @@ namespace fuseline::gui {
 namespace {
 
 using test::Window;
-using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 const OnChipEdge kLegal{"down", "residual2"};
 const OnChipEdge kIllegal{"gate_up", "swiglu"};  // its columns are not interleaved
@@ -117,25 +119,77 @@ TEST(GraphView, KeysChooseAnEdgeAndToggleIt) {
   EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
 }
 
-TEST(GraphView, ALassoFusesWhatIsInside) {
-  Window window;
+// Drags a lasso along the corners of the area; what was inside.
+std::vector<std::string> draw_lasso(Window& window, const QRectF& area) {
   GraphCanvas& canvas = window->graph().canvas();
-  const std::size_t runs = window.bench().document().runs.all().size();
-  // A narrow box around the two ends of the edge.
-  const EdgeItem* edge = window.scene().find_edge(kLegal);
-  const QRectF area = edge->boundingRect().adjusted(-60, -40, 60, 40);
   const auto at = [&](QPointF p) { return canvas.mapFromScene(p); };
   QPainterPath lasso;
   lasso.addRect(area);
-  ASSERT_THAT(window.scene().operators_in(lasso), Contains("down"));
+  std::vector<std::string> inside = window.scene().operators_in(lasso);
   QTest::mousePress(canvas.viewport(), Qt::LeftButton, Qt::ShiftModifier, at(area.topLeft()));
   for (const QPointF& p : {area.topRight(), area.bottomRight(), area.bottomLeft()}) {
     test::move_mouse(*canvas.viewport(), at(p), Qt::LeftButton);
   }
   QTest::mouseRelease(canvas.viewport(), Qt::LeftButton, Qt::ShiftModifier, at(area.bottomLeft()));
   window.settle();
-  EXPECT_TRUE(window.bench().document().runs.all().size() == runs + 1 ||
-              window->graph().edit_bar().isVisible());
+  return inside;
+}
+
+TEST(GraphView, ALassoFusesWhatIsInside) {
+  Window window;
+  const std::size_t runs = window.bench().document().runs.all().size();
+  // From the middle of the one operator to that of the other.
+  const QRectF edge = window.scene().find_edge(kLegal)->boundingRect();
+  ASSERT_THAT(draw_lasso(window, edge.adjusted(-10, -20, 10, 20)),
+              UnorderedElementsAre("down", "residual2"));
+  ASSERT_EQ(window.bench().document().runs.all().size(), runs + 1);
+  EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
+  EXPECT_EQ(window.bench().document().runs.at(window.bench().shown_run()).custom.on_chip,
+            std::vector<OnChipEdge>{kLegal});
+  EXPECT_THAT(window->graph().edit_bar().text().toStdString(), HasSubstr("fuse 2 operators"));
+}
+
+TEST(GraphView, ALassoAroundOneOperatorSaysThatNothingCanBeJoined) {
+  Window window;
+  const Document before = window.bench().document();
+  const QRectF edge = window.scene().find_edge(kLegal)->boundingRect();
+  const QRectF upper(edge.left() - 10, edge.top() - 20, edge.width() + 20, 24);
+  ASSERT_THAT(draw_lasso(window, upper), ElementsAre("down"));
+  EXPECT_EQ(window.bench().document(), before);
+  EXPECT_THAT(window->graph().edit_bar().text().toStdString(), HasSubstr("no two"));
+}
+
+// What the details strip says, once the preview of the edge is there.
+std::string details_of_hovered(Window& window, const OnChipEdge& edge) {
+  QWidget* viewport = window->graph().canvas().viewport();
+  test::move_mouse(*viewport, window.pixel_of(*window.scene().find_edge(edge)));
+  if (!QTest::qWaitFor([&] { return window.session().preview(edge) != nullptr; }, 20000)) {
+    return "no preview";
+  }
+  return window->findChild<QTextBrowser*>("details")->toPlainText().toStdString();
+}
+
+TEST(GraphView, HoveringAnEdgeSaysWhatAClickWouldSaveAndTheClickDoes) {
+  Window window;
+  const std::string said = details_of_hovered(window, kLegal);
+  const EdgePreview preview = *window.session().preview(kLegal);
+  ASSERT_TRUE(preview.legal);
+  EXPECT_THAT(said, HasSubstr("a click"));
+  EXPECT_THAT(said, HasSubstr(preview.saving.text));
+  EXPECT_THAT(window.scene().find_edge(kLegal)->toolTip().toStdString(),
+              HasSubstr(preview.saving.text));
+  EXPECT_EQ(window.bench().document().runs.all().size(), 2U);  // nothing was done yet
+  window.click_edge(kLegal);
+  EXPECT_THAT(window->graph().edit_bar().text().toStdString(), HasSubstr(preview.saving.text));
+}
+
+TEST(GraphView, HoveringAnIllegalEdgeSaysWhy) {
+  Window window;
+  const std::string said = details_of_hovered(window, kIllegal);
+  EXPECT_THAT(said, HasSubstr("not possible"));
+  EXPECT_THAT(said, HasSubstr("interleaved"));
+  EXPECT_THAT(window.scene().find_edge(kIllegal)->toolTip().toStdString(),
+              HasSubstr("interleaved"));
 }
 
 TEST(GraphView, TheWheelZoomsAndZeroFitsAgain) {

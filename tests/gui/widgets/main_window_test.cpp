@@ -38,6 +38,8 @@ TEST(MainWindow, OpensOnPredictedBesideMeasuredAndIsNeverEmpty) {
   EXPECT_FALSE(window.scene().picture().isEmpty());
   EXPECT_FALSE(window->runs().model().index(0, RunModel::time).data().toString().isEmpty());
   for (View* view : window->views()) {
+    window->raise_view(view->id());
+    QCoreApplication::processEvents();
     const QImage image = test::picture(*view, {600, 400});
     EXPECT_LT(test::part_of(image, image.pixelColor(0, 0)), 0.995) << view->id().toStdString();
     EXPECT_LT(test::part_of(image, Qt::magenta), 0.001) << view->id().toStdString();
@@ -108,6 +110,47 @@ TEST(MainWindow, ControlsChangeTheSetupAndUndoBringsThemBack) {
   EXPECT_EQ(window.bench().document().setup.workload.phase, Phase::decode);
 }
 
+TEST(MainWindow, LayersAreChosenAndTheirTimeStandsInTheDetails) {
+  Window window;
+  auto* layers = window->findChild<QSpinBox*>("setup-layers");
+  ASSERT_NE(layers, nullptr);
+  EXPECT_EQ(layers->value(), 1);
+  const RunId run = window.bench().shown_run();
+  const Seconds block = window.totals(run).time;
+  layers->setFocus();
+  QTest::keyClick(layers, Qt::Key_Up);
+  window.settle();
+  EXPECT_EQ(window.bench().document().layers, std::optional<std::int64_t>(2));
+  EXPECT_EQ(window.bench().results().find(run)->result->layers->time, 2.0 * block);
+  EXPECT_EQ(window.totals(run).time, block);  // views show one block
+  layers->selectAll();
+  QTest::keyClicks(layers, "0");
+  QTest::keyClick(layers, Qt::Key_Return);
+  window.settle();
+  EXPECT_EQ(window.bench().document().layers, std::nullopt);
+  EXPECT_EQ(layers->text(), "the whole model");
+  window.session().select(run_thing(run));
+  const std::string details =
+      window->findChild<QTextBrowser*>("details")->toPlainText().toStdString();
+  EXPECT_THAT(details, HasSubstr("the whole model, 32 layers: "));
+  window->action("undo")->trigger();
+  EXPECT_EQ(layers->value(), 1);  // both were one gesture
+}
+
+TEST(MainWindow, NamesOfRunsAreReadInNarrowWindows) {
+  for (const QSize size : {QSize(900, 600), QSize(1200, 800), QSize(1920, 1080)}) {
+    Window window(default_document(), size);
+    QTableView& table = window->runs().table();
+    const QString name = "torch-compile, measured";
+    EXPECT_GE(table.columnWidth(RunModel::name),
+              table.fontMetrics().horizontalAdvance(name.left(14)))
+        << size.width();
+    EXPECT_FALSE(table.isColumnHidden(RunModel::time));
+  }
+  Window wide(default_document(), {3840, 2160});
+  EXPECT_FALSE(wide->runs().table().isColumnHidden(RunModel::time_delta));
+}
+
 TEST(MainWindow, AWhatIfSliderChangesTheTime) {
   Window window;
   const Seconds before = window.totals(window.bench().shown_run()).time;
@@ -117,6 +160,25 @@ TEST(MainWindow, AWhatIfSliderChangesTheTime) {
   window.settle();
   EXPECT_NEAR(window.bench().document().setup.what_if.sm_clock, 0.5, 1e-9);
   EXPECT_GT(window.totals(window.bench().shown_run()).time, before);
+}
+
+// A click costs what is seen: charts behind other tabs are drawn when they are looked at.
+TEST(MainWindow, ViewsBehindOtherTabsAreDrawnWhenTheyAreRaised) {
+  Window window;
+  View* timeline = window->view("timeline");
+  View* sweep = window->view("sweep");
+  const auto shows_the_edit = [&] {
+    const std::string rows = to_csv(timeline->tables().front());
+    return rows.find("custom from") != std::string::npos;
+  };
+  // One may have begun while the window was laid out.
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !sweep->is_busy(); }, 30000));
+  window.click_edge({"down", "residual2"});
+  EXPECT_THAT(to_csv(window->view("traffic")->tables().front()), HasSubstr("custom from"));
+  EXPECT_FALSE(shows_the_edit());
+  EXPECT_FALSE(sweep->is_busy());
+  window->raise_view("timeline");
+  EXPECT_TRUE(QTest::qWaitFor(shows_the_edit, 10000));
 }
 
 TEST(MainWindow, SearchSelectsWhatItFinds) {
@@ -185,18 +247,6 @@ TEST(MainWindow, SavedAndReopenedItGivesTheSamePicture) {
   EXPECT_EQ(test::difference(graph_picture(other), before, 0), 0);
 }
 
-TEST(MainWindow, ABrokenFileIsRefusedWithLineAndReasonAndTheSessionStays) {
-  Window window;
-  const Document before = window.bench().document();
-  const std::filesystem::path file = window.folder() / "broken.toml";
-  std::ofstream(file) << "model = \"llama2-7b\"\ngpu = \n";
-  window->files().open(file);
-  const std::string said = test::take_failure(*window).toStdString();
-  EXPECT_THAT(said, HasSubstr("broken.toml"));
-  EXPECT_THAT(said, HasSubstr("line 2"));
-  EXPECT_EQ(window.bench().document(), before);
-}
-
 TEST(MainWindow, AsksBeforeUnsavedWorkIsLost) {
   Window window;
   EXPECT_TRUE(window->files().may_lose_work());  // nothing to lose: no question
@@ -208,25 +258,6 @@ TEST(MainWindow, AsksBeforeUnsavedWorkIsLost) {
   EXPECT_THAT(text.toStdString(), HasSubstr("not saved"));
   test::answer_next_box(QMessageBox::Discard);
   EXPECT_TRUE(window->close());
-}
-
-TEST(MainWindow, UnsavedWorkIsKeptOnDiskAndRecovered) {
-  Window window;
-  window.click_edge({"down", "residual2"});
-  const Document work = window.bench().document();
-  const std::filesystem::path file =
-      window.folder() /
-      ("autosave-" + std::to_string(QCoreApplication::applicationPid()) + ".toml");
-  ASSERT_TRUE(QTest::qWaitFor([&] { return std::filesystem::exists(file); }, 5000));
-  // As a killed window leaves it: its process is no more.
-  const std::filesystem::path left = window.folder() / "left.toml";
-  std::filesystem::copy_file(file, left);
-  Window other;
-  ASSERT_TRUE(other.session().recover({left, {}}));
-  other.settle();
-  EXPECT_EQ(other.bench().document(), work);
-  EXPECT_TRUE(other.session().is_dirty());
-  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 TEST(MainWindow, ADroppedGpuIsTaken) {

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Draws the pictures of README.md and docs/gui.md: the window as it opens, and its views. Needs no
+# display; takes Graphviz and the font of Debian's package fonts-dejavu-core.
+# usage: scripts/gui-pictures.sh FUSELINE_GUI [FOLDER]
+set -euo pipefail
+
+if [[ $# -lt 1 || $# -gt 2 ]]; then
+  echo "usage: scripts/gui-pictures.sh FUSELINE_GUI [FOLDER]" >&2
+  exit 2
+fi
+program="$(realpath "$1")"
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+folder="$(realpath -m "${2:-$root/docs/pictures}")"
+cd "$root"
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$folder"
+
+# draw VIEW[,VIEW...] WIDTHxHEIGHT [NAME-SUFFIX [OPTIONS]]
+draw() {
+  local views="$1" size="$2" suffix="${3:-}" view
+  shift $(($# < 3 ? $# : 3))
+  rm -rf "$work/out"
+  "$program" --export "$work/out" --views "$views" --size "$size" "$@" >"$work/log" || {
+    cat "$work/log" >&2
+    return 1
+  }
+  for view in ${views//,/ }; do
+    mv "$work/out/$view.png" "$folder/$view$suffix.png"
+  done
+}
+
+draw window 1240x800 "" --light
+draw window 1240x800 -dark --dark
+draw graph 600x820 "" --light
+draw traffic,waterfall,memory,timeline,roofline-hbm 900x500 "" --light
+draw validation,sweep 1180x520 "" --light

@@ -43,12 +43,9 @@ std::string clocks_line(const Selection& s, const std::vector<Prediction>& predi
   const double low = boost * least->block.clock_factor, high = boost * most->block.clock_factor;
   const std::string clock =
       high - low < 1 ? fmt::format("{:.0f}", low) : fmt::format("{:.0f} to {:.0f}", low, high);
-  const bool is_hierarchy = s.fidelity == Fidelity::hierarchy;
-  return fmt::format(
-      "{}; SM clock assumed {} MHz, HBM {:.2f} TB/s{}\n", name_of(s.fidelity), clock,
-      (is_hierarchy ? s.gpu.hbm_bandwidth_sustained : s.gpu.hbm_bandwidth).value() / 1e12,
-      is_hierarchy ? fmt::format(" sustained of {:.2f}", s.gpu.hbm_bandwidth.value() / 1e12)
-                   : " (datasheet)");
+  return fmt::format("{}; SM clock assumed {} MHz, HBM {:.2f} TB/s sustained of {:.2f}\n",
+                     name_of(s.fidelity), clock, s.gpu.hbm_bandwidth_sustained.value() / 1e12,
+                     s.gpu.hbm_bandwidth.value() / 1e12);
 }
 
 std::string policies_table(const std::vector<Prediction>& predictions) {

@@ -1,0 +1,75 @@
+// The handbook's pages hang together: no link leads nowhere, every glossary page is in the list and
+// leads back to a chapter.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fuseline {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path kDocs = fs::path(FUSELINE_SOURCE_DIR) / "docs";
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Targets of [text](target), without anchors and addresses of the web.
+std::vector<std::string> local_links(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; (at = text.find("](", at)) != std::string::npos;) {
+    at += 2;
+    const std::string target = text.substr(at, text.find(')', at) - at);
+    const std::string file = target.substr(0, target.find('#'));
+    if (!file.empty() && !file.starts_with("http")) out.push_back(file);
+  }
+  return out;
+}
+
+std::vector<fs::path> pages(const fs::path& folder) {
+  std::vector<fs::path> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() == ".md") out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(HandbookLinks, LeadToFilesThatExist) {
+  for (const char* folder : {"handbook", "reference"}) {
+    const std::vector<fs::path> all = pages(kDocs / folder);
+    EXPECT_GT(all.size(), 7U);
+    for (const fs::path& page : all) {
+      for (const std::string& link : local_links(read_text(page))) {
+        EXPECT_TRUE(fs::exists(page.parent_path() / link)) << page << ": " << link;
+      }
+    }
+  }
+}
+
+TEST(HandbookLinks, EveryTermIsListedAndLeadsToAChapter) {
+  const std::string list = read_text(kDocs / "handbook/glossary/README.md");
+  for (const fs::path& page : pages(kDocs / "handbook/glossary")) {
+    if (page.filename() == "README.md") continue;
+    EXPECT_THAT(list, ::testing::HasSubstr("(" + page.filename().string() + ")"));
+    EXPECT_THAT(read_text(page), ::testing::HasSubstr("Chapter: [")) << page;
+  }
+}
+
+TEST(HandbookLinks, AreFoundInText) {
+  EXPECT_THAT(local_links("a [b](c.md#d), [e](#f) [g](https://h) [i](../j.md)"),
+              ::testing::ElementsAre("c.md", "../j.md"));
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,400 @@
+// The pages of docs/reference are made by this test from what the program says: option lists from
+// its help, keys and what they may hold from its error messages, constants from its tables. Each
+// page is compared with what the code says now; with FUSELINE_UPDATE_DOCS=1 it is rewritten.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "model/error.h"
+#include "model/model_files.h"
+#include "model/scenario.h"
+#include "model/toml_file.h"
+#include "sim/audit/claim_file.h"
+#include "sim/calibration.h"
+#include "sim/gemm_constants.h"
+#include "sim/gpu.h"
+#include "sim/gpu_file.h"
+#include "sim/measurement.h"
+#include "sim/measurement_table.h"
+#include "sim/power.h"
+#include "tests/cli/cli_run.h"
+#include "tests/cli/reference_constants.h"
+#include "tests/cli/reference_meanings.h"
+
+namespace fuseline {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMade =
+    "Made from the code by `FUSELINE_UPDATE_DOCS=1 ctest -R GeneratedReference`; a test compares "
+    "it.\n";
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// One cell of a Markdown table.
+std::string cell(std::string text) {
+  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
+    text.insert(at, "\\");
+  }
+  return text;
+}
+
+// A reader of TOML text: throws what a user would see.
+using Reader = std::function<void(const std::string& text)>;
+
+std::optional<InputProblem> problem_of(const Reader& read, const std::string& text) {
+  try {
+    read(text);
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> out;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(", ", at), list.size());
+    out.push_back(list.substr(at, end - at));
+    at = end + 2;
+  }
+  return out;
+}
+
+// A legal file whose keys are looked at one by one: lines before, the table's own lines (one key
+// each), lines after.
+struct Example {
+  std::string before{};
+  std::vector<std::string> lines{};
+  std::string after{};
+
+  [[nodiscard]] std::string text_without(const std::string& key, const std::string& instead) const {
+    std::string text = before;
+    for (const std::string& line : lines) {
+      if (!line.starts_with(key + " =")) text += line + "\n";
+    }
+    return text + instead + "\n" + after;
+  }
+};
+
+// The known keys, in the reader's order.
+std::vector<std::string> known_keys(const Reader& read, const Example& example) {
+  const auto problem = problem_of(read, example.text_without("zzz", "zzz = 1"));
+  if (!problem || problem->allowed.empty()) {
+    ADD_FAILURE() << "an unknown key is not refused with a list of known ones";
+    return {};
+  }
+  return split(problem->allowed);
+}
+
+// A table of the keys: needed or not, what they may hold, what they mean.
+std::string key_table(const Reader& read, const Example& example, const Meanings& meanings,
+                      const std::string& prefix = "") {
+  EXPECT_FALSE(problem_of(read, example.text_without("zzz", ""))) << "the example is legal";
+  std::string out = "| key | needed | what it may hold | meaning |\n|---|---|---|---|\n";
+  for (const std::string& key : known_keys(read, example)) {
+    const auto missing = problem_of(read, example.text_without(key, ""));
+    // `nan` is of the wrong type or out of range everywhere.
+    const auto wrong = problem_of(read, example.text_without(key, key + " = nan"));
+    EXPECT_TRUE(wrong) << prefix << key << " takes anything";
+    const auto meaning = meanings.find(prefix + key);
+    EXPECT_NE(meaning, meanings.end()) << "reference_meanings.h says nothing of " << prefix << key;
+    out += fmt::format("| `{}` | {} | {} | {} |\n", key, missing ? "yes" : "no",
+                       wrong ? cell(wrong->allowed) : "",
+                       meaning == meanings.end() ? "" : cell(meaning->second));
+  }
+  return out;
+}
+
+Example shipped(const std::string& file) {
+  Example example;
+  for (const std::string& line :
+       lines_of(read_text(fs::path(FUSELINE_SOURCE_DIR) / "scenarios" / file))) {
+    if (!line.empty() && line[0] != '#') example.lines.push_back(line);
+  }
+  return example;
+}
+
+std::string command_line_page() {
+  std::string out = fmt::format(
+      "# Command line\n\n{}\nExamples with their output: "
+      "[docs/cli.md](../cli.md).\n\n```text\n{}```\n",
+      kMade, cli({"--help"}).out);
+  bool commands = false;
+  for (const std::string& line : lines_of(cli({"--help"}).out)) {
+    if (line == "commands:") {
+      commands = true;
+    } else if (line.empty()) {
+      commands = false;
+    } else if (commands) {
+      const std::string name = line.substr(2, line.find(' ', 2) - 2);
+      if (name == "gui") continue;  // the window's own program, which is not always built
+      const CliRun run = cli({name, "--help"});
+      EXPECT_EQ(run.status, 0) << name;
+      std::string help = run.out;
+      while (help.ends_with("\n\n")) help.pop_back();
+      out += fmt::format("\n## {}\n\n```text\n{}```\n", name, help);
+    }
+  }
+  return out;
+}
+
+std::string calibration_page() {
+  const std::array gpus = {load_gpu("a100-sxm-80gb"), load_gpu("l40s"), load_gpu("h200"),
+                           load_gpu("b200")};
+  std::string out = fmt::format(
+      "# Constants of the hierarchy model\n\n{}\nA GPU's file may replace each in a "
+      "`[calibration]` section (`gemm.start_us = {{ value = 2.3, unit = \"us\", source = \"...\", "
+      "date = \"...\", status = \"fitted\" }}`).\nWhere the values come from: "
+      "[the hierarchy model](../handbook/03-hierarchy.md).\n\n"
+      "| name | unit | meaning | Ampere | Ada | Hopper | Blackwell | range |\n"
+      "|---|---|---|---|---|---|---|---|\n",
+      kMade);
+  for (const CalibrationConstant& c : calibration_constants()) {
+    out +=
+        fmt::format("| `{}` | {} | {} | {:.4g} | {:.4g} | {:.4g} | {:.4g} | {:.4g} to {:.4g} |\n",
+                    c.name, c.unit, c.meaning, c.defaults[0], c.defaults[1], c.defaults[2],
+                    c.defaults[3], c.lower, c.upper);
+  }
+  out +=
+      "\n## GEMMs, L2 capacity and power\n\nDefaults as the A100 SXM, L40S, H200 and B200 have "
+      "them.\n\n| name | unit | meaning | A100 | L40S | H200 | B200 |\n"
+      "|---|---|---|---|---|---|---|\n";
+  std::vector<std::string> names = gemm_constant_names();
+  for (const std::string& name : power_constant_names()) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  for (const Gpu& gpu : gpus) EXPECT_TRUE(gpu.calibration.empty()) << gpu.name;
+  for (const std::string& name : names) {
+    const auto meaning = kConstantMeanings.find(name);
+    EXPECT_NE(meaning, kConstantMeanings.end()) << name;
+    if (meaning == kConstantMeanings.end()) continue;
+    out += fmt::format("| `{}` | {} |", name, meaning->second);
+    for (const Gpu& gpu : gpus) out += fmt::format(" {:.3g} |", default_of(name, gpu));
+    out += "\n";
+  }
+  return out;
+}
+
+const Reader kGpuReader = [](const std::string& text) {
+  static_cast<void>(read_gpu(TomlTable::parse(text, "gpu.toml")));
+};
+
+std::string gpus_page() {
+  const Example h200 = shipped("gpus/h200.toml");
+  std::string out = fmt::format(
+      "# GPU files\n\n{}\n`scenarios/gpus/*.toml`. How to add one: "
+      "[extending](../handbook/07-extending.md#a-gpu).\n\n| key | needed | what it may hold | "
+      "meaning |\n|---|---|---|---|\n",
+      kMade);
+  std::string numbers =
+      "\n## Numbers\n\nEach is `{ value, unit, source, date, status }`, all needed; date is a "
+      "year, a month or a day.\n\n| key | units | value in the first unit | meaning |\n"
+      "|---|---|---|---|\n";
+  for (const std::string& key : known_keys(kGpuReader, h200)) {
+    const auto meaning = kGpuMeanings.find(key);
+    EXPECT_NE(meaning, kGpuMeanings.end()) << key;
+    const std::string means = meaning == kGpuMeanings.end() ? "" : meaning->second;
+    const auto missing = problem_of(kGpuReader, h200.text_without(key, ""));
+    const std::string in = "} in ";
+    const std::size_t at = missing ? missing->allowed.find(in) : std::string::npos;
+    if (at == std::string::npos) {
+      const auto wrong = problem_of(kGpuReader, h200.text_without(key, key + " = nan"));
+      out += fmt::format("| `{}` | {} | {} | {} |\n", key, missing ? "yes" : "no",
+                         wrong ? wrong->allowed : "", means);
+      continue;
+    }
+    const std::string units = missing->allowed.substr(at + in.size());
+    const auto range = problem_of(
+        kGpuReader,
+        h200.text_without(key, fmt::format("{} = {{ value = 1e200, unit = \"{}\", source = \"-\", "
+                                           "date = \"2024\", status = \"derived\" }}",
+                                           key, split(units)[0])));
+    EXPECT_TRUE(range) << key;
+    numbers +=
+        fmt::format("| `{}` | {} | {} | {} |\n", key, units, range ? range->allowed : "", means);
+  }
+  const auto status =
+      problem_of(kGpuReader, h200.text_without("tdp",
+                                               "tdp = { value = 700, unit = \"W\", source = \"-\", "
+                                               "date = \"2024\", status = \"zzz\" }"));
+  EXPECT_TRUE(status);
+  return out + numbers + "\n`status`: " + (status ? status->allowed : "") + ".\n";
+}
+
+std::string models_page() {
+  const Reader read = [](const std::string& text) {
+    static_cast<void>(read_model(TomlTable::parse(text, "model.toml")));
+  };
+  return fmt::format(
+      "# Model files\n\n{}\n`scenarios/models/*.toml`; `--model` also takes a "
+      "Hugging Face `config.json`. Shown for family llama.\n\n{}",
+      kMade, key_table(read, shipped("models/tinyllama.toml"), kModelMeanings));
+}
+
+std::string scenarios_page() {
+  const Reader read = [](const std::string& text) {
+    static_cast<void>(load_scenario(temporary_file("s.toml", text)));
+  };
+  const Example top{.lines = {"title = \"t\"", "model = \"llama2-7b\"", "gpu = \"h200\"",
+                              "phase = \"forward\"", "batch = 1", "seq = 128",
+                              "policies = [\"coda\"]"}};
+  std::string base;
+  for (const std::string& line : top.lines) base += line + "\n";
+  const std::string custom_base = base + "[custom]\n";
+  const std::string run = "[[runs]]\nname = \"NAME\"\npolicy = \"coda\"\n";
+  const auto table = [&](const std::string& title, const Example& example,
+                         const std::string& prefix) {
+    return fmt::format("\n## {}\n\n{}", title, key_table(read, example, kScenarioMeanings, prefix));
+  };
+  return fmt::format("# Scenario files\n\n{}\n`scenarios/*.toml`.\n\n{}", kMade,
+                     key_table(read, top, kScenarioMeanings)) +
+         table("[what_if]", {.before = base + "[what_if]\n"}, "what_if.") +
+         table("[custom]", {.before = custom_base}, "custom.") +
+         table("[gui]", {.before = base + "[gui]\n", .after = run}, "gui.") +
+         table("[[runs]]",
+               {.before = base + "[[runs]]\n", .lines = {"name = \"a\"", "policy = \"custom\""}},
+               "runs.") +
+         "\n`[runs.setup]` has the keys model, gpu, phase, batch, seq, context, dtype, fidelity "
+         "and "
+         "what_if of the top level.\n";
+}
+
+std::string claims_page() {
+  const Reader read = [](const std::string& text) {
+    static_cast<void>(audit::read_claim(TomlTable::parse(text, "claim.toml")));
+  };
+  const std::vector<std::string> lines = {"id = \"a\"", "statement = \"s\"", "kind = \"speed-up\""};
+  const std::string source = "[source]\ntitle = \"t\"\ndate = \"2026\"\n";
+  const std::string figure = "[figure]\nfactor = { value = 1.1, unit = \"x\" }\n";
+  std::string base;
+  for (const std::string& line : lines) base += line + "\n";
+  std::string out = fmt::format(
+      "# Claim files\n\n{}\n`scenarios/claims/*.toml`, judged by `fuseline "
+      "audit`.\n\n| key | meaning |\n|---|---|\n",
+      kMade);
+  const auto rows = [&](const Example& example, const std::string& prefix) {
+    for (const std::string& key : known_keys(read, example)) {
+      const auto meaning = kClaimMeanings.find(prefix + key);
+      EXPECT_NE(meaning, kClaimMeanings.end()) << prefix << key;
+      out += fmt::format("| `{}` | {} |\n", key,
+                         meaning == kClaimMeanings.end() ? "" : meaning->second);
+    }
+  };
+  rows({.lines = lines, .after = source + figure}, "");
+  const auto kinds = problem_of(read, "id = \"a\"\nstatement = \"s\"\nkind = \"zzz\"\n" + source);
+  EXPECT_TRUE(kinds);
+  out += "\n## [source]\n\n| key | meaning |\n|---|---|\n";
+  rows({.before = base + source, .after = figure}, "source.");
+  out += "\n## [figure]\n\n| kind | keys |\n|---|---|\n";
+  for (const std::string& kind : split(kinds ? kinds->allowed : "")) {
+    const auto keys =
+        problem_of(read, fmt::format("id = \"a\"\nstatement = \"s\"\nkind = \"{}\"\n{}[figure]\n"
+                                     "zzz = 1\n",
+                                     kind, source));
+    const bool has_keys = keys && keys->field == "figure.zzz";
+    out += fmt::format("| `{}` | {} |\n", kind, has_keys ? keys->allowed : "no figure");
+  }
+  out +=
+      "\nA number is `{ value, unit }` or `{ least, most, unit }`.\n\n## [setting] and "
+      "[try]\n\nOne value or a list.\n\n| key | meaning |\n|---|---|\n";
+  rows({.before = base + source + figure + "[setting]\n"}, "setting.");
+  return out;
+}
+
+std::string measurements_page() {
+  std::string out = fmt::format(
+      "# Measurement folders\n\n{}\n`scenarios/measurements/*/`; `fuseline measure` and "
+      "`fuseline import` write them, `compare` reads them.\n",
+      kMade);
+  const auto rows = [&](const std::string& file, const std::vector<std::string>& names) {
+    out += fmt::format("\n## {}\n\n| name | meaning |\n|---|---|\n", file);
+    for (const std::string& name : names) {
+      const auto meaning = kMeasurementMeanings.find(name);
+      EXPECT_NE(meaning, kMeasurementMeanings.end()) << file << ": " << name;
+      out += fmt::format("| `{}` | {} |\n", name,
+                         meaning == kMeasurementMeanings.end() ? "" : meaning->second);
+    }
+  };
+  for (const char* file : {"block.csv", "kernels.csv", "gemm.csv"}) {
+    rows(file, measurement_columns(file));
+  }
+  const fs::path folder = fs::path(FUSELINE_SOURCE_DIR) / "scenarios/measurements/h200-fuseline";
+  const Reader read = [&](const std::string& text) {
+    temporary_file("block.csv", read_text(folder / "block.csv"));
+    const fs::path meta = temporary_file("meta.toml", text);
+    static_cast<void>(load_measurements(meta.parent_path().string()));
+  };
+  rows("meta.toml", known_keys(read, {}));
+  return out;
+}
+
+struct Page {
+  const char* file;
+  const char* holds;
+  std::string (*text)();
+};
+
+std::string contents_page();
+
+const std::array kPages = {
+    Page{"README.md", "", contents_page},
+    Page{"command-line.md", "options of every command", command_line_page},
+    Page{"scenarios.md", "keys of scenario files", scenarios_page},
+    Page{"models.md", "keys of model files", models_page},
+    Page{"gpus.md", "keys of GPU files, units and ranges", gpus_page},
+    Page{"calibration.md", "constants of the hierarchy model", calibration_page},
+    Page{"measurements.md", "columns of measurement files", measurements_page},
+    Page{"claims.md", "keys of claim files", claims_page},
+};
+
+std::string contents_page() {
+  std::string out = fmt::format("# Reference\n\n{}\n| page | holds |\n|---|---|\n", kMade);
+  for (const Page& page : kPages) {
+    if (page.text != contents_page)
+      out += fmt::format("| [{0}]({0}) | {1} |\n", page.file, page.holds);
+  }
+  return out + "\nExplanations are in the [handbook](../handbook/README.md).\n";
+}
+
+class GeneratedReference : public ::testing::TestWithParam<std::size_t> {};
+
+TEST_P(GeneratedReference, SaysWhatTheCodeSays) {
+  const Page& page = kPages[GetParam()];
+  const fs::path path = fs::path(FUSELINE_SOURCE_DIR) / "docs/reference" / page.file;
+  const std::string now = page.text();
+  if (std::getenv("FUSELINE_UPDATE_DOCS") != nullptr) {
+    fs::create_directories(path.parent_path());
+    std::ofstream(path) << now;
+  }
+  const std::vector<std::string> shown = lines_of(read_text(path));
+  const std::vector<std::string> lines = lines_of(now);
+  for (std::size_t i = 0; i < std::max(shown.size(), lines.size()); ++i) {
+    ASSERT_EQ(i < shown.size() ? shown[i] : "(no line)", i < lines.size() ? lines[i] : "(no line)")
+        << "docs/reference/" << page.file << ":" << i + 1;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pages, GeneratedReference, ::testing::Range(std::size_t{0}, kPages.size()),
+                         [](const auto& p) {
+                           std::string name = kPages[p.param].file;
+                           name.resize(name.find('.'));
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace fuseline

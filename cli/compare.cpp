@@ -43,13 +43,15 @@ class Filter {
   }
 
   [[nodiscard]] bool keeps(const BlockCase& c) const {
+    return keeps_block(c) && (policies_.empty() || std::find(policies_.begin(), policies_.end(),
+                                                             c.execution) != policies_.end());
+  }
+  // Whatever runs it.
+  [[nodiscard]] bool keeps_block(const BlockCase& c) const {
     const Workload& w = c.workload;
     return (!only_.model || c.model == *only_.model) &&
-           (!only_.phase || name_of(w.phase) == *only_.phase) &&
-           (policies_.empty() ||
-            std::find(policies_.begin(), policies_.end(), c.execution) != policies_.end()) &&
-           (!batch_ || w.batch == *batch_) && (!seq_ || w.seq == *seq_) &&
-           (!context_ || w.context == *context_);
+           (!only_.phase || name_of(w.phase) == *only_.phase) && (!batch_ || w.batch == *batch_) &&
+           (!seq_ || w.seq == *seq_) && (!context_ || w.context == *context_);
   }
   [[nodiscard]] bool is_open() const {
     return !only_.model && !only_.phase && policies_.empty() && !batch_ && !seq_ && !context_;
@@ -71,6 +73,7 @@ class Filter {
 Measurements filtered(Measurements all, const Filter& filter) {
   if (filter.is_open()) return all;
   std::erase_if(all.blocks, [&](const MeasuredBlock& b) { return !filter.keeps(b.block); });
+  std::erase_if(all.rivals, [&](const MeasuredBlock& b) { return !filter.keeps_block(b.block); });
   std::erase_if(all.traces, [&](const MeasuredTrace& t) { return !filter.keeps(t.block); });
   all.gemms.clear();
   if (all.blocks.empty() && all.traces.empty()) {
@@ -122,6 +125,7 @@ std::string report(const CompareOptions& o, const Measurements& measurements,
   out += worst_cases_text(table, judged, kWorstCases);
   if (o.blocks) {
     out += all_cases_text(table, {Quantity::block_time, Quantity::block_hbm});
+    out += rivals_text(measurements);
   }
   if (!o.kernels) return out;
   for (const MeasuredTrace& trace : measurements.traces) {

@@ -126,6 +126,29 @@ std::string all_cases_text(const ErrorTable& table, const std::vector<Quantity>&
   return out;
 }
 
+std::string rivals_text(const Measurements& measurements) {
+  std::vector<std::vector<std::string>> rows;
+  for (const MeasuredBlock& rival : measurements.rivals) {
+    std::string label = rival.block.label(), time = in_microseconds(rival.time.median) + " µs";
+    for (const MeasuredBlock& ours : measurements.blocks) {
+      BlockCase same = rival.block;
+      same.execution = ours.block.execution;
+      if (!same_case(same, ours.block)) continue;
+      rows.push_back({label, time, ours.block.execution, in_microseconds(ours.time.median) + " µs",
+                      fmt::format("{:.2f}", rival.time.median / ours.time.median)});
+      label = time = "";
+    }
+    if (!label.empty()) rows.push_back({label, time, "-", "-", "-"});
+  }
+  if (rows.empty()) return {};
+  return "\nrivals, timed in turns with our policies\n" + format_table({{"rival", Align::left},
+                                                                        {"measured"},
+                                                                        {"policy", Align::left},
+                                                                        {"measured"},
+                                                                        {"times as fast"}},
+                                                                       rows);
+}
+
 std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& estimate) {
   std::vector<KernelKind> measured, predicted;
   for (const MeasuredKernel& k : trace.kernels) measured.push_back(k.kind());

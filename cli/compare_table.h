@@ -18,6 +18,9 @@ std::string worst_cases_text(const ErrorTable& table, std::size_t predictor, std
 // Every case of the quantities: measured, and the error of each predictor.
 std::string all_cases_text(const ErrorTable& table, const std::vector<Quantity>& quantities);
 
+// Every rival beside the policies that were measured of the same block; empty without rivals.
+std::string rivals_text(const Measurements& measurements);
+
 // Kernel by kernel, a measured trace beside a prediction of the same block.
 std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& estimate);
 

@@ -14,6 +14,8 @@
 #include "cli/selection.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
+#include "cuda/run/rival_turns.h"
+#include "model/data_dir.h"
 #include "model/error.h"
 #include "sim/measurement_write.h"
 
@@ -24,10 +26,13 @@ namespace {
 // Those whose kernels are all our own or the vendor's GEMMs, and cover the ladder of fusion.
 constexpr const char* kDefaultPolicies = "unfused,per-operator,flash-attention,coda";
 constexpr std::int64_t kMostReplays = 100'000;
+constexpr std::int64_t kMostRounds = 100;
+constexpr std::size_t kLongestCommand = 1000;  // that is recorded
 
 struct MeasureTexts {
   SelectionTexts selection;
-  std::optional<std::string> replays, seed, threads, check, format, output;
+  std::optional<std::string> replays, rounds, seed, threads, check, attention, format, output;
+  std::optional<std::string> rivals, rival_command;
   std::vector<std::string> scenario;
   bool no_counters = false, own_gemms = false, tune = false, ampere = false, kernels = false;
   bool extend = false, replace = false;
@@ -50,6 +55,34 @@ cuda::CheckSize check_size(const std::optional<std::string>& text) {
   return word == "none" ? cuda::CheckSize::none : cuda::CheckSize::automatic;
 }
 
+// The script that lies in the same tree as the data files.
+std::string own_rival_command() {
+  const std::filesystem::path script =
+      (data_dir() / ".." / "cuda/rivals/pytorch_blocks.py").lexically_normal();
+  std::error_code ignored;
+  if (!std::filesystem::exists(script, ignored))
+    throw MissingError(
+        fmt::format("--rivals needs {}, which is not there; --rival-command names another program",
+                    script.string()));
+  std::string quoted;
+  for (const char c : script.string()) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return "python3 '" + quoted + "'";
+}
+
+void choose_rivals(const MeasureTexts& texts, cuda::MeasureOptions& o) {
+  if (!texts.rivals) {
+    if (!texts.rival_command) return;
+    throw InputError({.file = "command line",
+                      .field = "--rival-command",
+                      .message = "starts nothing without --rivals",
+                      .allowed = fmt::format("--rivals with some of {}",
+                                             fmt::join(cuda::rival_executions(), ", "))});
+  }
+  for (const std::string& name : parse_list("--rivals", *texts.rivals))
+    o.rivals.push_back(parse_word("--rivals", name, cuda::rival_executions()));
+  o.rival_command = texts.rival_command ? *texts.rival_command : own_rival_command();
+}
+
 cuda::MeasureOptions measure_options(const MeasureTexts& texts) {
   cuda::MeasureOptions o;
   const auto number = [](const char* option, const std::optional<std::string>& text,
@@ -62,11 +95,15 @@ cuda::MeasureOptions measure_options(const MeasureTexts& texts) {
   o.seed = static_cast<std::uint64_t>(
       number("--seed", texts.seed, 0, std::numeric_limits<std::int64_t>::max(), 1));
   o.replays = static_cast<int>(number("--replays", texts.replays, 1, kMostReplays, o.replays));
+  o.rounds = static_cast<int>(number("--rounds", texts.rounds, 1, kMostRounds, o.rounds));
   o.counters = !texts.no_counters;
   o.library = !texts.own_gemms;
   o.tune = texts.tune;
   o.ampere = texts.ampere;
   o.check = check_size(texts.check);
+  o.library_attention =
+      parse_word("--attention", texts.attention.value_or("own"), {"own", "cudnn"}) == "cudnn";
+  choose_rivals(texts, o);
   return o;
 }
 
@@ -91,11 +128,19 @@ Selection measure_selection(const MeasureTexts& texts) {
                       .value = "fp32",
                       .message = "has no kernels: tensor cores multiply 16-bit operands",
                       .allowed = "bf16 or fp16"});
+  if (texts.rivals && s.workload.dtype != Dtype::bf16)
+    throw InputError({.file = "command line",
+                      .field = "--dtype",
+                      .value = name_of(s.workload.dtype),
+                      .message = "is not what rivals compute in",
+                      .allowed = "bf16, or no --rivals"});
   return s;
 }
 
 std::string command_line(const Arguments& args) {
-  return fmt::format("fuseline measure {}", fmt::join(args, " "));
+  std::string line = fmt::format("fuseline measure {}", fmt::join(args, " "));
+  if (line.size() > kLongestCommand) line = line.substr(0, kLongestCommand) + " ...";
+  return line;
 }
 
 }  // namespace
@@ -109,14 +154,22 @@ CommandResult measure_command(const Arguments& args) {
       "writes a folder that compare reads.",
       {"fuseline measure --model llama2-7b",
        "fuseline measure --model llama2-7b --phase decode --batch 16 --context 2048 --output here",
-       "fuseline measure --model gpt2-xl --policy coda,eager --tune --kernels --no-counters"});
+       "fuseline measure --model gpt2-xl --policy coda,eager --tune --kernels --no-counters",
+       "fuseline measure --model llama2-7b --policy coda --rivals torch-compile --rounds 4"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
                      1);
   texts.selection.add_to(options);
   options.text("--output", "FOLDER", "the measurement folder (measured-MODEL-PHASE)", texts.output);
   options.flag("--extend", "add to a folder that is there", texts.extend);
   options.flag("--replace", "replace a folder that is there", texts.replace);
-  options.text("--replays", "N", "timed replays of each policy (20)", texts.replays);
+  options.text("--replays", "N", "timed replays in a burst of each policy (20)", texts.replays);
+  options.text("--rounds", "N", "bursts of each policy, in turns with the others (2)",
+               texts.rounds);
+  options.text("--rivals", "NAME,...",
+               "PyTorch's eager, composed, torch-compile on the same block, in turns with ours",
+               texts.rivals);
+  options.text("--rival-command", "COMMAND",
+               "what runs them (python3 with cuda/rivals/pytorch_blocks.py)", texts.rival_command);
   options.text("--check", "auto|full|small|none",
                "outputs against fp64 on this CPU: at the measured sizes, or at smaller ones",
                texts.check);
@@ -125,6 +178,8 @@ CommandResult measure_command(const Arguments& args) {
   options.flag("--no-counters", "only times: no hardware counters", texts.no_counters);
   options.flag("--own-gemms", "our own GEMM also where a policy calls the vendor's library",
                texts.own_gemms);
+  options.text("--attention", "own|cudnn",
+               "cuDNN's attention where it can take the place of our own", texts.attention);
   options.flag("--ampere", "the Ampere kernels also on newer GPUs", texts.ampere);
   options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);

@@ -76,14 +76,14 @@ std::string blocks_table(const Selection& selection, const cuda::GpuMeasurement&
 std::string tuned_table(const MeasuredPolicy& p) {
   std::vector<std::vector<std::string>> rows;
   const auto tile = [](const GemmTile& t) {
-    return fmt::format("{} x {} / {}", t.m, t.n, t.cluster_m);
+    return fmt::format("{} x {} / {}", t.m, t.n, t.cluster());
   };
   for (const TunedGemm& t : p.tuned)
     rows.push_back({t.kernel, fmt::format("{} x {} x {}", t.M, t.N, t.K), tile(t.chosen),
                     fmt::format("{:.2f}", to_us(t.chosen_time)), tile(t.best),
                     fmt::format("{:.2f}", to_us(t.best_time)),
                     error_of(t.chosen_time.value(), t.best_time.value()),
-                    std::to_string(t.candidates)});
+                    std::to_string(t.tried.size())});
   return "\n" + p.policy + ": tiles of our own GEMMs (rows x columns / cluster)\n" +
          format_table({{"kernel", Align::left},
                        {"M x N x K", Align::left},
@@ -94,6 +94,31 @@ std::string tuned_table(const MeasuredPolicy& p) {
                        {"chosen is"},
                        {"of"}},
                       rows);
+}
+
+// How many times as fast a policy is as a rival.
+double speed_up(const MeasuredPolicy& p, const MeasuredBlock& rival) {
+  return rival.time.median / p.block.time.median;
+}
+
+std::string rivals_table(const cuda::GpuMeasurement& m) {
+  std::vector<std::vector<std::string>> rows;
+  std::string speeds;
+  for (const MeasuredBlock& b : m.rivals) {
+    const std::string& name = b.block.execution;
+    rows.push_back(
+        {name, fmt::format("{:.1f}", to_us(b.time.median)),
+         fmt::format("{:.1f}", to_us(b.time.least)),
+         b.sm_clock_median ? fmt::format("{:.0f}", b.sm_clock_median->value() * 1e-6) : "-",
+         b.power ? fmt::format("{:.0f}", b.power->value()) : "-"});
+    std::string line;
+    for (const MeasuredPolicy& p : m.policies)
+      line += fmt::format("{}{} is {:.2f}", line.empty() ? "" : ", ", p.policy, speed_up(p, b));
+    speeds += wrap(fmt::format("{} times as fast as {}", line, name));
+  }
+  return fmt::format("\n{}, timed in turns with ours\n", m.rival_framework) +
+         format_table({{"rival", Align::left}, {"time µs"}, {"least"}, {"MHz"}, {"W"}}, rows) +
+         speeds;
 }
 
 std::string details(const cuda::GpuMeasurement& m) {
@@ -118,6 +143,23 @@ ordered_json tensor_json(const executor::ComparedTensor& t) {
           {"problem", t.problem}};
 }
 
+void add_state(ordered_json& j, const MeasuredBlock& b) {
+  if (b.sm_clock_median) j["sm_mhz"] = b.sm_clock_median->value() * 1e-6;
+  if (b.power) j["power_w"] = b.power->value();
+}
+
+// "speed_up": how many times as fast each of our policies is.
+ordered_json rival_json(const cuda::GpuMeasurement& m, const MeasuredBlock& b) {
+  ordered_json speeds = ordered_json::object();
+  for (const MeasuredPolicy& p : m.policies) speeds[p.policy] = speed_up(p, b);
+  ordered_json j = {{"execution", b.block.execution},     {"framework", m.rival_framework},
+                    {"time_us", to_us(b.time.median)},    {"time_us_least", to_us(b.time.least)},
+                    {"time_us_most", to_us(b.time.most)}, {"throttle", b.throttle},
+                    {"speed_up", std::move(speeds)}};
+  add_state(j, b);
+  return j;
+}
+
 ordered_json policy_json(const Selection& selection, const MeasuredPolicy& p) {
   const PlanEstimate e = prediction_of(selection, p);
   const MeasuredBlock& b = p.block;
@@ -134,7 +176,13 @@ ordered_json policy_json(const Selection& selection, const MeasuredPolicy& p) {
                          {"hbm_write_bytes", k.hbm_write.value()},
                          {"l2_bytes", k.l2.value()}});
   for (const executor::ComparedTensor& t : p.tensors) tensors.push_back(tensor_json(t));
-  for (const TunedGemm& t : p.tuned)
+  for (const TunedGemm& t : p.tuned) {
+    ordered_json tried = ordered_json::array();
+    for (const auto& [tile, time] : t.tried)
+      tried.push_back({{"tile", {tile.m, tile.n, tile.k}},
+                       {"cluster_m", tile.cluster_m},
+                       {"cluster_k", tile.cluster_k},
+                       {"time_us", to_us(time)}});
     tuned.push_back({{"kernel", t.kernel},
                      {"m", t.M},
                      {"n", t.N},
@@ -143,7 +191,8 @@ ordered_json policy_json(const Selection& selection, const MeasuredPolicy& p) {
                      {"chosen_time_us", to_us(t.chosen_time)},
                      {"best_tile", {t.best.m, t.best.n, t.best.k}},
                      {"best_time_us", to_us(t.best_time)},
-                     {"candidates", t.candidates}});
+                     {"tried", std::move(tried)}});
+  }
   ordered_json j = {{"policy", p.policy},
                     {"time_us", to_us(b.time.median)},
                     {"time_us_least", to_us(b.time.least)},
@@ -152,14 +201,14 @@ ordered_json policy_json(const Selection& selection, const MeasuredPolicy& p) {
                     {"predicted_hbm_bytes", (e.hbm_read + e.hbm_write).value()},
                     {"layers", p.layers},
                     {"library_gemms", p.library_gemms},
+                    {"library_attentions", p.library_attentions},
                     {"throttle", b.throttle},
                     {"passed", p.passed()},
                     {"repeats", p.repeats}};
   if (b.hbm_read) j["hbm_read_bytes"] = b.hbm_read->value();
   if (b.hbm_write) j["hbm_write_bytes"] = b.hbm_write->value();
   if (b.l2) j["l2_bytes"] = b.l2->value();
-  if (b.sm_clock_median) j["sm_mhz"] = b.sm_clock_median->value() * 1e-6;
-  if (b.power) j["power_w"] = b.power->value();
+  add_state(j, b);
   j["kernels"] = std::move(kernels);
   j["tensors"] = std::move(tensors);
   j["tuned"] = std::move(tuned);
@@ -175,6 +224,7 @@ std::string measurement_table(const Selection& selection, const cuda::GpuMeasure
   std::string text =
       fmt::format("{}, measured beside predicted for {}\n", block.label(), selection.gpu.name) +
       details(m) + "\n" + blocks_table(selection, m);
+  if (!m.rivals.empty()) text += rivals_table(m);
   for (const MeasuredPolicy& p : m.policies) {
     if (kernels && p.trace) text += kernels_beside_text(*p.trace, prediction_of(selection, p));
     if (!p.tuned.empty()) text += tuned_table(p);
@@ -183,7 +233,8 @@ std::string measurement_table(const Selection& selection, const cuda::GpuMeasure
 }
 
 std::string measurement_json(const Selection& selection, const cuda::GpuMeasurement& m) {
-  ordered_json policies = ordered_json::array();
+  ordered_json policies = ordered_json::array(), rivals = ordered_json::array();
+  for (const MeasuredBlock& b : m.rivals) rivals.push_back(rival_json(m, b));
   for (const MeasuredPolicy& p : m.policies) policies.push_back(policy_json(selection, p));
   const Workload& w = selection.workload;
   const ordered_json j = {{"schema", "fuseline.measurement/1"},
@@ -199,7 +250,8 @@ std::string measurement_json(const Selection& selection, const cuda::GpuMeasurem
                           {"context", w.context},
                           {"dtype", name_of(w.dtype)},
                           {"notes", m.notes},
-                          {"policies", std::move(policies)}};
+                          {"policies", std::move(policies)},
+                          {"rivals", std::move(rivals)}};
   return j.dump(2) + "\n";
 }
 

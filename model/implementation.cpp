@@ -127,13 +127,13 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
   if (finishes) return Implementation::finisher;
   if (around_attention(graph, ops) || has_kind(graph, ops, OpKind::embedding_backward))
     return Implementation::vectorized;
-  return reduces(graph, ops) ? Implementation::row_norm : Implementation::vectorized;
+  return reduces(graph, ops) ? Implementation::resident_row : Implementation::vectorized;
 }
 
 Implementation generated_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   const Implementation by_hand = hand_written_implementation(graph, ops);
   if (around_attention(graph, ops)) return by_hand;
-  if (by_hand == Implementation::row_norm) return Implementation::generated_reduction;
+  if (by_hand == Implementation::resident_row) return Implementation::generated_reduction;
   if (by_hand == Implementation::vectorized) return Implementation::generated_pointwise;
   return by_hand;
 }

@@ -161,6 +161,8 @@ const char* name_of(Implementation implementation) {
       return "framework reduction";
     case Implementation::row_norm:
       return "row norm";
+    case Implementation::resident_row:
+      return "resident row";
     case Implementation::generated_pointwise:
       return "generated pointwise";
     case Implementation::generated_reduction:

@@ -21,7 +21,8 @@ enum class Implementation : std::uint8_t {
   strided,              // generic framework element-wise kernel with index arithmetic per element
   concat,               // generic framework concatenation
   framework_reduce,     // generic framework reduction
-  row_norm,             // hand-written normalisation, one block per row
+  row_norm,             // a framework's normalisation, one block walks along a row
+  resident_row,         // our own: a row is read once and stays in the registers of one block
   generated_pointwise,  // compiler-generated (Triton) element-wise
   generated_reduction,  // compiler-generated (Triton) row reduction
   finisher,             // sums partials

@@ -1,16 +1,21 @@
 #!/usr/bin/env bash
-# Measures the blocks of scenarios/measurements/h200-fuseline on the GPU of this machine, and PyTorch
-# on two of them before and after, where python3 has it.
+# Measures the blocks of scenarios/measurements/h200-fuseline on the GPU of this machine, some of them
+# in turns with torch.compile, where python3 has PyTorch.
 #
 #   scripts/measure-blocks.sh OUT [MINUTES]
 #
-# OUT/blocks is a measurement folder for `fuseline compare`, OUT/rival-*.csv are PyTorch's times,
-# OUT/*.log what was printed. After MINUTES (60) no further block is begun. $FUSELINE is the program
-# (build/fuseline), $FUSELINE_CHECK the size of the check (auto).
+# OUT/blocks is a measurement folder for `fuseline compare`, OUT/*.log what was printed. After MINUTES
+# (60) no further block is begun. $FUSELINE is the program (build/fuseline), $FUSELINE_CHECK the size
+# of the check (auto), $FUSELINE_RIVAL_COMMAND what runs the rivals (python3 with
+# cuda/rivals/pytorch_blocks.py).
 set -euo pipefail
 
 if [[ $# -lt 1 || $1 == -* ]]; then
-  sed -n '2,9s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+fi
+if [[ ! ${2:-60} =~ ^[0-9]+$ ]]; then
+  echo "$0: MINUTES: '$2' is no whole number" >&2
   exit 2
 fi
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
@@ -18,6 +23,13 @@ out="$1"
 seconds=$((${2:-60} * 60))
 fuseline="${FUSELINE:-$root/build/fuseline}"
 policies=unfused,per-operator,flash-attention,coda
+rivals=(--rivals torch-compile)
+if [[ -n ${FUSELINE_RIVAL_COMMAND:-} ]]; then
+  rivals+=(--rival-command "$FUSELINE_RIVAL_COMMAND")
+elif ! python3 -c 'import torch' 2>/dev/null; then
+  echo "python3 has no PyTorch: rivals left out"
+  rivals=()
+fi
 mkdir -p "$out"
 cd "$out"
 failed=0
@@ -29,38 +41,33 @@ measure() {
     return
   fi
   local log
-  log="$(tr -cs 'a-z0-9\n' '-' <<<"$*").log"
-  local extend=()
+  log="$(tr -cs 'a-z0-9\n' '-' <<<"block$*").log"
+  local extend=() rival=()
   [[ -d blocks ]] && extend=(--extend)
-  echo "== $* ($SECONDS s)"
-  "$fuseline" measure --policy "$policies" "$@" --check "${FUSELINE_CHECK:-auto}" --kernels \
-    --output blocks "${extend[@]}" >"$log" 2>&1 || failed=1
-  grep -aE '^(unfused|per-operator|flash-attention|coda|torch-compile|fuseline:)' "$log" || true
-}
-
-rival() {
-  if ! python3 -c 'import torch' 2>/dev/null; then
-    echo "no PyTorch: rivals left out"
-    return
+  if [[ -n ${rounds:-} ]]; then
+    rival=(${rivals[@]+"${rivals[@]}"} --rounds "$rounds")
   fi
-  echo "== PyTorch, $1 ($SECONDS s)"
-  env -u LD_LIBRARY_PATH python3 "$root/cuda/rivals/pytorch_blocks.py" --models llama2-7b \
-    --executions torch-compile --phases forward,train --shapes 1x2048 --out "rival-$1.csv" \
-    >"rival-$1.log" 2>&1 || failed=1
-  tail -n 2 "rival-$1.csv" || true
+  echo "== $* ($SECONDS s)"
+  # The "${a[@]+...}" form lets an empty array pass under set -u on every bash.
+  "$fuseline" measure --policy "$policies" "$@" --check "${FUSELINE_CHECK:-auto}" --kernels \
+    --output blocks ${extend[@]+"${extend[@]}"} ${rival[@]+"${rival[@]}"} >"$log" 2>&1 || failed=1
+  grep -aE '^(unfused|per-operator|flash-attention|coda|torch-compile|fuseline:|note: rival)' "$log" ||
+    true
 }
 
-rival before
-policies+=,torch-compile measure --model llama2-7b --seq 2048
-measure --model llama2-7b --phase train --seq 2048
-rival after
+# The blocks of the tables in docs/measuring.md come first.
+policies+=,torch-compile rounds=4 measure --model llama2-7b --seq 2048
+rounds=4 measure --model llama2-7b --phase train --seq 2048
+rounds=2 measure --model llama2-7b --phase decode --context 2048
+rounds=2 measure --model llama2-7b --phase decode --batch 16 --context 2048
+rounds=2 measure --model llama2-70b --seq 2048
+rounds=2 measure --model gpt2-xl --seq 2048
 for model in gpt2-xl llama2-70b; do
-  measure --model $model --seq 2048
   measure --model $model --phase train --seq 2048
-done
-for model in llama2-7b gpt2-xl llama2-70b; do
   measure --model $model --phase decode --context 2048
   measure --model $model --phase decode --batch 16 --context 2048
+done
+for model in llama2-7b gpt2-xl llama2-70b; do
   measure --model $model --batch 4 --seq 2048
 done
 echo "$SECONDS s"

@@ -138,7 +138,7 @@ Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
   e.smem = g.smem;
   e.bound = g.time.bound;
   e.tile = {g.tile.m, g.tile.n, g.tile.k};
-  e.split_k = g.tile.split_k;
+  e.split_k = g.tile.split_k * g.tile.cluster_k;
   e.tensor_time = g.time.tensor;
   e.hbm_time = g.time.hbm;
   e.l2_time = g.time.l2;

@@ -22,7 +22,8 @@ constexpr std::int64_t kValueRegisters = 216;
 // Shared memory: what a block may have, and what two consumers' store buffers take of it.
 constexpr std::int64_t kSharedBytes = 227 * 1024;
 constexpr std::int64_t kStoreBytes = 33 * 1024;
-constexpr std::int64_t kMostStages = 8;
+constexpr std::int64_t kMostStages = 12;
+constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
 
 // Which thread elements a value has.
 enum class Form : std::uint8_t { tile, row, col };
@@ -215,8 +216,10 @@ bool fits(const EpilogueNeeds& needs, const GemmTile& tile) {
   // Tiles of 64 rows are made in turns by two groups of threads, and what a tile's slabs load must
   // fit the ring beside the other's operands.
   const bool loads = needs.tile_loads + needs.col_loads > 0;
+  const std::int64_t partial_sums = (tile.cluster_k - 1) * tile.m * tile.n * 4;
   const std::int64_t stages =
-      std::min(kMostStages, (kSharedBytes - kStoreBytes) / stage_bytes) / 2 * 2;
+      std::min(kMostStages, (kSharedBytes - kStoreBytes - partial_sums) / stage_bytes) / 2 * 2;
+  if (tile.cluster_k > 1 && (tile.m != 64 || stages < kLeastStages)) return false;
   return tile.m != 64 || !loads || tile.n / kSlabCols < stages;
 }
 

@@ -9,9 +9,10 @@ namespace fuseline {
 namespace {
 
 // Fitted on one H200 (cuBLAS of CUDA 13.0, 2026-11-20) to 368 library GEMMs whose kernels were
-// known by name; start to graph replays of single GEMMs; the raster group to the HBM counters of
-// traced kernels; the exposed epilogue to 2 us per extra stream of a 128 × 256 tile; unaligned rows
-// to GPT-2's LM head (50,257 columns: 3,400 us at 2,048 rows where an aligned one takes 430).
+// known by name; start to graph replays of single GEMMs; the wave of clusters along K to 40 of our
+// own GEMMs of one token (LLaMA-2-7B, GPT-2 XL); the raster group to the HBM counters of traced
+// kernels; the exposed epilogue to 2 us per extra stream of a 128 × 256 tile; unaligned rows to
+// GPT-2's LM head (50,257 columns: 3,400 us at 2,048 rows where an aligned one takes 430).
 constexpr GemmConstants kHopper{.tensor_fraction = 0.86,
                                 .sm_fetch_bytes_per_cycle = 86,
                                 .l2_fraction = 1.3,
@@ -22,6 +23,7 @@ constexpr GemmConstants kHopper{.tensor_fraction = 0.86,
                                 .exposed_epilogue_bytes_per_cycle = 17,
                                 .start = microseconds(2.3),
                                 .reduction = microseconds(0.56),
+                                .cluster_wave = microseconds(1.7),
                                 .reduction_fraction = 0.19,
                                 .packed_fraction = 0.91,
                                 .raster_group_tiles = 12,
@@ -40,6 +42,7 @@ constexpr GemmConstants kAmpere{.tensor_fraction = 0.85,
                                 .exposed_epilogue_bytes_per_cycle = 10,
                                 .start = microseconds(1.76),
                                 .reduction = microseconds(0.69),
+                                .cluster_wave = microseconds(1.7),
                                 .reduction_fraction = 0.19,
                                 .packed_fraction = 1.0,
                                 .raster_group_tiles = 8,
@@ -56,6 +59,7 @@ constexpr GemmConstants kAda{.tensor_fraction = 0.64,
                              .exposed_epilogue_bytes_per_cycle = 9.7,
                              .start = microseconds(0.83),
                              .reduction = microseconds(0.45),
+                             .cluster_wave = microseconds(1.7),
                              .reduction_fraction = 0.19,
                              .packed_fraction = 1.0,
                              .raster_group_tiles = 8,
@@ -97,7 +101,8 @@ struct Time {
   Seconds GemmConstants::*value;
 };
 constexpr Time kTimes[] = {{"gemm.start_us", &GemmConstants::start},
-                           {"gemm.reduction_us", &GemmConstants::reduction}};
+                           {"gemm.reduction_us", &GemmConstants::reduction},
+                           {"gemm.cluster_wave_us", &GemmConstants::cluster_wave}};
 constexpr const char* kCapacityName = "l2.capacity_fraction";
 
 double calibrated(const Gpu& gpu, const std::string& name, double fallback) {

@@ -22,6 +22,7 @@ struct GemmConstants {
   double exposed_epilogue_bytes_per_cycle;  // per SM: epilogue programs while no MMA runs
   Seconds start;              // pipeline fill and drain of one kernel, beyond Gpu::tiny_kernel
   Seconds reduction;          // of a split-K reduction kernel, beyond Gpu::tiny_kernel
+  Seconds cluster_wave;       // start and end of clusters along K, which each wave pays again
   double reduction_fraction;  // of Gpu::l2_bandwidth, in that kernel
   double packed_fraction;     // of the SMs that clusters of four or more blocks can fill
   double raster_group_tiles;  // tiles per raster group
@@ -29,7 +30,7 @@ struct GemmConstants {
 };
 
 // Defaults of the architecture; Gpu::calibration may replace each as "gemm.<field>" (times in
-// microseconds: "gemm.start_us", "gemm.reduction_us"). InputError: a constant that is not positive.
+// microseconds: "gemm.start_us"). InputError: a constant that is not positive.
 GemmConstants gemm_constants(const Gpu& gpu);
 
 // The names a [calibration] section may use for them, "l2.capacity_fraction" included.

@@ -80,6 +80,15 @@ std::vector<GemmTile> mma_sync_library() {
   return tiles;
 }
 
+// A part of K of fewer than 4 steps is all pipeline fill, and more clusters than run at once are no
+// gain: their blocks make one tile each.
+bool worth_splitting(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
+                     const GemmConstants& constants) {
+  const std::int64_t tiles = ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
+  return problem.batch == 1 && problem.k >= tile.cluster_k * 4 * tile.k &&
+         tiles * tile.cluster_k <= blocks_at_once(tile, gpu, constants);
+}
+
 }  // namespace
 
 std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
@@ -106,6 +115,11 @@ std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library) {
         tiles.push_back({.m = m, .n = n, .stages = stages_of(m, n), .cluster_m = cluster_m});
     }
   }
+  // For few rows: more thread blocks than there are tiles.
+  for (const std::int64_t cluster_k : {2, 3, 4}) {
+    for (const std::int64_t n : {192, 128, 64})
+      tiles.push_back({.m = 64, .n = n, .stages = 4, .cluster_k = cluster_k});
+  }
   return tiles;
 }
 
@@ -125,7 +139,9 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConst
   }
   const auto excluded = [&](const GemmTile& tile) {
     if (!problem.library) {
-      return (hopper && !fits(problem.needs, tile)) || (tile.cluster_m > 1 && problem.m <= tile.m);
+      return (hopper && !fits(problem.needs, tile)) ||
+             (tile.cluster_m > 1 && problem.m <= tile.m) ||
+             (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu, constants));
     }
     return tile.m > cover || tile.m < std::min<std::int64_t>(cover, 32) ||
            (thin && tile.n % 64 != 0 && problem.n > tile.n);
@@ -142,7 +158,7 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConst
         ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n) * problem.batch;
     for (const std::int64_t split : {1, 2, 3, 4, 5, 6, 8, 12, 16}) {
       // A split of fewer than 4 steps is all pipeline fill, and more units than run at once are no
-      // gain. Our own mainloop never splits.
+      // gain. Our own mainloop splits within clusters.
       if (split > 1 && (!problem.library || problem.k < split * 4 * tile.k ||
                         blocks * split > blocks_at_once(tile, gpu, constants))) {
         break;
@@ -159,7 +175,7 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConst
   FUSELINE_ASSERT(first != options.end(), "no tile for a GEMM");
   // Among those about as fast: the fewest splits, the fewest bytes loaded, the earlier.
   const auto rank = [](const Option& option) {
-    return std::pair(option.tile.split_k, option.operand_bytes);
+    return std::pair(option.tile.split_k * option.tile.cluster_k, option.operand_bytes);
   };
   const Option* best = &*first;
   for (const Option& option : options) {

@@ -28,8 +28,7 @@ GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::
       std::max<std::int64_t>(1, group_tiles / (groups_of_m ? tile.cluster_m : tile.cluster_n));
 
   GemmSchedule schedule;
-  schedule.units_per_wave =
-      std::max<std::int64_t>(1, blocks_at_once / (tile.cluster_m * tile.cluster_n));
+  schedule.units_per_wave = std::max<std::int64_t>(1, blocks_at_once / tile.cluster());
   schedule.units.reserve(static_cast<std::size_t>(across * along * batch * tile.split_k));
   const auto add = [&](std::int64_t index, std::int64_t i, std::int64_t j, std::int64_t k_begin) {
     const std::int64_t m_index = groups_of_m ? i : j;

@@ -13,7 +13,9 @@ struct GemmTile {
   std::int64_t stages = 4;
   std::int64_t cluster_m = 1;  // thread blocks that share the N operand by multicast
   std::int64_t cluster_n = 1;  // thread blocks that share the M operand
+  std::int64_t cluster_k = 1;  // thread blocks that each multiply a part of K; one adds them up
   std::int64_t split_k = 1;
+  [[nodiscard]] std::int64_t cluster() const { return cluster_m * cluster_n * cluster_k; }
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };
 

@@ -41,6 +41,8 @@ struct WaveModel {
   double concurrency;
   double overlap;
   double sms;
+  double cluster_k;             // thread blocks for one epilogue
+  double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
 
   WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
             const GemmConstants& constants, double clock_factor) {
@@ -48,7 +50,10 @@ struct WaveModel {
     const std::int64_t a_bytes = problem.a.matrix.element_bytes;
     const std::int64_t b_bytes = problem.b.matrix.element_bytes;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
-    const double panel = static_cast<double>(tile.k * (tile.m * a_bytes + tile.n * b_bytes));
+    // Our own mainloop loads no rows of a low tile that the matrix does not have.
+    const bool low = !problem.library && tile.m == 64;
+    const std::int64_t a_rows = low ? std::min(tile.m, ceil_div(problem.m, 8) * 8) : tile.m;
+    const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);
     fetch_seconds = panel / ((is_unaligned(problem) ? constants.unaligned_bytes_per_cycle
@@ -62,6 +67,13 @@ struct WaveModel {
     concurrency = constants.concurrency_exponent;
     overlap = constants.overlap_exponent;
     sms = static_cast<double>(gpu.sm_count);
+    cluster_k = static_cast<double>(tile.cluster_k);
+    // fp32, of whole warps of 16 rows, through the port that operands come through.
+    const std::int64_t rows = std::min(tile.m, ceil_div(problem.m, 16) * 16);
+    if (tile.cluster_k > 1)
+      exchange_seconds = constants.cluster_wave.value() +
+                         static_cast<double>((tile.cluster_k - 1) * rows * tile.n * 4) /
+                             (constants.sm_fetch_bytes_per_cycle * clock);
   }
 };
 
@@ -82,7 +94,8 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
   t.hbm = (wave.hbm.read + wave.hbm.write).as_double() /
           (model.hbm_rate * std::pow(busy, model.concurrency));
-  t.epilogue = wave.epilogue.as_double() / blocks / model.sm_epilogue_rate;
+  t.epilogue = wave.epilogue.as_double() * model.cluster_k / blocks / model.sm_epilogue_rate +
+               model.exchange_seconds;
   // Tensor cores, fetching and HBM disturb each other when they are near balance; L2 and shared
   // memory are ceilings only.
   double top = t.tensor;
@@ -135,8 +148,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t unit_n = std::min(problem.n, tile.n * tile.cluster_n);
   const std::int64_t units =
       ceil_div(problem.m, unit_m) * ceil_div(problem.n, unit_n) * problem.batch * tile.split_k;
-  const std::int64_t at_once =
-      blocks_at_once(tile, gpu, constants) / (tile.cluster_m * tile.cluster_n);
+  const std::int64_t at_once = blocks_at_once(tile, gpu, constants) / tile.cluster();
   const std::int64_t a_bytes = problem.a.matrix.element_bytes;
   const std::int64_t b_bytes = problem.b.matrix.element_bytes;
   const std::int64_t depth = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
@@ -160,8 +172,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const auto wave_of = [&](std::int64_t count) {
     GemmWave wave;
     const double share = static_cast<double>(count) / static_cast<double>(units);
-    wave.blocks = count * ceil_div(unit_m, tile.m) * ceil_div(unit_n, tile.n);
-    wave.k_steps = ceil_div(depth, tile.k);
+    wave.blocks = count * ceil_div(unit_m, tile.m) * ceil_div(unit_n, tile.n) * tile.cluster_k;
+    wave.k_steps = ceil_div(ceil_div(depth, tile.k), tile.cluster_k);
     wave.operands = Bytes(count * depth * (unit_m * a_bytes + unit_n * b_bytes));
     wave.epilogue = Bytes(
         static_cast<std::int64_t>(static_cast<double>(count * unit_m * unit_n) * bytes_per_output));
@@ -188,7 +200,7 @@ Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu, const GemmConstants&
 }
 
 std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu, const GemmConstants& constants) {
-  const std::int64_t cluster = tile.cluster_m * tile.cluster_n;
+  const std::int64_t cluster = tile.cluster();
   const double fraction = cluster > 2 ? constants.packed_fraction : 1.0;
   const auto usable = static_cast<std::int64_t>(static_cast<double>(gpu.sm_count) * fraction);
   return std::max(cluster, usable / cluster * cluster);

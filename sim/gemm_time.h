@@ -27,7 +27,9 @@ struct GemmTime {
 //   fetch    = k steps × tile panel bytes / fetch rate of one SM
 //   HBM      = bytes missed and written back / sustained rate × (SMs with work / SMs)^exponent
 //   L2       = operand and epilogue bytes of the wave / L2 rate
-//   epilogue = epilogue bytes of one thread block / rate of one SM.
+//   epilogue = epilogue bytes of one tile / rate of one SM; with clusters along K, whose blocks
+//   make
+//              one tile each, also their start and end and the partial sums that they exchange.
 // `clock_factor`: sustained over boost clock; all but HBM and launch slow down with it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu,

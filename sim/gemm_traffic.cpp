@@ -140,11 +140,11 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
     const std::int64_t depth = unit.k_end - unit.k_begin;
     add_panels(unit, {unit.m_begin, unit.m_end}, false, problem.m, panels);
     add_panels(unit, {unit.n_begin, unit.n_end}, true, problem.n, panels);
-    wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n);
+    wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.cluster_k;
     wave.operands += Bytes(
         depth * (height * problem.a.matrix.element_bytes + width * problem.b.matrix.element_bytes));
     wave.epilogue += tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
-    wave.k_steps = std::max(wave.k_steps, ceil_div(depth, tile.k));
+    wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
   std::sort(panels.begin(), panels.end());
   panels.erase(std::unique(panels.begin(), panels.end()), panels.end());
@@ -211,7 +211,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       waves.back().hbm = mean;
       continue;
     }
-    chunk_reads += read_panels(problem, panels, wave.k_steps * tile.k, cache);
+    chunk_reads += read_panels(problem, panels, wave.k_steps * tile.cluster_k * tile.k, cache);
     for_each_unit(schedule, index, [&](const GemmUnit& unit) {
       if (tile.split_k == 1) {
         run_epilogue(problem, unit, cache);

@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include <fmt/format.h>
+
 #include "model/error.h"
 #include "model/toml_file.h"
 #include "sim/csv.h"
@@ -92,9 +94,9 @@ BlockCase read_case(const CsvTable& csv, std::size_t row) {
   return block;
 }
 
-void read_blocks(const CsvTable& csv, Measurements& out) {
+void read_blocks(const CsvTable& csv, std::vector<MeasuredBlock>& out) {
   for (std::size_t row = 0; row < csv.rows(); ++row) {
-    out.blocks.push_back(
+    out.push_back(
         {.block = read_case(csv, row),
          .time = read_times(csv, row, "ms", kSecondsPerMillisecond),
          .timer = text_or_empty(csv, row, "timer"),
@@ -161,23 +163,24 @@ void read_gemms(const CsvTable& csv, Measurements& out) {
   }
 }
 
-// The kind of table is told by a column that only it has.
+// The kind of table is told by a column that only it has; other frameworks' blocks by its name.
 void read_table(const std::string& path, Measurements& out) {
   const CsvTable csv(path);
   if (csv.has_column("dram_read_bytes")) return read_kernels(csv, out);
-  if (csv.has_column("ms_median")) return read_blocks(csv, out);
+  if (csv.has_column("ms_median"))
+    return read_blocks(csv, fs::path(path).filename() == "rivals.csv" ? out.rivals : out.blocks);
   if (csv.has_column("us_median") && csv.has_column("m")) return read_gemms(csv, out);
   throw InputError({.file = path,
                     .message = "the header is none of a measurement's",
-                    .allowed = "the columns of block.csv, kernels.csv or gemm.csv",
+                    .allowed = "the columns of block.csv, rivals.csv, kernels.csv or gemm.csv",
                     .line = 1});
 }
 
 // One text or a list of them.
-std::vector<std::string> read_notes(const TomlTable& table) {
-  if (!table.has("notes")) return {};
-  if (table.is_text("notes")) return {table.text("notes")};
-  return table.texts("notes");
+std::vector<std::string> read_texts(const TomlTable& table, const char* name) {
+  if (!table.has(name)) return {};
+  if (table.is_text(name)) return {table.text(name)};
+  return table.texts(name);
 }
 
 MeasurementMeta read_meta(const fs::path& path) {
@@ -193,10 +196,10 @@ MeasurementMeta read_meta(const fs::path& path) {
           .framework = field("framework"),
           .date = field("date"),
           .clocks = field("clocks"),
-          .command = field("command"),
+          .command = fmt::format("{}", fmt::join(read_texts(table, "command"), "\n")),
           .version = field("version"),
           .counters = field("counters"),
-          .notes = read_notes(table)};
+          .notes = read_texts(table, "notes")};
 }
 
 bool contains(std::string_view text, std::string_view part) {
@@ -285,6 +288,8 @@ Measurements load_measurements(const std::string& path) {
                         .message = "the folder holds no measurement",
                         .allowed = "block.csv, kernels.csv or gemm.csv in it"});
     }
+    const fs::path rivals = fs::path(path) / "rivals.csv";
+    if (fs::exists(rivals, error)) read_table(rivals.string(), out);
   } else {
     read_table(path, out);
   }

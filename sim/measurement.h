@@ -1,6 +1,6 @@
 // What was measured on hardware: block times, kernel traces with byte counters, library GEMMs. Read
-// from a folder (block.csv, kernels.csv, gemm.csv, meta.toml) or from one of the CSV files;
-// measurement_write.h writes such a folder.
+// from a folder (block.csv, kernels.csv, gemm.csv, rivals.csv, meta.toml) or from one of the CSV
+// files; measurement_write.h writes such a folder.
 #pragma once
 
 #include <optional>
@@ -87,6 +87,8 @@ struct Measurements {
   std::vector<MeasuredBlock> blocks;
   std::vector<MeasuredTrace> traces;
   std::vector<MeasuredGemm> gemms;
+  // Other frameworks' runs of the same blocks, timed in turns with them: nothing that we predict.
+  std::vector<MeasuredBlock> rivals = {};
 };
 
 // `path`: a folder with at least one of the CSV files, or one such file (told by its header;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <sstream>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -200,10 +201,18 @@ std::string toml_field(const char* name, const std::string& value) {
   return text;
 }
 
+// A line for each text; nothing when there are none.
+std::string toml_list(const char* name, const std::vector<std::string>& texts) {
+  if (texts.empty()) return {};
+  std::string list = "[";
+  for (const std::string& text : texts) list += "\n  " + toml_text(text) + ",";
+  return toml_field(name, list + "\n]");
+}
+
 }  // namespace
 
 std::vector<std::string> measurement_columns(const std::string& file) {
-  if (file == "block.csv") return names(block_columns());
+  if (file == "block.csv" || file == "rivals.csv") return names(block_columns());
   if (file == "kernels.csv") return names(kernel_columns());
   FUSELINE_ASSERT(file == "gemm.csv", file);
   return names(gemm_columns());
@@ -235,14 +244,17 @@ std::string meta_toml(const MeasurementMeta& meta) {
        {Field{"title", meta.title}, Field{"gpu", meta.gpu}, Field{"device", meta.device},
         Field{"driver", meta.driver}, Field{"toolkit", meta.toolkit},
         Field{"framework", meta.framework}, Field{"version", meta.version},
-        Field{"date", meta.date}, Field{"clocks", meta.clocks}, Field{"command", meta.command},
-        Field{"counters", meta.counters}}) {
+        Field{"date", meta.date}, Field{"clocks", meta.clocks}, Field{"counters", meta.counters}}) {
     if (!f.text.empty()) out += toml_field(f.name, toml_text(f.text));
   }
-  if (meta.notes.empty()) return out;
-  std::string notes = "[";
-  for (const std::string& note : meta.notes) notes += "\n  " + toml_text(note) + ",";
-  return out + toml_field("notes", notes + "\n]");
+  std::vector<std::string> commands;
+  std::istringstream lines(meta.command);
+  for (std::string line; std::getline(lines, line);) commands.push_back(line);
+  if (commands.size() == 1)
+    out += toml_field("command", toml_text(commands.front()));
+  else
+    out += toml_list("command", commands);
+  return out + toml_list("notes", meta.notes);
 }
 
 }  // namespace fuseline

@@ -18,7 +18,8 @@ std::string gemms_csv(std::span<const MeasuredGemm> gemms);
 // The fields that are not empty. InputError (field, value, allowed): text that is not UTF-8.
 std::string meta_toml(const MeasurementMeta& meta);
 
-// All columns that the functions above know. `file`: "block.csv", "kernels.csv" or "gemm.csv".
+// All columns that the functions above know. `file`: "block.csv", "rivals.csv", "kernels.csv" or
+// "gemm.csv".
 std::vector<std::string> measurement_columns(const std::string& file);
 
 }  // namespace fuseline

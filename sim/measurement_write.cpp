@@ -19,7 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const char*, 4> kFiles = {"block.csv", "kernels.csv", "gemm.csv", "meta.toml"};
+constexpr std::array<const char*, 4> kTables = {"block.csv", "rivals.csv", "kernels.csv",
+                                                "gemm.csv"};
+constexpr const char* kMeta = "meta.toml";
 
 [[noreturn]] void refuse(const fs::path& folder, const std::string& message,
                          const std::string& allowed) {
@@ -100,18 +102,18 @@ void check_existing(const fs::path& folder, ExistingFolder existing) {
     refuse(folder, "the folder is already there", "a folder that does not exist yet");
   }
   if (existing == ExistingFolder::extend) {
-    for (const char* name : {"block.csv", "kernels.csv", "gemm.csv"}) check_columns(folder / name);
+    for (const char* name : kTables) check_columns(folder / name);
     return;
   }
   const fs::directory_iterator entries(folder, error);
   if (error) refuse(folder, "cannot be read: " + error.message(), "a folder that can be read");
   for (const fs::directory_entry& entry : entries) {
     const std::string name = entry.path().filename().string();
-    if (std::find(kFiles.begin(), kFiles.end(), name) != kFiles.end()) continue;
+    if (name == kMeta || std::find(kTables.begin(), kTables.end(), name) != kTables.end()) continue;
     throw InputError({.file = folder.string(),
                       .value = name,
                       .message = "the folder holds more than a measurement",
-                      .allowed = fmt::format("{}", fmt::join(kFiles, ", "))});
+                      .allowed = fmt::format("{}, {}", fmt::join(kTables, ", "), kMeta)});
   }
 }
 
@@ -147,22 +149,19 @@ void put(std::vector<Item>& items, const Item& item, Same same) {
 }
 
 // "2026-11-20" and "2026-11-21" → "2026-11-20; 2026-11-21": both tell where numbers come from.
-std::string joined(const std::string& before, const std::string& now) {
-  if (now.empty() || before.find(now) != std::string::npos) return before;
-  return before.empty() ? now : before + "; " + now;
+std::string joined(const std::string& before, const std::string& now, const std::string& between) {
+  const std::string all = between + before + between;
+  if (now.empty() || all.find(between + now + between) != std::string::npos) return before;
+  return before.empty() ? now : before + between + now;
 }
 
 }  // namespace
 
 Measurements merged(Measurements base, const Measurements& added) {
-  for (const MeasuredBlock& block : added.blocks) {
-    put(base.blocks, block,
-        [](const auto& a, const auto& b) { return same_case(a.block, b.block); });
-  }
-  for (const MeasuredTrace& trace : added.traces) {
-    put(base.traces, trace,
-        [](const auto& a, const auto& b) { return same_case(a.block, b.block); });
-  }
+  const auto same = [](const auto& a, const auto& b) { return same_case(a.block, b.block); };
+  for (const MeasuredBlock& block : added.blocks) put(base.blocks, block, same);
+  for (const MeasuredBlock& rival : added.rivals) put(base.rivals, rival, same);
+  for (const MeasuredTrace& trace : added.traces) put(base.traces, trace, same);
   for (const MeasuredGemm& gemm : added.gemms) {
     put(base.gemms, gemm,
         [](const auto& a, const auto& b) { return a.m == b.m && a.n == b.n && a.k == b.k; });
@@ -175,10 +174,11 @@ Measurements merged(Measurements base, const Measurements& added) {
     if ((meta.*field).empty()) meta.*field = more.*field;
   }
   for (std::string MeasurementMeta::*field :
-       {&MeasurementMeta::date, &MeasurementMeta::clocks, &MeasurementMeta::command,
-        &MeasurementMeta::version, &MeasurementMeta::counters}) {
-    meta.*field = joined(meta.*field, more.*field);
+       {&MeasurementMeta::date, &MeasurementMeta::clocks, &MeasurementMeta::version,
+        &MeasurementMeta::counters}) {
+    meta.*field = joined(meta.*field, more.*field, "; ");
   }
+  meta.command = joined(meta.command, more.command, "\n");
   for (const std::string& note : more.notes) {
     put(meta.notes, note, [](const auto& a, const auto& b) { return a == b; });
   }
@@ -215,6 +215,7 @@ void write_measurements(const fs::path& folder, const Measurements& measurements
     if (error) refuse(path, "cannot be copied: " + error.message(), "a folder that can be read");
   }
   if (!all.blocks.empty()) replace_file(draft.path() / "block.csv", blocks_csv(all.blocks));
+  if (!all.rivals.empty()) replace_file(draft.path() / "rivals.csv", blocks_csv(all.rivals));
   if (!all.traces.empty()) replace_file(draft.path() / "kernels.csv", kernels_csv(all.traces));
   if (!all.gemms.empty()) replace_file(draft.path() / "gemm.csv", gemms_csv(all.gemms));
   const std::string meta = meta_toml(all.meta);

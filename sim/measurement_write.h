@@ -1,5 +1,5 @@
-// Writing a measurement folder (block.csv, kernels.csv, gemm.csv, meta.toml) in the form that
-// load_measurements reads.
+// Writing a measurement folder (block.csv, rivals.csv, kernels.csv, gemm.csv, meta.toml) in the
+// form that load_measurements reads.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ void write_measurements(const std::filesystem::path& folder, const Measurements&
 void check_measurement_folder(const std::filesystem::path& folder,
                               ExistingFolder existing = ExistingFolder::refuse);
 
-// `base` with what was `added`; the same block, trace or GEMM measured again is replaced in place.
+// `base` with what was `added`; the same block, rival, trace or GEMM measured again is replaced in
+// place.
 // Of the meta, base's fields stay; date, clocks, command, version and counters name both, and notes
 // are joined.
 Measurements merged(Measurements base, const Measurements& added);

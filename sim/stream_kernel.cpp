@@ -47,14 +47,15 @@ double instructions_of(const Graph& graph, const Kernel& kernel, const Gpu& gpu)
       count = calibrated(gpu,
                          layer_norm ? "stream.layer_norm_instructions" : "stream.row_instructions");
       break;
+    case Implementation::resident_row:
+      count = calibrated(gpu, "stream.resident_row_instructions");
+      break;
     default:
       break;
   }
-  if (has_kind(graph, kernel, {OpKind::softmax})) {
-    count = calibrated(gpu, kernel.implementation == Implementation::row_norm
-                                ? "stream.row_softmax_instructions"
-                                : "stream.softmax_instructions");
-  }
+  if (has_kind(graph, kernel, {OpKind::softmax}) &&
+      kernel.implementation != Implementation::resident_row)
+    count = calibrated(gpu, "stream.softmax_instructions");
   if (has_kind(graph, kernel, {OpKind::rope})) count += 20;
   if (has_kind(graph, kernel, {OpKind::gelu, OpKind::swiglu, OpKind::silu})) {
     count += calibrated(gpu, "stream.gelu_instructions");
@@ -75,6 +76,8 @@ Residency residency(Implementation implementation) {
       return {128, 8};
     case Implementation::generated_reduction:
       return {512, 8};
+    case Implementation::resident_row:
+      return {256, 8};
     default:
       return {128, 4};
   }
@@ -163,6 +166,8 @@ Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu&
     case Implementation::row_norm:
       return microseconds(0.1 +
                           kernel.step_factor * calibrated(gpu, "stream.row_step_us") * steps.count);
+    case Implementation::resident_row:  // loads together, then one reduction
+      return microseconds(0.1 + 2 * calibrated(gpu, "stream.row_step_us"));
     case Implementation::generated_reduction:
       return microseconds(0.6 + calibrated(gpu, "stream.row_step_us") * steps.count);
     case Implementation::finisher:
@@ -281,7 +286,12 @@ StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cac
   estimate.latency = latency_of(kernel, steps, gpu) * (kernel.whole_rows ? 1 + 0.75 * missing : 1);
   const Seconds streaming = std::max(bandwidth, estimate.issue_time);
   estimate.work = std::max(streaming, estimate.latency);
-  if (kernel.whole_rows) {
+  if (kernel.implementation == Implementation::resident_row) {
+    // Many rows are in flight and hide each other's waiting, but for the first and the last ones.
+    const double waves =
+        static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
+    estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, 2.0);
+  } else if (kernel.whole_rows) {
     estimate.work += 0.8 * missing * std::min(streaming, estimate.latency);
   } else {
     estimate.work += missing * microseconds(calibrated(gpu, "stream.ramp_us"));

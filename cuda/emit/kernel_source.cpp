@@ -29,6 +29,14 @@ bool stores_only(const Program& program) {
   });
 }
 
+// Few rows: no more than a power of two that has them.
+std::int64_t loaded_rows(std::int64_t tile_m, const GemmMainloop& gemm) {
+  if (tile_m != 64 || gemm.a_is_km || gemm.batch > 1) return tile_m;
+  std::int64_t rows = 8;
+  while (rows < std::min<std::int64_t>(gemm.M, tile_m)) rows *= 2;
+  return rows;
+}
+
 GemmConfig ampere_config(const EpilogueSource& epilogue, const GemmTile& tile, std::int64_t N) {
   GemmConfig config{.architecture = SmTarget::sm_80};
   config.tile_m = 128;
@@ -68,6 +76,12 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
       gemm.M > config.tile_m
           ? static_cast<int>(std::min<std::int64_t>(2, std::max<std::int64_t>(tile.cluster_m, 1)))
           : 1;
+  const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
+  const std::int64_t steps = (gemm.K + tile.k - 1) / tile.k;
+  if (tile.cluster_k > 1 && gemm.batch == 1 && config.cluster == 1 && steps >= tile.cluster_k &&
+      fits(epilogue.needs, split))
+    config.cluster_k = static_cast<int>(tile.cluster_k);
+  config.a_rows = loaded_rows(config.tile_m, gemm);
   return config;
 }
 
@@ -110,10 +124,11 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
       "namespace fuseline::gpu {\n\n";
   text += epilogue.text + "\n";
   if (hopper)
-    text += fmt::format("using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}>;\n",
-                        element, c.tile_m, c.tile_n, c.cluster,
-                        c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong",
-                        gemm.a_is_km, gemm.b_is_kn, c.batched);
+    text += fmt::format(
+        "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}>;\n", element,
+        c.tile_m, c.tile_n, c.cluster,
+        c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
+        gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows);
   else
     text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}>;\n", element, c.tile_n,
                         gemm.a_is_km, gemm.b_is_kn, c.batched);
@@ -126,7 +141,8 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
       "extern \"C\" __constant__ int {}_shared_bytes = fuseline::gpu::Gemm::shared_bytes;\n\n",
       kernel.function);
   text += "extern \"C\" __global__ void ";
-  if (c.cluster > 1) text += fmt::format("__cluster_dims__({}, 1, 1) ", c.cluster);
+  if (const int blocks = c.cluster * c.cluster_k; blocks > 1)
+    text += fmt::format("__cluster_dims__({}, 1, 1) ", blocks);
   text += fmt::format(
       "__launch_bounds__(fuseline::gpu::Gemm::threads, 1)\n{}(const __grid_constant__ "
       "fuseline::gpu::Gemm::Args args) {{\n"

@@ -19,7 +19,9 @@ enum class Schedule : std::uint8_t { cooperative, ping_pong };
 struct GemmConfig {
   SmTarget architecture = SmTarget::sm_90a;
   std::int64_t tile_m = 128, tile_n = 256;
-  int cluster = 1;
+  int cluster = 1;            // along M
+  int cluster_k = 1;          // along K
+  std::int64_t a_rows = 128;  // of A that a tile loads
   Schedule schedule = Schedule::cooperative;
   bool batched = false;  // many products (kernels/batch.cuh)
 };

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cuda/emit/row_pitch.h"
 #include "model/error.h"
 
 namespace fuseline::cuda {
@@ -66,7 +67,8 @@ bool moves_vectors(const Graph& graph, const Operand& operand) {
   const Tensor& t = graph.tensor(operand.tensor);
   const bool begins = operand.col_begin * size_of(t.dtype) % kVectorBytes == 0;
   const bool ends = operand.cols % kVectorCols == 0 || operand.col_begin + operand.cols == t.cols;
-  return begins && ends;
+  const bool lies = operand.rows == 1 || row_pitch(t) % kVectorBytes == 0;
+  return begins && ends && lies;
 }
 
 }  // namespace fuseline::cuda

@@ -9,6 +9,8 @@
 //   cooperative: both consumers on one tile, each half of its rows. Largest tiles, fewest bytes.
 //   ping-pong:   each consumer has a tile of its own; one multiplies while the other is in its
 //                epilogue.
+//   cluster_k:   for few rows and so few tiles. The blocks of a cluster have one tile together and
+//                a part of K each; the first adds up what the others put into its shared memory.
 //
 // Operands are 16-bit; A is [M, K] or [K, M], B is [N, K] or [K, N]; rows start at multiples of 16
 // bytes. The copy engine fills what lies outside with zeros and drops stores there, so M, N and K
@@ -31,7 +33,9 @@ struct Sm90Gemm {
   using Args = Sm90Args<Epilogue>;
   using Element = typename Config::Element;
   static constexpr int threads = 384;
-  static constexpr int cluster = Config::cluster;
+  static constexpr int cluster = Config::cluster;      // along M
+  static constexpr int cluster_k = Config::cluster_k;  // along K
+  static constexpr int blocks_of_cluster = cluster * cluster_k;
   static constexpr bool batched = Config::batched;
 
   // The tile as the epilogue sees it.
@@ -44,8 +48,8 @@ struct Sm90Gemm {
   static constexpr int ring_slabs = has_loads ? slabs : 0;
   static constexpr int box_bytes = tile_rows * box_row_bytes;
 
-  // Shared memory: stages | store buffers | scratch | barriers.
-  static constexpr int a_bytes = Config::tile_m * Config::tile_k * 2;
+  // Shared memory: stages | store buffers | scratch | barriers | partial sums of the other blocks.
+  static constexpr int a_bytes = Config::a_rows * Config::tile_k * 2;
   static constexpr int b_bytes = Config::tile_n * Config::tile_k * 2;
   static constexpr int stage_bytes = a_bytes + b_bytes;
   static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;
@@ -57,12 +61,17 @@ struct Sm90Gemm {
   static constexpr int tile_scratch_bytes =
       strips_per_warp > 1 ? most_column_reductions* scratch_step : Epilogue::scratch_bytes;
   static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
-  static constexpr int fixed_bytes = queue_bytes + scratch_bytes + 256;
+  static constexpr int barrier_bytes = 256;
+  static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
+  static constexpr int fixed_bytes =
+      queue_bytes + scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes;
+  static constexpr int most_stages = 12;
   static constexpr int fitting_stages =
-      min_of((most_bytes - fixed_bytes) / stage_bytes, Config::most_stages);
+      min_of((most_bytes - fixed_bytes) / stage_bytes, most_stages);
   // Ping-pong: an even number, so that the entry before a slab in its stage is never the other
-  // consumer's step (see multiply).
-  static constexpr int stages = Config::cooperative ? fitting_stages : fitting_stages / 2 * 2;
+  // consumer's step (see multiply). With cluster_k there is only one.
+  static constexpr int stages =
+      Config::cooperative || cluster_k > 1 ? fitting_stages : fitting_stages / 2 * 2;
   static_assert(Config::cooperative || ring_slabs < stages, "the slabs of a tile fill the ring");
   static constexpr int shared_bytes = stages * stage_bytes + fixed_bytes;
   using Place = RingPlace<stages>;
@@ -79,18 +88,25 @@ struct Sm90Gemm {
   u32 base;   // of shared memory
   u32 rank;   // in the cluster
   int group;  // warpgroup
-  int k_steps, tiles_m, tiles_n, first_tile, tile_step;
+  int first_step, k_steps, tiles_m, tiles_n, first_tile, tile_step;
 
   FUSELINE_DEVICE explicit Sm90Gemm(const Args& a, u32 shared)
       : args(a),
         base(shared),
-        rank(cluster > 1 ? cluster_rank() : 0),
+        rank(blocks_of_cluster > 1 ? cluster_rank() : 0),
         group(__shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x / 128), 0)),
+        first_step(0),
         k_steps(ceil_div(a.K, Config::tile_k) * (batched ? a.batch.summed : 1)),
         tiles_m(ceil_div(a.M, Config::tile_m * cluster)),
         tiles_n(ceil_div(a.N, Config::tile_n)),
-        first_tile(static_cast<int>(blockIdx.x) / cluster),
-        tile_step(static_cast<int>(gridDim.x) / cluster) {}
+        first_tile(static_cast<int>(blockIdx.x) / blocks_of_cluster),
+        tile_step(static_cast<int>(gridDim.x) / blocks_of_cluster) {
+    if constexpr (cluster_k > 1) {
+      const int part = static_cast<int>(rank), all = k_steps;
+      first_step = part * all / cluster_k;
+      k_steps = (part + 1) * all / cluster_k - first_step;
+    }
+  }
 
   FUSELINE_DEVICE u32 stage_at(u32 stage) const { return base + stage * stage_bytes; }
   FUSELINE_DEVICE u32 queue_at(int consumer) const {
@@ -99,14 +115,16 @@ struct Sm90Gemm {
   FUSELINE_DEVICE u32 scratch() const { return base + stages * stage_bytes + queue_bytes; }
   FUSELINE_DEVICE u32 full(u32 stage) const { return scratch() + scratch_bytes + 8 * stage; }
   FUSELINE_DEVICE u32 empty(u32 stage) const { return full(stage) + 8 * stages; }
+  FUSELINE_DEVICE u32 sums() const { return scratch() + scratch_bytes + barrier_bytes; }
+  FUSELINE_DEVICE bool finishes() const { return cluster_k == 1 || rank == 0; }  // has the epilogue
 
   // First row and column of tile t, for this block of the cluster.
   FUSELINE_DEVICE TilePlace corner(int t) const {
     const int result = batched ? t / (tiles_m * tiles_n) : 0;
     const TilePlace p =
         grouped_tile(t - result * tiles_m * tiles_n, tiles_m, tiles_n, args.raster_group);
-    return {(p.m * cluster + static_cast<int>(rank)) * Config::tile_m, p.n * Config::tile_n,
-            result};
+    const int below = cluster > 1 ? static_cast<int>(rank) : 0;
+    return {(p.m * cluster + below) * Config::tile_m, p.n * Config::tile_n, result};
   }
   FUSELINE_DEVICE int tiles() const {
     return tiles_m * tiles_n * (batched ? args.batch.results : 1);
@@ -125,7 +143,7 @@ struct Sm90Gemm {
       }
       mbarrier_init_fence();
     }
-    if constexpr (cluster > 1)
+    if constexpr (blocks_of_cluster > 1)
       cluster_sync_relaxed();
     else
       __syncthreads();
@@ -137,6 +155,9 @@ struct Sm90Gemm {
       take_registers<consumer_registers>();
       consume(group - 1);
     }
+    // The first consumer, who has the block's tile, comes to this barrier in add_up().
+    if constexpr (cluster_k > 1)
+      if (group != 1) cluster_arrive();
   }
 
   // ---- producer ----
@@ -156,7 +177,7 @@ struct Sm90Gemm {
         for (int s = 0; s < ring_slabs; ++s) send_slab(place, tile, s);
       before = tile;
     }
-    if (!Config::cooperative && before.m >= 0)
+    if (!Config::cooperative && before.m >= 0 && finishes())
       for (int s = 0; s < ring_slabs; ++s) send_slab(place, before, s);
     // No block may leave while another can still say here that it has read a stage. A barrier of
     // the cluster would not do: it does not wait for the arrivals that are on their way.
@@ -169,7 +190,7 @@ struct Sm90Gemm {
   }
 
   FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int step) const {
-    int k = step * Config::tile_k;
+    int k = (first_step + step) * Config::tile_k;
     int product = tile.result;
     if constexpr (batched) {
       const int each = ceil_div(args.K, Config::tile_k);
@@ -194,7 +215,7 @@ struct Sm90Gemm {
       load_a(a, k, tile.m);
     }
     constexpr u16 everyone = (1 << cluster) - 1;
-    const int share = static_cast<int>(rank) * Config::b_box_rows;
+    const int share = cluster > 1 ? static_cast<int>(rank) * Config::b_box_rows : 0;
     const auto load_b = [&](u32 to, int x, int y) {
       if constexpr (batched) {
         const int head = args.batch.b.head(product), stack = args.batch.b.stack(product);
@@ -283,7 +304,8 @@ struct Sm90Gemm {
       for (int s = 0; s < Config::subtiles; ++s) wgmma_pin(acc[s]);
       release(last);
 
-      finish<0>(acc, state, place, tile, row_in_tile, queue, more);
+      if constexpr (cluster_k > 1) add_up(acc[0], tile.m + row_in_tile);
+      if (finishes()) finish<0>(acc, state, place, tile, row_in_tile, queue, more);
       if constexpr (!Config::cooperative) {
         place = place.after((more ? k_steps : 0) + ring_slabs);
       }
@@ -292,6 +314,39 @@ struct Sm90Gemm {
   }
 
   static FUSELINE_DEVICE int turn_of(int consumer) { return 4 + consumer; }
+
+  // The first block's accumulators become the sum over the cluster, always in the same order. Warps
+  // whose 16 rows from `row` on lie below the matrix have nothing to send.
+  FUSELINE_DEVICE void add_up(float (&acc)[Config::tile_n / 2], int row) const {
+    constexpr int quads = Config::tile_n / 8;  // of accumulators of a thread
+    const u32 mine = sums() + threadIdx.x % 128 * 16;
+    const bool filled = row < args.M;
+    if (rank > 0) {
+      const u32 to = address_in_block(mine + (rank - 1) * sum_bytes, 0);
+      if (filled) {
+#pragma unroll
+        for (int q = 0; q < quads; ++q)
+          store_in_cluster(to + q * 128 * 16, acc[4 * q], acc[4 * q + 1], acc[4 * q + 2],
+                           acc[4 * q + 3]);
+      }
+      cluster_arrive();
+      return;
+    }
+    cluster_arrive();
+    cluster_wait();
+    if (!filled) return;
+    for (int block = 1; block < cluster_k; ++block) {
+      const u32 from = mine + (block - 1) * sum_bytes;
+#pragma unroll
+      for (int q = 0; q < quads; ++q) {
+        const uint4 v = load_shared_16(from + q * 128 * 16);
+        acc[4 * q] += __uint_as_float(v.x);
+        acc[4 * q + 1] += __uint_as_float(v.y);
+        acc[4 * q + 2] += __uint_as_float(v.z);
+        acc[4 * q + 3] += __uint_as_float(v.w);
+      }
+    }
+  }
 
   // All steps of K of one tile. Returns the stage of the last step, which is still being read.
   //
@@ -391,8 +446,8 @@ struct Sm90Gemm {
   }
 };
 
-// The body of a kernel with __launch_bounds__(384, 1), __cluster_dims__(Config::cluster) and
-// Sm90Gemm::shared_bytes of dynamic shared memory.
+// The body of a kernel with __launch_bounds__(384, 1), __cluster_dims__(Sm90Gemm::blocks_of_cluster)
+// and Sm90Gemm::shared_bytes of dynamic shared memory. With cluster_k: a cluster for every tile.
 template <class Config, class Epilogue>
 FUSELINE_DEVICE void gemm_sm90(const Sm90Args<Epilogue>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];

@@ -12,76 +12,33 @@ is scaled_dot_product_attention on cuDNN. Everything is bf16.
 One row per block: model, execution, phase, batch, seq, context, milliseconds. With --profile each
 block runs once between cudaProfilerStart and cudaProfilerStop instead, for a profiler outside: every
 block begins with a marker kernel, operators are NVTX ranges, and --out lists the blocks as JSON.
+With --serve the blocks stay on the GPU and are timed when another program asks, in turns with its
+own: `fuseline measure --rivals eager,torch-compile` does.
 
   pytorch_blocks.py --models llama3-8b --executions eager,torch-compile --phases forward,decode
                     --shapes 1x2048 --decode-shapes 16@2048 --out block.csv
 """
 
-import argparse
 import gc
 import json
+import math
+import statistics
 import sys
-from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
+from block_cases import (MODELS, bytes_of_a_layer, checked_cases, layers_beyond,
+                         options_parser)
+from rival_serve import own_output, serve
 from rival_timing import (Budget, CsvSink, default_budget, log, log_failure, mark,
                           median_min_max, replay_times_ms, use_cudnn_attention, use_side_stream,
                           warm_up)
 
 COLUMNS = ["model", "execution", "phase", "batch", "seq", "context", "ms_median", "ms_min",
            "ms_max", "timer"]
-EXECUTIONS = ("eager", "composed", "torch-compile")
-PHASES = ("forward", "decode", "train")
 EPSILON = 1e-5
-
-
-@dataclass(frozen=True)
-class Model:
-    """A block's shape. `llama`: RMSNorm, RoPE, SwiGLU. `gpt`: LayerNorm, GELU (tanh), biases."""
-
-    family: str
-    width: int         # D
-    feed_forward: int  # F
-    heads: int         # H
-    kv_heads: int      # Hkv
-    head_width: int    # d
-    qkv_bias: bool = False
-
-
-MODELS = {
-    "llama2-7b": Model("llama", 4096, 11008, 32, 32, 128),
-    "llama2-13b": Model("llama", 5120, 13824, 40, 40, 128),
-    "llama2-70b": Model("llama", 8192, 28672, 64, 8, 128),
-    "llama3-8b": Model("llama", 4096, 14336, 32, 8, 128),
-    "mistral-7b": Model("llama", 4096, 14336, 32, 8, 128),
-    "tinyllama": Model("llama", 2048, 5632, 32, 4, 64),
-    "qwen2-7b": Model("llama", 3584, 18944, 28, 4, 128, qkv_bias=True),
-    "gpt2-large": Model("gpt", 1280, 5120, 20, 20, 64, qkv_bias=True),
-    "gpt2-xl": Model("gpt", 1600, 6400, 25, 25, 64, qkv_bias=True),
-    "gpt3-13b": Model("gpt", 5120, 20480, 40, 40, 128, qkv_bias=True),
-}
-
-
-@dataclass(frozen=True)
-class Case:
-    """One block to measure. In decode `seq` is 1 and `context` counts the new token."""
-
-    model: str
-    execution: str
-    phase: str
-    batch: int
-    seq: int
-    context: int
-
-    def columns(self):
-        return {"model": self.model, "execution": self.execution, "phase": self.phase,
-                "batch": self.batch, "seq": self.seq, "context": self.context}
-
-    def label(self):
-        return "~".join(str(value) for value in self.columns().values())
 
 
 def rotate_half(x):
@@ -191,29 +148,37 @@ class Block(nn.Module):
         return x
 
 
-def make_step(case, annotate=False):
-    """A function that runs the block of the case once, on inputs of its own."""
+def normal(*shape):
+    return torch.randn(*shape, dtype=torch.bfloat16, device="cuda")
+
+
+def make_inputs(case):
+    """x [B, T, D], cos and sin [T, d], and in training the gradient of the block's output."""
     model = MODELS[case.model]
-    compiled = case.execution == "torch-compile"
-    block = Block(model, composed=case.execution == "composed", annotate=annotate and not compiled)
-    run = torch.compile(block, fullgraph=True, dynamic=False) if compiled else block
-
-    def normal(*shape):
-        return torch.randn(*shape, dtype=torch.bfloat16, device="cuda")
-
     x = normal(case.batch, case.seq, model.width)
     position = torch.arange(max(case.context, case.seq), device="cuda", dtype=torch.float32)
     speed = 10000.0 ** (-torch.arange(0, model.head_width, 2, device="cuda") / model.head_width)
     angle = torch.outer(position[-case.seq:], speed).repeat(1, 2)
     cos, sin = angle.cos().to(torch.bfloat16), angle.sin().to(torch.bfloat16)
+    if case.phase != "train":
+        return x, cos, sin, None
+    return x.requires_grad_(True), cos, sin, normal(*x.shape)
+
+
+def make_step(case, inputs=None, annotate=False):
+    """A function that runs the block of the case once, with weights and caches of its own, on
+    `inputs` or on some of its own."""
+    model = MODELS[case.model]
+    compiled = case.execution == "torch-compile"
+    block = Block(model, composed=case.execution == "composed", annotate=annotate and not compiled)
+    run = torch.compile(block, fullgraph=True, dynamic=False) if compiled else block
+    x, cos, sin, dy = make_inputs(case) if inputs is None else inputs
 
     if case.phase == "train":
-        x.requires_grad_(True)
-        inputs = [x, *block.parameters()]
-        dy = normal(*x.shape)
+        wanted = [x, *block.parameters()]
 
         def step():
-            return torch.autograd.grad(run(x, cos, sin), inputs, dy)
+            return torch.autograd.grad(run(x, cos, sin), wanted, dy)
         return step
 
     caches = ()
@@ -257,6 +222,63 @@ def time_case(case):
             "timer": timer}
 
 
+class Replays:
+    """A block in a graph of its own that is replayed when asked. Where the weights and caches of
+    one block would stay in L2, so many layers with their own follow each other in the graph that
+    they do not; short ones follow several times, so that the pause between two graphs does not
+    count. fuseline's own blocks are run in the same way."""
+
+    REPLAY_MS = 1.0
+    MOST_ROUNDS = 32
+
+    def __init__(self, case):
+        l2 = torch.cuda.get_device_properties(0).L2_cache_size
+        self.layers = layers_beyond(l2, bytes_of_a_layer(case, MODELS[case.model]))
+        # Compiling a layer finds the code of the layer before: modules of one structure share it,
+        # as their parameters are inputs of what is compiled.
+        inputs = make_inputs(case)
+        self.steps = [make_step(case, inputs) for _ in range(self.layers)]
+        for step in self.steps:
+            check(case, step)
+            step()
+        self.capture(1)
+        once = statistics.median(replay_times_ms(self.graph.replay, 3))
+        rounds = min(self.MOST_ROUNDS, max(1, math.ceil(self.REPLAY_MS / max(once, 1e-6))))
+        if rounds > 1:
+            self.capture(rounds)
+        self.blocks = rounds * self.layers
+        warm_up(self.graph.replay, 30.0, most=50)
+        torch.cuda.synchronize()
+        log(case.label(), f"ready: {self.layers} layers, {rounds} times in a graph")
+        gc.collect()
+        torch.cuda.empty_cache()
+
+    def capture(self, rounds):
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=torch.cuda.current_stream()):
+            for _ in range(rounds):
+                for step in self.steps:
+                    step()
+
+    def run(self, warm_ups, replays):
+        """Milliseconds of one block in each of `replays` replays without a pause."""
+        for _ in range(warm_ups):
+            self.graph.replay()
+        return [ms / self.blocks for ms in replay_times_ms(self.graph.replay, replays)]
+
+
+def serve_cases(cases):
+    """Gets all cases ready, which stay on the GPU, and times them when asked (rival_serve.py)."""
+    import torch._dynamo
+
+    answers = own_output()
+    torch._dynamo.config.recompile_limit = 64  # one Block.forward has the code of all cases
+    use_side_stream()
+    use_cudnn_attention()
+    framework = f"PyTorch {torch.__version__}"
+    return 0 if serve(cases, Replays, framework, sys.stdin, answers) else 1
+
+
 def profile_case(case, cell, list_file, listed):
     """Runs the block once under an outside profiler, after two runs that it does not see."""
     step = make_step(case, annotate=True)
@@ -286,76 +308,12 @@ def release():
     torch.cuda.empty_cache()
 
 
-def parse_shape(text, phase):
-    """(batch, seq, context) of "4x2048", or of "16@2048" in decode."""
-    separator = "@" if phase == "decode" else "x"
-    parts = text.strip().split(separator)
-    if len(parts) != 2 or not all(part.isdigit() and int(part) > 0 for part in parts):
-        form = "BATCH@CONTEXT" if phase == "decode" else "BATCHxTOKENS"
-        raise argparse.ArgumentTypeError(f"'{text}': expected {form}")
-    first, second = int(parts[0]), int(parts[1])
-    return (first, 1, second) if phase == "decode" else (first, second, 0)
-
-
-def names_from(allowed):
-    def parse(text):
-        names = [name.strip() for name in text.split(",") if name.strip()]
-        for name in names:
-            if name not in allowed:
-                raise argparse.ArgumentTypeError(f"'{name}': choose from {', '.join(allowed)}")
-        return names
-    return parse
-
-
-def parse_blocks(text):
-    """Cases of "llama3-8b:eager:decode:16@2048,..."."""
-    found = []
-    for item in text.split(","):
-        parts = item.strip().split(":")
-        if (len(parts) != 4 or parts[0] not in MODELS or parts[1] not in EXECUTIONS
-                or parts[2] not in PHASES):
-            raise argparse.ArgumentTypeError(f"'{item}': expected MODEL:EXECUTION:PHASE:SHAPE")
-        found.append(Case(*parts[:3], *parse_shape(parts[3], parts[2])))
-    return found
-
-
-def cases_of(options):
-    """The cases asked for: single blocks first, then the grid, executions outermost so that what
-    compiles comes last."""
-    cases = list(options.blocks)
-    if cases and not options.models:
-        return cases
-    for execution in options.executions:
-        for model in options.models or ["llama2-7b"]:
-            for phase in options.phases:
-                shapes = options.decode_shapes if phase == "decode" else options.shapes
-                cases += [Case(model, execution, phase, *parse_shape(shape, phase))
-                          for shape in shapes.split(",") if shape.strip()]
-    return cases
-
-
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", type=names_from(tuple(MODELS)),
-                        help=", ".join(MODELS) + " (default: llama2-7b)")
-    parser.add_argument("--executions", type=names_from(EXECUTIONS), default=list(EXECUTIONS))
-    parser.add_argument("--phases", type=names_from(PHASES), default=["forward", "decode"])
-    parser.add_argument("--shapes", default="1x2048", metavar="BxT,...",
-                        help="of forward and train")
-    parser.add_argument("--decode-shapes", default="1@2048", metavar="B@S,...")
-    parser.add_argument("--blocks", type=parse_blocks, default=[],
-                        metavar="MODEL:EXECUTION:PHASE:SHAPE,...",
-                        help="these blocks first; alone, unless --models is given too")
-    parser.add_argument("--profile", action="store_true",
-                        help="run each block once for an outside profiler; --out is JSON")
-    parser.add_argument("--out", required=True, metavar="FILE")
-    parser.add_argument("--timeout-budget", type=float, default=default_budget(), metavar="SECONDS",
-                        help="start no block that would not end within this time")
+    parser = options_parser(__doc__.splitlines()[0], default_budget())
     options = parser.parse_args()
-    try:
-        cases = cases_of(options)
-    except argparse.ArgumentTypeError as problem:
-        parser.error(str(problem))
+    cases = checked_cases(parser, options)
+    if options.serve:
+        return serve_cases(cases)
 
     budget = Budget(options.timeout_budget)
     use_side_stream()

@@ -151,7 +151,8 @@ class AttentionLaunches {
   // Address 0 where the program has none.
   [[nodiscard]] std::pair<Address, std::int32_t> log_sum_exp() const {
     if (m_.log_sum_exp < 0) return {0, 1};
-    const GpuMatrix m = result(m_.log_sum_exp);
+    // Read and written number by number: a vector's rows start anywhere.
+    const GpuMatrix m = matrix(stored_as(context_.plan.graph, program_, m_.log_sum_exp));
     return {m.address, leading(m)};
   }
   [[nodiscard]] TensorMap map(const GpuMatrix& m, int rows) const {

@@ -50,14 +50,14 @@ class Arguments {
 
   std::vector<std::byte> fill() {
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
-    const int tile_m = static_cast<int>(config_.tile_m);
+    const int a_rows = static_cast<int>(config_.a_rows);
     const int tile_n = static_cast<int>(config_.tile_n);
     const auto M = static_cast<std::int32_t>(gemm_.M);
     const auto N = static_cast<std::int32_t>(gemm_.N);
     const auto K = static_cast<std::int32_t>(gemm_.K);
     gpu::Batch batch{static_cast<int>(results_), static_cast<int>(gemm_.summed), {}, {}};
     const std::int32_t lda =
-        put_operand(at[0], gemm_.a, gemm_.M, gemm_.a_is_km, gemm_.a_is_km ? 64 : tile_m, batch.a);
+        put_operand(at[0], gemm_.a, gemm_.M, gemm_.a_is_km, gemm_.a_is_km ? 64 : a_rows, batch.a);
     const std::int32_t ldb = put_operand(at[1], gemm_.b, gemm_.N, gemm_.b_is_kn,
                                          (gemm_.b_is_kn ? 64 : tile_n) / config_.cluster, batch.b);
     if (hopper()) {
@@ -183,14 +183,16 @@ class Arguments {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-// Hopper's thread blocks stay for all tiles; Ampere's make one each.
+// Hopper's thread blocks stay for all tiles, but for clusters along K, which make one each, as
+// Ampere's blocks do.
 LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multiprocessors) {
   const std::int64_t tiles = ceil_div(gemm.M, c.tile_m * c.cluster) * c.cluster *
                              ceil_div(gemm.N, c.tile_n) * (gemm.batch / gemm.summed);
   LaunchShape shape;
   if (c.architecture == SmTarget::sm_90a) {
     const std::int64_t most = multiprocessors / c.cluster * c.cluster;
-    shape.grid[0] = static_cast<unsigned>(std::min(tiles, most));
+    shape.grid[0] =
+        static_cast<unsigned>(c.cluster_k > 1 ? tiles * c.cluster_k : std::min(tiles, most));
     shape.block[0] = 384;
   } else {
     shape.grid[0] = static_cast<unsigned>(tiles);

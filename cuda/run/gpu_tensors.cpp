@@ -6,23 +6,17 @@
 
 #include <fmt/format.h>
 
+#include "cuda/emit/row_pitch.h"
 #include "model/error.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kRowAlignment = 16;
 // Room behind the last row, so that vector accesses that start inside stay inside.
 constexpr std::int64_t kTail = 256;
 
-std::int64_t pitch_of(const Tensor& t) {
-  const std::int64_t bytes = t.cols * size_of(t.dtype);
-  if (t.cols == 1) return bytes;  // a vector: nothing copies it in bulk
-  return (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
-}
-
-Bytes size_on_gpu(const Tensor& t) { return Bytes(pitch_of(t) * t.rows + kTail); }
+Bytes size_on_gpu(const Tensor& t) { return Bytes(row_pitch(t) * t.rows + kTail); }
 
 Bytes sum_of(const Plan& plan, bool per_layer_only) {
   Bytes sum;
@@ -64,7 +58,7 @@ GpuTensors::GpuTensors(const Device& device, const Plan& plan, const GpuTensors*
   }
 }
 
-std::int64_t GpuTensors::row_bytes(TensorId id) const { return pitch_of(graph_->tensor(id)); }
+std::int64_t GpuTensors::row_bytes(TensorId id) const { return row_pitch(graph_->tensor(id)); }
 
 bool GpuTensors::has(TensorId id) const {
   return buffers_[static_cast<std::size_t>(id.index)] != nullptr;

@@ -14,6 +14,7 @@
 #include "cuda/run/block_check.h"
 #include "cuda/run/block_on_gpu.h"
 #include "cuda/run/count_kernels.h"
+#include "cuda/run/rival_turns.h"
 #include "cuda/run/timing.h"
 #include "cuda/run/tune.h"
 #include "model/error.h"
@@ -24,7 +25,6 @@ namespace fuseline::cuda {
 
 namespace {
 
-constexpr int kRounds = 2;
 constexpr std::chrono::milliseconds kRest{200};
 constexpr int kWarmUps = 3;
 // A replay should be long beside the pause between two graphs.
@@ -33,6 +33,12 @@ constexpr int kMostRepeats = 32;
 // What a core of the host computes in about ten seconds in fp64.
 constexpr double kCheckFlopsPerThread = 4e11;
 
+// All bursts of a block.
+struct Bursts {
+  std::vector<Seconds> times{};
+  std::vector<GpuStateSummary> states{};
+};
+
 // A policy on the way through the measurement.
 struct Subject {
   Plan plan;
@@ -40,11 +46,23 @@ struct Subject {
   std::unique_ptr<BlockOnGpu> block{};
   std::unique_ptr<LaunchGraph> graph{};
   int blocks_of_a_replay = 1;
-  std::vector<Seconds> times{};
-  std::vector<GpuStateSummary> states{};
+  Bursts bursts{};
   std::uint64_t bits = 0;
   MeasuredPolicy result{};
 };
+
+// The block's times, and what the GPU did meanwhile.
+GpuStateSummary sum_up(const Bursts& bursts, MeasuredBlock& b) {
+  GpuStateSummary state = merged(bursts.states);
+  b.time = spread_of(bursts.times);
+  b.sm_clock_median = state.sm_clock_median;
+  b.sm_clock_least = state.sm_clock_least;
+  b.power = state.power_mean;
+  if (state.samples > 0)
+    b.throttle =
+        state.throttling.empty() ? "none" : fmt::format("{}", fmt::join(state.throttling, " + "));
+  return state;
+}
 
 class Measuring {
  public:
@@ -61,6 +79,7 @@ class Measuring {
     for (const std::string& policy : policies)
       subjects_.push_back({.plan = make_plan(policy, config, workload)});
     open_library();
+    open_attention_library();
     open_profiler();
   }
 
@@ -72,8 +91,13 @@ class Measuring {
     const ToolkitVersion toolkit = Compiler().version();
     result_.toolkit = fmt::format("CUDA {}.{}", toolkit.major, toolkit.minor);
     if (!monitor_.missing().empty()) result_.notes.push_back(monitor_.missing());
+    // They get ready while our own are checked.
+    rivals_.start(options_.rival_command, config_, workload_, options_.rivals,
+                  options_.workers.stop);
     check();
     put_on_gpu();
+    if (!options_.rivals.empty()) report("waiting for the rivals");
+    rivals_.get_ready();
     time();
     for (Subject& s : subjects_) look_again(s);
     if (profiler_) count();
@@ -93,6 +117,17 @@ class Measuring {
     }
   }
 
+  void open_attention_library() {
+    if (!options_.library_attention) return;
+    try {
+      attention_.emplace(device_);
+      result_.libraries += (library_ ? ", cuDNN " : "cuDNN ") + attention_->version();
+      result_.library_attention = true;
+    } catch (const MissingError& error) {
+      result_.notes.push_back(fmt::format("{}: our own attention takes its place", error.what()));
+    }
+  }
+
   void open_profiler() {
     if (!options_.counters) return;
     try {
@@ -108,17 +143,23 @@ class Measuring {
   }
 
   PrepareOptions prepare_options() {
-    return {.library = library_ ? &*library_ : nullptr, .threads = options_.workers.threads};
+    return {.library = library_ ? &*library_ : nullptr,
+            .attention_library = attention_ ? &*attention_ : nullptr,
+            .threads = options_.workers.threads};
   }
 
-  void report(const std::string& what) {
+  void look_at_stop() const {
     if (options_.workers.stop != nullptr && *options_.workers.stop) throw executor::Cancelled("");
+  }
+  void report(const std::string& what) {
+    look_at_stop();
     if (options_.progress) options_.progress(what, std::min(0.99, done_ / steps()));
     done_ += 1;
   }
   [[nodiscard]] double steps() const {
     const double each = 4 + (options_.check != CheckSize::none ? 1 : 0) + (profiler_ ? 1 : 0);
-    return 4 + each * static_cast<double>(subjects_.size());
+    return 5 + each * static_cast<double>(subjects_.size()) +
+           static_cast<double>(options_.rivals.size());
   }
 
   // ---- the check ----
@@ -215,40 +256,64 @@ class Measuring {
     r.policy = s.plan.policy;
     r.layers = s.block->layers();
     r.memory = s.block->bytes();
-    for (const PreparedKernel& k : s.block->kernels()) r.library_gemms += k.library ? 1 : 0;
+    for (const PreparedKernel& k : s.block->kernels())
+      if (k.library) ++(k.kind == KernelKind::attention ? r.library_attentions : r.library_gemms);
+    if (attention_ && r.library_attentions == 0)
+      result_.notes.push_back(fmt::format(
+          "{}: cuDNN has no attention of the form that is in this plan, ours runs", r.policy));
     r.block.block = {.model = config_.name, .execution = s.plan.policy, .workload = workload_};
     r.block.timer = "graph";
   }
 
   // Bursts, each after a rest: one long burst would draw on the power limit, and the policy that
-  // runs last would pay for those before it. In every other round the policies run backwards.
+  // runs last would pay for those before it. In every other round all run backwards.
   void time() {
-    for (int round = 0; round < kRounds; ++round) {
-      for (std::size_t i = 0; i < subjects_.size(); ++i) {
-        Subject& s = subjects_[round % 2 == 0 ? i : subjects_.size() - 1 - i];
-        if (round == 0) report(s.plan.policy + ": timing");
+    std::vector<Bursts> theirs(rivals_.ready().size());
+    const std::size_t ours = subjects_.size(), all = ours + theirs.size();
+    for (int round = 0; round < options_.rounds; ++round) {
+      for (std::size_t i = 0; i < all; ++i) {
+        const std::size_t turn = round % 2 == 0 ? i : all - 1 - i;
+        if (turn >= ours + rivals_.ready().size()) continue;
+        if (round == 0)
+          report((turn < ours ? subjects_[turn].plan.policy : rivals_.ready()[turn - ours]) +
+                 ": timing");
+        look_at_stop();
         std::this_thread::sleep_for(kRest);
         monitor_.start();
-        const auto times = replay_times(device_, stream_, *s.graph, kWarmUps, options_.replays,
-                                        "timing replays of policy " + s.plan.policy);
-        s.states.push_back(monitor_.stop());
-        for (const Seconds t : times) s.times.push_back(t * (1.0 / s.blocks_of_a_replay));
+        turn < ours ? burst(subjects_[turn]) : rival_burst(turn - ours, theirs[turn - ours]);
       }
     }
+    rivals_.end();  // counters must have the GPU alone
     for (Subject& s : subjects_) {
       MeasuredBlock& b = s.result.block;
-      b.time = spread_of(s.times);
-      s.result.state = merged(s.states);
-      b.sm_clock_median = s.result.state.sm_clock_median;
-      b.sm_clock_least = s.result.state.sm_clock_least;
-      b.power = s.result.state.power_mean;
-      if (s.result.state.samples > 0)
-        b.throttle = s.result.state.throttling.empty()
-                         ? "none"
-                         : fmt::format("{}", fmt::join(s.result.state.throttling, " + "));
+      s.result.state = sum_up(s.bursts, b);
       for (const executor::ComparedTensor& t : s.result.tensors)
         if (t.output) b.checked = std::max(b.checked.value_or(0), t.error.relative_l2);
     }
+    for (std::size_t i = 0; i < rivals_.ready().size(); ++i) {
+      MeasuredBlock& b = result_.rivals.emplace_back();
+      b.block = {.model = config_.name, .execution = rivals_.ready()[i], .workload = workload_};
+      b.timer = "graph";
+      sum_up(theirs[i], b);
+    }
+    result_.rival_framework = rivals_.framework();
+    result_.notes.insert(result_.notes.end(), rivals_.notes().begin(), rivals_.notes().end());
+  }
+
+  // The monitor watches already.
+  void burst(Subject& s) {
+    const auto times = replay_times(device_, stream_, *s.graph, kWarmUps, options_.replays,
+                                    "timing replays of policy " + s.plan.policy);
+    s.bursts.states.push_back(monitor_.stop());
+    for (const Seconds t : times) s.bursts.times.push_back(t * (1.0 / s.blocks_of_a_replay));
+  }
+
+  void rival_burst(std::size_t i, Bursts& bursts) {
+    const auto times = rivals_.burst(i, kWarmUps, options_.replays);
+    const GpuStateSummary state = monitor_.stop();
+    if (!times) return;
+    bursts.states.push_back(state);
+    bursts.times.insert(bursts.times.end(), times->begin(), times->end());
   }
 
   void look_again(Subject& s) {
@@ -287,9 +352,8 @@ class Measuring {
 
   void tune() {
     for (Subject& s : subjects_) {
-      const GpuTensors& tensors = s.block->tensors();
       s.result.tuned = tune_gemms(
-          device_, store_, s.plan, workload_, tensors, described_, prepare_options(),
+          device_, store_, s.plan, workload_, *s.block, described_, prepare_options(),
           [&](const std::string& kernel) { report(s.plan.policy + ": tiles of " + kernel); });
     }
   }
@@ -303,9 +367,11 @@ class Measuring {
   Stream stream_;
   GpuMonitor monitor_;
   std::optional<CublasLt> library_;
+  std::optional<Cudnn> attention_;
   std::optional<RangeProfiler> profiler_;
   std::optional<BlockCheck> values_;  // at the measured sizes
   std::vector<Subject> subjects_;
+  RivalTurns rivals_;
   GpuMeasurement result_;
   double done_ = 0;
 };

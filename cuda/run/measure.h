@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/counters/counter_check.h"
@@ -31,10 +32,14 @@ struct MeasureOptions {
   std::uint64_t seed = 1;     // of the inputs: normal numbers
   int replays = 20;
   bool counters = true;
-  bool library = true;  // the vendor's GEMMs where a policy calls them
-  bool tune = false;    // also times the other tiles of our own GEMMs
-  bool ampere = false;  // the sm_80 kernels also where newer ones run
+  bool library = true;             // the vendor's GEMMs where a policy calls them
+  bool library_attention = false;  // the vendor's attention wherever it can take the place of ours
+  bool tune = false;               // also times the other tiles of our own GEMMs
+  bool ampere = false;             // the sm_80 kernels also where newer ones run
   CheckSize check = CheckSize::automatic;
+  int rounds = 2;                     // bursts of each policy and rival
+  std::vector<std::string> rivals{};  // of rival_executions()
+  std::string rival_command{};        // starts them; arguments are put behind it
   // What is being done, and the share of the whole work.
   std::function<void(const std::string&, double)> progress{};
 };
@@ -45,7 +50,7 @@ struct TunedGemm {
   std::int64_t M = 0, N = 0, K = 0;
   GemmTile chosen{}, best{};
   Seconds chosen_time{}, best_time{};
-  int candidates = 0;
+  std::vector<std::pair<GemmTile, Seconds>> tried{};  // median times of all, the chosen first
 };
 
 struct MeasuredPolicy {
@@ -55,7 +60,7 @@ struct MeasuredPolicy {
   GpuStateSummary state;
   int layers = 1;  // that a replay ran through
   Bytes memory;    // of its tensors
-  int library_gemms = 0;
+  int library_gemms = 0, library_attentions = 0;
   std::vector<executor::ComparedTensor> tensors{};  // checked against fp64
   std::string not_finite{};                         // the first tensor with a NaN or infinity
   bool repeats = true;                              // the same bits after timing as before
@@ -66,17 +71,21 @@ struct MeasuredPolicy {
 
 struct GpuMeasurement {
   std::string device, driver, toolkit, libraries;
-  BlockCase checked_as;  // sizes of the check; no model when there was none
+  bool library_attention = false;  // one of the libraries is there for attention
+  BlockCase checked_as;            // sizes of the check; no model when there was none
   std::vector<MeasuredPolicy> policies;
+  std::vector<MeasuredBlock> rivals{};  // the same block in another framework, in turns with ours
+  std::string rival_framework{};        // "PyTorch 2.11.0"
   std::optional<CounterCheck> counters;
   std::vector<std::string> notes;  // what is missing, and why
 
   [[nodiscard]] bool passed() const;
 };
 
-// Policies take turns, so that all see the same clocks. `described`: the GPU whose tiles the
-// simulator chooses. MissingError: no driver, GPU, toolkit or memory, or a policy without kernels.
-// Cancelled when workers.stop is set. InternalError: a kernel faulted (policy, kernel, sizes).
+// Policies and rivals take turns, so that all see the same clocks. A rival that is not here is a
+// note. `described`: the GPU whose tiles the simulator chooses. MissingError: no driver, GPU,
+// toolkit or memory, or a policy without kernels. Cancelled when workers.stop is set.
+// InternalError: a kernel faulted (policy, kernel, sizes).
 GpuMeasurement measure(const ModelConfig& config, const Workload& workload,
                        const std::vector<std::string>& policies, const Gpu& described,
                        const MeasureOptions& options);

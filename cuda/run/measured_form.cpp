@@ -24,11 +24,17 @@ Measurements as_measurements(const GpuMeasurement& measurement, const Gpu& descr
   m.meta.device = measurement.device;
   m.meta.driver = measurement.driver;
   m.meta.toolkit = measurement.toolkit;
-  m.meta.framework =
-      "fuseline" +
-      (measurement.libraries.empty() ? std::string() : "; library GEMMs: " + measurement.libraries);
+  m.meta.framework = "fuseline";
+  if (measurement.library_attention)
+    m.meta.framework += fmt::format("; libraries, attention too: {}", measurement.libraries);
+  else if (!measurement.libraries.empty())
+    m.meta.framework += "; library GEMMs: " + measurement.libraries;
   m.meta.counters = measurement.counters && measurement.counters->passed() ? "CUPTI" : "";
   m.meta.notes = measurement.notes;
+  m.rivals = measurement.rivals;
+  if (!m.rivals.empty())
+    m.meta.notes.push_back(
+        fmt::format("rivals.csv: {}, timed in turns with ours", measurement.rival_framework));
   for (const MeasuredPolicy& p : measurement.policies) {
     m.blocks.push_back(p.block);
     if (p.trace) m.traces.push_back(*p.trace);
@@ -37,8 +43,8 @@ Measurements as_measurements(const GpuMeasurement& measurement, const Gpu& descr
           fmt::format("{}, {} ({} x {} x {}): tile {} x {} / {} chosen, {:.1f} % from the best of "
                       "{}, {} x {} / {}",
                       p.block.block.label(), t.kernel, t.M, t.N, t.K, t.chosen.m, t.chosen.n,
-                      t.chosen.cluster_m, 100 * (t.chosen_time / t.best_time - 1), t.candidates,
-                      t.best.m, t.best.n, t.best.cluster_m));
+                      t.chosen.cluster(), 100 * (t.chosen_time / t.best_time - 1), t.tried.size(),
+                      t.best.m, t.best.n, t.best.cluster()));
   }
   return m;
 }

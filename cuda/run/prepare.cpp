@@ -59,6 +59,9 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
     PreparedKernel prepared{.name = kernel.name, .kind = kernel.kind};
     if (options.library != nullptr && kernel.implementation == Implementation::library_gemm)
       prepared.launches = prepare_library_gemm(context, *options.library, program);
+    if (options.attention_library != nullptr &&
+        std::holds_alternative<AttentionMainloop>(program.mainloop))
+      prepared.launches = prepare_library_attention(context, *options.attention_library, program);
     prepared.library = !prepared.launches.empty();
     if (!prepared.library && std::holds_alternative<GemmMainloop>(program.mainloop)) {
       if (options.tile) prepared.tile = options.tile(kernel.name);

@@ -8,6 +8,7 @@
 
 #include "cuda/run/launch.h"
 #include "cuda/vendor/cublaslt_gemm.h"
+#include "cuda/vendor/cudnn_attention.h"
 #include "sim/gemm_tile.h"
 #include "sim/gpu.h"
 
@@ -23,7 +24,9 @@ struct PreparedKernel {
 
 struct PrepareOptions {
   CublasLt* library = nullptr;  // for the plan's library GEMMs; null: our own mainloop has them all
-  int threads = 1;              // of the host that compile
+  // For attention that it can run as the plan has it; null: ours runs all.
+  Cudnn* attention_library = nullptr;
+  int threads = 1;  // of the host that compile
   // Takes the place of the simulator's choice of tile for a kernel of this name.
   std::function<std::optional<GemmTile>(const std::string&)> tile{};
 };

@@ -30,10 +30,13 @@ std::vector<Seconds> replay_times(const Device& device, Stream& stream, const La
   return times;
 }
 
-std::vector<Seconds> part_times(const Device& device, Stream& stream,
-                                const std::function<void(Stream&)>& unmarked,
-                                const std::vector<std::function<void(Stream&)>>& parts, int replays,
-                                Seconds whole) {
+namespace {
+
+// Medians, each from one mark in the graph to the next.
+std::vector<Seconds> between_marks(const Device& device, Stream& stream,
+                                   const std::function<void(Stream&)>& unmarked,
+                                   const std::vector<std::function<void(Stream&)>>& parts,
+                                   int replays) {
   std::vector<Event> marks;
   for (std::size_t i = 0; i <= parts.size(); ++i) marks.push_back(device.event());
   const LaunchGraph graph = capture(stream, [&](Stream& s) {
@@ -52,11 +55,19 @@ std::vector<Seconds> part_times(const Device& device, Stream& stream,
     for (std::size_t i = 0; i < parts.size(); ++i) times[i].push_back(marks[i + 1].since(marks[i]));
   }
   std::vector<Seconds> medians;
+  for (std::vector<Seconds>& t : times) medians.push_back(spread_of(std::move(t)).median);
+  return medians;
+}
+
+}  // namespace
+
+std::vector<Seconds> part_times(const Device& device, Stream& stream,
+                                const std::function<void(Stream&)>& unmarked,
+                                const std::vector<std::function<void(Stream&)>>& parts, int replays,
+                                Seconds whole) {
+  std::vector<Seconds> medians = between_marks(device, stream, unmarked, parts, replays);
   Seconds sum;
-  for (std::vector<Seconds>& t : times) {
-    medians.push_back(spread_of(std::move(t)).median);
-    sum += medians.back();
-  }
+  for (const Seconds m : medians) sum += m;
   // Clocks may have been lower while the whole was timed: a mark is no longer than the shortest
   // part's half.
   const Seconds excess = (sum - whole) * (1.0 / static_cast<double>(parts.size()));
@@ -64,6 +75,12 @@ std::vector<Seconds> part_times(const Device& device, Stream& stream,
   const Seconds mark = std::clamp(excess, Seconds(), most);
   for (Seconds& m : medians) m -= mark;
   return medians;
+}
+
+Seconds marked_time(const Device& device, Stream& stream,
+                    const std::function<void(Stream&)>& before,
+                    const std::function<void(Stream&)>& part, int replays) {
+  return between_marks(device, stream, before, {part}, replays).front();
 }
 
 SpreadOfTimes spread_of(std::vector<Seconds> times) {

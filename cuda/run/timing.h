@@ -26,6 +26,11 @@ std::vector<Seconds> part_times(const Device& device, Stream& stream,
                                 const std::vector<std::function<void(Stream&)>>& parts, int replays,
                                 Seconds whole);
 
+// Median time of `part` behind `before` in one graph, the marks around it included.
+Seconds marked_time(const Device& device, Stream& stream,
+                    const std::function<void(Stream&)>& before,
+                    const std::function<void(Stream&)>& part, int replays);
+
 // Median, least and most; the times must not be empty.
 SpreadOfTimes spread_of(std::vector<Seconds> times);
 

@@ -21,11 +21,10 @@ namespace {
 
 constexpr int kRounds = 5;
 constexpr int kReplays = 4;  // of a round
-constexpr int kLaunchesOfAGraph = 4;
 
 bool same_config(const GemmConfig& a, const GemmConfig& b) {
   return a.tile_m == b.tile_m && a.tile_n == b.tile_n && a.cluster == b.cluster &&
-         a.schedule == b.schedule;
+         a.cluster_k == b.cluster_k && a.a_rows == b.a_rows && a.schedule == b.schedule;
 }
 
 // Launches of a graph draw on the power limit; a rest between them keeps the clocks up.
@@ -58,7 +57,7 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
     });
     const GemmConfig& config = c.source.config;
     c.name = fmt::format("{}, tile {} x {}, cluster {}", program.name, config.tile_m, config.tile_n,
-                         config.cluster);
+                         config.cluster * config.cluster_k);
     if (!known) found.push_back(std::move(c));
   }
   return found;
@@ -67,12 +66,13 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
 }  // namespace
 
 std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, const Plan& plan,
-                                  const Workload& workload, const GpuTensors& tensors,
-                                  const Gpu& described, const PrepareOptions& options,
+                                  const Workload& workload, BlockOnGpu& block, const Gpu& described,
+                                  const PrepareOptions& options,
                                   const std::function<void(const std::string&)>& before) {
   std::vector<TunedGemm> result;
   Stream stream = device.stream();
-  for (const Kernel& kernel : plan.kernels) {
+  for (std::size_t index = 0; index < plan.kernels.size(); ++index) {
+    const Kernel& kernel = plan.kernels[index];
     const Program& program = kernel.phases.front();
     const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
     if (gemm == nullptr ||
@@ -85,29 +85,32 @@ std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, cons
     std::vector<Source> sources;
     for (const Candidate& c : all) sources.push_back(c.source.source);
     store.compile_ahead(sources, options.threads);
-    std::vector<LaunchGraph> graphs;
+    // The kernels after it and those before it run first, so that the caches are as in a block.
+    const auto others = [&](Stream& s) {
+      for (std::size_t i = 1; i < plan.kernels.size(); ++i)
+        for (const auto& launch : block.kernels()[(index + i) % plan.kernels.size()].launches)
+          launch->launch(s);
+    };
     for (Candidate& c : all) {
-      c.launches = prepare_gemm({device, store, plan, tensors, workload.batch}, c.source, program);
+      c.launches =
+          prepare_gemm({device, store, plan, block.tensors(), workload.batch}, c.source, program);
       for (const auto& launch : c.launches) launch->launch(stream);
       stream.synchronize(c.name);
-      graphs.push_back(capture(stream, [&](Stream& s) {
-        for (int i = 0; i < kLaunchesOfAGraph; ++i)
-          for (const auto& launch : c.launches) launch->launch(s);
-      }));
     }
     for (int round = 0; round < kRounds; ++round) {
-      for (std::size_t i = 0; i < all.size(); ++i) {
+      for (Candidate& c : all) {
         std::this_thread::sleep_for(kRest);
-        for (const Seconds t :
-             replay_times(device, stream, graphs[i], 1, kReplays, "timing " + all[i].name))
-          all[i].times.push_back(t * (1.0 / kLaunchesOfAGraph));
+        const auto run = [&c](Stream& s) {
+          for (const auto& launch : c.launches) launch->launch(s);
+        };
+        c.times.push_back(marked_time(device, stream, others, run, kReplays));
       }
     }
-    tuned.candidates = static_cast<int>(all.size());
     tuned.chosen_time = tuned.best_time = spread_of(all.front().times).median;
     tuned.best = tuned.chosen;
     for (const Candidate& c : all) {
       const Seconds time = spread_of(c.times).median;
+      tuned.tried.emplace_back(c.tile, time);
       if (time < tuned.best_time) {
         tuned.best_time = time;
         tuned.best = c.tile;

@@ -83,6 +83,39 @@ TEST(Compare, CheckFailsWithOneWhenATargetIsMissed) {
   EXPECT_THAT(run.out, HasSubstr("block time"));
 }
 
+TEST(Compare, ShowsRivalsBesideThePoliciesOfTheirBlock) {
+  const std::string head =
+      "model,execution,phase,batch,seq,context,ms_median,ms_min,ms_max,timer\n";
+  const std::filesystem::path folder =
+      std::filesystem::path(
+          temporary_file("rivals.csv", head + "tinyllama,torch-compile,forward,1,64,0,3,3,3,graph\n"
+                                              "tinyllama,eager,forward,1,128,0,5,5,5,graph\n"))
+          .parent_path();
+  temporary_file("block.csv", head +
+                                  "tinyllama,coda,forward,1,64,0,2,2,2,graph\n"
+                                  "tinyllama,unfused,forward,1,64,0,6,6,6,graph\n"
+                                  "tinyllama,coda,forward,2,64,0,4,4,4,graph\n");
+  std::vector<std::string> args = {"compare", folder.string(), "--gpu", "h200"};
+  EXPECT_EQ(cli(args).out.find("rivals"), std::string::npos);
+  args.emplace_back("--blocks");
+  const CliRun run = cli(args);
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  const auto at = run.out.find("\nrivals");
+  ASSERT_NE(at, std::string::npos) << run.out;
+  EXPECT_EQ(run.out.substr(at),
+            "\nrivals, timed in turns with our policies\n"
+            "rival                                  measured  policy    measured  times as fast\n"
+            "──────────────────────────────────────────────────────────────────────────────────\n"
+            "tinyllama torch-compile forward 1x64  3000.0 µs  coda     2000.0 µs           1.50\n"
+            "                                                 unfused  6000.0 µs           0.50\n"
+            "tinyllama eager forward 1x128         5000.0 µs  -                -              -\n");
+  args.insert(args.end(), {"--seq", "64", "--policy", "coda"});
+  const std::string chosen = cli(args).out;
+  EXPECT_THAT(chosen, HasSubstr("tinyllama torch-compile"));
+  EXPECT_EQ(chosen.find("tinyllama eager"), std::string::npos);
+}
+
 TEST(Compare, JudgesASavedPrediction) {
   const CliRun predicted = cli({"predict", "--model", "gpt2-xl", "--gpu", "h200", "--seq", "512",
                                 "--policy", "eager,torch-compile", "--format", "json"});

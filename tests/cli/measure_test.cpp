@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "cli/measure_output.h"
 #include "cuda/run/known_gpu.h"
 #include "model/error.h"
 #include "tests/cli/cli_run.h"
@@ -54,7 +57,72 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{{"--check", "ful"}, "did you mean 'full'"},
                     Refused{{"--extend", "--replace"}, "contradicts --extend"},
                     Refused{{"--output", "scenarios/measurements/h200-pytorch"}, "h200-pytorch"},
-                    Refused{{"--format", "xml"}, "--format"}));
+                    Refused{{"--format", "xml"}, "--format"},
+                    Refused{{"--rounds", "0"}, "--rounds"},
+                    Refused{{"--rounds", "101"}, "--rounds"},
+                    Refused{{"--attention", "cudn"}, "did you mean 'cudnn'"},
+                    Refused{{"--rivals", "torch-compil"}, "did you mean 'torch-compile'"},
+                    Refused{{"--rivals", "eager,eager"}, "--rivals"},
+                    Refused{{"--rivals", "eager", "--dtype", "fp16"}, "rivals compute in"},
+                    Refused{{"--rival-command", "true"}, "starts nothing without --rivals"}));
+
+// The script is looked for beside the data files.
+TEST(Measure, RivalsNeedTheirScript) {
+  const auto data = std::filesystem::path(testing::TempDir()) / "measure_without_script" / "data";
+  std::filesystem::create_directories(data);
+  for (const char* folder : {"models", "gpus"}) std::filesystem::create_directories(data / folder);
+  setenv("FUSELINE_DATA", data.c_str(), 1);
+  const CliRun run = cli({"measure", "--rivals", "eager"});
+  unsetenv("FUSELINE_DATA");
+  EXPECT_EQ(run.status, 3);
+  EXPECT_THAT(run.err, AllOf(HasSubstr("cuda/rivals/pytorch_blocks.py, which is not there"),
+                             HasSubstr("--rival-command")));
+}
+
+MeasuredBlock block_of(const char* execution, double us) {
+  return {.block = {.model = "llama2-7b", .execution = execution, .workload = {}},
+          .time = {microseconds(us), microseconds(us - 1), microseconds(us + 1)}};
+}
+
+class MeasuredBesideRivals : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (const auto& [policy, us] :
+         {std::pair("per-operator", 1200.0), std::pair("coda", 1000.0)}) {
+      m_.policies.emplace_back();
+      m_.policies.back().policy = policy;
+      m_.policies.back().block = block_of(policy, us);
+    }
+    m_.rivals = {block_of("torch-compile", 1060)};
+    m_.rival_framework = "PyTorch 2.11.0";
+    SelectionTexts texts;
+    texts.gpu = "h200";
+    selection_ = resolve_selection(std::nullopt, texts);
+  }
+  cuda::GpuMeasurement m_;
+  Selection selection_;
+};
+
+TEST_F(MeasuredBesideRivals, SayHowManyTimesAsFast) {
+  const std::string text = measurement_table(selection_, m_, false);
+  expect_fits_100_columns(text);
+  EXPECT_THAT(text, AllOf(HasSubstr("PyTorch 2.11.0, timed in turns with ours"),
+                          HasSubstr("torch-compile"), HasSubstr("1060.0"),
+                          HasSubstr("per-operator is 0.88, coda is 1.06 times as fast as "
+                                    "torch-compile")));
+  m_.rivals.clear();
+  EXPECT_EQ(measurement_table(selection_, m_, false).find("in turns"), std::string::npos);
+}
+
+TEST_F(MeasuredBesideRivals, StandInTheJson) {
+  const auto j = nlohmann::json::parse(measurement_json(selection_, m_));
+  const auto& rival = j.at("rivals").at(0);
+  EXPECT_EQ(rival.at("execution"), "torch-compile");
+  EXPECT_EQ(rival.at("framework"), "PyTorch 2.11.0");
+  EXPECT_NEAR(rival.at("time_us").get<double>(), 1060, 1e-6);
+  EXPECT_NEAR(rival.at("speed_up").at("coda").get<double>(), 1.06, 1e-9);
+  EXPECT_EQ(j.at("policies").size(), 2U);
+}
 
 TEST(ExplainCuda, PrintsTheSourceOfAKernel) {
   const CliRun run =

@@ -37,6 +37,8 @@ constexpr std::array kGemmConstants = {
                  [](const GemmConstants& c) { return c.unaligned_bytes_per_cycle; }},
     GemmConstant{"gemm.start_us", [](const GemmConstants& c) { return to_us(c.start); }},
     GemmConstant{"gemm.reduction_us", [](const GemmConstants& c) { return to_us(c.reduction); }},
+    GemmConstant{"gemm.cluster_wave_us",
+                 [](const GemmConstants& c) { return to_us(c.cluster_wave); }},
 };
 
 }  // namespace

@@ -191,6 +191,8 @@ inline const Meanings kConstantMeanings = {
     {"gemm.epilogue_bytes_per_cycle", "B/clock | library epilogue of one SM, mostly hidden"},
     {"gemm.exposed_epilogue_bytes_per_cycle", "B/clock | epilogue program while no MMA runs"},
     {"gemm.start_us", "us | fill and drain of the pipeline, beyond an empty kernel"},
+    {"gemm.cluster_wave_us",
+     "us | start and end of our own clusters along K, which each wave of them pays again"},
     {"gemm.reduction_us", "us | the kernel that sums split-K partials, beyond an empty one"},
     {"gemm.reduction_fraction", "1 | of the L2 rate, in that kernel"},
     {"gemm.packed_fraction", "1 | of the SMs that clusters of four or more can fill"},

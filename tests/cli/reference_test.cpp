@@ -331,6 +331,10 @@ std::string measurements_page() {
   };
   for (const char* file : {"block.csv", "kernels.csv", "gemm.csv"}) {
     rows(file, measurement_columns(file));
+    if (std::string_view(file) == "block.csv")
+      out +=
+          "\n`rivals.csv` has the same columns: other frameworks' blocks, timed in turns with "
+          "these.\n";
   }
   const fs::path folder = fs::path(FUSELINE_SOURCE_DIR) / "scenarios/measurements/h200-fuseline";
   const Reader read = [&](const std::string& text) {

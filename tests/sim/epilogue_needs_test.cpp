@@ -63,6 +63,16 @@ TEST(EpilogueNeeds, EverySlabOfATileOf64RowsHasAPlaceInTheRing) {
   EXPECT_TRUE(fits(needs, {.m = 64, .n = 192}));
 }
 
+TEST(EpilogueNeeds, PartialSumsOfAClusterLeaveRoomForFourStages) {
+  const EpilogueNeeds needs;
+  EXPECT_TRUE(fits(needs, {.m = 64, .n = 64, .cluster_k = 4}));   // 48 KiB of sums
+  EXPECT_TRUE(fits(needs, {.m = 64, .n = 128, .cluster_k = 4}));  // 96 KiB, and 4 stages of 24
+  EXPECT_TRUE(fits(needs, {.m = 64, .n = 192, .cluster_k = 2}));
+  EXPECT_FALSE(fits(needs, {.m = 64, .n = 192, .cluster_k = 4}));
+  EXPECT_FALSE(fits(needs, {.m = 64, .n = 256, .cluster_k = 2}));
+  EXPECT_FALSE(fits(needs, {.m = 128, .n = 64, .cluster_k = 2}));  // made by both consumers
+}
+
 // The simulator's choice is one that the kernels have: no GEMM of any plan is left without.
 TEST(EpilogueNeeds, EveryProgramHasATile) {
   for (const char* model : {"llama2-7b", "gpt2-xl", "llama2-70b"}) {

@@ -158,6 +158,47 @@ TEST(GemmLibrary, AFewOutputTilesAreSplitAlongK) {
   EXPECT_EQ(choose_tile(plain(4096, 12288, 4096), gpu, constants).split_k, 1);
 }
 
+TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  GemmProblem problem = plain(1, 4096, 4096);
+  problem.library = false;
+  problem.needs.row_partial_cols = 128;  // 32 tiles for 132 SMs
+  const GemmTile tile = choose_tile(problem, gpu, constants);
+  EXPECT_GT(tile.cluster_k, 1);
+  EXPECT_EQ(tile.split_k, 1);
+  GemmTile whole = tile;
+  whole.cluster_k = 1;
+  EXPECT_LT(quick_gemm_time(problem, tile, gpu, constants),
+            quick_gemm_time(problem, whole, gpu, constants));
+  // No clusters that would wait for others, and no parts of K of a few steps.
+  for (const auto& [m, n, k] : {std::array{1, 22016, 4096}, {2048, 4096, 4096}, {1, 4096, 448}}) {
+    GemmProblem other = plain(m, n, k);
+    other.library = false;
+    const GemmTile t = choose_tile(other, gpu, constants);
+    EXPECT_LE((n + t.n - 1) / t.n * t.cluster_k, t.cluster_k > 1 ? 132 : n) << n;
+    EXPECT_GE(k, t.cluster_k > 1 ? 4 * 64 * t.cluster_k : 0) << k;
+    if (m > 1) {
+      EXPECT_EQ(t.cluster_k, 1);
+    }
+  }
+}
+
+// The exchange of partial sums is not for nothing.
+TEST(OwnGemm, PartsOfKCostTheirExchange) {
+  const Gpu gpu = hopper_like();
+  GemmConstants constants = gemm_constants(gpu);
+  GemmProblem problem = plain(64, 4096, 4096);
+  problem.library = false;
+  const GemmTile tile{.m = 64, .n = 128, .cluster_k = 4};
+  const Seconds before = quick_gemm_time(problem, tile, gpu, constants);
+  problem.m = 16;  // a quarter of the rows
+  const Seconds fewer = quick_gemm_time(problem, tile, gpu, constants);
+  // 3 blocks, 48 rows of 128 columns of 4 bytes less at some 50 bytes a cycle: 0.75 us.
+  EXPECT_GT(to_us(before - fewer), 0.3);
+  EXPECT_LT(to_us(before - fewer), 2.0);
+}
+
 TEST(GemmLibrary, AFixedTileIsKept) {
   const Gpu gpu = hopper_like();
   GemmProblem problem = plain(100, 100, 100);

@@ -159,6 +159,20 @@ TEST(GemmTraffic, SplitKStoresFp32PartialsAndReadsTheOperandsOnce) {
   EXPECT_EQ(cache.resident(kOut), Bytes(0));
 }
 
+TEST(GemmTraffic, AClusterAlongKSharesTheStepsAndStoresNoPartials) {
+  const GemmProblem problem = plain_gemm(16, 128, 512, kA, kB, kOut, kWorkspace);
+  L2Cache cache(Bytes(1 << 24));
+  const auto waves = walk(problem, {.m = 64, .n = 64, .cluster_k = 4}, 8, cache);
+  const Totals t = total(waves);
+  EXPECT_EQ(t.read, Bytes(2 * 512 * (16 + 128)));
+  EXPECT_EQ(t.operands, Bytes(2 * 512 * (2 * 16 + 128)));
+  EXPECT_EQ(t.epilogue, Bytes(2 * 16 * 128));
+  EXPECT_EQ(cache.resident(kWorkspace), Bytes(0));
+  ASSERT_EQ(waves.size(), 1U);
+  EXPECT_EQ(waves.front().blocks, 8);
+  EXPECT_EQ(waves.front().k_steps, 2);
+}
+
 TEST(GemmTraffic, EpilogueStreamsAreAddressedByTheTile) {
   // Given SwiGLU's epilogue: a residual tile, a row vector over all rows, a RoPE table that repeats
   // every 32 rows, and a store of half width,

@@ -57,7 +57,7 @@ std::string all_of(const Measurements& m) {
     if (value) out << value->value();
     out << "|";
   };
-  for (const MeasuredBlock& b : m.blocks) {
+  const auto block = [&](const MeasuredBlock& b) {
     name(b.block);
     times(b.time);
     out << b.timer << "|" << b.throttle << "|";
@@ -69,7 +69,10 @@ std::string all_of(const Measurements& m) {
     optional(b.hbm_write);
     optional(b.l2);
     out << "\n";
-  }
+  };
+  for (const MeasuredBlock& b : m.blocks) block(b);
+  out << "rivals\n";
+  for (const MeasuredBlock& b : m.rivals) block(b);
   for (const MeasuredTrace& t : m.traces) {
     name(t.block);
     for (const MeasuredKernel& k : t.kernels) {
@@ -102,6 +105,7 @@ class Generator {
   Measurements measurements() {
     Measurements m;
     for (std::int64_t i = up_to(4); i >= 0; --i) m.blocks.push_back(block(i));
+    for (std::int64_t i = up_to(2); i > 0; --i) m.rivals.push_back(block(i));
     for (std::int64_t i = up_to(3); i > 0; --i) m.traces.push_back(trace(i));
     for (std::int64_t i = up_to(3); i > 0; --i) m.gemms.push_back({i, 8 * i, 64, times()});
     m.meta.title = text();
@@ -218,6 +222,26 @@ class MeasurementWriteTest : public ::testing::Test {
   fs::path root_, folder_;
 };
 
+// One folder, extended block by block: what is recorded of it grows and stays readable.
+TEST_F(MeasurementWriteTest, TwoHundredCommandsOfOneFolderAreAllRecorded) {
+  std::string expected;
+  for (int i = 0; i < 200; ++i) {
+    Measurements m;
+    MeasuredBlock block;
+    block.block = {.model = "llama2-7b", .execution = "coda", .workload = {.seq = 1 + i}};
+    block.time = {Seconds(1e-3), Seconds(1e-3), Seconds(1e-3)};
+    m.blocks.push_back(block);
+    m.meta.command = "fuseline measure --model llama2-7b --seq " + std::to_string(1 + i);
+    expected += (i == 0 ? "" : "\n") + m.meta.command;
+    write_measurements(folder_, m, ExistingFolder::extend);
+  }
+  // Once more: nothing new.
+  Measurements again = load_measurements(folder_.string());
+  again.meta.command = "fuseline measure --model llama2-7b --seq 20";
+  write_measurements(folder_, again, ExistingFolder::extend);
+  EXPECT_EQ(load_measurements(folder_.string()).meta.command, expected);
+}
+
 TEST_F(MeasurementWriteTest, WhatIsWrittenIsReadBack) {
   for (unsigned seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(seed);
@@ -311,6 +335,35 @@ TEST_F(MeasurementWriteTest, ExtendingAddsAndReplacesCases) {
   EXPECT_EQ(m.traces.size(), 1U);
   EXPECT_EQ(m.meta.date, "2026-11-20; 2026-11-21");
   EXPECT_EQ(text_of(folder_ / "README.md"), "kept");
+}
+
+TEST_F(MeasurementWriteTest, RivalsAreExtendedAndReplacedLikeBlocks) {
+  Measurements first = one_block();
+  first.rivals = {block_of(128, 600), block_of(256, 800)};
+  write_measurements(folder_, first);
+  Measurements second = one_block(510);
+  second.rivals = {block_of(256, 810), block_of(512, 990)};
+  write_measurements(folder_, second, ExistingFolder::extend);
+  const Measurements m = load_measurements(folder_.string());
+  EXPECT_EQ(m.blocks.size(), 1U);
+  ASSERT_EQ(m.rivals.size(), 3U);
+  EXPECT_NEAR(to_us(m.rivals[0].time.median), 600, 1e-6);
+  EXPECT_NEAR(to_us(m.rivals[1].time.median), 810, 1e-6);
+  EXPECT_NEAR(to_us(m.rivals[2].time.median), 990, 1e-6);
+
+  // One without rivals has no such file, also where there was one.
+  write_measurements(folder_, one_block(), ExistingFolder::replace);
+  EXPECT_FALSE(fs::exists(folder_ / "rivals.csv"));
+}
+
+TEST_F(MeasurementWriteTest, RivalsAloneAreNoMeasurement) {
+  Measurements rivals;
+  rivals.rivals = {block_of(128, 600)};
+  EXPECT_THROW(write_measurements(folder_, rivals), InputError);
+  write("rivals.csv", blocks_csv(rivals.rivals));
+  EXPECT_EQ(problem_of([&] { load_measurements(folder_.string()); }).file, folder_.string());
+  // As a file it is read by its name.
+  EXPECT_EQ(load_measurements((folder_ / "rivals.csv").string()).rivals.size(), 1U);
 }
 
 TEST_F(MeasurementWriteTest, TwoGpusDoNotShareAFolder) {

@@ -94,6 +94,21 @@ TEST(StreamKernel, OneRowNormWaitsForItsDependentSteps) {
   EXPECT_NEAR(norm(4096), 4.05, 0.6);
 }
 
+TEST(StreamKernel, ARowInRegistersIsWaitedForOnce) {
+  // Measured on an H200 in a graph: our own RMSNorm of one row of 4,096, in L2, takes 1.94 us, that
+  // of 2,048 such rows 8.97 us.
+  const Gpu gpu = test_gpu();
+  const auto norm = [&](std::int64_t rows) {
+    StreamKernel kernel = element_wise(rows, 4096, 1, Implementation::resident_row, 24);
+    kernel.whole_rows = true;
+    L2Cache cache(Bytes(34 << 20));
+    simulate_stream(kernel, gpu, cache);
+    return to_us(simulate_stream(kernel, gpu, cache).work) + 1.16;
+  };
+  EXPECT_NEAR(norm(1), 1.94, 0.5);
+  EXPECT_NEAR(norm(2048), 8.97, 1.5);
+}
+
 TEST(StreamKernel, AHalfMovesItsOwnColumnsOnly) {
   const Gpu gpu = test_gpu();
   L2Cache cache(Bytes(34 << 20));
@@ -112,11 +127,12 @@ TEST(StreamKernel, MoreElementsNeverTakeLessTime) {
   for (const Implementation implementation :
        {Implementation::vectorized, Implementation::strided, Implementation::concat,
         Implementation::row_norm, Implementation::framework_reduce,
-        Implementation::generated_reduction}) {
+        Implementation::generated_reduction, Implementation::resident_row}) {
     double previous = 0;
     for (std::int64_t rows = 1; rows <= 16384; rows *= 2) {
       StreamKernel kernel = element_wise(rows, 4096, 2, implementation, 40);
-      kernel.whole_rows = implementation == Implementation::row_norm;
+      kernel.whole_rows = implementation == Implementation::row_norm ||
+                          implementation == Implementation::resident_row;
       const double now = work_us(kernel, gpu);
       EXPECT_GE(now, previous) << name_of(implementation) << ' ' << rows;
       previous = now;

@@ -10,7 +10,7 @@ enum class Schedule { cooperative, ping_pong };
 
 template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
-          bool batched_ = false, int most_stages_ = 8>
+          bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_>
 struct Sm90Config {
   using Element = Element_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
@@ -18,16 +18,22 @@ struct Sm90Config {
   static constexpr bool cooperative = schedule_ == Schedule::cooperative;
   static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_;
   static constexpr bool batched = batched_;
-  static constexpr int most_stages = most_stages_;
+  static constexpr int cluster_k = cluster_k_;
+  // Rows of A that a tile loads: fewer than it has where the matrix ends above. What is multiplied
+  // below them is whatever lies there, and becomes rows of D that nobody has.
+  static constexpr int a_rows = a_rows_;
+  static_assert(a_rows == tile_m || (a_rows % 8 == 0 && tile_m == 64 && !a_is_km && !batched));
 
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
   static constexpr int subtiles = rows_per_group / 64;
   static_assert(subtiles * tile_n <= 256, "accumulators must fit the registers");
+  static_assert(cluster_k == 1 || (cluster == 1 && tile_m == 64 && !cooperative && !batched),
+                "thread blocks that share K make one tile of 64 rows");
 
   // Boxes of the operands' tensor maps (columns, rows), 128-byte swizzle. A block loads all of A's
   // tile and its share of B's.
-  static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : tile_m;
+  static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : a_rows;
   static constexpr int b_box_cols = 64, b_box_rows = (b_is_kn ? 64 : tile_n) / cluster;
 };
 

@@ -77,10 +77,10 @@ TEST(GemmSource, ProductsInBatchesSayIt) {
     return gemm_kernel_source(plan.graph, program_of(plan, kernel), kLargeTile, target, "test")
         .source.text;
   };
-  EXPECT_THAT(text("scores", SmTarget::sm_90a), HasSubstr("false, false, true>;"));
+  EXPECT_THAT(text("scores", SmTarget::sm_90a), HasSubstr("false, false, true, 1, 128>;"));
   EXPECT_THAT(text("context", SmTarget::sm_80),
               HasSubstr("Sm80Config<bf16, 128, false, true, true>"));
-  EXPECT_THAT(text("qkv", SmTarget::sm_90a), HasSubstr("false, false, false>;"));
+  EXPECT_THAT(text("qkv", SmTarget::sm_90a), HasSubstr("false, false, false, 1, 128>;"));
 }
 
 TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {
@@ -89,6 +89,20 @@ TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {
   const GemmKernelSource kernel =
       gemm_kernel_source(plan.graph, context, kLargeTile, SmTarget::sm_90a, "test");
   EXPECT_EQ(kernel.config.tile_n, 64);
+}
+
+TEST(GemmSource, PartsOfKAreAClusterWhereTheTileIsLow) {
+  const Plan plan = make_plan("coda", load_model("llama2-7b"), fuseline::test::decode(1, 1, 2048));
+  const Program& oproj = program_of(plan, "oproj");
+  const auto kernel = [&](const GemmTile& tile, SmTarget target = SmTarget::sm_90a) {
+    return gemm_kernel_source(plan.graph, oproj, tile, target, "test");
+  };
+  const GemmKernelSource split = kernel({.m = 64, .n = 128, .cluster_k = 4});
+  EXPECT_EQ(split.config.cluster_k, 4);
+  EXPECT_THAT(split.source.text, HasSubstr("__cluster_dims__(4, 1, 1)"));
+  EXPECT_THAT(split.source.text, HasSubstr("ping_pong, false, false, false, 4, 8>;"));
+  EXPECT_EQ(kernel({.m = 128, .n = 128, .cluster_k = 4}).config.cluster_k, 1);
+  EXPECT_EQ(kernel({.m = 64, .n = 128, .cluster_k = 4}, SmTarget::sm_80).config.cluster_k, 1);
 }
 
 TEST(GemmSource, LoadsBehindABatchAreRefused) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "cuda/emit/comment.h"
+#include "cuda/emit/row_pitch.h"
 #include "model/blocks/block.h"
 #include "model/error.h"
 #include "model/model_files.h"
@@ -167,6 +168,16 @@ TEST(StreamSource, PaddedRowsMoveVectorsAndSlicesWithinThemDoNot) {
   EXPECT_TRUE(moves_vectors(graph, graph.columns(t, 64, 13)));
   EXPECT_FALSE(moves_vectors(graph, graph.columns(t, 0, 13)));
   EXPECT_FALSE(moves_vectors(graph, graph.columns(t, 4, 8)));
+}
+
+// The numbers of a vector of one column lie side by side: 16 bytes hold several rows.
+TEST(StreamSource, VectorsOfOneColumnMoveNumberByNumber) {
+  Graph graph;
+  const TensorId v = graph.add_tensor({.name = "v", .dtype = Dtype::fp32, .rows = 75, .cols = 1});
+  EXPECT_EQ(row_pitch(graph.tensor(v)), 4);
+  EXPECT_FALSE(moves_vectors(graph, graph.whole(v)));
+  const Plan plan = plan_of("composed", "llama2-7b", test::forward(1, 75));
+  EXPECT_THAT(source_of(plan, "norm1_eps").source.text, HasSubstr("Tile<float, false>"));
 }
 
 TEST(StreamSource, WhatNoMainloopOffersIsNamed) {

@@ -12,6 +12,17 @@
 namespace fuseline::cuda {
 namespace {
 
+// Heads as wide as attention's kernels want them.
+ModelConfig small_llama() {
+  ModelConfig config = test::tiny_llama();
+  config.D = 256;
+  config.F = 512;
+  config.H = 4;
+  config.Hkv = 2;
+  config.d = 64;
+  return config;
+}
+
 class SlowGpuMeasure : public testing::TestWithParam<Workload> {
  protected:
   void SetUp() override {
@@ -25,12 +36,7 @@ class SlowGpuMeasure : public testing::TestWithParam<Workload> {
 };
 
 TEST_P(SlowGpuMeasure, ChecksTimesAndRepeats) {
-  ModelConfig config = test::tiny_llama();
-  config.D = 256;
-  config.F = 512;
-  config.H = 4;
-  config.Hkv = 2;
-  config.d = 64;
+  const ModelConfig config = small_llama();
   MeasureOptions options;
   options.workers.threads = executor::available_threads();
   options.replays = 5;
@@ -54,6 +60,48 @@ TEST_P(SlowGpuMeasure, ChecksTimesAndRepeats) {
   write_measurements(folder, file, ExistingFolder::replace);
   EXPECT_EQ(load_measurements(folder.string()).blocks.size(), 3U);
   std::filesystem::remove_all(folder);
+}
+
+// Flash attention without anything in front of or behind it is a call of the vendor's library.
+TEST_P(SlowGpuMeasure, RunsTheVendorsAttentionWhereItCan) {
+  const Workload workload = GetParam();
+  const ModelConfig config = small_llama();
+  MeasureOptions options;
+  options.workers.threads = executor::available_threads();
+  options.replays = 5;
+  options.counters = false;
+  options.library_attention = true;
+  const GpuMeasurement m =
+      measure(config, workload, {"unfused", "per-operator", "coda"}, gpu_, options);
+  if (!m.library_attention) GTEST_SKIP() << "no cuDNN here";
+  EXPECT_NE(m.libraries.find("cuDNN 9"), std::string::npos) << m.libraries;
+  ASSERT_EQ(m.policies.size(), 3U);
+  for (const MeasuredPolicy& p : m.policies)
+    EXPECT_TRUE(p.passed()) << p.policy << ' ' << p.not_finite;
+  EXPECT_EQ(m.policies[0].library_attentions, 0);  // scores and probabilities in memory
+  if (workload.phase == Phase::forward) {
+    EXPECT_EQ(m.policies[1].library_attentions, 1);
+  }
+}
+
+// The rival of this test is no framework: its times are made up, its turns are not.
+TEST_P(SlowGpuMeasure, TimesRivalsInTurns) {
+  const std::string script = std::string(FUSELINE_SOURCE_DIR) + "/tests/cuda/run/fake_rival.py";
+  if (!std::filesystem::exists(script)) GTEST_SKIP() << "the sources are not here";
+  MeasureOptions options;
+  options.workers.threads = executor::available_threads();
+  options.replays = 3;
+  options.rounds = 3;
+  options.counters = false;
+  options.check = CheckSize::none;
+  options.rivals = {"eager", "composed"};
+  options.rival_command = "python3 '" + script + "'";
+  const GpuMeasurement m = measure(small_llama(), GetParam(), {"coda"}, gpu_, options);
+  ASSERT_EQ(m.policies.size(), 1U);
+  ASSERT_EQ(m.rivals.size(), 1U);  // the other one cannot be got ready
+  EXPECT_EQ(m.rivals.front().block.execution, "eager");
+  EXPECT_EQ(m.rival_framework, "Fake 1.0");
+  EXPECT_FALSE(m.notes.empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Phases, SlowGpuMeasure,

@@ -146,6 +146,33 @@ TEST(AsMeasurements, KeepsWhereNumbersComeFrom) {
   EXPECT_TRUE(out.traces.empty());
 }
 
+TEST(AsMeasurements, RivalsComeWithTheirFramework) {
+  GpuMeasurement m;
+  m.policies = {passing()};
+  EXPECT_TRUE(as_measurements(m, load_gpu("h200")).meta.notes.empty());
+  m.rivals = {passing().block};
+  m.rivals.front().block.execution = "torch-compile";
+  m.rival_framework = "PyTorch 2.11.0";
+  const Measurements out = as_measurements(m, load_gpu("h200"));
+  ASSERT_EQ(out.rivals.size(), 1U);
+  EXPECT_EQ(out.rivals.front().block.execution, "torch-compile");
+  EXPECT_EQ(out.blocks.size(), 1U);
+  EXPECT_EQ(out.meta.notes,
+            std::vector<std::string>{"rivals.csv: PyTorch 2.11.0, timed in turns with ours"});
+}
+
+TEST(AsMeasurements, SaysWhoseAttentionItWas) {
+  GpuMeasurement m;
+  m.policies = {passing()};
+  m.libraries = "cuBLASLt 13.1.0";
+  EXPECT_EQ(as_measurements(m, load_gpu("h200")).meta.framework,
+            "fuseline; library GEMMs: cuBLASLt 13.1.0");
+  m.libraries += ", cuDNN 9.14.0";
+  m.library_attention = true;
+  EXPECT_EQ(as_measurements(m, load_gpu("h200")).meta.framework,
+            "fuseline; libraries, attention too: cuBLASLt 13.1.0, cuDNN 9.14.0");
+}
+
 #if FUSELINE_HAS_CUDA
 
 TEST(SpreadOfTimes, IsMedianAndExtremes) {

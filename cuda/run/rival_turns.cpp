@@ -1,0 +1,87 @@
+#include "cuda/run/rival_turns.h"
+
+#include <fmt/format.h>
+
+#include "model/error.h"
+
+namespace fuseline::cuda {
+
+const std::vector<std::string>& rival_executions() {
+  static const std::vector<std::string> names = {"eager", "composed", "torch-compile"};
+  return names;
+}
+
+std::string rival_refusal(const ModelConfig& config, const Workload& workload) {
+  if (workload.dtype != Dtype::bf16)
+    return fmt::format("it computes in bf16, not in {}", name_of(workload.dtype));
+  if (workload.phase == Phase::decode && workload.seq != 1)
+    return fmt::format("it decodes one token at a time, not {}", workload.seq);
+  if (config.sliding_window != 0 && config.sliding_window < workload.kv_tokens())
+    return fmt::format("its attention sees all {} tokens, not a window of {}", workload.kv_tokens(),
+                       config.sliding_window);
+  const bool gpt = config.family == Family::gpt;
+  if (config.out_bias != gpt || config.mlp_bias != gpt)
+    return fmt::format("its {} block has {} biases behind attention and in the MLP",
+                       name_of(config.family), gpt ? "always" : "no");
+  return {};
+}
+
+std::string rival_arguments(const ModelConfig& config, const Workload& workload,
+                            const std::vector<std::string>& executions) {
+  const bool decode = workload.phase == Phase::decode;
+  return fmt::format("--serve --custom {},{},{},{},{},{},{} --executions {} --phases {} {} {}{}{}",
+                     name_of(config.family), config.D, config.F, config.H, config.Hkv, config.d,
+                     config.qkv_bias ? 1 : 0, fmt::join(executions, ","), name_of(workload.phase),
+                     decode ? "--decode-shapes" : "--shapes", workload.batch, decode ? '@' : 'x',
+                     decode ? workload.context : workload.seq);
+}
+
+void RivalTurns::start(const std::string& command, const ModelConfig& config,
+                       const Workload& workload, const std::vector<std::string>& executions,
+                       const std::atomic<bool>* stop, RivalLimits limits) {
+  wanted_ = executions;
+  if (wanted_.empty()) return;
+  const std::string why = rival_refusal(config, workload);
+  if (!why.empty()) return leave_out("not the same block: " + why);
+  try {
+    process_ = std::make_unique<RivalProcess>(
+        command + " " + rival_arguments(config, workload, wanted_), stop, limits);
+  } catch (const MissingError& error) {
+    leave_out(error.what());
+  }
+}
+
+void RivalTurns::get_ready() {
+  if (!process_) return;
+  try {
+    const std::vector<RivalBlock> blocks = process_->get_ready(wanted_.size());
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+      if (!blocks[i].problem.empty()) {
+        notes_.push_back(fmt::format("rival {} left out: {}", wanted_[i], blocks[i].problem));
+        continue;
+      }
+      framework_ = blocks[i].framework;
+      ready_.push_back(wanted_[i]);
+      places_.push_back(i);
+    }
+  } catch (const MissingError& error) {
+    leave_out(error.what());
+  }
+}
+
+std::optional<std::vector<Seconds>> RivalTurns::burst(std::size_t i, int warm_ups, int replays) {
+  try {
+    return process_->replay(places_.at(i), warm_ups, replays);
+  } catch (const MissingError& error) {
+    leave_out(error.what());
+  }
+  return std::nullopt;
+}
+
+void RivalTurns::leave_out(const std::string& why) {
+  notes_.push_back("rivals left out: " + why);
+  process_.reset();
+  ready_.clear();
+}
+
+}  // namespace fuseline::cuda

@@ -22,6 +22,7 @@
 #include "fragment.cuh"
 #include "ptx/wgmma.cuh"
 #include "raster.cuh"
+#include "sm90/cluster_sum.cuh"
 #include "sm90/config.cuh"
 #include "sm90/ring_order.cuh"
 #include "sm90/tile_io.cuh"
@@ -304,7 +305,8 @@ struct Sm90Gemm {
       for (int s = 0; s < Config::subtiles; ++s) wgmma_pin(acc[s]);
       release(last);
 
-      if constexpr (cluster_k > 1) add_up(acc[0], tile.m + row_in_tile);
+      if constexpr (cluster_k > 1)
+        add_up<cluster_k>(acc[0], sums(), sum_bytes, rank, tile.m + row_in_tile < args.M);
       if (finishes()) finish<0>(acc, state, place, tile, row_in_tile, queue, more);
       if constexpr (!Config::cooperative) {
         place = place.after((more ? k_steps : 0) + ring_slabs);
@@ -314,39 +316,6 @@ struct Sm90Gemm {
   }
 
   static FUSELINE_DEVICE int turn_of(int consumer) { return 4 + consumer; }
-
-  // The first block's accumulators become the sum over the cluster, always in the same order. Warps
-  // whose 16 rows from `row` on lie below the matrix have nothing to send.
-  FUSELINE_DEVICE void add_up(float (&acc)[Config::tile_n / 2], int row) const {
-    constexpr int quads = Config::tile_n / 8;  // of accumulators of a thread
-    const u32 mine = sums() + threadIdx.x % 128 * 16;
-    const bool filled = row < args.M;
-    if (rank > 0) {
-      const u32 to = address_in_block(mine + (rank - 1) * sum_bytes, 0);
-      if (filled) {
-#pragma unroll
-        for (int q = 0; q < quads; ++q)
-          store_in_cluster(to + q * 128 * 16, acc[4 * q], acc[4 * q + 1], acc[4 * q + 2],
-                           acc[4 * q + 3]);
-      }
-      cluster_arrive();
-      return;
-    }
-    cluster_arrive();
-    cluster_wait();
-    if (!filled) return;
-    for (int block = 1; block < cluster_k; ++block) {
-      const u32 from = mine + (block - 1) * sum_bytes;
-#pragma unroll
-      for (int q = 0; q < quads; ++q) {
-        const uint4 v = load_shared_16(from + q * 128 * 16);
-        acc[4 * q] += __uint_as_float(v.x);
-        acc[4 * q + 1] += __uint_as_float(v.y);
-        acc[4 * q + 2] += __uint_as_float(v.z);
-        acc[4 * q + 3] += __uint_as_float(v.w);
-      }
-    }
-  }
 
   // All steps of K of one tile. Returns the stage of the last step, which is still being read.
   //
@@ -446,8 +415,9 @@ struct Sm90Gemm {
   }
 };
 
-// The body of a kernel with __launch_bounds__(384, 1), __cluster_dims__(Sm90Gemm::blocks_of_cluster)
-// and Sm90Gemm::shared_bytes of dynamic shared memory. With cluster_k: a cluster for every tile.
+// The body of a kernel with __launch_bounds__(384, 1),
+// __cluster_dims__(Sm90Gemm::blocks_of_cluster) and Sm90Gemm::shared_bytes of dynamic shared
+// memory. With cluster_k: a cluster for every tile.
 template <class Config, class Epilogue>
 FUSELINE_DEVICE void gemm_sm90(const Sm90Args<Epilogue>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];

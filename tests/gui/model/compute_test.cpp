@@ -153,7 +153,7 @@ TEST(DefaultDocument, IsARealComparisonOfPredictedAndMeasured) {
   std::vector<std::string> names;
   for (const gui::Run& run : d.runs.all()) names.push_back(run.name);
   EXPECT_THAT(names, ::testing::ElementsAre("eager", "eager, measured", "torch-compile",
-                                            "torch-compile, measured", "coda"));
+                                            "torch-compile, measured", "coda", "coda, measured"));
   EXPECT_EQ(d.runs.at(d.runs.baseline()).name, "eager");
   const Results results = test::results_of(d);
   for (const RunView& view : results.runs) {
@@ -168,6 +168,10 @@ TEST(DefaultDocument, IsARealComparisonOfPredictedAndMeasured) {
   std::size_t matched = 0;
   for (const KernelRow& row : measured.kernels) matched += row.plan_kernel ? 1 : 0;
   EXPECT_EQ(matched, 21U);
+  // Our own kernels, from a folder of their own.
+  const RunResult& own = *results.runs[5].result;
+  EXPECT_NE(own.source, measured.source);
+  EXPECT_EQ(own.totals.launches, 7);
 }
 
 TEST(ComparedTotals, APredictionIsComparedWithItsMeasurementAsReplays) {

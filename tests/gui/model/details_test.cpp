@@ -69,7 +69,7 @@ TEST(Details, OfNothingAndOfWhatIsGoneAreEmpty) {
 TEST(RunRows, CompareEachRunWithTheBaseline) {
   const Document d = default_document();
   const std::vector<RunRow> rows = run_rows(d, test::results_of(d));
-  ASSERT_EQ(rows.size(), 5U);
+  ASSERT_EQ(rows.size(), 6U);
   EXPECT_TRUE(rows[0].is_baseline);
   EXPECT_EQ(rows[0].time_delta.relative_text, "");
   EXPECT_TRUE(rows[1].measured);

@@ -38,7 +38,9 @@ TEST(ExportData, PredictionsAreTheCommandLinesText) {
 }
 
 TEST(ExportData, MeasuredRunsStandBesideTheirPredictionsAsInTheCommandLine) {
-  const Results results = test::results_of(default_document());
+  Document d = default_document();
+  d.runs.remove(d.runs.all().back().id);  // coda, measured: the scenario names another folder
+  const Results results = test::results_of(d);
   const CliRun run = cli(
       {"predict", "llama2-7b-h200", "--policy", "eager,torch-compile,coda", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;

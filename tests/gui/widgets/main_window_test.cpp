@@ -34,7 +34,7 @@ QImage graph_picture(Window& window) { return test::picture(window->graph(), {70
 
 TEST(MainWindow, OpensOnPredictedBesideMeasuredAndIsNeverEmpty) {
   Window window(default_document());
-  EXPECT_EQ(window->runs().model().rowCount(), 5);
+  EXPECT_EQ(window->runs().model().rowCount(), 6);
   EXPECT_FALSE(window.scene().picture().isEmpty());
   EXPECT_FALSE(window->runs().model().index(0, RunModel::time).data().toString().isEmpty());
   for (View* view : window->views()) {

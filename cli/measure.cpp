@@ -27,7 +27,6 @@ namespace {
 constexpr const char* kDefaultPolicies = "unfused,per-operator,flash-attention,coda";
 constexpr std::int64_t kMostReplays = 100'000;
 constexpr std::int64_t kMostRounds = 100;
-constexpr std::size_t kLongestCommand = 1000;  // that is recorded
 
 struct MeasureTexts {
   SelectionTexts selection;
@@ -137,12 +136,6 @@ Selection measure_selection(const MeasureTexts& texts) {
   return s;
 }
 
-std::string command_line(const Arguments& args) {
-  std::string line = fmt::format("fuseline measure {}", fmt::join(args, " "));
-  if (line.size() > kLongestCommand) line = line.substr(0, kLongestCommand) + " ...";
-  return line;
-}
-
 }  // namespace
 
 CommandResult measure_command(const Arguments& args) {
@@ -212,10 +205,16 @@ CommandResult measure_command(const Arguments& args) {
   Measurements measurements = cuda::as_measurements(result, selection.gpu);
   measurements.meta.date = today();
   measurements.meta.version = version();
-  measurements.meta.command = command_line(args);
+  measurements.meta.command = recorded_command(args);
   measurements.meta.clocks = "not locked; SM clock and power beside each time";
-  write_measurements(folder, measurements, existing_folder(texts));
-  messages += fmt::format("fuseline: written {}\n", folder.string());
+  try {
+    write_measurements(folder, measurements, existing_folder(texts));
+  } catch (const InputError& error) {
+    // What was measured is still shown.
+    messages = fmt::format("fuseline: error: {}\n", error.what());
+    return {text, std::move(messages), ExitStatus::wrong_input};
+  }
+  messages = fmt::format("fuseline: written {}\n", folder.string());
   return {text, std::move(messages), ExitStatus::done};
 }
 

@@ -267,4 +267,13 @@ std::string first_failure(const cuda::GpuMeasurement& m) {
   return {};
 }
 
+std::string recorded_command(const std::vector<std::string>& args) {
+  constexpr std::size_t kLongest = 900;  // twice as much where every character is escaped
+  std::string line = fmt::format("fuseline measure {}", fmt::join(args, " "));
+  for (char& c : line)
+    if (c < ' ' || c > '~') c = '?';
+  if (line.size() > kLongest) line = line.substr(0, kLongest) + " ...";
+  return line;
+}
+
 }  // namespace fuseline

@@ -6,6 +6,13 @@
 
 namespace fuseline {
 
+std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m) {
+  if (tile_m != 64) return tile_m;
+  std::int64_t rows = 8;
+  while (rows < std::min(m, tile_m)) rows *= 2;
+  return rows;
+}
+
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles) {
   return library ? static_cast<std::int64_t>(library_tiles) : kOwnRasterClusters * tile.cluster_m;
 }

@@ -28,6 +28,10 @@ struct GemmSchedule {
 // Cluster rows of tiles that our own mainloop sweeps together.
 inline constexpr std::int64_t kOwnRasterClusters = 8;
 
+// Rows of the M operand that our own mainloop loads for a tile of `tile_m` rows of an M-row matrix:
+// of tiles of 64, no more than the power of two that has all.
+std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m);
+
 // Tiles of a group for schedule_gemm. `library_tiles`: the vendor's.
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles);
 

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "model/error.h"
+#include "sim/gemm_schedule.h"
 
 namespace fuseline {
 namespace {
@@ -51,8 +52,7 @@ struct WaveModel {
     const std::int64_t b_bytes = problem.b.matrix.element_bytes;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
     // Our own mainloop loads no rows of a low tile that the matrix does not have.
-    const bool low = !problem.library && tile.m == 64;
-    const std::int64_t a_rows = low ? std::min(tile.m, ceil_div(problem.m, 8) * 8) : tile.m;
+    const std::int64_t a_rows = problem.library ? tile.m : own_loaded_rows(tile.m, problem.m);
     const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);

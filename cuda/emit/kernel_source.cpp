@@ -7,6 +7,7 @@
 #include "cuda/emit/comment.h"
 #include "cuda/emit/names.h"
 #include "model/error.h"
+#include "sim/gemm_schedule.h"
 
 namespace fuseline::cuda {
 
@@ -27,14 +28,6 @@ bool stores_only(const Program& program) {
     const auto* store = std::get_if<StoreTile>(&p);
     return std::holds_alternative<Map>(p) || (store != nullptr && !store->accumulate);
   });
-}
-
-// Few rows: no more than a power of two that has them.
-std::int64_t loaded_rows(std::int64_t tile_m, const GemmMainloop& gemm) {
-  if (tile_m != 64 || gemm.a_is_km || gemm.batch > 1) return tile_m;
-  std::int64_t rows = 8;
-  while (rows < std::min<std::int64_t>(gemm.M, tile_m)) rows *= 2;
-  return rows;
 }
 
 GemmConfig ampere_config(const EpilogueSource& epilogue, const GemmTile& tile, std::int64_t N) {
@@ -81,7 +74,8 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   if (tile.cluster_k > 1 && gemm.batch == 1 && config.cluster == 1 && steps >= tile.cluster_k &&
       fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
-  config.a_rows = loaded_rows(config.tile_m, gemm);
+  const bool plain = !gemm.a_is_km && gemm.batch == 1;
+  config.a_rows = plain ? own_loaded_rows(config.tile_m, gemm.M) : config.tile_m;
   return config;
 }
 

@@ -14,8 +14,7 @@ namespace fuseline::cuda {
 
 // Times every GEMM of the plan that runs on our mainloop with every tile that fits it, replays
 // alternating between the tiles, each behind the other kernels of the `block`, which has run once.
-// `before`: called with
-// the name of each kernel.
+// `before`: called with the name of each kernel.
 std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, const Plan& plan,
                                   const Workload& workload, BlockOnGpu& block, const Gpu& described,
                                   const PrepareOptions& options,

@@ -9,6 +9,7 @@
 #include "cli/measure_output.h"
 #include "cuda/run/known_gpu.h"
 #include "model/error.h"
+#include "sim/measurement_table.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {
@@ -112,6 +113,17 @@ TEST_F(MeasuredBesideRivals, SayHowManyTimesAsFast) {
                                     "torch-compile")));
   m_.rivals.clear();
   EXPECT_EQ(measurement_table(selection_, m_, false).find("in turns"), std::string::npos);
+}
+
+// Whatever the arguments are: a measurement must not be lost for them.
+TEST(RecordedCommand, CanAlwaysBeWritten) {
+  MeasurementMeta meta;
+  for (const std::string& odd : {std::string(5000, '\\'), std::string("a\nb"), std::string("\xc3"),
+                                 std::string(899, 'x') + "ä", std::string("plain")}) {
+    meta.command = recorded_command({"--output", odd});
+    EXPECT_NO_THROW((void)meta_toml(meta)) << odd.substr(0, 20);
+  }
+  EXPECT_EQ(meta.command, "fuseline measure --output plain");
 }
 
 TEST_F(MeasuredBesideRivals, StandInTheJson) {

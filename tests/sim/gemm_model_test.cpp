@@ -187,16 +187,19 @@ TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
 // The exchange of partial sums is not for nothing.
 TEST(OwnGemm, PartsOfKCostTheirExchange) {
   const Gpu gpu = hopper_like();
-  GemmConstants constants = gemm_constants(gpu);
-  GemmProblem problem = plain(64, 4096, 4096);
-  problem.library = false;
-  const GemmTile tile{.m = 64, .n = 128, .cluster_k = 4};
-  const Seconds before = quick_gemm_time(problem, tile, gpu, constants);
-  problem.m = 16;  // a quarter of the rows
-  const Seconds fewer = quick_gemm_time(problem, tile, gpu, constants);
-  // 3 blocks, 48 rows of 128 columns of 4 bytes less at some 50 bytes a cycle: 0.75 us.
-  EXPECT_GT(to_us(before - fewer), 0.3);
-  EXPECT_LT(to_us(before - fewer), 2.0);
+  const GemmConstants constants = gemm_constants(gpu);
+  for (const auto& [m, rows] : {std::pair{16, 16}, {17, 32}, {64, 64}}) {  // whole warps send
+    GemmProblem problem = plain(m, 2048, 4096);
+    problem.library = false;
+    problem.tile = GemmTile{.m = 64, .n = 128};
+    const Seconds alone = run(problem, gpu).time.epilogue;
+    problem.tile->cluster_k = 4;  // 16 tiles: one wave of clusters
+    const Seconds exchange(3 * rows * 128 * 4 /
+                           (constants.sm_fetch_bytes_per_cycle * gpu.sm_clock.value()));
+    EXPECT_NEAR(to_us(run(problem, gpu).time.epilogue - alone),
+                to_us(constants.cluster_wave + exchange), 1e-6)
+        << m;
+  }
 }
 
 TEST(GemmLibrary, AFixedTileIsKept) {

@@ -73,6 +73,14 @@ TEST(GemmSchedule, AClusterAlongColumnsGroupsColumns) {
   EXPECT_EQ(schedule.units_per_wave, 2);
 }
 
+TEST(OwnLoadedRows, AreThoseThatExistInAPowerOfTwo) {
+  EXPECT_EQ(own_loaded_rows(64, 1), 8);
+  EXPECT_EQ(own_loaded_rows(64, 16), 16);
+  EXPECT_EQ(own_loaded_rows(64, 17), 32);
+  EXPECT_EQ(own_loaded_rows(64, 75), 64);
+  EXPECT_EQ(own_loaded_rows(128, 1), 128);
+}
+
 TEST(GemmSchedule, SplitKCutsAtWholeStages) {
   // 100 of k in stages of 16 over 3 splits: ceil(7 stages / 3) = 3 stages = 48 each.
   const GemmTile tile{.m = 8, .n = 8, .k = 16, .split_k = 3};

@@ -56,7 +56,7 @@ std::string policies_table(const std::vector<Prediction>& predictions) {
     const Bytes hbm = e.hbm_read + e.hbm_write;
     rows.push_back({e.policy, std::to_string(e.launches), in_microseconds(e.time),
                     times(base.time / e.time), megabytes(e.hbm_read), megabytes(e.hbm_write),
-                    megabytes(e.l2), times(hbm.as_double() / e.limits.compulsory.as_double()),
+                    megabytes(e.l2), times(hbm.as_double() / e.limits.least.as_double()),
                     dominant_bound(e)});
   }
   return format_table({{"policy", Align::left},
@@ -70,15 +70,18 @@ std::string policies_table(const std::vector<Prediction>& predictions) {
                        {"time set by", Align::left}},
                       rows) +
          fmt::format(
-             "speed-up over {}; HBM and L2 in MB; x least: HBM bytes over compulsory bytes\n",
+             "speed-up over {}; HBM and L2 in MB; x least: HBM bytes over the least through HBM\n",
              base.policy);
 }
 
 std::string limits_lines(const std::vector<Prediction>& predictions) {
   const Limits& l = predictions.front().block.limits;
-  return wrap(fmt::format(
-      "limits: {} MB compulsory; {} MB at best with the on-chip capacity; {} µs at the limits",
-      megabytes(l.compulsory), megabytes(l.capacity_bound), in_microseconds(l.time)));
+  std::string text = fmt::format("limits: {} MB compulsory", megabytes(l.compulsory));
+  text += fmt::format("; the least through HBM is {} MB", megabytes(l.least));
+  if (l.least < l.compulsory) text += ", L2 may keep the rest between blocks";
+  if (l.capacity_bound > l.least)
+    text += fmt::format("; {} MB at best with the on-chip capacity", megabytes(l.capacity_bound));
+  return wrap(text + fmt::format("; {} µs at the limits", in_microseconds(l.time)));
 }
 
 // 10^9 bytes and 2^30 bytes: prices and datasheets mix them up.

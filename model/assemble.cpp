@@ -130,6 +130,7 @@ Plan assemble(PlanParts parts) {
     plan.kernels = {std::move(block)};
   }
   plan.graph = parts.graph;
+  plan.block = std::move(parts.block);
   plan.homes = homes_of(plan);
   plan.notes = notes_of(parts, plan.homes);
   return plan;

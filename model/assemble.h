@@ -13,6 +13,7 @@ namespace fuseline {
 struct PlanParts {
   std::string policy;
   Graph graph;
+  Graph block{};  // before any rewrite
   Groups groups;
   Implementation (*implement)(const Graph&, const std::vector<OpId>&) = nullptr;
   FusionRule rule;          // for the reasons

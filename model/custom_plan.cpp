@@ -179,6 +179,7 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
   PlanParts parts;
   parts.policy = "custom";
   parts.graph = std::move(block.graph);
+  parts.block = graph;
   parts.groups = std::move(groups);
   parts.implement = hand_written_implementation;
   parts.rule = not_chosen;

@@ -128,20 +128,33 @@ Bytes bytes_read(const Graph& graph, const Op& op) {
 
 Bytes bytes_written(const Graph& graph, const Op& op) { return distinct_bytes(graph, op.writes); }
 
+bool is_weight_gradient(const Graph& graph, TensorId tensor) {
+  const Tensor& gradient = graph.tensor(tensor);
+  if (gradient.role != Role::output || !gradient.name.starts_with('d')) return false;
+  const auto of = graph.find_tensor(gradient.name.substr(1));
+  return of && graph.tensor(*of).role == Role::weight;
+}
+
 CompulsoryBytes compulsory_bytes(const Graph& graph) {
-  std::vector<Operand> read;
-  std::vector<Operand> written;
+  std::vector<Operand> read, written, shared_read, shared_written, foldable;
   for (const Op& op : graph.ops()) {
     for (const Operand& o : op.reads) {
-      const Role role = graph.tensor(o.tensor).role;
-      if (role != Role::activation && role != Role::output) read.push_back(o);
+      const Tensor& tensor = graph.tensor(o.tensor);
+      if (tensor.role == Role::activation || tensor.role == Role::output) continue;
+      read.push_back(o);
+      if (tensor.role == Role::input || tensor.role == Role::table) shared_read.push_back(o);
+      if (tensor.role == Role::weight && tensor.rows == 1) foldable.push_back(o);
     }
     for (const Operand& o : op.writes) {
       const Role role = graph.tensor(o.tensor).role;
-      if (role == Role::output || role == Role::cache) written.push_back(o);
+      if (role != Role::output && role != Role::cache) continue;
+      written.push_back(o);
+      if (role == Role::output && !is_weight_gradient(graph, o.tensor)) shared_written.push_back(o);
     }
   }
-  CompulsoryBytes result{distinct_bytes(graph, read), distinct_bytes(graph, written)};
+  CompulsoryBytes result{distinct_bytes(graph, read), distinct_bytes(graph, written),
+                         distinct_bytes(graph, shared_read), distinct_bytes(graph, shared_written),
+                         distinct_bytes(graph, foldable)};
   // Rows appended to a cache that the graph also reads are on hand.
   for (const Operand& w : written) {
     const bool read_back = std::any_of(read.begin(), read.end(),

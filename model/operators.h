@@ -84,13 +84,22 @@ Bytes bytes_written(const Graph& graph, const Op& op);
 // tensor are taken to nest in rows (the narrower one's rows lie inside the taller one's).
 Bytes distinct_bytes(const Graph& graph, std::span<const Operand> operands);
 
-// What any implementation of the whole graph must move: inputs, weights, tables and the part of the
-// caches that the graph does not itself write, once; outputs and appended cache rows, once.
+// What the whole graph takes and gives: inputs, weights, tables and the part of the caches that the
+// graph does not itself write, once; outputs and appended cache rows, once. In a row of equal
+// blocks the neighbours may leave a part of it in the L2; the rest is each block's own and crosses
+// HBM.
 struct CompulsoryBytes {
   Bytes read;
   Bytes written;
+  Bytes shared_read;     // of read: inputs and tables
+  Bytes shared_written;  // of written: outputs that are no weight's gradient
+  Bytes foldable;        // of read: weights of one row, which may be folded into a matrix beforehand
 };
 CompulsoryBytes compulsory_bytes(const Graph& graph);
+
+// Whether the tensor is the output "d" + the name of a weight. Each block has its own, as it has
+// its own weights.
+bool is_weight_gradient(const Graph& graph, TensorId tensor);
 
 // Query-key pairs that one head of one sequence computes: query t of T sees the keys up to its own
 // position S-T+t, of which the last `window`. Without a mask T·S, window respected.

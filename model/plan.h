@@ -71,6 +71,7 @@ struct Preparation {
 struct Plan {
   std::string policy;
   Graph graph;  // after the policy's rewrites
+  Graph block;  // before them: what is computed, the same for every policy
   std::vector<Kernel> kernels;
   std::vector<Home> homes;            // by TensorId
   std::vector<FusionNote> notes;      // one per edge of the graph

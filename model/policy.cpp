@@ -102,6 +102,7 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph) {
   if (rules.depth_first && has_backward(block.graph)) groups = depth_first(block.graph, groups);
   parts.policy = rules.info.name;
   parts.graph = std::move(block.graph);
+  parts.block = graph;
   parts.groups = std::move(groups);
   parts.implement = rules.implement;
   parts.rule = rules.fuse;

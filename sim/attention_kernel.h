@@ -43,11 +43,14 @@ struct PrefillTime {
   Seconds exp;     // softmax on the same
 };
 PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor = 1.0,
-                         bool gradient = false);
+                         bool gradient = false, std::int64_t splits = 1);
 
-// Thread blocks that share the keys of one key/value head: a power of two that fills the GPU about
-// twice, each with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are
-// few.
-std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu);
+// New tokens behind cached ones: decode, or a part of a long prompt.
+bool attends_to_context(const OpAttributes& shape);
+
+// Thread blocks that share the keys of one tile of queries behind a context: a power of two that
+// fills the GPU about twice, each with at least a tile of keys; 1 when the tiles alone fill half of
+// the GPU or keys are few.
+std::int64_t key_splits(const OpAttributes& shape, const Gpu& gpu);
 
 }  // namespace fuseline

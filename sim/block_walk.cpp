@@ -39,17 +39,21 @@ class Walker {
   std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
     addresses_.enter_layer(layer);
     cache_.forget_missed();
+    const Bytes waiting = detailed ? dirty_bytes_of_layers() : Bytes();
     std::vector<WalkedKernel> launches;
+    std::vector<std::size_t> launch_of(plan_.kernels.size());
     for (const Kernel& kernel : plan_.kernels) {
       Phase merged = walk_kernel(kernel, detailed);
       const Bytes resident = watched_resident();
       merged.kernel.resident = resident;
+      launch_of[static_cast<std::size_t>(&kernel - plan_.kernels.data())] = launches.size();
       launches.push_back(std::move(merged.kernel));
       for (WalkedKernel& follower : merged.followers) {
         follower.resident = resident;
         launches.push_back(std::move(follower));
       }
     }
+    if (detailed) charge_late_writes(waiting, launch_of, launches);
     return launches;
   }
 
@@ -65,6 +69,10 @@ class Walker {
                         Bytes l2) const;
   void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
   void note_residence(const Kernel& kernel, KernelEstimate& e);
+  [[nodiscard]] std::vector<Operand> stored_for_layer(const Kernel& kernel) const;
+  [[nodiscard]] Bytes dirty_bytes_of_layers() const;
+  void charge_late_writes(Bytes waiting, const std::vector<std::size_t>& launch_of,
+                          std::vector<WalkedKernel>& launches) const;
   void watch(TensorId tensor);
   [[nodiscard]] Bytes watched_resident() const;
 
@@ -76,6 +84,53 @@ class Walker {
   Seconds gap_;
   std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
 };
+
+// What the kernel stores into tensors of which every layer has its own: new cache rows, gradients
+// of weights. One operand a tensor in the cache.
+std::vector<Operand> Walker::stored_for_layer(const Kernel& kernel) const {
+  std::vector<Operand> own;
+  std::set<std::uint32_t> seen;
+  for (const Program& phase : kernel.phases) {
+    for (const Operand& o : stores(phase)) {
+      const bool first =
+          addresses_.per_layer(o.tensor) && seen.insert(addresses_.locate(o).matrix.tensor).second;
+      if (first) own.push_back(o);
+    }
+  }
+  return own;
+}
+
+// Of these tensors, what all layers so far have written and L2 still has to write to HBM.
+Bytes Walker::dirty_bytes_of_layers() const {
+  std::set<std::uint32_t> ids;
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Operand& o : stored_for_layer(kernel)) {
+      for (std::int64_t layer = 0; layer <= addresses_.layer(); ++layer)
+        ids.insert(addresses_.locate(o, layer).matrix.tensor);
+    }
+  }
+  Bytes sum;
+  for (const std::uint32_t id : ids) sum += cache_.dirty(id);
+  return sum;
+}
+
+// No later layer overwrites these tensors, so all their bytes are written to HBM some time. A block
+// that is small beside the L2 leaves them dirty when the walk ends; in a long row of layers as many
+// bytes of earlier layers are written meanwhile. Charges them to the kernels that stored them, the
+// last first; writing back goes on behind other kernels' work and takes no time of its own.
+// `waiting`: bytes that waited before this layer.
+void Walker::charge_late_writes(Bytes waiting, const std::vector<std::size_t>& launch_of,
+                                std::vector<WalkedKernel>& launches) const {
+  Bytes late = dirty_bytes_of_layers() - waiting;
+  for (std::size_t i = plan_.kernels.size(); i-- > 0 && late > Bytes();) {
+    for (const Operand& o : stored_for_layer(plan_.kernels[i])) {
+      const Bytes share = std::min(late, cache_.dirty(addresses_.locate(o).matrix.tensor));
+      launches[launch_of[i]].estimate.hbm_write += share;
+      late -= share;
+      if (late == Bytes()) break;
+    }
+  }
+}
 
 void Walker::watch(TensorId tensor) {
   for (const Kernel& kernel : plan_.kernels) {

@@ -44,12 +44,14 @@ struct KernelEstimate {
   Seconds tensor_time, hbm_time, l2_time, smem_time, launch_time;
 };
 
-// Lower bounds no implementation of the block can pass.
+// Lower bounds no implementation of the block can pass: of the block as it is given, the same for
+// every policy. sim/limits.h has the formulas.
 struct Limits {
-  Bytes compulsory;      // block inputs, weights, caches once; outputs once
-  Bytes capacity_bound;  // best traffic for the on-chip capacity: max(compulsory, sum 2MNK/sqrt(S)
-                         // words)
-  Seconds time;          // max(FLOPs at tensor peak, compulsory bytes at sustained bandwidth)
+  Bytes compulsory;      // inputs, tables, weights and caches once; outputs once
+  Bytes own;             // of them the block's own: weights, caches, gradients of weights
+  Bytes least;           // that HBM moves in a row of equal blocks: L2 may keep what is not own
+  Bytes capacity_bound;  // best traffic for the on-chip capacity, at least `least`
+  Seconds time;          // for the FLOPs at the boost clock, or for `least`
 };
 
 struct PlanEstimate {

@@ -13,6 +13,8 @@ GemmProblem plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::uint
   problem.b.matrix = {b, n, k, element_bytes};
   EpilogueStream out_stream;
   out_stream.matrix = {out, m, n, element_bytes};
+  out_stream.height = m;
+  out_stream.width = n;
   out_stream.store = true;
   problem.epilogue.push_back(out_stream);
   problem.workspace_tensor = workspace;

@@ -33,13 +33,18 @@ struct GemmOperand {
 // per tile). `repeated`: row i mod rows (RoPE tables).
 enum class Addressing : std::uint8_t { scaled, repeated };
 
-// A tensor that the epilogue loads or stores, tile by tile. A GEMM's main output is one of them.
+// The part of a tensor that the epilogue loads or stores, tile by tile. A GEMM's main output is one
+// of them.
 struct EpilogueStream {
   CachedMatrix matrix;
+  std::int64_t height = 0, width = 0;  // of the part that the whole output of one GEMM addresses
   bool store = false;
   Addressing rows = Addressing::scaled;
   Addressing cols = Addressing::scaled;
-  std::vector<MatrixOrigin> origins;  // as in GemmOperand; the span per batch is then m × n
+  std::vector<MatrixOrigin> origins;  // where the part begins, as in GemmOperand
+  [[nodiscard]] MatrixOrigin origin(std::int64_t batch) const {
+    return origins.empty() ? MatrixOrigin{} : origins[static_cast<std::size_t>(batch)];
+  }
 };
 
 // out[m, n] = a[m, k] b[n, k]^T, `batch` times.

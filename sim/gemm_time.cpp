@@ -160,9 +160,10 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
                          static_cast<double>(problem.batch);
   for (const EpilogueStream& stream : problem.epilogue) {
     const std::int64_t batches = stream.origins.empty() ? 1 : problem.batch;
-    const std::int64_t bytes =
-        stream.matrix.rows * stream.matrix.cols * stream.matrix.element_bytes;
-    out_bytes += std::min(bytes, problem.m * problem.n * stream.matrix.element_bytes * batches);
+    const std::int64_t elements =
+        std::min({stream.matrix.rows * stream.matrix.cols, stream.height * stream.width * batches,
+                  problem.m * problem.n * batches});
+    out_bytes += elements * stream.matrix.element_bytes;
   }
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
   const double compulsory = static_cast<double>(problem.batch) * static_cast<double>(problem.k) *

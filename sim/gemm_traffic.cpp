@@ -62,26 +62,11 @@ struct Region {
 };
 
 Region region_of(const GemmProblem& problem, const EpilogueStream& stream, const GemmUnit& unit) {
-  const bool batched = !stream.origins.empty();
-  const std::int64_t height = batched ? problem.m : stream.matrix.rows;
-  const std::int64_t width = batched ? problem.n : stream.matrix.cols;
-  Region region{addressed({unit.m_begin, unit.m_end}, problem.m, height, stream.rows),
-                addressed({unit.n_begin, unit.n_end}, problem.n, width, stream.cols)};
-  if (batched) {
-    const MatrixOrigin origin = stream.origins[static_cast<std::size_t>(unit.batch)];
-    region.rows = {region.rows.begin + origin.row, region.rows.end + origin.row};
-    region.cols = {region.cols.begin + origin.col, region.cols.end + origin.col};
-  }
-  return region;
-}
-
-// A chunk is written whole by the unit in which it begins, so that tiles whose edges cut chunks
-// write each chunk once. The first unit also takes what begins before it.
-Range owned(Range range, std::int64_t size) {
-  const auto up = [size](std::int64_t x) {
-    return std::min(size, ceil_div(x, kChunkEdge) * kChunkEdge);
-  };
-  return {up(range.begin), up(range.end)};
+  const Range rows = addressed({unit.m_begin, unit.m_end}, problem.m, stream.height, stream.rows);
+  const Range cols = addressed({unit.n_begin, unit.n_end}, problem.n, stream.width, stream.cols);
+  const MatrixOrigin origin = stream.origin(unit.batch);
+  return {{rows.begin + origin.row, rows.end + origin.row},
+          {cols.begin + origin.col, cols.end + origin.col}};
 }
 
 Bytes epilogue_bytes(const GemmProblem& problem, const GemmUnit& unit) {
@@ -99,9 +84,8 @@ void run_epilogue(const GemmProblem& problem, const GemmUnit& unit, L2Cache& cac
       cache.read(stream.matrix, region.rows.begin, region.rows.end, region.cols.begin,
                  region.cols.end);
     } else {
-      const Range rows = owned(region.rows, stream.matrix.rows);
-      const Range cols = owned(region.cols, stream.matrix.cols);
-      cache.write(stream.matrix, rows.begin, rows.end, cols.begin, cols.end);
+      cache.write(stream.matrix, region.rows.begin, region.rows.end, region.cols.begin,
+                  region.cols.end);
     }
   }
 }

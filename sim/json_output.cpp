@@ -13,6 +13,8 @@ std::string json_text(const ordered_json& value) { return value.dump(2) + "\n"; 
 
 ordered_json limits_json(const Limits& limits) {
   return {{"compulsory_bytes", limits.compulsory.value()},
+          {"own_bytes", limits.own.value()},
+          {"least_bytes", limits.least.value()},
           {"capacity_bound_bytes", limits.capacity_bound.value()},
           {"time_us", to_us(limits.time)}};
 }
@@ -82,6 +84,7 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
                       {"hbm_write_bytes", e.hbm_write.value()},
                       {"l2_bytes", e.l2.value()},
                       {"hbm_compulsory_bytes", e.limits.compulsory.value()},
+                      {"hbm_least_bytes", e.limits.least.value()},
                       {"launches", e.launches},
                       {"clock_factor", e.clock_factor},
                       {"limits", limits_json(e.limits)}};

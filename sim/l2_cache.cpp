@@ -23,7 +23,7 @@ std::uint32_t tensor_of(std::uint64_t packed) {
   return static_cast<std::uint32_t>(packed >> (2 * kBlockBits));
 }
 
-// Calls visit(key, bytes) for each chunk that the element range touches.
+// Calls visit(key, part) for each chunk that the element range touches.
 template <class Visit>
 void for_each_chunk(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end, Visit visit) {
@@ -35,9 +35,13 @@ void for_each_chunk(const CachedMatrix& m, std::int64_t row_begin, std::int64_t 
     for (std::int64_t col = col_begin; col < col_end;) {
       const std::int64_t col_block = col / kChunkEdge;
       const std::int64_t next_col = std::min(col_end, (col_block + 1) * kChunkEdge);
+      const auto within = [](std::int64_t at, std::int64_t block) {
+        return static_cast<std::uint8_t>(at - block * kChunkEdge);
+      };
       visit(ChunkKey{m.tensor, static_cast<std::uint32_t>(row_block),
                      static_cast<std::uint32_t>(col_block)},
-            Bytes((next_row - row) * (next_col - col) * m.element_bytes));
+            ChunkPart{within(row, row_block), within(next_row, row_block), within(col, col_block),
+                      within(next_col, col_block)});
       col = next_col;
     }
     row = next_row;
@@ -54,42 +58,41 @@ Bytes CachedMatrix::chunk_bytes(std::int64_t row_block, std::int64_t col_block) 
 
 L2Cache::L2Cache(Bytes effective_capacity) : capacity_(effective_capacity.value()) {
   FUSELINE_ASSERT(capacity_ >= 0, "negative cache capacity");
-  nodes_.push_back({~std::uint64_t{0}, 0, 0, 0, 0});
+  nodes_.push_back({~std::uint64_t{0}, 0, 0, 0, {}, {}});
   table_.assign(std::size_t{1} << 14, 0);
   table_shift_ = 64 - 14;
 }
 
-void L2Cache::read(ChunkKey key, Bytes bytes) {
-  Node& node = nodes_[touch_or_insert(pack(key))];
-  const std::int64_t missing = bytes.value() - node.bytes;
-  if (missing <= 0) return;
+void L2Cache::read(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
+  Node& node = nodes_[touch_or_insert(pack(key), element_bytes)];
+  const std::int64_t missing = bits_.add(node.resident, part) * element_bytes;
+  if (missing == 0) return;
   hbm_read_ += missing;
   if (key.tensor >= missed_.size()) missed_.resize(key.tensor + 1);
   missed_[key.tensor] += missing;
-  node.bytes += missing;
   used_ += missing;
   evict_to_capacity();
 }
 
-void L2Cache::write(ChunkKey key, Bytes bytes) {
-  Node& node = nodes_[touch_or_insert(pack(key))];
-  node.dirty = std::max(node.dirty, bytes.value());
-  if (bytes.value() <= node.bytes) return;
-  used_ += bytes.value() - node.bytes;
-  node.bytes = bytes.value();
+void L2Cache::write(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
+  Node& node = nodes_[touch_or_insert(pack(key), element_bytes)];
+  bits_.add(node.dirty, part);
+  const std::int64_t grown = bits_.add(node.resident, part) * element_bytes;
+  if (grown == 0) return;
+  used_ += grown;
   evict_to_capacity();
 }
 
 void L2Cache::read(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                    std::int64_t col_begin, std::int64_t col_end) {
   for_each_chunk(m, row_begin, row_end, col_begin, col_end,
-                 [this](ChunkKey key, Bytes bytes) { read(key, bytes); });
+                 [&](ChunkKey key, ChunkPart part) { read(key, part, m.element_bytes); });
 }
 
 void L2Cache::write(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end) {
   for_each_chunk(m, row_begin, row_end, col_begin, col_end,
-                 [this](ChunkKey key, Bytes bytes) { write(key, bytes); });
+                 [&](ChunkKey key, ChunkPart part) { write(key, part, m.element_bytes); });
 }
 
 void L2Cache::discard(std::uint32_t tensor) {
@@ -102,8 +105,8 @@ void L2Cache::discard(std::uint32_t tensor) {
 
 void L2Cache::flush() {
   for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    hbm_write_ += nodes_[node].dirty;
-    nodes_[node].dirty = 0;
+    hbm_write_ += nodes_[node].dirty.elements * nodes_[node].element_bytes;
+    bits_.clear(nodes_[node].dirty);
   }
 }
 
@@ -121,7 +124,8 @@ Bytes L2Cache::take_missed(std::uint32_t tensor) {
 Bytes L2Cache::resident(std::uint32_t tensor) const {
   std::int64_t bytes = 0;
   for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    if (tensor_of(nodes_[node].key) == tensor) bytes += nodes_[node].bytes;
+    if (tensor_of(nodes_[node].key) == tensor)
+      bytes += nodes_[node].resident.elements * nodes_[node].element_bytes;
   }
   return Bytes(bytes);
 }
@@ -129,7 +133,16 @@ Bytes L2Cache::resident(std::uint32_t tensor) const {
 Bytes L2Cache::dirty() const {
   std::int64_t bytes = 0;
   for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    bytes += nodes_[node].dirty;
+    bytes += nodes_[node].dirty.elements * nodes_[node].element_bytes;
+  }
+  return Bytes(bytes);
+}
+
+Bytes L2Cache::dirty(std::uint32_t tensor) const {
+  std::int64_t bytes = 0;
+  for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
+    if (tensor_of(nodes_[node].key) == tensor)
+      bytes += nodes_[node].dirty.elements * nodes_[node].element_bytes;
   }
   return Bytes(bytes);
 }
@@ -147,7 +160,7 @@ std::uint32_t L2Cache::find(std::uint64_t key) const {
   return 0;
 }
 
-std::uint32_t L2Cache::touch_or_insert(std::uint64_t key) {
+std::uint32_t L2Cache::touch_or_insert(std::uint64_t key, std::int64_t element_bytes) {
   if (const std::uint32_t found = find(key); found != 0) {
     if (nodes_[0].older != found) {
       unlink(found);
@@ -163,7 +176,7 @@ std::uint32_t L2Cache::touch_or_insert(std::uint64_t key) {
     node = free_.back();
     free_.pop_back();
   }
-  nodes_[node] = {key, 0, 0, 0, 0};
+  nodes_[node] = {key, 0, 0, element_bytes, {}, {}};
   if (++entries_ * std::size_t{2} > table_.size()) grow_table();
   const std::size_t mask = table_.size() - 1;
   std::size_t i = bucket(key);
@@ -189,7 +202,9 @@ void L2Cache::unlink(std::uint32_t node) {
 // Takes the node out of list and table. The hole is closed by moving back every later entry of the
 // probe run whose home bucket lies at or before the hole.
 void L2Cache::erase(std::uint32_t node) {
-  used_ -= nodes_[node].bytes;
+  used_ -= nodes_[node].resident.elements * nodes_[node].element_bytes;
+  bits_.clear(nodes_[node].resident);
+  bits_.clear(nodes_[node].dirty);
   unlink(node);
   free_.push_back(node);
   --entries_;
@@ -209,7 +224,7 @@ void L2Cache::erase(std::uint32_t node) {
 void L2Cache::evict_to_capacity() {
   while (used_ > capacity_) {
     const std::uint32_t oldest = nodes_[0].newer;
-    hbm_write_ += nodes_[oldest].dirty;
+    hbm_write_ += nodes_[oldest].dirty.elements * nodes_[oldest].element_bytes;
     erase(oldest);
   }
 }

@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "model/units.h"
+#include "sim/chunk_region.h"
 
 namespace fuseline {
 
-// The unit of residence: a block of 64 × 64 elements of a 2-D tensor (8 KiB in bf16). Of a chunk
-// that is used in parts only the number of bytes is kept: two parts of equal size count as the same
-// part.
-inline constexpr std::int64_t kChunkEdge = 64;
-
+// A chunk is found or evicted as a whole, but which of its elements are resident, and which of them
+// are dirty, is known exactly: the neighbouring head in the same chunk is a miss of its own.
 struct ChunkKey {
   std::uint32_t tensor = 0;     // below 2^20, given by the caller
   std::uint32_t row_block = 0;  // below 2^22
@@ -42,13 +40,14 @@ class L2Cache {
   // copies.
   explicit L2Cache(Bytes effective_capacity);
 
-  // `bytes` of the chunk are needed; what of them is not resident comes from HBM.
-  void read(ChunkKey key, Bytes bytes);
-  // The first `bytes` of the chunk are overwritten: they become dirty, nothing is fetched. A dirty
-  // chunk is written to HBM when it is evicted.
-  void write(ChunkKey key, Bytes bytes);
-  // The blocks that the half-open element range touches, row block by row block; only the elements
-  // inside the range count. A dirty chunk grows to its largest write.
+  // These elements of the chunk are needed; those that are not resident come from HBM. All accesses
+  // to one tensor have the same `element_bytes`.
+  void read(ChunkKey key, ChunkPart part, std::int64_t element_bytes);
+  // These elements of the chunk are overwritten: they become dirty, nothing is fetched. The dirty
+  // elements of a chunk are written to HBM when it is evicted.
+  void write(ChunkKey key, ChunkPart part, std::int64_t element_bytes);
+  // The chunks that the half-open element range touches, row block by row block; only the elements
+  // inside the range count.
   void read(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
             std::int64_t col_begin, std::int64_t col_end);
   void write(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
@@ -68,15 +67,17 @@ class L2Cache {
   [[nodiscard]] Bytes resident() const { return Bytes(used_); }
   [[nodiscard]] Bytes resident(std::uint32_t tensor) const;
   [[nodiscard]] Bytes dirty() const;
+  [[nodiscard]] Bytes dirty(std::uint32_t tensor) const;
 
  private:
   struct Node {  // entry of an intrusive list, most recent first; node 0 is the list's head
     std::uint64_t key;
     std::uint32_t newer, older;
-    std::int64_t bytes, dirty;
+    std::int64_t element_bytes;
+    ChunkRegion resident, dirty;
   };
   std::uint32_t find(std::uint64_t key) const;
-  std::uint32_t touch_or_insert(std::uint64_t key);
+  std::uint32_t touch_or_insert(std::uint64_t key, std::int64_t element_bytes);
   std::uint32_t bucket(std::uint64_t key) const;
   void link_newest(std::uint32_t node);
   void unlink(std::uint32_t node);
@@ -89,6 +90,7 @@ class L2Cache {
   std::int64_t hbm_read_ = 0;
   std::int64_t hbm_write_ = 0;
   std::vector<std::int64_t> missed_;  // by tensor
+  RegionBits bits_;
   std::vector<Node> nodes_;
   std::vector<std::uint32_t> free_;
   std::vector<std::uint32_t> table_;  // open addressing, 0 = empty, power of two

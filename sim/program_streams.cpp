@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "model/error.h"
+#include "model/operators.h"
 
 namespace fuseline {
 namespace {
@@ -63,7 +64,9 @@ AddressMap::AddressMap(const Plan& plan) : graph_(&plan.graph) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TensorId id{static_cast<std::int32_t>(i)};
     const Role role = tensors[i].role;
-    per_layer_[i] = role == Role::weight || role == Role::cache ? 1 : 0;
+    const bool own =
+        role == Role::weight || role == Role::cache || is_weight_gradient(plan.graph, id);
+    per_layer_[i] = own ? 1 : 0;
     if (role == Role::input && input_.index < 0) input_ = id;
     if (role == Role::output && output_.index < 0) output_ = id;
     for (const auto& [begin, cols] : stored_slices(plan, id)) {
@@ -101,7 +104,7 @@ void AddressMap::reuse_buffers(const Plan& plan) {
   }
 }
 
-CachedSlice AddressMap::locate(const Operand& operand) const {
+CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const {
   const Tensor& tensor = graph_->tensor(operand.tensor);
   const auto& pieces = pieces_[index_of(operand.tensor)];
   const Piece* piece = &pieces.front();
@@ -111,12 +114,12 @@ CachedSlice AddressMap::locate(const Operand& operand) const {
   std::uint32_t id = piece->id;
   // Layers alternate between two buffers for x and y: what one writes is what the next reads.
   const bool boundary = operand.tensor == input_ || operand.tensor == output_;
-  if (boundary && output_.index >= 0 && layer_ > 0) {
-    const bool swapped = layer_ % 2 == 1;
+  if (boundary && output_.index >= 0 && layer > 0) {
+    const bool swapped = layer % 2 == 1;
     const TensorId other = operand.tensor == input_ ? output_ : input_;
     if (swapped && pieces_[index_of(other)].size() == 1) id = pieces_[index_of(other)].front().id;
   } else if (per_layer_[index_of(operand.tensor)] != 0) {
-    id += static_cast<std::uint32_t>(layer_) * ids_;
+    id += static_cast<std::uint32_t>(layer) * ids_;
   }
   CachedSlice slice;
   slice.matrix = {id, tensor.rows, piece->cols, size_of(tensor.dtype)};
@@ -235,11 +238,15 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
     epilogue.matrix = stream.part.matrix;
     epilogue.store = stream.store;
     if (gemm->batch > 1 && !stream.vector && !stream.repeated) {
+      epilogue.height = gemm->M;
+      epilogue.width = gemm->N;
       epilogue.origins = origins(stream.part, gemm->batch, gemm->M, gemm->N);
     } else {
-      // The part as a matrix of its own: tiles touch it in proportion.
-      epilogue.matrix.rows = stream.part.rows;
-      epilogue.matrix.cols = std::min(stream.part.matrix.cols, stream.part.cols);
+      // Tiles touch the part in proportion.
+      epilogue.height = stream.part.rows;
+      epilogue.width = stream.part.cols;
+      if (stream.part.col_begin > 0)
+        epilogue.origins.assign(static_cast<std::size_t>(gemm->batch), {0, stream.part.col_begin});
       if (stream.repeated) epilogue.rows = epilogue.cols = Addressing::repeated;
     }
     problem.epilogue.push_back(epilogue);

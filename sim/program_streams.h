@@ -21,15 +21,21 @@ struct CachedSlice {
 
 // Gives every tensor of a plan an id in the cache. A tensor of which kernels store slices only is
 // laid out slice by slice. Activations whose last reader has run give their memory to the next of
-// the same shape. Weights and caches get new ids in every layer; the input of a layer is the output
-// of the one before.
+// the same shape. Weights, their gradients and caches get new ids in every layer; the input of a
+// layer is the output of the one before.
 class AddressMap {
  public:
   explicit AddressMap(const Plan& plan);
 
   // Layer 0, 1, ...; the same number again means a replay with the same data.
   void enter_layer(std::int64_t layer) { layer_ = layer; }
-  [[nodiscard]] CachedSlice locate(const Operand& operand) const;
+  [[nodiscard]] std::int64_t layer() const { return layer_; }
+  [[nodiscard]] CachedSlice locate(const Operand& operand) const { return locate(operand, layer_); }
+  [[nodiscard]] CachedSlice locate(const Operand& operand, std::int64_t layer) const;
+  // Whether every layer has a tensor of its own in its place.
+  [[nodiscard]] bool per_layer(TensorId tensor) const {
+    return per_layer_[static_cast<std::size_t>(tensor.index)] != 0;
+  }
   // Scratch memory of a kernel: split-K partials, partial attention results.
   static constexpr std::uint32_t workspace = 0;
 

@@ -26,6 +26,21 @@ bool on_tensor_cores(const KernelEstimate& k) {
          k.kind == KernelKind::block;
 }
 
+// Nothing that is predicted may beat what is possible.
+[[maybe_unused]] void check_limits(const PlanEstimate& e) {
+  const auto text = [&](const char* what, double got, double least) {
+    return e.policy + ": " + what + " " + std::to_string(got) + " below the limit " +
+           std::to_string(least);
+  };
+  const Bytes hbm = e.hbm_read + e.hbm_write;
+  FUSELINE_ASSERT(hbm >= e.limits.least,
+                  text("HBM bytes", hbm.as_double(), e.limits.least.as_double()));
+  FUSELINE_ASSERT(e.fidelity == Fidelity::roofline || hbm >= e.limits.capacity_bound,
+                  text("HBM bytes", hbm.as_double(), e.limits.capacity_bound.as_double()));
+  FUSELINE_ASSERT(e.time >= e.limits.time * (1 - 1e-9),
+                  text("seconds", e.time.value(), e.limits.time.value()));
+}
+
 // The clock that the whole block's power allows, and the kernels' times at it.
 double apply_power_limit(std::vector<WalkedKernel>& kernels, const Gpu& gpu, double repeats) {
   const PowerModel model = power_model(gpu);
@@ -49,7 +64,7 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   PlanEstimate estimate;
   estimate.policy = plan.policy;
   estimate.fidelity = fidelity;
-  estimate.limits = limits_of(plan.graph, gpu);
+  estimate.limits = limits_of(plan.block, gpu);
   if (fidelity == Fidelity::roofline) {
     estimate.kernels = roofline(plan, gpu);
   } else {
@@ -59,6 +74,10 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
     for (WalkedKernel& kernel : kernels) estimate.kernels.push_back(std::move(kernel.estimate));
   }
   sum_kernels(estimate);
+#ifndef NDEBUG
+  // Replays find in L2 what a row of blocks must fetch.
+  if (!options.replay) check_limits(estimate);
+#endif
   return estimate;
 }
 

@@ -49,6 +49,7 @@ Plan library_gemm_plan(const LibraryGemm& gemm) {
                           .implementation = Implementation::library_gemm,
                           .ops = ops,
                           .phases = {lower(graph, "gemm", ops)}});
+  plan.block = plan.graph;
   return plan;
 }
 

@@ -17,9 +17,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
   if (const auto* attention = std::get_if<AttentionMainloop>(&phase.mainloop)) {
     const OpAttributes& a = attention->shape;
     s.tile = {kQueryTile, kKeyTile};
-    // As the simulator: a few new tokens against a cache.
-    const bool decode = a.q_tokens <= 16 && a.kv_tokens > a.q_tokens;
-    if (decode) s.splits = decode_splits(a, gpu);
+    s.splits = key_splits(a, gpu);
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
     const bool library = kernel.implementation == Implementation::library_gemm;
     const GemmConstants constants = gemm_constants(gpu);

@@ -71,14 +71,14 @@ TEST(AttentionKernel, DecodeSplitsKeysWhenHeadsDoNotFillTheGpu) {
   OpAttributes a = causal(1, 1, 32, 128);
   a.causal = false;
   a.kv_tokens = 2048;
-  EXPECT_EQ(decode_splits(a, gpu), 8);  // measured grid (8, 32, 1)
+  EXPECT_EQ(key_splits(a, gpu), 8);  // measured grid (8, 32, 1)
   a.kv_heads = 8;
-  EXPECT_EQ(decode_splits(a, gpu), 16);  // (16, 8, 1)
+  EXPECT_EQ(key_splits(a, gpu), 16);  // (16, 8, 1)
   a.batch = 16;
-  EXPECT_EQ(decode_splits(a, gpu), 1);
+  EXPECT_EQ(key_splits(a, gpu), 1);
   a.batch = 1;
   a.kv_tokens = 512;
-  EXPECT_EQ(decode_splits(a, gpu), 1);  // too few keys
+  EXPECT_EQ(key_splits(a, gpu), 1);  // too few keys
 }
 
 AttentionEstimate run_attention(const Workload& w, const ModelConfig& config, const Gpu& gpu) {
@@ -119,6 +119,43 @@ TEST(AttentionKernel, PrefillReadsQKAndVOnceAndLoadsKeysPerQueryTile) {
   EXPECT_EQ(e.hbm.read, Bytes(3 * 2048 * 4096 * 2));
   // Counters say 330 MB through L2.
   EXPECT_NEAR(e.l2.as_double(), 330e6, 0.05 * 330e6);
+}
+
+// Time of attention in one block, in us, its merge of splits included.
+double context_us(std::int64_t batch, std::int64_t tokens, std::int64_t context,
+                  const ModelConfig& config) {
+  const AttentionEstimate e = run_attention(decode(batch, tokens, context), config, test_gpu());
+  return to_us(e.work + e.combine_work.value_or(Seconds()));
+}
+
+TEST(AttentionKernel, MoreNewTokensTakeNoLessTimeAndNoneIsACliff) {
+  // One kernel serves 16 and 17 tokens: at 4 × 8,192 keys the first took 16 us longer before.
+  ModelConfig grouped = llama_7b();
+  grouped.Hkv = 8;
+  ModelConfig few = llama_7b();
+  few.H = few.Hkv = 4;
+  few.D = few.H * few.d;
+  for (const ModelConfig& config : {llama_7b(), grouped, few}) {
+    for (const std::int64_t batch : {1, 4, 40}) {
+      for (const std::int64_t context : {std::int64_t{1500}, 8192 / batch * 4}) {
+        double before = 0;
+        for (const std::int64_t tokens : {1,  2,  8,  15,  16,  17,  18,  31,  32,  33,  34, 48,
+                                          64, 65, 66, 100, 128, 129, 130, 200, 256, 257, 258}) {
+          const double now = context_us(batch, tokens, context, config);
+          // Where a second tile of rows begins, fewer splits may be the better ones.
+          const std::int64_t rows = tokens * config.H / config.Hkv;
+          EXPECT_GE(now, (rows <= 128 ? 0.97 : 0.85) * before)
+              << batch << 'x' << tokens << " of " << context;
+          // A tile of 64 rows more is the largest step: it doubles what one tile computes.
+          if (before > 0 && tokens % 2 == 1) {
+            EXPECT_LE(now, (tokens == 17 ? 1.2 : 2.1) * before)
+                << batch << 'x' << tokens << " of " << context;
+          }
+          before = now;
+        }
+      }
+    }
+  }
 }
 
 }  // namespace

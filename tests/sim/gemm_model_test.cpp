@@ -126,7 +126,8 @@ TEST(GemmModel, EpilogueStreamsCostTime) {
   problem.library = false;
   problem.tile = GemmTile{.m = 128, .n = 256};
   const Seconds bare = run(problem, gpu).time.time;
-  problem.epilogue.push_back({.matrix = {9, 128 * 66, 512, 2}, .origins = {}});
+  problem.epilogue.push_back(
+      {.matrix = {9, 128 * 66, 512, 2}, .height = 128 * 66, .width = 512, .origins = {}});
   const Seconds extra = run(problem, gpu).time.time - bare;
   EXPECT_GT(to_us(extra), 1.0);
   EXPECT_LT(to_us(extra), 3.0);

@@ -63,6 +63,13 @@ TEST(GemmTraffic, WithoutACacheEachWaveReadsItsOwnPanels) {
   }
 }
 
+ChunkPart whole_chunk(const CachedMatrix& m, std::int64_t row_block, std::int64_t col_block) {
+  const auto extent = [](std::int64_t size, std::int64_t block) {
+    return static_cast<std::uint8_t>(std::min(kChunkEdge, size - block * kChunkEdge));
+  };
+  return {0, extent(m.rows, row_block), 0, extent(m.cols, col_block)};
+}
+
 // Chunk by chunk with sets and maps: which chunks a wave asks for in which step, by the definition.
 Totals brute_force(const GemmProblem& p, const GemmTile& tile, std::int64_t blocks,
                    L2Cache& cache) {
@@ -86,7 +93,7 @@ Totals brute_force(const GemmProblem& p, const GemmTile& tile, std::int64_t bloc
         const CachedMatrix& m = of_b ? p.b.matrix : p.a.matrix;
         cache.read(ChunkKey{m.tensor, static_cast<std::uint32_t>(block),
                             static_cast<std::uint32_t>(k / kChunkEdge)},
-                   m.chunk_bytes(block, k / kChunkEdge));
+                   whole_chunk(m, block, k / kChunkEdge), m.element_bytes);
       }
     }
     for (std::size_t i = first; i < last; ++i) {
@@ -95,9 +102,13 @@ Totals brute_force(const GemmProblem& p, const GemmTile& tile, std::int64_t bloc
       for (std::int64_t r = 0; r < out.row_blocks(); ++r) {
         for (std::int64_t c = 0; c < out.col_blocks(); ++c) {
           const std::int64_t row = r * kChunkEdge, col = c * kChunkEdge;
-          if (row < u.m_begin || row >= u.m_end || col < u.n_begin || col >= u.n_end) continue;
+          const std::int64_t top = std::max(row, u.m_begin), left = std::max(col, u.n_begin);
+          const std::int64_t bottom = std::min(row + kChunkEdge, u.m_end);
+          const std::int64_t right = std::min(col + kChunkEdge, u.n_end);
+          if (top >= bottom || left >= right) continue;
+          const auto at = [](std::int64_t offset) { return static_cast<std::uint8_t>(offset); };
           cache.write(ChunkKey{kOut, static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(c)},
-                      out.chunk_bytes(r, c));
+                      {at(top - row), at(bottom - row), at(left - col), at(right - col)}, 2);
         }
       }
     }
@@ -177,10 +188,11 @@ TEST(GemmTraffic, EpilogueStreamsAreAddressedByTheTile) {
   // Given SwiGLU's epilogue: a residual tile, a row vector over all rows, a RoPE table that repeats
   // every 32 rows, and a store of half width,
   GemmProblem problem = plain_gemm(128, 256, 64, kA, kB, kOut, kWorkspace);
-  problem.epilogue[0].matrix.cols = 128;
-  problem.epilogue.push_back({.matrix = {10, 128, 256, 2}, .origins = {}});
-  problem.epilogue.push_back({.matrix = {11, 1, 256, 2}, .origins = {}});
-  EpilogueStream table{.matrix = {12, 32, 64, 2}, .origins = {}};
+  problem.epilogue[0].matrix.cols = problem.epilogue[0].width = 128;
+  problem.epilogue.push_back(
+      {.matrix = {10, 128, 256, 2}, .height = 128, .width = 256, .origins = {}});
+  problem.epilogue.push_back({.matrix = {11, 1, 256, 2}, .height = 1, .width = 256, .origins = {}});
+  EpilogueStream table{.matrix = {12, 32, 64, 2}, .height = 32, .width = 64, .origins = {}};
   table.rows = table.cols = Addressing::repeated;
   problem.epilogue.push_back(table);
   const GemmTile tile{.m = 64, .n = 128};

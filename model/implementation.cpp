@@ -110,7 +110,7 @@ bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
 }  // namespace
 
 Implementation framework_implementation(const Graph& graph, const std::vector<OpId>& ops) {
-  if (whole_attention(graph, ops)) return Implementation::flash_attention;
+  if (whole_attention(graph, ops)) return Implementation::library_attention;
   if (has_mainloop(graph, ops)) return Implementation::library_gemm;
   if (has_kind(graph, ops, OpKind::norm_weight_grad)) return Implementation::row_norm;
   return framework_primitive(graph, graph.op(ops.back()));

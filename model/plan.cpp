@@ -149,6 +149,8 @@ const char* name_of(Implementation implementation) {
       return "library GEMM";
     case Implementation::epilogue_gemm:
       return "epilogue GEMM";
+    case Implementation::library_attention:
+      return "library attention";
     case Implementation::flash_attention:
       return "flash attention";
     case Implementation::vectorized:

@@ -16,7 +16,8 @@ enum class KernelKind : std::uint8_t { gemm, attention, norm, pointwise, reducti
 enum class Implementation : std::uint8_t {
   library_gemm,         // vendor GEMM: tile chosen by the library, split-K when thin
   epilogue_gemm,        // our GEMM mainloop with an epilogue program
-  flash_attention,      // fused attention, online softmax
+  library_attention,    // a vendor's fused attention: keys are split for a single new token only
+  flash_attention,      // fused attention, online softmax, our own kernels
   vectorized,           // contiguous element-wise, 16-byte accesses
   strided,              // generic framework element-wise kernel with index arithmetic per element
   concat,               // generic framework concatenation

@@ -16,15 +16,9 @@
 namespace fuseline {
 namespace {
 
-// Rows of a tile per token: the query heads that share keys, behind a context.
-std::int64_t queries_per_token(const OpAttributes& shape) {
-  return attends_to_context(shape) ? shape.heads / shape.kv_heads : 1;
-}
+constexpr std::int64_t kMostSplitQueries = 16;  // of our own kernel
 
-// Tiles of rows that read the keys of one key/value head.
-std::int64_t row_tiles(const OpAttributes& shape) {
-  return ceil_div(shape.q_tokens * queries_per_token(shape), kQueryTile);
-}
+bool behind_context(const OpAttributes& s) { return s.kv_tokens > s.q_tokens; }
 
 std::int64_t rounded_keys(const OpAttributes& shape, std::int64_t first_query, std::int64_t count) {
   const KeyRange range = visible_keys(shape, first_query, count);
@@ -38,37 +32,25 @@ struct Load {
   double items = 0;
 };
 
-// Deals the tiles of one head after the other, in ascending order, to whichever SM is free first.
-// `item_pairs`: what a tile costs besides its pairs, in pairs. Behind a context the query heads
-// that share keys are the rows of one tile, and `splits` thread blocks share its keys.
-Load longest_load(const OpAttributes& shape, std::int64_t sms, double item_pairs,
-                  std::int64_t splits) {
-  const std::int64_t shared = queries_per_token(shape);
-  std::vector<Load> tiles;
-  Load sum;
-  for (std::int64_t row = 0; row < shape.q_tokens * shared; row += kQueryTile) {
-    const std::int64_t count = std::min(kQueryTile, shape.q_tokens * shared - row);
-    const std::int64_t first = row / shared;
-    const std::int64_t last = (row + count - 1) / shared;
-    // Warp groups take 64 rows each; a half-empty tile still costs the half. The only tile of a
-    // decode kernel is as low as the tensor cores allow.
-    const std::int64_t step = attends_to_context(shape) && row_tiles(shape) == 1 ? 16 : 64;
-    const std::int64_t height = ceil_div(count, step) * step;
-    const auto pairs = static_cast<double>(height * rounded_keys(shape, first, last - first + 1));
-    // The way of Q and the result is that of the tile's rows.
-    const double item =
-        step == 16 ? static_cast<double>(height) / static_cast<double>(kQueryTile) : 1.0;
-    for (std::int64_t split = 0; split < splits; ++split)
-      tiles.push_back({pairs / static_cast<double>(splits), item});
-    sum.pairs += pairs;
-    sum.items += item * static_cast<double>(splits);
+// Deals the query tiles of one head after the other, in ascending order, to whichever SM is free
+// first. `item_pairs`: what a tile costs besides its pairs, in pairs.
+Load longest_load(const OpAttributes& shape, std::int64_t sms, double item_pairs) {
+  std::vector<double> tiles;
+  double sum = 0;
+  for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
+    const std::int64_t count = std::min(kQueryTile, shape.q_tokens - q);
+    // Warp groups take 64 queries each; a half-empty tile still costs the half. Behind a context
+    // the library's kernel takes as long for 2 tokens as for 128.
+    const std::int64_t height = behind_context(shape) ? kQueryTile : ceil_div(count, 64) * 64;
+    tiles.push_back(static_cast<double>(height * rounded_keys(shape, q, count)));
+    sum += tiles.back();
   }
-  const std::int64_t heads = shape.batch * shape.heads / shared;
+  const std::int64_t heads = shape.batch * shape.heads;
   const std::int64_t items = static_cast<std::int64_t>(tiles.size()) * heads;
   constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
   if (items > kEnough) {
     const double share = static_cast<double>(heads) / static_cast<double>(sms);
-    return {sum.pairs * share + tiles.back().pairs / 2, sum.items * share};
+    return {sum * share + tiles.back() / 2, static_cast<double>(tiles.size()) * share};
   }
   struct Sm {
     double load, pairs, items;
@@ -78,11 +60,10 @@ Load longest_load(const OpAttributes& shape, std::int64_t sms, double item_pairs
   for (std::int64_t i = 0; i < std::min(sms, items); ++i) free_first.push({0, 0, 0});
   Sm longest{0, 0, 0};
   for (std::int64_t head = 0; head < heads; ++head) {
-    for (const Load& tile : tiles) {
+    for (const double pairs : tiles) {
       Sm sm = free_first.top();
       free_first.pop();
-      sm = {sm.load + tile.pairs + tile.items * item_pairs, sm.pairs + tile.pairs,
-            sm.items + tile.items};
+      sm = {sm.load + pairs + item_pairs, sm.pairs + pairs, sm.items + 1};
       if (sm > longest) longest = sm;
       free_first.push(sm);
     }
@@ -114,12 +95,13 @@ void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const Cach
   }
 }
 
-// The parts of a kernel that overlap, as a p-norm: 1 = one after the other, large = the longer one.
-Seconds overlapped(Seconds a, Seconds b, double exponent) {
+// Parts of a kernel that overlap, but the less the closer their lengths: a p-norm.
+Seconds partly_overlapped(Seconds a, Seconds b) {
+  constexpr double kExponent = 3;
   const double longer = std::max(a, b).value();
   if (longer <= 0) return Seconds();
   const double ratio = std::min(a, b).value() / longer;
-  return Seconds(longer * std::pow(1 + std::pow(ratio, exponent), 1 / exponent));
+  return Seconds(longer * std::pow(1 + std::pow(ratio, kExponent), 1 / kExponent));
 }
 
 bool same_place(const CachedSlice& a, const CachedSlice& b) {
@@ -128,11 +110,13 @@ bool same_place(const CachedSlice& a, const CachedSlice& b) {
 
 }  // namespace
 
-bool attends_to_context(const OpAttributes& shape) { return shape.kv_tokens > shape.q_tokens; }
+bool splits_keys(const OpAttributes& shape, Implementation implementation) {
+  const bool library = implementation == Implementation::library_attention;
+  return behind_context(shape) && shape.q_tokens <= (library ? 1 : kMostSplitQueries);
+}
 
-std::int64_t key_splits(const OpAttributes& shape, const Gpu& gpu) {
-  if (!attends_to_context(shape)) return 1;
-  const std::int64_t blocks = shape.batch * shape.kv_heads * row_tiles(shape);
+std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu) {
+  const std::int64_t blocks = shape.batch * shape.kv_heads;
   const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
   const std::int64_t count = keys.end - keys.begin;
   if (2 * blocks > gpu.sm_count || count < 1024) return 1;
@@ -142,7 +126,7 @@ std::int64_t key_splits(const OpAttributes& shape, const Gpu& gpu) {
 }
 
 PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor,
-                         bool gradient, std::int64_t splits) {
+                         bool gradient) {
   const double clock = gpu.sm_clock.value() * clock_factor;
   const double tensor_clock =
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
@@ -159,14 +143,13 @@ PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock
     exp_cycles *= calibrated(gpu, "attention.gradient_exps");
   }
   const double item_cycles = width * calibrated(gpu, "attention.item_cycles_per_width");
-  const Load load =
-      longest_load(shape, gpu.sm_count, item_cycles / (product_cycles + exp_cycles), splits);
+  const Load load = longest_load(shape, gpu.sm_count, item_cycles / (product_cycles + exp_cycles));
   return {Seconds((load.pairs * product_cycles + load.items * item_cycles) / clock),
           Seconds(load.pairs * exp_cycles / clock)};
 }
 
-AttentionEstimate simulate_attention(const Program& program, const AddressMap& addresses,
-                                     const Gpu& gpu, L2Cache& cache) {
+AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
+                                     const AddressMap& addresses, const Gpu& gpu, L2Cache& cache) {
   const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
   const OpAttributes& s = m->shape;
@@ -204,26 +187,22 @@ AttentionEstimate simulate_attention(const Program& program, const AddressMap& a
       gpu.hbm_bandwidth_sustained.value() * calibrated(gpu, "attention.hbm_fraction");
   const double l2_rate = gpu.l2_bandwidth.value() * calibrated(gpu, "stream.l2_fraction");
   double start_us = 0;
-  double overlap = 0;  // exponent; 0 = the longer of computing and moving sets the time
-  if (attends_to_context(s) && !m->gradient) {
-    e.splits = key_splits(s, gpu);
-    const std::int64_t tiles = row_tiles(s);
+  const bool split = splits_keys(s, implementation) && !m->gradient;
+  if (split) {
+    e.splits = decode_splits(s, gpu);
     const Bytes kv = checked_product<Bytes>(2, k.rows, k.cols, element);
-    e.l2 = Bytes(static_cast<std::int64_t>((tiles * kv + streamed).as_double() * l2_crossing(gpu)));
+    e.l2 = Bytes(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
-    // One thread block takes its keys one tile after the other: as fast as they come, or as fast as
-    // it multiplies.
+    // One thread block takes its keys one tile after the other: waits for each, and moves it.
     const double blocks = static_cast<double>(s.batch * s.kv_heads * e.splits);
-    const double block_rate =
-        calibrated(gpu, "attention.block_bytes_per_cycle") * gpu.sm_clock.value();
-    const PrefillTime t = prefill_time(s, gpu, 1.0, false, e.splits);
-    e.tensor_time = std::max(t.tensor + t.exp, Seconds(kv.as_double() / blocks / block_rate));
-    e.smem = tiles * kv;
+    const double cycles = static_cast<double>(k.rows) *
+                              calibrated(gpu, "attention.block_cycles_per_key") *
+                              static_cast<double>(s.kv_heads) +
+                          kv.as_double() / calibrated(gpu, "attention.block_bytes_per_cycle");
+    e.tensor_time = Seconds(cycles / blocks / gpu.sm_clock.value());
+    e.smem = kv;
     start_us = calibrated(gpu, "attention.split_start_us");
-    // The serial walk over keys that come from HBM hardly overlaps with their transfer where the
-    // two are about as long. Further tiles of the same head find the keys in L2.
-    overlap = 1 + static_cast<double>(tiles);
     if (e.splits > 1) {
       // fp32 partials [splits, B·H·T, d], written and read back within L2.
       const Bytes partials =
@@ -253,7 +232,9 @@ AttentionEstimate simulate_attention(const Program& program, const AddressMap& a
   const Seconds compute = e.tensor_time + e.exp_time;
   const Seconds memory = std::max(e.hbm_time, e.l2_time);
   const Seconds longest = std::max(compute, memory);
-  e.work = microseconds(start_us) + (overlap > 0 ? overlapped(compute, memory, overlap) : longest);
+  e.work = microseconds(start_us) + longest;
+  // The serial walk overlaps only in parts with a transfer that is about as long.
+  if (split) e.work = microseconds(start_us) + partly_overlapped(compute, memory);
   if (longest.value() * 1e6 <= start_us) {
     e.bound = Bound::launch;
   } else if (longest == compute) {

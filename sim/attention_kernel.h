@@ -31,8 +31,15 @@ struct AttentionEstimate {
 // Q [B·T, H·d], K and V [B·S, Hkv·d] and the result go through the cache once per sequence and
 // head: heads that share keys find them in L2. What the program's prologue and body load and store
 // besides (RoPE tables, cache rows) is streamed with them.
-AttentionEstimate simulate_attention(const Program& program, const AddressMap& addresses,
-                                     const Gpu& gpu, L2Cache& cache);
+AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
+                                     const AddressMap& addresses, const Gpu& gpu, L2Cache& cache);
+
+// Whether the kernel for few queries behind a context runs, which splits keys over thread blocks
+// and takes the query heads that share keys together. Measured on an H200
+// (h200-pytorch-wide/attention_queries.csv): the library has it for a single new token only. Ours
+// takes up to 16. More run the prefill kernel, whole tiles of queries, each of which walks all
+// keys.
+bool splits_keys(const OpAttributes& shape, Implementation implementation);
 
 // Time of prefill attention from shapes, without memory. The query tiles of head after head, in
 // ascending order, go to whichever SM is free first; a tile costs its two products, as far as
@@ -43,14 +50,11 @@ struct PrefillTime {
   Seconds exp;     // softmax on the same
 };
 PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor = 1.0,
-                         bool gradient = false, std::int64_t splits = 1);
+                         bool gradient = false);
 
-// New tokens behind cached ones: decode, or a part of a long prompt.
-bool attends_to_context(const OpAttributes& shape);
-
-// Thread blocks that share the keys of one tile of queries behind a context: a power of two that
-// fills the GPU about twice, each with at least a tile of keys; 1 when the tiles alone fill half of
-// the GPU or keys are few.
-std::int64_t key_splits(const OpAttributes& shape, const Gpu& gpu);
+// Thread blocks that share the keys of one key/value head: a power of two that fills the GPU about
+// twice, each with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are
+// few.
+std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu);
 
 }  // namespace fuseline

@@ -209,7 +209,8 @@ Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
 }
 
 Phase Walker::walk_attention_phase(const Kernel& kernel, const Program& program) {
-  const AttentionEstimate a = simulate_attention(program, addresses_, gpu_, cache_);
+  const AttentionEstimate a =
+      simulate_attention(program, kernel.implementation, addresses_, gpu_, cache_);
   Phase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = a.hbm.read;

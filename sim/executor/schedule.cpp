@@ -17,7 +17,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
   if (const auto* attention = std::get_if<AttentionMainloop>(&phase.mainloop)) {
     const OpAttributes& a = attention->shape;
     s.tile = {kQueryTile, kKeyTile};
-    s.splits = key_splits(a, gpu);
+    if (splits_keys(a, kernel.implementation)) s.splits = decode_splits(a, gpu);
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
     const bool library = kernel.implementation == Implementation::library_gemm;
     const GemmConstants constants = gemm_constants(gpu);

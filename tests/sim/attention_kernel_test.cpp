@@ -71,23 +71,25 @@ TEST(AttentionKernel, DecodeSplitsKeysWhenHeadsDoNotFillTheGpu) {
   OpAttributes a = causal(1, 1, 32, 128);
   a.causal = false;
   a.kv_tokens = 2048;
-  EXPECT_EQ(key_splits(a, gpu), 8);  // measured grid (8, 32, 1)
+  EXPECT_EQ(decode_splits(a, gpu), 8);  // measured grid (8, 32, 1)
   a.kv_heads = 8;
-  EXPECT_EQ(key_splits(a, gpu), 16);  // (16, 8, 1)
+  EXPECT_EQ(decode_splits(a, gpu), 16);  // (16, 8, 1)
   a.batch = 16;
-  EXPECT_EQ(key_splits(a, gpu), 1);
+  EXPECT_EQ(decode_splits(a, gpu), 1);
   a.batch = 1;
   a.kv_tokens = 512;
-  EXPECT_EQ(key_splits(a, gpu), 1);  // too few keys
+  EXPECT_EQ(decode_splits(a, gpu), 1);  // too few keys
 }
 
-AttentionEstimate run_attention(const Workload& w, const ModelConfig& config, const Gpu& gpu) {
-  const Plan plan = make_plan("per-operator", config, w);
+AttentionEstimate run_attention(const Workload& w, const ModelConfig& config, const Gpu& gpu,
+                                const std::string& policy = "per-operator") {
+  const Plan plan = make_plan(policy, config, w);
   const AddressMap addresses(plan);
   L2Cache cache(Bytes(34 << 20));
   for (const Kernel& kernel : plan.kernels) {
     if (kernel.kind == KernelKind::attention) {
-      return simulate_attention(kernel.phases.front(), addresses, gpu, cache);
+      return simulate_attention(kernel.phases.front(), kernel.implementation, addresses, gpu,
+                                cache);
     }
   }
   throw std::runtime_error("no attention kernel");
@@ -121,40 +123,57 @@ TEST(AttentionKernel, PrefillReadsQKAndVOnceAndLoadsKeysPerQueryTile) {
   EXPECT_NEAR(e.l2.as_double(), 330e6, 0.05 * 330e6);
 }
 
-// Time of attention in one block, in us, its merge of splits included.
-double context_us(std::int64_t batch, std::int64_t tokens, std::int64_t context,
-                  const ModelConfig& config) {
-  const AttentionEstimate e = run_attention(decode(batch, tokens, context), config, test_gpu());
-  return to_us(e.work + e.combine_work.value_or(Seconds()));
+// Time of attention behind a context, in us, as graph replays are timed.
+double context_us(std::int64_t batch, std::int64_t tokens, std::int64_t context, std::int64_t heads,
+                  std::int64_t kv_heads, std::int64_t width, const std::string& policy) {
+  ModelConfig config = llama_7b();
+  config.H = heads;
+  config.Hkv = kv_heads;
+  config.d = width;
+  config.D = heads * width;
+  const AttentionEstimate e =
+      run_attention(decode(batch, tokens, context), config, test_gpu(), policy);
+  const double launch = 1.36;
+  return to_us(e.work) + launch + (e.combine_work ? to_us(*e.combine_work) + launch : 0);
 }
 
-TEST(AttentionKernel, MoreNewTokensTakeNoLessTimeAndNoneIsACliff) {
-  // One kernel serves 16 and 17 tokens: at 4 × 8,192 keys the first took 16 us longer before.
-  ModelConfig grouped = llama_7b();
-  grouped.Hkv = 8;
-  ModelConfig few = llama_7b();
-  few.H = few.Hkv = 4;
-  few.D = few.H * few.d;
-  for (const ModelConfig& config : {llama_7b(), grouped, few}) {
-    for (const std::int64_t batch : {1, 4, 40}) {
-      for (const std::int64_t context : {std::int64_t{1500}, 8192 / batch * 4}) {
-        double before = 0;
-        for (const std::int64_t tokens : {1,  2,  8,  15,  16,  17,  18,  31,  32,  33,  34, 48,
-                                          64, 65, 66, 100, 128, 129, 130, 200, 256, 257, 258}) {
-          const double now = context_us(batch, tokens, context, config);
-          // Where a second tile of rows begins, fewer splits may be the better ones.
-          const std::int64_t rows = tokens * config.H / config.Hkv;
-          EXPECT_GE(now, (rows <= 128 ? 0.97 : 0.85) * before)
-              << batch << 'x' << tokens << " of " << context;
-          // A tile of 64 rows more is the largest step: it doubles what one tile computes.
-          if (before > 0 && tokens % 2 == 1) {
-            EXPECT_LE(now, (tokens == 17 ? 1.2 : 2.1) * before)
-                << batch << 'x' << tokens << " of " << context;
-          }
-          before = now;
-        }
-      }
-    }
+TEST(AttentionKernel, ReproducesMeasuredTimesBehindAContext) {
+  // cuDNN 9.19 on an H200, graph replays over rotated buffers (attention_queries.csv), none of them
+  // fitted to: one new token runs a kernel that splits keys, 2 to 128 the same tile, 129 two.
+  struct Case {
+    std::int64_t batch, heads, kv_heads, tokens, context, width;
+    double measured;
+  };
+  for (const Case& c :
+       {Case{4, 32, 32, 1, 8192, 128, 125.2},   Case{4, 32, 32, 2, 8192, 128, 125.7},
+        Case{4, 32, 32, 16, 8192, 128, 126.0},  Case{4, 32, 32, 17, 8192, 128, 126.6},
+        Case{4, 32, 32, 128, 8192, 128, 128.7}, Case{4, 32, 32, 129, 8192, 128, 213.2},
+        Case{1, 32, 32, 1, 2048, 128, 15.0},    Case{1, 32, 32, 2, 2048, 128, 29.9},
+        Case{1, 32, 32, 128, 2048, 128, 30.5},  Case{1, 64, 8, 1, 8192, 128, 15.9},
+        Case{1, 64, 8, 2, 8192, 128, 99.8},     Case{1, 64, 8, 128, 8192, 128, 100.5},
+        Case{16, 64, 8, 1, 2048, 128, 36.3},    Case{16, 64, 8, 2, 2048, 128, 204.4},
+        Case{16, 64, 8, 129, 2048, 128, 401.6}, Case{64, 32, 32, 1, 3000, 128, 683.3},
+        Case{64, 32, 32, 17, 3000, 128, 723.1}, Case{8, 25, 25, 1, 4001, 64, 59.3},
+        Case{8, 25, 25, 2, 4001, 64, 88.8},     Case{8, 25, 25, 129, 4001, 64, 171.9}}) {
+    const double predicted =
+        context_us(c.batch, c.tokens, c.context, c.heads, c.kv_heads, c.width, "eager");
+    EXPECT_NEAR(predicted, c.measured, 0.15 * c.measured)
+        << c.batch << 'x' << c.tokens << " of " << c.context << ", " << c.heads << '/' << c.kv_heads
+        << " heads of " << c.width;
+  }
+}
+
+TEST(AttentionKernel, NoCliffLiesBetweenSixteenAndSeventeenTokens) {
+  // 4 × 8,192 keys: 16 tokens were predicted to take 143.7 us and 17 to take 127.1. Measured on an
+  // H200: cuDNN's one kernel 126.0 and 126.6; of ours the one that splits keys 142.1 and the other
+  // 139.1, predicted as 134.8 and 126.0.
+  for (const std::int64_t batch : {4, 16}) {
+    const auto ratio = [&](const char* policy) {
+      return context_us(batch, 17, 8192, 32, 32, 128, policy) /
+             context_us(batch, 16, 8192, 32, 32, 128, policy);
+    };
+    EXPECT_NEAR(ratio("eager"), 1, 0.01) << batch;
+    EXPECT_NEAR(ratio("per-operator"), 1, 0.08) << batch;
   }
 }
 

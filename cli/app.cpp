@@ -2,6 +2,8 @@
 
 #include <array>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <ostream>
 #include <string_view>
 
@@ -9,12 +11,14 @@
 
 #include "cli/commands.h"
 #include "model/error.h"
+#include "model/printable.h"
 
 namespace fuseline {
 
 namespace {
 
 constexpr const char* kVersion = "0.1.0";
+constexpr std::size_t kLongestMessages = 100'000;
 
 struct Command {
   std::string_view name;
@@ -86,7 +90,7 @@ std::string version() { return kVersion; }
 int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   try {
     const CommandResult result = dispatch(args);
-    err << result.messages << std::flush;
+    err << printable_lines(result.messages, kLongestMessages) << std::flush;
     out << result.output << std::flush;
     if (!out) throw MissingError("standard output cannot be written");
     return status_of(result.status);
@@ -94,14 +98,19 @@ int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostrea
     err << "fuseline: error: " << error.what() << "\n";
     return status_of(ExitStatus::wrong_input);
   } catch (const MissingError& error) {
-    err << "fuseline: not available: " << error.what() << "\n";
+    err << "fuseline: not available: " << printable_lines(error.what(), kLongestMessages) << "\n";
+    return status_of(ExitStatus::something_missing);
+  } catch (const std::filesystem::filesystem_error& error) {
+    // The surroundings took away what was there: the folder we stand in, a disk.
+    err << "fuseline: not available: " << printable(error.path1().string(), kLongestMessages)
+        << (error.path1().empty() ? "" : ": ") << error.code().message() << "\n";
     return status_of(ExitStatus::something_missing);
   } catch (const std::bad_alloc&) {
     err << "fuseline: not available: out of memory\n";
     return status_of(ExitStatus::something_missing);
   } catch (const std::exception& error) {
-    err << "fuseline: internal error (a bug of fuseline, please report it): " << error.what()
-        << "\n";
+    err << "fuseline: internal error (a bug of fuseline, please report it): "
+        << printable_lines(error.what(), kLongestMessages) << "\n";
     return status_of(ExitStatus::our_bug);
   }
 }

@@ -15,7 +15,6 @@ namespace fuseline {
 
 namespace {
 
-constexpr Bytes kLargestReport{std::int64_t{256} << 20};  // 256 MiB: a whole model with all metrics
 
 constexpr const char* kAllowedFile = "output of ncu --csv";
 
@@ -191,8 +190,7 @@ std::size_t NsightTable::column(const std::string& name) const {
   return static_cast<std::size_t>(found - header.cells.begin());
 }
 
-NsightTable read_nsight_table(const std::string& path) {
-  const std::string text = read_input_file(path, kLargestReport);
+NsightTable read_nsight_table(const std::string& path, const std::string& text) {
   check_encoding(path, text);
   std::string_view view = text;
   if (view.starts_with("\xEF\xBB\xBF")) view.remove_prefix(3);

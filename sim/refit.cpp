@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/path_kind.h"
 #include "model/toml_file.h"
 #include "sim/gpu_file.h"
 #include "sim/validation.h"
@@ -154,7 +155,7 @@ std::map<std::string, Constants> load_left_out_constants(const std::string& fold
   for (const std::string& model : models) {
     const std::filesystem::path path =
         std::filesystem::path(folder) / ("without-" + model + ".toml");
-    if (std::filesystem::exists(path)) all[model] = read_constants(TomlTable::load(path));
+    if (kind_of_path(path) != PathKind::missing) all[model] = read_constants(TomlTable::load(path));
   }
   return all;
 }

@@ -164,7 +164,7 @@ void write_measurements(const fs::path& folder, const Measurements& measurements
     // A link stays a link: what it leads to may be the folder itself.
     const auto how = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
     std::error_code error;
-    fs::copy(path, draft.path(), how, error);
+    fs::copy(end_of_links(path), draft.path(), how, error);
     if (error) refuse(path, "cannot be copied: " + error.message(), "a folder that can be read");
   }
   if (!all.blocks.empty()) replace_file(draft.path() / "block.csv", blocks_csv(all.blocks));

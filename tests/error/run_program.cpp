@@ -36,7 +36,8 @@ ProgramRun run_program(const std::vector<std::string>& arguments) {
   const fs::path work = root / "work";
   fs::create_directories(work);
 
-  std::string command = "cd " + quoted(work.string()) + " && " + quoted(FUSELINE_BINARY);
+  std::string command =
+      "cd " + quoted(work.string()) + " && timeout 100 " + quoted(FUSELINE_BINARY);
   for (const std::string& argument : arguments) command += " " + quoted(argument);
   command += " >" + quoted((root / "out").string()) + " 2>" + quoted((root / "err").string()) +
              " </dev/null";

@@ -179,8 +179,9 @@ std::vector<std::string> parse_list(const std::string& option, const std::string
     throw InputError({.file = kCommandLine,
                       .field = option,
                       .value = text.empty() ? "\"\"" : text,
-                      .message = parts[i].empty() ? "a name is missing"
-                                                  : "'" + printable(parts[i], 200) + "' stands there twice",
+                      .message = parts[i].empty()
+                                     ? "a name is missing"
+                                     : "'" + printable(parts[i], 200) + "' stands there twice",
                       .allowed = "names separated by commas"});
   }
   return parts;

@@ -14,7 +14,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kMostCounted = 1'000'000'000'000'000'000;  // bytes and FLOPs
-constexpr double kMostMicroseconds = 1e15;  // 30 years
+constexpr double kMostMicroseconds = 1e15;                        // 30 years
 
 // Reads typed members of a JSON object; errors name file and path within it.
 class JsonReader {

@@ -62,8 +62,8 @@ void check_simulation_size(const Selection& s, const std::optional<std::string>&
         {.file = scenario_path ? *scenario_path + " with the command line" : "command line",
          .field = (scenario_path ? "" : "--") + std::string(name),
          .value = std::to_string(s.workload.*field),
-         .message = fmt::format("{} has {}: more than can be simulated in about a minute",
-                                policy, describe(size)),
+         .message = fmt::format("{} has {}: more than can be simulated in about a minute", policy,
+                                describe(size)),
          .allowed = fmt::format("{}fewer sequences, other policies, or --fidelity roofline",
                                 most == 0 ? "" : fmt::format("at most {} here, ", most))});
   }

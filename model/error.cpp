@@ -45,7 +45,8 @@ std::string format_problem(const InputProblem& problem) {
   constexpr std::size_t kLongestValue = 200, kLongestPath = 1000, kLongestMessage = 4000;
   InputProblem p = problem;
   p.file = printable(p.file, kLongestPath);
-  for (std::string* part : {&p.field, &p.value, &p.nearest}) *part = printable(*part, kLongestValue);
+  for (std::string* part : {&p.field, &p.value, &p.nearest})
+    *part = printable(*part, kLongestValue);
   p.message = printable_lines(p.message, kLongestMessage);  // a compiler's has lines of its own
   p.allowed = printable(p.allowed, kLongestMessage);
   std::string text;

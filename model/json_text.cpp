@@ -26,8 +26,8 @@ Place place_of(std::string_view text, std::size_t at) {
           static_cast<int>(at - line_start) + 1};
 }
 
-// Before the parsing: what holds a deep value is copied and printed recursively, which overflows the
-// stack.
+// Before the parsing: what holds a deep value is copied and printed recursively, which overflows
+// the stack.
 void check_depth(std::string_view text, const std::string& file) {
   int depth = 0;
   bool in_text = false;
@@ -73,8 +73,7 @@ json parse_json(const std::string& text, const std::string& file) {
     return json::parse(text);
   } catch (const json::parse_error& error) {
     // error.byte counts from 1 to the last byte read.
-    const Place place =
-        place_of(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
+    const Place place = place_of(text, std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1));
     throw InputError({.file = file,
                       .message = "JSON syntax error: " + details_of(error),
                       .line = place.line,

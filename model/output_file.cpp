@@ -195,10 +195,9 @@ class Draft {
 
 void write_stream(const Target& target, const std::string& text) {
   // Without O_NONBLOCK, opening a pipe waits for a reader.
-  const int number = target.descriptor
-                         ? ::dup(*target.descriptor)
-                         : ::open(target.path.c_str(),
-                                  O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  const int number =
+      target.descriptor ? ::dup(*target.descriptor)
+                        : ::open(target.path.c_str(), O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   if (number < 0 && errno == ENXIO && !target.descriptor) {
     throw InputError({.file = target.path.string(),
                       .message = "is a pipe, and no program reads from it",

@@ -14,8 +14,8 @@
 #include <fmt/format.h>
 
 #include "model/error.h"
-#include "model/path_kind.h"
 #include "model/output_file.h"
+#include "model/path_kind.h"
 
 namespace fuseline {
 
@@ -93,7 +93,8 @@ OutputFolder::OutputFolder(const fs::path& folder)
   path_ = unique_beside(target_, named_,
                         [](const fs::path& path) { return ::mkdir(path.c_str(), 0777); });
   struct stat old {};
-  if (::stat(target_.c_str(), &old) == 0) static_cast<void>(::chmod(path_.c_str(), old.st_mode & 0777U));
+  if (::stat(target_.c_str(), &old) == 0)
+    static_cast<void>(::chmod(path_.c_str(), old.st_mode & 0777U));
 }
 
 OutputFolder::~OutputFolder() {

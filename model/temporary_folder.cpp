@@ -18,11 +18,11 @@ fs::path folder_for_temporaries() {
   fs::path folder = fs::temp_directory_path(failed);
   if (!failed) return folder;
   const char* given = std::getenv("TMPDIR");
-  throw MissingError(fmt::format(
-      "no folder for temporary files: {} ({}); set TMPDIR to a folder that exists",
-      given == nullptr ? "TMPDIR is not set and there is no /tmp"
-                       : fmt::format("TMPDIR = '{}'", given),
-      failed.message()));
+  throw MissingError(
+      fmt::format("no folder for temporary files: {} ({}); set TMPDIR to a folder that exists",
+                  given == nullptr ? "TMPDIR is not set and there is no /tmp"
+                                   : fmt::format("TMPDIR = '{}'", given),
+                  failed.message()));
 }
 
 TemporaryFolder::TemporaryFolder(const std::string& name) {

@@ -199,11 +199,12 @@ double own_constant(const Gpu& gpu, std::span<const ConstantRange> ranges, std::
   const auto own = gpu.calibration.find(std::string(name));
   if (own == gpu.calibration.end()) return fallback;
   if (own->second >= range->least && own->second <= range->most) return own->second;
-  throw InputError({.file = gpu.name,
-                    .field = "calibration." + range->name,
-                    .value = fmt::format("{:g}", own->second),
-                    .message = "is outside the range of this constant",
-                    .allowed = fmt::format("a number from {:g} to {:g}", range->least, range->most)});
+  throw InputError(
+      {.file = gpu.name,
+       .field = "calibration." + range->name,
+       .value = fmt::format("{:g}", own->second),
+       .message = "is outside the range of this constant",
+       .allowed = fmt::format("a number from {:g} to {:g}", range->least, range->most)});
 }
 
 double calibrated(const Gpu& gpu, std::string_view name) {

@@ -131,8 +131,7 @@ Bytes effective_l2_capacity(const Gpu& gpu) {
   // 34 MiB of 60 on the H200 (two partitions): the LRU size at which the simulated HBM traffic of
   // 20 traced GEMM kernels is nearest to the counters. One partition has no second copy.
   const double fallback = gpu.l2_partitions > 1 ? 0.567 : 0.9;
-  const double fraction =
-      own_constant(gpu, std::span(&kCapacity, 1), kCapacity.name, fallback);
+  const double fraction = own_constant(gpu, std::span(&kCapacity, 1), kCapacity.name, fallback);
   return Bytes(static_cast<std::int64_t>(gpu.l2_capacity.as_double() * fraction));
 }
 

@@ -274,7 +274,9 @@ Bytes MeasuredTrace::hbm_write() const {
 Measurements load_measurements(const std::string& path) {
   Measurements out;
   out.path = path;
-  const auto is_there = [](const fs::path& file) { return kind_of_path(file) != PathKind::missing; };
+  const auto is_there = [](const fs::path& file) {
+    return kind_of_path(file) != PathKind::missing;
+  };
   const bool is_folder = kind_of_path(path) == PathKind::folder;
   if (is_folder) {
     bool found = false;

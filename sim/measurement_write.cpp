@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "model/error.h"
-#include "model/path_kind.h"
 #include "model/output_file.h"
 #include "model/output_folder.h"
+#include "model/path_kind.h"
 #include "sim/csv.h"
 #include "sim/measurement_table.h"
 

@@ -15,7 +15,6 @@ namespace fuseline {
 
 namespace {
 
-
 constexpr const char* kAllowedFile = "output of ncu --csv";
 
 // Walks through the text line by line, and record by record where a table is.

@@ -41,9 +41,9 @@ PowerModel power_model(const Gpu& gpu) {
 
 // Something must be left for work beside the constant share.
 std::vector<ConstantRange> power_constant_ranges() {
-  return {{"power.constant_share", 0, 0.9},   {"power.tensor_share", 0.01, 10},
-          {"power.hbm_share", 0, 10},         {"power.l2_share", 0, 10},
-          {"power.clock_exponent", 0.5, 10},  {"power.reaction_ms", 0.01, 1e5}};
+  return {{"power.constant_share", 0, 0.9},  {"power.tensor_share", 0.01, 10},
+          {"power.hbm_share", 0, 10},        {"power.l2_share", 0, 10},
+          {"power.clock_exponent", 0.5, 10}, {"power.reaction_ms", 0.01, 1e5}};
 }
 
 Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2) {

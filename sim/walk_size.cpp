@@ -58,12 +58,12 @@ std::string describe(const WalkSize& size) {
 void check_walk_size(const Plan& plan) {
   const WalkSize size = walk_size(plan);
   if (size.fits()) return;
-  throw InputError(
-      {.message = fmt::format("the block is too large to simulate under policy {}: {}", plan.policy,
-                              describe(size)),
-       .allowed = fmt::format("{:.0f} and {:.0f} million: fewer tokens, another policy, or fidelity "
-                              "roofline",
-                              kMostTiles * 1e-6, kMostChunks * 1e-6)});
+  throw InputError({.message = fmt::format("the block is too large to simulate under policy {}: {}",
+                                           plan.policy, describe(size)),
+                    .allowed = fmt::format(
+                        "{:.0f} and {:.0f} million: fewer tokens, another policy, or fidelity "
+                        "roofline",
+                        kMostTiles * 1e-6, kMostChunks * 1e-6)});
 }
 
 }  // namespace fuseline

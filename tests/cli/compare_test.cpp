@@ -212,8 +212,9 @@ TEST(CompareInput, MutatedPredictionsNeverCrash) {
                                .out;
   ASSERT_FALSE(good.empty());
   std::mt19937 random(4711);
-  const std::vector<std::string> pieces = {"1e400", "-1",  "null", "{",        "}",     "[",  "]",
-                                           "\"",    "\xff", "1e18", "99999999999999999999", ",",  ":"};
+  const std::vector<std::string> pieces = {
+      "1e400", "-1", "null", "{", "}", "[", "]", "\"", "\xff", "1e18", "99999999999999999999",
+      ",",     ":"};
   int read = 0, refused = 0;
   for (int round = 0; round < 1500; ++round) {
     std::string text = good;
@@ -221,7 +222,8 @@ TEST(CompareInput, MutatedPredictionsNeverCrash) {
     text.replace(at, random() % 3, pieces[random() % pieces.size()]);
     try {
       const SavedPredictions saved = load_predictions(temporary_file("mutated.json", text));
-      for (const SavedPrediction& p : saved.list) ASSERT_TRUE(std::isfinite(to_us(p.estimate.time)));
+      for (const SavedPrediction& p : saved.list)
+        ASSERT_TRUE(std::isfinite(to_us(p.estimate.time)));
       ++read;
     } catch (const InputError&) {
       ++refused;

@@ -331,8 +331,8 @@ TEST(Predict, SizesThatTakeMinutesNameTheLargestThatDoesNot) {
   EXPECT_EQ(with({"--policy", "unfused", "--seq", largest, "--fidelity", "roofline"}).status, 0);
   EXPECT_EQ(with({"--policy", "unfused", "--seq", "524288", "--fidelity", "roofline"}).status, 0);
   // With one token a sequence there are still too many.
-  const CliRun batch = with({"--policy", "unfused", "--phase", "decode", "--batch", "16777216",
-                             "--context", "16"});
+  const CliRun batch =
+      with({"--policy", "unfused", "--phase", "decode", "--batch", "16777216", "--context", "16"});
   EXPECT_EQ(batch.status, 2);
   EXPECT_THAT(batch.err, HasSubstr("--batch = '16777216'"));
 }

@@ -54,8 +54,8 @@ class NastyInputs : public testing::Test {
 };
 
 TEST_F(NastyInputs, DeepJson) {
-  const std::string file = write("deep.json", "{\"schema\":" + std::string(200'000, '[') +
-                                                  std::string(200'000, ']') + "}");
+  const std::string file = write(
+      "deep.json", "{\"schema\":" + std::string(200'000, '[') + std::string(200'000, ']') + "}");
   expect_refused({"compare", file, kMeasured}, "nested too deeply");
   expect_refused({"predict", "--model", file, "--gpu", "h200"}, "nested too deeply");
 }
@@ -71,17 +71,18 @@ TEST_F(NastyInputs, DeepToml) {
 }
 
 TEST_F(NastyInputs, NumbersBeyondADouble) {
-  const std::string file = write(
-      "p.json", R"({"schema":"fuseline.prediction/1","model":"m","predictions":[{"time_us":1e400}]})");
+  const std::string file =
+      write("p.json",
+            R"({"schema":"fuseline.prediction/1","model":"m","predictions":[{"time_us":1e400}]})");
   expect_refused({"compare", file, kMeasured}, "a number in the file is too large");
 }
 
 TEST_F(NastyInputs, AClaimWithAHugeBatch) {
-  const std::string file = write(
-      "huge.toml",
-      "id = \"c\"\nstatement = \"s\"\nkind = \"speed-up\"\n[source]\ntitle = \"t\"\ndate = "
-      "\"2026\"\n[figure]\nfactor = { value = 1.5, unit = \"x\" }\n[setting]\nmodel = "
-      "\"tinyllama\"\ngpu = \"h200\"\nphase = \"forward\"\nbatch = 16777216\n");
+  const std::string file =
+      write("huge.toml",
+            "id = \"c\"\nstatement = \"s\"\nkind = \"speed-up\"\n[source]\ntitle = \"t\"\ndate = "
+            "\"2026\"\n[figure]\nfactor = { value = 1.5, unit = \"x\" }\n[setting]\nmodel = "
+            "\"tinyllama\"\ngpu = \"h200\"\nphase = \"forward\"\nbatch = 16777216\n");
   expect_refused({"audit", "--claims", file}, "no combination of the choices can be tried");
 }
 
@@ -102,24 +103,24 @@ TEST_F(NastyInputs, NamedPipes) {
       {"import", pipe, "--output", "out"},
       {"gemm", "--m", "1", "--n", "1", "--k", "1", "--gpu", pipe}};
   for (const auto& reader : readers) expect_refused(reader, "is a named pipe");
-  expect_refused({"predict", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda",
-                  "--output", pipe},
-                 "no program reads from it");
+  expect_refused(
+      {"predict", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda", "--output", pipe},
+      "no program reads from it");
 }
 
 TEST_F(NastyInputs, LinksInACircle) {
   fs::create_symlink("b", at("a"));
   fs::create_symlink("a", at("b"));
   const std::string loop = at("a");
-  for (const std::vector<std::string>& reader : std::vector<std::vector<std::string>>{
-           {"predict", loop},
-           {"predict", "--model", loop, "--gpu", "h200"},
-           {"predict", "--model", "tinyllama", "--gpu", loop},
-           {"compare", loop},
-           {"audit", "--claims", loop},
-           {"import", loop, "--output", "out"},
-           {"lab", "check", "1", "--dir", loop},
-           {"lab", "report", "--dir", loop}}) {
+  for (const std::vector<std::string>& reader :
+       std::vector<std::vector<std::string>>{{"predict", loop},
+                                             {"predict", "--model", loop, "--gpu", "h200"},
+                                             {"predict", "--model", "tinyllama", "--gpu", loop},
+                                             {"compare", loop},
+                                             {"audit", "--claims", loop},
+                                             {"import", loop, "--output", "out"},
+                                             {"lab", "check", "1", "--dir", loop},
+                                             {"lab", "report", "--dir", loop}}) {
     expect_refused(reader, "Too many levels of symbolic links");
   }
 }

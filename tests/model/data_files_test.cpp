@@ -107,9 +107,9 @@ TEST_F(ReadInputFile, APipeFromWhichNothingComesIsGivenUp) {
   ASSERT_EQ(pipe(ends), 0);
   const std::string path = "/dev/fd/" + std::to_string(ends[0]);
   const auto at_once = std::chrono::milliseconds(0);
-  EXPECT_NE(problem_of([&] { read_input_file(path, Bytes(100), at_once); })
-                .message.find("nothing came"),
-            std::string::npos);
+  EXPECT_NE(
+      problem_of([&] { read_input_file(path, Bytes(100), at_once); }).message.find("nothing came"),
+      std::string::npos);
   close(ends[0]);
   close(ends[1]);
 }

@@ -61,7 +61,11 @@ TEST(ParseJson, SaysWhereTheSyntaxIsWrong) {
 }
 
 TEST(JsonText, IsUtf8WhateverItHolds) {
-  EXPECT_EQ(json_text({{"path", "a\xff" "b"}}), "{\n  \"path\": \"a\xEF\xBF\xBD" "b\"\n}\n");
+  EXPECT_EQ(json_text({{"path",
+                        "a\xff"
+                        "b"}}),
+            "{\n  \"path\": \"a\xEF\xBF\xBD"
+            "b\"\n}\n");
 }
 
 }  // namespace

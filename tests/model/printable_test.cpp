@@ -18,17 +18,20 @@ TEST(Printable, LeavesTextAsItIs) {
 TEST(Printable, EscapesWhatATerminalObeys) {
   EXPECT_EQ(printable("a\x1b[31mb\x07", 100), "a\\x1b[31mb\\x07");
   EXPECT_EQ(printable("a\nb\tc\r", 100), "a\\nb\\tc\\r");
-  EXPECT_EQ(printable("\xC2\x9B", 100), "\\x9b");              // the one-byte form of ESC [
-  EXPECT_EQ(printable("a\xE2\x80\xAE" "b", 100), "a\\u202eb");  // from right to left
+  EXPECT_EQ(printable("\xC2\x9B", 100), "\\x9b");  // the one-byte form of ESC [
+  EXPECT_EQ(printable("a\xE2\x80\xAE"
+                      "b",
+                      100),
+            "a\\u202eb");  // from right to left
   EXPECT_EQ(printable(std::string(1, '\0'), 100), "\\x00");
 }
 
 TEST(Printable, EscapesBytesThatAreNoUtf8) {
   EXPECT_EQ(printable("\xff\xfe", 100), "\\xff\\xfe");
-  EXPECT_EQ(printable("\xC0\x80", 100), "\\xc0\\x80");                  // not the shortest form
-  EXPECT_EQ(printable("\xED\xA0\x80", 100), "\\xed\\xa0\\x80");         // a surrogate
+  EXPECT_EQ(printable("\xC0\x80", 100), "\\xc0\\x80");                    // not the shortest form
+  EXPECT_EQ(printable("\xED\xA0\x80", 100), "\\xed\\xa0\\x80");           // a surrogate
   EXPECT_EQ(printable("\xF4\x90\x80\x80", 100), "\\xf4\\x90\\x80\\x80");  // beyond U+10FFFF
-  EXPECT_EQ(printable("\xE2\x82", 100), "\\xe2\\x82");                  // cut short
+  EXPECT_EQ(printable("\xE2\x82", 100), "\\xe2\\x82");                    // cut short
 }
 
 TEST(Printable, CutsWhatIsTooLong) {
@@ -42,7 +45,10 @@ TEST(Printable, LinesStayWhereTheyAreMeant) {
 }
 
 TEST(Printable, AnyBytesBecomeUtf8) {
-  EXPECT_EQ(as_utf8("a\xff" "b"), "a\xEF\xBF\xBD" "b");
+  EXPECT_EQ(as_utf8("a\xff"
+                    "b"),
+            "a\xEF\xBF\xBD"
+            "b");
   std::mt19937 random(5);
   for (int round = 0; round < 2000; ++round) {
     std::string text(random() % 20, '\0');

@@ -58,7 +58,8 @@ TEST(TomlNesting, TextsCommentsAndListsOfNumbersAreNoDepth) {
 }
 
 TEST(TomlNesting, WhatIsNotClosedIsLeftToTheParser) {
-  for (const char* text : {"x = \"", "x = \"\"\"", "x = '", "x = \"\\", "\"", "'''", "x = \"a\nb"}) {
+  for (const char* text :
+       {"x = \"", "x = \"\"\"", "x = '", "x = \"\\", "\"", "'''", "x = \"a\nb"}) {
     EXPECT_EQ(refused_line(text), 0) << text;
     EXPECT_THROW(TomlTable::parse(text, "f.toml"), InputError) << text;
   }

@@ -75,7 +75,8 @@ TEST(Calibration, BothEndsOfEveryRangeGiveFiniteEstimates) {
 
 TEST(Calibration, ValuesOutOfTheRangeAreRefusedWhoeverSetThem) {
   for (const ConstantRange& range : constant_ranges()) {
-    for (const double value : {range.least - 1e-6, range.most * (1 + 1e-9), 1e300, -1.0, std::nan("")}) {
+    for (const double value :
+         {range.least - 1e-6, range.most * (1 + 1e-9), 1e300, -1.0, std::nan("")}) {
       Gpu gpu = test_gpu();
       gpu.calibration[range.name] = value;
       EXPECT_THROW(own_constant(gpu, constant_ranges(), range.name, 1), InputError)

@@ -14,8 +14,8 @@
 #include "model/error.h"
 #include "model/scenario.h"
 #include "model/toml_file.h"
-#include "sim/estimate.h"
 #include "sim/calibration.h"
+#include "sim/estimate.h"
 #include "sim/gpu_file.h"
 
 namespace fuseline {
@@ -288,7 +288,8 @@ TEST(ReadGpu, ConstantsMustLieInTheirRangeAndHaveTheirUnit) {
   const auto problem = [](const std::string& name, const std::string& value_and_unit) {
     return problem_of(
         file_with() + "[calibration]\n" + name + " = " +
-        inline_number(value_and_unit, "source = \"s\", date = \"2026\", status = \"fitted\"") + "\n");
+        inline_number(value_and_unit, "source = \"s\", date = \"2026\", status = \"fitted\"") +
+        "\n");
   };
   for (const ConstantRange& range : constant_ranges()) {
     const std::string unit = range.name.ends_with("_us")   ? "us"

@@ -79,7 +79,8 @@ TEST(WholeModel, OfACustomBlockHasItsEnds) {
   const ModelConfig c = small_llama();
   const Workload w = forward(1, 512);
   const Gpu gpu = test_gpu();
-  const PlanEstimate custom = simulate(make_custom_plan(build_block(c, w), {}, {}), gpu, Fidelity::hierarchy);
+  const PlanEstimate custom =
+      simulate(make_custom_plan(build_block(c, w), {}, {}), gpu, Fidelity::hierarchy);
   const LayersEstimate whole = whole_model(custom, c, w, gpu);
   ASSERT_TRUE(whole.entry && whole.exit);
   EXPECT_EQ(whole.exit->policy, "custom");

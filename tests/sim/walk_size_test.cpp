@@ -27,7 +27,8 @@ TEST(WalkSize, OfUnfusedGrowsWithTheSquareOfTheTokens) {
   const WalkSize twice = size_of_block("unfused", forward(1, 131072));
   EXPECT_GT(twice.tiles, 3.8 * once.tiles);
   EXPECT_GT(twice.chunks, 3.8 * once.chunks);
-  EXPECT_LT(size_of_block("eager", forward(1, 131072)).tiles, 2.1 * size_of_block("eager", forward(1, 65536)).tiles);
+  EXPECT_LT(size_of_block("eager", forward(1, 131072)).tiles,
+            2.1 * size_of_block("eager", forward(1, 65536)).tiles);
 }
 
 TEST(WalkSize, WhatTakesMinutesOrGigabytesDoesNotFit) {

@@ -14,6 +14,8 @@ struct ProgramRun {
   std::vector<std::string> files_left;  // what it left in the folder
 };
 
-ProgramRun run_program(const std::vector<std::string>& arguments);
+// `environment`: "NAME=VALUE", beside what is set here.
+ProgramRun run_program(const std::vector<std::string>& arguments,
+                       const std::string& environment = {});
 
 }  // namespace fuseline

@@ -1,11 +1,13 @@
 #include "cli/app.h"
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <filesystem>
 #include <new>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -81,6 +83,14 @@ CommandResult dispatch(const std::vector<std::string>& args) {
                     .nearest = nearest_name(verb, names)});
 }
 
+// A title or a name from a file may hold what a terminal obeys.
+std::string without_controls(const std::string& output) {
+  const bool obeyed = std::any_of(output.begin(), output.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7F';
+  });
+  return obeyed ? printable_lines(output, output.size()) : output;
+}
+
 int status_of(ExitStatus status) { return static_cast<int>(status); }
 
 }  // namespace
@@ -91,7 +101,7 @@ int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostrea
   try {
     const CommandResult result = dispatch(args);
     err << printable_lines(result.messages, kLongestMessages) << std::flush;
-    out << result.output << std::flush;
+    out << without_controls(result.output) << std::flush;
     if (!out) throw MissingError("standard output cannot be written");
     return status_of(result.status);
   } catch (const InputError& error) {
@@ -104,6 +114,9 @@ int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostrea
     // The surroundings took away what was there: the folder we stand in, a disk.
     err << "fuseline: not available: " << printable(error.path1().string(), kLongestMessages)
         << (error.path1().empty() ? "" : ": ") << error.code().message() << "\n";
+    return status_of(ExitStatus::something_missing);
+  } catch (const std::system_error& error) {
+    err << "fuseline: not available: " << error.what() << "\n";  // no more threads, say
     return status_of(ExitStatus::something_missing);
   } catch (const std::bad_alloc&) {
     err << "fuseline: not available: out of memory\n";

@@ -337,5 +337,19 @@ TEST(Predict, SizesThatTakeMinutesNameTheLargestThatDoesNot) {
   EXPECT_THAT(batch.err, HasSubstr("--batch = '16777216'"));
 }
 
+// Nothing that a terminal obeys comes from a file to the screen.
+TEST(Predict, TitlesAreShownWithoutControlCharacters) {
+  const std::string file =
+      temporary_file("title.toml",
+                     "title = \"a\\u001b[2Jb\"\nname = \"n\"\nfamily = \"llama\"\nsource = \"s\"\n"
+                     "layers = 1\nD = 64\nF = 128\nH = 2\nV = 100\nmax_positions = 64\nnorm = "
+                     "\"rmsnorm\"\nnorm_eps = 1e-5\nactivation = \"swiglu\"\n");
+  const CliRun run =
+      cli({"predict", "--model", file, "--gpu", "h200", "--seq", "64", "--policy", "coda"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("a\\x1b[2Jb"));
+  EXPECT_THAT(run.out, Not(HasSubstr("\x1b")));
+}
+
 }  // namespace
 }  // namespace fuseline

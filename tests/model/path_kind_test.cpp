@@ -132,14 +132,16 @@ TEST(TemporaryFolders, AreRemovedWithWhatIsInThem) {
 }
 
 TEST(TemporaryFolders, NeedAPlace) {
+  const TemporaryFolder around("test");
+  const std::string none = around.path() / "none";
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;
-  setenv("TMPDIR", "/nowhere", 1);
+  setenv("TMPDIR", none.c_str(), 1);
   try {
     const TemporaryFolder folder("test");
     ADD_FAILURE() << "made in " << folder.path();
   } catch (const MissingError& error) {
-    EXPECT_NE(std::string(error.what()).find("TMPDIR = '/nowhere'"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("TMPDIR = '" + none + "'"), std::string::npos);
   }
   before == nullptr ? unsetenv("TMPDIR") : setenv("TMPDIR", kept.c_str(), 1);
 }

@@ -1,20 +1,26 @@
 #include "cli/app.h"
 
+#include <algorithm>
 #include <array>
 #include <exception>
+#include <filesystem>
+#include <new>
 #include <ostream>
 #include <string_view>
+#include <system_error>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "model/error.h"
+#include "model/printable.h"
 
 namespace fuseline {
 
 namespace {
 
 constexpr const char* kVersion = "0.1.0";
+constexpr std::size_t kLongestMessages = 100'000;
 
 struct Command {
   std::string_view name;
@@ -77,6 +83,14 @@ CommandResult dispatch(const std::vector<std::string>& args) {
                     .nearest = nearest_name(verb, names)});
 }
 
+// A title or a name from a file may hold what a terminal obeys.
+std::string without_controls(const std::string& output) {
+  const bool obeyed = std::any_of(output.begin(), output.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t') || c == '\x7F';
+  });
+  return obeyed ? printable_lines(output, output.size()) : output;
+}
+
 int status_of(ExitStatus status) { return static_cast<int>(status); }
 
 }  // namespace
@@ -86,22 +100,30 @@ std::string version() { return kVersion; }
 int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   try {
     const CommandResult result = dispatch(args);
-    err << result.messages << std::flush;
-    out << result.output << std::flush;
+    err << printable_lines(result.messages, kLongestMessages) << std::flush;
+    out << without_controls(result.output) << std::flush;
     if (!out) throw MissingError("standard output cannot be written");
     return status_of(result.status);
   } catch (const InputError& error) {
     err << "fuseline: error: " << error.what() << "\n";
     return status_of(ExitStatus::wrong_input);
   } catch (const MissingError& error) {
-    err << "fuseline: not available: " << error.what() << "\n";
+    err << "fuseline: not available: " << printable_lines(error.what(), kLongestMessages) << "\n";
+    return status_of(ExitStatus::something_missing);
+  } catch (const std::filesystem::filesystem_error& error) {
+    // The surroundings took away what was there: the folder we stand in, a disk.
+    err << "fuseline: not available: " << printable(error.path1().string(), kLongestMessages)
+        << (error.path1().empty() ? "" : ": ") << error.code().message() << "\n";
+    return status_of(ExitStatus::something_missing);
+  } catch (const std::system_error& error) {
+    err << "fuseline: not available: " << error.what() << "\n";  // no more threads, say
     return status_of(ExitStatus::something_missing);
   } catch (const std::bad_alloc&) {
     err << "fuseline: not available: out of memory\n";
     return status_of(ExitStatus::something_missing);
   } catch (const std::exception& error) {
-    err << "fuseline: internal error (a bug of fuseline, please report it): " << error.what()
-        << "\n";
+    err << "fuseline: internal error (a bug of fuseline, please report it): "
+        << printable_lines(error.what(), kLongestMessages) << "\n";
     return status_of(ExitStatus::our_bug);
   }
 }

@@ -13,6 +13,7 @@
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "model/error.h"
+#include "model/printable.h"
 #include "sim/refit.h"
 
 namespace fuseline {
@@ -25,6 +26,9 @@ void show_progress(int evaluations) {
   fmt::print(stderr, "\rfuseline: {} simulations of all measured blocks", evaluations);
   std::fflush(stderr);
 }
+
+// A comment is one line, whatever stands in it.
+std::string line(const std::string& text) { return printable(text, 1000); }
 
 void end_progress() {
   if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\n");
@@ -68,8 +72,9 @@ CommandResult calibrate_command(const Arguments& args) {
       "# Constants of the hierarchy model, fitted to: {}{}.\n"
       "# Made by: fuseline calibrate {}{}\n"
       "# Mean |log(predicted / measured)| {:.4f} before, {:.4f} after; {} simulations.\n",
-      title, without ? ", without " + *without : "", folders.front(),
-      without ? " --without " + *without : "", fit.initial_mean_abs, fit.mean_abs, fit.evaluations);
+      line(title), without ? ", without " + line(*without) : "", line(folders.front()),
+      without ? " --without " + line(*without) : "", fit.initial_mean_abs, fit.mean_abs,
+      fit.evaluations);
   const std::time_t now = std::time(nullptr);
   std::string text = heading + calibration_toml(fit.constants, title,
                                                 fmt::format("{:%Y-%m-%d}", fmt::gmtime(now)));

@@ -16,6 +16,7 @@
 #include "cuda/emit/plan_source.h"
 #include "model/error.h"
 #include "model/format.h"
+#include "model/json_text.h"
 #include "sim/residence.h"
 
 namespace fuseline {
@@ -76,7 +77,7 @@ std::string explanations_json(const Selection& s, const std::vector<Explanation>
                             {"context", s.workload.context},
                             {"dtype", name_of(s.workload.dtype)},
                             {"plans", std::move(plans)}};
-  return out.dump(2) + "\n";
+  return json_text(out);
 }
 
 // Leaves that kernel, the tensors it touches, and the edges of its operators.

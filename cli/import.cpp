@@ -14,9 +14,11 @@
 #include "cli/table.h"
 #include "model/data_files.h"
 #include "model/error.h"
+#include "model/path_kind.h"
 #include "sim/csv.h"
 #include "sim/measurement_write.h"
 #include "sim/nsight_csv.h"
+#include "sim/nsight_table.h"
 #include "sim/nsight_trace.h"
 
 namespace fuseline {
@@ -169,11 +171,11 @@ std::string kernels_table(const MeasuredTrace& trace) {
                       rows);
 }
 
-Imported import_nsight(const ImportOptions& o) {
+Imported import_nsight(const ImportOptions& o, const std::string& text) {
   const Selection selection = profiled_block(o);
   const std::string& policy = selection.policies.front();
   const Plan plan = plan_of(selection, policy);
-  NsightReport report = read_nsight_csv(o.files.front());
+  NsightReport report = read_nsight_csv(o.files.front(), text);
 
   Imported out;
   const std::size_t in_file = report.kernels.size();
@@ -245,11 +247,9 @@ Imported import_own(const ImportOptions& o) {
   return out;
 }
 
-// A folder, or a table whose header is one of ours.
-bool is_own_form(const std::string& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) return true;
-  std::istringstream text(read_input_file(path, Bytes(std::int64_t{256} << 20)));
+// Whether the text is a table whose header is one of ours.
+bool is_own_form(const std::string& table) {
+  std::istringstream text(table);
   for (std::string line; std::getline(text, line);) {
     if (line.empty() || line == "\r" || line.front() == '#') continue;
     return line.starts_with("model,execution,") || line.starts_with("m,n,k,");
@@ -333,7 +333,11 @@ CommandResult import_command(const Arguments& args) {
                                               : ExistingFolder::refuse;
   check_measurement_folder(folder, existing);
 
-  Imported imported = is_own_form(o.files.front()) ? import_own(o) : import_nsight(o);
+  // A file is read once: it may be a pipe.
+  const std::string& file = o.files.front();
+  const bool is_folder = kind_of_path(file) == PathKind::folder;
+  const std::string text = is_folder ? std::string() : read_input_file(file, kLargestReport);
+  Imported imported = is_folder || is_own_form(text) ? import_own(o) : import_nsight(o, text);
   take_meta(o, imported.measurements.meta, imported.notes);
   write_measurements(folder, imported.measurements, existing);
 

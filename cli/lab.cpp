@@ -16,6 +16,7 @@
 #include "lab/workspace.h"
 #include "model/error.h"
 #include "model/output_file.h"
+#include "model/path_kind.h"
 
 namespace fuseline {
 
@@ -116,7 +117,7 @@ std::string result_text(const lab::LabResult& result) {
 
 lab::LabResult check_folder(const fs::path& folder, std::optional<int> number) {
   const fs::path file = folder / "answers.toml";
-  if (!fs::exists(file)) {
+  if (kind_of_path(file) == PathKind::missing) {
     throw InputError(
         {.file = file.string(),
          .message = "there is no such file",

@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "model/error.h"
 #include "model/format.h"
+#include "model/json_text.h"
 #include "model/model_files.h"
 #include "model/operators.h"
 #include "model/policy.h"
@@ -162,7 +163,7 @@ std::string as_json(const std::string& topic, const Listing& l) {
     }
     list.push_back(std::move(entry));
   }
-  return nlohmann::ordered_json{{topic, std::move(list)}}.dump(2) + "\n";
+  return json_text(nlohmann::ordered_json{{topic, std::move(list)}});
 }
 
 std::string as_csv(const Listing& l) {

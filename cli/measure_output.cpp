@@ -9,6 +9,7 @@
 #include "cli/compare_table.h"
 #include "cli/table.h"
 #include "model/format.h"
+#include "model/json_text.h"
 
 namespace fuseline {
 
@@ -252,7 +253,7 @@ std::string measurement_json(const Selection& selection, const cuda::GpuMeasurem
                           {"notes", m.notes},
                           {"policies", std::move(policies)},
                           {"rivals", std::move(rivals)}};
-  return j.dump(2) + "\n";
+  return json_text(j);
 }
 
 std::string first_failure(const cuda::GpuMeasurement& m) {

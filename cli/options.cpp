@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "model/error.h"
+#include "model/printable.h"
 
 namespace fuseline {
 
@@ -153,15 +154,24 @@ const std::string& parse_word(const std::string& option, const std::string& text
                     .nearest = nearest_name(text, allowed)});
 }
 
-std::vector<std::string> parse_list(const std::string& option, const std::string& text) {
+std::vector<std::string> split_list(const std::string& text, char at) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (c == ',') {
+    if (c == at) {
       parts.emplace_back();
-    } else if (c != ' ') {
+    } else {
       parts.back() += c;
     }
   }
+  for (std::string& part : parts) {
+    part.erase(part.find_last_not_of(' ') + 1);
+    part.erase(0, part.find_first_not_of(' '));
+  }
+  return parts;
+}
+
+std::vector<std::string> parse_list(const std::string& option, const std::string& text) {
+  const std::vector<std::string> parts = split_list(text, ',');
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const bool twice = std::find(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(i),
                                  parts[i]) != parts.begin() + static_cast<std::ptrdiff_t>(i);
@@ -169,8 +179,9 @@ std::vector<std::string> parse_list(const std::string& option, const std::string
     throw InputError({.file = kCommandLine,
                       .field = option,
                       .value = text.empty() ? "\"\"" : text,
-                      .message = parts[i].empty() ? "a name is missing"
-                                                  : "'" + parts[i] + "' stands there twice",
+                      .message = parts[i].empty()
+                                     ? "a name is missing"
+                                     : "'" + printable(parts[i], 200) + "' stands there twice",
                       .allowed = "names separated by commas"});
   }
   return parts;

@@ -52,7 +52,10 @@ double parse_number(const std::string& option, const std::string& text, double l
 const std::string& parse_word(const std::string& option, const std::string& text,
                               const std::vector<std::string>& allowed);
 
-// "a,b,c" → a, b, c. InputError for an empty part and for a part given twice.
+// "a, b c,d" at ',' → a, b c, d: spaces around a part go, those within belong to it.
+std::vector<std::string> split_list(const std::string& text, char at);
+
+// The parts between commas. InputError for an empty part and for a part given twice.
 std::vector<std::string> parse_list(const std::string& option, const std::string& text);
 
 }  // namespace fuseline

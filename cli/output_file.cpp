@@ -1,7 +1,5 @@
 #include "cli/output_file.h"
 
-#include <filesystem>
-
 #include "model/error.h"
 #include "model/output_file.h"
 
@@ -29,16 +27,8 @@ void write_file_atomically(const std::string& path, const std::string& text,
   for_option(path, option, [&] { replace_file(path, text); });
 }
 
-// Tries with a file of another name.
 void check_writable(const std::string& path, const std::string& option) {
-  namespace fs = std::filesystem;
-  for_option(path, option, [&] {
-    std::error_code error;
-    if (path.empty() || fs::is_directory(path, error)) return replace_file(path, "");
-    const fs::path trial = path + ".trial";
-    replace_file(trial, "");
-    fs::remove(trial, error);
-  });
+  for_option(path, option, [&] { check_replaceable(path); });
 }
 
 }  // namespace fuseline

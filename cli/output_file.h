@@ -5,13 +5,11 @@
 
 namespace fuseline {
 
-// Writes the whole text or nothing: into a file beside `path`, which then takes its name.
-// InputError when the folder does not exist or cannot be written, or `path` is a folder.
-// `option`: the one that names the file.
+// replace_file() of model/output_file.h; its InputError names the option that named the file.
 void write_file_atomically(const std::string& path, const std::string& text,
                            const std::string& option = "--output");
 
-// The same InputError before the work whose result is to be written.
+// The same InputError before the work whose result is to be written; `path` stays as it is.
 void check_writable(const std::string& path, const std::string& option);
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 #include "model/data_files.h"
 #include "model/error.h"
+#include "model/json_text.h"
 #include "sim/json_output.h"
 
 namespace fuseline {
@@ -11,6 +12,9 @@ namespace fuseline {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::int64_t kMostCounted = 1'000'000'000'000'000'000;  // bytes and FLOPs
+constexpr double kMostMicroseconds = 1e15;                        // 30 years
 
 // Reads typed members of a JSON object; errors name file and path within it.
 class JsonReader {
@@ -23,17 +27,19 @@ class JsonReader {
     if (!v.is_string()) fail(key, v.dump(), "is not a text", "a text");
     return v.get<std::string>();
   }
-  [[nodiscard]] std::int64_t whole(const char* key) const {
+  [[nodiscard]] std::int64_t whole(const char* key, std::int64_t most = kMostCounted) const {
     const json& v = member(key, "a whole number");
-    if (!v.is_number_integer() || v.get<double>() < 0 || v.get<double>() > 9.2e18) {
-      fail(key, v.dump(), "is not such a number", "a whole number of at least 0");
+    if (!v.is_number_integer() || v.get<double>() < 0 ||
+        v.get<double>() > static_cast<double>(most)) {
+      fail(key, v.dump(), "is not such a number",
+           "a whole number from 0 to " + std::to_string(most));
     }
     return v.get<std::int64_t>();
   }
   [[nodiscard]] double positive(const char* key) const {
     const json& v = member(key, "a number");
-    if (!v.is_number() || !(v.get<double>() > 0)) {
-      fail(key, v.dump(), "is not such a number", "a number above 0");
+    if (!v.is_number() || !(v.get<double>() > 0) || v.get<double>() > kMostMicroseconds) {
+      fail(key, v.dump(), "is not such a number", "a number above 0, at most 1e15");
     }
     return v.get<double>();
   }
@@ -50,7 +56,7 @@ class JsonReader {
                          const std::string& allowed) const {
     throw InputError({.file = file_,
                       .field = where_ + key,
-                      .value = value.substr(0, 60),
+                      .value = value,
                       .message = message,
                       .allowed = allowed});
   }
@@ -74,6 +80,14 @@ KernelKind parse_kind(const JsonReader& reader) {
   }
   reader.fail("kind", text, "there is no such kind",
               "gemm, attention, norm, pointwise, reduction, block");
+}
+
+Phase read_phase(const JsonReader& reader) {
+  const std::string text = reader.text("phase");
+  for (const Phase phase : {Phase::forward, Phase::train, Phase::decode}) {
+    if (text == name_of(phase)) return phase;
+  }
+  reader.fail("phase", text, "there is no such phase", "forward, train, decode");
 }
 
 PlanEstimate read_estimate(const JsonReader& reader) {
@@ -103,21 +117,16 @@ PlanEstimate read_estimate(const JsonReader& reader) {
 }  // namespace
 
 SavedPredictions load_predictions(const std::string& path) {
-  json value;
-  try {
-    value = json::parse(read_input_file(path, Bytes(std::int64_t{64} << 20)));
-  } catch (const json::parse_error& error) {
-    throw InputError({.file = path, .message = "this is not JSON: " + std::string(error.what())});
-  }
+  const json value = parse_json(read_input_file(path, Bytes(std::int64_t{64} << 20)), path);
   const JsonReader reader(value, path, "");
   if (const std::string schema = reader.text("schema"); schema != kPredictionSchema) {
     reader.fail("schema", schema, "is another kind of file", kPredictionSchema);
   }
   BlockCase block{.model = reader.text("model"), .execution = {}, .workload = {}};
-  block.workload.phase = parse_phase(reader.text("phase"), "phase");
-  block.workload.batch = reader.whole("batch");
-  block.workload.seq = reader.whole("seq");
-  block.workload.context = reader.whole("context");
+  block.workload.phase = read_phase(reader);
+  block.workload.batch = reader.whole("batch", kLargestDimension);
+  block.workload.seq = reader.whole("seq", kLargestDimension);
+  block.workload.context = reader.whole("context", kLargestDimension);
   SavedPredictions out{.gpu = reader.text("gpu"), .list = {}};
   for (const JsonReader& p : reader.list("predictions")) {
     out.list.push_back({block, read_estimate(p)});

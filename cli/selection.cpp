@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "cli/simulation_size.h"
 #include "model/data_files.h"
 #include "model/error.h"
 #include "model/model_files.h"
 #include "model/policy.h"
-#include "model/scenario.h"
 #include "sim/what_if.h"
 
 namespace fuseline {
@@ -151,7 +151,15 @@ std::vector<std::string> parse_policies(const std::string& text, bool with_custo
 
 Selection resolve_selection(const std::optional<std::string>& scenario_path,
                             const SelectionTexts& texts) {
-  Scenario scenario = scenario_path ? load_scenario(*scenario_path) : default_scenario();
+  std::optional<Scenario> read;
+  if (scenario_path) read = load_scenario(*scenario_path);
+  return resolve_selection(read, scenario_path, texts);
+}
+
+Selection resolve_selection(const std::optional<Scenario>& read,
+                            const std::optional<std::string>& scenario_path,
+                            const SelectionTexts& texts) {
+  const Scenario scenario = read ? *read : default_scenario();
   Selection s;
   s.title = scenario.title;
   s.workload = resolve_workload(texts, scenario.workload);
@@ -173,6 +181,7 @@ Selection resolve_selection(const std::optional<std::string>& scenario_path,
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
   check(s.workload, s.model, scenario_path);
+  check_simulation_size(s, scenario_path);
   return s;
 }
 

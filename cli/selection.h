@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "model/config.h"
 #include "model/custom_fusion.h"
+#include "model/scenario.h"
 #include "sim/estimate.h"
 #include "sim/gpu.h"
 #include "sim/prediction.h"
@@ -40,6 +41,10 @@ struct SelectionTexts {
 // llama2-7b, h100, forward, batch 1, 2,048 tokens (decode: 1 new token, 2,048 of context), bf16,
 // all policies. InputError for anything unknown, out of range, or inconsistent.
 Selection resolve_selection(const std::optional<std::string>& scenario_path,
+                            const SelectionTexts& texts);
+// The same of a scenario that was read before, for several selections of one scenario.
+Selection resolve_selection(const std::optional<Scenario>& read,
+                            const std::optional<std::string>& scenario_path,
                             const SelectionTexts& texts);
 
 // The GPU that --gpu names. InputError: absent, unknown (nearest name), a bad file.

@@ -23,22 +23,10 @@ constexpr std::size_t kMostSizes = 1000;
                                "16:64:+16"});
 }
 
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text) {
-    if (c == at) {
-      parts.emplace_back();
-    } else if (c != ' ') {
-      parts.back() += c;
-    }
-  }
-  return parts;
-}
-
 // One size, or the sizes of one range.
 std::vector<std::int64_t> sizes_of(const std::string& option, const std::string& item,
                                    std::int64_t least, std::int64_t most) {
-  const std::vector<std::string> parts = split(item, ':');
+  const std::vector<std::string> parts = split_list(item, ':');
   if (parts.size() == 1) return {parse_whole_number(option, item, least, most)};
   if (parts.size() != 3) refuse(option, item, "is neither a size nor a range first:last:step");
   const std::int64_t first = parse_whole_number(option, parts[0], least, most);
@@ -65,7 +53,7 @@ std::vector<std::int64_t> sizes_of(const std::string& option, const std::string&
 std::vector<std::int64_t> parse_sizes(const std::string& option, const std::string& text,
                                       std::int64_t least, std::int64_t most) {
   std::vector<std::int64_t> out;
-  for (const std::string& item : split(text, ',')) {
+  for (const std::string& item : split_list(text, ',')) {
     if (item.empty()) refuse(option, text, "a size is missing");
     for (const std::int64_t size : sizes_of(option, item, least, most)) {
       if (std::find(out.begin(), out.end(), size) != out.end()) {

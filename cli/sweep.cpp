@@ -164,10 +164,12 @@ CommandResult sweep_command(const Arguments& args) {
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format = parse_word("--format", o.format.value_or("csv"), {"csv", "json"});
+  std::optional<std::string> path;
+  std::optional<Scenario> scenario;
+  if (!o.scenario.empty()) scenario = load_scenario(*(path = o.scenario.front()));
   std::vector<Selection> cells;
   for (const SelectionTexts& cell : cells_of(grid_of(o.lists), o.lists)) {
-    cells.push_back(resolve_selection(
-        o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), cell));
+    cells.push_back(resolve_selection(scenario, path, cell));
     if (o.price) cells.back().price = parse_price(*o.price, cells.back().layers);
   }
   const auto swept = predict_all(cells);

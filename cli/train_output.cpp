@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/table.h"
+#include "model/json_text.h"
 
 namespace fuseline {
 
@@ -76,7 +77,7 @@ std::string training_json(const TrainedModel& what, const Training& training,
     run["time_s"] = training.curves[i].time.value();
     j["runs"].push_back(std::move(run));
   }
-  return j.dump(2) + "\n";
+  return json_text(j);
 }
 
 }  // namespace fuseline

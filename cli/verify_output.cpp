@@ -8,6 +8,7 @@
 
 #include "cli/table.h"
 #include "model/format.h"
+#include "model/json_text.h"
 #include "model/policy.h"
 
 namespace fuseline {
@@ -297,7 +298,7 @@ std::string verification_json(const Selection& selection, const executor::Verify
                             {"worst_ratio", executor::kWorstRatio},
                             {"passed", result.passed()},
                             {"policies", policies}};
-  return out.dump(2) + "\n";
+  return json_text(out);
 }
 
 }  // namespace fuseline

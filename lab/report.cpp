@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/error.h"
+#include "model/json_text.h"
 
 namespace fuseline::lab {
 
@@ -32,7 +33,7 @@ std::string result_json(const LabResult& result) {
                                       {"title", result.title},     {"student", result.student},
                                       {"points", result.points()}, {"of", result.of()},
                                       {"passed", result.passed()}, {"tasks", std::move(tasks)}};
-  return out.dump(2) + "\n";
+  return json_text(out);
 }
 
 }  // namespace fuseline::lab

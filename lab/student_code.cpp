@@ -1,8 +1,6 @@
 #include "lab/student_code.h"
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -146,19 +144,6 @@ std::string last_line(const std::string& output) {
 }
 
 }  // namespace
-
-ScratchFolder::ScratchFolder() {
-  std::string pattern = (fs::temp_directory_path() / "fuseline-lab-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) {
-    throw MissingError(fmt::format("no temporary folder: {}", std::strerror(errno)));
-  }
-  path_ = pattern;
-}
-
-ScratchFolder::~ScratchFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 SandboxLimits student_limits() {
   SandboxLimits limits;

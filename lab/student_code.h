@@ -9,20 +9,13 @@
 
 #include "lab/function_key.h"
 #include "lab/sandbox.h"
+#include "model/temporary_folder.h"
 
 namespace fuseline::lab {
 
-// A folder below the system's temporary one, removed at the end.
-class ScratchFolder {
+class ScratchFolder : public TemporaryFolder {
  public:
-  ScratchFolder();
-  ~ScratchFolder();
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
+  ScratchFolder() : TemporaryFolder("fuseline-lab") {}
 };
 
 // Puts the program `check` into the scratch folder. InputError (the source as file) when it does

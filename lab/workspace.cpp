@@ -1,7 +1,6 @@
 #include "lab/workspace.h"
 
 #include <algorithm>
-#include <fstream>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -9,6 +8,8 @@
 #include "lab/answers.h"
 #include "lab/embedded_files.h"
 #include "model/error.h"
+#include "model/output_file.h"
+#include "model/path_kind.h"
 
 namespace fuseline::lab {
 
@@ -73,15 +74,6 @@ std::string plan_text(const Lab& lab, const PlanKey& key) {
       lab.number, lab.number, lab.number, key.model.name, key.workload.batch, key.workload.seq);
 }
 
-void write(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.flush();
-  if (!out) {
-    throw InputError({.file = path.string(), .message = "cannot be written"});
-  }
-}
-
 }  // namespace
 
 std::string default_folder(int number) { return fmt::format("lab-{:02}", number); }
@@ -134,7 +126,7 @@ void make_workspace(const Lab& lab, const Student& student, const fs::path& fold
                       .allowed = "a new folder in one that exists"});
   }
   try {
-    for (const auto& [name, text] : files) write(folder / name, text);
+    for (const auto& [name, text] : files) replace_file(folder / name, text);
   } catch (const InputError&) {
     fs::remove_all(folder, failed);
     throw;
@@ -142,12 +134,11 @@ void make_workspace(const Lab& lab, const Student& student, const fs::path& fold
 }
 
 std::vector<fs::path> find_workspaces(const fs::path& folder) {
-  std::error_code failed;
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, failed)) {
-    if (fs::exists(entry.path() / "answers.toml", failed)) found.push_back(entry.path());
-  }
-  std::sort(found.begin(), found.end());
+  std::vector<fs::path> found = folder_entries(folder);
+  std::error_code unreadable;  // other people's folders may lie beside
+  std::erase_if(found, [&](const fs::path& entry) {
+    return !fs::exists(entry / "answers.toml", unreadable);
+  });
   return found;
 }
 

@@ -62,6 +62,12 @@ Plan make_plan(const std::string& policy, const ModelConfig& config, const Workl
   return make_custom_plan(build_block(config, workload), custom.rewrites, custom.on_chip);
 }
 
+Plan make_end_plan(const std::string& policy, const Graph& end) {
+  Plan plan = make_plan(policy == kCustomPolicy ? "per-operator" : policy, end);
+  plan.policy = policy;
+  return plan;
+}
+
 CustomFusion custom_like(const Plan& plan, const Graph& graph) {
   CustomFusion custom;
   const std::vector<std::string> known = rewrite_names();

@@ -29,6 +29,11 @@ OnChipEdge parse_edge(const std::string& text, const std::string& field);
 Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload,
                const CustomFusion& custom);
 
+// The plan of what stands before or after a model's blocks (build_entry, build_exit), under the
+// blocks' policy. What a person chose for a block says nothing about these: under `custom` they run
+// as under `per-operator`, one kernel for each operator.
+Plan make_end_plan(const std::string& policy, const Graph& end);
+
 // The choices that come nearest to a plan of another policy: its rewrites, and the edges inside its
 // kernels. Rewrites and edges that `custom` cannot express (a policy's joining of kernels side by
 // side, phases of one launch) are left out. `graph`: the block before the policy's rewrites.

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "model/error.h"
+#include "model/path_kind.h"
 
 #ifndef FUSELINE_DATA_DIR
 #define FUSELINE_DATA_DIR ""
@@ -32,6 +33,8 @@ fs::path find_data_dir(const std::optional<fs::path>& from_environment, const fs
                        const fs::path& built_from) {
   if (from_environment) {
     if (holds_data(*from_environment)) return *from_environment;
+    static_cast<void>(
+        kind_of_path(*from_environment / "models"));  // no permission is another error
     InputProblem problem;
     problem.file = "environment";
     problem.field = "FUSELINE_DATA";

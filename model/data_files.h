@@ -2,6 +2,7 @@
 // by a path.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -13,8 +14,11 @@ namespace fuseline {
 
 inline constexpr Bytes kLargestInputFile{std::int64_t{1} << 20};  // 1 MiB
 
-// The whole text of a file. InputError: no such file, a folder, not readable, empty, too large.
-std::string read_input_file(const std::filesystem::path& path, Bytes limit = kLargestInputFile);
+// The whole text of a regular file, or of a pipe that the shell opened (/dev/stdin, <(command)).
+// InputError: no such file, a folder, a device, a named pipe, not readable, empty, too large, a
+// pipe from which nothing comes for as long as `patience`. Never waits otherwise.
+std::string read_input_file(const std::filesystem::path& path, Bytes limit = kLargestInputFile,
+                            std::chrono::milliseconds patience = std::chrono::seconds(60));
 
 // Names of the *.toml files in a folder below data_dir() ("models"; "" is data_dir() itself),
 // numbers within names in order of value: llama2-7b before llama2-13b.

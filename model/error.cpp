@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <initializer_list>
 
+#include "model/printable.h"
 #include "model/units.h"
 
 namespace fuseline {
@@ -39,7 +40,15 @@ void throw_count_overflow(const char* unit) {
 InputError::InputError(InputProblem problem)
     : std::runtime_error(format_problem(problem)), problem_(std::move(problem)) {}
 
-std::string format_problem(const InputProblem& p) {
+// The parts may hold what the user wrote, of any length and with any bytes.
+std::string format_problem(const InputProblem& problem) {
+  constexpr std::size_t kLongestValue = 200, kLongestPath = 1000, kLongestMessage = 4000;
+  InputProblem p = problem;
+  p.file = printable(p.file, kLongestPath);
+  for (std::string* part : {&p.field, &p.value, &p.nearest})
+    *part = printable(*part, kLongestValue);
+  p.message = printable_lines(p.message, kLongestMessage);  // a compiler's has lines of its own
+  p.allowed = printable(p.allowed, kLongestMessage);
   std::string text;
   const auto add = [&text](std::initializer_list<std::string_view> parts) {
     for (const std::string_view part : parts) text.append(part);
@@ -63,6 +72,9 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(2, name.size() / 2) + 1;
   for (const std::string& candidate : candidates) {
+    // No need to look: as many characters as the lengths differ by must be added or taken away.
+    if (candidate.size() >= name.size() + best_distance) continue;
+    if (name.size() >= candidate.size() + best_distance) continue;
     const std::size_t distance = edit_distance(name, candidate);
     if (distance < best_distance) {
       best_distance = distance;

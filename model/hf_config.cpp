@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "model/error.h"
+#include "model/json_text.h"
 
 namespace fuseline {
 namespace {
@@ -25,36 +26,6 @@ constexpr HfFamily kFamilies[] = {
     {"llama", "Llama"}, {"mistral", "Mistral"}, {"qwen2", "Qwen2"}, {"gpt2", "GPT2"}};
 // "Llama" + "ForCausalLM" is ours; "Llama4ForCausalLM" and "Qwen2MoeForCausalLM" are other models.
 constexpr std::string_view kClassEndings[] = {"For", "Model", "LMHead", "DoubleHeads"};
-
-Json parse(const std::string& text, const std::string& file) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    // error.byte counts from 1 to the last byte read.
-    const std::size_t end = std::min(text.size(), error.byte == 0 ? 0 : error.byte - 1);
-    const std::string_view before = std::string_view(text).substr(0, end);
-    const std::size_t line_start = before.rfind('\n') + 1;  // npos + 1 = 0
-    // "[json.exception.parse_error.101] parse error at line 1, column 2: syntax error <details>",
-    // and the details end with the last token, however long.
-    std::string details = error.what();
-    for (const std::string_view start : {": ", "syntax error "}) {
-      if (const std::size_t at = details.find(start); at != std::string::npos) {
-        details.erase(0, at + start.size());
-      }
-    }
-    constexpr std::size_t longest = 160;
-    if (details.size() > longest) details = details.substr(0, longest) + "...";
-    throw InputError({.file = file,
-                      .message = "JSON syntax error: " + details,
-                      .line = static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
-                      .column = static_cast<int>(end - line_start) + 1});
-  } catch (const Json::exception&) {
-    // Only a number can be wrong in a well-formed text.
-    throw InputError({.file = file,
-                      .message = "a number in the file is too large",
-                      .allowed = "numbers below 1.8e308"});
-  }
-}
 
 // The fields of the file's top level.
 class Fields {
@@ -334,7 +305,7 @@ std::vector<std::string> hf_model_types() {
 }
 
 ModelConfig parse_hf_config(const std::string& text, const std::string& file) {
-  const Fields fields(parse(text, file), file);
+  const Fields fields(parse_json(text, file), file);
   const std::string type = read_model_type(fields);
   ModelConfig config = type == "gpt2" ? read_gpt2(fields) : read_llama_like(fields, type);
   config.name = model_name(fields, type);

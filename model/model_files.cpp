@@ -4,10 +4,10 @@
 
 #include <cctype>
 #include <filesystem>
-#include <system_error>
 
 #include "model/data_files.h"
 #include "model/hf_config.h"
+#include "model/path_kind.h"
 #include "model/toml_file.h"
 
 namespace fuseline {
@@ -40,8 +40,8 @@ Activation read_activation(const TomlTable& table) {
 
 // A folder of a model checkpoint holds config.json.
 void refuse_checkpoint_folder(const fs::path& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored) || !fs::exists(path / "config.json", ignored)) return;
+  if (kind_of_path(path) != PathKind::folder) return;
+  if (kind_of_path(path / "config.json") == PathKind::missing) return;
   throw InputError({.file = path.string(),
                     .message = "is a folder",
                     .allowed = "a file",

@@ -2,6 +2,7 @@
 
 #include "model/data_files.h"
 #include "model/scenario.h"
+#include "model/toml_text.h"
 
 namespace fuseline {
 
@@ -9,28 +10,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A basic string of TOML.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-      out += fmt::format("\\u{:04X}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
 // One item a line when the list would not fit into one.
 std::string list_text(const std::vector<std::string>& items) {
   std::string line, lines;
   for (const std::string& item : items) {
-    line += (line.empty() ? "" : ", ") + quoted(item);
-    lines += "  " + quoted(item) + ",\n";
+    line += (line.empty() ? "" : ", ") + toml_text(item);
+    lines += "  " + toml_text(item) + ",\n";
   }
   return line.size() < 80 ? "[" + line + "]" : "[\n" + lines + "]";
 }
@@ -56,8 +41,8 @@ std::string workload_text(const Workload& w) {
 }
 
 std::string setup_text(const ScenarioSetup& s, const fs::path& folder) {
-  return fmt::format("model = {}\ngpu = {}\n", quoted(name_or_path(s.model, folder)),
-                     quoted(name_or_path(s.gpu, folder))) +
+  return fmt::format("model = {}\ngpu = {}\n", toml_text(name_or_path(s.model, folder)),
+                     toml_text(name_or_path(s.gpu, folder))) +
          workload_text(s.workload) + fmt::format("fidelity = \"{}\"\n", s.fidelity);
 }
 
@@ -78,10 +63,10 @@ std::string custom_text(const CustomFusion& custom) {
 }
 
 std::string run_text(const ScenarioRun& run, const fs::path& folder) {
-  std::string out =
-      fmt::format("\n[[runs]]\nname = {}\npolicy = {}\n", quoted(run.name), quoted(run.policy));
+  std::string out = fmt::format("\n[[runs]]\nname = {}\npolicy = {}\n", toml_text(run.name),
+                                toml_text(run.policy));
   if (!run.measurements.empty()) {
-    out += fmt::format("measurements = {}\n", quoted(path_text(run.measurements, folder)));
+    out += fmt::format("measurements = {}\n", toml_text(path_text(run.measurements, folder)));
   } else if (run.policy == kCustomPolicy) {
     out += custom_text(run.custom);
   }
@@ -93,16 +78,16 @@ std::string run_text(const ScenarioRun& run, const fs::path& folder) {
 }  // namespace
 
 std::string scenario_text(const Scenario& s, const fs::path& folder) {
-  std::string out = fmt::format("title = {}\n", quoted(s.title));
+  std::string out = fmt::format("title = {}\n", toml_text(s.title));
   out += setup_text({s.model, s.gpu, s.what_if, s.workload, s.fidelity}, folder);
   out += fmt::format("policies = {}\n", list_text(s.policies));
   out += s.layers ? fmt::format("layers = {}\n", *s.layers) : "layers = \"all\"\n";
   if (!s.measurements.empty()) {
-    out += fmt::format("measurements = {}\n", quoted(path_text(s.measurements, folder)));
+    out += fmt::format("measurements = {}\n", toml_text(path_text(s.measurements, folder)));
   }
   out += what_if_text("what_if", s.what_if);
   if (s.custom) out += "\n[custom]  # what policy custom does\n" + custom_text(*s.custom);
-  if (!s.baseline.empty()) out += fmt::format("\n[gui]\nbaseline = {}\n", quoted(s.baseline));
+  if (!s.baseline.empty()) out += fmt::format("\n[gui]\nbaseline = {}\n", toml_text(s.baseline));
   for (const ScenarioRun& run : s.runs) out += run_text(run, folder);
   return out;
 }

@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "model/data_files.h"
+#include "model/toml_nesting.h"
 
 namespace fuseline {
 
@@ -27,8 +28,6 @@ struct TomlNode {
 
 namespace {
 
-// Depth of nesting follows from dots in one line (array nesting is limited by the parser), and
-// nested tables are visited recursively.
 constexpr std::size_t kLongestLine = 2000;
 
 [[noreturn]] void refuse(const std::string& file, int line, int column,
@@ -111,6 +110,7 @@ TomlTable::TomlTable(std::shared_ptr<const TomlNode> node, std::string file, std
 
 TomlTable TomlTable::parse(const std::string& text, const std::string& file) {
   check_line_lengths(text, file);
+  check_toml_nesting(text, file);
   try {
     auto root =
         std::make_shared<const TomlNode>(convert(toml::parse(std::string_view(text), file)));

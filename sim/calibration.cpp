@@ -1,10 +1,14 @@
 #include "sim/calibration.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <cmath>
 #include <string>
+#include <utility>
 
 #include "model/error.h"
+#include "sim/gemm_constants.h"
+#include "sim/power.h"
 
 namespace fuseline {
 namespace {
@@ -190,23 +194,35 @@ const CalibrationConstant* find(std::string_view name) {
 
 std::span<const CalibrationConstant> calibration_constants() { return kConstants; }
 
+std::vector<ConstantRange> constant_ranges() {
+  std::vector<ConstantRange> all = gemm_constant_ranges();
+  for (ConstantRange& range : power_constant_ranges()) all.push_back(std::move(range));
+  for (const CalibrationConstant& c : kConstants) all.push_back({c.name, c.lower, c.upper});
+  return all;
+}
+
+double own_constant(const Gpu& gpu, std::span<const ConstantRange> ranges, std::string_view name,
+                    double fallback) {
+  const auto range = std::find_if(ranges.begin(), ranges.end(),
+                                  [name](const ConstantRange& r) { return r.name == name; });
+  FUSELINE_ASSERT(range != ranges.end(), name);
+  const auto own = gpu.calibration.find(std::string(name));
+  if (own == gpu.calibration.end()) return fallback;
+  if (own->second >= range->least && own->second <= range->most) return own->second;
+  throw InputError(
+      {.file = gpu.name,
+       .field = "calibration." + range->name,
+       .value = fmt::format("{:g}", own->second),
+       .message = "is outside the range of this constant",
+       .allowed = fmt::format("a number from {:g} to {:g}", range->least, range->most)});
+}
+
 double calibrated(const Gpu& gpu, std::string_view name) {
   const CalibrationConstant* const constant = find(name);
   FUSELINE_ASSERT(constant != nullptr, name);
-  const auto own = gpu.calibration.find(std::string(name));
-  if (own == gpu.calibration.end()) {
-    return constant->defaults[static_cast<std::size_t>(kernel_architecture(gpu))];
-  }
-  const double value = own->second;
-  if (!std::isfinite(value) || value < constant->lower || value > constant->upper) {
-    throw InputError({.file = gpu.name,
-                      .field = "calibration." + std::string(name),
-                      .value = std::to_string(value),
-                      .message = "outside the range of this constant",
-                      .allowed = "from " + std::to_string(constant->lower) + " to " +
-                                 std::to_string(constant->upper) + " " + constant->unit});
-  }
-  return value;
+  const ConstantRange range{constant->name, constant->lower, constant->upper};
+  return own_constant(gpu, std::span(&range, 1), name,
+                      constant->defaults[static_cast<std::size_t>(kernel_architecture(gpu))]);
 }
 
 }  // namespace fuseline

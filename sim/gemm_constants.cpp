@@ -1,9 +1,6 @@
 #include "sim/gemm_constants.h"
 
-#include <cmath>
-#include <string>
-
-#include "model/error.h"
+#include <span>
 
 namespace fuseline {
 namespace {
@@ -78,23 +75,26 @@ const GemmConstants& defaults(Architecture architecture) {
   return kHopper;
 }
 
+// Ranges as wide as any GPU could need: beyond them a time is no longer finite or positive.
 struct Fraction {
   const char* name;
   double GemmConstants::*value;
+  double least, most;
 };
 constexpr Fraction kFractions[] = {
-    {"gemm.tensor_fraction", &GemmConstants::tensor_fraction},
-    {"gemm.sm_fetch_bytes_per_cycle", &GemmConstants::sm_fetch_bytes_per_cycle},
-    {"gemm.l2_fraction", &GemmConstants::l2_fraction},
-    {"gemm.hbm_fraction", &GemmConstants::hbm_fraction},
-    {"gemm.concurrency_exponent", &GemmConstants::concurrency_exponent},
-    {"gemm.overlap_exponent", &GemmConstants::overlap_exponent},
-    {"gemm.epilogue_bytes_per_cycle", &GemmConstants::epilogue_bytes_per_cycle},
-    {"gemm.exposed_epilogue_bytes_per_cycle", &GemmConstants::exposed_epilogue_bytes_per_cycle},
-    {"gemm.reduction_fraction", &GemmConstants::reduction_fraction},
-    {"gemm.packed_fraction", &GemmConstants::packed_fraction},
-    {"gemm.raster_group_tiles", &GemmConstants::raster_group_tiles},
-    {"gemm.unaligned_bytes_per_cycle", &GemmConstants::unaligned_bytes_per_cycle},
+    {"gemm.tensor_fraction", &GemmConstants::tensor_fraction, 0.05, 1.2},
+    {"gemm.sm_fetch_bytes_per_cycle", &GemmConstants::sm_fetch_bytes_per_cycle, 1, 1000},
+    {"gemm.l2_fraction", &GemmConstants::l2_fraction, 0.1, 3},
+    {"gemm.hbm_fraction", &GemmConstants::hbm_fraction, 0.1, 1.2},
+    {"gemm.concurrency_exponent", &GemmConstants::concurrency_exponent, 0.001, 2},
+    {"gemm.overlap_exponent", &GemmConstants::overlap_exponent, 1, 100},
+    {"gemm.epilogue_bytes_per_cycle", &GemmConstants::epilogue_bytes_per_cycle, 0.5, 1000},
+    {"gemm.exposed_epilogue_bytes_per_cycle", &GemmConstants::exposed_epilogue_bytes_per_cycle, 0.5,
+     1000},
+    {"gemm.reduction_fraction", &GemmConstants::reduction_fraction, 0.01, 2},
+    {"gemm.packed_fraction", &GemmConstants::packed_fraction, 0.1, 1},
+    {"gemm.raster_group_tiles", &GemmConstants::raster_group_tiles, 1, 1024},
+    {"gemm.unaligned_bytes_per_cycle", &GemmConstants::unaligned_bytes_per_cycle, 0.1, 1000},
 };
 struct Time {
   const char* name;
@@ -103,46 +103,35 @@ struct Time {
 constexpr Time kTimes[] = {{"gemm.start_us", &GemmConstants::start},
                            {"gemm.reduction_us", &GemmConstants::reduction},
                            {"gemm.cluster_wave_us", &GemmConstants::cluster_wave}};
-constexpr const char* kCapacityName = "l2.capacity_fraction";
-
-double calibrated(const Gpu& gpu, const std::string& name, double fallback) {
-  const auto found = gpu.calibration.find(name);
-  if (found == gpu.calibration.end()) return fallback;
-  if (!(found->second > 0) || !std::isfinite(found->second)) {
-    InputProblem problem;
-    problem.file = gpu.name;
-    problem.field = "calibration." + name;
-    problem.value = std::to_string(found->second);
-    problem.message = "a constant of the GEMM model must be positive";
-    problem.allowed = "a number above 0";
-    throw InputError(problem);
-  }
-  return found->second;
-}
+constexpr double kLeastMicroseconds = 0.001, kMostMicroseconds = 100;
+const ConstantRange kCapacity{"l2.capacity_fraction", 0.01, 1};
 
 }  // namespace
 
 GemmConstants gemm_constants(const Gpu& gpu) {
   GemmConstants c = defaults(kernel_architecture(gpu));
-  for (const Fraction& f : kFractions) c.*f.value = calibrated(gpu, f.name, c.*f.value);
+  const std::vector<ConstantRange> ranges = gemm_constant_ranges();
+  for (const Fraction& f : kFractions) {
+    c.*f.value = own_constant(gpu, ranges, f.name, c.*f.value);
+  }
   for (const Time& t : kTimes) {
-    c.*t.value = microseconds(calibrated(gpu, t.name, to_us(c.*t.value)));
+    c.*t.value = microseconds(own_constant(gpu, ranges, t.name, to_us(c.*t.value)));
   }
   return c;
 }
 
-std::vector<std::string> gemm_constant_names() {
-  std::vector<std::string> names = {kCapacityName};
-  for (const Fraction& f : kFractions) names.emplace_back(f.name);
-  for (const Time& t : kTimes) names.emplace_back(t.name);
-  return names;
+std::vector<ConstantRange> gemm_constant_ranges() {
+  std::vector<ConstantRange> ranges = {kCapacity};
+  for (const Fraction& f : kFractions) ranges.push_back({f.name, f.least, f.most});
+  for (const Time& t : kTimes) ranges.push_back({t.name, kLeastMicroseconds, kMostMicroseconds});
+  return ranges;
 }
 
 Bytes effective_l2_capacity(const Gpu& gpu) {
   // 34 MiB of 60 on the H200 (two partitions): the LRU size at which the simulated HBM traffic of
   // 20 traced GEMM kernels is nearest to the counters. One partition has no second copy.
   const double fallback = gpu.l2_partitions > 1 ? 0.567 : 0.9;
-  const double fraction = calibrated(gpu, kCapacityName, fallback);
+  const double fraction = own_constant(gpu, std::span(&kCapacity, 1), kCapacity.name, fallback);
   return Bytes(static_cast<std::int64_t>(gpu.l2_capacity.as_double() * fraction));
 }
 

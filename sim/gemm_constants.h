@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "model/units.h"
+#include "sim/calibration.h"
 #include "sim/gpu.h"
 
 namespace fuseline {
@@ -30,11 +30,11 @@ struct GemmConstants {
 };
 
 // Defaults of the architecture; Gpu::calibration may replace each as "gemm.<field>" (times in
-// microseconds: "gemm.start_us"). InputError: a constant that is not positive.
+// microseconds: "gemm.start_us"). InputError: a constant out of its range.
 GemmConstants gemm_constants(const Gpu& gpu);
 
 // The names a [calibration] section may use for them, "l2.capacity_fraction" included.
-std::vector<std::string> gemm_constant_names();
+std::vector<ConstantRange> gemm_constant_ranges();
 
 // The LRU capacity that reproduces the measured traffic of GEMMs: where the L2 has two partitions,
 // each keeps its own copy of lines that both use. Replaced by "l2.capacity_fraction".

@@ -13,9 +13,7 @@
 #include "model/data_files.h"
 #include "model/toml_file.h"
 #include "sim/calibration.h"
-#include "sim/gemm_constants.h"
 #include "sim/gpu_file.h"
-#include "sim/power.h"
 
 namespace fuseline {
 namespace {
@@ -188,28 +186,34 @@ bool is_number_table(const TomlTable& table) {
          });
 }
 
-// Constants are named with dots, "gemm.start_us", which in TOML is a table within a table.
-std::vector<std::string> constant_names() {
-  std::vector<std::string> names = gemm_constant_names();
-  const std::vector<std::string> power = power_constant_names();
-  names.insert(names.end(), power.begin(), power.end());
-  for (const CalibrationConstant& c : calibration_constants()) names.emplace_back(c.name);
-  return names;
+// A name that ends with its unit must have that unit: 2 ms are no 2 us.
+void check_unit(const TomlTable& number, const std::string& name) {
+  for (const char* unit : {"us", "ms"}) {
+    if (name.ends_with(std::string("_") + unit) && number.text("unit") != unit) {
+      number.fail("unit", "is the wrong unit for " + name, unit);
+    }
+  }
 }
 
+// Constants are named with dots, "gemm.start_us", which in TOML is a table within a table.
 void read_calibration(const TomlTable& group, const std::string& prefix, Gpu& gpu) {
-  const std::vector<std::string> known = constant_names();
+  const std::vector<ConstantRange> known = constant_ranges();
   for (const std::string& key : group.keys()) {
     const TomlTable number = group.table(key);
     const std::string name = prefix + key;
     if (is_number_table(number)) {
-      if (std::find(known.begin(), known.end(), name) == known.end()) {
+      const auto constant = std::find_if(known.begin(), known.end(),
+                                         [&](const ConstantRange& c) { return c.name == name; });
+      if (constant == known.end()) {
+        std::vector<std::string> names;
+        for (const ConstantRange& c : known) names.push_back(c.name);
         group.fail(key, "no constant of the hierarchy model has the name " + name,
                    "the names in sim/calibration.cpp, sim/gemm_constants.cpp and sim/power.cpp",
-                   nearest_name(name, known));
+                   nearest_name(name, names));
       }
       gpu.sources["calibration." + name] = read_provenance(number, {"fitted"});
-      gpu.calibration[name] = number.real("value", {-1e300, 1e300});
+      check_unit(number, name);
+      gpu.calibration[name] = number.real("value", {constant->least, constant->most});
     } else {
       read_calibration(number, name + ".", gpu);
     }

@@ -2,14 +2,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "model/json_text.h"
+
 namespace fuseline {
 
 namespace {
 
 using nlohmann::ordered_json;
-
-// Two spaces per level, a newline at the end.
-std::string json_text(const ordered_json& value) { return value.dump(2) + "\n"; }
 
 ordered_json limits_json(const Limits& limits) {
   return {{"compulsory_bytes", limits.compulsory.value()},

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "model/error.h"
+#include "model/path_kind.h"
 #include "model/toml_file.h"
 #include "sim/csv.h"
 
@@ -273,13 +274,15 @@ Bytes MeasuredTrace::hbm_write() const {
 Measurements load_measurements(const std::string& path) {
   Measurements out;
   out.path = path;
-  std::error_code error;
-  const bool is_folder = fs::is_directory(path, error);
+  const auto is_there = [](const fs::path& file) {
+    return kind_of_path(file) != PathKind::missing;
+  };
+  const bool is_folder = kind_of_path(path) == PathKind::folder;
   if (is_folder) {
     bool found = false;
     for (const char* name : {"block.csv", "kernels.csv", "gemm.csv"}) {
       const fs::path file = fs::path(path) / name;
-      if (!fs::exists(file, error)) continue;
+      if (!is_there(file)) continue;
       read_table(file.string(), out);
       found = true;
     }
@@ -289,12 +292,12 @@ Measurements load_measurements(const std::string& path) {
                         .allowed = "block.csv, kernels.csv or gemm.csv in it"});
     }
     const fs::path rivals = fs::path(path) / "rivals.csv";
-    if (fs::exists(rivals, error)) read_table(rivals.string(), out);
+    if (is_there(rivals)) read_table(rivals.string(), out);
   } else {
     read_table(path, out);
   }
   const fs::path meta = (is_folder ? fs::path(path) : fs::path(path).parent_path()) / "meta.toml";
-  if (fs::exists(meta, error)) out.meta = read_meta(meta);
+  if (is_there(meta)) out.meta = read_meta(meta);
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/toml_file.h"
+#include "model/toml_text.h"
 
 namespace fuseline {
 
@@ -169,21 +170,6 @@ std::vector<std::string> names(const std::vector<Column<Row>>& columns) {
   std::vector<std::string> out;
   for (const Column<Row>& c : columns) out.emplace_back(c.name);
   return out;
-}
-
-// A TOML basic string.
-std::string toml_text(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') {
-      out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
 }
 
 // One field as text, tried with the reader.

@@ -1,7 +1,5 @@
 #include "sim/measurement_write.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <system_error>
@@ -10,6 +8,8 @@
 
 #include "model/error.h"
 #include "model/output_file.h"
+#include "model/output_folder.h"
+#include "model/path_kind.h"
 #include "sim/csv.h"
 #include "sim/measurement_table.h"
 
@@ -33,55 +33,9 @@ fs::path without_slash(const fs::path& folder) {
   return folder.has_filename() ? folder : folder.parent_path();
 }
 
-fs::path beside(const fs::path& folder, const char* ending) {
-  const fs::path parent = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
-  return parent / (folder.filename().string() + "." + std::to_string(getpid()) + ending);
-}
-
-// A folder that is removed unless it was renamed.
-class DraftFolder {
- public:
-  explicit DraftFolder(const fs::path& folder) : path_(beside(folder, ".part")) {
-    std::error_code error;
-    fs::remove_all(path_, error);
-    if (!fs::create_directory(path_, error)) {
-      refuse(folder, "cannot be written: " + error.message(), "a folder that can be written");
-    }
-  }
-  ~DraftFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  DraftFolder(const DraftFolder&) = delete;
-  DraftFolder& operator=(const DraftFolder&) = delete;
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-// The draft takes the folder's name. An old folder steps aside first and comes back when the draft
-// cannot take its place.
-void swap_in(const fs::path& draft, const fs::path& folder) {
-  const fs::path old = beside(folder, ".old");
-  std::error_code error;
-  const bool had_one = fs::exists(folder, error);
-  if (had_one) fs::rename(folder, old, error);
-  if (!error) {
-    fs::rename(draft, folder, error);
-    std::error_code ignored;
-    if (error && had_one) fs::rename(old, folder, ignored);
-    if (!error && had_one) fs::remove_all(old, ignored);
-  }
-  if (error)
-    refuse(folder, "cannot be written: " + error.message(), "a folder that can be written");
-}
-
 // Columns that the writer does not know would be lost.
 void check_columns(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return;
+  if (kind_of_path(path) == PathKind::missing) return;
   const std::vector<std::string> known = measurement_columns(path.filename().string());
   const CsvTable csv(path.string());
   for (const std::string& column : csv.columns()) {
@@ -95,9 +49,9 @@ void check_columns(const fs::path& path) {
 }
 
 void check_existing(const fs::path& folder, ExistingFolder existing) {
-  std::error_code error;
-  if (!fs::exists(folder, error)) return;
-  if (!fs::is_directory(folder, error)) refuse(folder, "is a file", "a folder");
+  const PathKind kind = kind_of_path(folder);
+  if (kind == PathKind::missing) return;
+  if (kind != PathKind::folder) refuse(folder, "is a file", "a folder");
   if (existing == ExistingFolder::refuse) {
     refuse(folder, "the folder is already there", "a folder that does not exist yet");
   }
@@ -105,10 +59,8 @@ void check_existing(const fs::path& folder, ExistingFolder existing) {
     for (const char* name : kTables) check_columns(folder / name);
     return;
   }
-  const fs::directory_iterator entries(folder, error);
-  if (error) refuse(folder, "cannot be read: " + error.message(), "a folder that can be read");
-  for (const fs::directory_entry& entry : entries) {
-    const std::string name = entry.path().filename().string();
+  for (const fs::path& entry : folder_entries(folder)) {
+    const std::string name = entry.filename().string();
     if (name == kMeta || std::find(kTables.begin(), kTables.end(), name) != kTables.end()) continue;
     throw InputError({.file = folder.string(),
                       .value = name,
@@ -188,13 +140,12 @@ Measurements merged(Measurements base, const Measurements& added) {
 void check_measurement_folder(const fs::path& folder, ExistingFolder existing) {
   const fs::path path = without_slash(folder);
   if (path.empty()) refuse(folder, "is empty", "a folder's name");
-  std::error_code error;
   const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  if (!fs::is_directory(parent, error)) {
+  if (kind_of_path(parent) != PathKind::folder) {
     refuse(path, "the folder around it does not exist", "a name in a folder that exists");
   }
   check_existing(path, existing);
-  const DraftFolder trial(path);
+  const OutputFolder trial(path);
 }
 
 void write_measurements(const fs::path& folder, const Measurements& measurements,
@@ -204,14 +155,16 @@ void write_measurements(const fs::path& folder, const Measurements& measurements
   }
   check_measurement_folder(folder, existing);
   const fs::path path = without_slash(folder);
-  const DraftFolder draft(path);
+  OutputFolder draft(path);
   Measurements all = measurements;
-  std::error_code error;
-  if (existing == ExistingFolder::extend && fs::exists(path, error)) {
+  if (existing == ExistingFolder::extend && kind_of_path(path) == PathKind::folder) {
     const Measurements old = load_measurements(path.string());
     check_same_source(path, old.meta, measurements.meta);
     all = merged(old, measurements);
-    fs::copy(path, draft.path(), fs::copy_options::recursive, error);
+    // A link stays a link: what it leads to may be the folder itself.
+    const auto how = fs::copy_options::recursive | fs::copy_options::copy_symlinks;
+    std::error_code error;
+    fs::copy(end_of_links(path), draft.path(), how, error);
     if (error) refuse(path, "cannot be copied: " + error.message(), "a folder that can be read");
   }
   if (!all.blocks.empty()) replace_file(draft.path() / "block.csv", blocks_csv(all.blocks));
@@ -226,7 +179,7 @@ void write_measurements(const fs::path& folder, const Measurements& measurements
     throw InternalError(std::string("a measurement was written that cannot be read: ") +
                         problem.what());
   }
-  swap_in(draft.path(), path);
+  draft.take_place();
 }
 
 }  // namespace fuseline

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/blocks/block.h"
-#include "model/policy.h"
+#include "model/custom_fusion.h"
 
 namespace fuseline {
 
@@ -128,7 +128,8 @@ MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workl
   need.weights = checked_product<Bytes>(parameters, element);
   need.kv_cache = kv_cache_bytes(config, workload);
   const Activations in_block = activations_of(block);
-  const Activations at_exit = activations_of(make_plan(block.policy, build_exit(config, workload)));
+  const Activations at_exit =
+      activations_of(make_end_plan(block.policy, build_exit(config, workload)));
   if (workload.phase != Phase::train) {
     need.activations = std::max(in_block.peak, at_exit.peak);
     return need;

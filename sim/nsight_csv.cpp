@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/data_files.h"
 #include "model/error.h"
 #include "sim/nsight_table.h"
 
@@ -222,7 +223,11 @@ NsightReport from_metrics(const NsightTable& table) {
 }  // namespace
 
 NsightReport read_nsight_csv(const std::string& path) {
-  const NsightTable table = read_nsight_table(path);
+  return read_nsight_csv(path, read_input_file(path, kLargestReport));
+}
+
+NsightReport read_nsight_csv(const std::string& path, const std::string& text) {
+  const NsightTable table = read_nsight_table(path, text);
   NsightReport report = table.has_column("Metric Name") ? from_metrics(table) : from_rows(table);
   if (report.kernels.empty()) {
     throw InputError({.file = path,

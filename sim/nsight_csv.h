@@ -32,5 +32,7 @@ struct NsightReport {
 // collected, with the ncu command that collects it; a value that is not a number; an unknown unit;
 // a kernel without time.
 NsightReport read_nsight_csv(const std::string& path);
+// Of a text that was read before; `path` is for messages.
+NsightReport read_nsight_csv(const std::string& path, const std::string& text);
 
 }  // namespace fuseline

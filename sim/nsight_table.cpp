@@ -15,8 +15,6 @@ namespace fuseline {
 
 namespace {
 
-constexpr Bytes kLargestReport{std::int64_t{256} << 20};  // 256 MiB: a whole model with all metrics
-
 constexpr const char* kAllowedFile = "output of ncu --csv";
 
 // Walks through the text line by line, and record by record where a table is.
@@ -191,8 +189,7 @@ std::size_t NsightTable::column(const std::string& name) const {
   return static_cast<std::size_t>(found - header.cells.begin());
 }
 
-NsightTable read_nsight_table(const std::string& path) {
-  const std::string text = read_input_file(path, kLargestReport);
+NsightTable read_nsight_table(const std::string& path, const std::string& text) {
   check_encoding(path, text);
   std::string_view view = text;
   if (view.starts_with("\xEF\xBB\xBF")) view.remove_prefix(3);

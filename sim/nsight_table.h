@@ -28,7 +28,10 @@ struct NsightTable {
 // what the profiled program printed in between are skipped; a header that comes again too.
 // InputError: not readable, UTF-16, no such table in it, no kernel, a record with more or fewer
 // cells than the header, an unclosed quote.
-NsightTable read_nsight_table(const std::string& path);
+NsightTable read_nsight_table(const std::string& path, const std::string& text);
+
+// The largest report that is read: a whole model with all metrics.
+inline constexpr Bytes kLargestReport{std::int64_t{256} << 20};  // 256 MiB
 
 // Where a number stands, for messages.
 struct NsightCell {

@@ -9,8 +9,7 @@ namespace fuseline {
 namespace {
 
 double constant_of(const Gpu& gpu, const char* name, double fallback) {
-  const auto found = gpu.calibration.find(name);
-  return found == gpu.calibration.end() ? fallback : found->second;
+  return own_constant(gpu, power_constant_ranges(), name, fallback);
 }
 
 }  // namespace
@@ -37,13 +36,14 @@ PowerModel power_model(const Gpu& gpu) {
       Joules(tdp * constant_of(gpu, "power.l2_share", 0.11) / (gpu.l2_bandwidth.value() * 1e-9));
   model.clock_exponent = constant_of(gpu, "power.clock_exponent", 1.75);
   model.reaction = microseconds(1000 * constant_of(gpu, "power.reaction_ms", 53));
-  FUSELINE_ASSERT(model.clock_exponent > 0 && model.reaction.value() > 0, "power constants");
   return model;
 }
 
-std::vector<std::string> power_constant_names() {
-  return {"power.constant_share", "power.tensor_share",   "power.hbm_share",
-          "power.l2_share",       "power.clock_exponent", "power.reaction_ms"};
+// Something must be left for work beside the constant share.
+std::vector<ConstantRange> power_constant_ranges() {
+  return {{"power.constant_share", 0, 0.9},  {"power.tensor_share", 0.01, 10},
+          {"power.hbm_share", 0, 10},        {"power.l2_share", 0, 10},
+          {"power.clock_exponent", 0.5, 10}, {"power.reaction_ms", 0.01, 1e5}};
 }
 
 Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2) {

@@ -1,10 +1,10 @@
 // The power limit: which SM clock a load sustains, and after how long the limit acts.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "model/units.h"
+#include "sim/calibration.h"
 #include "sim/gpu.h"
 
 namespace fuseline {
@@ -26,7 +26,7 @@ struct PowerModel {
 PowerModel power_model(const Gpu& gpu);
 
 // The names a [calibration] section may use for its constants.
-std::vector<std::string> power_constant_names();
+std::vector<ConstantRange> power_constant_ranges();
 
 // Work done at the boost clock within `time`, for one kernel or summed over a block.
 struct PowerLoad {

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "model/error.h"
+#include "model/path_kind.h"
 #include "model/toml_file.h"
+#include "model/toml_text.h"
 #include "sim/gpu_file.h"
 #include "sim/validation.h"
 
@@ -139,11 +141,12 @@ Gpu with_constants(Gpu gpu, const Constants& constants) {
 std::string calibration_toml(const Constants& constants, const std::string& source,
                              const std::string& date) {
   std::string text = "[calibration]\n";
+  const std::string quoted_source = toml_text(source);
   for (const auto& [name, value] : constants) {
     text += fmt::format(
-        "{} = {{ value = {:.4g}, unit = \"{}\", source = \"{}\", date = \"{}\", status = "
+        "{} = {{ value = {:.4g}, unit = \"{}\", source = {}, date = \"{}\", status = "
         "\"fitted\" }}\n",
-        name, value, name.ends_with("_us") ? "us" : "1", source, date);
+        name, value, name.ends_with("_us") ? "us" : "1", quoted_source, date);
   }
   return text;
 }
@@ -154,7 +157,7 @@ std::map<std::string, Constants> load_left_out_constants(const std::string& fold
   for (const std::string& model : models) {
     const std::filesystem::path path =
         std::filesystem::path(folder) / ("without-" + model + ".toml");
-    if (std::filesystem::exists(path)) all[model] = read_constants(TomlTable::load(path));
+    if (kind_of_path(path) != PathKind::missing) all[model] = read_constants(TomlTable::load(path));
   }
   return all;
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "model/error.h"
 #include "sim/block_walk.h"
@@ -6,6 +7,7 @@
 #include "sim/limits.h"
 #include "sim/power.h"
 #include "sim/roofline.h"
+#include "sim/walk_size.h"
 
 namespace fuseline {
 namespace {
@@ -68,6 +70,7 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   if (fidelity == Fidelity::roofline) {
     estimate.kernels = roofline(plan, gpu);
   } else {
+    check_walk_size(plan);
     std::vector<WalkedKernel> kernels =
         walk_block(plan, gpu, {.replay = options.replay, .runs = options.runs});
     estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats);
@@ -78,6 +81,8 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   // Replays find in L2 what a row of blocks must fetch.
   if (!options.replay) check_limits(estimate);
 #endif
+  FUSELINE_ASSERT(std::isfinite(estimate.time.value()) && estimate.time > Seconds(),
+                  plan.policy + " on " + gpu.name);
   return estimate;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "model/path_kind.h"
 #include "sim/refit.h"
 
 namespace fuseline {
@@ -19,7 +20,8 @@ std::optional<Predictor> left_out_predictor(const Gpu& gpu, const Measurements& 
                                             const std::vector<ModelConfig>& models) {
   namespace fs = std::filesystem;
   const fs::path path(measurements.path);
-  const std::string folder = fs::is_directory(path) ? path.string() : path.parent_path().string();
+  const std::string folder =
+      kind_of_path(path) == PathKind::folder ? path.string() : path.parent_path().string();
   std::vector<std::string> names;
   for (const ModelConfig& m : models) names.push_back(m.name);
   std::map<std::string, Gpu> gpus;

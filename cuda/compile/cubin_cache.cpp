@@ -34,6 +34,8 @@ std::string head(std::string_view key, const char* code, std::size_t size) {
 }
 
 std::optional<std::string> read_file(const fs::path& path) {
+  std::error_code missing;
+  if (!fs::is_regular_file(path, missing)) return std::nullopt;  // opening a pipe would wait
   std::ifstream in(path, std::ios::binary);
   if (!in) return std::nullopt;
   std::string text{std::istreambuf_iterator<char>(in), {}};

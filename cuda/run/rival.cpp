@@ -22,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/error.h"
+#include "model/json_text.h"
 #include "sim/executor/parallel.h"
 
 // POSIX leaves its declaration to the program.
@@ -225,7 +226,11 @@ struct RivalProcess::Process {
 
   json read_answer(Clock::time_point until, const std::string& waiting_for) {
     const std::string line = read_line(until, waiting_for);
-    json answer = json::parse(line, nullptr, false);
+    json answer;
+    try {
+      answer = parse_json(line, command);
+    } catch (const InputError&) {  // said below, as for every other answer that is none
+    }
     if (!answer.is_object()) fail(fmt::format("the rival says '{}', no answer", quoted(line)));
     return answer;
   }

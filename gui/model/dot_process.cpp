@@ -5,43 +5,18 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "gui/model/dot_layout.h"
 #include "model/error.h"
+#include "model/temporary_folder.h"
 
 extern char** environ;
 
 namespace fuseline::gui {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-// A folder of our own, removed with what is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (fs::temp_directory_path() / "fuseline-dot-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) {
-      throw MissingError("no temporary folder can be made in " +
-                         fs::temp_directory_path().string());
-    }
-    path_ = pattern;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  [[nodiscard]] fs::path file(const char* name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
 
 [[noreturn]] void dot_is_missing(const std::string& program) {
   throw MissingError("Graphviz is not here (no program " + program +
@@ -59,9 +34,8 @@ int exit_status_of(pid_t child) {
 }  // namespace
 
 std::string run_dot(const std::string& dot, const std::string& program) {
-  const TemporaryFolder folder;
-  const std::string in = folder.file("block.dot").string(),
-                    out = folder.file("block.plain").string();
+  const TemporaryFolder folder("fuseline-dot");
+  const std::string in = folder.path() / "block.dot", out = folder.path() / "block.plain";
   std::ofstream(in) << dot;
   std::string name = program, format = "-Tplain", to = "-o" + out, from = in;
   char* const arguments[] = {name.data(), format.data(), to.data(), from.data(), nullptr};

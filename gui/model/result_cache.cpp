@@ -14,8 +14,11 @@ std::int64_t last_change(const std::string& path) {
   std::error_code error;
   auto latest = std::filesystem::last_write_time(path, error);
   if (error) return 0;
-  for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
-    latest = std::max(latest, entry.last_write_time(error));
+  for (std::filesystem::directory_iterator at(path, error), end; !error && at != end;
+       at.increment(error)) {
+    std::error_code gone;
+    const auto changed = at->last_write_time(gone);
+    if (!gone) latest = std::max(latest, changed);
   }
   return latest.time_since_epoch().count();
 }

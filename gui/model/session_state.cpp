@@ -11,6 +11,7 @@
 
 #include "gui/model/session_file.h"
 #include "model/output_file.h"
+#include "model/temporary_folder.h"
 
 namespace fuseline::gui {
 
@@ -23,6 +24,8 @@ constexpr std::string_view kOriginal = "# unsaved changes of ";
 
 std::vector<std::string> lines_of_file(const fs::path& file) {
   std::vector<std::string> lines;
+  std::error_code missing;
+  if (!fs::is_regular_file(file, missing)) return lines;  // opening a pipe would wait
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     if (!line.empty()) lines.push_back(line);
@@ -49,7 +52,7 @@ fs::path state_folder() {
   const char* home = std::getenv("HOME");
   fs::path folder = state != nullptr && *state != '\0' ? fs::path(state)
                     : home != nullptr && *home != '\0' ? fs::path(home) / ".local" / "state"
-                                                       : fs::temp_directory_path();
+                                                       : folder_for_temporaries();
   folder /= "fuseline";
   std::error_code error;
   fs::create_directories(folder, error);
@@ -107,15 +110,17 @@ std::vector<Autosave::Left> Autosave::left_behind() const {
   using Dated = std::pair<fs::file_time_type, Left>;
   std::vector<Dated> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_, error)) {
+  for (fs::directory_iterator at(folder_, error), end; !error && at != end; at.increment(error)) {
+    const fs::directory_entry& entry = *at;
     const pid_t owner = owner_of(entry.path());
-    if (owner == 0 || is_running(owner)) continue;
+    std::error_code other;
+    if (owner == 0 || is_running(owner) || !entry.is_regular_file(other)) continue;
     Left left{entry.path(), {}};
     const std::vector<std::string> lines = lines_of_file(entry.path());
     if (!lines.empty() && lines.front().starts_with(kOriginal)) {
       left.original = lines.front().substr(kOriginal.size());
     }
-    found.emplace_back(entry.last_write_time(error), std::move(left));
+    found.emplace_back(entry.last_write_time(other), std::move(left));
   }
   std::ranges::stable_sort(found, std::greater<>(), &Dated::first);
   std::vector<Left> out;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/error.h"
+#include "model/json_text.h"
 #include "sim/predict_csv.h"
 
 namespace fuseline::gui {
@@ -60,7 +61,7 @@ std::string to_json(const Table& table) {
   }
   const nlohmann::ordered_json out = {
       {"schema", "fuseline.view/1"}, {"view", table.name}, {"rows", std::move(rows)}};
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return json_text(out);
 }
 
 std::string file_stem(const std::string& name) {

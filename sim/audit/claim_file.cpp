@@ -10,6 +10,7 @@
 #include "model/data_dir.h"
 #include "model/data_files.h"
 #include "model/model_files.h"
+#include "model/path_kind.h"
 #include "model/policy.h"
 #include "sim/gpu.h"
 
@@ -297,13 +298,9 @@ Claim read_claim(const TomlTable& table) {
 }
 
 std::vector<Claim> load_claims(const std::string& path) {
-  std::error_code ignored;
-  if (!fs::is_directory(path, ignored)) return {read_claim(TomlTable::load(path))};
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
-    if (entry.path().extension() == ".toml") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
+  if (kind_of_path(path) != PathKind::folder) return {read_claim(TomlTable::load(path))};
+  std::vector<fs::path> files = folder_entries(path);
+  std::erase_if(files, [](const fs::path& file) { return file.extension() != ".toml"; });
   std::vector<Claim> claims;
   std::set<std::string> ids;
   for (const fs::path& file : files) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "model/data_dir.h"
+#include "model/path_kind.h"
 #include "sim/audit/setting.h"
 
 namespace fuseline::audit {
@@ -85,15 +86,13 @@ std::string describe(const MeasuredRatio& r) {
 }
 
 std::vector<Measurements> shipped_measurements() {
-  std::vector<std::filesystem::path> folders;
   const std::filesystem::path all = data_dir() / "measurements";
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(all, ignored)) {
-    if (std::filesystem::exists(entry.path() / "block.csv")) folders.push_back(entry.path());
-  }
-  std::sort(folders.begin(), folders.end());
   std::vector<Measurements> out;
-  for (const auto& folder : folders) out.push_back(load_measurements(folder.string()));
+  if (kind_of_path(all) == PathKind::missing) return out;
+  for (const std::filesystem::path& folder : folder_entries(all)) {
+    if (kind_of_path(folder / "block.csv") == PathKind::missing) continue;
+    out.push_back(load_measurements(folder.string()));
+  }
   return out;
 }
 

@@ -89,8 +89,15 @@ bool Predictions::make(const ParallelOptions& options) {
       open.size(),
       [&](std::size_t i) {
         const PolicyCase& c = open[i]->what;
-        open[i]->result =
-            std::make_unique<const Predicted>(predict(c, models_.at(c.model), gpus_.at(c.gpu)));
+        try {
+          open[i]->result =
+              std::make_unique<const Predicted>(predict(c, models_.at(c.model), gpus_.at(c.gpu)));
+        } catch (const InputError& error) {  // several claims may ask for it
+          InputProblem problem = error.problem();
+          problem.field = "setting";
+          problem.value = key(c);
+          throw InputError(std::move(problem));
+        }
       },
       options);
 }

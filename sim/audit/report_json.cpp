@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "model/json_text.h"
 #include "sim/audit/report.h"
 
 namespace fuseline::audit {
@@ -116,7 +117,7 @@ std::string audit_json(const Audit& audit) {
   const ordered_json all = {{"schema", "fuseline.audit/1"},
                             {"uncalibrated_gpus", audit.uncalibrated},
                             {"claims", std::move(claims)}};
-  return all.dump(2) + "\n";
+  return json_text(all);
 }
 
 }  // namespace fuseline::audit

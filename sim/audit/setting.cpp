@@ -88,6 +88,15 @@ std::vector<Setting> settings_of(const Claim& claim) {
       }
     }
   }
+  if (out.empty()) {
+    throw InputError({.file = claim.file,
+                      .field = "setting",
+                      .message = "no combination of the choices can be tried",
+                      .allowed = fmt::format(
+                          "at most {} tokens in a batch of more than one sequence, a baseline "
+                          "other than the policy, policies with a plan for the phase",
+                          kMostTokens)});
+  }
   return out;
 }
 

@@ -4,7 +4,12 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <vector>
 
+#include "cli/saved_prediction.h"
+#include "model/error.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {
@@ -171,7 +176,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(CompareInput, PredictionsMustBePredictions) {
   const std::pair<const char*, const char*> wrong[] = {
-      {"{", "not JSON"},
+      {"{", ":1:2: JSON syntax error"},
+      {R"({"schema":"fuseline.prediction/1","model":"m","gpu":"g","phase":"sideways"})",
+       "phase = 'sideways'"},
+      {R"({"schema":"fuseline.prediction/1","model":"m","gpu":"g","phase":"decode","batch":1e9})",
+       "batch = '1000000000.0'"},
       {"[]", "schema"},
       {R"({"schema":"fuseline.prediction/2"})", "another kind"},
       {R"({"schema":"fuseline.prediction/1","model":3})", "model"},
@@ -181,6 +190,47 @@ TEST(CompareInput, PredictionsMustBePredictions) {
     EXPECT_EQ(run.status, 2) << text;
     EXPECT_THAT(run.err, HasSubstr(said));
   }
+}
+
+// A byte that is no UTF-8 comes out as U+FFFD.
+TEST(Compare, JsonIsUtf8WhateverTheMeasurementHolds) {
+  const std::string file = temporary_file("caf\xE9.csv",
+                                          "model,execution,phase,batch,seq,context,ms_median,"
+                                          "ms_min,ms_max\n"
+                                          "tinyllama,eager,forward,1,64,0,1,1,1\n"
+                                          "tinyllama,caf\xE9,forward,1,64,0,1,1,1\n");
+  const CliRun run = cli({"compare", file, "--gpu", "h200", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(json::parse(run.out).at("measurement").get<std::string>(),
+              HasSubstr("caf\xEF\xBF\xBD"));
+}
+
+// Mutations of a good prediction are read or refused; nothing else happens.
+TEST(CompareInput, MutatedPredictionsNeverCrash) {
+  const std::string good = cli({"predict", "--model", "char-llama", "--gpu", "h200", "--seq", "64",
+                                "--policy", "coda", "--format", "json"})
+                               .out;
+  ASSERT_FALSE(good.empty());
+  std::mt19937 random(4711);
+  const std::vector<std::string> pieces = {
+      "1e400", "-1", "null", "{", "}", "[", "]", "\"", "\xff", "1e18", "99999999999999999999",
+      ",",     ":"};
+  int read = 0, refused = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = good;
+    const std::size_t at = random() % text.size();
+    text.replace(at, random() % 3, pieces[random() % pieces.size()]);
+    try {
+      const SavedPredictions saved = load_predictions(temporary_file("mutated.json", text));
+      for (const SavedPrediction& p : saved.list)
+        ASSERT_TRUE(std::isfinite(to_us(p.estimate.time)));
+      ++read;
+    } catch (const InputError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 0);
 }
 
 TEST(CompareInput, ASelectionThatLeavesNothingIsWrong) {

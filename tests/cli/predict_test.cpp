@@ -300,5 +300,56 @@ TEST(List, NamesEverythingInEveryFormat) {
   }
 }
 
+TEST(Predict, ACustomBlockMakesAWholeModel) {
+  const std::string file = temporary_file("custom.toml",
+                                          "title = \"t\"\nmodel = \"tinyllama\"\ngpu = \"h200\"\n"
+                                          "seq = 128\nlayers = \"all\"\npolicies = [\"custom\"]\n"
+                                          "[custom]\non_chip = [\"down -> residual2\"]\n");
+  const CliRun run = cli({"predict", file, "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json p = json::parse(run.out).at("predictions").at(0);
+  EXPECT_EQ(p.at("policy"), "custom");
+  EXPECT_TRUE(p.at("total").at("whole_model"));
+  EXPECT_EQ(p.at("total").at("layers"), 22);
+  EXPECT_TRUE(p.at("memory").at("fits"));
+}
+
+TEST(Predict, SizesThatTakeMinutesNameTheLargestThatDoesNot) {
+  const std::vector<std::string> block = {"predict", "--model", "llama2-7b", "--gpu", "h100"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), block.begin(), block.end());
+    return cli(more);
+  };
+  const CliRun run = with({"--policy", "unfused", "--seq", "524288"});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("--seq = '524288'"));
+  const std::size_t at = run.err.find("at most ");
+  ASSERT_NE(at, std::string::npos) << run.err;
+  const std::string largest = std::to_string(std::stoll(run.err.substr(at + 8)));
+  const std::string beyond = std::to_string(std::stoll(largest) + 1);
+  EXPECT_EQ(with({"--policy", "unfused", "--seq", beyond}).status, 2);
+  EXPECT_EQ(with({"--policy", "unfused", "--seq", largest, "--fidelity", "roofline"}).status, 0);
+  EXPECT_EQ(with({"--policy", "unfused", "--seq", "524288", "--fidelity", "roofline"}).status, 0);
+  // With one token a sequence there are still too many.
+  const CliRun batch =
+      with({"--policy", "unfused", "--phase", "decode", "--batch", "16777216", "--context", "16"});
+  EXPECT_EQ(batch.status, 2);
+  EXPECT_THAT(batch.err, HasSubstr("--batch = '16777216'"));
+}
+
+// Nothing that a terminal obeys comes from a file to the screen.
+TEST(Predict, TitlesAreShownWithoutControlCharacters) {
+  const std::string file =
+      temporary_file("title.toml",
+                     "title = \"a\\u001b[2Jb\"\nname = \"n\"\nfamily = \"llama\"\nsource = \"s\"\n"
+                     "layers = 1\nD = 64\nF = 128\nH = 2\nV = 100\nmax_positions = 64\nnorm = "
+                     "\"rmsnorm\"\nnorm_eps = 1e-5\nactivation = \"swiglu\"\n");
+  const CliRun run =
+      cli({"predict", "--model", file, "--gpu", "h200", "--seq", "64", "--policy", "coda"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("a\\x1b[2Jb"));
+  EXPECT_THAT(run.out, Not(HasSubstr("\x1b")));
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -172,19 +172,19 @@ std::string calibration_page() {
   }
   out +=
       "\n## GEMMs, L2 capacity and power\n\nDefaults as the A100 SXM, L40S, H200 and B200 have "
-      "them.\n\n| name | unit | meaning | A100 | L40S | H200 | B200 |\n"
-      "|---|---|---|---|---|---|---|\n";
-  std::vector<std::string> names = gemm_constant_names();
-  for (const std::string& name : power_constant_names()) names.push_back(name);
-  std::sort(names.begin(), names.end());
+      "them.\n\n| name | unit | meaning | A100 | L40S | H200 | B200 | range |\n"
+      "|---|---|---|---|---|---|---|---|\n";
+  std::vector<ConstantRange> ranges = gemm_constant_ranges();
+  for (ConstantRange& range : power_constant_ranges()) ranges.push_back(std::move(range));
+  std::ranges::sort(ranges, {}, &ConstantRange::name);
   for (const Gpu& gpu : gpus) EXPECT_TRUE(gpu.calibration.empty()) << gpu.name;
-  for (const std::string& name : names) {
+  for (const auto& [name, least, most] : ranges) {
     const auto meaning = kConstantMeanings.find(name);
     EXPECT_NE(meaning, kConstantMeanings.end()) << name;
     if (meaning == kConstantMeanings.end()) continue;
     out += fmt::format("| `{}` | {} |", name, meaning->second);
     for (const Gpu& gpu : gpus) out += fmt::format(" {:.3g} |", default_of(name, gpu));
-    out += "\n";
+    out += fmt::format(" {:g} to {:g} |\n", least, most);
   }
   return out;
 }

@@ -1,9 +1,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/size_list.h"
+#include "model/data_dir.h"
+#include "model/data_files.h"
 #include "model/error.h"
 #include "tests/cli/cli_run.h"
 
@@ -105,6 +108,31 @@ TEST(Sweep, JsonHasTheCasesWithoutTheirKernels) {
   EXPECT_EQ(j.at("cases")[1].at("batch"), 2);
   EXPECT_EQ(j.at("cases")[1].at("predictions").size(), 2U);
   EXPECT_FALSE(j.at("cases")[1].at("predictions")[0].contains("kernels"));
+}
+
+TEST(Sweep, SpacesWithinANameBelongToIt) {
+  const std::string text = read_input_file(data_dir() / "models" / "tinyllama.toml");
+  const std::string file = temporary_file("my own model.toml", text);
+  const CliRun run = cli({"sweep", "--model", "char-llama , " + file, "--gpu", "h200", "--policy",
+                          "coda", "--seq", "64, 128"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(lines_of(run.out).size(), 5U);
+  // They do not join numbers either.
+  EXPECT_EQ(cli({"sweep", "--batch", "1 2"}).status, 2);
+}
+
+// A pipe can be read only once, however many cells the grid has.
+TEST(Sweep, ReadsItsScenarioOnce) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string text =
+      "title = \"t\"\nmodel = \"char-llama\"\ngpu = \"h200\"\npolicies = [\"coda\"]\n";
+  ASSERT_EQ(write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  close(ends[1]);
+  const CliRun run = cli({"sweep", "/dev/fd/" + std::to_string(ends[0]), "--seq", "64,128,256"});
+  close(ends[0]);
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(lines_of(run.out).size(), 4U);
 }
 
 TEST(SweepErrors, NameTheItemAndTheSizeOfTheGrid) {

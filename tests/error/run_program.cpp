@@ -29,14 +29,16 @@ std::string read_all(const fs::path& path) {
 
 }  // namespace
 
-ProgramRun run_program(const std::vector<std::string>& arguments) {
+ProgramRun run_program(const std::vector<std::string>& arguments, const std::string& environment) {
   static int runs = 0;  // several runs in one test must not share a folder
   const fs::path root = fs::path(testing::TempDir()) /
                         ("run_program_" + std::to_string(getpid()) + "_" + std::to_string(runs++));
   const fs::path work = root / "work";
   fs::create_directories(work);
 
-  std::string command = "cd " + quoted(work.string()) + " && " + quoted(FUSELINE_BINARY);
+  std::string command = "cd " + quoted(work.string()) + " && ";
+  if (!environment.empty()) command += "env " + quoted(environment) + " ";
+  command += "timeout 100 " + quoted(FUSELINE_BINARY);
   for (const std::string& argument : arguments) command += " " + quoted(argument);
   command += " >" + quoted((root / "out").string()) + " 2>" + quoted((root / "err").string()) +
              " </dev/null";
@@ -54,7 +56,7 @@ ProgramRun run_program(const std::vector<std::string>& arguments) {
   return run;
 }
 #else
-ProgramRun run_program(const std::vector<std::string>&) { return {}; }
+ProgramRun run_program(const std::vector<std::string>&, const std::string&) { return {}; }
 #endif
 
 }  // namespace fuseline

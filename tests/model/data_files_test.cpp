@@ -1,6 +1,8 @@
 #include "model/data_files.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -38,6 +40,10 @@ class ReadInputFile : public testing::Test {
     return folder_ / name;
   }
 
+  static ssize_t write_to(int descriptor, const std::string& text) {
+    return ::write(descriptor, text.data(), text.size());
+  }
+
   fs::path folder_;
 };
 
@@ -67,6 +73,45 @@ TEST_F(ReadInputFile, RefusesMoreThanTheLimit) {
   const InputProblem p = problem_of([&] { read_input_file(write("f", "123456789"), Bytes(8)); });
   EXPECT_EQ(p.message, "is too large");
   EXPECT_EQ(p.allowed, "up to 8 bytes");
+}
+
+// Opening it would wait for a writer for ever.
+TEST_F(ReadInputFile, RefusesANamedPipe) {
+  ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0666), 0);
+  const InputProblem p = problem_of([&] { read_input_file(folder_ / "pipe"); });
+  EXPECT_NE(p.message.find("named pipe"), std::string::npos);
+  EXPECT_NE(p.allowed.find("/dev/stdin"), std::string::npos);
+}
+
+TEST_F(ReadInputFile, RefusesDevices) {
+  for (const char* device : {"/dev/zero", "/dev/null", "/dev/full"}) {
+    EXPECT_EQ(problem_of([&] { read_input_file(device); }).message, "is a device") << device;
+  }
+}
+
+// What the shell opens for <(command) and for a program's standard input.
+TEST_F(ReadInputFile, TakesAPipeThatIsOpen) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(write_to(ends[1], "a = 1\n"), 6);
+  close(ends[1]);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  EXPECT_EQ(read_input_file(path), "a = 1\n");
+  EXPECT_NE(problem_of([&] { read_input_file(path); }).message.find("only once"),
+            std::string::npos);
+  close(ends[0]);
+}
+
+TEST_F(ReadInputFile, APipeFromWhichNothingComesIsGivenUp) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const std::string path = "/dev/fd/" + std::to_string(ends[0]);
+  const auto at_once = std::chrono::milliseconds(0);
+  EXPECT_NE(
+      problem_of([&] { read_input_file(path, Bytes(100), at_once); }).message.find("nothing came"),
+      std::string::npos);
+  close(ends[0]);
+  close(ends[1]);
 }
 
 TEST(DataFileNames, AreInNaturalOrder) {

@@ -178,5 +178,24 @@ TEST(FuzzParsers, Noise) {
   }
 }
 
+// Whatever opens a level, opened again and again, over lines too: parsers recurse, and stacks end.
+TEST(FuzzParsers, Depth) {
+  const std::array<std::string_view, 12> openings = {
+      "[",        "[\n",          "{",          "{\"a\":",  "{\"a\":\n[", "a.",
+      "a = {a.a", "{a.a.a = [\n", "[[a.a]]\na", "a = [\"[", "'[' = [",    "{ \"a.b\" = [\n{"};
+  std::mt19937 random(11);
+  for (const std::string_view first : openings) {
+    for (const std::string_view second : openings) {
+      for (const int times : {3, 40, 300, 20'000}) {
+        std::string text;
+        for (int i = 0; i < times; ++i) text += random() % 8 == 0 ? second : first;
+        EXPECT_THROW(parse_hf_config(text, "n"), InputError) << first << " x " << times;
+        EXPECT_THROW(read_model(TomlTable::parse(text, "n")), InputError)
+            << first << " x " << times;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fuseline

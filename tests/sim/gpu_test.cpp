@@ -14,6 +14,7 @@
 #include "model/error.h"
 #include "model/scenario.h"
 #include "model/toml_file.h"
+#include "sim/calibration.h"
 #include "sim/estimate.h"
 #include "sim/gpu_file.h"
 
@@ -281,6 +282,29 @@ TEST(ReadGpu, CalibrationHoldsOnlyFittedNumbers) {
                                                         "status = \"fitted\""))
                 .field,
             "calibration.stream.ramp_us.value");
+}
+
+TEST(ReadGpu, ConstantsMustLieInTheirRangeAndHaveTheirUnit) {
+  const auto problem = [](const std::string& name, const std::string& value_and_unit) {
+    return problem_of(
+        file_with() + "[calibration]\n" + name + " = " +
+        inline_number(value_and_unit, "source = \"s\", date = \"2026\", status = \"fitted\"") +
+        "\n");
+  };
+  for (const ConstantRange& range : constant_ranges()) {
+    const std::string unit = range.name.ends_with("_us")   ? "us"
+                             : range.name.ends_with("_ms") ? "ms"
+                                                           : "1";
+    for (const char* value : {"-1", "1e15", "-1e-300"}) {
+      const InputProblem p = problem(range.name, std::string(value) + "|" + unit);
+      EXPECT_EQ(p.field, "calibration." + range.name + ".value") << value;
+      EXPECT_EQ(p.file, "g.toml");
+      EXPECT_GT(p.line, 0);
+      EXPECT_EQ(p.allowed.find("a number from "), 0U) << p.allowed;
+    }
+  }
+  EXPECT_EQ(problem("gemm.start_us", "2|ms").allowed, "us");
+  EXPECT_EQ(problem("power.reaction_ms", "50|us").allowed, "ms");
 }
 
 TEST(ReadGpu, RefusesConstantsThatNoModelHas) {

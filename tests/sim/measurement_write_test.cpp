@@ -1,6 +1,7 @@
 #include "sim/measurement_write.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -374,6 +375,27 @@ TEST_F(MeasurementWriteTest, TwoGpusDoNotShareAFolder) {
       problem_of([&] { write_measurements(folder_, other, ExistingFolder::extend); });
   EXPECT_EQ(p.field, "gpu");
   EXPECT_EQ(p.value, "h100");
+}
+
+TEST_F(MeasurementWriteTest, FoldersWithSuchNamesAreNotOurs) {
+  // What an earlier version used for itself, by the number of its process.
+  const fs::path beside = folder_.string() + "." + std::to_string(getpid()) + ".part";
+  fs::create_directory(beside);
+  std::ofstream(beside / "mine") << "x";
+  write_measurements(folder_, one_block());
+  EXPECT_TRUE(fs::exists(beside / "mine"));
+}
+
+TEST_F(MeasurementWriteTest, LinksStayLinks) {
+  fs::create_directory(root_ / "there");
+  fs::create_directory_symlink("there", folder_);
+  write_measurements(folder_, one_block(), ExistingFolder::replace);
+  EXPECT_TRUE(fs::is_symlink(folder_));
+  EXPECT_TRUE(fs::exists(root_ / "there" / "block.csv"));
+  // One that leads to its own folder is no endless tree.
+  fs::create_directory_symlink(".", root_ / "there" / "self");
+  write_measurements(folder_, one_block(), ExistingFolder::extend);
+  EXPECT_TRUE(fs::is_symlink(root_ / "there" / "self"));
 }
 
 TEST_F(MeasurementWriteTest, ExtendingLosesNoColumn) {

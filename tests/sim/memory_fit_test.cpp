@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "model/blocks/block.h"
 #include "model/model_files.h"
+#include "sim/whole_model.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {
@@ -59,6 +61,32 @@ TEST(Activations, KeptOnChipTakeNoMemory) {
   const Workload w = forward(1, 512);
   EXPECT_LT(memory_need(plan_of("coda", c, w), c, w).activations,
             memory_need(plan_of("eager", c, w), c, w).activations);
+}
+
+// What a person chose for the block says nothing about the final norm and the LM head.
+TEST(Activations, OfACustomBlockAreThoseOfItsPlan) {
+  ModelConfig c = small_llama();
+  const Workload w = forward(1, 512);
+  const Plan custom = make_custom_plan(build_block(c, w), {}, {});
+  EXPECT_EQ(memory_need(custom, c, w).total(),
+            memory_need(plan_of("per-operator", c, w), c, w).total());
+  c.V = 100'000;  // now the LM head's output is the most
+  EXPECT_EQ(memory_need(custom, c, w).activations,
+            memory_need(plan_of("per-operator", c, w), c, w).activations);
+}
+
+TEST(WholeModel, OfACustomBlockHasItsEnds) {
+  const ModelConfig c = small_llama();
+  const Workload w = forward(1, 512);
+  const Gpu gpu = test_gpu();
+  const PlanEstimate custom =
+      simulate(make_custom_plan(build_block(c, w), {}, {}), gpu, Fidelity::hierarchy);
+  const LayersEstimate whole = whole_model(custom, c, w, gpu);
+  ASSERT_TRUE(whole.entry && whole.exit);
+  EXPECT_EQ(whole.exit->policy, "custom");
+  EXPECT_EQ(whole.time, custom.time * 4.0 + whole.entry->time + whole.exit->time);
+  const PlanEstimate by_hand = simulate(plan_of("per-operator", c, w), gpu, Fidelity::hierarchy);
+  EXPECT_EQ(whole.exit->time, whole_model(by_hand, c, w, gpu).exit->time);
 }
 
 TEST(Training, NeedsGradientsMomentsAndWhatTheForwardPassSaves) {

@@ -61,7 +61,8 @@ TEST(Refit, EveryParameterIsAConstantOfTheModelWithinItsRange) {
   const std::filesystem::path folder =
       std::filesystem::path(testing::TempDir()) / "fuseline-refit-test";
   std::filesystem::create_directories(folder);
-  std::ofstream(folder / "without-tinyllama.toml") << calibration_toml(start, "made", "2026-11-20");
+  std::ofstream(folder / "without-tinyllama.toml")
+      << calibration_toml(start, "a \"made\" one\n", "2026-11-20");
   const auto read = load_left_out_constants(folder.string(), {"tinyllama", "gpt2-xl"});
   std::filesystem::remove_all(folder);
   ASSERT_EQ(read.size(), 1U);

@@ -1,0 +1,72 @@
+#include "cli/simulation_size.h"
+
+#include <fmt/format.h>
+
+#include "model/error.h"
+#include "sim/walk_size.h"
+
+namespace fuseline {
+
+namespace {
+
+// Below it no policy's plan of any model comes near the limit, and none needs to be made.
+constexpr double kSmall = 1e6;
+
+// About how many tiles of 128 × 128 the scores and the activations have.
+double rough_tiles(const ModelConfig& model, const Workload& w) {
+  const auto tiles = [](std::int64_t rows, std::int64_t cols) {
+    return static_cast<double>(ceil_div(rows, 128)) * static_cast<double>(ceil_div(cols, 128));
+  };
+  const auto heads = static_cast<double>(w.batch) * static_cast<double>(model.H);
+  return heads * tiles(w.seq, w.kv_tokens()) +
+         tiles(w.rows(), 3 * model.F + model.qkv_width() + 4 * model.D);
+}
+
+bool fits(Selection s, const std::string& policy, std::int64_t Workload::*field,
+          std::int64_t size) {
+  s.workload.*field = size;
+  return walk_size(plan_of(s, policy)).fits();
+}
+
+// The largest size of that field that fits; 0 when none does. `too_large` does not fit.
+std::int64_t largest(const Selection& s, const std::string& policy, std::int64_t Workload::*field,
+                     std::int64_t too_large) {
+  const bool is_context = field == &Workload::context;
+  std::int64_t least = is_context ? s.workload.seq : 1;
+  if (!fits(s, policy, field, least)) return 0;
+  std::int64_t most = too_large;
+  while (most - least > 1) {
+    const std::int64_t middle = least + (most - least) / 2;
+    (fits(s, policy, field, middle) ? least : most) = middle;
+  }
+  return least;
+}
+
+}  // namespace
+
+void check_simulation_size(const Selection& s, const std::optional<std::string>& scenario_path) {
+  if (s.fidelity == Fidelity::roofline || rough_tiles(s.model, s.workload) < kSmall) return;
+  for (const std::string& policy : s.policies) {
+    const WalkSize size = walk_size(plan_of(s, policy));
+    if (size.fits()) continue;
+    const bool decode = s.workload.phase == Phase::decode;
+    const char* name = decode ? "context" : "seq";
+    auto field = decode ? &Workload::context : &Workload::seq;
+    std::int64_t most = largest(s, policy, field, s.workload.*field);
+    if (most == 0) {
+      name = "batch";
+      field = &Workload::batch;
+      most = largest(s, policy, field, s.workload.*field);
+    }
+    throw InputError(
+        {.file = scenario_path ? *scenario_path + " with the command line" : "command line",
+         .field = (scenario_path ? "" : "--") + std::string(name),
+         .value = std::to_string(s.workload.*field),
+         .message = fmt::format("{} has {}: more than can be simulated in about a minute", policy,
+                                describe(size)),
+         .allowed = fmt::format("{}fewer sequences, other policies, or --fidelity roofline",
+                                most == 0 ? "" : fmt::format("at most {} here, ", most))});
+  }
+}
+
+}  // namespace fuseline

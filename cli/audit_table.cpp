@@ -35,9 +35,14 @@ std::string audit_table(const audit::Audit& audit, bool details) {
   std::string out = numbers(audit);
   const std::string uncalibrated = uncalibrated_text(audit);
   if (!uncalibrated.empty()) out += wrap(uncalibrated);
+  const std::string checked = checked_text(audit);
+  if (!checked.empty()) out += wrap(checked);
   out += "\n";
   for (const audit::Audited& a : audit.claims) {
     out += wrap(fmt::format("{}: {}: {}", a.claim.id, verdict_text(a.verdict), a.verdict.reason));
+    if (!a.verdict.rests_on.empty()) {
+      out += detail("this rests on what the source leaves open: " + rests_on_text(a.verdict));
+    }
     if (!details) continue;
     out += detail(a.claim.statement);
     for (const std::string& f : a.findings) out += detail(f);

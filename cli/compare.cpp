@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
+#include "cli/saved_match.h"
 #include "cli/saved_prediction.h"
 #include "cli/selection.h"
 #include "cli/table.h"
@@ -40,6 +41,9 @@ class Filter {
     batch_ = size("--batch", only.batch);
     seq_ = size("--seq", only.seq);
     context_ = size("--context", only.context);
+    if (only.dtype) {
+      dtype_ = parse_dtype(parse_word("--dtype", *only.dtype, {"bf16", "fp16", "fp32"}), "--dtype");
+    }
   }
 
   [[nodiscard]] bool keeps(const BlockCase& c) const {
@@ -51,10 +55,12 @@ class Filter {
     const Workload& w = c.workload;
     return (!only_.model || c.model == *only_.model) &&
            (!only_.phase || name_of(w.phase) == *only_.phase) && (!batch_ || w.batch == *batch_) &&
-           (!seq_ || w.seq == *seq_) && (!context_ || w.context == *context_);
+           (!seq_ || w.seq == *seq_) && (!context_ || w.context == *context_) &&
+           (!dtype_ || w.dtype == *dtype_);
   }
   [[nodiscard]] bool is_open() const {
-    return !only_.model && !only_.phase && policies_.empty() && !batch_ && !seq_ && !context_;
+    return !only_.model && !only_.phase && policies_.empty() && !batch_ && !seq_ && !context_ &&
+           !dtype_;
   }
 
  private:
@@ -67,6 +73,7 @@ class Filter {
   SelectionTexts only_;
   std::vector<std::string> policies_;
   std::optional<std::int64_t> batch_, seq_, context_;
+  std::optional<Dtype> dtype_;
 };
 
 // GEMMs belong to no block: a selection of blocks leaves them out.
@@ -87,6 +94,13 @@ Measurements filtered(Measurements all, const Filter& filter) {
 Gpu gpu_of(const CompareOptions& o, const Measurements& measurements) {
   if (o.only.gpu || measurements.meta.gpu.empty()) return load_gpu_option(o.only.gpu);
   return load_gpu(measurements.meta.gpu);
+}
+
+// A GPU file of another name may describe the GPU that was measured, so this is said, not refused.
+std::string another_gpu(const Gpu& gpu, const Measurements& measurements) {
+  const std::string& measured = measurements.meta.gpu;
+  if (measured.empty() || load_gpu(measured).name == gpu.name) return {};
+  return wrap(fmt::format("ANOTHER GPU: predicted is {}, measured was {}", gpu.name, measured));
 }
 
 Predictor saved_predictor(SavedPredictions saved) {
@@ -181,7 +195,9 @@ CommandResult compare_command(const Arguments& args) {
   std::optional<Gpu> gpu;
   std::vector<Predictor> predictors;
   if (o.files.size() == 2) {
-    predictors.push_back(saved_predictor(load_predictions(o.files.front())));
+    SavedPredictions saved = load_predictions(o.files.front());
+    check_match(saved, measurements, o.only.gpu, o.files.front());
+    predictors.push_back(saved_predictor(std::move(saved)));
   } else {
     gpu = gpu_of(o, measurements);
     predictors = standard_predictors(*gpu, measurements);
@@ -201,7 +217,8 @@ CommandResult compare_command(const Arguments& args) {
   } else if (format == "csv") {
     text = cases_csv(table);
   } else {
-    text = heading(measurements) + (gpu ? describe(*gpu, "GPU: ") : "") + "\n" +
+    text = heading(measurements) + (gpu ? describe(*gpu, "GPU: ") : "") +
+           (gpu ? another_gpu(*gpu, measurements) : "") + "\n" +
            report(o, measurements, predictors, table);
   }
   CommandResult result{std::move(text), {}, ExitStatus::done};

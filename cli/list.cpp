@@ -18,6 +18,7 @@
 #include "model/scenario.h"
 #include "sim/gpu.h"
 #include "sim/predict_csv.h"
+#include "sim/standing.h"
 
 namespace fuseline {
 
@@ -54,14 +55,16 @@ Listing list_models() {
 }
 
 Listing list_gpus() {
-  Listing l{{"name", "title", "sms", "tensor_bf16_tflops", "hbm_gb_per_s", "l2_mib", "calibrated"},
+  Listing l{{"name", "title", "sms", "tensor_bf16_tflops", "hbm_gb_per_s", "l2_mib", "calibrated",
+             "standing"},
             {{"name", Align::left},
              {"title", Align::left},
              {"SMs"},
              {"TFLOP/s bf16"},
              {"HBM GB/s"},
              {"L2 MiB"},
-             {"calibrated", Align::left}},
+             {"calibrated", Align::left},
+             {"standing", Align::left}},
             {}};
   for (const std::string& name : gpu_names()) {
     const Gpu g = load_gpu(name);
@@ -69,7 +72,7 @@ Listing list_gpus() {
                       fmt::format("{:.0f}", g.tensor_bf16.value() / 1e12),
                       fmt::format("{:.0f}", g.hbm_bandwidth.value() / 1e9),
                       fmt::format("{:.0f}", g.l2_capacity.as_double() / (1 << 20)),
-                      g.calibrated ? "yes" : "no"});
+                      g.calibrated ? "yes" : "no", name_of(standing_of(g))});
   }
   return l;
 }
@@ -119,6 +122,16 @@ constexpr Topic kTopics[] = {{"models", list_models},
                              {"policies", list_policies},
                              {"scenarios", list_scenarios},
                              {"operators", list_operators}};
+
+// "calibrated" says a part of "standing": CSV and JSON keep it.
+Listing for_people(Listing l) {
+  const auto at = std::find(l.keys.begin(), l.keys.end(), "calibrated") - l.keys.begin();
+  if (at == static_cast<std::ptrdiff_t>(l.keys.size())) return l;
+  l.keys.erase(l.keys.begin() + at);
+  l.columns.erase(l.columns.begin() + at);
+  for (std::vector<std::string>& row : l.rows) row.erase(row.begin() + at);
+  return l;
+}
 
 // Text columns are broken into lines where the table would be too wide: the last one gets what the
 // others leave, and none of the others more than a third of the width.
@@ -202,7 +215,7 @@ CommandResult list_command(const Arguments& args) {
   const Listing listing = topic.list();
   if (chosen == "json") return {as_json(name, listing), {}, ExitStatus::done};
   if (chosen == "csv") return {as_csv(listing), {}, ExitStatus::done};
-  return {table_with_text(listing), {}, ExitStatus::done};
+  return {table_with_text(for_people(listing)), {}, ExitStatus::done};
 }
 
 }  // namespace fuseline

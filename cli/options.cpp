@@ -9,6 +9,7 @@
 
 #include "model/error.h"
 #include "model/printable.h"
+#include "model/several_gpus.h"
 
 namespace fuseline {
 
@@ -81,6 +82,12 @@ bool Options::parse(const std::vector<std::string>& args) {
                                    [](const std::string& e) { return e.starts_with("-"); });
   if (option != extras.end()) {
     const std::string name = option_name(*option);
+    if (asks_for_several_gpus(name)) {
+      throw InputError({.file = kCommandLine,
+                        .value = name,
+                        .message = kSeveralGpusMessage,
+                        .allowed = "--gpu with the name of one GPU"});
+    }
     throw InputError({.file = kCommandLine,
                       .value = name,
                       .message = "there is no such option",

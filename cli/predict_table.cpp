@@ -7,6 +7,7 @@
 
 #include "cli/table.h"
 #include "model/format.h"
+#include "sim/standing.h"
 
 namespace fuseline {
 
@@ -219,12 +220,8 @@ std::string describe(const Gpu& gpu, const std::string& prefix) {
                "{}: {} SMs, boost {:.0f} MHz, {:.0f} TFLOP/s bf16, HBM {:.2f} TB/s, L2 {:.0f} MiB",
                gpu.title, gpu.sm_count, gpu.sm_clock.value() / 1e6, gpu.tensor_bf16.value() / 1e12,
                gpu.hbm_bandwidth.value() / 1e12, gpu.l2_capacity.as_double() / (1 << 20)));
-  if (!gpu.calibrated) {
-    text += wrap(
-        "UNCALIBRATED: no constant of this GPU was fitted on the hardware; datasheet numbers and "
-        "constants of a related GPU stand in");
-  }
-  return text;
+  const std::string standing = standing_text(gpu);
+  return standing.empty() ? text : text + wrap(standing);
 }
 
 std::string kernel_table(const std::vector<KernelEstimate>& kernels) {

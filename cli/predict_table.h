@@ -17,8 +17,8 @@ std::string predictions_table(const Selection& selection,
 // One line per kernel: time, bytes per memory level, bound, tile.
 std::string kernel_table(const std::vector<KernelEstimate>& kernels);
 
-// "NVIDIA H200 SXM 141 GB: 132 SMs, boost 1980 MHz, ..." after the prefix and, where it holds, that
-// it was never calibrated.
+// "NVIDIA H200 SXM 141 GB: 132 SMs, boost 1980 MHz, ..." after the prefix and, where no
+// constant was fitted on it, whether it was checked.
 std::string describe(const Gpu& gpu, const std::string& prefix = {});
 
 }  // namespace fuseline

@@ -22,6 +22,9 @@ class JsonReader {
   JsonReader(const json& value, std::string file, std::string where)
       : value_(value), file_(std::move(file)), where_(std::move(where)) {}
 
+  [[nodiscard]] bool has(const char* key) const {
+    return value_.is_object() && value_.contains(key);
+  }
   [[nodiscard]] std::string text(const char* key) const {
     const json& v = member(key, "a text");
     if (!v.is_string()) fail(key, v.dump(), "is not a text", "a text");
@@ -71,6 +74,24 @@ class JsonReader {
   std::string file_;
   std::string where_;  // "predictions[2]."
 };
+
+// "bf16" where the file has none: the type came later than the schema.
+Dtype read_dtype(const JsonReader& reader) {
+  if (!reader.has("dtype")) return Dtype::bf16;
+  const std::string text = reader.text("dtype");
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
+    if (text == name_of(dtype)) return dtype;
+  }
+  reader.fail("dtype", text, "there is no such type", "bf16, fp16, fp32");
+}
+
+Phase read_phase(const JsonReader& reader) {
+  const std::string text = reader.text("phase");
+  for (const Phase phase : {Phase::forward, Phase::train, Phase::decode}) {
+    if (text == name_of(phase)) return phase;
+  }
+  reader.fail("phase", text, "there is no such phase", "forward, train, decode");
+}
 
 KernelKind parse_kind(const JsonReader& reader) {
   const std::string text = reader.text("kind");
@@ -127,6 +148,7 @@ SavedPredictions load_predictions(const std::string& path) {
   block.workload.batch = reader.whole("batch", kLargestDimension);
   block.workload.seq = reader.whole("seq", kLargestDimension);
   block.workload.context = reader.whole("context", kLargestDimension);
+  block.workload.dtype = read_dtype(reader);
   SavedPredictions out{.gpu = reader.text("gpu"), .list = {}};
   for (const JsonReader& p : reader.list("predictions")) {
     out.list.push_back({block, read_estimate(p)});

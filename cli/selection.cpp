@@ -77,10 +77,10 @@ void check(const Workload& workload, const ModelConfig& model,
   }
 }
 
-// The command line's names get the command line into their errors.
+// The command line's names get the command line into their errors, a scenario's its file.
 template <class Load>
 auto load_named(const char* option, const std::optional<std::string>& from_command_line,
-                const std::string& name, Load load) {
+                const std::string& name, Load load, const std::string& scenario = {}) {
   try {
     return load(name);
   } catch (const InputError& error) {
@@ -88,6 +88,8 @@ auto load_named(const char* option, const std::optional<std::string>& from_comma
     if (from_command_line && problem.file.empty()) {
       problem.file = kCommandLine;
       problem.field = option;
+    } else if (problem.file.empty()) {
+      problem.file = scenario;
     }
     throw InputError(std::move(problem));
   }
@@ -176,8 +178,10 @@ Selection resolve_selection(const std::optional<Scenario>& read,
   } else if (texts.layers) {
     s.layers = parse_whole_number("--layers", *texts.layers, 1, kMostLayers);
   }
-  s.model = load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model);
-  s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu);
+  const std::string file = scenario_path.value_or("");
+  s.model =
+      load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model, file);
+  s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
   check(s.workload, s.model, scenario_path);

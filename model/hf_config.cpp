@@ -11,6 +11,7 @@
 
 #include "model/error.h"
 #include "model/json_text.h"
+#include "model/hf_refused.h"
 
 namespace fuseline {
 namespace {
@@ -40,6 +41,7 @@ class Fields {
   }
 
   [[nodiscard]] const std::string& file() const { return file_; }
+  [[nodiscard]] const Json& object() const { return object_; }
 
   // Null is how these files write "not set".
   [[nodiscard]] const Json* find(const char* key) const {
@@ -192,15 +194,45 @@ double read_rope_theta(const Fields& fields) {
   return found->get<double>();
 }
 
+// Newer files say for each layer what its attention sees. True where all slide, false where none
+// does; nothing where the file is silent.
+std::optional<bool> read_layer_types(const Fields& fields, std::int64_t layers) {
+  const Json* types = fields.find("layer_types");
+  if (types == nullptr) return std::nullopt;
+  const std::string allowed =
+      fmt::format("{} times full_attention, or {} times sliding_attention", layers, layers);
+  if (!types->is_array() || static_cast<std::int64_t>(types->size()) != layers) {
+    fields.fail("layer_types", *types, "is not a list of one text a layer", allowed);
+  }
+  for (const Json& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention") {
+      fields.fail("layer_types", type, "layers of this kind are not supported", allowed);
+    }
+    if (type != types->front()) {
+      fields.fail("layer_types", *types,
+                  "layers with and without a sliding window in one model are not supported",
+                  allowed);
+    }
+  }
+  return types->front() == "sliding_attention";
+}
+
 // mistral: 4096 where the file is silent, all tokens where it says null. qwen2: only with
-// use_sliding_window, and then in the layers from max_window_layers on.
+// use_sliding_window, and then in the layers from max_window_layers on, unless layer_types says
+// which.
 std::int64_t read_window(const Fields& fields, const std::string& type, std::int64_t layers) {
+  const std::optional<bool> sliding = read_layer_types(fields, layers);
+  if (sliding == false) return 0;
+  if (sliding == true && type == "llama") {
+    fields.fail("layer_types", fields.find("layer_types")->front(),
+                "the architecture has no sliding window", "full_attention in all layers");
+  }
   if (type == "mistral") {
     return fields.is_null("sliding_window") ? 0 : fields.whole_or("sliding_window", 4096);
   }
   if (type != "qwen2" || !fields.flag_or("use_sliding_window", false)) return 0;
   const Json* first = fields.find("max_window_layers");
-  if (first != nullptr) {
+  if (first != nullptr && !sliding) {
     if (!first->is_number_unsigned()) {
       fields.fail("max_window_layers", *first, "is not a whole number", "a whole number from 0");
     }
@@ -308,6 +340,7 @@ ModelConfig parse_hf_config(const std::string& text, const std::string& file) {
   const Fields fields(parse_json(text, file), file);
   const std::string type = read_model_type(fields);
   ModelConfig config = type == "gpt2" ? read_gpt2(fields) : read_llama_like(fields, type);
+  refuse_unpredicted_fields(fields.object(), type, config.d, file);
   config.name = model_name(fields, type);
   config.title = fmt::format("{} (Hugging Face {})", config.name, type);
   try {

@@ -5,6 +5,7 @@
 
 #include "model/data_files.h"
 #include "model/policy.h"
+#include "model/several_gpus.h"
 #include "model/toml_file.h"
 
 namespace fuseline {
@@ -15,6 +16,13 @@ constexpr IntegerRange kTokens{1, kLargestDimension};
 // A name stays a name; a path is taken from the scenario's folder.
 std::string name_or_relative(const std::string& text, const std::filesystem::path& file) {
   return looks_like_path(text) ? relative_to_file(text, file).string() : text;
+}
+
+// Before unknown fields are refused, which would suggest another name for these.
+void refuse_several_gpus(const TomlTable& table) {
+  for (const std::string& key : table.keys()) {
+    if (asks_for_several_gpus(key)) table.fail(key, kSeveralGpusMessage, "gpu = one GPU's name");
+  }
 }
 
 Workload read_workload(const TomlTable& table) {
@@ -120,6 +128,7 @@ WhatIf read_what_if(const TomlTable& table) {
 }
 
 ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& path) {
+  refuse_several_gpus(table);
   table.refuse_other_keys(
       {"model", "gpu", "phase", "batch", "seq", "context", "dtype", "fidelity", "what_if"});
   ScenarioSetup s;
@@ -196,6 +205,7 @@ Scenario load_scenario(const std::string& name_or_path) {
   const std::filesystem::path path =
       find_data_file(name_or_path, {.field = "scenario", .folder = ""});
   const TomlTable table = TomlTable::load(path);
+  refuse_several_gpus(table);
   table.refuse_other_keys({"title", "model", "gpu", "phase", "batch", "seq", "context", "dtype",
                            "policies", "fidelity", "layers", "measurements", "what_if", "custom",
                            "gui", "runs"});

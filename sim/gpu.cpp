@@ -7,13 +7,17 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "model/data_files.h"
+#include "model/several_gpus.h"
 #include "model/toml_file.h"
 #include "sim/calibration.h"
 #include "sim/gpu_file.h"
+#include "sim/power.h"
+#include "sim/standing.h"
 
 namespace fuseline {
 namespace {
@@ -117,18 +121,6 @@ constexpr std::array kNumbers = {
     NumberField{"tiny_kernel_graph", Dimension::seconds, 1e-8, 1e-3,
                 [](Gpu& g, double v) { g.tiny_kernel = Seconds(v); }},
 };
-
-// Year, year-month or year-month-day.
-bool is_date(std::string_view text) {
-  if (text.size() != 4 && text.size() != 7 && text.size() != 10) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool dash = i == 4 || i == 7;
-    if (dash ? text[i] != '-' : std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
-      return false;
-    }
-  }
-  return true;
-}
 
 // "1980 MHz (source, date, status)"; checks the parts that every number has.
 std::string read_provenance(const TomlTable& number, const std::vector<std::string>& statuses) {
@@ -268,7 +260,33 @@ std::map<std::string, std::string> read_aliases() {
   return aliases;
 }
 
+// "8xh100" would otherwise be an unknown name that is near to one GPU's.
+void refuse_several_gpus(const std::string& text, std::vector<std::string> names,
+                         const std::map<std::string, std::string>& aliases) {
+  std::error_code ignored;
+  if (looks_like_path(text) || std::filesystem::exists(text, ignored)) return;
+  for (const auto& [alias, name] : aliases) names.push_back(alias);
+  const std::optional<std::string> one = counted_gpu(text, names);
+  if (!one) return;
+  throw InputError({.field = "gpu",
+                    .value = text,
+                    .message = kSeveralGpusMessage,
+                    .allowed = "the name of one GPU",
+                    .nearest = nearest_name(*one, names)});
+}
+
 }  // namespace
+
+bool is_date(std::string_view text) {
+  if (text.size() != 4 && text.size() != 7 && text.size() != 10) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool dash = i == 4 || i == 7;
+    if (dash ? text[i] != '-' : std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
+      return false;
+    }
+  }
+  return true;
+}
 
 Architecture kernel_architecture(const Gpu& gpu) {
   return gpu.compute_capability.starts_with("12.") ? Architecture::ada : gpu.architecture;
@@ -283,8 +301,8 @@ std::map<std::string, double> read_constants(const TomlTable& table) {
 
 Gpu read_gpu(const TomlTable& table) {
   std::vector<std::string> known = {
-      "name",       "aliases",    "title", "architecture", "compute_capability",
-      "calibrated", "calibration"};
+      "name",       "aliases",     "title",  "architecture", "compute_capability",
+      "calibrated", "calibration", "checked"};
   for (const NumberField& field : kNumbers) known.emplace_back(field.key);
   table.refuse_other_keys(known);
 
@@ -295,6 +313,7 @@ Gpu read_gpu(const TomlTable& table) {
   gpu.architecture = read_architecture(table);
   gpu.compute_capability = table.word("compute_capability", capabilities_of(gpu.architecture));
   gpu.calibrated = table.flag("calibrated");
+  if (table.has("checked")) gpu.checks = read_checks(table);
   for (const NumberField& field : kNumbers) read_number(table, field, gpu);
   if (table.has("calibration")) read_calibration(table.table("calibration"), "", gpu);
 
@@ -315,6 +334,7 @@ Gpu load_gpu(const std::string& name_or_path) {
   const auto aliases = is_name || looks_like_path(name_or_path)
                            ? std::map<std::string, std::string>{}
                            : read_aliases();
+  refuse_several_gpus(name_or_path, names, aliases);
   return read_gpu(TomlTable::load(find_data_file(name_or_path, {"gpu", "gpus"}, aliases)));
 }
 

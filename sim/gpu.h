@@ -12,11 +12,22 @@ namespace fuseline {
 
 enum class Architecture : std::uint8_t { ampere, ada, hopper, blackwell };
 
+// Blocks that were predicted and then measured on a GPU on which nothing was fitted for them.
+struct GpuCheck {
+  std::string measurements;           // folder in scenarios/measurements
+  std::vector<std::string> policies;  // whose blocks of that folder, of all phases
+  std::int64_t blocks = 0;
+  double mean_error = 0;   // of block times, |predicted / measured - 1|
+  double worst_error = 0;  // the largest of them
+  std::string source, date;
+};
+
 struct Gpu {
   std::string name;
   std::string title;
   Architecture architecture = Architecture::hopper;
-  bool calibrated = false;  // constants fitted on this hardware
+  bool calibrated = false;       // constants fitted on this hardware
+  std::vector<GpuCheck> checks;  // sim/standing.h says what they make of it
   std::int64_t sm_count = 0;
   Hertz sm_clock;  // boost
   Hertz sm_clock_base;

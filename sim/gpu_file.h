@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "sim/gpu.h"
 
@@ -15,6 +16,9 @@ class TomlTable;
 // InputError: missing or unknown fields, a unit of another kind, values out of range or not finite,
 // a base clock above the boost clock, a sustained bandwidth above the datasheet's.
 Gpu read_gpu(const TomlTable& table);
+
+// Year, year-month or year-month-day, as in "2024-03".
+bool is_date(std::string_view text);
 
 // A file of nothing but a [calibration] section: constants by name. InputError as read_gpu.
 std::map<std::string, double> read_constants(const TomlTable& table);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/json_text.h"
+#include "sim/standing.h"
 
 namespace fuseline {
 
@@ -99,6 +100,19 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
   return out;
 }
 
+ordered_json checks_json(const Gpu& gpu) {
+  ordered_json out = ordered_json::array();
+  for (const GpuCheck& check : gpu.checks) {
+    out.push_back({{"measurements", check.measurements},
+                   {"policies", check.policies},
+                   {"blocks", check.blocks},
+                   {"mean_error", check.mean_error},
+                   {"worst_error", check.worst_error},
+                   {"date", check.date}});
+  }
+  return out;
+}
+
 ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>& predictions) {
   const Workload& w = c.workload;
   ordered_json list = ordered_json::array();
@@ -107,6 +121,8 @@ ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>&
           {"model", c.model.name},
           {"gpu", c.gpu.name},
           {"gpu_calibrated", c.gpu.calibrated},
+          {"gpu_standing", name_of(standing_of(c.gpu))},
+          {"gpu_checks", checks_json(c.gpu)},
           {"phase", name_of(w.phase)},
           {"batch", w.batch},
           {"seq", w.seq},

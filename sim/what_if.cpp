@@ -64,6 +64,7 @@ Gpu with_what_if(Gpu gpu, const WhatIf& what_if) {
   gpu.name += "+what-if";
   gpu.title += ", what if " + describe(what_if);
   gpu.calibrated = false;
+  gpu.checks.clear();
   return gpu;
 }
 

@@ -8,6 +8,7 @@
 #include "model/format.h"
 #include "model/model_files.h"
 #include "model/toml_file.h"
+#include "sim/standing.h"
 
 namespace fuseline::gui {
 
@@ -26,19 +27,37 @@ std::vector<Choice> model_choices() {
   return choices;
 }
 
+namespace {
+
+// What may be thought of its predictions, on a line of its own.
+std::string standing_line(const Gpu& gpu) {
+  switch (standing_of(gpu)) {
+    case Standing::fitted:
+      return "\nfitted: constants were fitted on this hardware";
+    case Standing::checked: {
+      std::string text = "\nchecked: no constant was fitted on this hardware, but measured were";
+      for (const GpuCheck& check : gpu.checks) text += "\n" + describe(check);
+      return text;
+    }
+    case Standing::uncalibrated:
+      break;
+  }
+  return "\nuncalibrated: no constant was fitted on this hardware";
+}
+
+}  // namespace
+
 std::vector<Choice> gpu_choices() {
   std::vector<Choice> choices;
   for (const std::string& name : gpu_names()) {
     const Gpu g = load_gpu(name);
-    choices.push_back(
-        {.value = name,
-         .text = g.title,
-         .tooltip = fmt::format(
-             "{} SMs, {:.0f} TFLOP/s bf16, HBM {:.2f} TB/s, L2 {:.0f} MiB{}", g.sm_count,
-             g.tensor_bf16.value() / 1e12, g.hbm_bandwidth.value() / 1e12,
-             g.l2_capacity.as_double() / (1 << 20),
-             g.calibrated ? "" : "\nuncalibrated: no constant was fitted on this hardware"),
-         .why_not = {}});
+    choices.push_back({.value = name,
+                       .text = g.title,
+                       .tooltip = fmt::format(
+                           "{} SMs, {:.0f} TFLOP/s bf16, HBM {:.2f} TB/s, L2 {:.0f} MiB{}",
+                           g.sm_count, g.tensor_bf16.value() / 1e12, g.hbm_bandwidth.value() / 1e12,
+                           g.l2_capacity.as_double() / (1 << 20), standing_line(g)),
+                       .why_not = {}});
   }
   return choices;
 }

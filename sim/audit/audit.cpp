@@ -4,6 +4,7 @@
 
 #include "model/error.h"
 #include "sim/audit/findings.h"
+#include "sim/standing.h"
 
 namespace fuseline::audit {
 
@@ -11,10 +12,17 @@ namespace {
 
 void note_gpus(const Claim& claim, const Predictions& predictions, Audit& out) {
   if (claim.kind == Kind::other) return;
-  for (const std::string& gpu : claim.choices.gpus) {
-    const auto& noted = out.uncalibrated;
-    if (predictions.gpu(gpu).calibrated) continue;
-    if (std::find(noted.begin(), noted.end(), gpu) == noted.end()) out.uncalibrated.push_back(gpu);
+  for (const std::string& name : claim.choices.gpus) {
+    const Gpu& gpu = predictions.gpu(name);
+    const Standing standing = standing_of(gpu);
+    if (standing == Standing::fitted) continue;
+    std::vector<std::string>& noted =
+        standing == Standing::checked ? out.checked : out.uncalibrated;
+    if (std::find(noted.begin(), noted.end(), name) != noted.end()) continue;
+    noted.push_back(name);
+    for (const GpuCheck& check : gpu.checks) {
+      if (standing == Standing::checked) out.checks.push_back(name + ": " + describe(check));
+    }
   }
 }
 
@@ -22,6 +30,7 @@ void note_gpus(const Claim& claim, const Predictions& predictions, Audit& out) {
 void want_all(const Claim& claim, const std::vector<Setting>& settings, Predictions& predictions) {
   try {
     for (const Setting& s : settings) {
+      predictions.want_gpu(s.gpu);
       for (const PolicyCase& c : cases_of(claim, s)) predictions.want(c);
     }
   } catch (const InputError& error) {
@@ -37,10 +46,12 @@ Audit audit_claims(const std::vector<Claim>& claims, const std::vector<Measureme
                    const ParallelOptions& options) {
   Audit out;
   Predictions predictions;
+  Baselines baselines;
   std::vector<std::vector<Setting>> settings;
   for (const Claim& claim : claims) {
     settings.push_back(settings_of(claim));
     want_all(claim, settings.back(), predictions);
+    baselines.want(claim, measurements, predictions);
   }
   if (!predictions.make(options)) {
     out.stopped = true;
@@ -49,7 +60,7 @@ Audit audit_claims(const std::vector<Claim>& claims, const std::vector<Measureme
   for (std::size_t i = 0; i < claims.size(); ++i) {
     Audited a{claims[i], {}, {}, {}, {}};
     for (Setting& s : settings[i]) {
-      Outcome outcome = evaluate(claims[i], s, predictions);
+      Outcome outcome = evaluate(claims[i], s, predictions, baselines);
       a.tried.push_back({std::move(s), std::move(outcome)});
     }
     a.verdict = judge(claims[i], a.tried);

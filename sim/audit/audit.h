@@ -17,9 +17,11 @@ struct Audited {
 };
 
 struct Audit {
-  std::vector<Audited> claims;            // in the order given
-  std::vector<std::string> uncalibrated;  // GPUs tried of which no constant was fitted
-  bool stopped = false;  // before all predictions were made; then no claim is judged
+  std::vector<Audited> claims;  // in the order given
+  // GPUs tried of which no constant was fitted: neither fitted nor checked, and checked.
+  std::vector<std::string> uncalibrated, checked;
+  std::vector<std::string> checks;  // how well: "h100-sxm: 18 blocks of ...: mean error ..."
+  bool stopped = false;             // before all predictions were made; then no claim is judged
 };
 
 // Predictions at hierarchy fidelity, in parallel, each made once for all claims. InputError: a

@@ -19,6 +19,9 @@ enum class Kind : std::uint8_t {
   gemm_time_share,    // share of the baseline's time that kernels with a GEMM take
   fits_in_memory,     // weights, cache and activations in one GPU's memory
   cost,               // of a million tokens
+  compute_bound,      // memory-bound under the baseline, compute-bound under the policy
+  coverage,           // share of a part of the block's FLOPs that kernels with a GEMM compute
+  bandwidth_ratio,    // of a memory level on the chip to HBM
   other,              // anything that neither bytes nor times can answer
 };
 
@@ -35,10 +38,19 @@ struct Range {
   double most = 0;
 };
 
+// A case of the source's own, in the figure's quantity.
+struct OwnRow {
+  std::string what;
+  double value = 0;
+};
+
 // The figure claimed. Which members are used follows from the kind.
 struct Figure {
-  Range ratio;               // speed_up: factor; latency_reduction, gemm_time_share: fraction
+  Range ratio;               // speed_up, bandwidth_ratio: factor; others: fraction
   bool up_to = false;        // the best case that the source found, not every case
+  bool at_least = false;     // more supports it too
+  bool everywhere = false;   // in every case: one that fails refutes it
+  std::vector<OwnRow> rows;  // what the source itself found
   double reading_error = 0;  // of `ratio`, when it was read off a plot
   Seconds before, after;     // latency
   std::optional<double> utilisation_before, utilisation_after;  // latency; fraction of bandwidth
@@ -57,7 +69,8 @@ struct Choices {
   std::vector<std::string> baselines;  // policies before
   std::vector<std::string> policies;   // policies claimed
   std::vector<std::int64_t> weight_bits;
-  std::vector<double> prices;  // an hour, in the figure's currency
+  std::vector<double> prices;       // an hour, in the figure's currency
+  std::vector<std::string> levels;  // bandwidth_ratio: l2, smem, registers
 };
 
 struct Claim {
@@ -71,6 +84,7 @@ struct Claim {
   std::vector<std::string> stated;  // the names of those that the source says: "gpu", "batch"
   // Only the kernels whose main operator is of these steps of the block; empty: all of them.
   std::vector<std::string> sites;
+  std::string part;                      // coverage: "attention" or "others"
   std::string why_not_testable;          // kind other, and what a setting cannot express
   std::vector<std::string> assumptions;  // what was filled in, and from where
 };

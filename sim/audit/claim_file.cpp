@@ -12,6 +12,7 @@
 #include "model/model_files.h"
 #include "model/path_kind.h"
 #include "model/policy.h"
+#include "model/several_gpus.h"
 #include "sim/gpu.h"
 
 namespace fuseline::audit {
@@ -92,12 +93,25 @@ std::optional<double> read_utilisation(const TomlTable& figure, const std::strin
 
 Figure read_ratio(const TomlTable& table, const std::string& key, const Units& units,
                   RealRange allowed) {
-  table.refuse_other_keys({key, "up_to", "reading_error"});
+  table.refuse_other_keys({key, "up_to", "at_least", "everywhere", "reading_error", "rows"});
   Figure f;
   f.ratio = read_quantity(table, key, units, allowed).range;
   f.up_to = table.flag_or("up_to", false);
-  if (f.up_to && f.ratio.most > f.ratio.least) {
-    table.fail("up_to", "a best case is one value", "one value of " + key);
+  f.at_least = table.flag_or("at_least", false);
+  f.everywhere = table.flag_or("everywhere", false);
+  for (const char* flag : {"up_to", "at_least"}) {
+    if (table.flag_or(flag, false) && f.ratio.most > f.ratio.least) {
+      table.fail(flag, "is said of one value", "one value of " + key);
+    }
+  }
+  if (f.up_to && (f.at_least || f.everywhere)) {
+    table.fail("up_to", "a best case is not the case everywhere", "up_to alone");
+  }
+  if (table.has("rows")) {
+    for (const TomlTable& row : table.tables("rows")) {
+      row.refuse_other_keys({"what", key});
+      f.rows.push_back({row.text("what"), read_single(row, key, units, allowed)});
+    }
   }
   if (table.has("reading_error")) {
     f.reading_error = read_single(table, "reading_error", units, {0, 1});
@@ -106,7 +120,7 @@ Figure read_ratio(const TomlTable& table, const std::string& key, const Units& u
 }
 
 Figure read_figure(const TomlTable& claim, Kind kind) {
-  if (kind == Kind::other || kind == Kind::fits_in_memory) {
+  if (kind == Kind::other || kind == Kind::fits_in_memory || kind == Kind::compute_bound) {
     if (claim.has("figure")) {
       claim.fail("figure", fmt::format("kind {} has no figure", name_of(kind)));
     }
@@ -119,7 +133,10 @@ Figure read_figure(const TomlTable& claim, Kind kind) {
     case Kind::latency_reduction:
       return read_ratio(table, "reduction", kShare, {0, 0.999});
     case Kind::gemm_time_share:
+    case Kind::coverage:
       return read_ratio(table, "share", kShare, {0, 1});
+    case Kind::bandwidth_ratio:
+      return read_ratio(table, "factor", kFactor, {0.01, kMostFactor});
     case Kind::latency: {
       table.refuse_other_keys({"before", "after", "utilisation_before", "utilisation_after"});
       Figure f;
@@ -140,6 +157,7 @@ Figure read_figure(const TomlTable& claim, Kind kind) {
       return f;
     }
     case Kind::fits_in_memory:
+    case Kind::compute_bound:
     case Kind::other:
       break;
   }
@@ -153,7 +171,17 @@ std::vector<std::string> policy_names() {
 }
 
 std::vector<std::string> gpu_words(const TomlTable& table) {
-  return table.words("gpu", gpu_names());
+  const std::vector<std::string> names = gpu_names();
+  try {
+    return table.words("gpu", names);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    const std::optional<std::string> one = counted_gpu(problem.value, names);
+    if (!one) throw;
+    problem.message = kSeveralGpusMessage;
+    problem.nearest = nearest_name(*one, names);
+    throw InputError(std::move(problem));
+  }
 }
 
 // Reads one field of [setting] or [try] into the choices.
@@ -194,6 +222,10 @@ const std::vector<ChoiceField>& choice_fields() {
        [](const TomlTable& t, Choices& c) {
          c.prices = t.reals("price_per_hour", {1e-6, kMostPrice});
        }},
+      {"level",
+       [](const TomlTable& t, Choices& c) {
+         c.levels = t.words("level", {"l2", "smem", "registers"});
+       }},
   };
   return fields;
 }
@@ -230,9 +262,13 @@ void fill_defaults(Claim& claim) {
   fill(c.seqs, std::vector<std::int64_t>{512, 2048, 8192});
   fill(c.contexts, std::vector<std::int64_t>{512, 2048, 8192});
   fill(c.dtypes, std::vector<Dtype>{Dtype::bf16});
-  fill(c.baselines, std::vector<std::string>{"unfused", "composed", "eager", "torch-compile"});
+  // Without a baseline the question is whether it fits, not whether fusing makes it fit.
+  if (claim.kind != Kind::fits_in_memory) {
+    fill(c.baselines, std::vector<std::string>{"unfused", "composed", "eager", "torch-compile"});
+  }
   fill(c.policies, std::vector<std::string>{"coda"});
   fill(c.weight_bits, std::vector<std::int64_t>{16});
+  fill(c.levels, std::vector<std::string>{"l2", "smem", "registers"});
 }
 
 // Names of the block's steps; those of the backward pass end in _bwd, and in _dw for the gradients
@@ -261,7 +297,7 @@ void check_needs(const TomlTable& table, const Claim& claim) {
                                           name_of(claim.kind)),
                    .allowed = allowed});
   };
-  if (claim.kind == Kind::other) return;
+  if (claim.kind == Kind::other || claim.kind == Kind::bandwidth_ratio) return;
   need(!claim.choices.models.empty(), "model", "one or more models");
   need(!claim.choices.phases.empty(), "phase", "forward, train, decode");
   if (claim.kind == Kind::cost) {
@@ -273,7 +309,7 @@ void check_needs(const TomlTable& table, const Claim& claim) {
 
 Claim read_claim(const TomlTable& table) {
   table.refuse_other_keys({"id", "statement", "kind", "source", "figure", "setting", "try", "sites",
-                           "not_testable", "assumptions"});
+                           "part", "not_testable", "assumptions"});
   Claim claim;
   claim.file = table.file();
   claim.id = table.text("id");
@@ -287,6 +323,11 @@ Claim read_claim(const TomlTable& table) {
   read_choices(table, claim);
   fill_defaults(claim);
   if (table.has("sites")) claim.sites = table.words("sites", site_words());
+  if (claim.kind == Kind::coverage) {
+    claim.part = table.word("part", {"attention", "others"});
+  } else if (table.has("part")) {
+    table.fail("part", fmt::format("only a claim of kind {} has it", name_of(Kind::coverage)));
+  }
   if (table.has("assumptions")) claim.assumptions = table.texts("assumptions");
   if (claim.kind == Kind::other) {
     claim.why_not_testable = table.text("not_testable");
@@ -332,6 +373,12 @@ const char* name_of(Kind kind) {
       return "fits-in-memory";
     case Kind::cost:
       return "cost-per-million-tokens";
+    case Kind::compute_bound:
+      return "memory-to-compute-bound";
+    case Kind::coverage:
+      return "share-in-gemm-kernels";
+    case Kind::bandwidth_ratio:
+      return "bandwidth-ratio";
     case Kind::other:
       return "other";
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/audit/baseline.h"
 #include "sim/audit/predictions.h"
 #include "sim/audit/setting.h"
 
@@ -17,27 +18,38 @@ inline constexpr double kRatioTolerance = 0.05;
 inline constexpr double kTimeTolerance = 0.10;
 inline constexpr double kBytesTolerance = 0.12;
 inline constexpr double kShareTolerance = 0.05;  // of shares, absolute
+// How much faster than limits_of() another sample of the GPU may be. The limits take the sustained
+// bandwidth and the rate of tensor cores at the clock that it is quoted at; of the shipped GPUs the
+// datasheet's bandwidth is at most 9 % above the one, the boost clock at most 9 % above the other.
+inline constexpr double kLimitTolerance = 0.10;
 
-// Numbers are in the kind's own quantity: factor (speed_up, latency), fraction (latency_reduction,
-// gemm_time_share), gigabytes of 10^9 (fits_in_memory), money (cost).
+// Numbers are in the kind's own quantity: factor (speed_up, latency, bandwidth_ratio), fraction
+// (latency_reduction, gemm_time_share, coverage; compute_bound: tensor cores' time over the longer
+// of theirs and HBM's), gigabytes of 10^9 (fits_in_memory), money (cost).
 struct Outcome {
   double predicted = 0;
-  double limit = 0;                  // the boldest figure that no implementation passes here
-  bool reached = false;              // the prediction supports the figure
-  bool bolder = false;               // the prediction says more than the figure
+  // The boldest figure that no implementation passes here: the slowest baseline against limits that
+  // are kLimitTolerance better.
+  double limit = 0;
+  SlowestBaseline baseline;          // where times are compared
+  std::vector<double> measured;      // speed-ups of this setting that were measured
+  bool reached = false;              // the prediction, or a measurement, supports the figure
+  bool bolder = false;               // it says more than the figure
   bool possible = false;             // the limits allow the figure
   std::string obstacle;              // why not possible
   Seconds before, after;             // predicted, of what is compared
   Seconds least;                     // its time at the limits
   std::int64_t launches_before = 0;  // of one block, where whole blocks are compared
   std::int64_t gpus = 1;             // cost: GPUs whose memories hold the model
+  bool before_too = false;           // fits_in_memory: the baseline fits as well
 };
 
 // The predictions that evaluate() will ask for.
 std::vector<PolicyCase> cases_of(const Claim& claim, const Setting& setting);
 
 // Not for kind `other`.
-Outcome evaluate(const Claim& claim, const Setting& setting, const Predictions& predictions);
+Outcome evaluate(const Claim& claim, const Setting& setting, const Predictions& predictions,
+                 const Baselines& baselines);
 
 // The speed-ups that support the claim, tolerance and reading error included.
 Range supporting_speed_ups(const Claim& claim);

@@ -7,6 +7,7 @@
 #include "model/blocks/block.h"
 #include "model/error.h"
 #include "model/model_files.h"
+#include "model/operators.h"
 #include "model/policy.h"
 #include "sim/limits.h"
 #include "sim/memory_fit.h"
@@ -34,6 +35,22 @@ std::string site_of(const Graph& graph, const KernelEstimate& kernel) {
   return first;
 }
 
+// By steps of the block: scores, softmax and context of the forward pass, and their gradients.
+void count_work(const Plan& plan, Predicted& out) {
+  for (const Kernel& kernel : plan.kernels) {
+    const bool with_gemm = kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::block;
+    for (const OpId id : kernel.ops) {
+      const Op& op = plan.graph.op(id);
+      const bool attention = op.site.starts_with("attention");
+      if (!attention && op.kind == OpKind::gemm) continue;
+      Coverage& part = attention ? out.attention : out.others;
+      const Flops work = flops(plan.graph, op);
+      part.all += work;
+      if (with_gemm) part.with_gemm += work;
+    }
+  }
+}
+
 Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu) {
   const Plan plan = make_plan(c.policy, config, c.workload);
   Predicted out;
@@ -43,22 +60,12 @@ Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu
                            k.kind == KernelKind::gemm || k.kind == KernelKind::block,
                            site_of(plan.graph, k)});
   }
+  count_work(plan, out);
   if (c.whole_model) {
     out.model = whole_model(out.block, config, c.workload, gpu);
     out.activations = memory_need(plan, config, c.workload).activations;
   }
   return out;
-}
-
-// limits_of() takes the sustained bandwidth and the quoted tensor rate, which a real GPU can pass.
-Gpu at_its_best(Gpu gpu) {
-  gpu.hbm_bandwidth_sustained = gpu.hbm_bandwidth;
-  if (gpu.tensor_clock.value() > 0 && gpu.sm_clock > gpu.tensor_clock) {
-    const double faster = gpu.sm_clock / gpu.tensor_clock;
-    gpu.tensor_bf16 *= faster;
-    gpu.tensor_fp16 *= faster;
-  }
-  return gpu;
 }
 
 }  // namespace
@@ -69,9 +76,13 @@ std::string Predictions::key(const PolicyCase& c) {
                      w.batch, w.seq, w.context, name_of(w.dtype), c.whole_model);
 }
 
+void Predictions::want_gpu(const std::string& name) {
+  if (!gpus_.contains(name)) gpus_.emplace(name, load_gpu(name));
+}
+
 void Predictions::want(const PolicyCase& c) {
   if (!models_.contains(c.model)) models_.emplace(c.model, load_model(c.model));
-  if (!gpus_.contains(c.gpu)) gpus_.emplace(c.gpu, load_gpu(c.gpu));
+  want_gpu(c.gpu);
   check_workload(c.workload, models_.at(c.model));
   if (!c.policy.empty()) entries_.try_emplace(key(c), Entry{c, nullptr});
 }
@@ -111,15 +122,15 @@ const Predicted& Predictions::of(const PolicyCase& c) const {
 Ceilings Predictions::ceilings(const std::string& model_name, const std::string& gpu_name,
                                const Workload& workload) const {
   const ModelConfig& config = model(model_name);
-  const Gpu best = at_its_best(gpu(gpu_name));
-  const Limits block = limits_of(build_block(config, workload), best);
-  const Limits exit = limits_of(build_exit(config, workload), best);
+  const Gpu& machine = gpu(gpu_name);
+  const Limits block = limits_of(build_block(config, workload), machine);
+  const Limits exit = limits_of(build_exit(config, workload), machine);
   return {block.time, block.time * static_cast<double>(config.layers) + exit.time, block.compulsory,
           block.compulsory * config.layers + exit.compulsory};
 }
 
 FlopsPerSecond Predictions::tensor_ceiling(const std::string& gpu_name, Dtype dtype) const {
-  return tensor_peak(at_its_best(gpu(gpu_name)), dtype);
+  return tensor_peak(gpu(gpu_name), dtype);
 }
 
 const ModelConfig& Predictions::model(const std::string& name) const { return models_.at(name); }

@@ -23,16 +23,26 @@ struct PredictedKernel {
   std::string site;  // of its GEMM, or else of its first operator; "_dw": a weight's gradient
 };
 
+// FLOPs of a part of the block, and those of them in kernels with a GEMM.
+struct Coverage {
+  Flops all, with_gemm;
+
+  // 1 where there are none.
+  [[nodiscard]] double share() const {
+    return all.value() == 0 ? 1 : with_gemm.as_double() / all.as_double();
+  }
+};
+
 // One block, and the whole model with it.
 struct Predicted {
   PlanEstimate block;
   std::vector<PredictedKernel> kernels;
   LayersEstimate model;
-  Bytes activations;  // at once, of the whole model
+  Bytes activations;           // at once, of the whole model
+  Coverage attention, others;  // others: neither attention's nor GEMMs
 };
 
-// What no implementation can pass, against the machine's own ceilings: tensor cores at the boost
-// clock where that is above the one their rate is quoted at, and memory at the datasheet's rate.
+// What limits_of() says: the same as `predict` shows as limits.
 struct Ceilings {
   Seconds block;
   Seconds model;      // all blocks and the LM head
@@ -43,11 +53,13 @@ struct Ceilings {
 struct PolicyCase {
   std::string model, gpu, policy;
   Workload workload;
-  bool whole_model = false;
+  bool whole_model = false;  // with the layers around the blocks
 };
 
 class Predictions {
  public:
+  // The GPU will be asked for. InputError as load_gpu.
+  void want_gpu(const std::string& name);
   // Notes that the case will be asked for. InputError as load_model, load_gpu, check_workload.
   void want(const PolicyCase& c);
   // Makes what is noted. False when it was stopped.

@@ -13,9 +13,12 @@ const char* unit_of(const Claim& claim) {
   switch (claim.kind) {
     case Kind::speed_up:
     case Kind::latency:
+    case Kind::bandwidth_ratio:
       return "factor";
     case Kind::latency_reduction:
     case Kind::gemm_time_share:
+    case Kind::compute_bound:
+    case Kind::coverage:
       return "fraction";
     case Kind::fits_in_memory:
       return "GB";
@@ -40,10 +43,13 @@ ordered_json figure_json(const Claim& claim) {
   ordered_json out = {{"text", figure_text(claim)}};
   if (claim.kind == Kind::cost) {
     out["value"] = f.cost.value();
-  } else if (claim.kind != Kind::fits_in_memory && claim.kind != Kind::other) {
+  } else if (claim.kind != Kind::fits_in_memory && claim.kind != Kind::compute_bound &&
+             claim.kind != Kind::other) {
     out["least"] = f.ratio.least;
     out["most"] = f.ratio.most;
     out["up_to"] = f.up_to;
+    out["at_least"] = f.at_least;
+    out["everywhere"] = f.everywhere;
   }
   if (claim.kind == Kind::latency) {
     out["before_us"] = to_us(f.before);
@@ -78,6 +84,11 @@ ordered_json settings_json(const Audited& a) {
     const Outcome& o = t.outcome;
     setting["predicted"] = o.predicted;
     setting["limit"] = o.limit;
+    if (o.baseline.time.value() > 0) {
+      setting["baseline_measured"] = o.baseline.measured;
+      setting["baseline_factor"] = o.baseline.factor;
+      setting["measured"] = o.measured;
+    }
     setting["reached"] = o.reached || o.bolder;
     setting["possible"] = o.possible;
     out.push_back(std::move(setting));
@@ -91,6 +102,7 @@ ordered_json claim_json(const Audited& a) {
                       {"verdict", name_of(a.verdict.judgement)},
                       {"conditions", a.verdict.conditions},
                       {"reason", a.verdict.reason},
+                      {"rests_on", a.verdict.rests_on},
                       {"statement", c.statement},
                       {"kind", name_of(c.kind)},
                       {"source", source_json(c.source)},
@@ -98,7 +110,7 @@ ordered_json claim_json(const Audited& a) {
   if (!a.tried.empty()) {
     const Range range = predicted_range(a);
     out["predicted"] = {{"least", range.least}, {"most", range.most}, {"unit", unit_of(c)}};
-    if (c.kind != Kind::gemm_time_share) {
+    if (c.kind != Kind::gemm_time_share && c.kind != Kind::coverage) {
       out["limit"] = {{"value", boldest_limit(a)}, {"unit", unit_of(c)}};
     }
   }
@@ -116,6 +128,8 @@ std::string audit_json(const Audit& audit) {
   for (const Audited& a : audit.claims) claims.push_back(claim_json(a));
   const ordered_json all = {{"schema", "fuseline.audit/1"},
                             {"uncalibrated_gpus", audit.uncalibrated},
+                            {"checked_gpus", audit.checked},
+                            {"limit_tolerance", kLimitTolerance},
                             {"claims", std::move(claims)}};
   return json_text(all);
 }

@@ -40,6 +40,9 @@ std::string section(const Audited& a) {
   std::string out = fmt::format("\n## {}\n\n{}.\n\n", c.id, c.statement);
   out += fmt::format("* source: {}\n", source_text(c.source));
   out += fmt::format("* verdict: **{}**: {}\n", verdict_text(a.verdict), a.verdict.reason);
+  if (!a.verdict.rests_on.empty()) {
+    out += fmt::format("* it rests on what the source leaves open: {}\n", rests_on_text(a.verdict));
+  }
   if (!a.tried.empty()) {
     out += fmt::format("* claimed {}; predicted {} in {} settings", figure_text(c),
                        predicted_text(a), a.tried.size());
@@ -66,14 +69,21 @@ std::string audit_markdown(const Audit& audit, const std::string& command) {
       "# Published claims, audited\n\n"
       "Made by `{}`.\n\n"
       "Each claim is predicted in every setting that its source leaves open. The limit is what no "
-      "implementation can\npass: compulsory bytes at the datasheet's bandwidth and FLOPs at the "
-      "tensor cores' rate at boost clock, against the\npredicted baseline. Predictions support a "
-      "speed-up within {:.0f} %, a time or a cost within {:.0f} %, as far as they are from\nwhat "
+      "implementation can\npass: the limits that `fuseline predict` shows (compulsory bytes at the "
+      "GPU's sustained bandwidth, FLOPs at the rate quoted for its\ntensor cores), {:.0f} % "
+      "better, "
+      "as another sample of the GPU may be, against the slowest baseline: as measured; where it "
       "was "
-      "measured.\n\n",
-      command, 100 * kRatioTolerance, 100 * kTimeTolerance);
+      "not,\nas predicted and {:.0f} % slower, or as much slower as blocks of that baseline were "
+      "measured. Predictions support a speed-up\nwithin {:.0f} %, a time or a cost within {:.0f} "
+      "%, "
+      "as far as they are from what was measured.\n\n",
+      command, 100 * kLimitTolerance, 100 * kTimeTolerance, 100 * kRatioTolerance,
+      100 * kTimeTolerance);
   const std::string uncalibrated = uncalibrated_text(audit);
   if (!uncalibrated.empty()) out += uncalibrated + ".\n\n";
+  const std::string checked = checked_text(audit);
+  if (!checked.empty()) out += checked + ".\n\n";
   out += "| claim | claimed | predicted | limit | verdict |\n|---|---|---|---|---|\n";
   for (const Audited& a : audit.claims) {
     out += fmt::format("| [{}](#{}) | {} | {} | {} | {} |\n", a.claim.id, a.claim.id,

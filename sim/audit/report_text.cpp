@@ -14,7 +14,8 @@ std::string predicted_text(const Audited& a) {
 }
 
 std::string limit_text(const Audited& a) {
-  const bool none = a.tried.empty() || a.claim.kind == Kind::gemm_time_share;
+  const Kind kind = a.claim.kind;
+  const bool none = a.tried.empty() || kind == Kind::gemm_time_share || kind == Kind::coverage;
   return none ? "-" : amount_text(a.claim, boldest_limit(a));
 }
 
@@ -27,10 +28,22 @@ std::string verdict_text(const Verdict& v) {
   return text;
 }
 
+std::string rests_on_text(const Verdict& v) {
+  return fmt::format("{}", fmt::join(v.rests_on, ", "));
+}
+
+std::string checked_text(const Audit& audit) {
+  if (audit.checks.empty()) return {};
+  return fmt::format(
+      "CHECKED: no constant was fitted on these GPUs, but predictions were measured on them: {}",
+      fmt::join(audit.checks, "; "));
+}
+
 std::string uncalibrated_text(const Audit& audit) {
   if (audit.uncalibrated.empty()) return {};
   return fmt::format(
-      "UNCALIBRATED: {}: no constant was fitted on these GPUs; datasheet numbers and constants of "
+      "UNCALIBRATED: {}: no constant was fitted on these GPUs; datasheet "
+      "numbers and constants of "
       "the H200 stand in",
       fmt::join(audit.uncalibrated, ", "));
 }

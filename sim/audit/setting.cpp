@@ -38,16 +38,30 @@ std::vector<Workload> workloads(const Choices& c) {
   return out;
 }
 
-bool possible(const Claim& claim, const Setting& s) {
+bool possible(const Setting& s) {
   if (s.workload.phase == Phase::train) {
     for (const std::string& policy : {s.baseline, s.policy}) {
       if (!policy.empty() && !trains(policy)) return false;
     }
   }
-  return !compares(claim.kind) || s.baseline != s.policy;
+  return s.baseline.empty() || s.baseline != s.policy;
 }
 
 const std::vector<std::string> kNone = {""};
+
+// Bandwidths depend on the GPU alone.
+std::vector<Setting> levels_of(const Choices& c) {
+  std::vector<Setting> out;
+  for (const std::string& gpu : c.gpus) {
+    for (const std::string& level : c.levels) {
+      Setting s;
+      s.gpu = gpu;
+      s.level = level;
+      out.push_back(std::move(s));
+    }
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -59,7 +73,11 @@ std::vector<Setting> settings_of(const Claim& claim) {
   std::vector<Setting> out;
   if (claim.kind == Kind::other) return out;
   const Choices& c = claim.choices;
-  const bool with_baseline = compares(claim.kind) || claim.kind == Kind::gemm_time_share;
+  if (claim.kind == Kind::bandwidth_ratio) return levels_of(c);
+  const bool with_baseline =
+      compares(claim.kind) || claim.kind == Kind::gemm_time_share ||
+      claim.kind == Kind::compute_bound ||
+      (claim.kind == Kind::fits_in_memory && !claim.choices.baselines.empty());
   const auto& baselines = with_baseline ? c.baselines : kNone;
   const auto& claimed = claim.kind == Kind::gemm_time_share ? kNone : c.policies;
   const std::vector<std::int64_t> full = {16};
@@ -73,8 +91,8 @@ std::vector<Setting> settings_of(const Claim& claim) {
           for (const std::string& policy : claimed) {
             for (const std::int64_t b : bits) {
               for (const double price : prices) {
-                Setting s{model, gpu, workload, baseline, policy, b, price};
-                if (!possible(claim, s)) continue;
+                Setting s{model, gpu, workload, baseline, policy, b, price, {}};
+                if (!possible(s)) continue;
                 out.push_back(std::move(s));
                 if (out.size() <= kMostSettings) continue;
                 throw InputError(
@@ -104,6 +122,7 @@ std::vector<Dimension> dimensions(const Claim& claim, const Setting& s) {
   const auto number = [](const char* name, auto value) {
     return Dimension{name, fmt::format("{}", value), static_cast<double>(value), true};
   };
+  if (claim.kind == Kind::bandwidth_ratio) return {{"GPU", s.gpu}, {"level", s.level}};
   std::vector<Dimension> out = {{"model", s.model}, {"GPU", s.gpu}};
   if (!s.baseline.empty()) out.push_back({"baseline", s.baseline});
   if (!s.policy.empty()) out.push_back({"policy", s.policy});
@@ -117,6 +136,7 @@ std::vector<Dimension> dimensions(const Claim& claim, const Setting& s) {
 }
 
 std::string describe(const Claim& claim, const Setting& s) {
+  if (claim.kind == Kind::bandwidth_ratio) return s.level + " of " + s.gpu;
   std::string text = s.model + " on " + s.gpu;
   if (!s.baseline.empty()) text += ", " + s.baseline;
   if (!s.policy.empty()) text += (s.baseline.empty() ? ", " : " to ") + s.policy;

@@ -22,6 +22,7 @@ struct Setting {
   std::string baseline, policy;   // as the kind compares; empty where it has no use for one
   std::int64_t weight_bits = 16;  // fits_in_memory
   double price = 0;               // an hour; cost
+  std::string level;              // bandwidth_ratio
 };
 
 // Every combination of the claim's choices, in the order of the choices. Combinations that cannot

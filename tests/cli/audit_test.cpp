@@ -15,12 +15,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 // Small enough for a sanitizer build.
-std::string claim_text(const std::string& id, const std::string& factor) {
+std::string claim_text(const std::string& id, const std::string& factor,
+                       const std::string& gpu = "a100-sxm-80gb") {
   return "id = \"" + id +
          "\"\nstatement = \"TinyLlama gets faster\"\nkind = \"speed-up\"\n[source]\n"
          "title = \"a report\"\ndate = \"2026\"\n[figure]\nfactor = { value = " +
-         factor +
-         ", unit = \"x\" }\nup_to = true\n[setting]\nmodel = \"tinyllama\"\ngpu = \"h100-sxm\"\n"
+         factor + ", unit = \"x\" }\nup_to = true\n[setting]\nmodel = \"tinyllama\"\ngpu = \"" +
+         gpu +
+         "\"\n"
          "phase = \"decode\"\n[try]\nbaseline = [\"composed\", \"eager\"]\ncontext = 256\n";
 }
 
@@ -42,7 +44,8 @@ TEST(AuditJson, HasTheKeysOfTheContract) {
   EXPECT_EQ(run.err, "");  // no terminal, no progress
   const json j = json::parse(run.out);
   EXPECT_EQ(j.at("schema"), "fuseline.audit/1");
-  EXPECT_EQ(j.at("uncalibrated_gpus"), json::array({"h100-sxm"}));
+  EXPECT_EQ(j.at("uncalibrated_gpus"), json::array({"a100-sxm-80gb"}));
+  EXPECT_EQ(j.at("checked_gpus"), json::array());
   ASSERT_EQ(j.at("claims").size(), 2U);
   const json& absurd = j.at("claims")[0];
   EXPECT_EQ(absurd.at("id"), "absurd");
@@ -65,8 +68,28 @@ TEST(AuditTable, SaysAVerdictForEachClaimAndWhichGpusAreUncalibrated) {
   expect_fits_100_columns(run.out);
   EXPECT_THAT(run.out, HasSubstr("absurd: contradicts the limits: "));
   EXPECT_THAT(run.out, HasSubstr("modest: plausible: "));
-  EXPECT_THAT(run.out, HasSubstr("UNCALIBRATED: h100-sxm"));
+  EXPECT_THAT(run.out, HasSubstr("UNCALIBRATED: a100-sxm-80gb"));
   EXPECT_THAT(run.out, Not(HasSubstr("TinyLlama gets faster")));
+}
+
+// Nothing was fitted on an H100, but blocks were measured on it.
+TEST(AuditTable, SaysHowWellAGpuWasChecked) {
+  const std::string file = temporary_file("h100.toml", claim_text("h100", "1.01", "h100-sxm"));
+  const CliRun run = cli({"audit", "--claims", file});
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  EXPECT_THAT(run.out, Not(HasSubstr("UNCALIBRATED")));
+  EXPECT_THAT(run.out, HasSubstr("CHECKED: "));
+  EXPECT_THAT(run.out, HasSubstr("h100-sxm: 18"));
+  const json j = json::parse(cli({"audit", "--claims", file, "--format", "json"}).out);
+  EXPECT_EQ(j.at("uncalibrated_gpus"), json::array());
+  EXPECT_EQ(j.at("checked_gpus"), json::array({"h100-sxm"}));
+}
+
+TEST(AuditTable, SaysWhatAVerdictRestsOn) {
+  const CliRun run = cli({"audit", "--claims", claims_folder()});
+  EXPECT_THAT(run.out, HasSubstr("this rests on what the source leaves open: "));
+  EXPECT_THAT(run.out, HasSubstr("number format bf16"));
 }
 
 TEST(AuditTable, OfChosenClaimsShowsDetails) {
@@ -103,6 +126,9 @@ TEST(AuditErrors, NameWhatIsWrong) {
   };
   expect_refused({"audit", "whole-blok-fusion"},
                  {"CLAIM-ID = 'whole-blok-fusion'", "did you mean 'whole-block-fusion'?"});
+  expect_refused({"audit", "--claims",
+                  temporary_file("several.toml", claim_text("several", "2", "8xh100-sxm"))},
+                 {"several.toml", "several GPUs are not built yet", "did you mean 'h100-sxm'?"});
   expect_refused({"audit", "--claims", "nowhere"}, {"nowhere", "no such file"});
   expect_refused({"audit", "--format", "markdwn"}, {"--format", "did you mean 'markdown'?"});
 

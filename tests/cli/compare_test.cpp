@@ -17,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kMeasured =
     std::string(FUSELINE_SOURCE_DIR) + "/scenarios/measurements/h200-pytorch";
@@ -131,6 +132,87 @@ TEST(Compare, JudgesASavedPrediction) {
   const json j = json::parse(run.out);
   EXPECT_EQ(j.at("predictors"), json::array({"prediction"}));
   EXPECT_EQ(j.at("rows")[0].at("errors").at("prediction").at("cases"), 2);
+}
+
+// What `predict` writes of GPT-2 XL under eager, with options changed.
+std::string saved(std::vector<std::string> changes) {
+  std::vector<std::string> args = {"predict",  "--model",  "gpt2-xl",  "--gpu", "h200",
+                                   "--seq",    "512",      "--policy", "eager", "--fidelity",
+                                   "roofline", "--format", "json"};
+  args.insert(args.end(), changes.begin(), changes.end());
+  const CliRun run = cli(args);
+  EXPECT_EQ(run.status, 0) << run.err;
+  return temporary_file("saved.json", run.out);
+}
+
+TEST(CompareSaved, RefusesAPredictionOfSomethingThatWasNotMeasured) {
+  struct Case {
+    std::vector<std::string> changes;
+    const char* said;
+  };
+  const std::vector<Case> cases = {
+      {{"--gpu", "h100"}, "gpu = 'h100-sxm': the prediction is of another GPU"},
+      {{"--dtype", "fp32"}, "dtype = 'fp32': no such block was measured"},
+      {{"--model", "tinyllama"}, "model = 'tinyllama': no such block was measured"},
+      {{"--batch", "3"}, "batch = '3': no such block was measured"},
+      {{"--seq", "513"}, "seq = '513': no such block was measured"},
+      {{"--phase", "decode", "--seq", "1", "--context", "77"}, "context = '77': no such block"},
+      {{"--policy", "whole-block"}, "policy = 'whole-block': no such block was measured"}};
+  for (const Case& c : cases) {
+    const std::string file = saved(c.changes);
+    const CliRun run = cli({"compare", file, kMeasured});
+    EXPECT_EQ(run.status, 2) << c.said << run.out;
+    EXPECT_EQ(run.out, "");
+    EXPECT_THAT(run.err, HasSubstr(file));
+    EXPECT_THAT(run.err, HasSubstr(c.said));
+    EXPECT_THAT(run.err, HasSubstr("allowed: "));
+  }
+}
+
+TEST(CompareSaved, TheGpuOfTheCommandLineMustAgreeToo) {
+  const std::string file = saved({});
+  EXPECT_EQ(cli({"compare", file, kMeasured, "--gpu", "h200"}).status, 0);
+  const CliRun run = cli({"compare", file, kMeasured, "--gpu", "a100"});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("--gpu = 'a100'"));
+}
+
+TEST(CompareSaved, AFileWithoutATypeIsOfBf16) {
+  json j = json::parse(cli({"predict", "--model", "gpt2-xl", "--gpu", "h200", "--seq", "512",
+                            "--policy", "eager", "--fidelity", "roofline", "--format", "json"})
+                           .out);
+  j.erase("dtype");
+  EXPECT_EQ(cli({"compare", temporary_file("old.json", j.dump()), kMeasured}).status, 0);
+  j["dtype"] = "fp8";
+  const CliRun run = cli({"compare", temporary_file("new.json", j.dump()), kMeasured});
+  EXPECT_EQ(run.status, 2);
+  EXPECT_THAT(run.err, HasSubstr("dtype = 'fp8'"));
+}
+
+TEST(Compare, SaysWhenTheGpuIsNotTheMeasuredOne) {
+  const std::string file =
+      temporary_file("block.csv",
+                     "model,execution,phase,batch,seq,context,ms_median,ms_min,ms_max,timer\n"
+                     "tinyllama,eager,forward,1,64,0,1,1,1,graph\n");
+  temporary_file("meta.toml", "gpu = \"h200\"\n");
+  const std::filesystem::path folder = std::filesystem::path(file).parent_path();
+  EXPECT_THAT(cli({"compare", folder.string()}).out, Not(HasSubstr("ANOTHER GPU")));
+  EXPECT_THAT(cli({"compare", folder.string(), "--gpu", "a100"}).out,
+              HasSubstr("ANOTHER GPU: predicted is a100-sxm-80gb, measured was h200"));
+}
+
+TEST(Compare, LeavesOutOtherTypes) {
+  const std::string head =
+      "model,execution,phase,batch,seq,context,dtype,ms_median,ms_min,ms_max,timer\n";
+  const std::string file =
+      temporary_file("block.csv", head +
+                                      "tinyllama,eager,forward,1,64,0,bf16,1,1,1,graph\n"
+                                      "tinyllama,eager,forward,1,64,0,fp32,2,2,2,graph\n");
+  const std::vector<std::string> args = {"compare", file, "--gpu", "h200", "--format", "json"};
+  std::vector<std::string> one = args;
+  one.insert(one.end(), {"--dtype", "fp32"});
+  EXPECT_EQ(json::parse(cli(args).out).at("cases").size(), 2U);
+  EXPECT_EQ(json::parse(cli(one).out).at("cases").size(), 1U);
 }
 
 TEST(Compare, NeedsAGpuWhenTheMeasurementNamesNone) {

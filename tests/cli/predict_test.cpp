@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -110,6 +111,61 @@ TEST(PredictTable, MarksAnUncalibratedGpu) {
       {"predict", "--model", "tinyllama", "--gpu", "rtx4090", "--seq", "128", "--policy", "eager"});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.out, HasSubstr("UNCALIBRATED"));
+}
+
+TEST(PredictTable, SaysHowWellAGpuWasChecked) {
+  const std::vector<std::string> small = {"predict", "--model",    "tinyllama", "--gpu",
+                                          "h100",    "--seq",      "128",       "--policy",
+                                          "eager",   "--fidelity", "roofline"};
+  const CliRun run = cli(small);
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  EXPECT_THAT(run.out, Not(HasSubstr("UNCALIBRATED")));
+  EXPECT_THAT(run.out, HasSubstr("CHECKED: no constant was fitted on this GPU"));
+  EXPECT_THAT(run.out, HasSubstr("h100-fuseline, 2026-11-22"));
+  std::vector<std::string> as_json = small;
+  as_json.insert(as_json.end(), {"--format", "json"});
+  const json j = json::parse(cli(as_json).out);
+  EXPECT_EQ(j.at("gpu_calibrated"), false);
+  EXPECT_EQ(j.at("gpu_standing"), "checked");
+  EXPECT_EQ(j.at("gpu_checks").at(0).at("blocks"), 18);
+}
+
+TEST(ListGpus, SayWhichAreFittedAndChecked) {
+  const json j = json::parse(cli({"list", "gpus", "--format", "json"}).out);
+  std::map<std::string, std::pair<bool, std::string>> found;
+  for (const json& g : j.at("gpus")) found[g.at("name")] = {g.at("calibrated"), g.at("standing")};
+  EXPECT_EQ(found.at("h200"), std::make_pair(true, std::string("fitted")));
+  EXPECT_EQ(found.at("h100-sxm"), std::make_pair(false, std::string("checked")));
+  EXPECT_EQ(found.at("rtx4090"), std::make_pair(false, std::string("uncalibrated")));
+  expect_fits_100_columns(cli({"list", "gpus"}).out);
+}
+
+TEST(SeveralGpus, AreRefusedByName) {
+  const auto refused = [](const std::vector<std::string>& args, const std::string& value) {
+    const CliRun run = cli(args);
+    EXPECT_EQ(run.status, 2) << run.out;
+    EXPECT_EQ(run.out, "");
+    EXPECT_THAT(run.err, HasSubstr("several GPUs are not built yet"));
+    EXPECT_THAT(run.err, HasSubstr(value));
+  };
+  for (const char* gpu : {"8xh100", "2xh200", "h100x8", "8*h100"}) {
+    for (const char* command : {"predict", "sweep", "explain"}) {
+      refused({command, "--gpu", gpu, "--policy", "coda"}, gpu);
+    }
+    refused({"gemm", "--m", "8", "--n", "8", "--k", "8", "--gpu", gpu}, gpu);
+  }
+  EXPECT_THAT(cli({"predict", "--gpu", "8xh100"}).err, HasSubstr("did you mean 'h100'?"));
+  for (const char* option : {"--gpus", "--tp", "--tensor-parallel-size", "--num-gpus"}) {
+    refused({"predict", option, "8"}, option);
+    refused({"predict", std::string(option) + "=8"}, option);
+  }
+  const auto scenario = [](const std::string& more) {
+    return temporary_file("several.toml", "title = \"t\"\nmodel = \"tinyllama\"\n" + more);
+  };
+  refused({"predict", scenario("gpu = \"8xh100\"\n")}, "several.toml: gpu = '8xh100'");
+  refused({"predict", scenario("gpu = \"h100\"\ngpus = 8\n")}, "several.toml:4:8: gpus = '8'");
+  refused({"predict", scenario("gpu = \"h100\"\ntp = 2\n")}, "tp");
 }
 
 TEST(PredictTable, AllFormatsAgreeOnTheTime) {

@@ -40,6 +40,9 @@ inline const Meanings kGpuMeanings = {
     {"architecture", "selects defaults of constants and kinds of kernels"},
     {"compute_capability", "as NVIDIA writes it, one of the architecture's (shown: Hopper's)"},
     {"calibrated", "constants were fitted on this hardware"},
+    {"checked",
+     "blocks measured on this GPU on which nothing was fitted, and the errors of their "
+     "predictions"},
     {"calibration", "the fitted constants, by name: [calibration.md](calibration.md)"},
     {"sm_count", "SMs"},
     {"sm_clock_boost", "SM clock that a light load holds"},
@@ -102,10 +105,11 @@ inline const Meanings kClaimMeanings = {
     {"statement", "what is claimed, in a sentence"},
     {"kind", "what kind of number is claimed"},
     {"source", "where it is claimed"},
-    {"figure", "the number; not for kinds `fits-in-memory` and `other`"},
+    {"figure", "the number; not for kinds `fits-in-memory`, `memory-to-compute-bound` and `other`"},
     {"setting", "what the source states of model, GPU, sizes, policies"},
     {"try", "what it leaves open, and is tried"},
     {"sites", "the steps of the block that the claim is about"},
+    {"part", "kind `share-in-gemm-kernels`: attention, or others that are no GEMMs"},
     {"not_testable", "kind `other`: why it cannot be judged"},
     {"assumptions", "what had to be assumed"},
     {"source.title", "of the paper, page or report"},
@@ -119,10 +123,12 @@ inline const Meanings kClaimMeanings = {
     {"setting.seq", "512, 2048, 8192 where left out"},
     {"setting.context", "512, 2048, 8192 where left out"},
     {"setting.dtype", "bf16 where left out"},
-    {"setting.baseline", "policies that are beaten; four where left out"},
+    {"setting.baseline",
+     "policies that are beaten; four where left out; kind `fits-in-memory`: none where left out"},
     {"setting.policy", "policies that beat them; coda where left out"},
     {"setting.weight_bits", "16 where left out"},
     {"setting.price_per_hour", "of one GPU, in the claim's currency"},
+    {"setting.level", "kind `bandwidth-ratio`: l2, smem, registers; all where left out"},
 };
 
 // Of block.csv, kernels.csv, gemm.csv and meta.toml.

@@ -51,10 +51,18 @@ TEST(WhatIfGpu, RatesFollowWholeSms) {
 TEST(WhatIfGpu, IsNoLongerTheGpuThatWasMeasured) {
   Gpu base = test_gpu();
   base.calibrated = true;
+  base.checks = {{.measurements = "m",
+                  .policies = {"coda"},
+                  .blocks = 1,
+                  .mean_error = 0.03,
+                  .worst_error = 0.03,
+                  .source = "s",
+                  .date = "2026"}};
   base.title = "Test";
   const Gpu gpu = with_what_if(base, {.hbm_bandwidth = 1.5, .sm_count = 0.5});
   EXPECT_EQ(gpu.name, "test-gpu+what-if");
   EXPECT_FALSE(gpu.calibrated);
+  EXPECT_TRUE(gpu.checks.empty());
   EXPECT_EQ(gpu.title, "Test, what if HBM bandwidth × 1.5, SMs × 0.5");
 }
 

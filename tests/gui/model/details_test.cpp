@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "gui/model/block_graph.h"
 #include "gui/model/choices.h"
@@ -100,6 +101,15 @@ TEST(Choices, ListWhatIsShipped) {
   EXPECT_GT(disabled, 0U);
   for (const Choice& c : policy_choices(Phase::forward)) EXPECT_TRUE(c.enabled);
   EXPECT_EQ(policy_choices(Phase::forward).back().value, kCustomPolicy);
+}
+
+TEST(Choices, SayWhichGpusAreFittedCheckedOrNeither) {
+  std::map<std::string, std::string> tooltips;
+  for (const Choice& c : gpu_choices()) tooltips[c.value] = c.tooltip;
+  EXPECT_THAT(tooltips.at("h200"), HasSubstr("\nfitted: "));
+  EXPECT_THAT(tooltips.at("h100-sxm"), HasSubstr("\nchecked: "));
+  EXPECT_THAT(tooltips.at("h100-sxm"), HasSubstr("18 blocks of per-operator"));
+  EXPECT_THAT(tooltips.at("rtx4090"), HasSubstr("\nuncalibrated: "));
 }
 
 TEST(Choices, OfferEachMeasuredExecutionOnce) {

@@ -148,8 +148,9 @@ TEST(RooflineChart, RunsOfAnotherBlockThanTheBaselinesAreNotCompared) {
 // A run and what was measured of it have one colour, whatever is pinned.
 TEST(ChartColours, ARunAndItsMeasurementKeepOneHueWhateverIsPinned) {
   const Document opened = default_document();
-  const auto expect_pairs = [](const Document& d, const std::string& what) {
-    const Results results = test::results_of(d);
+  ResultCache cache;
+  const auto expect_pairs = [&cache](const Document& d, const std::string& what) {
+    const Results results = compute(d, cache);
     const auto colour = [&](std::size_t i) {
       return colour_of_run(results, results.runs[i].run.id);
     };

@@ -34,9 +34,10 @@ Plan make_plan(const std::string& policy, const ModelConfig& config, const Workl
 // as under `per-operator`, one kernel for each operator.
 Plan make_end_plan(const std::string& policy, const Graph& end);
 
-// The choices that come nearest to a plan of another policy: its rewrites, and the edges inside its
-// kernels. Rewrites and edges that `custom` cannot express (a policy's joining of kernels side by
-// side, phases of one launch) are left out. `graph`: the block before the policy's rewrites.
+// The choices that come nearest to a plan of another policy: its rewrites, how its backward pass is
+// made, and the edges inside its kernels. The block after these rewrites has the plan's operators
+// and edges. What `custom` cannot express of the plan's kernels (a policy's joining of kernels side
+// by side, phases of one launch) is left out. `graph`: the block before the policy's rewrites.
 CustomFusion custom_like(const Plan& plan, const Graph& graph);
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 #include "model/custom_fusion.h"
 #include "model/error.h"
 #include "model/implementation.h"
+#include "model/policies/backward_choices.h"
 #include "model/policies/rules.h"
 #include "model/policy.h"
 #include "model/rewrites/attention_backward.h"
@@ -28,9 +29,17 @@ namespace fuseline {
 
 namespace {
 
-// Not a rewrite, but named among them: norms' and activations' results are not saved for the
-// backward pass.
-constexpr const char* recompute = "recompute";
+// Not rewrites, but named among them.
+std::vector<std::string> choice_names() {
+  std::vector<std::string> names;
+  for (const BackwardChoice& choice : backward_choices()) names.emplace_back(choice.name);
+  return names;
+}
+
+bool is_backward_choice(const std::string& name) {
+  return std::ranges::any_of(backward_choices(),
+                             [&](const BackwardChoice& c) { return name == c.name; });
+}
 
 // Those that reverse mode goes through: in training they come before the backward pass is made.
 std::vector<Rewrite> forward_rewrites() {
@@ -56,9 +65,9 @@ Rewrite find_rewrite(const std::string& name) {
   std::string allowed;
   for (const Rewrite& r : all_rewrites()) {
     if (r.name == name) return r;
-    allowed += std::string(r.name) + ", ";
+    allowed += (allowed.empty() ? "" : ", ") + std::string(r.name);
   }
-  allowed += recompute;
+  for (const std::string& choice : choice_names()) allowed += ", " + choice;
   throw InputError({.field = "custom.rewrites",
                     .value = name,
                     .message = "unknown rewrite",
@@ -104,26 +113,25 @@ void unite(const Graph& graph, Groups& groups, OpId from, OpId to) {
 }
 
 // The block after the rewrites; its backward pass is made anew behind the forward rewrites, which
-// must come first. `recompute` stands for a choice of what that pass saves.
+// must come first. The choices of backward_choices.h say how.
 Block rewritten(const Graph& graph, const std::vector<std::string>& rewrites) {
   const bool training = has_backward(graph);
   Block block{training ? forward_part(graph) : graph, {}};
   bool pending = training;  // the backward pass is still to be made
-  bool again = false;
+  std::vector<std::string> choices;
   bool repeated = false;  // inline_pointwise gave readers values of their own, which only it knows
   const auto differentiate_now = [&] {
     if (!std::exchange(pending, false)) return;
-    block.graph = differentiate(
-        block.graph, again ? recompute_options(block.graph) : flash_attention_options(block.graph));
+    block.graph = differentiate(block.graph, options_of(choices, block.graph));
     note_reordered_gradients(block);
   };
   for (auto at = rewrites.begin(); at != rewrites.end(); ++at) {
     const std::string& name = *at;
     if (std::find(rewrites.begin(), at, name) != at) refuse_rewrite(name, "is named twice");
-    if (name == recompute) {
+    if (is_backward_choice(name)) {
       if (!pending)
         refuse_rewrite(name, "is a choice for the backward pass, before it is rewritten");
-      again = true;
+      choices.push_back(name);
       continue;
     }
     const Rewrite rewrite = find_rewrite(name);
@@ -145,12 +153,13 @@ Block rewritten(const Graph& graph, const std::vector<std::string>& rewrites) {
 std::vector<std::string> rewrite_names() {
   std::vector<std::string> names;
   for (const Rewrite& r : all_rewrites()) names.emplace_back(r.name);
-  names.emplace_back(recompute);
+  for (const std::string& choice : choice_names()) names.push_back(choice);
   return names;
 }
 
 std::string rewrite_summary(const std::string& name) {
-  if (name == recompute) return "norms and activations are computed again in the backward pass";
+  for (const BackwardChoice& choice : backward_choices())
+    if (name == choice.name) return choice.summary;
   for (const Rewrite& r : all_rewrites())
     if (name == r.name) return r.summary;
   return {};
@@ -160,7 +169,9 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
                       const std::vector<OnChipEdge>& on_chip) {
   Block block = rewritten(graph, rewrites);
   const std::vector<Edge> all = edges(block.graph);
-  Groups groups = fuse_attention(block.graph, one_each(block.graph));
+  Groups groups = one_each(block.graph);
+  if (std::ranges::find(rewrites, kSaveProbabilities) == rewrites.end())
+    groups = fuse_attention(block.graph, std::move(groups));
   for (const OnChipEdge& choice : on_chip) {
     const OpId from = find_operator(block.graph, choice.from);
     const OpId to = find_operator(block.graph, choice.to);

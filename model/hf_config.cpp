@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "model/error.h"
-#include "model/json_text.h"
 #include "model/hf_refused.h"
+#include "model/json_text.h"
 
 namespace fuseline {
 namespace {

@@ -7,6 +7,7 @@
 #include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/error.h"
+#include "model/policies/backward_choices.h"
 #include "model/policies/rules.h"
 #include "model/rewrites/interleave_pairs.h"
 
@@ -79,7 +80,9 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph) {
     if (!rules.training) refuse_training(rules);
     block.graph = forward_part(graph);
     apply_all(rules.training->before, block, parts.rewrites);
-    block.graph = differentiate(block.graph, rules.training->options(block.graph));
+    const BackwardOptions options = rules.training->options(block.graph);
+    block.graph = differentiate(block.graph, options);
+    for (const std::string& choice : choices_of(options)) parts.rewrites.push_back(choice);
     apply_all(rules.training->after, block, parts.rewrites);
     note_reordered_gradients(block);
   } else {

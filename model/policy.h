@@ -33,9 +33,9 @@ struct OnChipEdge {
 };
 
 // Policy `custom`: the edges to keep on chip, chosen by hand, after the named rewrites
-// (rewrite_names()), in order. The three operators of attention count as one kernel. InputError: an
-// unknown rewrite or operator (nearest name), a rewrite that does not apply, no such edge, an
-// illegal choice (with the reason).
+// (rewrite_names()), in order. The three operators of attention count as one kernel, except where
+// the backward pass gets saved probabilities. InputError: an unknown rewrite or operator (nearest
+// name), a rewrite that does not apply, no such edge, an illegal choice (with the reason).
 Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
                       const std::vector<OnChipEdge>& on_chip);
 std::vector<std::string> rewrite_names();

@@ -37,7 +37,7 @@ class Builder {
     collect_kernels();
     BlockGraph out;
     const ModelConfig& model = result_.block->model;
-    out.title = fmt::format("{}: one block of {}", view_.run.name,
+    out.title = fmt::format("{}: one block of {}", view_.label(),
                             model.title.empty() ? model.name : model.title);
     out.repeat = fmt::format("× {}", model.layers);
     for (std::size_t i = 0; i < graph_.ops().size(); ++i) add_op(out, i);
@@ -66,9 +66,9 @@ class Builder {
         requested_ = requested_ || !launch.requested.empty();
       }
     }
-    for (const Tensor& t : graph_.tensors()) {
-      if (comes_from_outside(t) || t.role == Role::activation) {
-        largest_ = std::max(largest_, t.bytes());
+    for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+      if (plan_.homes[i] != Home::on_chip) {
+        largest_ = std::max(largest_, graph_.tensors()[i].bytes());
       }
     }
     for (std::size_t i = 0; i < result_.kernels.size(); ++i) {

@@ -32,8 +32,8 @@ struct GraphEdge {
   bool fused = false;       // both ends are in one kernel
   Bytes hbm_read{};         // by the reading kernel, from HBM; what L2 held is not in it
   Bytes hbm_stored{};       // by the writing kernel, to addresses in HBM
-  double thickness = 0;     // 0 to 1, by the root of the bytes that cross over those of the block's
-                            // largest tensor; the same scale for all groupings of a block
+  double thickness = 0;     // 0 to 1, by the root of the bytes that cross over those of the largest
+                            // tensor that the plan keeps in memory
   std::string label;        // "33.6 MB" or "on chip"
   std::string tooltip;      // exact bytes, and why the two are fused or not
   std::string reason;

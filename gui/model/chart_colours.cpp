@@ -6,14 +6,22 @@ namespace fuseline::gui {
 
 namespace {
 
-const RunView* prediction_of(const Results& results, const Run& measured) {
+// How near the prediction is to what was measured; whatever is pinned, it is of the same policy.
+int nearness(const RunView& prediction, const RunView& measured) {
+  const bool known = prediction.result != nullptr && measured.result != nullptr;
+  if (known && same_block(*prediction.result, *measured.result)) return 2;
+  return prediction.run.setup == measured.run.setup ? 1 : 0;
+}
+
+// The run whose colour this one has: of a measurement the prediction that it stands beside.
+RunId owner_of(const Results& results, const RunView& view) {
+  const RunView* found = nullptr;
   for (const RunView& v : results.runs) {
-    if (!v.run.is_measurement() && v.run.policy == measured.policy &&
-        v.run.setup == measured.setup) {
-      return &v;
-    }
+    if (!view.run.is_measurement() || v.run.is_measurement() || v.run.policy != view.run.policy)
+      continue;
+    if (found == nullptr || nearness(v, view) > nearness(*found, view)) found = &v;
   }
-  return nullptr;
+  return found == nullptr ? view.run.id : found->run.id;
 }
 
 }  // namespace
@@ -73,17 +81,16 @@ ColourRole role_of(Bound bound) {
 }
 
 Colour colour_of_run(const Results& results, RunId run) {
-  const RunView* view = results.find(run);
-  // A measurement has the colour of the prediction that it stands beside.
-  if (view != nullptr && view->run.is_measurement() && run != results.baseline) {
-    if (const RunView* twin = prediction_of(results, view->run)) run = twin->run.id;
-  }
-  if (run == results.baseline) return {ColourRole::baseline, 0};
+  const auto owner = [&](RunId id) {
+    const RunView* view = results.find(id);
+    return view == nullptr ? id : owner_of(results, *view);
+  };
+  const RunId wanted = owner(run), baseline = owner(results.baseline);
+  if (wanted == baseline) return {ColourRole::baseline, 0};
   int place = 0;
   for (const RunView& v : results.runs) {
-    if (v.run.id == run) break;
-    const bool has_own = !v.run.is_measurement() || prediction_of(results, v.run) == nullptr;
-    if (v.run.id != results.baseline && has_own) ++place;
+    if (v.run.id == wanted) break;
+    if (v.run.id != baseline && owner_of(results, v) == v.run.id) ++place;
   }
   return {ColourRole::run, place};
 }

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "gui/model/run_machine.h"
 #include "gui/model/run_result.h"
 #include "model/error.h"
 
@@ -38,8 +39,7 @@ std::string result_key(const Document& document, const Run& run) {
 RunResult compute_run(const Document& document, const Run& run, ResultCache& measurements) {
   RunResult result;
   try {
-    const Setup& setup = setup_of(document, run);
-    auto block = std::make_shared<PredictionCase>(resolve(setup));
+    auto block = std::make_shared<PredictionCase>(resolve(setup_of(document, run)));
     block->layers = document.layers;
     result.block = block;
     if (run.is_measurement()) {
@@ -99,6 +99,7 @@ Results compute(const Document& document, ResultCache& cache, const std::stop_to
   for (const std::exception_ptr& bug : bugs) {
     if (bug) std::rethrow_exception(bug);
   }
+  tell_machines_apart(results);
   return results;
 }
 

@@ -89,7 +89,7 @@ void add_op(Details& d, const Results& results, const std::string& name) {
     for (const std::size_t k : kernels->second) {
       names += (names.empty() ? "" : ", ") + v.result->kernels[k].estimate.name;
     }
-    d.lines.push_back({"kernels of " + v.run.name, names});
+    d.lines.push_back({"kernels of " + v.label(), names});
   }
 }
 
@@ -106,7 +106,7 @@ void add_tensor(Details& d, const Results& results, const std::string& name) {
   for (const RunView& v : results.runs) {
     if (!v.ok() || !v.result->explanation) continue;
     for (const TensorExplanation& e : v.result->explanation->tensors) {
-      if (e.name == name) d.lines.push_back({"found in, " + v.run.name, e.home});
+      if (e.name == name) d.lines.push_back({"found in, " + v.label(), e.home});
     }
   }
 }
@@ -118,7 +118,7 @@ void add_edge(Details& d, const Results& results, const OnChipEdge& edge) {
       if (e.from != edge.from || e.to != edge.to) continue;
       d.title = "edge " + edge.from + " → " + edge.to;
       d.lines.push_back(
-          {e.tensor + ", " + v.run.name, (e.fused ? "one kernel: " : "apart: ") + e.reason});
+          {e.tensor + ", " + v.label(), (e.fused ? "one kernel: " : "apart: ") + e.reason});
     }
   }
 }
@@ -135,7 +135,7 @@ void add_kernel(Details& d, const Results& results, const Thing& thing) {
   if (view == nullptr || !view->ok() || thing.kernel >= view->result->kernels.size()) return;
   const KernelRow& row = view->result->kernels[thing.kernel];
   const KernelEstimate& k = row.estimate;
-  d.title = fmt::format("kernel {} of {}", k.name, view->run.name);
+  d.title = fmt::format("kernel {} of {}", k.name, view->label());
   if (!row.code.empty()) d.lines.push_back({"code", row.code});
   d.lines.push_back({"operators", fmt::format("{}", fmt::join(k.operators, " "))});
   d.lines.push_back({"time", fmt::format("{:.3f} µs", to_us(k.time))});

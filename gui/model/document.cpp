@@ -7,8 +7,10 @@
 
 namespace fuseline::gui {
 
-const Setup& setup_of(const Document& document, const Run& run) {
-  return run.setup ? *run.setup : document.setup;
+Setup setup_of(const Document& document, const Run& run) {
+  Setup setup = run.setup ? *run.setup : document.setup;
+  if (run.is_measurement()) setup.what_if = {};
+  return setup;
 }
 
 RunList runs_for(const Setup& setup, const std::vector<std::string>& policies,

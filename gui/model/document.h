@@ -19,8 +19,9 @@ struct Document {
   friend bool operator==(const Document&, const Document&) = default;
 };
 
-// The run's own setup, or the document's.
-const Setup& setup_of(const Document& document, const Run& run);
+// The run's own setup, or the document's. A measurement is of the machine as it is: "what if" does
+// not reach it.
+Setup setup_of(const Document& document, const Run& run);
 
 // LLaMA-2-7B on the H200 as scenarios/llama2-7b-h200.toml has it: eager, torch-compile and coda,
 // predicted, and measured where the shipped measurements have them. Baseline: eager.

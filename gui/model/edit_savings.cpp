@@ -6,25 +6,42 @@
 
 namespace fuseline::gui {
 
+namespace {
+
+// What goes from `from` to `to`, in parts of `whole`.
+template <class Amount>
+std::string part_text(const char* what, Amount from, Amount to, Amount whole) {
+  const Delta part = delta_of(whole, whole + (to - from));
+  return fmt::format("{} {} ({})", what, part.absolute_text, part.relative_text);
+}
+
+Bytes hbm_of(const PlanEstimate& e) { return e.hbm_read + e.hbm_write; }
+
+std::string parts_text(const PlanEstimate& from, const PlanEstimate& to,
+                       const PlanEstimate& whole) {
+  return part_text("HBM traffic", hbm_of(from), hbm_of(to), hbm_of(whole)) + ", " +
+         part_text("time", from.time, to.time, whole.time);
+}
+
+}  // namespace
+
 Saving saving_between(const PlanEstimate& before, const PlanEstimate& after) {
-  const Bytes hbm_before = before.hbm_read + before.hbm_write;
-  const Bytes hbm_after = after.hbm_read + after.hbm_write;
-  Saving s{.hbm = hbm_before - hbm_after, .time = before.time - after.time, .text = {}};
-  const Delta bytes = delta_of(hbm_before, hbm_after), time = delta_of(before.time, after.time);
-  s.text = fmt::format("HBM traffic {} ({}), time {} ({})", bytes.absolute_text,
-                       bytes.relative_text, time.absolute_text, time.relative_text);
-  return s;
+  return {.hbm = hbm_of(before) - hbm_of(after),
+          .time = before.time - after.time,
+          .kernels_hbm = {},
+          .kernels_time = {},
+          .text = parts_text(before, after, before)};
 }
 
 Saving saving_of_edit(const std::string& policy, const PlanEstimate& before,
                       const PlanEstimate& like, const PlanEstimate& after) {
-  Saving s = saving_between(like, after);
-  const Delta kernels = delta_of(before.time, like.time);
-  if (kernels.size != DeltaSize::neutral) {
-    s.text += fmt::format("; custom's kernels in place of those of {}: time {} ({})", policy,
-                          kernels.absolute_text, kernels.relative_text);
-  }
-  return s;
+  return {.hbm = hbm_of(like) - hbm_of(after),
+          .time = like.time - after.time,
+          .kernels_hbm = hbm_of(before) - hbm_of(like),
+          .kernels_time = before.time - like.time,
+          .text = fmt::format("{}; custom's kernels in place of those of {}: {}",
+                              parts_text(like, after, before), policy,
+                              parts_text(before, like, before))};
 }
 
 }  // namespace fuseline::gui

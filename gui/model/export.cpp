@@ -70,14 +70,23 @@ void add_predictions(Files& files, const Results& results) {
   }
 }
 
+// Model, GPU ("h200+what-if" with factors), phase and sizes; empty where the setup is wrong.
+std::vector<Cell> machine_cells(const RunView& view) {
+  if (!view.result || !view.result->block) return std::vector<Cell>(6);
+  const PredictionCase& c = *view.result->block;
+  const bool decode = c.workload.phase == Phase::decode;
+  return {c.model.name,     c.gpu.name,     std::string(name_of(c.workload.phase)),
+          c.workload.batch, c.workload.seq, decode ? Cell(c.workload.context) : Cell()};
+}
+
 }  // namespace
 
 Table runs_table(const Results& results) {
-  Table table{
-      "runs",
-      {"run", "policy", "measured", "baseline", "launches", "time_us", "flops", "hbm_read_bytes",
-       "hbm_write_bytes", "l2_bytes", "time_relative", "hbm_relative", "problem"},
-      {}};
+  Table table{"runs",
+              {"run", "policy", "measured", "baseline", "model", "gpu", "phase", "batch", "seq",
+               "context", "launches", "time_us", "flops", "hbm_read_bytes", "hbm_write_bytes",
+               "l2_bytes", "time_relative", "hbm_relative", "problem"},
+              {}};
   const RunView* base = results.baseline_view();
   for (const RunView& view : results.runs) {
     const std::string measured = view.run.is_measurement() ? "yes" : "no";
@@ -88,6 +97,8 @@ Table runs_table(const Results& results) {
       row[1] = view.run.policy;
       row[2] = measured;
       row[3] = baseline;
+      const std::vector<Cell> machine = machine_cells(view);
+      std::copy(machine.begin(), machine.end(), row.begin() + 4);
       if (view.result && view.result->problem) row.back() = view.result->problem->text;
       table.rows.push_back(std::move(row));
       continue;
@@ -102,9 +113,14 @@ Table runs_table(const Results& results) {
       }
     }
     const auto bytes = [&](Bytes b) { return t.has_bytes ? Cell(b.value()) : Cell(); };
-    table.rows.push_back({view.run.name, view.run.policy, measured, baseline, t.launches,
-                          to_us(t.time), t.flops.value(), bytes(t.hbm_read), bytes(t.hbm_write),
-                          bytes(t.l2), time, hbm, Cell()});
+    std::vector<Cell> row{view.run.name, view.run.policy, measured, baseline};
+    for (const Cell& cell : machine_cells(view)) row.push_back(cell);
+    for (const Cell& cell :
+         {Cell(t.launches), Cell(to_us(t.time)), Cell(t.flops.value()), bytes(t.hbm_read),
+          bytes(t.hbm_write), bytes(t.l2), time, hbm, Cell()}) {
+      row.push_back(cell);
+    }
+    table.rows.push_back(std::move(row));
   }
   return table;
 }

@@ -122,8 +122,8 @@ MemoryChart memory_chart(const RunView& view, std::optional<std::size_t> kernel)
     chart.problem = "only the time was measured: bytes need a kernel trace";
     return chart;
   }
-  chart.title = kernel ? r.kernels[*kernel].estimate.name + " of " + view.run.name
-                       : view.run.name + ": the block";
+  chart.title = kernel ? r.kernels[*kernel].estimate.name + " of " + view.label()
+                       : view.label() + ": the block";
   const Flow f = flow_of(r, kernel);
   const Gpu& gpu = r.block->gpu;
   const double clock = r.predicted ? r.predicted->clock_factor : 1.0;

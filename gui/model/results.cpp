@@ -6,12 +6,6 @@ namespace fuseline::gui {
 
 namespace {
 
-bool same_block(const RunResult& a, const RunResult& b) {
-  return a.block && b.block && a.block->gpu.name == b.block->gpu.name &&
-         same_case({a.block->model.name, "", a.block->workload},
-                   {b.block->model.name, "", b.block->workload});
-}
-
 // Whether `prediction` predicts what `measurement` measured.
 bool predicts(const RunView& prediction, const RunView& measurement) {
   return !prediction.run.is_measurement() && measurement.run.is_measurement() &&
@@ -20,6 +14,22 @@ bool predicts(const RunView& prediction, const RunView& measurement) {
 }
 
 }  // namespace
+
+bool same_work(const RunResult& a, const RunResult& b) {
+  return a.block && b.block &&
+         same_case({a.block->model.name, "", a.block->workload},
+                   {b.block->model.name, "", b.block->workload});
+}
+
+bool same_block(const RunResult& a, const RunResult& b) {
+  return same_work(a, b) && a.block->gpu.name == b.block->gpu.name;
+}
+
+std::string label_of(const std::string& name, const std::string& machine) {
+  return machine.empty() ? name : name + " (" + machine + ")";
+}
+
+std::string RunView::label() const { return label_of(run.name, machine); }
 
 const RunView* Results::find(RunId id) const {
   const auto found = std::ranges::find_if(runs, [&](const RunView& v) { return v.run.id == id; });

@@ -64,9 +64,15 @@ struct RunResult {
 struct RunView {
   Run run;
   std::shared_ptr<const RunResult> result;
+  std::string machine{};  // "h100-sxm": what of its machine and block the other runs have not, see
+                          // run_machine.h; empty where all runs are of one machine and block
 
   [[nodiscard]] bool ok() const { return result != nullptr && !result->problem; }
+  [[nodiscard]] std::string label() const;
 };
+
+// "eager, measured (h100-sxm)": the name of a run, with its machine where runs differ in theirs.
+std::string label_of(const std::string& name, const std::string& machine);
 
 struct Results {
   std::vector<RunView> runs;  // in the document's order
@@ -76,6 +82,11 @@ struct Results {
   [[nodiscard]] const RunView* find(RunId id) const;   // null when there is none
   [[nodiscard]] const RunView* baseline_view() const;  // null when it has no result
 };
+
+// Whether both are of the same block of the same model, on whatever machine.
+bool same_work(const RunResult& a, const RunResult& b);
+// And on the same GPU; one with "what if" is another one.
+bool same_block(const RunResult& a, const RunResult& b);
 
 // Compares totals of two runs. A prediction beside the measurement of the same policy and block is
 // compared as the measurement was made, as replays; `like_for_like` says so.

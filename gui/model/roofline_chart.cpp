@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "gui/model/chart_colours.h"
+#include "gui/model/run_machine.h"
 #include "gui/model/text.h"
 #include "model/error.h"
 #include "sim/limits.h"
@@ -21,51 +22,100 @@ constexpr int kDecadesAboveRidge = 2;
 double whole_decade_below(double v) { return std::pow(10.0, std::floor(std::log10(v) + 1e-9)); }
 double whole_decade_above(double v) { return std::pow(10.0, std::ceil(std::log10(v) - 1e-9)); }
 
-const PredictionCase* machine_of(const Results& results) {
-  if (const RunView* base = results.baseline_view()) return base->result->block.get();
-  for (const RunView& v : results.runs) {
-    if (v.ok()) return v.result->block.get();
-  }
-  return nullptr;
+// What the roofs of one machine follow from.
+struct Machine {
+  std::string name, title;
+  std::string dtype;
+  FlopsPerSecond peak, vector;
+  BytesPerSecond hbm, hbm_sustained, l2;
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+Machine machine_of(const Results& results, const PredictionCase& c) {
+  const Gpu& gpu = c.gpu;
+  return {.name = name_of_gpu(results, gpu),
+          .title = gpu.title,
+          .dtype = name_of(c.workload.dtype),
+          .peak = tensor_peak(gpu, c.workload.dtype),
+          .vector = gpu.vector_fp32,
+          .hbm = gpu.hbm_bandwidth,
+          .hbm_sustained = gpu.hbm_bandwidth_sustained,
+          .l2 = gpu.l2_bandwidth};
 }
 
-// The axes and the roofs below them; the same whatever is drawn.
-void set_ceilings(RooflineChart& chart, const PredictionCase& c) {
-  const Gpu& gpu = c.gpu;
-  const FlopsPerSecond peak = tensor_peak(gpu, c.workload.dtype);
-  const double ridge = peak.value() / gpu.hbm_bandwidth.value();
-  chart.x = {whole_decade_below(ridge) * std::pow(10.0, -kDecadesBelowRidge),
-             whole_decade_above(ridge) * std::pow(10.0, kDecadesAboveRidge)};
-  chart.y = {whole_decade_below(gpu.hbm_bandwidth.value() * chart.x.low),
-             whole_decade_above(peak.value())};
+// Each machine once, the baseline's first.
+std::vector<Machine> machines_of(const Results& results) {
+  std::vector<Machine> machines;
+  const auto add = [&](const RunView& view) {
+    const Machine m = machine_of(results, *view.result->block);
+    if (std::ranges::find(machines, m) == machines.end()) machines.push_back(m);
+  };
+  if (const RunView* base = results.baseline_view()) add(*base);
+  for (const RunView& v : results.runs) {
+    if (v.ok()) add(v);
+  }
+  return machines;
+}
+
+void widen(Range& range, const Range& by) {
+  range = {std::min(range.low, by.low), std::max(range.high, by.high)};
+}
+
+// The same whatever is drawn.
+void set_axes(RooflineChart& chart, const std::vector<Machine>& machines) {
+  for (const Machine& m : machines) {
+    const double ridge = m.peak.value() / m.hbm.value();
+    const Range x{whole_decade_below(ridge) * std::pow(10.0, -kDecadesBelowRidge),
+                  whole_decade_above(ridge) * std::pow(10.0, kDecadesAboveRidge)};
+    const Range y{whole_decade_below(m.hbm.value() * x.low), whole_decade_above(m.peak.value())};
+    if (&m == &machines.front()) {
+      chart.x = x;
+      chart.y = y;
+    }
+    widen(chart.x, x);
+    widen(chart.y, y);
+  }
+}
+
+// `place`: of the machine among those that are drawn.
+void add_ceilings(RooflineChart& chart, const Machine& m, int place, bool named) {
+  const std::string of = named ? m.name + ": " : "";
+  const auto add = [&](Ceiling c) {
+    c.machine = m.name;
+    c.colour = {c.sustained ? ColourRole::muted : ColourRole::ceiling, place};
+    chart.ceilings.push_back(std::move(c));
+  };
   const auto roof = [&](BytesPerSecond rate, const std::string& name, bool sustained) {
-    const double ridge_here = peak.value() / rate.value();
+    const double ridge_here = m.peak.value() / rate.value();
     const double left = std::max(chart.x.low, chart.y.low / rate.value());
-    chart.ceilings.push_back({.label = name + " " + short_rate(rate),
-                              .from = {left, left * rate.value()},
-                              .to = {ridge_here, peak.value()},
-                              .tooltip = fmt::format("{}: {}\nridge at {:.1f} FLOP per byte", name,
-                                                     short_rate(rate), ridge_here),
-                              .sustained = sustained});
+    add({.label = of + name + " " + short_rate(rate),
+         .from = {left, left * rate.value()},
+         .to = {ridge_here, m.peak.value()},
+         .tooltip = fmt::format("{}{}: {}\nridge at {:.1f} FLOP per byte", of, name,
+                                short_rate(rate), ridge_here),
+         .sustained = sustained});
   };
-  if (chart.level == MemoryLevel::hbm) {
-    roof(gpu.hbm_bandwidth, "HBM", false);
-    roof(gpu.hbm_bandwidth_sustained, "HBM sustained", true);
-  } else {
-    roof(gpu.l2_bandwidth, "L2", false);
-  }
-  const auto flat = [&](FlopsPerSecond rate, const std::string& name, double from) {
-    chart.ceilings.push_back({.label = name + " " + short_rate(rate),
-                              .from = {from, rate.value()},
-                              .to = {chart.x.high, rate.value()},
-                              .tooltip = name + ": " + short_rate(rate),
-                              .sustained = false});
+  const BytesPerSecond level = chart.level == MemoryLevel::hbm ? m.hbm : m.l2;
+  roof(level, chart.level == MemoryLevel::hbm ? "HBM" : "L2", false);
+  if (chart.level == MemoryLevel::hbm) roof(m.hbm_sustained, "HBM sustained", true);
+  const auto flat = [&](FlopsPerSecond rate, const std::string& name) {
+    add({.label = of + name + " " + short_rate(rate),
+         .from = {rate.value() / level.value(), rate.value()},
+         .to = {chart.x.high, rate.value()},
+         .tooltip = of + name + ": " + short_rate(rate),
+         .sustained = false});
   };
-  flat(peak, fmt::format("tensor {}", name_of(c.workload.dtype)), chart.ceilings.front().to.x);
-  if (gpu.vector_fp32.value() > 0) {
-    const double rate = chart.ceilings.front().to.y / chart.ceilings.front().to.x;
-    flat(gpu.vector_fp32, "vector fp32", gpu.vector_fp32.value() / rate);
+  flat(m.peak, "tensor " + m.dtype);
+  if (m.vector.value() > 0) flat(m.vector, "vector fp32");
+}
+
+// "H200 and H100 SXM"; the same GPU with two data types once.
+std::string titles_of(const std::vector<Machine>& machines) {
+  std::vector<std::string> titles;
+  for (const Machine& m : machines) {
+    if (std::ranges::find(titles, m.title) == titles.end()) titles.push_back(m.title);
   }
+  return fmt::format("{}", fmt::join(titles, " and "));
 }
 
 bool is_inside(const RooflineChart& chart, Point p) {
@@ -90,7 +140,7 @@ class PointMaker {
     RooflinePoint whole;
     whole.is_block = true;
     whole.kernel = r.kernels.size();
-    whole.label = view.run.name;
+    whole.label = view.label();
     whole.colour = colour_of_run(results_, view.run.id);
     whole.thing = run_thing(view.run.id);
     if (r.totals.has_bytes) {
@@ -110,7 +160,7 @@ class PointMaker {
     const double part = time / view.result->totals.time;
     p.size = p.is_block ? 1 : std::min(1.0, part);
     p.tooltip = fmt::format("{}{}\n{}, {:.1f} % of the block\n{}\n{}", p.label,
-                            p.is_block ? "" : " of " + view.run.name, short_time(time), 100 * part,
+                            p.is_block ? "" : " of " + view.label(), short_time(time), 100 * part,
                             exact_flops(flops), exact_bytes(moved));
     if (flops == Flops(0) || moved == Bytes(0) || !(time.value() > 0)) {
       chart_.outside.push_back(std::move(p));
@@ -147,6 +197,10 @@ void add_arrows(RooflineChart& chart, const Results& results) {
   for (const RooflinePoint& p : chart.points) {
     if (p.run == results.baseline) continue;
     const RunView& view = *results.find(p.run);
+    if (!same_work(*base->result, *view.result)) {
+      if (p.is_block) chart.not_compared.push_back(view.label());
+      continue;
+    }
     const std::string wanted = p.is_block ? "" : main_operator(view, p);
     if (!p.is_block && wanted.empty()) continue;
     for (const RooflinePoint& b : chart.points) {
@@ -172,11 +226,14 @@ RooflineChart roofline_chart(const Results& results, MemoryLevel level) {
   FUSELINE_ASSERT(level == MemoryLevel::hbm || level == MemoryLevel::l2, name_of(level));
   RooflineChart chart;
   chart.level = level;
-  const PredictionCase* machine = machine_of(results);
-  if (machine == nullptr) return chart;
-  chart.title = fmt::format("Roofline of {}, {}", machine->gpu.title, name_of(level));
+  const std::vector<Machine> machines = machines_of(results);
+  if (machines.empty()) return chart;
+  chart.title = fmt::format("Roofline of {}, {}", titles_of(machines), name_of(level));
   chart.x_label = fmt::format("FLOP per byte of {}", name_of(level));
-  set_ceilings(chart, *machine);
+  set_axes(chart, machines);
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    add_ceilings(chart, machines[i], static_cast<int>(i), machines.size() > 1);
+  }
   PointMaker maker(chart, results);
   for (const RunView& view : results.runs) {
     if (view.ok()) maker.add_run(view);
@@ -186,15 +243,17 @@ RooflineChart roofline_chart(const Results& results, MemoryLevel level) {
 }
 
 Table to_table(const RooflineChart& chart, const Results& results) {
-  Table table{chart.level == MemoryLevel::hbm ? "roofline-hbm" : "roofline-l2",
-              {"run", "kernel", "measured", "flop_per_byte", "flop_per_s", "part_of_time", "drawn"},
-              {}};
+  Table table{
+      chart.level == MemoryLevel::hbm ? "roofline-hbm" : "roofline-l2",
+      {"run", "gpu", "kernel", "measured", "flop_per_byte", "flop_per_s", "part_of_time", "drawn"},
+      {}};
   const auto add = [&](const RooflinePoint& p, bool drawn) {
     const bool has_place = p.at.y > 0;
-    table.rows.push_back({results.find(p.run)->run.name, p.is_block ? "(block)" : p.label,
-                          std::string(p.measured ? "yes" : "no"), has_place ? Cell(p.at.x) : Cell(),
-                          has_place ? Cell(p.at.y) : Cell(0.0), p.size,
-                          std::string(drawn ? "yes" : "no")});
+    const RunView& view = *results.find(p.run);
+    table.rows.push_back({view.run.name, view.result->block->gpu.name,
+                          p.is_block ? "(block)" : p.label, std::string(p.measured ? "yes" : "no"),
+                          has_place ? Cell(p.at.x) : Cell(), has_place ? Cell(p.at.y) : Cell(0.0),
+                          p.size, std::string(drawn ? "yes" : "no")});
   };
   for (const RooflinePoint& p : chart.points) add(p, true);
   for (const RooflinePoint& p : chart.outside) add(p, false);

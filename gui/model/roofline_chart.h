@@ -1,4 +1,4 @@
-// Log-log roofline per memory level: ceilings of the machine, kernels as points, arrows from the
+// Log-log roofline per memory level: ceilings of the machines, kernels as points, arrows from the
 // baseline.
 #pragma once
 
@@ -18,6 +18,8 @@ struct Ceiling {
   Point from, to;     // in data units: FLOP per byte, FLOP/s
   std::string tooltip;
   bool sustained = false;  // dashed: what a streaming read reaches, below the datasheet's roof
+  std::string machine{};   // "h200": whose roof it is
+  Colour colour{};         // shades tell the machines apart
 };
 
 struct RooflinePoint {
@@ -47,14 +49,16 @@ struct RooflineChart {
   std::string title;
   std::string x_label = "FLOP per byte";
   std::string y_label = "FLOP/s";
-  Range x, y;  // whole decades, from the machine's ceilings and never from the data
+  Range x, y;  // whole decades, from the machines' ceilings and never from the data
   std::vector<Ceiling> ceilings;
   std::vector<RooflinePoint> points;
   std::vector<RooflineArrow> arrows;
   std::vector<RooflinePoint> outside;  // no FLOPs, no bytes, or beyond the axes: listed, not drawn
+  std::vector<std::string> not_compared;  // runs without an arrow: they compute another block than
+                                          // the baseline
 };
 
-// `level`: hbm or l2. The machine is the baseline's, or the first run's that has one.
+// `level`: hbm or l2. Each machine that a run is of has its own roofs, the baseline's first.
 RooflineChart roofline_chart(const Results& results, MemoryLevel level);
 Table to_table(const RooflineChart& chart, const Results& results);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "gui/model/chart_colours.h"
+#include "gui/model/run_machine.h"
 #include "gui/model/text.h"
 #include "model/error.h"
 
@@ -10,12 +11,19 @@ namespace fuseline::gui {
 
 namespace {
 
-std::string setup_line(const Setup& setup) {
+std::string machine_of(const Document& document, const Run& run, const RunView* view) {
+  if (view != nullptr && view->result != nullptr && view->result->block) {
+    return machine_line(run, *view->result->block);
+  }
   try {
-    return describe(resolve(setup));
+    return machine_line(run, resolve(setup_of(document, run)));
   } catch (const InputError& error) {
     return error.what();
   }
+}
+
+void add_note(RunRow& row, const std::string& note) {
+  row.note += (row.note.empty() ? "" : "\n") + note;
 }
 
 void add_deltas(RunRow& row, const RunView& base, const RunView& view) {
@@ -24,7 +32,8 @@ void add_deltas(RunRow& row, const RunView& base, const RunView& view) {
   if (c.base.has_bytes && c.other.has_bytes) {
     row.hbm_delta = delta_of(c.base.hbm(), c.other.hbm());
   }
-  if (c.like_for_like) row.note = "compared as replays, as it was measured";
+  if (c.like_for_like) add_note(row, "compared as replays, as it was measured");
+  if (view.machine != base.machine) add_note(row, "the baseline is of " + base.machine);
 }
 
 void add_numbers(RunRow& row, const RunView& view) {
@@ -57,9 +66,13 @@ std::vector<RunRow> run_rows(const Document& document, const Results& results) {
     row.measured = run.is_measurement();
     row.custom = run.is_custom();
     row.pinned = run.setup.has_value();
-    if (run.setup) row.setup = setup_line(*run.setup);
     row.colour = colour_of_run(results, run.id);
     const RunView* view = results.find(run.id);
+    row.label = label_of(run.name, view == nullptr ? "" : view->machine);
+    row.machine = machine_of(document, run, view);
+    if (run.is_measurement() && !document.setup.what_if.is_neutral() && !run.setup) {
+      row.note = "measured on the unchanged GPU: \"what if\" changes predictions alone";
+    }
     if (view == nullptr || view->result == nullptr) {
       row.note = "not computed yet";
     } else if (view->result->problem) {

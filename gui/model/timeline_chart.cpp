@@ -28,6 +28,7 @@ TimelineRow row_of(const RunView& view) {
   TimelineRow out;
   out.run = view.run.id;
   out.label = view.run.name;
+  out.machine = view.machine;
   out.measured = view.run.is_measurement();
   if (!view.ok()) {
     out.note =

@@ -33,7 +33,8 @@ struct TimelineBar {
 
 struct TimelineRow {
   RunId run{};
-  std::string label;
+  std::string label;      // the run's name
+  std::string machine{};  // where runs differ in theirs
   bool measured = false;
   std::vector<TimelineBar> bars;
   Seconds total;           // of the run, without shifts

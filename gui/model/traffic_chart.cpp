@@ -84,6 +84,7 @@ TrafficBar bar_of(const Results& results, const RunView& view, StackBy by) {
   TrafficBar bar;
   bar.run = view.run.id;
   bar.label = view.run.name;
+  bar.machine = view.machine;
   bar.policy = view.run.policy;
   bar.measured = view.run.is_measurement();
   bar.is_baseline = view.run.id == results.baseline;
@@ -119,6 +120,16 @@ Bytes limit_of(const Results& results) {
   return Bytes(0);
 }
 
+// One limit is drawn: runs of another block have another one.
+std::string whose_limit(const Results& results) {
+  const RunView* base = results.baseline_view();
+  if (base == nullptr) return {};
+  const bool others = std::ranges::any_of(results.runs, [&](const RunView& v) {
+    return v.ok() && !same_work(*base->result, *v.result);
+  });
+  return others ? " for the baseline's block" : "";
+}
+
 }  // namespace
 
 TrafficChart traffic_chart(const Results& results, StackBy by) {
@@ -130,7 +141,7 @@ TrafficChart traffic_chart(const Results& results, StackBy by) {
   }
   chart.limit = limit_of(results);
   if (chart.limit > Bytes(0)) {
-    chart.limit_label = "compulsory: " + short_bytes(chart.limit);
+    chart.limit_label = "compulsory: " + short_bytes(chart.limit) + whose_limit(results);
     most = std::max(most, chart.limit);
   }
   chart.axis_high = nice_above(most.as_double() * 1.02);

@@ -24,7 +24,8 @@ struct BarPart {
 
 struct TrafficBar {
   RunId run{};
-  std::string label;
+  std::string label;      // the run's name
+  std::string machine{};  // where runs differ in theirs
   std::string
       policy;  // bars of one policy, predicted and measured, follow each other in a document
   bool measured = false;

@@ -7,6 +7,7 @@
 
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
+#include "model/error.h"
 #include "model/format.h"
 #include "sim/standard_predictors.h"
 
@@ -115,11 +116,13 @@ ValidationChart validation_of_runs(const Results& results) {
     const Totals predicted = totals_of(*r.predicted);
     const auto add = [&](Scatter& scatter, const Amount& measured, const Amount& said) {
       scatter.points.push_back(
-          point_of(view.run.name, scatter.quantity, measured, said, chart.predictors.front()));
+          point_of(view.label(), scatter.quantity, measured, said, chart.predictors.front()));
       scatter.points.back().colour = colour_of_run(results, view.run.id);
       scatter.points.back().run = view.run.id;
     };
-    chart.source = r.source;
+    if (chart.source.find(r.source) == std::string::npos) {
+      chart.source += (chart.source.empty() ? "" : " | ") + r.source;
+    }
     add(time, r.totals.time, predicted.time);
     if (r.totals.has_bytes) add(traffic, r.totals.hbm(), predicted.hbm());
   }
@@ -157,6 +160,26 @@ ErrorTable judge(const Gpu& gpu, const Measurements& measurements, const std::st
     };
   }
   return validate(measurements, predictors);
+}
+
+Gpu measured_gpu(const Setup& setup, const Measurements& measurements) {
+  const std::string& name = measurements.meta.gpu;
+  if (name.empty()) {
+    throw InputError({.file = measurements.path,
+                      .field = "gpu",
+                      .message = "is not recorded, so nothing can be predicted for it",
+                      .allowed = "gpu = \"NAME\" in meta.toml, the GPU that was measured"});
+  }
+  Gpu chosen = load_gpu(setup.gpu);
+  return chosen.name == name ? chosen : load_gpu(name);
+}
+
+std::string whose_predictions(const Gpu& measured, const Gpu& chosen) {
+  if (measured.name == chosen.name) return {};
+  return fmt::format(
+      "All of these were measured on {} and are judged by predictions for {}. The session's GPU is "
+      "{}, of which nothing is judged here.",
+      measured.title, measured.title, chosen.title);
 }
 
 ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta& meta) {

@@ -51,6 +51,8 @@ struct ValidationChart {
   std::vector<ErrorLine> errors;
   std::vector<std::string> not_judged;
   std::string source;   // of the measurements
+  std::string machine;  // of all measurements: for which GPU they are predicted, and why not the
+                        // session's; empty where that is the session's
   std::string problem;  // what to do when there is nothing to judge by
 };
 
@@ -59,9 +61,17 @@ ValidationChart validation_of_runs(const Results& results);
 
 // All cases of the measurements by all standard predictors, as `fuseline compare`. Seconds of work;
 // progress counts cases and predictors. Cancelled.
+// `gpu`: the one that they were taken on, see measured_gpu().
 ErrorTable judge(const Gpu& gpu, const Measurements& measurements, const std::stop_token& stop,
                  const Progress& progress);
+// The GPU that the measurements were taken on: the session's where it has that name, else the
+// described one. InputError: they do not say on which GPU they were taken, or it is not described.
+Gpu measured_gpu(const Setup& setup, const Measurements& measurements);
+
 ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta& meta);
+
+// For ValidationChart::machine. `chosen`: the session's GPU.
+std::string whose_predictions(const Gpu& measured, const Gpu& chosen);
 
 Table scatter_table(const ValidationChart& chart);
 Table error_table(const ErrorTable& table);

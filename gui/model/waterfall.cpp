@@ -8,6 +8,7 @@
 #include "gui/model/text.h"
 #include "model/blocks/block.h"
 #include "model/error.h"
+#include "model/policies/backward_choices.h"
 
 namespace fuseline::gui {
 
@@ -114,7 +115,7 @@ Waterfall waterfall(const RunView& target, const std::stop_token& stop, const Pr
   const PredictionCase& c = *result.block;
   const Graph block = build_block(c.model, c.workload);
   Waterfall chart;
-  chart.title = fmt::format("HBM traffic from unfused to {}", target.run.name);
+  chart.title = fmt::format("HBM traffic from unfused to {}", target.label());
 
   const CustomFusion custom =
       target.run.is_custom() ? target.run.custom : custom_like(*result.plan, block);
@@ -129,13 +130,18 @@ Waterfall waterfall(const RunView& target, const std::stop_token& stop, const Pr
   Steps steps(chart, amount_of(make_plan("unfused", block), c));
   next();
   CustomFusion so_far{custom.rewrites, {}};
-  std::string rewrites = "attention in one kernel (online softmax)";
+  const bool apart =
+      std::ranges::find(custom.rewrites, kSaveProbabilities) != custom.rewrites.end();
+  std::string rewrites =
+      apart ? "attention as in unfused" : "attention in one kernel (online softmax)";
   if (!custom.rewrites.empty()) {
     rewrites += fmt::format("; rewrites {}", fmt::join(custom.rewrites, ", "));
   }
   steps.to(amount_of(make_custom_plan(block, so_far.rewrites, {}), c), StepKind::rewrites,
-           custom.rewrites.empty() ? "attention" : "attention, rewrites", rewrites,
-           {"scores", "softmax", "context"});
+           apart                     ? "rewrites"
+           : custom.rewrites.empty() ? "attention"
+                                     : "attention, rewrites",
+           rewrites, {"scores", "softmax", "context"});
   next();
   for (const Bundle& bundle : bundles) {
     so_far.on_chip.insert(so_far.on_chip.end(), bundle.edges.begin(), bundle.edges.end());

@@ -207,16 +207,14 @@ Workbench::Edit Workbench::toggle_rewrite(RunId id, const std::string& rewrite) 
   });
 }
 
-RunId Workbench::accept(RunId id, const Suggestion& suggestion) {
-  return edit(id,
-              [&](const Graph&, const CustomFusion&) {
-                EditOutcome outcome;
-                outcome.legal = true;
-                outcome.custom = suggestion.custom;
-                outcome.what = suggestion.text;
-                return outcome;
-              })
-      .run;
+Workbench::Edit Workbench::accept(RunId id, const Suggestion& suggestion) {
+  return edit(id, [&](const Graph&, const CustomFusion&) {
+    EditOutcome outcome;
+    outcome.legal = true;
+    outcome.custom = suggestion.custom;
+    outcome.what = suggestion.text;
+    return outcome;
+  });
 }
 
 RunId Workbench::shown_run() const {

@@ -76,7 +76,7 @@ class Workbench {
   Edit fuse_all(RunId id, const std::vector<std::string>& operators);
   Edit toggle_rewrite(RunId id, const std::string& rewrite);
   // Takes one of the suggestions of an edit of that run.
-  RunId accept(RunId id, const Suggestion& suggestion);
+  Edit accept(RunId id, const Suggestion& suggestion);
 
   // The run that graph, kernel table and waterfall show; the last one edited or chosen.
   [[nodiscard]] RunId shown_run() const;

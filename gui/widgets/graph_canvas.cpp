@@ -16,6 +16,8 @@ namespace fuseline::gui {
 namespace {
 
 constexpr double kLeastZoom = 0.1, kMostZoom = 8;
+constexpr int kFitMargin = 2;  // px
+constexpr int kStripLines = 6;
 constexpr double kLargestFit = 1.6;
 constexpr int kDragStarts = 5;  // pixels
 
@@ -97,10 +99,18 @@ void GraphCanvas::fit() {
   fitted_ = true;
   const QRectF all = scene_->picture();
   if (all.isEmpty()) return;
-  fitInView(all, Qt::KeepAspectRatio);
-  const double scale = transform().m11();
-  if (scale > kLargestFit) zoom(kLargestFit / scale);
-  fitted_ = true;
+  const QSize room =
+      maximumViewportSize() + QSize(-2 * kFitMargin, strip_height() - 2 * kFitMargin);
+  const double scale =
+      std::min({room.width() / all.width(), room.height() / all.height(), kLargestFit});
+  setTransform(QTransform::fromScale(scale, scale));
+  centerOn(all.center());
+}
+
+// Of a few lines: buttons below them take room of their own.
+int GraphCanvas::strip_height() const {
+  if (strip_ == nullptr || !strip_->isVisible()) return 0;
+  return std::min(strip_->height(), kStripLines * strip_->fontMetrics().lineSpacing());
 }
 
 void GraphCanvas::zoom(double factor) {

@@ -14,7 +14,9 @@ class GraphCanvas : public QGraphicsView {
   explicit GraphCanvas(QWidget* parent);
   [[nodiscard]] GraphScene& graph() const { return *scene_; }
 
-  void fit();                // all of it; again whenever the widget's size changes
+  void fit();  // all of it; again whenever the widget's size changes
+  // A strip of text above that comes and goes leaves the picture as large as it is.
+  void set_strip(const QWidget* strip) { strip_ = strip; }
   void zoom(double factor);  // about the centre, or the mouse
   void set_lasso(bool on) { lasso_mode_ = on; }
   void show_edge(const EdgeItem& edge) { ensureVisible(&edge, 30, 30); }
@@ -34,7 +36,10 @@ class GraphCanvas : public QGraphicsView {
   void drawForeground(QPainter* painter, const QRectF& area) override;
 
  private:
+  [[nodiscard]] int strip_height() const;
+
   GraphScene* scene_;
+  const QWidget* strip_ = nullptr;
   bool fitted_ = true;
   bool lasso_mode_ = false;
   bool lassoing_ = false;

@@ -57,6 +57,7 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
   column->setSpacing(0);
   make_tools();
   column->addWidget(bar_);
+  canvas_->set_strip(bar_);
   column->addWidget(canvas_, 1);
   column->addWidget(new GraphLegend(this));
   setFocusProxy(canvas_);
@@ -158,7 +159,9 @@ void GraphView::fill_runs() {
   const QSignalBlocker quiet(runs_);
   runs_->clear();
   for (const Run& run : bench().document().runs.all()) {
-    runs_->addItem(to_qt(run.name), run.id.value);
+    const RunView* view = bench().results().find(run.id);
+    runs_->addItem(to_qt(view == nullptr || view->run.name != run.name ? run.name : view->label()),
+                   run.id.value);
     if (run.id == bench().shown_run()) runs_->setCurrentIndex(runs_->count() - 1);
   }
 }

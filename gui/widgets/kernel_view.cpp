@@ -152,7 +152,7 @@ void KernelView::refresh() {
   const Results& results = bench().results();
   const RunView* view = results.find(bench().shown_run());
   if (view == nullptr) return;
-  shown_ = view->run.name;
+  shown_ = view->label();
   KernelTable table = kernel_table(results, view->run.id);
   const QString problem = to_qt(table.problem);
   problem_->setText(problem);

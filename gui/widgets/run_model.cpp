@@ -83,7 +83,7 @@ int RunModel::columnCount(const QModelIndex& parent) const {
 QVariant RunModel::text(const RunRow& row, int column) const {
   switch (column) {
     case name:
-      return to_qt(row.name);
+      return to_qt(row.label);
     case time:
       return row.has_problem ? tr(row.missing ? "missing" : "problem") : to_qt(row.time);
     case time_delta:
@@ -140,7 +140,7 @@ QVariant RunModel::data(const QModelIndex& index, int role) const {
       lines << to_qt(row.tooltip);
       if (!row.note.empty() && row.note != row.tooltip) lines << to_qt(row.note);
       if (row.is_baseline) lines << tr("the baseline");
-      if (row.pinned) lines << tr("pinned: %1").arg(to_qt(row.setup));
+      lines << (row.pinned ? tr("pinned: %1").arg(to_qt(row.machine)) : to_qt(row.machine));
       return lines.join('\n');
     }
     default:

@@ -213,10 +213,8 @@ void Session::toggle_rewrite(const std::string& rewrite) {
 void Session::accept(const Suggestion& suggestion) {
   const RunId run = bench_.shown_run();
   const std::optional<PlanEstimate> before = estimate_of(run);
-  EditNotice notice{true, suggestion.text, run, {}};
-  act([&](Workbench& bench) { notice.run = bench.accept(run, suggestion); });
-  pending_ = Pending{notice, before, {}, {}};
-  emit edit_judged(notice);
+  const std::string policy = bench_.document().runs.at(run).policy;
+  judge(bench_.accept(run, suggestion), before, policy);
 }
 
 bool Session::open(const std::filesystem::path& path) {

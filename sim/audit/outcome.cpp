@@ -120,22 +120,22 @@ std::string obstacle_to_latency(const Figure& f, const Outcome& o, Bytes baselin
                                 const Ceilings& least, const Gpu& gpu) {
   const Seconds fastest = least.model / (1 + kLimitTolerance);
   if (f.after < fastest) {
-    return fmt::format("the compulsory {} MB and the FLOPs alone take {} ms",
+    return fmt::format("the least {} MB through HBM and the FLOPs alone take {} ms",
                        megabytes(least.model_bytes), in_milliseconds(fastest));
   }
   const auto moved = [&](Seconds time, double share) {
     return time.value() * share * gpu.hbm_bandwidth.value();
   };
-  const double compulsory = least.model_bytes.as_double();
-  if (f.utilisation_after && moved(f.after, *f.utilisation_after) < 0.95 * compulsory) {
-    return fmt::format("{:.0f} % of its bandwidth for {} ms moves less than the compulsory {} MB",
-                       100 * *f.utilisation_after, in_milliseconds(f.after),
-                       megabytes(least.model_bytes));
+  const double least_bytes = least.model_bytes.as_double();
+  if (f.utilisation_after && moved(f.after, *f.utilisation_after) < 0.95 * least_bytes) {
+    return fmt::format(
+        "{:.0f} % of its bandwidth for {} ms moves less than the {} MB that must pass through HBM",
+        100 * *f.utilisation_after, in_milliseconds(f.after), megabytes(least.model_bytes));
   }
   if (f.utilisation_before && f.utilisation_after) {
     const double claimed =
         moved(f.before, *f.utilisation_before) / moved(f.after, *f.utilisation_after);
-    const double most = baseline_bytes.as_double() / compulsory;
+    const double most = baseline_bytes.as_double() / least_bytes;
     if (claimed > most * (1 + kBytesTolerance)) {
       return fmt::format(
           "times and utilisations mean {:.0f} % fewer bytes, and at most {:.1f} % can be saved",
@@ -260,7 +260,8 @@ Outcome compute_bound(const Claim& claim, const Setting& s, const Predictions& p
   out.possible = out.limit >= 1;
   if (!out.possible) {
     out.obstacle = fmt::format(
-        "even the compulsory bytes take longer than all FLOPs, which need {:.1f} % of that time",
+        "even the least bytes through HBM take longer than all FLOPs, which need {:.1f} % of that "
+        "time",
         100 * out.limit);
   }
   return out;

@@ -125,12 +125,12 @@ Ceilings Predictions::ceilings(const std::string& model_name, const std::string&
   const Gpu& machine = gpu(gpu_name);
   const Limits block = limits_of(build_block(config, workload), machine);
   const Limits exit = limits_of(build_exit(config, workload), machine);
-  return {block.time, block.time * static_cast<double>(config.layers) + exit.time, block.compulsory,
-          block.compulsory * config.layers + exit.compulsory};
+  return {block.time, block.time * static_cast<double>(config.layers) + exit.time, block.least,
+          block.least * config.layers + exit.least};
 }
 
 FlopsPerSecond Predictions::tensor_ceiling(const std::string& gpu_name, Dtype dtype) const {
-  return tensor_peak(gpu(gpu_name), dtype);
+  return boosted_tensor_peak(gpu(gpu_name), dtype);
 }
 
 const ModelConfig& Predictions::model(const std::string& name) const { return models_.at(name); }

@@ -46,7 +46,7 @@ struct Predicted {
 struct Ceilings {
   Seconds block;
   Seconds model;      // all blocks and the LM head
-  Bytes block_bytes;  // compulsory
+  Bytes block_bytes;  // the least through HBM
   Bytes model_bytes;
 };
 

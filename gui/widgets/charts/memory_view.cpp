@@ -169,8 +169,8 @@ void MemoryView::draw() {
       own = *there->second.begin();
     }
     charts.push_back(memory_chart(*view, own));
-    if (charts.back().title.empty()) charts.back().title = view->run.name;
-    names_.push_back(view->run.name);
+    if (charts.back().title.empty()) charts.back().title = view->label();
+    names_.push_back(view->label());
   }
   canvas_->set_charts(std::move(charts));
 }

@@ -22,7 +22,7 @@ void add_ceilings(Scene& scene, const RooflineChart& chart) {
     scene.marks.push_back({.shape = Shape::line,
                            .from = c.from,
                            .to = c.to,
-                           .colour = {c.sustained ? ColourRole::muted : ColourRole::ceiling, 0},
+                           .colour = c.colour,
                            .dashed = c.sustained,
                            .quiet = true,
                            .label = c.label,
@@ -34,7 +34,7 @@ void add_arrows(Scene& scene, const RooflineChart& chart, const Results& results
   for (const RooflineArrow& a : chart.arrows) {
     if (!a.is_block && !kernels) continue;
     const RunView* run = results.find(a.run);
-    const std::string who = run == nullptr ? "" : run->run.name;
+    const std::string who = run == nullptr ? "" : run->label();
     Mark mark{.shape = Shape::arrow,
               .from = a.from,
               .to = a.to,
@@ -75,7 +75,24 @@ RunsToName runs_to_name(const RooflineChart& chart, const Results& results, RunI
   return all.size() <= kMostNamed ? all : some;
 }
 
-std::string footnote_of(const RooflineChart& chart, bool kernels) {
+// Which line is whose, where there is more than one machine.
+void add_machines(Scene& scene, const RooflineChart& chart) {
+  for (const Ceiling& c : chart.ceilings) {
+    if (c.sustained || c.machine == chart.ceilings.front().machine) continue;
+    add_to_legend(scene, {"roofs of " + chart.ceilings.front().machine,
+                          chart.ceilings.front().colour, Swatch::line});
+    add_to_legend(scene, {"roofs of " + c.machine, c.colour, Swatch::line});
+  }
+}
+
+std::string not_compared(const RooflineChart& chart) {
+  std::string names;
+  for (const std::string& name : chart.not_compared) names += (names.empty() ? "" : ", ") + name;
+  return names.empty() ? ""
+                       : "Not compared with the baseline, which computes another block: " + names;
+}
+
+std::string not_on_axes(const RooflineChart& chart, bool kernels) {
   if (!kernels || chart.outside.empty()) return {};
   std::vector<std::string> names;
   for (const RooflinePoint& p : chart.outside) {
@@ -127,10 +144,13 @@ Scene roofline_scene(const RooflineChart& chart, const Results& results, bool ke
       add_to_legend(scene, {legend_text(p->colour.role), {p->colour.role, 0}, Swatch::dot});
     }
   }
+  add_machines(scene, chart);
   add_to_legend(scene, {"whole block", {ColourRole::text, 0}, Swatch::diamond});
   if (any_measured) add_to_legend(scene, {"measured", {ColourRole::measured, 0}, Swatch::hollow});
   add_to_legend(scene, {"from the baseline", {ColourRole::muted, 0}, Swatch::arrow});
-  scene.footnote = footnote_of(chart, kernels);
+  scene.footnote = not_compared(chart);
+  const std::string outside = not_on_axes(chart, kernels);
+  scene.footnote += (scene.footnote.empty() || outside.empty() ? "" : "\n") + outside;
   return scene;
 }
 
@@ -154,8 +174,9 @@ QString RooflineView::title() const {
 
 QString RooflineView::hint() const {
   return tr(
-      "Below the slope the memory level limits, below the roof the tensor cores. Axes follow "
-      "from the machine alone, so pictures of several sessions compare. The area of a point "
+      "Below the slope the memory level limits, below the roof the tensor cores. Each GPU has its "
+      "own roofs. Axes follow from the GPUs alone, so pictures of several sessions compare. The "
+      "area of a point "
       "is its part of the block's time.");
 }
 

@@ -58,11 +58,12 @@ Scene timeline_scene(const TimelineChart& chart, const std::vector<RunRow>& rows
   for (std::size_t i = 0; i < chart.rows.size(); ++i) {
     const TimelineRow& row = chart.rows[i];
     const double at = static_cast<double>(i);
+    const std::string label = label_of(row.label, row.machine);
     Row out{.at = at,
-            .text = row.label,
+            .text = label,
             .result = row.total.value() > 0 ? short_time(row.total) : "",
             .note = row.note,
-            .tooltip = row.label + "\n" + (row.note.empty() ? short_time(row.total) : row.note),
+            .tooltip = label + "\n" + (row.note.empty() ? short_time(row.total) : row.note),
             .thing = run_thing(row.run)};
     const auto known = std::ranges::find(rows, row.run, &RunRow::id);
     if (known != rows.end()) {

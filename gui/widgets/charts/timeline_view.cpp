@@ -137,7 +137,7 @@ void TimelineView::draw_residency() {
   std::vector<Colour> colours;
   for (const ResidencyChart& chart : residency_) {
     const RunView* view = bench().results().find(chart.run);
-    names.push_back(view == nullptr ? "" : view->run.name);
+    names.push_back(view == nullptr ? "" : view->label());
     colours.push_back(colour_of_run(bench().results(), chart.run));
   }
   plots()[1]->set_scene(residency_scene(residency_, names, colours, plots()[0]->scene().x.range));

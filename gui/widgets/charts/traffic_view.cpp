@@ -14,7 +14,8 @@ constexpr double kHalf = 0.38;     // of a bar's height; rows are 1 apart
 constexpr double kBetween = 0.35;  // more between policies
 
 std::string bar_tooltip(const TrafficBar& bar) {
-  std::string text = bar.label + (bar.measured ? " (measured)\n" : " (predicted)\n");
+  std::string text =
+      label_of(bar.label, bar.machine) + (bar.measured ? " (measured)\n" : " (predicted)\n");
   if (!bar.note.empty()) return text + bar.note;
   text += exact_bytes(bar.total);
   if (!bar.is_baseline && !bar.delta.relative_text.empty()) {
@@ -36,7 +37,7 @@ Scene traffic_scene(const TrafficChart& chart) {
     const TrafficBar& bar = chart.bars[i];
     if (i > 0) at += chart.bars[i - 1].policy == bar.policy ? 1 - kBetween / 3 : 1 + kBetween;
     Row row{.at = at,
-            .text = bar.label,
+            .text = label_of(bar.label, bar.machine),
             .strong = bar.is_baseline,
             .note = bar.note,
             .tooltip = bar_tooltip(bar),

@@ -72,7 +72,10 @@ Scene validation_scene(const ValidationChart& chart, std::size_t scatter) {
     }
   }
   add_to_legend(scene, {"±10 %", {ColourRole::on_chip, 1}, Swatch::fill});
-  scene.footnote = chart.source.empty() ? "" : "Measured: " + chart.source;
+  scene.footnote = chart.machine;
+  if (!chart.source.empty()) {
+    scene.footnote += (scene.footnote.empty() ? "" : "\n") + ("Measured: " + chart.source);
+  }
   if (std::ranges::find(chart.predictors, "left out") != chart.predictors.end()) {
     scene.footnote += (scene.footnote.empty() ? "" : "\n") +
                       std::string(
@@ -90,13 +93,16 @@ ValidationView::ValidationView(Workbench& bench, QWidget* parent)
       work_(this,
             [&bench](const Request& r, const std::stop_token& stop, const Progress& progress) {
               const auto measurements = bench.cache().measurements(r.measurements);
-              return Judged{judge(resolve(r.setup).gpu, *measurements, stop, progress),
-                            measurements->meta};
+              const Gpu gpu = measured_gpu(r.setup, *measurements);
+              Judged judged{judge(gpu, *measurements, stop, progress), {}};
+              judged.chart = validation_chart(judged.errors, measurements->meta);
+              judged.chart.machine = whose_predictions(gpu, load_gpu(r.setup.gpu));
+              return judged;
             },
             {.done =
                  [this](Judged judged) {
                    judged_ = std::move(judged);
-                   show_chart(validation_chart(judged_->errors, judged_->meta));
+                   show_chart(judged_->chart);
                  },
              .failed =
                  [this](const std::string& why) {
@@ -113,16 +119,17 @@ ValidationView::ValidationView(Workbench& bench, QWidget* parent)
   body().addWidget(table_, 1);
   controls().insertWidget(2, judge_);
   judge_->setToolTip(
-      tr("predict every measured block and GEMM by each predictor, as "
-         "`fuseline compare` does; takes seconds"));
+      tr("predict every measured block and GEMM by each predictor, for the GPU that was measured, "
+         "as `fuseline compare` does; takes seconds"));
   connect(judge_, &QPushButton::clicked, this, [this] { judge_all(); });
   connect(quantity_, QOverload<int>::of(&QComboBox::currentIndexChanged), this, [this] { draw(); });
 }
 
 QString ValidationView::hint() const {
   return tr(
-      "Each point is one measured case. On the line the prediction is right; the band is "
-      "±10 %. Points beyond the axes lie on their edge as diamonds.");
+      "Each point is one measured case, predicted for the GPU that it was measured on. On the line "
+      "the prediction is right; the band is ±10 %. Points beyond the axes lie on their edge as "
+      "diamonds.");
 }
 
 ValidationView::Request ValidationView::request() const {

@@ -42,7 +42,7 @@ class ValidationView : public ChartView {
   };
   struct Judged {
     ErrorTable errors;
-    MeasurementMeta meta;
+    ValidationChart chart;
   };
 
   [[nodiscard]] Request request() const;

@@ -129,7 +129,7 @@ void WaterfallView::fill_targets() {
     if (view.run.id == bench().shown_run() && view.run.id != bench().results().baseline) {
       shown = target_->count();
     }
-    target_->addItem(QString::fromStdString(view.run.name), view.run.id.value);
+    target_->addItem(QString::fromStdString(view.label()), view.run.id.value);
   }
   target_->setCurrentIndex(chosen >= 0 ? chosen : shown >= 0 ? shown : target_->count() - 1);
 }

@@ -46,6 +46,31 @@ TEST(BlockGraph, AnEdgeKeptOnChipCrossesNothing) {
   EXPECT_EQ(after.label, "on chip");
 }
 
+// Scores of 8,192 tokens, 4.3 GB that never leave the chip, would make every line thin.
+TEST(BlockGraph, LinesAreScaledByTheLargestTensorInMemory) {
+  Document d = test::small_document({"per-operator", "unfused"});
+  d.setup.workload.seq = 8192;
+  d.setup.fidelity = Fidelity::roofline;
+  const Results results = test::results_of(d);
+  for (const RunView& view : results.runs) {
+    const Plan& plan = *view.result->plan;
+    const Tensor* largest = nullptr;
+    for (std::size_t i = 0; i < plan.homes.size(); ++i) {
+      const Tensor& t = plan.graph.tensors()[i];
+      if (plan.homes[i] == Home::on_chip) continue;
+      if (largest == nullptr || t.bytes() > largest->bytes()) largest = &t;
+    }
+    const BlockGraph g = block_graph(view);
+    double thickest = 0;
+    for (const GraphEdge& e : g.edges) {
+      if (e.tensor == largest->name) thickest = std::max(thickest, e.thickness);
+    }
+    EXPECT_DOUBLE_EQ(thickest, 1.0) << view.run.name << ", " << largest->name;
+  }
+  EXPECT_LT(edge(block_graph(results.runs[1]), {"gate_up", "swiglu"}).thickness,
+            edge(block_graph(results.runs[0]), {"gate_up", "swiglu"}).thickness);
+}
+
 TEST(BlockGraph, GroupsAreTheKernelsOfSeveralOperators) {
   const BlockGraph g = graph_of({{}, {{"down", "residual2"}}});
   std::set<std::vector<std::string>> groups;

@@ -110,8 +110,9 @@ TEST(Compute, AMeasurementThatIsNotThereSaysWhatIs) {
   ASSERT_TRUE(results.runs[1].result->problem.has_value());
   EXPECT_TRUE(results.runs[1].result->problem->something_missing);
   EXPECT_THAT(results.runs[1].result->problem->text, HasSubstr("forward 1x2048"));
-  d.setup.what_if.hbm_bandwidth = 2;  // no measurement of another GPU
-  EXPECT_THAT(test::results_of(d).runs[1].result->problem->text, HasSubstr("h200+what-if"));
+  d.setup.gpu = "h100-sxm";  // no measurement of another GPU
+  EXPECT_THAT(test::results_of(d).runs[1].result->problem->text,
+              HasSubstr("was measured on h200, and the setup says h100-sxm"));
 }
 
 TEST(Compute, AStoppedComputationHasNoResult) {

@@ -67,12 +67,56 @@ TEST(EdgePreviewsOfAPolicy, SayWhatComesOfOtherKernelsBesideWhatTheEdgeSaves) {
   const RunView& run = *bench.results().find(bench.shown_run());
   const EdgePreview said = preview_edge(bench.document(), run, kLegal, bench.cache());
   ASSERT_TRUE(said.legal);
-  EXPECT_THAT(said.text, HasSubstr("; custom's kernels in place of those of eager: time −"));
+  EXPECT_THAT(said.text, HasSubstr("; custom's kernels in place of those of eager: HBM traffic −"));
+  EXPECT_THAT(said.text.substr(said.text.find("in place of")), HasSubstr(", time −"));
   const Seconds before = run.result->predicted->time;
   bench.toggle_edge(bench.shown_run(), kLegal);
   bench.wait();
   const PlanEstimate& after = *bench.results().find(bench.shown_run())->result->predicted;
   EXPECT_LT(said.saving.time, before - after.time);
+}
+
+// Bytes and times of the edit and of leaving the policy's kernels are always said, however small:
+// together they are the whole difference.
+TEST(EdgePreviewsOfAPolicy, ItsTwoPartsAddUpToTheWholeDifference) {
+  for (const char* policy : {"eager", "per-operator", "torch-compile", "coda", "unfused"}) {
+    Workbench bench(document_of(policy), {});
+    bench.wait();
+    const RunView run = *bench.results().find(bench.shown_run());
+    const bool splits = share_kernel(*run.result->plan, kLegal);
+    const EdgePreview said = preview_edge(bench.document(), run, kLegal, bench.cache());
+    ASSERT_TRUE(said.legal) << policy << ": " << said.text;
+    EXPECT_EQ(said.splits, splits) << policy;
+    ASSERT_TRUE(bench.toggle_edge(bench.shown_run(), kLegal).outcome.legal);
+    bench.wait();
+    const Totals before = totals_of(*run.result->predicted);
+    const Totals& after = bench.results().find(bench.shown_run())->result->totals;
+    EXPECT_EQ(said.saving.hbm + said.saving.kernels_hbm, before.hbm() - after.hbm()) << policy;
+    EXPECT_NEAR((said.saving.time + said.saving.kernels_time).value(),
+                (before.time - after.time).value(), 1e-15)
+        << policy;
+    const std::size_t kernels =
+        said.text.find(std::string("; custom's kernels in place of those of ") + policy + ": ");
+    ASSERT_NE(kernels, std::string::npos) << said.text;
+    for (const std::string& part : {said.text.substr(0, kernels), said.text.substr(kernels)}) {
+      EXPECT_THAT(part, HasSubstr("HBM traffic ")) << said.text;
+      EXPECT_THAT(part, HasSubstr(", time ")) << said.text;
+    }
+  }
+}
+
+// Percentages of both parts are of the policy's run.
+TEST(Savings, PercentagesOfTheTwoPartsAddUp) {
+  PlanEstimate before, like, after;
+  before.hbm_read = Bytes(1000'000'000);
+  like.hbm_read = Bytes(900'000'000);
+  after.hbm_read = Bytes(800'000'000);
+  before.time = microseconds(1000);
+  like.time = microseconds(1004);
+  after.time = microseconds(950);
+  EXPECT_EQ(saving_of_edit("eager", before, like, after).text,
+            "HBM traffic −100.0 MB (−10.0 %), time −54.0 µs (−5.4 %); custom's kernels in place of "
+            "those of eager: HBM traffic −100.0 MB (−10.0 %), time +4.00 µs (+0.4 %)");
 }
 
 TEST_F(EdgePreviews, OfAnEdgeOnChipItSaysWhatSplittingCosts) {

@@ -6,6 +6,7 @@
 #include "gui/model/delta.h"
 #include "gui/model/edit_savings.h"
 #include "gui/model/text.h"
+#include "model/error.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {
@@ -70,6 +71,28 @@ TEST(ValidationChart, JudgesAsTheCommandLineDoes) {
     EXPECT_EQ(line.cells.size(), chart.predictors.size());
     EXPECT_EQ(line.meets_target.size(), chart.predictors.size());
   }
+}
+
+TEST(ValidationChart, MeasurementsAreJudgedForTheGpuThatTheyWereTakenOn) {
+  const Measurements few = small_measurements();
+  gui::Setup setup = default_document().setup;
+  EXPECT_EQ(measured_gpu(setup, few).name, "h200");
+  setup.gpu = "a100-sxm-80gb";
+  setup.what_if.hbm_bandwidth = 2;
+  const Gpu gpu = measured_gpu(setup, few);
+  EXPECT_EQ(gpu.name, "h200");
+  EXPECT_EQ(gpu.hbm_bandwidth, load_gpu("h200").hbm_bandwidth);
+  EXPECT_EQ(whose_predictions(gpu, load_gpu("h200")), "");
+  EXPECT_THAT(whose_predictions(gpu, load_gpu("a100-sxm-80gb")),
+              ::testing::AllOf(HasSubstr("predictions for NVIDIA H200"), HasSubstr("A100")));
+}
+
+TEST(ValidationChart, MeasurementsOfAnUnknownGpuAreNotJudged) {
+  Measurements few = small_measurements();
+  few.meta.gpu = "";
+  EXPECT_THROW(static_cast<void>(measured_gpu(gui::Setup{}, few)), InputError);
+  few.meta.gpu = "h2000";
+  EXPECT_THROW(static_cast<void>(measured_gpu(gui::Setup{}, few)), InputError);
 }
 
 TEST(ValidationChart, JudgingCanBeStopped) {

@@ -73,7 +73,7 @@ TEST(Workbench, AnIllegalEditChangesNothingAndItsSuggestionCanBeTaken) {
   EXPECT_EQ(bench.document(), before);
   EXPECT_FALSE(bench.is_computing());
   ASSERT_THAT(edit.outcome.suggestions, Not(IsEmpty()));
-  const RunId taken = bench.accept(edit.run, edit.outcome.suggestions.front());
+  const RunId taken = bench.accept(edit.run, edit.outcome.suggestions.front()).run;
   bench.wait();
   EXPECT_TRUE(bench.results().find(taken)->ok());
   EXPECT_LT(bench.results().find(taken)->result->totals.launches,

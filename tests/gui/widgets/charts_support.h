@@ -28,6 +28,13 @@ inline QApplication& application() {
   return *static_cast<QApplication*>(qApp);
 }
 
+// However slow the machine is: ctest ends a test that waits for what never comes.
+template <class Condition>
+void wait_until(const Condition& holds) {
+  while (!QTest::qWaitFor(holds, 1000)) {
+  }
+}
+
 // A view linked with a workbench as the window links it.
 template <class V>
 class Shown {

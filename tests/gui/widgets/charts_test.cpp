@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <QComboBox>
+#include <QTemporaryDir>
 #include <QToolTip>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "gui/model/text.h"
 #include "gui/widgets/charts/mark_layer.h"
@@ -271,6 +274,38 @@ TEST(Charts, WithoutMeasurementsTheValidationSaysWhatToDo) {
   EXPECT_THAT(shown.plot().scene().problem, HasSubstr("measure"));
   shown.view().judge_all();
   EXPECT_THAT(shown.plot().scene().problem, HasSubstr("fuseline measure"));
+}
+
+// A folder with two measured blocks of an H200.
+std::string few_measurements(const QTemporaryDir& folder) {
+  const std::filesystem::path from = default_document().measurements;
+  const std::filesystem::path to = folder.path().toStdString();
+  std::filesystem::copy(from / "meta.toml", to / "meta.toml");
+  std::ifstream all(from / "block.csv");
+  std::ofstream few(to / "block.csv");
+  std::string line;
+  for (int i = 0; i < 3 && std::getline(all, line); ++i) few << line << "\n";
+  return to.string();
+}
+
+TEST(Charts, AllMeasurementsAreJudgedForTheGpuThatTheyWereTakenOn) {
+  const QTemporaryDir folder;
+  const std::string measurements = few_measurements(folder);
+  const auto judged_in_a_session_about = [&](const std::string& gpu) {
+    Document document = test::small_document({"eager"});
+    document.measurements = measurements;
+    document.setup.gpu = gpu;
+    Shown<ValidationView> shown(document);
+    shown.view().finish();
+    return std::pair(to_csv(shown.view().tables().front()), shown.plot().scene().footnote);
+  };
+  const auto [points, footnote] = judged_in_a_session_about("h200");
+  EXPECT_THAT(points, HasSubstr("llama2-7b eager forward"));
+  EXPECT_THAT(footnote, ::testing::Not(HasSubstr("session")));
+  const auto [other_points, other_footnote] = judged_in_a_session_about("a100-sxm-80gb");
+  EXPECT_EQ(other_points, points);
+  EXPECT_THAT(other_footnote, HasSubstr("judged by predictions for NVIDIA H200"));
+  EXPECT_THAT(other_footnote, HasSubstr("The session's GPU is NVIDIA A100"));
 }
 
 TEST(Charts, RunsThatAllFailSayWhyInEveryView) {

@@ -64,6 +64,8 @@ TEST(GraphView, AnIllegalEdgeIsRefusedWithItsReasonAndASuggestionCanBeTaken) {
   QTest::mouseClick(buttons.front(), Qt::LeftButton);
   window.settle();
   EXPECT_EQ(window.bench().document().runs.all().size(), before.runs.all().size() + 1);
+  // What it saves stands apart from what leaving the policy's kernels does.
+  EXPECT_THAT(bar.text().toStdString(), HasSubstr("; custom's kernels in place of those of "));
 }
 
 TEST(GraphView, UndoAndRedoByKeys) {
@@ -163,9 +165,7 @@ TEST(GraphView, ALassoAroundOneOperatorSaysThatNothingCanBeJoined) {
 std::string details_of_hovered(Window& window, const OnChipEdge& edge) {
   QWidget* viewport = window->graph().canvas().viewport();
   test::move_mouse(*viewport, window.pixel_of(*window.scene().find_edge(edge)));
-  if (!QTest::qWaitFor([&] { return window.session().preview(edge) != nullptr; }, 20000)) {
-    return "no preview";
-  }
+  test::wait_until([&] { return window.session().preview(edge) != nullptr; });
   return window->findChild<QTextBrowser*>("details")->toPlainText().toStdString();
 }
 

@@ -105,7 +105,7 @@ TEST(ComputeBound, DecodeOfOneSequenceNeverIs) {
                            "[try]\ncontext = 512\nbaseline = \"unfused\"\n";
   const Audited a = audited(text);
   EXPECT_EQ(a.verdict.judgement, Judgement::contradicts);
-  EXPECT_THAT(a.verdict.reason, HasSubstr("compulsory bytes take longer than all FLOPs"));
+  EXPECT_THAT(a.verdict.reason, HasSubstr("least bytes through HBM take longer than all FLOPs"));
   EXPECT_LT(boldest_limit(a), 0.05);  // about one FLOP a byte, of 200
 }
 

@@ -129,7 +129,7 @@ std::string latency_text(const std::string& before, const std::string& after,
 TEST(AuditedClaim, LatencyBelowTheTimeToReadTheWeightsContradicts) {
   const Audited a = audited(latency_text("2", "0.3", ""));
   EXPECT_EQ(a.verdict.judgement, Judgement::contradicts);
-  EXPECT_THAT(a.verdict.reason, HasSubstr("compulsory"));
+  EXPECT_THAT(a.verdict.reason, HasSubstr("through HBM"));
 }
 
 TEST(AuditedClaim, UtilisationsThatMeanImpossibleSavingsContradict) {

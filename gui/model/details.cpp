@@ -169,6 +169,7 @@ void add_run(Details& d, const Results& results, RunId id) {
   }
   if (r.predicted) {
     d.lines.push_back({"compulsory bytes", exact_bytes(r.predicted->limits.compulsory)});
+    d.lines.push_back({"least through HBM", exact_bytes(r.predicted->limits.least)});
     d.lines.push_back(
         {"SM clock sustained", fmt::format("{:.0f} MHz", r.block->gpu.sm_clock.value() / 1e6 *
                                                              r.predicted->clock_factor)});

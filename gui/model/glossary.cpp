@@ -54,9 +54,10 @@ const std::vector<Term>& words() {
       {"split-K",
        "Several thread blocks share one tile's sum and a further launch adds their "
        "parts. Used when a GEMM has too few tiles to fill the GPU."},
-      {"compulsory limit",
-       "Every input, weight and output of the block moved once. No fusion can "
-       "go below it."},
+      {"least through HBM",
+       "The block's weights and caches moved once, and what of its inputs and outputs L2 cannot "
+       "hand from block to block. No fusion can go below it. Compulsory bytes count all inputs and "
+       "outputs."},
       {"roofline",
        "The most FLOP/s that a kernel can reach at its FLOPs per byte: bandwidth times "
        "intensity, up to the peak. As a fidelity: compulsory bytes against ceilings, "

@@ -10,7 +10,7 @@ enum class ColourRole : std::uint8_t {
   muted,
   grid,
   ceiling,    // rooflines, limits of the machine
-  limit,      // the compulsory limit
+  limit,      // the least that HBM must move
   baseline,   // the baseline run
   run,        // any other run; `shade` is its place in the list
   predicted,  // solid

@@ -109,7 +109,7 @@ TrafficBar bar_of(const Results& results, const RunView& view, StackBy by) {
 
 Bytes limit_of(const Results& results) {
   const auto limit = [](const RunView& v) {
-    return v.ok() && v.result->predicted ? v.result->predicted->limits.compulsory : Bytes(0);
+    return v.ok() && v.result->predicted ? v.result->predicted->limits.least : Bytes(0);
   };
   if (const RunView* base = results.baseline_view(); base != nullptr && limit(*base) > Bytes(0)) {
     return limit(*base);
@@ -141,7 +141,7 @@ TrafficChart traffic_chart(const Results& results, StackBy by) {
   }
   chart.limit = limit_of(results);
   if (chart.limit > Bytes(0)) {
-    chart.limit_label = "compulsory: " + short_bytes(chart.limit) + whose_limit(results);
+    chart.limit_label = "at least " + short_bytes(chart.limit) + whose_limit(results);
     most = std::max(most, chart.limit);
   }
   chart.axis_high = nice_above(most.as_double() * 1.02);
@@ -150,7 +150,7 @@ TrafficChart traffic_chart(const Results& results, StackBy by) {
 
 Table to_table(const TrafficChart& chart) {
   Table table{"traffic",
-              {"run", "policy", "measured", "part", "bytes", "total_bytes", "compulsory_bytes",
+              {"run", "policy", "measured", "part", "bytes", "total_bytes", "least_bytes",
                "relative_to_baseline"},
               {}};
   for (const TrafficBar& bar : chart.bars) {

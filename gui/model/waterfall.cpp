@@ -157,8 +157,9 @@ Waterfall waterfall(const RunView& target, const std::stop_token& stop, const Pr
   }
   steps.total(target.run.name, "as predicted");
   const Limits& limits = result.predicted->limits;
-  steps.to({limits.compulsory, limits.time}, StepKind::limit, "to the limit",
-           "every input, weight and output once: no fusion can move less");
+  steps.to({limits.least, limits.time}, StepKind::limit, "to the limit",
+           "weights and caches once, and what L2 cannot hand from block to block: no fusion can "
+           "move less");
   Bytes most;
   for (const WaterfallStep& s : chart.steps) most = std::max({most, s.before, s.after});
   chart.axis_high = nice_above(most.as_double() * 1.02);

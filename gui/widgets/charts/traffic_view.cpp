@@ -70,13 +70,14 @@ Scene traffic_scene(const TrafficChart& chart) {
   const double top = -0.5;
   if (chart.limit > Bytes(0)) {
     const double x = chart.limit.as_double();
-    scene.marks.push_back({.shape = Shape::line,
-                           .from = {x, top},
-                           .to = {x, at + 0.5},
-                           .colour = {ColourRole::limit, 0},
-                           .label = chart.limit_label,
-                           .tooltip = "compulsory: every input, weight and output once\n" +
-                                      exact_bytes(chart.limit)});
+    scene.marks.push_back(
+        {.shape = Shape::line,
+         .from = {x, top},
+         .to = {x, at + 0.5},
+         .colour = {ColourRole::limit, 0},
+         .label = chart.limit_label,
+         .tooltip = "the least through HBM: weights and caches once, and what L2 cannot hold\n" +
+                    exact_bytes(chart.limit)});
   }
   scene.x = {.label = chart.axis_label, .range = snug_range(most, chart.axis_high), .unit = 1e6};
   scene.y = {.label = {}, .range = {top, at + 0.5}, .zooms = false};

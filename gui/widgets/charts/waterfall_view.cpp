@@ -75,7 +75,7 @@ Scene waterfall_scene(const Waterfall& chart, const RunView& target) {
         add_to_legend(scene, {"HBM traffic", step.colour, Swatch::fill});
         break;
       case StepKind::limit:
-        add_to_legend(scene, {"above the compulsory limit", step.colour, Swatch::fill});
+        add_to_legend(scene, {"above the least through HBM", step.colour, Swatch::fill});
         break;
       default:
         add_to_legend(scene, {step.colour.role == ColourRole::worse ? "adds" : "saves", step.colour,

@@ -51,7 +51,7 @@ TEST(TrafficChart, PredictedStandsBesideMeasuredAndIsComparedLikeForLike) {
 TEST(TrafficChart, TheLimitIsTheBaselinesCompulsoryTraffic) {
   const Results results = test::results_of(default_document());
   const TrafficChart chart = traffic_chart(results, StackBy::kernel);
-  EXPECT_EQ(chart.limit, results.runs[0].result->predicted->limits.compulsory);
+  EXPECT_EQ(chart.limit, results.runs[0].result->predicted->limits.least);
   for (const TrafficBar& bar : chart.bars) EXPECT_GT(bar.total, chart.limit);
   EXPECT_THAT(chart.limit_label, HasSubstr("439.4 MB"));
 }
@@ -91,7 +91,7 @@ TEST_P(WaterfallOf, StepsAddUpToTheDifferenceExactly) {
   }
   EXPECT_EQ(saved, results.runs[0].result->totals.hbm() - target.result->totals.hbm());
   EXPECT_EQ(chart.steps.back().kind, StepKind::limit);
-  EXPECT_EQ(now, target.result->predicted->limits.compulsory);
+  EXPECT_EQ(now, target.result->predicted->limits.least);
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryPolicy, WaterfallOf,

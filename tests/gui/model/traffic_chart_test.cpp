@@ -53,7 +53,7 @@ TEST(TrafficChart, TheLimitIsTheBaselinesCompulsoryTraffic) {
   const TrafficChart chart = traffic_chart(results, StackBy::kernel);
   EXPECT_EQ(chart.limit, results.runs[0].result->predicted->limits.least);
   for (const TrafficBar& bar : chart.bars) EXPECT_GT(bar.total, chart.limit);
-  EXPECT_THAT(chart.limit_label, HasSubstr("439.4 MB"));
+  EXPECT_THAT(chart.limit_label, HasSubstr("404.8 MB"));
 }
 
 TEST(TrafficChart, RooflineAndRunsWithoutResultsHaveBarsToo) {

@@ -14,12 +14,18 @@ const char* name_of(Verdict verdict) {
       return "wrong";
     case Verdict::unanswered:
       return "unanswered";
+    case Verdict::unjudged:
+      return "unjudged";
   }
   FUSELINE_ASSERT(false, "verdict");
 }
 
-std::string result_json(const LabResult& result) {
-  nlohmann::ordered_json tasks = nlohmann::ordered_json::array();
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json json_of(const LabResult& result) {
+  ordered_json tasks = ordered_json::array();
   for (const TaskResult& t : result.tasks) {
     tasks.push_back({{"id", t.id},
                      {"points", t.points},
@@ -28,11 +34,38 @@ std::string result_json(const LabResult& result) {
                      {"answer", t.answer},
                      {"diagnosis", t.diagnosis}});
   }
-  const nlohmann::ordered_json out = {{"schema", kResultSchema},   {"lab", result.lab},
-                                      {"title", result.title},     {"student", result.student},
-                                      {"points", result.points()}, {"of", result.of()},
-                                      {"passed", result.passed()}, {"tasks", std::move(tasks)}};
-  return out.dump(2) + "\n";
+  ordered_json errors = result.errors;
+  for (const std::string& m : result.missing) errors.push_back(m);
+  return {{"lab", result.lab},           {"title", result.title},    {"student", result.student},
+          {"points", result.points()},   {"of", result.of()},        {"passed", result.passed()},
+          {"errors", std::move(errors)}, {"tasks", std::move(tasks)}};
+}
+
+// Texts are made printable where they come in; what slips through must not cost the result.
+std::string text_of(const ordered_json& json) {
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string result_json(const LabResult& result) {
+  ordered_json out = {{"schema", kResultSchema}};
+  out.update(json_of(result));
+  return text_of(out);
+}
+
+std::string report_json(const std::vector<FolderResult>& results) {
+  ordered_json labs = ordered_json::array();
+  int points = 0, of = 0;
+  for (const FolderResult& r : results) {
+    points += r.result.points();
+    of += r.result.of();
+    ordered_json lab = {{"folder", r.folder}};
+    lab.update(json_of(r.result));
+    labs.push_back(std::move(lab));
+  }
+  return text_of(
+      {{"schema", kReportSchema}, {"points", points}, {"of", of}, {"labs", std::move(labs)}});
 }
 
 }  // namespace fuseline::lab

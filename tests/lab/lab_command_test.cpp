@@ -33,7 +33,7 @@ CliRun lab_command(std::vector<std::string> args) {
 }
 
 // A started lab in a folder of its own.
-fs::path started(int number, const std::string& student = "me") {
+fs::path started(int number, const std::string& student = "somebody") {
   fs::path folder = test::new_folder() / "work";
   const CliRun run = lab_command(
       {"start", std::to_string(number), "--student", student, "--dir", folder.string()});
@@ -96,11 +96,11 @@ TEST(LabCommand, CheckPassesRightAnswersAndWritesResultJson) {
 
 TEST(LabCommand, AWrongAnswerGetsItsDiagnosis) {
   const fs::path folder = started(1);
-  const Lab lab = make_lab(1, Student());
+  const Lab lab = make_lab(1, test::somebody());
   auto answers = test::right_answers(lab);
   const auto& key = std::get<NumberKey>(lab.tasks[5].key);  // 1.6
   answers["1.6"] = quantity_text(key.mistakes[0].value, Dimension::bytes, "MB", 4);
-  test::write_file(folder / "answers.toml", answers_text(lab, Student(), answers));
+  test::write_file(folder / "answers.toml", answers_text(lab, test::somebody(), answers));
   const CliRun run = check(1, folder);
   EXPECT_EQ(run.status, 1);
   EXPECT_THAT(run.out, HasSubstr("S counted once: it is written and read"));
@@ -109,8 +109,8 @@ TEST(LabCommand, AWrongAnswerGetsItsDiagnosis) {
 
 TEST(LabCommand, BadInputIsExitTwo) {
   const fs::path folder = started(1);
-  const Lab lab = make_lab(1, Student());
-  test::write_file(folder / "answers.toml", answers_text(lab, Student(), {{"1.1", "12.5"}}));
+  const Lab lab = make_lab(1, test::somebody());
+  test::write_file(folder / "answers.toml", answers_text(lab, test::somebody(), {{"1.1", "12.5"}}));
   const CliRun unit = check(1, folder);
   EXPECT_EQ(unit.status, 2);
   EXPECT_THAT(unit.err, AllOf(HasSubstr("answers.toml:8"), HasSubstr("unit is missing")));

@@ -46,7 +46,7 @@ TEST(Answers, ReadWhatIsWritten) {
 
 TEST(Answers, NameTheLineOfAMissingOrWrongUnit) {
   EXPECT_THAT(refusal(with("1.1", "12.5")),
-              AllOf(HasSubstr("answers.toml:11"), HasSubstr("1.1"), HasSubstr("unit is missing")));
+              AllOf(HasSubstr("answers.toml:10"), HasSubstr("1.1"), HasSubstr("unit is missing")));
   EXPECT_THAT(refusal(with("1.1", "12.5 ms")), HasSubstr("unit of time"));
   EXPECT_THAT(refusal(with("1.1", "12.5 Mib")), HasSubstr("did you mean 'MiB'"));
 }

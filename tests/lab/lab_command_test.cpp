@@ -113,8 +113,9 @@ TEST(LabCommand, BadInputIsExitTwo) {
   test::write_file(folder / "answers.toml", answers_text(lab, test::somebody(), {{"1.1", "12.5"}}));
   const CliRun unit = check(1, folder);
   EXPECT_EQ(unit.status, 2);
-  EXPECT_THAT(unit.err, AllOf(HasSubstr("answers.toml:8"), HasSubstr("unit is missing")));
-  EXPECT_EQ(unit.out, "");
+  EXPECT_THAT(unit.err, AllOf(HasSubstr("answers.toml:10"), HasSubstr("unit is missing")));
+  EXPECT_THAT(unit.out, HasSubstr("1.1   0/1     12.5    not judged: the unit is missing"));
+  EXPECT_THAT(unit.out, HasSubstr("1.2   0/1             not answered"));
   test::write_file(folder / "answers.toml", "lab = 1\nstudent = \"me\n");
   EXPECT_EQ(check(1, folder).status, 2);
   EXPECT_EQ(check(2, started(1)).status, 2);  // another lab's folder
@@ -148,7 +149,11 @@ TEST(SlowLabCommand, AStubThatDoesNotCompileIsExitTwo) {
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err,
               AllOf(HasSubstr("stub.cpp"), HasSubstr("does not compile"), HasSubstr("error:")));
-  EXPECT_FALSE(fs::exists(folder / "result.json"));
+  const auto json = nlohmann::json::parse(test::read_file(folder / "result.json"));
+  EXPECT_EQ(json.at("tasks").size(), 9U);
+  EXPECT_EQ(json.at("tasks").at(8).at("verdict"), "unjudged");
+  EXPECT_EQ(json.at("tasks").at(0).at("verdict"), "unanswered");
+  EXPECT_THAT(json.at("errors").at(0), HasSubstr("does not compile"));
 }
 
 TEST(LabCommand, AnIllegalPlanIsAWrongAnswerAndABrokenFileAnError) {

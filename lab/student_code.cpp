@@ -159,16 +159,11 @@ SandboxLimits student_limits() {
 Bytes compile_student_code(const fs::path& source, const std::string& harness,
                            const ScratchFolder& scratch) {
   const fs::path student = scratch.path() / "student";
-  const fs::path check = scratch.path() / "check-sources";
-  for (const fs::path& folder : {student, check}) fs::create_directory(folder);
-  // Under its own name and with fuseline_lab.h alone beside it.
+  fs::create_directory(student);
+  // Under its own name and with fuseline_lab.h alone beside it; the check's sources come later.
   const std::string name = source.filename().string();
   write(student / name, read_input_file(source));
   write(student / "fuseline_lab.h", embedded("lab/harness/fuseline_lab.h"));
-  for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp", "protocol.h"}) {
-    write(check / file, embedded(std::string("lab/harness/") + file));
-  }
-  write(check / "case.cpp", embedded(harness));
 
   compile({"-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-c", "-o", "../student.o",
            name},
@@ -177,6 +172,12 @@ Bytes compile_student_code(const fs::path& source, const std::string& harness,
       read_object(read_input_file(scratch.path() / "student.o", Bytes(std::int64_t{64} << 20)));
   refuse_forbidden_calls(object, source);
 
+  const fs::path check = scratch.path() / "check-sources";
+  fs::create_directory(check);
+  for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp", "protocol.h"}) {
+    write(check / file, embedded(std::string("lab/harness/") + file));
+  }
+  write(check / "case.cpp", embedded(harness));
   std::random_device random;
   std::vector<std::string> link = {
       "-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-o", "check",

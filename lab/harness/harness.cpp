@@ -309,6 +309,7 @@ Accumulator tile(std::int64_t first_row, std::int64_t first_col, std::int64_t ro
 }  // namespace fuseline_lab
 
 int main() {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // what was printed before a crash helps
   make_stack();
   send({Ask::ready});
   ucontext_t function;

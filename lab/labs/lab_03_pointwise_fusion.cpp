@@ -100,7 +100,11 @@ FunctionCase add_norm_case(const AddNormShape& shape, double factor, std::uint64
       {"normed",
        normed_with(want.at("sum"), inputs.at("weight"),
                    [eps = eps](double mean) { return 1 / (std::sqrt(mean) + eps); }),
-       "that is with eps added outside the root: it belongs under it"}};
+       "that is with eps added outside the root: it belongs under it"},
+      {"normed",
+       normed_with(want.at("sum"), inputs.at("weight"),
+                   [](double mean) { return 1 / std::sqrt(mean + kEps); }),
+       "eps is an argument, and not always 1e-5"}};
   c.on_chip = Bytes(4 * (2 * D) + 64);  // a row and a weight in fp32
   return c;
 }

@@ -112,7 +112,9 @@ FunctionCase epilogue_case(const EpilogueShape& shape, double factor, std::uint6
       {"result", plain, "the tile is not multiplied by the factor of your task sheet"},
       {"result", with([](double mean) { return 1 / std::sqrt(mean); }), "that is without eps"},
       {"result", with([eps = eps](double mean) { return 1 / (std::sqrt(mean) + eps); }),
-       "that is with eps added outside the root: it belongs under it"}};
+       "that is with eps added outside the root: it belongs under it"},
+      {"result", with([](double mean) { return 1 / std::sqrt(mean + kEps); }),
+       "eps is an argument, and not always 1e-5"}};
   c.on_chip = Bytes(4 * tile * 2 + 64);  // two vectors as long as a tile
   return c;
 }

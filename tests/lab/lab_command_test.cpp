@@ -74,7 +74,7 @@ TEST(SlowLabCommand, CheckOfAnUntouchedFunctionFailsHelpfully) {
   for (const int number : {3, 4, 5, 6}) {
     const CliRun run = check(number, started(number));
     EXPECT_EQ(run.status, 1) << number << run.err;
-    EXPECT_THAT(run.out, HasSubstr("nothing is stored to"));
+    EXPECT_THAT(test::one_line(run.out), HasSubstr("nothing is stored to"));
   }
 }
 

@@ -32,6 +32,13 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
+std::string one_line(const std::string& text) {
+  std::istringstream in(text);
+  std::string line;
+  for (std::string word; in >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
 LabResult check(const fs::path& folder) {
   return check_folder({.folder = folder, .lab = std::nullopt, .student = std::nullopt});
 }

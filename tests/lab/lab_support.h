@@ -26,6 +26,9 @@ std::filesystem::path new_folder();
 void write_file(const std::filesystem::path& path, const std::string& text);
 std::string read_file(const std::filesystem::path& path);
 
+// With one blank for each line break and what is blank around it.
+std::string one_line(const std::string& text);
+
 // As `lab check`, without its result.json, for the self-study secret.
 LabResult check(const std::filesystem::path& folder);
 

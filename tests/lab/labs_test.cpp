@@ -7,6 +7,7 @@
 
 #include "lab/workspace.h"
 #include "model/error.h"
+#include "model/reference.h"
 #include "tests/lab/lab_support.h"
 
 namespace fuseline::lab {
@@ -111,9 +112,32 @@ TEST_P(EveryLab, TheDocumentationShowsItAsItIs) {
   EXPECT_TRUE(std::filesystem::exists(folder / "README.md"));
 }
 
+// What a mistake gives is far from what is right, or it would pass: on some shape at least.
+TEST_P(EveryLab, EveryMistakeOfAFunctionChangesItsResult) {
+  for (const Lab& lab : made()) {
+    for (const Task& task : lab.tasks) {
+      const auto* key = std::get_if<FunctionKey>(&task.key);
+      if (key == nullptr) continue;
+      std::set<std::string> known, seen;
+      for (const FunctionCase& c : key->cases) {
+        for (const ValueMistake& m : c.mistakes) {
+          known.insert(m.diagnosis);
+          const auto want = std::ranges::find(c.matrices, m.target, &CaseMatrix::name);
+          ASSERT_NE(want, c.matrices.end());
+          if (!disagreement(m.values, want->values, 4 * want->tolerance).empty()) {
+            seen.insert(m.diagnosis);
+          }
+        }
+      }
+      EXPECT_FALSE(known.empty()) << task.id;
+      EXPECT_EQ(seen, known) << task.id;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Labs, EveryLab, ::testing::Range(0, kLabCount));
 
-TEST(Labs, ShapesDependOnTheStudentAlone) {
+TEST(Labs, ShapesDependOnTheStudentAndTheSecretAlone) {
   std::set<std::string> sheets;
   for (const char* id : {"ada", "grace", "alan", "x7"}) {
     const Student student(id);
@@ -126,7 +150,9 @@ TEST(Labs, ShapesDependOnTheStudentAlone) {
   EXPECT_THAT(
       make_lab(1, Student("ada")).intro,
       StartsWith(
-          "Your activations: M = 3,072 rows of width D = 3,584, feed-forward width F = 9,216"));
+          "Your activations: M = 6,144 rows of width D = 2,560, feed-forward width F = 11,264"));
+  const Student course("ada", CourseSecret::from_text("the secret of some course"));
+  EXPECT_NE(make_lab(1, course).intro, make_lab(1, Student("ada")).intro);
 }
 
 TEST(Labs, TheRightLetterDependsOnTheStudent) {

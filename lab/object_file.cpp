@@ -76,11 +76,14 @@ ObjectFile read_object(const std::string& bytes) {
     if (holds_variables(s, reader.text(names + s.sh_name))) {
       out.static_storage += bytes_of(s.sh_size);
     }
+    if (s.sh_type == SHT_PREINIT_ARRAY) out.runs_early = true;
     if (s.sh_type != SHT_SYMTAB || s.sh_link >= sections.size()) continue;
     for (std::uint64_t at = sizeof(Symbol); at < s.sh_size; at += sizeof(Symbol)) {
       const auto symbol = reader.at<Symbol>(s.sh_offset + at);
       const std::string name = reader.text(sections[s.sh_link].sh_offset + symbol.st_name);
-      if (symbol.st_shndx == SHN_UNDEF && !name.empty()) out.needs.push_back(name);
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) out.runs_early = true;
+      if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || name.empty()) continue;
+      (symbol.st_shndx == SHN_UNDEF ? out.needs : out.defines).push_back(name);
       if (symbol.st_shndx == SHN_COMMON) {
         out.static_storage += bytes_of(symbol.st_size);
       }

@@ -13,7 +13,9 @@ struct ObjectFile {
   // Static storage that the program can write: variables with and without a first value, of each
   // thread too. Tables of constants are not in it, nor the addresses that the loader fills in.
   Bytes static_storage;
-  std::vector<std::string> needs;  // names of functions and variables that it does not define
+  std::vector<std::string> needs;    // names of functions and variables that it does not define
+  std::vector<std::string> defines;  // names that others can see
+  bool runs_early = false;           // holds code that the loader runs before all other code
 };
 
 // Of the bytes of a relocatable ELF file for this machine. MissingError for anything else, as what

@@ -118,18 +118,34 @@ void compile(const std::vector<std::string>& words, const fs::path& source,
                     .message = "does not compile:" + printable(trimmed_message(result.output))});
 }
 
-void refuse_forbidden_calls(const ObjectFile& object, const fs::path& source) {
-  for (const std::string& name : object.needs) {
-    if (std::ranges::find(kForbidden, name) == kForbidden.end() && !name.starts_with("__real_") &&
-        !name.starts_with("__wrap_") && !name.starts_with("__libc_")) {
-      continue;
-    }
+bool is_forbidden(const std::string& name) {
+  return std::ranges::find(kForbidden, name) != kForbidden.end() || name.starts_with("__real_") ||
+         name.starts_with("__wrap_") || name.starts_with("__libc_");
+}
+
+// C++ names, and what the compiler makes for exceptions.
+bool is_of_a_function(const std::string& name) {
+  return name.starts_with("_Z") || name.starts_with("DW.ref.");
+}
+
+// A source may use the system's names, but not those around the counting, and it may not take the
+// place of any: the check calls some.
+void refuse_tricks(const ObjectFile& object, const fs::path& source) {
+  const auto refuse = [&](const std::string& name, const char* message, const char* allowed) {
     throw InputError(
-        {.file = source.string(),
-         .value = name,
-         .message = "is called, which would get around the counting of what is on chip",
-         .allowed = "std::vector, new, malloc, and the functions of fuseline_lab.h"});
+        {.file = source.string(), .value = name, .message = message, .allowed = allowed});
+  };
+  if (const auto name = std::ranges::find_if(object.needs, is_forbidden);
+      name != object.needs.end()) {
+    refuse(*name, "is called, which would get around the counting of what is on chip",
+           "std::vector, new, malloc, and the functions of fuseline_lab.h");
   }
+  if (const auto name = std::ranges::find_if_not(object.defines, is_of_a_function);
+      name != object.defines.end()) {
+    refuse(*name, "is defined, which could take the place of a function of the system",
+           "functions of C++, without extern \"C\"");
+  }
+  if (object.runs_early) refuse({}, "holds code that runs before the check", "functions of C++");
 }
 
 }  // namespace
@@ -170,7 +186,7 @@ Bytes compile_student_code(const fs::path& source, const std::string& harness,
           source, student);
   const ObjectFile object =
       read_object(read_input_file(scratch.path() / "student.o", Bytes(std::int64_t{64} << 20)));
-  refuse_forbidden_calls(object, source);
+  refuse_tricks(object, source);
 
   const fs::path check = scratch.path() / "check-sources";
   fs::create_directory(check);

@@ -140,45 +140,63 @@ const Greeting::Shape& shape(int index) {
   return at < greeting.matrix_count ? greeting.matrices[at] : nothing;
 }
 
-// In front of every block that is counted.
-struct Header {
-  std::uintptr_t mark;  // the block's address, changed: a block of somebody else has none
-  void* base;
-  std::size_t size;
-  std::size_t unused;
-};
-constexpr std::uintptr_t kMark = 0x5fb1c0de5fb1c0de;
-
 extern "C" {
 void* __real_malloc(std::size_t size);
+void* __real_aligned_alloc(std::size_t alignment, std::size_t size);
 void __real_free(void* pointer);
 }
 
-void* allocate(std::size_t size, std::size_t alignment) {
-  if (size > SIZE_MAX / 2) return nullptr;
-  void* base = __real_malloc(size + alignment + sizeof(Header));
-  if (base == nullptr) return nullptr;
-  std::uintptr_t at = reinterpret_cast<std::uintptr_t>(base) + sizeof(Header);
-  at = (at + alignment - 1) / alignment * alignment;
-  auto* header = reinterpret_cast<Header*>(at - sizeof(Header));
-  *header = {at ^ kMark, base, size, 0};
-  held += size;
-  if (held > most_held) most_held = held;
-  return reinterpret_cast<void*>(at);
+// The blocks that are held and their sizes, by address: a hash table with linear probing. It lies
+// apart from the blocks, so that writing before or behind one does not change what is counted.
+constexpr std::size_t kMostBlocks = std::size_t{1} << 16;
+struct Block {
+  std::uintptr_t at = 0;
+  std::size_t size = 0;
+} blocks[2 * kMostBlocks];
+std::size_t block_count = 0;
+constexpr std::size_t kMask = 2 * kMostBlocks - 1;
+
+std::size_t home_of(std::uintptr_t at) { return (at * 0x9e3779b97f4a7c15U) >> 20U & kMask; }
+
+// The block's place, or the free one where it belongs.
+std::size_t place_of(std::uintptr_t at) {
+  std::size_t i = home_of(at);
+  while (blocks[i].at != 0 && blocks[i].at != at) i = (i + 1) & kMask;
+  return i;
 }
 
-Header* header_of(void* pointer) {
-  auto* header = reinterpret_cast<Header*>(static_cast<char*>(pointer) - sizeof(Header));
-  return header->mark == (reinterpret_cast<std::uintptr_t>(pointer) ^ kMark) ? header : nullptr;
+void forget(std::size_t gap) {
+  // Those behind it that belong at the gap or before move up.
+  for (std::size_t i = (gap + 1) & kMask; blocks[i].at != 0; i = (i + 1) & kMask) {
+    if (((i - home_of(blocks[i].at)) & kMask) < ((i - gap) & kMask)) continue;
+    blocks[gap] = blocks[i];
+    gap = i;
+  }
+  blocks[gap] = {};
+  --block_count;
+}
+
+void* allocate(std::size_t size, std::size_t alignment) {
+  if (size > SIZE_MAX / 2 || block_count == kMostBlocks) return nullptr;
+  void* block = alignment <= alignof(std::max_align_t) ? __real_malloc(size)
+                                                       : __real_aligned_alloc(alignment, size);
+  if (block == nullptr) return nullptr;
+  const auto at = reinterpret_cast<std::uintptr_t>(block);
+  blocks[place_of(at)] = {at, size};
+  ++block_count;
+  held += size;
+  if (held > most_held) most_held = held;
+  return block;
 }
 
 void release(void* pointer) {
   if (pointer == nullptr) return;
-  Header* header = header_of(pointer);
-  if (header == nullptr) return __real_free(pointer);
-  header->mark = 0;
-  held -= header->size;
-  __real_free(header->base);
+  const std::size_t i = place_of(reinterpret_cast<std::uintptr_t>(pointer));
+  if (blocks[i].at != 0) {  // else it is the library's own
+    held -= blocks[i].size;
+    forget(i);
+  }
+  __real_free(pointer);
 }
 
 void* allocate_or_throw(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) {
@@ -237,14 +255,13 @@ void* __wrap_calloc(std::size_t count, std::size_t size) {
 void* __wrap_realloc(void* old, std::size_t size) {
   void* block = __wrap_malloc(size);
   if (block == nullptr || old == nullptr) return block;
-  const Header* header = header_of(old);
-  const std::size_t had = header == nullptr ? malloc_usable_size(old) : header->size;
+  const std::size_t had = malloc_usable_size(old);
   std::memcpy(block, old, had < size ? had : size);
   release(old);
   return block;
 }
 void* __wrap_aligned_alloc(std::size_t alignment, std::size_t size) {
-  return allocate(size, alignment < sizeof(Header) ? sizeof(Header) : alignment);
+  return allocate(size, alignment);
 }
 int __wrap_posix_memalign(void** block, std::size_t alignment, std::size_t size) {
   *block = __wrap_aligned_alloc(alignment, size);

@@ -164,6 +164,49 @@ TEST(SlowCheating, WaysAroundTheCountingAreRefusedByName) {
               HasSubstr("multiple definition"));
 }
 
+TEST(SlowCheating, NothingOfTheSystemIsReplaced) {
+  // The check's own messages go through write().
+  EXPECT_THAT(
+      judged("extern \"C\" ssize_t write(int, const void*, size_t n) { return n; }", "").diagnosis,
+      HasSubstr("'write': is defined"));
+  EXPECT_THAT(judged("extern \"C\" { void* early() { return nullptr; }\n"
+                     "int other() __attribute__((ifunc(\"early\"))); }",
+                     "")
+                  .diagnosis,
+              HasSubstr("is defined"));
+  EXPECT_THAT(judged("static void* early() { return nullptr; }\n"
+                     "static void other() __attribute__((ifunc(\"_ZL5earlyv\"), used));",
+                     "")
+                  .diagnosis,
+              HasSubstr("runs before the check"));
+  EXPECT_THAT(judged("static void early() {}\n__attribute__((section(\".preinit_array\"), used))"
+                     " static void (*const first)() = early;",
+                     "")
+                  .diagnosis,
+              HasSubstr("runs before the check"));
+}
+
+TEST(SlowCheating, WritingAroundABlockDoesNotChangeWhatIsCounted) {
+  const TaskResult r = judged("",
+                              "auto* big = new volatile std::size_t[64];\n"
+                              "for (int i = 2; i <= 6; ++i) std::printf(\"%zu \", big[-i]);\n"
+                              "big[-2] = 0; std::vector<float> held(1 << 16); held[1] = eps;\n"
+                              "if (held[2] != 0) return;");
+  EXPECT_EQ(r.verdict, Verdict::wrong);
+}
+
+TEST(SlowCheating, ManySmallBlocksAreCountedExactly) {
+  // In an order that moves entries about; all are given back, so the function stays right.
+  const TaskResult r = judged("",
+                              "std::vector<void*> kept(20, nullptr);\n"
+                              "for (int i = 0; i < 20000; ++i) {\n"
+                              "  void*& slot = kept[static_cast<std::size_t>(i * 7 % 20)];\n"
+                              "  std::free(slot); slot = std::malloc(1);\n"
+                              "}\n"
+                              "for (void* p : kept) std::free(p);");
+  EXPECT_EQ(r.verdict, Verdict::right) << r.diagnosis;
+}
+
 TEST(SlowCheating, EndingTheProgramIsTheStudentsDoing) {
   for (const int status : {0, 1, 84, 85, 88, 255}) {
     const TaskResult r = judged("", "_exit(" + std::to_string(status) + ");");

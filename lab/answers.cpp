@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/workspace.h"
 #include "model/error.h"
 #include "model/toml_file.h"
 
@@ -70,6 +71,7 @@ std::string comment_for(const Task& task) {
 }
 
 TomlTable load_head(const std::filesystem::path& path, Answers& answers) {
+  require_plain_file(path);
   TomlTable top = TomlTable::load(path);
   top.refuse_other_keys({"lab", "student", "secret", "tag", "answers"});
   answers.lab = static_cast<int>(top.whole("lab", {0, kLabCount - 1}));

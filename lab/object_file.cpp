@@ -49,6 +49,13 @@ bool holds_variables(const Section& s, const std::string& name) {
   return !name.starts_with(".data.rel.ro") && name.find("DW.ref.") == std::string::npos;
 }
 
+// What cannot be called: data in a section that holds no code.
+bool is_variable(const Symbol& symbol, const std::vector<Section>& sections) {
+  const auto type = ELF64_ST_TYPE(symbol.st_info);
+  return (type == STT_OBJECT || type == STT_TLS) && symbol.st_shndx < sections.size() &&
+         (sections[symbol.st_shndx].sh_flags & SHF_EXECINSTR) == 0;
+}
+
 // More than any machine has is as good as more than any chip has.
 Bytes bytes_of(std::uint64_t size) {
   return Bytes(static_cast<std::int64_t>(std::min(size, std::uint64_t{1} << 40U)));
@@ -82,10 +89,13 @@ ObjectFile read_object(const std::string& bytes) {
       const auto symbol = reader.at<Symbol>(s.sh_offset + at);
       const std::string name = reader.text(sections[s.sh_link].sh_offset + symbol.st_name);
       if (ELF64_ST_TYPE(symbol.st_info) == STT_GNU_IFUNC) out.runs_early = true;
+      const bool common = symbol.st_shndx == SHN_COMMON;
+      if (common) out.static_storage += bytes_of(symbol.st_size);
       if (ELF64_ST_BIND(symbol.st_info) == STB_LOCAL || name.empty()) continue;
-      (symbol.st_shndx == SHN_UNDEF ? out.needs : out.defines).push_back(name);
-      if (symbol.st_shndx == SHN_COMMON) {
-        out.static_storage += bytes_of(symbol.st_size);
+      if (symbol.st_shndx == SHN_UNDEF) {
+        out.needs.push_back(name);
+      } else if (!common && !is_variable(symbol, sections)) {
+        out.defines.push_back(name);
       }
     }
   }

@@ -14,7 +14,7 @@ struct ObjectFile {
   // thread too. Tables of constants are not in it, nor the addresses that the loader fills in.
   Bytes static_storage;
   std::vector<std::string> needs;    // names of functions and variables that it does not define
-  std::vector<std::string> defines;  // names that others can see
+  std::vector<std::string> defines;  // names of its functions that others can call
   bool runs_early = false;           // holds code that the loader runs before all other code
 };
 

@@ -14,6 +14,7 @@
 #include "lab/embedded_files.h"
 #include "lab/object_file.h"
 #include "lab/printable.h"
+#include "lab/workspace.h"
 #include "model/data_files.h"
 #include "model/error.h"
 
@@ -178,6 +179,7 @@ Bytes compile_student_code(const fs::path& source, const std::string& harness,
   fs::create_directory(student);
   // Under its own name and with fuseline_lab.h alone beside it; the check's sources come later.
   const std::string name = source.filename().string();
+  require_plain_file(source);
   write(student / name, read_input_file(source));
   write(student / "fuseline_lab.h", embedded("lab/harness/fuseline_lab.h"));
 

@@ -159,6 +159,15 @@ void make_workspace(const Lab& lab, const Student& student, const fs::path& fold
   }
 }
 
+void require_plain_file(const fs::path& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::symlink_status(path, failed);
+  if (!fs::exists(status) || fs::is_regular_file(status)) return;
+  throw InputError({.file = path.string(),
+                    .message = "is no plain file",
+                    .allowed = "a file of the folder itself: no link, no FIFO, no device"});
+}
+
 std::string id_in(const fs::path& folder, const CourseSecret& secret) {
   for (const fs::path& workspace : find_workspaces(folder)) {
     try {

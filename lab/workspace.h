@@ -32,6 +32,10 @@ std::string task_sheet(const Lab& lab, const Student& student);
 // The id that the labs started in `folder` with this secret have; empty without one.
 std::string id_in(const std::filesystem::path& folder, const CourseSecret& secret);
 
+// InputError when something is there that is no file: a link could lead anywhere, a FIFO has no
+// end.
+void require_plain_file(const std::filesystem::path& path);
+
 // Folders of labs in `folder`: those that hold an answers.toml, in alphabetical order.
 std::vector<std::filesystem::path> find_workspaces(const std::filesystem::path& folder);
 

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "lab/workspace.h"
 #include "model/error.h"
@@ -112,6 +113,24 @@ TEST(FolderCheck, AnUnreadableFileIsARowForEveryTask) {
   expect_nothing(check_folder({.folder = folder, .lab = 1, .student = {}}), 1, "answers.toml:2");
   fs::remove(folder / "answers.toml");
   EXPECT_EQ(check_folder({.folder = folder, .lab = 1, .student = {}}).tasks.size(), 9U);
+}
+
+// A link could show any file that the checker can read; a FIFO would hang it.
+TEST(FolderCheck, ReadsPlainFilesOnly) {
+  for (const char* name : {"answers.toml", "stub.cpp"}) {
+    const fs::path linked = right_folder(3, Student("ada"));
+    fs::remove(linked / name);
+    fs::create_symlink("/dev/zero", linked / name);
+    const fs::path fifo = right_folder(3, Student("ada"));
+    fs::remove(fifo / name);
+    ASSERT_EQ(mkfifo((fifo / name).c_str(), 0600), 0);
+    for (const fs::path& folder : {linked, fifo}) {
+      const LabResult result = check_folder({.folder = folder, .lab = 3, .student = {}});
+      ASSERT_EQ(result.errors.size(), 1U);
+      EXPECT_THAT(result.errors[0], HasSubstr(std::string(name) + ": is no plain file"));
+      EXPECT_EQ(result.tasks.size(), 9U);
+    }
+  }
 }
 
 TEST(FolderCheck, RefusesASecretInsideTheFolder) {

@@ -40,11 +40,15 @@ TEST(ObjectFile, CountsVariablesAndNoConstants) {
 TEST(ObjectFile, NamesWhatItNeedsAndDefines) {
   const ObjectFile object = read_object(
       object_of("extern \"C\" int puts(const char*); static int h() { return puts(\"x\"); }\n"
-                "int f() { return h(); }"));
+                "int f() { return h(); }\nint variable = 3;\n"));
   EXPECT_THAT(object.needs, Contains("puts"));
   EXPECT_THAT(object.needs, Not(Contains("_Z1fv")));
   EXPECT_THAT(object.defines, ElementsAre("_Z1fv"));
   EXPECT_FALSE(object.runs_early);
+  // However it is written, what stands among code can be called.
+  EXPECT_THAT(
+      read_object(object_of("asm(\".globl write\\n.type write, @object\\nwrite: nop\");")).defines,
+      ElementsAre("write"));
 }
 
 TEST(ObjectFile, RefusesWhatIsNone) {

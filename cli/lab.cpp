@@ -10,9 +10,10 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "lab/answers.h"
-#include "lab/check.h"
+#include "lab/folder_check.h"
+#include "lab/printable.h"
 #include "lab/report.h"
+#include "lab/staff.h"
 #include "lab/workspace.h"
 #include "model/error.h"
 #include "model/output_file.h"
@@ -24,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kVerbs = "start, check, hint, report, list";
+constexpr const char* kVerbs = "start, check, hint, report, staff, list";
 
 int parse_lab(const std::string& text) {
   return static_cast<int>(parse_whole_number("LAB", text, 0, lab::kLabCount - 1));
@@ -40,19 +41,43 @@ int required_lab(const std::vector<std::string>& words) {
   return parse_lab(words.front());
 }
 
+void add_secret_option(Options& options, std::optional<std::string>& file) {
+  options.text("--secret", "FILE", "the course's secret (FUSELINE_LAB_SECRET, or self-study)",
+               file);
+}
+
+// The id that is asked for, else that of the labs in the same folder, else a new one.
+lab::Student student_of(const std::optional<std::string>& id, const fs::path& folder,
+                        const lab::CourseSecret& secret) {
+  if (id) return lab::Student(*id, secret);
+  const fs::path around = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
+  const std::string known = lab::id_in(around, secret);
+  return known.empty() ? lab::Student::unnamed(secret) : lab::Student(known, secret);
+}
+
+// With the secret's option where it is not the environment that names it.
+std::string check_command(int number, const std::optional<std::string>& dir,
+                          const std::optional<std::string>& secret) {
+  return fmt::format("fuseline lab check {}{}{}", number, dir ? " --dir " + *dir : "",
+                     secret ? " --secret " + *secret : "");
+}
+
 CommandResult start(const Arguments& args) {
   std::vector<std::string> words;
-  std::optional<std::string> student_id, dir;
+  std::optional<std::string> student_id, dir, secret_file;
   Options options("lab start", "Makes a folder with a lab's task sheet and files to fill in.",
                   {"fuseline lab start 1", "fuseline lab start 3 --student ada --dir my-lab"});
   options.positional("LAB", "the lab's number, 0 to 8", words, 1);
-  options.text("--student", "ID", "decides the shapes (me)", student_id);
+  options.text("--student", "ID", "decides the shapes (as in the labs beside it, else a new one)",
+               student_id);
   options.text("--dir", "DIR", "the folder to make (lab-NN)", dir);
+  add_secret_option(options, secret_file);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const int number = required_lab(words);
-  const lab::Student student(student_id.value_or(lab::kDefaultStudent));
-  const lab::Lab made = lab::make_lab(number, student);
   const fs::path folder = dir.value_or(lab::default_folder(number));
+  const lab::Student student =
+      student_of(student_id, folder, lab::CourseSecret::chosen(secret_file));
+  const lab::Lab made = lab::make_lab(number, student);
   lab::make_workspace(made, student, folder);
 
   std::string text = fmt::format("lab {}: {} ({} tasks, {} points, student {})\n\n", number,
@@ -63,8 +88,34 @@ CommandResult start(const Arguments& args) {
     if (name == "README.md" || name.ends_with(".h")) continue;
     text += fmt::format("fill in  {}\n", (folder / name).string());
   }
-  const std::string where = dir ? " --dir " + *dir : "";
-  text += fmt::format("check    fuseline lab check {}{}\n", number, where);
+  text += fmt::format("check    {}\n", check_command(number, dir, secret_file));
+  return {text, {}, ExitStatus::done};
+}
+
+CommandResult staff(const Arguments& args) {
+  std::vector<std::string> words;
+  std::optional<std::string> student_id, dir, secret_file, solutions;
+  Options options("lab staff",
+                  "Makes a student's right answers, and wrong ones with known mistakes.",
+                  {"fuseline lab staff 1 --student ada",
+                   "fuseline lab staff 3 --student ada --solutions tests/lab/staff/03"});
+  options.positional("LAB", "the lab's number, 0 to 8", words, 1);
+  options.text("--student", "ID", "whose answers", student_id);
+  options.text("--dir", "DIR", "the folder to make (staff-NN)", dir);
+  options.text("--solutions", "DIR", "functions or plans, which are not made from keys", solutions);
+  add_secret_option(options, secret_file);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  const int number = required_lab(words);
+  if (!student_id) missing_argument("--student", "a student's id");
+  const lab::Student student(*student_id, lab::CourseSecret::chosen(secret_file));
+  const fs::path folder = dir.value_or(fmt::format("staff-{:02}", number));
+  std::optional<fs::path> from;
+  if (solutions) from = *solutions;
+  std::string text;
+  for (const std::string& name :
+       lab::make_staff_folders(lab::make_lab(number, student), student, folder, from)) {
+    text += check_command(number, (folder / name).string(), secret_file) + "\n";
+  }
   return {text, {}, ExitStatus::done};
 }
 
@@ -76,6 +127,8 @@ std::string verdict_text(const lab::TaskResult& t) {
       return "wrong: " + t.diagnosis;
     case lab::Verdict::unanswered:
       return t.diagnosis.empty() ? "not answered" : "not answered: " + t.diagnosis;
+    case lab::Verdict::unjudged:
+      return "not judged: " + t.diagnosis.substr(0, t.diagnosis.find('\n'));
   }
   FUSELINE_ASSERT(false, "verdict");
 }
@@ -115,36 +168,56 @@ std::string result_text(const lab::LabResult& result) {
   return text;
 }
 
-lab::LabResult check_folder(const fs::path& folder, std::optional<int> number) {
-  const fs::path file = folder / "answers.toml";
-  if (kind_of_path(file) == PathKind::missing) {
-    throw InputError(
-        {.file = file.string(),
-         .message = "there is no such file",
-         .allowed = number ? fmt::format("a folder made by: fuseline lab start {}", *number)
-                           : "a folder made by fuseline lab start"});
+// The errors that a check met, one a line, and what they make of the exit status.
+CommandResult with_errors(std::string output, const std::vector<const lab::LabResult*>& results,
+                          std::string messages) {
+  bool passed = true, wrong_input = !messages.empty(), missing = false;
+  for (const lab::LabResult* r : results) {
+    passed = passed && r->passed();
+    wrong_input = wrong_input || !r->errors.empty();
+    missing = missing || !r->missing.empty();
+    for (const std::string& e : r->errors) messages += "fuseline: error: " + e + "\n";
+    for (const std::string& m : r->missing) messages += "fuseline: not available: " + m + "\n";
   }
-  const lab::Answers head = lab::read_answers_head(file);
-  const lab::Lab made = lab::make_lab(number.value_or(head.lab), lab::Student(head.student));
-  return lab::check_lab(made, lab::read_answers(file, made), folder);
+  const ExitStatus status = wrong_input ? ExitStatus::wrong_input
+                            : missing   ? ExitStatus::something_missing
+                            : passed    ? ExitStatus::done
+                                        : ExitStatus::check_failed;
+  return {std::move(output), lab::printable(messages), status};
+}
+
+// Writes the result; a message when that fails, so that the verdicts are shown all the same.
+std::string written(const fs::path& file, const std::string& json) {
+  try {
+    replace_file(file, json);
+    return {};
+  } catch (const InputError& error) {
+    return fmt::format("fuseline: error: {}\n", error.what());
+  }
 }
 
 CommandResult check(const Arguments& args) {
   std::vector<std::string> words;
-  std::optional<std::string> dir, result_path;
+  std::optional<std::string> dir, result_path, student_id, secret_file;
   Options options("lab check", "Judges the answers of a lab; writes result.json into its folder.",
-                  {"fuseline lab check 1", "fuseline lab check 3 --dir my-lab"});
+                  {"fuseline lab check 1", "fuseline lab check 3 --dir my-lab --student ada"});
   options.positional("LAB", "the lab's number, 0 to 8", words, 1);
   options.text("--dir", "DIR", "the lab's folder (lab-NN)", dir);
+  options.text("--student", "ID", "whose folder it has to be (the one that it says)", student_id);
   options.text("--result", "FILE", "the result for staff (result.json in that folder)",
                result_path);
+  add_secret_option(options, secret_file);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const int number = required_lab(words);
   const fs::path folder = dir.value_or(lab::default_folder(number));
-  const lab::LabResult result = check_folder(folder, number);
-  replace_file(result_path ? fs::path(*result_path) : folder / lab::kResultFile,
-               lab::result_json(result));
-  return {result_text(result), {}, result.passed() ? ExitStatus::done : ExitStatus::check_failed};
+  const lab::LabResult result =
+      lab::check_folder({.folder = folder,
+                         .lab = number,
+                         .student = student_id,
+                         .secret = lab::CourseSecret::chosen(secret_file)});
+  const std::string failure = written(
+      result_path ? fs::path(*result_path) : folder / lab::kResultFile, lab::result_json(result));
+  return with_errors(result_text(result), {&result}, failure);
 }
 
 CommandResult hint(const Arguments& args) {
@@ -155,7 +228,8 @@ CommandResult hint(const Arguments& args) {
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (words.empty()) missing_argument("TASK", "a task, as in 1.6");
   const std::string& id = words.front();
-  const lab::Lab made = lab::make_lab(parse_lab(id.substr(0, id.find('.'))), lab::Student());
+  const lab::Lab made =
+      lab::make_lab(parse_lab(id.substr(0, id.find('.'))), lab::Student("anybody"));
   const auto task = std::ranges::find(made.tasks, id, &lab::Task::id);
   if (task == made.tasks.end()) {
     std::vector<std::string> ids;
@@ -175,30 +249,41 @@ CommandResult hint(const Arguments& args) {
 }
 
 CommandResult report(const Arguments& args) {
-  std::optional<std::string> dir;
+  std::optional<std::string> dir, result_path, student_id, secret_file;
   Options options("lab report", "Checks every lab that was started in a folder.",
                   {"fuseline lab report", "fuseline lab report --dir ~/labs"});
   options.text("--dir", "DIR", "the folder that holds the labs' folders (.)", dir);
+  options.text("--student", "ID", "whose folders they have to be (those that they say)",
+               student_id);
+  options.text("--result", "FILE", "the result for staff (result.json in that folder)",
+               result_path);
+  add_secret_option(options, secret_file);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const fs::path folder = dir.value_or(".");
+  const lab::CourseSecret secret = lab::CourseSecret::chosen(secret_file);
   const std::vector<fs::path> found = lab::find_workspaces(folder);
   if (found.empty()) {
     throw InputError({.file = folder.string(),
                       .message = "holds no lab's folder",
                       .allowed = "one in which labs were started: fuseline lab start N"});
   }
+  std::vector<lab::FolderResult> results;
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(found.size());
   int points = 0, of = 0;
   for (const fs::path& workspace : found) {
-    const lab::LabResult result = check_folder(workspace, std::nullopt);
+    results.push_back(
+        {lab::printable(workspace.filename().string()),
+         lab::check_folder(
+             {.folder = workspace, .lab = std::nullopt, .student = student_id, .secret = secret})});
+    const lab::LabResult& result = results.back().result;
     std::vector<std::string> open;
     for (const lab::TaskResult& t : result.tasks) {
       if (t.verdict != lab::Verdict::right) open.push_back(t.id);
     }
     points += result.points();
     of += result.of();
-    rows.push_back({workspace.filename().string(), fmt::format("{}", result.lab), result.student,
+    rows.push_back({results.back().folder, result.lab < 0 ? "?" : fmt::format("{}", result.lab),
+                    result.student.empty() ? "?" : result.student,
                     fmt::format("{}/{}", result.points(), result.of()),
                     fmt::format("{}", fmt::join(open, " "))});
   }
@@ -207,9 +292,13 @@ CommandResult report(const Arguments& args) {
                                        {"student", Align::left},
                                        {"points", Align::right},
                                        {"open tasks", Align::left}};
-  return {format_table(columns, rows) + fmt::format("{} of {} points\n", points, of),
-          {},
-          points == of ? ExitStatus::done : ExitStatus::check_failed};
+  std::vector<const lab::LabResult*> judged;
+  judged.reserve(results.size());
+  for (const lab::FolderResult& r : results) judged.push_back(&r.result);
+  const std::string failure = written(
+      result_path ? fs::path(*result_path) : folder / lab::kResultFile, lab::report_json(results));
+  return with_errors(format_table(columns, rows) + fmt::format("{} of {} points\n", points, of),
+                     judged, failure);
 }
 
 CommandResult list() {
@@ -227,12 +316,19 @@ CommandResult list() {
 constexpr const char* kHelp =
     "Exercises on fusion, with checks: numbers with units, choices, C++ functions, fusion plans.\n"
     "usage: fuseline lab start N [--student ID] [--dir DIR]   makes lab-NN/ with the tasks\n"
-    "       fuseline lab check N [--dir DIR] [--result FILE]  judges the answers in it\n"
+    "       fuseline lab check N [--dir DIR] [--student ID] [--result FILE]\n"
+    "                                                         judges the answers in it\n"
     "       fuseline lab hint N.K [HINT]                      a hint for a task\n"
-    "       fuseline lab report [--dir DIR]                   all labs started in a folder\n"
+    "       fuseline lab report [--dir DIR] [--student ID] [--result FILE]\n"
+    "                                                         all labs started in a folder\n"
+    "       fuseline lab staff N --student ID [--dir DIR] [--solutions DIR]\n"
+    "                                                         right answers, and wrong ones\n"
     "       fuseline lab list                                 the nine labs and their readings\n"
-    "exit status: 0 all points, 1 some are missing, 2 an answer or a file cannot be read, or a\n"
-    "function does not compile, 3 there is no C++ compiler\n";
+    "A student's shapes and keys are made from the id and a secret: the text of the file that\n"
+    "--secret FILE names, else the one that the variable FUSELINE_LAB_SECRET names, else one for\n"
+    "self-study that everybody has. docs/labs/README.md says what a course's own secret protects.\n"
+    "exit status: 0 all points, 1 some are missing, 2 an answer or a file cannot be read, a\n"
+    "function does not compile, or a folder is not this student's, 3 there is no C++ compiler\n";
 
 }  // namespace
 
@@ -250,13 +346,15 @@ CommandResult lab_command(const Arguments& args) {
   if (verb == "check") return check(rest);
   if (verb == "hint") return hint(rest);
   if (verb == "report") return report(rest);
+  if (verb == "staff") return staff(rest);
   if (verb == "list") return list();
-  throw InputError({.file = "command line",
-                    .field = "lab",
-                    .value = verb,
-                    .message = "there is no such word",
-                    .allowed = kVerbs,
-                    .nearest = nearest_name(verb, {"start", "check", "hint", "report", "list"})});
+  throw InputError(
+      {.file = "command line",
+       .field = "lab",
+       .value = verb,
+       .message = "there is no such word",
+       .allowed = kVerbs,
+       .nearest = nearest_name(verb, {"start", "check", "hint", "report", "staff", "list"})});
 }
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/workspace.h"
 #include "model/error.h"
 #include "model/toml_file.h"
 
@@ -69,16 +70,10 @@ std::string comment_for(const Task& task) {
   return "a file in this folder";
 }
 
-// The file that holds the answer to a task that is no text; empty for the others.
-std::string file_of(const Task& task) {
-  if (const auto* function = std::get_if<FunctionKey>(&task.key)) return function->file;
-  if (std::holds_alternative<PlanKey>(task.key)) return "plan.toml";
-  return {};
-}
-
 TomlTable load_head(const std::filesystem::path& path, Answers& answers) {
+  require_plain_file(path);
   TomlTable top = TomlTable::load(path);
-  top.refuse_other_keys({"lab", "student", "answers"});
+  top.refuse_other_keys({"lab", "student", "secret", "tag", "answers"});
   answers.lab = static_cast<int>(top.whole("lab", {0, kLabCount - 1}));
   answers.student = top.text("student");
   try {
@@ -86,6 +81,8 @@ TomlTable load_head(const std::filesystem::path& path, Answers& answers) {
   } catch (const InputError& error) {
     top.fail("student", error.problem().message, error.problem().allowed);
   }
+  answers.secret = top.text("secret");
+  answers.tag = top.text("tag");
   return top;
 }
 
@@ -107,8 +104,21 @@ Answers read_answers(const std::filesystem::path& path, const Lab& lab) {
   std::vector<std::string> ids;
   for (const Task& task : lab.tasks) ids.push_back(task.id);
   table.refuse_other_keys(ids);
-  for (const Task& task : lab.tasks) answers.by_task[task.id] = parse_answer(table, task);
+  for (const Task& task : lab.tasks) {
+    try {
+      answers.by_task[task.id] = parse_answer(table, task);
+    } catch (const InputError& error) {
+      answers.by_task[task.id].text = error.problem().value;
+      answers.by_task[task.id].problem = error.problem();
+    }
+  }
   return answers;
+}
+
+std::string file_of(const Task& task) {
+  if (const auto* function = std::get_if<FunctionKey>(&task.key)) return function->file;
+  if (std::holds_alternative<PlanKey>(task.key)) return "plan.toml";
+  return {};
 }
 
 std::string answers_text(const Lab& lab, const Student& student,
@@ -116,8 +126,12 @@ std::string answers_text(const Lab& lab, const Student& student,
   std::string text =
       fmt::format("# Answers to lab {}: {}. Check them with: fuseline lab check {}\n", lab.number,
                   lab.title, lab.number);
-  text += "# Numbers need their unit; \"?\" is not answered yet.\n\n";
-  text += fmt::format("lab = {}\nstudent = \"{}\"\n\n[answers]\n", lab.number, student.id());
+  text += "# Numbers need their unit; \"?\" is not answered yet.\n";
+  text += fmt::format(
+      "# The tag says that this folder is this student's: with another one no answer counts.\n"
+      "lab = {}\nstudent = \"{}\"\nsecret = \"{}\"\ntag = \"{}\"\n\n[answers]\n",
+      lab.number, student.id(), student.secret().name(),
+      student.secret().tag(student.id(), lab.number));
   for (const Task& task : lab.tasks) {
     const auto given = answers.find(task.id);
     const std::string file = file_of(task);

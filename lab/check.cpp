@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "lab/printable.h"
 #include "model/error.h"
 
 namespace fuseline::lab {
@@ -93,6 +94,7 @@ std::string by_size(const NumberKey& key, double got) {
 }
 
 TaskResult judge(const Task& task, const Answer& answer, const std::filesystem::path& folder) {
+  if (answer.problem) throw InputError(*answer.problem);
   if (const auto* plan = std::get_if<PlanKey>(&task.key)) return judge_plan(*plan, folder);
   if (const auto* function = std::get_if<FunctionKey>(&task.key)) {
     return judge_function(*function, folder);
@@ -102,6 +104,18 @@ TaskResult judge(const Task& task, const Answer& answer, const std::filesystem::
     return judge_number(*number, answer.quantity);
   }
   return judge_choice(std::get<ChoiceKey>(task.key), answer.text);
+}
+
+// Several tasks may share a file; one message about it is enough.
+void add_once(std::vector<std::string>& messages, const std::string& message) {
+  if (std::ranges::find(messages, message) == messages.end()) messages.push_back(message);
+}
+
+TaskResult unjudged(const std::string& why) {
+  TaskResult result;
+  result.verdict = Verdict::unjudged;
+  result.diagnosis = printable(why);
+  return result;
 }
 
 }  // namespace
@@ -151,11 +165,20 @@ LabResult check_lab(const Lab& lab, const Answers& answers, const std::filesyste
   result.student = answers.student;
   for (const Task& task : lab.tasks) {
     const Answer& answer = answers.by_task.at(task.id);
-    TaskResult judged = judge(task, answer, folder);
+    TaskResult judged;
+    try {
+      judged = judge(task, answer, folder);
+    } catch (const InputError& error) {
+      judged = unjudged(error.problem().message);
+      add_once(result.errors, error.what());
+    } catch (const MissingError& error) {
+      judged = unjudged(error.what());
+      add_once(result.missing, error.what());
+    }
     judged.id = task.id;
     judged.of = task.points;
     judged.points = judged.verdict == Verdict::right ? task.points : 0;
-    judged.answer = answer.text;
+    judged.answer = printable(answer.text);
     result.tasks.push_back(std::move(judged));
   }
   return result;

@@ -11,7 +11,9 @@
 
 namespace fuseline::lab {
 
-enum class Verdict : std::uint8_t { right, wrong, unanswered };
+// unjudged: an answer that cannot be read, a function that does not compile, no compiler, or a
+// folder that is not this student's.
+enum class Verdict : std::uint8_t { right, wrong, unanswered, unjudged };
 
 struct TaskResult {
   std::string id;
@@ -19,7 +21,7 @@ struct TaskResult {
   int of = 0;
   Verdict verdict = Verdict::unanswered;
   std::string answer;     // as written
-  std::string diagnosis;  // of a wrong one; of a right function, what was counted
+  std::string diagnosis;  // of a wrong or unjudged one; of a right function, what was counted
   std::string printed;    // by a wrong function on a shape that is shown
 };
 
@@ -28,14 +30,16 @@ struct LabResult {
   std::string title;
   std::string student;
   std::vector<TaskResult> tasks;
+  std::vector<std::string> errors;   // of the input, each as a message with its place
+  std::vector<std::string> missing;  // what was not here: a compiler
 
   [[nodiscard]] int points() const;
   [[nodiscard]] int of() const;
   [[nodiscard]] bool passed() const { return points() == of(); }
 };
 
-// Every task; functions are compiled and run, plans read, in `folder`. InputError: a function that
-// does not compile, a plan file that cannot be read. MissingError: no compiler.
+// Every task; functions are compiled and run, plans read, in `folder`. What one task cannot be
+// judged for stands in errors or missing and leaves the others alone.
 LabResult check_lab(const Lab& lab, const Answers& answers, const std::filesystem::path& folder);
 
 // Verdict and diagnosis of one number: right within the tolerance of its digits, else the nearest
@@ -44,10 +48,11 @@ TaskResult judge_number(const NumberKey& key, const Quantity& quantity);
 
 TaskResult judge_choice(const ChoiceKey& key, const std::string& word);
 
-// Of plan.toml in the folder.
+// Of plan.toml in the folder. InputError: a file that cannot be read.
 TaskResult judge_plan(const PlanKey& key, const std::filesystem::path& folder);
 
 // Of the key's file in the folder: compiled, run on every case, results and counts compared.
+// InputError: it does not compile. MissingError: no compiler.
 TaskResult judge_function(const FunctionKey& key, const std::filesystem::path& folder);
 
 }  // namespace fuseline::lab

@@ -23,12 +23,27 @@ struct CaseMatrix {
   std::int64_t element_bytes = 2;
 };
 
+// What a GEMM's mainloop hands out tile by tile, in fp32; tile 0: the case has none.
+struct Mainloop {
+  std::int64_t rows = 0, cols = 0, tile = 0;
+  std::vector<float> values;
+};
+
+// A known mistake that the results show: what `target` holds then.
+struct ValueMistake {
+  std::string target;
+  std::vector<double> values;
+  std::string diagnosis;
+};
+
 struct FunctionCase {
   std::string name;     // "public 1: 5 rows of 96"
   bool hidden = false;  // its sizes are not shown
   std::map<std::string, double> numbers;
   std::vector<CaseMatrix> matrices;
-  Bytes on_chip;  // most that the function's vectors may hold at once
+  Mainloop mainloop;
+  std::vector<ValueMistake> mistakes;
+  Bytes on_chip;  // most that the function may hold at once
 };
 
 // A known mistake that the counts show: the loads of `matrix` over those asked for lie in (least,
@@ -43,6 +58,7 @@ struct FunctionKey {
   std::string file = "stub.cpp";
   std::string harness;    // "lab/harness/lab_03.cpp"
   std::string signature;  // for the task sheet
+  double factor = 1;      // stands in the student's task and stub, and in no argument
   std::vector<FunctionCase> cases;
   std::vector<LoadMistake> mistakes;
   std::string wrong_values;   // what to look at when values differ

@@ -3,6 +3,7 @@
 
 #include "lab/check.h"
 #include "lab/plan_bytes.h"
+#include "lab/workspace.h"
 #include "model/error.h"
 #include "model/format.h"
 #include "model/scenario.h"
@@ -12,6 +13,7 @@ namespace fuseline::lab {
 namespace {
 
 CustomFusion read_choices(const std::filesystem::path& file) {
+  require_plain_file(file);
   const Scenario scenario = load_scenario(file.string());
   if (scenario.custom) return *scenario.custom;
   throw InputError({.file = file.string(),

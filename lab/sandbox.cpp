@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,65 +14,60 @@
 
 #include <fmt/format.h>
 
+#include "lab/secret.h"
+#include "lab/supervisor.h"
 #include "model/error.h"
 
 namespace fuseline::lab {
 
 namespace {
 
-constexpr int kNotStartedStatus = 127;
-constexpr int kPollMilliseconds = 50;
-
-using Resource = decltype(RLIMIT_CPU);
-
-void limit(Resource resource, std::int64_t soft, std::int64_t hard) {
-  const rlimit value{static_cast<rlim_t>(soft), static_cast<rlim_t>(hard)};
-  static_cast<void>(setrlimit(resource, &value));
-}
-
-// In the child, between fork and exec: only calls that are safe there.
-[[noreturn]] void become(char* const* arguments, const char* folder, int output,
-                         const SandboxLimits& limits) {
-  setpgid(0, 0);
-  const int nothing = open("/dev/null", O_RDONLY);
-  if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
-      dup2(output, STDERR_FILENO) < 0 || chdir(folder) != 0) {
-    _exit(kNotStartedStatus);
-  }
-  // SIGXCPU at the soft limit; SIGKILL a second later if that is ignored.
-  limit(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1);
-  limit(RLIMIT_AS, limits.memory.value(), limits.memory.value());
-  limit(RLIMIT_FSIZE, limits.file_size.value(), limits.file_size.value());
-  limit(RLIMIT_STACK, limits.stack.value(), limits.stack.value());
-  limit(RLIMIT_CORE, 0, 0);
-  if (!limits.may_start_processes) limit(RLIMIT_NPROC, 0, 0);
-  execvp(arguments[0], arguments);
-  _exit(kNotStartedStatus);
-}
-
 std::string signal_name(int signal) {
   const char* name = sigabbrev_np(signal);
   return name == nullptr ? fmt::format("signal {}", signal) : fmt::format("SIG{}", name);
 }
 
-struct Pipe {
+// Two ends of a pipe or of a pair of sockets, closed when this goes.
+struct Ends {
   std::array<int, 2> ends{-1, -1};
-  Pipe() {
-    if (pipe2(ends.data(), O_CLOEXEC) != 0) {
-      throw MissingError(fmt::format("no pipe for a sandbox: {}", std::strerror(errno)));
-    }
-  }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
+  Ends() = default;
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+  ~Ends() {
     close_end(0);
     close_end(1);
   }
+  void open_pipe() { require(pipe2(ends.data(), O_CLOEXEC)); }
+  void open_sockets() { require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data())); }
   void close_end(std::size_t end) {
     if (ends[end] >= 0) close(ends[end]);
     ends[end] = -1;
   }
+
+ private:
+  static void require(int result) {
+    if (result == 0) return;
+    throw MissingError(fmt::format("no pipe for a sandbox: {}", std::strerror(errno)));
+  }
 };
+
+// Pointers to texts, as exec takes them.
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  out.reserve(texts.size() + 1);
+  for (std::string& t : texts) out.push_back(t.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+std::vector<std::string> environment() {
+  const std::string secret = std::string(kSecretVariable) + "=";
+  std::vector<std::string> out;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    if (!std::string_view(*entry).starts_with(secret)) out.emplace_back(*entry);
+  }
+  return out;
+}
 
 // Whether its pages came near the limit. The kernel counts those of the parent at the fork too, so
 // a large parent makes this unknowable.
@@ -85,93 +80,156 @@ bool reached_memory(const rusage& child, const SandboxLimits& limits) {
   return is_near(child) && !is_near(self);
 }
 
-enum class Stop : std::uint8_t { none, wall_time, flood };
+enum class Stop : std::uint8_t { none, wall_time, flood, channel };
 
-// Reads until every writer is gone, the time is over, or too much has come.
-Stop collect(int from, const SandboxLimits& limits, pid_t child, std::string& output, bool& reaped,
-             int& status, rusage& usage) {
-  using Clock = std::chrono::steady_clock;
-  const auto deadline = Clock::now() + std::chrono::seconds(limits.wall_seconds);
-  std::array<char, 4096> buffer{};
-  while (true) {
-    if (Clock::now() >= deadline) return Stop::wall_time;
-    pollfd wait{from, POLLIN, 0};
-    const int ready = poll(&wait, 1, kPollMilliseconds);
-    if (ready > 0) {
-      const ssize_t n = read(from, buffer.data(), buffer.size());
-      if (n > 0) {
-        output.append(buffer.data(), static_cast<std::size_t>(n));
-        if (Bytes(static_cast<std::int64_t>(output.size())) > limits.output) return Stop::flood;
-        continue;
-      }
-      if (n == 0 || errno != EINTR) return Stop::none;
+// What the checker does while the program runs.
+class Watch {
+ public:
+  Watch(int output, int channel, int report, const SandboxLimits& limits,
+        const SandboxChannel* talk)
+      : limits_(limits),
+        talk_(talk),
+        polls_{{{report, POLLIN, 0}, {output, POLLIN, 0}, {channel, POLLIN, 0}}} {}
+
+  // Until everything has ended, the time is over, or too much has come.
+  Stop run(std::string& output) {
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = Clock::now() + std::chrono::seconds(limits_.wall_seconds);
+    if (talk_ != nullptr && !send(talk_->greeting)) return Stop::channel;
+    while (true) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+      if (left <= 0) return Stop::wall_time;
+      const int ready = poll(polls_.data(), polls_.size(), static_cast<int>(left));
+      if (ready < 0 && errno == EINTR) continue;
+      if (polls_[2].revents != 0 && !converse()) return Stop::channel;
+      if (polls_[1].revents != 0 && !collect(output)) return Stop::flood;
+      if (ready > 0 && polls_[0].revents != 0) return drain(output);
     }
-    // A process that it left behind may hold the pipe open: the program's own end counts.
-    if (ready == 0 && !reaped && wait4(child, &status, WNOHANG, &usage) == child) reaped = true;
-    if (ready == 0 && reaped) return Stop::none;
   }
+
+ private:
+  // What was written before the end is still in the pipes.
+  Stop drain(std::string& output) {
+    while (polls_[2].fd >= 0 && poll(&polls_[2], 1, 0) > 0) {
+      if (!converse()) return Stop::channel;
+    }
+    while (polls_[1].fd >= 0 && poll(&polls_[1], 1, 0) > 0) {
+      if (!collect(output)) return Stop::flood;
+    }
+    return Stop::none;
+  }
+
+  bool collect(std::string& output) {
+    const ssize_t n = read(polls_[1].fd, buffer_.data(), buffer_.size());
+    if (n <= 0) {
+      if (n == 0 || errno != EINTR) polls_[1].fd = -1;
+      return true;
+    }
+    output.append(buffer_.data(), static_cast<std::size_t>(n));
+    return Bytes(static_cast<std::int64_t>(output.size())) <= limits_.output;
+  }
+
+  bool converse() {
+    const ssize_t n = recv(polls_[2].fd, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    if (n <= 0) {
+      if (n == 0 || (errno != EINTR && errno != EAGAIN)) polls_[2].fd = -1;
+      return true;
+    }
+    reply_.clear();
+    return talk_->take({buffer_.data(), static_cast<std::size_t>(n)}, reply_) && send(reply_);
+  }
+
+  // False when the program does not read. One that has ended is found out by its report.
+  bool send(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t n = ::send(polls_[2].fd, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return errno != EAGAIN;
+      text.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+
+  const SandboxLimits& limits_;
+  const SandboxChannel* talk_;
+  std::array<pollfd, 3> polls_;  // report, output, channel
+  std::array<char, 65536> buffer_{};
+  std::string reply_;
+};
+
+SandboxResult result_of(Stop stop, bool reported, const SupervisorReport& report,
+                        const SandboxLimits& limits) {
+  SandboxResult result;
+  if (stop != Stop::none) {
+    result.ending = stop == Stop::flood     ? Ending::output_flood
+                    : stop == Stop::channel ? Ending::stopped
+                                            : Ending::timeout;
+  } else if (!reported) {
+    result.ending = Ending::crashed;  // somebody has ended the supervisor
+    result.signal = signal_name(SIGKILL);
+  } else if (WIFSIGNALED(report.status)) {
+    const int signal = WTERMSIG(report.status);
+    result.signal = signal_name(signal);
+    const bool cpu_is_over =
+        signal == SIGXCPU ||
+        (signal == SIGKILL && report.usage.ru_utime.tv_sec >= limits.cpu_seconds);
+    result.ending = cpu_is_over                            ? Ending::timeout
+                    : reached_memory(report.usage, limits) ? Ending::memory
+                                                           : Ending::crashed;
+  } else {
+    result.exit_status = WEXITSTATUS(report.status);
+    if (result.exit_status == kOutOfMemoryStatus) result.ending = Ending::memory;
+    if (result.exit_status == kNotStartedStatus) result.ending = Ending::not_started;
+  }
+  return result;
 }
 
 }  // namespace
 
 SandboxResult run_sandboxed(const std::vector<std::string>& command,
-                            const std::filesystem::path& folder, const SandboxLimits& limits) {
+                            const std::filesystem::path& folder, const SandboxLimits& limits,
+                            const SandboxChannel* channel) {
   FUSELINE_ASSERT(!command.empty(), "a sandbox needs a program");
   std::vector<std::string> words = command;
-  std::vector<char*> arguments;
-  arguments.reserve(words.size() + 1);
-  for (std::string& w : words) arguments.push_back(w.data());
-  arguments.push_back(nullptr);
+  std::vector<std::string> variables = environment();
+  const std::vector<char*> arguments = pointers(words);
+  const std::vector<char*> environment_pointers = pointers(variables);
   const std::string where = folder.string();
 
-  Pipe pipe;
-  const pid_t child = fork();
-  if (child < 0) throw MissingError(fmt::format("no new process: {}", std::strerror(errno)));
-  if (child == 0) become(arguments.data(), where.c_str(), pipe.ends[1], limits);
-  setpgid(child, child);  // whichever of the two comes first
-  pipe.close_end(1);
+  Ends output, report_pipe, talk;
+  output.open_pipe();
+  report_pipe.open_pipe();
+  if (channel != nullptr) talk.open_sockets();
+  const SupervisedProgram program{.arguments = arguments.data(),
+                                  .environment = environment_pointers.data(),
+                                  .folder = where.c_str(),
+                                  .output = output.ends[1],
+                                  .channel = talk.ends[1],
+                                  .report = report_pipe.ends[1],
+                                  .checker = getpid()};
+  const pid_t supervisor = fork();
+  if (supervisor < 0) throw MissingError(fmt::format("no new process: {}", std::strerror(errno)));
+  if (supervisor == 0) supervise(program, limits);
+  output.close_end(1);
+  report_pipe.close_end(1);
+  talk.close_end(1);
 
-  SandboxResult result;
-  bool reaped = false;
-  int status = 0;
-  rusage usage{};
-  const Stop stop = collect(pipe.ends[0], limits, child, result.output, reaped, status, usage);
-  if (stop == Stop::flood) {
-    result.output.resize(static_cast<std::size_t>(limits.output.value()));
-  }
-  if (stop == Stop::none && !reaped) {
-    // Standard output is closed; the program may still run until the time is over.
-    const auto deadline =
-        std::chrono::steady_clock::now() + std::chrono::seconds(limits.wall_seconds);
-    while (!reaped && std::chrono::steady_clock::now() < deadline) {
-      reaped = wait4(child, &status, WNOHANG, &usage) == child;
-      if (!reaped) poll(nullptr, 0, 1);
-    }
-  }
-  const bool in_time = reaped;
-  kill(-child, SIGKILL);
-  while (!reaped) {
-    reaped = wait4(child, &status, 0, &usage) == child || errno != EINTR;
+  std::string printed;
+  const Stop stop =
+      Watch(output.ends[0], talk.ends[0], report_pipe.ends[0], limits, channel).run(printed);
+  kill(supervisor, SIGTERM);
+  SupervisorReport report;
+  ssize_t got = 0;
+  do {
+    got = read(report_pipe.ends[0], &report, sizeof report);
+  } while (got < 0 && errno == EINTR);
+  while (waitpid(supervisor, nullptr, 0) < 0 && errno == EINTR) {
   }
 
-  const bool near_memory_limit = reached_memory(usage, limits);
-  if (stop == Stop::flood) {
-    result.ending = Ending::output_flood;
-  } else if (stop == Stop::wall_time || !in_time) {
-    result.ending = Ending::timeout;
-  } else if (WIFSIGNALED(status)) {
-    const int signal = WTERMSIG(status);
-    result.signal = signal_name(signal);
-    const bool cpu_is_over =
-        signal == SIGXCPU || (signal == SIGKILL && usage.ru_utime.tv_sec >= limits.cpu_seconds);
-    result.ending = cpu_is_over         ? Ending::timeout
-                    : near_memory_limit ? Ending::memory
-                                        : Ending::crashed;
-  } else {
-    result.exit_status = WEXITSTATUS(status);
-    if (result.exit_status == kOutOfMemoryStatus) result.ending = Ending::memory;
-    if (result.exit_status == kNotStartedStatus) result.ending = Ending::not_started;
-  }
+  SandboxResult result = result_of(stop, got == ssize_t{sizeof report}, report, limits);
+  if (stop == Stop::flood) printed.resize(static_cast<std::size_t>(limits.output.value()));
+  result.output = std::move(printed);
   return result;
 }
 
@@ -195,6 +253,8 @@ std::string describe(const SandboxResult& result, const SandboxLimits& limits) {
                          limits.output.value() >> 10);
     case Ending::not_started:
       return "it could not be started";
+    case Ending::stopped:
+      return "it was stopped";
   }
   FUSELINE_ASSERT(false, "ending");
 }

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/units.h"
@@ -22,7 +24,23 @@ struct SandboxLimits {
   bool may_start_processes = false;  // not enforced for root
 };
 
-enum class Ending : std::uint8_t { finished, timeout, memory, crashed, output_flood, not_started };
+// A conversation with the program over its file descriptor 3.
+struct SandboxChannel {
+  std::string greeting;  // sent at once
+  // Takes what the program sent and appends to `reply` what to send back. False: stop the program.
+  std::function<bool(std::string_view received, std::string& reply)> take;
+};
+
+// stopped: the channel wanted no more, or the program did not read what it was sent.
+enum class Ending : std::uint8_t {
+  finished,
+  timeout,
+  memory,
+  crashed,
+  output_flood,
+  not_started,
+  stopped,
+};
 
 // The exit status by which a program says that an allocation failed.
 inline constexpr int kOutOfMemoryStatus = 86;
@@ -35,9 +53,11 @@ struct SandboxResult {
 };
 
 // `command`: the program (searched in PATH) and its arguments; it runs in `folder`. Standard input
-// is empty. The program and what it started are gone when this returns.
+// is empty; the environment is this one's without the variable that names a course's secret. The
+// program and what it started are gone when this returns, and when this process dies.
 SandboxResult run_sandboxed(const std::vector<std::string>& command,
-                            const std::filesystem::path& folder, const SandboxLimits& limits);
+                            const std::filesystem::path& folder, const SandboxLimits& limits,
+                            const SandboxChannel* channel = nullptr);
 
 // Why it ended as it did, in a sentence without a full stop: "it ran longer than 10 s ..."; empty
 // when it finished.

@@ -1,6 +1,9 @@
 #include "lab/student.h"
 
 #include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
 
 #include "model/error.h"
 
@@ -15,18 +18,8 @@ bool may_stand_in_id(char c) {
 
 }  // namespace
 
-std::uint64_t stable_hash(const std::string& text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  for (const char c : text) {
-    hash ^= static_cast<unsigned char>(c);
-    hash *= 0x100000001b3U;
-  }
-  hash = (hash ^ (hash >> 30U)) * 0xbf58476d1ce4e5b9U;
-  hash = (hash ^ (hash >> 27U)) * 0x94d049bb133111ebU;
-  return hash ^ (hash >> 31U);
-}
-
-Student::Student(std::string id) : id_(std::move(id)) {
+Student::Student(std::string id, CourseSecret secret)
+    : id_(std::move(id)), secret_(std::move(secret)) {
   if (!id_.empty() && id_.size() <= 64 && std::ranges::all_of(id_, may_stand_in_id)) return;
   throw InputError({.file = "command line",
                     .field = "--student",
@@ -35,7 +28,14 @@ Student::Student(std::string id) : id_(std::move(id)) {
                     .allowed = "1 to 64 letters, digits, '.', '_', '-' and '@'"});
 }
 
-std::uint64_t Student::draw(const std::string& what) const { return stable_hash(id_ + "/" + what); }
+Student Student::unnamed(CourseSecret secret) {
+  std::random_device random;
+  return Student(fmt::format("self-{:08x}", random()), std::move(secret));
+}
+
+std::uint64_t Student::draw(const std::string& what) const {
+  return secret_.number(id_ + "/" + what);
+}
 
 std::int64_t Student::pick(const std::string& what, const std::vector<std::int64_t>& values) const {
   FUSELINE_ASSERT(!values.empty(), what);
@@ -53,6 +53,11 @@ std::int64_t Student::between(const std::string& what, std::int64_t least,
   FUSELINE_ASSERT(least <= most, what);
   return least +
          static_cast<std::int64_t>(draw(what) % static_cast<std::uint64_t>(most - least + 1));
+}
+
+double Student::factor(const std::string& what) const {
+  const std::int64_t below_one = between(what, 5, 30);
+  return static_cast<double>(below_one < 16 ? below_one : below_one + 1) / 16;
 }
 
 }  // namespace fuseline::lab

@@ -1,5 +1,8 @@
 #include "lab/student_code.h"
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -8,6 +11,9 @@
 #include <fmt/format.h>
 
 #include "lab/embedded_files.h"
+#include "lab/object_file.h"
+#include "lab/printable.h"
+#include "lab/workspace.h"
 #include "model/data_files.h"
 #include "model/error.h"
 
@@ -20,9 +26,15 @@ namespace {
 constexpr std::size_t kCompilerLines = 12;
 constexpr std::size_t kCompilerColumns = 160;
 constexpr std::size_t kPrintedCharacters = 400;
+constexpr int kException = 87;  // exit status of harness.cpp
 
-// Exit statuses of harness.cpp.
-constexpr int kBadCase = 84;
+// What a function could take memory with, or leave its process with, uncounted. Names as the linker
+// sees them.
+constexpr std::array<const char*, 22> kForbidden = {
+    "mmap",    "mmap64", "mremap",      "brk",        "sbrk",           "syscall",
+    "dlsym",   "dlopen", "dlvsym",      "shmat",      "memfd_create",   "fork",
+    "vfork",   "clone",  "ptrace",      "memalign",   "pthread_create", "valloc",
+    "pvalloc", "prctl",  "swapcontext", "makecontext"};
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);
@@ -79,98 +91,19 @@ const std::string& embedded(const std::string& path) {
   return found->second;
 }
 
-void write_case(const FunctionCase& what, const std::string& token, const fs::path& path) {
-  std::ofstream out(path, std::ios::binary);
-  out << "token " << token << "\n";
-  for (const auto& [name, value] : what.numbers)
-    out << fmt::format("number {} {:.17g}\n", name, value);
-  for (const CaseMatrix& m : what.matrices) {
-    out << fmt::format("{} {} {} {}\n", m.target ? "target" : "source", m.name, m.rows, m.cols);
-  }
-  out << "end\n";
-  for (const CaseMatrix& m : what.matrices) {
-    if (m.target) continue;
-    std::vector<float> values(m.values.begin(), m.values.end());
-    out.write(reinterpret_cast<const char*>(values.data()),
-              static_cast<std::streamsize>(values.size() * sizeof(float)));
-  }
-  out.flush();
-  if (!out) throw MissingError(fmt::format("cannot write {}", path.string()));
-}
-
-// False: not what the harness writes; the code may have ended the program by itself.
-bool read_result(const FunctionCase& what, const std::string& token, const fs::path& path,
-                 CaseRun& run) {
-  std::ifstream in(path, std::ios::binary);
-  std::string word, echoed;
-  in >> word >> echoed;
-  if (word != "token" || echoed != token) return false;
-  while (in >> word && word != "end") {
-    if (word == "on_chip") {
-      std::int64_t held = 0;
-      in >> held;
-      run.on_chip = Bytes(held);
-    } else {
-      std::string name;
-      AccessCounts counts;
-      in >> name >> counts.loads >> counts.stores;
-      run.counts[name] = counts;
-    }
-  }
-  in.get();
-  for (const CaseMatrix& m : what.matrices) {
-    if (!run.counts.contains(m.name)) return false;
-    if (!m.target) continue;
-    std::vector<float> values(static_cast<std::size_t>(m.rows * m.cols));
-    in.read(reinterpret_cast<char*>(values.data()),
-            static_cast<std::streamsize>(values.size() * sizeof(float)));
-    run.targets[m.name].assign(values.begin(), values.end());
-  }
-  return static_cast<bool>(in);
-}
-
-// Without control characters, which a terminal would obey.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ' && c != '\n') c = ' ';
-  }
-  return text;
-}
-
 std::string last_line(const std::string& output) {
   std::string text = output.substr(0, output.find_last_not_of('\n') + 1);
   const std::size_t at = text.find_last_of('\n');
   return at == std::string::npos ? text : text.substr(at + 1);
 }
 
-}  // namespace
-
-SandboxLimits student_limits() {
-  SandboxLimits limits;
-  limits.cpu_seconds = 10;
-  limits.wall_seconds = 30;
-  limits.memory = Bytes(std::int64_t{512} << 20);
-  return limits;
-}
-
-void compile_student_code(const fs::path& source, const std::string& harness,
-                          const ScratchFolder& scratch) {
-  // Under its own name and without its folder, as the messages shall say.
-  const std::string name = source.filename().string();
-  write(scratch.path() / name, read_input_file(source));
-  for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp"}) {
-    write(scratch.path() / file, embedded(std::string("lab/harness/") + file));
-  }
-  write(scratch.path() / "case.cpp", embedded(harness));
-
+// Runs the compiler in the folder with these words.
+void compile(const std::vector<std::string>& words, const fs::path& source,
+             const fs::path& folder) {
   std::vector<std::string> command = compiler();
-  for (const char* word : {"-std=c++20", "-O1", "-fdiagnostics-color=never", "-o", "check",
-                           "case.cpp", "harness.cpp"}) {
-    command.emplace_back(word);
-  }
-  command.push_back(name);
+  command.insert(command.end(), words.begin(), words.end());
   const SandboxLimits limits = compiler_limits();
-  const SandboxResult result = run_sandboxed(command, scratch.path(), limits);
+  const SandboxResult result = run_sandboxed(command, folder, limits);
   if (result.ending == Ending::not_started) {
     throw MissingError(
         fmt::format("the C++ compiler '{}' cannot be started: install one (g++) or name it in CXX",
@@ -181,32 +114,110 @@ void compile_student_code(const fs::path& source, const std::string& harness,
                       .message = "the compiler was stopped: " + describe(result, limits)});
   }
   if (result.exit_status == 0) return;
-  throw InputError(
-      {.file = source.string(), .message = "does not compile:" + trimmed_message(result.output)});
+  throw InputError({.file = source.string(),
+                    .message = "does not compile:" + printable(trimmed_message(result.output))});
+}
+
+bool is_forbidden(const std::string& name) {
+  return std::ranges::find(kForbidden, name) != kForbidden.end() || name.starts_with("__real_") ||
+         name.starts_with("__wrap_") || name.starts_with("__libc_");
+}
+
+// C++ names, and what the compiler makes for exceptions.
+bool is_of_a_function(const std::string& name) {
+  return name.starts_with("_Z") || name.starts_with("DW.ref.");
+}
+
+// A source may use the system's names, but not those around the counting, and it may not take the
+// place of any: the check calls some.
+void refuse_tricks(const ObjectFile& object, const fs::path& source) {
+  const auto refuse = [&](const std::string& name, const char* message, const char* allowed) {
+    throw InputError(
+        {.file = source.string(), .value = name, .message = message, .allowed = allowed});
+  };
+  if (const auto name = std::ranges::find_if(object.needs, is_forbidden);
+      name != object.needs.end()) {
+    refuse(*name, "is called, which would get around the counting of what is on chip",
+           "std::vector, new, malloc, and the functions of fuseline_lab.h");
+  }
+  if (const auto name = std::ranges::find_if_not(object.defines, is_of_a_function);
+      name != object.defines.end()) {
+    refuse(*name, "is defined, which could take the place of a function of the system",
+           "functions of C++, without extern \"C\"");
+  }
+  if (object.runs_early) refuse({}, "holds code that runs before the check", "functions of C++");
+}
+
+}  // namespace
+
+SandboxLimits student_limits() {
+  SandboxLimits limits;
+  limits.cpu_seconds = 10;
+  limits.wall_seconds = 30;
+  limits.memory = Bytes(std::int64_t{512} << 20);
+  limits.file_size = Bytes(0);
+  return limits;
+}
+
+Bytes compile_student_code(const fs::path& source, const std::string& harness,
+                           const ScratchFolder& scratch) {
+  const fs::path student = scratch.path() / "student";
+  fs::create_directory(student);
+  // Under its own name and with fuseline_lab.h alone beside it; the check's sources come later.
+  const std::string name = source.filename().string();
+  require_plain_file(source);
+  write(student / name, read_input_file(source));
+  write(student / "fuseline_lab.h", embedded("lab/harness/fuseline_lab.h"));
+
+  compile({"-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-c", "-o", "../student.o",
+           name},
+          source, student);
+  const ObjectFile object =
+      read_object(read_input_file(scratch.path() / "student.o", Bytes(std::int64_t{64} << 20)));
+  refuse_tricks(object, source);
+
+  const fs::path check = scratch.path() / "check-sources";
+  fs::create_directory(check);
+  for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp", "protocol.h"}) {
+    write(check / file, embedded(std::string("lab/harness/") + file));
+  }
+  write(check / "case.cpp", embedded(harness));
+  std::random_device random;
+  std::vector<std::string> link = {
+      "-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-o", "check",
+      fmt::format("-DFUSELINE_LAB_PADDING={}", 64 + random() % 60000),
+      // In this order: what the harness does before everything else comes first.
+      "check-sources/harness.cpp", "check-sources/case.cpp", "student.o"};
+  for (const char* call :
+       {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"})
+    link.push_back(fmt::format("-Wl,--wrap={}", call));
+  compile(link, source, scratch.path());
+  for (const fs::path& folder : {student, check}) fs::remove_all(folder);
+  return object.static_storage;
 }
 
 CaseRun run_student_code(const FunctionCase& what, const ScratchFolder& scratch) {
-  const fs::path result_file = scratch.path() / "result";
-  fs::remove(result_file);
   std::random_device random;
-  const std::string token = fmt::format("{:08x}{:08x}", random(), random());
-  write_case(what, token, scratch.path() / "case");
+  CaseMemory memory(what, (std::uint64_t{random()} << 32U) | random());
+  const SandboxChannel channel{memory.greeting(), [&](std::string_view text, std::string& reply) {
+                                 return memory.take(text, reply);
+                               }};
   const SandboxLimits limits = student_limits();
-  const SandboxResult ended = run_sandboxed({"./check", "case", "result"}, scratch.path(), limits);
+  const SandboxResult ended = run_sandboxed({"./check"}, scratch.path(), limits, &channel);
   CaseRun run;
   run.printed = printable(ended.output.substr(0, kPrintedCharacters));
-  run.problem = describe(ended, limits);
+  run.problem = memory.problem();
+  if (run.problem.empty()) run.problem = describe(ended, limits);
+  if (run.problem.empty() && !memory.is_done()) {
+    const std::string said = printable(last_line(ended.output));
+    run.problem = ended.exit_status == kException
+                      ? fmt::format("it ended early: {}", said)
+                      : "it ended the program before its results could be read";
+  }
   if (!run.problem.empty()) return run;
-  FUSELINE_ASSERT(ended.exit_status != kBadCase, ended.output);
-  if (ended.exit_status != 0) {
-    run.problem = fmt::format("it ended early: {}", last_line(ended.output));
-    return run;
-  }
-  if (!read_result(what, token, result_file, run)) {
-    run.counts.clear();
-    run.targets.clear();
-    run.problem = "it ended the program before its results could be read";
-  }
+  run.counts = memory.counts();
+  run.targets = memory.targets();
+  run.on_chip = memory.on_chip();
   return run;
 }
 

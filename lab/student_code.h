@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/case_memory.h"
 #include "lab/function_key.h"
 #include "lab/sandbox.h"
 #include "model/temporary_folder.h"
@@ -18,22 +19,19 @@ class ScratchFolder : public TemporaryFolder {
   ScratchFolder() : TemporaryFolder("fuseline-lab") {}
 };
 
-// Puts the program `check` into the scratch folder. InputError (the source as file) when it does
-// not compile, with the compiler's first lines; MissingError without a compiler ($CXX, else c++).
-void compile_student_code(const std::filesystem::path& source, const std::string& harness,
-                          const ScratchFolder& scratch);
-
-struct AccessCounts {
-  std::int64_t loads = 0;
-  std::int64_t stores = 0;
-};
+// Puts the program `check` into the scratch folder; gives the bytes of the source's static storage,
+// which is on chip all the time. InputError (the source as file) when it does not compile, with the
+// compiler's first lines, and when it calls what would get around the counting; MissingError
+// without a compiler ($CXX, else c++).
+Bytes compile_student_code(const std::filesystem::path& source, const std::string& harness,
+                           const ScratchFolder& scratch);
 
 // What a run left behind. `problem`: why it gave no result; everything else is then empty.
 struct CaseRun {
   std::string problem;
   std::map<std::string, AccessCounts> counts;          // by matrix
   std::map<std::string, std::vector<double>> targets;  // values by matrix
-  Bytes on_chip;                                       // most held at once
+  Bytes on_chip;                                       // most held at once, without static storage
   std::string printed;                                 // by the student's code
 };
 

@@ -103,7 +103,7 @@ std::map<std::string, std::string> workspace_files(const Lab& lab, const Student
     if (const auto* function = std::get_if<FunctionKey>(&task.key)) {
       const auto stub = embedded_files().find("docs/labs/" + lab.folder + "/" + function->file);
       FUSELINE_ASSERT(stub != embedded_files().end(), lab.folder);
-      files[function->file] = stub->second;
+      files[function->file] = with_factor(stub->second, lab);
       files["fuseline_lab.h"] = embedded_files().at("lab/harness/fuseline_lab.h");
     } else if (const auto* plan = std::get_if<PlanKey>(&task.key)) {
       files["plan.toml"] = plan_text(lab, *plan);
@@ -112,25 +112,64 @@ std::map<std::string, std::string> workspace_files(const Lab& lab, const Student
   return files;
 }
 
-void make_workspace(const Lab& lab, const Student& student, const fs::path& folder) {
+std::string with_factor(std::string text, const Lab& lab) {
+  const std::string mark = "@FACTOR@";
+  for (const Task& task : lab.tasks) {
+    const auto* function = std::get_if<FunctionKey>(&task.key);
+    if (function == nullptr) continue;
+    const std::string factor = fmt::format("{:g}", function->factor);
+    for (std::size_t at = 0; (at = text.find(mark)) != std::string::npos;) {
+      text.replace(at, mark.size(), factor);
+    }
+  }
+  return text;
+}
+
+void make_new_folder(const fs::path& folder) {
   std::error_code failed;
   if (fs::exists(folder, failed)) {
     throw InputError({.file = folder.string(),
                       .message = "is there already, and answers are not overwritten",
                       .allowed = "another folder (--dir), or remove this one"});
   }
-  const std::map<std::string, std::string> files = workspace_files(lab, student);
   if (!fs::create_directory(folder, failed)) {
     throw InputError({.file = folder.string(),
                       .message = "cannot be made: " + failed.message(),
                       .allowed = "a new folder in one that exists"});
   }
+}
+
+void make_workspace(const Lab& lab, const Student& student, const fs::path& folder) {
+  const std::map<std::string, std::string> files = workspace_files(lab, student);
+  make_new_folder(folder);
   try {
     for (const auto& [name, text] : files) replace_file(folder / name, text);
   } catch (const InputError&) {
-    fs::remove_all(folder, failed);
+    std::error_code ignored;
+    fs::remove_all(folder, ignored);
     throw;
   }
+}
+
+void require_plain_file(const fs::path& path) {
+  std::error_code failed;
+  const fs::file_status status = fs::symlink_status(path, failed);
+  if (!fs::exists(status) || fs::is_regular_file(status)) return;
+  throw InputError({.file = path.string(),
+                    .message = "is no plain file",
+                    .allowed = "a file of the folder itself: no link, no FIFO, no device"});
+}
+
+std::string id_in(const fs::path& folder, const CourseSecret& secret) {
+  for (const fs::path& workspace : find_workspaces(folder)) {
+    try {
+      const Answers head = read_answers_head(workspace / "answers.toml");
+      if (head.tag == secret.tag(head.student, head.lab)) return head.student;
+    } catch (const InputError&) {
+      continue;  // lab check says what is wrong with it
+    }
+  }
+  return {};
 }
 
 std::vector<fs::path> find_workspaces(const fs::path& folder) {

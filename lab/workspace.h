@@ -17,11 +17,24 @@ std::string default_folder(int number);
 // function is asked for; plan.toml where a plan is.
 std::map<std::string, std::string> workspace_files(const Lab& lab, const Student& student);
 
+// A source of a lab with @FACTOR@ replaced by the student's factor.
+std::string with_factor(std::string text, const Lab& lab);
+
+// InputError when it exists or cannot be made.
+void make_new_folder(const std::filesystem::path& folder);
+
 // Writes them into a new folder. InputError when it exists or cannot be made; then nothing is left.
 void make_workspace(const Lab& lab, const Student& student, const std::filesystem::path& folder);
 
 // The task sheet in Markdown.
 std::string task_sheet(const Lab& lab, const Student& student);
+
+// The id that the labs started in `folder` with this secret have; empty without one.
+std::string id_in(const std::filesystem::path& folder, const CourseSecret& secret);
+
+// InputError when something is there that is no file: a link could lead anywhere, a FIFO has no
+// end.
+void require_plain_file(const std::filesystem::path& path);
 
 // Folders of labs in `folder`: those that hold an answers.toml, in alphabetical order.
 std::vector<std::filesystem::path> find_workspaces(const std::filesystem::path& folder);

@@ -1,7 +1,8 @@
-// What a lab's function sees of memory. Source and Target stand for matrices in HBM: every load and
-// store goes through them, one element at a time, and is counted. Everything else that the function
-// holds (its own variables, arrays and vectors) is on chip: it costs no traffic, but there is not
-// much of it, and what a vector holds is counted against the chip's capacity.
+// What a lab's function sees of memory. Source and Target stand for matrices in HBM, which is
+// another process here: every load and store goes there, one element at a time, and is counted
+// there. Everything else that the function holds (its own variables, arrays and vectors) is on
+// chip: it costs no traffic, but there is not much of it. Vectors, malloc, static variables and
+// large local arrays are counted against the chip's capacity.
 #pragma once
 
 #include <cstdint>

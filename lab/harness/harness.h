@@ -2,28 +2,20 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "fuseline_lab.h"
 
 namespace fuseline_lab {
 
 // A size or constant of the case, and its matrices, by name.
-std::int64_t size(const std::string& name);
-double constant(const std::string& name);
-Source source(const std::string& name);
-Target target(const std::string& name);
-// The values of a matrix, uncounted: what an accumulator is made from.
-const float* values(const std::string& name);
+std::int64_t size(const char* name);
+double constant(const char* name);
+Source source(const char* name);
+Target target(const char* name);
 
-// While one of these lives, allocations count against the chip's capacity.
-class OnChip {
- public:
-  OnChip();
-  ~OnChip();
-  OnChip(const OnChip&) = delete;
-  OnChip& operator=(const OnChip&) = delete;
-};
+// A tile that the GEMM's mainloop has finished: asked of the checker, in registers, free.
+Accumulator tile(std::int64_t first_row, std::int64_t first_col, std::int64_t rows,
+                 std::int64_t cols);
 
 // Defined once per lab: calls the student's function on the case.
 void run_case();

@@ -5,7 +5,6 @@ void attend(const fuseline_lab::Source& q, const fuseline_lab::Source& k,
             std::int64_t key_tile, float scale);
 
 void fuseline_lab::run_case() {
-  const OnChip counted;
   attend(source("q"), source("k"), source("v"), target("y"), size("query_tile"), size("key_tile"),
          static_cast<float>(constant("scale")));
 }

@@ -5,6 +5,5 @@ void gemm(const fuseline_lab::Source& a, const fuseline_lab::Source& b,
           std::int64_t tile_k);
 
 void fuseline_lab::run_case() {
-  const OnChip counted;
   gemm(source("a"), source("b"), target("c"), size("tile_m"), size("tile_n"), size("tile_k"));
 }

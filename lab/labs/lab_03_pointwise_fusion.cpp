@@ -1,4 +1,6 @@
 // Lab 3: element-wise operators and norms in one kernel.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "lab/labs/labs.h"
@@ -15,22 +17,32 @@ namespace fuseline::lab {
 namespace {
 
 constexpr double kEps = 1e-5;
+// Rows of this size have a mean square near kEps or below it, where eps decides.
+constexpr double kTiny = 1.0 / 1024;
+
+struct AddNormShape {
+  std::int64_t M = 1, D = 1;
+  double eps = kEps;
+  bool tiny = false;  // every other row
+  bool hidden = false;
+};
 
 // sum = x + branch; normed = rms_norm(sum) · weight.
-Graph add_norm_graph(std::int64_t M, std::int64_t D) {
+Graph add_norm_graph(const AddNormShape& shape) {
   Graph graph;
   const auto add = [&](const char* name, Role role, std::int64_t rows) {
-    return graph.whole(graph.add_tensor({.name = name, .role = role, .rows = rows, .cols = D}));
+    return graph.whole(
+        graph.add_tensor({.name = name, .role = role, .rows = rows, .cols = shape.D}));
   };
-  const Operand x = add("x", Role::input, M);
-  const Operand branch = add("branch", Role::input, M);
+  const Operand x = add("x", Role::input, shape.M);
+  const Operand branch = add("branch", Role::input, shape.M);
   const Operand weight = add("weight", Role::weight, 1);
-  const Operand sum = add("sum", Role::output, M);
-  const Operand normed = add("normed", Role::output, M);
+  const Operand sum = add("sum", Role::output, shape.M);
+  const Operand normed = add("normed", Role::output, shape.M);
   graph.add_op(
       {.name = "add", .kind = OpKind::residual_add, .reads = {x, branch}, .writes = {sum}});
   OpAttributes norm;
-  norm.eps = kEps;
+  norm.eps = shape.eps;
   graph.add_op({.name = "norm",
                 .kind = OpKind::rms_norm,
                 .reads = {sum, weight},
@@ -39,23 +51,60 @@ Graph add_norm_graph(std::int64_t M, std::int64_t D) {
   return graph;
 }
 
-FunctionCase add_norm_case(std::int64_t M, std::int64_t D, bool hidden, int index) {
-  const Graph graph = add_norm_graph(M, D);
-  const auto seed = static_cast<std::uint64_t>(index);
-  const NamedTensors inputs = {{"x", bf16_values("x", M, D, seed)},
-                               {"branch", bf16_values("branch", M, D, seed)},
-                               {"weight", bf16_values("weight", 1, D, seed)}};
-  const TensorValues want = run_reference(graph, inputs);
+// The norm with another factor of a row than 1 / sqrt(mean square + eps).
+template <typename RowFactor>
+std::vector<double> normed_with(const std::vector<double>& sum, const std::vector<double>& weight,
+                                const RowFactor& row_factor) {
+  const std::size_t D = weight.size();
+  std::vector<double> out(sum.size());
+  for (std::size_t row = 0; row < sum.size(); row += D) {
+    double squares = 0;
+    for (std::size_t j = 0; j < D; ++j) squares += sum[row + j] * sum[row + j];
+    const double factor = row_factor(squares / static_cast<double>(D));
+    for (std::size_t j = 0; j < D; ++j) out[row + j] = sum[row + j] * factor * weight[j];
+  }
+  return out;
+}
+
+FunctionCase add_norm_case(const AddNormShape& shape, double factor, std::uint64_t seed) {
+  const auto [M, D, eps, tiny, hidden] = shape;
+  NamedTensors inputs = {{"x", bf16_values("x", M, D, seed)},
+                         {"branch", bf16_values("branch", M, D, seed)},
+                         {"weight", bf16_values("weight", 1, D, seed)}};
+  for (const char* name : {"x", "branch"}) {
+    for (std::int64_t i = D; tiny && i < M * D; ++i) {
+      if (i / D % 2 == 1) inputs.at(name)[static_cast<std::size_t>(i)] *= kTiny;
+    }
+  }
+  const Graph graph = add_norm_graph(shape);
+  const TensorValues plain = run_reference(graph, inputs);
+  NamedTensors scaled = inputs;
+  for (double& v : scaled.at("branch")) v *= factor;
+  const TensorValues want = run_reference(graph, scaled);
   FunctionCase c;
-  c.name = fmt::format("{} rows of {}", M, D);
+  c.name = fmt::format("{} rows of {}{}", M, D, tiny ? ", every other one tiny" : "");
   c.hidden = hidden;
-  c.numbers = {{"eps", kEps}};
+  c.numbers = {{"eps", eps}};
   const std::int64_t all = M * D;
   c.matrices = {{"x", M, D, false, inputs.at("x"), 0, all},
                 {"branch", M, D, false, inputs.at("branch"), 0, all},
                 {"weight", 1, D, false, inputs.at("weight"), 0, all},
                 {"sum", M, D, true, want.at("sum"), stored_tolerance(1), all},
                 {"normed", M, D, true, want.at("normed"), stored_tolerance(D), all}};
+  c.mistakes = {
+      {"sum", plain.at("sum"), "branch is not multiplied by the factor of your task sheet"},
+      {"normed",
+       normed_with(want.at("sum"), inputs.at("weight"),
+                   [](double mean) { return mean == 0 ? 0 : 1 / std::sqrt(mean); }),
+       "that is without eps"},
+      {"normed",
+       normed_with(want.at("sum"), inputs.at("weight"),
+                   [eps = eps](double mean) { return 1 / (std::sqrt(mean) + eps); }),
+       "that is with eps added outside the root: it belongs under it"},
+      {"normed",
+       normed_with(want.at("sum"), inputs.at("weight"),
+                   [](double mean) { return 1 / std::sqrt(mean + kEps); }),
+       "eps is an argument, and not always 1e-5"}};
   c.on_chip = Bytes(4 * (2 * D) + 64);  // a row and a weight in fp32
   return c;
 }
@@ -66,10 +115,19 @@ FunctionKey add_norm_function(const Student& student) {
   key.signature =
       "void add_rms_norm(const Source& x, const Source& branch, const Source& weight,\n"
       "                  const Target& sum, const Target& normed, float eps);";
-  key.cases = {add_norm_case(5, 96, false, 1), add_norm_case(16, 128, false, 2),
-               add_norm_case(student.between("lab3.hidden_rows", 3, 23),
-                             2 * student.between("lab3.hidden_cols", 30, 120) + 1, true, 3),
-               add_norm_case(1, student.between("lab3.hidden_row", 200, 500), true, 4)};
+  key.factor = student.factor("lab3.factor");
+  key.cases = {add_norm_case({.M = 5, .D = 96}, key.factor, 1),
+               add_norm_case({.M = 16, .D = 128, .tiny = true}, key.factor, 2),
+               // More than a function could hold anywhere but in counted places.
+               add_norm_case({.M = student.between("lab3.hidden_rows", 40, 56),
+                              .D = 2 * student.between("lab3.hidden_cols", 60, 110) + 1,
+                              .eps = 1e-3,
+                              .tiny = true,
+                              .hidden = true},
+                             key.factor, 3),
+               add_norm_case(
+                   {.D = student.between("lab3.hidden_row", 200, 500), .eps = 1e-6, .hidden = true},
+                   key.factor, 4)};
   for (const char* name : {"x", "branch"}) {
     key.mistakes.push_back(
         {name, 1.5, 2.5, "the second pass over the row goes to memory: keep the row on chip"});
@@ -108,6 +166,8 @@ Lab lab_pointwise_fusion(const Student& student) {
   const double bandwidth = gpu.hbm_bandwidth_sustained.value();
   const std::string selection =
       fmt::format("--model {} --gpu {} --batch {} --seq {}", model, gpu_name, work.batch, work.seq);
+
+  const FunctionKey function = add_norm_function(student);
 
   Lab lab;
   lab.intro = fmt::format(
@@ -195,11 +255,13 @@ Lab lab_pointwise_fusion(const Student& student) {
                 {"c", "a tile has 128 columns of a row, and the norm needs them all first", ""}}},
        .hints = {"How much of a row does one tile of the GEMM hold?"}},
       {.id = "3.9",
-       .text =
-           "Write `add_rms_norm` in `stub.cpp`: sum = x + branch, and normed = the RMSNorm of\n"
-           "sum, times weight. It may load x and branch once and store each result once; a row\n"
-           "fits on chip, the matrix does not. Compute in float.",
-       .key = add_norm_function(student),
+       .text = fmt::format(
+           "Write `add_rms_norm` in `stub.cpp`: sum = x + {:g} branch (the factor is yours alone,\n"
+           "as some models scale their residuals), and normed = the RMSNorm of sum, times\n"
+           "weight, with eps under the root. It may load x and branch once and store each result\n"
+           "once; a row fits on chip, the matrix does not. Compute in float.",
+           function.factor),
+       .key = function,
        .hints =
            {"Two loops over the columns of a row: the first needs memory, the second must not.",
             "Keep the row in a std::vector<float> of cols elements, declared outside the loop "

@@ -1,4 +1,6 @@
 // Lab 4: what runs in a GEMM's epilogue, and when it is not worth it.
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "lab/labs/labs.h"
@@ -13,27 +15,31 @@ namespace fuseline::lab {
 namespace {
 
 constexpr double kEps = 1e-5;
+// Rows of x of this size have a mean square near kEps or below it, where eps decides.
+constexpr double kTiny = 1.0 / 512;
 
-// result = residual + rms_norm(x) w^T, the norm without a weight of its own.
-FunctionCase epilogue_case(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t tile,
-                           bool hidden, int index) {
-  const auto seed = static_cast<std::uint64_t>(index);
-  const std::vector<double> x = bf16_values("x", M, K, seed);
-  const std::vector<double> w = bf16_values("w", N, K, seed);
-  const std::vector<double> residual = bf16_values("residual", M, N, seed);
+struct EpilogueShape {
+  std::int64_t M = 1, N = 1, K = 1, tile = 8;
+  double eps = kEps;
+  bool tiny = false;  // every other row of x
+  bool hidden = false;
+};
+
+// residual + rms_norm(x) w^T, the norm without a weight of its own, in fp64.
+std::vector<double> reference(const EpilogueShape& s, const NamedTensors& inputs) {
   Graph graph;
   const auto add = [&](const char* name, Role role, std::int64_t rows, std::int64_t cols) {
     return graph.whole(graph.add_tensor({.name = name, .role = role, .rows = rows, .cols = cols}));
   };
-  const Operand in = add("x", Role::input, M, K);
-  const Operand ones = add("ones", Role::weight, 1, K);
-  const Operand normed = add("normed", Role::activation, M, K);
-  const Operand weight = add("w", Role::weight, N, K);
-  const Operand product = add("product", Role::activation, M, N);
-  const Operand z = add("residual", Role::input, M, N);
-  const Operand out = add("result", Role::output, M, N);
+  const Operand in = add("x", Role::input, s.M, s.K);
+  const Operand ones = add("ones", Role::weight, 1, s.K);
+  const Operand normed = add("normed", Role::activation, s.M, s.K);
+  const Operand weight = add("w", Role::weight, s.N, s.K);
+  const Operand product = add("product", Role::activation, s.M, s.N);
+  const Operand z = add("residual", Role::input, s.M, s.N);
+  const Operand out = add("result", Role::output, s.M, s.N);
   OpAttributes norm;
-  norm.eps = kEps;
+  norm.eps = s.eps;
   graph.add_op({.name = "norm",
                 .kind = OpKind::rms_norm,
                 .reads = {in, ones},
@@ -43,11 +49,26 @@ FunctionCase epilogue_case(std::int64_t M, std::int64_t N, std::int64_t K, std::
       {.name = "gemm", .kind = OpKind::gemm, .reads = {normed, weight}, .writes = {product}});
   graph.add_op(
       {.name = "add", .kind = OpKind::residual_add, .reads = {product, z}, .writes = {out}});
-  const TensorValues want =
-      run_reference(graph, {{"x", x},
-                            {"w", w},
-                            {"residual", residual},
-                            {"ones", std::vector<double>(static_cast<std::size_t>(K), 1.0)}});
+  return run_reference(graph, inputs).at("result");
+}
+
+// result = residual + factor · rms_norm(x) w^T.
+FunctionCase epilogue_case(const EpilogueShape& shape, double factor, std::uint64_t seed) {
+  const auto [M, N, K, tile, eps, tiny, hidden] = shape;
+  NamedTensors inputs = {{"x", bf16_values("x", M, K, seed)},
+                         {"w", bf16_values("w", N, K, seed)},
+                         {"residual", bf16_values("residual", M, N, seed)},
+                         {"ones", std::vector<double>(static_cast<std::size_t>(K), 1.0)}};
+  std::vector<double>& x = inputs.at("x");
+  for (std::int64_t i = K; tiny && i < M * K; ++i) {
+    if (i / K % 2 == 1) x[static_cast<std::size_t>(i)] *= kTiny;
+  }
+  const std::vector<double>& w = inputs.at("w");
+  const std::vector<double>& residual = inputs.at("residual");
+  const std::vector<double> plain = reference(shape, inputs);
+  NamedTensors scaled = inputs;
+  for (double& v : scaled.at("w")) v *= factor;
+  const std::vector<double> want = reference(shape, scaled);
 
   std::vector<double> mean_square;
   for (std::int64_t i = 0; i < M; ++i) {
@@ -58,16 +79,42 @@ FunctionCase epilogue_case(std::int64_t M, std::int64_t N, std::int64_t K, std::
     }
     mean_square.push_back(sum / static_cast<double>(K));
   }
+  // With another factor of a row than 1 / sqrt(mean square + eps).
+  const auto with = [&, eps = eps, N = N](const auto& row_factor) {
+    std::vector<double> out = want;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const double mean = mean_square[i / static_cast<std::size_t>(N)];
+      out[i] = residual[i] + (want[i] - residual[i]) * std::sqrt(mean + eps) * row_factor(mean);
+    }
+    return out;
+  };
   FunctionCase c;
-  c.name = fmt::format("[{}, {}] in tiles of {}", M, N, tile);
+  c.name = fmt::format("[{}, {}] in tiles of {}{}", M, N, tile,
+                       tiny ? ", every other row of x tiny" : "");
   c.hidden = hidden;
-  c.numbers = {{"eps", kEps}, {"tile", static_cast<double>(tile)}};
+  c.numbers = {{"eps", eps}, {"tile", static_cast<double>(tile)}};
   // The statistic: once for each row of each tile.
-  c.matrices = {{"x", M, K, false, x, 0, M * K},
-                {"w", N, K, false, w, 0, N * K},
-                {"mean_square", M, 1, false, mean_square, 0, M * ceil_div(N, tile), 4},
+  c.matrices = {{"mean_square", M, 1, false, mean_square, 0, M * ceil_div(N, tile), 4},
                 {"residual", M, N, false, residual, 0, M * N},
-                {"result", M, N, true, want.at("result"), stored_tolerance(K), M * N}};
+                {"result", M, N, true, want, stored_tolerance(K), M * N}};
+  c.mainloop = {M, N, tile, {}};
+  for (std::int64_t i = 0; i < M; ++i) {
+    for (std::int64_t j = 0; j < N; ++j) {
+      float sum = 0;
+      for (std::int64_t k = 0; k < K; ++k) {
+        sum += static_cast<float>(x[static_cast<std::size_t>(i * K + k)]) *
+               static_cast<float>(w[static_cast<std::size_t>(j * K + k)]);
+      }
+      c.mainloop.values.push_back(sum);
+    }
+  }
+  c.mistakes = {
+      {"result", plain, "the tile is not multiplied by the factor of your task sheet"},
+      {"result", with([](double mean) { return 1 / std::sqrt(mean); }), "that is without eps"},
+      {"result", with([eps = eps](double mean) { return 1 / (std::sqrt(mean) + eps); }),
+       "that is with eps added outside the root: it belongs under it"},
+      {"result", with([](double mean) { return 1 / std::sqrt(mean + kEps); }),
+       "eps is an argument, and not always 1e-5"}};
   c.on_chip = Bytes(4 * tile * 2 + 64);  // two vectors as long as a tile
   return c;
 }
@@ -78,10 +125,17 @@ FunctionKey epilogue_function(const Student& student) {
   key.signature =
       "void epilogue(const Accumulator& tile, const Source& mean_square, const Source& residual,\n"
       "              const Target& result, float eps);";
-  key.cases = {epilogue_case(8, 16, 24, 8, false, 1), epilogue_case(24, 40, 32, 16, false, 2),
-               epilogue_case(student.between("lab4.hidden_rows", 17, 45),
-                             student.between("lab4.hidden_cols", 19, 61),
-                             student.between("lab4.hidden_depth", 9, 40), 16, true, 3)};
+  key.factor = student.factor("lab4.factor");
+  key.cases = {epilogue_case({.M = 8, .N = 16, .K = 24}, key.factor, 1),
+               epilogue_case({.M = 24, .N = 40, .K = 32, .tile = 16, .tiny = true}, key.factor, 2),
+               epilogue_case({.M = student.between("lab4.hidden_rows", 17, 45),
+                              .N = student.between("lab4.hidden_cols", 19, 61),
+                              .K = student.between("lab4.hidden_depth", 9, 40),
+                              .tile = 16,
+                              .eps = 1e-4,
+                              .tiny = true,
+                              .hidden = true},
+                             key.factor, 3)};
   key.mistakes = {{"mean_square", 1.5, 1e9,
                    "the row's statistic is loaded for every element: load it once per row of the "
                    "tile"},
@@ -119,6 +173,8 @@ Lab lab_epilogues(const Student& student) {
   std::int64_t deep = 64;
   while (saved_share(M, N, deep, gpu) > 0.05) deep += 64;
   const std::int64_t again = ceil_div(config.D, partial_tile);
+
+  const FunctionKey function = epilogue_function(student);
 
   Lab lab;
   lab.intro = fmt::format(
@@ -197,11 +253,15 @@ Lab lab_epilogues(const Student& student) {
                           "the sums are the same: only who computes them changes"}}},
        .hints = {"How often is a row of x loaded, when tiles have half the columns?"}},
       {.id = "4.9",
-       .text = "Write `epilogue` in `stub.cpp`. The mainloop gives you a tile of x w^T, where x\n"
-               "should have been normalised: result = residual + tile * rsqrt(mean_square + eps),\n"
-               "mean_square one number a row. Load the statistic once per row of the tile, the\n"
-               "residual once, store once.",
-       .key = epilogue_function(student),
+       .text = fmt::format(
+           "Write `epilogue` in `stub.cpp`. The mainloop gives you a tile of x w^T, where x\n"
+           "should have been normalised: result = residual + {:g} tile * rsqrt(mean_square + "
+           "eps),\n"
+           "mean_square one number a row (the factor is yours alone, as some models scale their\n"
+           "residuals). Load the statistic once per row of the tile, the residual once, store\n"
+           "once.",
+           function.factor),
+       .key = function,
        .hints = {"Task 4.6 says why the factor may come after the GEMM.",
                  "Rows outside, columns inside: the factor of a row belongs to the outer loop.",
                  "Row of the matrix: tile.first_row + i."},

@@ -15,22 +15,40 @@ namespace {
 
 constexpr std::int64_t kQueryTile = 128;
 
-// One head: T queries against S keys of width d, every key visible.
-FunctionCase attention_case(std::int64_t T, std::int64_t S, std::int64_t d, std::int64_t query_tile,
-                            std::int64_t key_tile, bool hidden, int index) {
-  const AttentionShape shape{.T = T, .S = S, .d = d, .dtype = Dtype::bf16};
-  const Graph graph = attention_graph(shape);
-  const auto seed = static_cast<std::uint64_t>(index);
+struct HeadShape {
+  std::int64_t T = 1, S = 1, d = 1, query_tile = 8, key_tile = 16;
+  // Of the queries, a power of two, so that the values stay those of bf16. With 16 exp overflows in
+  // fp32 unless the maximum is taken off, and nearly all weight lies on one key. With 1 all keys
+  // count, and so does the scale.
+  double size = 1;
+  double scale = 0;  // 0: 1 / sqrt(d)
+  bool hidden = false;
+};
+
+// One head, every key visible.
+FunctionCase attention_case(const HeadShape& shape, double factor, std::uint64_t seed) {
+  const auto [T, S, d, query_tile, key_tile, size, scale, hidden] = shape;
+  AttentionShape attention{.T = T, .S = S, .d = d, .dtype = Dtype::bf16, .scale = scale};
+  const Graph graph = attention_graph(attention);
   NamedTensors inputs = {{"q", bf16_values("q", T, d, seed)},
                          {"k", bf16_values("k", S, d, seed)},
                          {"v", bf16_values("v", S, d, seed)}};
-  // Large scores: exp overflows in fp32 unless the maximum is taken off. The factor is a power of
-  // two, so that the values stay those of bf16.
-  for (double& q : inputs.at("q")) q *= 16;
-  const TensorValues want = run_reference(graph, inputs);
+  for (double& q : inputs.at("q")) q *= size;
+  const TensorValues plain = run_reference(graph, inputs);
+  NamedTensors scaled = inputs;
+  for (double& v : scaled.at("v")) v *= factor;
+  const TensorValues want = run_reference(graph, scaled);
+  // TensorValues look into their graph.
+  const auto result_with = [&](double other_scale) {
+    attention.scale = other_scale;
+    const Graph other = attention_graph(attention);
+    return run_reference(other, scaled).at("y");
+  };
+  const std::vector<double> unscaled = result_with(1);
+  const std::vector<double> usual_scale = result_with(0);
   FunctionCase c;
-  c.name =
-      fmt::format("{} queries, {} keys, width {}, tiles {} x {}", T, S, d, query_tile, key_tile);
+  c.name = fmt::format("{} queries, {} keys, width {}, tiles {} x {}{}", T, S, d, query_tile,
+                       key_tile, size > 1 ? ", large scores" : "");
   c.hidden = hidden;
   c.numbers = {{"query_tile", static_cast<double>(query_tile)},
                {"key_tile", static_cast<double>(key_tile)},
@@ -47,6 +65,9 @@ FunctionCase attention_case(std::int64_t T, std::int64_t S, std::int64_t d, std:
   c.matrices.back().tolerance =
       stored_tolerance(S) +
       largest * (2 * std::sqrt(static_cast<double>(d)) + 8) * std::ldexp(1.0, -24);
+  c.mistakes = {{"y", plain.at("y"), "y is not multiplied by the factor of your task sheet"},
+                {"y", unscaled, "the scores are not multiplied by scale"},
+                {"y", usual_scale, "scale is an argument, and not always 1 / sqrt(d)"}};
   // Q, accumulators, K and V tiles, scores, and three numbers a row, in fp32.
   c.on_chip = Bytes(
       4 * (2 * query_tile * d + 2 * key_tile * d + query_tile * key_tile + 3 * query_tile) + 256);
@@ -59,11 +80,22 @@ FunctionKey attention_function(const Student& student) {
   key.signature =
       "void attend(const Source& q, const Source& k, const Source& v, const Target& y,\n"
       "            std::int64_t query_tile, std::int64_t key_tile, float scale);";
-  key.cases = {attention_case(8, 160, 16, 4, 16, false, 1),
-               attention_case(20, 200, 24, 8, 16, false, 2),
-               attention_case(student.between("lab5.hidden_queries", 9, 30),
-                              student.between("lab5.hidden_keys", 210, 350),
-                              student.between("lab5.hidden_width", 5, 30), 8, 16, true, 3)};
+  key.factor = student.factor("lab5.factor");
+  key.cases = {
+      attention_case({.T = 8, .S = 160, .d = 16, .query_tile = 4, .size = 16}, key.factor, 1),
+      attention_case({.T = 20, .S = 200, .d = 24}, key.factor, 2),
+      attention_case({.T = student.between("lab5.hidden_queries", 9, 30),
+                      .S = student.between("lab5.hidden_keys", 210, 350),
+                      .d = student.between("lab5.hidden_width", 5, 30),
+                      .size = 16,
+                      .hidden = true},
+                     key.factor, 3),
+      attention_case({.T = student.between("lab5.hidden_few", 3, 13),
+                      .S = student.between("lab5.hidden_tail", 100, 170),
+                      .d = student.between("lab5.hidden_narrow", 17, 30),
+                      .scale = 0.125,
+                      .hidden = true},
+                     key.factor, 4)};
   key.mistakes = {
       {"k", 1.5, 2.5, "a second pass over the keys: online softmax needs one"},
       {"k", 2.5, 1e9, "a tile of keys serves all queries of a query tile: keep it on chip"},
@@ -129,6 +161,8 @@ Lab lab_attention(const Student& student) {
   const double causal = causal_loads(shape, shape.d);
   const std::int64_t tiles = ceil_div(shape.T, kQueryTile);
   const std::int64_t key_tile = largest_key_tile(gpu, shape.d);
+
+  const FunctionKey function = attention_function(student);
 
   Lab lab;
   lab.intro = fmt::format(

@@ -17,13 +17,16 @@ namespace fuseline::lab {
 namespace {
 
 FunctionCase gemm_case(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t tile_m,
-                       std::int64_t tile_n, bool hidden, int index) {
+                       std::int64_t tile_n, bool hidden, double factor, int index) {
   constexpr std::int64_t tile_k = 8;
   const auto seed = static_cast<std::uint64_t>(index);
   const std::vector<double> a = bf16_values("x", M, K, seed);
   const std::vector<double> b = bf16_values("w", N, K, seed);
   const Graph graph = gemm_graph(M, N, K);
-  const TensorValues want = run_reference(graph, {{"x", a}, {"w", b}});
+  const TensorValues plain = run_reference(graph, {{"x", a}, {"w", b}});
+  std::vector<double> scaled = b;
+  for (double& v : scaled) v *= factor;
+  const TensorValues want = run_reference(graph, {{"x", a}, {"w", scaled}});
   const GemmRequested asked = requested_bytes(plain_gemm(M, N, K, 0, 1, 2, 3),
                                               GemmTile{.m = tile_m, .n = tile_n, .k = tile_k});
   FunctionCase c;
@@ -35,6 +38,7 @@ FunctionCase gemm_case(std::int64_t M, std::int64_t N, std::int64_t K, std::int6
   c.matrices = {{"a", M, K, false, a, 0, asked.a.value() / 2},
                 {"b", N, K, false, b, 0, asked.b.value() / 2},
                 {"c", M, N, true, want.at("y"), stored_tolerance(K), M * N}};
+  c.mistakes = {{"c", plain.at("y"), "the sum is not multiplied by the factor of your task sheet"}};
   // Accumulators and one step's panels in fp32.
   c.on_chip = Bytes(4 * (tile_m * tile_n + tile_k * (tile_m + tile_n)) + 128);
   return c;
@@ -46,10 +50,12 @@ FunctionKey gemm_function(const Student& student) {
   key.signature =
       "void gemm(const Source& a, const Source& b, const Target& c, std::int64_t tile_m,\n"
       "          std::int64_t tile_n, std::int64_t tile_k);";
-  key.cases = {gemm_case(16, 24, 32, 8, 8, false, 1), gemm_case(40, 36, 48, 16, 8, false, 2),
+  key.factor = student.factor("lab6.factor");
+  key.cases = {gemm_case(16, 24, 32, 8, 8, false, key.factor, 1),
+               gemm_case(40, 36, 48, 16, 8, false, key.factor, 2),
                gemm_case(student.between("lab6.hidden_rows", 19, 50),
                          student.between("lab6.hidden_cols", 19, 50),
-                         student.between("lab6.hidden_depth", 21, 70), 8, 16, true, 3)};
+                         student.between("lab6.hidden_depth", 21, 70), 8, 16, true, key.factor, 3)};
   for (const char* name : {"a", "b"}) {
     key.mistakes.push_back(
         {name, 4, 1e9, "every product loads its operands: keep panels of the tile on chip"});
@@ -95,6 +101,8 @@ Lab lab_tiles(const Student& student) {
   const KernelEstimate library = estimate_library_gemm({.m = M, .n = N, .k = K}, gpu);
   const double amplification =
       (library.hbm_read + library.hbm_write).as_double() / library.compulsory.as_double();
+
+  const FunctionKey function = gemm_function(student);
 
   Lab lab;
   lab.intro = fmt::format(
@@ -179,11 +187,14 @@ Lab lab_tiles(const Student& student) {
        .hints = {"How many distinct rows of x and of w does a wave need, if it is a long strip? If "
                  "it is nearly a square?"}},
       {.id = "6.9",
-       .text =
-           "Write `gemm` in `stub.cpp`: c[i, j] = sum over k of a[i, k] b[j, k], tile by tile.\n"
-           "On chip there is room for the accumulators of one tile and panels tile_k deep.\n"
-           "Load a and b as often as 6.4 says, store c once.",
-       .key = gemm_function(student),
+       .text = fmt::format(
+           "Write `gemm` in `stub.cpp`: c[i, j] = {:g} times the sum over k of a[i, k] b[j, k],\n"
+           "tile by tile (the factor is yours alone; libraries call it alpha). On chip there is\n"
+           "room for the accumulators of one tile and panels tile_k deep. Load a and b as often "
+           "as\n"
+           "6.4 says, store c once.",
+           function.factor),
+       .key = function,
        .hints =
            {"Loops: tiles down, tiles across, steps along k; the panels are loaded once a step.",
             "Accumulators live as long as the tile; store them after the last step.",

@@ -31,7 +31,7 @@ Graph attention_graph(const AttentionShape& s) {
   a.q_tokens = s.T;
   a.kv_tokens = s.S;
   a.causal = s.causal;
-  a.scalar = 1 / std::sqrt(static_cast<double>(s.d));
+  a.scalar = s.scale == 0 ? 1 / std::sqrt(static_cast<double>(s.d)) : s.scale;
   const auto op = [&](const char* name, OpKind kind, std::vector<Operand> reads, Operand write) {
     graph.add_op({.name = name,
                   .kind = kind,

@@ -19,6 +19,7 @@ struct AttentionShape {
   std::int64_t B = 1, H = 1, T = 1, S = 1, d = 1;
   Dtype dtype = Dtype::fp16;
   bool causal = false;
+  double scale = 0;  // of the scores; 0: 1 / sqrt(d)
 };
 Graph attention_graph(const AttentionShape& shape);
 

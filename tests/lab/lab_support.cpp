@@ -3,52 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <fstream>
 #include <sstream>
+
+#include "lab/workspace.h"
 
 namespace fuseline::lab::test {
 
 namespace fs = std::filesystem;
-
-std::string right_answer(const Task& task) {
-  if (const auto* n = std::get_if<NumberKey>(&task.key)) {
-    return quantity_text(n->value, n->dimension, n->unit, n->digits);
-  }
-  if (const auto* c = std::get_if<ChoiceKey>(&task.key)) {
-    return std::ranges::find_if(c->options, [](const Option& o) { return o.diagnosis.empty(); })
-        ->word;
-  }
-  return std::holds_alternative<PlanKey>(task.key) ? "plan.toml" : "stub.cpp";
-}
-
-std::map<std::string, std::string> right_answers(const Lab& lab) {
-  std::map<std::string, std::string> answers;
-  for (const Task& task : lab.tasks) answers[task.id] = right_answer(task);
-  return answers;
-}
-
-std::map<std::string, std::string> with_wrong_numbers(const Lab& lab) {
-  std::map<std::string, std::string> answers = right_answers(lab);
-  for (const Task& task : lab.tasks) {
-    const auto* n = std::get_if<NumberKey>(&task.key);
-    if (n == nullptr) continue;
-    answers[task.id] = quantity_text(n->mistakes.at(0).value, n->dimension, n->unit, n->digits);
-  }
-  return answers;
-}
-
-std::map<std::string, std::string> with_wrong_choices(const Lab& lab) {
-  std::map<std::string, std::string> answers = right_answers(lab);
-  for (const Task& task : lab.tasks) {
-    const auto* c = std::get_if<ChoiceKey>(&task.key);
-    if (c == nullptr) continue;
-    answers[task.id] = std::ranges::find_if(c->options, [](const Option& o) {
-                         return !o.diagnosis.empty();
-                       })->word;
-  }
-  return answers;
-}
 
 fs::path new_folder() {
   static int count = 0;
@@ -70,11 +32,23 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
+std::string one_line(const std::string& text) {
+  std::istringstream in(text);
+  std::string line;
+  for (std::string word; in >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
 LabResult check(const fs::path& folder) {
-  const fs::path file = folder / "answers.toml";
-  const Answers head = read_answers_head(file);
-  const Lab lab = make_lab(head.lab, Student(head.student));
-  return check_lab(lab, read_answers(file, lab), folder);
+  return check_folder({.folder = folder, .lab = std::nullopt, .student = std::nullopt});
+}
+
+fs::path solutions(int number) {
+  return source_dir() / "tests/lab/staff" / ("0" + std::to_string(number));
+}
+
+std::string right_function(int number, const Student& student) {
+  return with_factor(read_file(solutions(number) / "right.cpp.in"), make_lab(number, student));
 }
 
 }  // namespace fuseline::lab::test

@@ -3,8 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <csignal>
 
+#include "lab/secret.h"
 #include "tests/lab/lab_support.h"
 
 namespace fuseline::lab {
@@ -94,6 +99,88 @@ TEST(Sandbox, LimitsTheSizeOfFiles) {
   limits.file_size = Bytes(4096);
   const SandboxResult r = shell("trap '' XFSZ; head -c 100000 /dev/zero > f; wc -c < f", limits);
   EXPECT_THAT(r.output, HasSubstr("4096"));
+}
+
+// Whoever holds the writing end of a pipe keeps its reader waiting.
+struct Witness {
+  int ends[2] = {-1, -1};
+  Witness() { EXPECT_EQ(pipe(ends), 0); }
+  ~Witness() {
+    for (const int end : ends) {
+      if (end >= 0) close(end);
+    }
+  }
+  // Whether everybody but this process has let go of it, or does so within a minute.
+  bool all_gone() {
+    close(ends[1]);
+    ends[1] = -1;
+    pollfd wait{ends[0], POLLIN, 0};
+    char byte = 0;
+    while (poll(&wait, 1, 60000) > 0) {
+      if (read(ends[0], &byte, 1) <= 0) return true;
+    }
+    return false;
+  }
+};
+
+TEST(Sandbox, EndsWhatHasGoneIntoASessionOfItsOwn) {
+  Witness witness;
+  const SandboxResult r =
+      shell("setsid sleep 600 & setsid sh -c 'sleep 600 & sleep 600' & echo on", tight());
+  EXPECT_EQ(r.ending, Ending::finished);
+  EXPECT_TRUE(witness.all_gone());
+}
+
+// As Ctrl-C does, or worse.
+TEST(Sandbox, EndsEverythingWhenTheCheckerDies) {
+  for (const int signal : {SIGINT, SIGKILL}) {
+    Witness witness, started;
+    const pid_t checker = fork();
+    if (checker == 0) {
+      std::signal(SIGINT, SIG_DFL);
+      const std::string tell = "echo >&" + std::to_string(started.ends[1]);
+      SandboxLimits limits = tight();
+      limits.wall_seconds = 600;
+      shell("setsid sleep 600 & sleep 600 & " + tell + "; sleep 600", limits);
+      _exit(0);
+    }
+    char byte = 0;
+    EXPECT_EQ(read(started.ends[0], &byte, 1), 1);  // all of them run now
+    kill(checker, signal);
+    int status = 0;
+    EXPECT_EQ(waitpid(checker, &status, 0), checker);
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_TRUE(witness.all_gone());
+  }
+}
+
+TEST(Sandbox, DoesNotPassOnTheNameOfTheSecret) {
+  setenv(kSecretVariable, "/some/secret/file", 1);
+  const SandboxResult r = shell(std::string("echo \"<$") + kSecretVariable + ">\"", tight());
+  unsetenv(kSecretVariable);
+  EXPECT_EQ(r.output, "<>\n");
+}
+
+TEST(Sandbox, ConversesWithTheProgram) {
+  std::string heard;
+  const SandboxChannel channel{"hello\n", [&](std::string_view text, std::string& reply) {
+                                 heard += text;
+                                 reply += "you said so\n";
+                                 return true;
+                               }};
+  const SandboxResult r =
+      run_sandboxed({"sh", "-c", "read a <&3; echo \"$a back\" >&3; read b <&3; echo \"$b\""},
+                    test::new_folder(), tight(), &channel);
+  EXPECT_EQ(r.ending, Ending::finished);
+  EXPECT_EQ(heard, "hello back\n");
+  EXPECT_EQ(r.output, "you said so\n");
+}
+
+TEST(Sandbox, StopsAProgramThatTheChannelHasEnoughOf) {
+  const SandboxChannel channel{"", [](std::string_view, std::string&) { return false; }};
+  const SandboxResult r =
+      run_sandboxed({"sh", "-c", "echo >&3; sleep 600"}, test::new_folder(), tight(), &channel);
+  EXPECT_EQ(r.ending, Ending::stopped);
 }
 
 TEST(Sandbox, SaysThatAProgramIsNotThere) {

@@ -1,10 +1,10 @@
-// The solutions in docs/labs/staff: right ones pass, wrong ones fail with their diagnosis, which
-// stands in diagnoses.txt. After an intended change: FUSELINE_UPDATE_GOLDEN=1 lab_tests writes
-// answers and diagnoses again (functions and plans are written by hand), then read the difference.
+// Answers made from a student's keys, with the functions and plans in tests/lab/staff: right ones
+// pass, wrong ones fail with their diagnosis, which stands in tests/lab/staff/NN/NAME.txt. After an
+// intended change: FUSELINE_UPDATE_GOLDEN=1 lab_tests writes the diagnoses again (functions and
+// plans are written by hand), then read the difference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
@@ -18,10 +18,6 @@ namespace fs = std::filesystem;
 
 bool updating() { return std::getenv("FUSELINE_UPDATE_GOLDEN") != nullptr; }
 
-fs::path staff_folder(int number) {
-  return test::source_dir() / "docs/labs/staff" / fmt::format("{:02}", number);
-}
-
 // Each task that is not right, and why.
 std::string diagnoses(const LabResult& result) {
   std::string text;
@@ -31,60 +27,44 @@ std::string diagnoses(const LabResult& result) {
   return text;
 }
 
-// The answers that belong into a folder, by its name.
-std::string answers_for(const Lab& lab, const std::string& folder) {
-  const auto answers = folder == "wrong-numbers"   ? test::with_wrong_numbers(lab)
-                       : folder == "wrong-choices" ? test::with_wrong_choices(lab)
-                                                   : test::right_answers(lab);
-  return answers_text(lab, Student(), answers);
-}
-
-// Writes answers, and in folders without a function or plan of their own those of `right`.
-void update(const Lab& lab, const fs::path& staff) {
-  for (const char* name : {"right", "wrong-numbers", "wrong-choices"}) {
-    fs::create_directories(staff / name);
-  }
-  for (const auto& entry : fs::directory_iterator(staff)) {
-    const std::string name = entry.path().filename().string();
-    test::write_file(entry.path() / "answers.toml", answers_for(lab, name));
-    for (const char* file : {"stub.cpp", "plan.toml"}) {
-      if (!fs::exists(staff / "right" / file) || fs::exists(entry.path() / file)) continue;
-      fs::copy_file(staff / "right" / file, entry.path() / file);
-    }
-    if (name != "right") {
-      test::write_file(entry.path() / "diagnoses.txt", diagnoses(test::check(entry.path())));
-    }
-  }
+// A folder with right and wrong folders of a student.
+fs::path made(const Lab& lab, const Student& student) {
+  const fs::path folder = test::new_folder() / "staff";
+  make_staff_folders(lab, student, folder, test::solutions(lab.number));
+  return folder;
 }
 
 class SlowStaffSolutions : public ::testing::TestWithParam<int> {};
 
 TEST_P(SlowStaffSolutions, RightOnesPassAndWrongOnesFailWithTheirDiagnosis) {
-  const Lab lab = make_lab(GetParam(), Student());
-  const fs::path staff = staff_folder(GetParam());
-  if (updating()) update(lab, staff);
+  const Lab lab = make_lab(GetParam(), test::somebody());
+  const fs::path staff = made(lab, test::somebody());
   const LabResult right = test::check(staff / "right");
   EXPECT_EQ(diagnoses(right), "");
   EXPECT_TRUE(right.passed());
   EXPECT_EQ(right.points(), points_of(lab));
   int wrong = 0;
   for (const auto& entry : fs::directory_iterator(staff)) {
-    if (entry.path().filename() == "right") continue;
-    SCOPED_TRACE(entry.path());
+    const std::string name = entry.path().filename().string();
+    if (name == "right") continue;
+    SCOPED_TRACE(name);
     ++wrong;
     const LabResult result = test::check(entry.path());
     EXPECT_FALSE(result.passed());
-    EXPECT_EQ(diagnoses(result), test::read_file(entry.path() / "diagnoses.txt"));
+    const fs::path golden = test::solutions(GetParam()) / (name + ".txt");
+    if (updating()) test::write_file(golden, diagnoses(result));
+    EXPECT_EQ(diagnoses(result), test::read_file(golden));
   }
   EXPECT_GE(wrong, 2);
 }
 
 // Every number task and every choice is answered wrongly somewhere, and nothing else is.
 TEST_P(SlowStaffSolutions, WrongAnswersFailWhereTheyAreWrong) {
-  const Lab lab = make_lab(GetParam(), Student());
+  const Lab lab = make_lab(GetParam(), test::somebody());
+  const fs::path staff = made(lab, test::somebody());
   std::set<std::string> failed, wanted;
   for (const char* name : {"wrong-numbers", "wrong-choices"}) {
-    for (const TaskResult& t : test::check(staff_folder(GetParam()) / name).tasks) {
+    for (const TaskResult& t : test::check(staff / name).tasks) {
       if (t.verdict != Verdict::right) failed.insert(t.id);
     }
   }
@@ -95,15 +75,16 @@ TEST_P(SlowStaffSolutions, WrongAnswersFailWhereTheyAreWrong) {
   EXPECT_EQ(failed, wanted);
 }
 
-// The right function passes with another student's hidden shapes too.
-TEST_P(SlowStaffSolutions, RightFunctionsPassForAnotherStudent) {
-  const Lab lab = make_lab(GetParam(), Student("another"));
-  for (const Task& task : lab.tasks) {
-    if (const auto* key = std::get_if<FunctionKey>(&task.key)) {
-      const TaskResult got = judge_function(*key, staff_folder(GetParam()) / "right");
-      EXPECT_EQ(got.verdict, Verdict::right) << got.diagnosis;
-    }
-  }
+// Right answers pass with another student's shapes and another secret too.
+TEST_P(SlowStaffSolutions, RightOnesPassForAnotherStudentOfACourse) {
+  const CourseSecret secret = CourseSecret::from_text("the secret of some course");
+  const Student another("another", secret);
+  const Lab lab = make_lab(GetParam(), another);
+  const fs::path staff = made(lab, another);
+  const LabResult got = check_folder(
+      {.folder = staff / "right", .lab = GetParam(), .student = "another", .secret = secret});
+  EXPECT_EQ(diagnoses(got), "");
+  EXPECT_TRUE(got.passed());
 }
 
 INSTANTIATE_TEST_SUITE_P(Labs, SlowStaffSolutions, ::testing::Range(0, kLabCount));

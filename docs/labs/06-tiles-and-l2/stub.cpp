@@ -1,10 +1,11 @@
 // Lab 6, task 6.9: a GEMM in tiles.
 //
-//   c[i, j] = sum over k of a[i, k] b[j, k]        a [M, K], b [N, K], c [M, N]
+//   c[i, j] = @FACTOR@ * sum over k of a[i, k] b[j, k]        a [M, K], b [N, K], c [M, N]
 //
 // Tiles of c are tile_m x tile_n, smaller at the edges. On chip there is room for the accumulators
 // of one tile, tile_m x tile_k elements of a and tile_n x tile_k of b. Load a once for every column
-// of tiles, b once for every row of tiles, and store c once.
+// of tiles, b once for every row of tiles, and store c once. The factor is yours: other students
+// have others.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

@@ -11,8 +11,8 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "lab/folder_check.h"
-#include "lab/printable.h"
 #include "lab/report.h"
+#include "lab/shown.h"
 #include "lab/staff.h"
 #include "lab/workspace.h"
 #include "model/error.h"
@@ -183,7 +183,7 @@ CommandResult with_errors(std::string output, const std::vector<const lab::LabRe
                             : missing   ? ExitStatus::something_missing
                             : passed    ? ExitStatus::done
                                         : ExitStatus::check_failed;
-  return {std::move(output), lab::printable(messages), status};
+  return {std::move(output), lab::shown(messages), status};
 }
 
 // Writes the result; a message when that fails, so that the verdicts are shown all the same.
@@ -272,7 +272,7 @@ CommandResult report(const Arguments& args) {
   int points = 0, of = 0;
   for (const fs::path& workspace : found) {
     results.push_back(
-        {lab::printable(workspace.filename().string()),
+        {lab::shown(workspace.filename().string()),
          lab::check_folder(
              {.folder = workspace, .lab = std::nullopt, .student = student_id, .secret = secret})});
     const lab::LabResult& result = results.back().result;

@@ -1,4 +1,5 @@
 #include "lab/check.h"
+#include "lab/shown.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "lab/printable.h"
 #include "model/error.h"
 
 namespace fuseline::lab {
@@ -114,7 +114,7 @@ void add_once(std::vector<std::string>& messages, const std::string& message) {
 TaskResult unjudged(const std::string& why) {
   TaskResult result;
   result.verdict = Verdict::unjudged;
-  result.diagnosis = printable(why);
+  result.diagnosis = shown(why);
   return result;
 }
 
@@ -178,7 +178,7 @@ LabResult check_lab(const Lab& lab, const Answers& answers, const std::filesyste
     judged.id = task.id;
     judged.of = task.points;
     judged.points = judged.verdict == Verdict::right ? task.points : 0;
-    judged.answer = printable(answer.text);
+    judged.answer = shown(answer.text);
     result.tasks.push_back(std::move(judged));
   }
   return result;

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "lab/answers.h"
-#include "lab/printable.h"
+#include "lab/shown.h"
 #include "lab/workspace.h"
 #include "model/error.h"
 
@@ -72,7 +72,7 @@ std::optional<int> lab_by_name(const fs::path& folder) {
 LabResult nothing_judged(std::optional<int> lab, const std::string& student,
                          const InputError& error) {
   LabResult result;
-  result.student = printable(student);
+  result.student = shown(student);
   result.errors = {error.what()};
   result.lab = -1;
   if (!lab) return result;
@@ -85,7 +85,7 @@ LabResult nothing_judged(std::optional<int> lab, const std::string& student,
     t.id = task.id;
     t.of = task.points;
     t.verdict = Verdict::unjudged;
-    t.diagnosis = printable(error.problem().message);
+    t.diagnosis = shown(error.problem().message);
     result.tasks.push_back(std::move(t));
   }
   return result;

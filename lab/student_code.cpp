@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -12,7 +11,7 @@
 
 #include "lab/embedded_files.h"
 #include "lab/object_file.h"
-#include "lab/printable.h"
+#include "lab/shown.h"
 #include "lab/workspace.h"
 #include "model/data_files.h"
 #include "model/error.h"
@@ -115,7 +114,7 @@ void compile(const std::vector<std::string>& words, const fs::path& source,
   }
   if (result.exit_status == 0) return;
   throw InputError({.file = source.string(),
-                    .message = "does not compile:" + printable(trimmed_message(result.output))});
+                    .message = "does not compile:" + shown(trimmed_message(result.output))});
 }
 
 bool is_forbidden(const std::string& name) {
@@ -205,11 +204,11 @@ CaseRun run_student_code(const FunctionCase& what, const ScratchFolder& scratch)
   const SandboxLimits limits = student_limits();
   const SandboxResult ended = run_sandboxed({"./check"}, scratch.path(), limits, &channel);
   CaseRun run;
-  run.printed = printable(ended.output.substr(0, kPrintedCharacters));
+  run.printed = shown(ended.output.substr(0, kPrintedCharacters));
   run.problem = memory.problem();
   if (run.problem.empty()) run.problem = describe(ended, limits);
   if (run.problem.empty() && !memory.is_done()) {
-    const std::string said = printable(last_line(ended.output));
+    const std::string said = shown(last_line(ended.output));
     run.problem = ended.exit_status == kException
                       ? fmt::format("it ended early: {}", said)
                       : "it ended the program before its results could be read";

@@ -218,10 +218,10 @@ TEST(SlowCheating, EndingTheProgramIsTheStudentsDoing) {
 TEST(SlowCheating, TextsThatAreNoUtf8AreMadePrintable) {
   const TaskResult printed =
       judged("", "std::printf(\"\\xff\\xc3(\\xed\\xa0\\x80\"); std::exit(0);");
-  EXPECT_EQ(printed.printed, std::string("?") + "?(" + "???");
+  EXPECT_EQ(printed.printed, "\\xff\\xc3(\\xed\\xa0\\x80");
   const TaskResult thrown =
       judged("#include <stdexcept>", "throw std::runtime_error(\"\\xfe\\x1b[31m\");");
-  EXPECT_THAT(thrown.diagnosis, HasSubstr("an exception left the function: \\xff\\x1b[31m"));
+  EXPECT_THAT(thrown.diagnosis, HasSubstr("an exception left the function: \\xfe\\x1b[31m"));
   EXPECT_THAT(judged_source("int \xff\xfe = 1;\n").diagnosis, HasSubstr("does not compile"));
 }
 

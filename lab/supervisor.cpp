@@ -93,6 +93,7 @@ void supervise(const SupervisedProgram& program, const SandboxLimits& limits) {
   sigaddset(&awaited, SIGTERM);
   sigaddset(&awaited, SIGCHLD);
   sigprocmask(SIG_BLOCK, &awaited, nullptr);
+  prctl(PR_SET_NAME, "lab-supervisor");  // who ends fuseline by its name does not mean this
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != program.checker) _exit(0);  // it died before the line above

@@ -103,14 +103,6 @@ KernelKind parse_kind(const JsonReader& reader) {
               "gemm, attention, norm, pointwise, reduction, block");
 }
 
-Phase read_phase(const JsonReader& reader) {
-  const std::string text = reader.text("phase");
-  for (const Phase phase : {Phase::forward, Phase::train, Phase::decode}) {
-    if (text == name_of(phase)) return phase;
-  }
-  reader.fail("phase", text, "there is no such phase", "forward, train, decode");
-}
-
 PlanEstimate read_estimate(const JsonReader& reader) {
   PlanEstimate e;
   e.policy = reader.text("policy");

@@ -79,14 +79,4 @@ std::string printable_lines(std::string_view text, std::size_t longest) {
   return printed(text, longest, true);
 }
 
-std::string as_utf8(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const auto character = first_character(text);
-    out += character ? std::string(text.substr(0, character->bytes)) : "\xEF\xBF\xBD";
-    text.remove_prefix(character ? character->bytes : 1);
-  }
-  return out;
-}
-
 }  // namespace fuseline

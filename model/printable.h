@@ -15,7 +15,4 @@ std::string printable(std::string_view text, std::size_t longest);
 // The same, but line breaks and tabs stay: for messages of several lines.
 std::string printable_lines(std::string_view text, std::size_t longest);
 
-// Every byte that is no UTF-8 becomes U+FFFD: for outputs that must be UTF-8.
-std::string as_utf8(std::string_view text);
-
 }  // namespace fuseline

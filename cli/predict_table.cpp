@@ -79,7 +79,8 @@ std::string limits_lines(const std::vector<Prediction>& predictions) {
   const Limits& l = predictions.front().block.limits;
   std::string text = fmt::format("limits: {} MB compulsory", megabytes(l.compulsory));
   text += fmt::format("; the least through HBM is {} MB", megabytes(l.least));
-  if (l.least < l.compulsory) text += ", L2 may keep the rest between blocks";
+  if (megabytes(l.least) != megabytes(l.compulsory))
+    text += ", L2 may keep the rest between blocks";
   if (l.capacity_bound > l.least)
     text += fmt::format("; {} MB at best with the on-chip capacity", megabytes(l.capacity_bound));
   return wrap(text + fmt::format("; {} µs at the limits", in_microseconds(l.time)));

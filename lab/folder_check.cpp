@@ -8,6 +8,7 @@
 #include "lab/shown.h"
 #include "lab/workspace.h"
 #include "model/error.h"
+#include "model/path_kind.h"
 
 namespace fuseline::lab {
 
@@ -95,8 +96,7 @@ LabResult nothing_judged(std::optional<int> lab, const std::string& student,
 
 LabResult check_folder(const FolderCheck& what) {
   const fs::path file = what.folder / "answers.toml";
-  std::error_code failed;
-  if (!fs::is_directory(what.folder, failed)) {
+  if (kind_of_path(what.folder) != PathKind::folder) {
     throw InputError({.file = what.folder.string(),
                       .message = "there is no such folder",
                       .allowed = fmt::format("a folder made by: fuseline lab start {}",

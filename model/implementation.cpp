@@ -131,6 +131,7 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
 }
 
 Implementation generated_implementation(const Graph& graph, const std::vector<OpId>& ops) {
+  if (whole_attention(graph, ops)) return Implementation::library_attention;
   const Implementation by_hand = hand_written_implementation(graph, ops);
   if (around_attention(graph, ops)) return by_hand;
   if (by_hand == Implementation::resident_row) return Implementation::generated_reduction;

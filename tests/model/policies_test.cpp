@@ -40,7 +40,7 @@ std::string measured_implementation(const std::string& kernel) {
   const auto has = [&](const char* part) { return kernel.find(part) != std::string::npos; };
   if (has("splitKreduce") || has("lean_reduction")) return "";
   if (has("nvjet")) return "library GEMM " + kernel.substr(kernel.rfind('_') + 1, 2);
-  if (has("cudnn_generated")) return "flash attention";
+  if (has("cudnn_generated")) return "library attention";
   if (has("compute_dot_do_o") || has("convert_dq") || has("fmha_reduce_head")) return "vectorized";
   if (has("layer_norm") && !has("triton")) return "row norm";
   if (has("GammaBetaBackward")) return "row norm";

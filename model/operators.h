@@ -93,7 +93,7 @@ struct CompulsoryBytes {
   Bytes written;
   Bytes shared_read;     // of read: inputs and tables
   Bytes shared_written;  // of written: outputs that are no weight's gradient
-  Bytes foldable;        // of read: weights of one row, which may be folded into a matrix beforehand
+  Bytes foldable;  // of read: weights of one row, which may be folded into a matrix beforehand
 };
 CompulsoryBytes compulsory_bytes(const Graph& graph);
 

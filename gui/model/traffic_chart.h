@@ -1,4 +1,5 @@
-// HBM traffic of every run as a stacked bar, predicted beside measured, with the least that HBM must move.
+// HBM traffic of every run as a stacked bar, predicted beside measured, with the least that HBM
+// must move.
 #pragma once
 
 #include <string>

@@ -37,8 +37,8 @@ struct Waterfall {
 // The steps: policy `unfused` in full; the target's rewrites and attention in one kernel; then each
 // of its kernels of several operators, in order of launch; what remains between these choices and
 // the target's own plan (kernels that the policy joins side by side, the implementations it uses);
-// the target in full; from there to the least that HBM must move. Bytes are integers, so the steps from
-// `unfused` to the target add up to their difference exactly. About 20 ms a step at hierarchy
+// the target in full; from there to the least that HBM must move. Bytes are integers, so the steps
+// from `unfused` to the target add up to their difference exactly. About 20 ms a step at hierarchy
 // fidelity. `target`: a prediction that is ok(). Cancelled.
 Waterfall waterfall(const RunView& target, const std::stop_token& stop = {},
                     const Progress& progress = {});

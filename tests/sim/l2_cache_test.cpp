@@ -236,9 +236,11 @@ TEST(L2Cache, KeepsItsContentsWhenItsTableGrows) {
   // More chunks than the table starts with (2^14): a second pass finds them all.
   constexpr std::uint32_t kChunks = 50000;
   L2Cache cache(Bytes(kChunks * 16));
-  for (std::uint32_t i = 0; i < kChunks; ++i) cache.read(chunk(3, i % 250, i / 250), {0, 4, 0, 4}, 1);
+  for (std::uint32_t i = 0; i < kChunks; ++i)
+    cache.read(chunk(3, i % 250, i / 250), {0, 4, 0, 4}, 1);
   expect_traffic(cache, kChunks * 16, 0);
-  for (std::uint32_t i = 0; i < kChunks; ++i) cache.read(chunk(3, i % 250, i / 250), {0, 4, 0, 4}, 1);
+  for (std::uint32_t i = 0; i < kChunks; ++i)
+    cache.read(chunk(3, i % 250, i / 250), {0, 4, 0, 4}, 1);
   expect_traffic(cache, 0, 0);
 }
 

@@ -25,7 +25,7 @@ jobs="$(nproc)"
 step() { printf '\n== %s\n' "$*"; }
 
 own_sources() {
-  find model sim lab cuda cli gui tests bench -type f \( -name '*.cpp' -o -name '*.h' \) \
+  find base model sim lab cuda cli gui tests bench -type f \( -name '*.cpp' -o -name '*.h' \) \
     -print0 2>/dev/null || true
 }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/blocks/block.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/execute.h"

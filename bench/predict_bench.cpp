@@ -4,9 +4,9 @@
 
 #include <string>
 
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
-#include "sim/estimate.h"
+#include "sim/block/estimate.h"
 
 namespace {
 

@@ -11,9 +11,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/printable.h"
 #include "cli/commands.h"
-#include "model/error.h"
-#include "model/printable.h"
 
 namespace fuseline {
 

@@ -5,14 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/audit_table.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
-#include "model/error.h"
-#include "sim/audit/claim_file.h"
-#include "sim/audit/report.h"
+#include "sim/judge/audit/claim_file.h"
+#include "sim/judge/audit/report.h"
 
 namespace fuseline {
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/table.h"
-#include "sim/audit/report.h"
+#include "sim/judge/audit/report.h"
 
 namespace fuseline {
 

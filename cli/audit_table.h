@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/audit/audit.h"
+#include "sim/judge/audit/audit.h"
 
 namespace fuseline {
 

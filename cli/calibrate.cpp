@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
+#include "base/printable.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
-#include "model/error.h"
-#include "model/printable.h"
-#include "sim/refit.h"
+#include "sim/judge/refit.h"
 
 namespace fuseline {
 

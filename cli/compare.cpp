@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/compare_table.h"
 #include "cli/options.h"
@@ -13,11 +14,10 @@
 #include "cli/saved_prediction.h"
 #include "cli/selection.h"
 #include "cli/table.h"
-#include "model/error.h"
 #include "model/policy.h"
-#include "sim/json_output.h"
-#include "sim/standard_predictors.h"
-#include "sim/validation.h"
+#include "sim/judge/standard_predictors.h"
+#include "sim/judge/validation.h"
+#include "sim/report/json_output.h"
 
 namespace fuseline {
 

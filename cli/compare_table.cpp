@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/table.h"
-#include "model/format.h"
-#include "sim/predict_csv.h"
+#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

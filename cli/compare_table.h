@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "sim/measurement.h"
-#include "sim/validation.h"
+#include "sim/judge/validation.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline {
 

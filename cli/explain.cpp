@@ -8,16 +8,16 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/format.h"
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "cuda/emit/plan_source.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "model/json_text.h"
-#include "sim/residence.h"
+#include "sim/block/residence.h"
 
 namespace fuseline {
 

@@ -4,16 +4,16 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/predict_table.h"
 #include "cli/selection.h"
 #include "cli/table.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "sim/json_output.h"
-#include "sim/predict_csv.h"
-#include "sim/single_gemm.h"
+#include "sim/block/single_gemm.h"
+#include "sim/report/json_output.h"
+#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/error.h"
 #include "cli/commands.h"
-#include "model/error.h"
 
 namespace fuseline {
 

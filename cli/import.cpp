@@ -8,18 +8,18 @@
 
 #include <fmt/format.h>
 
+#include "base/csv.h"
+#include "base/data_files.h"
+#include "base/error.h"
+#include "base/path_kind.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/table.h"
-#include "model/data_files.h"
-#include "model/error.h"
-#include "model/path_kind.h"
-#include "sim/csv.h"
-#include "sim/measurement_write.h"
-#include "sim/nsight_csv.h"
-#include "sim/nsight_table.h"
-#include "sim/nsight_trace.h"
+#include "sim/judge/nsight_trace.h"
+#include "sim/measured/measurement_write.h"
+#include "sim/measured/nsight_csv.h"
+#include "sim/measured/nsight_table.h"
 
 namespace fuseline {
 

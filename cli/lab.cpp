@@ -7,6 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/output_file.h"
+#include "base/path_kind.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"
@@ -15,9 +18,6 @@
 #include "lab/shown.h"
 #include "lab/staff.h"
 #include "lab/workspace.h"
-#include "model/error.h"
-#include "model/output_file.h"
-#include "model/path_kind.h"
 
 namespace fuseline {
 

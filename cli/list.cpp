@@ -6,19 +6,19 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
+#include "base/format.h"
+#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "model/json_text.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
+#include "model/config/scenario.h"
 #include "model/operators.h"
 #include "model/policy.h"
-#include "model/scenario.h"
-#include "sim/gpu.h"
-#include "sim/predict_csv.h"
-#include "sim/standing.h"
+#include "sim/gpu/gpu.h"
+#include "sim/gpu/standing.h"
+#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/data_dir.h"
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/measure_output.h"
@@ -15,9 +17,7 @@
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
 #include "cuda/run/rival_turns.h"
-#include "model/data_dir.h"
-#include "model/error.h"
-#include "sim/measurement_write.h"
+#include "sim/measured/measurement_write.h"
 
 namespace fuseline {
 

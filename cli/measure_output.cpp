@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
+#include "base/json_text.h"
 #include "cli/compare_table.h"
 #include "cli/table.h"
-#include "model/format.h"
-#include "model/json_text.h"
 
 namespace fuseline {
 

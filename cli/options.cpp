@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "model/error.h"
-#include "model/printable.h"
-#include "model/several_gpus.h"
+#include "base/error.h"
+#include "base/printable.h"
+#include "model/config/several_gpus.h"
 
 namespace fuseline {
 

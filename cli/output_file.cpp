@@ -1,7 +1,7 @@
 #include "cli/output_file.h"
 
-#include "model/error.h"
-#include "model/output_file.h"
+#include "base/error.h"
+#include "base/output_file.h"
 
 namespace fuseline {
 

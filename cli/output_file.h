@@ -5,7 +5,7 @@
 
 namespace fuseline {
 
-// replace_file() of model/output_file.h; its InputError names the option that named the file.
+// replace_file() of base/output_file.h; its InputError names the option that named the file.
 void write_file_atomically(const std::string& path, const std::string& text,
                            const std::string& option = "--output");
 

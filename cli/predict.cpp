@@ -9,8 +9,8 @@
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
 #include "cli/selection.h"
-#include "sim/json_output.h"
-#include "sim/predict_csv.h"
+#include "sim/report/json_output.h"
+#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

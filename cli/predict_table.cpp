@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "cli/table.h"
-#include "model/format.h"
-#include "sim/standing.h"
+#include "sim/gpu/standing.h"
 
 namespace fuseline {
 

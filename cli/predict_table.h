@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cli/selection.h"
-#include "sim/prediction.h"
+#include "sim/report/prediction.h"
 
 namespace fuseline {
 

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/selection.h"
-#include "model/error.h"
 
 namespace fuseline {
 

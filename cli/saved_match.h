@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/saved_prediction.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline {
 

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/data_files.h"
-#include "model/error.h"
-#include "model/json_text.h"
-#include "sim/json_output.h"
+#include "base/data_files.h"
+#include "base/error.h"
+#include "base/json_text.h"
+#include "sim/report/json_output.h"
 
 namespace fuseline {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/estimate.h"
-#include "sim/measurement.h"
+#include "sim/block/estimate.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline {
 

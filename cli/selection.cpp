@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "base/data_files.h"
+#include "base/error.h"
 #include "cli/simulation_size.h"
-#include "model/data_files.h"
-#include "model/error.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
-#include "sim/what_if.h"
+#include "sim/gpu/what_if.h"
 
 namespace fuseline {
 

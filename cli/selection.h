@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "cli/options.h"
-#include "model/config.h"
+#include "model/config/config.h"
+#include "model/config/scenario.h"
 #include "model/custom_fusion.h"
-#include "model/scenario.h"
-#include "sim/estimate.h"
-#include "sim/gpu.h"
-#include "sim/prediction.h"
+#include "sim/block/estimate.h"
+#include "sim/gpu/gpu.h"
+#include "sim/report/prediction.h"
 
 namespace fuseline {
 

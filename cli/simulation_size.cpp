@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
-#include "sim/walk_size.h"
+#include "base/error.h"
+#include "sim/block/walk_size.h"
 
 namespace fuseline {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/options.h"
-#include "model/error.h"
 
 namespace fuseline {
 

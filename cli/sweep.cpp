@@ -6,16 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/parallel_for.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/size_list.h"
-#include "model/error.h"
-#include "sim/json_output.h"
-#include "sim/parallel_for.h"
-#include "sim/predict_csv.h"
+#include "sim/report/json_output.h"
+#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

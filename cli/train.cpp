@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/train_output.h"
-#include "model/error.h"
 
 namespace fuseline {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/json_text.h"
 #include "cli/table.h"
-#include "model/json_text.h"
 
 namespace fuseline {
 

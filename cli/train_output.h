@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "model/config.h"
+#include "model/config/config.h"
 #include "sim/training/verdict.h"
 
 namespace fuseline {

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/format.h"
+#include "base/json_text.h"
 #include "cli/table.h"
-#include "model/format.h"
-#include "model/json_text.h"
 #include "model/policy.h"
 
 namespace fuseline {

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/toml_file.h"
 #include "lab/workspace.h"
-#include "model/error.h"
-#include "model/toml_file.h"
 
 namespace fuseline::lab {
 

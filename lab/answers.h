@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/error.h"
 #include "lab/lab.h"
-#include "model/error.h"
 
 namespace fuseline::lab {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/executor/float_formats.h"
 
 namespace fuseline::lab {

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "lab/function_key.h"
 #include "lab/harness/protocol.h"
-#include "model/units.h"
 
 namespace fuseline::lab {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::lab {
 

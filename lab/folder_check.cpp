@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/path_kind.h"
 #include "lab/answers.h"
 #include "lab/shown.h"
 #include "lab/workspace.h"
-#include "model/error.h"
-#include "model/path_kind.h"
 
 namespace fuseline::lab {
 

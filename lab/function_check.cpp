@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/check.h"
 #include "lab/student_code.h"
-#include "model/format.h"
 #include "model/reference.h"
 
 namespace fuseline::lab {

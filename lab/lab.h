@@ -7,11 +7,11 @@
 #include <variant>
 #include <vector>
 
+#include "base/units.h"
 #include "lab/function_key.h"
 #include "lab/quantity.h"
 #include "lab/student.h"
-#include "model/config.h"
-#include "model/units.h"
+#include "model/config/config.h"
 
 namespace fuseline::lab {
 

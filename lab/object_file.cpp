@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::lab {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/traffic.h"
+#include "sim/memory/traffic.h"
 
 namespace fuseline::lab {
 

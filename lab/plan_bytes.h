@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "base/units.h"
 #include "model/graph.h"
 #include "model/plan.h"
-#include "model/units.h"
 
 namespace fuseline::lab {
 

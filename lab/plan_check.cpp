@@ -1,12 +1,12 @@
 // Judges a student's choice of edges to keep on chip.
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "lab/check.h"
 #include "lab/plan_bytes.h"
 #include "lab/workspace.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "model/scenario.h"
+#include "model/config/scenario.h"
 
 namespace fuseline::lab {
 

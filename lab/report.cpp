@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/error.h"
-#include "model/json_text.h"
+#include "base/error.h"
+#include "base/json_text.h"
 
 namespace fuseline::lab {
 

@@ -14,9 +14,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "lab/secret.h"
 #include "lab/supervisor.h"
-#include "model/error.h"
 
 namespace fuseline::lab {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/units.h"
+#include "base/units.h"
 
 namespace fuseline::lab {
 

@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/data_files.h"
+#include "base/error.h"
 #include "lab/hmac.h"
-#include "model/data_files.h"
-#include "model/error.h"
 
 namespace fuseline::lab {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/printable.h"
+#include "base/printable.h"
 
 namespace fuseline::lab {
 

@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
+#include "base/data_files.h"
+#include "base/error.h"
+#include "base/output_file.h"
 #include "lab/answers.h"
 #include "lab/workspace.h"
-#include "model/data_files.h"
-#include "model/error.h"
-#include "model/output_file.h"
 
 namespace fuseline::lab {
 

@@ -9,12 +9,12 @@
 
 #include <fmt/format.h>
 
+#include "base/data_files.h"
+#include "base/error.h"
 #include "lab/embedded_files.h"
 #include "lab/object_file.h"
 #include "lab/shown.h"
 #include "lab/workspace.h"
-#include "model/data_files.h"
-#include "model/error.h"
 
 namespace fuseline::lab {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "base/temporary_folder.h"
 #include "lab/case_memory.h"
 #include "lab/function_key.h"
 #include "lab/sandbox.h"
-#include "model/temporary_folder.h"
 
 namespace fuseline::lab {
 

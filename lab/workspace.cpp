@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/output_file.h"
+#include "base/path_kind.h"
 #include "lab/answers.h"
 #include "lab/embedded_files.h"
-#include "model/error.h"
-#include "model/output_file.h"
-#include "model/path_kind.h"
 
 namespace fuseline::lab {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/implementation.h"
 #include "model/lower.h"
 #include "model/why_not.h"

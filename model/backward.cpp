@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "model/backward_adjoint.h"
-#include "model/error.h"
 #include "model/operators.h"
 
 namespace fuseline {

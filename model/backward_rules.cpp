@@ -2,8 +2,8 @@
 // dy of its result and the forward values it needs, and appends the operators of its gradient. What
 // a framework launches for one of them (SiLU's gradient, two products and a concatenation for
 // SwiGLU) is the decompose rewrites' business.
+#include "base/error.h"
 #include "model/backward_adjoint.h"
-#include "model/error.h"
 
 namespace fuseline {
 

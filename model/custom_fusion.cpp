@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 
 namespace fuseline {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "model/assemble.h"
 #include "model/backward.h"
 #include "model/custom_fusion.h"
-#include "model/error.h"
 #include "model/implementation.h"
 #include "model/policies/backward_choices.h"
 #include "model/policies/rules.h"

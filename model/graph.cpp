@@ -7,7 +7,7 @@
 #include <queue>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "model/config.h"
-#include "model/units.h"
+#include "base/units.h"
+#include "model/config/config.h"
 
 namespace fuseline {
 

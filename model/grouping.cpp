@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/lower_ops.h"
 #include "model/operators.h"
 #include "model/why_not.h"

@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "base/error.h"
 #include "model/emit.h"
-#include "model/error.h"
 #include "model/lower_ops.h"
 #include "model/operators.h"
 

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/lower_ops.h"
 
 namespace fuseline {

@@ -1,7 +1,7 @@
 // The operators of the backward pass in primitives. x̂ stands for a normalised row element.
-#include "model/error.h"
+#include "base/error.h"
+#include "base/units.h"
 #include "model/lower_ops.h"
-#include "model/units.h"
 
 namespace fuseline {
 

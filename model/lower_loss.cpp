@@ -1,5 +1,5 @@
 // The loss, its gradient and that of gathered tables in primitives.
-#include "model/error.h"
+#include "base/error.h"
 #include "model/lower_ops.h"
 
 namespace fuseline {

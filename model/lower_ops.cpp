@@ -1,6 +1,6 @@
 // The operators of the forward pass in primitives.
 #include "model/lower_ops.h"
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 
 namespace fuseline {

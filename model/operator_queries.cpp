@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 
 namespace fuseline {

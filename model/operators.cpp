@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operator_counts.h"
 #include "model/reference_ops.h"
 

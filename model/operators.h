@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "model/graph.h"
-#include "model/units.h"
 
 namespace fuseline {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "model/assemble.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policies/backward_choices.h"
 #include "model/policies/rules.h"
 #include "model/rewrites/interleave_pairs.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/config.h"
+#include "model/config/config.h"
 #include "model/plan.h"
 
 namespace fuseline {

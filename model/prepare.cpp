@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline {
 

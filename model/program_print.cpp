@@ -7,7 +7,7 @@
 #include <string_view>
 #include <variant>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/program.h"
 
 namespace fuseline {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 
 namespace fuseline {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_heads.h"
 #include "model/reference_ops.h"
 #include "model/reference_view.h"

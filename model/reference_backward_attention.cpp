@@ -1,7 +1,7 @@
 // Gradients of attention's steps; rows and masks as in reference_heads.h.
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_heads.h"
 #include "model/reference_ops.h"
 #include "model/reference_view.h"

@@ -1,10 +1,10 @@
 // Gradients of norms, and the column and row sums they need, whole and in tiles.
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
+#include "base/units.h"
 #include "model/reference_ops.h"
 #include "model/reference_view.h"
-#include "model/units.h"
 
 namespace fuseline::reference {
 

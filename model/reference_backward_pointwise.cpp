@@ -1,7 +1,7 @@
 // Gradients of the element-wise and pairwise operators.
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_maps.h"
 #include "model/reference_ops.h"
 #include "model/reference_view.h"

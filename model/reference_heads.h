@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/graph.h"
 #include "model/reference_view.h"
 

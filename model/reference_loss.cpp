@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
+#include "base/units.h"
 #include "model/reference_ops.h"
 #include "model/reference_view.h"
-#include "model/units.h"
 
 namespace fuseline::reference {
 

@@ -1,7 +1,7 @@
 // Element-wise and pairwise operators, and the embedding gather.
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_maps.h"
 #include "model/reference_ops.h"
 #include "model/reference_view.h"

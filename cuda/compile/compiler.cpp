@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/compile/device_headers.h"
 #include "cuda/compile/shared_library.h"
-#include "model/error.h"
 
 #if FUSELINE_HAS_CUDA
 #include <nvrtc.h>

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <boost/crc.hpp>
 
-#include "model/error.h"
-#include "model/output_file.h"
+#include "base/error.h"
+#include "base/output_file.h"
 
 namespace fuseline::cuda {
 

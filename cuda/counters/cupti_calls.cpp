@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/vendor/toolkit_library.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

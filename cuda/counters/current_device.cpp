@@ -6,8 +6,8 @@
 
 #include <array>
 
+#include "base/error.h"
 #include "cuda/compile/shared_library.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -10,9 +10,9 @@
 #include <set>
 #include <thread>
 
+#include "base/error.h"
 #include "cuda/compile/shared_library.h"
 #include "cuda/counters/current_device.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 
 #if FUSELINE_HAS_CUPTI
 #include "cuda/counters/cupti_calls.h"

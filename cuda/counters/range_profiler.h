@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "cuda/driver/driver.h"
-#include "model/units.h"
 
 namespace fuseline::cuda {
 

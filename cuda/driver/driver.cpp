@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 
 #if FUSELINE_HAS_CUDA
 

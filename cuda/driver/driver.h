@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/units.h"
+#include "base/units.h"
 
 namespace fuseline::cuda {
 

@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/attention_arguments.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/fields.h"
 #include "cuda/emit/names.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -1,6 +1,6 @@
 #include "cuda/emit/device_functions.h"
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::cuda {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/device_functions.h"
 #include "cuda/emit/names.h"
-#include "model/error.h"
-#include "sim/epilogue_parts.h"
+#include "sim/kernels/epilogue_parts.h"
 
 namespace fuseline::cuda {
 

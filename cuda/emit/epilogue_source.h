@@ -7,7 +7,7 @@
 
 #include "cuda/emit/fields.h"
 #include "model/program.h"
-#include "sim/epilogue_needs.h"
+#include "sim/kernels/epilogue_needs.h"
 
 namespace fuseline::cuda {
 

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/names.h"
-#include "model/error.h"
-#include "sim/gemm_schedule.h"
+#include "sim/kernels/gemm_schedule.h"
 
 namespace fuseline::cuda {
 

@@ -8,7 +8,7 @@
 #include "cuda/compile/compiler.h"
 #include "cuda/emit/epilogue_source.h"
 #include "model/plan.h"
-#include "sim/gemm_problem.h"
+#include "sim/kernels/gemm_problem.h"
 
 namespace fuseline::cuda {
 

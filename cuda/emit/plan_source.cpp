@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/stream_source.h"
-#include "model/error.h"
-#include "sim/gemm_constants.h"
-#include "sim/gemm_library.h"
-#include "sim/program_streams.h"
+#include "sim/gpu/gemm_constants.h"
+#include "sim/kernels/gemm_library.h"
+#include "sim/kernels/program_streams.h"
 
 namespace fuseline::cuda {
 

@@ -5,8 +5,8 @@
 
 #include "cuda/compile/compiler.h"
 #include "model/plan.h"
-#include "sim/gemm_tile.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/gemm_tile.h"
 
 namespace fuseline::cuda {
 

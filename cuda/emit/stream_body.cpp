@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/device_functions.h"
 #include "cuda/emit/stream_parameters.h"
 #include "cuda/emit/stream_scopes.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/row_pitch.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -8,7 +8,7 @@
 
 #include "cuda/emit/names.h"
 #include "cuda/emit/stream_parameters.h"
-#include "sim/epilogue_parts.h"
+#include "sim/kernels/epilogue_parts.h"
 
 namespace fuseline::cuda {
 

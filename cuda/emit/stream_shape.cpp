@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/executor/tile_interpreter.h"
 
 namespace fuseline::cuda {

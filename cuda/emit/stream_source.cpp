@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/stream_body.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

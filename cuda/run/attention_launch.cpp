@@ -8,12 +8,12 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.h"
 #include "cuda/emit/attention_arguments.h"
 #include "cuda/kernels/attention/decode_work.cuh"
 #include "cuda/kernels/attention/gradient_work.cuh"
 #include "cuda/run/kernel_function.h"
 #include "cuda/run/parameters.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

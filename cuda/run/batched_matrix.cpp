@@ -2,8 +2,8 @@
 
 #include "cuda/run/batched_matrix.h"
 
+#include "base/error.h"
 #include "cuda/run/parameters.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

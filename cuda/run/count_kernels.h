@@ -6,7 +6,7 @@
 #include "cuda/counters/gpu_state.h"
 #include "cuda/counters/range_profiler.h"
 #include "cuda/run/block_on_gpu.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::cuda {
 

@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 
+#include "base/error.h"
 #include "cuda/run/batched_matrix.h"
 #include "cuda/run/kernel_function.h"
 #include "cuda/run/parameters.h"
 #include "cuda/run/rows_apart.h"
-#include "model/error.h"
-#include "sim/gemm_schedule.h"
+#include "sim/kernels/gemm_schedule.h"
 
 namespace fuseline::cuda {
 

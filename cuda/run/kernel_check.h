@@ -6,7 +6,7 @@
 
 #include "cuda/run/launch.h"
 #include "sim/executor/execute.h"
-#include "sim/gemm_problem.h"
+#include "sim/kernels/gemm_problem.h"
 
 namespace fuseline::cuda {
 

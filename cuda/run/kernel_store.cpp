@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+#include "base/parallel_for.h"
 #include "cuda/compile/device_headers.h"
 #include "cuda/emit/comment.h"
-#include "model/error.h"
-#include "sim/parallel_for.h"
 
 namespace fuseline::cuda {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cuda/driver/driver.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::cuda {
 

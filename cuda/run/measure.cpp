@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cuda/emit/plan_source.h"
 #include "cuda/run/block_check.h"
 #include "cuda/run/block_on_gpu.h"
@@ -17,7 +18,6 @@
 #include "cuda/run/rival_turns.h"
 #include "cuda/run/timing.h"
 #include "cuda/run/tune.h"
-#include "model/error.h"
 #include "model/operators.h"
 #include "model/policy.h"
 
@@ -388,8 +388,8 @@ GpuMeasurement measure(const ModelConfig& config, const Workload& workload,
 
 #else
 
+#include "base/error.h"
 #include "cuda/run/measure.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

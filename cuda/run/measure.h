@@ -11,12 +11,12 @@
 
 #include "cuda/counters/counter_check.h"
 #include "cuda/counters/gpu_state.h"
-#include "model/config.h"
+#include "model/config/config.h"
 #include "sim/executor/parallel.h"
 #include "sim/executor/verification.h"
-#include "sim/gemm_tile.h"
-#include "sim/gpu.h"
-#include "sim/measurement.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/gemm_tile.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::cuda {
 

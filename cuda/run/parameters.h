@@ -6,9 +6,9 @@
 #include <cstring>
 #include <vector>
 
+#include "base/error.h"
 #include "cuda/driver/driver.h"
 #include "cuda/run/gpu_tensors.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -21,8 +21,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "model/error.h"
-#include "model/json_text.h"
+#include "base/error.h"
+#include "base/json_text.h"
 #include "sim/executor/parallel.h"
 
 // POSIX leaves its declaration to the program.

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "cuda/run/rival.h"
-#include "model/config.h"
-#include "model/units.h"
+#include "model/config/config.h"
 
 namespace fuseline::cuda {
 

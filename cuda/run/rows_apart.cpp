@@ -4,9 +4,9 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "cuda/run/kernel_function.h"
 #include "cuda/run/parameters.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "base/error.h"
+#include "base/units.h"
 #include "cuda/run/parameters.h"
-#include "model/error.h"
-#include "model/units.h"
 
 namespace fuseline::cuda {
 

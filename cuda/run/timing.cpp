@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::cuda {
 

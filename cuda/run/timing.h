@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cuda/driver/driver.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::cuda {
 

@@ -13,7 +13,7 @@
 #include "cuda/emit/plan_source.h"
 #include "cuda/run/gemm_launch.h"
 #include "cuda/run/timing.h"
-#include "sim/gemm_library.h"
+#include "sim/kernels/gemm_library.h"
 
 namespace fuseline::cuda {
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 
 #if FUSELINE_HAS_CUDA && FUSELINE_HAS_CUBLASLT
 #include "cuda/vendor/cublaslt_product.h"

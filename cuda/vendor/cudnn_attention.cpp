@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 
 #if FUSELINE_HAS_CUDA && FUSELINE_HAS_CUDNN
 #include "cuda/vendor/cudnn_graph.h"

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::cuda {
 

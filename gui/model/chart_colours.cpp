@@ -1,6 +1,6 @@
 #include "gui/model/chart_colours.h"
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::gui {
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 
-#include "model/error.h"
-#include "model/format.h"
-#include "model/model_files.h"
-#include "model/toml_file.h"
-#include "sim/standing.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "base/toml_file.h"
+#include "model/config/model_files.h"
+#include "sim/gpu/standing.h"
 
 namespace fuseline::gui {
 

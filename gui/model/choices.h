@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gui/model/document.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::gui {
 

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "gui/model/run_machine.h"
 #include "gui/model/run_result.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

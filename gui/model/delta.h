@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/units.h"
 #include "gui/model/roles.h"
-#include "model/units.h"
 
 namespace fuseline::gui {
 

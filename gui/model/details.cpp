@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
 #include "gui/model/text.h"
-#include "model/error.h"
 #include "model/operators.h"
 
 namespace fuseline::gui {

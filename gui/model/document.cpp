@@ -1,9 +1,9 @@
 #include "gui/model/document.h"
 
+#include "base/data_dir.h"
+#include "base/data_files.h"
 #include "gui/model/choices.h"
-#include "model/data_dir.h"
-#include "model/data_files.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::gui {
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::gui {
 

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/error.h"
+#include "base/temporary_folder.h"
 #include "gui/model/dot_layout.h"
-#include "model/error.h"
-#include "model/temporary_folder.h"
 
 extern char** environ;
 

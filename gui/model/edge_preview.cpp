@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "gui/model/fusion_edits.h"
 #include "gui/model/fusion_search.h"
 #include "gui/model/run_edits.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/estimate.h"
+#include "sim/block/estimate.h"
 
 namespace fuseline::gui {
 

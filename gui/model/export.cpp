@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
+#include "base/output_file.h"
 #include "gui/model/block_graph.h"
 #include "gui/model/delta.h"
 #include "gui/model/kernel_table.h"
@@ -13,9 +15,7 @@
 #include "gui/model/timeline_chart.h"
 #include "gui/model/traffic_chart.h"
 #include "gui/model/validation_chart.h"
-#include "model/error.h"
-#include "model/output_file.h"
-#include "sim/json_output.h"
+#include "sim/report/json_output.h"
 
 namespace fuseline::gui {
 

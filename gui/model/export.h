@@ -11,7 +11,7 @@
 #include "gui/model/sweep.h"
 #include "gui/model/table.h"
 #include "gui/model/waterfall.h"
-#include "sim/validation.h"
+#include "sim/judge/validation.h"
 
 namespace fuseline::gui {
 

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
+#include "base/error.h"
 #include "gui/model/fusion_search.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::gui {
 

@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
+#include "base/format.h"
 #include "gui/model/text.h"
-#include "model/format.h"
 
 namespace fuseline::gui {
 

@@ -8,7 +8,7 @@
 
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
-#include "sim/limits.h"
+#include "sim/block/limits.h"
 
 namespace fuseline::gui {
 

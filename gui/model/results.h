@@ -9,8 +9,8 @@
 
 #include "gui/model/run.h"
 #include "model/explain.h"
-#include "sim/estimate.h"
-#include "sim/prediction.h"
+#include "sim/block/estimate.h"
+#include "sim/report/prediction.h"
 
 namespace fuseline::gui {
 

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "gui/model/chart_colours.h"
 #include "gui/model/run_machine.h"
 #include "gui/model/text.h"
-#include "model/error.h"
-#include "sim/limits.h"
+#include "sim/block/limits.h"
 
 namespace fuseline::gui {
 

@@ -1,7 +1,7 @@
 #include "gui/model/run_edits.h"
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

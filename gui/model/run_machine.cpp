@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model/format.h"
+#include "base/format.h"
 
 namespace fuseline::gui {
 

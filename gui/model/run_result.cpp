@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "model/error.h"
-#include "model/format.h"
-#include "sim/residence.h"
-#include "sim/validation.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "sim/block/residence.h"
+#include "sim/judge/validation.h"
 
 namespace fuseline::gui {
 

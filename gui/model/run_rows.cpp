@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "gui/model/chart_colours.h"
 #include "gui/model/run_machine.h"
 #include "gui/model/text.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

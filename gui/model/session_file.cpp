@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "model/error.h"
-#include "model/output_file.h"
-#include "sim/measurement.h"
+#include "base/error.h"
+#include "base/output_file.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::gui {
 

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <string_view>
 
+#include "base/output_file.h"
+#include "base/temporary_folder.h"
 #include "gui/model/session_file.h"
-#include "model/output_file.h"
-#include "model/temporary_folder.h"
 
 namespace fuseline::gui {
 

@@ -8,11 +8,11 @@
 #include <map>
 #include <string_view>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "gui/model/text.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "model/model_files.h"
-#include "sim/what_if.h"
+#include "model/config/model_files.h"
+#include "sim/gpu/what_if.h"
 
 namespace fuseline::gui {
 

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "model/scenario.h"
-#include "model/what_if.h"
-#include "sim/estimate.h"
-#include "sim/prediction.h"
+#include "model/config/scenario.h"
+#include "model/config/what_if.h"
+#include "sim/block/estimate.h"
+#include "sim/report/prediction.h"
 
 namespace fuseline::gui {
 

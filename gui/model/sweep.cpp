@@ -8,9 +8,9 @@
 #include <exception>
 #include <thread>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "gui/model/text.h"
-#include "model/error.h"
-#include "model/format.h"
 
 namespace fuseline::gui {
 

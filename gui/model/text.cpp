@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 
-#include "model/format.h"
+#include "base/format.h"
 
 namespace fuseline::gui {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "model/units.h"
-#include "sim/whole_model.h"
+#include "base/units.h"
+#include "sim/block/whole_model.h"
 
 namespace fuseline::gui {
 

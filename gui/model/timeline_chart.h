@@ -10,7 +10,7 @@
 #include "gui/model/roles.h"
 #include "gui/model/selection.h"
 #include "gui/model/table.h"
-#include "sim/residence.h"
+#include "sim/block/residence.h"
 
 namespace fuseline::gui {
 

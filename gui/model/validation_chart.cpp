@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "sim/standard_predictors.h"
+#include "sim/judge/standard_predictors.h"
 
 namespace fuseline::gui {
 

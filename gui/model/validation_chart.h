@@ -11,7 +11,7 @@
 #include "gui/model/results.h"
 #include "gui/model/roles.h"
 #include "gui/model/table.h"
-#include "sim/validation.h"
+#include "sim/judge/validation.h"
 
 namespace fuseline::gui {
 

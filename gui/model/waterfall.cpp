@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "gui/model/geometry.h"
 #include "gui/model/text.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policies/backward_choices.h"
 
 namespace fuseline::gui {

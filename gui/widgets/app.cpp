@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <ostream>
 
+#include "base/error.h"
 #include "gui/model/document.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

@@ -10,11 +10,11 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "base/error.h"
 #include "gui/model/fusion_edits.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/short_combo.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

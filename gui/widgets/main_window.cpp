@@ -14,6 +14,7 @@
 #include <QToolButton>
 #include <algorithm>
 
+#include "base/error.h"
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
 #include "gui/widgets/program_view.h"
@@ -21,7 +22,6 @@
 #include "gui/widgets/search_box.h"
 #include "gui/widgets/setup_panel.h"
 #include "gui/widgets/what_if_panel.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

@@ -8,10 +8,10 @@
 #include <QSvgGenerator>
 #include <algorithm>
 
+#include "base/error.h"
+#include "base/output_file.h"
 #include "gui/model/export.h"
 #include "gui/widgets/qt_text.h"
-#include "model/error.h"
-#include "model/output_file.h"
 
 namespace fuseline::gui {
 

@@ -14,7 +14,7 @@
 
 #include "gui/model/choices.h"
 #include "gui/widgets/qt_text.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::gui {
 

@@ -2,10 +2,10 @@
 
 #include <QMetaObject>
 
+#include "base/error.h"
 #include "gui/model/edit_savings.h"
 #include "gui/widgets/qt_text.h"
-#include "model/error.h"
-#include "sim/measurement.h"
+#include "sim/measured/measurement.h"
 
 namespace fuseline::gui {
 

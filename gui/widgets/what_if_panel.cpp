@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "gui/widgets/qt_text.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 

@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/format.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
-#include "sim/estimate.h"
+#include "sim/block/estimate.h"
 
 namespace fuseline::lab {
 

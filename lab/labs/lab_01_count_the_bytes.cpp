@@ -1,9 +1,9 @@
 // Lab 1: bytes of tensors and operators, counted by hand.
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/format.h"
 #include "model/operators.h"
 
 namespace fuseline::lab {

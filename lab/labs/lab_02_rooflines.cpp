@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/format.h"
 
 namespace fuseline::lab {
 

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
 #include "lab/plan_bytes.h"
-#include "model/format.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
 #include "model/reference.h"
-#include "sim/estimate.h"
+#include "sim/block/estimate.h"
 
 namespace fuseline::lab {
 

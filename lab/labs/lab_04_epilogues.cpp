@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/format.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/program.h"
 #include "model/reference.h"
 

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/format.h"
 #include "model/reference.h"
-#include "sim/traffic.h"
+#include "sim/memory/traffic.h"
 
 namespace fuseline::lab {
 

@@ -3,14 +3,14 @@
 
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/format.h"
 #include "model/reference.h"
-#include "sim/gemm_problem.h"
-#include "sim/gemm_traffic.h"
-#include "sim/limits.h"
-#include "sim/single_gemm.h"
+#include "sim/block/limits.h"
+#include "sim/block/single_gemm.h"
+#include "sim/kernels/gemm_problem.h"
+#include "sim/kernels/gemm_traffic.h"
 
 namespace fuseline::lab {
 

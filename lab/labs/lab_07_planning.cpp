@@ -1,13 +1,13 @@
 // Lab 7: which edges to keep on chip: a graph problem.
 #include <fmt/format.h>
 
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
 #include "lab/plan_bytes.h"
 #include "model/blocks/block.h"
+#include "model/config/model_files.h"
 #include "model/custom_fusion.h"
-#include "model/format.h"
-#include "model/model_files.h"
 #include "model/policy.h"
 
 namespace fuseline::lab {

@@ -3,15 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "base/data_dir.h"
+#include "base/error.h"
+#include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/data_dir.h"
-#include "model/error.h"
-#include "model/format.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
-#include "sim/measurement.h"
-#include "sim/prediction.h"
+#include "sim/measured/measurement.h"
+#include "sim/report/prediction.h"
 
 namespace fuseline::lab {
 

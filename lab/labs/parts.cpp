@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 #include "model/reference.h"
+#include "sim/block/limits.h"
 #include "sim/executor/float_formats.h"
-#include "sim/limits.h"
 
 namespace fuseline::lab {
 

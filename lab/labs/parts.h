@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "base/units.h"
 #include "lab/function_key.h"
 #include "lab/lab.h"
 #include "model/graph.h"
-#include "model/units.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::lab {
 

@@ -1,8 +1,9 @@
-// Builders of the block graph from a model's dimensions. Tensor shapes are in model/config.h's
-// letters; weights are [out, in]. Sizes must have passed check_config and check_workload.
+// Builders of the block graph from a model's dimensions. Tensor shapes are in
+// model/config/config.h's letters; weights are [out, in]. Sizes must have passed check_config and
+// check_workload.
 #pragma once
 
-#include "model/config.h"
+#include "model/config/config.h"
 #include "model/graph.h"
 
 namespace fuseline {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <utility>
 
+#include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 
 namespace fuseline {
 

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_parts.h"
-#include "model/error.h"
 
 namespace fuseline {
 

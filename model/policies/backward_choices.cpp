@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/policies/rules.h"
 
 namespace fuseline {

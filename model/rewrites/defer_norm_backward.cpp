@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline {
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline {
 

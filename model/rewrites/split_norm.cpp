@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <string>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::executor {
 

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 
 namespace fuseline::executor {

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/run_context.h"
-#include "sim/traffic.h"
+#include "sim/memory/traffic.h"
 
 namespace fuseline::executor {
 

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "model/plan.h"
-#include "sim/estimate.h"
+#include "sim/block/estimate.h"
 #include "sim/executor/fault.h"
 #include "sim/executor/memory.h"
 #include "sim/executor/parallel.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::executor {
 

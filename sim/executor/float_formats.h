@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace fuseline::executor {
 

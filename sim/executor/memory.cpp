@@ -1,6 +1,6 @@
 #include "sim/executor/memory.h"
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::executor {
 

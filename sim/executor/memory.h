@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/plan.h"
-#include "sim/estimate.h"
+#include "sim/block/estimate.h"
 #include "sim/executor/storage.h"
 
 namespace fuseline::executor {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 #include "sim/executor/panel_cache.h"
 #include "sim/executor/reference_attention.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/units.h"
 #include "model/plan.h"
-#include "model/units.h"
 
 namespace fuseline::executor {
 

@@ -1,6 +1,6 @@
 #include "sim/executor/panel_cache.h"
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/executor/tile_interpreter.h"
 
 namespace fuseline::executor {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::executor {
 

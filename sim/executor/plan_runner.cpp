@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/run_context.h"
 

@@ -11,7 +11,7 @@
 #include "sim/executor/memory.h"
 #include "sim/executor/parallel.h"
 #include "sim/executor/schedule.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::executor {
 

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/reference_fast.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_heads.h"
 #include "model/reference_view.h"
 #include "sim/executor/blas.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_heads.h"
 #include "sim/executor/online_softmax.h"
 #include "sim/executor/run_context.h"

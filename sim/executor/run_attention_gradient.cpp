@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_heads.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/run_context.h"

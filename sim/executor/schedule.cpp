@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <variant>
 
-#include "sim/attention_kernel.h"
-#include "sim/gemm_constants.h"
-#include "sim/gemm_library.h"
-#include "sim/gemm_time.h"
+#include "sim/gpu/gemm_constants.h"
+#include "sim/kernels/attention_kernel.h"
+#include "sim/kernels/gemm_library.h"
+#include "sim/kernels/gemm_time.h"
 
 namespace fuseline::executor {
 

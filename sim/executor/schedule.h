@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "model/plan.h"
-#include "sim/gemm_schedule.h"
-#include "sim/gpu.h"
-#include "sim/program_streams.h"
-#include "sim/traffic.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/gemm_schedule.h"
+#include "sim/kernels/program_streams.h"
+#include "sim/memory/traffic.h"
 
 namespace fuseline::executor {
 

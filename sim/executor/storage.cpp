@@ -1,6 +1,6 @@
 #include "sim/executor/storage.h"
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/executor/float_formats.h"
 
 namespace fuseline::executor {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/reference_heads.h"
 
 namespace fuseline::executor {

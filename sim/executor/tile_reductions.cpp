@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/executor/tile_interpreter.h"
 
 namespace fuseline::executor {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <map>
 
+#include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/operators.h"
 #include "model/policy.h"
 #include "sim/executor/comparison.h"

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "model/config.h"
-#include "model/units.h"
-#include "sim/estimate.h"
+#include "base/units.h"
+#include "model/config/config.h"
+#include "sim/block/estimate.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/tensor_error.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::executor {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::training {
 

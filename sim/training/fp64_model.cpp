@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 #include "model/reference_view.h"
 #include "sim/executor/blas.h"

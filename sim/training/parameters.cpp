@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "sim/training/random.h"
 
 namespace fuseline::training {

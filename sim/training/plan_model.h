@@ -10,7 +10,7 @@
 #include "model/plan.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/plan_runner.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 #include "sim/training/model.h"
 
 namespace fuseline::training {

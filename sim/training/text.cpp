@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "sim/training/random.h"
 
 namespace fuseline::training {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/policy.h"
 #include "sim/executor/memory_need.h"
 #include "sim/training/fp64_model.h"

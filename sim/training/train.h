@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "model/config.h"
-#include "model/units.h"
+#include "base/units.h"
+#include "model/config/config.h"
 #include "sim/executor/parallel.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 #include "sim/training/adamw.h"
 
 namespace fuseline::training {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/saved_prediction.h"
-#include "model/error.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

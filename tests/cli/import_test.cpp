@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "sim/measurement.h"
-#include "sim/nsight_csv.h"
+#include "sim/measured/measurement.h"
+#include "sim/measured/nsight_csv.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

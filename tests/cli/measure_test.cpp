@@ -6,10 +6,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "cli/measure_output.h"
 #include "cuda/run/known_gpu.h"
-#include "model/error.h"
-#include "sim/measurement_table.h"
+#include "sim/measured/measurement_table.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

@@ -4,8 +4,8 @@
 
 #include <array>
 
-#include "sim/gemm_constants.h"
-#include "sim/power.h"
+#include "sim/gpu/gemm_constants.h"
+#include "sim/gpu/power.h"
 
 namespace fuseline {
 namespace {

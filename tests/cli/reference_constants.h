@@ -1,10 +1,10 @@
-// Defaults of the constants that are in no table of sim/calibration.cpp, for the generated
+// Defaults of the constants that are in no table of sim/gpu/calibration.cpp, for the generated
 // reference.
 #pragma once
 
 #include <string>
 
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline {
 

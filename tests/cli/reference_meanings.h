@@ -186,7 +186,7 @@ inline const Meanings kMeasurementMeanings = {
     {"notes", "what a reader of the numbers should know"},
 };
 
-// Units and meanings of constants outside sim/calibration.cpp.
+// Units and meanings of constants outside sim/gpu/calibration.cpp.
 inline const Meanings kConstantMeanings = {
     {"gemm.tensor_fraction", "1 | of the datasheet tensor rate, in the steady mainloop"},
     {"gemm.sm_fetch_bytes_per_cycle", "B/clock | operand panels from L2 into one SM"},

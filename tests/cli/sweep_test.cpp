@@ -4,10 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/data_dir.h"
+#include "base/data_files.h"
+#include "base/error.h"
 #include "cli/size_list.h"
-#include "model/data_dir.h"
-#include "model/data_files.h"
-#include "model/error.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

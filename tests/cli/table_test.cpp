@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "model/format.h"
+#include "base/format.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

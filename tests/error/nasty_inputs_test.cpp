@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/temporary_folder.h"
+#include "base/temporary_folder.h"
 #include "tests/error/run_program.h"
 
 namespace fuseline {

@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <set>
 
-#include "model/error.h"
-#include "model/model_files.h"
-#include "model/scenario.h"
-#include "sim/audit/claim_file.h"
-#include "sim/gpu.h"
+#include "base/error.h"
+#include "model/config/model_files.h"
+#include "model/config/scenario.h"
+#include "sim/gpu/gpu.h"
+#include "sim/judge/audit/claim_file.h"
 #include "tests/error/run_program.h"
 
 namespace fuseline {

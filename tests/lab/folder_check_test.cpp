@@ -5,8 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "lab/workspace.h"
-#include "model/error.h"
 #include "tests/lab/lab_support.h"
 
 namespace fuseline::lab {

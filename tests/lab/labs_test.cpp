@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/error.h"
 #include "lab/workspace.h"
-#include "model/error.h"
 #include "model/reference.h"
 #include "tests/lab/lab_support.h"
 

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "lab/sandbox.h"
-#include "model/error.h"
 #include "tests/lab/lab_support.h"
 
 namespace fuseline::lab {

@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "model/data_dir.h"
-#include "model/model_files.h"
+#include "base/data_dir.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
-#include "sim/measurement.h"
-#include "sim/prediction.h"
+#include "sim/measured/measurement.h"
+#include "sim/report/prediction.h"
 #include "tests/lab/lab_support.h"
 
 namespace fuseline::lab {

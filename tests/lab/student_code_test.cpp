@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "lab/check.h"
 #include "lab/student_code.h"
-#include "model/error.h"
 #include "tests/lab/lab_support.h"
 
 namespace fuseline::lab {

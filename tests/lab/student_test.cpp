@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::lab {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "model/backward.h"
 #include "model/backward_adjoint.h"
-#include "model/error.h"
 #include "model/operators.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"

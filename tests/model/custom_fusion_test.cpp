@@ -6,7 +6,7 @@
 
 #include <set>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline {

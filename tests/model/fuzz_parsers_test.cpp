@@ -10,13 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "model/data_dir.h"
-#include "model/data_files.h"
-#include "model/error.h"
-#include "model/hf_config.h"
-#include "model/model_files.h"
-#include "model/scenario.h"
-#include "model/toml_file.h"
+#include "base/data_dir.h"
+#include "base/data_files.h"
+#include "base/error.h"
+#include "base/toml_file.h"
+#include "model/config/hf_config.h"
+#include "model/config/model_files.h"
+#include "model/config/scenario.h"
 
 namespace fuseline {
 namespace {

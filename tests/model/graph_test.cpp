@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline {
 namespace {

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline {

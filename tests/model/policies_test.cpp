@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/operators.h"
 #include "tests/model/plan_support.h"
 

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "tests/model/reference_support.h"
 #include "tests/model/tiny_models.h"
 

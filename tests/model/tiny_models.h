@@ -3,7 +3,7 @@
 
 #include <random>
 
-#include "model/config.h"
+#include "model/config/config.h"
 
 namespace fuseline::test {
 

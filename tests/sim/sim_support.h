@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "model/config.h"
+#include "model/config/config.h"
 #include "model/policy.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline {
 

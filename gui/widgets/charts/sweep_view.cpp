@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/error.h"
+#include "base/format.h"
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
 #include "gui/widgets/charts/plot.h"
-#include "model/error.h"
-#include "model/format.h"
 
 namespace fuseline::gui {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/error.h"
+#include "base/error.h"
 
 namespace fuseline::cuda {
 namespace {

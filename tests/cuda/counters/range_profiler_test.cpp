@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "cuda/counters/counter_check.h"
-#include "model/error.h"
 
 namespace fuseline::cuda {
 namespace {

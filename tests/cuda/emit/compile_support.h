@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cuda/compile/compiler.h"
 #include "cuda/emit/comment.h"
-#include "model/error.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
 
 namespace fuseline::cuda::test {

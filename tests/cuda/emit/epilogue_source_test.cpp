@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "cuda/emit/names.h"
-#include "model/error.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
 
 namespace fuseline::cuda {

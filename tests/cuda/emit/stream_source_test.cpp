@@ -11,11 +11,11 @@
 #include <mutex>
 #include <thread>
 
+#include "base/error.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/row_pitch.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
 #include "tests/model/plan_support.h"
 

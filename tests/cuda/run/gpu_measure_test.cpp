@@ -3,10 +3,10 @@
 
 #include <filesystem>
 
+#include "base/error.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
-#include "model/error.h"
-#include "sim/measurement_write.h"
+#include "sim/measured/measurement_write.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {

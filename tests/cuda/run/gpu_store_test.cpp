@@ -8,7 +8,7 @@
 #include "cuda/emit/kernel_source.h"
 #include "cuda/run/gemm_launch.h"
 #include "cuda/run/timing.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "tests/cuda/run/gpu_support.h"
 
 namespace fuseline::cuda {

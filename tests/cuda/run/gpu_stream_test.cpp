@@ -4,13 +4,13 @@
 
 #include <optional>
 
+#include "base/error.h"
 #include "cuda/run/kernel_check.h"
 #include "cuda/run/stream_launch.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policy.h"
 #include "sim/executor/inputs.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 #include "tests/cuda/run/gpu_support.h"
 
 namespace fuseline::cuda {

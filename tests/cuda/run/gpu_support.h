@@ -9,12 +9,12 @@
 #include <set>
 #include <string>
 
+#include "base/error.h"
 #include "cuda/run/kernel_check.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policy.h"
 #include "sim/executor/inputs.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda::test {

@@ -6,14 +6,14 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "cuda/run/block_check.h"
 #include "cuda/run/block_on_gpu.h"
 #include "cuda/run/count_kernels.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/timing.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "model/operators.h"
 #include "model/policy.h"
 #include "tests/model/plan_support.h"

@@ -12,9 +12,9 @@
 #include <filesystem>
 #include <thread>
 
+#include "base/error.h"
 #include "cuda/run/rival_turns.h"
-#include "model/error.h"
-#include "model/model_files.h"
+#include "model/config/model_files.h"
 #include "sim/executor/parallel.h"
 #include "tests/model/plan_support.h"
 

@@ -9,14 +9,14 @@
 #include <optional>
 #include <set>
 
+#include "base/error.h"
 #include "cuda/vendor/cublaslt_gemm.h"
 #include "cuda/vendor/cudnn_attention.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policy.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {

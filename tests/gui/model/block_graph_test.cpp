@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/error.h"
 #include "gui/model/dot_layout.h"
-#include "model/error.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "model/data_dir.h"
+#include "base/data_dir.h"
 #include "tests/cli/cli_run.h"
 #include "tests/gui/model/gui_support.h"
 

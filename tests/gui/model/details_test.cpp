@@ -7,6 +7,8 @@
 #include <fstream>
 #include <map>
 
+#include "base/data_dir.h"
+#include "base/error.h"
 #include "gui/model/block_graph.h"
 #include "gui/model/choices.h"
 #include "gui/model/export.h"
@@ -18,8 +20,6 @@
 #include "gui/model/text.h"
 #include "gui/model/timeline_chart.h"
 #include "gui/model/traffic_chart.h"
-#include "model/data_dir.h"
-#include "model/error.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {

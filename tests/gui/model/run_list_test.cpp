@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "gui/model/run.h"
-#include "model/error.h"
 
 namespace fuseline::gui {
 namespace {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/data_dir.h"
+#include "base/error.h"
 #include "gui/model/fusion_edits.h"
-#include "model/data_dir.h"
-#include "model/error.h"
 #include "tests/cli/cli_run.h"
 #include "tests/gui/model/gui_support.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/error.h"
 #include "gui/model/delta.h"
 #include "gui/model/edit_savings.h"
 #include "gui/model/text.h"
-#include "model/error.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {

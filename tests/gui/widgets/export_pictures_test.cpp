@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/error.h"
 #include "gui/widgets/app.h"
 #include "gui/widgets/picture_export.h"
-#include "model/error.h"
 #include "tests/gui/widgets/window_support.h"
 
 #include "cli/app.h"

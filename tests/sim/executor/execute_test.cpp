@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <variant>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policy.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/reference_fast.h"

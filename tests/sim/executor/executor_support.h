@@ -11,7 +11,7 @@
 
 #include "model/policy.h"
 #include "sim/executor/execute.h"
-#include "sim/gpu.h"
+#include "sim/gpu/gpu.h"
 
 namespace fuseline::executor {
 

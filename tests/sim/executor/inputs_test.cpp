@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "model/policy.h"
 #include "model/prepare.h"
 #include "sim/executor/execute.h"

@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cmath>
 
+#include "base/error.h"
 #include "model/blocks/block.h"
-#include "model/error.h"
 #include "tests/model/plan_support.h"
 #include "tests/sim/executor/executor_support.h"
 

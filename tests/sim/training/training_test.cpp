@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "model/error.h"
+#include "base/error.h"
 #include "model/policy.h"
 #include "sim/training/fp64_model.h"
 #include "sim/training/plan_model.h"

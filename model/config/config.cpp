@@ -1,0 +1,203 @@
+#include "model/config/config.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "base/format.h"
+
+namespace fuseline {
+namespace {
+
+[[noreturn]] void refuse(const std::string& file, const char* field, const std::string& value,
+                         const std::string& message, const std::string& allowed = {}) {
+  throw InputError(
+      {.file = file, .field = field, .value = value, .message = message, .allowed = allowed});
+}
+
+std::string whole_numbers(std::int64_t least, std::int64_t most) {
+  return fmt::format("a whole number from {} to {}", least, most);
+}
+
+void check_range(const std::string& file, const char* field, std::int64_t value, std::int64_t least,
+                 std::int64_t most) {
+  if (value >= least && value <= most) return;
+  const char* message = value < 0 ? "is negative" : value < least ? "is too small" : "is too large";
+  refuse(file, field, std::to_string(value), message, whole_numbers(least, most));
+}
+
+template <class Enum, std::size_t N>
+Enum parse_word(const std::string& text, const std::string& field, const char* what,
+                const std::array<Enum, N>& values) {
+  std::vector<std::string> words;
+  for (const Enum value : values) {
+    if (text == name_of(value)) return value;
+    words.emplace_back(name_of(value));
+  }
+  throw InputError({.field = field,
+                    .value = text,
+                    .message = fmt::format("unknown {}", what),
+                    .allowed = fmt::format("{}", fmt::join(words, ", ")),
+                    .nearest = nearest_name(text, words)});
+}
+
+}  // namespace
+
+void check_config(const ModelConfig& c, const std::string& file) {
+  check_range(file, "layers", c.layers, 1, kMostLayers);
+  check_range(file, "D", c.D, 1, kLargestDimension);
+  check_range(file, "F", c.F, 1, kLargestDimension);
+  check_range(file, "H", c.H, 1, kLargestDimension);
+  check_range(file, "Hkv", c.Hkv, 1, kLargestDimension);
+  check_range(file, "d", c.d, 1, kLargestDimension);
+  check_range(file, "V", c.V, 1, kLargestDimension);
+  check_range(file, "max_positions", c.max_positions, 1, kLargestDimension);
+  check_range(file, "sliding_window", c.sliding_window, 0, kLargestDimension);
+
+  if (c.Hkv > c.H || c.H % c.Hkv != 0) {
+    refuse(file, "Hkv", std::to_string(c.Hkv),
+           fmt::format("the {} query heads cannot share that many key/value heads evenly", c.H),
+           fmt::format("a divisor of H = {}", c.H));
+  }
+  // At most 3 · 2^24 · 2^24, so no overflow.
+  if (c.qkv_width() > kLargestDimension) {
+    refuse(file, "d", std::to_string(c.d),
+           fmt::format("query, key and value columns together, (H + 2 Hkv) d = {}, are too many",
+                       c.qkv_width()),
+           fmt::format("at most {} columns", kLargestDimension));
+  }
+  if (c.family == Family::llama && c.d % 2 != 0) {
+    refuse(file, "d", std::to_string(c.d), "is odd, but RoPE rotates pairs of columns",
+           "an even number");
+  }
+  if (!std::isfinite(c.norm_eps) || c.norm_eps <= 0 || c.norm_eps >= 1) {
+    refuse(file, "norm_eps", fmt::format("{}", c.norm_eps), "is out of range",
+           "a number above 0 and below 1");
+  }
+  if (c.family == Family::llama &&
+      (!std::isfinite(c.rope_theta) || c.rope_theta < 1 || c.rope_theta > 1e12)) {
+    refuse(file, "rope_theta", fmt::format("{}", c.rope_theta), "is out of range",
+           "a number from 1 to 1e12");
+  }
+  const NormKind norm = c.family == Family::llama ? NormKind::rms_norm : NormKind::layer_norm;
+  if (c.norm != norm) {
+    refuse(file, "norm", name_of(c.norm),
+           fmt::format("is not the norm of the {} family", name_of(c.family)), name_of(norm));
+  }
+  const Activation act = c.family == Family::llama ? Activation::swiglu : Activation::gelu_tanh;
+  if (c.activation != act) {
+    refuse(file, "activation", name_of(c.activation),
+           fmt::format("is not the activation of the {} family", name_of(c.family)), name_of(act));
+  }
+}
+
+void check_workload(const Workload& w, const ModelConfig& config) {
+  check_range("", "batch", w.batch, 1, kLargestDimension);
+  check_range("", "seq", w.seq, 1, kLargestDimension);
+  if (w.rows() > kLargestDimension) {
+    refuse("", "seq", std::to_string(w.seq),
+           fmt::format("{} sequences of {} tokens are too many rows", w.batch, w.seq),
+           fmt::format("at most {} tokens over all sequences", kLargestDimension));
+  }
+  if (w.phase == Phase::decode) {
+    if (w.context == 0) {
+      refuse("", "context", "",
+             "missing: decode needs the tokens in the cache, the new ones included",
+             whole_numbers(w.seq, kLargestDimension));
+    }
+    if (w.context > 0 && w.context < w.seq) {
+      refuse("", "context", std::to_string(w.context),
+             fmt::format("is shorter than the {} new tokens (seq), which it includes", w.seq),
+             whole_numbers(w.seq, kLargestDimension));
+    }
+    check_range("", "context", w.context, w.seq, kLargestDimension);
+    if (w.batch * w.context > kLargestCache) {
+      refuse(
+          "", "context", std::to_string(w.context),
+          fmt::format("{} sequences with {} tokens each are too large a cache", w.batch, w.context),
+          fmt::format("at most {} tokens over all sequences", kLargestCache));
+    }
+  } else if (w.context != 0) {
+    refuse("", "context", std::to_string(w.context),
+           fmt::format("has no meaning in {}, where the context is the sequence", name_of(w.phase)),
+           "leave it out, or choose phase decode");
+  }
+  // The largest tensor of any policy: the attention scores [B·H·T, S].
+  static_cast<void>(checked_product<Bytes>(w.batch, config.H, w.seq, w.kv_tokens(), 4));
+}
+
+const char* name_of(Family family) {
+  switch (family) {
+    case Family::llama:
+      return "llama";
+    case Family::gpt:
+      return "gpt";
+  }
+  FUSELINE_ASSERT(false, "family");
+}
+
+const char* name_of(NormKind norm) {
+  switch (norm) {
+    case NormKind::rms_norm:
+      return "rmsnorm";
+    case NormKind::layer_norm:
+      return "layernorm";
+  }
+  FUSELINE_ASSERT(false, "norm");
+}
+
+const char* name_of(Activation activation) {
+  switch (activation) {
+    case Activation::swiglu:
+      return "swiglu";
+    case Activation::gelu_tanh:
+      return "gelu-tanh";
+  }
+  FUSELINE_ASSERT(false, "activation");
+}
+
+const char* name_of(Phase phase) {
+  switch (phase) {
+    case Phase::forward:
+      return "forward";
+    case Phase::train:
+      return "train";
+    case Phase::decode:
+      return "decode";
+  }
+  FUSELINE_ASSERT(false, "phase");
+}
+
+const char* name_of(Dtype dtype) {
+  switch (dtype) {
+    case Dtype::bf16:
+      return "bf16";
+    case Dtype::fp16:
+      return "fp16";
+    case Dtype::fp32:
+      return "fp32";
+  }
+  FUSELINE_ASSERT(false, "dtype");
+}
+
+Phase parse_phase(const std::string& text, const std::string& field) {
+  return parse_word(text, field, "phase", std::array{Phase::forward, Phase::train, Phase::decode});
+}
+
+Dtype parse_dtype(const std::string& text, const std::string& field) {
+  return parse_word(text, field, "dtype", std::array{Dtype::bf16, Dtype::fp16, Dtype::fp32});
+}
+
+std::string describe(const Workload& w) {
+  if (w.phase == Phase::decode) {
+    return fmt::format("decode, batch {}, {} new token{} against a cache of {}, {}", w.batch,
+                       grouped(w.seq), w.seq == 1 ? "" : "s", grouped(w.context), name_of(w.dtype));
+  }
+  return fmt::format("{}, batch {}, {} token{}, {}", name_of(w.phase), w.batch, grouped(w.seq),
+                     w.seq == 1 ? "" : "s", name_of(w.dtype));
+}
+
+}  // namespace fuseline

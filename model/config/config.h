@@ -1,0 +1,88 @@
+// What is asked for: a model's dimensions, and the work to do with it. Shape letters as in docs: B
+// batch, T query tokens, S context tokens, M = B·T rows, D width, F feed-forward width, H query
+// heads, Hkv key/value heads, d head width, V vocabulary.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace fuseline {
+
+enum class Family : std::uint8_t { llama, gpt };
+enum class NormKind : std::uint8_t { rms_norm, layer_norm };
+enum class Activation : std::uint8_t { swiglu, gelu_tanh };
+enum class Phase : std::uint8_t { forward, train, decode };
+enum class Dtype : std::uint8_t { bf16, fp16, fp32 };
+
+// Largest width, head count, vocabulary or token count that input may ask for.
+inline constexpr std::int64_t kLargestDimension = std::int64_t{1} << 24;
+inline constexpr std::int64_t kMostLayers = 10'000;
+// Largest number of cached tokens over all sequences, B·S.
+inline constexpr std::int64_t kLargestCache = std::int64_t{1} << 28;
+
+// Bytes of one element.
+constexpr std::int64_t size_of(Dtype t) { return t == Dtype::fp32 ? 4 : 2; }
+
+struct ModelConfig {
+  std::string name;
+  std::string title;
+  Family family = Family::llama;
+  std::int64_t layers = 0;
+  std::int64_t D = 0;
+  std::int64_t F = 0;
+  std::int64_t H = 0;
+  std::int64_t Hkv = 0;
+  std::int64_t d = 0;
+  std::int64_t V = 0;
+  std::int64_t max_positions = 0;
+  std::int64_t sliding_window = 0;  // tokens each query sees; 0 = all
+  NormKind norm = NormKind::rms_norm;
+  Activation activation = Activation::swiglu;
+  double norm_eps = 1e-5;
+  double rope_theta = 10000.0;
+  bool qkv_bias = false;
+  bool out_bias = false;
+  bool mlp_bias = false;
+  bool tied_embeddings = false;
+
+  [[nodiscard]] std::int64_t qkv_width() const { return (H + 2 * Hkv) * d; }
+};
+
+struct Workload {
+  Phase phase = Phase::forward;
+  std::int64_t batch = 1;    // B
+  std::int64_t seq = 2048;   // T, new tokens per sequence
+  std::int64_t context = 0;  // S, decode only: tokens in the cache, the new ones included
+  Dtype dtype = Dtype::bf16;
+
+  [[nodiscard]] std::int64_t rows() const { return batch * seq; }
+  [[nodiscard]] std::int64_t kv_tokens() const { return phase == Phase::decode ? context : seq; }
+};
+
+// Throws InputError unless every dimension is in [1, 2^24] (heads, widths, vocabulary, positions;
+// layers up to 10,000), the query, key and value columns together too, Hkv divides H, d is even
+// where RoPE needs pairs, and norm and activation are those of the family. `file` goes into the
+// message.
+void check_config(const ModelConfig& config, const std::string& file);
+
+// Throws InputError for sizes out of range (B, T, S and B·T up to 2^24, B·S up to 2^28), for a
+// context shorter than the new tokens, for a context outside decode, and when B·H·T × S scores
+// overflow 64-bit byte counts. Positions beyond max_positions are allowed: they change no shape.
+void check_workload(const Workload& workload, const ModelConfig& config);
+
+const char* name_of(Family);
+const char* name_of(NormKind);
+const char* name_of(Activation);
+const char* name_of(Phase);
+const char* name_of(Dtype);
+
+// Parses the words of the command line; InputError with the nearest name otherwise.
+Phase parse_phase(const std::string& text, const std::string& field);
+Dtype parse_dtype(const std::string& text, const std::string& field);
+
+// "forward, batch 1, 2,048 tokens, bf16"
+std::string describe(const Workload& workload);
+
+}  // namespace fuseline

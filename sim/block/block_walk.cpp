@@ -1,0 +1,380 @@
+#include "sim/block/block_walk.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <variant>
+
+#include "base/error.h"
+#include "model/operators.h"
+#include "sim/gpu/calibration.h"
+#include "sim/kernels/attention_kernel.h"
+#include "sim/kernels/program_streams.h"
+#include "sim/kernels/stream_kernel.h"
+#include "sim/memory/traffic.h"
+
+namespace fuseline {
+namespace {
+
+// What one phase of a kernel costs beyond an empty launch, and the launches it leaves behind.
+struct Phase {
+  WalkedKernel kernel;  // fixed and compute without the launch
+  std::vector<WalkedKernel> followers;
+  TileShape tile;
+};
+
+class Walker {
+ public:
+  Walker(const Plan& plan, const Gpu& gpu, std::optional<TensorId> watched)
+      : plan_(plan),
+        gpu_(gpu),
+        gemm_constants_(gemm_constants(gpu)),
+        addresses_(plan),
+        cache_(effective_l2_capacity(gpu)),
+        gap_(microseconds(calibrated(gpu, "launch.gap_us"))) {
+    if (watched) watch(*watched);
+  }
+
+  // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
+  std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
+    addresses_.enter_layer(layer);
+    cache_.forget_missed();
+    const Bytes waiting = detailed ? dirty_bytes_of_layers() : Bytes();
+    std::vector<WalkedKernel> launches;
+    std::vector<std::size_t> launch_of(plan_.kernels.size());
+    for (const Kernel& kernel : plan_.kernels) {
+      Phase merged = walk_kernel(kernel, detailed);
+      const Bytes resident = watched_resident();
+      merged.kernel.resident = resident;
+      launch_of[static_cast<std::size_t>(&kernel - plan_.kernels.data())] = launches.size();
+      launches.push_back(std::move(merged.kernel));
+      for (WalkedKernel& follower : merged.followers) {
+        follower.resident = resident;
+        launches.push_back(std::move(follower));
+      }
+    }
+    if (detailed) charge_late_writes(waiting, launch_of, launches);
+    return launches;
+  }
+
+ private:
+  Phase walk_kernel(const Kernel& kernel, bool detailed);
+  Phase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
+  Phase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
+  Phase walk_phase(const Kernel& kernel, const Program& program);
+  Phase walk_gemm_phase(const Kernel& kernel, const Program& program);
+  Phase walk_attention_phase(const Kernel& kernel, const Program& program);
+  Phase walk_stream_phase(const Kernel& kernel, const Program& program);
+  WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work, HbmTraffic hbm,
+                        Bytes l2) const;
+  void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
+  void note_residence(const Kernel& kernel, KernelEstimate& e);
+  [[nodiscard]] std::vector<Operand> stored_for_layer(const Kernel& kernel) const;
+  [[nodiscard]] Bytes dirty_bytes_of_layers() const;
+  void charge_late_writes(Bytes waiting, const std::vector<std::size_t>& launch_of,
+                          std::vector<WalkedKernel>& launches) const;
+  void watch(TensorId tensor);
+  [[nodiscard]] Bytes watched_resident() const;
+
+  const Plan& plan_;
+  const Gpu& gpu_;
+  GemmConstants gemm_constants_;
+  AddressMap addresses_;
+  L2Cache cache_;
+  Seconds gap_;
+  std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
+};
+
+// What the kernel stores into tensors of which every layer has its own: new cache rows, gradients
+// of weights. One operand a tensor in the cache.
+std::vector<Operand> Walker::stored_for_layer(const Kernel& kernel) const {
+  std::vector<Operand> own;
+  std::set<std::uint32_t> seen;
+  for (const Program& phase : kernel.phases) {
+    for (const Operand& o : stores(phase)) {
+      const bool first =
+          addresses_.per_layer(o.tensor) && seen.insert(addresses_.locate(o).matrix.tensor).second;
+      if (first) own.push_back(o);
+    }
+  }
+  return own;
+}
+
+// Of these tensors, what all layers so far have written and L2 still has to write to HBM.
+Bytes Walker::dirty_bytes_of_layers() const {
+  std::set<std::uint32_t> ids;
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Operand& o : stored_for_layer(kernel)) {
+      for (std::int64_t layer = 0; layer <= addresses_.layer(); ++layer)
+        ids.insert(addresses_.locate(o, layer).matrix.tensor);
+    }
+  }
+  Bytes sum;
+  for (const std::uint32_t id : ids) sum += cache_.dirty(id);
+  return sum;
+}
+
+// No later layer overwrites these tensors, so all their bytes are written to HBM some time. A block
+// that is small beside the L2 leaves them dirty when the walk ends; in a long row of layers as many
+// bytes of earlier layers are written meanwhile. Charges them to the kernels that stored them, the
+// last first; writing back goes on behind other kernels' work and takes no time of its own.
+// `waiting`: bytes that waited before this layer.
+void Walker::charge_late_writes(Bytes waiting, const std::vector<std::size_t>& launch_of,
+                                std::vector<WalkedKernel>& launches) const {
+  Bytes late = dirty_bytes_of_layers() - waiting;
+  for (std::size_t i = plan_.kernels.size(); i-- > 0 && late > Bytes();) {
+    for (const Operand& o : stored_for_layer(plan_.kernels[i])) {
+      const Bytes share = std::min(late, cache_.dirty(addresses_.locate(o).matrix.tensor));
+      launches[launch_of[i]].estimate.hbm_write += share;
+      late -= share;
+      if (late == Bytes()) break;
+    }
+  }
+}
+
+void Walker::watch(TensorId tensor) {
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Program& phase : kernel.phases) {
+      for (const std::vector<Operand>& touched : {loads(phase), stores(phase)}) {
+        for (const Operand& o : touched) {
+          if (o.tensor == tensor) watched_.push_back(o);
+        }
+      }
+    }
+  }
+}
+
+Bytes Walker::watched_resident() const {
+  std::set<std::uint32_t> ids;
+  for (const Operand& o : watched_) ids.insert(addresses_.locate(o).matrix.tensor);
+  Bytes sum;
+  for (const std::uint32_t id : ids) sum += cache_.resident(id);
+  return sum;
+}
+
+// Sums of traffic and times of the parts; time, bound and tile stay.
+void accumulate(KernelEstimate& sum, const KernelEstimate& part) {
+  sum.hbm_read += part.hbm_read;
+  sum.hbm_write += part.hbm_write;
+  sum.l2 += part.l2;
+  sum.smem += part.smem;
+  sum.tensor_time += part.tensor_time;
+  sum.hbm_time += part.hbm_time;
+  sum.l2_time += part.l2_time;
+  sum.smem_time += part.smem_time;
+}
+
+WalkedKernel Walker::follower(const std::string& name, KernelKind kind, Seconds work,
+                              HbmTraffic hbm, Bytes l2) const {
+  WalkedKernel k;
+  k.estimate.name = name;
+  k.estimate.kind = kind;
+  k.estimate.hbm_read = hbm.read;
+  k.estimate.hbm_write = hbm.write;
+  k.estimate.l2 = l2;
+  k.estimate.l2_time = l2 / gpu_.l2_bandwidth;
+  k.estimate.launch_time = gpu_.tiny_kernel + gap_;
+  k.estimate.bound = Bound::launch;
+  k.fixed = k.estimate.launch_time + work;
+  k.estimate.time = k.fixed;
+  return k;
+}
+
+Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
+  const bool library = kernel.implementation == Implementation::library_gemm;
+  WalkedGemm gemm{gemm_problem_of(program, addresses_, library), {}};
+  gemm.estimate = simulate_gemm(gemm.problem, gpu_, gemm_constants_, cache_);
+  const GemmEstimate& g = gemm.estimate;
+  Phase phase;
+  KernelEstimate& e = phase.kernel.estimate;
+  e.hbm_read = g.hbm.read;
+  e.hbm_write = g.hbm.write;
+  e.l2 = g.l2;
+  e.smem = g.smem;
+  e.bound = g.time.bound;
+  e.tile = {g.tile.m, g.tile.n, g.tile.k};
+  e.split_k = g.tile.split_k * g.tile.cluster_k;
+  e.tensor_time = g.time.tensor;
+  e.hbm_time = g.time.hbm;
+  e.l2_time = g.time.l2;
+  e.smem_time = g.time.smem;
+  phase.tile = {g.tile.m, g.tile.n};
+  if (g.reduction) {
+    phase.followers.push_back(follower(kernel.name + "_reduce", KernelKind::reduction,
+                                       g.reduction->time - gpu_.tiny_kernel, g.reduction->hbm,
+                                       g.reduction->l2));
+  }
+  phase.kernel.gemms.push_back(std::move(gemm));
+  return phase;
+}
+
+Phase Walker::walk_attention_phase(const Kernel& kernel, const Program& program) {
+  const AttentionEstimate a =
+      simulate_attention(program, kernel.implementation, addresses_, gpu_, cache_);
+  Phase phase;
+  KernelEstimate& e = phase.kernel.estimate;
+  e.hbm_read = a.hbm.read;
+  e.hbm_write = a.hbm.write;
+  e.l2 = a.l2;
+  e.smem = a.smem;
+  e.bound = a.bound;
+  e.tensor_time = a.tensor_time;
+  e.smem_time = a.exp_time;
+  e.hbm_time = a.hbm_time;
+  e.l2_time = a.l2_time;
+  e.tile = {kQueryTile, kKeyTile};
+  phase.tile = {kQueryTile, kKeyTile};
+  const bool computes = a.bound == Bound::tensor || a.bound == Bound::smem;
+  phase.kernel.compute = computes ? a.tensor_time + a.exp_time : Seconds();
+  phase.kernel.fixed = a.work - phase.kernel.compute;
+  if (a.combine_work) {
+    phase.followers.push_back(follower(kernel.name + "_combine", KernelKind::attention,
+                                       *a.combine_work, {}, a.combine_l2));
+  }
+  return phase;
+}
+
+Phase Walker::walk_stream_phase(const Kernel& kernel, const Program& program) {
+  const StreamKernel stream = stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_);
+  const StreamEstimate s = simulate_stream(stream, gpu_, cache_);
+  Phase phase;
+  KernelEstimate& e = phase.kernel.estimate;
+  e.hbm_read = s.hbm.read;
+  e.hbm_write = s.hbm.write;
+  e.l2 = s.l2;
+  e.bound = s.bound;
+  e.hbm_time = s.hbm_time;
+  e.l2_time = s.l2_time;
+  e.smem_time = s.issue_time;
+  phase.tile = default_tile(program);
+  phase.kernel.fixed = s.work;
+  return phase;
+}
+
+Phase Walker::walk_phase(const Kernel& kernel, const Program& program) {
+  if (std::holds_alternative<GemmMainloop>(program.mainloop))
+    return walk_gemm_phase(kernel, program);
+  if (std::holds_alternative<AttentionMainloop>(program.mainloop)) {
+    return walk_attention_phase(kernel, program);
+  }
+  return walk_stream_phase(kernel, program);
+}
+
+// What of its loads the kernel just walked did not find in L2.
+void Walker::note_residence(const Kernel& kernel, KernelEstimate& e) {
+  for (const Program& phase : kernel.phases) {
+    for (const Operand& o : loads(phase)) {
+      const Bytes missed = cache_.take_missed(addresses_.locate(o).matrix.tensor);
+      for (RequestedBytes& r : e.requested) {
+        if (r.tensor == o.tensor) r.hbm_read += missed;
+      }
+    }
+  }
+}
+
+void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
+                      KernelEstimate& e) {
+  for (const OpId op : kernel.ops) e.operators.push_back(plan_.graph.op(op).name);
+  e.flops = flops(plan_.graph, kernel);
+  const DistinctBytes distinct = distinct_bytes(plan_.graph, kernel);
+  e.compulsory = distinct.loaded + distinct.stored;
+  for (std::size_t i = 0; i < kernel.phases.size(); ++i) {
+    for (const RequestedBytes& r : requested_bytes(plan_.graph, kernel.phases[i], tiles[i])) {
+      auto found = std::find_if(e.requested.begin(), e.requested.end(),
+                                [&](const RequestedBytes& x) { return x.tensor == r.tensor; });
+      if (found == e.requested.end()) {
+        e.requested.push_back(r);
+      } else {
+        found->loaded += r.loaded;
+        found->stored += r.stored;
+      }
+    }
+  }
+  note_residence(kernel, e);
+}
+
+// Phases of one launch: what would follow as a launch of its own is one more phase. A barrier takes
+// the place of a launch, and after the first phase a GEMM's first weights are on chip when it
+// falls.
+Phase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles) {
+  const Seconds barrier = microseconds(calibrated(gpu_, "sync.barrier_us"));
+  Phase result;
+  WalkedKernel& whole = result.kernel;
+  whole.fixed = gpu_.tiny_kernel;
+  std::map<Bound, Seconds> by_bound;
+  Seconds synchronising;
+  for (std::size_t i = 0; i < kernel.phases.size(); ++i) {
+    Phase phase = walk_phase(kernel, kernel.phases[i]);
+    tiles.push_back(phase.tile);
+    accumulate(whole.estimate, phase.kernel.estimate);
+    WalkedKernel& part = phase.kernel;
+    for (const WalkedGemm& gemm : part.gemms) {
+      part.fixed -= i == 0 ? gpu_.tiny_kernel : gemm.estimate.time.launch;
+    }
+    for (const WalkedKernel& extra : phase.followers) {
+      accumulate(whole.estimate, extra.estimate);
+      part.fixed += extra.fixed - extra.estimate.launch_time;
+      synchronising += barrier;
+    }
+    if (i + 1 < kernel.phases.size()) synchronising += barrier;
+    by_bound[part.estimate.bound] += time_at(part, gpu_, 1.0);
+    whole.fixed += part.fixed;
+    whole.compute += part.compute;
+    for (WalkedGemm& gemm : part.gemms) whole.gemms.push_back(std::move(gemm));
+  }
+  whole.fixed += synchronising;
+  by_bound[Bound::sync] += synchronising;
+  const auto most =
+      std::max_element(by_bound.begin(), by_bound.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  whole.estimate.bound = most->first;
+  whole.estimate.launch_time = gpu_.tiny_kernel + synchronising;
+  return result;
+}
+
+Phase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& tiles) {
+  Phase result = walk_phase(kernel, kernel.phases.front());
+  tiles.push_back(result.tile);
+  // A GEMM's own time includes the launch of an empty kernel.
+  result.kernel.fixed += gap_;
+  if (result.kernel.gemms.empty()) result.kernel.fixed += gpu_.tiny_kernel;
+  result.kernel.estimate.launch_time = gpu_.tiny_kernel + gap_;
+  return result;
+}
+
+Phase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
+  FUSELINE_ASSERT(!kernel.phases.empty(), kernel.name);
+  std::vector<TileShape> tiles;
+  Phase result =
+      kernel.phases.size() == 1 ? walk_single(kernel, tiles) : walk_persistent(kernel, tiles);
+  KernelEstimate& e = result.kernel.estimate;
+  e.time = time_at(result.kernel, gpu_, 1.0);
+  e.name = kernel.name;
+  e.kind = kernel.kind;
+  if (detailed) describe(kernel, tiles, e);
+  return result;
+}
+
+}  // namespace
+
+std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options) {
+  FUSELINE_ASSERT(options.runs >= 1, "a walk needs at least one block");
+  Walker walker(plan, gpu, options.watched);
+  for (int run = 0; run + 1 < options.runs; ++run) walker.run(options.replay ? 0 : run, false);
+  return walker.run(options.replay ? 0 : options.runs - 1, true);
+}
+
+Seconds time_at(const WalkedKernel& kernel, const Gpu& gpu, double clock_factor) {
+  Seconds time = kernel.fixed + kernel.compute / clock_factor;
+  if (!kernel.gemms.empty()) {
+    const GemmConstants constants = gemm_constants(gpu);
+    for (const WalkedGemm& gemm : kernel.gemms) {
+      time += time_gemm(gemm.problem, gemm.estimate.tile, gemm.estimate.waves, gpu, constants,
+                        clock_factor)
+                  .time;
+    }
+  }
+  return time;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,54 @@
+// What the simulator predicts of a plan: its kernels' estimates, their sum, and the block's limits.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "model/plan.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/kernel_estimate.h"
+
+namespace fuseline {
+
+enum class Fidelity : std::uint8_t { roofline, hierarchy };
+
+// Lower bounds no implementation of the block can pass: of the block as it is given, the same for
+// every policy. sim/block/limits.h has the formulas.
+struct Limits {
+  Bytes compulsory;      // inputs, tables, weights and caches once; outputs once
+  Bytes own;             // of them the block's own: weights, caches, gradients of weights
+  Bytes least;           // that HBM moves in a row of equal blocks: L2 may keep what is not own
+  Bytes capacity_bound;  // best traffic for the on-chip capacity, at least `least`
+  Seconds time;          // for the FLOPs at the boost clock, or for `least`
+};
+
+struct PlanEstimate {
+  std::string policy;
+  Fidelity fidelity = Fidelity::hierarchy;
+  std::vector<KernelEstimate>
+      kernels;  // a split-K reduction or attention combine is a kernel of its own
+  Seconds time;
+  Flops flops;
+  Bytes hbm_read, hbm_write, l2;
+  Limits limits;
+  double clock_factor = 1.0;  // sustained over boost clock, under load
+  std::int64_t launches = 0;
+};
+
+struct SimulationOptions {
+  bool replay =
+      false;     // the same input and weights each time, as when one block is timed in a loop;
+                 // otherwise every run is a new layer that reads what the last one wrote
+  int runs = 2;  // blocks walked until the L2 is in its steady state; the last one counts
+  double repeats = 24;  // blocks run back to back; the power limit acts as in the middle of them
+};
+
+// Predicts one block in its steady state. Milliseconds of work at hierarchy fidelity.
+PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
+                      const SimulationOptions& options = {});
+
+const char* name_of(Fidelity);
+
+}  // namespace fuseline

@@ -1,0 +1,65 @@
+#include "sim/block/limits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/operators.h"
+#include "sim/gpu/calibration.h"
+#include "sim/gpu/gemm_constants.h"
+
+namespace fuseline {
+
+FlopsPerSecond tensor_peak(const Gpu& gpu, Dtype dtype) {
+  switch (dtype) {
+    case Dtype::bf16:
+      return gpu.tensor_bf16;
+    case Dtype::fp16:
+      return gpu.tensor_fp16;
+    case Dtype::fp32:
+      break;
+  }
+  return gpu.tensor_bf16 / 2;
+}
+
+FlopsPerSecond boosted_tensor_peak(const Gpu& gpu, Dtype dtype) {
+  const FlopsPerSecond quoted = tensor_peak(gpu, dtype);
+  if (gpu.tensor_clock.value() <= 0 || gpu.sm_clock <= gpu.tensor_clock) return quoted;
+  return quoted * (gpu.sm_clock / gpu.tensor_clock);
+}
+
+BytesPerSecond fastest_hbm(const Gpu& gpu) {
+  return gpu.hbm_bandwidth_sustained *
+         std::max({1.0, calibrated(gpu, "attention.hbm_fraction"),
+                   calibrated(gpu, "stream.hbm_fraction"), gemm_constants(gpu).hbm_fraction});
+}
+
+Limits limits_of(const Graph& graph, const Gpu& gpu) {
+  Limits limits;
+  const CompulsoryBytes bytes = compulsory_bytes(graph);
+  limits.compulsory = bytes.read + bytes.written;
+  limits.own = limits.compulsory - bytes.shared_read - bytes.shared_written;
+  // What L2 keeps of the inputs when a block starts, and of the outputs when their memory is
+  // written again, are two contents at two times.
+  const auto beyond_l2 = [&](Bytes shared) { return std::max(Bytes(), shared - gpu.l2_capacity); };
+  limits.least =
+      limits.own - bytes.foldable + beyond_l2(bytes.shared_read) + beyond_l2(bytes.shared_written);
+
+  const double on_chip =
+      (gpu.l2_capacity + gpu.sm_count * (gpu.smem_per_sm + gpu.registers_per_sm)).as_double();
+  double moved = 0;
+  Dtype dtype = Dtype::bf16;
+  for (const Op& op : graph.ops()) {
+    if (op.kind != OpKind::gemm) continue;
+    dtype = graph.tensor(op.reads[0].tensor).dtype;
+    const double element = static_cast<double>(size_of(dtype));
+    const double words = on_chip / element;
+    const double at_least = flops(graph, op).as_double() / std::sqrt(words) - 2 * words;
+    moved += std::max(0.0, at_least) * element;
+  }
+  limits.capacity_bound = std::max(limits.least, Bytes(static_cast<std::int64_t>(moved)));
+  limits.time =
+      std::max(flops(graph) / boosted_tensor_peak(gpu, dtype), limits.least / fastest_hbm(gpu));
+  return limits;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,50 @@
+#include "sim/block/whole_model.h"
+
+#include "model/blocks/block.h"
+#include "model/custom_fusion.h"
+
+namespace fuseline {
+
+namespace {
+
+void add(LayersEstimate& sum, const PlanEstimate& part, std::int64_t times) {
+  sum.time += part.time * static_cast<double>(times);
+  sum.flops += part.flops * times;
+  sum.hbm_read += part.hbm_read * times;
+  sum.hbm_write += part.hbm_write * times;
+  sum.l2 += part.l2 * times;
+  sum.launches += part.launches * times;
+}
+
+}  // namespace
+
+double LayersEstimate::tokens_per_second(const Workload& workload) const {
+  return static_cast<double>(workload.rows()) / time.value();
+}
+
+LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers) {
+  LayersEstimate sum;
+  sum.layers = layers;
+  add(sum, block, layers);
+  return sum;
+}
+
+// Under coda each block leaves the statistics of its output for the next norm, and the block's
+// estimate counts them; the exit's own norm then stands for the first block's, which has no block
+// before it.
+LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
+                           const Workload& workload, const Gpu& gpu) {
+  LayersEstimate sum = repeat_block(block, config.layers);
+  const auto simulate_graph = [&](const Graph& graph, const SimulationOptions& options) {
+    return simulate(make_end_plan(block.policy, graph), gpu, block.fidelity, options);
+  };
+  // The embedding starts cold; the exit finds what the last block left, and its weights are too
+  // large to stay.
+  sum.entry = simulate_graph(build_entry(config, workload), {.replay = true, .runs = 1});
+  sum.exit = simulate_graph(build_exit(config, workload), {.replay = true, .runs = 2});
+  add(sum, *sum.entry, 1);
+  add(sum, *sum.exit, 1);
+  return sum;
+}
+
+}  // namespace fuseline

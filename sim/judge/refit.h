@@ -1,0 +1,42 @@
+// Fits the hierarchy model's constants to measurements, all of them or all but those of one model.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/gpu/gpu.h"
+#include "sim/judge/fit.h"
+#include "sim/measured/measurement.h"
+
+namespace fuseline {
+
+// The constants that measurements of blocks and GEMMs determine, with the round values a fit starts
+// from: they are not the shipped ones, so that a fit without a model knows nothing of it.
+std::vector<FitParameter> refit_parameters();
+
+struct RefitOptions {
+  std::optional<std::string> without{};  // model whose blocks, kernels and GEMMs are left out
+  int iterations = 5;
+  std::function<void(int)> progress = {};  // evaluations done so far
+};
+
+// Residuals: log(predicted / measured) of block times, GEMM times (m >= 128) and HBM bytes of
+// traced kernels with a GEMM. InputError when nothing is left to fit to, or `without` names no
+// measured model. Runs for minutes: each evaluation simulates every measured block.
+FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOptions& options);
+
+// The GPU with these constants in place of its own.
+Gpu with_constants(Gpu gpu, const Constants& constants);
+
+// The constants as the [calibration] section of a GPU file.
+std::string calibration_toml(const Constants& constants, const std::string& source,
+                             const std::string& date);
+
+// The constants fitted without each measured model, from FOLDER/without-MODEL.toml; models without
+// such a file are not in the map. InputError as load_gpu.
+std::map<std::string, Constants> load_left_out_constants(const std::string& folder,
+                                                         const std::vector<std::string>& models);
+
+}  // namespace fuseline

@@ -1,0 +1,61 @@
+// The predictor that simulates: plans of the policy a measurement's execution names.
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "model/config/model_files.h"
+#include "model/policy.h"
+#include "sim/block/single_gemm.h"
+#include "sim/judge/validation.h"
+
+namespace fuseline {
+
+namespace {
+
+// Whether y[m,n] = x[m,k] w[n,k]^T is one of the projections of the model's block.
+bool has_projection(const ModelConfig& c, std::int64_t n, std::int64_t k) {
+  const std::int64_t up = c.activation == Activation::swiglu ? 2 * c.F : c.F;
+  return (n == c.qkv_width() && k == c.D) || (n == c.D && k == c.H * c.d) ||
+         (n == up && k == c.D) || (n == c.D && k == c.F);
+}
+
+}  // namespace
+
+std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<ModelConfig>& models) {
+  for (const ModelConfig& model : models) {
+    if (has_projection(model, gemm.n, gemm.k)) return model.name;
+  }
+  return {};
+}
+
+std::vector<ModelConfig> measured_models(const Measurements& measurements) {
+  std::map<std::string, ModelConfig> models;
+  for (const MeasuredBlock& b : measurements.blocks) models.try_emplace(b.block.model);
+  for (const MeasuredTrace& t : measurements.traces) models.try_emplace(t.block.model);
+  std::vector<ModelConfig> out;
+  for (const auto& entry : models) out.push_back(load_model(entry.first));
+  return out;
+}
+
+Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<ModelConfig> models,
+                              GpuFor gpu_for) {
+  const auto known = std::make_shared<const std::vector<ModelConfig>>(std::move(models));
+  const auto config_of = [known](const std::string& model) {
+    for (const ModelConfig& c : *known) {
+      if (c.name == model) return c;
+    }
+    return load_model(model);
+  };
+  PredictBlock block = [=](const BlockCase& c) {
+    return simulate(make_plan(c.execution, config_of(c.model), c.workload), gpu_for(c.model),
+                    fidelity, {.replay = true, .runs = 2});
+  };
+  PredictGemm gemm = [=](const MeasuredGemm& g) {
+    return estimate_library_gemm(
+        {.m = g.m, .n = g.n, .k = g.k, .dtype = Dtype::bf16, .bias = false},
+        gpu_for(model_of_gemm(g, *known)), fidelity);
+  };
+  return {.name = std::move(name), .block = std::move(block), .gemm = std::move(gemm)};
+}
+
+}  // namespace fuseline

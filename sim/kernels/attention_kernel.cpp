@@ -1,0 +1,248 @@
+#include "sim/kernels/attention_kernel.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <queue>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "sim/gpu/calibration.h"
+#include "sim/kernels/stream_kernel.h"
+#include "sim/memory/traffic.h"
+
+namespace fuseline {
+namespace {
+
+constexpr std::int64_t kMostSplitQueries = 16;  // of our own kernel
+
+bool behind_context(const OpAttributes& s) { return s.kv_tokens > s.q_tokens; }
+
+std::int64_t rounded_keys(const OpAttributes& shape, std::int64_t first_query, std::int64_t count) {
+  const KeyRange range = visible_keys(shape, first_query, count);
+  return ceil_div(range.end, kKeyTile) * kKeyTile - range.begin / kKeyTile * kKeyTile;
+}
+
+// The longest-loaded SM: query-key pairs of its tiles, masked parts included, and the number of its
+// tiles.
+struct Load {
+  double pairs = 0;
+  double items = 0;
+};
+
+// Deals the query tiles of one head after the other, in ascending order, to whichever SM is free
+// first. `item_pairs`: what a tile costs besides its pairs, in pairs.
+Load longest_load(const OpAttributes& shape, std::int64_t sms, double item_pairs) {
+  std::vector<double> tiles;
+  double sum = 0;
+  for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
+    const std::int64_t count = std::min(kQueryTile, shape.q_tokens - q);
+    // Warp groups take 64 queries each; a half-empty tile still costs the half. Behind a context
+    // the library's kernel takes as long for 2 tokens as for 128.
+    const std::int64_t height = behind_context(shape) ? kQueryTile : ceil_div(count, 64) * 64;
+    tiles.push_back(static_cast<double>(height * rounded_keys(shape, q, count)));
+    sum += tiles.back();
+  }
+  const std::int64_t heads = shape.batch * shape.heads;
+  const std::int64_t items = static_cast<std::int64_t>(tiles.size()) * heads;
+  constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
+  if (items > kEnough) {
+    const double share = static_cast<double>(heads) / static_cast<double>(sms);
+    return {sum * share + tiles.back() / 2, static_cast<double>(tiles.size()) * share};
+  }
+  struct Sm {
+    double load, pairs, items;
+    bool operator>(const Sm& other) const { return load > other.load; }
+  };
+  std::priority_queue<Sm, std::vector<Sm>, std::greater<>> free_first;
+  for (std::int64_t i = 0; i < std::min(sms, items); ++i) free_first.push({0, 0, 0});
+  Sm longest{0, 0, 0};
+  for (std::int64_t head = 0; head < heads; ++head) {
+    for (const double pairs : tiles) {
+      Sm sm = free_first.top();
+      free_first.pop();
+      sm = {sm.load + pairs + item_pairs, sm.pairs + pairs, sm.items + 1};
+      if (sm > longest) longest = sm;
+      free_first.push(sm);
+    }
+  }
+  return {longest.pairs, longest.items};
+}
+
+// Every query head of a sequence reads its keys after the heads that share them.
+void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const CachedSlice& k,
+                    const CachedSlice& v, L2Cache& cache) {
+  const OpAttributes& s = m.shape;
+  const std::int64_t d = s.head_width;
+  const std::int64_t keys = k.rows / s.batch;
+  for (std::int64_t b = 0; b < s.batch; ++b) {
+    for (std::int64_t head = 0; head < s.kv_heads; ++head) {
+      for (std::int64_t row = 0; row < keys; row += kKeyTile) {
+        const std::int64_t begin = b * keys + row;
+        const std::int64_t end = b * keys + std::min(keys, row + kKeyTile);
+        for (const CachedSlice* slice : {&k, &v}) {
+          const std::int64_t col = slice->col_begin + head * d;
+          cache.read(slice->matrix, begin, end, col, col + d);
+        }
+      }
+      if (q == nullptr) continue;
+      const std::int64_t share = s.heads / s.kv_heads;
+      const std::int64_t col = q->col_begin + head * share * d;
+      cache.read(q->matrix, b * s.q_tokens, (b + 1) * s.q_tokens, col, col + share * d);
+    }
+  }
+}
+
+// Parts of a kernel that overlap, but the less the closer their lengths: a p-norm.
+Seconds partly_overlapped(Seconds a, Seconds b) {
+  constexpr double kExponent = 3;
+  const double longer = std::max(a, b).value();
+  if (longer <= 0) return Seconds();
+  const double ratio = std::min(a, b).value() / longer;
+  return Seconds(longer * std::pow(1 + std::pow(ratio, kExponent), 1 / kExponent));
+}
+
+bool same_place(const CachedSlice& a, const CachedSlice& b) {
+  return a.matrix.tensor == b.matrix.tensor && a.col_begin == b.col_begin;
+}
+
+}  // namespace
+
+bool splits_keys(const OpAttributes& shape, Implementation implementation) {
+  const bool library = implementation == Implementation::library_attention;
+  return behind_context(shape) && shape.q_tokens <= (library ? 1 : kMostSplitQueries);
+}
+
+std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu) {
+  const std::int64_t blocks = shape.batch * shape.kv_heads;
+  const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
+  const std::int64_t count = keys.end - keys.begin;
+  if (2 * blocks > gpu.sm_count || count < 1024) return 1;
+  const auto fitting =
+      static_cast<std::uint64_t>(std::min(2 * gpu.sm_count / blocks, count / kKeyTile));
+  return static_cast<std::int64_t>(std::bit_floor(fitting));
+}
+
+PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor,
+                         bool gradient) {
+  const double clock = gpu.sm_clock.value() * clock_factor;
+  const double tensor_clock =
+      gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
+  const double flops_per_cycle =
+      gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
+  const double width = static_cast<double>(shape.head_width);
+  // Heads wider than 128 leave room for smaller tiles only: about a third more time per doubling.
+  const double tile_loss = 1 + 0.35 * std::max(0.0, width / 128 - 1);
+  double product_cycles =  // per pair
+      4.0 * width / flops_per_cycle * calibrated(gpu, "attention.product_exposed") * tile_loss;
+  double exp_cycles = calibrated(gpu, "attention.exp_cycles");
+  if (gradient) {  // five products for two, and dS beside P
+    product_cycles *= calibrated(gpu, "attention.gradient_products");
+    exp_cycles *= calibrated(gpu, "attention.gradient_exps");
+  }
+  const double item_cycles = width * calibrated(gpu, "attention.item_cycles_per_width");
+  const Load load = longest_load(shape, gpu.sm_count, item_cycles / (product_cycles + exp_cycles));
+  return {Seconds((load.pairs * product_cycles + load.items * item_cycles) / clock),
+          Seconds(load.pairs * exp_cycles / clock)};
+}
+
+AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
+                                     const AddressMap& addresses, const Gpu& gpu, L2Cache& cache) {
+  const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(m != nullptr, program.name);
+  const OpAttributes& s = m->shape;
+  const CachedSlice q = addresses.locate(m->q);
+  const CachedSlice k = addresses.locate(m->k);
+  const CachedSlice v = addresses.locate(m->v);
+
+  // What a prologue stores (new cache rows) comes before attention reads it; the result comes last.
+  StreamKernel before;
+  StreamKernel after;
+  before.rows = after.rows = s.batch * s.q_tokens;
+  before.cols = after.cols = s.heads * s.head_width;
+  for (const Stream& stream : streams_of(program, addresses)) {
+    const bool operand =
+        !stream.store && (same_place(stream.part, k) || same_place(stream.part, v));
+    if (operand) continue;  // the mainloop's own reads
+    const bool result = stream.store && stream.part.rows == after.rows &&
+                        stream.part.cols == after.cols && stream.part.matrix.cols == after.cols;
+    (result ? after : before).streams.push_back(stream);
+  }
+  AttentionEstimate e;
+  walk_streams(before, gpu, cache);
+  walk_attention(*m, m->q_value < 0 ? &q : nullptr, k, v, cache);
+  walk_streams(after, gpu, cache);
+  e.hbm = cache.take_traffic();
+
+  Bytes streamed;
+  for (const StreamKernel* part : {&before, &after}) {
+    for (const Stream& stream : part->streams) streamed += stream.bytes();
+  }
+  const std::int64_t element = k.matrix.element_bytes;
+  if (m->q_value < 0) streamed += checked_product<Bytes>(q.rows, q.cols, element);
+
+  const double hbm_rate =
+      gpu.hbm_bandwidth_sustained.value() * calibrated(gpu, "attention.hbm_fraction");
+  const double l2_rate = gpu.l2_bandwidth.value() * calibrated(gpu, "stream.l2_fraction");
+  double start_us = 0;
+  const bool split = splits_keys(s, implementation) && !m->gradient;
+  if (split) {
+    e.splits = decode_splits(s, gpu);
+    const Bytes kv = checked_product<Bytes>(2, k.rows, k.cols, element);
+    e.l2 = Bytes(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
+    e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
+    e.l2_time = e.l2 / BytesPerSecond(l2_rate);
+    // One thread block takes its keys one tile after the other: waits for each, and moves it.
+    const double blocks = static_cast<double>(s.batch * s.kv_heads * e.splits);
+    const double cycles = static_cast<double>(k.rows) *
+                              calibrated(gpu, "attention.block_cycles_per_key") *
+                              static_cast<double>(s.kv_heads) +
+                          kv.as_double() / calibrated(gpu, "attention.block_bytes_per_cycle");
+    e.tensor_time = Seconds(cycles / blocks / gpu.sm_clock.value());
+    e.smem = kv;
+    start_us = calibrated(gpu, "attention.split_start_us");
+    if (e.splits > 1) {
+      // fp32 partials [splits, B·H·T, d], written and read back within L2.
+      const Bytes partials =
+          checked_product<Bytes>(2 * e.splits, s.batch * s.heads, s.q_tokens, s.head_width, 4);
+      e.combine_l2 = partials;
+      e.combine_work = microseconds(calibrated(gpu, "attention.combine_us")) +
+                       partials / BytesPerSecond(l2_rate);
+    }
+  } else {
+    std::int64_t keys = 0;
+    for (std::int64_t first = 0; first < s.q_tokens; first += kQueryTile) {
+      keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
+    }
+    // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
+    const std::int64_t panels = m->gradient ? 5 : 2;
+    const Bytes tiles =
+        checked_product<Bytes>(panels, keys, s.batch * s.heads, s.head_width, element);
+    e.l2 = tiles + streamed;
+    e.smem = 2 * tiles;
+    const PrefillTime t = prefill_time(s, gpu, 1.0, m->gradient.has_value());
+    e.tensor_time = t.tensor;
+    e.exp_time = t.exp;
+    e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
+    e.l2_time = e.l2 / BytesPerSecond(l2_rate);
+    start_us = calibrated(gpu, "attention.start_us");
+  }
+  const Seconds compute = e.tensor_time + e.exp_time;
+  const Seconds memory = std::max(e.hbm_time, e.l2_time);
+  const Seconds longest = std::max(compute, memory);
+  e.work = microseconds(start_us) + longest;
+  // The serial walk overlaps only in parts with a transfer that is about as long.
+  if (split) e.work = microseconds(start_us) + partly_overlapped(compute, memory);
+  if (longest.value() * 1e6 <= start_us) {
+    e.bound = Bound::launch;
+  } else if (longest == compute) {
+    e.bound = e.tensor_time >= e.exp_time ? Bound::tensor : Bound::smem;
+  } else {
+    e.bound = longest == e.hbm_time ? Bound::hbm : Bound::l2;
+  }
+  return e;
+}
+
+}  // namespace fuseline

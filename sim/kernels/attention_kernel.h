@@ -1,0 +1,60 @@
+// The fused attention kernel: prefill, and decode that splits the keys over thread blocks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/plan.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/kernel_estimate.h"
+#include "sim/kernels/program_streams.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+inline constexpr std::int64_t kQueryTile = 128;  // queries of one head that a thread block works on
+inline constexpr std::int64_t kKeyTile = 128;    // keys it takes at a time
+
+struct AttentionEstimate {
+  HbmTraffic hbm;
+  Bytes l2;  // Q and the result once, K and V once per query tile that sees them
+  Bytes smem;
+  Seconds tensor_time, exp_time, hbm_time, l2_time;
+  Seconds work;  // what the kernel adds to the time of an empty one
+  Bound bound = Bound::tensor;
+  std::int64_t splits = 1;  // thread blocks that share the keys of one query tile
+  // The kernel that merges the splits' partial results.
+  std::optional<Seconds> combine_work;
+  Bytes combine_l2;
+};
+
+// Q [B·T, H·d], K and V [B·S, Hkv·d] and the result go through the cache once per sequence and
+// head: heads that share keys find them in L2. What the program's prologue and body load and store
+// besides (RoPE tables, cache rows) is streamed with them.
+AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
+                                     const AddressMap& addresses, const Gpu& gpu, L2Cache& cache);
+
+// Whether the kernel for few queries behind a context runs, which splits keys over thread blocks
+// and takes the query heads that share keys together. Measured on an H200
+// (h200-pytorch-wide/attention_queries.csv): the library has it for a single new token only. Ours
+// takes up to 16. More run the prefill kernel, whole tiles of queries, each of which walks all
+// keys.
+bool splits_keys(const OpAttributes& shape, Implementation implementation);
+
+// Time of prefill attention from shapes, without memory. The query tiles of head after head, in
+// ascending order, go to whichever SM is free first; a tile costs its two products, as far as
+// softmax does not hide them, its softmax, and the way of Q and the result. The longest-loaded SM
+// sets the time.
+struct PrefillTime {
+  Seconds tensor;  // products and transfers on the longest-loaded SM
+  Seconds exp;     // softmax on the same
+};
+PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor = 1.0,
+                         bool gradient = false);
+
+// Thread blocks that share the keys of one key/value head: a power of two that fills the GPU about
+// twice, each with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are
+// few.
+std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu);
+
+}  // namespace fuseline

@@ -1,0 +1,31 @@
+// What a GEMM program's epilogue asks of the tiles of our own mainloop (cuda/kernels/README.md has
+// the contract): with it the simulator chooses only tiles that the kernels have.
+#pragma once
+
+#include <cstdint>
+
+#include "model/program.h"
+#include "sim/kernels/gemm_tile.h"
+
+namespace fuseline {
+
+struct EpilogueNeeds {
+  bool reduces_columns = false;       // wants tiles of 128 rows, 16 a warp
+  std::int64_t row_partial_cols = 0;  // tiles must be a multiple of so many accumulator columns
+  // Groups of 8 accumulator columns that the body sees at once: 8, or 4 where whole values of 64
+  // columns would not fit the registers beside the accumulators.
+  int slab_groups = 8;
+  // The most registers that a thread's tile values take at one time, the accumulators left out.
+  int live_registers = 0;
+  // What a slab loads: boxes of tile rows x 64 columns, and vectors.
+  int tile_loads = 0, col_loads = 0;
+};
+
+// InternalError: the program is no GEMM's.
+EpilogueNeeds epilogue_needs(const Program& program);
+
+// Whether the Hopper mainloop can give this tile to such an epilogue: registers, room for what a
+// slab loads, whole partials.
+bool fits(const EpilogueNeeds& needs, const GemmTile& tile);
+
+}  // namespace fuseline

@@ -1,0 +1,70 @@
+// One GEMM kernel as the simulator sees it: shapes, operands in the L2's address space, tile shape.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "sim/kernels/epilogue_needs.h"
+#include "sim/kernels/gemm_tile.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+struct MatrixOrigin {
+  std::int64_t row = 0;
+  std::int64_t col = 0;
+};
+
+// The part of a matrix that one GEMM of the batch uses starts at origins[batch index]; no origins =
+// (0, 0).
+struct GemmOperand {
+  CachedMatrix matrix;
+  std::vector<MatrixOrigin> origins;
+  bool transposed = false;  // stored [k, rows] instead of [rows, k]
+  [[nodiscard]] MatrixOrigin origin(std::int64_t batch) const {
+    return origins.empty() ? MatrixOrigin{} : origins[static_cast<std::size_t>(batch)];
+  }
+};
+
+// How an epilogue tensor is addressed by the rows (or columns) of the output tile. `scaled`: the
+// tensor has a row for every m/rows output rows (a vector of one row, SwiGLU's half width, partials
+// per tile). `repeated`: row i mod rows (RoPE tables).
+enum class Addressing : std::uint8_t { scaled, repeated };
+
+// The part of a tensor that the epilogue loads or stores, tile by tile. A GEMM's main output is one
+// of them.
+struct EpilogueStream {
+  CachedMatrix matrix;
+  std::int64_t height = 0, width = 0;  // of the part that the whole output of one GEMM addresses
+  bool store = false;
+  Addressing rows = Addressing::scaled;
+  Addressing cols = Addressing::scaled;
+  std::vector<MatrixOrigin> origins;  // where the part begins, as in GemmOperand
+  [[nodiscard]] MatrixOrigin origin(std::int64_t batch) const {
+    return origins.empty() ? MatrixOrigin{} : origins[static_cast<std::size_t>(batch)];
+  }
+};
+
+// out[m, n] = a[m, k] b[n, k]^T, `batch` times.
+struct GemmProblem {
+  std::int64_t m = 0;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t batch = 1;
+  GemmOperand a;
+  GemmOperand b;
+  std::vector<EpilogueStream> epilogue;
+  bool library = true;           // the vendor's kernels; otherwise our own mainloop, no split-K
+  std::optional<GemmTile> tile;  // empty: chosen
+  EpilogueNeeds needs;           // of our own mainloop's tiles
+  std::uint32_t workspace_tensor = 0;  // names split-K partials in the cache
+};
+
+// A plain library GEMM on three dense row-major tensors of the given ids, all of `element_bytes`.
+GemmProblem plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::uint32_t a,
+                       std::uint32_t b, std::uint32_t out, std::uint32_t workspace,
+                       std::int64_t element_bytes = 2);
+
+}  // namespace fuseline

@@ -1,0 +1,62 @@
+#include "sim/kernels/gemm_schedule.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fuseline {
+
+std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m) {
+  if (tile_m != 64) return tile_m;
+  std::int64_t rows = 8;
+  while (rows < std::min(m, tile_m)) rows *= 2;
+  return rows;
+}
+
+std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles) {
+  return library ? static_cast<std::int64_t>(library_tiles) : kOwnRasterClusters * tile.cluster_m;
+}
+
+GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
+                           const GemmTile& tile, std::int64_t blocks_at_once,
+                           std::int64_t group_tiles) {
+  FUSELINE_ASSERT(m > 0 && n > 0 && k > 0 && batch > 0, "empty GEMM");
+  FUSELINE_ASSERT(tile.m > 0 && tile.n > 0 && tile.k > 0 && tile.split_k > 0, "empty tile");
+  const std::int64_t unit_m = tile.m * tile.cluster_m;
+  const std::int64_t unit_n = tile.n * tile.cluster_n;
+  const std::int64_t k_steps = ceil_div(k, tile.k);
+  const std::int64_t k_per_split = ceil_div(k_steps, tile.split_k) * tile.k;
+
+  // `across`: the direction of the groups; `along`: the direction they are walked in.
+  const bool groups_of_m = tile.cluster_m >= tile.cluster_n;
+  const std::int64_t across = ceil_div(groups_of_m ? m : n, groups_of_m ? unit_m : unit_n);
+  const std::int64_t along = ceil_div(groups_of_m ? n : m, groups_of_m ? unit_n : unit_m);
+  const std::int64_t group =
+      std::max<std::int64_t>(1, group_tiles / (groups_of_m ? tile.cluster_m : tile.cluster_n));
+
+  GemmSchedule schedule;
+  schedule.units_per_wave = std::max<std::int64_t>(1, blocks_at_once / tile.cluster());
+  schedule.units.reserve(static_cast<std::size_t>(across * along * batch * tile.split_k));
+  const auto add = [&](std::int64_t index, std::int64_t i, std::int64_t j, std::int64_t k_begin) {
+    const std::int64_t m_index = groups_of_m ? i : j;
+    const std::int64_t n_index = groups_of_m ? j : i;
+    schedule.units.push_back({index, m_index * unit_m, std::min(m, (m_index + 1) * unit_m),
+                              n_index * unit_n, std::min(n, (n_index + 1) * unit_n), k_begin,
+                              std::min(k, k_begin + k_per_split)});
+  };
+  for (std::int64_t index = 0; index < batch; ++index) {
+    for (std::int64_t k_begin = 0; k_begin < k; k_begin += k_per_split) {
+      bool reversed = false;
+      for (std::int64_t first = 0; first < across; first += group, reversed = !reversed) {
+        for (std::int64_t step = 0; step < along; ++step) {
+          const std::int64_t j = reversed ? along - 1 - step : step;
+          const std::int64_t last = std::min(across, first + group);
+          for (std::int64_t i = first; i < last; ++i) add(index, i, j, k_begin);
+        }
+      }
+    }
+  }
+  return schedule;
+}
+
+}  // namespace fuseline

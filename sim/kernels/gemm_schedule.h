@@ -1,0 +1,46 @@
+// Which output tiles run at the same time: the raster order of a persistent GEMM.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/kernels/gemm_problem.h"
+
+namespace fuseline {
+
+// What one cluster of thread blocks computes in one go: an output range, clipped to the problem,
+// over a range of k. In elements, half-open.
+struct GemmUnit {
+  std::int64_t batch = 0;
+  std::int64_t m_begin = 0, m_end = 0;
+  std::int64_t n_begin = 0, n_end = 0;
+  std::int64_t k_begin = 0, k_end = 0;
+};
+
+struct GemmSchedule {
+  std::vector<GemmUnit> units;      // in the order in which clusters take them
+  std::int64_t units_per_wave = 1;  // clusters on the GPU at once
+  [[nodiscard]] std::int64_t waves() const {
+    return ceil_div(static_cast<std::int64_t>(units.size()), units_per_wave);
+  }
+};
+
+// Cluster rows of tiles that our own mainloop sweeps together.
+inline constexpr std::int64_t kOwnRasterClusters = 8;
+
+// Rows of the M operand that our own mainloop loads for a tile of `tile_m` rows of an M-row matrix:
+// of tiles of 64, no more than the power of two that has all.
+std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m);
+
+// Tiles of a group for schedule_gemm. `library_tiles`: the vendor's.
+std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles);
+
+// Units in groups of `group_tiles` tiles across the cluster's longer direction (M for cluster_m ≥
+// cluster_n), walking the other direction, which reverses from group to group so that the last
+// operand panels of one group are the first of the next. Every output element × k lies in exactly
+// one unit. `blocks_at_once`: thread blocks resident on the GPU together.
+GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
+                           const GemmTile& tile, std::int64_t blocks_at_once,
+                           std::int64_t group_tiles);
+
+}  // namespace fuseline

@@ -1,0 +1,210 @@
+#include "sim/kernels/gemm_time.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+#include "base/error.h"
+#include "sim/kernels/gemm_schedule.h"
+
+namespace fuseline {
+namespace {
+
+// Tensor rate of one SM at the boost clock for the operands' width (fp32 operands run as TF32).
+double sm_tensor_rate(const Gpu& gpu, std::int64_t element_bytes) {
+  double rate = gpu.tensor_bf16.value();
+  if (element_bytes == 1 && gpu.tensor_fp8.value() > 0) rate = gpu.tensor_fp8.value();
+  if (element_bytes >= 4) rate = gpu.tensor_bf16.value() / 2;
+  return rate / static_cast<double>(gpu.sm_count);
+}
+
+// Whether the library must fetch element by element: rows of an operand or of the result that are
+// no multiple of 16 bytes rule out bulk copies and vector loads. A single row is contiguous.
+// Batched GEMMs, whose sizes are tokens, are taken as padded.
+bool is_unaligned(const GemmProblem& problem) {
+  const auto odd = [](std::int64_t columns, std::int64_t element_bytes) {
+    return columns * element_bytes % 16 != 0;
+  };
+  return problem.library && problem.batch == 1 && problem.m > 1 &&
+         (odd(problem.k, problem.a.matrix.element_bytes) ||
+          odd(problem.n, problem.b.matrix.element_bytes));
+}
+
+// Rates that do not change from wave to wave.
+struct WaveModel {
+  double step_seconds;      // one k step of one tile on the tensor cores
+  double fetch_seconds;     // its panels from L2 into shared memory
+  double smem_seconds;      // and from there to the tensor cores
+  double sm_epilogue_rate;  // bytes/s of one SM
+  double l2_rate;
+  double hbm_rate;
+  double concurrency;
+  double overlap;
+  double sms;
+  double cluster_k;             // thread blocks for one epilogue
+  double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
+
+  WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
+            const GemmConstants& constants, double clock_factor) {
+    const double clock = gpu.sm_clock.value() * clock_factor;
+    const std::int64_t a_bytes = problem.a.matrix.element_bytes;
+    const std::int64_t b_bytes = problem.b.matrix.element_bytes;
+    const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
+    // Our own mainloop loads no rows of a low tile that the matrix does not have.
+    const std::int64_t a_rows = problem.library ? tile.m : own_loaded_rows(tile.m, problem.m);
+    const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
+    step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
+                            constants.tensor_fraction);
+    fetch_seconds = panel / ((is_unaligned(problem) ? constants.unaligned_bytes_per_cycle
+                                                    : constants.sm_fetch_bytes_per_cycle) *
+                             clock);
+    smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
+    sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
+                                                : constants.exposed_epilogue_bytes_per_cycle);
+    l2_rate = gpu.l2_bandwidth.value() * constants.l2_fraction * clock_factor;
+    hbm_rate = gpu.hbm_bandwidth_sustained.value() * constants.hbm_fraction;
+    concurrency = constants.concurrency_exponent;
+    overlap = constants.overlap_exponent;
+    sms = static_cast<double>(gpu.sm_count);
+    cluster_k = static_cast<double>(tile.cluster_k);
+    // fp32, of whole warps of 16 rows, through the port that operands come through.
+    const std::int64_t rows = std::min(tile.m, ceil_div(problem.m, 16) * 16);
+    if (tile.cluster_k > 1)
+      exchange_seconds = constants.cluster_wave.value() +
+                         static_cast<double>((tile.cluster_k - 1) * rows * tile.n * 4) /
+                             (constants.sm_fetch_bytes_per_cycle * clock);
+  }
+};
+
+struct WaveTime {
+  double tensor, fetch, l2, hbm, smem, epilogue;
+  double mainloop;  // of all of them together
+  Bound bound;
+};
+
+WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
+  const double steps = static_cast<double>(wave.k_steps);
+  const double blocks = static_cast<double>(wave.blocks);
+  const double busy = std::min(1.0, blocks / model.sms);
+  WaveTime t{};
+  t.tensor = steps * model.step_seconds;
+  t.fetch = steps * model.fetch_seconds;
+  t.smem = steps * model.smem_seconds;
+  t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
+  t.hbm = (wave.hbm.read + wave.hbm.write).as_double() /
+          (model.hbm_rate * std::pow(busy, model.concurrency));
+  t.epilogue = wave.epilogue.as_double() * model.cluster_k / blocks / model.sm_epilogue_rate +
+               model.exchange_seconds;
+  // Tensor cores, fetching and HBM disturb each other when they are near balance; L2 and shared
+  // memory are ceilings only.
+  double top = t.tensor;
+  t.bound = Bound::tensor;
+  if (t.fetch > top) top = t.fetch, t.bound = Bound::l2;
+  if (t.hbm > top) top = t.hbm, t.bound = Bound::hbm;
+  if (top > 0) {
+    double sum = 0;
+    for (const double part : {t.tensor, t.fetch, t.hbm}) {
+      if (part > 0.01 * top) sum += part == top ? 1.0 : std::pow(part / top, model.overlap);
+    }
+    t.mainloop = top * std::pow(sum, 1.0 / model.overlap);
+  }
+  if (t.l2 > t.mainloop) t.mainloop = t.l2, t.bound = Bound::l2;
+  if (t.smem > t.mainloop) t.mainloop = t.smem, t.bound = Bound::smem;
+  return t;
+}
+
+}  // namespace
+
+GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
+                   const std::vector<GemmWave>& waves, const Gpu& gpu,
+                   const GemmConstants& constants, double clock_factor) {
+  FUSELINE_ASSERT(clock_factor > 0 && clock_factor <= 1, "clock factor");
+  const WaveModel model(problem, tile, gpu, constants, clock_factor);
+  GemmTime result;
+  result.launch = gpu.tiny_kernel + constants.start;
+  result.time = result.launch;
+  std::array<double, 6> set_by{};  // seconds by Bound
+  set_by[static_cast<std::size_t>(Bound::launch)] = result.launch.value();
+  for (const GemmWave& wave : waves) {
+    const WaveTime t = time_of(wave, model);
+    result.time += Seconds(t.mainloop + t.epilogue);
+    result.tensor += Seconds(t.tensor);
+    result.l2 += Seconds(std::max(t.l2, t.fetch));
+    result.hbm += Seconds(t.hbm);
+    result.smem += Seconds(t.smem);
+    result.epilogue += Seconds(t.epilogue);
+    set_by[static_cast<std::size_t>(t.bound)] += t.mainloop;
+  }
+  result.bound = static_cast<Bound>(
+      std::distance(set_by.begin(), std::max_element(set_by.begin(), set_by.end())));
+  return result;
+}
+
+Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
+                        const GemmConstants& constants) {
+  const WaveModel model(problem, tile, gpu, constants, 1.0);
+  const std::int64_t unit_m = std::min(problem.m, tile.m * tile.cluster_m);
+  const std::int64_t unit_n = std::min(problem.n, tile.n * tile.cluster_n);
+  const std::int64_t units =
+      ceil_div(problem.m, unit_m) * ceil_div(problem.n, unit_n) * problem.batch * tile.split_k;
+  const std::int64_t at_once = blocks_at_once(tile, gpu, constants) / tile.cluster();
+  const std::int64_t a_bytes = problem.a.matrix.element_bytes;
+  const std::int64_t b_bytes = problem.b.matrix.element_bytes;
+  const std::int64_t depth = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
+
+  std::int64_t out_bytes =
+      0;  // of the epilogue streams, per output element and over the whole GEMM
+  double bytes_per_output = 0;
+  const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
+                         static_cast<double>(problem.batch);
+  for (const EpilogueStream& stream : problem.epilogue) {
+    const std::int64_t batches = stream.origins.empty() ? 1 : problem.batch;
+    const std::int64_t elements =
+        std::min({stream.matrix.rows * stream.matrix.cols, stream.height * stream.width * batches,
+                  problem.m * problem.n * batches});
+    out_bytes += elements * stream.matrix.element_bytes;
+  }
+  bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
+  const double compulsory = static_cast<double>(problem.batch) * static_cast<double>(problem.k) *
+                                static_cast<double>(problem.m * a_bytes + problem.n * b_bytes) +
+                            static_cast<double>(out_bytes);
+
+  const auto wave_of = [&](std::int64_t count) {
+    GemmWave wave;
+    const double share = static_cast<double>(count) / static_cast<double>(units);
+    wave.blocks = count * ceil_div(unit_m, tile.m) * ceil_div(unit_n, tile.n) * tile.cluster_k;
+    wave.k_steps = ceil_div(ceil_div(depth, tile.k), tile.cluster_k);
+    wave.operands = Bytes(count * depth * (unit_m * a_bytes + unit_n * b_bytes));
+    wave.epilogue = Bytes(
+        static_cast<std::int64_t>(static_cast<double>(count * unit_m * unit_n) * bytes_per_output));
+    wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory * share));
+    const WaveTime t = time_of(wave, model);
+    return t.mainloop + t.epilogue;
+  };
+  const std::int64_t full = units / at_once;
+  const std::int64_t rest = units % at_once;
+  double seconds = (gpu.tiny_kernel + constants.start).value();
+  if (full > 0) seconds += static_cast<double>(full) * wave_of(at_once);
+  if (rest > 0) seconds += wave_of(rest);
+  if (tile.split_k > 1) {
+    const Bytes partials(static_cast<std::int64_t>(outputs) * 4 * tile.split_k);
+    seconds += reduction_time(partials, Bytes(), gpu, constants).value();
+  }
+  return Seconds(seconds);
+}
+
+Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu, const GemmConstants& constants) {
+  return gpu.tiny_kernel + constants.reduction +
+         std::max(l2 / (gpu.l2_bandwidth * constants.reduction_fraction),
+                  hbm / (gpu.hbm_bandwidth_sustained * constants.hbm_fraction));
+}
+
+std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu, const GemmConstants& constants) {
+  const std::int64_t cluster = tile.cluster();
+  const double fraction = cluster > 2 ? constants.packed_fraction : 1.0;
+  const auto usable = static_cast<std::int64_t>(static_cast<double>(gpu.sm_count) * fraction);
+  return std::max(cluster, usable / cluster * cluster);
+}
+
+}  // namespace fuseline

@@ -1,0 +1,51 @@
+// Time of one GEMM kernel from its waves.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "sim/gpu/gemm_constants.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/gemm_problem.h"
+#include "sim/kernels/gemm_traffic.h"
+#include "sim/kernels/kernel_estimate.h"
+
+namespace fuseline {
+
+// The parts overlap inside a wave, so they do not add up to `time`.
+struct GemmTime {
+  Seconds time;
+  Seconds tensor, l2, hbm, smem, epilogue;  // each as if it alone set the time of every wave
+  Seconds launch;
+  Bound bound = Bound::tensor;  // the part that set most of the time
+};
+
+// time = launch + Σ over waves of mainloop + epilogue, where
+//   mainloop = p-norm of (tensor, fetch, HBM), at least L2 and SMEM
+//   tensor   = k steps × tile FLOPs / SM rate
+//   fetch    = k steps × tile panel bytes / fetch rate of one SM
+//   HBM      = bytes missed and written back / sustained rate × (SMs with work / SMs)^exponent
+//   L2       = operand and epilogue bytes of the wave / L2 rate
+//   epilogue = epilogue bytes of one tile / rate of one SM; with clusters along K, whose blocks
+//   make
+//              one tile each, also their start and end and the partial sums that they exchange.
+// `clock_factor`: sustained over boost clock; all but HBM and launch slow down with it.
+GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
+                   const std::vector<GemmWave>& waves, const Gpu& gpu,
+                   const GemmConstants& constants, double clock_factor = 1.0);
+
+// The same from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing
+// tiles.
+Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
+                        const GemmConstants& constants);
+
+// The launch that sums the partials of a split-K GEMM: its bytes through L2, and those of them from
+// or to HBM.
+Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu, const GemmConstants& constants);
+
+// Thread blocks of this tile that are resident at once, one per SM. Clusters of four or more do not
+// fill every group of SMs.
+std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu, const GemmConstants& constants);
+
+}  // namespace fuseline

@@ -1,0 +1,252 @@
+#include "sim/kernels/gemm_traffic.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+
+namespace fuseline {
+namespace {
+
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// A strip of up to 64 operand rows over the k range of some unit of the wave.
+struct Panel {
+  bool of_b;
+  std::int64_t batch, row_begin, row_end, k_begin, k_end;
+  friend auto operator<=>(const Panel&, const Panel&) = default;
+};
+
+// The operand's 64-row blocks that a unit touches. Blocks belong to the matrix, not to the unit, so
+// that neighbours whose edges share a block share its chunk.
+void add_panels(const GemmUnit& unit, Range rows, bool of_b, std::int64_t limit,
+                std::vector<Panel>& panels) {
+  for (std::int64_t row = rows.begin / kChunkEdge * kChunkEdge; row < rows.end; row += kChunkEdge) {
+    panels.push_back(
+        {of_b, unit.batch, row, std::min(limit, row + kChunkEdge), unit.k_begin, unit.k_end});
+  }
+}
+
+void read_panel_step(const GemmOperand& operand, const Panel& panel, std::int64_t k_begin,
+                     std::int64_t k_end, L2Cache& cache) {
+  const MatrixOrigin origin = operand.origin(panel.batch);
+  const Range rows{panel.row_begin, panel.row_end};
+  if (operand.transposed) {
+    cache.read(operand.matrix, origin.row + k_begin, origin.row + k_end, origin.col + rows.begin,
+               origin.col + rows.end);
+  } else {
+    cache.read(operand.matrix, origin.row + rows.begin, origin.row + rows.end, origin.col + k_begin,
+               origin.col + k_end);
+  }
+}
+
+// The rows (or columns) of an epilogue tensor of `size` that belong to output rows [begin, end) of
+// `extent`.
+Range addressed(Range output, std::int64_t extent, std::int64_t size, Addressing addressing) {
+  if (addressing == Addressing::repeated) {
+    if (output.end - output.begin >= size) return {0, size};
+    const std::int64_t begin = output.begin % size;
+    return {begin, std::min(size, begin + (output.end - output.begin))};
+  }
+  return {output.begin * size / extent, ceil_div(output.end * size, extent)};
+}
+
+struct Region {
+  Range rows, cols;
+  [[nodiscard]] std::int64_t elements() const {
+    return (rows.end - rows.begin) * (cols.end - cols.begin);
+  }
+};
+
+Region region_of(const GemmProblem& problem, const EpilogueStream& stream, const GemmUnit& unit) {
+  const Range rows = addressed({unit.m_begin, unit.m_end}, problem.m, stream.height, stream.rows);
+  const Range cols = addressed({unit.n_begin, unit.n_end}, problem.n, stream.width, stream.cols);
+  const MatrixOrigin origin = stream.origin(unit.batch);
+  return {{rows.begin + origin.row, rows.end + origin.row},
+          {cols.begin + origin.col, cols.end + origin.col}};
+}
+
+Bytes epilogue_bytes(const GemmProblem& problem, const GemmUnit& unit) {
+  Bytes bytes;
+  for (const EpilogueStream& stream : problem.epilogue) {
+    bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element_bytes);
+  }
+  return bytes;
+}
+
+void run_epilogue(const GemmProblem& problem, const GemmUnit& unit, L2Cache& cache) {
+  for (const EpilogueStream& stream : problem.epilogue) {
+    const Region region = region_of(problem, stream, unit);
+    if (!stream.store) {
+      cache.read(stream.matrix, region.rows.begin, region.rows.end, region.cols.begin,
+                 region.cols.end);
+    } else {
+      cache.write(stream.matrix, region.rows.begin, region.rows.end, region.cols.begin,
+                  region.cols.end);
+    }
+  }
+}
+
+// Split-K: the unit's fp32 partial goes to its split's rows of the workspace.
+void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit,
+                   L2Cache& cache) {
+  const std::int64_t k_per_split = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
+  const CachedMatrix workspace = partials(problem, tile);
+  const std::int64_t base = (unit.batch * tile.split_k + unit.k_begin / k_per_split) *
+                            (workspace.rows / (problem.batch * tile.split_k));
+  cache.write(workspace, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
+}
+
+// Chunk reads simulated one by one: about 0.1 s.
+constexpr std::int64_t kChunkReadBudget = 3'000'000;
+
+template <class Visit>
+void for_each_unit(const GemmSchedule& schedule, std::int64_t wave, Visit visit) {
+  const auto count = static_cast<std::int64_t>(schedule.units.size());
+  const std::int64_t last = std::min(count, (wave + 1) * schedule.units_per_wave);
+  for (std::int64_t i = wave * schedule.units_per_wave; i < last; ++i) {
+    visit(schedule.units[static_cast<std::size_t>(i)]);
+  }
+}
+
+// Everything of a wave but its HBM traffic, and the distinct panels that it reads.
+GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
+                       const GemmSchedule& schedule, std::int64_t index,
+                       std::vector<Panel>& panels) {
+  GemmWave wave;
+  panels.clear();
+  for_each_unit(schedule, index, [&](const GemmUnit& unit) {
+    const std::int64_t height = unit.m_end - unit.m_begin;
+    const std::int64_t width = unit.n_end - unit.n_begin;
+    const std::int64_t depth = unit.k_end - unit.k_begin;
+    add_panels(unit, {unit.m_begin, unit.m_end}, false, problem.m, panels);
+    add_panels(unit, {unit.n_begin, unit.n_end}, true, problem.n, panels);
+    wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.cluster_k;
+    wave.operands += Bytes(
+        depth * (height * problem.a.matrix.element_bytes + width * problem.b.matrix.element_bytes));
+    wave.epilogue += tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
+    wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
+  });
+  std::sort(panels.begin(), panels.end());
+  panels.erase(std::unique(panels.begin(), panels.end()), panels.end());
+  return wave;
+}
+
+// Reads the panels chunk by chunk, all of them at one depth before the next. Returns the number of
+// chunks.
+std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& panels,
+                         std::int64_t depth, L2Cache& cache) {
+  std::int64_t reads = 0;
+  for (std::int64_t k = 0; k < depth; k += kChunkEdge) {
+    for (const Panel& panel : panels) {
+      const std::int64_t k_begin = panel.k_begin + k;
+      const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
+      if (k_begin >= k_end) continue;
+      read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
+      ++reads;
+    }
+  }
+  return reads;
+}
+
+HbmTraffic mean_traffic(const std::vector<GemmWave>& waves, std::int64_t first, std::int64_t last) {
+  HbmTraffic sum;
+  for (std::int64_t i = first; i < last; ++i) {
+    sum.read += waves[static_cast<std::size_t>(i)].hbm.read;
+    sum.write += waves[static_cast<std::size_t>(i)].hbm.write;
+  }
+  const std::int64_t count = std::max<std::int64_t>(1, last - first);
+  return {Bytes(sum.read.value() / count), Bytes(sum.write.value() / count)};
+}
+
+}  // namespace
+
+CachedMatrix partials(const GemmProblem& problem, const GemmTile& tile) {
+  const std::int64_t rows = ceil_div(problem.m, kChunkEdge) * kChunkEdge;
+  return {problem.workspace_tensor, rows * problem.batch * tile.split_k, problem.n, 4};
+}
+
+std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
+                                const GemmSchedule& schedule, L2Cache& cache) {
+  const HbmTraffic before = cache.take_traffic();
+  FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(),
+                  "traffic of the kernel before was not collected");
+  const std::int64_t total = schedule.waves();
+  std::vector<GemmWave> waves;
+  waves.reserve(static_cast<std::size_t>(total));
+  std::vector<Panel> panels;
+  std::int64_t chunk_reads = 0;
+  for (std::int64_t index = 0; index < total; ++index) {
+    waves.push_back(describe_wave(problem, tile, schedule, index, panels));
+    GemmWave& wave = waves.back();
+    const std::int64_t tail = index / 4;
+    if (chunk_reads > kChunkReadBudget && total - index > 2 * tail) {
+      // A very large GEMM repeats itself: the middle takes the traffic of the latter half of the
+      // waves so far, and the tail is walked again so that the cache is left with the last tiles.
+      const HbmTraffic mean = mean_traffic(waves, index / 2, index);
+      for (; index < total - tail - 1; ++index) {
+        waves.back().hbm = mean;
+        waves.push_back(describe_wave(problem, tile, schedule, index + 1, panels));
+      }
+      chunk_reads = std::numeric_limits<std::int64_t>::min() / 2;
+      waves.back().hbm = mean;
+      continue;
+    }
+    chunk_reads += read_panels(problem, panels, wave.k_steps * tile.cluster_k * tile.k, cache);
+    for_each_unit(schedule, index, [&](const GemmUnit& unit) {
+      if (tile.split_k == 1) {
+        run_epilogue(problem, unit, cache);
+      } else {
+        store_partial(problem, tile, unit, cache);
+      }
+    });
+    wave.hbm = cache.take_traffic();
+  }
+  return waves;
+}
+
+Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
+  Bytes bytes;
+  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (std::int64_t row = 0; row < problem.m; row += kChunkEdge) {
+      const GemmUnit rows{batch, row, std::min(problem.m, row + kChunkEdge), 0, problem.n, 0, 0};
+      run_epilogue(problem, rows, cache);
+      bytes += epilogue_bytes(problem, rows);
+    }
+  }
+  return bytes;
+}
+
+GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) {
+  const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
+  const std::int64_t tiles_n = ceil_div(problem.n, tile.n);
+  GemmRequested requested;
+  requested.a = checked_product<Bytes>(problem.m, problem.k, problem.a.matrix.element_bytes,
+                                       tiles_n, problem.batch);
+  requested.b = checked_product<Bytes>(problem.n, problem.k, problem.b.matrix.element_bytes,
+                                       tiles_m, problem.batch);
+  for (const EpilogueStream& stream : problem.epilogue) {
+    Bytes bytes;
+    for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
+      for (std::int64_t i = 0; i < tiles_m; ++i) {
+        for (std::int64_t j = 0; j < tiles_n; ++j) {
+          const GemmUnit unit{batch,
+                              i * tile.m,
+                              std::min(problem.m, (i + 1) * tile.m),
+                              j * tile.n,
+                              std::min(problem.n, (j + 1) * tile.n),
+                              0,
+                              problem.k};
+          bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element_bytes);
+        }
+      }
+    }
+    requested.epilogue.push_back(bytes);
+  }
+  return requested;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,45 @@
+// Bytes of one GEMM kernel at every memory level, wave by wave, through the shared L2.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "sim/kernels/gemm_problem.h"
+#include "sim/kernels/gemm_schedule.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+struct GemmWave {
+  std::int64_t blocks = 0;   // thread blocks with work
+  std::int64_t k_steps = 0;  // the longest unit's
+  Bytes operands;            // operand bytes from L2, multicast counted once
+  Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
+  HbmTraffic hbm;
+};
+
+// Runs the schedule through the cache. The clusters of a wave advance through k in lockstep, so
+// each distinct 64 × 64 chunk of an operand is asked for once per wave; epilogues follow at the
+// wave's end, and their dirty bytes stay in the cache for the kernels after this one.
+std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
+                                const GemmSchedule& schedule, L2Cache& cache);
+
+// The workspace of a split-K GEMM: fp32 [m, n] per batch and split, rows rounded up to whole
+// chunks.
+CachedMatrix partials(const GemmProblem& problem, const GemmTile& tile);
+
+// The epilogue of the whole output at once, row block by row block, as a split-K reduction runs it.
+// Returns the bytes loaded and stored.
+Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache);
+
+// Bytes that the kernel's loads and stores ask for before any cache: each tile loads its operand
+// panels (clipped at the edges; multicast not deducted) and its epilogue streams.
+struct GemmRequested {
+  Bytes a;
+  Bytes b;
+  std::vector<Bytes> epilogue;  // as problem.epilogue
+};
+GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile);
+
+}  // namespace fuseline

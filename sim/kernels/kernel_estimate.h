@@ -1,0 +1,38 @@
+// What the simulator predicts of one kernel: time and traffic per memory level, with the bound that
+// set the time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "model/plan.h"
+#include "sim/memory/traffic.h"
+
+namespace fuseline {
+
+enum class Bound : std::uint8_t { tensor, hbm, l2, smem, launch, sync };
+
+struct KernelEstimate {
+  std::string name;
+  KernelKind kind = KernelKind::pointwise;
+  std::vector<std::string> operators;
+  Seconds time;
+  Flops flops;
+  Bytes hbm_read;
+  Bytes hbm_write;
+  Bytes l2;          // bytes through L2 (tile loads with multicast counted once, plus stores)
+  Bytes smem;        // bytes through shared memory
+  Bytes compulsory;  // each distinct operand once
+  Bound bound = Bound::hbm;
+  std::vector<std::int64_t> tile;  // {tileM, tileN, tileK} or empty
+  std::int64_t split_k = 1;
+  std::vector<RequestedBytes> requested;
+  // Parts of the time, for the picture: they overlap, so they do not add up.
+  Seconds tensor_time, hbm_time, l2_time, smem_time, launch_time;
+};
+
+const char* name_of(Bound);
+
+}  // namespace fuseline

@@ -1,0 +1,257 @@
+#include "sim/kernels/program_streams.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/error.h"
+#include "model/operators.h"
+
+namespace fuseline {
+namespace {
+
+std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+
+// Column ranges that kernels store of a tensor; empty when some kernel stores all columns or none
+// does.
+std::vector<std::pair<std::int64_t, std::int64_t>> stored_slices(const Plan& plan, TensorId id) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> slices;
+  for (const Kernel& kernel : plan.kernels) {
+    for (const Program& phase : kernel.phases) {
+      for (const Operand& o : stores(phase)) {
+        if (o.tensor != id) continue;
+        if (o.cols == plan.graph.tensor(id).cols) return {};
+        slices.emplace_back(o.col_begin, o.cols);
+      }
+    }
+  }
+  std::sort(slices.begin(), slices.end());
+  slices.erase(std::unique(slices.begin(), slices.end()), slices.end());
+  return slices;
+}
+
+// Index of the first kernel that stores the tensor, and of the last that loads it; -1 = none.
+struct Lifetime {
+  int first_store = -1;
+  int last_use = -1;
+};
+
+std::vector<Lifetime> lifetimes(const Plan& plan) {
+  std::vector<Lifetime> lives(plan.graph.tensors().size());
+  for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
+    const int order = static_cast<int>(i);
+    for (const Program& phase : plan.kernels[i].phases) {
+      for (const Operand& o : stores(phase)) {
+        Lifetime& life = lives[index_of(o.tensor)];
+        if (life.first_store < 0) life.first_store = order;
+        life.last_use = order;
+      }
+      for (const Operand& o : loads(phase)) lives[index_of(o.tensor)].last_use = order;
+    }
+  }
+  return lives;
+}
+
+bool same_shape(const Tensor& a, const Tensor& b) {
+  return a.rows == b.rows && a.cols == b.cols && a.dtype == b.dtype;
+}
+
+}  // namespace
+
+AddressMap::AddressMap(const Plan& plan) : graph_(&plan.graph) {
+  const auto& tensors = plan.graph.tensors();
+  pieces_.resize(tensors.size());
+  per_layer_.resize(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TensorId id{static_cast<std::int32_t>(i)};
+    const Role role = tensors[i].role;
+    const bool own =
+        role == Role::weight || role == Role::cache || is_weight_gradient(plan.graph, id);
+    per_layer_[i] = own ? 1 : 0;
+    if (role == Role::input && input_.index < 0) input_ = id;
+    if (role == Role::output && output_.index < 0) output_ = id;
+    for (const auto& [begin, cols] : stored_slices(plan, id)) {
+      pieces_[i].push_back({id, begin, cols, ids_++});
+    }
+    if (pieces_[i].empty()) pieces_[i].push_back({id, 0, tensors[i].cols, ids_++});
+  }
+  reuse_buffers(plan);
+}
+
+// What allocators do: memory whose last reader has run serves the next tensor of the same shape,
+// the lowest address first.
+void AddressMap::reuse_buffers(const Plan& plan) {
+  const auto& tensors = plan.graph.tensors();
+  const std::vector<Lifetime> lives = lifetimes(plan);
+  std::vector<std::size_t> idle;  // tensors whose buffers are free
+  const auto buffer = [this](std::size_t tensor) { return pieces_[tensor].front().id; };
+  for (int order = 0; order < static_cast<int>(plan.kernels.size()); ++order) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (lives[i].first_store != order || tensors[i].role != Role::activation) continue;
+      if (pieces_[i].size() != 1) continue;
+      auto fit = idle.end();
+      for (auto free = idle.begin(); free != idle.end(); ++free) {
+        if (!same_shape(tensors[*free], tensors[i])) continue;
+        if (fit == idle.end() || buffer(*free) < buffer(*fit)) fit = free;
+      }
+      if (fit == idle.end()) continue;
+      pieces_[i].front().id = buffer(*fit);
+      idle.erase(fit);
+    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const bool ends = lives[i].first_store >= 0 && lives[i].last_use == order;
+      if (ends && tensors[i].role == Role::activation && pieces_[i].size() == 1) idle.push_back(i);
+    }
+  }
+}
+
+CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const {
+  const Tensor& tensor = graph_->tensor(operand.tensor);
+  const auto& pieces = pieces_[index_of(operand.tensor)];
+  const Piece* piece = &pieces.front();
+  for (const Piece& p : pieces) {
+    if (p.col_begin <= operand.col_begin) piece = &p;
+  }
+  std::uint32_t id = piece->id;
+  // Layers alternate between two buffers for x and y: what one writes is what the next reads.
+  const bool boundary = operand.tensor == input_ || operand.tensor == output_;
+  if (boundary && output_.index >= 0 && layer > 0) {
+    const bool swapped = layer % 2 == 1;
+    const TensorId other = operand.tensor == input_ ? output_ : input_;
+    if (swapped && pieces_[index_of(other)].size() == 1) id = pieces_[index_of(other)].front().id;
+  } else if (per_layer_[index_of(operand.tensor)] != 0) {
+    id += static_cast<std::uint32_t>(layer) * ids_;
+  }
+  CachedSlice slice;
+  slice.matrix = {id, tensor.rows, piece->cols, size_of(tensor.dtype)};
+  slice.rows = operand.rows;
+  slice.col_begin = operand.col_begin - piece->col_begin;
+  slice.cols = operand.cols;
+  if (slice.col_begin + slice.cols >
+      piece->cols) {  // spans several pieces: as one matrix of its own
+    slice.matrix.cols = slice.col_begin + slice.cols;
+  }
+  return slice;
+}
+
+Bytes Stream::bytes() const {
+  return checked_product<Bytes>(part.rows, group > 0 ? part.cols / 2 : part.cols,
+                                part.matrix.element_bytes);
+}
+
+namespace {
+
+struct AddStream {
+  const AddressMap& addresses;
+  std::vector<Stream>& streams;
+
+  Stream& add(const Operand& operand, bool store) const {
+    Stream stream;
+    stream.part = addresses.locate(operand);
+    stream.store = store;
+    streams.push_back(stream);
+    return streams.back();
+  }
+  void operator()(const LoadTile& p) const { add(p.from, false); }
+  void operator()(const LoadVector& p) const { add(p.from, false).vector = p.axis == Axis::cols; }
+  void operator()(const LoadTable& p) const { add(p.from, false).repeated = true; }
+  void operator()(const LoadHalves& p) const {
+    Stream& stream = add(p.from, false);
+    stream.group = p.group;
+    stream.upper = p.upper;
+  }
+  void operator()(const StoreTile& p) const { add(p.to, true); }
+  void operator()(const StoreVector& p) const { add(p.to, true); }
+  void operator()(const TileReduce& p) const { add(p.partial, true); }
+  void operator()(const Gather& p) const {
+    add(p.ids, false);
+    add(p.from, false);
+  }
+  void operator()(const GatherSum& p) const {
+    if (p.ids) add(*p.ids, false);
+    add(p.from, false);
+  }
+  void operator()(const OneHot& p) const { add(p.ids, false); }
+  void operator()(const OnlineLogSumExp& p) const {
+    add(p.targets, false);
+    add(p.partial, true);
+  }
+  template <class OnChip>
+  void operator()(const OnChip&) const {}
+};
+
+// Origins of the batch's matrices. `height` × `width`: one of them. Stacked by rows, or heads side
+// by side; heads of `a` may share those of an operand with fewer.
+std::vector<MatrixOrigin> origins(const CachedSlice& slice, std::int64_t batch, std::int64_t height,
+                                  std::int64_t width) {
+  if (batch == 1) {
+    if (slice.col_begin == 0) return {};
+    return {MatrixOrigin{0, slice.col_begin}};
+  }
+  const std::int64_t stacked = slice.rows / height;  // sequences, or sequences × heads
+  const std::int64_t heads = slice.cols / width;     // side by side
+  FUSELINE_ASSERT(stacked >= 1 && heads >= 1 && batch % stacked == 0,
+                  "a batched GEMM's operand does not hold its matrices");
+  const std::int64_t per_sequence = batch / stacked;  // GEMMs that share one stack entry's rows
+  std::vector<MatrixOrigin> result;
+  result.reserve(static_cast<std::size_t>(batch));
+  for (std::int64_t i = 0; i < batch; ++i) {
+    const std::int64_t sequence = i / per_sequence;
+    const std::int64_t head = (i % per_sequence) * heads / per_sequence;
+    result.push_back({sequence * height, slice.col_begin + head * width});
+  }
+  return result;
+}
+
+GemmOperand operand_of(const CachedSlice& slice, std::int64_t batch, std::int64_t rows,
+                       std::int64_t k, bool transposed) {
+  GemmOperand operand;
+  operand.matrix = slice.matrix;
+  operand.transposed = transposed;
+  operand.origins = transposed ? origins(slice, batch, k, rows) : origins(slice, batch, rows, k);
+  return operand;
+}
+
+}  // namespace
+
+std::vector<Stream> streams_of(const Program& program, const AddressMap& addresses) {
+  std::vector<Stream> streams;
+  for (const Primitive& p : program.prologue) std::visit(AddStream{addresses, streams}, p);
+  for (const Primitive& p : program.body) std::visit(AddStream{addresses, streams}, p);
+  return streams;
+}
+
+GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses, bool library) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(gemm != nullptr, program.name);
+  GemmProblem problem;
+  problem.m = gemm->M;
+  problem.n = gemm->N;
+  problem.k = gemm->K;
+  problem.batch = gemm->batch;
+  problem.library = library;
+  if (!library) problem.needs = epilogue_needs(program);
+  problem.workspace_tensor = AddressMap::workspace;
+  problem.a = operand_of(addresses.locate(gemm->a), gemm->batch, gemm->M, gemm->K, gemm->a_is_km);
+  problem.b = operand_of(addresses.locate(gemm->b), gemm->batch, gemm->N, gemm->K, gemm->b_is_kn);
+  for (const Stream& stream : streams_of(program, addresses)) {
+    EpilogueStream epilogue;
+    epilogue.matrix = stream.part.matrix;
+    epilogue.store = stream.store;
+    if (gemm->batch > 1 && !stream.vector && !stream.repeated) {
+      epilogue.height = gemm->M;
+      epilogue.width = gemm->N;
+      epilogue.origins = origins(stream.part, gemm->batch, gemm->M, gemm->N);
+    } else {
+      // Tiles touch the part in proportion.
+      epilogue.height = stream.part.rows;
+      epilogue.width = stream.part.cols;
+      if (stream.part.col_begin > 0)
+        epilogue.origins.assign(static_cast<std::size_t>(gemm->batch), {0, stream.part.col_begin});
+      if (stream.repeated) epilogue.rows = epilogue.cols = Addressing::repeated;
+    }
+    problem.epilogue.push_back(epilogue);
+  }
+  return problem;
+}
+
+}  // namespace fuseline

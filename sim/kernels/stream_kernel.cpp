@@ -1,0 +1,309 @@
+#include "sim/kernels/stream_kernel.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/error.h"
+#include "sim/gpu/calibration.h"
+
+namespace fuseline {
+namespace {
+
+bool has_kind(const Graph& graph, const Kernel& kernel, std::initializer_list<OpKind> kinds) {
+  return std::any_of(kernel.ops.begin(), kernel.ops.end(), [&](OpId id) {
+    return std::find(kinds.begin(), kinds.end(), graph.op(id).kind) != kinds.end();
+  });
+}
+
+// Generic framework kernels compute an offset per element and operand: dearer where operands lie in
+// different orders (the sum that ends RoPE) and where elements change width.
+double strided_factor(const Graph& graph, const Kernel& kernel) {
+  if (has_kind(graph, kernel, {OpKind::add})) return 1.09;
+  for (const OpId id : kernel.ops) {
+    for (const Operand& o : graph.op(id).reads) {
+      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return 1.1;
+    }
+    for (const Operand& o : graph.op(id).writes) {
+      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return 1.1;
+    }
+  }
+  return 1.0;
+}
+
+double instructions_of(const Graph& graph, const Kernel& kernel, const Gpu& gpu) {
+  const bool layer_norm =
+      has_kind(graph, kernel, {OpKind::layer_norm, OpKind::layer_norm_deferred});
+  double count = 8;
+  switch (kernel.implementation) {
+    case Implementation::strided:
+      return calibrated(gpu, "stream.strided_instructions") * strided_factor(graph, kernel);
+    case Implementation::concat:
+      return calibrated(gpu, "stream.concat_instructions");
+    case Implementation::generated_reduction:
+      count = calibrated(
+          gpu, layer_norm ? "stream.generated_norm_instructions" : "stream.row_instructions");
+      break;
+    case Implementation::row_norm:
+      count = calibrated(gpu,
+                         layer_norm ? "stream.layer_norm_instructions" : "stream.row_instructions");
+      break;
+    case Implementation::resident_row:
+      count = calibrated(gpu, "stream.resident_row_instructions");
+      break;
+    default:
+      break;
+  }
+  if (has_kind(graph, kernel, {OpKind::softmax}) &&
+      kernel.implementation != Implementation::resident_row)
+    count = calibrated(gpu, "stream.softmax_instructions");
+  if (has_kind(graph, kernel, {OpKind::rope})) count += 20;
+  if (has_kind(graph, kernel, {OpKind::gelu, OpKind::swiglu, OpKind::silu})) {
+    count += calibrated(gpu, "stream.gelu_instructions");
+  }
+  return count;
+}
+
+// Threads of one block and elements that a thread has at once.
+struct Residency {
+  std::int64_t threads = 128;
+  std::int64_t per_thread = 4;
+};
+
+Residency residency(Implementation implementation) {
+  switch (implementation) {
+    case Implementation::vectorized:
+    case Implementation::generated_pointwise:
+      return {128, 8};
+    case Implementation::generated_reduction:
+      return {512, 8};
+    case Implementation::resident_row:
+      return {256, 8};
+    default:
+      return {128, 4};
+  }
+}
+
+// Rows that all resident thread blocks cover together.
+std::int64_t rows_at_once(const StreamKernel& kernel, const Gpu& gpu) {
+  const Residency r = residency(kernel.implementation);
+  const std::int64_t blocks =
+      gpu.sm_count * std::max<std::int64_t>(1, gpu.max_threads_per_sm / r.threads);
+  if (kernel.whole_rows) return blocks;
+  return std::max<std::int64_t>(1, blocks * r.threads * r.per_thread / kernel.cols);
+}
+
+struct RowRange {
+  std::int64_t begin, end;
+};
+
+void touch(const Stream& stream, RowRange rows, L2Cache& cache) {
+  const CachedSlice& part = stream.part;
+  const auto move = [&](std::int64_t col_begin, std::int64_t col_end) {
+    if (stream.store) {
+      cache.write(part.matrix, rows.begin, rows.end, col_begin, col_end);
+    } else {
+      cache.read(part.matrix, rows.begin, rows.end, col_begin, col_end);
+    }
+  };
+  if (stream.group == 0) {
+    move(part.col_begin, part.col_begin + part.cols);
+    return;
+  }
+  const std::int64_t half = stream.group / 2;
+  for (std::int64_t col = 0; col + stream.group <= part.cols; col += stream.group) {
+    const std::int64_t begin = part.col_begin + col + (stream.upper ? half : 0);
+    move(begin, begin + half);
+  }
+}
+
+// Rows [begin, end) of `rows` kernel rows in this stream.
+void touch_part(const Stream& stream, std::int64_t begin, std::int64_t end, std::int64_t rows,
+                L2Cache& cache) {
+  const std::int64_t height = stream.part.rows;
+  if (stream.vector) {
+    touch(stream, {0, height}, cache);
+  } else if (stream.repeated) {
+    if (end - begin >= height) {
+      touch(stream, {0, height}, cache);
+    } else {
+      const std::int64_t first = begin % height;
+      touch(stream, {first, std::min(height, first + end - begin)}, cache);
+    }
+  } else {
+    const RowRange range{begin * height / rows, end * height / rows};
+    if (range.begin < range.end) touch(stream, range, cache);
+  }
+}
+
+// Row kernels take a row in steps of all their threads; the last step is partly idle, and one more
+// goes to combining the threads' sums. `padding`: elements issued per element.
+struct RowSteps {
+  double count = 0;
+  double padding = 1;
+};
+
+RowSteps row_steps(const StreamKernel& kernel) {
+  if (!kernel.whole_rows) return {};
+  const Residency r = residency(kernel.implementation);
+  const std::int64_t per_step = r.threads * r.per_thread;
+  const double count = static_cast<double>(ceil_div(kernel.cols, per_step));
+  if (kernel.implementation != Implementation::row_norm) return {count, 1.1};
+  return {count, (count + 1) * static_cast<double>(per_step) / static_cast<double>(kernel.cols)};
+}
+
+Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu& gpu) {
+  switch (kernel.implementation) {
+    case Implementation::strided:
+      return microseconds(calibrated(gpu, "stream.strided_latency_us"));
+    case Implementation::concat:
+      return microseconds(0.7 * calibrated(gpu, "stream.strided_latency_us"));
+    case Implementation::framework_reduce: {
+      // Few rows share one block and finish sooner: 0.8 us and 1/16 of the rest per row.
+      const double most = calibrated(gpu, "stream.reduce_latency_us");
+      const double rows = std::min(16.0, static_cast<double>(kernel.rows));
+      return microseconds(std::min(most, 0.8 + (most - 0.8) * rows / 16.0));
+    }
+    case Implementation::row_norm:
+      return microseconds(0.1 +
+                          kernel.step_factor * calibrated(gpu, "stream.row_step_us") * steps.count);
+    case Implementation::resident_row:  // loads together, then one reduction
+      return microseconds(0.1 + 2 * calibrated(gpu, "stream.row_step_us"));
+    case Implementation::generated_reduction:
+      return microseconds(0.6 + calibrated(gpu, "stream.row_step_us") * steps.count);
+    case Implementation::finisher:
+      return microseconds(0.1 + calibrated(gpu, "stream.row_step_us"));
+    default:
+      return Seconds();
+  }
+}
+
+}  // namespace
+
+std::int64_t StreamKernel::elements() const {
+  if (whole_rows) return checked_product<Bytes>(rows, cols).value();
+  std::int64_t stored = 0;
+  std::int64_t loaded = 0;
+  for (const Stream& s : streams) {
+    if (s.vector || s.repeated) continue;
+    const std::int64_t n = s.bytes().value() / s.part.matrix.element_bytes;
+    if (s.store) {
+      stored += n;
+    } else {
+      loaded = std::max(loaded, n);
+    }
+  }
+  return std::max(stored, loaded);
+}
+
+StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Program& program,
+                              const AddressMap& addresses, const Gpu& gpu) {
+  StreamKernel result;
+  result.implementation = kernel.implementation;
+  result.streams = streams_of(program, addresses);
+  result.instructions = instructions_of(graph, kernel, gpu);
+  // Welford's update divides in every step.
+  if (has_kind(graph, kernel, {OpKind::layer_norm})) result.step_factor = 1.7;
+  if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) {
+    result.rows = row->rows;
+    result.cols = row->cols;
+    result.whole_rows = true;
+  } else {
+    const auto* stream = std::get_if<StreamMainloop>(&program.mainloop);
+    FUSELINE_ASSERT(stream != nullptr, program.name);
+    result.rows = stream->rows;
+    result.cols = stream->cols;
+  }
+  return result;
+}
+
+double issue_rate(const Gpu& gpu) {
+  return static_cast<double>(gpu.sm_count) * 128.0 * gpu.sm_clock.value();
+}
+
+double l2_crossing(const Gpu& gpu) {
+  return 2.0 - 1.0 / static_cast<double>(std::max<std::int64_t>(1, gpu.l2_partitions));
+}
+
+void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
+  // Rows per step, so that a step covers whole chunks also of a part whose rows hold several of the
+  // kernel's (heads side by side).
+  std::int64_t step = kChunkEdge;
+  for (const Stream& stream : kernel.streams) {
+    if (stream.vector || stream.repeated) continue;
+    step = std::max(step, kChunkEdge * ceil_div(kernel.rows, stream.part.rows));
+  }
+  step = std::min(step, std::max(kChunkEdge, kernel.rows));
+  const std::int64_t at_once = std::max(step, rows_at_once(kernel, gpu) / step * step);
+  for (std::int64_t first = 0; first < kernel.rows; first += at_once) {
+    const std::int64_t last = std::min(kernel.rows, first + at_once);
+    for (const bool store : {false, true}) {
+      for (std::int64_t row = first; row < last; row += step) {
+        for (const Stream& stream : kernel.streams) {
+          if (stream.store == store) {
+            touch_part(stream, row, std::min(last, row + step), kernel.rows, cache);
+          }
+        }
+      }
+    }
+  }
+}
+
+StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
+  walk_streams(kernel, gpu, cache);
+  StreamEstimate estimate;
+  estimate.hbm = cache.take_traffic();
+  Bytes moved;
+  Bytes loaded;
+  for (const Stream& s : kernel.streams) {
+    moved += s.bytes();
+    if (!s.store) loaded += s.bytes();
+  }
+  estimate.l2 = Bytes(static_cast<std::int64_t>(moved.as_double() * l2_crossing(gpu)));
+
+  const double elements = static_cast<double>(kernel.elements());
+  estimate.hbm_time = (estimate.hbm.read + estimate.hbm.write) /
+                      (gpu.hbm_bandwidth_sustained * calibrated(gpu, "stream.hbm_fraction"));
+  estimate.l2_time = estimate.l2 / (gpu.l2_bandwidth * calibrated(gpu, "stream.l2_fraction"));
+  // A byte takes its time where it is found: in HBM, or in L2.
+  const double found_in_l2 =
+      std::max(0.0, 1.0 - (estimate.hbm.read + estimate.hbm.write).as_double() /
+                              std::max(1.0, moved.as_double()));
+  const Seconds bandwidth = estimate.hbm_time + found_in_l2 * estimate.l2_time;
+
+  // A grid smaller than the GPU leaves SMs idle.
+  const Residency r = residency(kernel.implementation);
+  const double blocks = kernel.whole_rows
+                            ? static_cast<double>(kernel.rows)
+                            : elements / static_cast<double>(r.threads * r.per_thread);
+  const double busy = std::clamp(blocks / static_cast<double>(gpu.sm_count), 1e-3, 1.0);
+  const RowSteps steps = row_steps(kernel);
+  estimate.issue_time =
+      Seconds(elements * kernel.instructions * steps.padding / (issue_rate(gpu) * busy));
+
+  const double missing =
+      std::min(1.0, estimate.hbm.read.as_double() / std::max(1.0, loaded.as_double()));
+  // Dependent steps wait for HBM where the row is not in L2: about 0.75 times as long again.
+  estimate.latency = latency_of(kernel, steps, gpu) * (kernel.whole_rows ? 1 + 0.75 * missing : 1);
+  const Seconds streaming = std::max(bandwidth, estimate.issue_time);
+  estimate.work = std::max(streaming, estimate.latency);
+  if (kernel.implementation == Implementation::resident_row) {
+    // Many rows are in flight and hide each other's waiting, but for the first and the last ones.
+    const double waves =
+        static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
+    estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, 2.0);
+  } else if (kernel.whole_rows) {
+    estimate.work += 0.8 * missing * std::min(streaming, estimate.latency);
+  } else {
+    estimate.work += missing * microseconds(calibrated(gpu, "stream.ramp_us"));
+  }
+  if (streaming <= gpu.tiny_kernel + estimate.latency) {
+    estimate.bound = Bound::launch;
+  } else if (streaming == estimate.issue_time) {
+    estimate.bound = Bound::smem;
+  } else {
+    estimate.bound = estimate.hbm_time >= found_in_l2 * estimate.l2_time ? Bound::hbm : Bound::l2;
+  }
+  return estimate;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,58 @@
+// Kernels without a tensor-core mainloop: element-wise, norms, reductions, concatenations,
+// finishers, framework or compiler made. They move their operands once; how fast depends on how
+// their code is made.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/plan.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/kernel_estimate.h"
+#include "sim/kernels/program_streams.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+struct StreamKernel {
+  Implementation implementation = Implementation::vectorized;
+  std::vector<Stream> streams;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  bool whole_rows = false;  // one thread block has a row at a time
+  double instructions = 0;  // issued per element by one lane
+  double step_factor = 1;   // latency of a row step over that of a sum of squares
+  [[nodiscard]] std::int64_t elements()
+      const;  // of the rows; else of the larger side, loaded or stored
+};
+
+StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Program& program,
+                              const AddressMap& addresses, const Gpu& gpu);
+
+struct StreamEstimate {
+  HbmTraffic hbm;
+  Bytes l2;
+  Seconds hbm_time, l2_time, issue_time, latency;
+  Seconds work;              // what one kernel adds to the time of an empty one
+  Bound bound = Bound::hbm;  // smem: the SMs' own limits, here instruction issue
+};
+
+// Moves the streams through the cache, as many rows at a time as are resident on the GPU, loads
+// before stores, and times them:
+//   work = max(HBM bytes / rate + share found in L2 × L2 bytes / rate, elements × instructions /
+//   issue
+//          rate, latency) + what misses add to latency
+// L2 bytes count what crosses between the L2's partitions a second time: half of the accesses on
+// two partitions.
+StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);
+
+// The cache traffic alone.
+void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);
+
+// Lane-instructions per second of the whole GPU: 4 warps a clock and SM.
+double issue_rate(const Gpu& gpu);
+
+// L2 bytes per byte that a stream loads or stores.
+double l2_crossing(const Gpu& gpu);
+
+}  // namespace fuseline

@@ -1,0 +1,149 @@
+#include "sim/memory/memory_fit.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/blocks/block.h"
+#include "model/custom_fusion.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::int64_t kMomentBytes = 2 * 4;  // AdamW's two moments, fp32
+constexpr std::int64_t kMasterBytes = 4;      // its fp32 copy of 16-bit weights
+
+Bytes weights_of(const Graph& graph) {
+  Bytes sum;
+  for (const Tensor& t : graph.tensors()) {
+    if (t.role == Role::weight) sum += t.bytes();
+  }
+  return sum;
+}
+
+bool is_weight_gradient(const Graph& graph, const Tensor& tensor) {
+  if (tensor.role != Role::output || !tensor.name.starts_with("d")) return false;
+  const auto of = graph.find_tensor(tensor.name.substr(1));
+  return of && graph.tensor(*of).role == Role::weight;
+}
+
+// Kernels between which a tensor must be in memory: [first, last].
+struct Life {
+  std::size_t first = 0;
+  std::size_t last = 0;
+};
+
+std::optional<Life> life_of(const Plan& plan, TensorId id) {
+  const Tensor& t = plan.graph.tensor(id);
+  const bool counted =
+      t.role == Role::input || t.role == Role::output ||
+      (t.role == Role::activation && plan.homes[static_cast<std::size_t>(id.index)] == Home::hbm);
+  if (!counted || is_weight_gradient(plan.graph, t)) return std::nullopt;
+  const auto touches = [&](const Kernel& k) {
+    return std::any_of(k.ops.begin(), k.ops.end(), [&](OpId op) {
+      const auto is = [id](const Operand& o) { return o.tensor == id; };
+      const Op& o = plan.graph.op(op);
+      return std::any_of(o.reads.begin(), o.reads.end(), is) ||
+             std::any_of(o.writes.begin(), o.writes.end(), is);
+    });
+  };
+  std::optional<Life> life;
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
+    if (!touches(plan.kernels[k])) continue;
+    if (!life) life = Life{k, k};
+    life->last = k;
+  }
+  if (!life) return std::nullopt;
+  if (t.role == Role::input) life->first = 0;
+  if (t.role == Role::output) life->last = plan.kernels.size() - 1;
+  return life;
+}
+
+struct Activations {
+  Bytes peak;
+  Bytes saved;  // of those, from the forward pass to the backward pass
+};
+
+// The first kernel with an operator of the backward pass; the number of kernels when none has.
+std::size_t first_backward(const Plan& plan) {
+  const auto is_backward = [&plan](const Kernel& k) {
+    return std::any_of(k.ops.begin(), k.ops.end(),
+                       [&plan](OpId op) { return plan.graph.op(op).pass == Pass::backward; });
+  };
+  const auto found = std::find_if(plan.kernels.begin(), plan.kernels.end(), is_backward);
+  return static_cast<std::size_t>(found - plan.kernels.begin());
+}
+
+Activations activations_of(const Plan& plan) {
+  std::vector<Bytes> alive(plan.kernels.size());
+  const std::size_t backward = first_backward(plan);
+  Activations out;
+  for (std::size_t i = 0; i < plan.graph.tensors().size(); ++i) {
+    const TensorId id{static_cast<std::int32_t>(i)};
+    const auto life = life_of(plan, id);
+    if (!life) continue;
+    const Tensor& t = plan.graph.tensor(id);
+    for (std::size_t k = life->first; k <= life->last; ++k) alive[k] += t.bytes();
+    // An output of the forward pass is the next layer's input and counted there; an input that only
+    // the backward pass reads is its gradient.
+    const bool arrives_late = t.role == Role::input && t.name.starts_with("d");
+    if (life->first < backward && life->last >= backward && t.role != Role::output &&
+        !arrives_late) {
+      out.saved += t.bytes();
+    }
+  }
+  if (!alive.empty()) out.peak = *std::max_element(alive.begin(), alive.end());
+  return out;
+}
+
+}  // namespace
+
+std::int64_t parameter_count(const ModelConfig& config) {
+  const Workload one{
+      .phase = Phase::forward, .batch = 1, .seq = 1, .context = 0, .dtype = Dtype::bf16};
+  const Graph entry = build_entry(config, one), exit = build_exit(config, one);
+  Bytes bytes =
+      weights_of(build_block(config, one)) * config.layers + weights_of(entry) + weights_of(exit);
+  if (config.tied_embeddings)
+    bytes -= checked_product<Bytes>(config.V, config.D, size_of(one.dtype));
+  return bytes.value() / size_of(one.dtype);
+}
+
+Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
+  if (workload.phase == Phase::train) return Bytes(0);
+  std::int64_t tokens = workload.kv_tokens();
+  if (config.sliding_window > 0) {
+    tokens = std::min(tokens, config.sliding_window + workload.seq - 1);
+  }
+  return checked_product<Bytes>(2, config.layers, workload.batch, tokens, config.Hkv, config.d,
+                                size_of(workload.dtype));
+}
+
+MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workload& workload) {
+  MemoryNeed need;
+  const std::int64_t parameters = parameter_count(config);
+  const std::int64_t element = size_of(workload.dtype);
+  need.weights = checked_product<Bytes>(parameters, element);
+  need.kv_cache = kv_cache_bytes(config, workload);
+  const Activations in_block = activations_of(block);
+  const Activations at_exit =
+      activations_of(make_end_plan(block.policy, build_exit(config, workload)));
+  if (workload.phase != Phase::train) {
+    need.activations = std::max(in_block.peak, at_exit.peak);
+    return need;
+  }
+  need.training = checked_product<Bytes>(
+      parameters, element + kMomentBytes + (element < kMasterBytes ? kMasterBytes : 0));
+  // In the loss every layer has saved; in the last layer's backward pass all others have.
+  need.activations = std::max(in_block.saved * config.layers + at_exit.peak,
+                              in_block.saved * (config.layers - 1) + in_block.peak);
+  return need;
+}
+
+std::int64_t gpus_needed(Bytes need, const Gpu& gpu) {
+  return ceil_div(need.value(), gpu.hbm_capacity.value());
+}
+
+}  // namespace fuseline

@@ -1,0 +1,75 @@
+// Bytes that a program asks for, exactly, before any cache; and its compulsory bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "model/plan.h"
+
+namespace fuseline {
+
+// Bytes asked for by the kernel's loads and stores of one tensor, before any cache: tile loads
+// included as often as tiles load them. The executor counts the same numbers.
+struct RequestedBytes {
+  TensorId tensor;
+  Bytes loaded;
+  Bytes stored;
+  Bytes hbm_read{};  // of the loaded bytes, what L2 did not hold (hierarchy)
+};
+
+// Edges of the tile of the index space that one thread block owns.
+struct TileShape {
+  std::int64_t m = 128;
+  std::int64_t n = 128;
+};
+
+// Tile of programs without a tensor-core mainloop: stream kernels 16 × 256, fewer columns where 256
+// would cut pairs of columns, all rows where columns are summed, 64 where gathered rows are; row
+// kernels 1 × all columns. For GEMM and attention programs 128 × 128.
+TileShape default_tile(const Program& program);
+
+// Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
+// the edges:
+//   GEMM operands   a once per tile column, b once per tile row, for each GEMM of the batch
+//   attention       Q once; K and V of the key range that a query tile can see, per query head;
+//                   what rotates them on the way as often, what appends them to a cache once
+//   its gradient    K and V once per head of dK and dV; Q, dY, log-sum-exp and delta of the query
+//                   tiles that see a key tile, per key tile; dQ stored once and added to (loaded
+//                   and stored) by every further key tile
+//   tiles           once
+//   vectors         their part, by every tile that needs it
+//   tables          those of the d columns that a row of a tile meets, once
+// Loads that follow a Columns primitive happen only in the tiles that hold those columns. Tensors
+// in order of first use. The executor counts the same numbers.
+std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& program,
+                                            TileShape tile);
+
+// The same of all phases of a kernel, summed per tensor, each phase with its default tile.
+std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Kernel& kernel);
+
+// Sum over tensors, loads and stores.
+Bytes total(const std::vector<RequestedBytes>& requested);
+
+// Each distinct element that the kernel loads from or stores to memory once. What one phase of the
+// kernel stores and another loads counts only as stored.
+struct DistinctBytes {
+  Bytes loaded;
+  Bytes stored;
+};
+DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel);
+
+// Sum over the kernel's operators.
+Flops flops(const Graph& graph, const Kernel& kernel);
+
+// Key positions [0, end) that queries [begin, begin + count) of one sequence can see, as a range.
+struct KeyRange {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+KeyRange visible_keys(const OpAttributes& attention, std::int64_t first_query, std::int64_t count);
+// Queries in tiles of `tile`, some of which can see one of the keys [first_key, first_key + count).
+KeyRange query_tiles_that_see(const OpAttributes& attention, std::int64_t first_key,
+                              std::int64_t count, std::int64_t tile);
+
+}  // namespace fuseline

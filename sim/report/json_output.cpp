@@ -1,0 +1,200 @@
+#include "sim/report/json_output.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/json_text.h"
+#include "sim/gpu/standing.h"
+
+namespace fuseline {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json limits_json(const Limits& limits) {
+  return {{"compulsory_bytes", limits.compulsory.value()},
+          {"own_bytes", limits.own.value()},
+          {"least_bytes", limits.least.value()},
+          {"capacity_bound_bytes", limits.capacity_bound.value()},
+          {"time_us", to_us(limits.time)}};
+}
+
+ordered_json layers_json(const LayersEstimate& total, const Workload& workload) {
+  return {{"layers", total.layers},
+          {"whole_model", total.entry.has_value()},
+          {"time_us", to_us(total.time)},
+          {"flops", total.flops.value()},
+          {"hbm_read_bytes", total.hbm_read.value()},
+          {"hbm_write_bytes", total.hbm_write.value()},
+          {"l2_bytes", total.l2.value()},
+          {"launches", total.launches},
+          {"tokens_per_s", total.tokens_per_second(workload)}};
+}
+
+// What the simulation says of replays on the same input, as they are measured.
+ordered_json replay_json(const PlanEstimate& e) {
+  return {{"time_us", to_us(e.time)},
+          {"hbm_read_bytes", e.hbm_read.value()},
+          {"hbm_write_bytes", e.hbm_write.value()}};
+}
+
+ordered_json measured_json(const Prediction& p) {
+  ordered_json out = ordered_json::object();
+  if (p.measured) out["time_us"] = to_us(p.measured->time.median);
+  if (p.trace) {
+    out["hbm_read_bytes"] = p.trace->hbm_read().value();
+    out["hbm_write_bytes"] = p.trace->hbm_write().value();
+  }
+  if (p.replayed) out["predicted_replay"] = replay_json(*p.replayed);
+  return out;
+}
+
+ordered_json kernel_object(const KernelEstimate& k) {
+  return {{"name", k.name},
+          {"kind", name_of(k.kind)},
+          {"operators", k.operators},
+          {"time_us", to_us(k.time)},
+          {"flops", k.flops.value()},
+          {"hbm_read_bytes", k.hbm_read.value()},
+          {"hbm_write_bytes", k.hbm_write.value()},
+          {"l2_bytes", k.l2.value()},
+          {"hbm_compulsory_bytes", k.compulsory.value()},
+          {"bound", name_of(k.bound)},
+          {"tile", k.tile},
+          {"split_k", k.split_k}};
+}
+
+ordered_json memory_json(const MemoryNeed& need, const Gpu& gpu) {
+  return {
+      {"weights_bytes", need.weights.value()},    {"training_bytes", need.training.value()},
+      {"kv_cache_bytes", need.kv_cache.value()},  {"activations_bytes", need.activations.value()},
+      {"need_bytes", need.total().value()},       {"capacity_bytes", gpu.hbm_capacity.value()},
+      {"fits", need.total() <= gpu.hbm_capacity}, {"gpus_needed", gpus_needed(need.total(), gpu)}};
+}
+
+ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
+  const PlanEstimate& e = p.block;
+  ordered_json kernels = ordered_json::array();
+  for (const KernelEstimate& k : e.kernels) kernels.push_back(kernel_object(k));
+  ordered_json out = {{"policy", e.policy},
+                      {"fidelity", name_of(e.fidelity)},
+                      {"time_us", to_us(e.time)},
+                      {"flops", e.flops.value()},
+                      {"hbm_read_bytes", e.hbm_read.value()},
+                      {"hbm_write_bytes", e.hbm_write.value()},
+                      {"l2_bytes", e.l2.value()},
+                      {"hbm_compulsory_bytes", e.limits.compulsory.value()},
+                      {"hbm_least_bytes", e.limits.least.value()},
+                      {"launches", e.launches},
+                      {"clock_factor", e.clock_factor},
+                      {"limits", limits_json(e.limits)}};
+  if (p.layers) out["total"] = layers_json(*p.layers, c.workload);
+  if (const auto cost = cost_per_million_tokens(p, c)) {
+    out["cost"] = {{"price_per_hour", c.price->value()},
+                   {"per_million_tokens", cost->value()},
+                   {"tokens", tokens_paid_for(c.workload.phase)}};
+  }
+  if (p.memory) out["memory"] = memory_json(*p.memory, c.gpu);
+  if (p.measured || p.trace) out["measured"] = measured_json(p);
+  out["kernels"] = std::move(kernels);
+  return out;
+}
+
+ordered_json checks_json(const Gpu& gpu) {
+  ordered_json out = ordered_json::array();
+  for (const GpuCheck& check : gpu.checks) {
+    out.push_back({{"measurements", check.measurements},
+                   {"policies", check.policies},
+                   {"blocks", check.blocks},
+                   {"mean_error", check.mean_error},
+                   {"worst_error", check.worst_error},
+                   {"date", check.date}});
+  }
+  return out;
+}
+
+ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>& predictions) {
+  const Workload& w = c.workload;
+  ordered_json list = ordered_json::array();
+  for (const Prediction& p : predictions) list.push_back(one_prediction(p, c));
+  return {{"schema", kPredictionSchema},
+          {"model", c.model.name},
+          {"gpu", c.gpu.name},
+          {"gpu_calibrated", c.gpu.calibrated},
+          {"gpu_standing", name_of(standing_of(c.gpu))},
+          {"gpu_checks", checks_json(c.gpu)},
+          {"phase", name_of(w.phase)},
+          {"batch", w.batch},
+          {"seq", w.seq},
+          {"context", w.context},
+          {"dtype", name_of(w.dtype)},
+          {"predictions", std::move(list)}};
+}
+
+ordered_json stats_json(const ErrorStats& s) {
+  return {{"cases", s.cases}, {"mape", s.mape}, {"bias", s.bias}, {"worst", s.worst}};
+}
+
+ordered_json amount_json(const Amount& amount) {
+  if (const auto* bytes = std::get_if<Bytes>(&amount)) return bytes->value();
+  return to_us(std::get<Seconds>(amount));
+}
+
+// "measured_us" or "measured_bytes", as the quantity is.
+std::string amount_key(const char* stem, const Amount& amount) {
+  return std::string(stem) + (std::holds_alternative<Bytes>(amount) ? "_bytes" : "_us");
+}
+
+}  // namespace
+
+std::string kernel_json(const KernelEstimate& kernel) { return json_text(kernel_object(kernel)); }
+
+std::string predictions_json(const PredictionCase& c, const std::vector<Prediction>& predictions) {
+  return json_text(case_object(c, predictions));
+}
+
+std::string sweep_json(const std::vector<SweptCase>& cases) {
+  ordered_json list = ordered_json::array();
+  for (const SweptCase& c : cases) {
+    ordered_json one = case_object(c.what, c.predictions);
+    for (ordered_json& p : one["predictions"]) p.erase("kernels");
+    list.push_back(std::move(one));
+  }
+  return json_text({{"schema", kSweepSchema}, {"cases", std::move(list)}});
+}
+
+std::string error_table_json(const Measurements& measurements, const ErrorTable& table) {
+  ordered_json rows = ordered_json::array();
+  for (const ErrorRow& row : table.rows) {
+    ordered_json errors = ordered_json::object();
+    for (std::size_t p = 0; p < table.predictors.size(); ++p) {
+      errors[table.predictors[p]] = stats_json(row.by_predictor[p]);
+    }
+    const std::size_t indent = row.what.find_first_not_of(' ');
+    rows.push_back({{"what", row.what.substr(indent)},
+                    {"quantity", name_of(row.quantity)},
+                    {"worst_case", row.is_worst_case},
+                    {"target", row.target ? ordered_json(*row.target) : ordered_json()},
+                    {"errors", std::move(errors)}});
+  }
+  ordered_json cases = ordered_json::array();
+  for (const JudgedCase& c : table.cases) {
+    ordered_json predicted = ordered_json::object();
+    for (std::size_t p = 0; p < table.predictors.size(); ++p) {
+      if (c.predicted[p]) predicted[table.predictors[p]] = amount_json(*c.predicted[p]);
+    }
+    cases.push_back({{"quantity", name_of(c.quantity)},
+                     {"case", c.label},
+                     {amount_key("measured", c.measured), amount_json(c.measured)},
+                     {amount_key("predicted", c.measured), std::move(predicted)}});
+  }
+  return json_text({{"schema", "fuseline.comparison/1"},
+                    {"measurement", measurements.path},
+                    {"device", measurements.meta.device},
+                    {"predictors", table.predictors},
+                    {"rows", std::move(rows)},
+                    {"cases", std::move(cases)},
+                    {"not_judged", table.not_judged}});
+}
+
+}  // namespace fuseline

@@ -1,0 +1,83 @@
+#include "sim/report/predict_csv.h"
+
+#include <fmt/format.h>
+
+namespace fuseline {
+
+namespace {
+
+constexpr const char* kCaseColumns = "model,gpu,phase,batch,seq,context,dtype,policy,fidelity";
+
+std::string case_cells(const PredictionCase& s, const PlanEstimate& e) {
+  const Workload& w = s.workload;
+  return fmt::format("{},{},{},{},{},{},{},{},{}", csv_cell(s.model.name), csv_cell(s.gpu.name),
+                     name_of(w.phase), w.batch, w.seq, w.context, name_of(w.dtype), e.policy,
+                     name_of(e.fidelity));
+}
+
+}  // namespace
+
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + "\"";
+}
+
+std::string predictions_csv_header() {
+  return fmt::format(
+      "{},launches,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,hbm_compulsory_bytes,"
+      "limit_time_us,layers,total_time_us,tokens_per_s,measured_time_us,memory_need_bytes,"
+      "memory_capacity_bytes,price_per_hour,cost_per_million_tokens,hbm_least_bytes\n",
+      kCaseColumns);
+}
+
+std::string predictions_csv(const PredictionCase& c, const std::vector<Prediction>& predictions) {
+  return predictions_csv_header() + predictions_csv_rows(c, predictions);
+}
+
+std::string predictions_csv_rows(const PredictionCase& c,
+                                 const std::vector<Prediction>& predictions) {
+  std::string out;
+  for (const Prediction& p : predictions) {
+    const PlanEstimate& e = p.block;
+    out += fmt::format("{},{},{:.3f},{},{},{},{},{},{:.3f},", case_cells(c, e), e.launches,
+                       to_us(e.time), e.flops.value(), e.hbm_read.value(), e.hbm_write.value(),
+                       e.l2.value(), e.limits.compulsory.value(), to_us(e.limits.time));
+    if (p.layers) {
+      out += fmt::format("{},{:.3f},{:.1f}", p.layers->layers, to_us(p.layers->time),
+                         p.layers->tokens_per_second(c.workload));
+    } else {
+      out += ",,";
+    }
+    out += p.measured ? fmt::format(",{:.3f},", to_us(p.measured->time.median)) : ",,";
+    out += p.memory ? fmt::format("{},{},", p.memory->total().value(), c.gpu.hbm_capacity.value())
+                    : ",,";
+    const auto cost = cost_per_million_tokens(p, c);
+    out += cost ? fmt::format("{:g},{:.4f}", c.price->value(), cost->value()) : ",";
+    out += fmt::format(",{}\n", e.limits.least.value());
+  }
+  return out;
+}
+
+std::string kernels_csv(const PredictionCase& c, const std::vector<Prediction>& predictions) {
+  std::string out = fmt::format(
+      "{},order,name,kind,operators,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,bound,"
+      "tile,split_k\n",
+      kCaseColumns);
+  for (const Prediction& p : predictions) {
+    for (std::size_t i = 0; i < p.block.kernels.size(); ++i) {
+      const KernelEstimate& k = p.block.kernels[i];
+      out += fmt::format("{},{},{},{},{},{:.3f},{},{},{},{},{},{},{}\n", case_cells(c, p.block), i,
+                         csv_cell(k.name), name_of(k.kind), fmt::join(k.operators, " "),
+                         to_us(k.time), k.flops.value(), k.hbm_read.value(), k.hbm_write.value(),
+                         k.l2.value(), name_of(k.bound), fmt::join(k.tile, "x"), k.split_k);
+    }
+  }
+  return out;
+}
+
+}  // namespace fuseline

@@ -1,0 +1,46 @@
+// What a policy's plan of one block is predicted to do, with what was measured of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "model/config/config.h"
+#include "model/plan.h"
+#include "sim/block/estimate.h"
+#include "sim/block/whole_model.h"
+#include "sim/gpu/cost.h"
+#include "sim/gpu/gpu.h"
+#include "sim/measured/measurement.h"
+#include "sim/memory/memory_fit.h"
+
+namespace fuseline {
+
+// The block to predict, and where.
+struct PredictionCase {
+  ModelConfig model;
+  Gpu gpu;
+  Workload workload;
+  Fidelity fidelity = Fidelity::hierarchy;
+  std::optional<std::int64_t> layers = 1;  // empty: the whole model
+  std::optional<MoneyPerHour> price;       // of the GPU, where tokens are to be paid for
+};
+
+struct Prediction {
+  PlanEstimate block;                     // one block
+  std::optional<LayersEstimate> layers;   // when more than one block is asked for
+  std::optional<MemoryNeed> memory;       // of the whole model, when that is asked for
+  std::optional<MeasuredBlock> measured;  // the same case, where it was measured
+  std::optional<MeasuredTrace> trace;
+  std::optional<PlanEstimate> replayed;  // the block as it is measured: replays on the same input
+};
+
+// Of a million tokens, when the whole model is predicted and a price is given.
+std::optional<Money> cost_per_million_tokens(const Prediction& prediction, const PredictionCase& c);
+
+// The block as measurements repeat it: always the same input.
+PlanEstimate simulate_replay(const Plan& plan, const PredictionCase& c);
+
+// `measurements` may be null; those of another GPU are not looked at.
+Prediction predict(const Plan& plan, const PredictionCase& c, const Measurements* measurements);
+
+}  // namespace fuseline

@@ -1,0 +1,218 @@
+#include "model/config/model_files.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+
+#include "base/error.h"
+#include "base/toml_file.h"
+
+namespace fuseline {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A small model of each family without its optional fields.
+constexpr const char* kLlama = R"(name = "m"
+title = "M"
+family = "llama"
+source = "invented"
+layers = 2
+D = 64
+F = 96
+H = 4
+V = 100
+max_positions = 128
+norm = "rmsnorm"
+norm_eps = 1e-6
+activation = "swiglu"
+)";
+constexpr const char* kGpt = R"(name = "g"
+title = "G"
+family = "gpt"
+source = "invented"
+layers = 2
+D = 64
+F = 256
+H = 4
+V = 100
+max_positions = 128
+norm = "layernorm"
+norm_eps = 1e-5
+activation = "gelu-tanh"
+)";
+
+ModelConfig read(const std::string& text) { return read_model(TomlTable::parse(text, "m.toml")); }
+
+// The text with the line of `key` replaced by `line` (empty: removed).
+std::string with(std::string text, const std::string& key, const std::string& line) {
+  const std::size_t begin = text.find("\n" + key + " = ") + 1;
+  const std::size_t end = text.find('\n', begin) + 1;
+  return text.replace(begin, end - begin, line.empty() ? "" : line + "\n");
+}
+
+InputProblem problem_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+TEST(ModelNames, HoldEveryModelOfTheContract) {
+  const std::vector<std::string> names = model_names();
+  for (const char* name : {"llama2-7b", "llama2-13b", "llama2-70b", "llama3-8b", "llama3-70b",
+                           "tinyllama", "mistral-7b", "gpt2-xl", "gpt3-13b", "gpt3-175b"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+}
+
+class ShippedModel : public testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedModel, LoadsUnderItsName) {
+  const ModelConfig c = load_model(GetParam());
+  EXPECT_EQ(c.name, GetParam());
+  EXPECT_EQ(c.H * c.d, c.D);  // true of all these, though not of every model
+  EXPECT_NO_THROW(check_config(c, GetParam()));
+}
+
+// Weights of the whole model; the names carry the number of parameters.
+TEST_P(ShippedModel, HasAsManyParametersAsItsNameSays) {
+  const ModelConfig c = load_model(GetParam());
+  const std::int64_t mlp = (c.activation == Activation::swiglu ? 3 : 2) * c.D * c.F;
+  const std::int64_t block = c.D * c.qkv_width() + c.D * c.H * c.d + mlp;
+  const std::int64_t positions = c.family == Family::gpt ? c.max_positions * c.D : 0;
+  const std::int64_t total = c.layers * block + (c.tied_embeddings ? 1 : 2) * c.V * c.D + positions;
+  const std::map<std::string, double> billions = {
+      {"gpt2-large", 0.774}, {"gpt2-xl", 1.56},    {"gpt3-13b", 12.9},   {"gpt3-175b", 174.6},
+      {"llama2-7b", 6.74},   {"llama2-13b", 13.0}, {"llama2-70b", 69.0}, {"llama3-8b", 8.03},
+      {"llama3-70b", 70.6},  {"mistral-7b", 7.24}, {"tinyllama", 1.10},  {"char-llama", 0.404e-3}};
+  ASSERT_TRUE(billions.contains(GetParam())) << "a new model: write its size here";
+  const double expected = billions.at(GetParam());
+  EXPECT_NEAR(static_cast<double>(total) * 1e-9, expected, 0.01 * expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedModel, testing::ValuesIn(model_names()), [](const auto& p) {
+  std::string name = p.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(ReadModel, FillsWhatTheFileLeavesOut) {
+  const ModelConfig c = read(kLlama);
+  EXPECT_EQ(c.Hkv, 4);
+  EXPECT_EQ(c.d, 16);
+  EXPECT_EQ(c.sliding_window, 0);
+  EXPECT_EQ(c.rope_theta, 10000.0);
+  EXPECT_FALSE(c.qkv_bias || c.out_bias || c.mlp_bias || c.tied_embeddings);
+  EXPECT_EQ(c.norm_eps, 1e-6);
+}
+
+TEST(ReadModel, ReadsEveryField) {
+  const ModelConfig c =
+      read(std::string(kLlama) +
+           "Hkv = 2\nd = 32\nsliding_window = 7\nrope_theta = 5e5\nqkv_bias = true\n"
+           "out_bias = true\nmlp_bias = true\ntied_embeddings = true\n");
+  EXPECT_EQ(c.name, "m");
+  EXPECT_EQ(c.title, "M");
+  EXPECT_EQ(c.family, Family::llama);
+  EXPECT_EQ(c.layers, 2);
+  EXPECT_EQ(c.D, 64);
+  EXPECT_EQ(c.F, 96);
+  EXPECT_EQ(c.H, 4);
+  EXPECT_EQ(c.Hkv, 2);
+  EXPECT_EQ(c.d, 32);
+  EXPECT_EQ(c.V, 100);
+  EXPECT_EQ(c.max_positions, 128);
+  EXPECT_EQ(c.sliding_window, 7);
+  EXPECT_EQ(c.rope_theta, 5e5);
+  EXPECT_TRUE(c.qkv_bias && c.out_bias && c.mlp_bias && c.tied_embeddings);
+}
+
+TEST(ReadModel, ReadsTheGptFamily) {
+  const ModelConfig c = read(kGpt);
+  EXPECT_EQ(c.family, Family::gpt);
+  EXPECT_EQ(c.norm, NormKind::layer_norm);
+  EXPECT_EQ(c.activation, Activation::gelu_tanh);
+}
+
+TEST(ReadModel, EveryRequiredFieldIsMissedByName) {
+  for (const char* key : {"title", "family", "source", "layers", "D", "F", "H", "V",
+                          "max_positions", "norm", "norm_eps", "activation"}) {
+    const InputProblem p = problem_of([&] { read(with(kLlama, key, "")); });
+    EXPECT_EQ(p.field, key);
+    EXPECT_EQ(p.message, "the field is missing");
+  }
+}
+
+TEST(ReadModel, HeadsMustDivideTheWidthUnlessTheHeadWidthIsGiven) {
+  const std::string text = with(kLlama, "H", "H = 5");
+  const InputProblem p = problem_of([&] { read(text); });
+  EXPECT_EQ(p.field, "H");
+  EXPECT_EQ(p.line, 8);
+  EXPECT_EQ(p.value, "5");
+  EXPECT_EQ(read(text + "d = 16\n").d, 16);
+}
+
+TEST(ReadModel, RulesAcrossFieldsKeepTheLine) {
+  InputProblem p = problem_of([] { read(std::string(kLlama) + "Hkv = 3\n"); });
+  EXPECT_EQ(p.field, "Hkv");
+  EXPECT_EQ(p.line, 14);
+  p = problem_of([] { read(with(kLlama, "norm", "norm = \"layernorm\"")); });
+  EXPECT_EQ(p.field, "norm");
+  EXPECT_EQ(p.line, 11);
+}
+
+TEST(ReadModel, RopeInTheGptFamilyIsRefused) {
+  EXPECT_EQ(problem_of([] { read(std::string(kGpt) + "rope_theta = 1e4\n"); }).field, "rope_theta");
+}
+
+class LoadModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ("load_model_" +
+               std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  fs::path folder_;
+};
+
+constexpr const char* kHf = R"( {"model_type": "gpt2", "n_embd": 64, "n_layer": 2, "n_head": 4,
+  "vocab_size": 100, "n_positions": 32})";
+
+TEST_F(LoadModel, TellsTomlFromJsonByTheEndingOrTheFirstCharacter) {
+  EXPECT_EQ(load_model(write("a.toml", kLlama)).family, Family::llama);
+  EXPECT_EQ(load_model(write("config.json", kHf)).family, Family::gpt);
+  EXPECT_EQ(load_model(write("model", kLlama)).family, Family::llama);
+  EXPECT_EQ(load_model(write("blob", kHf)).family, Family::gpt);
+}
+
+TEST_F(LoadModel, ErrorsNameTheFile) {
+  const std::string path = write("a.toml", with(kLlama, "D", "D = -64"));
+  const InputProblem p = problem_of([&] { load_model(path); });
+  EXPECT_EQ(p.file, path);
+  EXPECT_EQ(p.line, 6);
+  EXPECT_EQ(p.column, 5);
+}
+
+TEST_F(LoadModel, ACheckpointFolderPointsToItsConfig) {
+  const std::string config = write("config.json", kHf);
+  const InputProblem p = problem_of([&] { load_model(folder_.string()); });
+  EXPECT_EQ(p.message, "is a folder");
+  EXPECT_EQ(p.nearest, config);
+}
+
+}  // namespace
+}  // namespace fuseline

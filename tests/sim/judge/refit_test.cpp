@@ -1,0 +1,81 @@
+#include "sim/judge/refit.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/error.h"
+
+namespace fuseline {
+namespace {
+
+MeasuredBlock block_of(const std::string& model) {
+  MeasuredBlock b;
+  b.block = {model, "eager", {.seq = 16}};
+  b.time = {microseconds(100), microseconds(90), microseconds(110)};
+  return b;
+}
+
+Measurements blocks_of(const std::vector<std::string>& models) {
+  Measurements all;
+  all.path = "made.csv";
+  for (const std::string& model : models) all.blocks.push_back(block_of(model));
+  return all;
+}
+
+TEST(Refit, RefusesAModelThatWasNotMeasured) {
+  const Measurements all = blocks_of({"tinyllama", "gpt2-xl"});
+  try {
+    refit(all, load_gpu("h200"), {.without = "gpt2-x", .iterations = 1});
+    FAIL() << "accepted";
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.problem().field, "--without");
+    EXPECT_EQ(e.problem().nearest, "gpt2-xl");
+  }
+}
+
+TEST(Refit, RefusesWhenNothingIsLeft) {
+  EXPECT_THROW(refit(blocks_of({"tinyllama"}), load_gpu("h200"), {.without = "tinyllama"}),
+               InputError);
+}
+
+TEST(Refit, LeavesTheModelOutOfTheFit) {
+  // Given one block that takes ten times too long, a fit without its model is as good as before.
+  Measurements all = blocks_of({"tinyllama", "gpt2-xl"});
+  all.blocks[0].time.median = Seconds(1.0);
+  const FitResult with = refit(all, load_gpu("h200"), {.iterations = 1});
+  const FitResult without = refit(all, load_gpu("h200"), {.without = "tinyllama", .iterations = 1});
+  EXPECT_GT(with.initial_mean_abs, 1.0);
+  EXPECT_LT(without.initial_mean_abs, 1.0);
+}
+
+TEST(Refit, EveryParameterIsAConstantOfTheModelWithinItsRange) {
+  // Their names are read back from a file, which refuses unknown ones.
+  Constants start;
+  for (const FitParameter& p : refit_parameters()) {
+    EXPECT_LE(p.lower, p.initial) << p.name;
+    EXPECT_GE(p.upper, p.initial) << p.name;
+    start[p.name] = p.initial;
+  }
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "fuseline-refit-test";
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "without-tinyllama.toml")
+      << calibration_toml(start, "a \"made\" one\n", "2026-11-20");
+  const auto read = load_left_out_constants(folder.string(), {"tinyllama", "gpt2-xl"});
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(read.size(), 1U);
+  EXPECT_EQ(read.at("tinyllama"), start);
+}
+
+TEST(Refit, ConstantsReplaceTheGpusOwn) {
+  Gpu gpu = load_gpu("h200");
+  gpu.calibration["launch.gap_us"] = 0.5;
+  const Gpu changed = with_constants(gpu, {{"launch.gap_us", 0.25}, {"stream.ramp_us", 2.0}});
+  EXPECT_EQ(changed.calibration.at("launch.gap_us"), 0.25);
+  EXPECT_EQ(changed.calibration.at("stream.ramp_us"), 2.0);
+}
+
+}  // namespace
+}  // namespace fuseline

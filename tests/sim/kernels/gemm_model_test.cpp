@@ -1,0 +1,243 @@
+#include "sim/kernels/gemm_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "base/error.h"
+#include "sim/kernels/gemm_library.h"
+#include "sim/kernels/gemm_time.h"
+
+namespace fuseline {
+namespace {
+
+Gpu hopper_like() {
+  Gpu gpu;
+  gpu.name = "test";
+  gpu.architecture = Architecture::hopper;
+  gpu.sm_count = 132;
+  gpu.sm_clock = Hertz(1.98e9);
+  gpu.tensor_bf16 = FlopsPerSecond(989.4e12);
+  gpu.tensor_fp8 = FlopsPerSecond(1978.9e12);
+  gpu.hbm_bandwidth = BytesPerSecond(4.8e12);
+  gpu.hbm_bandwidth_sustained = BytesPerSecond(4.5e12);
+  gpu.l2_capacity = Bytes(60 << 20);
+  gpu.l2_partitions = 2;
+  gpu.l2_bandwidth = BytesPerSecond(9.7e12);
+  gpu.tiny_kernel = microseconds(1.161);
+  gpu.tdp = Watts(700);
+  return gpu;
+}
+
+GemmEstimate run(const GemmProblem& problem, const Gpu& gpu) {
+  L2Cache cache(effective_l2_capacity(gpu));
+  return simulate_gemm(problem, gpu, gemm_constants(gpu), cache);
+}
+
+GemmProblem plain(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return plain_gemm(m, n, k, 1, 2, 3, 4);
+}
+
+Seconds total_time(const GemmEstimate& e) {
+  return e.reduction ? e.time.time + e.reduction->time : e.time.time;
+}
+
+TEST(GemmModel, NeverBeatsTheTensorRateOrTheMemory) {
+  const Gpu gpu = hopper_like();
+  std::mt19937 random(5);
+  for (int trial = 0; trial < 40; ++trial) {
+    const auto pick = [&random] { return std::int64_t{1} << (random() % 13); };
+    const std::int64_t m = pick(), n = 8 * pick(), k = 8 * pick();
+    if (m * n * k > (std::int64_t{1} << 36)) continue;
+    const GemmEstimate e = run(plain(m, n, k), gpu);
+    EXPECT_EQ(e.flops, Flops(2 * m * n * k));
+    // At the boost clock the tensor cores exceed the datasheet rate by 8 %, but the mainloop's
+    // fraction keeps it below.
+    EXPECT_GT(total_time(e), e.flops / gpu.tensor_bf16);
+    EXPECT_GT(total_time(e), Bytes(2 * (m * k + n * k)) / gpu.hbm_bandwidth);
+    EXPECT_GE(e.hbm.read, Bytes(2 * (m * k + n * k)));
+    EXPECT_GE(total_time(e), gpu.tiny_kernel);
+  }
+}
+
+TEST(GemmModel, MoreBandwidthIsNeverSlower) {
+  for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{1, 4096, 4096},
+                                {512, 11008, 4096},
+                                {2048, 4096, 4096},
+                                {16, 1600, 6400}}) {
+    const Gpu gpu = hopper_like();
+    Gpu faster = gpu;
+    faster.hbm_bandwidth_sustained *= 1.5;
+    EXPECT_LE(total_time(run(plain(m, n, k), faster)), total_time(run(plain(m, n, k), gpu)));
+    faster = gpu;
+    faster.l2_bandwidth *= 1.5;
+    EXPECT_LE(total_time(run(plain(m, n, k), faster)), total_time(run(plain(m, n, k), gpu)));
+  }
+}
+
+TEST(GemmModel, MoreDepthTakesLonger) {
+  const Gpu gpu = hopper_like();
+  for (const std::int64_t m : {1, 64, 300, 2048}) {
+    Seconds before;
+    for (const std::int64_t k : {512, 1024, 2048, 4096, 8192}) {
+      const Seconds time = total_time(run(plain(m, 4096, k), gpu));
+      EXPECT_GT(time, before) << m << " " << k;
+      before = time;
+    }
+  }
+}
+
+TEST(GemmModel, DecodeIsBoundByMemoryAndPrefillByTheTensorCores) {
+  const Gpu gpu = hopper_like();
+  EXPECT_EQ(run(plain(1, 22016, 4096), gpu).time.bound, Bound::hbm);
+  EXPECT_EQ(run(plain(2048, 22016, 4096), gpu).time.bound, Bound::tensor);
+  EXPECT_EQ(run(plain(1, 64, 64), gpu).time.bound, Bound::launch);
+}
+
+TEST(GemmModel, AWarmInputIsNotReadFromMemoryAgain) {
+  // Given the activations that the kernel before wrote, still in L2,
+  const Gpu gpu = hopper_like();
+  const GemmProblem problem = plain(512, 2048, 4096);
+  L2Cache cache(effective_l2_capacity(gpu));
+  cache.write(problem.a.matrix, 0, 512, 0, 4096);
+  cache.take_traffic();
+  // when the GEMM runs, then only weights are read.
+  const GemmEstimate e = simulate_gemm(problem, gpu, gemm_constants(gpu), cache);
+  EXPECT_EQ(e.hbm.read, Bytes(2 * 2048 * 4096));
+}
+
+TEST(GemmModel, ASplitGemmLeavesItsOutputInTheCacheAndNoPartials) {
+  const Gpu gpu = hopper_like();
+  GemmProblem problem = plain(16, 1024, 16384);
+  problem.tile = GemmTile{.m = 16, .n = 64, .split_k = 8};
+  L2Cache cache(effective_l2_capacity(gpu));
+  const GemmEstimate e = simulate_gemm(problem, gpu, gemm_constants(gpu), cache);
+  ASSERT_TRUE(e.reduction.has_value());
+  EXPECT_EQ(e.reduction->l2, Bytes(8 * 4 * 16 * 1024 + 2 * 16 * 1024));
+  EXPECT_EQ(cache.resident(3), Bytes(2 * 16 * 1024));
+  EXPECT_EQ(cache.resident(4), Bytes(0));
+}
+
+TEST(GemmModel, EpilogueStreamsCostTime) {
+  // maths.md: each extra M × N stream of a 128 × 256 tile costs about 2 us when nothing overlaps.
+  const Gpu gpu = hopper_like();
+  GemmProblem problem = plain(128 * 66, 512, 1024);  // one tile per SM
+  problem.library = false;
+  problem.tile = GemmTile{.m = 128, .n = 256};
+  const Seconds bare = run(problem, gpu).time.time;
+  problem.epilogue.push_back(
+      {.matrix = {9, 128 * 66, 512, 2}, .height = 128 * 66, .width = 512, .origins = {}});
+  const Seconds extra = run(problem, gpu).time.time - bare;
+  EXPECT_GT(to_us(extra), 1.0);
+  EXPECT_LT(to_us(extra), 3.0);
+}
+
+TEST(GemmModel, ALowerClockSlowsTheTensorPartOnly) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  const GemmProblem dense = plain(2048, 4096, 4096), thin = plain(1, 22016, 4096);
+  const GemmEstimate e = run(dense, gpu), t = run(thin, gpu);
+  const double slower = time_gemm(dense, e.tile, e.waves, gpu, constants, 0.8).time / e.time.time;
+  EXPECT_GT(slower, 1.2);
+  EXPECT_LE(slower, 1.25);
+  EXPECT_LT(time_gemm(thin, t.tile, t.waves, gpu, constants, 0.8).time / t.time.time, 1.02);
+}
+
+TEST(GemmLibrary, ThinProblemsGetTilesNoWiderThanNeeded) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  EXPECT_EQ(choose_tile(plain(1, 12288, 4096), gpu, constants).m, 8);
+  EXPECT_LE(choose_tile(plain(16, 12288, 4096), gpu, constants).m, 16);
+  EXPECT_GE(choose_tile(plain(4096, 12288, 4096), gpu, constants).m, 128);
+}
+
+TEST(GemmLibrary, AFewOutputTilesAreSplitAlongK) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  EXPECT_GT(choose_tile(plain(16, 256, 65536), gpu, constants).split_k, 1);
+  EXPECT_EQ(choose_tile(plain(4096, 12288, 4096), gpu, constants).split_k, 1);
+}
+
+TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  GemmProblem problem = plain(1, 4096, 4096);
+  problem.library = false;
+  problem.needs.row_partial_cols = 128;  // 32 tiles for 132 SMs
+  const GemmTile tile = choose_tile(problem, gpu, constants);
+  EXPECT_GT(tile.cluster_k, 1);
+  EXPECT_EQ(tile.split_k, 1);
+  GemmTile whole = tile;
+  whole.cluster_k = 1;
+  EXPECT_LT(quick_gemm_time(problem, tile, gpu, constants),
+            quick_gemm_time(problem, whole, gpu, constants));
+  // No clusters that would wait for others, and no parts of K of a few steps.
+  for (const auto& [m, n, k] : {std::array{1, 22016, 4096}, {2048, 4096, 4096}, {1, 4096, 448}}) {
+    GemmProblem other = plain(m, n, k);
+    other.library = false;
+    const GemmTile t = choose_tile(other, gpu, constants);
+    EXPECT_LE((n + t.n - 1) / t.n * t.cluster_k, t.cluster_k > 1 ? 132 : n) << n;
+    EXPECT_GE(k, t.cluster_k > 1 ? 4 * 64 * t.cluster_k : 0) << k;
+    if (m > 1) {
+      EXPECT_EQ(t.cluster_k, 1);
+    }
+  }
+}
+
+// The exchange of partial sums is not for nothing.
+TEST(OwnGemm, PartsOfKCostTheirExchange) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  for (const auto& [m, rows] : {std::pair{16, 16}, {17, 32}, {64, 64}}) {  // whole warps send
+    GemmProblem problem = plain(m, 2048, 4096);
+    problem.library = false;
+    problem.tile = GemmTile{.m = 64, .n = 128};
+    const Seconds alone = run(problem, gpu).time.epilogue;
+    problem.tile->cluster_k = 4;  // 16 tiles: one wave of clusters
+    const Seconds exchange(3 * rows * 128 * 4 /
+                           (constants.sm_fetch_bytes_per_cycle * gpu.sm_clock.value()));
+    EXPECT_NEAR(to_us(run(problem, gpu).time.epilogue - alone),
+                to_us(constants.cluster_wave + exchange), 1e-6)
+        << m;
+  }
+}
+
+TEST(GemmLibrary, AFixedTileIsKept) {
+  const Gpu gpu = hopper_like();
+  GemmProblem problem = plain(100, 100, 100);
+  problem.tile = GemmTile{.m = 32, .n = 96, .k = 32, .stages = 2};
+  EXPECT_EQ(choose_tile(problem, gpu, gemm_constants(gpu)), *problem.tile);
+}
+
+TEST(GemmLibrary, OldArchitecturesHaveNoClusters) {
+  for (const GemmTile& tile : candidate_tiles(Architecture::ampere, true)) {
+    EXPECT_EQ(tile.cluster_m * tile.cluster_n, 1);
+  }
+}
+
+TEST(GemmConstants, CalibrationReplacesADefaultAndRefusesNonsense) {
+  Gpu gpu = hopper_like();
+  gpu.calibration["gemm.start_us"] = 5;
+  gpu.calibration["l2.capacity_fraction"] = 0.5;
+  EXPECT_DOUBLE_EQ(to_us(gemm_constants(gpu).start), 5);
+  EXPECT_EQ(effective_l2_capacity(gpu), Bytes(30 << 20));
+  gpu.calibration["gemm.tensor_fraction"] = -1;
+  EXPECT_THROW(gemm_constants(gpu), InputError);
+}
+
+// Rows that are no multiple of 16 bytes rule out bulk copies: GPT-2's LM head, 50,257 columns.
+TEST(GemmTime, UnalignedRowsAreSeveralTimesSlowerThanPaddedOnes) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants constants = gemm_constants(gpu);
+  const auto time = [&](std::int64_t m, std::int64_t n) {
+    const GemmProblem problem = plain_gemm(m, n, 1600, 1, 2, 3, 4);
+    return quick_gemm_time(problem, choose_tile(problem, gpu, constants), gpu, constants);
+  };
+  EXPECT_GT(time(2048, 50257) / time(2048, 50264), 4.0);
+  EXPECT_GT(time(16, 50257) / time(16, 50264), 2.0);
+  EXPECT_NEAR(time(1, 50257) / time(1, 50264), 1.0, 0.02);  // one row is contiguous
+}
+
+}  // namespace
+}  // namespace fuseline

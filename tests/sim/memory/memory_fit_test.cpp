@@ -1,0 +1,120 @@
+#include "sim/memory/memory_fit.h"
+
+#include <gtest/gtest.h>
+
+#include "model/blocks/block.h"
+#include "model/config/model_files.h"
+#include "sim/block/whole_model.h"
+#include "tests/sim/sim_support.h"
+
+namespace fuseline {
+namespace {
+
+Plan plan_of(const std::string& policy, const ModelConfig& config, const Workload& workload) {
+  return make_plan(policy, config, workload);
+}
+
+Workload train(std::int64_t batch, std::int64_t seq) {
+  Workload w = forward(batch, seq);
+  w.phase = Phase::train;
+  return w;
+}
+
+// The published counts of the checkpoints; GPT-2's LM head is its embedding.
+TEST(ParameterCount, IsThatOfTheCheckpoints) {
+  EXPECT_EQ(parameter_count(load_model("llama2-7b")), 6'738'415'616);
+  EXPECT_EQ(parameter_count(load_model("llama2-70b")), 68'976'648'192);
+  EXPECT_EQ(parameter_count(load_model("llama3-8b")), 8'030'261'248);
+  EXPECT_EQ(parameter_count(load_model("gpt2-xl")), 1'557'611'200);
+}
+
+TEST(KvCache, HoldsKeysAndValuesOfEveryLayerAndToken) {
+  const ModelConfig c = load_model("llama3-8b");
+  EXPECT_EQ(kv_cache_bytes(c, decode(3, 1, 4096)), Bytes(3LL * 2 * 32 * 4096 * 8 * 128 * 2));
+  EXPECT_EQ(kv_cache_bytes(c, forward(3, 4096)), kv_cache_bytes(c, decode(3, 1, 4096)));
+  EXPECT_EQ(kv_cache_bytes(c, train(3, 4096)), Bytes(0));
+}
+
+TEST(KvCache, OfASlidingWindowStopsGrowing) {
+  ModelConfig c = small_llama();
+  c.sliding_window = 1024;
+  EXPECT_EQ(kv_cache_bytes(c, decode(1, 1, 4096)), kv_cache_bytes(c, decode(1, 1, 1024)));
+  EXPECT_LT(kv_cache_bytes(c, decode(1, 1, 1023)), kv_cache_bytes(c, decode(1, 1, 1024)));
+}
+
+// x, xn2 and gu stand beside each other at most: [M, D], [M, D], [M, 2F]; under `unfused` scores
+// and probabilities [B·H·T, S] are far larger.
+TEST(Activations, AreThoseAliveAtOnce) {
+  const ModelConfig c = small_llama();
+  const Workload w = forward(1, 512);
+  const MemoryNeed fused = memory_need(plan_of("per-operator", c, w), c, w);
+  const std::int64_t M = 512;
+  EXPECT_GE(fused.activations, Bytes(2 * M * (c.D + 2 * c.F + c.F)));
+  EXPECT_LE(fused.activations, Bytes(2 * M * (3 * c.D + 2 * c.F + c.F)));
+  const MemoryNeed unfused = memory_need(plan_of("unfused", c, w), c, w);
+  EXPECT_GE(unfused.activations, Bytes(2 * 2 * c.H * M * M));
+  EXPECT_EQ(unfused.weights, fused.weights);
+}
+
+TEST(Activations, KeptOnChipTakeNoMemory) {
+  const ModelConfig c = small_llama();
+  const Workload w = forward(1, 512);
+  EXPECT_LT(memory_need(plan_of("coda", c, w), c, w).activations,
+            memory_need(plan_of("eager", c, w), c, w).activations);
+}
+
+// What a person chose for the block says nothing about the final norm and the LM head.
+TEST(Activations, OfACustomBlockAreThoseOfItsPlan) {
+  ModelConfig c = small_llama();
+  const Workload w = forward(1, 512);
+  const Plan custom = make_custom_plan(build_block(c, w), {}, {});
+  EXPECT_EQ(memory_need(custom, c, w).total(),
+            memory_need(plan_of("per-operator", c, w), c, w).total());
+  c.V = 100'000;  // now the LM head's output is the most
+  EXPECT_EQ(memory_need(custom, c, w).activations,
+            memory_need(plan_of("per-operator", c, w), c, w).activations);
+}
+
+TEST(WholeModel, OfACustomBlockHasItsEnds) {
+  const ModelConfig c = small_llama();
+  const Workload w = forward(1, 512);
+  const Gpu gpu = test_gpu();
+  const PlanEstimate custom =
+      simulate(make_custom_plan(build_block(c, w), {}, {}), gpu, Fidelity::hierarchy);
+  const LayersEstimate whole = whole_model(custom, c, w, gpu);
+  ASSERT_TRUE(whole.entry && whole.exit);
+  EXPECT_EQ(whole.exit->policy, "custom");
+  EXPECT_EQ(whole.time, custom.time * 4.0 + whole.entry->time + whole.exit->time);
+  const PlanEstimate by_hand = simulate(plan_of("per-operator", c, w), gpu, Fidelity::hierarchy);
+  EXPECT_EQ(whole.exit->time, whole_model(by_hand, c, w, gpu).exit->time);
+}
+
+TEST(Training, NeedsGradientsMomentsAndWhatTheForwardPassSaves) {
+  ModelConfig c = small_llama();
+  const Workload w = train(1, 256);
+  const MemoryNeed shallow = memory_need(plan_of("eager", c, w), c, w);
+  EXPECT_EQ(shallow.training, Bytes(parameter_count(c) * (2 + 8 + 4)));
+  c.layers *= 2;
+  const MemoryNeed deep = memory_need(plan_of("eager", c, w), c, w);
+  // Each layer saves at least x, xn1, qkv, attn, h, xn2, gu and act.
+  const std::int64_t saved = 2 * 256 * (5 * c.D + c.qkv_width() + 3 * c.F);
+  EXPECT_GE(deep.activations - shallow.activations, Bytes(c.layers / 2 * saved));
+}
+
+TEST(Training, InFp32KeepsNoSecondCopyOfTheWeights) {
+  const ModelConfig c = small_llama();
+  Workload w = train(1, 64);
+  w.dtype = Dtype::fp32;
+  EXPECT_EQ(memory_need(plan_of("eager", c, w), c, w).training,
+            Bytes(parameter_count(c) * (4 + 8)));
+}
+
+TEST(GpusNeeded, RoundsUp) {
+  Gpu gpu = test_gpu();
+  gpu.hbm_capacity = Bytes(100);
+  EXPECT_EQ(gpus_needed(Bytes(100), gpu), 1);
+  EXPECT_EQ(gpus_needed(Bytes(101), gpu), 2);
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -14,7 +14,7 @@
 #include "cli/table.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/standing.h"
@@ -107,8 +107,9 @@ Listing list_operators() {
              {"needs", Align::left},
              {"formula", Align::left}},
             {}};
-  for (const OperatorInfo& o : operators()) {
-    l.rows.push_back({o.name, name_of(o.op_class), name_of(o.locality), o.formula});
+  for (const Operator* o : all_operators()) {
+    l.rows.push_back(
+        {o->name.value, name_of(o->op_class), name_of(o->locality), o->formula.value});
   }
   return l;
 }

@@ -2,7 +2,8 @@
 
 # Flags for our own code only. Third-party headers are system includes and stay silent.
 add_library(fuseline_flags INTERFACE)
-target_include_directories(fuseline_flags INTERFACE "${PROJECT_SOURCE_DIR}")
+target_include_directories(fuseline_flags INTERFACE "${PROJECT_SOURCE_DIR}"
+  "${PROJECT_BINARY_DIR}/generated")
 target_compile_options(fuseline_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
 # GCC 12 warns falsely of overlapping string copies when it optimises (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

@@ -8,6 +8,8 @@
 #include "model/implementation.h"
 #include "model/lower.h"
 #include "model/why_not.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -18,28 +20,25 @@ namespace {
 std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
   if (ops.size() == 1) return graph.op(ops[0]).name;
   for (const OpId id : ops)
-    if (graph.op(id).kind == OpKind::gemm) return graph.op(id).name;
+    if (is_gemm(graph.op(id))) return graph.op(id).name;
   if (has_attention(graph, ops))
     return graph.op(ops[0]).pass == Pass::backward ? "d_attention" : "attention";
   const std::string& site = graph.op(ops[0]).site;
   const bool appends =
-      std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind == OpKind::cache_append; });
+      std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind == operators::cache_append; });
   if (appends) return site;
   const bool finishes = std::ranges::all_of(
-      ops, [&](OpId id) { return graph.op(id).kind == OpKind::col_stats_finish; });
+      ops, [&](OpId id) { return graph.op(id).kind->finishes == Sums::columns; });
   if (finishes) return "finish_column_sums";
   std::string name;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
-    const bool minor = op.kind == OpKind::bias_add || op.kind == OpKind::row_stats_partial ||
-                       op.kind == OpKind::row_dot_partial || op.kind == OpKind::col_stats_partial ||
-                       op.kind == OpKind::cross_entropy_partial ||
-                       op.name.find("_inlined") != std::string::npos;
+    const bool minor = op.kind->minor || op.name.find("_inlined") != std::string::npos;
     if (!minor) name += (name.empty() ? "" : "_") + op.name;
   }
   if (!name.empty()) return name;
   for (const OpId id : ops)  // partial sums of values computed again
-    if (graph.op(id).kind == OpKind::col_stats_partial) return graph.op(id).name;
+    if (graph.op(id).kind->partial == Sums::columns) return graph.op(id).name;
   return graph.op(ops[0]).name;
 }
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "model/backward_adjoint.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 

@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -32,7 +33,7 @@ Adjoint::Adjoint(Graph forward, const BackwardOptions& options)
     : graph_(std::move(forward)), options_(options), order_(topological_order(graph_)) {
   if (options_.save_log_sum_exp) {
     for (const OpId id : order_) {
-      if (graph_.op(id).kind != OpKind::softmax) continue;
+      if (graph_.op(id).kind != operators::softmax) continue;
       const Operand probs = graph_.op(id).writes[0];
       const Operand lse =
           make(graph_.op(id).name + "_lse", "[B·H·T, 1]", Dtype::fp32, probs.rows, 1);
@@ -59,7 +60,7 @@ void Adjoint::find_needs() {
   }
   for (const OpId id : order_) {  // row and column numbers are not differentiable
     const Op& op = graph_.op(id);
-    const int numbers = operator_info(op.kind).index_read;
+    const int numbers = op.kind->index_read;
     if (numbers >= 0)
       needs_[index_of(op.reads.at(static_cast<std::size_t>(numbers)).tensor)] = false;
   }
@@ -98,7 +99,7 @@ void Adjoint::find_readers() {
     const Op& op = graph_.op(id);
     if (!needs_gradient(op.writes[0].tensor)) continue;
     for (const Operand& read : op.reads)
-      if (needs_gradient(read.tensor)) add(read, op.site, op.kind == OpKind::embedding);
+      if (needs_gradient(read.tensor)) add(read, op.site, op.kind->index_read >= 0);
   }
   const std::size_t count = graph_.tensors().size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -121,12 +122,14 @@ Graph Adjoint::run() {
     op_ = graph_.op(*it);
     const TensorId result = op_.writes[0].tensor;
     if (!needs_gradient(result)) continue;
-    const BackwardRule rule = backward_rule(op_.kind);
-    FUSELINE_ASSERT(rule != nullptr, op_.name + ": " + name_of(op_.kind) + " has no gradient");
+    const GradientRule& gradient_rule = op_.kind->gradient;
+    FUSELINE_ASSERT(gradient_rule.rule != nullptr, op_.name + ": " + name_of(op_.kind) +
+                                                       " has no gradient, because " +
+                                                       gradient_rule.why_none);
     FUSELINE_ASSERT(op_.writes[0].cols == graph_.tensor(result).cols, op_.name);
     dy_ = gradient(result);
     site_ = op_.site;
-    rule(*this);
+    gradient_rule.rule(*this);
   }
   for (std::size_t i = 0; i < tensors; ++i) {
     const TensorId id{static_cast<std::int32_t>(i)};
@@ -198,7 +201,7 @@ Operand Adjoint::total(Slice& slice) {
     const Operand to = last ? place(slice)
                             : make("d" + t.name + "_sum" + std::to_string(i), t.symbol, t.dtype,
                                    t.rows, slice.read.cols);
-    emit("add_d" + t.name + (last ? "" : "_" + std::to_string(i)), OpKind::grad_add,
+    emit("add_d" + t.name + (last ? "" : "_" + std::to_string(i)), operators::grad_add,
          {sum, slice.parts[i]}, {to});
     sum = to;
   }
@@ -222,7 +225,7 @@ Operand Adjoint::gradient(TensorId id) {
   const Operand whole = whole_gradient(id);
   if (options_.concatenate_slices) {
     FUSELINE_ASSERT(parts.size() <= 3, t.name);
-    emit("concat_d" + t.name, OpKind::concat, std::move(parts), {whole});
+    emit("concat_d" + t.name, operators::concat, std::move(parts), {whole});
     return whole;
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -230,7 +233,7 @@ Operand Adjoint::gradient(TensorId id) {
     Operand columns = whole;
     columns.col_begin = slices[i].read.col_begin;
     columns.cols = slices[i].read.cols;
-    emit("copy_d" + t.name, OpKind::cast, {parts[i]}, {columns});
+    emit("copy_d" + t.name, operators::cast, {parts[i]}, {columns});
   }
   return whole;
 }
@@ -240,7 +243,7 @@ void Adjoint::finish_leaf(TensorId id) {
   const Operand g = gradient(id);
   const Operand whole = whole_gradient(id);
   if (g.tensor == whole.tensor) return;
-  emit("copy_d" + graph_.tensor(id).name, OpKind::cast, {g}, {whole});
+  emit("copy_d" + graph_.tensor(id).name, operators::cast, {g}, {whole});
 }
 
 Operand Adjoint::make(const std::string& name, const std::string& symbol, Dtype dtype,
@@ -269,9 +272,10 @@ Operand Adjoint::row_statistics(const std::string& norm) {
   const OpId id = *graph_.find_op(norm);
   const Op op = graph_.op(id);
   if (op.writes.size() > 1) return op.writes[1];
-  const bool two = op.kind == OpKind::layer_norm;
-  const Operand stats =
-      make(norm + "_stats", two ? "[M, 2]" : "[M, 1]", Dtype::fp32, op.reads[0].rows, two ? 2 : 1);
+  const std::int64_t columns = op.kind->statistics;
+  FUSELINE_ASSERT(columns > 0, norm + " has no statistics");
+  const Operand stats = make(norm + "_stats", "[M, " + std::to_string(columns) + "]", Dtype::fp32,
+                             op.reads[0].rows, columns);
   graph_.op(id).writes.push_back(stats);
   return stats;
 }
@@ -308,21 +312,13 @@ void Adjoint::recompute(OpId producer, TensorId id) {
   const Op op = graph_.op(producer);
   const Operand again = make("re_" + t.name, t.symbol, t.dtype, t.rows, t.cols);
   recomputed_[id] = again;
-  // SwiGLU's own rule, which is still to come, writes its output again.
-  if (op.kind == OpKind::swiglu) return;
+  if (op.kind->given_by_gradient) return;  // by the rule of its gradient, which is still to come
 
-  std::vector<Operand> reads;
-  for (const Operand& read : op.reads) reads.push_back(forward_value(read));
-  OpKind kind = op.kind;
-  if (kind == OpKind::rms_norm || kind == OpKind::layer_norm) {
-    kind = OpKind::norm_apply;
-    reads.insert(reads.begin() + 1, row_statistics(op.name));
-  } else if (kind == OpKind::softmax && op.writes.size() > 1) {
-    kind = OpKind::softmax_recompute;
-    reads.push_back(op.writes[1]);
-  }
+  Again how{op.kind, {}};
+  for (const Operand& read : op.reads) how.reads.push_back(forward_value(read));
+  if (op.kind->again != nullptr) op.kind->again(*this, op, how);
   const std::string site = std::exchange(site_, op.site);
-  emit("re_" + op.name, kind, std::move(reads), {again}, op.attributes);
+  emit("re_" + op.name, how.kind, std::move(how.reads), {again}, op.attributes);
   site_ = site;
 }
 

@@ -1,4 +1,4 @@
-// The joint graph while reverse mode builds it; what the rules of backward_rules.cpp see of it.
+// The joint graph while reverse mode builds it; what the rules of the operators see of it.
 #pragma once
 
 #include <cstddef>
@@ -79,11 +79,5 @@ class Adjoint {
   std::map<TensorId, Operand> recomputed_;
   std::map<TensorId, Operand> deltas_;
 };
-
-// Appends the operators of one kind's gradient.
-using BackwardRule = void (*)(Adjoint&);
-
-// Null when the kind has no gradient.
-BackwardRule backward_rule(OpKind kind);
 
 }  // namespace fuseline

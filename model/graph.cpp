@@ -11,6 +11,12 @@
 
 namespace fuseline {
 
+const Operator* OpKind::operator->() const {
+  FUSELINE_ASSERT(known(), "an operator without a kind");
+  return description_;
+}
+
+
 namespace {
 
 using Dag = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;

@@ -46,88 +46,22 @@ struct Operand {
   std::int64_t rows = 0;
 };
 
-enum class OpKind : std::uint8_t {
-  // GEMM y[M,N] = x[M,K] w[N,K]^T; OpAttributes give the layouts of the other two products
-  gemm,
-  // attention, batched over heads: scores = scale·Q K^T (causal), probabilities = softmax, context
-  // = P V
-  attention_scores,
-  softmax,
-  attention_context,
-  // row operators
-  rms_norm,
-  layer_norm,
-  // tile-local operators
-  rope,
-  swiglu,
-  gelu,
-  bias_add,
-  residual_add,
-  cache_append,
-  // what the decompose rewrite makes of norms, RoPE and SwiGLU (one framework primitive each)
-  cast,
-  square,
-  row_mean,
-  add_scalar,
-  rsqrt,
-  mul_rows,
-  mul_cols,
-  mul_table,
-  negate_half,
-  concat_halves,
-  add,
-  silu,
-  mul,
-  // what the norm-splitting rewrite makes: per-tile partial statistics, their finisher, the
-  // deferred scale
-  row_stats_partial,
-  row_stats_finish,
-  row_scale,
-  layer_norm_deferred,
-  // the layers around the blocks
-  embedding,
-  // gradients of attention's steps: delta = rowsum(dY·Y) a head, dP = dY V^T, dS from P and dP, or
-  // from P, dP and delta; P again from S and log-sum-exp; dQ = dS K, dK = dS^T Q, dV = P^T dY
-  attention_backward_dot,
-  attention_d_probs,
-  softmax_backward,
-  softmax_backward_delta,
-  softmax_recompute,
-  attention_d_q,
-  attention_d_k,
-  attention_d_v,
-  // gradients of norms; norm_apply recomputes a norm from its saved statistics
-  rms_norm_backward,
-  layer_norm_backward,
-  norm_weight_grad,
-  norm_apply,
-  // gradients of tile-local operators; sums over a tensor's readers and over rows (biases); slices
-  // put side by side
-  rope_backward,
-  swiglu_backward,
-  gelu_backward,
-  silu_backward,
-  grad_add,
-  column_sum,
-  concat,
-  // a norm's gradient with row sums known before the dgrad GEMM; column sums by tiles of rows
-  row_dot_partial,
-  row_dot_finish,
-  norm_backward_deferred,
-  col_stats_partial,
-  col_stats_finish,
-  // what the decompose rewrites make of gradients; sum over the query heads that share a key
-  cube,
-  scale,
-  expand_rows,
-  head_sum,
-  // the loss behind the LM head and its gradient; by tiles of columns and their finisher; the
-  // gradient of a gathered table
-  cross_entropy,
-  cross_entropy_backward,
-  cross_entropy_partial,
-  cross_entropy_finish,
-  embedding_backward,
+struct Operator;  // model/operators/operator.h
+
+// Which operator it is: a handle on its description. The descriptions are constants of namespace
+// `operators` (model/operators/all_operators.h); one from elsewhere serves as well.
+class OpKind {
+ public:
+  constexpr OpKind() = default;
+  constexpr OpKind(const Operator& description) : description_(&description) {}
+
+  [[nodiscard]] constexpr bool known() const { return description_ != nullptr; }
+  const Operator& operator*() const { return *operator->(); }
+  const Operator* operator->() const;  // asserts known()
+  friend constexpr bool operator==(OpKind, OpKind) = default;
+
+ private:
+  const Operator* description_ = nullptr;
 };
 
 // Numbers an operator needs besides its operands; unused ones keep their defaults.
@@ -158,8 +92,8 @@ enum class Pass : std::uint8_t { forward, backward };
 
 struct Op {
   std::string name{};  // "qkv", "rope_q"
-  OpKind kind = OpKind::gemm;
-  std::vector<Operand> reads{};  // in the order of the operator table
+  OpKind kind{};
+  std::vector<Operand> reads{};  // in the order that the operator states
   std::vector<Operand> writes{};
   OpAttributes attributes{};
   std::string site{};  // the block step it belongs to: norm1 qkv rope kvcache attention oproj

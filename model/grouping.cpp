@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/lower_ops.h"
-#include "model/operators.h"
+#include "model/lower_attention.h"
+#include "model/operators/operator_table.h"
 #include "model/why_not.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -35,7 +36,7 @@ Groups fuse_attention(const Graph& graph, Groups groups) {
   for (const Edge& e : edges(graph)) {
     const Op& from = graph.op(e.from);
     const Op& to = graph.op(e.to);
-    const bool inside = is_attention_core(from) && is_attention_core(to) && from.pass == to.pass;
+    const bool inside = from.kind->attention && to.kind->attention && from.pass == to.pass;
     const std::size_t a = group_of(groups, e.from);
     const std::size_t b = group_of(groups, e.to);
     if (inside && a != b) merge(graph, groups, a, b);
@@ -124,17 +125,17 @@ bool any_op(const Graph& graph, const std::vector<OpId>& group,
 
 bool has_mainloop(const Graph& graph, const std::vector<OpId>& group) {
   return any_op(graph, group, [](const Op& op) {
-    return operator_info(op.kind).locality == Locality::contraction;
+    return op.kind->locality == Locality::contraction;
   });
 }
 
 bool has_gemm(const Graph& graph, const std::vector<OpId>& group) {
-  return any_op(graph, group, [](const Op& op) { return op.kind == OpKind::gemm; });
+  return any_op(graph, group, [](const Op& op) { return is_gemm(op); });
 }
 
 bool has_attention(const Graph& graph, const std::vector<OpId>& group) {
   return any_op(graph, group,
-                [](const Op& op) { return operator_info(op.kind).op_class == OpClass::attention; });
+                [](const Op& op) { return op.kind->op_class == OpClass::attention; });
 }
 
 }  // namespace fuseline

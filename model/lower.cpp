@@ -6,8 +6,9 @@
 
 #include "base/error.h"
 #include "model/emit.h"
-#include "model/lower_ops.h"
-#include "model/operators.h"
+#include "model/lower_attention.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -18,32 +19,15 @@ bool holds_pairs(const Graph& graph, const std::vector<OpId>& ops) {
                      [&](OpId id) { return graph.op(id).attributes.pairs_interleaved; });
 }
 
-void gemm_mainloop(Emitter& e, const Op& op, bool interleaved) {
-  const GemmShape shape = gemm_shape(op);
-  GemmMainloop m;
-  m.a = op.reads[0];
-  m.b = op.reads[1];
-  m.M = shape.M;
-  m.N = shape.N;
-  m.K = shape.K;
-  m.a_is_km = shape.a_is_km;
-  m.b_is_kn = shape.b_is_kn;
-  m.interleaved = interleaved;
-  e.set_mainloop(m, m.N);
-  e.produce_result(op.writes[0]);
-}
-
 bool overlap(const Operand& a, const Operand& b) {
   return a.tensor == b.tensor && a.col_begin < b.col_begin + b.cols &&
          b.col_begin < a.col_begin + a.cols;
 }
 
-bool needs_row(const Op& op) { return operator_info(op.kind).locality == Locality::full_row; }
-
 StreamMainloop stream_of(const Graph& graph, const std::vector<OpId>& ops) {
   StreamMainloop space;
   for (const OpId id : ops) {
-    const Extent extent = extent_of(graph.op(id));
+    const Extent extent = graph.op(id).kind->extent(graph.op(id));
     space.rows = std::max(space.rows, extent.rows);
     space.cols = std::max(space.cols, extent.cols);
   }
@@ -51,21 +35,15 @@ StreamMainloop stream_of(const Graph& graph, const std::vector<OpId>& ops) {
 }
 
 RowMainloop rows_of(const Op& op) {
-  const OpAttributes& a = op.attributes;
-  if (op.kind == OpKind::attention_backward_dot)
-    return {a.batch * a.heads * a.q_tokens, a.head_width, a.heads, a.q_tokens};
-  if (op.kind == OpKind::cross_entropy_finish) return {op.reads[0].rows, op.reads[0].cols / 3};
-  // Finishers of two sums read every second column for each.
-  const bool two = (op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish) &&
-                   op.writes[0].cols == 2;
-  return {op.reads[0].rows, op.reads[0].cols / (two ? 2 : 1)};
+  if (op.kind->rows != nullptr) return op.kind->rows(op);
+  return {op.reads[0].rows, op.reads[0].cols};
 }
 
 }  // namespace
 
 std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& ops) {
   const auto main = std::find_if(ops.begin(), ops.end(),
-                                 [&](OpId id) { return graph.op(id).kind == OpKind::gemm; });
+                                 [&](OpId id) { return is_gemm(graph.op(id)); });
   if (main == ops.end()) return ops;
   // Backwards from the mainloop: what it needs, directly or not.
   std::vector<Operand> wanted = graph.op(*main).reads;
@@ -94,22 +72,18 @@ Program lower(const Graph& graph, const std::string& name, const std::vector<OpI
     return std::count_if(ops.begin(), ops.end(), [&](OpId id) { return predicate(graph.op(id)); });
   };
   const auto contractions =
-      count([](const Op& op) { return operator_info(op.kind).locality == Locality::contraction; });
-  if (contractions > 1 && count([](const Op& op) { return op.kind == OpKind::gemm; }) == 0)
+      count([](const Op& op) { return is_contraction(op); });
+  if (contractions > 1 && count([](const Op& op) { return is_gemm(op); }) == 0)
     return attention_program(e, ops);
   FUSELINE_ASSERT(contractions <= 1, name + " has two mainloops");
 
   if (contractions == 1) {
     const Op& main = graph.op(ops.front());
-    FUSELINE_ASSERT(operator_info(main.kind).locality == Locality::contraction,
-                    name + " does not begin with its mainloop");
-    if (main.kind == OpKind::gemm)
-      gemm_mainloop(e, main, holds_pairs(graph, ops));
-    else
-      batched_mainloop(e, main);
+    FUSELINE_ASSERT(main.kind->mainloop != nullptr, name + " does not begin with its mainloop");
+    main.kind->mainloop(e, main, holds_pairs(graph, ops));
   } else {
     const auto row =
-        std::find_if(ops.begin(), ops.end(), [&](OpId id) { return needs_row(graph.op(id)); });
+        std::find_if(ops.begin(), ops.end(), [&](OpId id) { return needs_full_row(graph.op(id)); });
     if (row != ops.end()) {
       const RowMainloop rows = rows_of(graph.op(*row));
       e.set_mainloop(rows, rows.cols);
@@ -118,7 +92,7 @@ Program lower(const Graph& graph, const std::string& name, const std::vector<OpI
       e.set_mainloop(space, space.cols);
     }
   }
-  for (const OpId id : ops) emit_op(e, graph.op(id));
+  for (const OpId id : ops) graph.op(id).kind->lower(e, graph.op(id));
   return e.finish();
 }
 

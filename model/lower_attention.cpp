@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/lower_ops.h"
+#include "model/lower_attention.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -24,9 +25,9 @@ const Op& need_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kin
 
 Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   const Graph& graph = e.graph();
-  const Op& first = need_kind(graph, ops, OpKind::attention_scores);
-  const Op& middle = need_kind(graph, ops, OpKind::softmax);
-  const Op& last = need_kind(graph, ops, OpKind::attention_context);
+  const Op& first = need_kind(graph, ops, operators::attention_scores);
+  const Op& middle = need_kind(graph, ops, operators::softmax);
+  const Op& last = need_kind(graph, ops, operators::attention_context);
   const auto scores = std::find_if(ops.begin(), ops.end(),
                                    [&](OpId id) { return graph.op(id).name == first.name; });
   const auto context =
@@ -35,7 +36,7 @@ Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   AttentionMainloop m{first.reads[0], first.reads[1], last.reads[1], first.attributes};
   e.set_mainloop(m, width);
   e.in_prologue(true);
-  for (auto it = ops.begin(); it != scores; ++it) emit_op(e, graph.op(*it));
+  for (auto it = ops.begin(); it != scores; ++it) graph.op(*it).kind->lower(e, graph.op(*it));
   if (e.made_here(m.q)) m.q_value = e.tile(m.q);
   if (e.made_here(m.k)) m.k_value = e.tile(m.k);
   if (e.made_here(m.v)) m.v_value = e.tile(m.v);
@@ -44,20 +45,20 @@ Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   e.set_mainloop(m, width);
   e.produce_result(last.writes[0]);
   if (middle.writes.size() > 1) e.produce(middle.writes[1], m.log_sum_exp, true);
-  for (auto it = std::next(context); it != ops.end(); ++it) emit_op(e, graph.op(*it));
+  for (auto it = std::next(context); it != ops.end(); ++it) graph.op(*it).kind->lower(e, graph.op(*it));
   return e.finish();
 }
 
 // Scores and probabilities again from the log-sum-exp, then the three gradients.
 Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
   const Graph& graph = e.graph();
-  const Op& scores = need_kind(graph, ops, OpKind::attention_scores);
-  const Op& probs = need_kind(graph, ops, OpKind::softmax_recompute);
-  const Op& d_probs = need_kind(graph, ops, OpKind::attention_d_probs);
-  const Op& d_scores = need_kind(graph, ops, OpKind::softmax_backward_delta);
-  const Op& d_q = need_kind(graph, ops, OpKind::attention_d_q);
-  const Op& d_k = need_kind(graph, ops, OpKind::attention_d_k);
-  const Op& d_v = need_kind(graph, ops, OpKind::attention_d_v);
+  const Op& scores = need_kind(graph, ops, operators::attention_scores);
+  const Op& probs = need_kind(graph, ops, operators::softmax_recompute);
+  const Op& d_probs = need_kind(graph, ops, operators::attention_d_probs);
+  const Op& d_scores = need_kind(graph, ops, operators::softmax_backward_delta);
+  const Op& d_q = need_kind(graph, ops, operators::attention_d_q);
+  const Op& d_k = need_kind(graph, ops, operators::attention_d_k);
+  const Op& d_v = need_kind(graph, ops, operators::attention_d_v);
   FUSELINE_ASSERT(ops.size() == 7, "attention's gradient takes no other operators");
   AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1], scores.attributes};
   AttentionGradient g{d_probs.reads[0], probs.reads[1], d_scores.reads[2]};
@@ -74,68 +75,9 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
 
 }  // namespace
 
-bool is_attention_core(const Op& op) {
-  switch (op.kind) {
-    case OpKind::attention_scores:
-    case OpKind::softmax:
-    case OpKind::attention_context:
-    case OpKind::softmax_recompute:
-    case OpKind::softmax_backward:
-    case OpKind::softmax_backward_delta:
-    case OpKind::attention_d_probs:
-    case OpKind::attention_d_q:
-    case OpKind::attention_d_k:
-    case OpKind::attention_d_v:
-      return true;
-    default:
-      return false;
-  }
-}
-
 Program attention_program(Emitter& e, const std::vector<OpId>& ops) {
-  const bool gradient = find_kind(e.graph(), ops, OpKind::attention_d_q) != nullptr;
+  const bool gradient = find_kind(e.graph(), ops, operators::attention_d_q) != nullptr;
   return gradient ? backward_program(e, ops) : forward_program(e, ops);
-}
-
-// Operands hold the heads side by side, or stacked by rows: those of [B·H·T, S].
-void batched_mainloop(Emitter& e, const Op& op) {
-  const OpAttributes& shape = op.attributes;
-  const std::int64_t T = shape.q_tokens;
-  const std::int64_t d = shape.head_width;
-  GemmMainloop m;
-  m.a = op.reads[0];
-  m.b = op.reads[1];
-  m.batch = shape.batch * shape.heads;
-  switch (op.kind) {
-    case OpKind::attention_scores:  // S = Q K^T, dP = dY V^T
-    case OpKind::attention_d_probs:
-      m.M = T;
-      m.N = op.reads[1].rows / shape.batch;
-      m.K = d;
-      break;
-    case OpKind::attention_context:  // Y = P V, dQ = dS K
-    case OpKind::attention_d_q:
-      m.M = T;
-      m.N = d;
-      m.K = op.reads[0].cols;
-      m.b_is_kn = true;
-      break;
-    case OpKind::attention_d_k:  // dK = dS^T Q, dV = P^T dY
-    case OpKind::attention_d_v:
-      m.M = op.reads[0].cols;
-      m.N = d;
-      m.K = T;
-      m.a_is_km = m.b_is_kn = true;
-      m.summed = shape.heads / shape.kv_heads;
-      break;
-    default:
-      FUSELINE_ASSERT(false, op.name + " is no product over heads");
-  }
-  e.set_mainloop(m, m.N);
-  const bool scaled = op.kind == OpKind::attention_scores || op.kind == OpKind::attention_d_q ||
-                      op.kind == OpKind::attention_d_k;
-  if (!scaled) return e.produce_result(op.writes[0]);
-  e.produce(op.writes[0], e.map(MapFn::scale_by_constant, {0}, "s", shape.scalar));
 }
 
 }  // namespace fuseline

@@ -10,6 +10,7 @@
 #include "model/policies/backward_choices.h"
 #include "model/policies/rules.h"
 #include "model/rewrites/interleave_pairs.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -99,7 +100,7 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph) {
   if (rules.cache_writes_first) {
     std::stable_partition(groups.begin(), groups.end(), [&](const std::vector<OpId>& group) {
       return any_op(block.graph, group,
-                    [](const Op& op) { return op.kind == OpKind::cache_append; });
+                    [](const Op& op) { return op.kind == operators::cache_append; });
     });
   }
   if (rules.depth_first && has_backward(block.graph)) groups = depth_first(block.graph, groups);

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -93,7 +93,7 @@ TensorValues run_reference(const Graph& graph, const NamedTensors& inputs) {
     const Op& op = graph.op(id);
     const std::vector<std::string> problems = check_operands(graph, op);
     FUSELINE_ASSERT(problems.empty(), problems[0]);
-    operator_info(op.kind).reference(graph, op, values, values);
+    op.kind->reference(graph, op, values, values);
   }
   return values;
 }

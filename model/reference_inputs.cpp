@@ -6,7 +6,7 @@
 #include <random>
 #include <string_view>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/reference.h"
 
 namespace fuseline {

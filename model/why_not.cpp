@@ -4,8 +4,9 @@
 #include <set>
 
 #include "model/lower.h"
-#include "model/lower_ops.h"
-#include "model/operators.h"
+#include "model/lower_attention.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -17,20 +18,8 @@ constexpr std::int64_t smem_bytes = 227 * 1024;
 constexpr std::int64_t stage_bytes = std::int64_t{3} * (128 + 128) * 64 * 2;
 constexpr std::int64_t tile_bytes = std::int64_t{128} * 128 * 2;
 
-bool is_main(const Op& op) { return operator_info(op.kind).locality == Locality::contraction; }
-bool needs_row(const Op& op) { return operator_info(op.kind).locality == Locality::full_row; }
-bool needs_column(const Op& op) { return operator_info(op.kind).locality == Locality::full_column; }
-bool is_finisher(const Op& op) {
-  return op.kind == OpKind::row_stats_finish || op.kind == OpKind::row_dot_finish ||
-         op.kind == OpKind::col_stats_finish || op.kind == OpKind::cross_entropy_finish;
-}
-bool leaves_partials(const Op& op) {
-  return op.kind == OpKind::row_stats_partial || op.kind == OpKind::row_dot_partial ||
-         op.kind == OpKind::col_stats_partial || op.kind == OpKind::cross_entropy_partial;
-}
-bool gathers(const Op& op) {
-  return op.kind == OpKind::embedding || op.kind == OpKind::embedding_backward;
-}
+bool is_finisher(const Op& op) { return op.kind->finishes != Sums::none; }
+bool leaves_partials(const Op& op) { return op.kind->partial != Sums::none; }
 
 std::string join(const Graph& graph, const std::vector<OpId>& ops) {
   std::string text;
@@ -52,16 +41,16 @@ Group analyse(const Graph& graph, const std::vector<OpId>& ops) {
   const auto has = [&](OpKind kind) {
     return std::ranges::count_if(ops, [&](OpId id) { return graph.op(id).kind == kind; }) == 1;
   };
-  g.gradient = has(OpKind::attention_scores) && has(OpKind::softmax_recompute) &&
-               has(OpKind::attention_d_q) && has(OpKind::attention_d_k) &&
-               has(OpKind::attention_d_v);
-  g.attention = g.gradient || (has(OpKind::attention_scores) && has(OpKind::softmax) &&
-                               has(OpKind::attention_context));
+  g.gradient = has(operators::attention_scores) && has(operators::softmax_recompute) &&
+               has(operators::attention_d_q) && has(operators::attention_d_k) &&
+               has(operators::attention_d_v);
+  g.attention = g.gradient || (has(operators::attention_scores) && has(operators::softmax) &&
+                               has(operators::attention_context));
   for (const OpId id : mainloop_first(graph, ops)) {
     const Op& op = graph.op(id);
-    const bool part = g.attention && is_attention_core(op);
-    if (part && op.kind != OpKind::attention_scores) continue;
-    if (is_main(op))
+    const bool part = g.attention && op.kind->attention;
+    if (part && op.kind != operators::attention_scores) continue;
+    if (is_contraction(op))
       g.mains.push_back(&op);
     else
       (g.mains.empty() ? g.before : g.after).push_back(&op);
@@ -82,14 +71,14 @@ std::string row_reason(const Op& row, const Op& main) {
 }
 
 std::string finisher_reason(const Op& op) {
-  const bool columns = op.kind == OpKind::col_stats_finish;
+  const bool columns = op.kind->finishes == Sums::columns;
   return op.name + " needs the partials of all " +
          (columns ? "row tiles of its columns" : "column tiles of its rows") +
          ": other thread blocks make them";
 }
 
 bool pairs_apart(const Op& op) {
-  return operator_info(op.kind).locality == Locality::pair_local &&
+  return op.kind->locality == Locality::pair_local &&
          !op.attributes.pairs_interleaved;
 }
 
@@ -99,7 +88,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
     const Op& last = *g.before.back();
     if (is_finisher(last))
       return "every column tile of " + main.name + " would sum the partials of its rows again";
-    if (needs_row(last))
+    if (needs_full_row(last))
       return last.name + " needs a full row of " + std::to_string(last.reads[0].cols) +
              " columns before the first is known, while " + main.name +
              "'s mainloop takes 64 at a time";
@@ -107,8 +96,8 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
            "'s mainloop: every column of tiles would compute it again, and the mainloop's copies "
            "take it from memory";
   }
-  if (main.kind != OpKind::gemm && !g.after.empty()) {
-    if (needs_row(*g.after.front())) return row_reason(*g.after.front(), main);
+  if (!is_gemm(main) && !g.after.empty()) {
+    if (needs_full_row(*g.after.front())) return row_reason(*g.after.front(), main);
     return g.after.front()->name + " works on tokens, " + main.name + " on heads";
   }
   std::set<TensorId> made;
@@ -117,15 +106,16 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
   std::set<TensorId> tiles;
   for (const Op* op : g.after) {
     if (is_finisher(*op)) return finisher_reason(*op);
-    if (needs_column(*op))
+    if (needs_full_column(*op))
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +
              " rows, while a tile of " + main.name + " holds 128 of them";
-    if (needs_row(*op)) return row_reason(*op, main);
+    if (needs_full_row(*op)) return row_reason(*op, main);
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +
              " until the weight's rows are interleaved";
-    if (gathers(*op)) return op->name + " gathers rows by token";
-    if (extent_of(*op).rows != main.writes[0].rows && op->kind != OpKind::cache_append)
+    if (op->kind->alone != nullptr) return op->name + " " + op->kind->alone;
+    if (op->kind->extent(*op).rows != main.writes[0].rows &&
+        graph.tensor(op->writes[0].tensor).role != Role::cache)
       return op->name + " has other rows than " + main.name;
     for (const Operand& r : op->reads)
       if (!made.contains(r.tensor) && r.rows == main.writes[0].rows && r.cols > 1)
@@ -146,15 +136,15 @@ std::string why_no_attention_program(const Group& g) {
            "only when other thread blocks have added to them";
   }
   for (const Op* op : g.before) {
-    if (op->kind != OpKind::rope && op->kind != OpKind::cache_append)
+    if (!op->kind->before_attention)
       return op->name +
              " ahead of attention: only RoPE and the cache write are done to Q, K, V "
              "as they are loaded";
   }
   for (const Op* op : g.after) {
-    if (needs_row(*op)) return row_reason(*op, main);
+    if (needs_full_row(*op)) return row_reason(*op, main);
     if (is_finisher(*op)) return finisher_reason(*op);
-    if (pairs_apart(*op) || leaves_partials(*op) || needs_column(*op))
+    if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op))
       return op->name + " crosses heads, while a tile of attention holds one";
   }
   return "";
@@ -167,7 +157,7 @@ bool side_by_side(const Graph& graph, const Op& op, const std::vector<OpId>& ops
   return std::ranges::any_of(ops, [&](OpId id) {
     const Op& other = graph.op(id);
     if (other.name == op.name) return false;
-    if (other.kind == OpKind::concat)
+    if (other.kind->columns == ColumnOrder::side_by_side)
       return std::ranges::any_of(other.reads,
                                  [&](const Operand& part) { return part.cols == w.cols; });
     return other.writes[0].tensor == w.tensor;
@@ -179,9 +169,7 @@ bool side_by_side(const Graph& graph, const Op& op, const std::vector<OpId>& ops
 const Op* maker_in_parts(const Graph& graph, const Op& op, const std::vector<OpId>& ops) {
   for (const OpId id : ops) {
     const Op& other = graph.op(id);
-    const bool halves =
-        other.kind == OpKind::swiglu_backward && !other.attributes.pairs_interleaved;
-    if (other.kind != OpKind::concat && !halves) continue;
+    if (other.kind->in_parts == nullptr || !other.kind->in_parts(other)) continue;
     for (const Operand& read : op.reads)
       if (read.tensor == other.writes[0].tensor) return &other;
   }
@@ -195,13 +183,13 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
   const Op* widest = nullptr;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
-    if (needs_row(op)) {
+    if (needs_full_row(op)) {
       if (row != nullptr && row->reads[0].cols != op.reads[0].cols)
         return row->name + " and " + op.name + " reduce rows of different widths";
       row = &op;
     }
-    if (needs_column(op)) column = &op;
-    if (widest == nullptr || extent_of(op).cols > extent_of(*widest).cols) widest = &op;
+    if (needs_full_column(op)) column = &op;
+    if (widest == nullptr || op.kind->extent(op).cols > widest->kind->extent(*widest).cols) widest = &op;
   }
   if (row != nullptr && column != nullptr)
     return row->name + " sums along rows, " + column->name +
@@ -213,17 +201,15 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
     const Op& other = row != nullptr ? *row : *widest;
-    if (gathers(op)) return op.name + " gathers rows by token";
-    if (op.kind == OpKind::attention_backward_dot) return op.name + " works on heads, not tokens";
-    if (op.kind == OpKind::head_sum) return op.name + " needs all heads that share a key";
+    if (op.kind->alone != nullptr) return op.name + " " + op.kind->alone;
     if (const Op* parts = maker_in_parts(graph, op, ops))
       return op.name + " reads all columns of what " + parts->name + " makes in parts";
-    if (extent_of(op).rows != extent_of(other).rows && op.reads[0].rows != other.reads[0].rows)
+    if (op.kind->extent(op).rows != other.kind->extent(other).rows && op.reads[0].rows != other.reads[0].rows)
       return op.name + " and " + other.name + " have different rows";
     const auto fits = [&](std::int64_t cols) {
       return cols == 1 || cols == op.reads[0].cols || cols == op.writes[0].cols;
     };
-    const bool reduces = other.writes[0].cols == 1 || leaves_partials(other) || needs_column(other);
+    const bool reduces = other.writes[0].cols == 1 || leaves_partials(other) || needs_full_column(other);
     const std::int64_t space = reduces ? other.reads[0].cols : other.writes[0].cols;
     if (!fits(space) && op.writes[0].cols != 1 && (row != nullptr || !side_by_side(graph, op, ops)))
       return op.name + " and " + other.name + " have different widths";
@@ -261,10 +247,6 @@ std::vector<bool> reach(const Graph& graph, const std::vector<std::vector<OpId>>
 
 }  // namespace
 
-bool library_epilogue(const Op& op) {
-  return op.kind == OpKind::bias_add || op.kind == OpKind::gelu;
-}
-
 std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops) {
   for (const OpId id : ops)
     if (graph.op(id).pass != graph.op(ops.front()).pass)
@@ -272,7 +254,7 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops) {
   const Group g = analyse(graph, ops);
   if (g.mains.size() > 1) {
     const auto name = [&](const Op& op) {
-      return g.attention && is_attention_core(op) ? "attention" : op.name;
+      return g.attention && op.kind->attention ? "attention" : op.name;
     };
     return "second mainloop: a tile of " + name(*g.mains[1]) +
            " sums over columns that other tiles of " + name(*g.mains[0]) + " make";

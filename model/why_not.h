@@ -24,7 +24,4 @@ std::string why_not_merge(const Graph& graph, const std::vector<std::vector<OpId
 std::string why_cycle(const Graph& graph, const std::vector<std::vector<OpId>>& groups,
                       std::size_t group);
 
-// Whether a library GEMM takes the operator in its epilogue: a bias, and GELU after it.
-bool library_epilogue(const Op& op);
-
 }  // namespace fuseline

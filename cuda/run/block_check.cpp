@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/reference_fast.h"
 

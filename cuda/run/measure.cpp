@@ -18,7 +18,7 @@
 #include "cuda/run/rival_turns.h"
 #include "cuda/run/timing.h"
 #include "cuda/run/tune.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 
 namespace fuseline::cuda {

@@ -9,7 +9,8 @@
 
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::gui {
 
@@ -89,7 +90,7 @@ class Builder {
 
   void add_op(BlockGraph& out, std::size_t i) {
     const Op& op = graph_.ops()[i];
-    const OperatorInfo& info = operator_info(op.kind);
+    const Operator& info = operator_info(op.kind);
     const OpId id{static_cast<std::int32_t>(i)};
     const Kernel& kernel = plan_.kernels[kernel_of_[i]];
     out.nodes.push_back(
@@ -204,8 +205,8 @@ class Builder {
   }
 
   static bool is_attention_step(OpKind kind) {
-    return kind == OpKind::attention_scores || kind == OpKind::softmax ||
-           kind == OpKind::attention_context;
+    return kind == operators::attention_scores || kind == operators::softmax ||
+           kind == operators::attention_context;
   }
 
   void add_groups(BlockGraph& out) {

@@ -10,6 +10,7 @@
 #include "gui/model/run_machine.h"
 #include "gui/model/text.h"
 #include "sim/block/limits.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline::gui {
 
@@ -186,7 +187,7 @@ std::string main_operator(const RunView& view, const RooflinePoint& p) {
     return {};
   for (const OpId id : r.plan->kernels[*kernel].ops) {
     const Op& op = r.plan->graph.op(id);
-    if (op.kind == OpKind::gemm || op.kind == OpKind::attention_scores) return op.name;
+    if (is_contraction(op)) return op.name;
   }
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline::gui {
 
@@ -19,7 +20,7 @@ std::string anchor_of(const RunResult& r, std::size_t launch) {
   if (!row.plan_kernel || !first) return {};
   for (const OpId id : r.plan->kernels[*row.plan_kernel].ops) {
     const Op& op = r.plan->graph.op(id);
-    if (op.kind == OpKind::gemm || op.kind == OpKind::attention_scores) return op.name;
+    if (is_contraction(op)) return op.name;
   }
   return {};
 }

@@ -11,6 +11,7 @@
 #include "model/policy.h"
 #include "model/reference.h"
 #include "sim/block/estimate.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::lab {
 
@@ -40,11 +41,11 @@ Graph add_norm_graph(const AddNormShape& shape) {
   const Operand sum = add("sum", Role::output, shape.M);
   const Operand normed = add("normed", Role::output, shape.M);
   graph.add_op(
-      {.name = "add", .kind = OpKind::residual_add, .reads = {x, branch}, .writes = {sum}});
+      {.name = "add", .kind = operators::residual_add, .reads = {x, branch}, .writes = {sum}});
   OpAttributes norm;
   norm.eps = shape.eps;
   graph.add_op({.name = "norm",
-                .kind = OpKind::rms_norm,
+                .kind = operators::rms_norm,
                 .reads = {sum, weight},
                 .writes = {normed},
                 .attributes = norm});

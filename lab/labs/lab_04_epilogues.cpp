@@ -9,6 +9,7 @@
 #include "model/config/model_files.h"
 #include "model/program.h"
 #include "model/reference.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::lab {
 
@@ -41,14 +42,14 @@ std::vector<double> reference(const EpilogueShape& s, const NamedTensors& inputs
   OpAttributes norm;
   norm.eps = s.eps;
   graph.add_op({.name = "norm",
-                .kind = OpKind::rms_norm,
+                .kind = operators::rms_norm,
                 .reads = {in, ones},
                 .writes = {normed},
                 .attributes = norm});
   graph.add_op(
-      {.name = "gemm", .kind = OpKind::gemm, .reads = {normed, weight}, .writes = {product}});
+      {.name = "gemm", .kind = operators::gemm, .reads = {normed, weight}, .writes = {product}});
   graph.add_op(
-      {.name = "add", .kind = OpKind::residual_add, .reads = {product, z}, .writes = {out}});
+      {.name = "add", .kind = operators::residual_add, .reads = {product, z}, .writes = {out}});
   return run_reference(graph, inputs).at("result");
 }
 

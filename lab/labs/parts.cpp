@@ -5,10 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/reference.h"
 #include "sim/block/limits.h"
 #include "sim/executor/float_formats.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::lab {
 
@@ -40,9 +41,9 @@ Graph attention_graph(const AttentionShape& s) {
                   .attributes = a,
                   .site = "attention"});
   };
-  op("scores", OpKind::attention_scores, {q, k}, scores);
-  op("softmax", OpKind::softmax, {scores}, probs);
-  op("context", OpKind::attention_context, {probs, v}, y);
+  op("scores", operators::attention_scores, {q, k}, scores);
+  op("softmax", operators::softmax, {scores}, probs);
+  op("context", operators::attention_context, {probs, v}, y);
   return graph;
 }
 
@@ -53,7 +54,7 @@ AttentionWork attention_work(const AttentionShape& shape) {
   work.one_matrix = graph.tensor(*graph.find_tensor("scores")).bytes();
   for (const Op& op : graph.ops()) {
     work.unfused += bytes_read(graph, op) + bytes_written(graph, op);
-    if (op.kind != OpKind::softmax) work.products += flops(graph, op);
+    if (op.kind != operators::softmax) work.products += flops(graph, op);
   }
   const CompulsoryBytes compulsory = compulsory_bytes(graph);
   work.fused = compulsory.read + compulsory.written;
@@ -70,7 +71,7 @@ Graph gemm_graph(std::int64_t M, std::int64_t N, std::int64_t K, Dtype dtype) {
   const Operand w = add("w", Role::weight, N, K);
   const Operand y = add("y", Role::output, M, N);
   graph.add_op(
-      {.name = "gemm", .kind = OpKind::gemm, .reads = {x, w}, .writes = {y}, .site = "gemm"});
+      {.name = "gemm", .kind = operators::gemm, .reads = {x, w}, .writes = {y}, .site = "gemm"});
   return graph;
 }
 
@@ -120,7 +121,7 @@ std::vector<double> bf16_values(const std::string& name, std::int64_t rows, std:
                                                     .dtype = Dtype::fp32,
                                                     .rows = rows,
                                                     .cols = cols}));
-  graph.add_op({.name = "square", .kind = OpKind::square, .reads = {in}, .writes = {out}});
+  graph.add_op({.name = "square", .kind = operators::square, .reads = {in}, .writes = {out}});
   std::vector<double> values = random_inputs(graph, seed).at(name);
   for (double& v : values) {
     v = executor::bf16_to_float(executor::float_to_bf16(executor::round_to_odd(v)));

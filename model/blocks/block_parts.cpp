@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -55,7 +56,7 @@ TensorId BlockParts::norm(const std::string& name, TensorId x, const std::string
   if (layer) reads.push_back(whole(tensor("b_" + name, "[1, D]", Role::weight, 1, width)));
   const TensorId y =
       tensor(result, graph.tensor(x).symbol, Role::activation, graph.tensor(x).rows, width);
-  op(name, layer ? OpKind::layer_norm : OpKind::rms_norm, name, std::move(reads), {whole(y)},
+  op(name, layer ? operators::layer_norm : operators::rms_norm, name, std::move(reads), {whole(y)},
      attributes);
   return y;
 }
@@ -67,15 +68,15 @@ TensorId BlockParts::linear(TensorId x, const Linear& spec) {
                             Role::weight, spec.width, graph.tensor(x).cols);
   if (!spec.bias) {
     const TensorId y = tensor(spec.result, symbol, spec.result_role, rows, spec.width);
-    op(spec.op, OpKind::gemm, spec.site, {whole(x), whole(w)}, {whole(y)});
+    op(spec.op, operators::gemm, spec.site, {whole(x), whole(w)}, {whole(y)});
     return y;
   }
   const TensorId product = tensor(spec.result + "_mm", symbol, Role::activation, rows, spec.width);
-  op(spec.op, OpKind::gemm, spec.site, {whole(x), whole(w)}, {whole(product)});
+  op(spec.op, operators::gemm, spec.site, {whole(x), whole(w)}, {whole(product)});
   const TensorId b =
       tensor("b_" + spec.weight, shape("1", spec.width_symbol), Role::weight, 1, spec.width);
   const TensorId y = tensor(spec.result, symbol, spec.result_role, rows, spec.width);
-  op(spec.op + "_bias", OpKind::bias_add, spec.site, {whole(product), whole(b)}, {whole(y)});
+  op(spec.op + "_bias", operators::bias_add, spec.site, {whole(product), whole(b)}, {whole(y)});
   return y;
 }
 
@@ -97,8 +98,8 @@ TensorId BlockParts::attention(const Operand& q, const Operand& k, const Operand
     Operand new_k = whole(cache_k);
     Operand new_v = whole(cache_v);
     new_k.rows = new_v.rows = workload.rows();
-    op("append_k", OpKind::cache_append, "kvcache", {k}, {new_k}, attributes);
-    op("append_v", OpKind::cache_append, "kvcache", {v}, {new_v}, attributes);
+    op("append_k", operators::cache_append, "kvcache", {k}, {new_k}, attributes);
+    op("append_v", operators::cache_append, "kvcache", {v}, {new_v}, attributes);
     if (config.sliding_window > 0 && config.sliding_window + T - 1 < S) {
       span = config.sliding_window + T - 1;
       span_symbol = "window+T-1";
@@ -111,12 +112,12 @@ TensorId BlockParts::attention(const Operand& q, const Operand& k, const Operand
   const std::int64_t score_rows = workload.batch * config.H * T;
   const std::string score_symbol = shape("B·H·T", span_symbol);
   const TensorId scores = tensor("scores", score_symbol, Role::activation, score_rows, span);
-  op("scores", OpKind::attention_scores, "attention", {q, keys}, {whole(scores)}, attributes);
+  op("scores", operators::attention_scores, "attention", {q, keys}, {whole(scores)}, attributes);
   const TensorId probs = tensor("probs", score_symbol, Role::activation, score_rows, span);
-  op("softmax", OpKind::softmax, "attention", {whole(scores)}, {whole(probs)}, attributes);
+  op("softmax", operators::softmax, "attention", {whole(scores)}, {whole(probs)}, attributes);
   const TensorId attn = tensor("attn", shape("M", query_symbol()), Role::activation,
                                workload.rows(), config.H * config.d);
-  op("context", OpKind::attention_context, "attention", {whole(probs), values}, {whole(attn)},
+  op("context", operators::attention_context, "attention", {whole(probs), values}, {whole(attn)},
      attributes);
   return attn;
 }
@@ -125,7 +126,7 @@ TensorId BlockParts::residual(const std::string& name, TensorId branch, TensorId
                               const std::string& result, Role role) {
   const TensorId sum =
       tensor(result, "[M, D]", role, graph.tensor(stream).rows, graph.tensor(stream).cols);
-  op(name, OpKind::residual_add, name, {whole(branch), whole(stream)}, {whole(sum)});
+  op(name, operators::residual_add, name, {whole(branch), whole(stream)}, {whole(sum)});
   return sum;
 }
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/blocks/block_parts.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -45,7 +46,7 @@ Graph build_gpt_block(const ModelConfig& config, const Workload& workload) {
                                          .width = config.F,
                                          .bias = config.mlp_bias});
   const TensorId act = parts.tensor("act", "[M, F]", Role::activation, M, config.F);
-  parts.op("gelu", OpKind::gelu, "act", {parts.whole(up)}, {parts.whole(act)});
+  parts.op("gelu", operators::gelu, "act", {parts.whole(up)}, {parts.whole(act)});
   const TensorId dn = parts.linear(act, {.op = "down",
                                          .weight = "down",
                                          .result = "dn",

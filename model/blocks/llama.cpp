@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "model/blocks/block_parts.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -32,9 +33,9 @@ Graph build_llama_block(const ModelConfig& config, const Workload& workload) {
       parts.tensor("q_rot", "[M, " + parts.query_symbol() + "]", Role::activation, M, q_width);
   const TensorId k_rot =
       parts.tensor("k_rot", "[M, " + kv_symbol + "]", Role::activation, M, kv_width);
-  parts.op("rope_q", OpKind::rope, "rope", {parts.graph.columns(qkv, 0, q_width), cos, sin},
+  parts.op("rope_q", operators::rope, "rope", {parts.graph.columns(qkv, 0, q_width), cos, sin},
            {parts.whole(q_rot)}, heads);
-  parts.op("rope_k", OpKind::rope, "rope", {parts.graph.columns(qkv, q_width, kv_width), cos, sin},
+  parts.op("rope_k", operators::rope, "rope", {parts.graph.columns(qkv, q_width, kv_width), cos, sin},
            {parts.whole(k_rot)}, heads);
   const TensorId attn = parts.attention(parts.whole(q_rot), parts.whole(k_rot),
                                         parts.graph.columns(qkv, q_width + kv_width, kv_width));
@@ -59,7 +60,7 @@ Graph build_llama_block(const ModelConfig& config, const Workload& workload) {
                                          .width = 2 * config.F,
                                          .bias = config.mlp_bias});
   const TensorId act = parts.tensor("act", "[M, F]", Role::activation, M, config.F);
-  parts.op("swiglu", OpKind::swiglu, "act", {parts.whole(gu)}, {parts.whole(act)});
+  parts.op("swiglu", operators::swiglu, "act", {parts.whole(gu)}, {parts.whole(act)});
   const TensorId dn = parts.linear(act, {.op = "down",
                                          .weight = "down",
                                          .result = "dn",

@@ -6,6 +6,7 @@
 #include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_parts.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -44,7 +45,7 @@ Graph build_entry(const ModelConfig& config, const Workload& workload) {
     reads.push_back(new_positions);
   }
   const TensorId x = parts.tensor("x", "[M, D]", Role::output, M, config.D);
-  parts.op("embedding", OpKind::embedding, "embedding", std::move(reads), {parts.whole(x)},
+  parts.op("embedding", operators::embedding, "embedding", std::move(reads), {parts.whole(x)},
            parts.attention_attributes());
   return finished(parts);
 }
@@ -75,7 +76,7 @@ Graph build_exit(const ModelConfig& config, const Workload& workload) {
                                                   .dtype = Dtype::fp32,
                                                   .rows = rows,
                                                   .cols = 1});
-    parts.op("loss", OpKind::cross_entropy, "loss", {parts.whole(logits), parts.whole(targets)},
+    parts.op("loss", operators::cross_entropy, "loss", {parts.whole(logits), parts.whole(targets)},
              {parts.whole(loss)});
   }
   return finished(parts);

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "model/implementation.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policies/rules.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/defer_norm_backward.h"
@@ -16,6 +16,7 @@
 #include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -25,7 +26,7 @@ bool is_tile(const Operand& o) { return o.rows > 1 && o.cols > 2; }
 
 bool reads_tile(const Graph& graph, const std::vector<OpId>& ops, const Operand& tile) {
   return any_op(graph, ops, [&](const Op& op) {
-    return op.kind != OpKind::gemm && std::ranges::any_of(op.reads, [&](const Operand& r) {
+    return !is_gemm(op) && std::ranges::any_of(op.reads, [&](const Operand& r) {
              return r.tensor == tile.tensor && r.col_begin == tile.col_begin && r.cols == tile.cols;
            });
   });
@@ -36,7 +37,7 @@ bool from_tiles_at_hand(const Graph& graph, const std::vector<OpId>& gemm,
                         const std::vector<OpId>& other) {
   if (!has_gemm(graph, gemm) || other.size() != 1) return false;
   const Op& op = graph.op(other[0]);
-  if (operator_info(op.kind).op_class != OpClass::pointwise) return false;
+  if (op.kind->op_class != OpClass::pointwise) return false;
   if (!reads_tile(graph, gemm, op.reads[0])) return false;
   return std::ranges::all_of(
       op.reads, [&](const Operand& r) { return !is_tile(r) || reads_tile(graph, gemm, r); });
@@ -59,11 +60,11 @@ bool all_of_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) 
 bool sums_of_one_shape(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
   const Operand& x = graph.op(a.back()).reads[0];
   const Operand& y = graph.op(b.back()).reads[0];
-  if (all_of_kind(graph, a, OpKind::col_stats_finish) &&
-      all_of_kind(graph, b, OpKind::col_stats_finish))
+  if (all_of_kind(graph, a, operators::col_stats_finish) &&
+      all_of_kind(graph, b, operators::col_stats_finish))
     return x.rows == y.rows && x.cols == y.cols;
   const auto partial = [](const Op& op) {
-    return op.kind == OpKind::row_dot_partial || op.kind == OpKind::col_stats_partial;
+    return op.kind == operators::row_dot_partial || op.kind == operators::col_stats_partial;
   };
   return a.size() == 1 && b.size() == 1 && partial(graph.op(a[0])) && partial(graph.op(b[0])) &&
          x.tensor == y.tensor && x.cols == y.cols;

@@ -6,6 +6,7 @@
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/order_linear_gradients.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -16,7 +17,7 @@ bool gradients_of_one_norm(const Graph& graph, const std::vector<OpId>& a,
                            const std::vector<OpId>& b) {
   const Op& weight = graph.op(a.front());
   const Op& bias = graph.op(b.front());
-  return weight.kind == OpKind::norm_weight_grad && bias.kind == OpKind::column_sum &&
+  return weight.kind == operators::norm_weight_grad && bias.kind == operators::column_sum &&
          weight.reads[0].tensor == bias.reads[0].tensor;
 }
 

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/why_not.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -15,7 +16,7 @@ bool all_of_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) 
 
 bool pointwise_only(const Graph& graph, const std::vector<OpId>& ops) {
   return std::all_of(ops.begin(), ops.end(), [&](OpId id) {
-    return operator_info(graph.op(id).kind).op_class == OpClass::pointwise;
+    return graph.op(id).kind->op_class == OpClass::pointwise;
   });
 }
 
@@ -36,16 +37,14 @@ BackwardOptions framework_options(const Graph& forward) {
 BackwardOptions recompute_options(const Graph& forward) {
   BackwardOptions options = flash_attention_options(forward);
   for (const Op& op : forward.ops()) {
-    const bool again = op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm ||
-                       op.kind == OpKind::swiglu || op.kind == OpKind::gelu;
-    if (again) options.recompute.push_back(forward.tensor(op.writes[0].tensor).name);
+    if (op.kind->cheap_again) options.recompute.push_back(forward.tensor(op.writes[0].tensor).name);
   }
   return options;
 }
 
 bool in_attention_library(const Graph& graph, const std::vector<OpId>& ops) {
   return has_attention(graph, ops) || any_op(graph, ops, [](const Op& op) {
-           return op.kind == OpKind::cast && op.site == "attention_bwd";
+           return op.kind == operators::cast && op.site == "attention_bwd";
          });
 }
 
@@ -56,7 +55,7 @@ std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>&,
 
 std::string bias_into_gemm(const Graph& graph, const std::vector<OpId>& from,
                            const std::vector<OpId>& to, const Edge&) {
-  const bool bias = all_of_kind(graph, to, OpKind::bias_add);
+  const bool bias = all_of_kind(graph, to, operators::bias_add);
   if (bias && has_gemm(graph, from)) return "";
   return "the policy launches one kernel per operator (a bias belongs to its GEMM)";
 }
@@ -86,13 +85,13 @@ bool same_loop_and_input(const Graph& graph, const std::vector<OpId>& a,
 
 bool both_cache_appends(const Graph& graph, const std::vector<OpId>& a,
                         const std::vector<OpId>& b) {
-  return all_of_kind(graph, a, OpKind::cache_append) && all_of_kind(graph, b, OpKind::cache_append);
+  return all_of_kind(graph, a, operators::cache_append) && all_of_kind(graph, b, operators::cache_append);
 }
 
 bool is_loop(const Graph& graph, const std::vector<OpId>& ops) { return !has_mainloop(graph, ops); }
 
 bool library_takes(const Graph& graph, const std::vector<OpId>& gemm, const std::vector<OpId>& to) {
-  const auto library = [&](OpId id) { return library_epilogue(graph.op(id)); };
+  const auto library = [&](OpId id) { return graph.op(id).kind->library_epilogue; };
   return has_gemm(graph, gemm) && std::all_of(to.begin(), to.end(), library);
 }
 

@@ -5,13 +5,14 @@
 #include "model/policies/rules.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/rotate_boundary.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
 namespace {
 
 bool activation_or_bias(const Op& op) {
-  return op.kind == OpKind::bias_add || op.kind == OpKind::gelu || op.kind == OpKind::swiglu;
+  return op.kind == operators::bias_add || op.kind == operators::gelu || op.kind == operators::swiglu;
 }
 
 std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,
@@ -19,11 +20,11 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
   const Op& a = graph.op(edge.from);
   const Op& b = graph.op(edge.to);
   const auto feeds_attention = [](const Op& op) {
-    return op.kind == OpKind::rope || op.kind == OpKind::cache_append;
+    return op.kind == operators::rope || op.kind == operators::cache_append;
   };
   if (has_gemm(graph, from) && activation_or_bias(b)) return "";
-  if (a.kind == OpKind::residual_add &&
-      (b.kind == OpKind::rms_norm || b.kind == OpKind::layer_norm))
+  if (a.kind == operators::residual_add &&
+      (b.kind == operators::rms_norm || b.kind == operators::layer_norm))
     return "";
   if (feeds_attention(a) && (has_attention(graph, to) || feeds_attention(b))) return "";
   return "the policy fuses GEMM + bias + activation, residual + norm, and RoPE and cache write "

@@ -10,6 +10,7 @@
 #include "model/rewrites/inline_pointwise.h"
 #include "model/rewrites/order_linear_gradients.h"
 #include "model/rewrites/split_column_sums.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -26,7 +27,7 @@ bool only_for(const Graph& graph, TensorId tensor, const std::vector<OpId>& grou
 bool column_sums_of_one_input(const Graph& graph, const std::vector<OpId>& a,
                               const std::vector<OpId>& b) {
   const auto sums = [&](const std::vector<OpId>& ops) {
-    return any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::col_stats_partial; });
+    return any_op(graph, ops, [](const Op& op) { return op.kind == operators::col_stats_partial; });
   };
   if (!sums(a) || !sums(b)) return false;
   return any_op(graph, a, [&](const Op& x) {
@@ -49,11 +50,11 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
     return "attention is a library call";
   if (is_loop(graph, from) && is_loop(graph, to)) {
     const Op& reader = graph.op(edge.to);
-    if (reader.kind == OpKind::col_stats_partial && !only_for(graph, edge.tensor, to))
+    if (reader.kind == operators::col_stats_partial && !only_for(graph, edge.tensor, to))
       return "sums over rows are a loop of their own over stored values";
     return "";
   }
-  if (graph.op(edge.to).kind == OpKind::bias_add) return "";
+  if (graph.op(edge.to).kind == operators::bias_add) return "";
   return "the library call takes no such epilogue, only a bias";
 }
 

@@ -5,6 +5,7 @@
 #include "model/implementation.h"
 #include "model/policies/rules.h"
 #include "model/rewrites/attention_backward.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -20,11 +21,11 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 }
 
 bool appends(const Graph& graph, const std::vector<OpId>& ops) {
-  return any_op(graph, ops, [](const Op& op) { return op.kind == OpKind::cache_append; });
+  return any_op(graph, ops, [](const Op& op) { return op.kind == operators::cache_append; });
 }
 
 bool is_column_sum(const Op& op) {
-  return op.kind == OpKind::norm_weight_grad || op.kind == OpKind::column_sum;
+  return op.kind == operators::norm_weight_grad || op.kind == operators::column_sum;
 }
 
 // Sums over the rows of one operand are one fusion with several results.

@@ -1,4 +1,5 @@
 #include "model/rewrites/attention_backward.h"
+#include "model/operators/all_operators.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,13 +12,13 @@ namespace {
 // Only what one kernel computes: textbook attention stores its products as they are.
 bool is_fused(const Graph& graph) {
   return std::ranges::any_of(graph.ops(),
-                             [](const Op& op) { return op.kind == OpKind::softmax_recompute; });
+                             [](const Op& op) { return op.kind == operators::softmax_recompute; });
 }
 
-bool is_dq(const Op& op) { return op.kind == OpKind::attention_d_q; }
+bool is_dq(const Op& op) { return op.kind == operators::attention_d_q; }
 
 bool is_grouped(const Op& op) {
-  return (op.kind == OpKind::attention_d_k || op.kind == OpKind::attention_d_v) &&
+  return (op.kind == operators::attention_d_k || op.kind == operators::attention_d_v) &&
          op.attributes.heads != op.attributes.kv_heads;
 }
 
@@ -28,7 +29,7 @@ bool accumulate(const Op& op, Graph& to) {
   first.writes = {to.whole(add_activation(to, "dq_sum", "[M, H·d]", Dtype::fp32, w.rows, w.cols))};
   const std::vector<Operand> sum = first.writes;
   to.add_op(std::move(first));
-  to.add_op({"convert_dq", OpKind::cast, sum, op.writes, {}, op.site, op.pass});
+  to.add_op({"convert_dq", operators::cast, sum, op.writes, {}, op.site, op.pass});
   return true;
 }
 
@@ -40,13 +41,13 @@ void sum_both(Block& block) {
   block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
     if (!is_grouped(op)) return false;
     const OpAttributes& a = op.attributes;
-    const std::string name = op.kind == OpKind::attention_d_k ? "dk" : "dv";
+    const std::string name = op.kind == operators::attention_d_k ? "dk" : "dv";
     Op each = op;
     each.attributes.kv_heads = a.heads;
     each.writes = {to.whole(add_activation(to, name + "_heads", "[M, H·d]",
                                            to.tensor(op.writes[0].tensor).dtype, op.writes[0].rows,
                                            a.heads * a.head_width))};
-    sums.push_back({"sum_" + name, OpKind::head_sum, each.writes, op.writes, a, op.site, op.pass});
+    sums.push_back({"sum_" + name, operators::head_sum, each.writes, op.writes, a, op.site, op.pass});
     to.add_op(std::move(each));
     if (std::ssize(sums) == grouped)
       for (Op& sum : sums) to.add_op(std::move(sum));

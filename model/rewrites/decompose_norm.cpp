@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -11,7 +12,7 @@ namespace {
 
 const Op* weight_gradient(const Graph& graph, const Op& norm) {
   for (const Op& op : graph.ops())
-    if (op.kind == OpKind::norm_weight_grad && op.reads[0].tensor == norm.reads[0].tensor)
+    if (op.kind == operators::norm_weight_grad && op.reads[0].tensor == norm.reads[0].tensor)
       return &op;
   return nullptr;
 }
@@ -19,7 +20,7 @@ const Op* weight_gradient(const Graph& graph, const Op& norm) {
 // The forward norm whose statistics the gradient reads.
 bool has_forward(const Graph& graph, const Op& gradient) {
   return std::ranges::any_of(graph.ops(), [&](const Op& op) {
-    return op.kind == OpKind::rms_norm && op.writes.size() > 1 &&
+    return op.kind == operators::rms_norm && op.writes.size() > 1 &&
            std::ranges::any_of(gradient.reads,
                                [&](const Operand& o) { return o.tensor == op.writes[1].tensor; });
   });
@@ -29,9 +30,9 @@ bool has_forward(const Graph& graph, const Op& gradient) {
 // rewrites may have taken apart.
 bool applies(const Graph& graph) {
   const auto& ops = graph.ops();
-  return std::ranges::any_of(ops, [](const Op& op) { return op.kind == OpKind::rms_norm; }) &&
+  return std::ranges::any_of(ops, [](const Op& op) { return op.kind == operators::rms_norm; }) &&
          std::ranges::none_of(ops, [&](const Op& op) {
-           return op.kind == OpKind::rms_norm_backward &&
+           return op.kind == operators::rms_norm_backward &&
                   (weight_gradient(graph, op) == nullptr || !has_forward(graph, op));
          });
 }
@@ -79,16 +80,16 @@ void forward(const Op& norm, Graph& to) {
   Steps steps(norm, to);
   const Operand x = norm.reads[0];
   const Dtype type = to.tensor(norm.writes[0].tensor).dtype;
-  const Operand x32 = steps.step("float", OpKind::cast, {x}, x, Dtype::fp32);
-  const Operand s = steps.step("square", OpKind::square, {x32}, x, Dtype::fp32);
+  const Operand x32 = steps.step("float", operators::cast, {x}, x, Dtype::fp32);
+  const Operand s = steps.step("square", operators::square, {x32}, x, Dtype::fp32);
   const Operand m = steps.row_vector("mean", x.rows);
-  steps.emit("mean", OpKind::row_mean, {s}, m);
-  const Operand e = steps.step("eps", OpKind::add_scalar, {m}, m, Dtype::fp32, norm.attributes.eps);
+  steps.emit("mean", operators::row_mean, {s}, m);
+  const Operand e = steps.step("eps", operators::add_scalar, {m}, m, Dtype::fp32, norm.attributes.eps);
   const Operand r = norm.writes.size() > 1 ? norm.writes[1] : steps.row_vector("rsqrt", x.rows);
-  steps.emit("rsqrt", OpKind::rsqrt, {e}, r);
-  const Operand n32 = steps.step("scale", OpKind::mul_rows, {x32, r}, x, Dtype::fp32);
-  const Operand n = steps.step("cast", OpKind::cast, {n32}, x, type);
-  steps.emit("weight", OpKind::mul_cols, {n, norm.reads[1]}, norm.writes[0]);
+  steps.emit("rsqrt", operators::rsqrt, {e}, r);
+  const Operand n32 = steps.step("scale", operators::mul_rows, {x32, r}, x, Dtype::fp32);
+  const Operand n = steps.step("cast", operators::cast, {n32}, x, type);
+  steps.emit("weight", operators::mul_cols, {n, norm.reads[1]}, norm.writes[0]);
 }
 
 // What the forward primitives stored.
@@ -99,10 +100,10 @@ struct Saved {
 
 Saved saved_of(const Graph& graph, const Operand& r) {
   for (const Op& op : graph.ops()) {
-    if (op.kind != OpKind::mul_rows || op.reads[1].tensor != r.tensor) continue;
+    if (op.kind != operators::mul_rows || op.reads[1].tensor != r.tensor) continue;
     const std::vector<OpId> readers = graph.consumers(op.writes[0].tensor);
     for (const OpId id : readers)
-      if (graph.op(id).kind == OpKind::cast) return {op.reads[0], graph.op(id).writes[0]};
+      if (graph.op(id).kind == operators::cast) return {op.reads[0], graph.op(id).writes[0]};
   }
   FUSELINE_ASSERT(false, "the forward pass has no decomposed norm");
 }
@@ -116,39 +117,39 @@ void backward(const Op& norm, const Op& weight, Graph& to) {
   const Saved saved = saved_of(to, r);
   const Dtype type = to.tensor(dy.tensor).dtype;
   constexpr Dtype fp32 = Dtype::fp32;
-  const Operand dyn = steps.step("mul", OpKind::mul, {dy, saved.n}, dy, type);
-  const Operand dn = steps.step("weight", OpKind::mul_cols, {dy, norm.reads[2]}, dy, type);
-  to.add_op({weight.name, OpKind::column_sum, {dyn}, weight.writes, {}, weight.site, weight.pass});
-  const Operand dn32 = steps.step("float", OpKind::cast, {dn}, dy, fp32);
-  const Operand dr_terms = steps.step("dot", OpKind::mul, {dn32, saved.x32}, dy, fp32);
-  const Operand dx1 = steps.step("scale", OpKind::mul_rows, {dn32, r}, dy, fp32);
+  const Operand dyn = steps.step("mul", operators::mul, {dy, saved.n}, dy, type);
+  const Operand dn = steps.step("weight", operators::mul_cols, {dy, norm.reads[2]}, dy, type);
+  to.add_op({weight.name, operators::column_sum, {dyn}, weight.writes, {}, weight.site, weight.pass});
+  const Operand dn32 = steps.step("float", operators::cast, {dn}, dy, fp32);
+  const Operand dr_terms = steps.step("dot", operators::mul, {dn32, saved.x32}, dy, fp32);
+  const Operand dx1 = steps.step("scale", operators::mul_rows, {dn32, r}, dy, fp32);
   const Operand dr = steps.row_vector("sum", dy.rows);
-  steps.emit("sum", OpKind::row_mean, {dr_terms}, dr);
-  const Operand r3 = steps.step("cube", OpKind::cube, {r}, dr, fp32);
-  const Operand slope = steps.step("slope", OpKind::scale, {r3}, dr, fp32, -0.5);
-  const Operand dm = steps.step("dmean", OpKind::mul, {dr, slope}, dr, fp32);
-  const Operand ds = steps.step("expand", OpKind::expand_rows, {dm}, dy, fp32, 1.0);
-  const Operand twice = steps.step("twice", OpKind::scale, {saved.x32}, dy, fp32, 2.0);
-  const Operand dx2 = steps.step("dsquare", OpKind::mul, {ds, twice}, dy, fp32);
-  const Operand dx = steps.step("add", OpKind::add, {dx1, dx2}, dy, fp32);
-  steps.emit("cast", OpKind::cast, {dx}, norm.writes[0]);
+  steps.emit("sum", operators::row_mean, {dr_terms}, dr);
+  const Operand r3 = steps.step("cube", operators::cube, {r}, dr, fp32);
+  const Operand slope = steps.step("slope", operators::scale, {r3}, dr, fp32, -0.5);
+  const Operand dm = steps.step("dmean", operators::mul, {dr, slope}, dr, fp32);
+  const Operand ds = steps.step("expand", operators::expand_rows, {dm}, dy, fp32, 1.0);
+  const Operand twice = steps.step("twice", operators::scale, {saved.x32}, dy, fp32, 2.0);
+  const Operand dx2 = steps.step("dsquare", operators::mul, {ds, twice}, dy, fp32);
+  const Operand dx = steps.step("add", operators::add, {dx1, dx2}, dy, fp32);
+  steps.emit("cast", operators::cast, {dx}, norm.writes[0]);
 }
 
 void apply(Block& block) {
   const Graph from = block.graph;
   block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
-    if (op.kind == OpKind::rms_norm) {
+    if (op.kind == operators::rms_norm) {
       forward(op, to);
       return true;
     }
-    if (op.kind == OpKind::rms_norm_backward) {
+    if (op.kind == operators::rms_norm_backward) {
       const Op* weight = weight_gradient(from, op);
       FUSELINE_ASSERT(weight != nullptr, op.name + " without the gradient of the weight");
       backward(op, *weight, to);
       return true;
     }
     // Emitted with the norm's. RMSNorm's statistics are one column.
-    return op.kind == OpKind::norm_weight_grad && op.reads[2].cols == 1;
+    return op.kind == operators::norm_weight_grad && op.reads[2].cols == 1;
   });
 }
 

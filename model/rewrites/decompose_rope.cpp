@@ -1,4 +1,5 @@
 #include "model/rewrites/decompose_rope.h"
+#include "model/operators/all_operators.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +9,7 @@ namespace fuseline {
 namespace {
 
 bool is_halved_rope(const Op& op) {
-  const bool rope = op.kind == OpKind::rope || op.kind == OpKind::rope_backward;
+  const bool rope = op.kind == operators::rope || op.kind == operators::rope_backward;
   return rope && !op.attributes.pairs_interleaved;
 }
 
@@ -50,27 +51,27 @@ class Steps {
 void forward(const Op& rope, Graph& to) {
   Steps steps(rope, to);
   const Operand x = rope.reads[0];
-  const Operand c = steps.step("mul_cos", OpKind::mul_table, {x, rope.reads[1]}, x.cols);
-  const Operand n = steps.step("negate", OpKind::negate_half, {x}, x.cols / 2);
-  const Operand r = steps.step("concat", OpKind::concat_halves, {n, x}, x.cols);
-  const Operand s = steps.step("mul_sin", OpKind::mul_table, {r, rope.reads[2]}, x.cols);
-  steps.emit("add", OpKind::add, {c, s}, rope.writes[0]);
+  const Operand c = steps.step("mul_cos", operators::mul_table, {x, rope.reads[1]}, x.cols);
+  const Operand n = steps.step("negate", operators::negate_half, {x}, x.cols / 2);
+  const Operand r = steps.step("concat", operators::concat_halves, {n, x}, x.cols);
+  const Operand s = steps.step("mul_sin", operators::mul_table, {r, rope.reads[2]}, x.cols);
+  steps.emit("add", operators::add, {c, s}, rope.writes[0]);
 }
 
 // In the order in which a framework's reverse mode comes to them.
 void backward(const Op& rope, Graph& to) {
   Steps steps(rope, to);
   const Operand dy = rope.reads[0];
-  const Operand s = steps.step("mul_sin", OpKind::mul_table, {dy, rope.reads[2]}, dy.cols);
-  const Operand n = steps.step("negate", OpKind::negate_half, {s}, dy.cols / 2, true);
-  const Operand c = steps.step("mul_cos", OpKind::mul_table, {dy, rope.reads[1]}, dy.cols);
-  const Operand r = steps.step("concat", OpKind::concat_halves, {n, s}, dy.cols, true);
-  steps.emit("add", OpKind::add, {r, c}, rope.writes[0]);
+  const Operand s = steps.step("mul_sin", operators::mul_table, {dy, rope.reads[2]}, dy.cols);
+  const Operand n = steps.step("negate", operators::negate_half, {s}, dy.cols / 2, true);
+  const Operand c = steps.step("mul_cos", operators::mul_table, {dy, rope.reads[1]}, dy.cols);
+  const Operand r = steps.step("concat", operators::concat_halves, {n, s}, dy.cols, true);
+  steps.emit("add", operators::add, {r, c}, rope.writes[0]);
 }
 
 bool decompose(const Op& rope, Graph& to) {
   if (!is_halved_rope(rope)) return false;
-  if (rope.kind == OpKind::rope)
+  if (rope.kind == operators::rope)
     forward(rope, to);
   else
     backward(rope, to);

@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
 namespace {
 
 bool is_halved_swiglu(const Op& op) {
-  const bool swiglu = op.kind == OpKind::swiglu || op.kind == OpKind::swiglu_backward;
+  const bool swiglu = op.kind == operators::swiglu || op.kind == operators::swiglu_backward;
   return swiglu && !op.attributes.pairs_interleaved;
 }
 
@@ -18,7 +19,7 @@ bool is_halved_swiglu(const Op& op) {
 bool applies(const Graph& graph) {
   return std::ranges::any_of(graph.ops(), is_halved_swiglu) &&
          std::ranges::none_of(graph.ops(), [](const Op& op) {
-           return op.kind == OpKind::swiglu_backward && op.writes.size() > 1;
+           return op.kind == operators::swiglu_backward && op.writes.size() > 1;
          });
 }
 
@@ -41,14 +42,14 @@ Operand like(Graph& to, const std::string& name, const Operand& o) {
 void forward(const Op& op, Graph& to) {
   const auto [gate, up] = halves_of(op.reads[0]);
   const Operand s = like(to, op.name + "_silu", op.writes[0]);
-  to.add_op({op.name + "_silu", OpKind::silu, {gate}, {s}, {}, op.site, op.pass});
-  to.add_op({op.name + "_mul", OpKind::mul, {s, up}, op.writes, {}, op.site, op.pass});
+  to.add_op({op.name + "_silu", operators::silu, {gate}, {s}, {}, op.site, op.pass});
+  to.add_op({op.name + "_mul", operators::mul, {s, up}, op.writes, {}, op.site, op.pass});
 }
 
 // silu(gate) as the forward pass stored it.
 Operand stored_silu(const Graph& to, const Operand& gate) {
   const auto it = std::ranges::find_if(to.ops(), [&](const Op& op) {
-    return op.kind == OpKind::silu && op.reads[0].tensor == gate.tensor &&
+    return op.kind == operators::silu && op.reads[0].tensor == gate.tensor &&
            op.reads[0].col_begin == gate.col_begin;
   });
   FUSELINE_ASSERT(it != to.ops().end(), "the forward pass has no SiLU of the gate");
@@ -66,15 +67,15 @@ void backward(const Op& op, Graph& to) {
                         const Operand& write) {
     to.add_op({op.name + suffix, kind, std::move(reads), {write}, {}, op.site, op.pass});
   };
-  emit("_mul_silu", OpKind::mul, {dy, stored_silu(to, gate)}, du);
-  emit("_mul_up", OpKind::mul, {dy, up}, ds);
-  emit("_silu", OpKind::silu_backward, {ds, gate}, dg);
-  emit("_concat", OpKind::concat, {dg, du}, op.writes[0]);
+  emit("_mul_silu", operators::mul, {dy, stored_silu(to, gate)}, du);
+  emit("_mul_up", operators::mul, {dy, up}, ds);
+  emit("_silu", operators::silu_backward, {ds, gate}, dg);
+  emit("_concat", operators::concat, {dg, du}, op.writes[0]);
 }
 
 bool decompose(const Op& op, Graph& to) {
   if (!is_halved_swiglu(op)) return false;
-  if (op.kind == OpKind::swiglu)
+  if (op.kind == operators::swiglu)
     forward(op, to);
   else
     backward(op, to);

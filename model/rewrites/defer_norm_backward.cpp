@@ -6,13 +6,15 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
 namespace {
 
 bool is_norm_backward(const Op& op) {
-  return op.kind == OpKind::rms_norm_backward || op.kind == OpKind::layer_norm_backward;
+  return op.kind == operators::rms_norm_backward || op.kind == operators::layer_norm_backward;
 }
 
 // One norm's gradient and what is around it.
@@ -34,16 +36,16 @@ const Op* only_reader(const Graph& graph, TensorId id, OpKind kind) {
 // Follows the forward GEMM's result through its scale and bias to y.
 bool follow(const Graph& graph, const Op& gemm, Site& site) {
   site.y = gemm.writes[0];
-  if (const Op* norm = only_reader(graph, site.y.tensor, OpKind::layer_norm_deferred)) {
+  if (const Op* norm = only_reader(graph, site.y.tensor, operators::layer_norm_deferred)) {
     site.mean_shift = norm->reads[2];
     site.shift = norm->reads[3];
     site.y = norm->writes[0];
     return true;
   }
-  const Op* scale = only_reader(graph, site.y.tensor, OpKind::row_scale);
+  const Op* scale = only_reader(graph, site.y.tensor, operators::row_scale);
   if (scale == nullptr) return false;
   site.y = scale->writes[0];
-  if (const Op* bias = only_reader(graph, site.y.tensor, OpKind::bias_add)) {
+  if (const Op* bias = only_reader(graph, site.y.tensor, operators::bias_add)) {
     site.shift = bias->reads[1];
     site.y = bias->writes[0];
   }
@@ -55,14 +57,14 @@ std::optional<Site> site_of(const Graph& graph, const Op& norm) {
   Site site;
   site.norm = &norm;
   const std::vector<OpId> makers = graph.producers(norm.reads[0].tensor);
-  if (makers.size() != 1 || graph.op(makers[0]).kind != OpKind::gemm) return std::nullopt;
+  if (makers.size() != 1 || !is_gemm(graph.op(makers[0]))) return std::nullopt;
   site.dgrad = &graph.op(makers[0]);
-  site.sum = only_reader(graph, norm.writes[0].tensor, OpKind::grad_add);
+  site.sum = only_reader(graph, norm.writes[0].tensor, operators::grad_add);
   const bool leaves = graph.tensor(norm.writes[0].tensor).role == Role::output;
   if (site.sum == nullptr && !leaves) return std::nullopt;
   for (const OpId id : graph.consumers(site.dgrad->reads[1].tensor)) {
     const Op& op = graph.op(id);
-    const bool product = op.kind == OpKind::gemm && op.pass == Pass::forward &&
+    const bool product = is_gemm(op) && op.pass == Pass::forward &&
                          op.reads[1].tensor == site.dgrad->reads[1].tensor && op.reads[0].rows > 1;
     if (product && follow(graph, op, site)) return site;
   }
@@ -96,10 +98,10 @@ std::vector<Part> parts_of(const Graph& graph, const Site& site) {
   std::vector<Part> parts;
   for (const OpId id : graph.consumers(site.y.tensor)) {
     const Op& rope = graph.op(id);
-    if (rope.kind != OpKind::rope) continue;
+    if (rope.kind != operators::rope) continue;
     for (const OpId back : graph.producers(dy.tensor)) {
       const Op& op = graph.op(back);
-      if (op.kind != OpKind::rope_backward || op.writes[0].col_begin != rope.reads[0].col_begin)
+      if (op.kind != operators::rope_backward || op.writes[0].col_begin != rope.reads[0].col_begin)
         continue;
       parts.push_back({op.writes[0], rope.writes[0], &op, op.reads[0]});
     }
@@ -165,7 +167,7 @@ class Deferral {
       at.cols = sums * ceil_div(parts[i].dy.cols, partial_tile);
       const std::string suffix = parts.size() > 1 ? "_" + std::to_string(i + 1) : "";
       to.add_op({"dot_" + name + suffix,
-                 OpKind::row_dot_partial,
+                 operators::row_dot_partial,
                  factors(site, parts[i], to),
                  {at},
                  attributes,
@@ -176,7 +178,7 @@ class Deferral {
     const Operand c = to.whole(
         add_activation(to, "c_" + name, sums == 2 ? "[M, 2]" : "[M, 1]", Dtype::fp32, rows, sums));
     to.add_op({"finish_dot_" + name,
-               OpKind::row_dot_finish,
+               operators::row_dot_finish,
                {partials},
                {c},
                attributes,
@@ -218,7 +220,7 @@ class Deferral {
       const bool first = site.sum->reads[0].tensor == norm.writes[0].tensor;
       reads.push_back(site.sum->reads[first ? 1 : 0]);
     }
-    to.add_op({norm.name, OpKind::norm_backward_deferred, std::move(reads),
+    to.add_op({norm.name, operators::norm_backward_deferred, std::move(reads),
                site.sum != nullptr ? site.sum->writes : norm.writes, norm.attributes, norm.site,
                Pass::backward});
   }

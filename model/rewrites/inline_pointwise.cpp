@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -15,10 +16,10 @@ constexpr std::size_t max_reads = 4;
 constexpr const char* suffix = "_inlined";
 
 // A bias is not among them: it stays in its GEMM's epilogue.
-bool cheap(const Op& op) { return op.kind == OpKind::residual_add || op.kind == OpKind::add; }
+bool cheap(const Op& op) { return op.kind == operators::residual_add || op.kind == operators::add; }
 
 bool generated(const Op& op) {
-  const OpClass c = operator_info(op.kind).op_class;
+  const OpClass c = op.kind->op_class;
   return c == OpClass::pointwise || c == OpClass::norm || c == OpClass::reduction;
 }
 

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -20,21 +22,17 @@ bool trace(const Graph& graph, const Operand& o, std::int64_t group,
   const auto vector = [&](const Operand& v) {
     found.push_back({graph.tensor(v.tensor).name, true, o.col_begin, o.cols, group});
   };
-  switch (op.kind) {
-    case OpKind::gemm:
-      found.push_back({graph.tensor(op.reads[1].tensor).name, false, o.col_begin, o.cols, group});
-      return true;
-    case OpKind::bias_add:
-      vector(op.reads[1]);
-      break;
-    case OpKind::layer_norm_deferred:
-      vector(op.reads[2]);
-      vector(op.reads[3]);
-      break;
-    case OpKind::row_scale:
-      break;
-    default:
-      return false;
+  if (is_gemm(op)) {
+    found.push_back({graph.tensor(op.reads[1].tensor).name, false, o.col_begin, o.cols, group});
+    return true;
+  }
+  if (op.kind == operators::bias_add) {
+    vector(op.reads[1]);
+  } else if (op.kind == operators::layer_norm_deferred) {
+    vector(op.reads[2]);
+    vector(op.reads[3]);
+  } else if (op.kind != operators::row_scale) {
+    return false;
   }
   Operand before = o;
   before.tensor = op.reads[0].tensor;
@@ -53,7 +51,7 @@ std::vector<Interleaving> plan(const Graph& graph, OpKind kind) {
   std::vector<Interleaving> all;
   for (const Op& op : graph.ops()) {
     if (op.kind != kind || op.attributes.pairs_interleaved) continue;
-    const bool rope = kind == OpKind::rope;
+    const bool rope = kind == operators::rope;
     const std::int64_t group = rope ? op.attributes.head_width : op.reads[0].cols;
     std::vector<Interleaving> found;
     if (!trace(graph, op.reads[0], group, found)) return {};
@@ -62,11 +60,11 @@ std::vector<Interleaving> plan(const Graph& graph, OpKind kind) {
         found.push_back({graph.tensor(op.reads[table].tensor).name, true, 0, group, group});
     for (const Interleaving& i : found) add_once(all, i);
   }
-  if (all.empty() || kind != OpKind::rope) return all;
+  if (all.empty() || kind != operators::rope) return all;
   for (const Op& op : graph.ops()) {  // keys already in the cache
-    if (op.kind != OpKind::cache_append) continue;
+    if (op.kind != operators::cache_append) continue;
     const std::vector<OpId> producers = graph.producers(op.reads[0].tensor);
-    if (producers.size() != 1 || graph.op(producers[0]).kind != OpKind::rope) continue;
+    if (producers.size() != 1 || graph.op(producers[0]).kind != operators::rope) continue;
     const Operand& cache = op.writes[0];
     add_once(all, {graph.tensor(cache.tensor).name, true, 0, cache.cols, op.attributes.head_width});
   }
@@ -87,14 +85,14 @@ void interleave(Block& block, OpKind kind) {
 
 Rewrite interleave_gate_up() {
   return {"interleave_gate_up", "gate and up become adjacent columns",
-          [](const Graph& graph) { return !plan(graph, OpKind::swiglu).empty(); },
-          [](Block& block) { interleave(block, OpKind::swiglu); }};
+          [](const Graph& graph) { return !plan(graph, operators::swiglu).empty(); },
+          [](Block& block) { interleave(block, operators::swiglu); }};
 }
 
 Rewrite interleave_heads() {
   return {"interleave_heads", "the two halves of each RoPE pair become adjacent columns",
-          [](const Graph& graph) { return !plan(graph, OpKind::rope).empty(); },
-          [](Block& block) { interleave(block, OpKind::rope); }};
+          [](const Graph& graph) { return !plan(graph, operators::rope).empty(); },
+          [](Block& block) { interleave(block, operators::rope); }};
 }
 
 void note_reordered_gradients(Block& block) {

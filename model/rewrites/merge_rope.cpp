@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -24,7 +25,7 @@ std::optional<Pair> find_pair(const Graph& graph) {
   std::optional<OpId> last;
   for (std::size_t i = 0; i < graph.ops().size(); ++i) {
     const OpId id{static_cast<std::int32_t>(i)};
-    if (graph.op(id).kind != OpKind::rope) continue;
+    if (graph.op(id).kind != operators::rope) continue;
     if (last && side_by_side(graph.op(*last), graph.op(id))) return Pair{*last, id};
     last = id;
   }

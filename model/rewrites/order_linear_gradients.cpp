@@ -1,4 +1,6 @@
 #include "model/rewrites/order_linear_gradients.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 #include <algorithm>
 #include <optional>
@@ -15,11 +17,11 @@ struct Linear {
 
 // The gradients of the linear layer whose bias gradient this is.
 std::optional<Linear> linear_of(const Graph& graph, const Op& bias) {
-  if (bias.kind != OpKind::column_sum) return std::nullopt;
+  if (bias.kind != operators::column_sum) return std::nullopt;
   Linear found{nullptr, nullptr, &bias};
   for (const OpId id : graph.consumers(bias.reads[0].tensor)) {
     const Op& op = graph.op(id);
-    if (op.kind != OpKind::gemm || op.reads[0].tensor != bias.reads[0].tensor) continue;
+    if (!is_gemm(op) || op.reads[0].tensor != bias.reads[0].tensor) continue;
     (op.attributes.a_is_km ? found.weight : found.input) = &op;
   }
   if (found.weight == nullptr || found.input == nullptr) return std::nullopt;

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -12,10 +14,8 @@ namespace {
 
 using Matches = bool (*)(const Op&);
 
-bool is_weighting(const Op& op) { return op.kind == OpKind::mul_cols; }
-bool is_statistics(const Op& op) { return op.kind == OpKind::row_stats_partial; }
-bool is_norm(const Op& op) { return op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm; }
-
+bool is_weighting(const Op& op) { return op.kind == operators::mul_cols; }
+bool is_statistics(const Op& op) { return op.kind == operators::row_stats_partial; }
 // The operator of the kind that reads a block input.
 const Op* entry_op(const Graph& graph, Matches matches) {
   const auto it = std::ranges::find_if(graph.ops(), [&](const Op& op) {

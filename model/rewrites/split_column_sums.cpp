@@ -1,4 +1,5 @@
 #include "model/rewrites/split_column_sums.h"
+#include "model/operators/all_operators.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,7 +9,7 @@ namespace fuseline {
 namespace {
 
 bool is_column_sum(const Op& op) {
-  return op.kind == OpKind::column_sum || op.kind == OpKind::norm_weight_grad;
+  return op.kind == operators::column_sum || op.kind == operators::norm_weight_grad;
 }
 
 bool split(const Op& op, Graph& to) {
@@ -20,13 +21,13 @@ bool split(const Op& op, Graph& to) {
       to.whole(add_activation(to, op.name + "_partials", "[N, ⌈M/128⌉]", Dtype::fp32, x.cols,
                               ceil_div(x.rows, partial_tile)));
   to.add_op({op.name + "_partial",
-             OpKind::col_stats_partial,
+             operators::col_stats_partial,
              op.reads,
              {partials},
              tiles,
              op.site,
              op.pass});
-  to.add_op({op.name, OpKind::col_stats_finish, {partials}, op.writes, tiles, op.site, op.pass});
+  to.add_op({op.name, operators::col_stats_finish, {partials}, op.writes, tiles, op.site, op.pass});
   return true;
 }
 

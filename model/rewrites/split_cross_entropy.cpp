@@ -1,4 +1,5 @@
 #include "model/rewrites/split_cross_entropy.h"
+#include "model/operators/all_operators.h"
 
 #include <algorithm>
 
@@ -6,7 +7,7 @@ namespace fuseline {
 
 namespace {
 
-bool is_loss(const Op& op) { return op.kind == OpKind::cross_entropy; }
+bool is_loss(const Op& op) { return op.kind == operators::cross_entropy; }
 
 bool split(const Op& op, Graph& to) {
   if (!is_loss(op)) return false;
@@ -17,14 +18,14 @@ bool split(const Op& op, Graph& to) {
       to.whole(add_activation(to, op.name + "_partials", "[M, 3⌈V/128⌉]", Dtype::fp32, x.rows,
                               3 * ceil_div(x.cols, partial_tile)));
   to.add_op({op.name + "_partial",
-             OpKind::cross_entropy_partial,
+             operators::cross_entropy_partial,
              op.reads,
              {partials},
              tiles,
              op.site,
              op.pass});
   to.add_op(
-      {op.name, OpKind::cross_entropy_finish, {partials}, op.writes, tiles, op.site, op.pass});
+      {op.name, operators::cross_entropy_finish, {partials}, op.writes, tiles, op.site, op.pass});
   return true;
 }
 

@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
 namespace {
-
-bool is_norm(const Op& op) { return op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm; }
 
 // Legal because the scale is constant along the contraction: every reader must be a GEMM that
 // contracts over the norm's columns.
@@ -21,7 +21,7 @@ bool can_split(const Graph& graph, const Op& op) {
   const std::vector<OpId> readers = graph.consumers(op.writes[0].tensor);
   return !readers.empty() && std::ranges::all_of(readers, [&](OpId id) {
     const Op& reader = graph.op(id);
-    return reader.kind == OpKind::gemm && reader.reads[0].tensor == op.writes[0].tensor;
+    return is_gemm(reader) && reader.reads[0].tensor == op.writes[0].tensor;
   });
 }
 
@@ -36,7 +36,7 @@ Operand folded_weight(Block& block, Graph& to, const Op& gemm, const Op& norm) {
   const Operand gamma = prepared(block, to.tensor(norm.reads[1].tensor));
   weight.name += "_folded";
   const Operand folded = prepared(block, weight);
-  block.preparation.graph.add_op({weight.name, OpKind::mul_cols, {w, gamma}, {folded}, {}, ""});
+  block.preparation.graph.add_op({weight.name, operators::mul_cols, {w, gamma}, {folded}, {}, ""});
   return to.whole(to.add_tensor(weight));
 }
 
@@ -55,15 +55,15 @@ Operand folded_vector(Block& block, Graph& to, const Op& gemm, const Operand& v,
                       .cols = weight.rows};
   const Operand made = prepared(block, result);
   if (bias == nullptr) {
-    prep.add_op({result.name, OpKind::gemm, {vector, w}, {made}, {}, ""});
+    prep.add_op({result.name, operators::gemm, {vector, w}, {made}, {}, ""});
   } else {
     Tensor product = result;
     product.name += "_product";
     product.role = Role::activation;
     const Operand raw = prepared(block, product);
-    prep.add_op({product.name, OpKind::gemm, {vector, w}, {raw}, {}, ""});
+    prep.add_op({product.name, operators::gemm, {vector, w}, {raw}, {}, ""});
     const Operand b = prepared(block, to.tensor(bias->reads[1].tensor));
-    prep.add_op({result.name, OpKind::bias_add, {raw, b}, {made}, {}, ""});
+    prep.add_op({result.name, operators::bias_add, {raw, b}, {made}, {}, ""});
   }
   return to.whole(to.add_tensor(result));
 }
@@ -76,7 +76,7 @@ class Splitter {
     for (const Op& op : from_.ops()) {
       if (!can_split(from_, op)) continue;
       norms_[op.writes[0].tensor] = &op;
-      if (op.kind != OpKind::layer_norm) continue;
+      if (op.kind != operators::layer_norm) continue;
       for (const OpId id : from_.consumers(op.writes[0].tensor))
         if (const Op* bias = only_bias(from_.op(id))) merged_.insert(bias->name);
     }
@@ -88,7 +88,7 @@ class Splitter {
       statistics(op, to);
       return true;
     }
-    if (op.kind != OpKind::gemm || !norms_.contains(op.reads[0].tensor)) return false;
+    if (!is_gemm(op) || !norms_.contains(op.reads[0].tensor)) return false;
     deferred(op, *norms_.at(op.reads[0].tensor), to);
     return true;
   }
@@ -97,12 +97,12 @@ class Splitter {
   // The bias_add that alone reads the GEMM's result.
   const Op* only_bias(const Op& gemm) const {
     const std::vector<OpId> readers = from_.consumers(gemm.writes[0].tensor);
-    if (readers.size() != 1 || from_.op(readers[0]).kind != OpKind::bias_add) return nullptr;
+    if (readers.size() != 1 || from_.op(readers[0]).kind != operators::bias_add) return nullptr;
     return &from_.op(readers[0]);
   }
 
   void statistics(const Op& norm, Graph& to) {
-    const bool two = norm.kind == OpKind::layer_norm;
+    const bool two = norm.kind == operators::layer_norm;
     const Operand x = norm.reads[0];
     OpAttributes attributes;
     attributes.tile_cols = partial_tile;
@@ -113,18 +113,18 @@ class Splitter {
         to.whole(add_activation(to, "s_" + norm.name, two ? "[M, 2⌈D/128⌉]" : "[M, ⌈D/128⌉]",
                                 Dtype::fp32, x.rows, two ? 2 * tiles : tiles));
     to.add_op(
-        {"stats_" + norm.name, OpKind::row_stats_partial, {x}, {partials}, attributes, norm.site});
+        {"stats_" + norm.name, operators::row_stats_partial, {x}, {partials}, attributes, norm.site});
     const Operand r = norm.writes.size() > 1
                           ? norm.writes[1]  // the backward pass reads them
                           : to.whole(add_activation(to, "r_" + norm.name, two ? "[M, 2]" : "[M, 1]",
                                                     Dtype::fp32, x.rows, two ? 2 : 1));
     to.add_op(
-        {"finish_" + norm.name, OpKind::row_stats_finish, {partials}, {r}, attributes, norm.site});
+        {"finish_" + norm.name, operators::row_stats_finish, {partials}, {r}, attributes, norm.site});
     stats_[norm.writes[0].tensor] = r;
     if (!keep_weight_) return;
     // a = x∘γ takes the place of the norm's result.
     to.add_op({"weight_" + norm.name,
-               OpKind::mul_cols,
+               operators::mul_cols,
                {x, norm.reads[1]},
                {norm.writes[0]},
                {},
@@ -140,29 +140,29 @@ class Splitter {
     };
     const std::string name = prefix + "_" + gemm.name;
     const Operand product = vector(bias == nullptr ? name : name + "_product");
-    to.add_op({name, OpKind::gemm, {v, gemm.reads[1]}, {product}, {}, gemm.site});
+    to.add_op({name, operators::gemm, {v, gemm.reads[1]}, {product}, {}, gemm.site});
     if (bias == nullptr) return product;
     const Operand sum = vector(name);
-    to.add_op({name + "_bias", OpKind::bias_add, {product, bias->reads[1]}, {sum}, {}, gemm.site});
+    to.add_op({name + "_bias", operators::bias_add, {product, bias->reads[1]}, {sum}, {}, gemm.site});
     return sum;
   }
 
   void deferred(const Op& gemm, const Op& norm, Graph& to) {
     const Operand r = stats_.at(gemm.reads[0].tensor);
     Operand result = gemm.writes[0];
-    const Op* bias = norm.kind == OpKind::layer_norm ? only_bias(gemm) : nullptr;
+    const Op* bias = norm.kind == operators::layer_norm ? only_bias(gemm) : nullptr;
     if (bias != nullptr) result = bias->writes[0];
     const Tensor like = to.tensor(result.tensor);
     const Operand raw = to.whole(
         add_activation(to, like.name + "_raw", like.symbol, like.dtype, like.rows, like.cols));
     if (keep_weight_) {
-      to.add_op({gemm.name, OpKind::gemm, gemm.reads, {raw}, {}, gemm.site});
+      to.add_op({gemm.name, operators::gemm, gemm.reads, {raw}, {}, gemm.site});
     } else {
       const Operand weight = folded_weight(block_, to, gemm, norm);
-      to.add_op({gemm.name, OpKind::gemm, {norm.reads[0], weight}, {raw}, {}, gemm.site});
+      to.add_op({gemm.name, operators::gemm, {norm.reads[0], weight}, {raw}, {}, gemm.site});
     }
-    if (norm.kind == OpKind::rms_norm) {
-      to.add_op({gemm.name + "_scale", OpKind::row_scale, {raw, r}, {result}, {}, gemm.site});
+    if (norm.kind == operators::rms_norm) {
+      to.add_op({gemm.name + "_scale", operators::row_scale, {raw, r}, {result}, {}, gemm.site});
       return;
     }
     const auto vector = [&](const Operand& v, const Op* plus, const std::string& prefix) {
@@ -172,7 +172,7 @@ class Splitter {
     const Operand wg = vector(norm.reads[1], nullptr, "gamma_w");
     const Operand wb = vector(norm.reads[2], bias, "beta_w");
     to.add_op({gemm.name + "_norm",
-               OpKind::layer_norm_deferred,
+               operators::layer_norm_deferred,
                {raw, r, wg, wb},
                {result},
                {},

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/gpu/calibration.h"
 #include "sim/kernels/attention_kernel.h"
 #include "sim/kernels/program_streams.h"

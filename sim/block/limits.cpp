@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/gpu/calibration.h"
 #include "sim/gpu/gemm_constants.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -49,7 +50,7 @@ Limits limits_of(const Graph& graph, const Gpu& gpu) {
   double moved = 0;
   Dtype dtype = Dtype::bf16;
   for (const Op& op : graph.ops()) {
-    if (op.kind != OpKind::gemm) continue;
+    if (!is_gemm(op)) continue;
     dtype = graph.tensor(op.reads[0].tensor).dtype;
     const double element = static_cast<double>(size_of(dtype));
     const double words = on_chip / element;

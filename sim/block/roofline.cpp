@@ -4,6 +4,7 @@
 
 #include "sim/block/limits.h"
 #include "sim/memory/traffic.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 namespace {
@@ -12,8 +13,7 @@ namespace {
 Dtype operand_type(const Graph& graph, const Kernel& kernel) {
   for (const OpId id : kernel.ops) {
     const Op& op = graph.op(id);
-    if (op.kind == OpKind::gemm || op.kind == OpKind::attention_scores ||
-        op.kind == OpKind::attention_context) {
+    if (is_contraction(op)) {
       return graph.tensor(op.reads.front().tensor).dtype;
     }
   }

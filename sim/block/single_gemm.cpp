@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/lower.h"
 #include "sim/gpu/power.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -39,10 +40,10 @@ Plan library_gemm_plan(const LibraryGemm& gemm) {
     const TensorId product = tensor("product", "[M, N]", Role::activation, gemm.m, gemm.n);
     const TensorId b = tensor("b", "[1, N]", Role::weight, 1, gemm.n);
     plan.homes.insert(plan.homes.end(), {Home::on_chip, Home::hbm});
-    add("gemm", OpKind::gemm, {graph.whole(x), graph.whole(w)}, product);
-    add("bias", OpKind::bias_add, {graph.whole(product), graph.whole(b)}, y);
+    add("gemm", operators::gemm, {graph.whole(x), graph.whole(w)}, product);
+    add("bias", operators::bias_add, {graph.whole(product), graph.whole(b)}, y);
   } else {
-    add("gemm", OpKind::gemm, {graph.whole(x), graph.whole(w)}, y);
+    add("gemm", operators::gemm, {graph.whole(x), graph.whole(w)}, y);
   }
   plan.kernels.push_back({.name = "gemm",
                           .kind = KernelKind::gemm,

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -71,15 +72,14 @@ class Tracker {
 
   void follow(const Op& op) {
     const Operand& written = op.writes[0];
-    switch (op.kind) {
-      case OpKind::gemm: {
+    switch (op.kind->columns) {
+      case ColumnOrder::weight_rows: {
         // Rows of the weight become columns of the product.
         const auto weight = rows_.find(op.reads[1].tensor);
         if (weight != rows_.end() && !op.attributes.b_is_kn) put(written, weight->second);
         return;
       }
-      case OpKind::attention_d_q:
-      case OpKind::attention_d_k: {
+      case ColumnOrder::heads_of_second: {
         // The columns of every head as those of K or Q.
         const std::int64_t d = op.attributes.head_width;
         const Ranges ranges = columns_of(op.reads[1]);
@@ -87,12 +87,12 @@ class Tracker {
           put(written, {{0, written.cols, d}});
         return;
       }
-      case OpKind::head_sum: {
+      case ColumnOrder::heads: {
         const std::int64_t d = op.attributes.head_width;
         if (!columns_of(op.reads[0]).empty()) put(written, {{0, written.cols, d}});
         return;
       }
-      case OpKind::concat: {
+      case ColumnOrder::side_by_side: {
         Operand part = written;
         for (const Operand& from : op.reads) {
           part.cols = from.cols;
@@ -101,15 +101,13 @@ class Tracker {
         }
         return;
       }
-      case OpKind::attention_scores:
-      case OpKind::attention_context:
-      case OpKind::attention_d_probs:
-      case OpKind::attention_d_v:
+      case ColumnOrder::lost:
         return;
-      default:
+      case ColumnOrder::kept:
         for (const Operand& w : op.writes)
           for (const Operand& from : op.reads)
             if (from.cols == w.cols) put(w, columns_of(from));
+        return;
     }
   }
 

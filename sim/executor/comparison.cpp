@@ -6,7 +6,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -76,11 +77,9 @@ std::optional<std::vector<double>> computed(const Plan& plan, TensorId id,
       return std::nullopt;
     }
   }
-  operator_info(op.kind).reference(plan.graph, op, values, values);
+  op.kind->reference(plan.graph, op, values, values);
   return values.at(id);
 }
-
-bool is_norm(const Op& op) { return op.kind == OpKind::rms_norm || op.kind == OpKind::layer_norm; }
 
 // The block's tensor of this name and shape, if the plan's is the same quantity: a split norm's
 // result keeps its name but not its row scale. Whoever else reads what the norm reads has not

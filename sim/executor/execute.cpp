@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/run_context.h"
 #include "sim/memory/traffic.h"

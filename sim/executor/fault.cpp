@@ -5,6 +5,8 @@
 #include <variant>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline::executor {
 
@@ -74,7 +76,7 @@ bool in_mainloop(FaultKind kind, const Kernel& kernel, const Graph& graph, const
   if (kind == FaultKind::stale_tile)
     return std::holds_alternative<GemmMainloop>(program.mainloop) &&
            std::ranges::any_of(kernel.ops,
-                               [&](OpId id) { return graph.op(id).kind == OpKind::gemm; });
+                               [&](OpId id) { return is_gemm(graph.op(id)); });
   const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop);
   if (kind == FaultKind::stale_delta) return attention != nullptr && attention->gradient;
   if (kind == FaultKind::unnormalised_softmax) return attention != nullptr;
@@ -83,31 +85,31 @@ bool in_mainloop(FaultKind kind, const Kernel& kernel, const Graph& graph, const
 }
 
 // Operators of which the kernel must have one: other sums of two tiles are no residuals.
-std::set<OpKind> where(FaultKind kind) {
+std::vector<OpKind> where(FaultKind kind) {
   switch (kind) {
     case FaultKind::dropped_residual:
-      return {OpKind::residual_add};
+      return {operators::residual_add};
     case FaultKind::missed_column_partial:
-      return {OpKind::col_stats_finish, OpKind::column_sum, OpKind::norm_weight_grad};
+      return {operators::col_stats_finish, operators::column_sum, operators::norm_weight_grad};
     case FaultKind::swapped_gradient_pair:
-      return {OpKind::swiglu_backward, OpKind::rope_backward, OpKind::concat_halves};
+      return {operators::swiglu_backward, operators::rope_backward, operators::concat_halves};
     case FaultKind::unscaled_norm_gradient:
-      return {OpKind::norm_backward_deferred, OpKind::rms_norm_backward,
-              OpKind::layer_norm_backward};
+      return {operators::norm_backward_deferred, operators::rms_norm_backward,
+              operators::layer_norm_backward};
     case FaultKind::dropped_residual_gradient:
-      return {OpKind::norm_backward_deferred, OpKind::grad_add};
+      return {operators::norm_backward_deferred, operators::grad_add};
     case FaultKind::stale_delta:
-      return {OpKind::softmax_backward, OpKind::softmax_backward_delta};
+      return {operators::softmax_backward, operators::softmax_backward_delta};
     default:
       return {};
   }
 }
 
 bool kernel_fits(FaultKind kind, const Kernel& kernel, const Graph& graph) {
-  const std::set<OpKind> kinds = where(kind);
+  const std::vector<OpKind> kinds = where(kind);
   const Pass pass = kind == FaultKind::dropped_residual ? Pass::forward : Pass::backward;
   return kinds.empty() || std::ranges::any_of(kernel.ops, [&](OpId id) {
-           return kinds.contains(graph.op(id).kind) && graph.op(id).pass == pass;
+           return std::ranges::find(kinds, graph.op(id).kind) != kinds.end() && graph.op(id).pass == pass;
          });
 }
 

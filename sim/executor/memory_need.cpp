@@ -8,9 +8,10 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/executor/panel_cache.h"
 #include "sim/executor/reference_attention.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -30,7 +31,7 @@ std::set<TensorId> streamed(const Graph& block) {
 bool only_products_read(const Graph& graph, TensorId id) {
   const std::vector<OpId> readers = graph.consumers(id);
   return std::all_of(readers.begin(), readers.end(),
-                     [&](OpId op) { return graph.op(op).kind == OpKind::gemm; });
+                     [&](OpId op) { return is_gemm(graph.op(op)); });
 }
 
 std::string gigabytes(Bytes bytes) {
@@ -45,11 +46,11 @@ Bytes reference_scratch(const Graph& block, int threads) {
   Bytes operand;
   Bytes panel;
   for (const Op& op : block.ops()) {
-    if (op.kind == OpKind::gemm) {
+    if (is_gemm(op)) {
       const GemmShape s = gemm_shape(op);
       operand = std::max(operand, checked_product<Bytes>(s.M, s.K, 8));
       panel = std::max(panel, checked_product<Bytes>(256, s.K, 8));
-    } else if (op.kind == OpKind::attention_scores) {
+    } else if (op.kind == operators::attention_scores) {
       panel = std::max(panel, checked_product<Bytes>(doubles_per_thread(op.attributes), 8));
     }
   }

@@ -1,9 +1,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/reference_fast.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -68,7 +69,7 @@ void run_small_operators(const Graph& preparation, const Graph& plan_graph, cons
   for (const Tensor& t : preparation.tensors()) ids.push_back(small.add_tensor(t));
   for (const Op& op : preparation.ops()) {
     const Tensor& result = preparation.tensor(op.writes[0].tensor);
-    if (op.kind == OpKind::mul_cols) {
+    if (op.kind == operators::mul_cols) {
       made[result.name] = folded(*original.at(preparation.tensor(op.reads[0].tensor).name),
                                  *original.at(preparation.tensor(op.reads[1].tensor).name),
                                  plan_graph.tensor(*plan_graph.find_tensor(result.name)), workers);

@@ -2,7 +2,7 @@
 #include <numbers>
 #include <string_view>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/executor/inputs.h"
 
 namespace fuseline::executor {

@@ -4,10 +4,11 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "model/reference_heads.h"
-#include "model/reference_view.h"
+#include "model/operators/support/heads.h"
+#include "model/operators/support/view.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/reference_source.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -35,23 +36,23 @@ std::size_t readers(const Graph& graph, const Op& op) {
 // False when others read what lies between the steps.
 bool complete(const Graph& graph, AttentionSteps& s) {
   const TensorId scores = s.scores->writes[0].tensor;
-  s.softmax = reader(graph, scores, OpKind::softmax);
+  s.softmax = reader(graph, scores, operators::softmax);
   if (s.softmax == nullptr || readers(graph, *s.scores) != 1 || s.softmax->writes.size() != 1)
     return false;
   const TensorId probs = s.softmax->writes[0].tensor;
-  s.context = reader(graph, probs, OpKind::attention_context);
+  s.context = reader(graph, probs, operators::attention_context);
   if (s.context == nullptr) return false;
   if (readers(graph, *s.softmax) == 1) return true;
-  s.d_v = reader(graph, probs, OpKind::attention_d_v);
-  s.d_softmax = reader(graph, probs, OpKind::softmax_backward);
+  s.d_v = reader(graph, probs, operators::attention_d_v);
+  s.d_softmax = reader(graph, probs, operators::softmax_backward);
   if (s.d_v == nullptr || s.d_softmax == nullptr || readers(graph, *s.softmax) != 3) return false;
   const std::vector<OpId> d_probs = graph.producers(s.d_softmax->reads[1].tensor);
   const TensorId d_scores = s.d_softmax->writes[0].tensor;
-  s.d_q = reader(graph, d_scores, OpKind::attention_d_q);
-  s.d_k = reader(graph, d_scores, OpKind::attention_d_k);
+  s.d_q = reader(graph, d_scores, operators::attention_d_q);
+  s.d_k = reader(graph, d_scores, operators::attention_d_k);
   if (d_probs.size() != 1 || s.d_q == nullptr || s.d_k == nullptr) return false;
   s.d_probs = &graph.op(d_probs[0]);
-  return s.d_probs->kind == OpKind::attention_d_probs && readers(graph, *s.d_probs) == 1 &&
+  return s.d_probs->kind == operators::attention_d_probs && readers(graph, *s.d_probs) == 1 &&
          readers(graph, *s.d_softmax) == 2;
 }
 
@@ -83,7 +84,7 @@ double operations(const OpAttributes& a) {
          static_cast<double>(a.kv_tokens * a.head_width);
 }
 
-void softmax(double* s, std::int64_t count, reference::Columns seen, double scale) {
+void softmax(double* s, std::int64_t count, reference::Seen seen, double scale) {
   const double largest = *std::max_element(s + seen.begin, s + seen.end) * scale;
   double sum = 0;
   for (std::int64_t i = seen.begin; i < seen.end; ++i)
@@ -129,7 +130,7 @@ std::vector<AttentionSteps> streamed_attentions(const Graph& graph) {
   for (const Op& op : graph.ops()) {
     AttentionSteps steps;
     steps.scores = &op;
-    if (op.kind == OpKind::attention_scores && complete(graph, steps)) found.push_back(steps);
+    if (op.kind == operators::attention_scores && complete(graph, steps)) found.push_back(steps);
   }
   return found;
 }

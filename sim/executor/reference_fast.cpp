@@ -4,11 +4,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "model/operators.h"
-#include "model/reference_view.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/support/view.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/reference_attention.h"
 #include "sim/executor/reference_source.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -34,7 +35,7 @@ class FastReference {
       FUSELINE_ASSERT(problems.empty(), problems[0]);
       const auto attention = std::ranges::find_if(
           attentions_, [&](const AttentionSteps& steps) { return steps.holds(op); });
-      if (op.kind == OpKind::gemm) {
+      if (is_gemm(op)) {
         gemm(op);
       } else if (attention != attentions_.end()) {
         step(op, *attention);
@@ -42,7 +43,7 @@ class FastReference {
         for (const Operand& o : op.reads) load(o.tensor);
         for (const Operand& o : op.writes)
           if (graph_.tensor(o.tensor).role == Role::cache) load(o.tensor);
-        operator_info(op.kind).reference(graph_, op, values_, values_);
+        op.kind->reference(graph_, op, values_, values_);
       }
     }
     return std::move(values_);

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/reference_heads.h"
+#include "model/operators/support/heads.h"
 #include "sim/executor/online_softmax.h"
 #include "sim/executor/run_context.h"
 #include "sim/executor/tile_interpreter.h"
@@ -128,7 +128,7 @@ class AttentionRun {
     const std::int64_t queries = w.queries.rows;
     w.seen.resize(static_cast<std::size_t>(queries));
     for (std::int64_t q = 0; q < queries; ++q) {
-      reference::Columns all = reference::visible(shape_, span_, first + q);
+      reference::Seen all = reference::visible(shape_, span_, first + q);
       if (context_.has_fault(FaultKind::shifted_mask) && all.end - all.begin > 1) --all.end;
       w.seen[static_cast<std::size_t>(q)] = {std::max(all.begin, begin) - begin,
                                              std::min(all.end, end) - begin};

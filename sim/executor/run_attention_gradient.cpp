@@ -7,7 +7,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "model/reference_heads.h"
+#include "model/operators/support/heads.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/run_context.h"
 #include "sim/executor/tile_interpreter.h"
@@ -176,7 +176,7 @@ class GradientRun {
   // Keys of the tile that one query sees, counted from the tile's first; begin <= end.
   [[nodiscard]] KeyRange seen_by(std::int64_t query, std::int64_t first_key,
                                  std::int64_t keys) const {
-    reference::Columns all = reference::visible(shape_, shape_.kv_tokens, query);
+    reference::Seen all = reference::visible(shape_, shape_.kv_tokens, query);
     const std::int64_t begin = std::clamp<std::int64_t>(all.begin - first_key, 0, keys);
     return {begin, std::clamp(all.end - first_key, begin, keys)};
   }

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "model/reference_heads.h"
+#include "model/operators/support/heads.h"
 
 namespace fuseline::executor {
 
@@ -316,7 +316,7 @@ void TileInterpreter::execute(const Mask& p) {
   out.data = x.data;
   for (std::int64_t r = 0; r < out.rows; ++r) {
     const std::int64_t t = (area_.row_begin + r) % p.shape.q_tokens;
-    const reference::Columns seen = reference::visible(p.shape, layout_.width(p.in), t);
+    const reference::Seen seen = reference::visible(p.shape, layout_.width(p.in), t);
     for (std::int64_t c = 0; c < out.cols; ++c) {
       const std::int64_t key = range.begin + c;
       if (key < seen.begin || key >= seen.end)

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/executor/comparison.h"
 #include "sim/executor/inputs.h"

@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 namespace {

@@ -5,20 +5,21 @@
 
 #include "base/error.h"
 #include "sim/gpu/calibration.h"
+#include "model/operators/operator.h"
 
 namespace fuseline {
 namespace {
 
-bool has_kind(const Graph& graph, const Kernel& kernel, std::initializer_list<OpKind> kinds) {
+bool has_cost(const Graph& graph, const Kernel& kernel, std::initializer_list<StreamCost> costs) {
   return std::any_of(kernel.ops.begin(), kernel.ops.end(), [&](OpId id) {
-    return std::find(kinds.begin(), kinds.end(), graph.op(id).kind) != kinds.end();
+    return std::find(costs.begin(), costs.end(), graph.op(id).kind->stream) != costs.end();
   });
 }
 
 // Generic framework kernels compute an offset per element and operand: dearer where operands lie in
 // different orders (the sum that ends RoPE) and where elements change width.
 double strided_factor(const Graph& graph, const Kernel& kernel) {
-  if (has_kind(graph, kernel, {OpKind::add})) return 1.09;
+  if (has_cost(graph, kernel, {StreamCost::two_layouts})) return 1.09;
   for (const OpId id : kernel.ops) {
     for (const Operand& o : graph.op(id).reads) {
       if (graph.tensor(o.tensor).dtype == Dtype::fp32) return 1.1;
@@ -32,7 +33,7 @@ double strided_factor(const Graph& graph, const Kernel& kernel) {
 
 double instructions_of(const Graph& graph, const Kernel& kernel, const Gpu& gpu) {
   const bool layer_norm =
-      has_kind(graph, kernel, {OpKind::layer_norm, OpKind::layer_norm_deferred});
+      has_cost(graph, kernel, {StreamCost::welford, StreamCost::deferred_welford});
   double count = 8;
   switch (kernel.implementation) {
     case Implementation::strided:
@@ -53,11 +54,11 @@ double instructions_of(const Graph& graph, const Kernel& kernel, const Gpu& gpu)
     default:
       break;
   }
-  if (has_kind(graph, kernel, {OpKind::softmax}) &&
+  if (has_cost(graph, kernel, {StreamCost::softmax}) &&
       kernel.implementation != Implementation::resident_row)
     count = calibrated(gpu, "stream.softmax_instructions");
-  if (has_kind(graph, kernel, {OpKind::rope})) count += 20;
-  if (has_kind(graph, kernel, {OpKind::gelu, OpKind::swiglu, OpKind::silu})) {
+  if (has_cost(graph, kernel, {StreamCost::rotation})) count += 20;
+  if (has_cost(graph, kernel, {StreamCost::exponential})) {
     count += calibrated(gpu, "stream.gelu_instructions");
   }
   return count;
@@ -202,7 +203,7 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
   result.streams = streams_of(program, addresses);
   result.instructions = instructions_of(graph, kernel, gpu);
   // Welford's update divides in every step.
-  if (has_kind(graph, kernel, {OpKind::layer_norm})) result.step_factor = 1.7;
+  if (has_cost(graph, kernel, {StreamCost::welford})) result.step_factor = 1.7;
   if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) {
     result.rows = row->rows;
     result.cols = row->cols;

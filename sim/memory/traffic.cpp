@@ -6,7 +6,7 @@
 #include <set>
 #include <variant>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 namespace {

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/operators.h"
-#include "model/reference_view.h"
+#include "model/operators/operator_table.h"
+#include "model/operators/support/view.h"
 #include "sim/executor/blas.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::training {
 
@@ -66,10 +67,10 @@ void Fp64Model::run(const Graph& graph, Pass pass, TensorValues& values) const {
     if (op.pass != pass) continue;
     if (workers_.stop != nullptr && workers_.stop->load())
       throw executor::Cancelled("stopped in the fp64 run");
-    if (op.kind == OpKind::gemm)
+    if (is_gemm(op))
       multiply(graph, op, workers_, values);
     else
-      operator_info(op.kind).reference(graph, op, values, values);
+      op.kind->reference(graph, op, values, values);
   }
 }
 

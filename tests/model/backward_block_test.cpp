@@ -10,9 +10,10 @@
 #include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -126,11 +127,11 @@ TEST(TrainBlock, OfLlamaHasTheBackwardOperatorsInOrder) {
 TEST(TrainBlock, OfGptHasTheGradientsOfItsBiases) {
   const Graph g = build_block(test::gpt2_xl(), train(1, 1024));
   for (const char* name : {"db_qkv", "db_oproj", "db_up", "db_down", "db_norm1", "db_norm2"}) {
-    EXPECT_EQ(op(g, name).kind, OpKind::column_sum) << name;
+    EXPECT_EQ(op(g, name).kind, operators::column_sum) << name;
     EXPECT_EQ(op(g, name).writes[0].rows, 1) << name;
   }
-  EXPECT_EQ(op(g, "d_up").kind, OpKind::gemm);
-  EXPECT_EQ(op(g, "d_gelu").kind, OpKind::gelu_backward);
+  EXPECT_EQ(op(g, "d_up").kind, operators::gemm);
+  EXPECT_EQ(op(g, "d_gelu").kind, operators::gelu_backward);
   // The residual's gradient is that of both GEMMs' outputs: no operator between.
   EXPECT_EQ(g.tensor(op(g, "db_down").reads[0].tensor).name, "dy");
   EXPECT_EQ(g.tensor(op(g, "dw_oproj").reads[0].tensor).name, "dh");
@@ -171,9 +172,9 @@ TEST(TrainBlock, TakesTwiceTheForwardFlopsInItsGemms) {
     std::int64_t attention[2] = {0, 0};
     for (const Op& o : g.ops()) {
       const std::size_t pass = o.pass == Pass::backward ? 1 : 0;
-      if (o.kind == OpKind::gemm) gemms[pass] += flops(g, o).value();
-      if (operator_info(o.kind).op_class == OpClass::attention &&
-          operator_info(o.kind).locality == Locality::contraction)
+      if (o.kind == operators::gemm) gemms[pass] += flops(g, o).value();
+      if (o.kind->op_class == OpClass::attention &&
+          o.kind->locality == Locality::contraction)
         attention[pass] += flops(g, o).value();
     }
     EXPECT_EQ(gemms[1], 2 * gemms[0]);
@@ -183,7 +184,7 @@ TEST(TrainBlock, TakesTwiceTheForwardFlopsInItsGemms) {
   const Graph g = build_block(test::llama2_7b(), train(1, 2048));
   std::int64_t all = 0;
   for (const Op& o : g.ops())
-    if (o.kind == OpKind::gemm) all += flops(g, o).value();
+    if (o.kind == operators::gemm) all += flops(g, o).value();
   EXPECT_EQ(all, 3 * 828'928'688'128);
 }
 
@@ -256,10 +257,10 @@ TEST(SavedTensors, ShrinkWithTheLogSumExpAndRecomputation) {
                                    "attn", "h", "norm2_stats", "gu"}));
   const std::int64_t M = 2048;
   EXPECT_EQ(bytes_of(saved), Bytes(2 * M * (6 * 4096 + 2 * 11008) + 4 * 32 * M + 2 * 4 * M));
-  EXPECT_EQ(op(g, "d_softmax").kind, OpKind::softmax_backward_delta);
-  EXPECT_EQ(op(g, "re_softmax").kind, OpKind::softmax_recompute);
-  EXPECT_EQ(op(g, "re_scores").kind, OpKind::attention_scores);
-  EXPECT_EQ(op(g, "re_norm2").kind, OpKind::norm_apply);
+  EXPECT_EQ(op(g, "d_softmax").kind, operators::softmax_backward_delta);
+  EXPECT_EQ(op(g, "re_softmax").kind, operators::softmax_recompute);
+  EXPECT_EQ(op(g, "re_scores").kind, operators::attention_scores);
+  EXPECT_EQ(op(g, "re_norm2").kind, operators::norm_apply);
   EXPECT_EQ(op(g, "d_swiglu").writes.size(), 2U);
 }
 

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "model/backward.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/reference.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -51,10 +52,10 @@ Graph norm_and_gemm(const Sizes& s, bool layer) {
   const Operand xn = b.add("xn", s.M, s.D);
   std::vector<Operand> reads{h, gamma};
   if (layer) reads.push_back(b.add("b_beta", 1, s.D, Role::weight));
-  b.op("norm", layer ? OpKind::layer_norm : OpKind::rms_norm, reads, xn, eps);
+  b.op("norm", layer ? operators::layer_norm : operators::rms_norm, reads, xn, eps);
   const Operand product = b.add("product", s.M, s.N);
-  b.op("gemm", OpKind::gemm, {xn, b.add("w", s.N, s.D, Role::weight)}, product);
-  b.op("bias", OpKind::bias_add, {product, b.add("b", 1, s.N, Role::weight)},
+  b.op("gemm", operators::gemm, {xn, b.add("w", s.N, s.D, Role::weight)}, product);
+  b.op("bias", operators::bias_add, {product, b.add("b", 1, s.N, Role::weight)},
        b.add("y", s.M, s.N, Role::output));
   return b.graph;
 }
@@ -82,23 +83,23 @@ Graph deferred(const Sizes& s, bool layer) {
   std::vector<Operand> reads{dy, y, shift};
   if (layer) reads.push_back(b.add("w_times_gamma", 1, s.N, Role::weight));
   const Operand partials = b.add("partials", s.M, sums * ceil_div(s.N, s.tile));
-  b.op("partial", OpKind::row_dot_partial, reads, partials, tiles(s));
+  b.op("partial", operators::row_dot_partial, reads, partials, tiles(s));
   const Operand c = b.add("c", s.M, sums);
-  b.op("finish", OpKind::row_dot_finish, {partials}, c, tiles(s));
+  b.op("finish", operators::row_dot_finish, {partials}, c, tiles(s));
 
   OpAttributes nn;
   nn.b_is_kn = true;
   const Operand p = b.add("p", s.M, s.D);
-  b.op("dgrad", OpKind::gemm, {dy, b.add("w", s.N, s.D, Role::weight)}, p, nn);
-  b.op("norm", OpKind::norm_backward_deferred, {p, h, gamma, stats, c, residual},
+  b.op("dgrad", operators::gemm, {dy, b.add("w", s.N, s.D, Role::weight)}, p, nn);
+  b.op("norm", operators::norm_backward_deferred, {p, h, gamma, stats, c, residual},
        b.add("dh", s.M, s.D, Role::output));
 
   const Operand columns = b.add("columns", s.D, ceil_div(s.M, s.tile));
-  b.op("dgamma_partial", OpKind::col_stats_partial, {p, h, stats}, columns, tiles(s));
-  b.op("dgamma", OpKind::col_stats_finish, {columns}, b.add("dw_gamma", 1, s.D, Role::output));
+  b.op("dgamma_partial", operators::col_stats_partial, {p, h, stats}, columns, tiles(s));
+  b.op("dgamma", operators::col_stats_finish, {columns}, b.add("dw_gamma", 1, s.D, Role::output));
   const Operand bias_columns = b.add("bias_columns", s.N, ceil_div(s.M, s.tile));
-  b.op("db_partial", OpKind::col_stats_partial, {dy}, bias_columns, tiles(s));
-  b.op("db", OpKind::col_stats_finish, {bias_columns}, b.add("db", 1, s.N, Role::output));
+  b.op("db_partial", operators::col_stats_partial, {dy}, bias_columns, tiles(s));
+  b.op("db", operators::col_stats_finish, {bias_columns}, b.add("db", 1, s.N, Role::output));
   return b.graph;
 }
 
@@ -162,8 +163,8 @@ TEST(RowDot, OfSwigluIsTheProjectionOfItsInput) {
   const Operand dy = b.add("dy", 1, 4, Role::input);
   const Operand y = b.add("y", 1, 4, Role::input);
   const Operand partials = b.add("partials", 1, 2);
-  b.op("partial", OpKind::row_dot_partial, {dy, y}, partials, a);
-  b.op("finish", OpKind::row_dot_finish, {partials}, b.add("c", 1, 1, Role::output), a);
+  b.op("partial", operators::row_dot_partial, {dy, y}, partials, a);
+  b.op("finish", operators::row_dot_finish, {partials}, b.add("c", 1, 1, Role::output), a);
   const TensorValues v = run_reference(b.graph, {{"dy", {1, 2, 3, 4}}, {"y", {5, 6, 7, 8}}});
   EXPECT_EQ(v.at("partials"), (std::vector<double>{5 + 12 + 21, 32}));
   EXPECT_EQ(v.at("c"), std::vector<double>{70.0 / 4});
@@ -176,9 +177,9 @@ TEST(SwigluBackward, RecomputesTheForwardOutput) {
   const Operand gu = b.add("gu", 3, 10, Role::input);
   const Operand act = b.add("act", 3, 5, Role::output);
   const Operand again = b.add("again", 3, 5, Role::output);
-  b.op("swiglu", OpKind::swiglu, {gu}, act);
+  b.op("swiglu", operators::swiglu, {gu}, act);
   b.graph.add_op({"back",
-                  OpKind::swiglu_backward,
+                  operators::swiglu_backward,
                   {b.add("dact", 3, 5, Role::input), gu},
                   {b.add("dgu", 3, 10, Role::output), again},
                   {},
@@ -199,8 +200,8 @@ TEST(RopeBackward, UndoesTheRotation) {
     const Operand sin = b.add("sin", 4, 6, Role::table);
     const Operand x = b.add("x", 8, 12, Role::input);
     const Operand turned = b.add("turned", 8, 12);
-    b.op("rope", OpKind::rope, {x, cos, sin}, turned, heads);
-    b.op("back", OpKind::rope_backward, {turned, cos, sin}, b.add("y", 8, 12, Role::output), heads);
+    b.op("rope", operators::rope, {x, cos, sin}, turned, heads);
+    b.op("back", operators::rope_backward, {turned, cos, sin}, b.add("y", 8, 12, Role::output), heads);
     NamedTensors inputs = random_inputs(b.graph, 47);
     if (interleaved)  // the columns of a pair share an angle
       for (const char* table : {"cos", "sin"})

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -18,7 +19,7 @@ TensorId vector_of(Graph& g, const std::string& name, std::int64_t cols = 4) {
 
 OpId add_unary(Graph& g, const std::string& name, TensorId from, TensorId to) {
   return g.add_op(
-      {.name = name, .kind = OpKind::silu, .reads = {g.whole(from)}, .writes = {g.whole(to)}});
+      {.name = name, .kind = operators::silu, .reads = {g.whole(from)}, .writes = {g.whole(to)}});
 }
 
 // a -> f -> b -> g -> c, and b -> h -> e

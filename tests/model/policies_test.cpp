@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "base/error.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline {

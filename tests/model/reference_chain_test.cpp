@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "tests/model/reference_support.h"
 #include "tests/model/tiny_models.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -81,8 +82,8 @@ struct SplitNorm {
     const TensorId xn = add(g, "xn", M, D, Role::activation);
     const TensorId w = add(g, "w", N, D, Role::weight);
     const TensorId y = add(g, "y", M, N, Role::output);
-    g.add_op({"norm", layer ? OpKind::layer_norm : OpKind::rms_norm, reads, {g.whole(xn)}, a, ""});
-    g.add_op({"gemm", OpKind::gemm, {g.whole(xn), g.whole(w)}, {g.whole(y)}, {}, ""});
+    g.add_op({"norm", layer ? operators::layer_norm : operators::rms_norm, reads, {g.whole(xn)}, a, ""});
+    g.add_op({"gemm", operators::gemm, {g.whole(xn), g.whole(w)}, {g.whole(y)}, {}, ""});
     return g;
   }
   static Graph deferred(bool layer) {
@@ -99,22 +100,22 @@ struct SplitNorm {
     const TensorId w = add(g, "w", N, D, Role::weight);
     const TensorId raw = add(g, "raw", M, N, Role::activation);
     const TensorId y = add(g, "y", M, N, Role::output);
-    g.add_op({"gamma", OpKind::mul_cols, {g.whole(x), g.whole(gamma)}, {g.whole(scaled)}, {}, ""});
-    g.add_op({"partial", OpKind::row_stats_partial, {g.whole(x)}, {g.whole(partials)}, a, ""});
-    g.add_op({"finish", OpKind::row_stats_finish, {g.whole(partials)}, {g.whole(stats)}, a, ""});
-    g.add_op({"gemm", OpKind::gemm, {g.whole(scaled), g.whole(w)}, {g.whole(raw)}, {}, ""});
+    g.add_op({"gamma", operators::mul_cols, {g.whole(x), g.whole(gamma)}, {g.whole(scaled)}, {}, ""});
+    g.add_op({"partial", operators::row_stats_partial, {g.whole(x)}, {g.whole(partials)}, a, ""});
+    g.add_op({"finish", operators::row_stats_finish, {g.whole(partials)}, {g.whole(stats)}, a, ""});
+    g.add_op({"gemm", operators::gemm, {g.whole(scaled), g.whole(w)}, {g.whole(raw)}, {}, ""});
     if (!layer) {
-      g.add_op({"scale", OpKind::row_scale, {g.whole(raw), g.whole(stats)}, {g.whole(y)}, {}, ""});
+      g.add_op({"scale", operators::row_scale, {g.whole(raw), g.whole(stats)}, {g.whole(y)}, {}, ""});
       return g;
     }
     // wg = w gamma and wb = w beta by the same GEMM.
     const TensorId beta = add(g, "b_norm", 1, D, Role::weight);
     const TensorId wg = add(g, "wg", 1, N, Role::activation);
     const TensorId wb = add(g, "wb", 1, N, Role::activation);
-    g.add_op({"wg", OpKind::gemm, {g.whole(gamma), g.whole(w)}, {g.whole(wg)}, {}, ""});
-    g.add_op({"wb", OpKind::gemm, {g.whole(beta), g.whole(w)}, {g.whole(wb)}, {}, ""});
+    g.add_op({"wg", operators::gemm, {g.whole(gamma), g.whole(w)}, {g.whole(wg)}, {}, ""});
+    g.add_op({"wb", operators::gemm, {g.whole(beta), g.whole(w)}, {g.whole(wb)}, {}, ""});
     g.add_op({"shift",
-              OpKind::layer_norm_deferred,
+              operators::layer_norm_deferred,
               {g.whole(raw), g.whole(stats), g.whole(wg), g.whole(wb)},
               {g.whole(y)},
               {},
@@ -167,17 +168,17 @@ TEST(ReferencePrimitives, ComposeToRmsNorm) {
   const Operand scaled = result("scaled", D);
   const Operand narrow = result("narrow", D);
   const Operand y = result("y", D);
-  g.add_op({"cast", OpKind::cast, {g.whole(x)}, {wide}, {}, ""});
-  g.add_op({"square", OpKind::square, {wide}, {squares}, {}, ""});
-  g.add_op({"mean", OpKind::row_mean, {squares}, {mean}, {}, ""});
-  g.add_op({"eps", OpKind::add_scalar, {mean}, {shifted}, eps, ""});
-  g.add_op({"rsqrt", OpKind::rsqrt, {shifted}, {r}, {}, ""});
-  g.add_op({"scale", OpKind::mul_rows, {wide, r}, {scaled}, {}, ""});
-  g.add_op({"narrow", OpKind::cast, {scaled}, {narrow}, {}, ""});
-  g.add_op({"weight", OpKind::mul_cols, {narrow, g.whole(w)}, {y}, {}, ""});
+  g.add_op({"cast", operators::cast, {g.whole(x)}, {wide}, {}, ""});
+  g.add_op({"square", operators::square, {wide}, {squares}, {}, ""});
+  g.add_op({"mean", operators::row_mean, {squares}, {mean}, {}, ""});
+  g.add_op({"eps", operators::add_scalar, {mean}, {shifted}, eps, ""});
+  g.add_op({"rsqrt", operators::rsqrt, {shifted}, {r}, {}, ""});
+  g.add_op({"scale", operators::mul_rows, {wide, r}, {scaled}, {}, ""});
+  g.add_op({"narrow", operators::cast, {scaled}, {narrow}, {}, ""});
+  g.add_op({"weight", operators::mul_cols, {narrow, g.whole(w)}, {y}, {}, ""});
   OpAttributes a;
   a.eps = 1e-3;
-  const Vector want = compute(OpKind::rms_norm, {shape("x", M, D), shape("w", 1, D)}, in, M, D, a);
+  const Vector want = compute(operators::rms_norm, {shape("x", M, D), shape("w", 1, D)}, in, M, D, a);
   const TensorValues got = run_reference(g, in);
   EXPECT_EQ(disagreement(got.at("y"), want, kExact), "");
 }
@@ -200,12 +201,12 @@ TEST(ReferencePrimitives, ComposeToRope) {
   const Operand turned = result("turned", width);
   const Operand turned_sin = result("turned_sin", width);
   const Operand y = result("y", width);
-  g.add_op({"rope", OpKind::rope, {x, cos, sin}, {direct}, a, ""});
-  g.add_op({"mul_cos", OpKind::mul_table, {x, cos}, {x_cos}, a, ""});
-  g.add_op({"negate", OpKind::negate_half, {x}, {negated}, a, ""});
-  g.add_op({"concat", OpKind::concat_halves, {negated, x}, {turned}, a, ""});
-  g.add_op({"mul_sin", OpKind::mul_table, {turned, sin}, {turned_sin}, a, ""});
-  g.add_op({"add", OpKind::add, {x_cos, turned_sin}, {y}, a, ""});
+  g.add_op({"rope", operators::rope, {x, cos, sin}, {direct}, a, ""});
+  g.add_op({"mul_cos", operators::mul_table, {x, cos}, {x_cos}, a, ""});
+  g.add_op({"negate", operators::negate_half, {x}, {negated}, a, ""});
+  g.add_op({"concat", operators::concat_halves, {negated, x}, {turned}, a, ""});
+  g.add_op({"mul_sin", operators::mul_table, {turned, sin}, {turned_sin}, a, ""});
+  g.add_op({"add", operators::add, {x_cos, turned_sin}, {y}, a, ""});
   const TensorValues v = run_reference(g, random_inputs(g, 3));
   EXPECT_EQ(disagreement(v.at("y"), v.at("direct"), kExact), "");
 }
@@ -216,9 +217,9 @@ TEST(ReferencePrimitives, ComposeToSwiglu) {
   const Operand silu = g.whole(add(g, "silu", 3, 5, Role::activation));
   const Operand y = g.whole(add(g, "y", 3, 5, Role::output));
   const Operand direct = g.whole(add(g, "direct", 3, 5, Role::output));
-  g.add_op({"swiglu", OpKind::swiglu, {g.whole(gu)}, {direct}, {}, ""});
-  g.add_op({"silu", OpKind::silu, {g.columns(gu, 0, 5)}, {silu}, {}, ""});
-  g.add_op({"mul", OpKind::mul, {silu, g.columns(gu, 5, 5)}, {y}, {}, ""});
+  g.add_op({"swiglu", operators::swiglu, {g.whole(gu)}, {direct}, {}, ""});
+  g.add_op({"silu", operators::silu, {g.columns(gu, 0, 5)}, {silu}, {}, ""});
+  g.add_op({"mul", operators::mul, {silu, g.columns(gu, 5, 5)}, {y}, {}, ""});
   const TensorValues v = run_reference(g, random_inputs(g, 3));
   EXPECT_EQ(disagreement(v.at("y"), v.at("direct"), kExact), "");
 }

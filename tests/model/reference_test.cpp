@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "tests/model/reference_support.h"
 #include "tests/model/tiny_models.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -18,7 +19,7 @@ using namespace test::reference;
 
 TEST(ReferenceGemm, MultipliesByTheTransposedWeight) {
   // [1 2; 3 4; 5 6] times [1 0; 1 1]^T
-  EXPECT_EQ(compute(OpKind::gemm, {shape("x", 3, 2), shape("w", 2, 2)},
+  EXPECT_EQ(compute(operators::gemm, {shape("x", 3, 2), shape("w", 2, 2)},
                     {{"x", {1, 2, 3, 4, 5, 6}}, {"w", {1, 0, 1, 1}}}, 3, 2),
             (Vector{1, 3, 3, 7, 5, 11}));
 }
@@ -32,7 +33,7 @@ TEST(ReferenceGemm, AgreesWithTheSumForOddSizes) {
     const Vector x = random_vector(random, M * K);
     const Vector w = random_vector(random, N * K);
     const Vector y =
-        compute(OpKind::gemm, {shape("x", M, K), shape("w", N, K)}, {{"x", x}, {"w", w}}, M, N);
+        compute(operators::gemm, {shape("x", M, K), shape("w", N, K)}, {{"x", x}, {"w", w}}, M, N);
     for (std::int64_t m = 0; m < M; ++m) {
       for (std::int64_t n = 0; n < N; ++n) {
         double sum = 0;
@@ -45,7 +46,7 @@ TEST(ReferenceGemm, AgreesWithTheSumForOddSizes) {
 
 TEST(ReferenceRmsNorm, HasUnitRootMeanSquareWithUnitWeight) {
   std::mt19937 random(2);
-  const Vector y = compute(OpKind::rms_norm, {shape("x", 1, 37), shape("w", 1, 37)},
+  const Vector y = compute(operators::rms_norm, {shape("x", 1, 37), shape("w", 1, 37)},
                            {{"x", random_vector(random, 37)}, {"w", Vector(37, 1.0)}}, 1, 37);
   EXPECT_NEAR(norm(y), std::sqrt(37.0), kExact);
 }
@@ -54,7 +55,7 @@ TEST(ReferenceRmsNorm, AddsEpsilonToTheMeanSquare) {
   // Mean square 12.5, eps 3.5: r = 1/4.
   OpAttributes a;
   a.eps = 3.5;
-  EXPECT_EQ(compute(OpKind::rms_norm, {shape("x", 1, 2), shape("w", 1, 2)},
+  EXPECT_EQ(compute(operators::rms_norm, {shape("x", 1, 2), shape("w", 1, 2)},
                     {{"x", {3, 4}}, {"w", {2, 10}}}, 1, 2, a),
             (Vector{1.5, 10}));
 }
@@ -62,7 +63,7 @@ TEST(ReferenceRmsNorm, AddsEpsilonToTheMeanSquare) {
 TEST(ReferenceLayerNorm, HasMeanAndDeviationOfItsParameters) {
   std::mt19937 random(3);
   const Vector y = compute(
-      OpKind::layer_norm, {shape("x", 1, 41), shape("w", 1, 41), shape("b", 1, 41)},
+      operators::layer_norm, {shape("x", 1, 41), shape("w", 1, 41), shape("b", 1, 41)},
       {{"x", random_vector(random, 41)}, {"w", Vector(41, 3.0)}, {"b", Vector(41, 7.0)}}, 1, 41);
   double mean = 0;
   for (const double e : y) mean += e / 41;
@@ -78,11 +79,11 @@ TEST(ReferenceRope, RotatesByTheTablesAngle) {
   a.head_width = 4;
   const std::vector<Tensor> shapes{shape("x", 1, 4), shape("cos", 1, 4), shape("sin", 1, 4)};
   NamedTensors in{{"x", {1, 2, 3, 4}}, {"cos", {0, 1, 0, 1}}, {"sin", {1, 0, 1, 0}}};
-  EXPECT_EQ(compute(OpKind::rope, shapes, in, 1, 4, a), (Vector{-3, 2, 1, 4}));
+  EXPECT_EQ(compute(operators::rope, shapes, in, 1, 4, a), (Vector{-3, 2, 1, 4}));
   // Interleaved: the same pairs as adjacent columns, the tables permuted alike.
   a.pairs_interleaved = true;
   in = {{"x", {1, 3, 2, 4}}, {"cos", {0, 0, 1, 1}}, {"sin", {1, 1, 0, 0}}};
-  EXPECT_EQ(compute(OpKind::rope, shapes, in, 1, 4, a), (Vector{-3, 1, 2, 4}));
+  EXPECT_EQ(compute(operators::rope, shapes, in, 1, 4, a), (Vector{-3, 1, 2, 4}));
 }
 
 TEST(ReferenceRope, PreservesTheNormOfEveryHeadAndUsesTheRowsPosition) {
@@ -135,9 +136,9 @@ TEST(ReferenceAttention, ScoresOfRotatedVectorsDependOnDistanceOnly) {
   const TensorId turned = add(g, "turned", T, d, Role::activation);
   const TensorId scores = add(g, "scores", T, T, Role::output);
   g.add_op(
-      {"rope", OpKind::rope, {g.whole(x), g.whole(cos), g.whole(sin)}, {g.whole(turned)}, a, ""});
+      {"rope", operators::rope, {g.whole(x), g.whole(cos), g.whole(sin)}, {g.whole(turned)}, a, ""});
   g.add_op({"scores",
-            OpKind::attention_scores,
+            operators::attention_scores,
             {g.whole(turned), g.whole(turned)},
             {g.whole(scores)},
             a,
@@ -195,16 +196,16 @@ TEST(ReferenceAttention, OfTheFirstTokenIsItsOwnValue) {
 TEST(ReferenceSwiglu, TakesAdjacentPairsWhenInterleaved) {
   OpAttributes a;
   const std::vector<Tensor> shapes{shape("gu", 1, 4)};
-  const Vector apart = compute(OpKind::swiglu, shapes, {{"gu", {1, 2, 10, 20}}}, 1, 2, a);
+  const Vector apart = compute(operators::swiglu, shapes, {{"gu", {1, 2, 10, 20}}}, 1, 2, a);
   a.pairs_interleaved = true;
-  const Vector adjacent = compute(OpKind::swiglu, shapes, {{"gu", {1, 10, 2, 20}}}, 1, 2, a);
+  const Vector adjacent = compute(operators::swiglu, shapes, {{"gu", {1, 10, 2, 20}}}, 1, 2, a);
   EXPECT_EQ(apart, adjacent);
   EXPECT_NEAR(apart[0], 10 / (1 + std::exp(-1.0)), kExact);
 }
 
 TEST(ReferenceGelu, HasKnownValues) {
   // Hand-worked: x/2·(1 + tanh(0.7978845608·(x + 0.044715 x³))) at 0, 1, -1, 3.
-  const Vector y = compute(OpKind::gelu, {shape("x", 1, 4)}, {{"x", {0, 1, -1, 3}}}, 1, 4);
+  const Vector y = compute(operators::gelu, {shape("x", 1, 4)}, {{"x", {0, 1, -1, 3}}}, 1, 4);
   EXPECT_EQ(y[0], 0);
   EXPECT_NEAR(y[1], 0.841192, 1e-6);
   EXPECT_NEAR(y[2], -0.158808, 1e-6);
@@ -218,7 +219,7 @@ TEST(ReferenceEmbedding, GathersRowsAndAddsPositions) {
   a.kv_tokens = 3;
   // Two sequences of two new tokens at positions 1 and 2.
   const Vector y =
-      compute(OpKind::embedding, {shape("ids", 4, 1), shape("w", 4, 2), shape("positions", 3, 2)},
+      compute(operators::embedding, {shape("ids", 4, 1), shape("w", 4, 2), shape("positions", 3, 2)},
               {{"ids", {3, 0, 1, 1}},
                {"w", {10, 11, 20, 21, 30, 31, 40, 41}},
                {"positions", {0, 0, 0.25, 0.25, 0.5, 0.5}}},
@@ -232,13 +233,13 @@ TEST(Reference, CrossEntropyIsTheLogSumExpBelowTheTarget) {
   const double far = 700;
   const Vector x{std::log(1.0),       std::log(2.0),       std::log(5.0),
                  std::log(1.0) + far, std::log(2.0) + far, std::log(5.0) + far};
-  const Vector loss = compute(OpKind::cross_entropy, {shape("x", 2, 3), shape("targets", 2, 1)},
+  const Vector loss = compute(operators::cross_entropy, {shape("x", 2, 3), shape("targets", 2, 1)},
                               {{"x", x}, {"targets", {1, 2}}}, 2, 1);
   EXPECT_NEAR(loss[0], std::log(8.0 / 2.0), 1e-14);
   EXPECT_NEAR(loss[1], std::log(8.0 / 5.0), 1e-12);
   // Its gradient: probabilities 1/8, 1/4, 5/8 less one in the target's column.
   const Vector dx =
-      compute(OpKind::cross_entropy_backward,
+      compute(operators::cross_entropy_backward,
               {shape("dloss", 2, 1), shape("x", 2, 3), shape("targets", 2, 1), shape("lse", 2, 1)},
               {{"dloss", {1, 8}},
                {"x", x},
@@ -254,7 +255,7 @@ TEST(Reference, CrossEntropyByTilesJoinsToTheWhole) {
   a.tile_cols = 2;
   const Vector x{0, 1, 2, 3, 4, -1, 5, 0.5, -2, 1};
   const Vector partials =
-      compute(OpKind::cross_entropy_partial, {shape("x", 2, 5), shape("targets", 2, 1)},
+      compute(operators::cross_entropy_partial, {shape("x", 2, 5), shape("targets", 2, 1)},
               {{"x", x}, {"targets", {2, 4}}}, 2, 9, a);
   // Maxima, sums and targets of the three tiles of each row.
   const double e1 = std::exp(-1.0);
@@ -262,9 +263,9 @@ TEST(Reference, CrossEntropyByTilesJoinsToTheWhole) {
       1, 3, 4, 1 + e1, 1 + e1, 1, 0, 2, 0, 5, 0.5, 1, 1 + std::exp(-6.0), 1 + std::exp(-2.5),
       1, 0, 0, 1};
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(partials[i], want[i], 1e-14) << i;
-  const Vector loss = compute(OpKind::cross_entropy_finish, {shape("partials", 2, 9)},
+  const Vector loss = compute(operators::cross_entropy_finish, {shape("partials", 2, 9)},
                               {{"partials", partials}}, 2, 1, a);
-  const Vector whole = compute(OpKind::cross_entropy, {shape("x", 2, 5), shape("targets", 2, 1)},
+  const Vector whole = compute(operators::cross_entropy, {shape("x", 2, 5), shape("targets", 2, 1)},
                                {{"x", x}, {"targets", {2, 4}}}, 2, 1);
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(loss[i], whole[i], 1e-14) << i;
 }
@@ -273,11 +274,11 @@ TEST(Reference, EmbeddingBackwardAddsTheRowsOfEachToken) {
   OpAttributes a;
   a.q_tokens = 2;
   const Vector dy{1, 2, 3, 4, 5, 6, 7, 8};
-  EXPECT_EQ(compute(OpKind::embedding_backward, {shape("dy", 4, 2), shape("ids", 4, 1)},
+  EXPECT_EQ(compute(operators::embedding_backward, {shape("dy", 4, 2), shape("ids", 4, 1)},
                     {{"dy", dy}, {"ids", {2, 0, 2, 2}}}, 4, 2, a),
             (Vector{3, 4, 0, 0, 13, 16, 0, 0}));
   // By position: two sequences of two tokens, a third position that no token has.
-  EXPECT_EQ(compute(OpKind::embedding_backward, {shape("dy", 4, 2)}, {{"dy", dy}}, 3, 2, a),
+  EXPECT_EQ(compute(operators::embedding_backward, {shape("dy", 4, 2)}, {{"dy", dy}}, 3, 2, a),
             (Vector{6, 8, 10, 12, 0, 0}));
 }
 

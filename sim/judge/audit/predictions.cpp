@@ -7,10 +7,11 @@
 #include "base/error.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/block/limits.h"
 #include "sim/memory/memory_fit.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::audit {
 
@@ -24,7 +25,7 @@ std::string site_of(const Graph& graph, const KernelEstimate& kernel) {
     const auto id = graph.find_op(name);
     if (!id) continue;
     const Op& op = graph.op(*id);
-    if (op.kind == OpKind::gemm) {
+    if (is_gemm(op)) {
       const bool weight_gradient = op.attributes.a_is_km;
       if (!weight_gradient) return op.site;
       const std::size_t end = op.site.rfind("_bwd");
@@ -42,7 +43,7 @@ void count_work(const Plan& plan, Predicted& out) {
     for (const OpId id : kernel.ops) {
       const Op& op = plan.graph.op(id);
       const bool attention = op.site.starts_with("attention");
-      if (!attention && op.kind == OpKind::gemm) continue;
+      if (!attention && is_gemm(op)) continue;
       Coverage& part = attention ? out.attention : out.others;
       const Flops work = flops(plan.graph, op);
       part.all += work;

@@ -14,7 +14,7 @@
 #include "cuda/run/timing.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "tests/model/plan_support.h"
 

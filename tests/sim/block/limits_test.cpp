@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/block/block_walk.h"
 #include "sim/block/estimate.h"
 #include "tests/sim/sim_support.h"

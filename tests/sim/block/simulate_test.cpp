@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/block/block_walk.h"
 #include "sim/block/estimate.h"
 #include "sim/block/limits.h"

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <random>
 
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
 #include "tests/model/tiny_models.h"
 #include "tests/sim/executor/executor_support.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 namespace {
@@ -81,7 +82,7 @@ TEST(ExecutedGemm, TakesOperandsInEveryLayout) {
     OpAttributes a;
     a.a_is_km = i % 2 == 1;
     a.b_is_kn = i / 2 % 2 == 1;
-    OneOperator(OpKind::gemm)
+    OneOperator(operators::gemm)
         .read("a", a.a_is_km ? K : M, a.a_is_km ? M : K)
         .read("b", a.b_is_kn ? K : N, a.b_is_kn ? N : K)
         .write("y", M, N)
@@ -122,14 +123,14 @@ TEST(ExecutedGemm, AddsTheProductsOfHeadsThatShareAKey) {
   for (int i = 0; i < 12; ++i) {
     Heads h = random_heads(random);
     h.a.causal = false;
-    for (const OpKind kind : {OpKind::attention_d_k, OpKind::attention_d_v})
+    for (const OpKind kind : {operators::attention_d_k, operators::attention_d_v})
       OneOperator(kind)
           .read("ds", h.rows, h.a.kv_tokens)
           .read("q", h.M, h.Q)
           .write("dk", h.M, h.C)
           .with(h.a)
           .check(text(h));
-    OneOperator(OpKind::attention_d_q)
+    OneOperator(operators::attention_d_q)
         .read("ds", h.rows, h.a.kv_tokens)
         .read("k", h.M, h.C)
         .write("dq", h.M, h.Q)
@@ -142,7 +143,7 @@ TEST(ExecutedRows, AreThoseOfHeadsSideBySide) {
   std::mt19937 random(3);
   for (int i = 0; i < 12; ++i) {
     const Heads h = random_heads(random);
-    OneOperator(OpKind::attention_backward_dot)
+    OneOperator(operators::attention_backward_dot)
         .read("dy", h.M, h.Q)
         .read("y", h.M, h.Q)
         .write("delta", h.rows, 1)
@@ -155,7 +156,7 @@ TEST(ExecutedHeadSum, AddsHeadsThatShareAKey) {
   std::mt19937 random(4);
   for (int i = 0; i < 12; ++i) {
     const Heads h = random_heads(random);
-    OneOperator(OpKind::head_sum).read("x", h.M, h.Q).write("y", h.M, h.C).with(h.a).check(text(h));
+    OneOperator(operators::head_sum).read("x", h.M, h.Q).write("y", h.M, h.C).with(h.a).check(text(h));
   }
 }
 
@@ -163,8 +164,8 @@ TEST(ExecutedColumnReduce, SumsWholeColumns) {
   std::mt19937 random(5);
   for (int i = 0; i < 12; ++i) {
     const std::int64_t M = pick(random, 2, 400), N = pick(random, 2, 700);
-    OneOperator(OpKind::column_sum).read("x", M, N).write("y", 1, N).check(text({M, N}));
-    OneOperator(OpKind::norm_weight_grad)
+    OneOperator(operators::column_sum).read("x", M, N).write("y", 1, N).check(text({M, N}));
+    OneOperator(operators::norm_weight_grad)
         .read("dy", M, N)
         .read("x", M, N)
         .read("stats", M, 1 + i % 2)
@@ -178,12 +179,12 @@ TEST(ExecutedTileReduce, LeavesPartialsOfEveryTile) {
   std::mt19937 random(6);
   for (int i = 0; i < 12; ++i) {
     const std::int64_t M = pick(random, 2, 400), N = pick(random, 2, 400);
-    OneOperator columns(OpKind::col_stats_partial);
+    OneOperator columns(operators::col_stats_partial);
     columns.read("x", M, N);
     if (i % 3 > 0) columns.read("z", M, N);
     if (i % 3 > 1) columns.read("stats", M, 2);
     columns.write("partials", N, ceil_div(M, partial_tile)).check(text({M, N, i}));
-    OneOperator rows(OpKind::row_dot_partial);
+    OneOperator rows(operators::row_dot_partial);
     rows.read("dy", M, N).read("y", M, N);
     if (i % 3 > 0) rows.read("b", 1, N);
     if (i % 3 > 1) rows.read("g", 1, N);
@@ -196,13 +197,13 @@ TEST(ExecutedFinishers, SumPartialsOfColumnsIntoARow) {
   std::mt19937 random(7);
   for (int i = 0; i < 12; ++i) {
     const std::int64_t N = pick(random, 2, 300), tiles = pick(random, 1, 9);
-    OneOperator(OpKind::col_stats_finish)
+    OneOperator(operators::col_stats_finish)
         .read("partials", N, tiles)
         .write("dw", 1, N)
         .check(text({N, tiles}));
     OpAttributes a;
     a.norm_width = 77;
-    OneOperator(OpKind::row_dot_finish)
+    OneOperator(operators::row_dot_finish)
         .read("partials", N, 2 * tiles)
         .write("c", N, 2)
         .with(a)
@@ -215,7 +216,7 @@ TEST(ExecutedStream, TilesOfNarrowPartsAreThoseThatExist) {
   for (int i = 0; i < 12; ++i) {
     const std::int64_t M = pick(random, 2, 40);
     const std::int64_t a = pick(random, 1, 700), b = pick(random, 1, 700), c = pick(random, 1, 9);
-    OneOperator(OpKind::concat)
+    OneOperator(operators::concat)
         .read("a", M, a)
         .read("b", M, b)
         .read("c", M, c)
@@ -223,7 +224,7 @@ TEST(ExecutedStream, TilesOfNarrowPartsAreThoseThatExist) {
         .check(text({M, a, b, c}));
     OpAttributes expand;
     expand.scalar = 0.25;
-    OneOperator(OpKind::expand_rows)
+    OneOperator(operators::expand_rows)
         .read("r", M, 1)
         .write("y", M, a)
         .with(expand)

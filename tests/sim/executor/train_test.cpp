@@ -5,7 +5,7 @@
 #include <random>
 
 #include "model/blocks/block.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "model/prepare.h"
 #include "sim/executor/column_order.h"
 #include "sim/executor/inputs.h"

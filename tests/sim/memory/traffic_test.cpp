@@ -8,8 +8,9 @@
 
 #include "base/error.h"
 #include "model/lower.h"
-#include "model/operators.h"
+#include "model/operators/operator_table.h"
 #include "tests/sim/sim_support.h"
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -51,13 +52,13 @@ struct BiasedGemm {
     const TensorId b = add("b", Role::weight, 1, n);
     const TensorId y = add("y", Role::output, m, n);
     const OpId mm = graph.add_op({.name = "mm",
-                                  .kind = OpKind::gemm,
+                                  .kind = operators::gemm,
                                   .reads = {graph.whole(x), graph.whole(w)},
                                   .writes = {graph.whole(p)},
                                   .attributes = {},
                                   .site = "mm"});
     const OpId bias = graph.add_op({.name = "bias",
-                                    .kind = OpKind::bias_add,
+                                    .kind = operators::bias_add,
                                     .reads = {graph.whole(p), graph.whole(b)},
                                     .writes = {graph.whole(y)},
                                     .attributes = {},

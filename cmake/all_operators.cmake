@@ -1,0 +1,20 @@
+# The header model/operators/all_operators.h: a declaration of every operator that has a file in
+# model/operators/, and the list of them. The name of the file is the operator's.
+function(fuseline_generate_all_operators header)
+  file(GLOB files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/operators/*.cpp")
+  list(REMOVE_ITEM files "${CMAKE_CURRENT_SOURCE_DIR}/operators/operator_table.cpp")
+  list(SORT files)
+  set(declarations "")
+  set(addresses "")
+  foreach(file IN LISTS files)
+    cmake_path(GET file STEM name)
+    string(APPEND declarations "extern const Operator ${name};\n")
+    string(APPEND addresses "    &${name},\n")
+  endforeach()
+  set(text "// Made from the files of model/operators/: one declaration for each.\n#pragma once\n\n")
+  string(APPEND text "#include \"model/operators/operator.h\"\n\nnamespace fuseline::operators {\n\n")
+  string(APPEND text "${declarations}\ninline constexpr const Operator* kAll[] = {\n${addresses}};\n\n")
+  string(APPEND text "}  // namespace fuseline::operators\n")
+  # Written only when it differs, so that nothing is built again in vain.
+  file(CONFIGURE OUTPUT "${header}" CONTENT "${text}" @ONLY)
+endfunction()

@@ -1,0 +1,61 @@
+// The gradient of the queries.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/heads.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> ds = read(g, in, op.reads[0]);
+  const View<const double> k = read(g, in, op.reads[1]);
+  const View<double> dq = write(g, out, op.writes[0]);
+  const OpAttributes& a = op.attributes;
+  const std::int64_t d = a.head_width;
+  for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
+    const Seen seen = visible(a, ds.cols, t);
+    for (std::int64_t c = 0; c < d; ++c) {
+      double sum = 0;
+      for (std::int64_t s = seen.begin; s < seen.end; ++s)
+        sum += ds(row, s) * k(key_row(k, a, b, s), kv_head(a, h) * d + c);
+      dq(b * a.q_tokens + t, h * d + c) = a.scalar * sum;
+    }
+  });
+}
+
+// dQ = scale·dS K
+void mainloop(Emitter& e, const Op& op, bool) {
+  GemmMainloop m = product_over_heads(op);
+  m.M = op.attributes.q_tokens;
+  m.N = op.attributes.head_width;
+  m.K = op.reads[0].cols;
+  m.b_is_kn = true;
+  heads_result(e, op, m, true);
+}
+
+}  // namespace
+
+constinit const Operator operators::attention_d_q{.name = "attention_d_q",
+.op_class = OpClass::attention,
+.locality = Locality::contraction,
+.formula = "dq = scale·ds k for each head",
+.reads = {{"ds", "P", "S"}, {"k", "R", "C"}},
+.write = OperandSpec{"dq", "M", "Q"},
+.flops = attention_flops,
+.sum_length = input_columns,
+.reference = compute,
+.lower = in_mainloop,
+.extent = widest,
+.gradient = no_gradient(kOfAGradient),
+.framework = never_alone,
+.mainloop = mainloop,
+.attention = true,
+.columns = ColumnOrder::heads_of_second};
+
+}  // namespace fuseline

@@ -1,0 +1,48 @@
+// New keys or values, written behind those of the cache.
+#include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<double> cache = write(g, out, op.writes[0]);
+  const OpAttributes& a = op.attributes;
+  FUSELINE_ASSERT(a.batch > 0 && a.q_tokens > 0, op.name);
+  const std::int64_t tokens = cache.tensor_rows / a.batch;
+  for (std::int64_t b = 0; b < a.batch; ++b)
+    for (std::int64_t t = 0; t < a.q_tokens; ++t)
+      for (std::int64_t c = 0; c < x.cols; ++c)
+        cache(b * tokens + tokens - a.q_tokens + t, c) = x(b * a.q_tokens + t, c);
+}
+
+void lower(Emitter& e, const Op& op) {
+  e.produce(op.writes[0], e.tile(op.reads[0]));
+}
+
+}  // namespace
+
+constinit const Operator operators::cache_append{.name = "cache_append",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "cache[last T rows of each sequence] = x",
+.reads = {kX},
+.write = OperandSpec{"cache", "M", "N"},
+.flops = per_output<0>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient("a cache is not trained"),
+.framework = always<Implementation::strided>,
+.before_attention = true};
+
+}  // namespace fuseline

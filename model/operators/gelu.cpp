@@ -1,0 +1,50 @@
+// GELU, with its tanh form.
+#include <cmath>
+
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  static constexpr double kScale = 0.7978845608028654;  // sqrt(2/π)
+  map(g, op, in, out,
+      [](double x) { return 0.5 * x * (1.0 + std::tanh(kScale * (x + 0.044715 * x * x * x))); });
+}
+
+void lower(Emitter& e, const Op& op) {
+  unary(e, op, MapFn::gelu_tanh, "o");
+}
+
+void gradient(Adjoint& a) {
+  element_wise_gradient(a, operators::gelu_backward);
+}
+
+}  // namespace
+
+constinit const Operator operators::gelu{.name = "gelu",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "y = x/2 · (1 + tanh(sqrt(2/pi)·(x + 0.044715 x³)))",
+.reads = {kX},
+.write = kY,
+.flops = per_output<9>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = gradient,
+.framework = by_layout,
+.library_epilogue = true,
+.cheap_again = true,
+.stream = StreamCost::exponential};
+
+}  // namespace fuseline

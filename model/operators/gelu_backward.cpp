@@ -1,0 +1,47 @@
+// The gradient of GELU.
+#include <cmath>
+
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  static constexpr double kScale = 0.7978845608028654;  // sqrt(2/π)
+  map2(g, op, in, out, [](double dy, double x) {
+    const double h = std::tanh(kScale * (x + 0.044715 * x * x * x));
+    const double slope = kScale * (1.0 + 3.0 * 0.044715 * x * x);
+    return dy * (0.5 * (1.0 + h) + 0.5 * x * (1.0 - h * h) * slope);
+  });
+}
+
+void lower(Emitter& e, const Op& op) {
+  const Value dy = e.tile(op.reads[0]);
+  const Value slope = e.map(MapFn::gelu_tanh_slope, {e.tile(op.reads[1])}, "v");
+  e.produce(op.writes[0], e.map(MapFn::mul, {dy, slope}, "dx"));
+}
+
+}  // namespace
+
+constinit const Operator operators::gelu_backward{.name = "gelu_backward",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "dx = dy·((1 + h)/2 + x/2·(1 - h²)·u'), h = tanh(u), u = sqrt(2/pi)·(x + 0.044715 x³)",
+.reads = {kDy, kX},
+.write = kDx,
+.flops = per_output<18>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient(kOfAGradient),
+.framework = by_layout};
+
+}  // namespace fuseline

@@ -1,0 +1,144 @@
+// A product with a weight, or one of the two products of its gradient.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+Flops count(const Graph&, const Op& op) {
+  const GemmShape shape = gemm_shape(op);
+  return checked_product<Flops>(2, shape.M, shape.N, shape.K);
+}
+
+std::int64_t length(const Graph&, const Op& op) { return gemm_shape(op).K; }
+
+constexpr std::int64_t kBlock = 4;
+
+// An operand as [outer, K] in either layout.
+struct Panel {
+  const double* data = nullptr;
+  std::int64_t outer_stride = 0;
+  std::int64_t k_stride = 1;
+
+  const double& operator()(std::int64_t i, std::int64_t k) const {
+    return data[static_cast<std::size_t>(i * outer_stride + k * k_stride)];
+  }
+};
+
+Panel panel(const View<const double>& v, bool k_first) {
+  return k_first ? Panel{v.data, 1, v.stride} : Panel{v.data, v.stride, 1};
+}
+
+// Rows [n, n + count) of b, K adjacent, so that one copy serves all rows of a.
+Panel packed(const Panel& b, std::int64_t n, std::int64_t count, std::int64_t K,
+             std::vector<double>& storage) {
+  storage.resize(static_cast<std::size_t>(count * K));
+  for (std::int64_t k = 0; k < K; ++k)
+    for (std::int64_t j = 0; j < count; ++j)
+      storage[static_cast<std::size_t>(j * K + k)] = b(n + j, k);
+  return {storage.data(), K, 1};
+}
+
+// A 4 × 4 block of dot products at a time: sixteen independent sums keep the adder busy.
+void block(const Panel& a, const Panel& b, const View<double>& y, std::int64_t m, std::int64_t n,
+           std::int64_t K) {
+  std::array<double, kBlock * kBlock> sums{};
+  for (std::int64_t k = 0; k < K; ++k)
+    for (std::int64_t i = 0; i < kBlock; ++i)
+      for (std::int64_t j = 0; j < kBlock; ++j)
+        sums[static_cast<std::size_t>(i * kBlock + j)] += a(m + i, k) * b(j, k);
+  for (std::int64_t i = 0; i < kBlock; ++i)
+    for (std::int64_t j = 0; j < kBlock; ++j)
+      y(m + i, n + j) = sums[static_cast<std::size_t>(i * kBlock + j)];
+}
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const GemmShape shape = gemm_shape(op);
+  const Panel a = panel(read(g, in, op.reads[0]), shape.a_is_km);
+  const Panel b = panel(read(g, in, op.reads[1]), shape.b_is_kn);
+  const View<double> y = write(g, out, op.writes[0]);
+  std::vector<double> storage;
+  for (std::int64_t n = 0; n < y.cols; n += kBlock) {
+    const std::int64_t columns = std::min(kBlock, y.cols - n);
+    const Panel rows = packed(b, n, columns, shape.K, storage);
+    for (std::int64_t m = 0; m < y.rows; m += kBlock) {
+      if (columns == kBlock && m + kBlock <= y.rows) {
+        block(a, rows, y, m, n, shape.K);
+        continue;
+      }
+      for (std::int64_t i = m; i < std::min(m + kBlock, y.rows); ++i) {
+        for (std::int64_t j = 0; j < columns; ++j) {
+          double sum = 0;
+          for (std::int64_t k = 0; k < shape.K; ++k) sum += a(i, k) * rows(j, k);
+          y(i, n + j) = sum;
+        }
+      }
+    }
+  }
+}
+
+void mainloop(Emitter& e, const Op& op, bool interleaved) {
+  const GemmShape shape = gemm_shape(op);
+  GemmMainloop m;
+  m.a = op.reads[0];
+  m.b = op.reads[1];
+  m.M = shape.M;
+  m.N = shape.N;
+  m.K = shape.K;
+  m.a_is_km = shape.a_is_km;
+  m.b_is_kn = shape.b_is_kn;
+  m.interleaved = interleaved;
+  e.set_mainloop(m, m.N);
+  e.produce_result(op.writes[0]);
+}
+
+// dw = dy^T x, then dx = dy w.
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  FUSELINE_ASSERT(!op.attributes.a_is_km && !op.attributes.b_is_kn, op.name);
+  if (a.wants(1)) {
+    OpAttributes layout;
+    layout.a_is_km = layout.b_is_kn = true;
+    const Operand x = a.forward_value(op.reads[0]);
+    a.emit("dw_" + op.name, operators::gemm, {a.dy(), x}, {a.target(1)}, layout);
+  }
+  if (a.wants(0)) {
+    OpAttributes layout;
+    layout.b_is_kn = true;
+    const Operand w = a.forward_value(op.reads[1]);
+    a.emit("d_" + op.name, operators::gemm, {a.dy(), w}, {a.target(0)}, layout);
+  }
+}
+
+}  // namespace
+
+constinit const Operator operators::gemm{.name = "gemm",
+.op_class = OpClass::gemm,
+.locality = Locality::contraction,
+.formula = "y = x w^T",
+.reads = {{"x", "M", "K"}, {"w", "N", "K"}},
+.write = kY,
+.flops = count,
+.sum_length = length,
+.reference = compute,
+.lower = in_mainloop,
+.extent = widest,
+.gradient = gradient,
+.framework = never_alone,
+.mainloop = mainloop,
+.columns = ColumnOrder::weight_rows};
+
+}  // namespace fuseline

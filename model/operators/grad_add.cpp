@@ -1,0 +1,38 @@
+// The sum of the gradients of one tensor's readers.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map2(g, op, in, out, [](double x, double z) { return x + z; });
+}
+
+void lower(Emitter& e, const Op& op) {
+  binary(e, op, MapFn::add, "h");
+}
+
+}  // namespace
+
+constinit const Operator operators::grad_add{.name = "grad_add",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "y = x + z, gradients of one tensor's readers",
+.reads = {kX, {"z", "M", "N"}},
+.write = kY,
+.flops = per_output<1>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient(kOfAGradient),
+.framework = by_layout};
+
+}  // namespace fuseline

@@ -1,0 +1,45 @@
+// A factor for every column.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map2(g, op, in, out, [](double x, double z) { return x * z; });
+}
+
+void lower(Emitter& e, const Op& op) {
+  const Value x = e.tile(op.reads[0]);
+  const Value g = e.per_col(op.reads[1], "g");
+  e.produce(op.writes[0], e.map(MapFn::mul, {x, g}, "a"));
+}
+
+// With one row the weight has the shape of x, and nothing is broadcast.
+Implementation framework(const Graph&, const Op& op) {
+  return op.reads[0].rows == 1 ? Implementation::vectorized : Implementation::strided;
+}
+
+}  // namespace
+
+constinit const Operator operators::mul_cols{.name = "mul_cols",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "y = x · w, w one value a column",
+.reads = {kX, {"w", "1", "N"}},
+.write = kY,
+.flops = per_output<1>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient(kMadeLater),
+.framework = framework};
+
+}  // namespace fuseline

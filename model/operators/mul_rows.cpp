@@ -1,0 +1,40 @@
+// A factor for every row, as a framework applies it.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map2(g, op, in, out, [](double x, double z) { return x * z; });
+}
+
+void lower(Emitter& e, const Op& op) {
+  const Value x = e.tile(op.reads[0]);
+  const Value r = e.per_row(op.reads[1], "r");
+  e.produce(op.writes[0], e.map(MapFn::mul, {x, r}, "y"));
+}
+
+}  // namespace
+
+constinit const Operator operators::mul_rows{.name = "mul_rows",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "y = x · r, r one value a row",
+.reads = {kX, {"r", "M", "1"}},
+.write = kY,
+.flops = per_output<1>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient(kMadeLater),
+.framework = always<Implementation::strided>};
+
+}  // namespace fuseline

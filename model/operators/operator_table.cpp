@@ -1,0 +1,290 @@
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
+
+namespace fuseline {
+
+namespace {
+
+std::vector<const Operator*>& table() {
+  static std::vector<const Operator*> all(std::begin(operators::kAll), std::end(operators::kAll));
+  return all;
+}
+
+// Rows and columns of an operand as the table's letters bind them.
+class ShapeLetters {
+ public:
+  // Whether `size` agrees with the letter, which may carry a leading factor: "N", "2N", "1".
+  bool agrees(const std::string& letter, std::int64_t size) {
+    if (letter == "1") return size == 1;
+    if (letter == "2") return size == 2;
+    const std::int64_t factor = letter.front() == '2' ? 2 : 1;
+    if (size % factor != 0) return false;
+    const std::string name = factor == 2 ? letter.substr(1) : letter;
+    for (const auto& [known, value] : bound_)
+      if (known == name) return value * factor == size;
+    bound_.emplace_back(name, size / factor);
+    return true;
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::int64_t>> bound_;
+};
+
+// Bytes of the union of one tensor's slices: over every elementary range of columns the tallest
+// slice counts.
+Bytes union_bytes(const std::vector<Operand>& slices, std::int64_t element_bytes) {
+  std::vector<std::int64_t> cuts;
+  for (const Operand& o : slices) {
+    cuts.push_back(o.col_begin);
+    cuts.push_back(o.col_begin + o.cols);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  Bytes total;
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    std::int64_t rows = 0;
+    for (const Operand& o : slices)
+      if (o.col_begin <= cuts[i] && cuts[i + 1] <= o.col_begin + o.cols)
+        rows = std::max(rows, o.rows);
+    total += checked_product<Bytes>(cuts[i + 1] - cuts[i], rows, element_bytes);
+  }
+  return total;
+}
+
+double unit_roundoff(Dtype type) {
+  switch (type) {
+    case Dtype::bf16:
+      return std::ldexp(1.0, -8);
+    case Dtype::fp16:
+      return std::ldexp(1.0, -11);
+    case Dtype::fp32:
+      return std::ldexp(1.0, -24);
+  }
+  FUSELINE_ASSERT(false, "unknown type");
+}
+
+// The table's spec of read operand i; a gemm's layouts exchange rows and columns.
+OperandSpec read_spec(const Op& op, std::size_t i) {
+  OperandSpec spec = op.kind->reads[i];
+  const OpAttributes& a = op.attributes;
+  if (is_gemm(op) && (i == 0 ? a.a_is_km : a.b_is_kn)) std::swap(spec.rows, spec.cols);
+  return spec;
+}
+
+}  // namespace
+
+GemmShape gemm_shape(const Op& op) {
+  FUSELINE_ASSERT(is_gemm(op) && op.reads.size() == 2, op.name);
+  GemmShape shape{.a_is_km = op.attributes.a_is_km, .b_is_kn = op.attributes.b_is_kn};
+  const Operand& a = op.reads[0];
+  const Operand& b = op.reads[1];
+  shape.M = shape.a_is_km ? a.cols : a.rows;
+  shape.K = shape.a_is_km ? a.rows : a.cols;
+  shape.N = shape.b_is_kn ? b.cols : b.rows;
+  return shape;
+}
+
+std::int64_t index_range(const Graph& graph, TensorId id) {
+  for (const OpId reader : graph.consumers(id)) {
+    const Op& op = graph.op(reader);
+    const int numbers = op.kind->index_read;
+    if (numbers < 0 || static_cast<std::size_t>(numbers) >= op.reads.size()) continue;
+    if (op.reads[static_cast<std::size_t>(numbers)].tensor != id) continue;
+    return op.kind->index_range(graph, op);
+  }
+  return 0;
+}
+
+Bytes distinct_bytes(const Graph& graph, std::span<const Operand> operands) {
+  Bytes total;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const TensorId id = operands[i].tensor;
+    std::vector<Operand> slices;
+    bool first = true;
+    for (std::size_t j = 0; j < operands.size(); ++j) {
+      if (operands[j].tensor != id) continue;
+      first = first && j >= i;
+      slices.push_back(operands[j]);
+    }
+    if (!first) continue;
+    total += union_bytes(slices, size_of(graph.tensor(id).dtype));
+  }
+  return total;
+}
+
+Bytes bytes_read(const Graph& graph, const Op& op) {
+  const int half = op.kind->half_read;
+  if (half < 0) return distinct_bytes(graph, op.reads);
+  // The halves read of each head are disjoint from what the other operands cover.
+  Bytes total;
+  for (std::size_t i = 0; i < op.reads.size(); ++i) {
+    Operand read = op.reads[i];
+    if (static_cast<int>(i) == half) read.cols /= 2;
+    total += graph.bytes(read);
+  }
+  return total;
+}
+
+Bytes bytes_written(const Graph& graph, const Op& op) { return distinct_bytes(graph, op.writes); }
+
+bool is_weight_gradient(const Graph& graph, TensorId tensor) {
+  const Tensor& gradient = graph.tensor(tensor);
+  if (gradient.role != Role::output || !gradient.name.starts_with('d')) return false;
+  const auto of = graph.find_tensor(gradient.name.substr(1));
+  return of && graph.tensor(*of).role == Role::weight;
+}
+
+CompulsoryBytes compulsory_bytes(const Graph& graph) {
+  std::vector<Operand> read, written, shared_read, shared_written, foldable;
+  for (const Op& op : graph.ops()) {
+    for (const Operand& o : op.reads) {
+      const Tensor& tensor = graph.tensor(o.tensor);
+      if (tensor.role == Role::activation || tensor.role == Role::output) continue;
+      read.push_back(o);
+      if (tensor.role == Role::input || tensor.role == Role::table) shared_read.push_back(o);
+      if (tensor.role == Role::weight && tensor.rows == 1) foldable.push_back(o);
+    }
+    for (const Operand& o : op.writes) {
+      const Role role = graph.tensor(o.tensor).role;
+      if (role != Role::output && role != Role::cache) continue;
+      written.push_back(o);
+      if (role == Role::output && !is_weight_gradient(graph, o.tensor)) shared_written.push_back(o);
+    }
+  }
+  CompulsoryBytes result{distinct_bytes(graph, read), distinct_bytes(graph, written),
+                         distinct_bytes(graph, shared_read), distinct_bytes(graph, shared_written),
+                         distinct_bytes(graph, foldable)};
+  // Rows appended to a cache that the graph also reads are on hand.
+  for (const Operand& w : written) {
+    const bool read_back = std::any_of(read.begin(), read.end(),
+                                       [&](const Operand& r) { return r.tensor == w.tensor; });
+    if (graph.tensor(w.tensor).role == Role::cache && read_back)
+      result.read -= distinct_bytes(graph, std::span(&w, 1));
+  }
+  return result;
+}
+
+double tolerance(const Graph& graph, const Op& op) {
+  const double fp32 = unit_roundoff(Dtype::fp32);
+  const double length = static_cast<double>(op.kind->sum_length(graph, op));
+  const Dtype stored = graph.tensor(op.writes[0].tensor).dtype;
+  return unit_roundoff(stored) + (2.0 * std::sqrt(length) + 8.0) * fp32;
+}
+
+std::vector<std::string> check_operands(const Graph&, const Op& op) {
+  const Operator& info = operator_info(op.kind);
+  std::vector<std::string> problems;
+  ShapeLetters letters;
+  const auto check = [&](const OperandSpec& spec, const Operand& operand) {
+    if (!letters.agrees(spec.rows, operand.rows) || !letters.agrees(spec.cols, operand.cols))
+      problems.push_back(op.name + ": operand " + spec.name + " is [" +
+                         std::to_string(operand.rows) + ", " + std::to_string(operand.cols) +
+                         "], not [" + spec.rows + ", " + spec.cols + "]");
+  };
+  std::size_t known = 0;
+  for (; known < info.reads.size(); ++known) {
+    const OperandSpec spec = read_spec(op, known);
+    if (known < op.reads.size())
+      check(spec, op.reads[known]);
+    else if (!spec.optional)
+      problems.push_back(op.name + ": operand " + spec.name + " is missing");
+  }
+  if (op.reads.size() > known)
+    problems.push_back(op.name + ": " + std::string(info.name.value) + " reads at most " + std::to_string(known) +
+                       " operands, not " + std::to_string(op.reads.size()));
+  const std::size_t most = info.also_writes.name != nullptr ? 2 : 1;
+  if (op.writes.empty() || op.writes.size() > most) {
+    problems.push_back(op.name + ": " + std::string(info.name.value) + " writes " +
+                       (most == 2 ? "one or two operands" : "one operand") + ", not " +
+                       std::to_string(op.writes.size()));
+    return problems;
+  }
+  check(info.write, op.writes[0]);
+  if (op.writes.size() == 2) check(info.also_writes, op.writes[1]);
+  return problems;
+}
+
+std::span<const Operator* const> all_operators() {
+  return table();
+}
+
+const Operator* find_operator(std::string_view name) {
+  for (const Operator* known : table())
+    if (name == known->name.value) return known;
+  return nullptr;
+}
+
+const Operator& operator_info(OpKind kind) { return *kind; }
+
+AddedOperator::AddedOperator(const Operator& description) {
+  FUSELINE_ASSERT(find_operator(description.name.value) == nullptr, description.name.value);
+  table().push_back(&description);
+}
+
+bool is_gemm(const Op& op) { return op.kind->op_class == OpClass::gemm; }
+bool is_norm(const Op& op) { return op.kind->statistics > 0; }
+bool is_contraction(const Op& op) { return op.kind->locality == Locality::contraction; }
+bool needs_full_row(const Op& op) { return op.kind->locality == Locality::full_row; }
+bool needs_full_column(const Op& op) { return op.kind->locality == Locality::full_column; }
+
+Flops flops(const Graph& graph, const Op& op) { return op.kind->flops(graph, op); }
+
+Flops flops(const Graph& graph) {
+  Flops total;
+  for (const Op& op : graph.ops()) total += flops(graph, op);
+  return total;
+}
+
+std::int64_t visible_pairs(const OpAttributes& a) {
+  const std::int64_t T = a.q_tokens;
+  const std::int64_t S = a.kv_tokens;
+  const std::int64_t window = a.window > 0 ? std::min(a.window, S) : S;
+  if (!a.causal) return checked_product<Flops>(T, window).value();
+  // Query t sees min(S - T + t + 1, window) keys: `growing` queries see fewer than the window.
+  const std::int64_t growing = std::clamp<std::int64_t>(window - (S - T), 0, T);
+  // growing·(growing+1) is even, and so is each product below before it is halved.
+  const Flops triangle = checked_product<Flops>(growing, growing + 1);
+  return triangle.value() / 2 + checked_product<Flops>(growing, S - T).value() +
+         checked_product<Flops>(T - growing, window).value();
+}
+
+const char* name_of(OpKind kind) { return operator_info(kind).name; }
+
+const char* name_of(OpClass c) {
+  switch (c) {
+    case OpClass::gemm:
+      return "gemm";
+    case OpClass::attention:
+      return "attention";
+    case OpClass::norm:
+      return "norm";
+    case OpClass::pointwise:
+      return "pointwise";
+    case OpClass::reduction:
+      return "reduction";
+  }
+  FUSELINE_ASSERT(false, "unknown class");
+}
+
+const char* name_of(Locality l) {
+  switch (l) {
+    case Locality::tile_local:
+      return "tile-local";
+    case Locality::pair_local:
+      return "pair-local";
+    case Locality::full_row:
+      return "needs a full row";
+    case Locality::contraction:
+      return "contraction";
+    case Locality::full_column:
+      return "needs a full column";
+  }
+  FUSELINE_ASSERT(false, "unknown locality");
+}
+
+}  // namespace fuseline

@@ -1,0 +1,92 @@
+// The table of operators, and what follows for a graph from what each says of itself.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "model/graph.h"
+#include "model/operators/operator.h"
+
+namespace fuseline {
+
+// All operators by name: those of this folder, and those that were added.
+std::span<const Operator* const> all_operators();
+// The operator of that name, or null.
+const Operator* find_operator(std::string_view name);
+const Operator& operator_info(OpKind kind);
+
+// Adds an operator from outside this folder to all_operators(), for as long as the program runs. A
+// graph can hold it without. Asserts that its name is new.
+struct AddedOperator {
+  explicit AddedOperator(const Operator& description);
+};
+
+// Whether it is a product with M, N and K of its own: a weight's, or one of the gradient's.
+bool is_gemm(const Op& op);
+// Whether it normalises rows and can save their statistics.
+bool is_norm(const Op& op);
+bool is_contraction(const Op& op);
+bool needs_full_row(const Op& op);
+bool needs_full_column(const Op& op);
+
+// How many numbers 0, 1, ... the tensor's elements can be: those of token ids and targets. 0 for
+// tensors that no operator reads as row or column numbers.
+std::int64_t index_range(const Graph& graph, TensorId id);
+
+// Sizes of y[M,N] = a b^T summed over K, whatever the layouts of a and b. Asserts kind gemm.
+struct GemmShape {
+  std::int64_t M = 0, N = 0, K = 0;
+  bool a_is_km = false;
+  bool b_is_kn = false;
+};
+GemmShape gemm_shape(const Op& op);
+
+// Multiplies, adds and each transcendental count one. Attention counts visible pairs only.
+Flops flops(const Graph& graph, const Op& op);
+Flops flops(const Graph& graph);
+
+// Compulsory traffic of the operator alone: each distinct element of its operands once.
+Bytes bytes_read(const Graph& graph, const Op& op);
+Bytes bytes_written(const Graph& graph, const Op& op);
+
+// Bytes of the union of the operands: overlapping slices of a tensor count once. Operands of one
+// tensor are taken to nest in rows (the narrower one's rows lie inside the taller one's).
+Bytes distinct_bytes(const Graph& graph, std::span<const Operand> operands);
+
+// What the whole graph takes and gives: inputs, weights, tables and the part of the caches that the
+// graph does not itself write, once; outputs and appended cache rows, once. In a row of equal
+// blocks the neighbours may leave a part of it in the L2; the rest is each block's own and crosses
+// HBM.
+struct CompulsoryBytes {
+  Bytes read;
+  Bytes written;
+  Bytes shared_read;     // of read: inputs and tables
+  Bytes shared_written;  // of written: outputs that are no weight's gradient
+  Bytes foldable;  // of read: weights of one row, which may be folded into a matrix beforehand
+};
+CompulsoryBytes compulsory_bytes(const Graph& graph);
+
+// Whether the tensor is the output "d" + the name of a weight. Each block has its own, as it has
+// its own weights.
+bool is_weight_gradient(const Graph& graph, TensorId tensor);
+
+// Query-key pairs that one head of one sequence computes: query t of T sees the keys up to its own
+// position S-T+t, of which the last `window`. Without a mask T·S, window respected.
+std::int64_t visible_pairs(const OpAttributes& attributes);
+
+// Bound on the relative L2 error of the written tensor when sums accumulate in fp32 and the result
+// is rounded to its storage type: u_store + (2·sqrt(L) + 8)·u_fp32 with L = sum_length and u the
+// unit roundoff (2^-8 bf16, 2^-11 fp16, 2^-24 fp32). Inputs are taken as exact.
+double tolerance(const Graph& graph, const Op& op);
+
+// Problems of the operator's operands against the table, in words; empty = as the table says.
+std::vector<std::string> check_operands(const Graph& graph, const Op& op);
+
+const char* name_of(OpClass);
+const char* name_of(Locality);
+
+}  // namespace fuseline

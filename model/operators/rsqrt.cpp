@@ -1,0 +1,40 @@
+// Y = 1 / sqrt(x).
+#include <cmath>
+
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map(g, op, in, out, [](double x) { return 1.0 / std::sqrt(x); });
+}
+
+void lower(Emitter& e, const Op& op) {
+  unary(e, op, MapFn::rsqrt, "r");
+}
+
+}  // namespace
+
+constinit const Operator operators::rsqrt{.name = "rsqrt",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "y = 1 / sqrt(x)",
+.reads = {kX},
+.write = kY,
+.flops = per_output<1>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient(kMadeLater),
+.framework = by_layout};
+
+}  // namespace fuseline

@@ -1,0 +1,50 @@
+// The gradient of SiLU.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map2(g, op, in, out, [](double dy, double x) {
+    const double s = sigmoid(x);
+    return dy * s * (1.0 + x * (1.0 - s));
+  });
+}
+
+// dx = dy·s·(1 + x·(1 - s))
+void lower(Emitter& e, const Op& op) {
+  const Value dy = e.tile(op.reads[0]);
+  const Value x = e.tile(op.reads[1]);
+  const Value s = e.map(MapFn::sigmoid, {x}, "s");
+  const Value negative = e.map(MapFn::negate, {s}, "n");
+  const Value rest = e.map(MapFn::add_constant, {negative}, "n", 1.0);
+  const Value bend = e.map(MapFn::mul, {x, rest}, "v");
+  const Value one = e.map(MapFn::add_constant, {bend}, "v", 1.0);
+  const Value slope = e.map(MapFn::mul, {s, one}, "v");
+  e.produce(op.writes[0], e.map(MapFn::mul, {dy, slope}, "dx"));
+}
+
+}  // namespace
+
+constinit const Operator operators::silu_backward{.name = "silu_backward",
+.op_class = OpClass::pointwise,
+.locality = Locality::tile_local,
+.formula = "dx = dy·s·(1 + x·(1 - s)), s = sigmoid(x)",
+.reads = {kDy, kX},
+.write = kDx,
+.flops = per_output<8>,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = widest,
+.gradient = no_gradient(kOfAGradient),
+.framework = by_layout};
+
+}  // namespace fuseline

@@ -1,0 +1,43 @@
+#include "model/operators/support/lowering.h"
+
+namespace fuseline {
+
+void unary(Emitter& e, const Op& op, MapFn fn, const char* name, double constant) {
+  const Value x = e.tile_or_row(op.reads[0]);
+  e.produce(op.writes[0], e.map(fn, {x}, name, constant));
+}
+
+void binary(Emitter& e, const Op& op, MapFn fn, const char* name) {
+  const Value x = e.tile_or_row(op.reads[0]);
+  const Value z = e.tile_or_row(op.reads[1]);
+  e.produce(op.writes[0], e.map(fn, {x, z}, name));
+}
+
+Operand column(const Operand& o, std::int64_t i) {
+  Operand one = o;
+  one.col_begin += i;
+  one.cols = 1;
+  return one;
+}
+
+Operand half(Operand o, bool upper) {
+  o.cols /= 2;
+  if (upper) o.col_begin += o.cols;
+  return o;
+}
+
+GemmMainloop product_over_heads(const Op& op) {
+  GemmMainloop m;
+  m.a = op.reads[0];
+  m.b = op.reads[1];
+  m.batch = op.attributes.batch * op.attributes.heads;
+  return m;
+}
+
+void heads_result(Emitter& e, const Op& op, const GemmMainloop& mainloop, bool scaled) {
+  e.set_mainloop(mainloop, mainloop.N);
+  if (!scaled) return e.produce_result(op.writes[0]);
+  e.produce(op.writes[0], e.map(MapFn::scale_by_constant, {0}, "s", op.attributes.scalar));
+}
+
+}  // namespace fuseline

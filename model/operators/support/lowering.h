@@ -1,0 +1,31 @@
+// Shapes of programs that several operators have in common.
+#pragma once
+
+#include <optional>
+
+#include "model/emit.h"
+#include "model/operators/operator.h"
+
+namespace fuseline {
+
+// Contractions: the mainloop computes them.
+inline void in_mainloop(Emitter&, const Op&) {}
+
+// Operators that are one map of their operands.
+void unary(Emitter& e, const Op& op, MapFn fn, const char* name, double constant = 0);
+void binary(Emitter& e, const Op& op, MapFn fn, const char* name);
+
+// Column i of a narrow operand.
+Operand column(const Operand& o, std::int64_t i);
+
+// One half of an operand's columns.
+Operand half(Operand o, bool upper);
+
+// One of attention's products as independent GEMMs over the heads; M, N, K and layouts are the
+// operator's to set. Operands hold the heads side by side, or stacked by rows: those of [B·H·T, S].
+GemmMainloop product_over_heads(const Op& op);
+
+// Sets the mainloop and stores its result; `scaled`: with attention's scale.
+void heads_result(Emitter& e, const Op& op, const GemmMainloop& mainloop, bool scaled);
+
+}  // namespace fuseline

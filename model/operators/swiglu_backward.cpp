@@ -1,0 +1,95 @@
+// The gradients of gate and up, and SwiGLU's output again where someone reads it.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+// s = σ(g) 3, t = g·s, du = dy·t, s + t(1 - s) 3, ·u, ·dy; the recomputed output t·u one more.
+Flops count(const Graph& graph, const Op& op) {
+  return op.writes.size() > 1 ? per_input<11>(graph, op) : per_input<10>(graph, op);
+}
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> dy = read(g, in, op.reads[0]);
+  const View<const double> gu = read(g, in, op.reads[1]);
+  const View<double> dgu = write(g, out, op.writes[0]);
+  for (std::int64_t m = 0; m < dy.rows; ++m) {
+    for (std::int64_t n = 0; n < dy.cols; ++n) {
+      const Pair p = pair_of(op.attributes, n, dy.cols);
+      const double up = gu(m, p.b);
+      const double s = sigmoid(gu(m, p.a));
+      const double t = gu(m, p.a) * s;
+      dgu(m, p.a) = dy(m, n) * up * (s + t * (1.0 - s));
+      dgu(m, p.b) = dy(m, n) * t;
+      if (op.writes.size() > 1) write(g, out, op.writes[1])(m, n) = t * up;
+    }
+  }
+}
+
+// dG = dO·U·(s + t(1 - s)), dU = dO·t, recomputed O = t·U; s = σ(G), t = G·s.
+void lower(Emitter& e, const Op& op) {
+  if (op.attributes.pairs_interleaved) {
+    const Value dy = e.tile(op.reads[0]);
+    const Value gu = e.tile(op.reads[1]);
+    const Value dgu = e.fresh("dgu");
+    const Value again = e.fresh("o");
+    e.emit(PairMap{{dgu, again}, PairFn::swiglu_backward, {gu, dy}, 1});
+    e.produce(op.writes[0], dgu);
+    if (op.writes.size() > 1) e.produce(op.writes[1], again);
+    return;
+  }
+  const auto half = [](Operand o, bool upper) {
+    o.cols /= 2;
+    if (upper) o.col_begin += o.cols;
+    return o;
+  };
+  const Value dy = e.tile(op.reads[0]);
+  const Value gate = e.tile(half(op.reads[1], false));
+  const Value up = e.tile(half(op.reads[1], true));
+  const Value s = e.map(MapFn::sigmoid, {gate}, "s");
+  const Value t = e.map(MapFn::mul, {gate, s}, "t");
+  const Value du = e.map(MapFn::mul, {dy, t}, "du");
+  const Value negative = e.map(MapFn::negate, {s}, "n");
+  const Value rest = e.map(MapFn::add_constant, {negative}, "n", 1.0);
+  const Value bend = e.map(MapFn::mul, {t, rest}, "v");
+  const Value slope = e.map(MapFn::add, {s, bend}, "v");
+  const Value dt = e.map(MapFn::mul, {dy, up}, "dt");
+  const Value dg = e.map(MapFn::mul, {dt, slope}, "dg");
+  e.produce(half(op.writes[0], false), dg);
+  e.produce(half(op.writes[0], true), du);
+  if (op.writes.size() > 1) e.produce(op.writes[1], e.map(MapFn::mul, {t, up}, "o"));
+}
+
+Extent extent(const Op& op) {
+  return {op.writes[0].rows,
+          op.attributes.pairs_interleaved ? op.writes[0].cols : op.reads[0].cols};
+}
+
+bool in_parts(const Op& op) { return !op.attributes.pairs_interleaved; }
+
+}  // namespace
+
+constinit const Operator operators::swiglu_backward{.name = "swiglu_backward",
+.op_class = OpClass::pointwise,
+.locality = Locality::pair_local,
+.formula = "(dg, du) = (dy·u·(s + t·(1 - s)), dy·t), s = sigmoid(g), t = g·s; recomputed y = t·u",
+.reads = {kDy, {"gu", "M", "2N"}},
+.write = OperandSpec{"dgu", "M", "2N"},
+.flops = count,
+.sum_length = one_term,
+.reference = compute,
+.lower = lower,
+.extent = extent,
+.gradient = no_gradient(kOfAGradient),
+.framework = by_layout,
+.also_writes = kY,
+.in_parts = in_parts};
+
+}  // namespace fuseline

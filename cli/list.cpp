@@ -108,8 +108,7 @@ Listing list_operators() {
              {"formula", Align::left}},
             {}};
   for (const Operator* o : all_operators()) {
-    l.rows.push_back(
-        {o->name.value, name_of(o->op_class), name_of(o->locality), o->formula.value});
+    l.rows.push_back({o->name.value, name_of(o->op_class), name_of(o->locality), o->formula.value});
   }
   return l;
 }

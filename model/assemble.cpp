@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "model/implementation.h"
 #include "model/lower.h"
-#include "model/why_not.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/why_not.h"
 
 namespace fuseline {
 
@@ -24,8 +24,8 @@ std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
   if (has_attention(graph, ops))
     return graph.op(ops[0]).pass == Pass::backward ? "d_attention" : "attention";
   const std::string& site = graph.op(ops[0]).site;
-  const bool appends =
-      std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind == operators::cache_append; });
+  const bool appends = std::ranges::all_of(
+      ops, [&](OpId id) { return graph.op(id).kind == operators::cache_append; });
   if (appends) return site;
   const bool finishes = std::ranges::all_of(
       ops, [&](OpId id) { return graph.op(id).kind->finishes == Sums::columns; });

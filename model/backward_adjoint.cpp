@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/operators/operator_table.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -257,7 +257,7 @@ Operand Adjoint::make(const std::string& name, const std::string& symbol, Dtype 
 }
 
 void Adjoint::emit(const std::string& name, OpKind kind, std::vector<Operand> reads,
-                   std::vector<Operand> writes, const OpAttributes& attributes) {
+                   std::vector<Operand> writes, const Attributes& attributes) {
   const bool taken = graph_.find_op(name).has_value();
   graph_.add_op({.name = taken ? name + "_" + op_.name : name,
                  .kind = kind,

@@ -43,7 +43,7 @@ class Adjoint {
   Operand make(const std::string& name, const std::string& symbol, Dtype dtype, std::int64_t rows,
                std::int64_t cols);
   void emit(const std::string& name, OpKind kind, std::vector<Operand> reads,
-            std::vector<Operand> writes, const OpAttributes& attributes = {});
+            std::vector<Operand> writes, const Attributes& attributes = {});
 
  private:
   // Readers of one slice of a tensor, and their contributions to its gradient.

@@ -16,7 +16,6 @@ const Operator* OpKind::operator->() const {
   return description_;
 }
 
-
 namespace {
 
 using Dag = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS>;

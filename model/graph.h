@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/attributes.h"
 #include "model/config/config.h"
 
 namespace fuseline {
@@ -64,30 +65,6 @@ class OpKind {
   const Operator* description_ = nullptr;
 };
 
-// Numbers an operator needs besides its operands; unused ones keep their defaults.
-struct OpAttributes {
-  std::int64_t heads = 0;       // H
-  std::int64_t kv_heads = 0;    // Hkv
-  std::int64_t head_width = 0;  // d
-  std::int64_t batch = 0;       // B
-  std::int64_t q_tokens = 0;    // T
-  std::int64_t kv_tokens = 0;   // S
-  std::int64_t window = 0;      // sliding window, 0 = none
-  bool causal = false;
-  bool pairs_interleaved = false;  // pairs are adjacent columns (after the interleave rewrite)
-  double eps = 0;
-  bool halves_swapped = false;  // negate_half and concat_halves of a rotation's gradient: the first
-                                // halves are negated and go behind the second
-  double scalar = 0;            // scale of attention_scores, summand of add_scalar, factor of scale
-                                // and expand_rows
-  std::int64_t tile_cols = 128;  // row_stats_partial, cross_entropy_partial: columns that one
-                                 // partial covers
-  std::int64_t norm_width = 0;   // of the two finishers: D, the elements of a row of the norm
-  std::int64_t tile_rows = 128;  // col_stats_partial: rows that one partial covers
-  bool a_is_km = false;  // gemm: the first operand is stored [K, M]: the gradient of a weight
-  bool b_is_kn = false;  // gemm: the second operand is stored [K, N]: the gradient of an activation
-};
-
 enum class Pass : std::uint8_t { forward, backward };
 
 struct Op {
@@ -95,7 +72,7 @@ struct Op {
   OpKind kind{};
   std::vector<Operand> reads{};  // in the order that the operator states
   std::vector<Operand> writes{};
-  OpAttributes attributes{};
+  Attributes attributes{};
   std::string site{};  // the block step it belongs to: norm1 qkv rope kvcache attention oproj
                        // residual1 ...; of the backward pass the same with "_bwd"
   Pass pass = Pass::forward;

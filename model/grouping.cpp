@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "model/lower_attention.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/why_not.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -124,9 +124,8 @@ bool any_op(const Graph& graph, const std::vector<OpId>& group,
 }
 
 bool has_mainloop(const Graph& graph, const std::vector<OpId>& group) {
-  return any_op(graph, group, [](const Op& op) {
-    return op.kind->locality == Locality::contraction;
-  });
+  return any_op(graph, group,
+                [](const Op& op) { return op.kind->locality == Locality::contraction; });
 }
 
 bool has_gemm(const Graph& graph, const std::vector<OpId>& group) {
@@ -134,8 +133,7 @@ bool has_gemm(const Graph& graph, const std::vector<OpId>& group) {
 }
 
 bool has_attention(const Graph& graph, const std::vector<OpId>& group) {
-  return any_op(graph, group,
-                [](const Op& op) { return op.kind->op_class == OpClass::attention; });
+  return any_op(graph, group, [](const Op& op) { return op.kind->op_class == OpClass::attention; });
 }
 
 }  // namespace fuseline

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "model/grouping.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/why_not.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -24,8 +24,8 @@ bool whole_attention(const Graph& graph, const std::vector<OpId>& ops) {
 
 // A reduction along rows or columns, or a loop that stores nothing but partial sums.
 bool reduces(const Graph& graph, const std::vector<OpId>& ops) {
-  const bool whole = any_op(
-      graph, ops, [](const Op& op) { return needs_full_row(op) || needs_full_column(op); });
+  const bool whole =
+      any_op(graph, ops, [](const Op& op) { return needs_full_row(op) || needs_full_column(op); });
   if (whole) return true;
   return std::ranges::all_of(ops, [&](OpId id) {
     if (graph.op(id).kind->partial != Sums::none) return true;
@@ -46,8 +46,7 @@ bool library_can(const Graph& graph, const std::vector<OpId>& ops) {
 bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
   return std::ranges::all_of(ops, [&](OpId id) {
     const Op& op = graph.op(id);
-    return op.kind->around_attention ||
-           (op.kind == operators::cast && op.site == "attention_bwd");
+    return op.kind->around_attention || (op.kind == operators::cast && op.site == "attention_bwd");
   });
 }
 
@@ -88,8 +87,8 @@ Implementation generated_implementation(const Graph& graph, const std::vector<Op
 KernelKind kind_of(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return KernelKind::attention;
   if (has_mainloop(graph, ops)) return KernelKind::gemm;
-  const bool norm = any_op(
-      graph, ops, [](const Op& op) { return op.kind->op_class == OpClass::norm; });
+  const bool norm =
+      any_op(graph, ops, [](const Op& op) { return op.kind->op_class == OpClass::norm; });
   if (norm) return KernelKind::norm;
   return reduces(graph, ops) ? KernelKind::reduction : KernelKind::pointwise;
 }

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "model/emit.h"
 #include "model/lower_attention.h"
-#include "model/operators/operator_table.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -16,7 +16,7 @@ namespace {
 
 bool holds_pairs(const Graph& graph, const std::vector<OpId>& ops) {
   return std::any_of(ops.begin(), ops.end(),
-                     [&](OpId id) { return graph.op(id).attributes.pairs_interleaved; });
+                     [&](OpId id) { return has_adjacent_pairs(graph.op(id)); });
 }
 
 bool overlap(const Operand& a, const Operand& b) {
@@ -42,8 +42,8 @@ RowMainloop rows_of(const Op& op) {
 }  // namespace
 
 std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& ops) {
-  const auto main = std::find_if(ops.begin(), ops.end(),
-                                 [&](OpId id) { return is_gemm(graph.op(id)); });
+  const auto main =
+      std::find_if(ops.begin(), ops.end(), [&](OpId id) { return is_gemm(graph.op(id)); });
   if (main == ops.end()) return ops;
   // Backwards from the mainloop: what it needs, directly or not.
   std::vector<Operand> wanted = graph.op(*main).reads;
@@ -71,8 +71,7 @@ Program lower(const Graph& graph, const std::string& name, const std::vector<OpI
   const auto count = [&](auto predicate) {
     return std::count_if(ops.begin(), ops.end(), [&](OpId id) { return predicate(graph.op(id)); });
   };
-  const auto contractions =
-      count([](const Op& op) { return is_contraction(op); });
+  const auto contractions = count([](const Op& op) { return is_contraction(op); });
   if (contractions > 1 && count([](const Op& op) { return is_gemm(op); }) == 0)
     return attention_program(e, ops);
   FUSELINE_ASSERT(contractions <= 1, name + " has two mainloops");

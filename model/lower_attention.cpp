@@ -33,7 +33,8 @@ Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   const auto context =
       std::find_if(ops.begin(), ops.end(), [&](OpId id) { return graph.op(id).name == last.name; });
   const std::int64_t width = last.writes[0].cols;
-  AttentionMainloop m{first.reads[0], first.reads[1], last.reads[1], first.attributes};
+  AttentionMainloop m{first.reads[0], first.reads[1], last.reads[1],
+                      first.attributes.as<AttentionShape>()};
   e.set_mainloop(m, width);
   e.in_prologue(true);
   for (auto it = ops.begin(); it != scores; ++it) graph.op(*it).kind->lower(e, graph.op(*it));
@@ -45,7 +46,8 @@ Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   e.set_mainloop(m, width);
   e.produce_result(last.writes[0]);
   if (middle.writes.size() > 1) e.produce(middle.writes[1], m.log_sum_exp, true);
-  for (auto it = std::next(context); it != ops.end(); ++it) graph.op(*it).kind->lower(e, graph.op(*it));
+  for (auto it = std::next(context); it != ops.end(); ++it)
+    graph.op(*it).kind->lower(e, graph.op(*it));
   return e.finish();
 }
 
@@ -60,7 +62,8 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
   const Op& d_k = need_kind(graph, ops, operators::attention_d_k);
   const Op& d_v = need_kind(graph, ops, operators::attention_d_v);
   FUSELINE_ASSERT(ops.size() == 7, "attention's gradient takes no other operators");
-  AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1], scores.attributes};
+  AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1],
+                      scores.attributes.as<AttentionShape>()};
   AttentionGradient g{d_probs.reads[0], probs.reads[1], d_scores.reads[2]};
   g.per_query_head = d_k.writes[0].cols > m.k.cols;
   g.dk = e.fresh("dk");

@@ -7,20 +7,28 @@
 #include "model/assemble.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
-#include "model/policies/backward_choices.h"
-#include "model/policies/rules.h"
-#include "model/rewrites/interleave_pairs.h"
 #include "model/operators/all_operators.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/backward_choices.h"
+#include "model/policies/support/rules.h"
+#include "model/rewrites/interleave_pairs.h"
 
 namespace fuseline {
 
 namespace {
 
+using MakeRules = PolicyRules (*)();
+
+std::vector<MakeRules>& makers() {
+  static std::vector<MakeRules> all(std::begin(policy::kAll), std::end(policy::kAll));
+  return all;
+}
+
 std::vector<PolicyRules> all_rules() {
-  return {unfused_policy(),      composed_policy(),        eager_policy(),
-          per_operator_policy(), flash_attention_policy(), tensorrt_llm_policy(),
-          xla_policy(),          torch_compile_policy(),   coda_policy(),
-          whole_block_policy()};
+  std::vector<PolicyRules> all;
+  for (const MakeRules make : makers()) all.push_back(make());
+  std::ranges::stable_sort(all, {}, [](const PolicyRules& rules) { return rules.info.place; });
+  return all;
 }
 
 PolicyRules find_rules(const std::string& policy) {
@@ -40,6 +48,12 @@ PolicyRules find_rules(const std::string& policy) {
 }
 
 }  // namespace
+
+AddedPolicy::AddedPolicy(PolicyRules (*rules)()) {
+  const std::string name = rules().info.name;
+  for (const PolicyInfo& known : policies()) FUSELINE_ASSERT(known.name != name, name);
+  makers().push_back(rules);
+}
 
 std::vector<PolicyInfo> policies() {
   std::vector<PolicyInfo> infos;

@@ -14,6 +14,7 @@ struct PolicyInfo {
   std::string imitates;  // "Inductor + Triton"
   std::string fuses;     // one line
   bool trains = true;    // has plans for phase train
+  int place = 1000;      // in lists: the documentation's order
 };
 
 // All policies in the order of the documentation.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 
 namespace fuseline {
 
@@ -132,7 +133,7 @@ struct Columns {
 struct Mask {
   Value out;
   Value in;
-  OpAttributes shape;
+  AttentionShape shape;
 };
 // One half of every group of `group` columns of `from` (x2 of RoPE's heads; the sums among the
 // moments): half its columns move.
@@ -213,7 +214,7 @@ struct AttentionGradient {
 // (>= 0) is a second result, a vector [B·H·T].
 struct AttentionMainloop {
   Operand q, k, v;
-  OpAttributes shape;
+  AttentionShape shape;
   Value q_value = -1, k_value = -1, v_value = -1;
   Value log_sum_exp = -1;
   std::optional<AttentionGradient> gradient{};

@@ -347,7 +347,7 @@ class Checker {
     if (s == nullptr) return;
     if (s->form == Form::tile) problem("what is stored to " + name(p.to) + " is no vector");
     if (s->form == Form::per_score_row) {
-      const OpAttributes& a = std::get<AttentionMainloop>(program_.mainloop).shape;
+      const AttentionShape& a = std::get<AttentionMainloop>(program_.mainloop).shape;
       expect(p.to, a.batch * a.heads * a.q_tokens, 1, "vector along the rows of scores");
     } else if (p.axis == Axis::rows && p.to.rows == 1 && p.to.cols == space_.rows) {
       // a column result that the finisher found row by row

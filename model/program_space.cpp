@@ -54,7 +54,7 @@ class Description {
   }
 
   void describe(const AttentionMainloop& m) {
-    const OpAttributes& s = m.shape;
+    const AttentionShape& s = m.shape;
     space_.rows = s.batch * s.q_tokens;
     space_.cols = s.heads * s.head_width;
     expect(m.q, space_.rows, space_.cols, "query");

@@ -5,8 +5,8 @@
 
 #include "model/lower.h"
 #include "model/lower_attention.h"
-#include "model/operators/operator_table.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -78,8 +78,7 @@ std::string finisher_reason(const Op& op) {
 }
 
 bool pairs_apart(const Op& op) {
-  return op.kind->locality == Locality::pair_local &&
-         !op.attributes.pairs_interleaved;
+  return op.kind->locality == Locality::pair_local && !has_adjacent_pairs(op);
 }
 
 std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops) {
@@ -189,7 +188,8 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
       row = &op;
     }
     if (needs_full_column(op)) column = &op;
-    if (widest == nullptr || op.kind->extent(op).cols > widest->kind->extent(*widest).cols) widest = &op;
+    if (widest == nullptr || op.kind->extent(op).cols > widest->kind->extent(*widest).cols)
+      widest = &op;
   }
   if (row != nullptr && column != nullptr)
     return row->name + " sums along rows, " + column->name +
@@ -204,12 +204,14 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
     if (op.kind->alone != nullptr) return op.name + " " + op.kind->alone;
     if (const Op* parts = maker_in_parts(graph, op, ops))
       return op.name + " reads all columns of what " + parts->name + " makes in parts";
-    if (op.kind->extent(op).rows != other.kind->extent(other).rows && op.reads[0].rows != other.reads[0].rows)
+    if (op.kind->extent(op).rows != other.kind->extent(other).rows &&
+        op.reads[0].rows != other.reads[0].rows)
       return op.name + " and " + other.name + " have different rows";
     const auto fits = [&](std::int64_t cols) {
       return cols == 1 || cols == op.reads[0].cols || cols == op.writes[0].cols;
     };
-    const bool reduces = other.writes[0].cols == 1 || leaves_partials(other) || needs_full_column(other);
+    const bool reduces =
+        other.writes[0].cols == 1 || leaves_partials(other) || needs_full_column(other);
     const std::int64_t space = reduces ? other.reads[0].cols : other.writes[0].cols;
     if (!fits(space) && op.writes[0].cols != 1 && (row != nullptr || !side_by_side(graph, op, ops)))
       return op.name + " and " + other.name + " have different widths";

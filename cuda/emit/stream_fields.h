@@ -29,7 +29,7 @@ struct StreamField {
   bool aligned = true;       // tiles, cols and tables: moves 16 bytes at once
   double constant = 0;       // constant
   std::int64_t count = 0;    // count
-  OpAttributes attention{};  // visible
+  AttentionShape attention{};  // visible
 };
 
 // "Tile<bf16, true>"

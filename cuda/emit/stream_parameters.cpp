@@ -41,7 +41,7 @@ std::string StreamParameters::constant(Value v, double number) {
   return known = add(std::move(field));
 }
 
-std::string StreamParameters::visible(Value v, const OpAttributes& attention, std::int64_t keys) {
+std::string StreamParameters::visible(Value v, const AttentionShape& attention, std::int64_t keys) {
   std::string& known = of_[{v, StreamFieldKind::visible}];
   if (!known.empty()) return known;
   StreamField field{StreamFieldKind::visible, "visible"};

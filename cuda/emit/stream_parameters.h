@@ -22,7 +22,7 @@ class StreamParameters {
   // The same one for a value that is made at several places.
   std::string of(Value v, StreamFieldKind kind, const char* name, const Operand& from);
   std::string constant(Value v, double number);
-  std::string visible(Value v, const OpAttributes& attention, std::int64_t keys);
+  std::string visible(Value v, const AttentionShape& attention, std::int64_t keys);
   std::string count(const char* name, std::int64_t number);  // the same for equal numbers
 
   [[nodiscard]] std::vector<StreamField> take() { return std::move(fields_); }

@@ -51,7 +51,7 @@ class AttentionLaunches {
         program_(program),
         m_(std::get<AttentionMainloop>(program.mainloop)),
         d_(small(m_.shape.head_width)) {
-    const OpAttributes& a = m_.shape;
+    const AttentionShape& a = m_.shape;
     FUSELINE_ASSERT(a.batch == context.sequences, "attention works on the block's sequences");
     shape_.batch = small(a.batch);
     shape_.heads = small(a.heads);
@@ -61,7 +61,7 @@ class AttentionLaunches {
     shape_.kv_tokens = small(m_.k.rows / a.batch);
     shape_.causal = a.causal ? 1 : 0;
     shape_.window = small(a.window);
-    shape_.scale = static_cast<float>(a.scalar);
+    shape_.scale = static_cast<float>(a.scale);
   }
 
   Launches run(const std::vector<AttentionKernelSource>& kernels) {

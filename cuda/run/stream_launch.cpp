@@ -118,7 +118,7 @@ class Parameters {
 
   // Of f.count keys the last is the last query's own.
   static VisibleParameter visible(const StreamField& f) {
-    const OpAttributes& a = f.attention;
+    const AttentionShape& a = f.attention;
     return {narrow(a.q_tokens), narrow(a.causal ? f.count - a.q_tokens + 1 : f.count),
             a.causal ? 1 : 0, narrow(a.window)};
   }

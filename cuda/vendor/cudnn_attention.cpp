@@ -57,7 +57,7 @@ std::int64_t operand(CudnnGraph& graph, cudnnDataType_t type, const GpuMatrix& m
 Tensors describe(CudnnGraph& graph, const AttentionMainloop& m, const GpuMatrix& q,
                  const GpuMatrix& k, const GpuMatrix& v, const GpuMatrix& out,
                  std::int64_t log_sum_exp_stride, bool masked) {
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   const cudnnDataType_t type = q.type == Dtype::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_HALF;
   const CudnnShape scores = {s.batch, s.heads, s.q_tokens, s.kv_tokens};
   const CudnnShape rows = {s.batch, s.heads, s.q_tokens, 1};
@@ -176,7 +176,7 @@ Launches prepare_library_attention(const LaunchContext& context, Cudnn& library,
   const auto form = vendor_attention(context.plan.graph, program);
   if (!form) return {};
   const auto& m = std::get<AttentionMainloop>(program.mainloop);
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   const GpuMatrix q = context.tensors.matrix(m.q);
   const GpuMatrix k = context.tensors.matrix(m.k);
   const GpuMatrix v = context.tensors.matrix(m.v);
@@ -211,7 +211,7 @@ Launches prepare_library_attention(const LaunchContext& context, Cudnn& library,
   launches.push_back(std::make_unique<AttentionLaunch>(
       state, std::move(*plan), tensors,
       std::array<std::uint64_t, 5>{q.address, k.address, v.address, out.address, log_sum_exp},
-      s.scalar, std::move(memory)));
+      s.scale, std::move(memory)));
   return launches;
 }
 

@@ -5,7 +5,7 @@ namespace fuseline::cuda {
 namespace {
 
 bool mainloop_fits(const Graph& graph, const AttentionMainloop& m) {
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   const auto type = [&](const Operand& o) { return graph.tensor(o.tensor).dtype; };
   const auto whole = [&](const Operand& o, std::int64_t rows) {
     return o.rows == rows && graph.tensor(o.tensor).rows == rows;

@@ -9,8 +9,8 @@
 
 #include "gui/model/chart_colours.h"
 #include "gui/model/text.h"
-#include "model/operators/operator_table.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline::gui {
 

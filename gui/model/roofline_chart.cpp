@@ -9,8 +9,8 @@
 #include "gui/model/chart_colours.h"
 #include "gui/model/run_machine.h"
 #include "gui/model/text.h"
-#include "sim/block/limits.h"
 #include "model/operators/operator_table.h"
+#include "sim/block/limits.h"
 
 namespace fuseline::gui {
 

@@ -8,7 +8,7 @@
 #include "gui/model/geometry.h"
 #include "gui/model/text.h"
 #include "model/blocks/block.h"
-#include "model/policies/backward_choices.h"
+#include "model/policies/support/backward_choices.h"
 
 namespace fuseline::gui {
 

@@ -4,8 +4,8 @@
 #include "base/format.h"
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
-#include "model/operators/operator_table.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline::lab {
 
@@ -22,7 +22,8 @@ Bytes residual_bytes(std::int64_t M, std::int64_t D) {
   const Operand x = add("x", Role::input);
   const Operand z = add("z", Role::input);
   const Operand y = add("y", Role::output);
-  graph.add_op({.name = "residual", .kind = operators::residual_add, .reads = {x, z}, .writes = {y}});
+  graph.add_op(
+      {.name = "residual", .kind = operators::residual_add, .reads = {x, z}, .writes = {y}});
   return bytes_read(graph, graph.ops()[0]) + bytes_written(graph, graph.ops()[0]);
 }
 

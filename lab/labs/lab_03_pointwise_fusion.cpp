@@ -8,10 +8,10 @@
 #include "lab/labs/parts.h"
 #include "lab/plan_bytes.h"
 #include "model/config/model_files.h"
+#include "model/operators/all_operators.h"
 #include "model/policy.h"
 #include "model/reference.h"
 #include "sim/block/estimate.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::lab {
 
@@ -42,13 +42,11 @@ Graph add_norm_graph(const AddNormShape& shape) {
   const Operand normed = add("normed", Role::output, shape.M);
   graph.add_op(
       {.name = "add", .kind = operators::residual_add, .reads = {x, branch}, .writes = {sum}});
-  OpAttributes norm;
-  norm.eps = shape.eps;
   graph.add_op({.name = "norm",
                 .kind = operators::rms_norm,
                 .reads = {sum, weight},
                 .writes = {normed},
-                .attributes = norm});
+                .attributes = NormEps{shape.eps}});
   return graph;
 }
 

@@ -7,9 +7,9 @@
 #include "lab/labs/labs.h"
 #include "lab/labs/parts.h"
 #include "model/config/model_files.h"
+#include "model/operators/all_operators.h"
 #include "model/program.h"
 #include "model/reference.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::lab {
 
@@ -39,13 +39,11 @@ std::vector<double> reference(const EpilogueShape& s, const NamedTensors& inputs
   const Operand product = add("product", Role::activation, s.M, s.N);
   const Operand z = add("residual", Role::input, s.M, s.N);
   const Operand out = add("result", Role::output, s.M, s.N);
-  OpAttributes norm;
-  norm.eps = s.eps;
   graph.add_op({.name = "norm",
                 .kind = operators::rms_norm,
                 .reads = {in, ones},
                 .writes = {normed},
-                .attributes = norm});
+                .attributes = NormEps{s.eps}});
   graph.add_op(
       {.name = "gemm", .kind = operators::gemm, .reads = {normed, weight}, .writes = {product}});
   graph.add_op(

@@ -52,7 +52,7 @@ FunctionCase attention_case(const HeadShape& shape, double factor, std::uint64_t
   c.hidden = hidden;
   c.numbers = {{"query_tile", static_cast<double>(query_tile)},
                {"key_tile", static_cast<double>(key_tile)},
-               {"scale", graph.ops()[0].attributes.scalar}};
+               {"scale", graph.ops()[0].attributes.as<fuseline::AttentionShape>().scale}};
   const std::int64_t passes = ceil_div(T, query_tile);
   c.matrices = {{"q", T, d, false, inputs.at("q"), 0, T * d},
                 {"k", S, d, false, inputs.at("k"), 0, passes * S * d},
@@ -111,7 +111,7 @@ FunctionKey attention_function(const Student& student) {
 
 // K and V bytes that the query tiles of one head load, each what it can see.
 double causal_loads(const AttentionShape& shape, std::int64_t d) {
-  OpAttributes a;
+  fuseline::AttentionShape a;
   a.heads = a.kv_heads = 1;
   a.head_width = d;
   a.batch = 1;

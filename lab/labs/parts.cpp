@@ -5,11 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/reference.h"
 #include "sim/block/limits.h"
 #include "sim/executor/float_formats.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::lab {
 
@@ -25,14 +25,14 @@ Graph attention_graph(const AttentionShape& s) {
   const Operand scores = add("scores", Role::activation, s.B * s.H * s.T, s.S);
   const Operand probs = add("probs", Role::activation, s.B * s.H * s.T, s.S);
   const Operand y = add("y", Role::output, s.B * s.T, s.H * s.d);
-  OpAttributes a;
+  fuseline::AttentionShape a;
   a.heads = a.kv_heads = s.H;
   a.head_width = s.d;
   a.batch = s.B;
   a.q_tokens = s.T;
   a.kv_tokens = s.S;
   a.causal = s.causal;
-  a.scalar = s.scale == 0 ? 1 / std::sqrt(static_cast<double>(s.d)) : s.scale;
+  a.scale = s.scale == 0 ? 1 / std::sqrt(static_cast<double>(s.d)) : s.scale;
   const auto op = [&](const char* name, OpKind kind, std::vector<Operand> reads, Operand write) {
     graph.add_op({.name = name,
                   .kind = kind,

@@ -37,7 +37,7 @@ TensorId BlockParts::tensor(const std::string& name, const std::string& symbol, 
 
 void BlockParts::op(const std::string& name, OpKind kind, const std::string& site,
                     std::vector<Operand> reads, std::vector<Operand> writes,
-                    const OpAttributes& attributes) {
+                    const Attributes& attributes) {
   graph.add_op({.name = name,
                 .kind = kind,
                 .reads = std::move(reads),
@@ -48,8 +48,6 @@ void BlockParts::op(const std::string& name, OpKind kind, const std::string& sit
 
 TensorId BlockParts::norm(const std::string& name, TensorId x, const std::string& result) {
   const std::int64_t width = graph.tensor(x).cols;
-  OpAttributes attributes;
-  attributes.eps = config.norm_eps;
   std::vector<Operand> reads{whole(x)};
   reads.push_back(whole(tensor("w_" + name, "[1, D]", Role::weight, 1, width)));
   const bool layer = config.norm == NormKind::layer_norm;
@@ -57,7 +55,7 @@ TensorId BlockParts::norm(const std::string& name, TensorId x, const std::string
   const TensorId y =
       tensor(result, graph.tensor(x).symbol, Role::activation, graph.tensor(x).rows, width);
   op(name, layer ? operators::layer_norm : operators::rms_norm, name, std::move(reads), {whole(y)},
-     attributes);
+     NormEps{config.norm_eps});
   return y;
 }
 
@@ -84,7 +82,7 @@ TensorId BlockParts::attention(const Operand& q, const Operand& k, const Operand
   const std::int64_t T = workload.seq;
   const std::int64_t S = workload.kv_tokens();
   const std::int64_t kv_width = config.Hkv * config.d;
-  const OpAttributes attributes = attention_attributes();
+  const AttentionShape attributes = attention_attributes();
 
   Operand keys = k;
   Operand values = v;
@@ -98,8 +96,9 @@ TensorId BlockParts::attention(const Operand& q, const Operand& k, const Operand
     Operand new_k = whole(cache_k);
     Operand new_v = whole(cache_v);
     new_k.rows = new_v.rows = workload.rows();
-    op("append_k", operators::cache_append, "kvcache", {k}, {new_k}, attributes);
-    op("append_v", operators::cache_append, "kvcache", {v}, {new_v}, attributes);
+    const Sequences rows{workload.batch, T};
+    op("append_k", operators::cache_append, "kvcache", {k}, {new_k}, rows);
+    op("append_v", operators::cache_append, "kvcache", {v}, {new_v}, rows);
     if (config.sliding_window > 0 && config.sliding_window + T - 1 < S) {
       span = config.sliding_window + T - 1;
       span_symbol = "window+T-1";
@@ -130,8 +129,8 @@ TensorId BlockParts::residual(const std::string& name, TensorId branch, TensorId
   return sum;
 }
 
-OpAttributes BlockParts::attention_attributes() const {
-  OpAttributes a;
+AttentionShape BlockParts::attention_attributes() const {
+  AttentionShape a;
   a.heads = config.H;
   a.kv_heads = config.Hkv;
   a.head_width = config.d;
@@ -141,7 +140,7 @@ OpAttributes BlockParts::attention_attributes() const {
   a.window = config.sliding_window;
   // A single new token sees all of the cache, so no mask is needed.
   a.causal = workload.phase != Phase::decode || workload.seq > 1;
-  a.scalar = 1.0 / std::sqrt(static_cast<double>(config.d));
+  a.scale = 1.0 / std::sqrt(static_cast<double>(config.d));
   return a;
 }
 

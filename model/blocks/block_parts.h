@@ -18,7 +18,7 @@ class BlockParts {
   TensorId tensor(const std::string& name, const std::string& symbol, Role role, std::int64_t rows,
                   std::int64_t cols);
   void op(const std::string& name, OpKind kind, const std::string& site, std::vector<Operand> reads,
-          std::vector<Operand> writes, const OpAttributes& attributes = {});
+          std::vector<Operand> writes, const Attributes& attributes = {});
 
   // RMSNorm or LayerNorm of x [rows, D]; weights w_<name> and, for LayerNorm, b_<name>, both [1,
   // D].
@@ -47,7 +47,7 @@ class BlockParts {
   TensorId residual(const std::string& name, TensorId branch, TensorId stream,
                     const std::string& result, Role role);
 
-  [[nodiscard]] OpAttributes attention_attributes() const;
+  [[nodiscard]] AttentionShape attention_attributes() const;
   [[nodiscard]] std::string query_symbol() const;  // "D" when H·d = D
   [[nodiscard]] std::string qkv_symbol() const;    // "3D" for plain multi-head attention
   [[nodiscard]] Operand whole(TensorId id) const { return graph.whole(id); }

@@ -28,15 +28,15 @@ Graph build_llama_block(const ModelConfig& config, const Workload& workload) {
 
   const Operand cos = parts.whole(parts.tensor("cos", "[T, d]", Role::table, T, config.d));
   const Operand sin = parts.whole(parts.tensor("sin", "[T, d]", Role::table, T, config.d));
-  const OpAttributes heads = parts.attention_attributes();
+  const Pairs heads{.head_width = config.d};
   const TensorId q_rot =
       parts.tensor("q_rot", "[M, " + parts.query_symbol() + "]", Role::activation, M, q_width);
   const TensorId k_rot =
       parts.tensor("k_rot", "[M, " + kv_symbol + "]", Role::activation, M, kv_width);
   parts.op("rope_q", operators::rope, "rope", {parts.graph.columns(qkv, 0, q_width), cos, sin},
            {parts.whole(q_rot)}, heads);
-  parts.op("rope_k", operators::rope, "rope", {parts.graph.columns(qkv, q_width, kv_width), cos, sin},
-           {parts.whole(k_rot)}, heads);
+  parts.op("rope_k", operators::rope, "rope",
+           {parts.graph.columns(qkv, q_width, kv_width), cos, sin}, {parts.whole(k_rot)}, heads);
   const TensorId attn = parts.attention(parts.whole(q_rot), parts.whole(k_rot),
                                         parts.graph.columns(qkv, q_width + kv_width, kv_width));
 

@@ -46,7 +46,7 @@ Graph build_entry(const ModelConfig& config, const Workload& workload) {
   }
   const TensorId x = parts.tensor("x", "[M, D]", Role::output, M, config.D);
   parts.op("embedding", operators::embedding, "embedding", std::move(reads), {parts.whole(x)},
-           parts.attention_attributes());
+           Positions{workload.seq, workload.kv_tokens()});
   return finished(parts);
 }
 

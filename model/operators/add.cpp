@@ -16,9 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map2(g, op, in, out, [](double x, double z) { return x + z; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  binary(e, op, MapFn::add, "y");
-}
+void lower(Emitter& e, const Op& op) { binary(e, op, MapFn::add, "y"); }
 
 void gradient(Adjoint& a) {
   a.pass(0, a.dy());
@@ -27,24 +25,25 @@ void gradient(Adjoint& a) {
 
 // Two layouts meet in RoPE's sum, the slice's and the concatenation's; one token has only one.
 Implementation framework(const Graph&, const Op& op) {
-  return op.attributes.q_tokens > 1 ? Implementation::strided : Implementation::vectorized;
+  return op.attributes.as<TwoLayouts>().differ ? Implementation::strided
+                                               : Implementation::vectorized;
 }
 
 }  // namespace
 
 constinit const Operator operators::add{.name = "add",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x + z",
-.reads = {kX, {"z", "M", "N"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = framework,
-.stream = StreamCost::two_layouts};
+                                        .op_class = OpClass::pointwise,
+                                        .locality = Locality::tile_local,
+                                        .formula = "y = x + z",
+                                        .reads = {kX, {"z", "M", "N"}},
+                                        .write = kY,
+                                        .flops = per_output<1>,
+                                        .sum_length = one_term,
+                                        .reference = compute,
+                                        .lower = lower,
+                                        .extent = widest,
+                                        .gradient = gradient,
+                                        .framework = framework,
+                                        .stream = StreamCost::two_layouts};
 
 }  // namespace fuseline

@@ -12,27 +12,27 @@ namespace {
 using namespace reference;
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  map(g, op, in, out, [&](double x) { return x + op.attributes.scalar; });
+  map(g, op, in, out, [&](double x) { return x + op.attributes.as<Scalar>().value; });
 }
 
 void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::add_constant, "m", op.attributes.scalar);
+  unary(e, op, MapFn::add_constant, "m", op.attributes.as<Scalar>().value);
 }
 
 }  // namespace
 
 constinit const Operator operators::add_scalar{.name = "add_scalar",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x + scalar",
-.reads = {kX},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout};
+                                               .op_class = OpClass::pointwise,
+                                               .locality = Locality::tile_local,
+                                               .formula = "y = x + scalar",
+                                               .reads = {kX},
+                                               .write = kY,
+                                               .flops = per_output<1>,
+                                               .sum_length = one_term,
+                                               .reference = compute,
+                                               .lower = lower,
+                                               .extent = widest,
+                                               .gradient = no_gradient(kMadeLater),
+                                               .framework = by_layout};
 
 }  // namespace fuseline

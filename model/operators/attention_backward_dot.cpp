@@ -12,12 +12,11 @@ namespace {
 
 using namespace reference;
 
-void compute(const Graph& g, const Op& op, const TensorValues& in,
-                            TensorValues& out) {
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> dy = read(g, in, op.reads[0]);
   const View<const double> y = read(g, in, op.reads[1]);
   const View<double> delta = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const std::int64_t token = b * a.q_tokens + t;
     double sum = 0;
@@ -37,27 +36,28 @@ void lower(Emitter& e, const Op& op) {
 
 // Rows are those of the heads.
 RowMainloop rows(const Op& op) {
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   return {a.batch * a.heads * a.q_tokens, a.head_width, a.heads, a.q_tokens};
 }
 
 }  // namespace
 
-constinit const Operator operators::attention_backward_dot{.name = "attention_backward_dot",
-.op_class = OpClass::attention,
-.locality = Locality::full_row,
-.formula = "delta = sum of dy·y over each head",
-.reads = {{"dy", "M", "Q"}, {"y", "M", "Q"}},
-.write = OperandSpec{"delta", "P", "1"},
-.flops = per_input<2>,
-.sum_length = head_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = always<Implementation::vectorized>,
-.rows = rows,
-.around_attention = true,
-.alone = "works on heads, not tokens"};
+constinit const Operator operators::attention_backward_dot{
+    .name = "attention_backward_dot",
+    .op_class = OpClass::attention,
+    .locality = Locality::full_row,
+    .formula = "delta = sum of dy·y over each head",
+    .reads = {{"dy", "M", "Q"}, {"y", "M", "Q"}},
+    .write = OperandSpec{"delta", "P", "1"},
+    .flops = per_input<2>,
+    .sum_length = head_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = always<Implementation::vectorized>,
+    .rows = rows,
+    .around_attention = true,
+    .alone = "works on heads, not tokens"};
 
 }  // namespace fuseline

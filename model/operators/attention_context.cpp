@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> probs = read(g, in, op.reads[0]);
   const View<const double> v = read(g, in, op.reads[1]);
   const View<double> y = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = a.head_width;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const std::int64_t kv_head = h / (a.heads / a.kv_heads);
@@ -34,8 +34,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // Y = P V
 void mainloop(Emitter& e, const Op& op, bool) {
   GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.q_tokens;
-  m.N = op.attributes.head_width;
+  m.M = op.attributes.as<AttentionShape>().q_tokens;
+  m.N = op.attributes.as<AttentionShape>().head_width;
   m.K = op.reads[0].cols;
   m.b_is_kn = true;
   heads_result(e, op, m, false);
@@ -62,20 +62,20 @@ void gradient(Adjoint& a) {
 }  // namespace
 
 constinit const Operator operators::attention_context{.name = "attention_context",
-.op_class = OpClass::attention,
-.locality = Locality::contraction,
-.formula = "y = p v for each head",
-.reads = {{"p", "P", "S"}, {"v", "R", "C"}},
-.write = OperandSpec{"y", "M", "Q"},
-.flops = attention_flops,
-.sum_length = input_columns,
-.reference = compute,
-.lower = in_mainloop,
-.extent = widest,
-.gradient = gradient,
-.framework = never_alone,
-.mainloop = mainloop,
-.attention = true,
-.columns = ColumnOrder::lost};
+                                                      .op_class = OpClass::attention,
+                                                      .locality = Locality::contraction,
+                                                      .formula = "y = p v for each head",
+                                                      .reads = {{"p", "P", "S"}, {"v", "R", "C"}},
+                                                      .write = OperandSpec{"y", "M", "Q"},
+                                                      .flops = attention_flops,
+                                                      .sum_length = input_columns,
+                                                      .reference = compute,
+                                                      .lower = in_mainloop,
+                                                      .extent = widest,
+                                                      .gradient = gradient,
+                                                      .framework = never_alone,
+                                                      .mainloop = mainloop,
+                                                      .attention = true,
+                                                      .columns = ColumnOrder::lost};
 
 }  // namespace fuseline

@@ -12,37 +12,38 @@ namespace {
 using namespace reference;
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  sum_over_queries(g, op, in, out, op.attributes.scalar);
+  sum_over_queries(g, op, in, out, op.attributes.as<AttentionShape>().scale);
 }
 
 // dK = scale·dS^T Q
 void mainloop(Emitter& e, const Op& op, bool) {
   GemmMainloop m = product_over_heads(op);
   m.M = op.reads[0].cols;
-  m.N = op.attributes.head_width;
-  m.K = op.attributes.q_tokens;
+  m.N = op.attributes.as<AttentionShape>().head_width;
+  m.K = op.attributes.as<AttentionShape>().q_tokens;
   m.a_is_km = m.b_is_kn = true;
-  m.summed = op.attributes.heads / op.attributes.kv_heads;
+  m.summed = op.attributes.as<AttentionShape>().heads / op.attributes.as<AttentionShape>().kv_heads;
   heads_result(e, op, m, true);
 }
 
 }  // namespace
 
-constinit const Operator operators::attention_d_k{.name = "attention_d_k",
-.op_class = OpClass::attention,
-.locality = Locality::contraction,
-.formula = "dk = scale·ds^T q, summed over the heads that share a key",
-.reads = {{"ds", "P", "S"}, {"q", "M", "Q"}},
-.write = OperandSpec{"dk", "R", "C"},
-.flops = attention_flops,
-.sum_length = queries_of_a_key,
-.reference = compute,
-.lower = in_mainloop,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = never_alone,
-.mainloop = mainloop,
-.attention = true,
-.columns = ColumnOrder::heads_of_second};
+constinit const Operator operators::attention_d_k{
+    .name = "attention_d_k",
+    .op_class = OpClass::attention,
+    .locality = Locality::contraction,
+    .formula = "dk = scale·ds^T q, summed over the heads that share a key",
+    .reads = {{"ds", "P", "S"}, {"q", "M", "Q"}},
+    .write = OperandSpec{"dk", "R", "C"},
+    .flops = attention_flops,
+    .sum_length = queries_of_a_key,
+    .reference = compute,
+    .lower = in_mainloop,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = never_alone,
+    .mainloop = mainloop,
+    .attention = true,
+    .columns = ColumnOrder::heads_of_second};
 
 }  // namespace fuseline

@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> dy = read(g, in, op.reads[0]);
   const View<const double> v = read(g, in, op.reads[1]);
   const View<double> dp = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = a.head_width;
   map_visible(a, dp, [&](std::int64_t row, std::int64_t s) {
     const std::int64_t b = row / (a.heads * a.q_tokens);
@@ -32,29 +32,30 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // dP = dY V^T
 void mainloop(Emitter& e, const Op& op, bool) {
   GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.q_tokens;
-  m.N = op.reads[1].rows / op.attributes.batch;
-  m.K = op.attributes.head_width;
+  m.M = op.attributes.as<AttentionShape>().q_tokens;
+  m.N = op.reads[1].rows / op.attributes.as<AttentionShape>().batch;
+  m.K = op.attributes.as<AttentionShape>().head_width;
   heads_result(e, op, m, false);
 }
 
 }  // namespace
 
-constinit const Operator operators::attention_d_probs{.name = "attention_d_probs",
-.op_class = OpClass::attention,
-.locality = Locality::contraction,
-.formula = "dp = dy v^T for each head, visible pairs",
-.reads = {{"dy", "M", "Q"}, {"v", "R", "C"}},
-.write = OperandSpec{"dp", "P", "S"},
-.flops = attention_flops,
-.sum_length = head_columns,
-.reference = compute,
-.lower = in_mainloop,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = never_alone,
-.mainloop = mainloop,
-.attention = true,
-.columns = ColumnOrder::lost};
+constinit const Operator operators::attention_d_probs{
+    .name = "attention_d_probs",
+    .op_class = OpClass::attention,
+    .locality = Locality::contraction,
+    .formula = "dp = dy v^T for each head, visible pairs",
+    .reads = {{"dy", "M", "Q"}, {"v", "R", "C"}},
+    .write = OperandSpec{"dp", "P", "S"},
+    .flops = attention_flops,
+    .sum_length = head_columns,
+    .reference = compute,
+    .lower = in_mainloop,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = never_alone,
+    .mainloop = mainloop,
+    .attention = true,
+    .columns = ColumnOrder::lost};
 
 }  // namespace fuseline

@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> ds = read(g, in, op.reads[0]);
   const View<const double> k = read(g, in, op.reads[1]);
   const View<double> dq = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = a.head_width;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const Seen seen = visible(a, ds.cols, t);
@@ -24,7 +24,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       double sum = 0;
       for (std::int64_t s = seen.begin; s < seen.end; ++s)
         sum += ds(row, s) * k(key_row(k, a, b, s), kv_head(a, h) * d + c);
-      dq(b * a.q_tokens + t, h * d + c) = a.scalar * sum;
+      dq(b * a.q_tokens + t, h * d + c) = a.scale * sum;
     }
   });
 }
@@ -32,8 +32,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // dQ = scale·dS K
 void mainloop(Emitter& e, const Op& op, bool) {
   GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.q_tokens;
-  m.N = op.attributes.head_width;
+  m.M = op.attributes.as<AttentionShape>().q_tokens;
+  m.N = op.attributes.as<AttentionShape>().head_width;
   m.K = op.reads[0].cols;
   m.b_is_kn = true;
   heads_result(e, op, m, true);
@@ -42,20 +42,20 @@ void mainloop(Emitter& e, const Op& op, bool) {
 }  // namespace
 
 constinit const Operator operators::attention_d_q{.name = "attention_d_q",
-.op_class = OpClass::attention,
-.locality = Locality::contraction,
-.formula = "dq = scale·ds k for each head",
-.reads = {{"ds", "P", "S"}, {"k", "R", "C"}},
-.write = OperandSpec{"dq", "M", "Q"},
-.flops = attention_flops,
-.sum_length = input_columns,
-.reference = compute,
-.lower = in_mainloop,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = never_alone,
-.mainloop = mainloop,
-.attention = true,
-.columns = ColumnOrder::heads_of_second};
+                                                  .op_class = OpClass::attention,
+                                                  .locality = Locality::contraction,
+                                                  .formula = "dq = scale·ds k for each head",
+                                                  .reads = {{"ds", "P", "S"}, {"k", "R", "C"}},
+                                                  .write = OperandSpec{"dq", "M", "Q"},
+                                                  .flops = attention_flops,
+                                                  .sum_length = input_columns,
+                                                  .reference = compute,
+                                                  .lower = in_mainloop,
+                                                  .extent = widest,
+                                                  .gradient = no_gradient(kOfAGradient),
+                                                  .framework = never_alone,
+                                                  .mainloop = mainloop,
+                                                  .attention = true,
+                                                  .columns = ColumnOrder::heads_of_second};
 
 }  // namespace fuseline

@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> q = read(g, in, op.reads[0]);
   const View<const double> k = read(g, in, op.reads[1]);
   const View<double> scores = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = a.head_width;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const std::int64_t kv_head = h / (a.heads / a.kv_heads);
@@ -27,7 +27,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       if (s >= seen.begin && s < seen.end)
         for (std::int64_t c = 0; c < d; ++c)
           sum += q(b * a.q_tokens + t, h * d + c) * k(key_row(k, a, b, s), kv_head * d + c);
-      scores(row, s) = a.scalar * sum;
+      scores(row, s) = a.scale * sum;
     }
   });
 }
@@ -35,9 +35,9 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // S = scale·Q K^T
 void mainloop(Emitter& e, const Op& op, bool) {
   GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.q_tokens;
-  m.N = op.reads[1].rows / op.attributes.batch;
-  m.K = op.attributes.head_width;
+  m.M = op.attributes.as<AttentionShape>().q_tokens;
+  m.N = op.reads[1].rows / op.attributes.as<AttentionShape>().batch;
+  m.K = op.attributes.as<AttentionShape>().head_width;
   heads_result(e, op, m, true);
 }
 
@@ -55,21 +55,22 @@ void gradient(Adjoint& a) {
 
 }  // namespace
 
-constinit const Operator operators::attention_scores{.name = "attention_scores",
-.op_class = OpClass::attention,
-.locality = Locality::contraction,
-.formula = "s = scale·q k^T for each head, visible pairs",
-.reads = {{"q", "M", "Q"}, {"k", "R", "C"}},
-.write = OperandSpec{"s", "P", "S"},
-.flops = attention_flops,
-.sum_length = head_columns,
-.reference = compute,
-.lower = in_mainloop,
-.extent = widest,
-.gradient = gradient,
-.framework = never_alone,
-.mainloop = mainloop,
-.attention = true,
-.columns = ColumnOrder::lost};
+constinit const Operator operators::attention_scores{
+    .name = "attention_scores",
+    .op_class = OpClass::attention,
+    .locality = Locality::contraction,
+    .formula = "s = scale·q k^T for each head, visible pairs",
+    .reads = {{"q", "M", "Q"}, {"k", "R", "C"}},
+    .write = OperandSpec{"s", "P", "S"},
+    .flops = attention_flops,
+    .sum_length = head_columns,
+    .reference = compute,
+    .lower = in_mainloop,
+    .extent = widest,
+    .gradient = gradient,
+    .framework = never_alone,
+    .mainloop = mainloop,
+    .attention = true,
+    .columns = ColumnOrder::lost};
 
 }  // namespace fuseline

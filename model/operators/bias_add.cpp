@@ -34,19 +34,19 @@ void gradient(Adjoint& a) {
 }  // namespace
 
 constinit const Operator operators::bias_add{.name = "bias_add",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x + b",
-.reads = {kX, {"b", "1", "N"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = by_layout,
-.minor = true,
-.library_epilogue = true};
+                                             .op_class = OpClass::pointwise,
+                                             .locality = Locality::tile_local,
+                                             .formula = "y = x + b",
+                                             .reads = {kX, {"b", "1", "N"}},
+                                             .write = kY,
+                                             .flops = per_output<1>,
+                                             .sum_length = one_term,
+                                             .reference = compute,
+                                             .lower = lower,
+                                             .extent = widest,
+                                             .gradient = gradient,
+                                             .framework = by_layout,
+                                             .minor = true,
+                                             .library_epilogue = true};
 
 }  // namespace fuseline

@@ -15,34 +15,33 @@ using namespace reference;
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> cache = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
-  FUSELINE_ASSERT(a.batch > 0 && a.q_tokens > 0, op.name);
+  const auto& a = op.attributes.as<Sequences>();
+  FUSELINE_ASSERT(a.batch > 0 && a.tokens > 0, op.name);
   const std::int64_t tokens = cache.tensor_rows / a.batch;
   for (std::int64_t b = 0; b < a.batch; ++b)
-    for (std::int64_t t = 0; t < a.q_tokens; ++t)
+    for (std::int64_t t = 0; t < a.tokens; ++t)
       for (std::int64_t c = 0; c < x.cols; ++c)
-        cache(b * tokens + tokens - a.q_tokens + t, c) = x(b * a.q_tokens + t, c);
+        cache(b * tokens + tokens - a.tokens + t, c) = x(b * a.tokens + t, c);
 }
 
-void lower(Emitter& e, const Op& op) {
-  e.produce(op.writes[0], e.tile(op.reads[0]));
-}
+void lower(Emitter& e, const Op& op) { e.produce(op.writes[0], e.tile(op.reads[0])); }
 
 }  // namespace
 
-constinit const Operator operators::cache_append{.name = "cache_append",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "cache[last T rows of each sequence] = x",
-.reads = {kX},
-.write = OperandSpec{"cache", "M", "N"},
-.flops = per_output<0>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient("a cache is not trained"),
-.framework = always<Implementation::strided>,
-.before_attention = true};
+constinit const Operator operators::cache_append{
+    .name = "cache_append",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "cache[last T rows of each sequence] = x",
+    .reads = {kX},
+    .write = OperandSpec{"cache", "M", "N"},
+    .flops = per_output<0>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient("a cache is not trained"),
+    .framework = always<Implementation::strided>,
+    .before_attention = true};
 
 }  // namespace fuseline

@@ -16,9 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return x; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::copy, "x");
-}
+void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::copy, "x"); }
 
 void gradient(Adjoint& a) { a.emit("d_" + a.op().name, operators::cast, {a.dy()}, {a.target(0)}); }
 
@@ -31,17 +29,17 @@ Implementation framework(const Graph& graph, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::cast{.name = "cast",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x in another type",
-.reads = {kX},
-.write = kY,
-.flops = per_output<0>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = framework};
+                                         .op_class = OpClass::pointwise,
+                                         .locality = Locality::tile_local,
+                                         .formula = "y = x in another type",
+                                         .reads = {kX},
+                                         .write = kY,
+                                         .flops = per_output<0>,
+                                         .sum_length = one_term,
+                                         .reference = compute,
+                                         .lower = lower,
+                                         .extent = widest,
+                                         .gradient = gradient,
+                                         .framework = framework};
 
 }  // namespace fuseline

@@ -28,19 +28,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::col_stats_finish{.name = "col_stats_finish",
-.op_class = OpClass::reduction,
-.locality = Locality::full_row,
-.formula = "y = sum of partials of each column",
-.reads = {{"partials", "N", "P"}},
-.write = OperandSpec{"y", "1", "N"},
-.flops = per_input<1>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.finishes = Sums::columns};
+constinit const Operator operators::col_stats_finish{
+    .name = "col_stats_finish",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_row,
+    .formula = "y = sum of partials of each column",
+    .reads = {{"partials", "N", "P"}},
+    .write = OperandSpec{"y", "1", "N"},
+    .flops = per_input<1>,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .finishes = Sums::columns};
 
 }  // namespace fuseline

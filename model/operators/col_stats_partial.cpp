@@ -25,7 +25,7 @@ Flops count(const Graph& graph, const Op& op) {
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> partials = write(g, out, op.writes[0]);
-  const std::int64_t tile = op.attributes.tile_rows;
+  const std::int64_t tile = op.attributes.as<PartialTile>().rows;
   FUSELINE_ASSERT(partials.cols == ceil_div(x.rows, tile), op.name);
   const auto factor = [&](std::int64_t m, std::int64_t n) {
     if (op.reads.size() < 2) return 1.0;
@@ -43,7 +43,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 void lower(Emitter& e, const Op& op) {
-  FUSELINE_ASSERT(op.attributes.tile_rows == partial_tile, op.name);
+  FUSELINE_ASSERT(op.attributes.as<PartialTile>().rows == partial_tile, op.name);
   Value x = e.tile(op.reads[0]);
   if (op.reads.size() > 1) {
     Value z = e.tile(op.reads[1]);
@@ -55,20 +55,21 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::col_stats_partial{.name = "col_stats_partial",
-.op_class = OpClass::reduction,
-.locality = Locality::tile_local,
-.formula = "sum of x (·z, z = r·h (- r·mean), or z = h) over each tile of rows",
-.reads = {kX, {"h", "M", "N", true}, {"stats", "M", "C", true}},
-.write = OperandSpec{"partials", "N", "P"},
-.flops = count,
-.sum_length = tile_rows,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.partial = Sums::columns,
-.minor = true};
+constinit const Operator operators::col_stats_partial{
+    .name = "col_stats_partial",
+    .op_class = OpClass::reduction,
+    .locality = Locality::tile_local,
+    .formula = "sum of x (·z, z = r·h (- r·mean), or z = h) over each tile of rows",
+    .reads = {kX, {"h", "M", "N", true}, {"stats", "M", "C", true}},
+    .write = OperandSpec{"partials", "N", "P"},
+    .flops = count,
+    .sum_length = tile_rows,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .partial = Sums::columns,
+    .minor = true};
 
 }  // namespace fuseline

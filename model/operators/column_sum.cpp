@@ -28,18 +28,19 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::column_sum{.name = "column_sum",
-.op_class = OpClass::reduction,
-.locality = Locality::full_column,
-.formula = "y = sum of each column",
-.reads = {kX},
-.write = OperandSpec{"y", "1", "N"},
-.flops = per_input<1>,
-.sum_length = input_rows,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kOfAGradient),
-.framework = always<Implementation::framework_reduce>};
+constinit const Operator operators::column_sum{
+    .name = "column_sum",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_column,
+    .formula = "y = sum of each column",
+    .reads = {kX},
+    .write = OperandSpec{"y", "1", "N"},
+    .flops = per_input<1>,
+    .sum_length = input_rows,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = always<Implementation::framework_reduce>};
 
 }  // namespace fuseline

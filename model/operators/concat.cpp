@@ -47,20 +47,21 @@ bool in_parts(const Op&) { return true; }
 
 }  // namespace
 
-constinit const Operator operators::concat{.name = "concat",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = (a, b, c) side by side",
-.reads = {{"a", "M", "A"}, {"b", "M", "B"}, {"c", "M", "C", true}},
-.write = kY,
-.flops = per_output<0>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = extent,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.in_parts = in_parts,
-.columns = ColumnOrder::side_by_side};
+constinit const Operator operators::concat{
+    .name = "concat",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = (a, b, c) side by side",
+    .reads = {{"a", "M", "A"}, {"b", "M", "B"}, {"c", "M", "C", true}},
+    .write = kY,
+    .flops = per_output<0>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = extent,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .in_parts = in_parts,
+    .columns = ColumnOrder::side_by_side};
 
 }  // namespace fuseline

@@ -43,29 +43,30 @@ void lower(Emitter& e, const Op& op) {
 void gradient(Adjoint& a) {
   const Op& op = a.op();
   const Operand x = a.forward_value(op.reads[0]);
-  a.emit("d_" + op.name, operators::cross_entropy_backward, {a.dy(), x, op.reads[1], a.log_sum_exp()},
-         {a.target(0)}, op.attributes);
+  a.emit("d_" + op.name, operators::cross_entropy_backward,
+         {a.dy(), x, op.reads[1], a.log_sum_exp()}, {a.target(0)}, op.attributes);
 }
 
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[0].cols; }
 
 }  // namespace
 
-constinit const Operator operators::cross_entropy{.name = "cross_entropy",
-.op_class = OpClass::reduction,
-.locality = Locality::full_row,
-.formula = "loss = lse - x[target], lse = log of the sum of exp(x) over the row",
-.reads = {kX, {"targets", "M", "1"}},
-.write = OperandSpec{"loss", "M", "1"},
-.flops = per_row<4, 3>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = gradient,
-.framework = always<Implementation::framework_reduce>,
-.also_writes = {"lse", "M", "1"},
-.index_read = 1,
-.index_range = indices};
+constinit const Operator operators::cross_entropy{
+    .name = "cross_entropy",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_row,
+    .formula = "loss = lse - x[target], lse = log of the sum of exp(x) over the row",
+    .reads = {kX, {"targets", "M", "1"}},
+    .write = OperandSpec{"loss", "M", "1"},
+    .flops = per_row<4, 3>,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = gradient,
+    .framework = always<Implementation::framework_reduce>,
+    .also_writes = {"lse", "M", "1"},
+    .index_read = 1,
+    .index_range = indices};
 
 }  // namespace fuseline

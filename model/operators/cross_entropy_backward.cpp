@@ -14,8 +14,7 @@ namespace {
 
 using namespace reference;
 
-void compute(const Graph& g, const Op& op, const TensorValues& in,
-                            TensorValues& out) {
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> dloss = read(g, in, op.reads[0]);
   const View<const double> x = read(g, in, op.reads[1]);
   const View<const double> targets = read(g, in, op.reads[2]);
@@ -43,20 +42,21 @@ std::int64_t indices(const Graph&, const Op& op) { return op.reads[1].cols; }
 
 }  // namespace
 
-constinit const Operator operators::cross_entropy_backward{.name = "cross_entropy_backward",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "dx = dloss·(exp(x - lse) - (1 in the target's column))",
-.reads = {{"dloss", "M", "1"}, kX, {"targets", "M", "1"}, {"lse", "M", "1"}},
-.write = kDx,
-.flops = per_output<4>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.index_read = 2,
-.index_range = indices};
+constinit const Operator operators::cross_entropy_backward{
+    .name = "cross_entropy_backward",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "dx = dloss·(exp(x - lse) - (1 in the target's column))",
+    .reads = {{"dloss", "M", "1"}, kX, {"targets", "M", "1"}, {"lse", "M", "1"}},
+    .write = kDx,
+    .flops = per_output<4>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .index_read = 2,
+    .index_range = indices};
 
 }  // namespace fuseline

@@ -63,21 +63,22 @@ RowMainloop rows(const Op& op) { return {op.reads[0].rows, op.reads[0].cols / 3}
 
 }  // namespace
 
-constinit const Operator operators::cross_entropy_finish{.name = "cross_entropy_finish",
-.op_class = OpClass::reduction,
-.locality = Locality::full_row,
-.formula = "lse = max + log of the sum of s·exp(m - max), loss = lse - sum of targets",
-.reads = {{"partials", "M", "P"}},
-.write = OperandSpec{"loss", "M", "1"},
-.flops = count,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout,
-.also_writes = {"lse", "M", "1"},
-.rows = rows,
-.finishes = Sums::rows};
+constinit const Operator operators::cross_entropy_finish{
+    .name = "cross_entropy_finish",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_row,
+    .formula = "lse = max + log of the sum of s·exp(m - max), loss = lse - sum of targets",
+    .reads = {{"partials", "M", "P"}},
+    .write = OperandSpec{"loss", "M", "1"},
+    .flops = count,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kMadeLater),
+    .framework = by_layout,
+    .also_writes = {"lse", "M", "1"},
+    .rows = rows,
+    .finishes = Sums::rows};
 
 }  // namespace fuseline

@@ -16,12 +16,11 @@ namespace {
 using namespace reference;
 
 // Thirds of the columns: maxima, sums, targets of the tiles of columns.
-void compute(const Graph& g, const Op& op, const TensorValues& in,
-                           TensorValues& out) {
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<const double> targets = read(g, in, op.reads[1]);
   const View<double> partials = write(g, out, op.writes[0]);
-  const std::int64_t tile = op.attributes.tile_cols;
+  const std::int64_t tile = op.attributes.as<PartialTile>().cols;
   const std::int64_t tiles = ceil_div(x.cols, tile);
   FUSELINE_ASSERT(partials.cols == 3 * tiles, op.name);
   for (std::int64_t m = 0; m < x.rows; ++m) {
@@ -36,7 +35,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in,
 }
 
 void lower(Emitter& e, const Op& op) {
-  FUSELINE_ASSERT(op.attributes.tile_cols == partial_tile, op.name);
+  FUSELINE_ASSERT(op.attributes.as<PartialTile>().cols == partial_tile, op.name);
   e.emit(OnlineLogSumExp{e.tile(op.reads[0]), op.reads[1], op.writes[0]});
 }
 
@@ -44,22 +43,23 @@ std::int64_t indices(const Graph&, const Op& op) { return op.reads[0].cols; }
 
 }  // namespace
 
-constinit const Operator operators::cross_entropy_partial{.name = "cross_entropy_partial",
-.op_class = OpClass::reduction,
-.locality = Locality::tile_local,
-.formula = "max x, sum of exp(x - max x) and the target's x over each tile of columns",
-.reads = {kX, {"targets", "M", "1"}},
-.write = OperandSpec{"partials", "M", "P"},
-.flops = per_input<4>,
-.sum_length = tile_columns,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout,
-.index_read = 1,
-.index_range = indices,
-.partial = Sums::rows,
-.minor = true};
+constinit const Operator operators::cross_entropy_partial{
+    .name = "cross_entropy_partial",
+    .op_class = OpClass::reduction,
+    .locality = Locality::tile_local,
+    .formula = "max x, sum of exp(x - max x) and the target's x over each tile of columns",
+    .reads = {kX, {"targets", "M", "1"}},
+    .write = OperandSpec{"partials", "M", "P"},
+    .flops = per_input<4>,
+    .sum_length = tile_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kMadeLater),
+    .framework = by_layout,
+    .index_read = 1,
+    .index_range = indices,
+    .partial = Sums::rows,
+    .minor = true};
 
 }  // namespace fuseline

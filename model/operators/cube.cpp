@@ -24,17 +24,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::cube{.name = "cube",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x³",
-.reads = {kX},
-.write = kY,
-.flops = per_output<2>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout};
+                                         .op_class = OpClass::pointwise,
+                                         .locality = Locality::tile_local,
+                                         .formula = "y = x³",
+                                         .reads = {kX},
+                                         .write = kY,
+                                         .flops = per_output<2>,
+                                         .sum_length = one_term,
+                                         .reference = compute,
+                                         .lower = lower,
+                                         .extent = widest,
+                                         .gradient = no_gradient(kOfAGradient),
+                                         .framework = by_layout};
 
 }  // namespace fuseline

@@ -22,14 +22,14 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> ids = read(g, in, op.reads[0]);
   const View<const double> w = read(g, in, op.reads[1]);
   const View<double> y = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<Positions>();
   for (std::int64_t m = 0; m < y.rows; ++m) {
     const std::int64_t token = static_cast<std::int64_t>(ids(m, 0));
     FUSELINE_ASSERT(token >= 0 && token < w.tensor_rows, op.name);
     for (std::int64_t n = 0; n < y.cols; ++n) y(m, n) = w(token, n);
     if (op.reads.size() < 3) continue;
     const View<const double> positions = read(g, in, op.reads[2]);
-    const std::int64_t position = a.kv_tokens - a.q_tokens + m % a.q_tokens;
+    const std::int64_t position = a.context - a.tokens + m % a.tokens;
     for (std::int64_t n = 0; n < y.cols; ++n) y(m, n) += positions(position, n);
   }
 }
@@ -58,21 +58,22 @@ std::int64_t indices(const Graph& graph, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::embedding{.name = "embedding",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = w[ids] (+ positions)",
-.reads = {{"ids", "M", "1"}, {"w", "V", "N"}, {"positions", "T", "N", true}},
-.write = kY,
-.flops = count,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = of_result,
-.gradient = gradient,
-.framework = by_layout,
-.index_read = 0,
-.index_range = indices,
-.alone = kGathers};
+constinit const Operator operators::embedding{
+    .name = "embedding",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = w[ids] (+ positions)",
+    .reads = {{"ids", "M", "1"}, {"w", "V", "N"}, {"positions", "T", "N", true}},
+    .write = kY,
+    .flops = count,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_result,
+    .gradient = gradient,
+    .framework = by_layout,
+    .index_read = 0,
+    .index_range = indices,
+    .alone = kGathers};
 
 }  // namespace fuseline

@@ -21,7 +21,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   for (std::int64_t m = 0; m < dy.rows; ++m) {
     const std::int64_t row = op.reads.size() > 1
                                  ? index_at(read(g, in, op.reads[1]), m, dw.rows, op)
-                                 : m % op.attributes.q_tokens;
+                                 : m % op.attributes.as<Positions>().tokens;
     for (std::int64_t n = 0; n < dy.cols; ++n) dw(row, n) += dy(m, n);
   }
 }
@@ -33,7 +33,7 @@ void lower(Emitter& e, const Op& op) {
   if (op.reads.size() > 1)
     gather.ids = op.reads[1];
   else
-    gather.period = op.attributes.q_tokens;
+    gather.period = op.attributes.as<Positions>().tokens;
   e.emit(gather);
   e.produce(op.writes[0], sum);
 }
@@ -42,22 +42,23 @@ std::int64_t indices(const Graph&, const Op& op) { return op.writes[0].rows; }
 
 }  // namespace
 
-constinit const Operator operators::embedding_backward{.name = "embedding_backward",
-.op_class = OpClass::reduction,
-.locality = Locality::full_column,
-.formula = "dw[v] = sum of the rows dy[m] with ids[m] = v, or with m mod T = v",
-.reads = {kDy, {"ids", "M", "1", true}},
-.write = OperandSpec{"dw", "V", "N"},
-.flops = per_input<1>,
-.sum_length = input_rows,
-.reference = compute,
-.lower = lower,
-.extent = of_result,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.index_read = 1,
-.index_range = indices,
-.alone = kGathers,
-.scatters = true};
+constinit const Operator operators::embedding_backward{
+    .name = "embedding_backward",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_column,
+    .formula = "dw[v] = sum of the rows dy[m] with ids[m] = v, or with m mod T = v",
+    .reads = {kDy, {"ids", "M", "1", true}},
+    .write = OperandSpec{"dw", "V", "N"},
+    .flops = per_input<1>,
+    .sum_length = input_rows,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_result,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .index_read = 1,
+    .index_range = indices,
+    .alone = kGathers,
+    .scatters = true};
 
 }  // namespace fuseline

@@ -20,31 +20,28 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       [](double x) { return 0.5 * x * (1.0 + std::tanh(kScale * (x + 0.044715 * x * x * x))); });
 }
 
-void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::gelu_tanh, "o");
-}
+void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::gelu_tanh, "o"); }
 
-void gradient(Adjoint& a) {
-  element_wise_gradient(a, operators::gelu_backward);
-}
+void gradient(Adjoint& a) { element_wise_gradient(a, operators::gelu_backward); }
 
 }  // namespace
 
-constinit const Operator operators::gelu{.name = "gelu",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x/2 · (1 + tanh(sqrt(2/pi)·(x + 0.044715 x³)))",
-.reads = {kX},
-.write = kY,
-.flops = per_output<9>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = by_layout,
-.library_epilogue = true,
-.cheap_again = true,
-.stream = StreamCost::exponential};
+constinit const Operator operators::gelu{
+    .name = "gelu",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = x/2 · (1 + tanh(sqrt(2/pi)·(x + 0.044715 x³)))",
+    .reads = {kX},
+    .write = kY,
+    .flops = per_output<9>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = gradient,
+    .framework = by_layout,
+    .library_epilogue = true,
+    .cheap_again = true,
+    .stream = StreamCost::exponential};
 
 }  // namespace fuseline

@@ -30,18 +30,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::gelu_backward{.name = "gelu_backward",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "dx = dy·((1 + h)/2 + x/2·(1 - h²)·u'), h = tanh(u), u = sqrt(2/pi)·(x + 0.044715 x³)",
-.reads = {kDy, kX},
-.write = kDx,
-.flops = per_output<18>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout};
+constinit const Operator operators::gelu_backward{
+    .name = "gelu_backward",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula =
+        "dx = dy·((1 + h)/2 + x/2·(1 - h²)·u'), h = tanh(u), u = sqrt(2/pi)·(x + 0.044715 x³)",
+    .reads = {kDy, kX},
+    .write = kDx,
+    .flops = per_output<18>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout};
 
 }  // namespace fuseline

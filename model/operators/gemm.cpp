@@ -108,16 +108,15 @@ void mainloop(Emitter& e, const Op& op, bool interleaved) {
 // dw = dy^T x, then dx = dy w.
 void gradient(Adjoint& a) {
   const Op& op = a.op();
-  FUSELINE_ASSERT(!op.attributes.a_is_km && !op.attributes.b_is_kn, op.name);
+  FUSELINE_ASSERT(
+      !op.attributes.as<GemmLayout>().a_is_km && !op.attributes.as<GemmLayout>().b_is_kn, op.name);
   if (a.wants(1)) {
-    OpAttributes layout;
-    layout.a_is_km = layout.b_is_kn = true;
+    const GemmLayout layout{.a_is_km = true, .b_is_kn = true};
     const Operand x = a.forward_value(op.reads[0]);
     a.emit("dw_" + op.name, operators::gemm, {a.dy(), x}, {a.target(1)}, layout);
   }
   if (a.wants(0)) {
-    OpAttributes layout;
-    layout.b_is_kn = true;
+    const GemmLayout layout{.b_is_kn = true};
     const Operand w = a.forward_value(op.reads[1]);
     a.emit("d_" + op.name, operators::gemm, {a.dy(), w}, {a.target(0)}, layout);
   }
@@ -126,19 +125,19 @@ void gradient(Adjoint& a) {
 }  // namespace
 
 constinit const Operator operators::gemm{.name = "gemm",
-.op_class = OpClass::gemm,
-.locality = Locality::contraction,
-.formula = "y = x w^T",
-.reads = {{"x", "M", "K"}, {"w", "N", "K"}},
-.write = kY,
-.flops = count,
-.sum_length = length,
-.reference = compute,
-.lower = in_mainloop,
-.extent = widest,
-.gradient = gradient,
-.framework = never_alone,
-.mainloop = mainloop,
-.columns = ColumnOrder::weight_rows};
+                                         .op_class = OpClass::gemm,
+                                         .locality = Locality::contraction,
+                                         .formula = "y = x w^T",
+                                         .reads = {{"x", "M", "K"}, {"w", "N", "K"}},
+                                         .write = kY,
+                                         .flops = count,
+                                         .sum_length = length,
+                                         .reference = compute,
+                                         .lower = in_mainloop,
+                                         .extent = widest,
+                                         .gradient = gradient,
+                                         .framework = never_alone,
+                                         .mainloop = mainloop,
+                                         .columns = ColumnOrder::weight_rows};
 
 }  // namespace fuseline

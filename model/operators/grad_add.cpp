@@ -15,24 +15,23 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map2(g, op, in, out, [](double x, double z) { return x + z; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  binary(e, op, MapFn::add, "h");
-}
+void lower(Emitter& e, const Op& op) { binary(e, op, MapFn::add, "h"); }
 
 }  // namespace
 
-constinit const Operator operators::grad_add{.name = "grad_add",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x + z, gradients of one tensor's readers",
-.reads = {kX, {"z", "M", "N"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout};
+constinit const Operator operators::grad_add{
+    .name = "grad_add",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = x + z, gradients of one tensor's readers",
+    .reads = {kX, {"z", "M", "N"}},
+    .write = kY,
+    .flops = per_output<1>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout};
 
 }  // namespace fuseline

@@ -22,7 +22,7 @@ Flops count(const Graph& graph, const Op& op) {
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> y = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = a.head_width;
   FUSELINE_ASSERT(x.cols == a.heads * d && y.cols == a.kv_heads * d, op.name);
   clear(y);
@@ -31,7 +31,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 void lower(Emitter& e, const Op& op) {
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const Value x = e.tile(op.reads[0]);
   const Value y = e.fresh("sum");
   e.emit(HeadSum{y, x, a.heads / a.kv_heads, a.head_width});
@@ -40,21 +40,22 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::head_sum{.name = "head_sum",
-.op_class = OpClass::attention,
-.locality = Locality::full_row,
-.formula = "y = sum over the query heads that share a key",
-.reads = {{"x", "M", "Q"}},
-.write = OperandSpec{"y", "M", "C"},
-.flops = count,
-.sum_length = heads_of_a_key,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = always<Implementation::vectorized>,
-.around_attention = true,
-.alone = "needs all heads that share a key",
-.columns = ColumnOrder::heads};
+constinit const Operator operators::head_sum{
+    .name = "head_sum",
+    .op_class = OpClass::attention,
+    .locality = Locality::full_row,
+    .formula = "y = sum over the query heads that share a key",
+    .reads = {{"x", "M", "Q"}},
+    .write = OperandSpec{"y", "M", "C"},
+    .flops = count,
+    .sum_length = heads_of_a_key,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = always<Implementation::vectorized>,
+    .around_attention = true,
+    .alone = "needs all heads that share a key",
+    .columns = ColumnOrder::heads};
 
 }  // namespace fuseline

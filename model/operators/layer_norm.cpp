@@ -28,7 +28,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
     double variance = 0;
     for (std::int64_t n = 0; n < x.cols; ++n) variance += (x(m, n) - mean) * (x(m, n) - mean);
     variance /= width;
-    const double r = 1.0 / std::sqrt(variance + op.attributes.eps);
+    const double r = 1.0 / std::sqrt(variance + op.attributes.as<NormEps>().eps);
     for (std::int64_t n = 0; n < x.cols; ++n) y(m, n) = (x(m, n) - mean) * r * w(0, n) + bias(0, n);
     if (op.writes.size() < 2) continue;
     const View<double> stats = write(g, out, op.writes[1]);
@@ -44,7 +44,7 @@ void lower(Emitter& e, const Op& op) {
   const Value s = e.row_reduce(ReduceFn::sum_squares, centred, "s");
   const Value var =
       e.map(MapFn::scale_by_constant, {s}, "v", 1.0 / static_cast<double>(op.reads[0].cols));
-  const Value shifted = e.map(MapFn::add_constant, {var}, "v", op.attributes.eps);
+  const Value shifted = e.map(MapFn::add_constant, {var}, "v", op.attributes.as<NormEps>().eps);
   const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
   if (op.writes.size() > 1) {  // r and r·mean for the backward pass
     Operand to = op.writes[1];
@@ -68,23 +68,24 @@ void gradient(Adjoint& a) {
 
 }  // namespace
 
-constinit const Operator operators::layer_norm{.name = "layer_norm",
-.op_class = OpClass::norm,
-.locality = Locality::full_row,
-.formula = "y = (x - mean x) · rsqrt(var x + eps) · w + b",
-.reads = {kX, {"w", "1", "N"}, {"b", "1", "N"}},
-.write = kY,
-.flops = per_row<7, 4>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = always<Implementation::row_norm>,
-.also_writes = kStats,
-.statistics = 2,
-.again = norm_again,
-.cheap_again = true,
-.stream = StreamCost::welford};
+constinit const Operator operators::layer_norm{
+    .name = "layer_norm",
+    .op_class = OpClass::norm,
+    .locality = Locality::full_row,
+    .formula = "y = (x - mean x) · rsqrt(var x + eps) · w + b",
+    .reads = {kX, {"w", "1", "N"}, {"b", "1", "N"}},
+    .write = kY,
+    .flops = per_row<7, 4>,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = gradient,
+    .framework = always<Implementation::row_norm>,
+    .also_writes = kStats,
+    .statistics = 2,
+    .again = norm_again,
+    .cheap_again = true,
+    .stream = StreamCost::welford};
 
 }  // namespace fuseline

@@ -40,19 +40,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::layer_norm_deferred{.name = "layer_norm_deferred",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = r·x - (r·mean)·wg + wb, wg = w gamma, wb = w beta (+ bias)",
-.reads = {kX, {"stats", "M", "2"}, {"wg", "1", "N"}, {"wb", "1", "N"}},
-.write = kY,
-.flops = per_output<4>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout,
-.stream = StreamCost::deferred_welford};
+constinit const Operator operators::layer_norm_deferred{
+    .name = "layer_norm_deferred",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = r·x - (r·mean)·wg + wb, wg = w gamma, wb = w beta (+ bias)",
+    .reads = {kX, {"stats", "M", "2"}, {"wg", "1", "N"}, {"wb", "1", "N"}},
+    .write = kY,
+    .flops = per_output<4>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kMadeLater),
+    .framework = by_layout,
+    .stream = StreamCost::deferred_welford};
 
 }  // namespace fuseline

@@ -16,9 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map2(g, op, in, out, [](double x, double z) { return x * z; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  binary(e, op, MapFn::mul, "o");
-}
+void lower(Emitter& e, const Op& op) { binary(e, op, MapFn::mul, "o"); }
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();
@@ -33,17 +31,17 @@ void gradient(Adjoint& a) {
 }  // namespace
 
 constinit const Operator operators::mul{.name = "mul",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x · z",
-.reads = {kX, {"z", "M", "N"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = by_layout};
+                                        .op_class = OpClass::pointwise,
+                                        .locality = Locality::tile_local,
+                                        .formula = "y = x · z",
+                                        .reads = {kX, {"z", "M", "N"}},
+                                        .write = kY,
+                                        .flops = per_output<1>,
+                                        .sum_length = one_term,
+                                        .reference = compute,
+                                        .lower = lower,
+                                        .extent = widest,
+                                        .gradient = gradient,
+                                        .framework = by_layout};
 
 }  // namespace fuseline

@@ -29,17 +29,17 @@ Implementation framework(const Graph&, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::mul_cols{.name = "mul_cols",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x · w, w one value a column",
-.reads = {kX, {"w", "1", "N"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = framework};
+                                             .op_class = OpClass::pointwise,
+                                             .locality = Locality::tile_local,
+                                             .formula = "y = x · w, w one value a column",
+                                             .reads = {kX, {"w", "1", "N"}},
+                                             .write = kY,
+                                             .flops = per_output<1>,
+                                             .sum_length = one_term,
+                                             .reference = compute,
+                                             .lower = lower,
+                                             .extent = widest,
+                                             .gradient = no_gradient(kMadeLater),
+                                             .framework = framework};
 
 }  // namespace fuseline

@@ -24,17 +24,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::mul_rows{.name = "mul_rows",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x · r, r one value a row",
-.reads = {kX, {"r", "M", "1"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = always<Implementation::strided>};
+                                             .op_class = OpClass::pointwise,
+                                             .locality = Locality::tile_local,
+                                             .formula = "y = x · r, r one value a row",
+                                             .reads = {kX, {"r", "M", "1"}},
+                                             .write = kY,
+                                             .flops = per_output<1>,
+                                             .sum_length = one_term,
+                                             .reference = compute,
+                                             .lower = lower,
+                                             .extent = widest,
+                                             .gradient = no_gradient(kMadeLater),
+                                             .framework = always<Implementation::strided>};
 
 }  // namespace fuseline

@@ -24,17 +24,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::mul_table{.name = "mul_table",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x · table[row mod T, column mod d]",
-.reads = {kX, {"table", "T", "d"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = always<Implementation::strided>};
+                                              .op_class = OpClass::pointwise,
+                                              .locality = Locality::tile_local,
+                                              .formula = "y = x · table[row mod T, column mod d]",
+                                              .reads = {kX, {"table", "T", "d"}},
+                                              .write = kY,
+                                              .flops = per_output<1>,
+                                              .sum_length = one_term,
+                                              .reference = compute,
+                                              .lower = lower,
+                                              .extent = widest,
+                                              .gradient = no_gradient(kMadeLater),
+                                              .framework = always<Implementation::strided>};
 
 }  // namespace fuseline

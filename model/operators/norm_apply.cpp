@@ -40,18 +40,19 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::norm_apply{.name = "norm_apply",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = z·w (+ b), z = r·x (- r·mean)",
-.reads = {kX, kStats, {"w", "1", "N"}, {"b", "1", "N", true}},
-.write = kY,
-.flops = count,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout};
+constinit const Operator operators::norm_apply{
+    .name = "norm_apply",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = z·w (+ b), z = r·x (- r·mean)",
+    .reads = {kX, kStats, {"w", "1", "N"}, {"b", "1", "N", true}},
+    .write = kY,
+    .flops = count,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout};
 
 }  // namespace fuseline

@@ -21,8 +21,7 @@ Flops count(const Graph& graph, const Op& op) {
   return count;
 }
 
-void compute(const Graph& g, const Op& op, const TensorValues& in,
-                            TensorValues& out) {
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> p = read(g, in, op.reads[0]);
   const View<const double> h = read(g, in, op.reads[1]);
   const View<const double> w = read(g, in, op.reads[2]);
@@ -61,18 +60,24 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::norm_backward_deferred{.name = "norm_backward_deferred",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = (dres +) r·(w·p - z·c0 (- c1)), z = r·h (- r·mean)",
-.reads = {{"p", "M", "N"}, {"h", "M", "N"}, {"w", "1", "N"}, kStats, {"c", "M", "C"}, {"dres", "M", "N", true}},
-.write = kY,
-.flops = count,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout};
+constinit const Operator operators::norm_backward_deferred{
+    .name = "norm_backward_deferred",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = (dres +) r·(w·p - z·c0 (- c1)), z = r·h (- r·mean)",
+    .reads = {{"p", "M", "N"},
+              {"h", "M", "N"},
+              {"w", "1", "N"},
+              kStats,
+              {"c", "M", "C"},
+              {"dres", "M", "N", true}},
+    .write = kY,
+    .flops = count,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout};
 
 }  // namespace fuseline

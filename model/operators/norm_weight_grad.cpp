@@ -37,19 +37,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::norm_weight_grad{.name = "norm_weight_grad",
-.op_class = OpClass::reduction,
-.locality = Locality::full_column,
-.formula = "dw = sum over rows of dy·z, z = r·x (- r·mean)",
-.reads = {kDy, kX, kStats},
-.write = OperandSpec{"dw", "1", "N"},
-.flops = count,
-.sum_length = input_rows,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kOfAGradient),
-.framework = always<Implementation::row_norm>,
-.leads = true};
+constinit const Operator operators::norm_weight_grad{
+    .name = "norm_weight_grad",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_column,
+    .formula = "dw = sum over rows of dy·z, z = r·x (- r·mean)",
+    .reads = {kDy, kX, kStats},
+    .write = OperandSpec{"dw", "1", "N"},
+    .flops = count,
+    .sum_length = input_rows,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = always<Implementation::row_norm>,
+    .leads = true};
 
 }  // namespace fuseline

@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 #include "model/program.h"
 
 namespace fuseline {
@@ -48,8 +49,8 @@ struct Fact {
 
   constexpr Fact(T given) : value(given) {}
   template <class Lambda>
-    requires(std::is_class_v<Lambda> && std::is_convertible_v<Lambda, T>)
-  constexpr Fact(Lambda given) : value(given) {}
+  requires(std::is_class_v<Lambda>&& std::is_convertible_v<Lambda, T>) constexpr Fact(Lambda given)
+      : value(given) {}
   constexpr operator const T&() const { return value; }
 };
 
@@ -167,8 +168,8 @@ struct Operator {
   std::int64_t statistics = 0;  // of a norm: columns of the statistics that its gradient needs
   void (*again)(Adjoint&, const Op&, Again&) = nullptr;  // how it is done again in another way
   bool given_by_gradient = false;  // its gradient's operator can write its result again
-  bool cheap_again = false;  // cheaper to do again in an epilogue than to load its result
-  bool leads = false;        // its kernel is launched as its own, whatever joins it
+  bool cheap_again = false;        // cheaper to do again in an epilogue than to load its result
+  bool leads = false;              // its kernel is launched as its own, whatever joins it
   ColumnOrder columns = ColumnOrder::kept;
   StreamCost stream = StreamCost::plain;
   bool scatters = false;  // sums gathered rows: no row of its operand stays resident

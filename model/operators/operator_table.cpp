@@ -71,8 +71,9 @@ double unit_roundoff(Dtype type) {
 // The table's spec of read operand i; a gemm's layouts exchange rows and columns.
 OperandSpec read_spec(const Op& op, std::size_t i) {
   OperandSpec spec = op.kind->reads[i];
-  const OpAttributes& a = op.attributes;
-  if (is_gemm(op) && (i == 0 ? a.a_is_km : a.b_is_kn)) std::swap(spec.rows, spec.cols);
+  if (is_gemm(op) &&
+      (i == 0 ? op.attributes.as<GemmLayout>().a_is_km : op.attributes.as<GemmLayout>().b_is_kn))
+    std::swap(spec.rows, spec.cols);
   return spec;
 }
 
@@ -80,7 +81,8 @@ OperandSpec read_spec(const Op& op, std::size_t i) {
 
 GemmShape gemm_shape(const Op& op) {
   FUSELINE_ASSERT(is_gemm(op) && op.reads.size() == 2, op.name);
-  GemmShape shape{.a_is_km = op.attributes.a_is_km, .b_is_kn = op.attributes.b_is_kn};
+  GemmShape shape{.a_is_km = op.attributes.as<GemmLayout>().a_is_km,
+                  .b_is_kn = op.attributes.as<GemmLayout>().b_is_kn};
   const Operand& a = op.reads[0];
   const Operand& b = op.reads[1];
   shape.M = shape.a_is_km ? a.cols : a.rows;
@@ -195,8 +197,8 @@ std::vector<std::string> check_operands(const Graph&, const Op& op) {
       problems.push_back(op.name + ": operand " + spec.name + " is missing");
   }
   if (op.reads.size() > known)
-    problems.push_back(op.name + ": " + std::string(info.name.value) + " reads at most " + std::to_string(known) +
-                       " operands, not " + std::to_string(op.reads.size()));
+    problems.push_back(op.name + ": " + std::string(info.name.value) + " reads at most " +
+                       std::to_string(known) + " operands, not " + std::to_string(op.reads.size()));
   const std::size_t most = info.also_writes.name != nullptr ? 2 : 1;
   if (op.writes.empty() || op.writes.size() > most) {
     problems.push_back(op.name + ": " + std::string(info.name.value) + " writes " +
@@ -209,9 +211,7 @@ std::vector<std::string> check_operands(const Graph&, const Op& op) {
   return problems;
 }
 
-std::span<const Operator* const> all_operators() {
-  return table();
-}
+std::span<const Operator* const> all_operators() { return table(); }
 
 const Operator* find_operator(std::string_view name) {
   for (const Operator* known : table())
@@ -228,6 +228,15 @@ AddedOperator::AddedOperator(const Operator& description) {
 
 bool is_gemm(const Op& op) { return op.kind->op_class == OpClass::gemm; }
 bool is_norm(const Op& op) { return op.kind->statistics > 0; }
+bool has_adjacent_pairs(const Op& op) {
+  const Pairs* pairs = op.attributes.get<Pairs>();
+  return pairs != nullptr && pairs->interleaved;
+}
+std::int64_t sequences_of(const Op& op) {
+  if (const auto* rows = op.attributes.get<Sequences>()) return rows->batch;
+  const auto* attention = op.attributes.get<AttentionShape>();
+  return attention == nullptr ? 1 : attention->batch;
+}
 bool is_contraction(const Op& op) { return op.kind->locality == Locality::contraction; }
 bool needs_full_row(const Op& op) { return op.kind->locality == Locality::full_row; }
 bool needs_full_column(const Op& op) { return op.kind->locality == Locality::full_column; }
@@ -240,7 +249,7 @@ Flops flops(const Graph& graph) {
   return total;
 }
 
-std::int64_t visible_pairs(const OpAttributes& a) {
+std::int64_t visible_pairs(const AttentionShape& a) {
   const std::int64_t T = a.q_tokens;
   const std::int64_t S = a.kv_tokens;
   const std::int64_t window = a.window > 0 ? std::min(a.window, S) : S;

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 #include "model/operators/operator.h"
 
 namespace fuseline {
@@ -29,6 +30,10 @@ struct AddedOperator {
 bool is_gemm(const Op& op);
 // Whether it normalises rows and can save their statistics.
 bool is_norm(const Op& op);
+// Whether the pairs of columns that it works on are adjacent.
+bool has_adjacent_pairs(const Op& op);
+// Sequences whose rows it tells apart; 1 when it does not.
+std::int64_t sequences_of(const Op& op);
 bool is_contraction(const Op& op);
 bool needs_full_row(const Op& op);
 bool needs_full_column(const Op& op);
@@ -76,7 +81,7 @@ bool is_weight_gradient(const Graph& graph, TensorId tensor);
 
 // Query-key pairs that one head of one sequence computes: query t of T sees the keys up to its own
 // position S-T+t, of which the last `window`. Without a mask T·S, window respected.
-std::int64_t visible_pairs(const OpAttributes& attributes);
+std::int64_t visible_pairs(const AttentionShape& attributes);
 
 // Bound on the relative L2 error of the written tensor when sums accumulate in fp32 and the result
 // is rounded to its storage type: u_store + (2·sqrt(L) + 8)·u_fp32 with L = sum_length and u the

@@ -16,9 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map2(g, op, in, out, [](double x, double z) { return x + z; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  binary(e, op, MapFn::add, "h");
-}
+void lower(Emitter& e, const Op& op) { binary(e, op, MapFn::add, "h"); }
 
 void gradient(Adjoint& a) {
   a.pass(0, a.dy());
@@ -28,17 +26,17 @@ void gradient(Adjoint& a) {
 }  // namespace
 
 constinit const Operator operators::residual_add{.name = "residual_add",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x + z",
-.reads = {kX, {"z", "M", "N"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = by_layout};
+                                                 .op_class = OpClass::pointwise,
+                                                 .locality = Locality::tile_local,
+                                                 .formula = "y = x + z",
+                                                 .reads = {kX, {"z", "M", "N"}},
+                                                 .write = kY,
+                                                 .flops = per_output<1>,
+                                                 .sum_length = one_term,
+                                                 .reference = compute,
+                                                 .lower = lower,
+                                                 .extent = widest,
+                                                 .gradient = gradient,
+                                                 .framework = by_layout};
 
 }  // namespace fuseline

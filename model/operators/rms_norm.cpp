@@ -22,7 +22,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   for (std::int64_t m = 0; m < x.rows; ++m) {
     double squares = 0;
     for (std::int64_t n = 0; n < x.cols; ++n) squares += x(m, n) * x(m, n);
-    const double r = 1.0 / std::sqrt(squares / static_cast<double>(x.cols) + op.attributes.eps);
+    const double r =
+        1.0 / std::sqrt(squares / static_cast<double>(x.cols) + op.attributes.as<NormEps>().eps);
     for (std::int64_t n = 0; n < x.cols; ++n) y(m, n) = x(m, n) * r * w(0, n);
     if (op.writes.size() > 1) write(g, out, op.writes[1])(m, 0) = r;
   }
@@ -33,7 +34,7 @@ void lower(Emitter& e, const Op& op) {
   const Value s = e.row_reduce(ReduceFn::sum_squares, x, "s");
   const Value mean =
       e.map(MapFn::scale_by_constant, {s}, "m", 1.0 / static_cast<double>(op.reads[0].cols));
-  const Value shifted = e.map(MapFn::add_constant, {mean}, "m", op.attributes.eps);
+  const Value shifted = e.map(MapFn::add_constant, {mean}, "m", op.attributes.as<NormEps>().eps);
   const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
   if (op.writes.size() > 1) e.produce(op.writes[1], r, true);
   const Value scaled = e.map(MapFn::mul, {x, r}, "xr");
@@ -41,28 +42,26 @@ void lower(Emitter& e, const Op& op) {
   e.produce(op.writes[0], e.map(MapFn::mul, {scaled, g}, "xn"));
 }
 
-void gradient(Adjoint& a) {
-  norm_gradient(a, operators::rms_norm_backward);
-}
+void gradient(Adjoint& a) { norm_gradient(a, operators::rms_norm_backward); }
 
 }  // namespace
 
 constinit const Operator operators::rms_norm{.name = "rms_norm",
-.op_class = OpClass::norm,
-.locality = Locality::full_row,
-.formula = "y = x · rsqrt(mean x² + eps) · w",
-.reads = {kX, {"w", "1", "N"}},
-.write = kY,
-.flops = per_row<4, 3>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = always<Implementation::row_norm>,
-.also_writes = kStats,
-.statistics = 1,
-.again = norm_again,
-.cheap_again = true};
+                                             .op_class = OpClass::norm,
+                                             .locality = Locality::full_row,
+                                             .formula = "y = x · rsqrt(mean x² + eps) · w",
+                                             .reads = {kX, {"w", "1", "N"}},
+                                             .write = kY,
+                                             .flops = per_row<4, 3>,
+                                             .sum_length = input_columns,
+                                             .reference = compute,
+                                             .lower = lower,
+                                             .extent = widest,
+                                             .gradient = gradient,
+                                             .framework = always<Implementation::row_norm>,
+                                             .also_writes = kStats,
+                                             .statistics = 1,
+                                             .again = norm_again,
+                                             .cheap_again = true};
 
 }  // namespace fuseline

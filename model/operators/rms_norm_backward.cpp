@@ -13,24 +13,23 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   norm_backward(g, op, in, out);
 }
 
-void lower(Emitter& e, const Op& op) {
-  norm_backward(e, op);
-}
+void lower(Emitter& e, const Op& op) { norm_backward(e, op); }
 
 }  // namespace
 
-constinit const Operator operators::rms_norm_backward{.name = "rms_norm_backward",
-.op_class = OpClass::norm,
-.locality = Locality::full_row,
-.formula = "dx = r·(g - z·mean(g·z)), g = w·dy, z = r·x",
-.reads = {kDy, kX, {"w", "1", "N"}, {"stats", "M", "1"}},
-.write = kDx,
-.flops = per_row<7, 1>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = always<Implementation::row_norm>};
+constinit const Operator operators::rms_norm_backward{
+    .name = "rms_norm_backward",
+    .op_class = OpClass::norm,
+    .locality = Locality::full_row,
+    .formula = "dx = r·(g - z·mean(g·z)), g = w·dy, z = r·x",
+    .reads = {kDy, kX, {"w", "1", "N"}, {"stats", "M", "1"}},
+    .write = kDx,
+    .flops = per_row<7, 1>,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = always<Implementation::row_norm>};
 
 }  // namespace fuseline

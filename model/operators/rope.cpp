@@ -20,13 +20,13 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> cos = read(g, in, op.reads[1]);
   const View<const double> sin = read(g, in, op.reads[2]);
   const View<double> y = write(g, out, op.writes[0]);
-  const std::int64_t d = op.attributes.head_width;
+  const std::int64_t d = op.attributes.as<Pairs>().head_width;
   FUSELINE_ASSERT(d > 0 && d % 2 == 0 && x.cols % d == 0, op.name);
   for (std::int64_t m = 0; m < x.rows; ++m) {
     const std::int64_t t = m % cos.rows;
     for (std::int64_t head = 0; head < x.cols; head += d) {
       for (std::int64_t j = 0; j < d / 2; ++j) {
-        const Pair p = pair_of(op.attributes, j, d / 2);
+        const Pair p = pair_of(op.attributes.as<Pairs>(), j, d / 2);
         const double a = x(m, head + p.a);
         const double b = x(m, head + p.b);
         y(m, head + p.a) = a * cos(t, p.a) - b * sin(t, p.a);
@@ -40,32 +40,34 @@ void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value cos = e.table(op.reads[1]);
   const Value sin = e.table(op.reads[2]);
-  const std::int64_t distance = op.attributes.pairs_interleaved ? 1 : op.attributes.head_width / 2;
+  const std::int64_t distance =
+      op.attributes.as<Pairs>().interleaved ? 1 : op.attributes.as<Pairs>().head_width / 2;
   e.produce(op.writes[0], e.pairs(PairFn::rope, {x, cos, sin}, "rot", distance));
 }
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();
-  a.emit("d_" + op.name, operators::rope_backward, {a.dy(), op.reads[1], op.reads[2]}, {a.target(0)},
-         op.attributes);
+  a.emit("d_" + op.name, operators::rope_backward, {a.dy(), op.reads[1], op.reads[2]},
+         {a.target(0)}, op.attributes);
 }
 
 }  // namespace
 
-constinit const Operator operators::rope{.name = "rope",
-.op_class = OpClass::pointwise,
-.locality = Locality::pair_local,
-.formula = "(a, b) -> (a·cos - b·sin, b·cos + a·sin) for each pair",
-.reads = {kX, {"cos", "T", "d"}, {"sin", "T", "d"}},
-.write = kY,
-.flops = per_output<3>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = by_layout,
-.before_attention = true,
-.stream = StreamCost::rotation};
+constinit const Operator operators::rope{
+    .name = "rope",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::pair_local,
+    .formula = "(a, b) -> (a·cos - b·sin, b·cos + a·sin) for each pair",
+    .reads = {kX, {"cos", "T", "d"}, {"sin", "T", "d"}},
+    .write = kY,
+    .flops = per_output<3>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = gradient,
+    .framework = by_layout,
+    .before_attention = true,
+    .stream = StreamCost::rotation};
 
 }  // namespace fuseline

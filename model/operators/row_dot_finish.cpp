@@ -21,19 +21,20 @@ Flops count(const Graph& graph, const Op& op) {
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> partials = read(g, in, op.reads[0]);
   const View<double> c = write(g, out, op.writes[0]);
-  FUSELINE_ASSERT(op.attributes.norm_width > 0 && partials.cols % c.cols == 0, op.name);
+  FUSELINE_ASSERT(op.attributes.as<RowStatistics>().norm_width > 0 && partials.cols % c.cols == 0,
+                  op.name);
   for (std::int64_t m = 0; m < partials.rows; ++m) {
     for (std::int64_t i = 0; i < c.cols; ++i) {
       double sum = 0;
       for (std::int64_t p = i; p < partials.cols; p += c.cols) sum += partials(m, p);
-      c(m, i) = sum / static_cast<double>(op.attributes.norm_width);
+      c(m, i) = sum / static_cast<double>(op.attributes.as<RowStatistics>().norm_width);
     }
   }
 }
 
 // c = sum of the partials / D, or of the even and of the odd ones.
 void lower(Emitter& e, const Op& op) {
-  const double inverse = 1.0 / static_cast<double>(op.attributes.norm_width);
+  const double inverse = 1.0 / static_cast<double>(op.attributes.as<RowStatistics>().norm_width);
   const std::int64_t sums = op.writes[0].cols;
   for (std::int64_t i = 0; i < sums; ++i) {
     const Value partials =
@@ -51,19 +52,19 @@ RowMainloop rows(const Op& op) {
 }  // namespace
 
 constinit const Operator operators::row_dot_finish{.name = "row_dot_finish",
-.op_class = OpClass::reduction,
-.locality = Locality::full_row,
-.formula = "c = sum of partials / D",
-.reads = {{"partials", "M", "P"}},
-.write = OperandSpec{"c", "M", "C"},
-.flops = count,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.rows = rows,
-.finishes = Sums::rows};
+                                                   .op_class = OpClass::reduction,
+                                                   .locality = Locality::full_row,
+                                                   .formula = "c = sum of partials / D",
+                                                   .reads = {{"partials", "M", "P"}},
+                                                   .write = OperandSpec{"c", "M", "C"},
+                                                   .flops = count,
+                                                   .sum_length = input_columns,
+                                                   .reference = compute,
+                                                   .lower = lower,
+                                                   .extent = widest,
+                                                   .gradient = no_gradient(kOfAGradient),
+                                                   .framework = by_layout,
+                                                   .rows = rows,
+                                                   .finishes = Sums::rows};
 
 }  // namespace fuseline

@@ -25,7 +25,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> dy = read(g, in, op.reads[0]);
   const View<const double> y = read(g, in, op.reads[1]);
   const View<double> partials = write(g, out, op.writes[0]);
-  const std::int64_t tile = op.attributes.tile_cols;
+  const std::int64_t tile = op.attributes.as<PartialTile>().cols;
   const std::int64_t tiles = ceil_div(y.cols, tile);
   const std::int64_t sums = op.reads.size() > 3 ? 2 : 1;
   FUSELINE_ASSERT(partials.cols == sums * tiles, op.name);
@@ -45,7 +45,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 void lower(Emitter& e, const Op& op) {
-  FUSELINE_ASSERT(op.attributes.tile_cols == partial_tile, op.name);
+  FUSELINE_ASSERT(op.attributes.as<PartialTile>().cols == partial_tile, op.name);
   const Value dy = e.tile(op.reads[0]);
   Value y = e.tile(op.reads[1]);
   if (op.reads.size() > 2) y = e.map(MapFn::sub, {y, e.per_col(op.reads[2], "b")}, "yb");
@@ -57,20 +57,21 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::row_dot_partial{.name = "row_dot_partial",
-.op_class = OpClass::reduction,
-.locality = Locality::tile_local,
-.formula = "sum of dy·(y - b) (and of dy·g) over each tile of columns",
-.reads = {kDy, kY, {"b", "1", "N", true}, {"g", "1", "N", true}},
-.write = OperandSpec{"partials", "M", "P"},
-.flops = count,
-.sum_length = tile_columns,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.partial = Sums::rows,
-.minor = true};
+constinit const Operator operators::row_dot_partial{
+    .name = "row_dot_partial",
+    .op_class = OpClass::reduction,
+    .locality = Locality::tile_local,
+    .formula = "sum of dy·(y - b) (and of dy·g) over each tile of columns",
+    .reads = {kDy, kY, {"b", "1", "N", true}, {"g", "1", "N", true}},
+    .write = OperandSpec{"partials", "M", "P"},
+    .flops = count,
+    .sum_length = tile_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .partial = Sums::rows,
+    .minor = true};
 
 }  // namespace fuseline

@@ -29,17 +29,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::row_mean{.name = "row_mean",
-.op_class = OpClass::reduction,
-.locality = Locality::full_row,
-.formula = "y = mean of each row",
-.reads = {kX},
-.write = OperandSpec{"y", "M", "1"},
-.flops = per_row<1, 1>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = always<Implementation::framework_reduce>};
+                                             .op_class = OpClass::reduction,
+                                             .locality = Locality::full_row,
+                                             .formula = "y = mean of each row",
+                                             .reads = {kX},
+                                             .write = OperandSpec{"y", "M", "1"},
+                                             .flops = per_row<1, 1>,
+                                             .sum_length = input_columns,
+                                             .reference = compute,
+                                             .lower = lower,
+                                             .extent = widest,
+                                             .gradient = no_gradient(kMadeLater),
+                                             .framework = always<Implementation::framework_reduce>};
 
 }  // namespace fuseline

@@ -24,17 +24,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::row_scale{.name = "row_scale",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x · r, r one value a row",
-.reads = {kX, {"r", "M", "1"}},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout};
+                                              .op_class = OpClass::pointwise,
+                                              .locality = Locality::tile_local,
+                                              .formula = "y = x · r, r one value a row",
+                                              .reads = {kX, {"r", "M", "1"}},
+                                              .write = kY,
+                                              .flops = per_output<1>,
+                                              .sum_length = one_term,
+                                              .reference = compute,
+                                              .lower = lower,
+                                              .extent = widest,
+                                              .gradient = no_gradient(kMadeLater),
+                                              .framework = by_layout};
 
 }  // namespace fuseline

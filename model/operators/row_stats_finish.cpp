@@ -24,8 +24,8 @@ Flops count(const Graph& graph, const Op& op) {
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> partials = read(g, in, op.reads[0]);
   const View<double> stats = write(g, out, op.writes[0]);
-  FUSELINE_ASSERT(op.attributes.norm_width > 0, op.name);
-  const double width = static_cast<double>(op.attributes.norm_width);
+  FUSELINE_ASSERT(op.attributes.as<RowStatistics>().norm_width > 0, op.name);
+  const double width = static_cast<double>(op.attributes.as<RowStatistics>().norm_width);
   const std::int64_t statistics = stats.cols;
   for (std::int64_t m = 0; m < partials.rows; ++m) {
     double sum = 0;
@@ -35,8 +35,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       squares += partials(m, p + statistics - 1);
     }
     const double mean = sum / width;
-    const double r =
-        1.0 / std::sqrt(std::max(0.0, squares / width - mean * mean) + op.attributes.eps);
+    const double r = 1.0 / std::sqrt(std::max(0.0, squares / width - mean * mean) +
+                                     op.attributes.as<RowStatistics>().eps);
     stats(m, 0) = r;
     if (statistics == 2) stats(m, 1) = r * mean;
   }
@@ -45,14 +45,15 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // r = rsqrt(sum of partials / D + eps), and for LayerNorm also r·mean. The moments of a tile are
 // two adjacent columns.
 void lower(Emitter& e, const Op& op) {
-  const double inverse = 1.0 / static_cast<double>(op.attributes.norm_width);
+  const double inverse = 1.0 / static_cast<double>(op.attributes.as<RowStatistics>().norm_width);
   const auto mean_of = [&](Value partials, const char* name) {
     const Value sum = e.row_reduce(ReduceFn::sum, partials, "s");
     return e.map(MapFn::scale_by_constant, {sum}, name, inverse);
   };
   if (op.writes[0].cols == 1) {
     const Value m = mean_of(e.tile(op.reads[0]), "m");
-    const Value shifted = e.map(MapFn::add_constant, {m}, "m", op.attributes.eps);
+    const Value shifted =
+        e.map(MapFn::add_constant, {m}, "m", op.attributes.as<RowStatistics>().eps);
     e.produce(op.writes[0], e.map(MapFn::rsqrt, {shifted}, "r"), true);
     return;
   }
@@ -60,7 +61,8 @@ void lower(Emitter& e, const Op& op) {
   const Value square = mean_of(e.halves(op.reads[0], 2, true, "squares"), "m");
   const Value mu2 = e.map(MapFn::square, {mu}, "mu2");
   const Value var = e.map(MapFn::sub, {square, mu2}, "v");
-  const Value shifted = e.map(MapFn::add_constant, {var}, "v", op.attributes.eps);
+  const Value shifted =
+      e.map(MapFn::add_constant, {var}, "v", op.attributes.as<RowStatistics>().eps);
   const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
   const Value rmu = e.map(MapFn::mul, {r, mu}, "rmu");
   Operand to = op.writes[0];
@@ -77,20 +79,21 @@ RowMainloop rows(const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::row_stats_finish{.name = "row_stats_finish",
-.op_class = OpClass::reduction,
-.locality = Locality::full_row,
-.formula = "r = rsqrt(sum of partials / D + eps), or (r, r·mean)",
-.reads = {{"partials", "M", "P"}},
-.write = kStats,
-.flops = count,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout,
-.rows = rows,
-.finishes = Sums::rows};
+constinit const Operator operators::row_stats_finish{
+    .name = "row_stats_finish",
+    .op_class = OpClass::reduction,
+    .locality = Locality::full_row,
+    .formula = "r = rsqrt(sum of partials / D + eps), or (r, r·mean)",
+    .reads = {{"partials", "M", "P"}},
+    .write = kStats,
+    .flops = count,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kMadeLater),
+    .framework = by_layout,
+    .rows = rows,
+    .finishes = Sums::rows};
 
 }  // namespace fuseline

@@ -16,7 +16,8 @@ using namespace reference;
 
 // Σh² takes 2 an element, Σh one more.
 Flops count(const Graph& graph, const Op& op) {
-  const bool two = op.writes[0].cols > ceil_div(op.reads[0].cols, op.attributes.tile_cols);
+  const bool two =
+      op.writes[0].cols > ceil_div(op.reads[0].cols, op.attributes.as<PartialTile>().cols);
   return two ? per_input<3>(graph, op) : per_input<2>(graph, op);
 }
 
@@ -24,7 +25,7 @@ Flops count(const Graph& graph, const Op& op) {
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> partials = write(g, out, op.writes[0]);
-  const std::int64_t tile = op.attributes.tile_cols;
+  const std::int64_t tile = op.attributes.as<PartialTile>().cols;
   const std::int64_t tiles = ceil_div(x.cols, tile);
   const std::int64_t statistics = partials.cols / tiles;
   FUSELINE_ASSERT(partials.cols == statistics * tiles && (statistics == 1 || statistics == 2),
@@ -44,7 +45,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 void lower(Emitter& e, const Op& op) {
-  FUSELINE_ASSERT(op.attributes.tile_cols == partial_tile, op.name);
+  FUSELINE_ASSERT(op.attributes.as<PartialTile>().cols == partial_tile, op.name);
   const bool moments = op.writes[0].cols > ceil_div(op.reads[0].cols, partial_tile);
   const Value x = e.tile(op.reads[0]);
   e.emit(TileReduce{moments ? ReduceFn::sum_and_squares : ReduceFn::sum_squares, Axis::rows, x,
@@ -53,20 +54,21 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::row_stats_partial{.name = "row_stats_partial",
-.op_class = OpClass::reduction,
-.locality = Locality::tile_local,
-.formula = "sum of x² (and of x) over each tile of columns",
-.reads = {kX},
-.write = OperandSpec{"partials", "M", "P"},
-.flops = count,
-.sum_length = tile_columns,
-.reference = compute,
-.lower = lower,
-.extent = of_operand,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout,
-.partial = Sums::rows,
-.minor = true};
+constinit const Operator operators::row_stats_partial{
+    .name = "row_stats_partial",
+    .op_class = OpClass::reduction,
+    .locality = Locality::tile_local,
+    .formula = "sum of x² (and of x) over each tile of columns",
+    .reads = {kX},
+    .write = OperandSpec{"partials", "M", "P"},
+    .flops = count,
+    .sum_length = tile_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_operand,
+    .gradient = no_gradient(kMadeLater),
+    .framework = by_layout,
+    .partial = Sums::rows,
+    .minor = true};
 
 }  // namespace fuseline

@@ -17,24 +17,22 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return 1.0 / std::sqrt(x); });
 }
 
-void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::rsqrt, "r");
-}
+void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::rsqrt, "r"); }
 
 }  // namespace
 
 constinit const Operator operators::rsqrt{.name = "rsqrt",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = 1 / sqrt(x)",
-.reads = {kX},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout};
+                                          .op_class = OpClass::pointwise,
+                                          .locality = Locality::tile_local,
+                                          .formula = "y = 1 / sqrt(x)",
+                                          .reads = {kX},
+                                          .write = kY,
+                                          .flops = per_output<1>,
+                                          .sum_length = one_term,
+                                          .reference = compute,
+                                          .lower = lower,
+                                          .extent = widest,
+                                          .gradient = no_gradient(kMadeLater),
+                                          .framework = by_layout};
 
 }  // namespace fuseline

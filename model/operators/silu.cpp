@@ -16,29 +16,25 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return x * sigmoid(x); });
 }
 
-void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::silu, "t");
-}
+void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::silu, "t"); }
 
-void gradient(Adjoint& a) {
-  element_wise_gradient(a, operators::silu_backward);
-}
+void gradient(Adjoint& a) { element_wise_gradient(a, operators::silu_backward); }
 
 }  // namespace
 
 constinit const Operator operators::silu{.name = "silu",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x · sigmoid(x)",
-.reads = {kX},
-.write = kY,
-.flops = per_output<4>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = by_layout,
-.stream = StreamCost::exponential};
+                                         .op_class = OpClass::pointwise,
+                                         .locality = Locality::tile_local,
+                                         .formula = "y = x · sigmoid(x)",
+                                         .reads = {kX},
+                                         .write = kY,
+                                         .flops = per_output<4>,
+                                         .sum_length = one_term,
+                                         .reference = compute,
+                                         .lower = lower,
+                                         .extent = widest,
+                                         .gradient = gradient,
+                                         .framework = by_layout,
+                                         .stream = StreamCost::exponential};
 
 }  // namespace fuseline

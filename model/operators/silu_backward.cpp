@@ -33,18 +33,19 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::silu_backward{.name = "silu_backward",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "dx = dy·s·(1 + x·(1 - s)), s = sigmoid(x)",
-.reads = {kDy, kX},
-.write = kDx,
-.flops = per_output<8>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout};
+constinit const Operator operators::silu_backward{
+    .name = "silu_backward",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "dx = dy·s·(1 + x·(1 - s)), s = sigmoid(x)",
+    .reads = {kDy, kX},
+    .write = kDx,
+    .flops = per_output<8>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout};
 
 }  // namespace fuseline

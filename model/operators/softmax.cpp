@@ -25,7 +25,7 @@ Flops count(const Graph& graph, const Op& op) {
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> scores = read(g, in, op.reads[0]);
   const View<double> probs = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   for_each_query(a, [&](std::int64_t, std::int64_t, std::int64_t t, std::int64_t row) {
     const Seen seen = visible(a, scores.cols, t);
     double largest = scores(row, seen.begin);
@@ -42,9 +42,9 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   Value x = e.tile(op.reads[0]);
-  if (op.attributes.causal) {
+  if (op.attributes.as<AttentionShape>().causal) {
     const Value masked = e.fresh("x");
-    e.emit(Mask{masked, x, op.attributes});
+    e.emit(Mask{masked, x, op.attributes.as<AttentionShape>()});
     x = masked;
   }
   const Value top = e.row_reduce(ReduceFn::max, x, "m");
@@ -78,22 +78,23 @@ void again(Adjoint&, const Op& op, Again& again) {
 
 }  // namespace
 
-constinit const Operator operators::softmax{.name = "softmax",
-.op_class = OpClass::attention,
-.locality = Locality::full_row,
-.formula = "p = exp(s - max s) / sum exp(s - max s), visible columns",
-.reads = {{"s", "P", "S"}},
-.write = OperandSpec{"p", "P", "S"},
-.flops = count,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = gradient,
-.framework = always<Implementation::row_norm>,
-.also_writes = {"lse", "P", "1"},
-.attention = true,
-.again = again,
-.stream = StreamCost::softmax};
+constinit const Operator operators::softmax{
+    .name = "softmax",
+    .op_class = OpClass::attention,
+    .locality = Locality::full_row,
+    .formula = "p = exp(s - max s) / sum exp(s - max s), visible columns",
+    .reads = {{"s", "P", "S"}},
+    .write = OperandSpec{"p", "P", "S"},
+    .flops = count,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = gradient,
+    .framework = always<Implementation::row_norm>,
+    .also_writes = {"lse", "P", "1"},
+    .attention = true,
+    .again = again,
+    .stream = StreamCost::softmax};
 
 }  // namespace fuseline

@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> p = read(g, in, op.reads[0]);
   const View<const double> dp = read(g, in, op.reads[1]);
   const View<double> ds = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   for_each_query(a, [&](std::int64_t, std::int64_t, std::int64_t t, std::int64_t row) {
     const Seen seen = visible(a, p.cols, t);
     double delta = 0;
@@ -37,19 +37,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::softmax_backward{.name = "softmax_backward",
-.op_class = OpClass::attention,
-.locality = Locality::full_row,
-.formula = "ds = p·(dp - sum of p·dp over the row)",
-.reads = {{"p", "P", "S"}, {"dp", "P", "S"}},
-.write = OperandSpec{"ds", "P", "S"},
-.flops = per_visible_pair<4>,
-.sum_length = input_columns,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = always<Implementation::row_norm>,
-.attention = true};
+constinit const Operator operators::softmax_backward{
+    .name = "softmax_backward",
+    .op_class = OpClass::attention,
+    .locality = Locality::full_row,
+    .formula = "ds = p·(dp - sum of p·dp over the row)",
+    .reads = {{"p", "P", "S"}, {"dp", "P", "S"}},
+    .write = OperandSpec{"ds", "P", "S"},
+    .flops = per_visible_pair<4>,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = always<Implementation::row_norm>,
+    .attention = true};
 
 }  // namespace fuseline

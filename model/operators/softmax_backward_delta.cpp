@@ -12,14 +12,13 @@ namespace {
 
 using namespace reference;
 
-void compute(const Graph& g, const Op& op, const TensorValues& in,
-                            TensorValues& out) {
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> p = read(g, in, op.reads[0]);
   const View<const double> dp = read(g, in, op.reads[1]);
   const View<const double> delta = read(g, in, op.reads[2]);
-  map_visible(op.attributes, write(g, out, op.writes[0]), [&](std::int64_t row, std::int64_t s) {
-    return p(row, s) * (dp(row, s) - delta(row, 0));
-  });
+  map_visible(
+      op.attributes.as<AttentionShape>(), write(g, out, op.writes[0]),
+      [&](std::int64_t row, std::int64_t s) { return p(row, s) * (dp(row, s) - delta(row, 0)); });
 }
 
 void lower(Emitter& e, const Op& op) {
@@ -32,19 +31,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::softmax_backward_delta{.name = "softmax_backward_delta",
-.op_class = OpClass::attention,
-.locality = Locality::tile_local,
-.formula = "ds = p·(dp - delta), delta one value a row",
-.reads = {{"p", "P", "S"}, {"dp", "P", "S"}, {"delta", "P", "1"}},
-.write = OperandSpec{"ds", "P", "S"},
-.flops = per_visible_pair<2>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.attention = true};
+constinit const Operator operators::softmax_backward_delta{
+    .name = "softmax_backward_delta",
+    .op_class = OpClass::attention,
+    .locality = Locality::tile_local,
+    .formula = "ds = p·(dp - delta), delta one value a row",
+    .reads = {{"p", "P", "S"}, {"dp", "P", "S"}, {"delta", "P", "1"}},
+    .write = OperandSpec{"ds", "P", "S"},
+    .flops = per_visible_pair<2>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .attention = true};
 
 }  // namespace fuseline

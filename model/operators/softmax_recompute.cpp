@@ -17,16 +17,17 @@ using namespace reference;
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> scores = read(g, in, op.reads[0]);
   const View<const double> log_sum_exp = read(g, in, op.reads[1]);
-  map_visible(op.attributes, write(g, out, op.writes[0]), [&](std::int64_t row, std::int64_t s) {
-    return std::exp(scores(row, s) - log_sum_exp(row, 0));
-  });
+  map_visible(op.attributes.as<AttentionShape>(), write(g, out, op.writes[0]),
+              [&](std::int64_t row, std::int64_t s) {
+                return std::exp(scores(row, s) - log_sum_exp(row, 0));
+              });
 }
 
 void lower(Emitter& e, const Op& op) {
   Value x = e.tile(op.reads[0]);
-  if (op.attributes.causal || op.attributes.window > 0) {
+  if (op.attributes.as<AttentionShape>().causal || op.attributes.as<AttentionShape>().window > 0) {
     const Value masked = e.fresh("x");
-    e.emit(Mask{masked, x, op.attributes});
+    e.emit(Mask{masked, x, op.attributes.as<AttentionShape>()});
     x = masked;
   }
   const Value lse = e.per_row(op.reads[1], "lse");
@@ -36,19 +37,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::softmax_recompute{.name = "softmax_recompute",
-.op_class = OpClass::attention,
-.locality = Locality::tile_local,
-.formula = "p = exp(s - lse), visible columns, lse one value a row",
-.reads = {{"s", "P", "S"}, {"lse", "P", "1"}},
-.write = OperandSpec{"p", "P", "S"},
-.flops = per_visible_pair<2>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.attention = true};
+constinit const Operator operators::softmax_recompute{
+    .name = "softmax_recompute",
+    .op_class = OpClass::attention,
+    .locality = Locality::tile_local,
+    .formula = "p = exp(s - lse), visible columns, lse one value a row",
+    .reads = {{"s", "P", "S"}, {"lse", "P", "1"}},
+    .write = OperandSpec{"p", "P", "S"},
+    .flops = per_visible_pair<2>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .attention = true};
 
 }  // namespace fuseline

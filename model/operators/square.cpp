@@ -15,24 +15,22 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return x * x; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::square, "x2");
-}
+void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::square, "x2"); }
 
 }  // namespace
 
 constinit const Operator operators::square{.name = "square",
-.op_class = OpClass::pointwise,
-.locality = Locality::tile_local,
-.formula = "y = x²",
-.reads = {kX},
-.write = kY,
-.flops = per_output<1>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = widest,
-.gradient = no_gradient(kMadeLater),
-.framework = by_layout};
+                                           .op_class = OpClass::pointwise,
+                                           .locality = Locality::tile_local,
+                                           .formula = "y = x²",
+                                           .reads = {kX},
+                                           .write = kY,
+                                           .flops = per_output<1>,
+                                           .sum_length = one_term,
+                                           .reference = compute,
+                                           .lower = lower,
+                                           .extent = widest,
+                                           .gradient = no_gradient(kMadeLater),
+                                           .framework = by_layout};
 
 }  // namespace fuseline

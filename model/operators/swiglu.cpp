@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<double> y = write(g, out, op.writes[0]);
   for (std::int64_t m = 0; m < y.rows; ++m) {
     for (std::int64_t n = 0; n < y.cols; ++n) {
-      const Pair p = pair_of(op.attributes, n, y.cols);
+      const Pair p = pair_of(op.attributes.as<Pairs>(), n, y.cols);
       const double gate = gu(m, p.a);
       y(m, n) = gate * sigmoid(gate) * gu(m, p.b);
     }
@@ -26,7 +26,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 // Gate and up are two operands of F columns, or adjacent columns of one.
 void lower(Emitter& e, const Op& op) {
-  if (op.attributes.pairs_interleaved) {
+  if (op.attributes.as<Pairs>().interleaved) {
     const Value x = e.tile(op.reads[0]);
     e.produce(op.writes[0], e.pairs(PairFn::swiglu, {x}, "o", 1));
     return;
@@ -46,31 +46,32 @@ void gradient(Adjoint& a) {
   const Operand gu = a.forward_value(op.reads[0]);
   std::vector<Operand> writes{a.target(0)};
   if (const Operand* again = a.wanted_again()) writes.push_back(*again);
-  a.emit("d_" + op.name, operators::swiglu_backward, {a.dy(), gu}, std::move(writes), op.attributes);
+  a.emit("d_" + op.name, operators::swiglu_backward, {a.dy(), gu}, std::move(writes),
+         op.attributes);
 }
 
 Extent extent(const Op& op) {
   return {op.writes[0].rows,
-          op.attributes.pairs_interleaved ? op.reads[0].cols : op.writes[0].cols};
+          op.attributes.as<Pairs>().interleaved ? op.reads[0].cols : op.writes[0].cols};
 }
 
 }  // namespace
 
 constinit const Operator operators::swiglu{.name = "swiglu",
-.op_class = OpClass::pointwise,
-.locality = Locality::pair_local,
-.formula = "y = g · sigmoid(g) · u for each pair (g, u)",
-.reads = {{"gu", "M", "2N"}},
-.write = kY,
-.flops = per_output<5>,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = extent,
-.gradient = gradient,
-.framework = by_layout,
-.given_by_gradient = true,
-.cheap_again = true,
-.stream = StreamCost::exponential};
+                                           .op_class = OpClass::pointwise,
+                                           .locality = Locality::pair_local,
+                                           .formula = "y = g · sigmoid(g) · u for each pair (g, u)",
+                                           .reads = {{"gu", "M", "2N"}},
+                                           .write = kY,
+                                           .flops = per_output<5>,
+                                           .sum_length = one_term,
+                                           .reference = compute,
+                                           .lower = lower,
+                                           .extent = extent,
+                                           .gradient = gradient,
+                                           .framework = by_layout,
+                                           .given_by_gradient = true,
+                                           .cheap_again = true,
+                                           .stream = StreamCost::exponential};
 
 }  // namespace fuseline

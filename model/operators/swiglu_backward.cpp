@@ -22,7 +22,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<double> dgu = write(g, out, op.writes[0]);
   for (std::int64_t m = 0; m < dy.rows; ++m) {
     for (std::int64_t n = 0; n < dy.cols; ++n) {
-      const Pair p = pair_of(op.attributes, n, dy.cols);
+      const Pair p = pair_of(op.attributes.as<Pairs>(), n, dy.cols);
       const double up = gu(m, p.b);
       const double s = sigmoid(gu(m, p.a));
       const double t = gu(m, p.a) * s;
@@ -35,7 +35,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 // dG = dO·U·(s + t(1 - s)), dU = dO·t, recomputed O = t·U; s = σ(G), t = G·s.
 void lower(Emitter& e, const Op& op) {
-  if (op.attributes.pairs_interleaved) {
+  if (op.attributes.as<Pairs>().interleaved) {
     const Value dy = e.tile(op.reads[0]);
     const Value gu = e.tile(op.reads[1]);
     const Value dgu = e.fresh("dgu");
@@ -69,27 +69,29 @@ void lower(Emitter& e, const Op& op) {
 
 Extent extent(const Op& op) {
   return {op.writes[0].rows,
-          op.attributes.pairs_interleaved ? op.writes[0].cols : op.reads[0].cols};
+          op.attributes.as<Pairs>().interleaved ? op.writes[0].cols : op.reads[0].cols};
 }
 
-bool in_parts(const Op& op) { return !op.attributes.pairs_interleaved; }
+bool in_parts(const Op& op) { return !op.attributes.as<Pairs>().interleaved; }
 
 }  // namespace
 
-constinit const Operator operators::swiglu_backward{.name = "swiglu_backward",
-.op_class = OpClass::pointwise,
-.locality = Locality::pair_local,
-.formula = "(dg, du) = (dy·u·(s + t·(1 - s)), dy·t), s = sigmoid(g), t = g·s; recomputed y = t·u",
-.reads = {kDy, {"gu", "M", "2N"}},
-.write = OperandSpec{"dgu", "M", "2N"},
-.flops = count,
-.sum_length = one_term,
-.reference = compute,
-.lower = lower,
-.extent = extent,
-.gradient = no_gradient(kOfAGradient),
-.framework = by_layout,
-.also_writes = kY,
-.in_parts = in_parts};
+constinit const Operator operators::swiglu_backward{
+    .name = "swiglu_backward",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::pair_local,
+    .formula =
+        "(dg, du) = (dy·u·(s + t·(1 - s)), dy·t), s = sigmoid(g), t = g·s; recomputed y = t·u",
+    .reads = {kDy, {"gu", "M", "2N"}},
+    .write = OperandSpec{"dgu", "M", "2N"},
+    .flops = count,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = extent,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout,
+    .also_writes = kY,
+    .in_parts = in_parts};
 
 }  // namespace fuseline

@@ -6,8 +6,10 @@
 #include <algorithm>
 
 #include "model/implementation.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
-#include "model/policies/rules.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/defer_norm_backward.h"
 #include "model/rewrites/interleave_pairs.h"
@@ -16,7 +18,6 @@
 #include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -27,8 +28,8 @@ bool is_tile(const Operand& o) { return o.rows > 1 && o.cols > 2; }
 bool reads_tile(const Graph& graph, const std::vector<OpId>& ops, const Operand& tile) {
   return any_op(graph, ops, [&](const Op& op) {
     return !is_gemm(op) && std::ranges::any_of(op.reads, [&](const Operand& r) {
-             return r.tensor == tile.tensor && r.col_begin == tile.col_begin && r.cols == tile.cols;
-           });
+      return r.tensor == tile.tensor && r.col_begin == tile.col_begin && r.cols == tile.cols;
+    });
   });
 }
 
@@ -77,8 +78,11 @@ bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<
 
 }  // namespace
 
-PolicyRules coda_policy() {
-  return {.info = {"coda", "CODA", "everything but attention as GEMM-epilogue programs"},
+PolicyRules policy::coda() {
+  return {.info = {.name = "coda",
+                   .imitates = "CODA",
+                   .fuses = "everything but attention as GEMM-epilogue programs",
+                   .place = 90},
           .rewrites = {merge_rope(), split_norm(), rotate_statistics(), interleave_heads(),
                        interleave_gate_up()},
           .training = TrainingRules{.before = {interleave_heads(), interleave_gate_up()},

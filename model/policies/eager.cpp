@@ -1,12 +1,13 @@
 // PyTorch eager: library kernels for GEMM (bias in its epilogue), norm and attention; RoPE, SiLU
 // and multiply as framework primitives. Checked against the kernels that PyTorch 2.11 launches.
 #include "model/implementation.h"
-#include "model/policies/rules.h"
+#include "model/operators/all_operators.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/order_linear_gradients.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -23,10 +24,13 @@ bool gradients_of_one_norm(const Graph& graph, const std::vector<OpId>& a,
 
 }  // namespace
 
-PolicyRules eager_policy() {
+PolicyRules policy::eager() {
   return {
-      .info = {"eager", "PyTorch eager, library norm kernel",
-               "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate"},
+      .info = {.name = "eager",
+               .imitates = "PyTorch eager, library norm kernel",
+               .fuses =
+                   "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate",
+               .place = 30},
       .rewrites = {decompose_rope(), decompose_swiglu()},
       .training = TrainingRules{.options = framework_options,
                                 .after = {accumulate_dq(), sum_grouped_heads(), decompose_rope(),

@@ -1,12 +1,16 @@
 // FlashAttention alone: unfused, except that scores, softmax and context are one kernel.
-#include "model/policies/rules.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 #include "model/rewrites/attention_backward.h"
 
 namespace fuseline {
 
-PolicyRules flash_attention_policy() {
-  PolicyRules rules = unfused_policy();
-  rules.info = {"flash-attention", "FlashAttention alone", "only the attention of unfused"};
+PolicyRules policy::flash_attention() {
+  PolicyRules rules = policy::unfused();
+  rules.info = {.name = "flash-attention",
+                .imitates = "FlashAttention alone",
+                .fuses = "only the attention of unfused",
+                .place = 50};
   rules.fused_attention = true;
   rules.training = TrainingRules{.options = flash_attention_options, .after = {accumulate_dq()}};
   return rules;

@@ -1,14 +1,18 @@
 // Hand-written op kernels: RoPE of Q and K is one kernel, SwiGLU is one, both cache appends are
 // one; a bias goes with its GEMM, because every library's linear layer is one operator.
 #include "model/implementation.h"
-#include "model/policies/rules.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/merge_rope.h"
 
 namespace fuseline {
 
-PolicyRules per_operator_policy() {
-  return {.info = {"per-operator", "hand-written op kernels", "attention; one kernel per operator"},
+PolicyRules policy::per_operator() {
+  return {.info = {.name = "per-operator",
+                   .imitates = "hand-written op kernels",
+                   .fuses = "attention; one kernel per operator",
+                   .place = 40},
           .rewrites = {merge_rope()},
           .training = TrainingRules{.before = {merge_rope()},
                                     .options = flash_attention_options,

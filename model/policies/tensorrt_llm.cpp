@@ -2,17 +2,19 @@
 // one kernel across the block boundary, attention that rotates Q and K and writes the cache as it
 // loads.
 #include "model/implementation.h"
-#include "model/policies/rules.h"
+#include "model/operators/all_operators.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/rotate_boundary.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
 namespace {
 
 bool activation_or_bias(const Op& op) {
-  return op.kind == operators::bias_add || op.kind == operators::gelu || op.kind == operators::swiglu;
+  return op.kind == operators::bias_add || op.kind == operators::gelu ||
+         op.kind == operators::swiglu;
 }
 
 std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,
@@ -33,10 +35,13 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 
 }  // namespace
 
-PolicyRules tensorrt_llm_policy() {
+PolicyRules policy::tensorrt_llm() {
   return {
-      .info = {"tensorrt-llm", "TensorRT-LLM",
-               "GEMM + bias + activation, residual + norm, attention with RoPE and cache write"},
+      .info = {.name = "tensorrt-llm",
+               .imitates = "TensorRT-LLM",
+               .fuses =
+                   "GEMM + bias + activation, residual + norm, attention with RoPE and cache write",
+               .place = 60},
       .rewrites = {interleave_gate_up(), rotate_entry_norm()},
       .why_no_training = "it is an inference engine",
       .fuse = fuse,

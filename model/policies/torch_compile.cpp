@@ -5,12 +5,13 @@
 #include <algorithm>
 
 #include "model/implementation.h"
-#include "model/policies/rules.h"
+#include "model/operators/all_operators.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/inline_pointwise.h"
 #include "model/rewrites/order_linear_gradients.h"
 #include "model/rewrites/split_column_sums.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -60,9 +61,11 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 
 }  // namespace
 
-PolicyRules torch_compile_policy() {
-  return {.info = {"torch-compile", "Inductor + Triton",
-                   "all pointwise and reductions between library GEMMs; flash attention"},
+PolicyRules policy::torch_compile() {
+  return {.info = {.name = "torch-compile",
+                   .imitates = "Inductor + Triton",
+                   .fuses = "all pointwise and reductions between library GEMMs; flash attention",
+                   .place = 80},
           .rewrites = {inline_pointwise()},
           .training = TrainingRules{.options = framework_options,
                                     .after = {accumulate_dq(), sum_grouped_heads(),

@@ -1,13 +1,16 @@
 // A persistent megakernel: coda's programs are phases of one launch with grid barriers between
 // them.
-#include "model/policies/rules.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
 
 namespace fuseline {
 
-PolicyRules whole_block_policy() {
-  PolicyRules rules = coda_policy();
-  rules.info = {"whole-block", "persistent megakernel",
-                "the whole block in one launch; phases separated by grid barriers"};
+PolicyRules policy::whole_block() {
+  PolicyRules rules = policy::coda();
+  rules.info = {.name = "whole-block",
+                .imitates = "persistent megakernel",
+                .fuses = "the whole block in one launch; phases separated by grid barriers",
+                .place = 100};
   rules.persistent = true;
   rules.training.reset();
   rules.why_no_training =

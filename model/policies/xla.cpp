@@ -3,9 +3,10 @@
 // bias and GELU; attention is the library's fused one, as XLA does on Hopper. An update of the KV
 // cache in place is the root of its own fusion, so it joins its producer but no sibling.
 #include "model/implementation.h"
-#include "model/policies/rules.h"
-#include "model/rewrites/attention_backward.h"
 #include "model/operators/all_operators.h"
+#include "model/policies/all_policies.h"
+#include "model/policies/support/rules.h"
+#include "model/rewrites/attention_backward.h"
 
 namespace fuseline {
 
@@ -42,11 +43,15 @@ bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<
 
 }  // namespace
 
-PolicyRules xla_policy() {
+PolicyRules policy::xla() {
   return {
-      .info = {"xla", "XLA:GPU",
+      .info =
+          {.name = "xla",
+           .imitates = "XLA:GPU",
+           .fuses =
                "element-wise and reduction chains; GEMMs are library calls with bias/activation "
-               "epilogues"},
+               "epilogues",
+           .place = 70},
       .rewrites = {},
       .training = TrainingRules{.options = framework_options,
                                 .after = {accumulate_dq(), sum_grouped_heads()}},

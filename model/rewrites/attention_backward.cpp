@@ -19,7 +19,7 @@ bool is_dq(const Op& op) { return op.kind == operators::attention_d_q; }
 
 bool is_grouped(const Op& op) {
   return (op.kind == operators::attention_d_k || op.kind == operators::attention_d_v) &&
-         op.attributes.heads != op.attributes.kv_heads;
+         op.attributes.as<AttentionShape>().heads != op.attributes.as<AttentionShape>().kv_heads;
 }
 
 bool accumulate(const Op& op, Graph& to) {
@@ -40,14 +40,17 @@ void sum_both(Block& block) {
   std::vector<Op> sums;
   block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
     if (!is_grouped(op)) return false;
-    const OpAttributes& a = op.attributes;
+    const AttentionShape& a = op.attributes.as<AttentionShape>();
     const std::string name = op.kind == operators::attention_d_k ? "dk" : "dv";
     Op each = op;
-    each.attributes.kv_heads = a.heads;
+    AttentionShape each_head = a;
+    each_head.kv_heads = a.heads;
+    each.attributes = each_head;
     each.writes = {to.whole(add_activation(to, name + "_heads", "[M, H·d]",
                                            to.tensor(op.writes[0].tensor).dtype, op.writes[0].rows,
                                            a.heads * a.head_width))};
-    sums.push_back({"sum_" + name, operators::head_sum, each.writes, op.writes, a, op.site, op.pass});
+    sums.push_back(
+        {"sum_" + name, operators::head_sum, each.writes, op.writes, a, op.site, op.pass});
     to.add_op(std::move(each));
     if (std::ssize(sums) == grouped)
       for (Op& sum : sums) to.add_op(std::move(sum));

@@ -60,13 +60,11 @@ class Steps {
   }
   void emit(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
             const Operand& write, double scalar = 0) {
-    OpAttributes attributes;
-    attributes.scalar = scalar;
     to_.add_op({norm_.name + "_" + suffix,
                 kind,
                 std::move(reads),
                 {write},
-                attributes,
+                Scalar{scalar},
                 norm_.site,
                 norm_.pass});
   }
@@ -84,7 +82,8 @@ void forward(const Op& norm, Graph& to) {
   const Operand s = steps.step("square", operators::square, {x32}, x, Dtype::fp32);
   const Operand m = steps.row_vector("mean", x.rows);
   steps.emit("mean", operators::row_mean, {s}, m);
-  const Operand e = steps.step("eps", operators::add_scalar, {m}, m, Dtype::fp32, norm.attributes.eps);
+  const Operand e = steps.step("eps", operators::add_scalar, {m}, m, Dtype::fp32,
+                               norm.attributes.as<NormEps>().eps);
   const Operand r = norm.writes.size() > 1 ? norm.writes[1] : steps.row_vector("rsqrt", x.rows);
   steps.emit("rsqrt", operators::rsqrt, {e}, r);
   const Operand n32 = steps.step("scale", operators::mul_rows, {x32, r}, x, Dtype::fp32);
@@ -119,7 +118,8 @@ void backward(const Op& norm, const Op& weight, Graph& to) {
   constexpr Dtype fp32 = Dtype::fp32;
   const Operand dyn = steps.step("mul", operators::mul, {dy, saved.n}, dy, type);
   const Operand dn = steps.step("weight", operators::mul_cols, {dy, norm.reads[2]}, dy, type);
-  to.add_op({weight.name, operators::column_sum, {dyn}, weight.writes, {}, weight.site, weight.pass});
+  to.add_op(
+      {weight.name, operators::column_sum, {dyn}, weight.writes, {}, weight.site, weight.pass});
   const Operand dn32 = steps.step("float", operators::cast, {dn}, dy, fp32);
   const Operand dr_terms = steps.step("dot", operators::mul, {dn32, saved.x32}, dy, fp32);
   const Operand dx1 = steps.step("scale", operators::mul_rows, {dn32, r}, dy, fp32);

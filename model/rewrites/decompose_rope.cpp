@@ -1,5 +1,6 @@
 #include "model/rewrites/decompose_rope.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,7 +11,7 @@ namespace {
 
 bool is_halved_rope(const Op& op) {
   const bool rope = op.kind == operators::rope || op.kind == operators::rope_backward;
-  return rope && !op.attributes.pairs_interleaved;
+  return rope && !has_adjacent_pairs(op);
 }
 
 bool applies(const Graph& graph) { return std::ranges::any_of(graph.ops(), is_halved_rope); }
@@ -27,13 +28,12 @@ class Steps {
     const std::string name = rope_.name + "_" + suffix;
     const std::string symbol = cols == x.cols ? like.symbol : "[M, H·d/2]";
     const Operand y = to_.whole(add_activation(to_, name, symbol, like.dtype, x.rows, cols));
-    emit(suffix, kind, std::move(reads), y, swapped);
+    const std::int64_t d = rope_.attributes.as<Pairs>().head_width;
+    emit(suffix, kind, std::move(reads), y, Halves{.head_width = d, .swapped = swapped});
     return y;
   }
   void emit(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
-            const Operand& write, bool swapped = false) {
-    OpAttributes attributes = rope_.attributes;
-    attributes.halves_swapped = swapped;
+            const Operand& write, const Attributes& attributes) {
     to_.add_op({rope_.name + "_" + suffix,
                 kind,
                 std::move(reads),
@@ -48,6 +48,10 @@ class Steps {
   Graph& to_;
 };
 
+// The slice that is rotated and the concatenation of its halves lie in different orders, unless
+// there is only one token.
+TwoLayouts layouts(const Op& rope) { return {.differ = rope.reads[1].rows > 1}; }
+
 void forward(const Op& rope, Graph& to) {
   Steps steps(rope, to);
   const Operand x = rope.reads[0];
@@ -55,7 +59,7 @@ void forward(const Op& rope, Graph& to) {
   const Operand n = steps.step("negate", operators::negate_half, {x}, x.cols / 2);
   const Operand r = steps.step("concat", operators::concat_halves, {n, x}, x.cols);
   const Operand s = steps.step("mul_sin", operators::mul_table, {r, rope.reads[2]}, x.cols);
-  steps.emit("add", operators::add, {c, s}, rope.writes[0]);
+  steps.emit("add", operators::add, {c, s}, rope.writes[0], layouts(rope));
 }
 
 // In the order in which a framework's reverse mode comes to them.
@@ -66,7 +70,7 @@ void backward(const Op& rope, Graph& to) {
   const Operand n = steps.step("negate", operators::negate_half, {s}, dy.cols / 2, true);
   const Operand c = steps.step("mul_cos", operators::mul_table, {dy, rope.reads[1]}, dy.cols);
   const Operand r = steps.step("concat", operators::concat_halves, {n, s}, dy.cols, true);
-  steps.emit("add", operators::add, {r, c}, rope.writes[0]);
+  steps.emit("add", operators::add, {r, c}, rope.writes[0], layouts(rope));
 }
 
 bool decompose(const Op& rope, Graph& to) {

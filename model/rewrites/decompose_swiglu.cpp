@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 
@@ -12,7 +13,7 @@ namespace {
 
 bool is_halved_swiglu(const Op& op) {
   const bool swiglu = op.kind == operators::swiglu || op.kind == operators::swiglu_backward;
-  return swiglu && !op.attributes.pairs_interleaved;
+  return swiglu && !has_adjacent_pairs(op);
 }
 
 // Frameworks store SwiGLU's output: a gradient that makes it again has no such steps.

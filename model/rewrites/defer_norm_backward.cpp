@@ -155,9 +155,8 @@ class Deferral {
     const std::int64_t sums = site.mean_shift ? 2 : 1;
     std::int64_t width = 0;
     for (const Part& p : parts) width += sums * ceil_div(p.dy.cols, partial_tile);
-    OpAttributes attributes;
-    attributes.tile_cols = partial_tile;
-    attributes.norm_width = site.norm->reads[1].cols;
+    const PartialTile tile{.cols = partial_tile};
+    const RowStatistics statistics{.norm_width = site.norm->reads[1].cols};
     const std::int64_t rows = site.y.rows;
     const Operand partials =
         to.whole(add_activation(to, "dots_" + name, sums == 2 ? "[M, 2⌈N/128⌉]" : "[M, ⌈N/128⌉]",
@@ -170,7 +169,7 @@ class Deferral {
                  operators::row_dot_partial,
                  factors(site, parts[i], to),
                  {at},
-                 attributes,
+                 tile,
                  site.dgrad->site,
                  Pass::backward});
       at.col_begin += at.cols;
@@ -181,7 +180,7 @@ class Deferral {
                operators::row_dot_finish,
                {partials},
                {c},
-               attributes,
+               statistics,
                site.norm->site,
                Pass::backward});
     row_sums_.emplace_back(site.norm->name, c);

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/operators/operator_table.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 

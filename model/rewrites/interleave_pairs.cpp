@@ -50,9 +50,9 @@ void add_once(std::vector<Interleaving>& all, const Interleaving& one) {
 std::vector<Interleaving> plan(const Graph& graph, OpKind kind) {
   std::vector<Interleaving> all;
   for (const Op& op : graph.ops()) {
-    if (op.kind != kind || op.attributes.pairs_interleaved) continue;
+    if (op.kind != kind || has_adjacent_pairs(op)) continue;
     const bool rope = kind == operators::rope;
-    const std::int64_t group = rope ? op.attributes.head_width : op.reads[0].cols;
+    const std::int64_t group = rope ? op.attributes.as<Pairs>().head_width : op.reads[0].cols;
     std::vector<Interleaving> found;
     if (!trace(graph, op.reads[0], group, found)) return {};
     if (rope)
@@ -66,7 +66,8 @@ std::vector<Interleaving> plan(const Graph& graph, OpKind kind) {
     const std::vector<OpId> producers = graph.producers(op.reads[0].tensor);
     if (producers.size() != 1 || graph.op(producers[0]).kind != operators::rope) continue;
     const Operand& cache = op.writes[0];
-    add_once(all, {graph.tensor(cache.tensor).name, true, 0, cache.cols, op.attributes.head_width});
+    add_once(all, {graph.tensor(cache.tensor).name, true, 0, cache.cols,
+                   graph.op(producers[0]).attributes.as<Pairs>().head_width});
   }
   return all;
 }
@@ -77,7 +78,10 @@ void interleave(Block& block, OpKind kind) {
   for (const Interleaving& i : all) block.preparation.interleavings.push_back(i);
   for (std::size_t i = 0; i < block.graph.ops().size(); ++i) {
     Op& op = block.graph.op(OpId{static_cast<std::int32_t>(i)});
-    if (op.kind == kind) op.attributes.pairs_interleaved = true;
+    if (op.kind != kind) continue;
+    Pairs pairs = op.attributes.as<Pairs>();
+    pairs.interleaved = true;
+    op.attributes = pairs;
   }
 }
 

@@ -22,7 +22,7 @@ std::optional<Linear> linear_of(const Graph& graph, const Op& bias) {
   for (const OpId id : graph.consumers(bias.reads[0].tensor)) {
     const Op& op = graph.op(id);
     if (!is_gemm(op) || op.reads[0].tensor != bias.reads[0].tensor) continue;
-    (op.attributes.a_is_km ? found.weight : found.input) = &op;
+    (op.attributes.as<GemmLayout>().a_is_km ? found.weight : found.input) = &op;
   }
   if (found.weight == nullptr || found.input == nullptr) return std::nullopt;
   return found;

@@ -15,8 +15,6 @@ bool is_column_sum(const Op& op) {
 bool split(const Op& op, Graph& to) {
   if (!is_column_sum(op)) return false;
   const Operand& x = op.reads[0];
-  OpAttributes tiles;
-  tiles.tile_rows = partial_tile;
   const Operand partials =
       to.whole(add_activation(to, op.name + "_partials", "[N, ⌈M/128⌉]", Dtype::fp32, x.cols,
                               ceil_div(x.rows, partial_tile)));
@@ -24,10 +22,10 @@ bool split(const Op& op, Graph& to) {
              operators::col_stats_partial,
              op.reads,
              {partials},
-             tiles,
+             PartialTile{.rows = partial_tile},
              op.site,
              op.pass});
-  to.add_op({op.name, operators::col_stats_finish, {partials}, op.writes, tiles, op.site, op.pass});
+  to.add_op({op.name, operators::col_stats_finish, {partials}, op.writes, {}, op.site, op.pass});
   return true;
 }
 

@@ -12,8 +12,6 @@ bool is_loss(const Op& op) { return op.kind == operators::cross_entropy; }
 bool split(const Op& op, Graph& to) {
   if (!is_loss(op)) return false;
   const Operand& x = op.reads[0];
-  OpAttributes tiles;
-  tiles.tile_cols = partial_tile;
   const Operand partials =
       to.whole(add_activation(to, op.name + "_partials", "[M, 3⌈V/128⌉]", Dtype::fp32, x.rows,
                               3 * ceil_div(x.cols, partial_tile)));
@@ -21,11 +19,11 @@ bool split(const Op& op, Graph& to) {
              operators::cross_entropy_partial,
              op.reads,
              {partials},
-             tiles,
+             PartialTile{.cols = partial_tile},
              op.site,
              op.pass});
   to.add_op(
-      {op.name, operators::cross_entropy_finish, {partials}, op.writes, tiles, op.site, op.pass});
+      {op.name, operators::cross_entropy_finish, {partials}, op.writes, {}, op.site, op.pass});
   return true;
 }
 

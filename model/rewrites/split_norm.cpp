@@ -104,22 +104,26 @@ class Splitter {
   void statistics(const Op& norm, Graph& to) {
     const bool two = norm.kind == operators::layer_norm;
     const Operand x = norm.reads[0];
-    OpAttributes attributes;
-    attributes.tile_cols = partial_tile;
-    attributes.eps = norm.attributes.eps;
-    attributes.norm_width = x.cols;
     const std::int64_t tiles = ceil_div(x.cols, partial_tile);
     const Operand partials =
         to.whole(add_activation(to, "s_" + norm.name, two ? "[M, 2⌈D/128⌉]" : "[M, ⌈D/128⌉]",
                                 Dtype::fp32, x.rows, two ? 2 * tiles : tiles));
-    to.add_op(
-        {"stats_" + norm.name, operators::row_stats_partial, {x}, {partials}, attributes, norm.site});
+    to.add_op({"stats_" + norm.name,
+               operators::row_stats_partial,
+               {x},
+               {partials},
+               PartialTile{.cols = partial_tile},
+               norm.site});
     const Operand r = norm.writes.size() > 1
                           ? norm.writes[1]  // the backward pass reads them
                           : to.whole(add_activation(to, "r_" + norm.name, two ? "[M, 2]" : "[M, 1]",
                                                     Dtype::fp32, x.rows, two ? 2 : 1));
-    to.add_op(
-        {"finish_" + norm.name, operators::row_stats_finish, {partials}, {r}, attributes, norm.site});
+    to.add_op({"finish_" + norm.name,
+               operators::row_stats_finish,
+               {partials},
+               {r},
+               RowStatistics{.norm_width = x.cols, .eps = norm.attributes.as<NormEps>().eps},
+               norm.site});
     stats_[norm.writes[0].tensor] = r;
     if (!keep_weight_) return;
     // a = x∘γ takes the place of the norm's result.
@@ -143,7 +147,8 @@ class Splitter {
     to.add_op({name, operators::gemm, {v, gemm.reads[1]}, {product}, {}, gemm.site});
     if (bias == nullptr) return product;
     const Operand sum = vector(name);
-    to.add_op({name + "_bias", operators::bias_add, {product, bias->reads[1]}, {sum}, {}, gemm.site});
+    to.add_op(
+        {name + "_bias", operators::bias_add, {product, bias->reads[1]}, {sum}, {}, gemm.site});
     return sum;
   }
 

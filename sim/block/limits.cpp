@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "sim/gpu/calibration.h"
 #include "sim/gpu/gemm_constants.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 

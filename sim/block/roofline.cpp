@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "model/operators/operator_table.h"
 #include "sim/block/limits.h"
 #include "sim/memory/traffic.h"
-#include "model/operators/operator_table.h"
 
 namespace fuseline {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "model/lower.h"
-#include "sim/gpu/power.h"
 #include "model/operators/all_operators.h"
+#include "sim/gpu/power.h"
 
 namespace fuseline {
 

@@ -76,19 +76,20 @@ class Tracker {
       case ColumnOrder::weight_rows: {
         // Rows of the weight become columns of the product.
         const auto weight = rows_.find(op.reads[1].tensor);
-        if (weight != rows_.end() && !op.attributes.b_is_kn) put(written, weight->second);
+        if (weight != rows_.end() && !op.attributes.as<GemmLayout>().b_is_kn)
+          put(written, weight->second);
         return;
       }
       case ColumnOrder::heads_of_second: {
         // The columns of every head as those of K or Q.
-        const std::int64_t d = op.attributes.head_width;
+        const std::int64_t d = op.attributes.as<AttentionShape>().head_width;
         const Ranges ranges = columns_of(op.reads[1]);
         if (std::ranges::any_of(ranges, [&](const Reordered& r) { return r.group == d; }))
           put(written, {{0, written.cols, d}});
         return;
       }
       case ColumnOrder::heads: {
-        const std::int64_t d = op.attributes.head_width;
+        const std::int64_t d = op.attributes.as<AttentionShape>().head_width;
         if (!columns_of(op.reads[0]).empty()) put(written, {{0, written.cols, d}});
         return;
       }

@@ -75,8 +75,7 @@ bool fits(FaultKind kind, const Primitive& primitive, const Seen& seen) {
 bool in_mainloop(FaultKind kind, const Kernel& kernel, const Graph& graph, const Program& program) {
   if (kind == FaultKind::stale_tile)
     return std::holds_alternative<GemmMainloop>(program.mainloop) &&
-           std::ranges::any_of(kernel.ops,
-                               [&](OpId id) { return is_gemm(graph.op(id)); });
+           std::ranges::any_of(kernel.ops, [&](OpId id) { return is_gemm(graph.op(id)); });
   const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop);
   if (kind == FaultKind::stale_delta) return attention != nullptr && attention->gradient;
   if (kind == FaultKind::unnormalised_softmax) return attention != nullptr;
@@ -109,7 +108,8 @@ bool kernel_fits(FaultKind kind, const Kernel& kernel, const Graph& graph) {
   const std::vector<OpKind> kinds = where(kind);
   const Pass pass = kind == FaultKind::dropped_residual ? Pass::forward : Pass::backward;
   return kinds.empty() || std::ranges::any_of(kernel.ops, [&](OpId id) {
-           return std::ranges::find(kinds, graph.op(id).kind) != kinds.end() && graph.op(id).pass == pass;
+           return std::ranges::find(kinds, graph.op(id).kind) != kinds.end() &&
+                  graph.op(id).pass == pass;
          });
 }
 

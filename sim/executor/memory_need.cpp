@@ -8,10 +8,10 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "sim/executor/panel_cache.h"
 #include "sim/executor/reference_attention.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -51,7 +51,8 @@ Bytes reference_scratch(const Graph& block, int threads) {
       operand = std::max(operand, checked_product<Bytes>(s.M, s.K, 8));
       panel = std::max(panel, checked_product<Bytes>(256, s.K, 8));
     } else if (op.kind == operators::attention_scores) {
-      panel = std::max(panel, checked_product<Bytes>(doubles_per_thread(op.attributes), 8));
+      panel = std::max(
+          panel, checked_product<Bytes>(doubles_per_thread(op.attributes.as<AttentionShape>()), 8));
     }
   }
   return operand + panel * threads;

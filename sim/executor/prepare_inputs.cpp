@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/reference_fast.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 

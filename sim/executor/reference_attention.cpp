@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/support/heads.h"
 #include "model/operators/support/view.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/reference_source.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 
@@ -60,7 +60,7 @@ bool complete(const Graph& graph, AttentionSteps& s) {
 struct Keys {
   Keys(const Graph& graph, const AttentionSteps& steps, const Inputs& inputs,
        const TensorValues& values)
-      : shape(steps.scores->attributes),
+      : shape(steps.scores->attributes.as<AttentionShape>()),
         k(graph, values, inputs, steps.scores->reads[1]),
         v(graph, values, inputs, steps.context->reads[1]),
         span(steps.scores->reads[1].rows / shape.batch),
@@ -73,13 +73,13 @@ struct Keys {
     v.copy(first, span, head * shape.head_width, shape.head_width, rows);
   }
 
-  const OpAttributes& shape;
+  const AttentionShape& shape;
   Source k, v;
   std::int64_t span, tokens;  // rows that are taken of a sequence, and that it has
 };
 
 // Of one product over all heads.
-double operations(const OpAttributes& a) {
+double operations(const AttentionShape& a) {
   return 2.0 * static_cast<double>(a.batch * a.heads * a.q_tokens) *
          static_cast<double>(a.kv_tokens * a.head_width);
 }
@@ -103,7 +103,7 @@ void probabilities(const Keys& from, std::int64_t first, std::int64_t count,
            probs.data(), from.span);
   for (std::int64_t t = 0; t < count; ++t)
     softmax(probs.data() + t * from.span, from.span,
-            reference::visible(from.shape, from.span, first + t), from.shape.scalar);
+            reference::visible(from.shape, from.span, first + t), from.shape.scale);
 }
 
 // dS = scale·P·(dP - rowsum(P·dP)) in place of dP.
@@ -138,7 +138,7 @@ std::vector<AttentionSteps> streamed_attentions(const Graph& graph) {
 void attend(const Graph& graph, const AttentionSteps& steps, const Inputs& inputs,
             TensorValues& values, const Workers& workers) {
   const Keys from(graph, steps, inputs, values);
-  const OpAttributes& a = from.shape;
+  const AttentionShape& a = from.shape;
   const Source q(graph, values, inputs, steps.scores->reads[0]);
   values.writable(steps.context->writes[0].tensor);
   const View<double> y = reference::write(graph, values, steps.context->writes[0]);
@@ -162,7 +162,7 @@ void attend(const Graph& graph, const AttentionSteps& steps, const Inputs& input
 void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inputs& inputs,
                      TensorValues& values, const Workers& workers) {
   const Keys from(graph, steps, inputs, values);
-  const OpAttributes& a = from.shape;
+  const AttentionShape& a = from.shape;
   const Source q(graph, values, inputs, steps.scores->reads[0]);
   const Source dy(graph, values, inputs, steps.d_v->reads[1]);
   for (const Op* op : {steps.d_q, steps.d_k, steps.d_v}) values.writable(op->writes[0].tensor);
@@ -193,7 +193,7 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
         dp.resize(probs.size());
         multiply({gradients.data(), d, false}, {rows.data(), d, false}, count, span, d, 0.0,
                  dp.data(), span);
-        scores_gradient(probs, count, span, a.scalar, dp);
+        scores_gradient(probs, count, span, a.scale, dp);
         multiply({dp.data(), span, false}, {keys.data(), d, true}, count, d, span, 0.0,
                  dq.data + row * dq.stride + h * d, dq.stride);
         multiply({dp.data(), span, true}, {queries.data(), d, true}, span, d, count, keep, dk_head,
@@ -204,7 +204,7 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
   });
 }
 
-std::int64_t doubles_per_thread(const OpAttributes& a) {
+std::int64_t doubles_per_thread(const AttentionShape& a) {
   const std::int64_t queries = std::min(kQueries, a.q_tokens);
   return 2 * (queries * a.kv_tokens + (queries + a.kv_tokens) * a.head_width);
 }

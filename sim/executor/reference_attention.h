@@ -37,6 +37,6 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
                      TensorValues& values, const Workers& workers);
 
 // fp64 numbers that one thread holds in these calls.
-std::int64_t doubles_per_thread(const OpAttributes& attention);
+std::int64_t doubles_per_thread(const AttentionShape& attention);
 
 }  // namespace fuseline::executor

@@ -4,12 +4,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/operators/support/view.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/reference_attention.h"
 #include "sim/executor/reference_source.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 

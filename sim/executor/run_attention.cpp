@@ -170,7 +170,7 @@ class AttentionRun {
       w.scores.resize(queries, keys);
       multiply({w.queries.data.data(), d, false}, {w.keys.data(), d, false}, queries, keys, d, 0.0F,
                w.scores.data.data(), keys);
-      for (float& s : w.scores.data) s *= static_cast<float>(shape_.scalar);
+      for (float& s : w.scores.data) s *= static_cast<float>(shape_.scale);
       see(first, begin, begin + keys, w);
       w.splits[static_cast<std::size_t>(i / tiles_per_split)].add(w.scores, w.values, w.seen);
     }
@@ -188,7 +188,7 @@ class AttentionRun {
 
   const RunContext& context_;
   const AttentionMainloop& m_;
-  const OpAttributes& shape_;
+  const AttentionShape& shape_;
   std::int64_t span_;  // key rows of a sequence
   std::int64_t query_tiles_;
   ValueLayout body_layout_, q_layout_, k_layout_, v_layout_, store_layout_;

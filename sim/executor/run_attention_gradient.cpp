@@ -145,7 +145,7 @@ class GradientRun {
     w.d_scores.resize(queries, keys);
     multiply(plain(w.queries), plain(w.keys), queries, keys, d, 0.0F, w.probs.data.data(), keys);
     multiply(plain(w.dy), plain(w.values), queries, keys, d, 0.0F, w.d_scores.data.data(), keys);
-    const float scale = static_cast<float>(shape_.scalar);
+    const float scale = static_cast<float>(shape_.scale);
     const bool stale = context_.has_fault(FaultKind::stale_delta);
     for (std::int64_t q = 0; q < queries; ++q) {
       const KeyRange seen = seen_by(first + q, first_key, keys);
@@ -211,7 +211,7 @@ class GradientRun {
   const RunContext& context_;
   const AttentionMainloop& m_;
   const AttentionGradient& gradient_;
-  const OpAttributes& shape_;
+  const AttentionShape& shape_;
   std::int64_t share_;   // query heads that share a key head
   std::int64_t owners_;  // heads of dK and dV
   std::vector<Primitive> after_dq_, after_dk_dv_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "model/operators/operator_table.h"
 #include "sim/executor/run_context.h"
 
 namespace fuseline::executor {
@@ -22,7 +23,8 @@ struct RunMainloop {
 
 std::int64_t sequences_of(const Graph& graph, const Kernel& kernel) {
   std::int64_t sequences = 1;
-  for (const OpId id : kernel.ops) sequences = std::max(sequences, graph.op(id).attributes.batch);
+  for (const OpId id : kernel.ops)
+    sequences = std::max(sequences, fuseline::sequences_of(graph.op(id)));
   return sequences;
 }
 

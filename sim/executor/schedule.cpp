@@ -15,7 +15,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
   PhaseSchedule s;
   s.tile = default_tile(phase);
   if (const auto* attention = std::get_if<AttentionMainloop>(&phase.mainloop)) {
-    const OpAttributes& a = attention->shape;
+    const AttentionShape& a = attention->shape;
     s.tile = {kQueryTile, kKeyTile};
     if (splits_keys(a, kernel.implementation)) s.splits = decode_splits(a, gpu);
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {

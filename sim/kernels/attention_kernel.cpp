@@ -18,9 +18,10 @@ namespace {
 
 constexpr std::int64_t kMostSplitQueries = 16;  // of our own kernel
 
-bool behind_context(const OpAttributes& s) { return s.kv_tokens > s.q_tokens; }
+bool behind_context(const AttentionShape& s) { return s.kv_tokens > s.q_tokens; }
 
-std::int64_t rounded_keys(const OpAttributes& shape, std::int64_t first_query, std::int64_t count) {
+std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query,
+                          std::int64_t count) {
   const KeyRange range = visible_keys(shape, first_query, count);
   return ceil_div(range.end, kKeyTile) * kKeyTile - range.begin / kKeyTile * kKeyTile;
 }
@@ -34,7 +35,7 @@ struct Load {
 
 // Deals the query tiles of one head after the other, in ascending order, to whichever SM is free
 // first. `item_pairs`: what a tile costs besides its pairs, in pairs.
-Load longest_load(const OpAttributes& shape, std::int64_t sms, double item_pairs) {
+Load longest_load(const AttentionShape& shape, std::int64_t sms, double item_pairs) {
   std::vector<double> tiles;
   double sum = 0;
   for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
@@ -74,7 +75,7 @@ Load longest_load(const OpAttributes& shape, std::int64_t sms, double item_pairs
 // Every query head of a sequence reads its keys after the heads that share them.
 void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const CachedSlice& k,
                     const CachedSlice& v, L2Cache& cache) {
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   const std::int64_t d = s.head_width;
   const std::int64_t keys = k.rows / s.batch;
   for (std::int64_t b = 0; b < s.batch; ++b) {
@@ -110,12 +111,12 @@ bool same_place(const CachedSlice& a, const CachedSlice& b) {
 
 }  // namespace
 
-bool splits_keys(const OpAttributes& shape, Implementation implementation) {
+bool splits_keys(const AttentionShape& shape, Implementation implementation) {
   const bool library = implementation == Implementation::library_attention;
   return behind_context(shape) && shape.q_tokens <= (library ? 1 : kMostSplitQueries);
 }
 
-std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu) {
+std::int64_t decode_splits(const AttentionShape& shape, const Gpu& gpu) {
   const std::int64_t blocks = shape.batch * shape.kv_heads;
   const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
   const std::int64_t count = keys.end - keys.begin;
@@ -125,7 +126,7 @@ std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu) {
   return static_cast<std::int64_t>(std::bit_floor(fitting));
 }
 
-PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor,
+PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor,
                          bool gradient) {
   const double clock = gpu.sm_clock.value() * clock_factor;
   const double tensor_clock =
@@ -152,7 +153,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
                                      const AddressMap& addresses, const Gpu& gpu, L2Cache& cache) {
   const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
-  const OpAttributes& s = m->shape;
+  const AttentionShape& s = m->shape;
   const CachedSlice q = addresses.locate(m->q);
   const CachedSlice k = addresses.locate(m->k);
   const CachedSlice v = addresses.locate(m->v);

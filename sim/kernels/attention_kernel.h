@@ -39,7 +39,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
 // (h200-pytorch-wide/attention_queries.csv): the library has it for a single new token only. Ours
 // takes up to 16. More run the prefill kernel, whole tiles of queries, each of which walks all
 // keys.
-bool splits_keys(const OpAttributes& shape, Implementation implementation);
+bool splits_keys(const AttentionShape& shape, Implementation implementation);
 
 // Time of prefill attention from shapes, without memory. The query tiles of head after head, in
 // ascending order, go to whichever SM is free first; a tile costs its two products, as far as
@@ -49,12 +49,12 @@ struct PrefillTime {
   Seconds tensor;  // products and transfers on the longest-loaded SM
   Seconds exp;     // softmax on the same
 };
-PrefillTime prefill_time(const OpAttributes& shape, const Gpu& gpu, double clock_factor = 1.0,
+PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor = 1.0,
                          bool gradient = false);
 
 // Thread blocks that share the keys of one key/value head: a power of two that fills the GPU about
 // twice, each with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are
 // few.
-std::int64_t decode_splits(const OpAttributes& shape, const Gpu& gpu);
+std::int64_t decode_splits(const AttentionShape& shape, const Gpu& gpu);
 
 }  // namespace fuseline

@@ -4,8 +4,8 @@
 #include <variant>
 
 #include "base/error.h"
-#include "sim/gpu/calibration.h"
 #include "model/operators/operator.h"
+#include "sim/gpu/calibration.h"
 
 namespace fuseline {
 namespace {

@@ -206,7 +206,7 @@ Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
 // dV of its own) and Q, dY, log-sum-exp and delta of the query tiles that see it. dQ is added to in
 // memory by all key tiles of a query tile but the first, which stores it (with the body).
 void gradient(const AttentionMainloop& m, const Program& program, TileShape tile, Tally& tally) {
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   std::int64_t rows = 0;  // of query tiles, as often as key tiles visit them
   for (std::int64_t k = 0; k < s.kv_tokens; k += tile.n) {
     const KeyRange queries = query_tiles_that_see(s, k, std::min(tile.n, s.kv_tokens - k), tile.m);
@@ -230,7 +230,7 @@ void gradient(const AttentionMainloop& m, const Program& program, TileShape tile
 }
 
 Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   const std::int64_t width = s.heads * s.head_width;
   const Tiling space{s.batch * s.q_tokens, width, 1, {tile.m, s.head_width}, 0, width};
   if (m.gradient) return space;
@@ -250,7 +250,7 @@ Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
 // query tile visits, what it stores once per query tile and key head.
 void attention_prologue(const AttentionMainloop& m, const Program& program, TileShape tile,
                         Tally& tally) {
-  const OpAttributes& s = m.shape;
+  const AttentionShape& s = m.shape;
   const std::int64_t query_tiles = ceil_div(s.q_tokens, tile.m);
   PrologueVisits keys;
   for (std::int64_t q = 0; q < s.q_tokens; q += tile.m) {
@@ -312,7 +312,8 @@ TileShape default_tile(const Program& program) {
   return {128, 128};
 }
 
-KeyRange visible_keys(const OpAttributes& attention, std::int64_t first_query, std::int64_t count) {
+KeyRange visible_keys(const AttentionShape& attention, std::int64_t first_query,
+                      std::int64_t count) {
   const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
   KeyRange range{0, attention.kv_tokens};
   if (attention.causal) range.end = before + first_query + count;
@@ -322,7 +323,7 @@ KeyRange visible_keys(const OpAttributes& attention, std::int64_t first_query, s
   return range;
 }
 
-KeyRange query_tiles_that_see(const OpAttributes& attention, std::int64_t first_key,
+KeyRange query_tiles_that_see(const AttentionShape& attention, std::int64_t first_key,
                               std::int64_t count, std::int64_t tile) {
   const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
   std::int64_t begin = 0;

@@ -10,10 +10,10 @@
 #include "base/error.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -173,8 +173,7 @@ TEST(TrainBlock, TakesTwiceTheForwardFlopsInItsGemms) {
     for (const Op& o : g.ops()) {
       const std::size_t pass = o.pass == Pass::backward ? 1 : 0;
       if (o.kind == operators::gemm) gemms[pass] += flops(g, o).value();
-      if (o.kind->op_class == OpClass::attention &&
-          o.kind->locality == Locality::contraction)
+      if (o.kind->op_class == OpClass::attention && o.kind->locality == Locality::contraction)
         attention[pass] += flops(g, o).value();
     }
     EXPECT_EQ(gemms[1], 2 * gemms[0]);

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "model/backward.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/reference.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -35,7 +35,7 @@ class Builder {
         {.name = name, .role = role, .dtype = Dtype::fp32, .rows = rows, .cols = cols}));
   }
   void op(const std::string& name, OpKind kind, std::vector<Operand> reads, const Operand& write,
-          const OpAttributes& attributes = {}) {
+          const Attributes& attributes = {}) {
     graph.add_op({name, kind, std::move(reads), {write}, attributes, ""});
   }
   Operand at(const std::string& name) const { return graph.whole(graph.find_tensor(name).value()); }
@@ -45,8 +45,7 @@ class Builder {
 // y = norm(h) W^T + b, and o = y + b when there is a bias; its own gradients are the reference.
 Graph norm_and_gemm(const Sizes& s, bool layer) {
   Builder b;
-  OpAttributes eps;
-  eps.eps = 1e-2;
+  const NormEps eps{1e-2};
   const Operand h = b.add("h", s.M, s.D, Role::input);
   const Operand gamma = b.add("w_gamma", 1, s.D, Role::weight);
   const Operand xn = b.add("xn", s.M, s.D);
@@ -60,12 +59,7 @@ Graph norm_and_gemm(const Sizes& s, bool layer) {
   return b.graph;
 }
 
-OpAttributes tiles(const Sizes& s) {
-  OpAttributes a;
-  a.tile_cols = a.tile_rows = s.tile;
-  a.norm_width = s.D;
-  return a;
-}
+PartialTile tiles(const Sizes& s) { return {.rows = s.tile, .cols = s.tile}; }
 
 // The deferred form over the same inputs: y and dy give c before the GEMM p = dy W.
 Graph deferred(const Sizes& s, bool layer) {
@@ -85,10 +79,9 @@ Graph deferred(const Sizes& s, bool layer) {
   const Operand partials = b.add("partials", s.M, sums * ceil_div(s.N, s.tile));
   b.op("partial", operators::row_dot_partial, reads, partials, tiles(s));
   const Operand c = b.add("c", s.M, sums);
-  b.op("finish", operators::row_dot_finish, {partials}, c, tiles(s));
+  b.op("finish", operators::row_dot_finish, {partials}, c, RowStatistics{.norm_width = s.D});
 
-  OpAttributes nn;
-  nn.b_is_kn = true;
+  const GemmLayout nn{.b_is_kn = true};
   const Operand p = b.add("p", s.M, s.D);
   b.op("dgrad", operators::gemm, {dy, b.add("w", s.N, s.D, Role::weight)}, p, nn);
   b.op("norm", operators::norm_backward_deferred, {p, h, gamma, stats, c, residual},
@@ -157,14 +150,13 @@ INSTANTIATE_TEST_SUITE_P(Backward, DeferredNorm, testing::Values(false, true),
 TEST(RowDot, OfSwigluIsTheProjectionOfItsInput) {
   // Σ (G·dG + U·dU) over a row is ⟨y, dy⟩ of the GEMM that made (G, U), by tiles of three columns.
   Builder b;
-  OpAttributes a;
-  a.tile_cols = 3;
-  a.norm_width = 4;
+  const PartialTile tile{.cols = 3};
+  const RowStatistics width{.norm_width = 4};
   const Operand dy = b.add("dy", 1, 4, Role::input);
   const Operand y = b.add("y", 1, 4, Role::input);
   const Operand partials = b.add("partials", 1, 2);
-  b.op("partial", operators::row_dot_partial, {dy, y}, partials, a);
-  b.op("finish", operators::row_dot_finish, {partials}, b.add("c", 1, 1, Role::output), a);
+  b.op("partial", operators::row_dot_partial, {dy, y}, partials, tile);
+  b.op("finish", operators::row_dot_finish, {partials}, b.add("c", 1, 1, Role::output), width);
   const TensorValues v = run_reference(b.graph, {{"dy", {1, 2, 3, 4}}, {"y", {5, 6, 7, 8}}});
   EXPECT_EQ(v.at("partials"), (std::vector<double>{5 + 12 + 21, 32}));
   EXPECT_EQ(v.at("c"), std::vector<double>{70.0 / 4});
@@ -193,15 +185,14 @@ TEST(SwigluBackward, RecomputesTheForwardOutput) {
 TEST(RopeBackward, UndoesTheRotation) {
   for (const bool interleaved : {false, true}) {
     Builder b;
-    OpAttributes heads;
-    heads.head_width = 6;
-    heads.pairs_interleaved = interleaved;
+    const Pairs heads{.head_width = 6, .interleaved = interleaved};
     const Operand cos = b.add("cos", 4, 6, Role::table);
     const Operand sin = b.add("sin", 4, 6, Role::table);
     const Operand x = b.add("x", 8, 12, Role::input);
     const Operand turned = b.add("turned", 8, 12);
     b.op("rope", operators::rope, {x, cos, sin}, turned, heads);
-    b.op("back", operators::rope_backward, {turned, cos, sin}, b.add("y", 8, 12, Role::output), heads);
+    b.op("back", operators::rope_backward, {turned, cos, sin}, b.add("y", 8, 12, Role::output),
+         heads);
     NamedTensors inputs = random_inputs(b.graph, 47);
     if (interleaved)  // the columns of a pair share an angle
       for (const char* table : {"cos", "sin"})

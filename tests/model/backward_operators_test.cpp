@@ -1,6 +1,6 @@
 // Every operator's gradient, alone, over random small shapes.
-#include <map>
 #include <gtest/gtest.h>
+#include <map>
 
 #include <cmath>
 #include <random>
@@ -11,11 +11,11 @@
 #include "base/error.h"
 #include "model/backward.h"
 #include "model/backward_adjoint.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/operators/support/facts.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"
-#include "model/operators/all_operators.h"
-#include "model/operators/support/facts.h"
 
 namespace fuseline {
 namespace {
@@ -29,7 +29,7 @@ struct Input {
 
 // One operator from inputs "x0", "x1", .. to the output "y" [rows, cols].
 Graph one_op(OpKind kind, const std::vector<Input>& inputs, std::int64_t rows, std::int64_t cols,
-             const OpAttributes& attributes = {}) {
+             const Attributes& attributes = {}) {
   Graph g;
   Op op{.name = "op", .kind = kind, .attributes = attributes, .site = "op"};
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -46,8 +46,8 @@ Graph one_op(OpKind kind, const std::vector<Input>& inputs, std::int64_t rows, s
   return g;
 }
 
-OpAttributes random_attention(std::mt19937& random) {
-  OpAttributes a;
+AttentionShape random_attention(std::mt19937& random) {
+  AttentionShape a;
   a.batch = pick(random, 1, 2);
   a.kv_heads = pick(random, 1, 2);
   a.heads = a.kv_heads * pick(random, 1, 3);
@@ -56,7 +56,7 @@ OpAttributes random_attention(std::mt19937& random) {
   a.kv_tokens = a.q_tokens;
   a.causal = random() % 3 != 0;
   a.window = random() % 3 == 0 ? pick(random, 2, 4) : 0;
-  a.scalar = 1.0 / std::sqrt(static_cast<double>(a.head_width));
+  a.scale = 1.0 / std::sqrt(static_cast<double>(a.head_width));
   return a;
 }
 
@@ -64,48 +64,40 @@ Graph random_op(OpKind kind, std::mt19937& random) {
   const std::int64_t M = pick(random, 1, 6);
   const std::int64_t N = pick(random, 2, 9);
   const std::int64_t K = pick(random, 2, 9);
-  OpAttributes norm;
-  norm.eps = 1e-3;
-  const OpAttributes a = random_attention(random);
+  const NormEps norm{1e-3};
+  const AttentionShape a = random_attention(random);
   const std::int64_t tokens = a.batch * a.q_tokens;
   const std::int64_t scores = tokens * a.heads;
   const std::int64_t q = a.heads * a.head_width;
   const std::int64_t kv = a.kv_heads * a.head_width;
-  if (kind == operators::gemm)
-    return one_op(kind, {{M, K}, {N, K}}, M, N);
+  if (kind == operators::gemm) return one_op(kind, {{M, K}, {N, K}}, M, N);
   if (kind == operators::attention_scores)
     return one_op(kind, {{tokens, q}, {tokens, kv}}, scores, a.kv_tokens, a);
   if (kind == operators::softmax)
     return one_op(kind, {{scores, a.kv_tokens}}, scores, a.kv_tokens, a);
   if (kind == operators::attention_context)
     return one_op(kind, {{scores, a.kv_tokens}, {tokens, kv}}, tokens, q, a);
-  if (kind == operators::rms_norm)
-    return one_op(kind, {{M, N}, {1, N}}, M, N, norm);
+  if (kind == operators::rms_norm) return one_op(kind, {{M, N}, {1, N}}, M, N, norm);
   if (kind == operators::layer_norm)
     return one_op(kind, {{M, N + 1}, {1, N + 1}, {1, N + 1}}, M, N + 1, norm);
   if (kind == operators::rope) {
-    OpAttributes heads = a;
-    heads.head_width *= 2;
-    heads.pairs_interleaved = random() % 2 == 0;
+    const Pairs heads{.head_width = 2 * a.head_width, .interleaved = random() % 2 == 0};
     const std::int64_t width = 2 * q;
     const Input table{a.q_tokens, heads.head_width, Role::table};
     return one_op(kind, {{tokens, width}, table, table}, tokens, width, heads);
   }
   if (kind == operators::swiglu) {
-    OpAttributes pairs;
-    pairs.pairs_interleaved = random() % 2 == 0;
+    const Pairs pairs{.interleaved = random() % 2 == 0};
     return one_op(kind, {{M, 2 * N}}, M, N, pairs);
   }
-  if (kind == operators::bias_add)
-    return one_op(kind, {{M, N}, {1, N}}, M, N);
+  if (kind == operators::bias_add) return one_op(kind, {{M, N}, {1, N}}, M, N);
   if (kind == operators::residual_add || kind == operators::add || kind == operators::mul)
     return one_op(kind, {{M, N}, {M, N}}, M, N);
-  if (kind == operators::cross_entropy)
-    return one_op(kind, {{M, N}, {M, 1}}, M, 1);
+  if (kind == operators::cross_entropy) return one_op(kind, {{M, N}, {M, 1}}, M, 1);
   if (kind == operators::embedding) {  // sometimes with positions; some of the table's rows at most
     std::vector<Input> inputs{{tokens, 1}, {N, K}};
     if (random() % 2 == 0) inputs.push_back({a.q_tokens, K});
-    return one_op(kind, inputs, tokens, K, a);
+    return one_op(kind, inputs, tokens, K, Positions{a.q_tokens, a.kv_tokens});
   }
   // Any other operator: a random size for each letter of its shapes.
   std::map<std::string, std::int64_t> sizes{{"1", 1}, {"2", 2}};
@@ -117,7 +109,7 @@ Graph random_op(OpKind kind, std::mt19937& random) {
   for (const OperandSpec& spec : kind->reads) inputs.push_back({size(spec.rows), size(spec.cols)});
   const OperandSpec& write = kind->write;
   const std::int64_t rows = size(write.rows);
-  return one_op(kind, inputs, rows, size(write.cols), a);
+  return one_op(kind, inputs, rows, size(write.cols));
 }
 
 std::vector<OpKind> differentiable() {
@@ -242,8 +234,8 @@ TEST(Differentiate, WritesGradientsOfSlicesInPlaceOrConcatenatesThem) {
 }
 
 // Attention of 2 sequences of 3 tokens, 4 heads of 5 over 2 key heads: 6 visible pairs a head.
-OpAttributes small_attention() {
-  OpAttributes a;
+AttentionShape small_attention() {
+  AttentionShape a;
   a.batch = 2;
   a.heads = 4;
   a.kv_heads = 2;
@@ -251,6 +243,13 @@ OpAttributes small_attention() {
   a.q_tokens = a.kv_tokens = 3;
   a.causal = true;
   return a;
+}
+
+// What the operator takes: the attention above, or nothing.
+Attributes small(OpKind kind) {
+  if (kind->op_class == OpClass::attention) return small_attention();
+  if (kind == operators::embedding_backward) return Positions{.tokens = 3};
+  return {};
 }
 
 struct Cost {
@@ -312,10 +311,10 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::embedding_backward, {x}, {9, 7}, 28, 28, 63},
       {operators::norm_backward_deferred, {x, x, vector, {4, 1}, {4, 1}}, x, 28 * 5, 71, 28},
   };
-  std::set<std::string> seen{operators::rope_backward};  // as rope
+  std::set<std::string> seen{"rope_backward"};  // as rope
   for (const Cost& cost : costs) {
     const Graph g =
-        one_op(cost.kind, cost.inputs, cost.output.rows, cost.output.cols, small_attention());
+        one_op(cost.kind, cost.inputs, cost.output.rows, cost.output.cols, small(cost.kind));
     const Op& op = g.ops()[0];
     const std::string name = name_of(cost.kind);
     EXPECT_EQ(check_operands(g, op), std::vector<std::string>{}) << name;
@@ -335,9 +334,9 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
 
 TEST(BackwardOperators, SumAsManyTermsAsTheirReductionIsLong) {
   const auto length = [](OpKind kind, const std::vector<Input>& inputs, const Input& output) {
-    OpAttributes a = small_attention();
-    a.a_is_km = a.b_is_kn = kind == operators::gemm;
-    a.tile_rows = 3;
+    Attributes a = small(kind);
+    if (kind == operators::gemm) a = GemmLayout{.a_is_km = true, .b_is_kn = true};
+    if (kind == operators::col_stats_partial) a = PartialTile{.rows = 3};
     const Graph g = one_op(kind, inputs, output.rows, output.cols, a);
     return kind->sum_length(g, g.ops()[0]);
   };
@@ -354,18 +353,21 @@ TEST(BackwardOperators, SumAsManyTermsAsTheirReductionIsLong) {
 }
 
 TEST(BackwardPrimitives, ComputeTheirFormula) {
-  OpAttributes a = small_attention();  // 4 heads of 5 over 2 key heads
-  a.scalar = -0.5;
+  const auto attributes = [](OpKind kind) {  // 4 heads of 5 over 2 key heads
+    if (kind == operators::head_sum) return Attributes(small_attention());
+    return kind == operators::cube ? Attributes() : Attributes(Scalar{-0.5});
+  };
   const auto run = [&](OpKind kind, const Input& in, const Input& out,
                        const std::vector<double>& values) {
-    const Graph g = one_op(kind, {in}, out.rows, out.cols, a);
+    const Graph g = one_op(kind, {in}, out.rows, out.cols, attributes(kind));
     const Op& op = g.ops()[0];
     const TensorValues v = run_reference(g, {{g.tensor(op.reads[0].tensor).name, values}});
     return v.at(op.writes[0].tensor);
   };
   EXPECT_EQ(run(operators::cube, {1, 3}, {1, 3}, {1, -2, 3}), (std::vector<double>{1, -8, 27}));
   EXPECT_EQ(run(operators::scale, {1, 2}, {1, 2}, {4, -6}), (std::vector<double>{-2, 3}));
-  EXPECT_EQ(run(operators::expand_rows, {2, 1}, {2, 2}, {4, -6}), (std::vector<double>{-2, -2, 3, 3}));
+  EXPECT_EQ(run(operators::expand_rows, {2, 1}, {2, 2}, {4, -6}),
+            (std::vector<double>{-2, -2, 3, 3}));
   std::vector<double> heads(20);
   for (std::size_t i = 0; i < heads.size(); ++i) heads[i] = static_cast<double>(i * i);
   const std::vector<double> sums = run(operators::head_sum, {1, 20}, {1, 10}, heads);
@@ -376,8 +378,7 @@ TEST(BackwardPrimitives, ComputeTheirFormula) {
 }
 
 TEST(CheckOperands, KnowsTheLayoutsOfAGemm) {
-  OpAttributes layouts;
-  layouts.a_is_km = layouts.b_is_kn = true;
+  const GemmLayout layouts{.a_is_km = true, .b_is_kn = true};
   const Graph right = one_op(operators::gemm, {{5, 3}, {5, 4}}, 3, 4, layouts);
   EXPECT_EQ(check_operands(right, right.ops()[0]), std::vector<std::string>{});
   const Graph wrong = one_op(operators::gemm, {{3, 5}, {4, 5}}, 3, 4, layouts);

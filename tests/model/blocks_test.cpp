@@ -100,9 +100,12 @@ TEST(LlamaBlock, ReadsOnlyTheSlidingWindowOfTheCache) {
 
 TEST(LlamaBlock, MasksInForwardAndForSeveralNewTokens) {
   const ModelConfig c = test::tiny_llama();
-  EXPECT_TRUE(op(build_block(c, test::forward(1, 4)), "scores").attributes.causal);
-  EXPECT_TRUE(op(build_block(c, test::decode(1, 2, 4)), "scores").attributes.causal);
-  EXPECT_FALSE(op(build_block(c, test::decode(1, 1, 4)), "scores").attributes.causal);
+  EXPECT_TRUE(
+      op(build_block(c, test::forward(1, 4)), "scores").attributes.as<AttentionShape>().causal);
+  EXPECT_TRUE(
+      op(build_block(c, test::decode(1, 2, 4)), "scores").attributes.as<AttentionShape>().causal);
+  EXPECT_FALSE(
+      op(build_block(c, test::decode(1, 1, 4)), "scores").attributes.as<AttentionShape>().causal);
 }
 
 TEST(ModelEnds, InTrainingEndInTheLossAndGradientsOfTheirWeights) {

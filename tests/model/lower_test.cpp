@@ -93,7 +93,7 @@ TEST(Lower, LoadsAndStoresOfEveryOperatorAloneAreItsOperands) {
         const Program p = lower(graph, op.name, {id});
         EXPECT_EQ(distinct_bytes(graph, stores(p)), bytes_written(graph, op)) << op.name;
         EXPECT_EQ(distinct_bytes(graph, loads(p)), bytes_read(graph, op)) << op.name;
-        const bool pairs_of_a_gemm_alone = op.attributes.pairs_interleaved;
+        const bool pairs_of_a_gemm_alone = has_adjacent_pairs(op);
         if (!pairs_of_a_gemm_alone) {
           EXPECT_THAT(check_program(graph, p), IsEmpty()) << op.name;
         }
@@ -114,7 +114,7 @@ TEST(Lower, SoDoThoseOfEveryOperatorOfTheBackwardPass) {
         const Program p = lower(graph, op.name, {id});
         EXPECT_EQ(distinct_bytes(graph, stores(p)), bytes_written(graph, op)) << op.name;
         EXPECT_EQ(distinct_bytes(graph, loads(p)), bytes_read(graph, op)) << op.name;
-        const bool pairs_of_a_gemm_alone = op.attributes.pairs_interleaved;
+        const bool pairs_of_a_gemm_alone = has_adjacent_pairs(op);
         if (!pairs_of_a_gemm_alone) {
           EXPECT_THAT(check_program(graph, p), IsEmpty()) << op.name;
         }

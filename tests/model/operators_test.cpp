@@ -1,7 +1,7 @@
 #include "model/operators/operator_table.h"
 
-#include <filesystem>
 #include <gtest/gtest.h>
+#include <filesystem>
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 
 #include "base/error.h"
 #include "model/blocks/block.h"
-#include "tests/model/tiny_models.h"
 #include "model/operators/all_operators.h"
+#include "tests/model/tiny_models.h"
 
 namespace fuseline {
 namespace {
@@ -22,7 +22,7 @@ namespace {
 const Op& op(const Graph& g, const std::string& name) { return g.op(g.find_op(name).value()); }
 
 // Query-key pairs counted one by one.
-std::int64_t pairs_by_hand(const OpAttributes& a) {
+std::int64_t pairs_by_hand(const AttentionShape& a) {
   std::int64_t count = 0;
   for (std::int64_t t = 0; t < a.q_tokens; ++t) {
     const std::int64_t last = a.causal ? a.kv_tokens - a.q_tokens + t : a.kv_tokens - 1;
@@ -79,7 +79,8 @@ TEST(OperatorTable, HasEveryFactOfEveryOperator) {
 TEST(OperatorTable, HasOneFileForEachOperator) {
   namespace fs = std::filesystem;
   std::set<std::string> files;
-  for (const auto& entry : fs::directory_iterator(fs::path(FUSELINE_SOURCE_DIR) / "model/operators"))
+  for (const auto& entry :
+       fs::directory_iterator(fs::path(FUSELINE_SOURCE_DIR) / "model/operators"))
     if (entry.path().extension() == ".cpp") files.insert(entry.path().stem());
   files.erase("operator_table");
   std::set<std::string> names;
@@ -96,7 +97,7 @@ TEST(OperatorTable, TellsWhatATileNeeds) {
 }
 
 TEST(VisiblePairs, AreHalfOfASquareForACausalPrompt) {
-  OpAttributes a;
+  AttentionShape a;
   a.q_tokens = a.kv_tokens = 2048;
   a.causal = true;
   EXPECT_EQ(visible_pairs(a), 2048LL * 2049 / 2);
@@ -105,7 +106,7 @@ TEST(VisiblePairs, AreHalfOfASquareForACausalPrompt) {
 TEST(VisiblePairs, EqualACountOfEachPair) {
   std::mt19937 random(3);
   for (int round = 0; round < 500; ++round) {
-    OpAttributes a;
+    AttentionShape a;
     a.q_tokens = test::pick(random, 1, 9);
     a.kv_tokens = a.q_tokens + test::pick(random, 0, 9);
     a.window = random() % 2 == 0 ? test::pick(random, 1, 20) : 0;
@@ -204,12 +205,15 @@ TEST(Bytes, OfHalvesOfHeadsCountTheHalfRead) {
   const TensorId q = g.add_tensor({.name = "q", .rows = 2, .cols = 8});
   const TensorId half = g.add_tensor({.name = "half", .rows = 2, .cols = 4});
   const TensorId turned = g.add_tensor({.name = "turned", .rows = 2, .cols = 8});
-  OpAttributes heads;
-  heads.head_width = 4;
+  const Halves heads{.head_width = 4};
   const OpId negate =
       g.add_op({"negate", operators::negate_half, {g.whole(q)}, {g.whole(half)}, heads, ""});
-  const OpId concat = g.add_op(
-      {"concat", operators::concat_halves, {g.whole(half), g.whole(q)}, {g.whole(turned)}, heads, ""});
+  const OpId concat = g.add_op({"concat",
+                                operators::concat_halves,
+                                {g.whole(half), g.whole(q)},
+                                {g.whole(turned)},
+                                heads,
+                                ""});
   EXPECT_EQ(bytes_read(g, g.op(negate)), Bytes(2 * 4 * 2));
   EXPECT_EQ(bytes_read(g, g.op(concat)), Bytes(2 * 8 * 2));
   EXPECT_EQ(bytes_written(g, g.op(concat)), Bytes(2 * 8 * 2));
@@ -263,7 +267,8 @@ TEST(CheckOperands, NamesTheOperandOfTheWrongShape) {
   const TensorId x = g.add_tensor({.name = "x", .rows = 4, .cols = 8});
   const TensorId w = g.add_tensor({.name = "w", .rows = 6, .cols = 7});
   const TensorId y = g.add_tensor({.name = "y", .rows = 4, .cols = 6});
-  const OpId bad = g.add_op({"bad", operators::gemm, {g.whole(x), g.whole(w)}, {g.whole(y)}, {}, ""});
+  const OpId bad =
+      g.add_op({"bad", operators::gemm, {g.whole(x), g.whole(w)}, {g.whole(y)}, {}, ""});
   const std::vector<std::string> problems = check_operands(g, g.op(bad));
   ASSERT_EQ(problems.size(), 1U);
   EXPECT_EQ(problems[0], "bad: operand w is [6, 7], not [N, K]");

@@ -340,7 +340,7 @@ TEST_F(ProgramCheck, RowsAreSummedByNumberInAStreamOverTheTable) {
 }
 
 TEST_F(ProgramCheck, AttentionsGradientWantsItsRowVectors) {
-  OpAttributes shape;
+  AttentionShape shape;
   shape.batch = 1;
   shape.heads = 2;
   shape.kv_heads = 1;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "model/blocks/block.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "tests/model/reference_support.h"
 #include "tests/model/tiny_models.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -75,23 +75,21 @@ struct SplitNorm {
   static Graph plain(bool layer) {
     Graph g;
     const TensorId x = add(g, "x", M, D);
-    OpAttributes a;
-    a.eps = 1e-5;
+    const NormEps a{1e-5};
     std::vector<Operand> reads{g.whole(x), g.whole(add(g, "w_norm", 1, D, Role::weight))};
     if (layer) reads.push_back(g.whole(add(g, "b_norm", 1, D, Role::weight)));
     const TensorId xn = add(g, "xn", M, D, Role::activation);
     const TensorId w = add(g, "w", N, D, Role::weight);
     const TensorId y = add(g, "y", M, N, Role::output);
-    g.add_op({"norm", layer ? operators::layer_norm : operators::rms_norm, reads, {g.whole(xn)}, a, ""});
+    g.add_op(
+        {"norm", layer ? operators::layer_norm : operators::rms_norm, reads, {g.whole(xn)}, a, ""});
     g.add_op({"gemm", operators::gemm, {g.whole(xn), g.whole(w)}, {g.whole(y)}, {}, ""});
     return g;
   }
   static Graph deferred(bool layer) {
     Graph g;
     const TensorId x = add(g, "x", M, D);
-    OpAttributes a;
-    a.eps = 1e-5;
-    a.norm_width = D;
+    const RowStatistics a{.norm_width = D, .eps = 1e-5};
     const std::int64_t statistics = layer ? 2 : 1;
     const TensorId gamma = add(g, "w_norm", 1, D, Role::weight);
     const TensorId scaled = add(g, "scaled", M, D, Role::activation);
@@ -100,12 +98,14 @@ struct SplitNorm {
     const TensorId w = add(g, "w", N, D, Role::weight);
     const TensorId raw = add(g, "raw", M, N, Role::activation);
     const TensorId y = add(g, "y", M, N, Role::output);
-    g.add_op({"gamma", operators::mul_cols, {g.whole(x), g.whole(gamma)}, {g.whole(scaled)}, {}, ""});
-    g.add_op({"partial", operators::row_stats_partial, {g.whole(x)}, {g.whole(partials)}, a, ""});
+    g.add_op(
+        {"gamma", operators::mul_cols, {g.whole(x), g.whole(gamma)}, {g.whole(scaled)}, {}, ""});
+    g.add_op({"partial", operators::row_stats_partial, {g.whole(x)}, {g.whole(partials)}, {}, ""});
     g.add_op({"finish", operators::row_stats_finish, {g.whole(partials)}, {g.whole(stats)}, a, ""});
     g.add_op({"gemm", operators::gemm, {g.whole(scaled), g.whole(w)}, {g.whole(raw)}, {}, ""});
     if (!layer) {
-      g.add_op({"scale", operators::row_scale, {g.whole(raw), g.whole(stats)}, {g.whole(y)}, {}, ""});
+      g.add_op(
+          {"scale", operators::row_scale, {g.whole(raw), g.whole(stats)}, {g.whole(y)}, {}, ""});
       return g;
     }
     // wg = w gamma and wb = w beta by the same GEMM.
@@ -158,8 +158,7 @@ TEST(ReferencePrimitives, ComposeToRmsNorm) {
   const auto result = [&](const std::string& name, std::int64_t cols) {
     return g.whole(add(g, name, M, cols, Role::activation));
   };
-  OpAttributes eps;
-  eps.scalar = 1e-3;
+  const Scalar eps{1e-3};
   const Operand wide = result("wide", D);
   const Operand squares = result("squares", D);
   const Operand mean = result("mean", 1);
@@ -176,9 +175,9 @@ TEST(ReferencePrimitives, ComposeToRmsNorm) {
   g.add_op({"scale", operators::mul_rows, {wide, r}, {scaled}, {}, ""});
   g.add_op({"narrow", operators::cast, {scaled}, {narrow}, {}, ""});
   g.add_op({"weight", operators::mul_cols, {narrow, g.whole(w)}, {y}, {}, ""});
-  OpAttributes a;
-  a.eps = 1e-3;
-  const Vector want = compute(operators::rms_norm, {shape("x", M, D), shape("w", 1, D)}, in, M, D, a);
+  const NormEps a{1e-3};
+  const Vector want =
+      compute(operators::rms_norm, {shape("x", M, D), shape("w", 1, D)}, in, M, D, a);
   const TensorValues got = run_reference(g, in);
   EXPECT_EQ(disagreement(got.at("y"), want, kExact), "");
 }
@@ -187,8 +186,8 @@ TEST(ReferencePrimitives, ComposeToRope) {
   const std::int64_t M = 6;
   const std::int64_t width = 12;
   Graph g;
-  OpAttributes a;
-  a.head_width = 4;
+  const Halves halves{.head_width = 4};
+  const Pairs pairs{.head_width = 4};
   const Operand x = g.whole(add(g, "x", M, width));
   const Operand cos = g.whole(add(g, "cos", 3, 4, Role::table));
   const Operand sin = g.whole(add(g, "sin", 3, 4, Role::table));
@@ -201,12 +200,12 @@ TEST(ReferencePrimitives, ComposeToRope) {
   const Operand turned = result("turned", width);
   const Operand turned_sin = result("turned_sin", width);
   const Operand y = result("y", width);
-  g.add_op({"rope", operators::rope, {x, cos, sin}, {direct}, a, ""});
-  g.add_op({"mul_cos", operators::mul_table, {x, cos}, {x_cos}, a, ""});
-  g.add_op({"negate", operators::negate_half, {x}, {negated}, a, ""});
-  g.add_op({"concat", operators::concat_halves, {negated, x}, {turned}, a, ""});
-  g.add_op({"mul_sin", operators::mul_table, {turned, sin}, {turned_sin}, a, ""});
-  g.add_op({"add", operators::add, {x_cos, turned_sin}, {y}, a, ""});
+  g.add_op({"rope", operators::rope, {x, cos, sin}, {direct}, pairs, ""});
+  g.add_op({"mul_cos", operators::mul_table, {x, cos}, {x_cos}, {}, ""});
+  g.add_op({"negate", operators::negate_half, {x}, {negated}, halves, ""});
+  g.add_op({"concat", operators::concat_halves, {negated, x}, {turned}, halves, ""});
+  g.add_op({"mul_sin", operators::mul_table, {turned, sin}, {turned_sin}, {}, ""});
+  g.add_op({"add", operators::add, {x_cos, turned_sin}, {y}, {}, ""});
   const TensorValues v = run_reference(g, random_inputs(g, 3));
   EXPECT_EQ(disagreement(v.at("y"), v.at("direct"), kExact), "");
 }

@@ -22,7 +22,7 @@ inline TensorId add(Graph& g, const std::string& name, std::int64_t rows, std::i
 
 // One operator over whole tensors; the result is named "y".
 inline Vector compute(OpKind kind, const std::vector<Tensor>& shapes, const NamedTensors& inputs,
-                      std::int64_t rows, std::int64_t cols, const OpAttributes& attributes = {}) {
+                      std::int64_t rows, std::int64_t cols, const Attributes& attributes = {}) {
   Graph g;
   Op op{.name = "op", .kind = kind, .attributes = attributes};
   for (const Tensor& t : shapes) op.reads.push_back(g.whole(g.add_tensor(t)));

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "model/blocks/block.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "tests/model/reference_support.h"
 #include "tests/model/tiny_models.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -53,8 +53,7 @@ TEST(ReferenceRmsNorm, HasUnitRootMeanSquareWithUnitWeight) {
 
 TEST(ReferenceRmsNorm, AddsEpsilonToTheMeanSquare) {
   // Mean square 12.5, eps 3.5: r = 1/4.
-  OpAttributes a;
-  a.eps = 3.5;
+  const NormEps a{3.5};
   EXPECT_EQ(compute(operators::rms_norm, {shape("x", 1, 2), shape("w", 1, 2)},
                     {{"x", {3, 4}}, {"w", {2, 10}}}, 1, 2, a),
             (Vector{1.5, 10}));
@@ -75,13 +74,12 @@ TEST(ReferenceLayerNorm, HasMeanAndDeviationOfItsParameters) {
 
 TEST(ReferenceRope, RotatesByTheTablesAngle) {
   // A quarter turn takes (a, b) to (-b, a); pairs are columns j and j + d/2.
-  OpAttributes a;
-  a.head_width = 4;
+  Pairs a{.head_width = 4};
   const std::vector<Tensor> shapes{shape("x", 1, 4), shape("cos", 1, 4), shape("sin", 1, 4)};
   NamedTensors in{{"x", {1, 2, 3, 4}}, {"cos", {0, 1, 0, 1}}, {"sin", {1, 0, 1, 0}}};
   EXPECT_EQ(compute(operators::rope, shapes, in, 1, 4, a), (Vector{-3, 2, 1, 4}));
   // Interleaved: the same pairs as adjacent columns, the tables permuted alike.
-  a.pairs_interleaved = true;
+  a.interleaved = true;
   in = {{"x", {1, 3, 2, 4}}, {"cos", {0, 0, 1, 1}}, {"sin", {1, 1, 0, 0}}};
   EXPECT_EQ(compute(operators::rope, shapes, in, 1, 4, a), (Vector{-3, 1, 2, 4}));
 }
@@ -124,19 +122,23 @@ TEST(ReferenceAttention, ScoresOfRotatedVectorsDependOnDistanceOnly) {
   Graph g;
   const std::int64_t T = 6;
   const std::int64_t d = 8;
-  OpAttributes a;
+  AttentionShape a;
   a.heads = a.kv_heads = a.batch = 1;
   a.head_width = d;
   a.q_tokens = a.kv_tokens = T;
   a.causal = true;
-  a.scalar = 1.0;
+  a.scale = 1.0;
   const TensorId x = add(g, "x", T, d);
   const TensorId cos = add(g, "cos", T, d, Role::table);
   const TensorId sin = add(g, "sin", T, d, Role::table);
   const TensorId turned = add(g, "turned", T, d, Role::activation);
   const TensorId scores = add(g, "scores", T, T, Role::output);
-  g.add_op(
-      {"rope", operators::rope, {g.whole(x), g.whole(cos), g.whole(sin)}, {g.whole(turned)}, a, ""});
+  g.add_op({"rope",
+            operators::rope,
+            {g.whole(x), g.whole(cos), g.whole(sin)},
+            {g.whole(turned)},
+            a,
+            ""});
   g.add_op({"scores",
             operators::attention_scores,
             {g.whole(turned), g.whole(turned)},
@@ -172,7 +174,7 @@ TEST(ReferenceAttention, ProbabilitiesOfVisibleKeysSumToOne) {
       }
       ASSERT_NEAR(sum, 1.0, kExact);
     }
-    const OpAttributes& a = g.op(g.find_op("softmax").value()).attributes;
+    const auto& a = g.op(g.find_op("softmax").value()).attributes.as<AttentionShape>();
     ASSERT_LE(positive, visible_pairs(a) * a.batch * a.heads);
   }
 }
@@ -194,10 +196,10 @@ TEST(ReferenceAttention, OfTheFirstTokenIsItsOwnValue) {
 }
 
 TEST(ReferenceSwiglu, TakesAdjacentPairsWhenInterleaved) {
-  OpAttributes a;
+  Pairs a;
   const std::vector<Tensor> shapes{shape("gu", 1, 4)};
   const Vector apart = compute(operators::swiglu, shapes, {{"gu", {1, 2, 10, 20}}}, 1, 2, a);
-  a.pairs_interleaved = true;
+  a.interleaved = true;
   const Vector adjacent = compute(operators::swiglu, shapes, {{"gu", {1, 10, 2, 20}}}, 1, 2, a);
   EXPECT_EQ(apart, adjacent);
   EXPECT_NEAR(apart[0], 10 / (1 + std::exp(-1.0)), kExact);
@@ -213,17 +215,14 @@ TEST(ReferenceGelu, HasKnownValues) {
 }
 
 TEST(ReferenceEmbedding, GathersRowsAndAddsPositions) {
-  OpAttributes a;
-  a.batch = 2;
-  a.q_tokens = 2;
-  a.kv_tokens = 3;
+  const Positions a{.tokens = 2, .context = 3};
   // Two sequences of two new tokens at positions 1 and 2.
-  const Vector y =
-      compute(operators::embedding, {shape("ids", 4, 1), shape("w", 4, 2), shape("positions", 3, 2)},
-              {{"ids", {3, 0, 1, 1}},
-               {"w", {10, 11, 20, 21, 30, 31, 40, 41}},
-               {"positions", {0, 0, 0.25, 0.25, 0.5, 0.5}}},
-              4, 2, a);
+  const Vector y = compute(operators::embedding,
+                           {shape("ids", 4, 1), shape("w", 4, 2), shape("positions", 3, 2)},
+                           {{"ids", {3, 0, 1, 1}},
+                            {"w", {10, 11, 20, 21, 30, 31, 40, 41}},
+                            {"positions", {0, 0, 0.25, 0.25, 0.5, 0.5}}},
+                           4, 2, a);
   EXPECT_EQ(y, (Vector{40.25, 41.25, 10.5, 11.5, 20.25, 21.25, 20.5, 21.5}));
 }
 
@@ -251,8 +250,7 @@ TEST(Reference, CrossEntropyIsTheLogSumExpBelowTheTarget) {
 }
 
 TEST(Reference, CrossEntropyByTilesJoinsToTheWhole) {
-  OpAttributes a;
-  a.tile_cols = 2;
+  const PartialTile a{.cols = 2};
   const Vector x{0, 1, 2, 3, 4, -1, 5, 0.5, -2, 1};
   const Vector partials =
       compute(operators::cross_entropy_partial, {shape("x", 2, 5), shape("targets", 2, 1)},
@@ -264,15 +262,14 @@ TEST(Reference, CrossEntropyByTilesJoinsToTheWhole) {
       1, 0, 0, 1};
   for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(partials[i], want[i], 1e-14) << i;
   const Vector loss = compute(operators::cross_entropy_finish, {shape("partials", 2, 9)},
-                              {{"partials", partials}}, 2, 1, a);
+                              {{"partials", partials}}, 2, 1);
   const Vector whole = compute(operators::cross_entropy, {shape("x", 2, 5), shape("targets", 2, 1)},
                                {{"x", x}, {"targets", {2, 4}}}, 2, 1);
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(loss[i], whole[i], 1e-14) << i;
 }
 
 TEST(Reference, EmbeddingBackwardAddsTheRowsOfEachToken) {
-  OpAttributes a;
-  a.q_tokens = 2;
+  const Positions a{.tokens = 2};
   const Vector dy{1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(compute(operators::embedding_backward, {shape("dy", 4, 2), shape("ids", 4, 1)},
                     {{"dy", dy}, {"ids", {2, 0, 2, 2}}}, 4, 2, a),

@@ -215,7 +215,10 @@ TEST(Rewrites, ADeferredNormWithoutItsRowSumShows) {
   // Given coda's row sums divided by a wrong width, then everything behind the norm is wrong.
   const Graph block = build_block(test::tiny_llama(), test::train(1, 5));
   Plan plan = make_plan("coda", block);
-  plan.graph.op(*plan.graph.find_op("finish_dot_norm2")).attributes.norm_width *= 2;
+  Attributes& attributes = plan.graph.op(*plan.graph.find_op("finish_dot_norm2")).attributes;
+  RowStatistics statistics = attributes.as<RowStatistics>();
+  statistics.norm_width *= 2;
+  attributes = statistics;
   const std::string wrong = compare(block, plan.graph, plan.preparation);
   EXPECT_NE(wrong.find("dx: "), std::string::npos) << wrong;
   EXPECT_NE(wrong.find("dw_o: "), std::string::npos) << wrong;

@@ -27,34 +27,36 @@ Flops per_row(const Graph& graph, const Op& op) {
 // k operations for each visible pair of every query head.
 template <int k>
 Flops per_visible_pair(const Graph&, const Op& op) {
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   return checked_product<Flops>(visible_pairs(a), a.batch, a.heads, k);
 }
 
 // 2·d per visible pair of every query head: each of attention's products.
 inline Flops attention_flops(const Graph&, const Op& op) {
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   return checked_product<Flops>(visible_pairs(a), a.batch, a.heads, 2, a.head_width);
 }
 
 inline std::int64_t one_term(const Graph&, const Op&) { return 1; }
 inline std::int64_t input_columns(const Graph&, const Op& op) { return op.reads[0].cols; }
 inline std::int64_t input_rows(const Graph&, const Op& op) { return op.reads[0].rows; }
-inline std::int64_t head_columns(const Graph&, const Op& op) { return op.attributes.head_width; }
+inline std::int64_t head_columns(const Graph&, const Op& op) {
+  return op.attributes.as<AttentionShape>().head_width;
+}
 inline std::int64_t tile_columns(const Graph&, const Op& op) {
-  return std::min(op.reads[0].cols, op.attributes.tile_cols);
+  return std::min(op.reads[0].cols, op.attributes.as<PartialTile>().cols);
 }
 inline std::int64_t tile_rows(const Graph&, const Op& op) {
-  return std::min(op.reads[0].rows, op.attributes.tile_rows);
+  return std::min(op.reads[0].rows, op.attributes.as<PartialTile>().rows);
 }
 
 // Tokens times the query heads that share a key/value head: the terms of one element of dK and dV.
 inline std::int64_t queries_of_a_key(const Graph&, const Op& op) {
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   return a.q_tokens * (a.heads / a.kv_heads);
 }
 inline std::int64_t heads_of_a_key(const Graph&, const Op& op) {
-  return op.attributes.heads / op.attributes.kv_heads;
+  return op.attributes.as<AttentionShape>().heads / op.attributes.as<AttentionShape>().kv_heads;
 }
 
 }  // namespace fuseline

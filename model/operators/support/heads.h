@@ -20,13 +20,13 @@ struct Seen {
 
 // The columns that query t sees of `span` key tokens, the last of which is the last query's
 // position.
-inline Seen visible(const OpAttributes& a, std::int64_t span, std::int64_t t) {
+inline Seen visible(const AttentionShape& a, std::int64_t span, std::int64_t t) {
   const std::int64_t end = a.causal ? span - a.q_tokens + t + 1 : span;
   return {a.window > 0 ? std::max<std::int64_t>(0, end - a.window) : 0, end};
 }
 
 // Row of the key or value tensor that holds score column s of sequence b.
-inline std::int64_t key_row(const View<const double>& keys, const OpAttributes& a, std::int64_t b,
+inline std::int64_t key_row(const View<const double>& keys, const AttentionShape& a, std::int64_t b,
                             std::int64_t s) {
   const std::int64_t tokens = keys.tensor_rows / a.batch;
   return b * tokens + tokens - keys.rows / a.batch + s;
@@ -34,7 +34,7 @@ inline std::int64_t key_row(const View<const double>& keys, const OpAttributes& 
 
 // Calls f(b, h, t, score row) for each query of each head.
 template <class F>
-void for_each_query(const OpAttributes& a, F f) {
+void for_each_query(const AttentionShape& a, F f) {
   FUSELINE_ASSERT(a.batch > 0 && a.heads > 0 && a.kv_heads > 0 && a.q_tokens > 0,
                   "attention without its attributes");
   for (std::int64_t b = 0; b < a.batch; ++b)
@@ -42,7 +42,9 @@ void for_each_query(const OpAttributes& a, F f) {
       for (std::int64_t t = 0; t < a.q_tokens; ++t) f(b, h, t, (b * a.heads + h) * a.q_tokens + t);
 }
 
-inline std::int64_t kv_head(const OpAttributes& a, std::int64_t h) { return h / (a.heads / a.kv_heads); }
+inline std::int64_t kv_head(const AttentionShape& a, std::int64_t h) {
+  return h / (a.heads / a.kv_heads);
+}
 
 inline void clear(const View<double>& view) {
   for (std::int64_t r = 0; r < view.rows; ++r)
@@ -51,7 +53,7 @@ inline void clear(const View<double>& view) {
 
 // Sets every entry of a [B·H·T, S] result: f(row, s) where query t sees key s, 0 elsewhere.
 template <class F>
-void map_visible(const OpAttributes& a, const View<double>& result, F f) {
+void map_visible(const AttentionShape& a, const View<double>& result, F f) {
   for_each_query(a, [&](std::int64_t, std::int64_t, std::int64_t t, std::int64_t row) {
     const Seen seen = visible(a, result.cols, t);
     for (std::int64_t s = 0; s < result.cols; ++s)
@@ -61,12 +63,12 @@ void map_visible(const OpAttributes& a, const View<double>& result, F f) {
 
 // result[key of (b, s), head's column c] += factor · weights(row, s) · queries(query, c) over all
 // queries that see the key.
-inline void sum_over_queries(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out,
-                      double factor) {
+inline void sum_over_queries(const Graph& g, const Op& op, const TensorValues& in,
+                             TensorValues& out, double factor) {
   const View<const double> weights = read(g, in, op.reads[0]);
   const View<const double> queries = read(g, in, op.reads[1]);
   const View<double> result = write(g, out, op.writes[0]);
-  const OpAttributes& a = op.attributes;
+  const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = a.head_width;
   const std::int64_t span = result.rows / a.batch;
   clear(result);

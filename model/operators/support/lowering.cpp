@@ -30,14 +30,15 @@ GemmMainloop product_over_heads(const Op& op) {
   GemmMainloop m;
   m.a = op.reads[0];
   m.b = op.reads[1];
-  m.batch = op.attributes.batch * op.attributes.heads;
+  m.batch = op.attributes.as<AttentionShape>().batch * op.attributes.as<AttentionShape>().heads;
   return m;
 }
 
 void heads_result(Emitter& e, const Op& op, const GemmMainloop& mainloop, bool scaled) {
   e.set_mainloop(mainloop, mainloop.N);
   if (!scaled) return e.produce_result(op.writes[0]);
-  e.produce(op.writes[0], e.map(MapFn::scale_by_constant, {0}, "s", op.attributes.scalar));
+  e.produce(op.writes[0],
+            e.map(MapFn::scale_by_constant, {0}, "s", op.attributes.as<AttentionShape>().scale));
 }
 
 }  // namespace fuseline

@@ -34,8 +34,8 @@ void map2(const Graph& g, const Op& op, const TensorValues& in, TensorValues& ou
 struct Pair {
   std::int64_t a, b;
 };
-inline Pair pair_of(const OpAttributes& attributes, std::int64_t j, std::int64_t half) {
-  return attributes.pairs_interleaved ? Pair{2 * j, 2 * j + 1} : Pair{j, j + half};
+inline Pair pair_of(const AttentionShape& attributes, std::int64_t j, std::int64_t half) {
+  return pairs.interleaved ? Pair{2 * j, 2 * j + 1} : Pair{j, j + half};
 }
 
 }  // namespace fuseline::reference

@@ -17,7 +17,7 @@ struct OnlineSum {
   double sum = 0;
 };
 inline OnlineSum online_sum(const View<const double>& x, std::int64_t m, std::int64_t begin,
-                     std::int64_t end) {
+                            std::int64_t end) {
   OnlineSum s{x(m, begin), 0};
   for (std::int64_t n = begin; n < end; ++n) s.top = std::max(s.top, x(m, n));
   for (std::int64_t n = begin; n < end; ++n) s.sum += std::exp(x(m, n) - s.top);
@@ -25,7 +25,7 @@ inline OnlineSum online_sum(const View<const double>& x, std::int64_t m, std::in
 }
 
 inline std::int64_t index_at(const View<const double>& ids, std::int64_t m, std::int64_t count,
-                      const Op& op) {
+                             const Op& op) {
   const std::int64_t i = static_cast<std::int64_t>(ids(m, 0));
   FUSELINE_ASSERT(i >= 0 && i < count, op.name);
   return i;

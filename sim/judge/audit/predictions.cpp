@@ -7,11 +7,11 @@
 #include "base/error.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/block/limits.h"
 #include "sim/memory/memory_fit.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::audit {
 
@@ -26,7 +26,7 @@ std::string site_of(const Graph& graph, const KernelEstimate& kernel) {
     if (!id) continue;
     const Op& op = graph.op(*id);
     if (is_gemm(op)) {
-      const bool weight_gradient = op.attributes.a_is_km;
+      const bool weight_gradient = op.attributes.as<GemmLayout>().a_is_km;
       if (!weight_gradient) return op.site;
       const std::size_t end = op.site.rfind("_bwd");
       return op.site.substr(0, end) + "_dw";

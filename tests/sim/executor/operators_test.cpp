@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <random>
 
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
 #include "tests/model/tiny_models.h"
 #include "tests/sim/executor/executor_support.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline::executor {
 namespace {
@@ -30,7 +30,7 @@ class OneOperator {
     op_.writes.push_back(add(name, Role::output, rows, cols));
     return *this;
   }
-  OneOperator& with(const OpAttributes& attributes) {
+  OneOperator& with(const Attributes& attributes) {
     op_.attributes = attributes;
     return *this;
   }
@@ -79,7 +79,7 @@ TEST(ExecutedGemm, TakesOperandsInEveryLayout) {
   for (int i = 0; i < 24; ++i) {
     const std::int64_t M = pick(random, 2, 300), N = pick(random, 2, 300);
     const std::int64_t K = pick(random, 1, 200);
-    OpAttributes a;
+    GemmLayout a;
     a.a_is_km = i % 2 == 1;
     a.b_is_kn = i / 2 % 2 == 1;
     OneOperator(operators::gemm)
@@ -92,7 +92,7 @@ TEST(ExecutedGemm, TakesOperandsInEveryLayout) {
 }
 
 struct Heads {
-  OpAttributes a;
+  AttentionShape a;
   std::int64_t M = 0, Q = 0, C = 0, rows = 0;  // B·T, H·d, Hkv·d, B·H·T
 };
 
@@ -104,7 +104,7 @@ Heads random_heads(std::mt19937& random) {
   h.a.head_width = pick(random, 2, 40);
   h.a.q_tokens = h.a.kv_tokens = pick(random, 3, 150);
   h.a.causal = true;
-  h.a.scalar = 0.3;
+  h.a.scale = 0.3;
   h.M = h.a.batch * h.a.q_tokens;
   h.Q = h.a.heads * h.a.head_width;
   h.C = h.a.kv_heads * h.a.head_width;
@@ -156,7 +156,11 @@ TEST(ExecutedHeadSum, AddsHeadsThatShareAKey) {
   std::mt19937 random(4);
   for (int i = 0; i < 12; ++i) {
     const Heads h = random_heads(random);
-    OneOperator(operators::head_sum).read("x", h.M, h.Q).write("y", h.M, h.C).with(h.a).check(text(h));
+    OneOperator(operators::head_sum)
+        .read("x", h.M, h.Q)
+        .write("y", h.M, h.C)
+        .with(h.a)
+        .check(text(h));
   }
 }
 
@@ -201,8 +205,7 @@ TEST(ExecutedFinishers, SumPartialsOfColumnsIntoARow) {
         .read("partials", N, tiles)
         .write("dw", 1, N)
         .check(text({N, tiles}));
-    OpAttributes a;
-    a.norm_width = 77;
+    const RowStatistics a{.norm_width = 77};
     OneOperator(operators::row_dot_finish)
         .read("partials", N, 2 * tiles)
         .write("c", N, 2)
@@ -222,8 +225,7 @@ TEST(ExecutedStream, TilesOfNarrowPartsAreThoseThatExist) {
         .read("c", M, c)
         .write("y", M, a + b + c)
         .check(text({M, a, b, c}));
-    OpAttributes expand;
-    expand.scalar = 0.25;
+    const Scalar expand{0.25};
     OneOperator(operators::expand_rows)
         .read("r", M, 1)
         .write("y", M, a)

@@ -9,9 +9,9 @@
 namespace fuseline {
 namespace {
 
-OpAttributes causal(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
-                    std::int64_t width) {
-  OpAttributes a;
+AttentionShape causal(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
+                      std::int64_t width) {
+  AttentionShape a;
   a.batch = batch;
   a.heads = a.kv_heads = heads;
   a.head_width = width;
@@ -20,7 +20,7 @@ OpAttributes causal(std::int64_t batch, std::int64_t tokens, std::int64_t heads,
   return a;
 }
 
-double prefill_us(const OpAttributes& shape, const Gpu& gpu) {
+double prefill_us(const AttentionShape& shape, const Gpu& gpu) {
   const PrefillTime t = prefill_time(shape, gpu);
   return to_us(t.tensor + t.exp);
 }
@@ -52,7 +52,7 @@ TEST(AttentionKernel, OneQueryTilePerSmCostsTheLongestTile) {
 
 TEST(AttentionKernel, AWindowShortensLongSequences) {
   const Gpu gpu = test_gpu();
-  OpAttributes windowed = causal(1, 8192, 32, 128);
+  AttentionShape windowed = causal(1, 8192, 32, 128);
   windowed.window = 1024;
   const double full = prefill_us(causal(1, 8192, 32, 128), gpu);
   EXPECT_LT(prefill_us(windowed, gpu), 0.4 * full);
@@ -68,7 +68,7 @@ TEST(AttentionKernel, ManyTilesUseTheBalancedEstimateWithoutAJump) {
 
 TEST(AttentionKernel, DecodeSplitsKeysWhenHeadsDoNotFillTheGpu) {
   const Gpu gpu = test_gpu();
-  OpAttributes a = causal(1, 1, 32, 128);
+  AttentionShape a = causal(1, 1, 32, 128);
   a.causal = false;
   a.kv_tokens = 2048;
   EXPECT_EQ(decode_splits(a, gpu), 8);  // measured grid (8, 32, 1)

@@ -8,9 +8,9 @@
 
 #include "base/error.h"
 #include "model/lower.h"
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "tests/sim/sim_support.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 namespace {
@@ -128,7 +128,7 @@ TEST(Traffic, CausalAttentionLoadsTheKeysThatAQueryTileCanSee) {
 }
 
 TEST(Traffic, ASlidingWindowHidesOldKeys) {
-  OpAttributes a;
+  AttentionShape a;
   a.q_tokens = 100;
   a.kv_tokens = 500;
   a.causal = true;
@@ -145,7 +145,7 @@ TEST(Traffic, ASlidingWindowHidesOldKeys) {
 
 TEST(Traffic, QueryTilesOfAKeyTileAreThoseThatSeeOneOfItsKeys) {
   for (const std::int64_t window : {0, 1, 30, 200}) {
-    OpAttributes a;
+    AttentionShape a;
     a.q_tokens = 290;
     a.kv_tokens = 300;  // query 0 stands at position 10
     a.causal = true;

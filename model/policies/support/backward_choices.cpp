@@ -1,9 +1,9 @@
-#include "model/policies/backward_choices.h"
+#include "model/policies/support/backward_choices.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/policies/rules.h"
+#include "model/policies/support/rules.h"
 
 namespace fuseline {
 

@@ -1,10 +1,10 @@
-#include "model/policies/rules.h"
+#include "model/policies/support/rules.h"
 
 #include <algorithm>
 
+#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/why_not.h"
-#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -15,9 +15,8 @@ bool all_of_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) 
 }
 
 bool pointwise_only(const Graph& graph, const std::vector<OpId>& ops) {
-  return std::all_of(ops.begin(), ops.end(), [&](OpId id) {
-    return graph.op(id).kind->op_class == OpClass::pointwise;
-  });
+  return std::all_of(ops.begin(), ops.end(),
+                     [&](OpId id) { return graph.op(id).kind->op_class == OpClass::pointwise; });
 }
 
 }  // namespace
@@ -85,7 +84,8 @@ bool same_loop_and_input(const Graph& graph, const std::vector<OpId>& a,
 
 bool both_cache_appends(const Graph& graph, const std::vector<OpId>& a,
                         const std::vector<OpId>& b) {
-  return all_of_kind(graph, a, operators::cache_append) && all_of_kind(graph, b, operators::cache_append);
+  return all_of_kind(graph, a, operators::cache_append) &&
+         all_of_kind(graph, b, operators::cache_append);
 }
 
 bool is_loop(const Graph& graph, const std::vector<OpId>& ops) { return !has_mainloop(graph, ops); }

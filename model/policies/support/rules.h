@@ -1,4 +1,5 @@
-// What a policy is: a list of rewrites and a few grouping rules. One file per policy fills this in.
+// What a policy is: a list of rewrites and a few grouping rules. One file of model/policies/ fills
+// this in for each policy, in a function with the name of the file.
 #pragma once
 
 #include <optional>
@@ -38,16 +39,11 @@ struct PolicyRules {
 // InputError (--phase) when the rules have none.
 Plan plan_with(const PolicyRules& rules, const Graph& graph);
 
-PolicyRules unfused_policy();
-PolicyRules composed_policy();
-PolicyRules eager_policy();
-PolicyRules per_operator_policy();
-PolicyRules flash_attention_policy();
-PolicyRules tensorrt_llm_policy();
-PolicyRules xla_policy();
-PolicyRules torch_compile_policy();
-PolicyRules coda_policy();
-PolicyRules whole_block_policy();
+// A policy from outside this folder joins the list of all, for as long as the program runs. Asserts
+// that its name is new.
+struct AddedPolicy {
+  explicit AddedPolicy(PolicyRules (*rules)());
+};
 
 // Rules that several policies share.
 

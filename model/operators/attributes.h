@@ -1,0 +1,80 @@
+// The attributes that operators of this folder have. An operator from elsewhere brings its own
+// struct.
+#pragma once
+
+#include <cstdint>
+
+namespace fuseline {
+
+// Attention's steps, those of its gradient, and sums over heads.
+struct AttentionShape {
+  std::int64_t heads = 0;       // H
+  std::int64_t kv_heads = 0;    // Hkv
+  std::int64_t head_width = 0;  // d
+  std::int64_t batch = 0;       // B
+  std::int64_t q_tokens = 0;    // T
+  std::int64_t kv_tokens = 0;   // S
+  std::int64_t window = 0;      // sliding window, 0 = none
+  bool causal = false;
+  double scale = 0;  // of the scores
+};
+
+// gemm: the layouts of its operands.
+struct GemmLayout {
+  bool a_is_km = false;  // the first operand is stored [K, M]: the gradient of a weight
+  bool b_is_kn = false;  // the second operand is stored [K, N]: the gradient of an activation
+};
+
+// Operators on pairs of columns: rope, swiglu and their gradients.
+struct Pairs {
+  std::int64_t head_width = 0;  // rope: pairs lie in heads of this width
+  bool interleaved = false;     // adjacent columns (after the interleave rewrite)
+};
+
+// negate_half and concat_halves.
+struct Halves {
+  std::int64_t head_width = 0;
+  bool swapped = false;  // of a rotation's gradient: the first halves are negated and go behind
+                         // the second
+};
+
+// Norms and their gradients.
+struct NormEps {
+  double eps = 0;
+};
+
+// row_stats_finish, row_dot_finish.
+struct RowStatistics {
+  std::int64_t norm_width = 0;  // D, the elements of a row of the norm
+  double eps = 0;
+};
+
+// Operators that leave partial sums: what one of them covers.
+struct PartialTile {
+  std::int64_t rows = 128;
+  std::int64_t cols = 128;
+};
+
+// add_scalar: the summand; scale, expand_rows: the factor.
+struct Scalar {
+  double value = 0;
+};
+
+// cache_append: new rows of each sequence.
+struct Sequences {
+  std::int64_t batch = 0;
+  std::int64_t tokens = 0;
+};
+
+// embedding and its gradient: positions of a sequence.
+struct Positions {
+  std::int64_t tokens = 0;   // T, the new ones
+  std::int64_t context = 0;  // S, the last new one's
+};
+
+// add: whether its operands lie in different orders in memory.
+struct TwoLayouts {
+  bool differ = false;
+};
+
+}  // namespace fuseline

@@ -33,7 +33,7 @@ std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
   std::string name;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
-    const bool minor = op.kind->minor || op.name.find("_inlined") != std::string::npos;
+    const bool minor = op.kind->minor || op.inlined;
     if (!minor) name += (name.empty() ? "" : "_") + op.name;
   }
   if (!name.empty()) return name;

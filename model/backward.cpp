@@ -20,6 +20,7 @@ Graph forward_part(const Graph& graph) {
   }
   for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i]) moved[i] = forward.add_tensor(graph.tensors()[i]);
+  forward.take_relations(graph, moved);
   for (Op op : graph.ops()) {
     if (op.pass == Pass::backward) continue;
     op.writes.resize(1);  // saved statistics are the backward pass's business

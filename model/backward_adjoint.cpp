@@ -109,7 +109,9 @@ void Adjoint::find_readers() {
     seed.name = "d" + seed.name;
     seed.role = Role::input;
     const Operand whole = graph_.whole(id);
-    add(whole, "", false).parts.push_back(graph_.whole(graph_.add_tensor(std::move(seed))));
+    const TensorId given = graph_.add_tensor(std::move(seed));
+    graph_.relate(given, Relation::gradient_of, id);
+    add(whole, "", false).parts.push_back(graph_.whole(given));
   }
   for (auto& [id, slices] : slices_)
     std::sort(slices.begin(), slices.end(),
@@ -136,7 +138,9 @@ Graph Adjoint::run() {
     if (is_leaf(graph_.tensor(id).role) && needs_gradient(id)) finish_leaf(id);
   }
   Graph ordered;
-  for (const Tensor& t : graph_.tensors()) ordered.add_tensor(t);
+  std::vector<TensorId> same;
+  for (const Tensor& t : graph_.tensors()) same.push_back(ordered.add_tensor(t));
+  ordered.take_relations(graph_, same);
   for (const OpId id : topological_order(graph_)) ordered.add_op(graph_.op(id));
   return ordered;
 }
@@ -156,8 +160,10 @@ Operand Adjoint::whole_gradient(TensorId id) {
   Tensor t = graph_.tensor(id);
   t.name = "d" + t.name;
   t.role = is_leaf(t.role) ? Role::output : Role::activation;
-  const std::optional<TensorId> known = graph_.find_tensor(t.name);
-  return graph_.whole(known ? *known : graph_.add_tensor(std::move(t)));
+  if (const auto known = graph_.with(Relation::gradient_of, id)) return graph_.whole(*known);
+  const TensorId made = graph_.add_tensor(std::move(t));
+  graph_.relate(made, Relation::gradient_of, id);
+  return graph_.whole(made);
 }
 
 // A tensor for the operator's own contribution: "dh_norm2".
@@ -311,6 +317,7 @@ void Adjoint::recompute(OpId producer, TensorId id) {
   const Tensor t = graph_.tensor(id);
   const Op op = graph_.op(producer);
   const Operand again = make("re_" + t.name, t.symbol, t.dtype, t.rows, t.cols);
+  graph_.relate(again.tensor, Relation::recomputed_from, id);
   recomputed_[id] = again;
   if (op.kind->given_by_gradient) return;  // by the rule of its gradient, which is still to come
 

@@ -118,6 +118,33 @@ std::optional<OpId> Graph::find_op(const std::string& name) const {
   return OpId{static_cast<std::int32_t>(it - ops_.begin())};
 }
 
+void Graph::relate(TensorId tensor, Relation relation, TensorId to) {
+  FUSELINE_ASSERT(index_of(tensor) < tensors_.size() && index_of(to) < tensors_.size(),
+                  "a relation to no tensor");
+  FUSELINE_ASSERT(!related(tensor, relation), tensors_[index_of(tensor)].name);
+  relations_.push_back({tensor, relation, to});
+}
+
+std::optional<TensorId> Graph::related(TensorId tensor, Relation relation) const {
+  for (const Related& r : relations_)
+    if (r.tensor == tensor && r.relation == relation) return r.to;
+  return std::nullopt;
+}
+
+std::optional<TensorId> Graph::with(Relation relation, TensorId to) const {
+  for (const Related& r : relations_)
+    if (r.to == to && r.relation == relation) return r.tensor;
+  return std::nullopt;
+}
+
+void Graph::take_relations(const Graph& from, std::span<const TensorId> moved) {
+  for (const Related& r : from.relations_) {
+    const TensorId tensor = moved[index_of(r.tensor)];
+    const TensorId to = moved[index_of(r.to)];
+    if (tensor.index >= 0 && to.index >= 0) relate(tensor, r.relation, to);
+  }
+}
+
 std::vector<OpId> Graph::producers(TensorId id) const {
   std::vector<OpId> found;
   for (std::size_t i = 0; i < ops_.size(); ++i)

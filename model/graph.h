@@ -76,6 +76,19 @@ struct Op {
   std::string site{};  // the block step it belongs to: norm1 qkv rope kvcache attention oproj
                        // residual1 ...; of the backward pass the same with "_bwd"
   Pass pass = Pass::forward;
+  bool inlined = false;  // a cheap value, made again in a loop that reads it
+};
+
+// What one tensor is to another of its graph.
+enum class Relation : std::uint8_t {
+  gradient_of,            // the derivative of the loss by that tensor
+  carried_to_next_layer,  // an output that is that input of the next of equal layers
+  recomputed_from,        // that forward result, made again in the backward pass
+};
+struct Related {
+  TensorId tensor;
+  Relation relation = Relation::gradient_of;
+  TensorId to;
 };
 
 class Graph {
@@ -92,6 +105,15 @@ class Graph {
   [[nodiscard]] std::optional<TensorId> find_tensor(const std::string& name) const;
   [[nodiscard]] std::optional<OpId> find_op(const std::string& name) const;
 
+  // Says what `tensor` is to `to`; at most one of each relation for a tensor.
+  void relate(TensorId tensor, Relation relation, TensorId to);
+  [[nodiscard]] const std::vector<Related>& relations() const { return relations_; }
+  // What the tensor is related to; and which tensor is so related to it.
+  [[nodiscard]] std::optional<TensorId> related(TensorId tensor, Relation relation) const;
+  [[nodiscard]] std::optional<TensorId> with(Relation relation, TensorId to) const;
+  // The relations of a graph whose tensor i is this graph's moved[i]; no index = it is not here.
+  void take_relations(const Graph& from, std::span<const TensorId> moved);
+
   // Operators that write / read any part of the tensor, in insertion order.
   [[nodiscard]] std::vector<OpId> producers(TensorId id) const;
   [[nodiscard]] std::vector<OpId> consumers(TensorId id) const;
@@ -104,6 +126,7 @@ class Graph {
  private:
   std::vector<Tensor> tensors_;
   std::vector<Op> ops_;
+  std::vector<Related> relations_;
 };
 
 // One producer-consumer pair of operators and the tensor between them (overlapping slices only).

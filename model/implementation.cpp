@@ -46,7 +46,7 @@ bool library_can(const Graph& graph, const std::vector<OpId>& ops) {
 bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
   return std::ranges::all_of(ops, [&](OpId id) {
     const Op& op = graph.op(id);
-    return op.kind->around_attention || (op.kind == operators::cast && op.site == "attention_bwd");
+    return is_around_attention(op);
   });
 }
 

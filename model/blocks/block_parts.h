@@ -8,6 +8,7 @@
 
 #include "model/config/config.h"
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 
 namespace fuseline {
 

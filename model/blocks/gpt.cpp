@@ -55,7 +55,8 @@ Graph build_gpt_block(const ModelConfig& config, const Workload& workload) {
                                          .inner_symbol = "F",
                                          .width = config.D,
                                          .bias = config.mlp_bias});
-  parts.residual("residual2", dn, h, "y", Role::output);
+  const TensorId y = parts.residual("residual2", dn, h, "y", Role::output);
+  parts.graph.relate(y, Relation::carried_to_next_layer, x);
   return std::move(parts.graph);
 }
 

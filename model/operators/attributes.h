@@ -72,6 +72,11 @@ struct Positions {
   std::int64_t context = 0;  // S, the last new one's
 };
 
+// cast: whether the attention library launches it, behind its gradient's kernel.
+struct Conversion {
+  bool of_attention = false;
+};
+
 // add: whether its operands lie in different orders in memory.
 struct TwoLayouts {
   bool differ = false;

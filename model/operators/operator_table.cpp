@@ -135,10 +135,8 @@ Bytes bytes_read(const Graph& graph, const Op& op) {
 Bytes bytes_written(const Graph& graph, const Op& op) { return distinct_bytes(graph, op.writes); }
 
 bool is_weight_gradient(const Graph& graph, TensorId tensor) {
-  const Tensor& gradient = graph.tensor(tensor);
-  if (gradient.role != Role::output || !gradient.name.starts_with('d')) return false;
-  const auto of = graph.find_tensor(gradient.name.substr(1));
-  return of && graph.tensor(*of).role == Role::weight;
+  const auto of = graph.related(tensor, Relation::gradient_of);
+  return of && graph.tensor(tensor).role == Role::output && graph.tensor(*of).role == Role::weight;
 }
 
 CompulsoryBytes compulsory_bytes(const Graph& graph) {
@@ -231,6 +229,10 @@ bool is_norm(const Op& op) { return op.kind->statistics > 0; }
 bool has_adjacent_pairs(const Op& op) {
   const Pairs* pairs = op.attributes.get<Pairs>();
   return pairs != nullptr && pairs->interleaved;
+}
+bool is_around_attention(const Op& op) {
+  const auto* conversion = op.attributes.get<Conversion>();
+  return op.kind->around_attention || (conversion != nullptr && conversion->of_attention);
 }
 std::int64_t sequences_of(const Op& op) {
   if (const auto* rows = op.attributes.get<Sequences>()) return rows->batch;

@@ -32,6 +32,8 @@ bool is_gemm(const Op& op);
 bool is_norm(const Op& op);
 // Whether the pairs of columns that it works on are adjacent.
 bool has_adjacent_pairs(const Op& op);
+// Whether the attention library launches it beside its kernel.
+bool is_around_attention(const Op& op);
 // Sequences whose rows it tells apart; 1 when it does not.
 std::int64_t sequences_of(const Op& op);
 bool is_contraction(const Op& op);
@@ -75,7 +77,7 @@ struct CompulsoryBytes {
 };
 CompulsoryBytes compulsory_bytes(const Graph& graph);
 
-// Whether the tensor is the output "d" + the name of a weight. Each block has its own, as it has
+// Whether the tensor is an output and the gradient of a weight. Each block has its own, as it has
 // its own weights.
 bool is_weight_gradient(const Graph& graph, TensorId tensor);
 

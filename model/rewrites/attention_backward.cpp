@@ -29,7 +29,8 @@ bool accumulate(const Op& op, Graph& to) {
   first.writes = {to.whole(add_activation(to, "dq_sum", "[M, H·d]", Dtype::fp32, w.rows, w.cols))};
   const std::vector<Operand> sum = first.writes;
   to.add_op(std::move(first));
-  to.add_op({"convert_dq", operators::cast, sum, op.writes, {}, op.site, op.pass});
+  to.add_op({"convert_dq", operators::cast, sum, op.writes, Conversion{.of_attention = true},
+             op.site, op.pass});
   return true;
 }
 

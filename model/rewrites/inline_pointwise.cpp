@@ -72,6 +72,7 @@ Operand repeat(const Graph& from, Graph& to, const Op& op, Pass pass) {
   std::string extra = suffix;
   for (int n = 2; to.find_op(op.name + extra); ++n) extra = suffix + std::to_string(n);
   copy.name += extra;
+  copy.inlined = true;
   for (Operand& o : copy.reads) {
     const auto producer = cheap_producer(from, o.tensor);
     if (producer) o = repeat(from, to, from.op(*producer), pass);

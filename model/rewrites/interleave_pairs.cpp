@@ -101,10 +101,12 @@ Rewrite interleave_heads() {
 
 void note_reordered_gradients(Block& block) {
   for (const Interleaving& i : block.preparation.interleavings) {
-    const auto gradient = block.graph.find_tensor("d" + i.tensor);
+    const auto of = block.graph.find_tensor(i.tensor);
+    const auto gradient =
+        of ? block.graph.with(Relation::gradient_of, *of) : std::optional<TensorId>();
     if (!gradient || block.graph.tensor(*gradient).role != Role::output) continue;
     Interleaving result = i;
-    result.tensor = "d" + i.tensor;
+    result.tensor = block.graph.tensor(*gradient).name;
     block.preparation.results.push_back(std::move(result));
   }
 }

@@ -7,7 +7,9 @@ namespace fuseline {
 
 Graph replace_ops(const Graph& from, const std::function<bool(const Op&, Graph& to)>& replace) {
   Graph to;
-  for (const Tensor& t : from.tensors()) to.add_tensor(t);
+  std::vector<TensorId> same;
+  for (const Tensor& t : from.tensors()) same.push_back(to.add_tensor(t));
+  to.take_relations(from, same);
   for (const Op& op : from.ops())
     if (!replace(op, to)) to.add_op(op);
   return to;
@@ -22,6 +24,7 @@ Graph without_unused_tensors(const Graph& graph) {
   std::vector<TensorId> moved(used.size());
   for (std::size_t i = 0; i < used.size(); ++i)
     if (used[i]) moved[i] = to.add_tensor(graph.tensors()[i]);
+  to.take_relations(graph, moved);
   for (Op op : graph.ops()) {
     for (auto* operands : {&op.reads, &op.writes})
       for (Operand& o : *operands) o.tensor = moved[static_cast<std::size_t>(o.tensor.index)];

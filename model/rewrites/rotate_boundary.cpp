@@ -80,6 +80,7 @@ void rotate(Block& block, Matches matches, const std::string& in, const std::str
     exit.reads[i] = to.whole(to.add_tensor(weight));
   }
   exit.writes = {to.whole(to.add_tensor(made))};
+  to.relate(exit.writes[0].tensor, Relation::carried_to_next_layer, result);
   to.add_op(std::move(exit));
   block.graph = without_unused_tensors(to);
 }

@@ -58,13 +58,6 @@ double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
   return static_cast<double>(row + 1) * std::pow(10000.0, -exponent);
 }
 
-// Whether the input is the gradient of one of the graph's outputs.
-bool is_gradient(const Graph& graph, const Tensor& t) {
-  if (t.role != Role::input || !t.name.starts_with("d")) return false;
-  const auto output = graph.find_tensor(t.name.substr(1));
-  return output && graph.tensor(*output).role == Role::output;
-}
-
 // An element is scale·(shift + normal number), which is `outliers` times larger in some columns.
 struct Spread {
   float outliers, scale, shift;
@@ -108,7 +101,7 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
         seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols));
     const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
     Spread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
-    if (is_gradient(graph, t)) {
+    if (t.role == Role::input && graph.related(id, Relation::gradient_of)) {
       spread.scale = static_cast<float>(distribution.gradient_scale);
     } else if (t.role == Role::input) {
       spread.scale = static_cast<float>(distribution.scale);

@@ -26,8 +26,10 @@ Measurements left_after(const Measurements& all, const std::optional<std::string
   if (without) {
     std::erase_if(kept.blocks, [&](const auto& b) { return b.block.model == *without; });
     std::erase_if(kept.traces, [&](const auto& t) { return t.block.model == *without; });
-    std::erase_if(kept.gemms,
-                  [&](const MeasuredGemm& g) { return model_of_gemm(g, models) == *without; });
+    // A shape that other models have too is left out as well: it would tell the fit the answer.
+    const auto left_out = std::ranges::find(models, *without, &ModelConfig::name);
+    if (left_out != models.end())
+      std::erase_if(kept.gemms, [&](const MeasuredGemm& g) { return has_gemm(*left_out, g); });
   }
   return kept;
 }

@@ -12,18 +12,17 @@ namespace fuseline {
 
 namespace {
 
-// Whether y[m,n] = x[m,k] w[n,k]^T is one of the projections of the model's block.
-bool has_projection(const ModelConfig& c, std::int64_t n, std::int64_t k) {
+bool has_gemm(const ModelConfig& c, const MeasuredGemm& gemm) {
+  const std::int64_t n = gemm.n;
+  const std::int64_t k = gemm.k;
   const std::int64_t up = c.activation == Activation::swiglu ? 2 * c.F : c.F;
   return (n == c.qkv_width() && k == c.D) || (n == c.D && k == c.H * c.d) ||
          (n == up && k == c.D) || (n == c.D && k == c.F);
 }
 
-}  // namespace
-
 std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<ModelConfig>& models) {
   for (const ModelConfig& model : models) {
-    if (has_projection(model, gemm.n, gemm.k)) return model.name;
+    if (has_gemm(model, gemm)) return model.name;
   }
   return {};
 }

@@ -39,6 +39,9 @@ Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<M
 // The models that blocks and traces name, loaded, in alphabetical order. InputError as load_model.
 std::vector<ModelConfig> measured_models(const Measurements& measurements);
 
+// Whether y[m,n] = x[m,k] w[n,k]^T is one of the projections of the model's block.
+bool has_gemm(const ModelConfig& model, const MeasuredGemm& gemm);
+
 // The first of the models with a projection of that shape [n, k]; empty when there is none.
 std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<ModelConfig>& models);
 

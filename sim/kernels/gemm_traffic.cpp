@@ -229,22 +229,22 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
   requested.b = checked_product<Bytes>(problem.n, problem.k, problem.b.matrix.element_bytes,
                                        tiles_m, problem.batch);
   for (const EpilogueStream& stream : problem.epilogue) {
-    Bytes bytes;
-    for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
-      for (std::int64_t i = 0; i < tiles_m; ++i) {
-        for (std::int64_t j = 0; j < tiles_n; ++j) {
-          const GemmUnit unit{batch,
-                              i * tile.m,
-                              std::min(problem.m, (i + 1) * tile.m),
-                              j * tile.n,
-                              std::min(problem.n, (j + 1) * tile.n),
-                              0,
-                              problem.k};
-          bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element_bytes);
-        }
-      }
+    // A tile's region is as high as its rows ask and as wide as its columns ask: the sum over all
+    // tiles is a product of two sums.
+    std::int64_t rows = 0;
+    for (std::int64_t begin = 0; begin < problem.m; begin += tile.m) {
+      const Range r = addressed({begin, std::min(problem.m, begin + tile.m)}, problem.m,
+                                stream.height, stream.rows);
+      rows += r.end - r.begin;
     }
-    requested.epilogue.push_back(bytes);
+    std::int64_t cols = 0;
+    for (std::int64_t begin = 0; begin < problem.n; begin += tile.n) {
+      const Range c = addressed({begin, std::min(problem.n, begin + tile.n)}, problem.n,
+                                stream.width, stream.cols);
+      cols += c.end - c.begin;
+    }
+    requested.epilogue.push_back(
+        checked_product<Bytes>(rows, cols, problem.batch, stream.matrix.element_bytes));
   }
   return requested;
 }

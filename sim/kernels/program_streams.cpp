@@ -67,14 +67,37 @@ AddressMap::AddressMap(const Plan& plan) : graph_(&plan.graph) {
     const bool own =
         role == Role::weight || role == Role::cache || is_weight_gradient(plan.graph, id);
     per_layer_[i] = own ? 1 : 0;
-    if (role == Role::input && input_.index < 0) input_ = id;
-    if (role == Role::output && output_.index < 0) output_ = id;
     for (const auto& [begin, cols] : stored_slices(plan, id)) {
       pieces_[i].push_back({id, begin, cols, ids_++});
     }
     if (pieces_[i].empty()) pieces_[i].push_back({id, 0, tensors[i].cols, ids_++});
   }
   reuse_buffers(plan);
+  chain_layers(plan.graph);
+}
+
+// A graph that says of no output which input of the next layer it is carries its first output to
+// its first input.
+void AddressMap::chain_layers(const Graph& graph) {
+  neighbour_.resize(graph.tensors().size());
+  const auto chain = [this](TensorId output, TensorId input) {
+    neighbour_[index_of(output)] = input;
+    neighbour_[index_of(input)] = output;
+  };
+  bool carries = false;
+  for (const Related& r : graph.relations()) {
+    if (r.relation != Relation::carried_to_next_layer) continue;
+    chain(r.tensor, r.to);
+    carries = true;
+  }
+  if (carries) return;
+  TensorId input, output;
+  for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
+    const TensorId id{static_cast<std::int32_t>(i)};
+    if (graph.tensor(id).role == Role::input && input.index < 0) input = id;
+    if (graph.tensor(id).role == Role::output && output.index < 0) output = id;
+  }
+  if (input.index >= 0 && output.index >= 0) chain(output, input);
 }
 
 // What allocators do: memory whose last reader has run serves the next tensor of the same shape,
@@ -112,11 +135,11 @@ CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const
     if (p.col_begin <= operand.col_begin) piece = &p;
   }
   std::uint32_t id = piece->id;
-  // Layers alternate between two buffers for x and y: what one writes is what the next reads.
-  const bool boundary = operand.tensor == input_ || operand.tensor == output_;
-  if (boundary && output_.index >= 0 && layer > 0) {
+  // Layers alternate between two buffers for an output and the input that it is carried to, x and
+  // y: what one writes is what the next reads.
+  const TensorId other = neighbour_[index_of(operand.tensor)];
+  if (other.index >= 0 && layer > 0) {
     const bool swapped = layer % 2 == 1;
-    const TensorId other = operand.tensor == input_ ? output_ : input_;
     if (swapped && pieces_[index_of(other)].size() == 1) id = pieces_[index_of(other)].front().id;
   } else if (per_layer_[index_of(operand.tensor)] != 0) {
     id += static_cast<std::uint32_t>(layer) * ids_;

@@ -46,12 +46,13 @@ class AddressMap {
     std::uint32_t id;
   };
   void reuse_buffers(const Plan& plan);
+  void chain_layers(const Graph& graph);
 
   const Graph* graph_;
   std::vector<std::vector<Piece>> pieces_;  // by tensor
   std::vector<std::uint8_t> per_layer_;     // by tensor
   std::uint32_t ids_ = 1;                   // of one layer; 0 is the workspace
-  TensorId input_, output_;
+  std::vector<TensorId> neighbour_;         // by tensor: the output carried to it, or where it goes
   std::int64_t layer_ = 0;
 };
 

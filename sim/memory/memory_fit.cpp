@@ -23,12 +23,6 @@ Bytes weights_of(const Graph& graph) {
   return sum;
 }
 
-bool is_weight_gradient(const Graph& graph, const Tensor& tensor) {
-  if (tensor.role != Role::output || !tensor.name.starts_with("d")) return false;
-  const auto of = graph.find_tensor(tensor.name.substr(1));
-  return of && graph.tensor(*of).role == Role::weight;
-}
-
 // Kernels between which a tensor must be in memory: [first, last].
 struct Life {
   std::size_t first = 0;
@@ -40,7 +34,7 @@ std::optional<Life> life_of(const Plan& plan, TensorId id) {
   const bool counted =
       t.role == Role::input || t.role == Role::output ||
       (t.role == Role::activation && plan.homes[static_cast<std::size_t>(id.index)] == Home::hbm);
-  if (!counted || is_weight_gradient(plan.graph, t)) return std::nullopt;
+  if (!counted || is_weight_gradient(plan.graph, id)) return std::nullopt;
   const auto touches = [&](const Kernel& k) {
     return std::any_of(k.ops.begin(), k.ops.end(), [&](OpId op) {
       const auto is = [id](const Operand& o) { return o.tensor == id; };
@@ -88,7 +82,8 @@ Activations activations_of(const Plan& plan) {
     for (std::size_t k = life->first; k <= life->last; ++k) alive[k] += t.bytes();
     // An output of the forward pass is the next layer's input and counted there; an input that only
     // the backward pass reads is its gradient.
-    const bool arrives_late = t.role == Role::input && t.name.starts_with("d");
+    const bool arrives_late =
+        t.role == Role::input && plan.graph.related(id, Relation::gradient_of).has_value();
     if (life->first < backward && life->last >= backward && t.role != Role::output &&
         !arrives_late) {
       out.saved += t.bytes();

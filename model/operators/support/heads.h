@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 #include "model/operators/support/view.h"
 
 namespace fuseline::reference {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 #include "model/operators/support/view.h"
 
 namespace fuseline::reference {
@@ -34,7 +35,7 @@ void map2(const Graph& g, const Op& op, const TensorValues& in, TensorValues& ou
 struct Pair {
   std::int64_t a, b;
 };
-inline Pair pair_of(const AttentionShape& attributes, std::int64_t j, std::int64_t half) {
+inline Pair pair_of(const Pairs& pairs, std::int64_t j, std::int64_t half) {
   return pairs.interleaved ? Pair{2 * j, 2 * j + 1} : Pair{j, j + half};
 }
 

@@ -42,9 +42,7 @@ BackwardOptions recompute_options(const Graph& forward) {
 }
 
 bool in_attention_library(const Graph& graph, const std::vector<OpId>& ops) {
-  return has_attention(graph, ops) || any_op(graph, ops, [](const Op& op) {
-           return op.kind == operators::cast && op.site == "attention_bwd";
-         });
+  return has_attention(graph, ops) || any_op(graph, ops, is_around_attention);
 }
 
 std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>&,

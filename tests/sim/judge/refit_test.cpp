@@ -50,6 +50,19 @@ TEST(Refit, LeavesTheModelOutOfTheFit) {
   EXPECT_LT(without.initial_mean_abs, 1.0);
 }
 
+// Both models have a product with a weight of [4096, 4096]: without either of them it is left out.
+TEST(Refit, LeavesOutTheGemmsThatTheModelShares) {
+  Measurements all = blocks_of({"llama2-7b", "llama3-8b"});
+  MeasuredGemm shared{.m = 4096, .n = 4096, .k = 4096, .time = {}};
+  shared.time = {Seconds(1.0), Seconds(0.9), Seconds(1.1)};
+  all.gemms.push_back(shared);
+  EXPECT_GT(refit(all, load_gpu("h200"), {.iterations = 1}).initial_mean_abs, 1.0);
+  for (const char* model : {"llama2-7b", "llama3-8b"}) {
+    const FitResult without = refit(all, load_gpu("h200"), {.without = model, .iterations = 1});
+    EXPECT_LT(without.initial_mean_abs, 1.0) << model;
+  }
+}
+
 TEST(Refit, EveryParameterIsAConstantOfTheModelWithinItsRange) {
   // Their names are read back from a file, which refuses unknown ones.
   Constants start;

@@ -140,6 +140,16 @@ TEST(GemmTraffic, EqualsABruteForceWalkOnRandomShapes) {
   }
 }
 
+// 67 million tiles: their number must not decide how long the count takes.
+TEST(GemmTraffic, RequestedBytesOfAHugeGemmAreCountedByRowsAndColumns) {
+  const std::int64_t m = (1 << 20) - 3;
+  const std::int64_t n = (1 << 20) - 5;
+  const GemmProblem problem = plain_gemm(m, n, 64, kA, kB, kOut, kWorkspace);
+  const GemmRequested requested = requested_bytes(problem, {.m = 128, .n = 128});
+  ASSERT_EQ(requested.epilogue.size(), 1U);
+  EXPECT_EQ(requested.epilogue[0], checked_product<Bytes>(m, n, 2));
+}
+
 TEST(GemmTraffic, MulticastCountsTheSharedOperandOnce) {
   // One cluster of two tiles along M, 64 × 64 each: A twice, B once.
   const GemmProblem problem = plain_gemm(128, 64, 64, kA, kB, kOut, kWorkspace);

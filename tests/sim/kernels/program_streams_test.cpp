@@ -70,6 +70,28 @@ TEST(AddressMap, LiveTensorsNeverShareMemory) {
   }
 }
 
+// Under coda the entry norm's partial statistics are the layer before's last output: they are found
+// where it stored them, as x is found where y was.
+TEST(AddressMap, EveryCarriedOutputIsTheNextLayersInput) {
+  for (const char* policy : {"unfused", "coda", "tensorrt-llm"}) {
+    const Plan plan = make_plan(policy, small_llama(), forward(1, 64));
+    const AddressMap addresses(plan);
+    int carried = 0;
+    for (const Related& r : plan.graph.relations()) {
+      if (r.relation != Relation::carried_to_next_layer) continue;
+      ++carried;
+      const Operand out = plan.graph.whole(r.tensor);
+      const Operand in = plan.graph.whole(r.to);
+      for (std::int64_t layer = 0; layer < 3; ++layer) {
+        EXPECT_EQ(addresses.locate(out, layer).matrix.tensor,
+                  addresses.locate(in, layer + 1).matrix.tensor)
+            << policy << ' ' << plan.graph.tensor(r.tensor).name;
+      }
+    }
+    EXPECT_EQ(carried, std::string(policy) == "unfused" ? 1 : 2) << policy;
+  }
+}
+
 TEST(Streams, HalvesOfHeadsMoveHalfTheBytes) {
   const Plan plan = make_plan("eager", small_llama(), forward(1, 64));
   const AddressMap addresses(plan);

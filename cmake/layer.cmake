@@ -17,6 +17,12 @@ if(FUSELINE_SANITIZE)
   target_link_options(fuseline_flags INTERFACE "-fsanitize=${FUSELINE_SANITIZE}")
 endif()
 
+# LLD links the program and each binary of the tests in a quarter of the time.
+find_program(FUSELINE_LLD ld.lld)
+if(FUSELINE_LLD)
+  target_link_options(fuseline_flags INTERFACE -fuse-ld=lld)
+endif()
+
 # Libraries that .cpp files of any layer may use; their headers never appear in ours. Debian's
 # toml++ target links the compiled library, which spares every reader of TOML the parser's compile
 # time (0.7 s instead of 3.2 s a file).
@@ -33,6 +39,12 @@ if(FUSELINE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(FUSELINE_USE_PCH ON)
   # ccache takes part only where the preprocessor names the precompiled header.
   target_compile_options(fuseline_flags INTERFACE -fpch-preprocess)
+  # GCC 12 also warns falsely of strings that are moved and joined (GCC bugs 105329 and 105651). In a
+  # system header it keeps silent, and forgets that it is in one when the header is precompiled.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(fuseline_flags INTERFACE
+      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
 else()
   set(FUSELINE_USE_PCH OFF)
 endif()

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
-#include "tests/cuda/emit/compile_support.h"
+#include "tests/cuda/compile/no_compiler.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -20,7 +20,7 @@ class NvrtcCompiler : public testing::Test {
     try {
       compiler.emplace();
     } catch (const MissingError& error) {
-      test::end_without_compiler(error);
+      end_without_compiler(error);
     }
   }
   std::optional<Compiler> compiler;

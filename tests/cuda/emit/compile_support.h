@@ -16,6 +16,7 @@
 #include "cuda/emit/comment.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "tests/cuda/compile/no_compiler.h"
 
 namespace fuseline::cuda::test {
 
@@ -56,14 +57,6 @@ inline std::string code_of(const std::string& text, const std::string& function)
     }
   }
   return code;
-}
-
-// Ends a test that compiles where there is no compiler. It is skipped where no toolkit is
-// installed; where the headers of one are (FUSELINE_HAS_CUDA), a compiler that is missing is a
-// failure.
-inline void end_without_compiler(const MissingError& error) {
-  if (FUSELINE_HAS_CUDA != 0) FAIL() << "a CUDA toolkit is installed, but: " << error.what();
-  GTEST_SKIP() << error.what();
 }
 
 class CompileTest : public testing::Test {

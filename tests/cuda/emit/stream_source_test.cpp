@@ -17,7 +17,7 @@
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
-#include "tests/cuda/emit/compile_support.h"
+#include "tests/cuda/compile/no_compiler.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {
@@ -204,7 +204,7 @@ class SlowStreamSources : public testing::Test {
     try {
       Compiler compiler;
     } catch (const MissingError& error) {
-      test::end_without_compiler(error);
+      end_without_compiler(error);
     }
   }
 

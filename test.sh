@@ -1,27 +1,49 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds with warnings as errors, and runs every check and test.
-#   ./test.sh          format check, all tests, all tests again under ASan + UBSan
-#   ./test.sh --quick  without the sanitizer run and the tests labelled slow
-#   ./test.sh --tidy   clang-tidy over our sources as well (slow)
+#   ./test.sh           format check, all tests, all tests again under ASan + UBSan
+#   ./test.sh --quick   without the sanitizer run and the tests labelled slow
+#   ./test.sh --long    also the tests labelled long: fuzzing and random blocks, ten times as many
+#   ./test.sh --clang   also clang++: model, simulator and their tests compile without a warning
+#   ./test.sh --tsan    also ThreadSanitizer, for the tests that use threads
+#   ./test.sh --tidy    also clang-tidy over our sources (slow)
+#   ./test.sh --rotate  also one of clang, tsan and tidy (of what changed last), another one each day
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 quick=false
-tidy=false
+long=false
+clang=false
+tsan=false
+tidy=none
+rotate=false
 for argument in "$@"; do
   case "$argument" in
     --quick) quick=true ;;
-    --tidy) tidy=true ;;
+    --long) long=true ;;
+    --clang) clang=true ;;
+    --tsan) tsan=true ;;
+    --tidy) tidy=all ;;
+    --rotate) rotate=true ;;
+    --help)
+      sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
     *)
-      echo "test.sh: unknown argument '$argument'; allowed: --quick, --tidy" >&2
+      echo "test.sh: unknown argument '$argument'; allowed: --quick, --long, --clang, --tsan," \
+        "--tidy, --rotate, --help" >&2
       exit 2
       ;;
   esac
 done
+if $quick && $long; then
+  echo "test.sh: --quick and --long exclude each other" >&2
+  exit 2
+fi
 
 # Clones in other folders share what ccache keeps.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-/}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
 jobs="$(nproc)"
+summary=()  # a line for each build that was tested
 step() { printf '\n== %s\n' "$*"; }
 
 own_sources() {
@@ -46,40 +68,101 @@ check_format() {
   echo "ok"
 }
 
-# build_and_test PRESET [ctest arguments]
-build_and_test() {
-  local preset="$1"
-  shift
-  step "build $preset"
-  cmake --preset "$preset" >"build/$preset-configure.log" 2>&1 || {
-    cat "build/$preset-configure.log"
+# configure PRESET
+configure() {
+  cmake --preset "$1" >"build/$1-configure.log" 2>&1 || {
+    cat "build/$1-configure.log"
     return 1
   }
-  cmake --build --preset "$preset"
+}
+
+# build_and_test PRESET TARGETS [ctest arguments]: TARGETS is "" for all of them.
+build_and_test() {
+  local preset="$1" targets="$2" begin="$SECONDS" built skipped
+  shift 2
+  step "build $preset"
+  configure "$preset"
+  # shellcheck disable=SC2086  # a list of words
+  cmake --build --preset "$preset" ${targets:+--target $targets}
+  built=$((SECONDS - begin))
   step "test $preset"
-  ctest --preset "$preset" -j "$jobs" --no-tests=error --no-label-summary "$@"
+  ctest --preset "$preset" -j "$jobs" --no-tests=error --no-label-summary "$@" |
+    tee "build/$preset-test.log"
+  skipped="$(grep -c '\*\*\*Skipped' "build/$preset-test.log" || true)"
+  summary+=("$preset: built in $built s, tested in $((SECONDS - begin - built)) s, $skipped tests skipped")
 }
 
+# Compiles without linking: what another compiler says about our code.
+run_clang() {
+  step "clang"
+  configure clang
+  cmake --build --preset clang --target base_tests model_tests fuseline_sim
+  ctest --preset clang -j "$jobs" --no-tests=error --no-label-summary -L '^(base|model)$'
+}
+
+run_tsan() {
+  build_and_test tsan "base_tests sim_tests gui_model_tests" \
+    -LE 'slow|long' -R 'Parallel|Execut|EveryPolicy|LatestWins|Audit|Sweep|Train'
+}
+
+# clang-tidy reads the clang preset's commands, which name no precompiled header of GCC's.
 run_tidy() {
-  step "clang-tidy"
-  own_sources | tr '\0' '\n' | grep '\.cpp$' | grep -v '^lab/harness/' |
-    xargs -r -P "$jobs" -n 4 clang-tidy -p build/dev --quiet
+  step "clang-tidy, $1 sources"
+  configure clang
+  local of_this_change=()
+  if [[ "$1" == changed ]]; then
+    mapfile -t of_this_change < <(git log -n 20 --name-only --format= --diff-filter=d |
+      grep -E '^(base|model|sim|lab|cuda|cli|gui|tests|bench)/.*\.cpp$' | awk '!seen[$0]++' | head -n 24)
+    if [[ ${#of_this_change[@]} -eq 0 ]]; then
+      echo "nothing changed in the last 20 commits"
+      return
+    fi
+  fi
+  {
+    if [[ "$1" == changed ]]; then
+      ls -1 -- "${of_this_change[@]}" 2>/dev/null || true
+    else
+      own_sources | tr '\0' '\n' | grep '\.cpp$'
+    fi
+  } | grep -v '^lab/harness/' | xargs -r -P "$jobs" -n 2 clang-tidy -p build/clang --quiet
 }
 
-scripts/install-deps.sh --with-tests --with-gui </dev/null
+# Another one each day, so that each of them is at most three days old.
+if $rotate; then
+  case $(($(date -u +%s) / 86400 % 3)) in
+    0) clang=true; chosen="--clang" ;;
+    1) tsan=true; chosen="--tsan" ;;
+    *) [[ "$tidy" == all ]] || tidy=changed; chosen="--tidy, of what changed in the last commits" ;;
+  esac
+  echo "today's additional check: $chosen"
+fi
+
+with_checks=()
+if $clang || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
+scripts/install-deps.sh --with-tests --with-gui ${with_checks[@]+"${with_checks[@]}"} </dev/null
 mkdir -p build
 check_format
 
 if $quick; then
-  build_and_test dev -LE slow
+  build_and_test dev "" -LE 'slow|long'
+elif $long; then
+  build_and_test dev ""
 else
-  build_and_test dev
+  build_and_test dev "" -LE long
 fi
-if $tidy; then
-  run_tidy
-fi
+if $clang; then run_clang; fi
+if [[ "$tidy" != none ]]; then run_tidy "$tidy"; fi
+if $tsan; then run_tsan; fi
 if ! $quick; then
   # NVRTC is not ours to sanitise: what it makes of the sources was tested above. The claims are the
   # same predictions thousands of times over.
-  build_and_test asan -E "Slow(Gemm|Attention|Stream)Sources|SlowShippedClaims"
+  not_sanitised=(-E "Slow(Gemm|Attention|Stream)Sources|SlowShippedClaims")
+  if $long; then
+    build_and_test asan "" "${not_sanitised[@]}"
+  else
+    build_and_test asan "" "${not_sanitised[@]}" -LE long
+  fi
 fi
+
+step "all passed"
+printf '%s\n' "${summary[@]}"

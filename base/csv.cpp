@@ -5,6 +5,7 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/csv_text.h"
 #include "base/data_files.h"
 #include "base/error.h"
 
@@ -15,29 +16,6 @@ namespace {
 // A trace of a thousand blocks with their kernels stays far below.
 constexpr Bytes kLargestTable{std::int64_t{64} << 20};  // 64 MiB
 
-// One line into cells: a cell may stand in double quotes, where "" means one quote.
-//   a,"b,c",d  ->  a | b,c | d
-std::vector<std::string> split(const std::string& path, int line, std::string_view text) {
-  std::vector<std::string> cells(1);
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"') {
-      cells.back() += text[++i];
-    } else if (c == '"') {
-      quoted = !quoted;
-    } else if (c == ',' && !quoted) {
-      cells.emplace_back();
-    } else {
-      cells.back() += c;
-    }
-  }
-  if (quoted) {
-    throw InputError({.file = path, .message = "a quote is opened and never closed", .line = line});
-  }
-  return cells;
-}
-
 }  // namespace
 
 CsvTable::CsvTable(const std::string& path) : path_(path) {
@@ -46,7 +24,8 @@ CsvTable::CsvTable(const std::string& path) : path_(path) {
   for (int line = 1; std::getline(in, text); ++line) {
     if (!text.empty() && text.back() == '\r') text.pop_back();
     if (text.empty() || text.front() == '#') continue;
-    std::vector<std::string> cells = split(path, line, text);
+    // Of this line alone: a quote that is never closed is an error here, not at the file's end.
+    std::vector<std::string> cells = CsvScanner(path, text, line).record().cells;
     if (columns_.empty()) {
       columns_ = std::move(cells);
       continue;

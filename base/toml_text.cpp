@@ -18,4 +18,13 @@ std::string toml_text(const std::string& text) {
   return out + "\"";
 }
 
+std::string toml_list(const std::vector<std::string>& texts) {
+  std::string line, lines;
+  for (const std::string& text : texts) {
+    line += (line.empty() ? "" : ", ") + toml_text(text);
+    lines += "  " + toml_text(text) + ",\n";
+  }
+  return line.size() < 80 ? "[" + line + "]" : "[\n" + lines + "]";
+}
+
 }  // namespace fuseline

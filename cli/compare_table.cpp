@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/csv_text.h"
 #include "base/format.h"
 #include "cli/table.h"
-#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

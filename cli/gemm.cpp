@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/csv_text.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/commands.h"
@@ -13,7 +14,6 @@
 #include "cli/table.h"
 #include "sim/block/single_gemm.h"
 #include "sim/report/json_output.h"
-#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

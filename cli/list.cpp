@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/csv_text.h"
 #include "base/error.h"
 #include "base/format.h"
 #include "base/json_text.h"
@@ -18,7 +19,6 @@
 #include "model/policy.h"
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/standing.h"
-#include "sim/report/predict_csv.h"
 
 namespace fuseline {
 

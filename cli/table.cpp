@@ -41,11 +41,6 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<Col
 
 }  // namespace
 
-std::size_t display_width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return !is_continuation(c); }));
-}
-
 std::string format_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
@@ -72,30 +67,6 @@ std::string format_table(const std::vector<Column>& columns,
   out += "\n";
   for (const auto& row : rows) out += line_of(row, columns, widths);
   return out;
-}
-
-std::vector<std::string> broken(const std::string& text, std::size_t width) {
-  std::vector<std::string> lines(1);
-  std::string word;
-  const auto place = [&] {
-    if (word.empty()) return;
-    std::string& line = lines.back();
-    if (!line.empty() && display_width(line) + 1 + display_width(word) > width) {
-      lines.push_back(word);
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    word.clear();
-  };
-  for (const char c : text) {
-    if (c == ' ') {
-      place();
-    } else {
-      word += c;
-    }
-  }
-  place();
-  return lines;
 }
 
 std::string wrap(const std::string& text, const std::string& indent) {

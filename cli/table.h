@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "base/wrap.h"
+
 namespace fuseline {
 
 inline constexpr std::size_t kTableWidth = 100;
@@ -20,12 +22,6 @@ struct Column {
 // column is shortened (with "…") when the table would be wider than kTableWidth.
 std::string format_table(const std::vector<Column>& columns,
                          const std::vector<std::vector<std::string>>& rows);
-
-// Characters, not bytes, of UTF-8 text without wide characters.
-std::size_t display_width(const std::string& text);
-
-// The text in lines of at most `width` characters, broken at spaces where words allow it.
-std::vector<std::string> broken(const std::string& text, std::size_t width);
 
 // Breaks at spaces so that no line is longer than kTableWidth; continued lines start with `indent`.
 std::string wrap(const std::string& text, const std::string& indent = "  ");

@@ -18,6 +18,12 @@ if(FUSELINE_SANITIZE)
   target_link_options(fuseline_flags INTERFACE "-fsanitize=${FUSELINE_SANITIZE}")
 endif()
 
+# LLD links the program and each binary of the tests in a quarter of the time.
+find_program(FUSELINE_LLD ld.lld)
+if(FUSELINE_LLD)
+  target_link_options(fuseline_flags INTERFACE -fuse-ld=lld)
+endif()
+
 # Libraries that .cpp files of any layer may use; their headers never appear in ours. Debian's
 # toml++ target links the compiled library, which spares every reader of TOML the parser's compile
 # time (0.7 s instead of 3.2 s a file).
@@ -25,6 +31,41 @@ add_library(fuseline_external INTERFACE)
 target_link_libraries(fuseline_external INTERFACE
   Boost::headers fmt::fmt nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
   Eigen3::Eigen Threads::Threads)
+
+# The headers of the standard library and of fmt are most of what a small file compiles. Precompiled,
+# they cost a file about 0.1 s instead of 0.6 s. Clang compiles without them, and so tells which file
+# forgets an include.
+option(FUSELINE_PCH "Precompile the headers of libraries (GCC)" ON)
+if(FUSELINE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(FUSELINE_USE_PCH ON)
+  # ccache takes part only where the preprocessor names the precompiled header.
+  target_compile_options(fuseline_flags INTERFACE -fpch-preprocess)
+  # GCC 12 also warns falsely of strings that are moved and joined (GCC bugs 105329 and 105651). In a
+  # system header it keeps silent, and forgets that it is in one when the header is precompiled.
+  if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(fuseline_flags INTERFACE
+      -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
+else()
+  set(FUSELINE_USE_PCH OFF)
+endif()
+set(fuseline_library_headers
+  <algorithm> <array> <charconv> <cmath> <cstdint> <filesystem> <functional> <limits> <map>
+  <memory> <optional> <set> <span> <string> <string_view> <utility> <variant> <vector>
+  <fmt/format.h> <fmt/ranges.h>)
+
+# fuseline_precompile(<target> <owner> <header>...)
+#   The owner, one of the targets, compiles the headers; the others, of the same flags, share them.
+function(fuseline_precompile target owner)
+  if(NOT FUSELINE_USE_PCH)
+    return()
+  endif()
+  if(target STREQUAL owner)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  else()
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  endif()
+endfunction()
 
 # fuseline_add_layer(<name> [DEPENDS <layer>...] [EXCLUDE <file>...])
 #   Static library of all .cpp files below the current folder; DEPENDS names the layers whose
@@ -38,6 +79,7 @@ function(fuseline_add_layer name)
   if(sources)
     add_library(${name} STATIC ${sources})
     target_link_libraries(${name} PUBLIC fuseline_flags ${ARG_DEPENDS} PRIVATE fuseline_external)
+    fuseline_precompile(${name} fuseline_base ${fuseline_library_headers})
   else()
     add_library(${name} INTERFACE)
     target_link_libraries(${name} INTERFACE fuseline_flags ${ARG_DEPENDS})

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/toml_file.h"
+#include "base/toml_text.h"
 #include "lab/workspace.h"
 
 namespace fuseline::lab {
@@ -129,16 +130,16 @@ std::string answers_text(const Lab& lab, const Student& student,
   text += "# Numbers need their unit; \"?\" is not answered yet.\n";
   text += fmt::format(
       "# The tag says that this folder is this student's: with another one no answer counts.\n"
-      "lab = {}\nstudent = \"{}\"\nsecret = \"{}\"\ntag = \"{}\"\n\n[answers]\n",
-      lab.number, student.id(), student.secret().name(),
-      student.secret().tag(student.id(), lab.number));
+      "lab = {}\nstudent = {}\nsecret = {}\ntag = {}\n\n[answers]\n",
+      lab.number, toml_text(student.id()), toml_text(student.secret().name()),
+      toml_text(student.secret().tag(student.id(), lab.number)));
   for (const Task& task : lab.tasks) {
     const auto given = answers.find(task.id);
     const std::string file = file_of(task);
     const std::string value = given != answers.end() ? given->second
                               : file.empty()         ? std::string(kNoAnswer)
                                                      : file;
-    const std::string field = fmt::format("\"{}\" = \"{}\"", task.id, value);
+    const std::string field = fmt::format("{} = {}", toml_text(task.id), toml_text(value));
     text += fmt::format("{:<24}  # {}\n", field, comment_for(task));
   }
   return text;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/output_file.h"
 #include "base/path_kind.h"
+#include "base/toml_text.h"
 #include "lab/answers.h"
 #include "lab/embedded_files.h"
 
@@ -63,7 +64,7 @@ std::string plan_text(const Lab& lab, const PlanKey& key) {
       "#   fuseline explain plan.toml                      kernels, and why edges are apart\n"
       "#   fuseline predict plan.toml --fidelity roofline  bytes\n\n"
       "title = \"Lab {}: my plan\"\n"
-      "model = \"{}\"\n"
+      "model = {}\n"
       "gpu = \"h100\"\n"
       "batch = {}\n"
       "seq = {}\n"
@@ -71,7 +72,8 @@ std::string plan_text(const Lab& lab, const PlanKey& key) {
       "[custom]\n"
       "rewrites = []\n"
       "on_chip = []  # for example \"down -> residual2\"\n",
-      lab.number, lab.number, lab.number, key.model.name, key.workload.batch, key.workload.seq);
+      lab.number, lab.number, lab.number, toml_text(key.model.name), key.workload.batch,
+      key.workload.seq);
 }
 
 }  // namespace

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <set>
-#include <string_view>
+
+#include "base/wrap.h"
 
 namespace fuseline {
 
@@ -77,28 +78,14 @@ std::string join(const std::vector<std::string>& words, const char* between) {
   return text;
 }
 
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
-
 // Breaks at spaces; further lines start with `indent`.
 std::string wrap(const std::string& text, const std::string& indent) {
-  std::string result, line;
-  std::size_t begin = 0;
-  while (begin < text.size()) {
-    std::size_t end = text.find(' ', begin + 1);
-    if (end == std::string::npos) end = text.size();
-    const std::string word = text.substr(begin, end - begin);
-    if (width_of(line) + width_of(word) > line_width && line.size() > indent.size()) {
-      result += line + "\n";
-      line = indent + word.substr(word.find_first_not_of(' '));
-    } else {
-      line += word;
-    }
-    begin = end;
-  }
-  return result + line + "\n";
+  const std::string lead = text.substr(0, text.find_first_not_of(" \n"));
+  const std::vector<std::string> lines =
+      broken(text.substr(lead.size()), line_width - indent.size(), line_width - lead.size());
+  std::string result = lead;
+  for (std::size_t i = 0; i < lines.size(); ++i) result += (i > 0 ? indent : "") + lines[i] + "\n";
+  return result;
 }
 
 std::string indented(const std::string& block) {

@@ -4,6 +4,7 @@
 # cannot be installed from here.
 #   --with-tests  what the tests take too
 #   --with-gui    the window: fuseline-gui is built where these are
+#   --with-clang  the second compiler and clang-tidy
 set -euo pipefail
 
 run_packages=(
@@ -11,16 +12,19 @@ run_packages=(
   libboost-graph-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev
   libopenblas-dev
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld)
 gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)
+clang_packages=(clang libomp-dev clang-tidy-14)
 
 packages=("${run_packages[@]}")
 for option in "$@"; do
   case "$option" in
     --with-tests) packages+=("${test_packages[@]}") ;;
     --with-gui) packages+=("${gui_packages[@]}") ;;
+    --with-clang) packages+=("${clang_packages[@]}") ;;
     *)
-      echo "install-deps: there is no option '$option'; allowed: --with-tests, --with-gui" >&2
+      echo "install-deps: there is no option '$option'; allowed: --with-tests, --with-gui," \
+        "--with-clang" >&2
       exit 2
       ;;
   esac

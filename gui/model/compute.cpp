@@ -1,12 +1,11 @@
 #include "gui/model/compute.h"
 
-#include <algorithm>
 #include <atomic>
-#include <exception>
-#include <thread>
+#include <stop_token>
 #include <vector>
 
 #include "base/error.h"
+#include "base/parallel_for.h"
 #include "gui/model/run_machine.h"
 #include "gui/model/run_result.h"
 
@@ -16,11 +15,6 @@ namespace {
 
 // Runs that could not be computed for want of a file are tried again each time.
 bool may_be_kept(const RunResult& result) { return !result.problem; }
-
-unsigned threads_for(std::size_t tasks) {
-  const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-  return static_cast<unsigned>(std::min<std::size_t>(cores, tasks));
-}
 
 }  // namespace
 
@@ -76,29 +70,15 @@ Results compute(const Document& document, ResultCache& cache, const std::stop_to
   }
   results.computed = open.size();
 
-  std::atomic<std::size_t> next = 0, done = 0;
-  std::vector<std::exception_ptr> bugs(open.size());
-  const auto work = [&] {
-    for (std::size_t i = next++; i < open.size() && !stop.stop_requested(); i = next++) {
-      RunView& view = results.runs[open[i]];
-      try {
-        view.result = result_of(document, view.run, cache);
-      } catch (...) {
-        bugs[i] = std::current_exception();
-      }
-      const std::size_t finished = ++done;
-      if (progress) progress(finished, open.size());
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    for (unsigned t = 1; t < threads_for(open.size()); ++t) helpers.emplace_back(work);
-    work();
-  }
+  std::atomic<bool> stopped = stop.stop_requested();
+  const std::stop_callback on_stop(stop, [&] { stopped = true; });
+  parallel_for(open.size(),
+               [&](std::size_t i) {
+                 RunView& view = results.runs[open[i]];
+                 view.result = result_of(document, view.run, cache);
+               },
+               {.stop = &stopped, .progress = progress});
   throw_if_stopped(stop);
-  for (const std::exception_ptr& bug : bugs) {
-    if (bug) std::rethrow_exception(bug);
-  }
   tell_machines_apart(results);
   return results;
 }

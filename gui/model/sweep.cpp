@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
-#include <thread>
+#include <stop_token>
 
 #include "base/error.h"
 #include "base/format.h"
+#include "base/parallel_for.h"
 #include "gui/model/text.h"
 
 namespace fuseline::gui {
@@ -200,31 +200,16 @@ SweepChart sweep(const SweepRequest& request, const std::stop_token& stop,
     chart.curves.back().points.resize(request.values.size());
   }
   const std::size_t total = request.values.size() * request.runs.size();
-  std::atomic<std::size_t> next = 0, done = 0;
-  std::vector<std::exception_ptr> bugs(total);
-  const auto work = [&] {
-    for (std::size_t i = next++; i < total && !stop.stop_requested(); i = next++) {
-      const std::size_t r = i % request.runs.size(), v = i / request.runs.size();
-      try {
-        chart.curves[r].points[v] =
-            point_at(base, request.axis, request.values[v], request.runs[r]);
-      } catch (...) {
-        bugs[i] = std::current_exception();
-      }
-      const std::size_t finished = ++done;
-      if (progress) progress(finished, total);
-    }
-  };
-  {
-    std::vector<std::jthread> helpers;
-    const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
-    for (unsigned t = 1; t < std::min<std::size_t>(cores, total); ++t) helpers.emplace_back(work);
-    work();
-  }
+  std::atomic<bool> stopped = stop.stop_requested();
+  const std::stop_callback on_stop(stop, [&] { stopped = true; });
+  parallel_for(total,
+               [&](std::size_t i) {
+                 const std::size_t r = i % request.runs.size(), v = i / request.runs.size();
+                 chart.curves[r].points[v] =
+                     point_at(base, request.axis, request.values[v], request.runs[r]);
+               },
+               {.stop = &stopped, .progress = progress});
   throw_if_stopped(stop);
-  for (const std::exception_ptr& bug : bugs) {
-    if (bug) std::rethrow_exception(bug);
-  }
   set_axes(chart, request);
   chart.crossovers = crossovers(chart.curves, name_of(request.axis));
   return chart;

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/csv_text.h"
 #include "base/error.h"
 #include "base/json_text.h"
-#include "sim/report/predict_csv.h"
 
 namespace fuseline::gui {
 

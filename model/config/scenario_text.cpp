@@ -10,16 +10,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One item a line when the list would not fit into one.
-std::string list_text(const std::vector<std::string>& items) {
-  std::string line, lines;
-  for (const std::string& item : items) {
-    line += (line.empty() ? "" : ", ") + toml_text(item);
-    lines += "  " + toml_text(item) + ",\n";
-  }
-  return line.size() < 80 ? "[" + line + "]" : "[\n" + lines + "]";
-}
-
 // Relative where the file is below the folder, so that both can move together.
 std::string path_text(const fs::path& path, const fs::path& folder) {
   const fs::path full = fs::absolute(path).lexically_normal();
@@ -59,7 +49,7 @@ std::string what_if_text(const std::string& table, const WhatIf& what_if) {
 std::string custom_text(const CustomFusion& custom) {
   std::vector<std::string> edges;
   for (const OnChipEdge& edge : custom.on_chip) edges.push_back(edge_text(edge));
-  return fmt::format("rewrites = {}\non_chip = {}\n", list_text(custom.rewrites), list_text(edges));
+  return fmt::format("rewrites = {}\non_chip = {}\n", toml_list(custom.rewrites), toml_list(edges));
 }
 
 std::string run_text(const ScenarioRun& run, const fs::path& folder) {
@@ -80,7 +70,7 @@ std::string run_text(const ScenarioRun& run, const fs::path& folder) {
 std::string scenario_text(const Scenario& s, const fs::path& folder) {
   std::string out = fmt::format("title = {}\n", toml_text(s.title));
   out += setup_text({s.model, s.gpu, s.what_if, s.workload, s.fidelity}, folder);
-  out += fmt::format("policies = {}\n", list_text(s.policies));
+  out += fmt::format("policies = {}\n", toml_list(s.policies));
   out += s.layers ? fmt::format("layers = {}\n", *s.layers) : "layers = \"all\"\n";
   if (!s.measurements.empty()) {
     out += fmt::format("measurements = {}\n", toml_text(path_text(s.measurements, folder)));

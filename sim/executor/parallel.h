@@ -1,10 +1,12 @@
-// Loops over tiles on several threads. All OpenMP of the executor is behind this.
+// Loops over tiles on several threads: how many, and what a stop means.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
+
+#include "base/parallel_for.h"
 
 namespace fuseline::executor {
 
@@ -26,8 +28,7 @@ struct Loop {
   double operations = 0;
 };
 
-// Threads to use when none are asked for: one per core that this process may use.
-int available_threads();
+using fuseline::available_threads;
 
 // Calls f(index, thread) once for each index in [0, count), thread in [0, workers.threads); indices
 // are handed out in order. The exception of the lowest index is thrown again when all have stopped.

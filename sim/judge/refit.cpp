@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <future>
 #include <utility>
 
 #include "base/error.h"
+#include "base/parallel_for.h"
 #include "base/path_kind.h"
 #include "base/toml_file.h"
 #include "base/toml_text.h"
@@ -118,17 +118,13 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
   int evaluations = 0;
   const ResidualFn residuals = [&](const Constants& constants) {
     const Gpu candidate = with_constants(gpu, constants);
-    std::vector<std::future<std::vector<double>>> futures;
-    for (const Measurements& part : parts) {
-      futures.push_back(std::async(std::launch::async, [&part, &models, &candidate] {
-        return residuals_of(part, models, candidate);
-      }));
-    }
+    std::vector<std::vector<double>> of_parts(parts.size());
+    parallel_for(parts.size(), [&](std::size_t part) {
+      of_parts[part] = residuals_of(parts[part], models, candidate);
+    });
     std::vector<double> all;
-    for (auto& future : futures) {
-      const std::vector<double> some = future.get();
+    for (const std::vector<double>& some : of_parts)
       all.insert(all.end(), some.begin(), some.end());
-    }
     if (options.progress) options.progress(++evaluations);
     return all;
   };
@@ -146,9 +142,9 @@ std::string calibration_toml(const Constants& constants, const std::string& sour
   const std::string quoted_source = toml_text(source);
   for (const auto& [name, value] : constants) {
     text += fmt::format(
-        "{} = {{ value = {:.4g}, unit = \"{}\", source = {}, date = \"{}\", status = "
+        "{} = {{ value = {:.4g}, unit = \"{}\", source = {}, date = {}, status = "
         "\"fitted\" }}\n",
-        name, value, name.ends_with("_us") ? "us" : "1", quoted_source, date);
+        name, value, name.ends_with("_us") ? "us" : "1", quoted_source, toml_text(date));
   }
   return text;
 }

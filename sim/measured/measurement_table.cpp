@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/csv_text.h"
 #include "base/error.h"
 #include "base/toml_file.h"
 #include "base/toml_text.h"
@@ -138,10 +139,7 @@ std::string quoted(const char* column, const std::string& cell) {
                       .message = "holds a line break or a control character",
                       .allowed = "text in one line"});
   }
-  if (cell.find_first_of(",\"#") == std::string::npos) return cell;
-  std::string text = "\"";
-  for (const char c : cell) text += c == '"' ? "\"\"" : std::string(1, c);
-  return text + "\"";
+  return csv_cell(cell);
 }
 
 template <class Row>
@@ -187,12 +185,10 @@ std::string toml_field(const char* name, const std::string& value) {
   return text;
 }
 
-// A line for each text; nothing when there are none.
-std::string toml_list(const char* name, const std::vector<std::string>& texts) {
+// Nothing when there are no texts.
+std::string toml_field(const char* name, const std::vector<std::string>& texts) {
   if (texts.empty()) return {};
-  std::string list = "[";
-  for (const std::string& text : texts) list += "\n  " + toml_text(text) + ",";
-  return toml_field(name, list + "\n]");
+  return toml_field(name, toml_list(texts));
 }
 
 }  // namespace
@@ -239,8 +235,8 @@ std::string meta_toml(const MeasurementMeta& meta) {
   if (commands.size() == 1)
     out += toml_field("command", toml_text(commands.front()));
   else
-    out += toml_list("command", commands);
-  return out + toml_list("notes", meta.notes);
+    out += toml_field("command", commands);
+  return out + toml_field("notes", meta.notes);
 }
 
 }  // namespace fuseline

@@ -89,13 +89,13 @@ class KernelColumns {
   }
 
   // The raw page's row of units names no kernel.
-  [[nodiscard]] bool is_units(const NsightRecord& r) const {
+  [[nodiscard]] bool is_units(const CsvRecord& r) const {
     return r.cells[id_].empty() && r.cells[name_].empty();
   }
-  [[nodiscard]] std::pair<std::string, std::string> launch(const NsightRecord& r) const {
+  [[nodiscard]] std::pair<std::string, std::string> launch(const CsvRecord& r) const {
     return {optional_cell(r, "Process ID"), r.cells[id_]};
   }
-  [[nodiscard]] NsightKernel kernel(const NsightRecord& r) const {
+  [[nodiscard]] NsightKernel kernel(const CsvRecord& r) const {
     NsightKernel out;
     out.line = r.line;
     out.process = optional_cell(r, "Process ID");
@@ -118,7 +118,7 @@ class KernelColumns {
   }
 
  private:
-  [[nodiscard]] std::string optional_cell(const NsightRecord& r, const char* column) const {
+  [[nodiscard]] std::string optional_cell(const CsvRecord& r, const char* column) const {
     return table_.has_column(column) ? r.cells[table_.column(column)] : std::string();
   }
 
@@ -164,8 +164,8 @@ NsightReport from_rows(const NsightTable& table) {
     }
     at[m] = table.column(kMetricNames[m]);
   }
-  const NsightRecord* units = nullptr;
-  for (const NsightRecord& record : table.records) {
+  const CsvRecord* units = nullptr;
+  for (const CsvRecord& record : table.records) {
     if (columns.is_units(record)) {
       units = &record;
       continue;

@@ -17,54 +17,16 @@ namespace {
 
 constexpr const char* kAllowedFile = "output of ncu --csv";
 
-// Walks through the text line by line, and record by record where a table is.
-class Scanner {
- public:
-  Scanner(const std::string& path, std::string_view text) : path_(path), text_(text) {}
-
-  [[nodiscard]] bool at_end() const { return at_ >= text_.size(); }
-  [[nodiscard]] bool at_quote() const { return !at_end() && text_[at_] == '"'; }
-  [[nodiscard]] std::string_view rest_of_line() const {
-    return text_.substr(at_, text_.find('\n', at_) - at_);
-  }
-  void skip_line() {
-    const std::size_t end = text_.find('\n', at_);
-    at_ = end == std::string_view::npos ? text_.size() : end + 1;
-    ++line_;
-  }
-
-  // Control characters become spaces.
-  NsightRecord record() {
-    NsightRecord out{.line = line_, .cells = {""}};
-    bool quoted = false;
-    while (!at_end()) {
-      const char c = text_[at_++];
-      if (c == '\n') ++line_;
-      if (quoted && c == '"' && at_quote()) {
-        out.cells.back() += text_[at_++];
-      } else if (c == '"') {
-        quoted = !quoted;
-      } else if (c == ',' && !quoted) {
-        out.cells.emplace_back();
-      } else if (c == '\n' && !quoted) {
-        break;
-      } else if (c != '\r') {
-        out.cells.back() += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
-      }
+// Control characters become spaces, the ends of Windows' lines nothing.
+CsvRecord tidy(CsvRecord record) {
+  for (std::string& cell : record.cells) {
+    std::erase(cell, '\r');
+    for (char& c : cell) {
+      if (static_cast<unsigned char>(c) < ' ') c = ' ';
     }
-    if (quoted) {
-      throw InputError(
-          {.file = path_, .message = "a quote is opened and never closed", .line = out.line});
-    }
-    return out;
   }
-
- private:
-  const std::string& path_;
-  std::string_view text_;
-  std::size_t at_ = 0;
-  int line_ = 1;
-};
+  return record;
+}
 
 bool is_header(std::string_view line) {
   const bool begins = line.starts_with("\"ID\",") || line.starts_with("ID,");
@@ -194,11 +156,11 @@ NsightTable read_nsight_table(const std::string& path, const std::string& text) 
   std::string_view view = text;
   if (view.starts_with("\xEF\xBB\xBF")) view.remove_prefix(3);
 
-  Scanner scanner(path, view);
+  CsvScanner scanner(path, view);
   while (!scanner.at_end() && !is_header(scanner.rest_of_line())) scanner.skip_line();
   if (scanner.at_end()) fail_without_table(path, view);
   const bool quoted = scanner.at_quote();
-  NsightTable table{.path = path, .header = scanner.record(), .records = {}};
+  NsightTable table{.path = path, .header = tidy(scanner.record()), .records = {}};
   while (!scanner.at_end()) {
     const std::string_view line = scanner.rest_of_line();
     const bool of_table = quoted ? scanner.at_quote() : !line.starts_with("==");
@@ -206,7 +168,7 @@ NsightTable read_nsight_table(const std::string& path, const std::string& text) 
       scanner.skip_line();
       continue;
     }
-    NsightRecord record = scanner.record();
+    CsvRecord record = tidy(scanner.record());
     if (record.cells == table.header.cells) continue;
     if (record.cells.size() != table.header.cells.size()) {
       throw InputError(

@@ -4,20 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "base/csv_text.h"
 #include "base/units.h"
 
 namespace fuseline {
 
-// One record of the table. A cell in quotes may span lines.
-struct NsightRecord {
-  int line = 0;  // of its first character, 1-based
-  std::vector<std::string> cells;
-};
-
 struct NsightTable {
   std::string path;
-  NsightRecord header;
-  std::vector<NsightRecord> records;  // below it, the raw page's row of units included
+  CsvRecord header;                // a cell in quotes may span lines
+  std::vector<CsvRecord> records;  // below it, the raw page's row of units included
 
   [[nodiscard]] bool has_column(const std::string& name) const;
   // InputError when there is no such column (nearest name).

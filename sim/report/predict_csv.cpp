@@ -1,6 +1,7 @@
 #include "sim/report/predict_csv.h"
 
 #include <fmt/format.h>
+#include "base/csv_text.h"
 
 namespace fuseline {
 
@@ -16,16 +17,6 @@ std::string case_cells(const PredictionCase& s, const PlanEstimate& e) {
 }
 
 }  // namespace
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
 
 std::string predictions_csv_header() {
   return fmt::format(

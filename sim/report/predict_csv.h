@@ -17,7 +17,4 @@ std::string predictions_csv_rows(const PredictionCase& c,
 std::string predictions_csv(const PredictionCase& c, const std::vector<Prediction>& predictions);
 std::string kernels_csv(const PredictionCase& c, const std::vector<Prediction>& predictions);
 
-// A cell, in quotes where it holds a comma, a quote or a line break.
-std::string csv_cell(const std::string& text);
-
 }  // namespace fuseline

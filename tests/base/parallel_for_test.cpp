@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace fuseline {
@@ -46,6 +48,33 @@ TEST(ParallelFor, ThrowsWhatAPieceThrew) {
     FAIL() << "nothing was thrown";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "five");
+  }
+}
+
+TEST(ParallelFor, ThrowsTheExceptionOfTheFirstPieceWhicheverComesFirst) {
+  std::atomic<int> waiting = 0;
+  const auto work = [&](std::size_t i) {
+    // Both pieces are under way before either throws.
+    for (++waiting; waiting < 2;) std::this_thread::yield();
+    throw std::runtime_error(i == 0 ? "first" : "second");
+  };
+  try {
+    parallel_for(2, work, {.threads = 2});
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "first");
+  }
+}
+
+TEST(ParallelLoop, NumbersItsThreadsFromZero) {
+  for (const int threads : {1, 3}) {
+    std::vector<int> done(500);
+    parallel_loop(threads, 500, nullptr, [&](std::int64_t i, int thread) {
+      EXPECT_GE(thread, 0);
+      EXPECT_LT(thread, threads);
+      ++done[static_cast<std::size_t>(i)];
+    });
+    EXPECT_EQ(done, std::vector<int>(500, 1)) << threads;
   }
 }
 

@@ -288,7 +288,7 @@ TEST(Compare, JsonIsUtf8WhateverTheMeasurementHolds) {
 }
 
 // Mutations of a good prediction are read or refused; nothing else happens.
-TEST(CompareInput, MutatedPredictionsNeverCrash) {
+void read_mutated_predictions(int rounds) {
   const std::string good = cli({"predict", "--model", "char-llama", "--gpu", "h200", "--seq", "64",
                                 "--policy", "coda", "--format", "json"})
                                .out;
@@ -298,12 +298,13 @@ TEST(CompareInput, MutatedPredictionsNeverCrash) {
       "1e400", "-1", "null", "{", "}", "[", "]", "\"", "\xff", "1e18", "99999999999999999999",
       ",",     ":"};
   int read = 0, refused = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::string text = good;
     const std::size_t at = random() % text.size();
     text.replace(at, random() % 3, pieces[random() % pieces.size()]);
     try {
-      const SavedPredictions saved = load_predictions(temporary_file("mutated.json", text));
+      const SavedPredictions saved =
+          load_predictions(temporary_file("mutated" + std::to_string(rounds) + ".json", text));
       for (const SavedPrediction& p : saved.list)
         ASSERT_TRUE(std::isfinite(to_us(p.estimate.time)));
       ++read;
@@ -314,6 +315,9 @@ TEST(CompareInput, MutatedPredictionsNeverCrash) {
   EXPECT_GT(read, 0);
   EXPECT_GT(refused, 0);
 }
+
+TEST(CompareInput, MutatedPredictionsNeverCrash) { read_mutated_predictions(150); }
+TEST(LongCompareInput, MutatedPredictionsNeverCrash) { read_mutated_predictions(1500); }
 
 TEST(CompareInput, ASelectionThatLeavesNothingIsWrong) {
   EXPECT_EQ(cli({"compare", kMeasured, "--model", "llama3-8b"}).status, 2);

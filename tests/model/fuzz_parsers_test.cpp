@@ -115,17 +115,17 @@ void expect_both(const Outcome& outcome) {
   EXPECT_GT(outcome.refused, outcome.accepted / 100);
 }
 
-TEST(FuzzParsers, ModelToml) {
+void fuzz_model_toml(int rounds) {
   std::vector<std::string> texts;
   for (const char* name : {"llama2-7b", "gpt2-xl", "mistral-7b"}) {
     texts.push_back(read_input_file(data_dir() / "models" / (std::string(name) + ".toml")));
   }
-  expect_both(fuzz(texts, 4000, [](const std::string& text) {
+  expect_both(fuzz(texts, rounds, [](const std::string& text) {
     check_config(read_model(TomlTable::parse(text, "fuzz.toml")), "fuzz.toml");
   }));
 }
 
-TEST(FuzzParsers, HuggingFaceJson) {
+void fuzz_hugging_face_json(int rounds) {
   const std::vector<std::string> texts = {
       R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
  "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32, "head_dim": null,
@@ -137,21 +137,21 @@ TEST(FuzzParsers, HuggingFaceJson) {
  "max_window_layers": 28, "rope_theta": 1000000.0})",
       R"({"model_type": "gpt2", "n_embd": 1600, "n_layer": 48, "n_head": 25, "n_inner": null,
  "vocab_size": 50257, "n_positions": 1024, "layer_norm_epsilon": 1e-05, "_name_or_path": "gpt2"})"};
-  expect_both(fuzz(texts, 4000, [](const std::string& text) {
+  expect_both(fuzz(texts, rounds, [](const std::string& text) {
     check_config(parse_hf_config(text, "config.json"), "config.json");
   }));
 }
 
-TEST(FuzzParsers, ScenarioToml) {
+void fuzz_scenario_toml(int rounds) {
   std::vector<std::string> texts;
   for (const std::string& name : scenario_names()) {
     texts.push_back(read_input_file(data_dir() / (name + ".toml")));
   }
   ASSERT_FALSE(texts.empty());
-  const std::string path = testing::TempDir() + "fuzz_scenario.toml";
+  const std::string path = testing::TempDir() + "fuzz_scenario_" + std::to_string(rounds) + ".toml";
   ModelConfig one_head;
   one_head.H = 1;
-  expect_both(fuzz(texts, 500, [&](const std::string& text) {
+  expect_both(fuzz(texts, rounds, [&](const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
     const Scenario s = load_scenario(path);
     check_workload(s.workload, one_head);
@@ -160,15 +160,30 @@ TEST(FuzzParsers, ScenarioToml) {
   std::filesystem::remove(path);
 }
 
-// No structure to start from: noise and runs of one character.
-TEST(FuzzParsers, Noise) {
+void fuzz_with_noise(int rounds) {
   std::mt19937 random(7);
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     std::string text(random() % 200, '\0');
     for (char& c : text) c = static_cast<char>(random());
     EXPECT_THROW(parse_hf_config(text, "n"), InputError);
     EXPECT_THROW(read_model(TomlTable::parse(text, "n")), InputError);
   }
+}
+
+// A tenth of the mutations is tried each time, all of them by ./test.sh --long.
+TEST(FuzzParsers, ModelToml) { fuzz_model_toml(400); }
+TEST(LongFuzzParsers, ModelToml) { fuzz_model_toml(4000); }
+
+TEST(FuzzParsers, HuggingFaceJson) { fuzz_hugging_face_json(400); }
+TEST(LongFuzzParsers, HuggingFaceJson) { fuzz_hugging_face_json(4000); }
+
+TEST(FuzzParsers, ScenarioToml) { fuzz_scenario_toml(50); }
+TEST(LongFuzzParsers, ScenarioToml) { fuzz_scenario_toml(500); }
+
+TEST(FuzzParsers, Noise) { fuzz_with_noise(200); }
+TEST(LongFuzzParsers, Noise) { fuzz_with_noise(2000); }
+
+TEST(FuzzParsers, RunsOfOneCharacter) {
   for (int c = 0; c < 256; ++c) {
     for (const std::size_t length : std::array<std::size_t, 4>{1, 100, 1999, 200'000}) {
       const std::string text(length, static_cast<char>(c));

@@ -6,6 +6,7 @@
 
 #include "cuda/emit/fields.h"
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 
 namespace fuseline::cuda {
 

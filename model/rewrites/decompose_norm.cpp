@@ -42,11 +42,12 @@ class Steps {
  public:
   Steps(const Op& norm, Graph& to) : norm_(norm), to_(to) {}
 
-  // `like` and `dtype`: shape and type of the result; `scalar`: of add_scalar, scale, expand_rows.
+  // `like` and `dtype`: shape and type of the result; `attributes`: of add_scalar, scale,
+  // expand_rows.
   Operand step(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
-               const Operand& like, Dtype dtype, double scalar = 0) {
+               const Operand& like, Dtype dtype, const Attributes& attributes = {}) {
     const Operand y = tensor(suffix, like, dtype);
-    emit(suffix, kind, std::move(reads), y, scalar);
+    emit(suffix, kind, std::move(reads), y, attributes);
     return y;
   }
   Operand tensor(const std::string& suffix, const Operand& like, Dtype dtype) {
@@ -59,12 +60,12 @@ class Steps {
         add_activation(to_, norm_.name + "_" + suffix, "[M, 1]", Dtype::fp32, rows, 1));
   }
   void emit(const std::string& suffix, OpKind kind, std::vector<Operand> reads,
-            const Operand& write, double scalar = 0) {
+            const Operand& write, const Attributes& attributes = {}) {
     to_.add_op({norm_.name + "_" + suffix,
                 kind,
                 std::move(reads),
                 {write},
-                Scalar{scalar},
+                attributes,
                 norm_.site,
                 norm_.pass});
   }
@@ -83,7 +84,7 @@ void forward(const Op& norm, Graph& to) {
   const Operand m = steps.row_vector("mean", x.rows);
   steps.emit("mean", operators::row_mean, {s}, m);
   const Operand e = steps.step("eps", operators::add_scalar, {m}, m, Dtype::fp32,
-                               norm.attributes.as<NormEps>().eps);
+                               Scalar{norm.attributes.as<NormEps>().eps});
   const Operand r = norm.writes.size() > 1 ? norm.writes[1] : steps.row_vector("rsqrt", x.rows);
   steps.emit("rsqrt", operators::rsqrt, {e}, r);
   const Operand n32 = steps.step("scale", operators::mul_rows, {x32, r}, x, Dtype::fp32);
@@ -126,10 +127,10 @@ void backward(const Op& norm, const Op& weight, Graph& to) {
   const Operand dr = steps.row_vector("sum", dy.rows);
   steps.emit("sum", operators::row_mean, {dr_terms}, dr);
   const Operand r3 = steps.step("cube", operators::cube, {r}, dr, fp32);
-  const Operand slope = steps.step("slope", operators::scale, {r3}, dr, fp32, -0.5);
+  const Operand slope = steps.step("slope", operators::scale, {r3}, dr, fp32, Scalar{-0.5});
   const Operand dm = steps.step("dmean", operators::mul, {dr, slope}, dr, fp32);
-  const Operand ds = steps.step("expand", operators::expand_rows, {dm}, dy, fp32, 1.0);
-  const Operand twice = steps.step("twice", operators::scale, {saved.x32}, dy, fp32, 2.0);
+  const Operand ds = steps.step("expand", operators::expand_rows, {dm}, dy, fp32, Scalar{1.0});
+  const Operand twice = steps.step("twice", operators::scale, {saved.x32}, dy, fp32, Scalar{2.0});
   const Operand dx2 = steps.step("dsquare", operators::mul, {ds, twice}, dy, fp32);
   const Operand dx = steps.step("add", operators::add, {dx1, dx2}, dy, fp32);
   steps.emit("cast", operators::cast, {dx}, norm.writes[0]);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/graph.h"
+#include "model/operators/attributes.h"
 #include "model/reference.h"
 #include "sim/executor/parallel.h"
 #include "sim/executor/storage.h"

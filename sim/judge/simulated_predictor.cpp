@@ -10,8 +10,6 @@
 
 namespace fuseline {
 
-namespace {
-
 bool has_gemm(const ModelConfig& c, const MeasuredGemm& gemm) {
   const std::int64_t n = gemm.n;
   const std::int64_t k = gemm.k;

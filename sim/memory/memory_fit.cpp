@@ -7,6 +7,7 @@
 
 #include "model/blocks/block.h"
 #include "model/custom_fusion.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline {
 

@@ -137,7 +137,7 @@ TEST(ReferenceAttention, ScoresOfRotatedVectorsDependOnDistanceOnly) {
             operators::rope,
             {g.whole(x), g.whole(cos), g.whole(sin)},
             {g.whole(turned)},
-            a,
+            Pairs{.head_width = d},
             ""});
   g.add_op({"scores",
             operators::attention_scores,

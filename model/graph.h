@@ -44,6 +44,7 @@ struct Operand {
   std::int64_t col_begin = 0;
   std::int64_t cols = 0;
   std::int64_t rows = 0;
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 enum class OpKind : std::uint8_t {
@@ -152,6 +153,7 @@ struct OpAttributes {
   std::int64_t tile_rows = 128;  // col_stats_partial: rows that one partial covers
   bool a_is_km = false;  // gemm: the first operand is stored [K, M]: the gradient of a weight
   bool b_is_kn = false;  // gemm: the second operand is stored [K, N]: the gradient of an activation
+  friend bool operator==(const OpAttributes&, const OpAttributes&) = default;
 };
 
 enum class Pass : std::uint8_t { forward, backward };

@@ -158,6 +158,14 @@ ColumnRange ValueAnalysis::span(Value v) const {
   return {-p.offset * p.den / p.num, (width(v) - p.offset) * p.den / p.num};
 }
 
+std::int64_t ValueAnalysis::numbers(Value v, std::int64_t rows, std::int64_t cols) const {
+  const Form f = form(v);
+  if (f == Form::per_row || f == Form::per_score_row) return rows;
+  if (f == Form::table) return rows * cols;
+  const Place& p = at(v).place;
+  return (f == Form::per_col ? 1 : rows) * cols * p.num / p.den;
+}
+
 ValueAnalysis analyse(const Program& program) {
   return std::visit([&](const auto& m) { return of_body(m, program.body); }, program.mainloop);
 }

@@ -54,6 +54,9 @@ class ValueAnalysis {
   [[nodiscard]] ColumnRange columns(Value v, ColumnRange tile) const;
   // The other way: where in the index space all columns of the value lie.
   [[nodiscard]] ColumnRange span(Value v) const;
+  // Numbers of the value that belong to `rows` rows and `cols` columns of the index space, 4 bytes
+  // each on chip. Of tables as many as of the tiles that they meet.
+  [[nodiscard]] std::int64_t numbers(Value v, std::int64_t rows, std::int64_t cols) const;
 
  private:
   // column of the value = column of the index space · num / den + offset

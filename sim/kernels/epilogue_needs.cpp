@@ -15,6 +15,9 @@ namespace {
 constexpr int kMostGroups = 8;  // of 8 accumulator columns in a slab
 constexpr std::int64_t kSlabCols = 64;
 constexpr std::int64_t kThreadsOfGroup = 128;
+// Of the accumulator, a thread has two rows, and two columns in each of the 8 groups of a slab.
+constexpr std::int64_t kThreadRows = 2;
+constexpr std::int64_t kThreadCols = 2 * kMostGroups;
 // Registers of tile values that fit beside 128 accumulators, found with the compiler (CUDA 13.0).
 constexpr int kRoomyRegisters = 60;
 // Of the 232 registers of a thread that multiplies, those that hold tile values; addresses, row
@@ -102,10 +105,9 @@ class Walk {
 
   void define(Value v) {
     int& life = lives_of_[v] = -1;
-    const Form form = values_.form(v);
-    if (form == Form::per_row) return;
-    // A fragment has two rows and 8 groups of columns in a thread; a vector along columns one row.
-    lives_.push_back({(form == Form::per_col ? 8 : 16) * each_of(v), step_, step_});
+    if (values_.form(v) == Form::per_row) return;
+    const std::int64_t registers = values_.numbers(v, kThreadRows, kThreadCols);
+    lives_.push_back({static_cast<int>(registers), step_, step_});
     life = static_cast<int>(lives_.size()) - 1;
   }
   // Between two stores or reductions the compiler takes maps element by element; across one, whole

@@ -116,6 +116,8 @@ TEST(ValueAnalysisTest, PlacesColumnsThroughPairsAndSlices) {
   EXPECT_TRUE(values.columns(2, {0, 128}).empty());
   EXPECT_EQ(values.span(2).begin, 128);
   EXPECT_EQ(values.span(2).end, 384);
+  EXPECT_EQ(values.numbers(1, 2, 16), 32);
+  EXPECT_EQ(values.numbers(2, 2, 16), 16) << "of each pair one number";
 }
 
 }  // namespace

@@ -77,6 +77,7 @@ TileInterpreter::TileInterpreter(std::span<const Primitive> primitives, const Va
     reads_.push_back(p.uses());
     makes_.push_back(p.defines());
     stores_.push_back(stored_by(p));
+    FUSELINE_ASSERT(!stores_.back() || !reads_.back().empty(), "what stores has a value to store");
   }
 }
 

@@ -116,7 +116,7 @@ Value Emitter::table(const Operand& operand) {
 Value Emitter::map(MapFn fn, std::vector<Value> in, const std::string& name, double constant) {
   const std::vector<Primitive>& so_far = to_prologue_ ? program_.prologue : program_.body;
   for (const Primitive& p : so_far) {
-    const auto* same = std::get_if<Map>(&p);
+    const auto* same = p.as<Map>();
     if (same != nullptr && same->fn == fn && same->in == in && same->constant == constant)
       return same->out;
   }

@@ -45,6 +45,7 @@ struct Operand {
   std::int64_t col_begin = 0;
   std::int64_t cols = 0;
   std::int64_t rows = 0;
+  friend bool operator==(const Operand&, const Operand&) = default;
 };
 
 struct Operator;  // model/operators/operator.h

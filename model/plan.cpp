@@ -18,10 +18,9 @@ bool is_partial(const Plan& plan, TensorId id) {
          std::ranges::any_of(plan.kernels, [&](const Kernel& k) {
            return std::ranges::any_of(k.phases, [&](const Program& p) {
              return std::ranges::any_of(p.body, [&](const Primitive& primitive) {
-               const auto* reduce = std::get_if<TileReduce>(&primitive);
-               const auto* online = std::get_if<OnlineLogSumExp>(&primitive);
-               return (reduce != nullptr && reduce->partial.tensor == id) ||
-                      (online != nullptr && online->partial.tensor == id);
+               return std::ranges::any_of(primitive.accesses(), [&](const Access& access) {
+                 return access.reach == Reach::partials && access.operand.tensor == id;
+               });
              });
            });
          });

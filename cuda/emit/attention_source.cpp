@@ -194,11 +194,10 @@ std::string source_text(const Kernel& kernel, const std::string& function,
 
 Operand stored_as(const Graph& graph, const Program& program, Value result) {
   for (const Primitive& p : program.body) {
-    if (const auto* tile = std::get_if<StoreTile>(&p);
+    if (const auto* tile = p.as<StoreTile>();
         tile != nullptr && tile->in == result && !tile->accumulate)
       return tile->to;
-    if (const auto* vector = std::get_if<StoreVector>(&p);
-        vector != nullptr && vector->in == result) {
+    if (const auto* vector = p.as<StoreVector>(); vector != nullptr && vector->in == result) {
       if (graph.tensor(vector->to.tensor).dtype != Dtype::fp32)
         no_kernel(program, "its log-sum-exp is not stored in fp32");
       return vector->to;
@@ -223,11 +222,11 @@ std::vector<AttentionMove> prologue_moves(const Graph& graph, const Program& pro
     moves.push_back(move);
   };
   for (const Primitive& p : program.prologue) {
-    if (const auto* load = std::get_if<LoadTile>(&p)) {
+    if (const auto* load = p.as<LoadTile>()) {
       made[load->out].from = load->from;
-    } else if (const auto* table = std::get_if<LoadTable>(&p)) {
+    } else if (const auto* table = p.as<LoadTable>()) {
       tables[table->out] = table->from;
-    } else if (const auto* pair = std::get_if<PairMap>(&p);
+    } else if (const auto* pair = p.as<PairMap>();
                pair != nullptr && pair->fn == PairFn::rope && pair->in.size() == 3 &&
                made.contains(pair->in[0]) && !made.at(pair->in[0]).rotated) {
       AttentionMove move = made.at(pair->in[0]);
@@ -237,8 +236,7 @@ std::vector<AttentionMove> prologue_moves(const Graph& graph, const Program& pro
       move.sin = tables.at(pair->in[2]);
       if (move.distance != 1 && move.distance * 2 != m.shape.head_width) unknown();
       made[pair->out.at(0)] = move;
-    } else if (const auto* store = std::get_if<StoreTile>(&p);
-               store != nullptr && !store->accumulate) {
+    } else if (const auto* store = p.as<StoreTile>(); store != nullptr && !store->accumulate) {
       add(store->in, {.stored = true, .to = store->to});
     } else {
       unknown();
@@ -264,8 +262,8 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
               fmt::format("heads are {} wide; allowed: multiples of 16 up to {}", d, kWidestHead));
   if (type == Dtype::fp32) no_kernel(program, "its operands are fp32; allowed: bf16 and fp16");
   const auto plain_store = [&](const Primitive& p) {
-    const auto* tile = std::get_if<StoreTile>(&p);
-    return (tile != nullptr && !tile->accumulate) || std::holds_alternative<StoreVector>(p);
+    const auto* tile = p.as<StoreTile>();
+    return (tile != nullptr && !tile->accumulate) || p.is<StoreVector>();
   };
   if (!std::ranges::all_of(program.body, plain_store))
     no_kernel(program, "more than stores follows it");

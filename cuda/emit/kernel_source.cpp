@@ -24,9 +24,12 @@ const GemmMainloop& gemm_of(const Program& program) {
 
 // Whether the epilogue of products in batches has what it must: their loads would need places too.
 bool stores_only(const Program& program) {
-  return std::ranges::all_of(program.body, [](const Primitive& p) {
-    const auto* store = std::get_if<StoreTile>(&p);
-    return std::holds_alternative<Map>(p) || (store != nullptr && !store->accumulate);
+  const auto plain_store = [](const Access& a) {
+    return a.store && a.reach == Reach::tile && !a.accumulate;
+  };
+  return std::ranges::all_of(program.body, [&](const Primitive& p) {
+    const std::vector<Access> accesses = p.accesses();
+    return accesses.empty() ? p.demands().elementwise : std::ranges::all_of(accesses, plain_store);
   });
 }
 

@@ -6,15 +6,36 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "cuda/emit/device_functions.h"
 #include "cuda/emit/stream_parameters.h"
 #include "cuda/emit/stream_scopes.h"
+#include "model/primitives/stream_code.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
-class Emitter {
+StreamFieldKind kind_of(Reach reach) {
+  switch (reach) {
+    case Reach::tile:
+    case Reach::halves:
+    case Reach::summed_rows:
+      return StreamFieldKind::tile;
+    case Reach::row_numbers:
+    case Reach::all_numbers:
+      return StreamFieldKind::rows;
+    case Reach::col_numbers:
+      return StreamFieldKind::cols;
+    case Reach::table:
+      return StreamFieldKind::table;
+    case Reach::gathered_rows:
+      return StreamFieldKind::gathered;
+    case Reach::partials:
+      return StreamFieldKind::partials;
+  }
+  FUSELINE_ASSERT(false, "unknown reach");
+}
+
+class Emitter final : public StreamCode {
  public:
   Emitter(const Graph& graph, const Program& program, const StreamValues& values,
           const StreamShape& shape)
@@ -29,7 +50,8 @@ class Emitter {
       scopes_.part = scopes_.parts().home[i];
       FUSELINE_ASSERT(scopes_.part < 0 || shape_.loop != StreamLoop::rows,
                       program_.name + ": parts of the columns in a row mainloop");
-      std::visit([this](const auto& p) { effect(p); }, program_.body[i]);
+      // Values are made where they are wanted.
+      if (program_.body[i].defines().empty()) program_.body[i].stream(*this);
     }
     if (!scopes_.last_walk.text.empty()) scopes_.run.text += walk_text(scopes_.last_walk);
     body_.run = std::move(scopes_.run.text);
@@ -38,25 +60,119 @@ class Emitter {
     return std::move(body_);
   }
 
- private:
-  // [&](const auto& half) { ...; return VALUE; } of a value at a place of its own.
-  std::string computed_at(const char* place, std::int64_t cols, Value v) {
+  // ---- what primitives write with ----
+
+  // How statements of this scope name the value; computes it first if need be.
+  std::string use(Value v) override {
+    const bool per_row = value(v).form == Form::per_row;
+    const int part = part_of(v);
+    StreamScope* home = &scopes_.current();
+    while (per_row && home->outer != nullptr) home = home->outer;
+    if (const auto found = home->names.find({v, part}); found != home->names.end())
+      return found->second;
+    return scopes_.at(*home, [&] {
+      const int before = std::exchange(scopes_.part, part);
+      value(v).made->stream(*this);
+      scopes_.part = before;
+      return home->names.at({v, part});
+    });
+  }
+  std::string computed_at(const char* place, std::int64_t cols, Value v) override {
     FUSELINE_ASSERT(scopes_.part < 0, program_.name + ": other columns of a part");
     StreamScope scope = scopes_.inner(place, cols);
     const std::string result = scopes_.at(scope, [&] { return use(v); });
     return fmt::format("[&](const auto& {}) {{\n{}{:{}}return {};\n{:{}}}}", scope.place,
                        scope.text, "", scope.indent, result, "", scope.indent - 2);
   }
-  std::string place_of(Value v) { return scopes_.place_of(value(v).cols, value(v).each); }
-  std::string here() { return scopes_.here(); }
-  void line(const std::string& text) { scopes_.line(text); }
-  template <class F>
-  auto at(StreamScope& scope, F&& f) {
-    return scopes_.at(scope, f);
+  [[nodiscard]] std::int64_t cols(Value v) const override { return value(v).cols; }
+  [[nodiscard]] int each(Value v) const override { return value(v).each; }
+
+  std::string place_of(Value v) override { return scopes_.place_of(value(v).cols, value(v).each); }
+  std::string here() override { return scopes_.here(); }
+  std::string scope_place() override { return scopes_.current().place; }
+  void whole_blocks() const override {
+    const bool blocks =
+        scopes_.part < 0 ||
+        scopes_.parts().parts[static_cast<std::size_t>(scopes_.part)].begin % partial_tile == 0;
+    FUSELINE_ASSERT(blocks, program_.name + ": partials of columns within a block");
+  }
+  void not_in_rows(const char* what) const override {
+    FUSELINE_ASSERT(shape_.loop != StreamLoop::rows,
+                    fmt::format("{}: {} in a row mainloop", program_.name, what));
+  }
+  void only_as_tile(const char* what) override {
+    FUSELINE_ASSERT(
+        shape_.loop == StreamLoop::tiles && &scopes_.current() == &scopes_.run && scopes_.part < 0,
+        fmt::format("{}: {} are loaded as a tile", program_.name, what));
+  }
+  [[nodiscard]] bool pairs_in_thread(std::int64_t distance) const override {
+    return cuda::pairs_in_thread(shape_, distance);
   }
 
-  // ---- values ----
+  void line(const std::string& text) override { scopes_.line(text); }
+  void step(const std::string& what) override { body_.steps.push_back(what); }
+  void define(Value v, const std::string& code) override { define(v, wanted_name(v), code); }
+  void define(Value v, const std::string& wanted, const std::string& code) override {
+    name(v, scopes_.variable(wanted, code));
+  }
+  void name(Value v, const std::string& text) override {
+    scopes_.current().names[{v, part_of(v)}] = text;
+  }
+  std::string unique(const std::string& wanted) override { return scopes_.unique(wanted); }
+  void alias(Value out, Value in) override {
+    const int part = std::exchange(
+        scopes_.part, scopes_.parts().parts[static_cast<std::size_t>(scopes_.part)].parent);
+    const std::string text = use(in);
+    scopes_.part = part;
+    name(out, text);
+  }
 
+  void row_reduction(Value out, Value in, ReduceFn fn) override {
+    if (shape_.walked) return walk_rows(value(out).level);
+    const std::string x = use(in);
+    const std::string place = place_of(in);
+    step_of(fn);
+    const bool whole = whole_units(in);
+    define(out, fn == ReduceFn::mean ? fmt::format("row_mean<threads, {}>({}, {})", whole, x, place)
+                                     : fmt::format("row_reduce<{}, threads, {}>({}, {})",
+                                                   reducer_of(fn), whole, x, place));
+  }
+
+  std::string parameter(const char* name, const Access& access) override {
+    return parameters_.operand(kind_of(access.reach), name, access.operand);
+  }
+  std::string parameter(Value made, const char* name, const Access& access) override {
+    return parameters_.of(made, kind_of(access.reach), name, access.operand);
+  }
+  std::string constant(Value made, double number) override {
+    return parameters_.constant(made, number);
+  }
+  std::string visible(Value made, const AttentionShape& attention, std::int64_t keys) override {
+    return parameters_.visible(made, attention, keys);
+  }
+  std::string count(const char* name, std::int64_t number) override {
+    return parameters_.count(name, number);
+  }
+  std::string column_state(const char* reducer) override {
+    const std::string member = fmt::format("total{}", columns_++);
+    body_.state += fmt::format("    ColumnState<{}> {};\n", reducer, member);
+    return member;
+  }
+
+  void in_walk(const std::function<void()>& statements) override {
+    scopes_.at(scopes_.run, statements);
+  }
+  void after_walk(const std::function<void()>& statements) override {
+    scopes_.at(scopes_.finish, statements);
+  }
+  void where_stored(Value v, bool as_tile, const std::function<void()>& statements) override {
+    StreamScope& scope = value(v).after_columns     ? scopes_.finish
+                         : as_tile && shape_.walked ? scopes_.last_walk
+                                                    : scopes_.run;
+    scopes_.at(scope, statements);
+  }
+
+ private:
   [[nodiscard]] const StreamValue& value(Value v) const { return values_.at(v); }
   // The program's name without its number, which depends on the tensors' names.
   [[nodiscard]] std::string wanted_name(Value v) const {
@@ -65,124 +181,24 @@ class Emitter {
     while (!name.empty() && name.back() >= '0' && name.back() <= '9') name.pop_back();
     return name.empty() ? "v" : name;
   }
-
-  // How statements of this scope name the value; computes it first if need be.
-  std::string use(Value v) {
-    const bool per_row = value(v).form == StreamForm::row;
-    const int part = part_of(v);
-    StreamScope* home = &scopes_.current();
-    while (per_row && home->outer != nullptr) home = home->outer;
-    if (const auto found = home->names.find({v, part}); found != home->names.end())
-      return found->second;
-    return at(*home, [&] {
-      const int before = std::exchange(scopes_.part, part);
-      std::visit([this](const auto& p) { make(p); }, *value(v).made);
-      scopes_.part = before;
-      return home->names.at({v, part});
-    });
-  }
   // Numbers per row are the same at all parts, and in all scopes.
   [[nodiscard]] int part_of(Value v) const {
-    return value(v).form == StreamForm::row ? -1 : scopes_.part;
-  }
-  void name(Value v, const std::string& text) { scopes_.current().names[{v, part_of(v)}] = text; }
-  void define(Value v, const std::string& wanted, const std::string& code) {
-    name(v, scopes_.variable(wanted, code));
-  }
-  void define(Value v, const std::string& code) { define(v, wanted_name(v), code); }
-  void step(const std::string& what) { body_.steps.push_back(what); }
-
-  void make(const LoadTile& p) {
-    const std::string f = parameters_.of(p.out, StreamFieldKind::tile, "in", p.from);
-    const int each = value(p.out).each;
-    define(p.out, f,
-           fmt::format("load_tile{}(p.{}, {})", each == 8 ? "" : fmt::format("<{}>", each), f,
-                       here()));
-  }
-  void make(const LoadVector& p) {
-    if (p.axis == Axis::rows) {
-      const std::string f = parameters_.of(p.out, StreamFieldKind::rows, "row", p.from);
-      define(p.out, f, fmt::format("load_rows(p.{}, {})", f, scopes_.current().place));
-      return;
-    }
-    const std::string f = parameters_.of(p.out, StreamFieldKind::cols, "col", p.from);
-    define(p.out, f, fmt::format("load_cols(p.{}, {})", f, place_of(p.out)));
-  }
-  void make(const LoadTable& p) {
-    const std::string f = parameters_.of(p.out, StreamFieldKind::table, "table", p.from);
-    define(p.out, f, fmt::format("load_table(p.{}, {})", f, here()));
-  }
-  void make(const Map& p) {
-    std::string arguments;
-    for (const Value v : p.in) arguments += (arguments.empty() ? "" : ", ") + use(v);
-    if (p.fn == MapFn::scale_by_constant || p.fn == MapFn::add_constant)
-      arguments += ", p." + parameters_.constant(p.out, p.constant);
-    step(p.fn == MapFn::scale_by_constant ? "scale"
-         : p.fn == MapFn::add_constant    ? "shift"
-                                          : function_of(p.fn));
-    define(p.out, fmt::format("{}({})", function_of(p.fn), arguments));
-  }
-  void make(const PairMap& p) {
-    switch (p.fn) {
-      case PairFn::rope:
-      case PairFn::rope_inverse:
-        return rotate(p);
-      case PairFn::swiglu:
-        define(p.out.at(0), fmt::format("swiglu({})", use(p.in.at(0))));
-        return step("swiglu");
-      case PairFn::swiglu_backward: {
-        const std::string pairs = use(p.in.at(0));
-        const std::string d = use(p.in.at(1));
-        step("swiglu_backward");
-        const std::string both = scopes_.unique("gradient");
-        line(fmt::format("const auto {} = swiglu_backward({}, {});", both, pairs, d));
-        name(p.out.at(0), both + ".pairs");
-        name(p.out.at(1), both + ".again");
-        return;
-      }
-    }
-    FUSELINE_ASSERT(false, "unknown pair map");
-  }
-  void rotate(const PairMap& p) {
-    const bool inverse = p.fn == PairFn::rope_inverse;
-    const std::string rope = inverse ? "rope_inverse" : "rope";
-    if (pairs_in_thread(shape_, p)) {
-      const std::string x = use(p.in.at(0));
-      const std::string cos = use(p.in.at(1));
-      const std::string sin = use(p.in.at(2));
-      step(rope);
-      define(p.out.at(0), fmt::format("{}<{}>({}, {}, {})", rope, p.distance == 1, x, cos, sin));
-      return;
-    }
-    std::string arguments = place_of(p.in.at(0));
-    for (const Value v : p.in) arguments += ", " + computed_at("there", value(p.in[0]).cols, v);
-    step(rope);
-    define(p.out.at(0), fmt::format("rope_apart<{}, {}>({})", p.distance, inverse, arguments));
+    return value(v).form == Form::per_row ? -1 : scopes_.part;
   }
 
-  void make(const RowReduce& p) {
-    if (shape_.walked) return walk_rows(value(p.out).level);
-    const std::string x = use(p.in);
-    const std::string place = place_of(p.in);
-    step_of(p);
-    const bool whole = whole_units(p.in);
-    if (p.fn == ReduceFn::mean)
-      define(p.out, fmt::format("row_mean<threads, {}>({}, {})", whole, x, place));
-    else
-      define(p.out,
-             fmt::format("row_reduce<{}, threads, {}>({}, {})", reducer_of(p.fn), whole, x, place));
-  }
-  void step_of(const RowReduce& p) {
-    step(p.fn == ReduceFn::mean          ? "mean"
-         : p.fn == ReduceFn::max         ? "max"
-         : p.fn == ReduceFn::sum_squares ? "sum_squares"
-                                         : "sum");
+  // ---- reductions of rows ----
+
+  void step_of(ReduceFn fn) {
+    step(fn == ReduceFn::mean          ? "mean"
+         : fn == ReduceFn::max         ? "max"
+         : fn == ReduceFn::sum_squares ? "sum_squares"
+                                       : "sum");
   }
   // What guards each column stays in registers from one reduction to the next: then units are
   // guarded as a whole. With one reduction alone that is slower.
   [[nodiscard]] bool whole_units(Value v) const {
     const auto reductions = std::ranges::count_if(
-        program_.body, [](const Primitive& p) { return std::holds_alternative<RowReduce>(p); });
+        program_.body, [](const Primitive& p) { return p.demands().whole_rows; });
     return reductions > 1 && value(v).cols % 8 == 0;
   }
   static const char* row_reducer(ReduceFn fn) {
@@ -193,16 +209,16 @@ class Emitter {
     StreamScope walk = scopes_.inner("step", shape_.cols);
     std::vector<std::pair<const RowReduce*, std::string>> totals;
     for (const Primitive& primitive : program_.body) {
-      const auto* p = std::get_if<RowReduce>(&primitive);
+      const auto* p = primitive.as<RowReduce>();
       if (p == nullptr || value(p->out).level != level) continue;
       const std::string total = scopes_.unique("total");
       line(fmt::format("RowTotal<{}> {};", row_reducer(p->fn), total));
       totals.emplace_back(p, total);
-      at(walk, [&] {
+      scopes_.at(walk, [&] {
         const std::string x = use(p->in);
         line(fmt::format("gather_row<{}>({}, {}, {});", whole_units(p->in), total, x,
                          place_of(p->in)));
-        step_of(*p);
+        step_of(p->fn);
       });
     }
     scopes_.current().text += walk_text(walk);
@@ -213,160 +229,6 @@ class Emitter {
                          : sum);
     }
   }
-
-  // Gathered in run, known in finish.
-  void make(const ColumnReduce& p) {
-    const std::string total = column_state(reducer_of(p.fn));
-    at(scopes_.run, [&] {
-      const std::string x = use(p.in);
-      line(fmt::format("gather_columns(state.{}, {}, {});", total, x, here()));
-    });
-    step("column_sum");
-    define(p.out, fmt::format("column_result<lanes, threads>(state.{})", total));
-  }
-  std::string column_state(const char* reducer) {
-    const std::string member = fmt::format("total{}", columns_++);
-    body_.state += fmt::format("    ColumnState<{}> {};\n", reducer, member);
-    return member;
-  }
-
-  void make(const Columns& p) {
-    // The same numbers at a place of their own.
-    const int part = std::exchange(
-        scopes_.part, scopes_.parts().parts[static_cast<std::size_t>(scopes_.part)].parent);
-    const std::string in = use(p.in);
-    scopes_.part = part;
-    name(p.out, in);
-  }
-  void make(const Mask& p) {
-    const std::string f = parameters_.visible(p.out, p.shape, value(p.in).cols);
-    const std::string x = use(p.in);
-    step("mask");
-    define(p.out, fmt::format("mask({}, p.{}, {})", x, f, here()));
-  }
-  void make(const LoadHalves& p) {
-    const std::string f = parameters_.of(p.out, StreamFieldKind::tile, "in", p.from);
-    define(p.out, f,
-           fmt::format("load_halves<{}, {}>(p.{}, {})", p.group, p.upper, f, place_of(p.out)));
-  }
-  void make(const ConcatHalves& p) {
-    not_in_rows("concatenated halves");
-    const std::int64_t half = value(p.out).cols / 2;
-    const std::string place = place_of(p.out);
-    const std::string lower = computed_at("half", half, p.lower);
-    const std::string upper = computed_at("half", half, p.upper);
-    step("concat");
-    define(p.out, fmt::format("concat_halves<{}>({}, {}, {})", p.group, place, lower, upper));
-  }
-  void make(const HeadSum& p) {
-    not_in_rows("sums over heads");
-    const std::string place = place_of(p.out);
-    const std::string wide = computed_at("wide", value(p.in).cols, p.in);
-    step("head_sum");
-    define(p.out, fmt::format("head_sum<{}, {}>({}, {})", p.count, p.width, place, wide));
-  }
-  void make(const Gather& p) {
-    step("gather");
-    const std::string ids = parameters_.of(p.out, StreamFieldKind::rows, "ids", p.ids);
-    const std::string from = parameters_.of(p.out, StreamFieldKind::gathered, "in", p.from);
-    define(p.out, fmt::format("load_tile(p.{}, gather({}, p.{}))", from, here(), ids));
-  }
-  void make(const GatherSum& p) {
-    step("gather_sum");
-    not_in_rows("sums of gathered rows");
-    FUSELINE_ASSERT(
-        shape_.loop == StreamLoop::tiles && &scopes_.current() == &scopes_.run && scopes_.part < 0,
-        program_.name + ": sums of gathered rows are loaded as a tile");
-    const std::string from = parameters_.of(p.out, StreamFieldKind::tile, "in", p.from);
-    if (p.ids)
-      define(p.out, fmt::format("gather_sum(p.{}, p.{}, place)", from,
-                                parameters_.of(p.out, StreamFieldKind::rows, "ids", *p.ids)));
-    else
-      define(p.out, fmt::format("period_sum(p.{}, p.{}, place)", from,
-                                parameters_.count("period", p.period)));
-  }
-  void make(const OneHot& p) {
-    step("one_hot");
-    define(p.out, fmt::format("one_hot(p.{}, {})",
-                              parameters_.of(p.out, StreamFieldKind::rows, "ids", p.ids), here()));
-  }
-  template <class Other>
-  void make(const Other&) {
-    FUSELINE_ASSERT(false, "only values are made");
-  }
-  void not_in_rows(const char* what) const {
-    FUSELINE_ASSERT(shape_.loop != StreamLoop::rows,
-                    fmt::format("{}: {} in a row mainloop", program_.name, what));
-  }
-
-  // ---- what reaches memory ----
-
-  void effect(const StoreTile& p) {
-    StreamScope& scope = value(p.in).after_columns ? scopes_.finish
-                         : shape_.walked           ? scopes_.last_walk
-                                                   : scopes_.run;
-    at(scope, [&] {
-      const std::string x = use(p.in);
-      const std::string f = parameters_.operand(StreamFieldKind::tile, "out", p.to);
-      line(fmt::format("store_tile{}(p.{}, {}, {});", p.accumulate ? "<true>" : "", f, here(), x));
-    });
-  }
-  void effect(const StoreVector& p) {
-    at(value(p.in).after_columns ? scopes_.finish : scopes_.run, [&] {
-      const std::string x = use(p.in);
-      if (p.axis == Axis::cols) {
-        const std::string f = parameters_.operand(StreamFieldKind::cols, "out", p.to);
-        line(fmt::format("store_cols(p.{}, {}, {});", f, place_of(p.in), x));
-        return;
-      }
-      const std::string f = parameters_.operand(StreamFieldKind::rows, "out", p.to);
-      line(fmt::format("store_rows(p.{}, {}, {});", f, scopes_.current().place, x));
-    });
-  }
-  void effect(const TileReduce& p) {
-    const bool two = p.fn == ReduceFn::sum_and_squares;
-    const char* first = reducer_of(p.fn);
-    const int numbers = two || p.second >= 0 ? 2 : 1;
-    const std::string to = parameters_.operand(StreamFieldKind::partials, "partials", p.partial);
-    reduce_tile(p, first, p.in, to, 0, numbers);
-    if (numbers == 2) reduce_tile(p, two ? "SumSquares" : first, two ? p.in : p.second, to, 1, 2);
-    step(p.fn == ReduceFn::sum_squares ? "sum_squares" : p.fn == ReduceFn::max ? "max" : "sum");
-  }
-  void reduce_tile(const TileReduce& p, const char* reducer, Value v, const std::string& to,
-                   int index, int numbers) {
-    at(scopes_.run, [&] {
-      const std::string x = use(v);
-      if (p.axis == Axis::rows) {
-        const bool blocks =
-            scopes_.part < 0 ||
-            scopes_.parts().parts[static_cast<std::size_t>(scopes_.part)].begin % partial_tile == 0;
-        FUSELINE_ASSERT(blocks, program_.name + ": partials of columns within a block");
-        line(fmt::format("reduce_row_blocks<{}>(p.{}, {}, {}, {}, {});", reducer, to, index,
-                         numbers, place_of(v), x));
-        return;
-      }
-      FUSELINE_ASSERT(value(v).each == 8, "column reductions of whole units");
-      const std::string total = column_state(reducer);
-      line(fmt::format("gather_columns(state.{}, {}, {});", total, x, here()));
-      at(scopes_.finish, [&] {
-        line(
-            fmt::format("store_column_block(p.{}, {}, {}, block, {}, column_result<lanes, "
-                        "threads>(state.{}));",
-                        to, index, numbers, place_of(v), total));
-      });
-    });
-  }
-  void effect(const OnlineLogSumExp& p) {
-    at(scopes_.run, [&] {
-      const std::string x = use(p.in);
-      step("log_sum_exp");
-      const std::string to = parameters_.operand(StreamFieldKind::partials, "partials", p.partial);
-      const std::string ids = parameters_.operand(StreamFieldKind::rows, "ids", p.targets);
-      line(fmt::format("log_sum_exp_blocks(p.{}, p.{}, {}, {});", to, ids, place_of(p.in), x));
-    });
-  }
-  template <class Value>
-  void effect(const Value&) {}
 
   const Program& program_;
   const StreamValues& values_;

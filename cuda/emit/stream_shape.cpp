@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "sim/executor/tile_interpreter.h"
+#include "model/primitives/values.h"
 
 namespace fuseline::cuda {
 
@@ -27,96 +27,112 @@ constexpr std::int64_t kFewRows = 264;
 // About the multiprocessors of an H200.
 constexpr std::int64_t kFewColumnBlocks = 128;
 
-template <class P>
-std::vector<const P*> all(const Program& program) {
-  std::vector<const P*> found;
-  for (const Primitive& primitive : program.body)
-    if (const auto* p = std::get_if<P>(&primitive)) found.push_back(p);
-  return found;
+// Primitives of which the statement is true.
+template <class Statement>
+std::int64_t count(const Program& program, const Statement& statement) {
+  return std::ranges::count_if(program.body, statement);
+}
+template <class Statement>
+bool any(const Program& program, const Statement& statement) {
+  return std::ranges::any_of(program.body, statement);
+}
+// Whether it moves anything of which the statement is true.
+template <class Statement>
+bool moves(const Primitive& p, const Statement& statement) {
+  return std::ranges::any_of(p.accesses(), statement);
 }
 
-bool is_rotation(const PairMap& p) { return p.fn == PairFn::rope || p.fn == PairFn::rope_inverse; }
+bool reduces_rows(const Primitive& p) { return p.demands().whole_rows; }
+bool reduces_columns(const Primitive& p) { return p.demands().whole_columns; }
+bool sums_other_rows(const Primitive& p) {
+  return moves(p, [](const Access& a) { return a.reach == Reach::summed_rows; });
+}
 
 std::int64_t loaded_tiles(const Program& program) {
-  return static_cast<std::int64_t>(all<LoadTile>(program).size() + all<LoadTable>(program).size() +
-                                   all<LoadHalves>(program).size() + all<Gather>(program).size());
+  const auto of_tile = [](const Access& a) {
+    return !a.store && (a.reach == Reach::tile || a.reach == Reach::table ||
+                        a.reach == Reach::halves || a.reach == Reach::gathered_rows);
+  };
+  return count(program, [&](const Primitive& p) { return moves(p, of_tile); });
 }
 
 int has_col_vectors(const Program& program) {
-  const auto vectors = all<LoadVector>(program);
-  return std::ranges::any_of(vectors, [](const auto* v) { return v->axis == Axis::cols; }) ? 1 : 0;
+  const auto vector = [](const Access& a) { return !a.store && a.reach == Reach::col_numbers; };
+  return any(program, [&](const Primitive& p) { return moves(p, vector); }) ? 1 : 0;
 }
 
 // The most tiles of numbers that a row's threads keep over one of its reductions.
-std::int64_t tiles_kept(const Program& program, const StreamValues& values) {
-  std::map<Value, std::pair<std::size_t, std::size_t>> used;  // first and last
-  for (std::size_t i = 0; i < program.body.size(); ++i)
-    for (const Value v : executor::inputs_of(program.body[i]))
-      if (values.at(v).form == StreamForm::tile) used.try_emplace(v, i, i).first->second.second = i;
+std::int64_t tiles_kept(const Program& program) {
+  const ValueAnalysis values = analyse(program);
   std::int64_t most = 0;
   for (std::size_t i = 0; i < program.body.size(); ++i) {
-    if (!std::holds_alternative<RowReduce>(program.body[i])) continue;
-    most = std::max(most, std::ranges::count_if(used, [&](const auto& u) {
-                      return u.second.first <= i && i < u.second.second;
+    if (!reduces_rows(program.body[i])) continue;
+    const auto here = static_cast<std::ptrdiff_t>(i);
+    most = std::max(most, std::ranges::count_if(values.shapes(), [&](const auto& v) {
+                      const Lifetime& life = values.life(v.first);
+                      return v.second.form == Form::tile && life.first_use >= 0 &&
+                             life.first_use <= here && here < life.last_use;
                     }));
   }
   return most;
 }
 
 bool moves_fp32(const Graph& graph, const Program& program) {
-  const auto wide = [&](const Operand& o) { return graph.tensor(o.tensor).dtype == Dtype::fp32; };
-  return std::ranges::any_of(all<LoadTile>(program),
-                             [&](const auto* p) { return wide(p->from); }) ||
-         std::ranges::any_of(all<StoreTile>(program), [&](const auto* p) { return wide(p->to); });
+  const auto wide = [&](const Access& a) {
+    return a.reach == Reach::tile && graph.tensor(a.operand.tensor).dtype == Dtype::fp32;
+  };
+  return any(program, [&](const Primitive& p) { return moves(p, wide); });
 }
 
+// The analysis of the program's values, and how threads share them.
 class Values {
  public:
-  explicit Values(const Program& program) : program_(program) {}
+  explicit Values(const Program& program) : program_(program), known_(analyse(program)) {}
 
   StreamValues run() {
-    for (const Primitive& p : program_.body) {
-      made_ = &p;
-      std::visit([this](const auto& q) { add(q); }, p);
-    }
+    for (const Primitive& p : program_.body) add(p);
+    for (const Primitive& p : program_.body)
+      for (const ColumnRelation& r : p.relations())
+        if (r.pairs) halve(r.to);
     for (bool changed = true; changed;) {
       changed = false;
       for (const Primitive& p : program_.body)
-        if (const auto* m = std::get_if<Map>(&p)) changed |= share_width(*m);
+        if (p.demands().elementwise) changed |= share_width(p);
     }
     return std::move(values_);
   }
 
  private:
-  StreamValue& define(Value v, StreamForm form, std::int64_t cols) {
-    StreamValue& value = values_[v];
-    value.form = form;
-    value.cols = cols;
-    value.made = made_;
-    for (const Value in : executor::inputs_of(*made_)) {
-      value.level = std::max(value.level, values_.at(in).level);
-      value.after_columns = value.after_columns || values_.at(in).after_columns;
+  void add(const Primitive& p) {
+    const TileDemands demands = p.demands();
+    StreamValue made;
+    made.made = &p;
+    made.after_columns = demands.whole_columns;
+    for (const Value in : p.uses()) {
+      made.level = std::max(made.level, values_.at(in).level);
+      made.after_columns = made.after_columns || values_.at(in).after_columns;
     }
-    return value;
-  }
-  [[nodiscard]] std::int64_t heads() const {
-    const auto* rows = std::get_if<RowMainloop>(&program_.mainloop);
-    return rows == nullptr ? 1 : rows->heads;
+    if (demands.whole_rows) ++made.level;
+    for (const Value v : p.defines()) {
+      made.form = known_.form(v);
+      made.cols = made.form == Form::per_row ? 0 : known_.width(v);
+      values_[v] = made;
+    }
   }
   // Values that pairs are mapped to have 4 columns where the pairs have 8.
   void halve(Value v) {
     values_.at(v).each = 4;
     halved_.insert(v);
   }
-  bool share_width(const Map& m) {
-    std::vector<Value> joined = m.in;
-    joined.push_back(m.out);
+  bool share_width(const Primitive& p) {
+    std::vector<Value> joined = p.uses();
+    for (const Value v : p.defines()) joined.push_back(v);
     const bool half = std::ranges::any_of(joined, [&](Value v) { return halved_.contains(v); });
     if (!half) return false;
     bool changed = false;
     for (const Value v : joined) {
-      if (values_.at(v).form == StreamForm::row || halved_.contains(v)) continue;
-      FUSELINE_ASSERT(values_.at(v).form == StreamForm::tile,
+      if (values_.at(v).form == Form::per_row || halved_.contains(v)) continue;
+      FUSELINE_ASSERT(values_.at(v).form == Form::tile,
                       "no vector or table meets what pairs are mapped to");
       halve(v);
       changed = true;
@@ -124,88 +140,32 @@ class Values {
     return changed;
   }
 
-  void add(const LoadTile& p) { define(p.out, StreamForm::tile, p.from.cols / heads()); }
-  void add(const LoadVector& p) {
-    if (p.axis == Axis::rows)
-      define(p.out, StreamForm::row, 0);
-    else
-      define(p.out, StreamForm::col, p.from.cols);
-  }
-  void add(const LoadTable& p) { define(p.out, StreamForm::table, p.from.cols); }
-  void add(const Map& p) {
-    bool rows = false, cols = false, tile = false;
-    std::int64_t width = 0;
-    for (const Value v : p.in) {
-      const StreamValue& in = values_.at(v);
-      rows = rows || in.form == StreamForm::row;
-      cols = cols || in.form == StreamForm::col;
-      tile = tile || in.form == StreamForm::tile;
-      if (in.form != StreamForm::table) width = std::max(width, in.cols);
-    }
-    FUSELINE_ASSERT(rows || cols || tile, "tables are combined with tiles");
-    define(p.out,
-           tile || (rows && cols) ? StreamForm::tile
-           : cols                 ? StreamForm::col
-                                  : StreamForm::row,
-           width);
-  }
-  void add(const PairMap& p) {
-    const std::int64_t cols = values_.at(p.in.at(0)).cols;
-    if (is_rotation(p)) {
-      define(p.out.at(0), StreamForm::tile, cols);
-      return;
-    }
-    FUSELINE_ASSERT(p.distance == 1, "gate and up are adjacent columns");
-    define(p.out.at(0), StreamForm::tile, p.fn == PairFn::swiglu ? cols / 2 : cols);
-    if (p.fn == PairFn::swiglu) halve(p.out[0]);
-    if (p.fn == PairFn::swiglu_backward) {
-      halve(p.in.at(1));
-      define(p.out.at(1), StreamForm::tile, cols / 2);
-      halve(p.out[1]);
-    }
-  }
-  void add(const RowReduce& p) { ++define(p.out, StreamForm::row, 0).level; }
-  void add(const ColumnReduce& p) {
-    define(p.out, StreamForm::col, values_.at(p.in).cols).after_columns = true;
-  }
-  void add(const Columns& p) { define(p.out, StreamForm::tile, p.cols); }
-  void add(const Mask& p) { define(p.out, StreamForm::tile, values_.at(p.in).cols); }
-  void add(const LoadHalves& p) { define(p.out, StreamForm::tile, p.from.cols / 2); }
-  void add(const ConcatHalves& p) {
-    define(p.out, StreamForm::tile, values_.at(p.lower).cols + values_.at(p.upper).cols);
-  }
-  void add(const HeadSum& p) { define(p.out, StreamForm::tile, values_.at(p.in).cols / p.count); }
-  void add(const Gather& p) { define(p.out, StreamForm::tile, p.from.cols); }
-  void add(const GatherSum& p) { define(p.out, StreamForm::tile, p.from.cols); }
-  void add(const OneHot& p) { define(p.out, StreamForm::tile, p.cols); }
-  void add(const TileReduce&) {}
-  void add(const OnlineLogSumExp&) {}
-  void add(const StoreTile&) {}
-  void add(const StoreVector&) {}
-
   const Program& program_;
-  const Primitive* made_ = nullptr;
+  ValueAnalysis known_;
   StreamValues values_;
   std::set<Value> halved_;
 };
 
 bool has_odd_groups(const Program& program) {
   const auto odd = [](std::int64_t cols) { return cols % kVectorCols != 0; };
-  for (const auto* p : all<PairMap>(program))
-    if (p->distance > 1 && odd(p->distance)) return true;
-  for (const auto* p : all<LoadHalves>(program))
-    if (odd(p->group / 2)) return true;
-  for (const auto* p : all<ConcatHalves>(program))
-    if (odd(p->group / 2)) return true;
-  for (const auto* p : all<HeadSum>(program))
-    if (odd(p->width)) return true;
-  for (const auto* p : all<Columns>(program))
-    if (odd(p->begin)) return true;
+  if (any(program, [&](const Primitive& p) { return odd(p.demands().column_run); })) return true;
   const auto* rows = std::get_if<RowMainloop>(&program.mainloop);
   return rows != nullptr && rows->heads > 1 && odd(rows->cols);
 }
 
-void shape_rows(const Program& program, const StreamValues& values, StreamShape& s) {
+// The most columns of a result that has a part of its operand's; 0: there is none.
+std::int64_t widest_sum(const Program& program, std::int64_t cols) {
+  std::int64_t widest = 0;
+  for (const Primitive& p : program.body) {
+    const std::vector<Value> made = p.defines();
+    for (const ColumnRelation& r : p.relations())
+      if (!r.pairs && r.den > r.num && std::ranges::find(made, r.to) != made.end())
+        widest = std::max(widest, cols * r.num / r.den);
+  }
+  return widest;
+}
+
+void shape_rows(const Program& program, StreamShape& s) {
   s.loop = StreamLoop::rows;
   const std::int64_t vectors = ceil_div(s.cols, kVectorCols);
   const auto whole_warps = [](std::int64_t threads) { return ceil_div(threads, kWarp) * kWarp; };
@@ -227,8 +187,8 @@ void shape_rows(const Program& program, const StreamValues& values, StreamShape&
   else if (wide)
     threads = vectors <= 6 * 256 ? 256 : 512;
   else
-    threads = whole_warps(
-        ceil_div(vectors, tiles_kept(program, values) + has_col_vectors(program) > 2 ? 2 : 4));
+    threads =
+        whole_warps(ceil_div(vectors, tiles_kept(program) + has_col_vectors(program) > 2 ? 2 : 4));
   const std::int64_t units = ceil_div(vectors, std::min<std::int64_t>(threads, 1024));
   if (threads > kWarp) threads = whole_warps(ceil_div(vectors, units));
   s.row_threads = static_cast<int>(threads);
@@ -250,7 +210,7 @@ void shape_columns(const Program& program, StreamShape& s, bool blocks, bool row
   s.loop = StreamLoop::columns_down;
   const std::int64_t loads = loaded_tiles(program);
   if (blocks) {
-    FUSELINE_ASSERT(all<ColumnReduce>(program).empty(),
+    FUSELINE_ASSERT(!any(program, reduces_columns),
                     program.name + ": column reductions beside partials of 128 rows");
     s.block_rows = partial_tile;
     s.lanes = 16;
@@ -263,26 +223,23 @@ void shape_columns(const Program& program, StreamShape& s, bool blocks, bool row
   const std::int64_t vectors = ceil_div(s.cols, kVectorCols);
   s.lanes = row_partials ? 16 : vectors < 4 * kFewColumnBlocks ? 2 : 4;
   s.block_threads = vectors < 8 * kFewColumnBlocks ? 1024 : 256;
-  s.units = s.odd || loads > 2 ? 1 : loads > 1 || all<ColumnReduce>(program).size() > 1 ? 2 : 4;
+  s.units = s.odd || loads > 2 ? 1 : loads > 1 || count(program, reduces_columns) > 1 ? 2 : 4;
 }
 
 void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, bool row_partials) {
   s.loop = StreamLoop::tiles;
-  const auto sums = all<HeadSum>(program);
-  if (!sums.empty()) {
-    std::int64_t widest = 0;
-    for (const auto* sum : sums) widest = std::max(widest, s.cols / sum->count);
-    s.cols = widest;
-  }
+  const std::int64_t sums = widest_sum(program, s.cols);
+  if (sums > 0) s.cols = sums;
   bool in_thread = true;
-  for (const auto* p : all<PairMap>(program)) {
-    if (p->distance == 1) continue;
-    if (s.distance == 0) s.distance = p->distance;
-    in_thread = in_thread && p->distance == s.distance;
+  for (const Primitive& p : program.body) {
+    const std::int64_t distance = p.demands().pair_distance;
+    if (distance == 0) continue;
+    if (s.distance == 0) s.distance = distance;
+    in_thread = in_thread && distance == s.distance;
   }
-  if (s.odd || row_partials || !in_thread || (s.distance > 0 && s.cols % (2 * s.distance) != 0) ||
-      !sums.empty() || !all<Columns>(program).empty() || !all<LoadHalves>(program).empty() ||
-      !all<ConcatHalves>(program).empty() || !all<GatherSum>(program).empty())
+  const bool elsewhere = any(program, [](const Primitive& p) { return p.demands().other_columns; });
+  if (s.odd || row_partials || !in_thread || elsewhere ||
+      (s.distance > 0 && s.cols % (2 * s.distance) != 0))
     s.distance = 0;
   s.block_threads = 128;
   if (s.distance > 0) {
@@ -292,7 +249,7 @@ void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, boo
   const std::int64_t loads = loaded_tiles(program);
   const std::int64_t vectors = s.rows * ceil_div(s.cols, kVectorCols);
   // Found on an H200 (kernels/stream/README.md). Rows of fp32 are as long as two of 16 bits.
-  if (s.odd || loads > 6 || !sums.empty())
+  if (s.odd || loads > 6 || sums > 0)
     s.units = 1;
   else if (moves_fp32(graph, program))
     s.units = loads < 2 ? 1 : 2;
@@ -300,7 +257,7 @@ void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, boo
     s.units = loads > 2 ? 2 : 4;
   while (s.units > 1 && vectors / s.units < kBusyThreads) s.units /= 2;
   if (row_partials) s.least_lanes = 16;
-  if (!all<GatherSum>(program).empty()) s.least_lanes = 32;
+  if (any(program, sums_other_rows)) s.least_lanes = 32;
 }
 
 }  // namespace
@@ -322,17 +279,21 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
   }
   s.odd = has_odd_groups(program);
   bool col_partials = false;
-  bool row_partials = !all<OnlineLogSumExp>(program).empty();
+  bool row_partials = false;
   bool half_partials = false;
-  for (const auto* t : all<TileReduce>(program)) {
-    (t->axis == Axis::cols ? col_partials : row_partials) = true;
-    half_partials = half_partials || (t->axis == Axis::rows && values.at(t->in).each == 4);
+  for (const Primitive& p : program.body) {
+    for (const Access& a : p.accesses()) {
+      if (a.reach != Reach::partials) continue;
+      (a.along == Axis::cols ? col_partials : row_partials) = true;
+      half_partials =
+          half_partials || (a.along == Axis::rows && values.at(p.uses().front()).each == 4);
+    }
   }
-  const bool columns = col_partials || !all<ColumnReduce>(program).empty();
-  if (!all<RowReduce>(program).empty() || s.heads > 1) {
+  const bool columns = col_partials || any(program, reduces_columns);
+  if (any(program, reduces_rows) || s.heads > 1) {
     FUSELINE_ASSERT(!columns && !row_partials,
                     program.name + ": reductions of tiles in a row mainloop");
-    shape_rows(program, values, s);
+    shape_rows(program, s);
   } else if (columns) {
     shape_columns(program, s, col_partials, row_partials);
   } else {
@@ -342,8 +303,8 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
   return s;
 }
 
-bool pairs_in_thread(const StreamShape& shape, const PairMap& rotation) {
-  return rotation.distance == 1 || rotation.distance == shape.distance;
+bool pairs_in_thread(const StreamShape& shape, std::int64_t distance) {
+  return distance == 1 || distance == shape.distance;
 }
 
 }  // namespace fuseline::cuda

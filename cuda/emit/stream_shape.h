@@ -9,11 +9,9 @@
 
 namespace fuseline::cuda {
 
-enum class StreamForm : std::uint8_t { tile, row, col, table };
-
-// What the body makes.
+// What the body makes, and how threads share it.
 struct StreamValue {
-  StreamForm form = StreamForm::tile;
+  Form form = Form::tile;
   std::int64_t cols = 0;       // none of a number per row
   int each = 8;                // columns of a thread's unit: 4 where the space has pairs of them
   int level = 0;               // row reductions that must be done before
@@ -45,7 +43,8 @@ struct StreamShape {
 // InternalError: no mainloop offers the program's primitives together.
 StreamShape stream_shape(const Graph& graph, const Program& program, const StreamValues& values);
 
-// Whether a rotation's pairs are in one thread; else each thread computes its columns' partners.
-bool pairs_in_thread(const StreamShape& shape, const PairMap& rotation);
+// Whether pairs of columns so far apart are in one thread; else each thread computes its columns'
+// partners.
+bool pairs_in_thread(const StreamShape& shape, std::int64_t distance);
 
 }  // namespace fuseline::cuda

@@ -28,13 +28,13 @@ std::optional<VendorAttention> vendor_attention(const Graph& graph, const Progra
   form.masked = m->shape.causal && m->shape.q_tokens > 1;
   bool stored = false;
   for (const Primitive& primitive : program.body) {
-    if (const auto* tile = std::get_if<StoreTile>(&primitive)) {
+    if (const auto* tile = primitive.as<StoreTile>()) {
       if (tile->in != 0 || tile->accumulate || stored) return std::nullopt;
       if (graph.tensor(tile->to.tensor).dtype != graph.tensor(m->q.tensor).dtype)
         return std::nullopt;
       form.out = tile->to;
       stored = true;
-    } else if (const auto* vector = std::get_if<StoreVector>(&primitive)) {
+    } else if (const auto* vector = primitive.as<StoreVector>()) {
       if (vector->in != m->log_sum_exp || form.log_sum_exp) return std::nullopt;
       if (graph.tensor(vector->to.tensor).dtype != Dtype::fp32) return std::nullopt;
       form.log_sum_exp = vector->to;

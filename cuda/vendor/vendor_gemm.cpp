@@ -19,14 +19,16 @@ class Reader {
 
   std::optional<VendorGemm> read() {
     for (const Primitive& primitive : program_.body)
-      if (!std::visit([this](const auto& p) { return take(p); }, primitive)) return std::nullopt;
+      if (!take(primitive)) return std::nullopt;
     if (!stored_ || !typed()) return std::nullopt;
     return form_;
   }
 
  private:
-  template <class Other>
-  bool take(const Other&) {
+  bool take(const Primitive& primitive) {
+    if (const auto* load = primitive.as<LoadVector>()) return take(*load);
+    if (const auto* map = primitive.as<Map>()) return take(*map);
+    if (const auto* store = primitive.as<StoreTile>()) return take(*store);
     return false;
   }
 

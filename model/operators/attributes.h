@@ -17,6 +17,7 @@ struct AttentionShape {
   std::int64_t window = 0;      // sliding window, 0 = none
   bool causal = false;
   double scale = 0;  // of the scores
+  friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
 // gemm: the layouts of its operands.

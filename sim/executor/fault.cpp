@@ -12,8 +12,6 @@ namespace fuseline::executor {
 
 namespace {
 
-bool is_rope(const PairMap& p) { return p.fn == PairFn::rope || p.fn == PairFn::rope_inverse; }
-
 // Values that are one number a row, one a column, and differences.
 struct Seen {
   std::set<Value> per_row;
@@ -21,11 +19,11 @@ struct Seen {
   std::set<Value> differences;
 
   void note(const Primitive& primitive) {
-    if (const auto* load = std::get_if<LoadVector>(&primitive)) {
+    if (const auto* load = primitive.as<LoadVector>()) {
       (load->axis == Axis::rows ? per_row : per_col).insert(load->out);
-    } else if (const auto* r = std::get_if<RowReduce>(&primitive)) {
+    } else if (const auto* r = primitive.as<RowReduce>()) {
       per_row.insert(r->out);
-    } else if (const auto* m = std::get_if<Map>(&primitive)) {
+    } else if (const auto* m = primitive.as<Map>()) {
       if (std::ranges::all_of(m->in, [&](Value v) { return per_row.contains(v); }))
         per_row.insert(m->out);
       if (m->fn == MapFn::sub) differences.insert(m->out);
@@ -34,29 +32,28 @@ struct Seen {
 };
 
 bool fits(FaultKind kind, const Primitive& primitive, const Seen& seen) {
-  const auto* map = std::get_if<Map>(&primitive);
-  const auto* pair = std::get_if<PairMap>(&primitive);
+  const auto* map = primitive.as<Map>();
+  const auto* pair = primitive.as<PairMap>();
   switch (kind) {
     case FaultKind::dropped_row_scale:
       return map != nullptr && map->fn == MapFn::mul && !seen.per_row.contains(map->in[0]) &&
              seen.per_row.contains(map->in[1]);
     case FaultKind::missed_partial: {
-      const auto* reduce = std::get_if<RowReduce>(&primitive);
+      const auto* reduce = primitive.as<RowReduce>();
       return reduce != nullptr && reduce->fn != ReduceFn::max;
     }
     case FaultKind::swapped_pair:
-      return pair != nullptr || std::holds_alternative<ConcatHalves>(primitive);
+      return pair != nullptr || primitive.is<ConcatHalves>();
     case FaultKind::wrong_rotation_sign:
-      return (pair != nullptr && is_rope(*pair)) || (map != nullptr && map->fn == MapFn::negate);
+      return (pair != nullptr && pair->rotates()) || (map != nullptr && map->fn == MapFn::negate);
     case FaultKind::dropped_residual:
       return map != nullptr && map->fn == MapFn::add && !seen.per_col.contains(map->in[1]);
     case FaultKind::missed_column_partial:
-      return std::holds_alternative<RowReduce>(primitive) ||
-             std::holds_alternative<ColumnReduce>(primitive);
+      return primitive.is<RowReduce>() || primitive.is<ColumnReduce>();
     case FaultKind::swapped_gradient_pair:
       return (pair != nullptr &&
               (pair->fn == PairFn::swiglu_backward || pair->fn == PairFn::rope_inverse)) ||
-             std::holds_alternative<ConcatHalves>(primitive);
+             primitive.is<ConcatHalves>();
     case FaultKind::unscaled_norm_gradient:
       return map != nullptr && map->fn == MapFn::mul && seen.differences.contains(map->in[0]) &&
              seen.per_row.contains(map->in[1]);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/plan.h"
+#include "model/primitives/tile_context.h"
 #include "sim/block/estimate.h"
 #include "sim/executor/storage.h"
 
@@ -38,18 +39,18 @@ using Traffic = std::vector<Moved>;
 // One thread's way to memory: every load and store is counted. Row and column are those of the
 // operand. An operand with fewer rows than its tensor takes the last rows of each of `sequences`
 // equal parts (what a cache holds of a sequence); its rows then lie apart.
-class Port {
+class Port final : public TileMemory {
  public:
   Port(const Graph& graph, Memory& memory, std::int64_t sequences);
 
   void load(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
-            float* values);
+            float* values) override;
   void store(const Operand& to, std::int64_t row, std::int64_t col, std::int64_t count,
-             const float* values);
+             const float* values) override;
   // The same of a row of the tensor itself, where the program computes its number: rows of a table
   // of tokens or positions.
   void load_row(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
-                float* values);
+                float* values) override;
   // Counts loads or stores whose elements are at hand already (panels kept on chip by this CPU, not
   // by the GPU).
   void count_load(const Operand& from, std::int64_t elements);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/primitives/tile_maths.h"
 #include "sim/executor/blas.h"
-#include "sim/executor/tile_maths.h"
 
 namespace fuseline::executor {
 

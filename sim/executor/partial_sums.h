@@ -4,20 +4,24 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <vector>
 
-#include "model/program.h"
-#include "sim/executor/memory.h"
+#include "model/primitives/tile_context.h"
 
 namespace fuseline::executor {
 
 class PartialSums {
  public:
-  // `block`: which partial along the reduced axis; `across`: the first row (column) along the other
-  // axis; `part`: the tile's place along the reduced axis.
+  // A tile's part of what the primitive with this index leaves. Thread-safe.
+  void add(std::size_t primitive, Partials partials, const PartialRule& rule);
+  // Joins and stores what add() collected.
+  void finish(TileMemory& memory);
+
+ private:
   struct Key {
     std::size_t primitive = 0;
     std::int64_t block = 0;
@@ -25,25 +29,12 @@ class PartialSums {
     std::int64_t part = 0;
     friend auto operator<=>(const Key&, const Key&) = default;
   };
-  // `numbers` per row (column): 1 or 2. Thread-safe.
-  void add(const Key& key, std::vector<float> numbers);
-  // Joins and stores what add() collected. `primitives`: those that the keys' indices are of.
-  void finish(const std::vector<Primitive>& primitives, Port& port);
-
- private:
+  struct Part {
+    Partials partials;
+    PartialRule rule;
+  };
   std::mutex mutex_;
-  std::map<Key, std::vector<float>> parts_;
+  std::map<Key, Part> parts_;
 };
-
-// The same of a log-sum-exp: maximum, sum and target of consecutive rows.
-void store_partials(const OnlineLogSumExp& reduce, std::int64_t block, std::int64_t across,
-                    const std::vector<float>& numbers, Port& port);
-
-// Numbers that one partial of a row (column) has.
-std::int64_t numbers_of(const TileReduce& reduce);
-
-// Stores `numbers` of consecutive rows (columns) from `across` as partial `block`.
-void store_partials(const TileReduce& reduce, std::int64_t block, std::int64_t across,
-                    const std::vector<float>& numbers, Port& port);
 
 }  // namespace fuseline::executor

@@ -21,7 +21,7 @@ struct Worker {
 };
 
 // Layout of the prologue where one value is what its tiles are cut from.
-ValueLayout prologue_layout(const Program& program, Value anchor, std::int64_t cols) {
+ValueAnalysis prologue_layout(const Program& program, Value anchor, std::int64_t cols) {
   if (anchor >= 0) return {program.prologue, anchor, cols, false};
   return {program.prologue, -1, cols, false};
 }
@@ -63,14 +63,14 @@ class AttentionRun {
     parallel_for(context_.workers, loop, [&](std::int64_t index, int thread) {
       run_tile(index / query_tiles_, index % query_tiles_, thread);
     });
-    partials_.finish(context_.program.body, context_.port(0));
+    partials_.finish(context_.port(0));
   }
 
  private:
   std::vector<const Primitive*> stores_of_prologue() const {
     std::vector<const Primitive*> found;
     for (const Primitive& p : context_.program.prologue)
-      if (std::holds_alternative<StoreTile>(p)) found.push_back(&p);
+      if (std::ranges::any_of(p.accesses(), &Access::store)) found.push_back(&p);
     return found;
   }
 
@@ -191,7 +191,7 @@ class AttentionRun {
   const AttentionShape& shape_;
   std::int64_t span_;  // key rows of a sequence
   std::int64_t query_tiles_;
-  ValueLayout body_layout_, q_layout_, k_layout_, v_layout_, store_layout_;
+  ValueAnalysis body_layout_, q_layout_, k_layout_, v_layout_, store_layout_;
   PartialSums partials_;
   std::vector<Worker> workers_;
 };

@@ -20,9 +20,9 @@ namespace {
 std::vector<Primitive> what_follows(const std::vector<Primitive>& body, std::set<Value> values) {
   std::vector<Primitive> result;
   for (const Primitive& p : body) {
-    const std::vector<Value> in = inputs_of(p);
+    const std::vector<Value> in = p.uses();
     if (std::ranges::none_of(in, [&](Value v) { return values.contains(v); })) continue;
-    for (const Value v : outputs_of(p)) values.insert(v);
+    for (const Value v : p.defines()) values.insert(v);
     result.push_back(p);
   }
   return result;
@@ -188,10 +188,12 @@ class GradientRun {
     const KeyRange keys = visible_keys(shape_, first, queries);
     if (first_key <= keys.begin / tile.n * tile.n) return;
     for (const Primitive& p : after_dq_) {
-      const auto* store = std::get_if<StoreTile>(&p);
-      if (store == nullptr || store->in != 0) continue;
-      port.count_load(store->to, queries * shape_.head_width);
-      port.count_store(store->to, queries * shape_.head_width);
+      if (p.uses() != std::vector<Value>{0}) continue;
+      for (const Access& access : p.accesses()) {
+        if (!access.store || access.reach != Reach::tile) continue;
+        port.count_load(access.operand, queries * shape_.head_width);
+        port.count_store(access.operand, queries * shape_.head_width);
+      }
     }
   }
 
@@ -215,7 +217,7 @@ class GradientRun {
   std::int64_t share_;   // query heads that share a key head
   std::int64_t owners_;  // heads of dK and dV
   std::vector<Primitive> after_dq_, after_dk_dv_;
-  ValueLayout dq_layout_, dk_layout_;
+  ValueAnalysis dq_layout_, dk_layout_;
   PartialSums partials_;
   std::vector<Worker> workers_;
 };

@@ -111,7 +111,7 @@ class GemmRun {
         context_.progress(static_cast<double>(end) / static_cast<double>(products_.size()));
     }
     if (context_.schedule.splits > 1) join_splits();
-    partials_.finish(context_.program.body, context_.port(0));
+    partials_.finish(context_.port(0));
   }
 
  private:
@@ -212,7 +212,7 @@ class GemmRun {
 
   const RunContext& context_;
   const GemmMainloop& mainloop_;
-  ValueLayout layout_;
+  ValueAnalysis layout_;
   PartialSums partials_;
   PanelCache panels_;
   std::vector<TileInterpreter> interpreters_;  // one a thread, as are the results

@@ -13,7 +13,7 @@ void run_space(const RunContext& context, const RowMainloop& space, bool whole) 
   const TileShape tile = context.schedule.tile;
   const std::int64_t rows = space.rows;
   const std::int64_t cols = space.cols;
-  const ValueLayout layout(body, -1, cols, whole, {}, space.heads);
+  const ValueAnalysis layout(body, -1, cols, whole, {}, space.heads);
   PartialSums partials;
   std::vector<TileInterpreter> interpreters;
   for (int t = 0; t < context.workers.threads; ++t)
@@ -36,7 +36,7 @@ void run_space(const RunContext& context, const RowMainloop& space, bool whole) 
     interpreter.begin(area);
     interpreter.run(context.port(thread), {}, true);
   });
-  partials.finish(body, context.port(0));
+  partials.finish(context.port(0));
 }
 
 }  // namespace

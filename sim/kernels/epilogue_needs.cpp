@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/primitives/values.h"
 #include "sim/kernels/epilogue_parts.h"
 
 namespace fuseline {
@@ -14,6 +15,9 @@ namespace {
 constexpr int kMostGroups = 8;  // of 8 accumulator columns in a slab
 constexpr std::int64_t kSlabCols = 64;
 constexpr std::int64_t kThreadsOfGroup = 128;
+// Of the accumulator, a thread has two rows, and two columns in each of the 8 groups of a slab.
+constexpr std::int64_t kThreadRows = 2;
+constexpr std::int64_t kThreadCols = 2 * kMostGroups;
 // Registers of tile values that fit beside 128 accumulators, found with the compiler (CUDA 13.0).
 constexpr int kRoomyRegisters = 60;
 // Of the 232 registers of a thread that multiplies, those that hold tile values; addresses, row
@@ -25,38 +29,31 @@ constexpr std::int64_t kStoreBytes = 33 * 1024;
 constexpr std::int64_t kMostStages = 12;
 constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
 
-// Which thread elements a value has.
-enum class Form : std::uint8_t { tile, row, col };
-
-struct Known {
-  Form form = Form::tile;
-  int each = 2;   // columns of a thread in a group of 8 accumulator columns
-  int life = -1;  // index into the lives; -1: takes no registers of its own
-};
-
 // Registers that a value takes from the step that makes it to the last that uses it.
 struct Life {
   int registers = 0;
   int first = 0, last = 0;
 };
 
+bool is_load(const Primitive& primitive) {
+  return primitive.uses().empty() && !primitive.defines().empty();
+}
+
 // Walks the body in the order in which the source has it: loads where they are first wanted, what
 // works on parts of the columns after what works on all of them.
 class Walk {
  public:
-  explicit Walk(const Program& program) : program_(program), parts_(parts_of(program)) {
+  explicit Walk(const Program& program)
+      : program_(program), parts_(parts_of(program)), values_(analyse(program)) {
     const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
     FUSELINE_ASSERT(gemm != nullptr, "only GEMM programs have epilogues");
     N_ = gemm->N;
   }
 
   EpilogueNeeds run() {
-    known_[0] = {};
-    for (const Primitive& primitive : program_.body) {
-      if (const auto* t = std::get_if<LoadTile>(&primitive)) loaded_[t->out] = &primitive;
-      if (const auto* v = std::get_if<LoadVector>(&primitive)) loaded_[v->out] = &primitive;
-      if (const auto* c = std::get_if<LoadTable>(&primitive)) loaded_[c->out] = &primitive;
-    }
+    lives_of_[0] = -1;
+    for (const Primitive& primitive : program_.body)
+      if (is_load(primitive)) loaded_[primitive.defines().front()] = &primitive;
     walk_part(-1);
     const int live = most_live();
     if (live > kRoomyRegisters) needs_.slab_groups = kMostGroups / 2;
@@ -67,16 +64,16 @@ class Walk {
  private:
   void walk_part(int part) {
     part_ = part;
-    const auto outer = known_;  // what is loaded in a scope ends with it
+    const auto outer = lives_of_;  // what is loaded in a scope ends with it
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       if (parts_.home[i] != part) continue;
       ++step_;
-      std::visit([this](const auto& p) { visit(p); }, program_.body[i]);
+      if (!is_load(program_.body[i])) visit(program_.body[i]);
     }
     for (std::size_t i = 0; i < parts_.parts.size(); ++i)
       if (parts_.parts[i].parent == part) walk_part(static_cast<int>(i));
     if (part >= 0) {
-      known_ = outer;
+      lives_of_ = outer;
       part_ = parts_.parts[static_cast<std::size_t>(part)].parent;
     }
   }
@@ -84,34 +81,34 @@ class Walk {
   [[nodiscard]] std::int64_t part_cols() const {
     return part_ < 0 ? N_ : parts_.parts[static_cast<std::size_t>(part_)].cols;
   }
-  // How many columns of an operand a thread has in a group, where the part's accumulator has 2.
-  [[nodiscard]] int each_of(std::int64_t cols) const {
+  // How many columns of a value a thread has in a group, where the part's accumulator has 2; tables
+  // repeat along the accumulator's columns.
+  [[nodiscard]] int each_of(Value v) const {
+    if (values_.form(v) == Form::table) return 2;
     for (const int each : {1, 2, 4})
-      if (cols * 2 == part_cols() * each) return each;
-    FUSELINE_ASSERT(false, "operand widths are half, once or twice the accumulator's");
+      if (values_.width(v) * 2 == part_cols() * each) return each;
+    FUSELINE_ASSERT(false, "values are half, once or twice as wide as the accumulator");
   }
 
-  const Known& use(Value v) {
-    auto it = known_.find(v);
-    if (it == known_.end()) {
+  // Index into the lives; -1: the value takes no registers of its own.
+  int use(Value v) {
+    auto it = lives_of_.find(v);
+    if (it == lives_of_.end()) {
       const auto load = loaded_.find(v);
       FUSELINE_ASSERT(load != loaded_.end(), "values are defined before they are used");
-      std::visit([this](const auto& p) { load_now(p); }, *load->second);
-      it = known_.find(v);
+      load_now(*load->second);
+      it = lives_of_.find(v);
     }
-    if (const int life = it->second.life; life >= 0)
-      lives_[static_cast<std::size_t>(life)].last = step_;
+    if (it->second >= 0) lives_[static_cast<std::size_t>(it->second)].last = step_;
     return it->second;
   }
 
-  void define(Value v, Form form, int each) {
-    // A fragment has two rows and 8 groups of columns in a thread.
-    const int life = form == Form::row ? -1 : begin_life((form == Form::tile ? 16 : 8) * each);
-    known_[v] = {form, each, life};
-  }
-  int begin_life(int registers) {
-    lives_.push_back({registers, step_, step_});
-    return static_cast<int>(lives_.size()) - 1;
+  void define(Value v) {
+    int& life = lives_of_[v] = -1;
+    if (values_.form(v) == Form::per_row) return;
+    const std::int64_t registers = values_.numbers(v, kThreadRows, kThreadCols);
+    lives_.push_back({static_cast<int>(registers), step_, step_});
+    life = static_cast<int>(lives_.size()) - 1;
   }
   // Between two stores or reductions the compiler takes maps element by element; across one, whole
   // values must stay.
@@ -126,75 +123,45 @@ class Walk {
     return most;
   }
 
-  void load_now(const LoadTile& p) {
-    const int each = each_of(p.from.cols);
-    needs_.tile_loads += each == 4 ? 2 : 1;
-    define(p.out, Form::tile, each);
-  }
-  void load_now(const LoadVector& p) {
-    if (p.axis == Axis::cols) ++needs_.col_loads;
-    define(p.out, p.axis == Axis::cols ? Form::col : Form::row, p.axis == Axis::cols ? 2 : 0);
-  }
-  void load_now(const LoadTable& p) { define(p.out, Form::tile, 2); }
-  template <class Other>
-  void load_now(const Other&) {
-    FUSELINE_ASSERT(false, "only loads are delayed");
+  void load_now(const Primitive& primitive) {
+    const Value out = primitive.defines().front();
+    for (const Access& access : primitive.accesses()) {
+      if (access.reach == Reach::tile) needs_.tile_loads += each_of(out) == 4 ? 2 : 1;
+      if (access.reach == Reach::col_numbers) ++needs_.col_loads;
+    }
+    define(out);
   }
 
-  void visit(const Map& p) {
-    Known result{.form = Form::row, .each = 0};
-    for (const Value v : p.in) {
-      const Known in = use(v);
-      result.each = std::max(result.each, in.form == Form::row ? 0 : in.each);
-      if (in.form == Form::tile || (in.form == Form::col && result.form == Form::row))
-        result.form = in.form;
+  void visit(const Primitive& primitive) {
+    const std::vector<Value> uses = primitive.uses();
+    const std::vector<Access> accesses = primitive.accesses();
+    if (std::ranges::any_of(accesses, stores_tile)) barriers_.push_back(step_);
+    for (const Value v : uses) use(v);
+    if (const auto slice = primitive.demands().slice) {
+      lives_of_[primitive.defines().front()] = lives_of_.at(slice->of);
+      return;
     }
-    define(p.out, result.form, result.each);
+    for (const Access& access : accesses)
+      if (access.reach == Reach::partials) partials(access, uses.front());
+    for (const Value v : primitive.defines()) define(v);
   }
-  void visit(const PairMap& p) {
-    for (const Value v : p.in) use(v);
-    const int each = use(p.in.at(0)).each;
-    switch (p.fn) {
-      case PairFn::rope:
-      case PairFn::rope_inverse:
-        return define(p.out.at(0), Form::tile, each);
-      case PairFn::swiglu:
-        return define(p.out.at(0), Form::tile, each / 2);
-      case PairFn::swiglu_backward:
-        define(p.out.at(0), Form::tile, each);
-        if (p.out.size() > 1) define(p.out[1], Form::tile, each / 2);
-        return;
-    }
+  static bool stores_tile(const Access& access) {
+    return access.store && (access.reach == Reach::tile || access.reach == Reach::partials);
   }
-  void visit(const TileReduce& p) {
-    barriers_.push_back(step_);
-    const Known in = use(p.in);
-    if (p.second >= 0) use(p.second);
-    if (p.axis == Axis::cols)
+  void partials(const Access& access, Value reduced) {
+    if (access.along == Axis::cols)
       needs_.reduces_columns = true;
     else
       needs_.row_partial_cols =
-          std::max(needs_.row_partial_cols, partial_tile * 2 / static_cast<std::int64_t>(in.each));
+          std::max<std::int64_t>(needs_.row_partial_cols, partial_tile * 2 / each_of(reduced));
   }
-  void visit(const OnlineLogSumExp& p) {
-    barriers_.push_back(step_);
-    use(p.in);
-    needs_.row_partial_cols = std::max(needs_.row_partial_cols, partial_tile);
-  }
-  void visit(const StoreTile& p) {
-    barriers_.push_back(step_);
-    use(p.in);
-  }
-  void visit(const StoreVector& p) { use(p.in); }
-  void visit(const Columns& p) { known_[p.out] = use(p.in); }
-  template <class Other>
-  void visit(const Other&) {}
 
   const Program& program_;
   EpilogueParts parts_;
+  ValueAnalysis values_;
   std::int64_t N_ = 0;
   std::map<Value, const Primitive*> loaded_;
-  std::map<Value, Known> known_;
+  std::map<Value, int> lives_of_;
   int part_ = -1;
   int step_ = 0;
   std::vector<Life> lives_;

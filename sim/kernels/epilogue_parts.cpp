@@ -22,24 +22,16 @@ EpilogueParts parts_of(const Program& program) {
   result.home.assign(program.body.size(), -1);
   for (std::size_t i = 0; i < program.body.size(); ++i) {
     const Primitive& primitive = program.body[i];
-    if (const auto* p = std::get_if<Columns>(&primitive)) {
+    const std::vector<Value> uses = primitive.uses();
+    if (uses.empty()) continue;
+    if (const auto slice = primitive.demands().slice) {
       result.parts.push_back(
-          {part(p->in), p->begin, p->cols, fmt::format("part{}", result.parts.size())});
-      result.home[i] = part_of[p->out] = static_cast<int>(result.parts.size()) - 1;
-    } else if (const auto* m = std::get_if<Map>(&primitive)) {
-      result.home[i] = part_of[m->out] = joined(m->in);
-    } else if (const auto* pm = std::get_if<PairMap>(&primitive)) {
-      result.home[i] = joined(pm->in);
-      for (const Value v : pm->out) part_of[v] = result.home[i];
-    } else if (const auto* t = std::get_if<TileReduce>(&primitive)) {
-      result.home[i] = part(t->in);
-    } else if (const auto* s = std::get_if<StoreTile>(&primitive)) {
-      result.home[i] = part(s->in);
-    } else if (const auto* v = std::get_if<StoreVector>(&primitive)) {
-      result.home[i] = part(v->in);
-    } else if (const auto* o = std::get_if<OnlineLogSumExp>(&primitive)) {
-      result.home[i] = part(o->in);
+          {part(slice->of), slice->begin, slice->cols, fmt::format("part{}", result.parts.size())});
+      result.home[i] = static_cast<int>(result.parts.size()) - 1;
+    } else {
+      result.home[i] = joined(uses);
     }
+    for (const Value v : primitive.defines()) part_of[v] = result.home[i];
   }
   return result;
 }

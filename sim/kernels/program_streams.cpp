@@ -163,44 +163,19 @@ Bytes Stream::bytes() const {
 
 namespace {
 
-struct AddStream {
-  const AddressMap& addresses;
-  std::vector<Stream>& streams;
-
-  Stream& add(const Operand& operand, bool store) const {
+void add_streams(const Primitive& primitive, const AddressMap& addresses,
+                 std::vector<Stream>& streams) {
+  for (const Access& access : primitive.accesses()) {
     Stream stream;
-    stream.part = addresses.locate(operand);
-    stream.store = store;
+    stream.part = addresses.locate(access.operand);
+    stream.store = access.store;
+    stream.vector = !access.store && access.reach == Reach::col_numbers;
+    stream.repeated = access.reach == Reach::table;
+    stream.group = access.group;
+    stream.upper = access.upper;
     streams.push_back(stream);
-    return streams.back();
   }
-  void operator()(const LoadTile& p) const { add(p.from, false); }
-  void operator()(const LoadVector& p) const { add(p.from, false).vector = p.axis == Axis::cols; }
-  void operator()(const LoadTable& p) const { add(p.from, false).repeated = true; }
-  void operator()(const LoadHalves& p) const {
-    Stream& stream = add(p.from, false);
-    stream.group = p.group;
-    stream.upper = p.upper;
-  }
-  void operator()(const StoreTile& p) const { add(p.to, true); }
-  void operator()(const StoreVector& p) const { add(p.to, true); }
-  void operator()(const TileReduce& p) const { add(p.partial, true); }
-  void operator()(const Gather& p) const {
-    add(p.ids, false);
-    add(p.from, false);
-  }
-  void operator()(const GatherSum& p) const {
-    if (p.ids) add(*p.ids, false);
-    add(p.from, false);
-  }
-  void operator()(const OneHot& p) const { add(p.ids, false); }
-  void operator()(const OnlineLogSumExp& p) const {
-    add(p.targets, false);
-    add(p.partial, true);
-  }
-  template <class OnChip>
-  void operator()(const OnChip&) const {}
-};
+}
 
 // Origins of the batch's matrices. `height` × `width`: one of them. Stacked by rows, or heads side
 // by side; heads of `a` may share those of an operand with fewer.
@@ -238,8 +213,8 @@ GemmOperand operand_of(const CachedSlice& slice, std::int64_t batch, std::int64_
 
 std::vector<Stream> streams_of(const Program& program, const AddressMap& addresses) {
   std::vector<Stream> streams;
-  for (const Primitive& p : program.prologue) std::visit(AddStream{addresses, streams}, p);
-  for (const Primitive& p : program.body) std::visit(AddStream{addresses, streams}, p);
+  for (const Primitive& p : program.prologue) add_streams(p, addresses, streams);
+  for (const Primitive& p : program.body) add_streams(p, addresses, streams);
   return streams;
 }
 

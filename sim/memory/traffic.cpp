@@ -1,12 +1,13 @@
 #include "sim/memory/traffic.h"
 
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <set>
 #include <variant>
 
+#include "base/error.h"
 #include "model/operators/operator_table.h"
+#include "model/primitives/values.h"
 
 namespace fuseline {
 namespace {
@@ -56,43 +57,15 @@ struct Tiling {
   }
 };
 
-// Columns [begin, end) of the index space.
-struct ColumnSpan {
-  std::int64_t begin = 0, end = 0;
-};
-
-// Where the tiles lie that meet a table: those of each map's other operands.
-std::map<Value, std::vector<ColumnSpan>> table_partners(const std::vector<Primitive>& body,
-                                                        std::int64_t cols) {
-  std::map<Value, std::vector<ColumnSpan>> tables;
-  std::map<Value, ColumnSpan> spans;  // of tiles; others have all columns
-  const auto meet = [&](const std::vector<Value>& in, Value out) {
-    ColumnSpan span{0, cols};
-    for (const Value v : in)
-      if (spans.contains(v)) span = spans.at(v);
-    spans[out] = span;
-    for (const Value v : in)
-      if (tables.contains(v)) tables.at(v).push_back(span);
-  };
-  for (const Primitive& primitive : body) {
-    if (const auto* p = std::get_if<LoadTable>(&primitive)) tables[p->out] = {};
-    if (const auto* p = std::get_if<LoadTile>(&primitive)) spans[p->out] = {0, p->from.cols};
-    if (const auto* p = std::get_if<Columns>(&primitive))
-      spans[p->out] = {p->begin, p->begin + p->cols};
-    if (const auto* p = std::get_if<Map>(&primitive)) meet(p->in, p->out);
-    if (const auto* p = std::get_if<PairMap>(&primitive)) meet(p->in, p->out.front());
-  }
-  return tables;
-}
-
-// Σ over the tile columns: how many of the table's `width` columns a row of the tile meets.
-std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnSpan>& partners,
+// Σ over the tile columns: how many of a table's `width` columns a row of the tile meets.
+// `partners`: where the values lie that meet the table.
+std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnRange>& partners,
                            std::int64_t width) {
   std::int64_t sum = 0;
   for (std::int64_t first = 0; first < tiling.cols; first += tiling.tile.n) {
     const std::int64_t last = std::min(tiling.cols, first + tiling.tile.n);
     std::set<std::int64_t> met;
-    for (const ColumnSpan& p : partners) {
+    for (const ColumnRange& p : partners) {
       const std::int64_t begin = std::max(first, p.begin);
       const std::int64_t end = std::min({last, p.end, begin + width});
       for (std::int64_t c = begin; c < end; ++c) met.insert((c - p.begin) % width);
@@ -102,50 +75,53 @@ std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnSpan>& 
   return sum;
 }
 
-// What each primitive adds; Columns narrows the tiling for those after it.
-struct AddPrimitive {
-  Tiling& tiling;
-  Tally& tally;
-  const std::map<Value, std::vector<ColumnSpan>>& tables;
+std::vector<ColumnRange> partners_of(Value table, const ValueAnalysis& values) {
+  std::vector<ColumnRange> spans;
+  for (const Value v : values.partners(table)) spans.push_back(values.span(v));
+  return spans;
+}
 
-  void operator()(const Columns& p) const {
-    tiling.first_col = p.begin;
-    tiling.end_col = p.begin + p.cols;
+// Elements that all tiles together load of an operand.
+std::int64_t loaded_elements(const Access& access, const Primitive& primitive, const Tiling& tiling,
+                             const ValueAnalysis& values) {
+  switch (access.reach) {
+    case Reach::tile:
+    case Reach::halves:
+    case Reach::gathered_rows:
+    case Reach::summed_rows:
+      return access.elements();
+    case Reach::row_numbers:
+      return access.elements() * tiling.col_tiles();
+    case Reach::col_numbers:
+      return access.elements() * tiling.row_tiles();
+    case Reach::all_numbers:
+      return access.elements() * tiling.row_tiles() * tiling.col_tiles();
+    case Reach::table:
+      return tiling.rows * tiling.batch *
+             table_columns(tiling, partners_of(primitive.defines().front(), values),
+                           access.operand.cols);
+    case Reach::partials:
+      break;
   }
-  void operator()(const LoadTile& p) const { tally.load(p.from, elements(p.from)); }
-  void operator()(const LoadHalves& p) const { tally.load(p.from, elements(p.from) / 2); }
-  void operator()(const LoadVector& p) const {
-    const bool along_rows = p.axis == Axis::rows;
-    tally.load(p.from, elements(p.from) * (along_rows ? tiling.col_tiles() : tiling.row_tiles()));
+  FUSELINE_ASSERT(false, "partials are loaded as tiles");
+}
+
+// What a primitive adds; a slice narrows the tiling for those after it.
+void add_primitive(const Primitive& primitive, const ValueAnalysis& values, Tiling& tiling,
+                   Tally& tally) {
+  if (const auto slice = primitive.demands().slice) {
+    tiling.first_col = slice->begin;
+    tiling.end_col = slice->begin + slice->cols;
   }
-  void operator()(const LoadTable& p) const {
-    tally.load(p.from,
-               tiling.rows * tiling.batch * table_columns(tiling, tables.at(p.out), p.from.cols));
+  for (const Access& access : primitive.accesses()) {
+    if (!access.store) {
+      tally.load(access.operand, loaded_elements(access, primitive, tiling, values));
+      continue;
+    }
+    if (access.accumulate) tally.load(access.operand, access.elements());
+    tally.store(access.operand, access.elements());
   }
-  void operator()(const StoreTile& p) const {
-    if (p.accumulate) tally.load(p.to, elements(p.to));
-    tally.store(p.to, elements(p.to));
-  }
-  void operator()(const StoreVector& p) const { tally.store(p.to, elements(p.to)); }
-  void operator()(const TileReduce& p) const { tally.store(p.partial, elements(p.partial)); }
-  void operator()(const OnlineLogSumExp& p) const {
-    tally.load(p.targets, elements(p.targets) * tiling.col_tiles());
-    tally.store(p.partial, elements(p.partial));
-  }
-  void operator()(const GatherSum& p) const {
-    if (p.ids) tally.load(*p.ids, elements(*p.ids) * tiling.row_tiles() * tiling.col_tiles());
-    tally.load(p.from, elements(p.from));
-  }
-  void operator()(const OneHot& p) const {
-    tally.load(p.ids, elements(p.ids) * tiling.col_tiles());
-  }
-  void operator()(const Gather& p) const {
-    tally.load(p.ids, elements(p.ids) * tiling.col_tiles());
-    tally.load(p.from, checked_product<Bytes>(elements(p.ids), p.from.cols).value());
-  }
-  template <class OnChip>
-  void operator()(const OnChip&) const {}
-};
+}
 
 // Rows of the index space, and tiles, that run a part of an attention prologue: over all heads, as
 // often as tiles run it. Every tile holds the columns of one head.
@@ -154,45 +130,38 @@ struct PrologueVisits {
   std::int64_t tiles = 0;
 };
 
-std::vector<Value> read_by(const Primitive& primitive) {
-  if (const auto* p = std::get_if<Map>(&primitive)) return p->in;
-  if (const auto* p = std::get_if<PairMap>(&primitive)) return p->in;
-  if (const auto* p = std::get_if<Columns>(&primitive)) return {p->in};
-  if (const auto* p = std::get_if<ConcatHalves>(&primitive)) return {p->lower, p->upper};
-  if (const auto* p = std::get_if<StoreTile>(&primitive)) return {p->in};
-  return {};
-}
-
-bool makes_one_of(const Primitive& primitive, const std::set<Value>& wanted) {
-  if (const auto* p = std::get_if<LoadTile>(&primitive)) return wanted.contains(p->out);
-  if (const auto* p = std::get_if<LoadVector>(&primitive)) return wanted.contains(p->out);
-  if (const auto* p = std::get_if<LoadTable>(&primitive)) return wanted.contains(p->out);
-  if (const auto* p = std::get_if<Map>(&primitive)) return wanted.contains(p->out);
-  if (const auto* p = std::get_if<PairMap>(&primitive)) return wanted.contains(p->out.front());
-  if (const auto* p = std::get_if<Columns>(&primitive)) return wanted.contains(p->out);
-  if (const auto* p = std::get_if<LoadHalves>(&primitive)) return wanted.contains(p->out);
-  if (const auto* p = std::get_if<ConcatHalves>(&primitive)) return wanted.contains(p->out);
-  return false;
+// What one visit of a prologue loads of an operand: of a head's columns those that it has.
+std::int64_t prologue_elements(const Access& access, const PrologueVisits& visits,
+                               std::int64_t head_width) {
+  switch (access.reach) {
+    case Reach::table:
+      return visits.rows * std::min(head_width, access.operand.cols);
+    case Reach::row_numbers:
+      return visits.rows;
+    case Reach::col_numbers:
+      return visits.tiles * head_width;
+    default:
+      return checked_product<Bytes>(visits.rows, head_width).value();
+  }
 }
 
 // What `wanted` (or, where it is empty, what the prologue stores) needs of the prologue.
 void add_prologue(const Program& program, std::set<Value> wanted, const PrologueVisits& visits,
                   std::int64_t head_width, Tally& tally) {
-  const bool stores = wanted.empty();
+  const bool all_stores = wanted.empty();
   for (auto it = program.prologue.rbegin(); it != program.prologue.rend(); ++it) {
-    const auto* store = std::get_if<StoreTile>(&*it);
-    if (!makes_one_of(*it, wanted) && !(stores && store != nullptr)) continue;
-    const std::vector<Value> in = read_by(*it);
-    wanted.insert(in.begin(), in.end());
-    if (store != nullptr) tally.store(store->to, elements(store->to));
-    if (const auto* p = std::get_if<LoadTile>(&*it))
-      tally.load(p->from, checked_product<Bytes>(visits.rows, head_width).value());
-    if (const auto* p = std::get_if<LoadTable>(&*it))
-      tally.load(p->from, visits.rows * std::min(head_width, p->from.cols));
-    if (const auto* p = std::get_if<LoadHalves>(&*it))
-      tally.load(p->from, checked_product<Bytes>(visits.rows, head_width).value());
-    if (const auto* p = std::get_if<LoadVector>(&*it))
-      tally.load(p->from, p->axis == Axis::rows ? visits.rows : visits.tiles * head_width);
+    const std::vector<Access> accesses = it->accesses();
+    const bool makes =
+        std::ranges::any_of(it->defines(), [&](Value v) { return wanted.contains(v); });
+    const bool stores = all_stores && std::ranges::any_of(accesses, &Access::store);
+    if (!makes && !stores) continue;
+    for (const Value v : it->uses()) wanted.insert(v);
+    for (const Access& access : accesses) {
+      if (access.store)
+        tally.store(access.operand, access.elements());
+      else
+        tally.load(access.operand, prologue_elements(access, visits, head_width));
+    }
   }
 }
 
@@ -222,10 +191,12 @@ void gradient(const AttentionMainloop& m, const Program& program, TileShape tile
   tally.load(m.gradient->log_sum_exp, visits);
   tally.load(m.gradient->delta, visits);
   for (const Primitive& p : program.body) {
-    const auto* dq = std::get_if<StoreTile>(&p);
-    if (dq == nullptr || dq->in != 0) continue;
-    tally.load(dq->to, visited - elements(m.q));
-    tally.store(dq->to, visited - elements(m.q));
+    if (p.uses() != std::vector<Value>{0}) continue;
+    for (const Access& dq : p.accesses()) {
+      if (!dq.store || dq.reach != Reach::tile) continue;
+      tally.load(dq.operand, visited - elements(m.q));
+      tally.store(dq.operand, visited - elements(m.q));
+    }
   }
 }
 
@@ -277,28 +248,21 @@ Tiling mainloop(const RowMainloop& m, TileShape tile, Tally&) {
 // Columns that must lie in one tile: pairs, groups of heads.
 std::int64_t column_group(const Program& program) {
   std::int64_t group = 1;
-  for (const Primitive& primitive : program.body) {
-    if (const auto* pairs = std::get_if<PairMap>(&primitive)) {
-      group = std::lcm(group, 2 * pairs->distance);
-    } else if (const auto* halves = std::get_if<ConcatHalves>(&primitive)) {
-      group = std::lcm(group, halves->group);
-    } else if (const auto* heads = std::get_if<HeadSum>(&primitive)) {
-      group = std::lcm(group, heads->count * heads->width);
-    }
-  }
+  for (const Primitive& p : program.body) group = std::lcm(group, p.demands().column_group);
   return group;
 }
 
 TileShape stream_tile(const Program& program, std::int64_t rows) {
   constexpr TileShape kUsual{16, 256};
   const std::int64_t group = column_group(program);
-  const bool whole_columns =
-      std::any_of(program.body.begin(), program.body.end(),
-                  [](const Primitive& p) { return std::holds_alternative<ColumnReduce>(p); });
-  // Sums of gathered rows read all ids in every tile: fewer, taller tiles.
-  const bool gathers =
-      std::any_of(program.body.begin(), program.body.end(),
-                  [](const Primitive& p) { return std::holds_alternative<GatherSum>(p); });
+  const bool whole_columns = std::ranges::any_of(
+      program.body, [](const Primitive& p) { return p.demands().whole_columns; });
+  // Sums of rows of another tensor read the numbers of all its rows in every tile: fewer, taller
+  // tiles.
+  const bool gathers = std::ranges::any_of(program.body, [](const Primitive& p) {
+    return std::ranges::any_of(p.accesses(),
+                               [](const Access& a) { return a.reach == Reach::summed_rows; });
+  });
   const std::int64_t height = whole_columns ? rows : gathers ? 4 * kUsual.m : kUsual.m;
   return {height, std::max(group, kUsual.n / group * group)};
 }
@@ -343,8 +307,8 @@ std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& p
     if (attention->gradient) gradient(*attention, program, tile, tally);
     attention_prologue(*attention, program, tile, tally);
   }
-  const auto tables = table_partners(program.body, tiling.cols);
-  for (const Primitive& p : program.body) std::visit(AddPrimitive{tiling, tally, tables}, p);
+  const ValueAnalysis values = analyse(program);
+  for (const Primitive& p : program.body) add_primitive(p, values, tiling, tally);
   return tally.take();
 }
 

@@ -43,7 +43,7 @@ TEST(Lower, LoadsAnOperandOnceForSeveralOperators) {
   const Graph graph = build_block(test::tiny_llama(), test::forward(1, 5));
   const Program p = lower(graph, "rope", ops(graph, {"rope_q", "rope_k"}));
   int tables = 0;
-  for (const Primitive& primitive : p.body) tables += std::holds_alternative<LoadTable>(primitive);
+  for (const Primitive& primitive : p.body) tables += primitive.is<LoadTable>();
   EXPECT_EQ(tables, 2);  // cos and sin, not twice each
 }
 
@@ -65,7 +65,7 @@ TEST(Lower, SoftmaxMasksOnlyWhereTheAttentionIsCausal) {
     const Graph graph = build_block(test::tiny_llama(), work);
     int count = 0;
     for (const Primitive& p : lower(graph, "s", ops(graph, {"softmax"})).body)
-      count += std::holds_alternative<Mask>(p);
+      count += p.is<Mask>();
     return count;
   };
   EXPECT_EQ(masks(test::forward(1, 5)), 1);
@@ -168,7 +168,7 @@ TEST(Lower, ComputesAnEqualMapOnce) {
   const Plan plan = make_plan("coda", test::tiny_llama(), test::train(2, 5));
   int scaled = 0;
   for (const Primitive& p : test::find_kernel(plan, "d_gate_up")->phases[0].body)
-    if (const auto* load = std::get_if<LoadVector>(&p))
+    if (const auto* load = p.as<LoadVector>())
       scaled += plan.graph.tensor(load->from.tensor).name == "norm2_stats";
   EXPECT_EQ(scaled, 1);
   const std::string text =

@@ -49,7 +49,7 @@ TEST(CheckPlan, FindsColumnsThatNobodyStored) {
   Plan plan = coda();
   auto& body = kernel(plan, "qkv").phases[0].body;
   std::erase_if(body, [&](const Primitive& p) {
-    const auto* store = std::get_if<StoreTile>(&p);
+    const auto* store = p.as<StoreTile>();
     return store != nullptr && plan.graph.tensor(store->to.tensor).name == "qkv";
   });
   EXPECT_THAT(check_plan(plan), Contains(HasSubstr("attention loads qkv before it is stored")));
@@ -70,7 +70,7 @@ TEST(CheckPlan, FindsPartialsWithoutFinisherAndFinishedTwice) {
 TEST(CheckPlan, FindsAnOutputThatIsNotStored) {
   Plan plan = coda();
   std::erase_if(kernel(plan, "down").phases[0].body,
-                [](const Primitive& p) { return std::holds_alternative<StoreTile>(p); });
+                [](const Primitive& p) { return p.is<StoreTile>(); });
   EXPECT_THAT(check_plan(plan), Contains(HasSubstr("output y is not stored")));
 }
 

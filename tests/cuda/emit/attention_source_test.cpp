@@ -7,6 +7,7 @@
 
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/model/plan_support.h"
+#include "tests/model/primitive_support.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -138,9 +139,9 @@ TEST(AttentionSource, RefusesFullPrecision) {
 TEST(AttentionSource, RefusesMapsBehindIt) {
   const Plan plan = plan_of("coda", Phase::forward);
   Program program = attention_of(plan, false);
-  auto& store = std::get<StoreTile>(program.body.back());
-  program.body.insert(program.body.begin(), Map{1, MapFn::negate, {store.in}});
-  std::get<StoreTile>(program.body.back()).in = 1;
+  const Value result = program.body.back().as<StoreTile>()->in;
+  program.body.insert(program.body.begin(), Map{1, MapFn::negate, {result}});
+  fuseline::test::change<StoreTile>(program.body.back(), [](StoreTile& store) { store.in = 1; });
   expect_refused(plan, program, "more than stores");
 }
 

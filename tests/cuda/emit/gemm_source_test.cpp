@@ -108,7 +108,7 @@ TEST(GemmSource, PartsOfKAreAClusterWhereTheTileIsLow) {
 TEST(GemmSource, LoadsBehindABatchAreRefused) {
   const Plan plan = unfused("llama2-7b", Phase::forward);
   Program scores = program_of(plan, "scores");
-  const auto& store = std::get<StoreTile>(scores.body.back());
+  const StoreTile store = *scores.body.back().as<StoreTile>();
   scores.body.insert(scores.body.begin(), LoadTile{store.in + 1, store.to});
   EXPECT_THROW((void)gemm_kernel_source(plan.graph, scores, kLargeTile, SmTarget::sm_90a, "test"),
                InternalError);
@@ -129,7 +129,7 @@ TEST(BatchPlace, IsTheExecutorsCorner) {
     place.share = static_cast<int>(c.batch / stacked);
     place.beside = static_cast<int>(c.cols / c.width);
     for (int i = 0; i < c.batch; ++i) {
-      const executor::Corner corner = executor::corner_of(operand, c.batch, i, c.height, c.width);
+      const Corner corner = executor::corner_of(operand, c.batch, i, c.height, c.width);
       EXPECT_EQ(place.stack(i) * c.height, corner.row) << i;
       EXPECT_EQ(place.head(i) * c.width, corner.col) << i;
     }

@@ -207,7 +207,7 @@ TEST_F(SlowGpuVendor, AccumulatesIntoTheResult) {
   const Graph block = build_block(small_llama(), test::train(1, 75));
   const Plan plan = make_plan("per-operator", block);
   Program dw = test::find_kernel(plan, "dw_oproj")->phases.front();
-  auto& store = std::get<StoreTile>(dw.body.back());
+  StoreTile store = *dw.body.back().as<StoreTile>();
   const executor::Workers workers;
   const auto inputs =
       executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
@@ -218,6 +218,7 @@ TEST_F(SlowGpuVendor, AccumulatesIntoTheResult) {
   Launches plain = prepare_library_gemm(context, *library_, dw);
   run(plain);
   store.accumulate = true;
+  dw.body.back() = store;
   Launches adds = prepare_library_gemm(context, *library_, dw);
   run(adds);
 

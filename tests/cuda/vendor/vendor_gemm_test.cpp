@@ -14,6 +14,7 @@
 #include "model/blocks/block.h"
 #include "model/policy.h"
 #include "tests/model/plan_support.h"
+#include "tests/model/primitive_support.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -126,26 +127,38 @@ TEST_F(ChangedGemm, OrderOfTheEpilogueMatters) {
   ASSERT_TRUE(after([](Program&) {}));
   // GELU before the bias.
   EXPECT_FALSE(after([](Program& p) {
-    auto& bias = std::get<Map>(p.body.at(1));
-    auto& gelu = std::get<Map>(p.body.at(2));
+    Map bias = *p.body.at(1).as<Map>();
+    Map gelu = *p.body.at(2).as<Map>();
     std::swap(bias.fn, gelu.fn);
     std::swap(bias.in, gelu.in);
-    gelu.in = {bias.out, std::get<LoadVector>(p.body.at(0)).out};
+    gelu.in = {bias.out, p.body.at(0).as<LoadVector>()->out};
     bias.in = {0};
+    p.body.at(1) = bias;
+    p.body.at(2) = gelu;
   }));
 }
 
 TEST_F(ChangedGemm, OtherFunctionsAreOurs) {
-  EXPECT_FALSE(after([](Program& p) { std::get<Map>(p.body.at(2)).fn = MapFn::silu; }));
-  EXPECT_FALSE(after([](Program& p) { std::get<Map>(p.body.at(1)).fn = MapFn::mul; }));
+  EXPECT_FALSE(after([](Program& p) {
+    fuseline::test::change<Map>(p.body.at(2), [](Map& map) { map.fn = MapFn::silu; });
+  }));
+  EXPECT_FALSE(after([](Program& p) {
+    fuseline::test::change<Map>(p.body.at(1), [](Map& map) { map.fn = MapFn::mul; });
+  }));
 }
 
 TEST_F(ChangedGemm, VectorsAlongRowsAreOurs) {
-  EXPECT_FALSE(after([](Program& p) { std::get<LoadVector>(p.body.at(0)).axis = Axis::rows; }));
+  EXPECT_FALSE(after([](Program& p) {
+    fuseline::test::change<LoadVector>(p.body.at(0),
+                                       [](LoadVector& load) { load.axis = Axis::rows; });
+  }));
 }
 
 TEST_F(ChangedGemm, AddingToTheResultOfGeluIsOurs) {
-  EXPECT_FALSE(after([](Program& p) { std::get<StoreTile>(p.body.at(3)).accumulate = true; }));
+  EXPECT_FALSE(after([](Program& p) {
+    fuseline::test::change<StoreTile>(p.body.at(3),
+                                      [](StoreTile& store) { store.accumulate = true; });
+  }));
 }
 
 TEST_F(ChangedGemm, OfTwoResultsOnlyGelusInputIsTheLibrarys) {

@@ -137,9 +137,8 @@ TEST(PartialsOfSeveralTiles, JoinInTileOrder) {
     bool shared = false;
     for (const Kernel& kernel : c.plan.kernels) {
       const Program& phase = kernel.phases[0];
-      const bool partials =
-          std::any_of(phase.body.begin(), phase.body.end(),
-                      [](const Primitive& p) { return std::holds_alternative<TileReduce>(p); });
+      const bool partials = std::any_of(phase.body.begin(), phase.body.end(),
+                                        [](const Primitive& p) { return p.is<TileReduce>(); });
       const TileShape tile = schedule_phase(kernel, phase, addresses, device).tile;
       shared = shared || (partials && tile.n % partial_tile != 0);
     }

@@ -1,5 +1,5 @@
 // The arithmetic of primitives against the same formulas in fp64.
-#include "sim/executor/tile_maths.h"
+#include "model/primitives/tile_maths.h"
 
 #include <gtest/gtest.h>
 

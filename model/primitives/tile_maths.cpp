@@ -1,4 +1,4 @@
-#include "sim/executor/tile_maths.h"
+#include "model/primitives/tile_maths.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace fuseline::executor {
+namespace fuseline {
 
 namespace {
 
@@ -211,4 +211,4 @@ float reduce(ReduceFn fn, const float* values, std::int64_t count) {
   FUSELINE_ASSERT(false, "a reduction to one number");
 }
 
-}  // namespace fuseline::executor
+}  // namespace fuseline

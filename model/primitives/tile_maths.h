@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/program.h"
+#include "model/primitives/functions.h"
 
-namespace fuseline::executor {
+namespace fuseline {
 
 // A value within a tile. One row stands for all rows, one column for all columns; fewer columns
 // than the tile has repeat (tables).
@@ -45,4 +45,4 @@ void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
 // Reduces `count` numbers in a fixed order: sixteen running sums, then these in pairs.
 float reduce(ReduceFn fn, const float* values, std::int64_t count);
 
-}  // namespace fuseline::executor
+}  // namespace fuseline

@@ -1,0 +1,41 @@
+// What a primitive moves between memory and the tile.
+#pragma once
+
+#include <cstdint>
+
+#include "model/primitives/basics.h"
+
+namespace fuseline {
+
+// Which elements of an operand a tile moves. From it follow the bytes that all tiles ask for, the
+// order in which caches see them, and the device function that moves them.
+enum class Reach : std::uint8_t {
+  tile,           // its own rows and columns: every element moves in one tile
+  halves,         // the same of one half of every group of columns
+  row_numbers,    // one number for each of its rows: tiles beside each other move the same
+  col_numbers,    // one number for each of its columns: tiles below each other move the same
+  table,          // row mod T, column mod d of a [T, d] table
+  gathered_rows,  // rows whose numbers another operand has
+  all_numbers,    // one number of every row of another tensor: every tile moves them all
+  summed_rows,    // rows that add up in rows of the tile: every element moves in one tile
+  partials,       // fp32 partials of a tile reduction
+};
+
+struct Access {
+  Operand operand;
+  Reach reach;
+  bool store = false;
+  bool accumulate = false;   // store: what is there is loaded and added to first
+  std::int64_t group = 0;    // halves: of so many columns
+  bool upper = false;        // halves: which
+  Axis along = Axis::rows;   // partials: the reduced axis lies along rows: one partial of a row, or
+                             // of a column
+  std::int64_t indices = 0;  // gathered_rows: how many rows are named
+
+  // Elements that move when each moves once.
+  [[nodiscard]] std::int64_t elements() const;
+  // As many columns as move, and other ones for the other half; the group says where they lie.
+  [[nodiscard]] Operand moved() const;
+};
+
+}  // namespace fuseline

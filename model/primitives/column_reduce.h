@@ -1,0 +1,30 @@
+// Sum over all rows of each column, in a stream whose tiles hold whole columns: the thread block
+// walks down its columns. The result is a vector along columns.
+#pragma once
+
+#include "model/primitives/functions.h"
+#include "model/primitives/primitive.h"
+
+namespace fuseline {
+
+struct ColumnReduce {
+  static constexpr const char* name = "column_reduce";
+  Value out;
+  ReduceFn fn;
+  Value in;
+
+  [[nodiscard]] std::vector<Value> uses() const;
+  [[nodiscard]] std::vector<Value> defines() const;
+  [[nodiscard]] std::vector<Access> accesses() const;
+  [[nodiscard]] std::vector<ValueShape> results(const ValueShapes& made, std::int64_t heads) const;
+  [[nodiscard]] std::vector<ColumnRelation> relations() const;
+  [[nodiscard]] TileDemands demands() const;
+  bool check(ShapeCheck& check) const;
+  [[nodiscard]] CodeLine text(const ProgramNames& names) const;
+  void evaluate(TileContext& tile) const;
+  void epilogue(EpilogueCode& code) const;
+  void stream(StreamCode& code) const;
+  friend bool operator==(const ColumnReduce&, const ColumnReduce&) = default;
+};
+
+}  // namespace fuseline

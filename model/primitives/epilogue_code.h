@@ -1,0 +1,52 @@
+// What a primitive writes its part of a GEMM's epilogue with (the struct of
+// cuda/kernels/README.md): the emitter composes the calls.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/primitives/access.h"
+#include "model/primitives/shapes.h"
+
+namespace fuseline {
+
+class EpilogueCode {
+ public:
+  virtual ~EpilogueCode() = default;
+
+  // How statements name the value; what is loaded is loaded here if need be.
+  virtual std::string use(Value v) = 0;
+  [[nodiscard]] virtual Form form(Value v) const = 0;
+  // Columns of a thread where the part's accumulator has 2.
+  [[nodiscard]] virtual int each(Value v) const = 0;
+  // The columns in which statements run: "slab".
+  [[nodiscard]] virtual std::string place() const = 0;
+  // Whether a part of the columns begins within a slab, so that threads share its units of 16
+  // bytes.
+  [[nodiscard]] virtual bool within_slab() const = 0;
+
+  virtual void line(const std::string& text) = 0;
+  // `const auto NAME = CODE;`
+  virtual void define(Value v, const std::string& code) = 0;
+  // The same of what is no value; returns the name.
+  virtual std::string variable(const std::string& wanted, const std::string& code) = 0;
+  // A value that a statement made already.
+  virtual void name(Value v, const std::string& text) = 0;
+  // `out` is `in`, in columns of its own.
+  virtual void alias(Value out, Value in) = 0;
+  virtual void load(Value out, const Access& access) = 0;
+
+  // A parameter for what moves; `stored`: the value, of a stored tile. Returns its name.
+  virtual std::string parameter(const Access& access, Value stored) = 0;
+  std::string parameter(const Access& access) { return parameter(access, -1); }
+  // A member that the thread keeps from slab to slab; returns its name.
+  virtual std::string state(const std::string& type, const std::string& wanted) = 0;
+  // Reserves scratch memory to reduce columns of a value with `each` columns a thread; returns the
+  // reduction's number.
+  virtual int column_reduction(int each) = 0;
+
+  // InternalError: no epilogue has the primitive.
+  [[noreturn]] virtual void refuse(std::string_view primitive) const = 0;
+};
+
+}  // namespace fuseline

@@ -1,0 +1,60 @@
+#include "model/primitives/gather.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> Gather::uses() const { return {}; }
+
+std::vector<Value> Gather::defines() const { return {out}; }
+
+std::vector<Access> Gather::accesses() const {
+  return {{.operand = ids, .reach = Reach::row_numbers},
+          {.operand = from, .reach = Reach::gathered_rows, .indices = ids.rows * ids.cols}};
+}
+
+std::vector<ValueShape> Gather::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::tile, from.cols}};
+}
+
+std::vector<ColumnRelation> Gather::relations() const { return {}; }
+
+TileDemands Gather::demands() const { return {}; }
+
+bool Gather::check(ShapeCheck& check) const {
+  check.expect(ids, check.space().rows, 1, "row ids");
+  return true;
+}
+
+CodeLine Gather::text(const ProgramNames& names) const {
+  return {fmt::format("{} = gather {}", names.name(out), names.text(from)),
+          "rows " + names.text(ids)};
+}
+
+void Gather::evaluate(TileContext& tile) const {
+  Matrix& m = tile.result(out);
+  const ColumnRange range = tile.columns(out);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    float id = 0;
+    tile.memory().load(ids, tile.area().row_begin + r, 0, 1, &id);
+    tile.memory().load_row(from, static_cast<std::int64_t>(id), range.begin, m.cols, m.row(r));
+  }
+}
+
+void Gather::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void Gather::stream(StreamCode& code) const {
+  code.step("gather");
+  const std::string rows = code.parameter(out, "ids", accesses().front());
+  const std::string table = code.parameter(out, "in", accesses().back());
+  code.define(out, fmt::format("load_tile(p.{}, gather({}, p.{}))", table, code.here(), rows));
+}
+
+}  // namespace fuseline

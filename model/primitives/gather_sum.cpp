@@ -1,0 +1,84 @@
+#include "model/primitives/gather_sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> GatherSum::uses() const { return {}; }
+
+std::vector<Value> GatherSum::defines() const { return {out}; }
+
+std::vector<Access> GatherSum::accesses() const {
+  const Access rows{.operand = from, .reach = Reach::summed_rows};
+  if (!ids) return {rows};
+  return {{.operand = *ids, .reach = Reach::all_numbers}, rows};
+}
+
+std::vector<ValueShape> GatherSum::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::tile, from.cols}};
+}
+
+std::vector<ColumnRelation> GatherSum::relations() const { return {}; }
+
+TileDemands GatherSum::demands() const { return {.other_columns = true}; }
+
+bool GatherSum::check(ShapeCheck& check) const {
+  if (!check.space().columns_resident) check.problem("a sum of gathered rows needs a stream");
+  if (ids)
+    check.expect(*ids, from.rows, 1, "row ids");
+  else if (period < 1 || from.rows % period != 0)
+    check.problem("rows of " + check.name(from) + " in periods of " + std::to_string(period));
+  return true;
+}
+
+CodeLine GatherSum::text(const ProgramNames& names) const {
+  return {fmt::format("{} = gather_sum {}", names.name(out), names.text(from)),
+          ids ? "rows where " + names.text(*ids) + " is the row"
+              : fmt::format("rows m with m mod {} = row", period)};
+}
+
+void GatherSum::evaluate(TileContext& tile) const {
+  // Rows of the tile are rows of the table; what belongs to one is added in the order of `from`.
+  const TileArea& area = tile.area();
+  Matrix& m = tile.result(out);
+  const ColumnRange range = tile.columns(out);
+  std::fill(m.data.begin(), m.data.end(), 0.0F);
+  std::vector<float> row(static_cast<std::size_t>(m.cols));
+  for (std::int64_t i = 0; i < from.rows; ++i) {
+    std::int64_t to = ids ? 0 : i % period;
+    if (ids) {
+      float id = 0;
+      tile.memory().load(*ids, i, 0, 1, &id);
+      to = static_cast<std::int64_t>(id);
+    }
+    if (to < area.row_begin || to >= area.row_end) continue;
+    tile.memory().load(from, i, range.begin, m.cols, row.data());
+    float* sum = m.row(to - area.row_begin);
+    for (std::size_t c = 0; c < row.size(); ++c) sum[c] += row[c];
+  }
+}
+
+void GatherSum::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void GatherSum::stream(StreamCode& code) const {
+  code.step("gather_sum");
+  code.not_in_rows("sums of gathered rows");
+  code.only_as_tile("sums of gathered rows");
+  const std::string rows = code.parameter(out, "in", accesses().back());
+  if (ids)
+    code.define(out, fmt::format("gather_sum(p.{}, p.{}, place)", rows,
+                                 code.parameter(out, "ids", accesses().front())));
+  else
+    code.define(out,
+                fmt::format("period_sum(p.{}, p.{}, place)", rows, code.count("period", period)));
+}
+
+}  // namespace fuseline

@@ -1,0 +1,70 @@
+#include "model/primitives/load_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> LoadTable::uses() const { return {}; }
+
+std::vector<Value> LoadTable::defines() const { return {out}; }
+
+std::vector<Access> LoadTable::accesses() const {
+  return {{.operand = from, .reach = Reach::table}};
+}
+
+std::vector<ValueShape> LoadTable::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::table, from.cols}};
+}
+
+std::vector<ColumnRelation> LoadTable::relations() const { return {}; }
+
+TileDemands LoadTable::demands() const { return {}; }
+
+bool LoadTable::check(ShapeCheck& check) const {
+  if (check.space().rows % from.rows != 0)
+    check.problem("table " + check.name(from) + " of " + std::to_string(from.rows) +
+                  " rows does not divide " + std::to_string(check.space().rows) + " rows");
+  return true;
+}
+
+CodeLine LoadTable::text(const ProgramNames& names) const {
+  return {fmt::format("{} = load_table {}", names.name(out), names.text(from)),
+          "row mod T, column mod d"};
+}
+
+void LoadTable::evaluate(TileContext& tile) const {
+  // Of each row the columns that the tile's values meet, once.
+  Matrix& m = tile.result(out);
+  const std::int64_t d = tile.width(out);
+  std::vector<char> met(static_cast<std::size_t>(d));
+  for (const Value partner : tile.partners(out)) {
+    const ColumnRange range = tile.columns(partner);
+    for (std::int64_t c = range.begin; c < std::min(range.end, range.begin + d); ++c)
+      met[static_cast<std::size_t>(c % d)] = 1;
+  }
+  for (auto begin = met.begin(); (begin = std::find(begin, met.end(), 1)) != met.end();) {
+    const auto end = std::find(begin, met.end(), 0);
+    const std::int64_t first = begin - met.begin();
+    for (std::int64_t r = 0; r < m.rows; ++r)
+      tile.memory().load_row(from, (tile.area().row_begin + r) % from.rows, first, end - begin,
+                             m.row(r) + first);
+    begin = end;
+  }
+}
+
+void LoadTable::epilogue(EpilogueCode& code) const { code.load(out, accesses().front()); }
+
+void LoadTable::stream(StreamCode& code) const {
+  const std::string f = code.parameter(out, "table", accesses().front());
+  code.define(out, f, fmt::format("load_table(p.{}, {})", f, code.here()));
+}
+
+}  // namespace fuseline

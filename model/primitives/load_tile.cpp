@@ -1,0 +1,64 @@
+#include "model/primitives/load_tile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> LoadTile::uses() const { return {}; }
+
+std::vector<Value> LoadTile::defines() const { return {out}; }
+
+std::vector<Access> LoadTile::accesses() const { return {{.operand = from, .reach = Reach::tile}}; }
+
+std::vector<ValueShape> LoadTile::results(const ValueShapes&, std::int64_t heads) const {
+  return {{Form::tile, from.cols / std::max<std::int64_t>(1, heads)}};
+}
+
+std::vector<ColumnRelation> LoadTile::relations() const { return {}; }
+
+TileDemands LoadTile::demands() const { return {}; }
+
+bool LoadTile::check(ShapeCheck& check) const {
+  if (check.space().batch > 1) check.problem("a batched GEMM loads no tiles");
+  if (check.in_prologue()) return true;
+  const std::int64_t heads = check.space().heads;
+  const std::int64_t cols = heads > 1 ? from.cols / heads : from.cols;
+  if (!check.width_known(cols))
+    check.problem("tile " + check.name(from) + " is " + std::to_string(from.cols) +
+                  " columns wide, the index space " + std::to_string(check.space().cols));
+  check.tile_operand(from, cols);
+  return true;
+}
+
+CodeLine LoadTile::text(const ProgramNames& names) const {
+  return {fmt::format("{} = load {}", names.name(out), names.text(from))};
+}
+
+void LoadTile::evaluate(TileContext& tile) const {
+  Matrix& m = tile.result(out);
+  const ColumnRange range = tile.columns(out);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    const Corner at = tile.place(from, tile.width(out), r);
+    tile.memory().load(from, at.row, at.col + range.begin, m.cols, m.row(r));
+  }
+}
+
+void LoadTile::epilogue(EpilogueCode& code) const { code.load(out, accesses().front()); }
+
+void LoadTile::stream(StreamCode& code) const {
+  const std::string f = code.parameter(out, "in", accesses().front());
+  const int each = code.each(out);
+  code.define(out, f,
+              fmt::format("load_tile{}(p.{}, {})", each == 8 ? "" : fmt::format("<{}>", each), f,
+                          code.here()));
+}
+
+}  // namespace fuseline

@@ -1,0 +1,68 @@
+#include "model/primitives/load_vector.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> LoadVector::uses() const { return {}; }
+
+std::vector<Value> LoadVector::defines() const { return {out}; }
+
+std::vector<Access> LoadVector::accesses() const {
+  const bool rows = axis == Axis::rows;
+  return {{.operand = from, .reach = rows ? Reach::row_numbers : Reach::col_numbers}};
+}
+
+std::vector<ValueShape> LoadVector::results(const ValueShapes&, std::int64_t) const {
+  if (axis == Axis::rows) return {{Form::per_row, 1}};
+  return {{Form::per_col, from.cols}};
+}
+
+std::vector<ColumnRelation> LoadVector::relations() const { return {}; }
+
+TileDemands LoadVector::demands() const { return {}; }
+
+bool LoadVector::check(ShapeCheck& check) const {
+  if (axis == Axis::rows)
+    check.expect(from, check.space().rows, 1, "vector along rows");
+  else if (from.rows != 1)
+    check.expect(from, 1, from.cols, "vector along columns");
+  return true;
+}
+
+CodeLine LoadVector::text(const ProgramNames& names) const {
+  const bool rows = axis == Axis::rows;
+  return {fmt::format("{} = {} {}", names.name(out), rows ? "load_rows" : "load_cols",
+                      names.text(from)),
+          rows ? "one per row" : "one per column"};
+}
+
+void LoadVector::evaluate(TileContext& tile) const {
+  Matrix& m = tile.result(out);
+  if (axis == Axis::cols) {
+    tile.memory().load(from, 0, tile.columns(out).begin, m.cols, m.row(0));
+    return;
+  }
+  const TileArea& area = tile.area();
+  const std::int64_t first = area.batch_index * area.height + area.row_begin;
+  for (std::int64_t r = 0; r < m.rows; ++r) tile.memory().load(from, first + r, 0, 1, m.row(r));
+}
+
+void LoadVector::epilogue(EpilogueCode& code) const { code.load(out, accesses().front()); }
+
+void LoadVector::stream(StreamCode& code) const {
+  const bool rows = axis == Axis::rows;
+  const std::string f = code.parameter(out, rows ? "row" : "col", accesses().front());
+  code.define(out, f,
+              rows ? fmt::format("load_rows(p.{}, {})", f, code.scope_place())
+                   : fmt::format("load_cols(p.{}, {})", f, code.place_of(out)));
+}
+
+}  // namespace fuseline

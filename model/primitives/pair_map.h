@@ -1,0 +1,38 @@
+// A function of pairs of columns. Columns c and c + distance form a pair: 1 = adjacent, the only
+// distance that a GEMM tile can promise. A stream or row kernel loads both columns itself, so rope
+// may have distance d/2 there.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/primitives/functions.h"
+#include "model/primitives/primitive.h"
+
+namespace fuseline {
+
+struct PairMap {
+  static constexpr const char* name = "pair_map";
+  std::vector<Value> out;
+  PairFn fn;
+  std::vector<Value> in;
+  std::int64_t distance = 1;
+
+  [[nodiscard]] bool rotates() const { return fn == PairFn::rope || fn == PairFn::rope_inverse; }
+  void rotate(StreamCode& code) const;  // the device code of a rotation
+
+  [[nodiscard]] std::vector<Value> uses() const;
+  [[nodiscard]] std::vector<Value> defines() const;
+  [[nodiscard]] std::vector<Access> accesses() const;
+  [[nodiscard]] std::vector<ValueShape> results(const ValueShapes& made, std::int64_t heads) const;
+  [[nodiscard]] std::vector<ColumnRelation> relations() const;
+  [[nodiscard]] TileDemands demands() const;
+  bool check(ShapeCheck& check) const;
+  [[nodiscard]] CodeLine text(const ProgramNames& names) const;
+  void evaluate(TileContext& tile) const;
+  void epilogue(EpilogueCode& code) const;
+  void stream(StreamCode& code) const;
+  friend bool operator==(const PairMap&, const PairMap&) = default;
+};
+
+}  // namespace fuseline

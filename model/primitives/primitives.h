@@ -1,0 +1,23 @@
+// The primitives of this project, for those who build programs. Passes include primitive.h.
+#pragma once
+
+#include "model/primitives/column_reduce.h"
+#include "model/primitives/columns.h"
+#include "model/primitives/concat_halves.h"
+#include "model/primitives/gather.h"
+#include "model/primitives/gather_sum.h"
+#include "model/primitives/head_sum.h"
+#include "model/primitives/load_halves.h"
+#include "model/primitives/load_table.h"
+#include "model/primitives/load_tile.h"
+#include "model/primitives/load_vector.h"
+#include "model/primitives/map.h"
+#include "model/primitives/mask.h"
+#include "model/primitives/one_hot.h"
+#include "model/primitives/online_log_sum_exp.h"
+#include "model/primitives/pair_map.h"
+#include "model/primitives/primitive.h"
+#include "model/primitives/row_reduce.h"
+#include "model/primitives/store_tile.h"
+#include "model/primitives/store_vector.h"
+#include "model/primitives/tile_reduce.h"

@@ -1,0 +1,60 @@
+#include "model/primitives/row_reduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+namespace {
+
+// Terms at the end of a sum that a fault leaves out.
+std::int64_t missed(std::int64_t count) { return std::clamp<std::int64_t>(count / 16, 1, 128); }
+
+}  // namespace
+
+std::vector<Value> RowReduce::uses() const { return {in}; }
+
+std::vector<Value> RowReduce::defines() const { return {out}; }
+
+std::vector<Access> RowReduce::accesses() const { return {}; }
+
+std::vector<ValueShape> RowReduce::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::per_row, 1}};
+}
+
+std::vector<ColumnRelation> RowReduce::relations() const { return {}; }
+
+TileDemands RowReduce::demands() const { return {.whole_rows = true}; }
+
+bool RowReduce::check(ShapeCheck& check) const {
+  if (fn == ReduceFn::sum_and_squares) check.problem("a row reduction makes one number");
+  if (!check.space().rows_resident)
+    check.problem("a row reduction needs a full row, but tiles hold a part of it");
+  return check.use(in) != nullptr;
+}
+
+CodeLine RowReduce::text(const ProgramNames& names) const {
+  return {fmt::format("{} = row_{}({})", names.name(out), name_of(fn), names.name(in)), "full row"};
+}
+
+void RowReduce::evaluate(TileContext& tile) const {
+  const Matrix& x = tile.value(in);
+  Matrix& to = tile.result(out);
+  std::int64_t count = x.cols;
+  const EvaluationFault fault = tile.fault();
+  if (fault == EvaluationFault::leaves_out_last || fault == EvaluationFault::misses_column_end)
+    count -= missed(count);
+  for (std::int64_t r = 0; r < x.rows; ++r) to.row(r)[0] = reduce(fn, x.row(r), count);
+}
+
+void RowReduce::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void RowReduce::stream(StreamCode& code) const { code.row_reduction(out, in, fn); }
+
+}  // namespace fuseline

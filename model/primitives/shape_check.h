@@ -1,0 +1,57 @@
+// What a primitive's check may ask and say: shapes of the values before it, the index space, and
+// problems in words.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/primitives/shapes.h"
+#include "model/program.h"
+#include "model/program_space.h"
+
+namespace fuseline {
+
+class ShapeCheck {
+ public:
+  ShapeCheck(const Graph& graph, const Program& program) : graph_(graph), program_(program) {}
+
+  // Of all primitives and the mainloop, in program order.
+  std::vector<std::string> run();
+
+  void problem(const std::string& text) { problems_.push_back(program_.name + ": " + text); }
+  [[nodiscard]] std::string name(const Operand& o) const { return graph_.tensor(o.tensor).name; }
+  static std::string text(Value v) { return "value " + std::to_string(v); }
+
+  // The value's shape; null, with a problem, when nothing before makes it.
+  const ValueShape* use(Value v);
+  // A problem where the operand is not [rows, cols].
+  void expect(const Operand& o, std::int64_t rows, std::int64_t cols, const char* what);
+  // The same of a tile of `cols` columns; heads may lie side by side in it.
+  void tile_operand(const Operand& o, std::int64_t cols);
+  // Widths that tiles of this program can have: the index space, one of a pair, a slice.
+  [[nodiscard]] bool width_known(std::int64_t cols) const;
+  // What a tile reduction leaves: fp32, stored once.
+  void partials(const Operand& o, std::int64_t rows, std::int64_t cols);
+  void stored(const Operand& o);
+
+  [[nodiscard]] const IndexSpace& space() const { return space_; }
+  // In an attention prologue K and V have rows of their own.
+  [[nodiscard]] bool in_prologue() const;
+  // Rows of the scores of all heads of the attention mainloop.
+  [[nodiscard]] std::int64_t score_rows() const;
+
+ private:
+  void check(const Primitive& primitive);
+  void prologue_values(const AttentionMainloop& m);
+  void attention_results(const AttentionMainloop& m);
+  void define(Value v, const ValueShape& shape);
+
+  const Graph& graph_;
+  const Program& program_;
+  std::vector<std::string> problems_;
+  ValueShapes values_;
+  std::vector<Operand> stored_;
+  IndexSpace space_;
+};
+
+}  // namespace fuseline

@@ -1,0 +1,87 @@
+#include "model/primitives/store_vector.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/error.h"
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> StoreVector::uses() const { return {in}; }
+
+std::vector<Value> StoreVector::defines() const { return {}; }
+
+std::vector<Access> StoreVector::accesses() const {
+  const bool rows = axis == Axis::rows;
+  return {{.operand = to, .reach = rows ? Reach::row_numbers : Reach::col_numbers, .store = true}};
+}
+
+std::vector<ValueShape> StoreVector::results(const ValueShapes&, std::int64_t) const { return {}; }
+
+std::vector<ColumnRelation> StoreVector::relations() const { return {}; }
+
+TileDemands StoreVector::demands() const { return {}; }
+
+bool StoreVector::check(ShapeCheck& check) const {
+  const ValueShape* s = check.use(in);
+  if (s == nullptr) return false;
+  const std::int64_t rows = check.space().rows;
+  if (s->form == Form::tile) check.problem("what is stored to " + check.name(to) + " is no vector");
+  if (s->form == Form::per_score_row) {
+    check.expect(to, check.score_rows(), 1, "vector along the rows of scores");
+  } else if (axis == Axis::rows && to.rows == 1 && to.cols == rows) {
+    // a column result that the finisher found row by row
+  } else if (axis == Axis::rows) {
+    check.expect(to, rows, 1, "vector along rows");
+  } else {
+    check.expect(to, 1, s->width, "vector along columns");
+  }
+  check.stored(to);
+  return true;
+}
+
+CodeLine StoreVector::text(const ProgramNames& names) const {
+  return {fmt::format("{} {} = {}", axis == Axis::rows ? "store_rows" : "store_cols",
+                      names.text(to), names.name(in))};
+}
+
+void StoreVector::evaluate(TileContext& tile) const {
+  const Matrix& x = tile.value(in);
+  if (axis == Axis::cols) {
+    tile.memory().store(to, 0, tile.columns(in).begin, x.cols, x.row(0));
+    return;
+  }
+  const TileArea& area = tile.area();
+  const std::int64_t first = area.vector_begin >= 0 ? area.vector_begin : area.row_begin;
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    if (to.rows == 1)
+      tile.memory().store(to, 0, first + r, 1, x.row(r));
+    else
+      tile.memory().store(to, first + r, 0, 1, x.row(r));
+  }
+}
+
+void StoreVector::epilogue(EpilogueCode& code) const {
+  const std::string x = code.use(in);
+  FUSELINE_ASSERT(axis == Axis::rows && code.form(in) == Form::per_row,
+                  "an epilogue stores row vectors");
+  const std::string f = code.parameter(accesses().front());
+  code.line(fmt::format("if (slab.col == 0) store_rows(p.{}, {}, {});", f, code.place(), x));
+}
+
+void StoreVector::stream(StreamCode& code) const {
+  code.where_stored(in, false, [&] {
+    const std::string x = code.use(in);
+    const std::string f = code.parameter("out", accesses().front());
+    code.line(axis == Axis::cols
+                  ? fmt::format("store_cols(p.{}, {}, {});", f, code.place_of(in), x)
+                  : fmt::format("store_rows(p.{}, {}, {});", f, code.scope_place(), x));
+  });
+}
+
+}  // namespace fuseline

@@ -1,0 +1,29 @@
+// A vector goes to memory: along rows to a column, or to a row that has the rows' numbers side by
+// side.
+#pragma once
+
+#include "model/primitives/primitive.h"
+
+namespace fuseline {
+
+struct StoreVector {
+  static constexpr const char* name = "store_vector";
+  Value in;
+  Operand to;
+  Axis axis;
+
+  [[nodiscard]] std::vector<Value> uses() const;
+  [[nodiscard]] std::vector<Value> defines() const;
+  [[nodiscard]] std::vector<Access> accesses() const;
+  [[nodiscard]] std::vector<ValueShape> results(const ValueShapes& made, std::int64_t heads) const;
+  [[nodiscard]] std::vector<ColumnRelation> relations() const;
+  [[nodiscard]] TileDemands demands() const;
+  bool check(ShapeCheck& check) const;
+  [[nodiscard]] CodeLine text(const ProgramNames& names) const;
+  void evaluate(TileContext& tile) const;
+  void epilogue(EpilogueCode& code) const;
+  void stream(StreamCode& code) const;
+  friend bool operator==(const StoreVector&, const StoreVector&) = default;
+};
+
+}  // namespace fuseline

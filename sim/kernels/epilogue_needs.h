@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
+#include "model/gemm_tile.h"
 #include "model/program.h"
-#include "sim/kernels/gemm_tile.h"
 
 namespace fuseline {
 

@@ -423,7 +423,7 @@ TEST(LoadGpu, UnknownNamesGiveTheNearest) {
   EXPECT_EQ(p.field, "gpu");
   EXPECT_EQ(p.message, "unknown gpu");
   EXPECT_EQ(p.nearest, "rtx4090");
-  EXPECT_EQ(unknown_gpu("H300").nearest, "h200");
+  EXPECT_EQ(unknown_gpu("H2000").nearest, "h200");
   p = unknown_gpu("gpus/none.toml");
   EXPECT_EQ(p.message, "no such file");
 }

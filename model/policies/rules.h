@@ -36,7 +36,7 @@ struct PolicyRules {
 
 // The plan that the rules give; graphs with a backward pass get the one of `training` in its place.
 // InputError (--phase) when the rules have none.
-Plan plan_with(const PolicyRules& rules, const Graph& graph);
+Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& target = {});
 
 PolicyRules unfused_policy();
 PolicyRules composed_policy();

@@ -27,6 +27,7 @@ Gpu hopper_like() {
   gpu.l2_partitions = 2;
   gpu.l2_bandwidth = BytesPerSecond(9.7e12);
   gpu.tiny_kernel = microseconds(1.161);
+  gpu.smem_per_block_max = Bytes(227 << 10);
   gpu.tdp = Watts(700);
   static const std::shared_ptr<const Architecture> hopper = load_architecture("hopper");
   set_architecture(gpu, hopper);

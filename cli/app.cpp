@@ -41,7 +41,7 @@ constexpr std::array<Command, 14> kCommands = {{
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
     {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
     {"audit", "published claims against predictions, limits and measurements", audit_command},
-    {"list", "models, gpus, policies, scenarios, operators", list_command},
+    {"list", "models, gpus, architectures, memory, policies, scenarios, operators", list_command},
     {"measure", "runs plans on the GPU of this machine: checked, timed, counted", measure_command},
     {"lab", "exercises with checks", lab_command},
     {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},

@@ -18,6 +18,7 @@
 #include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/gpu/gpu.h"
+#include "sim/gpu/memory_levels.h"
 #include "sim/gpu/standing.h"
 
 namespace fuseline {
@@ -77,6 +78,49 @@ Listing list_gpus() {
   return l;
 }
 
+Listing list_architectures() {
+  Listing l{{"name", "title", "inherits", "own_constants", "compute_capabilities", "features"},
+            {{"name", Align::left},
+             {"title", Align::left},
+             {"inherits", Align::left},
+             {"own constants"},
+             {"compute", Align::left},
+             {"features", Align::left}},
+            {}};
+  for (const std::string& name : architecture_names()) {
+    const auto a = load_architecture(name);
+    std::vector<std::string> features;
+    for (const Feature feature : a->features) features.emplace_back(name_of(feature));
+    const auto own = std::count_if(a->origins.begin(), a->origins.end(), [](const auto& origin) {
+      return origin.second.number.status != "inherited";
+    });
+    l.rows.push_back({name, a->title, a->inherits, std::to_string(own),
+                      fmt::format("{}", fmt::join(a->compute_capabilities, " ")),
+                      fmt::format("{}", fmt::join(features, " "))});
+  }
+  return l;
+}
+
+// Zero where nobody gives a bandwidth.
+Listing list_memory() {
+  Listing l{{"name", "level", "scope", "instances", "kib_each", "gb_per_s"},
+            {{"name", Align::left},
+             {"level", Align::left},
+             {"one for each", Align::left},
+             {"pieces"},
+             {"KiB each"},
+             {"GB/s of all"}},
+            {}};
+  for (const std::string& name : gpu_names()) {
+    for (const GpuMemory& m : memory_levels(load_gpu(name))) {
+      l.rows.push_back({name, m.name, name_of(m.scope), std::to_string(m.instances),
+                        std::to_string(m.capacity.value() / 1024),
+                        fmt::format("{:.0f}", m.bandwidth.value() / 1e9)});
+    }
+  }
+  return l;
+}
+
 Listing list_policies() {
   Listing l{{"name", "imitates", "fuses"},
             {{"name", Align::left}, {"imitates", Align::left}, {"fuses", Align::left}},
@@ -119,6 +163,8 @@ struct Topic {
 };
 constexpr Topic kTopics[] = {{"models", list_models},
                              {"gpus", list_gpus},
+                             {"architectures", list_architectures},
+                             {"memory", list_memory},
                              {"policies", list_policies},
                              {"scenarios", list_scenarios},
                              {"operators", list_operators}};

@@ -9,6 +9,7 @@
 #include "cli/simulation_size.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/gpu/what_if.h"
 
 namespace fuseline {
@@ -138,7 +139,8 @@ MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64
 }
 
 Plan plan_of(const Selection& selection, const std::string& policy) {
-  return make_plan(policy, selection.model, selection.workload, selection.custom);
+  return make_plan(policy, selection.model, selection.workload, selection.custom,
+                   plan_target(selection.gpu));
 }
 
 std::vector<std::string> parse_policies(const std::string& text, bool with_custom) {

@@ -10,6 +10,7 @@
 #include "base/json_text.h"
 #include "cli/table.h"
 #include "model/policy.h"
+#include "sim/gpu/plan_target.h"
 
 namespace fuseline {
 
@@ -212,7 +213,8 @@ ordered_json policy_json(const Selection& selection, const VerifiedPolicy& p) {
   const Totals want = predicted(p);
   ordered_json tensors = ordered_json::array();
   for (const ComparedTensor& t : p.tensors) tensors.push_back(tensor_json(t));
-  const Plan plan = make_plan(p.policy, selection.model, selection.workload);
+  const Plan plan =
+      make_plan(p.policy, selection.model, selection.workload, plan_target(selection.gpu));
   ordered_json kernels = ordered_json::array();
   for (const CountedKernel& k : p.kernels) {
     kernels.push_back({{"name", k.name},

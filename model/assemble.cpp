@@ -84,8 +84,9 @@ std::vector<FusionNote> notes_of(const PlanParts& parts, const std::vector<Home>
       const bool attention =
           has_attention(graph, parts.groups[a]) || has_attention(graph, parts.groups[b]);
       std::string illegal;  // the pair's own reason comes before that of the groups around it
-      if (!two_mainloops && !attention) illegal = why_no_program(graph, {e.from, e.to});
-      if (illegal.empty()) illegal = why_not_merge(graph, parts.groups, a, b);
+      if (!two_mainloops && !attention)
+        illegal = why_no_program(graph, {e.from, e.to}, parts.target);
+      if (illegal.empty()) illegal = why_not_merge(graph, parts.groups, a, b, parts.target);
       note.reason = !illegal.empty() ? illegal
                                      : "could share a kernel, but " +
                                            parts.rule(graph, parts.groups[a], parts.groups[b], e);

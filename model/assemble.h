@@ -20,6 +20,7 @@ struct PlanParts {
   bool persistent = false;  // the groups are phases of one kernel
   std::vector<std::string> rewrites;
   Preparation preparation;
+  Target target{};  // for the reasons
 };
 
 // InternalError when the groups cannot be ordered or lowered.

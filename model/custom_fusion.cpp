@@ -57,13 +57,13 @@ OnChipEdge parse_edge(const std::string& text, const std::string& field) {
 }
 
 Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload,
-               const CustomFusion& custom) {
-  if (policy != kCustomPolicy) return make_plan(policy, config, workload);
-  return make_custom_plan(build_block(config, workload), custom.rewrites, custom.on_chip);
+               const CustomFusion& custom, const Target& target) {
+  if (policy != kCustomPolicy) return make_plan(policy, config, workload, target);
+  return make_custom_plan(build_block(config, workload), custom.rewrites, custom.on_chip, target);
 }
 
-Plan make_end_plan(const std::string& policy, const Graph& end) {
-  Plan plan = make_plan(policy == kCustomPolicy ? "per-operator" : policy, end);
+Plan make_end_plan(const std::string& policy, const Graph& end, const Target& target) {
+  Plan plan = make_plan(policy == kCustomPolicy ? "per-operator" : policy, end, target);
   plan.policy = policy;
   return plan;
 }

@@ -27,12 +27,12 @@ OnChipEdge parse_edge(const std::string& text, const std::string& field);
 
 // make_plan() of policy.h that knows `custom` too. InputError as there and as make_custom_plan().
 Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload,
-               const CustomFusion& custom);
+               const CustomFusion& custom, const Target& target = {});
 
 // The plan of what stands before or after a model's blocks (build_entry, build_exit), under the
 // blocks' policy. What a person chose for a block says nothing about these: under `custom` they run
 // as under `per-operator`, one kernel for each operator.
-Plan make_end_plan(const std::string& policy, const Graph& end);
+Plan make_end_plan(const std::string& policy, const Graph& end, const Target& target = {});
 
 // The choices that come nearest to a plan of another policy: its rewrites, how its backward pass is
 // made, and the edges inside its kernels. The block after these rewrites has the plan's operators

@@ -166,7 +166,7 @@ std::string rewrite_summary(const std::string& name) {
 }
 
 Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
-                      const std::vector<OnChipEdge>& on_chip) {
+                      const std::vector<OnChipEdge>& on_chip, const Target& target) {
   Block block = rewritten(graph, rewrites);
   const std::vector<Edge> all = edges(block.graph);
   Groups groups = one_each(block.graph);
@@ -182,7 +182,7 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
   }
   for (const OnChipEdge& choice : on_chip) {
     const std::size_t g = group_of(groups, find_operator(block.graph, choice.from));
-    const std::string reason = why_no_program(block.graph, groups[g]);
+    const std::string reason = why_no_program(block.graph, groups[g], target);
     if (!reason.empty()) refuse(choice, reason);
     const std::string cycle = why_cycle(block.graph, groups, g);
     if (!cycle.empty()) refuse(choice, cycle);
@@ -196,6 +196,7 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
   parts.rule = not_chosen;
   parts.rewrites = rewrites;
   parts.preparation = std::move(block.preparation);
+  parts.target = target;
   return assemble(std::move(parts));
 }
 

@@ -44,7 +44,7 @@ Groups fuse_attention(const Graph& graph, Groups groups) {
   return groups;
 }
 
-Groups grow(const Graph& graph, Groups groups, const FusionRule& rule) {
+Groups grow(const Graph& graph, Groups groups, const FusionRule& rule, const Target& target) {
   const std::vector<Edge> all = edges(graph);
   for (bool changed = true; changed;) {
     changed = false;
@@ -52,7 +52,7 @@ Groups grow(const Graph& graph, Groups groups, const FusionRule& rule) {
       const std::size_t a = group_of(groups, e.from);
       const std::size_t b = group_of(groups, e.to);
       if (a == b || !rule(graph, groups[a], groups[b], e).empty()) continue;
-      if (!why_not_merge(graph, groups, a, b).empty()) continue;
+      if (!why_not_merge(graph, groups, a, b, target).empty()) continue;
       merge(graph, groups, a, b);
       changed = true;
     }
@@ -60,10 +60,11 @@ Groups grow(const Graph& graph, Groups groups, const FusionRule& rule) {
   return groups;
 }
 
-Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule) {
+Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule,
+                     const Target& target) {
   for (std::size_t a = 0; a < groups.size(); ++a) {
     for (std::size_t b = a + 1; b < groups.size();) {
-      if (rule(graph, groups[a], groups[b]) && why_not_merge(graph, groups, a, b).empty())
+      if (rule(graph, groups[a], groups[b]) && why_not_merge(graph, groups, a, b, target).empty())
         merge(graph, groups, a, b);
       else
         ++b;

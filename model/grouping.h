@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/plan.h"
+#include "model/target.h"
 
 namespace fuseline {
 
@@ -26,10 +27,11 @@ Groups one_each(const Graph& graph);
 Groups fuse_attention(const Graph& graph, Groups groups);
 
 // Merges groups along edges, in dependency order, until rule and legality allow no more.
-Groups grow(const Graph& graph, Groups groups, const FusionRule& rule);
+Groups grow(const Graph& graph, Groups groups, const FusionRule& rule, const Target& target = {});
 
 // Merges groups side by side, in dependency order.
-Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule);
+Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule,
+                     const Target& target = {});
 
 // Each group takes the place of its first operator, behind the groups that it needs, the same way:
 // the order in which a compiler emits fused loops.

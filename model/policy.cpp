@@ -88,7 +88,7 @@ void apply_all(const std::vector<Rewrite>& rewrites, Block& block,
 
 }  // namespace
 
-Plan plan_with(const PolicyRules& rules, const Graph& graph) {
+Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& target) {
   Block block{graph, {}};
   PlanParts parts;
   if (has_backward(graph)) {
@@ -109,8 +109,9 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph) {
     if (std::ranges::any_of(groups, [](const auto& g) { return g.size() > 1; }))
       parts.rewrites.emplace_back("fuse_attention");
   }
-  groups = grow(block.graph, std::move(groups), rules.fuse);
-  if (rules.siblings) groups = join_siblings(block.graph, std::move(groups), rules.siblings);
+  groups = grow(block.graph, std::move(groups), rules.fuse, target);
+  if (rules.siblings)
+    groups = join_siblings(block.graph, std::move(groups), rules.siblings, target);
   if (rules.cache_writes_first) {
     std::stable_partition(groups.begin(), groups.end(), [&](const std::vector<OpId>& group) {
       return any_op(block.graph, group,
@@ -126,16 +127,18 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph) {
   parts.rule = rules.fuse;
   parts.persistent = rules.persistent;
   parts.preparation = std::move(block.preparation);
+  parts.target = target;
   return assemble(std::move(parts));
 }
 
-Plan make_plan(const std::string& policy, const Graph& graph) {
-  return plan_with(find_rules(policy), graph);
+Plan make_plan(const std::string& policy, const Graph& graph, const Target& target) {
+  return plan_with(find_rules(policy), graph, target);
 }
 
-Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload) {
+Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload,
+               const Target& target) {
   static_cast<void>(find_rules(policy));  // an unknown policy is reported before a missing phase
-  return make_plan(policy, build_block(config, workload));
+  return make_plan(policy, build_block(config, workload), target);
 }
 
 }  // namespace fuseline

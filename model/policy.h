@@ -6,6 +6,7 @@
 
 #include "model/config/config.h"
 #include "model/plan.h"
+#include "model/target.h"
 
 namespace fuseline {
 
@@ -20,12 +21,13 @@ struct PolicyInfo {
 // All policies in the order of the documentation.
 std::vector<PolicyInfo> policies();
 
-// The plan of one block (one layer in its steady state). Throws InputError for an unknown policy
-// (nearest name) and for a policy that does not support the phase.
-Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload);
+// The plan of one block (one layer in its steady state), within the budgets of the target. Throws
+// InputError for an unknown policy (nearest name) and for a policy that does not support the phase.
+Plan make_plan(const std::string& policy, const ModelConfig& config, const Workload& workload,
+               const Target& target = {});
 
 // The same for any graph: a block, the model's ends, or one that a test or a window built.
-Plan make_plan(const std::string& policy, const Graph& graph);
+Plan make_plan(const std::string& policy, const Graph& graph, const Target& target = {});
 
 // Two neighbouring operators of a graph, by name.
 struct OnChipEdge {
@@ -38,7 +40,7 @@ struct OnChipEdge {
 // the backward pass gets saved probabilities. InputError: an unknown rewrite or operator (nearest
 // name), a rewrite that does not apply, no such edge, an illegal choice (with the reason).
 Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
-                      const std::vector<OnChipEdge>& on_chip);
+                      const std::vector<OnChipEdge>& on_chip, const Target& target = {});
 std::vector<std::string> rewrite_names();
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <string_view>
 
 #include "model/lower.h"
 #include "model/lower_attention.h"
@@ -11,12 +12,6 @@
 namespace fuseline {
 
 namespace {
-
-// Shared memory of one thread block: 227 KiB (CUDA programming guide, compute capability 9.0), the
-// most of the GPUs described. The mainloop's stages take 3 × (128 + 128) × 64 bf16 of it.
-constexpr std::int64_t smem_bytes = 227 * 1024;
-constexpr std::int64_t stage_bytes = std::int64_t{3} * (128 + 128) * 64 * 2;
-constexpr std::int64_t tile_bytes = std::int64_t{128} * 128 * 2;
 
 bool is_finisher(const Op& op) { return op.kind->finishes != Sums::none; }
 bool leaves_partials(const Op& op) { return op.kind->partial != Sums::none; }
@@ -58,7 +53,8 @@ Group analyse(const Graph& graph, const std::vector<OpId>& ops) {
   return g;
 }
 
-std::string row_reason(const Op& row, const Op& main) {
+std::string row_reason(const Op& row, const Op& main, const Target& target) {
+  const std::int64_t smem_bytes = target.shared_bytes_per_block;
   const std::int64_t width = row.reads[0].cols;
   const std::int64_t need = width * 64 * 4;  // 64 rows of fp32, the least a Hopper MMA makes
   std::string reason = row.name + " needs a full row of " + std::to_string(width) +
@@ -81,7 +77,8 @@ bool pairs_apart(const Op& op) {
   return op.kind->locality == Locality::pair_local && !has_adjacent_pairs(op);
 }
 
-std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops) {
+std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops,
+                                const Target& target) {
   const Op& main = *g.mains.front();
   if (!g.before.empty()) {
     const Op& last = *g.before.back();
@@ -96,7 +93,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
            "take it from memory";
   }
   if (!is_gemm(main) && !g.after.empty()) {
-    if (needs_full_row(*g.after.front())) return row_reason(*g.after.front(), main);
+    if (needs_full_row(*g.after.front())) return row_reason(*g.after.front(), main, target);
     return g.after.front()->name + " works on tokens, " + main.name + " on heads";
   }
   std::set<TensorId> made;
@@ -108,7 +105,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
     if (needs_full_column(*op))
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +
              " rows, while a tile of " + main.name + " holds 128 of them";
-    if (needs_full_row(*op)) return row_reason(*op, main);
+    if (needs_full_row(*op)) return row_reason(*op, main, target);
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +
              " until the weight's rows are interleaved";
@@ -116,18 +113,21 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
     if (op->kind->extent(*op).rows != main.writes[0].rows &&
         graph.tensor(op->writes[0].tensor).role != Role::cache)
       return op->name + " has other rows than " + main.name;
-    for (const Operand& r : op->reads)
-      if (!made.contains(r.tensor) && r.rows == main.writes[0].rows && r.cols > 1)
-        tiles.insert(r.tensor);
+    // With one row a bias is as tall as a tile, and still no tile.
+    for (std::size_t i = 0; i < op->reads.size(); ++i) {
+      const Operand& r = op->reads[i];
+      const bool tile = std::string_view(op->kind->reads[i].rows) == "M" && r.cols > 1;
+      if (tile && !made.contains(r.tensor) && r.rows == main.writes[0].rows) tiles.insert(r.tensor);
+    }
   }
-  const std::int64_t room = (smem_bytes - stage_bytes) / tile_bytes;
+  const std::int64_t room = target.operand_tiles();
   if (static_cast<std::int64_t>(tiles.size()) > room)
     return "the mainloop's stages and " + std::to_string(tiles.size()) +
            " operand tiles exceed shared memory (room for " + std::to_string(room) + ")";
   return "";
 }
 
-std::string why_no_attention_program(const Group& g) {
+std::string why_no_attention_program(const Group& g, const Target& target) {
   const Op& main = *g.mains.front();
   if (g.gradient && g.before.size() + g.after.size() > 0) {
     const Op& other = g.before.empty() ? *g.after.front() : *g.before.front();
@@ -141,7 +141,7 @@ std::string why_no_attention_program(const Group& g) {
              "as they are loaded";
   }
   for (const Op* op : g.after) {
-    if (needs_full_row(*op)) return row_reason(*op, main);
+    if (needs_full_row(*op)) return row_reason(*op, main, target);
     if (is_finisher(*op)) return finisher_reason(*op);
     if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op))
       return op->name + " crosses heads, while a tile of attention holds one";
@@ -249,7 +249,7 @@ std::vector<bool> reach(const Graph& graph, const std::vector<std::vector<OpId>>
 
 }  // namespace
 
-std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops) {
+std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, const Target& target) {
   for (const OpId id : ops)
     if (graph.op(id).pass != graph.op(ops.front()).pass)
       return "between the forward and the backward pass lies the rest of the model";
@@ -262,17 +262,18 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops) {
            " sums over columns that other tiles of " + name(*g.mains[0]) + " make";
   }
   if (g.mains.empty()) return why_no_stream_program(graph, ops);
-  return g.attention ? why_no_attention_program(g) : why_no_gemm_program(graph, g, ops);
+  return g.attention ? why_no_attention_program(g, target)
+                     : why_no_gemm_program(graph, g, ops, target);
 }
 
 std::string why_not_merge(const Graph& graph, const std::vector<std::vector<OpId>>& groups,
-                          std::size_t a, std::size_t b) {
+                          std::size_t a, std::size_t b, const Target& target) {
   std::vector<OpId> merged = groups[a];
   merged.insert(merged.end(), groups[b].begin(), groups[b].end());
   std::vector<OpId> ordered;
   for (const OpId id : topological_order(graph))
     if (std::find(merged.begin(), merged.end(), id) != merged.end()) ordered.push_back(id);
-  const std::string reason = why_no_program(graph, ordered);
+  const std::string reason = why_no_program(graph, ordered, target);
   if (!reason.empty()) return reason;
 
   std::vector<std::vector<OpId>> rest{ordered};

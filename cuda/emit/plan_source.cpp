@@ -6,18 +6,23 @@
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/stream_source.h"
-#include "sim/gpu/gemm_constants.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
 
 namespace fuseline::cuda {
 
 SmTarget target_of(const Gpu& gpu) {
-  return gpu.architecture == fuseline::Architecture::hopper ? SmTarget::sm_90a : SmTarget::sm_80;
+  if (has_feature(gpu, Feature::wgmma) && has_feature(gpu, Feature::bulk_copy))
+    return SmTarget::sm_90a;
+  if (has_feature(gpu, Feature::mma_sync)) return SmTarget::sm_80;
+  throw MissingError(fmt::format(
+      "there are no kernels for the architecture {} of {}: our kernels need mma_sync, or "
+      "wgmma and bulk_copy",
+      gpu.architecture == nullptr ? "?" : gpu.architecture->name, gpu.name));
 }
 
 GemmTile own_tile(const Plan& plan, const Program& program, const Gpu& gpu) {
-  return choose_tile(gemm_problem_of(program, AddressMap(plan), false), gpu, gemm_constants(gpu));
+  return choose_tile(gemm_problem_of(program, AddressMap(plan), false), gpu);
 }
 
 std::string title_of(const Plan& plan, const Kernel& kernel) {

@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "cuda/compile/compiler.h"
+#include "model/gemm_tile.h"
 #include "model/plan.h"
 #include "sim/gpu/gpu.h"
-#include "sim/kernels/gemm_tile.h"
 
 namespace fuseline::cuda {
 

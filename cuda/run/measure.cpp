@@ -20,6 +20,7 @@
 #include "cuda/run/tune.h"
 #include "model/operators/operator_table.h"
 #include "model/policy.h"
+#include "sim/gpu/plan_target.h"
 
 namespace fuseline::cuda {
 
@@ -77,7 +78,7 @@ class Measuring {
                options.ampere ? std::optional(SmTarget::sm_80) : std::nullopt),
         stream_(device_.stream()) {
     for (const std::string& policy : policies)
-      subjects_.push_back({.plan = make_plan(policy, config, workload)});
+      subjects_.push_back({.plan = make_plan(policy, config, workload, plan_target(described))});
     open_library();
     open_attention_library();
     open_profiler();
@@ -189,7 +190,7 @@ class Measuring {
     const bool full = workload.batch == workload_.batch && workload.seq == workload_.seq;
     report("fp64 reference");
     check.compute_reference();
-    const Plan unfused = make_plan("unfused", config_, workload);
+    const Plan unfused = make_plan("unfused", config_, workload, plan_target(described_));
     report("unfused (baseline)");
     {
       const executor::Inputs inputs = check.inputs_of(unfused);
@@ -197,7 +198,7 @@ class Measuring {
     }
     for (Subject& s : subjects_) {
       report(s.plan.policy + ": check");
-      const Plan plan = make_plan(s.plan.policy, config_, workload);
+      const Plan plan = make_plan(s.plan.policy, config_, workload, plan_target(described_));
       const executor::Inputs inputs = check.inputs_of(plan);
       PrepareOptions prepare = prepare_options();
       // The same kernels as at the measured sizes.

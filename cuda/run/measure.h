@@ -12,10 +12,10 @@
 #include "cuda/counters/counter_check.h"
 #include "cuda/counters/gpu_state.h"
 #include "model/config/config.h"
+#include "model/gemm_tile.h"
 #include "sim/executor/parallel.h"
 #include "sim/executor/verification.h"
 #include "sim/gpu/gpu.h"
-#include "sim/kernels/gemm_tile.h"
 #include "sim/measured/measurement.h"
 
 namespace fuseline::cuda {

@@ -9,8 +9,8 @@
 #include "cuda/run/launch.h"
 #include "cuda/vendor/cublaslt_gemm.h"
 #include "cuda/vendor/cudnn_attention.h"
+#include "model/gemm_tile.h"
 #include "sim/gpu/gpu.h"
-#include "sim/kernels/gemm_tile.h"
 
 namespace fuseline::cuda {
 

@@ -13,7 +13,8 @@
 #include "cuda/emit/plan_source.h"
 #include "cuda/run/gemm_launch.h"
 #include "cuda/run/timing.h"
-#include "sim/kernels/gemm_library.h"
+#include "sim/gpu/architecture.h"
+#include "sim/kernels/epilogue_needs.h"
 
 namespace fuseline::cuda {
 
@@ -44,8 +45,10 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
   std::vector<GemmTile> tiles = {chosen};
   const EpilogueNeeds needs = epilogue_needs(program);
   const bool hopper = target == SmTarget::sm_90a;
-  for (const GemmTile& tile : candidate_tiles(
-           hopper ? fuseline::Architecture::hopper : fuseline::Architecture::ampere, false))
+  // The tiles of a mainloop stand in the file of the architecture that it was written for, which is
+  // not the GPU's where the other mainloop runs on it.
+  const auto written_for = load_architecture(hopper ? "hopper" : "ampere");
+  for (const GemmTile& tile : written_for->tiles.own)
     if (!hopper || fits(needs, tile)) tiles.push_back(tile);
   std::vector<Candidate> found;
   for (const GemmTile& tile : tiles) {

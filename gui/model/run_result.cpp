@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "sim/block/residence.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/judge/validation.h"
 
 namespace fuseline::gui {
@@ -117,8 +118,8 @@ std::vector<KernelRow> planned_rows(const Plan& plan, const PlanEstimate& estima
 
 void fill_predicted(RunResult& result, const Run& run) {
   const PredictionCase& c = *result.block;
-  result.plan =
-      std::make_shared<const Plan>(make_plan(run.policy, c.model, c.workload, run.custom));
+  result.plan = std::make_shared<const Plan>(
+      make_plan(run.policy, c.model, c.workload, run.custom, plan_target(c.gpu)));
   Prediction prediction = predict(*result.plan, c, nullptr);
   result.kernels = planned_rows(*result.plan, prediction.block);
   result.totals = totals_of(prediction.block);
@@ -142,7 +143,8 @@ void fill_measured(RunResult& result, const Run& run, const Measurements& measur
   result.source = source_of(measurements.meta);
   std::vector<KernelRow> planned;
   if (is_policy(run.policy)) {
-    result.plan = std::make_shared<const Plan>(make_plan(run.policy, c.model, c.workload));
+    result.plan = std::make_shared<const Plan>(
+        make_plan(run.policy, c.model, c.workload, plan_target(c.gpu)));
     result.predicted = simulate_replay(*result.plan, c);
     planned = planned_rows(*result.plan, *result.predicted);
     explain_plan(result, *result.predicted);

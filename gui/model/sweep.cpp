@@ -11,6 +11,7 @@
 #include "base/format.h"
 #include "base/parallel_for.h"
 #include "gui/model/text.h"
+#include "sim/gpu/plan_target.h"
 
 namespace fuseline::gui {
 
@@ -42,7 +43,8 @@ SweepPoint point_at(const PredictionCase& base, SweepAxis axis, std::int64_t val
   try {
     const PredictionCase c = case_at(base, axis, value);
     const PlanEstimate e =
-        simulate(make_plan(run.policy, c.model, c.workload, run.custom), c.gpu, c.fidelity);
+        simulate(make_plan(run.policy, c.model, c.workload, run.custom, plan_target(c.gpu)), c.gpu,
+                 c.fidelity);
     p.time = e.time;
     p.hbm = e.hbm_read + e.hbm_write;
     p.tooltip = fmt::format("{} at {} = {}\n{}\n{}", run.name, name_of(axis), grouped(value),

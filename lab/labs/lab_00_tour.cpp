@@ -9,6 +9,7 @@
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/block/estimate.h"
+#include "sim/gpu/plan_target.h"
 
 namespace fuseline::lab {
 
@@ -37,7 +38,7 @@ Lab lab_tour(const Student& student) {
   const ModelConfig config = load_model(model);
   const Gpu gpu = load_gpu(gpu_name);
   const auto predicted = [&](const char* policy) {
-    return simulate(make_plan(policy, config, work), gpu, Fidelity::hierarchy);
+    return simulate(make_plan(policy, config, work, plan_target(gpu)), gpu, Fidelity::hierarchy);
   };
   const PlanEstimate unfused = predicted("unfused");
   const PlanEstimate eager = predicted("eager");

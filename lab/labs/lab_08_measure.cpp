@@ -10,6 +10,7 @@
 #include "lab/labs/parts.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/measured/measurement.h"
 #include "sim/report/prediction.h"
 
@@ -45,7 +46,7 @@ Lab lab_measure(const Student& student) {
   const double compiled = measured_block(all, compiled_case).time.median.value();
   const auto predicted = [&](const char* policy, Fidelity fidelity) {
     const PredictionCase c{config, gpu, work, fidelity, 1, {}};
-    return simulate_replay(make_plan(policy, config, work), c).time.value();
+    return simulate_replay(make_plan(policy, config, work, plan_target(c.gpu)), c).time.value();
   };
   const double roofline = predicted("eager", Fidelity::roofline);
   const double measured = eager.median.value();

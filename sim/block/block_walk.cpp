@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "model/operators/operator_table.h"
-#include "sim/gpu/calibration.h"
 #include "sim/kernels/attention_kernel.h"
 #include "sim/kernels/program_streams.h"
 #include "sim/kernels/stream_kernel.h"
@@ -28,10 +27,9 @@ class Walker {
   Walker(const Plan& plan, const Gpu& gpu, std::optional<TensorId> watched)
       : plan_(plan),
         gpu_(gpu),
-        gemm_constants_(gemm_constants(gpu)),
         addresses_(plan),
         cache_(effective_l2_capacity(gpu)),
-        gap_(microseconds(calibrated(gpu, "launch.gap_us"))) {
+        gap_(gpu.constants.launch.gap) {
     if (watched) watch(*watched);
   }
 
@@ -78,7 +76,6 @@ class Walker {
 
   const Plan& plan_;
   const Gpu& gpu_;
-  GemmConstants gemm_constants_;
   AddressMap addresses_;
   L2Cache cache_;
   Seconds gap_;
@@ -183,7 +180,7 @@ WalkedKernel Walker::follower(const std::string& name, KernelKind kind, Seconds 
 Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
   const bool library = kernel.implementation == Implementation::library_gemm;
   WalkedGemm gemm{gemm_problem_of(program, addresses_, library), {}};
-  gemm.estimate = simulate_gemm(gemm.problem, gpu_, gemm_constants_, cache_);
+  gemm.estimate = simulate_gemm(gemm.problem, gpu_, cache_);
   const GemmEstimate& g = gemm.estimate;
   Phase phase;
   KernelEstimate& e = phase.kernel.estimate;
@@ -297,7 +294,7 @@ void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
 // the place of a launch, and after the first phase a GEMM's first weights are on chip when it
 // falls.
 Phase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles) {
-  const Seconds barrier = microseconds(calibrated(gpu_, "sync.barrier_us"));
+  const Seconds barrier = gpu_.constants.sync.barrier;
   Phase result;
   WalkedKernel& whole = result.kernel;
   whole.fixed = gpu_.tiny_kernel;
@@ -366,13 +363,9 @@ std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const Wal
 
 Seconds time_at(const WalkedKernel& kernel, const Gpu& gpu, double clock_factor) {
   Seconds time = kernel.fixed + kernel.compute / clock_factor;
-  if (!kernel.gemms.empty()) {
-    const GemmConstants constants = gemm_constants(gpu);
-    for (const WalkedGemm& gemm : kernel.gemms) {
-      time += time_gemm(gemm.problem, gemm.estimate.tile, gemm.estimate.waves, gpu, constants,
-                        clock_factor)
-                  .time;
-    }
+  for (const WalkedGemm& gemm : kernel.gemms) {
+    time +=
+        time_gemm(gemm.problem, gemm.estimate.tile, gemm.estimate.waves, gpu, clock_factor).time;
   }
   return time;
 }

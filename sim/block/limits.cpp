@@ -3,10 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
-#include "sim/gpu/calibration.h"
-#include "sim/gpu/gemm_constants.h"
 
 namespace fuseline {
 
@@ -19,7 +16,7 @@ FlopsPerSecond tensor_peak(const Gpu& gpu, Dtype dtype) {
     case Dtype::fp32:
       break;
   }
-  return gpu.tensor_bf16 / 2;
+  return gpu.tensor_bf16 * gpu.constants.gemm.tf32_fraction;
 }
 
 FlopsPerSecond boosted_tensor_peak(const Gpu& gpu, Dtype dtype) {
@@ -30,8 +27,8 @@ FlopsPerSecond boosted_tensor_peak(const Gpu& gpu, Dtype dtype) {
 
 BytesPerSecond fastest_hbm(const Gpu& gpu) {
   return gpu.hbm_bandwidth_sustained *
-         std::max({1.0, calibrated(gpu, "attention.hbm_fraction"),
-                   calibrated(gpu, "stream.hbm_fraction"), gemm_constants(gpu).hbm_fraction});
+         std::max({1.0, gpu.constants.attention.hbm_fraction, gpu.constants.stream.hbm_fraction,
+                   gpu.constants.gemm.hbm_fraction});
 }
 
 Limits limits_of(const Graph& graph, const Gpu& gpu) {

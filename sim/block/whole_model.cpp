@@ -2,6 +2,7 @@
 
 #include "model/blocks/block.h"
 #include "model/custom_fusion.h"
+#include "sim/gpu/plan_target.h"
 
 namespace fuseline {
 
@@ -36,7 +37,8 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
                            const Workload& workload, const Gpu& gpu) {
   LayersEstimate sum = repeat_block(block, config.layers);
   const auto simulate_graph = [&](const Graph& graph, const SimulationOptions& options) {
-    return simulate(make_end_plan(block.policy, graph), gpu, block.fidelity, options);
+    return simulate(make_end_plan(block.policy, graph, plan_target(gpu)), gpu, block.fidelity,
+                    options);
   };
   // The embedding starts cold; the exit finds what the last block left, and its weights are too
   // large to stay.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <variant>
 
-#include "sim/gpu/gemm_constants.h"
 #include "sim/kernels/attention_kernel.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/gemm_time.h"
@@ -20,14 +19,13 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
     if (splits_keys(a, kernel.implementation)) s.splits = decode_splits(a, gpu);
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
     const bool library = kernel.implementation == Implementation::library_gemm;
-    const GemmConstants constants = gemm_constants(gpu);
     const GemmProblem problem = gemm_problem_of(phase, addresses, library);
-    const GemmTile tile = choose_tile(problem, gpu, constants);
+    const GemmTile tile = choose_tile(problem, gpu);
     s.tile = {tile.m, tile.n};
     s.splits = tile.split_k;
     s.gemm = schedule_gemm(problem.m, problem.n, problem.k, problem.batch, tile,
-                           blocks_at_once(tile, gpu, constants),
-                           raster_group(library, tile, constants.raster_group_tiles));
+                           blocks_at_once(tile, gpu),
+                           raster_group(library, tile, gpu.constants.gemm.raster_group_tiles));
   }
   return s;
 }

@@ -12,6 +12,7 @@
 #include "sim/executor/inputs.h"
 #include "sim/executor/memory_need.h"
 #include "sim/executor/reference_fast.h"
+#include "sim/gpu/plan_target.h"
 
 namespace fuseline::executor {
 
@@ -78,9 +79,10 @@ class Verifier {
   Verifier(const ModelConfig& config, const Workload& workload,
            const std::vector<std::string>& policies, const Gpu& gpu, const VerifyOptions& options)
       : gpu_(gpu), options_(options), block_(build_block(config, workload)) {
-    plans_.push_back(make_plan("unfused", config, workload));
+    const Target target = plan_target(gpu);
+    plans_.push_back(make_plan("unfused", config, workload, target));
     for (const std::string& policy : policies)
-      plans_.push_back(make_plan(policy, config, workload));
+      plans_.push_back(make_plan(policy, config, workload, target));
     check_memory(memory_need(block_, plans_, options.workers.threads),
                  options.memory_limit.value_or(available_memory()));
     require_fault();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <optional>
@@ -14,9 +13,9 @@
 #include "base/data_files.h"
 #include "base/toml_file.h"
 #include "model/config/several_gpus.h"
-#include "sim/gpu/calibration.h"
+#include "sim/gpu/constant_table.h"
 #include "sim/gpu/gpu_file.h"
-#include "sim/gpu/power.h"
+#include "sim/gpu/provenance.h"
 #include "sim/gpu/standing.h"
 
 namespace fuseline {
@@ -122,52 +121,52 @@ constexpr std::array kNumbers = {
                 [](Gpu& g, double v) { g.tiny_kernel = Seconds(v); }},
 };
 
-// "1980 MHz (source, date, status)"; checks the parts that every number has.
-std::string read_provenance(const TomlTable& number, const std::vector<std::string>& statuses) {
-  number.refuse_other_keys({"value", "unit", "source", "date", "status"});
-  const double value = number.real("value", {-1e300, 1e300});
-  const std::string unit = number.text("unit");
-  const std::string source = number.text("source");
-  const std::string date = number.text("date");
-  if (!is_date(date)) {
-    number.fail("date", "is not a date", "\"2024\", \"2024-03\" or \"2024-03-18\"");
-  }
-  const std::string status = number.word("status", statuses);
-  return fmt::format("{:.10g} {} ({}, {}, {})", value, unit, source, date, status);
-}
+// Value of the table `key` in base units.
+struct Quantity {
+  const char* key;
+  Dimension dimension;
+  double least, most;
+};
 
-void read_number(const TomlTable& table, const NumberField& field, Gpu& gpu) {
-  const std::vector<Unit> units = units_of(field.dimension);
+double read_quantity(const TomlTable& table, const Quantity& quantity) {
+  const std::vector<Unit> units = units_of(quantity.dimension);
   std::vector<std::string> names;
   names.reserve(units.size());
   for (const Unit& unit : units) names.emplace_back(unit.name);
-  if (!table.has(field.key)) {
+  if (!table.has(quantity.key)) {
     throw InputError({.file = table.file(),
-                      .field = field.key,
+                      .field = quantity.key,
                       .message = "the number is missing",
                       .allowed = fmt::format("{{ value, unit, source, date, status }} in {}",
                                              fmt::join(names, ", "))});
   }
-  const TomlTable number = table.table(field.key);
-  gpu.sources[field.key] =
-      read_provenance(number, {"datasheet", "microbenchmark", "derived", "fitted"});
-
+  const TomlTable number = table.table(quantity.key);
   const std::string written = number.text("unit");
   const auto unit = std::find_if(units.begin(), units.end(),
                                  [&written](const Unit& u) { return written == u.name; });
   if (unit == units.end()) {
-    number.fail("unit", fmt::format("is the wrong unit for {}", field.key),
+    number.fail("unit", fmt::format("is the wrong unit for {}", quantity.key),
                 fmt::format("{}", fmt::join(names, ", ")), nearest_name(written, names));
   }
   // Decimal digits in the file, binary in memory: a part in 1e12 is not the user's.
-  const double value = number.real("value", {field.least / unit->factor * (1 - 1e-12),
-                                             field.most / unit->factor * (1 + 1e-12)}) *
+  const double value = number.real("value", {quantity.least / unit->factor * (1 - 1e-12),
+                                             quantity.most / unit->factor * (1 + 1e-12)}) *
                        unit->factor;
-  if (counts_whole_things(field.dimension) && std::abs(value - std::round(value)) > 1e-12 * value) {
-    number.fail("value", fmt::format("{} {} is not a whole number", value, field.key),
+  if (counts_whole_things(quantity.dimension) &&
+      std::abs(value - std::round(value)) > 1e-12 * value) {
+    number.fail("value", fmt::format("{} {} is not a whole number", value, quantity.key),
                 "a value that gives a whole number of bytes or units");
   }
-  field.set(gpu, value);
+  return value;
+}
+
+void read_number(const TomlTable& table, const NumberField& field, Gpu& gpu) {
+  // The source first, so that a number without one is told so whatever else is wrong.
+  if (table.has(field.key)) {
+    gpu.sources[field.key] = describe(read_provenance(
+        table.table(field.key), {"datasheet", "microbenchmark", "derived", "fitted"}));
+  }
+  field.set(gpu, read_quantity(table, {field.key, field.dimension, field.least, field.most}));
 }
 
 bool is_number_table(const TomlTable& table) {
@@ -178,69 +177,54 @@ bool is_number_table(const TomlTable& table) {
          });
 }
 
-// A name that ends with its unit must have that unit: 2 ms are no 2 us.
-void check_unit(const TomlTable& number, const std::string& name) {
-  for (const char* unit : {"us", "ms"}) {
-    if (name.ends_with(std::string("_") + unit) && number.text("unit") != unit) {
-      number.fail("unit", "is the wrong unit for " + name, unit);
-    }
-  }
+// Files of earlier versions write the unit "1" for all but times.
+void check_unit(const TomlTable& number, const ConstantInfo& constant) {
+  const std::string_view unit = constant.unit;
+  const bool time = unit == "us" || unit == "ms";
+  const std::string written = number.text("unit");
+  if (written == unit || (!time && written == "1")) return;
+  number.fail("unit", fmt::format("is the wrong unit for {}", constant.name), std::string(unit));
 }
 
+// A constant of the [calibration] section.
+struct OwnConstant {
+  std::string name;
+  TomlTable number;
+  Provenance provenance;
+};
+
 // Constants are named with dots, "gemm.start_us", which in TOML is a table within a table.
-void read_calibration(const TomlTable& group, const std::string& prefix, Gpu& gpu) {
-  const std::vector<ConstantRange> known = constant_ranges();
+void read_calibration(const TomlTable& group, const std::string& prefix,
+                      std::vector<OwnConstant>& all) {
   for (const std::string& key : group.keys()) {
     const TomlTable number = group.table(key);
     const std::string name = prefix + key;
-    if (is_number_table(number)) {
-      const auto constant = std::find_if(known.begin(), known.end(),
-                                         [&](const ConstantRange& c) { return c.name == name; });
-      if (constant == known.end()) {
-        std::vector<std::string> names;
-        for (const ConstantRange& c : known) names.push_back(c.name);
-        group.fail(key, "no constant of the hierarchy model has the name " + name,
-                   "the names in sim/gpu/calibration.cpp, sim/gpu/gemm_constants.cpp and "
-                   "sim/gpu/power.cpp",
-                   nearest_name(name, names));
-      }
-      gpu.sources["calibration." + name] = read_provenance(number, {"fitted"});
-      check_unit(number, name);
-      gpu.calibration[name] = number.real("value", {constant->least, constant->most});
-    } else {
-      read_calibration(number, name + ".", gpu);
+    if (!is_number_table(number)) {
+      read_calibration(number, name + ".", all);
+      continue;
     }
+    const ConstantInfo* constant = find_constant(name);
+    if (constant == nullptr) {
+      group.fail(key, "no constant of the hierarchy model has the name " + name,
+                 "the names in sim/gpu/constant_table.cpp", nearest_name(name, constant_names()));
+    }
+    all.push_back({name, number, read_provenance(number, {"fitted"})});
+    check_unit(number, *constant);
   }
 }
 
-Architecture read_architecture(const TomlTable& table) {
-  using Named = std::pair<const char*, Architecture>;
-  constexpr std::array named = {
-      Named{"ampere", Architecture::ampere}, Named{"ada", Architecture::ada},
-      Named{"hopper", Architecture::hopper}, Named{"blackwell", Architecture::blackwell}};
-  std::vector<std::string> words;
-  words.reserve(named.size());
-  for (const Named& entry : named) words.emplace_back(entry.first);
-  const std::string word = table.word("architecture", words);
-  for (const Named& entry : named) {
-    if (word == entry.first) return entry.second;
-  }
-  FUSELINE_ASSERT(false, "architecture");
+std::vector<OwnConstant> read_calibration(const TomlTable& table) {
+  std::vector<OwnConstant> all;
+  if (table.has("calibration")) read_calibration(table.table("calibration"), "", all);
+  return all;
 }
 
-// NVIDIA's compute capabilities of each architecture, CUDA C++ Programming Guide.
-std::vector<std::string> capabilities_of(Architecture architecture) {
-  switch (architecture) {
-    case Architecture::ampere:
-      return {"8.0", "8.6", "8.7"};
-    case Architecture::ada:
-      return {"8.9"};
-    case Architecture::hopper:
-      return {"9.0"};
-    case Architecture::blackwell:
-      return {"10.0", "10.1", "10.3", "11.0", "12.0", "12.1"};
+void replace_constants(const std::vector<OwnConstant>& own, Gpu& gpu) {
+  for (const OwnConstant& constant : own) {
+    const ConstantOrigin& origin = gpu.architecture->origins.at(constant.name);
+    set_constant(gpu, constant.name, constant.number.real("value", {origin.least, origin.most}));
+    gpu.sources["calibration." + constant.name] = describe(constant.provenance);
   }
-  FUSELINE_ASSERT(false, "architecture");
 }
 
 void check_order(const TomlTable& table, const char* smaller, double small, const char* larger,
@@ -276,34 +260,58 @@ void refuse_several_gpus(const std::string& text, std::vector<std::string> names
                     .nearest = nearest_name(*one, names)});
 }
 
-}  // namespace
+// Levels beside those that every GPU has: name, scope, how many pieces, and one piece's numbers.
+GpuMemory read_memory(const TomlTable& entry, Gpu& gpu) {
+  entry.refuse_other_keys({"name", "scope", "instances", "capacity", "bandwidth"});
+  GpuMemory memory;
+  memory.name = entry.text("name");
+  const std::string scope = entry.word("scope", {"sm", "die", "package"});
+  memory.scope = scope == "sm"    ? MemoryScope::sm
+                 : scope == "die" ? MemoryScope::die
+                                  : MemoryScope::package;
+  memory.instances = entry.whole("instances", {1, 1 << 20});
+  const std::string prefix = memory.name + " ";
+  const auto number = [&](const char* key, Dimension dimension, double least, double most) {
+    const double value = read_quantity(entry, {key, dimension, least, most});
+    gpu.sources[prefix + key] = describe(
+        read_provenance(entry.table(key), {"datasheet", "microbenchmark", "derived", "fitted"}));
+    return value;
+  };
+  memory.capacity = Bytes(whole(number("capacity", Dimension::bytes, kKi, 1e12)));
+  if (entry.has("bandwidth"))
+    memory.bandwidth = BytesPerSecond(number("bandwidth", Dimension::byte_rate, 1e9, 1e17));
+  return memory;
+}
 
-bool is_date(std::string_view text) {
-  if (text.size() != 4 && text.size() != 7 && text.size() != 10) return false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool dash = i == 4 || i == 7;
-    if (dash ? text[i] != '-' : std::isdigit(static_cast<unsigned char>(text[i])) == 0) {
-      return false;
-    }
+void read_numbers(const TomlTable& table, Gpu& gpu) {
+  for (const NumberField& field : kNumbers) read_number(table, field, gpu);
+  check_order(table, "sm_clock_base", gpu.sm_clock_base.value(), "sm_clock_boost",
+              gpu.sm_clock.value());
+  check_order(table, "hbm_bandwidth_sustained", gpu.hbm_bandwidth_sustained.value(),
+              "hbm_bandwidth", gpu.hbm_bandwidth.value());
+  check_order(table, "smem_per_block_max", gpu.smem_per_block_max.as_double(), "smem_per_sm",
+              gpu.smem_per_sm.as_double());
+  if (table.has("shared_cache")) gpu.shared_cache = table.text("shared_cache");
+  if (!table.has("memory")) return;
+  for (const TomlTable& entry : table.tables("memory")) {
+    gpu.more_memory.push_back(read_memory(entry, gpu));
   }
-  return true;
 }
 
-Architecture kernel_architecture(const Gpu& gpu) {
-  return gpu.compute_capability.starts_with("12.") ? Architecture::ada : gpu.architecture;
-}
+}  // namespace
 
 std::map<std::string, double> read_constants(const TomlTable& table) {
   table.refuse_other_keys({"calibration"});
-  Gpu carrier;
-  read_calibration(table.table("calibration"), "", carrier);
-  return carrier.calibration;
+  static_cast<void>(table.table("calibration"));
+  std::map<std::string, double> values;
+  for (const OwnConstant& own : read_calibration(table)) values[own.name] = own.provenance.value;
+  return values;
 }
 
-Gpu read_gpu(const TomlTable& table) {
+Gpu read_gpu(const TomlTable& table, const ArchitectureLoader& architecture_of) {
   std::vector<std::string> known = {
-      "name",       "aliases",     "title",  "architecture", "compute_capability",
-      "calibrated", "calibration", "checked"};
+      "name",       "aliases",     "title",   "architecture", "compute_capability",
+      "calibrated", "calibration", "checked", "shared_cache", "memory"};
   for (const NumberField& field : kNumbers) known.emplace_back(field.key);
   table.refuse_other_keys(known);
 
@@ -311,20 +319,53 @@ Gpu read_gpu(const TomlTable& table) {
   gpu.name = table.text("name");
   gpu.title = table.text("title");
   if (table.has("aliases")) gpu.aliases = table.texts("aliases");
-  gpu.architecture = read_architecture(table);
-  gpu.compute_capability = table.word("compute_capability", capabilities_of(gpu.architecture));
+  const std::string architecture = table.word("architecture", architecture_names());
   gpu.calibrated = table.flag("calibrated");
   if (table.has("checked")) gpu.checks = read_checks(table);
-  for (const NumberField& field : kNumbers) read_number(table, field, gpu);
-  if (table.has("calibration")) read_calibration(table.table("calibration"), "", gpu);
-
-  check_order(table, "sm_clock_base", gpu.sm_clock_base.value(), "sm_clock_boost",
-              gpu.sm_clock.value());
-  check_order(table, "hbm_bandwidth_sustained", gpu.hbm_bandwidth_sustained.value(),
-              "hbm_bandwidth", gpu.hbm_bandwidth.value());
-  check_order(table, "smem_per_block_max", gpu.smem_per_block_max.as_double(), "smem_per_sm",
-              gpu.smem_per_sm.as_double());
+  read_numbers(table, gpu);
+  const std::vector<OwnConstant> own = read_calibration(table);
+  set_architecture(gpu, architecture_of(architecture));
+  gpu.compute_capability = table.word("compute_capability", gpu.architecture->compute_capabilities);
+  replace_constants(own, gpu);
   return gpu;
+}
+
+void set_architecture(Gpu& gpu, std::shared_ptr<const Architecture> architecture) {
+  gpu.architecture = std::move(architecture);
+  gpu.constants = gpu.architecture->constants;
+  L2Constants& l2 = gpu.constants.l2;
+  if (gpu.l2_partitions <= 1) l2.capacity_fraction = l2.single_partition_fraction;
+}
+
+bool has_feature(const Gpu& gpu, Feature feature) {
+  return gpu.architecture != nullptr && gpu.architecture->features.contains(feature);
+}
+
+Bytes effective_l2_capacity(const Gpu& gpu) {
+  return Bytes(
+      static_cast<std::int64_t>(gpu.l2_capacity.as_double() * gpu.constants.l2.capacity_fraction));
+}
+
+double constant_of(const Gpu& gpu, std::string_view name) {
+  const ConstantInfo* constant = find_constant(name);
+  FUSELINE_ASSERT(constant != nullptr, name);
+  return value_of(*constant, gpu.constants);
+}
+
+void set_constant(Gpu& gpu, std::string_view name, double value) {
+  const ConstantInfo* constant = find_constant(name);
+  FUSELINE_ASSERT(constant != nullptr, name);
+  FUSELINE_ASSERT(gpu.architecture != nullptr, gpu.name + " has no architecture");
+  const ConstantOrigin& origin = gpu.architecture->origins.at(constant->name);
+  if (!(value >= origin.least && value <= origin.most)) {  // also of NaN
+    throw InputError(
+        {.file = gpu.name,
+         .field = fmt::format("calibration.{}", name),
+         .value = fmt::format("{:g}", value),
+         .message = "is outside the range of this constant",
+         .allowed = fmt::format("a number from {:g} to {:g}", origin.least, origin.most)});
+  }
+  set_value(*constant, gpu.constants, value);
 }
 
 std::vector<std::string> gpu_names() { return data_file_names("gpus"); }

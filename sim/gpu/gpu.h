@@ -3,14 +3,16 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
+#include "sim/gpu/architecture.h"
+#include "sim/gpu/constants.h"
 
 namespace fuseline {
-
-enum class Architecture : std::uint8_t { ampere, ada, hopper, blackwell };
 
 // Blocks that were predicted and then measured on a GPU on which nothing was fitted for them.
 struct GpuCheck {
@@ -22,10 +24,22 @@ struct GpuCheck {
   std::string source, date;
 };
 
+// What shares one piece of a memory.
+enum class MemoryScope : std::uint8_t { sm, die, package };
+
+// One level of the memory, `instances` equal pieces of it on the whole GPU.
+struct GpuMemory {
+  std::string name;
+  MemoryScope scope = MemoryScope::package;
+  std::int64_t instances = 1;
+  Bytes capacity;            // of one piece
+  BytesPerSecond bandwidth;  // of all pieces together; zero where nobody says
+};
+
 struct Gpu {
   std::string name;
   std::string title;
-  Architecture architecture = Architecture::hopper;
+  std::shared_ptr<const Architecture> architecture;
   bool calibrated = false;       // constants fitted on this hardware
   std::vector<GpuCheck> checks;  // sim/gpu/standing.h says what they make of it
   std::int64_t sm_count = 0;
@@ -48,18 +62,33 @@ struct Gpu {
   std::int64_t max_threads_per_sm = 2048;
   Watts tdp;
   Seconds tiny_kernel;  // one empty kernel in a CUDA graph, start to start
-  // Fitted constants of the hierarchy model, by name; sim/gpu/calibration.h lists names and
-  // defaults.
-  std::map<std::string, double> calibration;
+  // The architecture's, but for what the GPU's file replaces in [calibration].
+  Constants constants;
+  // Levels that the fields above do not hold, from [[memory]]; sim/gpu/memory_levels.h lists all.
+  std::vector<GpuMemory> more_memory;
+  std::string shared_cache = "L2";             // the name of what the l2_ fields describe
   std::map<std::string, std::string> sources;  // field → "value unit (source, date, status)"
   Hertz tensor_clock;  // the clock at which tensor_* are quoted; above or below the boost clock
   std::string compute_capability;    // "9.0"
   std::vector<std::string> aliases;  // other names that load_gpu() takes
 };
 
-// The architecture whose tensor-core kernels the GPU runs: Blackwell of compute capability 12 (RTX)
-// has Ada's mma.sync and shared memory, not the warp-group MMA of the data-centre parts.
-Architecture kernel_architecture(const Gpu& gpu);
+// Whether kernels may use it; false of a GPU without an architecture.
+bool has_feature(const Gpu& gpu, Feature feature);
+
+// The capacity of an LRU cache with the measured traffic of GEMMs: where the L2 has two partitions,
+// each keeps its own copy of lines that both use.
+Bytes effective_l2_capacity(const Gpu& gpu);
+
+// A constant by name, in its unit. InternalError: no such constant.
+double constant_of(const Gpu& gpu, std::string_view name);
+// InputError (the GPU's name as file, field "calibration.NAME"): a value out of the range that the
+// architecture's file gives. InternalError: no such constant.
+void set_constant(Gpu& gpu, std::string_view name, double value);
+
+// The architecture, with its constants as they are before a GPU's file replaces some. After
+// l2_partitions, on which the L2's constants depend.
+void set_architecture(Gpu& gpu, std::shared_ptr<const Architecture> architecture);
 
 // From a name in scenarios/gpus or a TOML path. InputError: unknown name (nearest), missing number,
 // wrong unit, value out of range, TOML syntax (file, line, column).

@@ -1,9 +1,10 @@
 // The fields of a GPU file.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <string>
-#include <string_view>
 
 #include "sim/gpu/gpu.h"
 
@@ -15,12 +16,12 @@ class TomlTable;
 // status: datasheet, microbenchmark, derived or fitted; numbers in [calibration] are fitted.
 // InputError: missing or unknown fields, a unit of another kind, values out of range or not finite,
 // a base clock above the boost clock, a sustained bandwidth above the datasheet's.
-Gpu read_gpu(const TomlTable& table);
+// `architecture_of` finds the architecture that the file names.
+using ArchitectureLoader = std::function<std::shared_ptr<const Architecture>(const std::string&)>;
+Gpu read_gpu(const TomlTable& table, const ArchitectureLoader& architecture_of = load_architecture);
 
-// Year, year-month or year-month-day, as in "2024-03".
-bool is_date(std::string_view text);
-
-// A file of nothing but a [calibration] section: constants by name. InputError as read_gpu.
+// A file of nothing but a [calibration] section: constants by name, whose ranges with_constants()
+// checks. InputError as read_gpu.
 std::map<std::string, double> read_constants(const TomlTable& table);
 
 }  // namespace fuseline

@@ -1,17 +1,13 @@
 // The power limit: which SM clock a load sustains, and after how long the limit acts.
 #pragma once
 
-#include <vector>
-
 #include "base/units.h"
-#include "sim/gpu/calibration.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline {
 
 // Energy of work at the boost clock. Per-unit energies are fitted so that sustained library GEMMs
-// draw the TDP at their measured rates; GPUs that were not measured take the H200's shares of TDP
-// (see power.cpp).
+// draw the TDP at their measured rates; GPUs that were not measured take the H200's shares of TDP.
 struct PowerModel {
   Watts limit;                  // the board's TDP
   Watts constant;               // drawn by an active GPU that computes nothing
@@ -20,13 +16,11 @@ struct PowerModel {
   Joules per_l2_gigabyte;       // 10^9 bytes between L2 and SMs
   double clock_exponent = 2.5;  // dynamic power ∝ (clock)^this: voltage falls with the clock
   double lowest_clock_factor = 0.4;
-  Seconds reaction;  // the limit acts on power averaged over about this long
+  Seconds reaction;                // the limit acts on power averaged over about this long
+  double reaction_sharpness = 16;  // of the step from full speed to the steady clock
 };
 
 PowerModel power_model(const Gpu& gpu);
-
-// The names a [calibration] section may use for its constants.
-std::vector<ConstantRange> power_constant_ranges();
 
 // Work done at the boost clock within `time`, for one kernel or summed over a block.
 struct PowerLoad {

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/toml_file.h"
 #include "model/policy.h"
-#include "sim/gpu/gpu_file.h"
+#include "sim/gpu/provenance.h"
 
 namespace fuseline {
 

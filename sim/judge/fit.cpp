@@ -13,8 +13,8 @@ namespace {
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-Constants constants_at(const std::vector<FitParameter>& parameters, const VectorXd& x) {
-  Constants constants;
+ConstantValues constants_at(const std::vector<FitParameter>& parameters, const VectorXd& x) {
+  ConstantValues constants;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const FitParameter& p = parameters[i];
     constants[p.name] =

@@ -18,14 +18,14 @@ struct FitParameter {
   double prior_sigma = 0.5;  // of x: how far from `initial` the constant may drift without evidence
 };
 
-using Constants = std::map<std::string, double>;
+using ConstantValues = std::map<std::string, double>;
 
 // Residuals of a set of constants, usually log(predicted / measured), always in the same order and
 // number.
-using ResidualFn = std::function<std::vector<double>(const Constants&)>;
+using ResidualFn = std::function<std::vector<double>(const ConstantValues&)>;
 
 struct FitResult {
-  Constants constants;
+  ConstantValues constants;
   double initial_mean_abs = 0;  // mean |residual| before
   double mean_abs = 0;          // and after the fit
   int evaluations = 0;

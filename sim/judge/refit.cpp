@@ -116,7 +116,7 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
   const std::vector<Measurements> parts = split(kept, 2);
 
   int evaluations = 0;
-  const ResidualFn residuals = [&](const Constants& constants) {
+  const ResidualFn residuals = [&](const ConstantValues& constants) {
     const Gpu candidate = with_constants(gpu, constants);
     std::vector<std::vector<double>> of_parts(parts.size());
     parallel_for(parts.size(), [&](std::size_t part) {
@@ -131,12 +131,12 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
   return fit_constants(refit_parameters(), residuals, {.iterations = options.iterations});
 }
 
-Gpu with_constants(Gpu gpu, const Constants& constants) {
-  for (const auto& [name, value] : constants) gpu.calibration[name] = value;
+Gpu with_constants(Gpu gpu, const ConstantValues& constants) {
+  for (const auto& [name, value] : constants) set_constant(gpu, name, value);
   return gpu;
 }
 
-std::string calibration_toml(const Constants& constants, const std::string& source,
+std::string calibration_toml(const ConstantValues& constants, const std::string& source,
                              const std::string& date) {
   std::string text = "[calibration]\n";
   const std::string quoted_source = toml_text(source);
@@ -149,9 +149,9 @@ std::string calibration_toml(const Constants& constants, const std::string& sour
   return text;
 }
 
-std::map<std::string, Constants> load_left_out_constants(const std::string& folder,
-                                                         const std::vector<std::string>& models) {
-  std::map<std::string, Constants> all;
+std::map<std::string, ConstantValues> load_left_out_constants(
+    const std::string& folder, const std::vector<std::string>& models) {
+  std::map<std::string, ConstantValues> all;
   for (const std::string& model : models) {
     const std::filesystem::path path =
         std::filesystem::path(folder) / ("without-" + model + ".toml");

@@ -28,15 +28,15 @@ struct RefitOptions {
 FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOptions& options);
 
 // The GPU with these constants in place of its own.
-Gpu with_constants(Gpu gpu, const Constants& constants);
+Gpu with_constants(Gpu gpu, const ConstantValues& constants);
 
 // The constants as the [calibration] section of a GPU file.
-std::string calibration_toml(const Constants& constants, const std::string& source,
+std::string calibration_toml(const ConstantValues& constants, const std::string& source,
                              const std::string& date);
 
 // The constants fitted without each measured model, from FOLDER/without-MODEL.toml; models without
 // such a file are not in the map. InputError as load_gpu.
-std::map<std::string, Constants> load_left_out_constants(const std::string& folder,
-                                                         const std::vector<std::string>& models);
+std::map<std::string, ConstantValues> load_left_out_constants(
+    const std::string& folder, const std::vector<std::string>& models);
 
 }  // namespace fuseline

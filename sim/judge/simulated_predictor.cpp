@@ -6,6 +6,7 @@
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/block/single_gemm.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/judge/validation.h"
 
 namespace fuseline {
@@ -44,7 +45,8 @@ Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<M
     return load_model(model);
   };
   PredictBlock block = [=](const BlockCase& c) {
-    return simulate(make_plan(c.execution, config_of(c.model), c.workload), gpu_for(c.model),
+    const Gpu& gpu = gpu_for(c.model);
+    return simulate(make_plan(c.execution, config_of(c.model), c.workload, plan_target(gpu)), gpu,
                     fidelity, {.replay = true, .runs = 2});
   };
   PredictGemm gemm = [=](const MeasuredGemm& g) {

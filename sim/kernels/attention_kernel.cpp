@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "sim/gpu/calibration.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/memory/traffic.h"
 
@@ -97,12 +96,11 @@ void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const Cach
 }
 
 // Parts of a kernel that overlap, but the less the closer their lengths: a p-norm.
-Seconds partly_overlapped(Seconds a, Seconds b) {
-  constexpr double kExponent = 3;
+Seconds partly_overlapped(Seconds a, Seconds b, double exponent) {
   const double longer = std::max(a, b).value();
   if (longer <= 0) return Seconds();
   const double ratio = std::min(a, b).value() / longer;
-  return Seconds(longer * std::pow(1 + std::pow(ratio, kExponent), 1 / kExponent));
+  return Seconds(longer * std::pow(1 + std::pow(ratio, exponent), 1 / exponent));
 }
 
 bool same_place(const CachedSlice& a, const CachedSlice& b) {
@@ -117,33 +115,36 @@ bool splits_keys(const AttentionShape& shape, Implementation implementation) {
 }
 
 std::int64_t decode_splits(const AttentionShape& shape, const Gpu& gpu) {
+  const AttentionConstants& c = gpu.constants.attention;
   const std::int64_t blocks = shape.batch * shape.kv_heads;
   const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
   const std::int64_t count = keys.end - keys.begin;
-  if (2 * blocks > gpu.sm_count || count < 1024) return 1;
-  const auto fitting =
-      static_cast<std::uint64_t>(std::min(2 * gpu.sm_count / blocks, count / kKeyTile));
+  if (2 * blocks > gpu.sm_count || count < c.split_least_keys) return 1;
+  const auto fitting = static_cast<std::uint64_t>(std::min(
+      c.blocks_per_sm * gpu.sm_count / blocks, std::max<std::int64_t>(1, count / kKeyTile)));
   return static_cast<std::int64_t>(std::bit_floor(fitting));
 }
 
 PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor,
                          bool gradient) {
+  const AttentionConstants& c = gpu.constants.attention;
   const double clock = gpu.sm_clock.value() * clock_factor;
   const double tensor_clock =
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
   const double flops_per_cycle =
       gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
   const double width = static_cast<double>(shape.head_width);
-  // Heads wider than 128 leave room for smaller tiles only: about a third more time per doubling.
-  const double tile_loss = 1 + 0.35 * std::max(0.0, width / 128 - 1);
+  // Wide heads leave room for smaller tiles only: about a third more time per doubling.
+  const double full = static_cast<double>(c.full_tile_width);
+  const double tile_loss = 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
   double product_cycles =  // per pair
-      4.0 * width / flops_per_cycle * calibrated(gpu, "attention.product_exposed") * tile_loss;
-  double exp_cycles = calibrated(gpu, "attention.exp_cycles");
+      4.0 * width / flops_per_cycle * c.product_exposed * tile_loss;
+  double exp_cycles = c.exp_cycles;
   if (gradient) {  // five products for two, and dS beside P
-    product_cycles *= calibrated(gpu, "attention.gradient_products");
-    exp_cycles *= calibrated(gpu, "attention.gradient_exps");
+    product_cycles *= c.gradient_products;
+    exp_cycles *= c.gradient_exps;
   }
-  const double item_cycles = width * calibrated(gpu, "attention.item_cycles_per_width");
+  const double item_cycles = width * c.item_cycles_per_width;
   const Load load = longest_load(shape, gpu.sm_count, item_cycles / (product_cycles + exp_cycles));
   return {Seconds((load.pairs * product_cycles + load.items * item_cycles) / clock),
           Seconds(load.pairs * exp_cycles / clock)};
@@ -154,6 +155,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
   const AttentionShape& s = m->shape;
+  const AttentionConstants& c = gpu.constants.attention;
   const CachedSlice q = addresses.locate(m->q);
   const CachedSlice k = addresses.locate(m->k);
   const CachedSlice v = addresses.locate(m->v);
@@ -184,10 +186,9 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   const std::int64_t element = k.matrix.element_bytes;
   if (m->q_value < 0) streamed += checked_product<Bytes>(q.rows, q.cols, element);
 
-  const double hbm_rate =
-      gpu.hbm_bandwidth_sustained.value() * calibrated(gpu, "attention.hbm_fraction");
-  const double l2_rate = gpu.l2_bandwidth.value() * calibrated(gpu, "stream.l2_fraction");
-  double start_us = 0;
+  const double hbm_rate = gpu.hbm_bandwidth_sustained.value() * c.hbm_fraction;
+  const double l2_rate = gpu.l2_bandwidth.value() * gpu.constants.stream.l2_fraction;
+  Seconds start;
   const bool split = splits_keys(s, implementation) && !m->gradient;
   if (split) {
     e.splits = decode_splits(s, gpu);
@@ -197,20 +198,18 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
     // One thread block takes its keys one tile after the other: waits for each, and moves it.
     const double blocks = static_cast<double>(s.batch * s.kv_heads * e.splits);
-    const double cycles = static_cast<double>(k.rows) *
-                              calibrated(gpu, "attention.block_cycles_per_key") *
-                              static_cast<double>(s.kv_heads) +
-                          kv.as_double() / calibrated(gpu, "attention.block_bytes_per_cycle");
+    const double cycles =
+        static_cast<double>(k.rows) * c.block_cycles_per_key * static_cast<double>(s.kv_heads) +
+        kv.as_double() / c.block_bytes_per_cycle;
     e.tensor_time = Seconds(cycles / blocks / gpu.sm_clock.value());
     e.smem = kv;
-    start_us = calibrated(gpu, "attention.split_start_us");
+    start = c.split_start;
     if (e.splits > 1) {
       // fp32 partials [splits, B·H·T, d], written and read back within L2.
       const Bytes partials =
           checked_product<Bytes>(2 * e.splits, s.batch * s.heads, s.q_tokens, s.head_width, 4);
       e.combine_l2 = partials;
-      e.combine_work = microseconds(calibrated(gpu, "attention.combine_us")) +
-                       partials / BytesPerSecond(l2_rate);
+      e.combine_work = c.combine + partials / BytesPerSecond(l2_rate);
     }
   } else {
     std::int64_t keys = 0;
@@ -228,15 +227,15 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
     e.exp_time = t.exp;
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
-    start_us = calibrated(gpu, "attention.start_us");
+    start = c.start;
   }
   const Seconds compute = e.tensor_time + e.exp_time;
   const Seconds memory = std::max(e.hbm_time, e.l2_time);
   const Seconds longest = std::max(compute, memory);
-  e.work = microseconds(start_us) + longest;
+  e.work = start + longest;
   // The serial walk overlaps only in parts with a transfer that is about as long.
-  if (split) e.work = microseconds(start_us) + partly_overlapped(compute, memory);
-  if (longest.value() * 1e6 <= start_us) {
+  if (split) e.work = start + partly_overlapped(compute, memory, c.overlap_exponent);
+  if (longest <= start) {
     e.bound = Bound::launch;
   } else if (longest == compute) {
     e.bound = e.tensor_time >= e.exp_time ? Bound::tensor : Bound::smem;

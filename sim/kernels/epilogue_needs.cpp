@@ -23,8 +23,7 @@ constexpr int kRoomyRegisters = 60;
 // Of the 232 registers of a thread that multiplies, those that hold tile values; addresses, row
 // vectors and the like take the rest.
 constexpr std::int64_t kValueRegisters = 216;
-// Shared memory: what a block may have, and what two consumers' store buffers take of it.
-constexpr std::int64_t kSharedBytes = 227 * 1024;
+// Shared memory that two consumers' store buffers take.
 constexpr std::int64_t kStoreBytes = 33 * 1024;
 constexpr std::int64_t kMostStages = 12;
 constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
@@ -173,7 +172,7 @@ class Walk {
 
 EpilogueNeeds epilogue_needs(const Program& program) { return Walk(program).run(); }
 
-bool fits(const EpilogueNeeds& needs, const GemmTile& tile) {
+bool fits(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t shared_bytes) {
   const std::int64_t stage_bytes = (tile.m + tile.n) * 128;
   if (needs.reduces_columns && tile.m != 128) return false;
   if (tile.n % std::max(needs.row_partial_cols, kSlabCols) != 0) return false;
@@ -185,7 +184,7 @@ bool fits(const EpilogueNeeds& needs, const GemmTile& tile) {
   const bool loads = needs.tile_loads + needs.col_loads > 0;
   const std::int64_t partial_sums = (tile.cluster_k - 1) * tile.m * tile.n * 4;
   const std::int64_t stages =
-      std::min(kMostStages, (kSharedBytes - kStoreBytes - partial_sums) / stage_bytes) / 2 * 2;
+      std::min(kMostStages, (shared_bytes - kStoreBytes - partial_sums) / stage_bytes) / 2 * 2;
   if (tile.cluster_k > 1 && (tile.m != 64 || stages < kLeastStages)) return false;
   return tile.m != 64 || !loads || tile.n / kSlabCols < stages;
 }

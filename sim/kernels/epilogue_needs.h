@@ -4,8 +4,9 @@
 
 #include <cstdint>
 
+#include "model/gemm_tile.h"
 #include "model/program.h"
-#include "sim/kernels/gemm_tile.h"
+#include "model/target.h"
 
 namespace fuseline {
 
@@ -25,7 +26,8 @@ struct EpilogueNeeds {
 EpilogueNeeds epilogue_needs(const Program& program);
 
 // Whether the Hopper mainloop can give this tile to such an epilogue: registers, room for what a
-// slab loads, whole partials.
-bool fits(const EpilogueNeeds& needs, const GemmTile& tile);
+// slab loads, whole partials. `shared_bytes`: that one thread block may have.
+bool fits(const EpilogueNeeds& needs, const GemmTile& tile,
+          std::int64_t shared_bytes = Target{}.shared_bytes_per_block);
 
 }  // namespace fuseline

@@ -2,20 +2,13 @@
 // problem.
 #pragma once
 
-#include <vector>
-
-#include "sim/gpu/gemm_constants.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_problem.h"
 
 namespace fuseline {
 
-// Tile shapes compiled into the library for the architecture (split_k = 1), or those of our own
-// mainloop.
-std::vector<GemmTile> candidate_tiles(Architecture architecture, bool library);
-
 // The candidate, with its split-K, that quick_gemm_time finds fastest; ties go to the earlier
 // candidate. A problem that fixes its tile keeps it.
-GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu, const GemmConstants& constants);
+GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu);
 
 }  // namespace fuseline

@@ -7,7 +7,7 @@ namespace fuseline {
 namespace {
 
 SplitKReduction reduce_partials(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
-                                const GemmConstants& constants, L2Cache& cache) {
+                                L2Cache& cache) {
   // Streams every partial and the epilogue's tensors once, row block by row block.
   const CachedMatrix workspace = partials(problem, tile);
   const std::int64_t stride = workspace.rows / (problem.batch * tile.split_k);
@@ -19,24 +19,22 @@ SplitKReduction reduce_partials(const GemmProblem& problem, const GemmTile& tile
   reduction.l2 += run_whole_epilogue(problem, cache);
   cache.discard(problem.workspace_tensor);
   reduction.hbm = cache.take_traffic();
-  reduction.time =
-      reduction_time(reduction.l2, reduction.hbm.read + reduction.hbm.write, gpu, constants);
+  reduction.time = reduction_time(reduction.l2, reduction.hbm.read + reduction.hbm.write, gpu);
   return reduction;
 }
 
 }  // namespace
 
-GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu,
-                           const GemmConstants& constants, L2Cache& cache) {
+GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu, L2Cache& cache) {
   GemmEstimate estimate;
-  estimate.tile = choose_tile(problem, gpu, constants);
+  estimate.tile = choose_tile(problem, gpu);
   const GemmTile& tile = estimate.tile;
   estimate.flops = checked_product<Flops>(2, problem.batch, problem.m, problem.n, problem.k);
   const GemmSchedule schedule = schedule_gemm(
-      problem.m, problem.n, problem.k, problem.batch, tile, blocks_at_once(tile, gpu, constants),
-      raster_group(problem.library, estimate.tile, constants.raster_group_tiles));
+      problem.m, problem.n, problem.k, problem.batch, tile, blocks_at_once(tile, gpu),
+      raster_group(problem.library, estimate.tile, gpu.constants.gemm.raster_group_tiles));
   estimate.waves = walk_gemm(problem, tile, schedule, cache);
-  estimate.time = time_gemm(problem, tile, estimate.waves, gpu, constants);
+  estimate.time = time_gemm(problem, tile, estimate.waves, gpu);
   for (const GemmWave& wave : estimate.waves) {
     estimate.l2 += wave.operands + wave.epilogue;
     estimate.hbm.read += wave.hbm.read;
@@ -45,7 +43,7 @@ GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu,
   const GemmRequested requested = requested_bytes(problem, tile);
   estimate.smem = (requested.a + requested.b) * 2;
   if (tile.split_k > 1) {
-    estimate.reduction = reduce_partials(problem, tile, gpu, constants, cache);
+    estimate.reduction = reduce_partials(problem, tile, gpu, cache);
   }
   return estimate;
 }

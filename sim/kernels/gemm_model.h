@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "base/units.h"
-#include "sim/gpu/gemm_constants.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_problem.h"
 #include "sim/kernels/gemm_time.h"
@@ -36,7 +35,6 @@ struct GemmEstimate {
 
 // Runs the GEMM through the cache, which keeps what the kernels before left and is left as this one
 // leaves it. Traffic in the cache that was not collected yet is not counted here: take it first.
-GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu,
-                           const GemmConstants& constants, L2Cache& cache);
+GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu, L2Cache& cache);
 
 }  // namespace fuseline

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/gemm_tile.h"
 #include "sim/kernels/epilogue_needs.h"
-#include "sim/kernels/gemm_tile.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {

@@ -15,16 +15,17 @@ namespace {
 double sm_tensor_rate(const Gpu& gpu, std::int64_t element_bytes) {
   double rate = gpu.tensor_bf16.value();
   if (element_bytes == 1 && gpu.tensor_fp8.value() > 0) rate = gpu.tensor_fp8.value();
-  if (element_bytes >= 4) rate = gpu.tensor_bf16.value() / 2;
+  if (element_bytes >= 4) rate = gpu.tensor_bf16.value() * gpu.constants.gemm.tf32_fraction;
   return rate / static_cast<double>(gpu.sm_count);
 }
 
 // Whether the library must fetch element by element: rows of an operand or of the result that are
-// no multiple of 16 bytes rule out bulk copies and vector loads. A single row is contiguous.
+// no multiple of the alignment rule out bulk copies and vector loads. A single row is contiguous.
 // Batched GEMMs, whose sizes are tokens, are taken as padded.
-bool is_unaligned(const GemmProblem& problem) {
-  const auto odd = [](std::int64_t columns, std::int64_t element_bytes) {
-    return columns * element_bytes % 16 != 0;
+bool is_unaligned(const GemmProblem& problem, const Gpu& gpu) {
+  const std::int64_t alignment = gpu.constants.gemm.alignment_bytes;
+  const auto odd = [alignment](std::int64_t columns, std::int64_t element_bytes) {
+    return columns * element_bytes % alignment != 0;
   };
   return problem.library && problem.batch == 1 && problem.m > 1 &&
          (odd(problem.k, problem.a.matrix.element_bytes) ||
@@ -45,8 +46,8 @@ struct WaveModel {
   double cluster_k;             // thread blocks for one epilogue
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
 
-  WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
-            const GemmConstants& constants, double clock_factor) {
+  WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor) {
+    const GemmConstants& constants = gpu.constants.gemm;
     const double clock = gpu.sm_clock.value() * clock_factor;
     const std::int64_t a_bytes = problem.a.matrix.element_bytes;
     const std::int64_t b_bytes = problem.b.matrix.element_bytes;
@@ -56,8 +57,8 @@ struct WaveModel {
     const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);
-    fetch_seconds = panel / ((is_unaligned(problem) ? constants.unaligned_bytes_per_cycle
-                                                    : constants.sm_fetch_bytes_per_cycle) *
+    fetch_seconds = panel / ((is_unaligned(problem, gpu) ? constants.unaligned_bytes_per_cycle
+                                                         : constants.sm_fetch_bytes_per_cycle) *
                              clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
@@ -103,9 +104,10 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   if (t.fetch > top) top = t.fetch, t.bound = Bound::l2;
   if (t.hbm > top) top = t.hbm, t.bound = Bound::hbm;
   if (top > 0) {
+    constexpr double kNegligible = 0.01;  // of the longest part; its power is next to nothing
     double sum = 0;
     for (const double part : {t.tensor, t.fetch, t.hbm}) {
-      if (part > 0.01 * top) sum += part == top ? 1.0 : std::pow(part / top, model.overlap);
+      if (part > kNegligible * top) sum += part == top ? 1.0 : std::pow(part / top, model.overlap);
     }
     t.mainloop = top * std::pow(sum, 1.0 / model.overlap);
   }
@@ -117,12 +119,11 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
 }  // namespace
 
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
-                   const std::vector<GemmWave>& waves, const Gpu& gpu,
-                   const GemmConstants& constants, double clock_factor) {
+                   const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor) {
   FUSELINE_ASSERT(clock_factor > 0 && clock_factor <= 1, "clock factor");
-  const WaveModel model(problem, tile, gpu, constants, clock_factor);
+  const WaveModel model(problem, tile, gpu, clock_factor);
   GemmTime result;
-  result.launch = gpu.tiny_kernel + constants.start;
+  result.launch = gpu.tiny_kernel + gpu.constants.gemm.start;
   result.time = result.launch;
   std::array<double, 6> set_by{};  // seconds by Bound
   set_by[static_cast<std::size_t>(Bound::launch)] = result.launch.value();
@@ -141,14 +142,13 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   return result;
 }
 
-Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
-                        const GemmConstants& constants) {
-  const WaveModel model(problem, tile, gpu, constants, 1.0);
+Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  const WaveModel model(problem, tile, gpu, 1.0);
   const std::int64_t unit_m = std::min(problem.m, tile.m * tile.cluster_m);
   const std::int64_t unit_n = std::min(problem.n, tile.n * tile.cluster_n);
   const std::int64_t units =
       ceil_div(problem.m, unit_m) * ceil_div(problem.n, unit_n) * problem.batch * tile.split_k;
-  const std::int64_t at_once = blocks_at_once(tile, gpu, constants) / tile.cluster();
+  const std::int64_t at_once = blocks_at_once(tile, gpu) / tile.cluster();
   const std::int64_t a_bytes = problem.a.matrix.element_bytes;
   const std::int64_t b_bytes = problem.b.matrix.element_bytes;
   const std::int64_t depth = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
@@ -184,25 +184,27 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   };
   const std::int64_t full = units / at_once;
   const std::int64_t rest = units % at_once;
-  double seconds = (gpu.tiny_kernel + constants.start).value();
+  double seconds = (gpu.tiny_kernel + gpu.constants.gemm.start).value();
   if (full > 0) seconds += static_cast<double>(full) * wave_of(at_once);
   if (rest > 0) seconds += wave_of(rest);
   if (tile.split_k > 1) {
     const Bytes partials(static_cast<std::int64_t>(outputs) * 4 * tile.split_k);
-    seconds += reduction_time(partials, Bytes(), gpu, constants).value();
+    seconds += reduction_time(partials, Bytes(), gpu).value();
   }
   return Seconds(seconds);
 }
 
-Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu, const GemmConstants& constants) {
+Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu) {
+  const GemmConstants& constants = gpu.constants.gemm;
   return gpu.tiny_kernel + constants.reduction +
          std::max(l2 / (gpu.l2_bandwidth * constants.reduction_fraction),
                   hbm / (gpu.hbm_bandwidth_sustained * constants.hbm_fraction));
 }
 
-std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu, const GemmConstants& constants) {
+std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu) {
   const std::int64_t cluster = tile.cluster();
-  const double fraction = cluster > 2 ? constants.packed_fraction : 1.0;
+  const GemmConstants& constants = gpu.constants.gemm;
+  const double fraction = cluster >= constants.packed_cluster ? constants.packed_fraction : 1.0;
   const auto usable = static_cast<std::int64_t>(static_cast<double>(gpu.sm_count) * fraction);
   return std::max(cluster, usable / cluster * cluster);
 }

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "base/units.h"
-#include "sim/gpu/gemm_constants.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_problem.h"
 #include "sim/kernels/gemm_traffic.h"
@@ -32,20 +31,18 @@ struct GemmTime {
 //              one tile each, also their start and end and the partial sums that they exchange.
 // `clock_factor`: sustained over boost clock; all but HBM and launch slow down with it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
-                   const std::vector<GemmWave>& waves, const Gpu& gpu,
-                   const GemmConstants& constants, double clock_factor = 1.0);
+                   const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);
 
 // The same from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing
 // tiles.
-Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu,
-                        const GemmConstants& constants);
+Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 
 // The launch that sums the partials of a split-K GEMM: its bytes through L2, and those of them from
 // or to HBM.
-Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu, const GemmConstants& constants);
+Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu);
 
 // Thread blocks of this tile that are resident at once, one per SM. Clusters of four or more do not
 // fill every group of SMs.
-std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu, const GemmConstants& constants);
+std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu);
 
 }  // namespace fuseline

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "model/operators/operator.h"
-#include "sim/gpu/calibration.h"
 
 namespace fuseline {
 namespace {
@@ -18,75 +17,73 @@ bool has_cost(const Graph& graph, const Kernel& kernel, std::initializer_list<St
 
 // Generic framework kernels compute an offset per element and operand: dearer where operands lie in
 // different orders (the sum that ends RoPE) and where elements change width.
-double strided_factor(const Graph& graph, const Kernel& kernel) {
-  if (has_cost(graph, kernel, {StreamCost::two_layouts})) return 1.09;
+double strided_factor(const Graph& graph, const Kernel& kernel, const StreamConstants& c) {
+  if (has_cost(graph, kernel, {StreamCost::two_layouts})) return c.strided_add_factor;
   for (const OpId id : kernel.ops) {
     for (const Operand& o : graph.op(id).reads) {
-      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return 1.1;
+      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return c.strided_convert_factor;
     }
     for (const Operand& o : graph.op(id).writes) {
-      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return 1.1;
+      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return c.strided_convert_factor;
     }
   }
   return 1.0;
 }
 
-double instructions_of(const Graph& graph, const Kernel& kernel, const Gpu& gpu) {
+double instructions_of(const Graph& graph, const Kernel& kernel, const StreamConstants& c) {
   const bool layer_norm =
       has_cost(graph, kernel, {StreamCost::welford, StreamCost::deferred_welford});
-  double count = 8;
+  double count = c.pointwise_instructions;
   switch (kernel.implementation) {
     case Implementation::strided:
-      return calibrated(gpu, "stream.strided_instructions") * strided_factor(graph, kernel);
+      return c.strided_instructions * strided_factor(graph, kernel, c);
     case Implementation::concat:
-      return calibrated(gpu, "stream.concat_instructions");
+      return c.concat_instructions;
     case Implementation::generated_reduction:
-      count = calibrated(
-          gpu, layer_norm ? "stream.generated_norm_instructions" : "stream.row_instructions");
+      count = layer_norm ? c.generated_norm_instructions : c.row_instructions;
       break;
     case Implementation::row_norm:
-      count = calibrated(gpu,
-                         layer_norm ? "stream.layer_norm_instructions" : "stream.row_instructions");
+      count = layer_norm ? c.layer_norm_instructions : c.row_instructions;
       break;
     case Implementation::resident_row:
-      count = calibrated(gpu, "stream.resident_row_instructions");
+      count = c.resident_row_instructions;
       break;
     default:
       break;
   }
   if (has_cost(graph, kernel, {StreamCost::softmax}) &&
       kernel.implementation != Implementation::resident_row)
-    count = calibrated(gpu, "stream.softmax_instructions");
-  if (has_cost(graph, kernel, {StreamCost::rotation})) count += 20;
+    count = c.softmax_instructions;
+  if (has_cost(graph, kernel, {StreamCost::rotation})) count += c.rope_instructions;
   if (has_cost(graph, kernel, {StreamCost::exponential})) {
-    count += calibrated(gpu, "stream.gelu_instructions");
+    count += c.gelu_instructions;
   }
   return count;
 }
 
 // Threads of one block and elements that a thread has at once.
 struct Residency {
-  std::int64_t threads = 128;
-  std::int64_t per_thread = 4;
+  std::int64_t threads = 0;
+  std::int64_t per_thread = 0;
 };
 
-Residency residency(Implementation implementation) {
+Residency residency(Implementation implementation, const StreamConstants& c) {
   switch (implementation) {
     case Implementation::vectorized:
     case Implementation::generated_pointwise:
-      return {128, 8};
+      return {c.block_threads, c.vector_thread_elements};
     case Implementation::generated_reduction:
-      return {512, 8};
+      return {c.generated_row_threads, c.vector_thread_elements};
     case Implementation::resident_row:
-      return {256, 8};
+      return {c.resident_row_threads, c.vector_thread_elements};
     default:
-      return {128, 4};
+      return {c.block_threads, c.thread_elements};
   }
 }
 
 // Rows that all resident thread blocks cover together.
 std::int64_t rows_at_once(const StreamKernel& kernel, const Gpu& gpu) {
-  const Residency r = residency(kernel.implementation);
+  const Residency r = residency(kernel.implementation, gpu.constants.stream);
   const std::int64_t blocks =
       gpu.sm_count * std::max<std::int64_t>(1, gpu.max_threads_per_sm / r.threads);
   if (kernel.whole_rows) return blocks;
@@ -143,36 +140,37 @@ struct RowSteps {
   double padding = 1;
 };
 
-RowSteps row_steps(const StreamKernel& kernel) {
+RowSteps row_steps(const StreamKernel& kernel, const Gpu& gpu) {
   if (!kernel.whole_rows) return {};
-  const Residency r = residency(kernel.implementation);
+  const Residency r = residency(kernel.implementation, gpu.constants.stream);
   const std::int64_t per_step = r.threads * r.per_thread;
   const double count = static_cast<double>(ceil_div(kernel.cols, per_step));
-  if (kernel.implementation != Implementation::row_norm) return {count, 1.1};
+  if (kernel.implementation != Implementation::row_norm)
+    return {count, gpu.constants.stream.generated_row_padding};
   return {count, (count + 1) * static_cast<double>(per_step) / static_cast<double>(kernel.cols)};
 }
 
-Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu& gpu) {
+Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const StreamConstants& c) {
   switch (kernel.implementation) {
     case Implementation::strided:
-      return microseconds(calibrated(gpu, "stream.strided_latency_us"));
+      return c.strided_latency;
     case Implementation::concat:
-      return microseconds(0.7 * calibrated(gpu, "stream.strided_latency_us"));
+      return c.concat_latency_fraction * c.strided_latency;
     case Implementation::framework_reduce: {
-      // Few rows share one block and finish sooner: 0.8 us and 1/16 of the rest per row.
-      const double most = calibrated(gpu, "stream.reduce_latency_us");
-      const double rows = std::min(16.0, static_cast<double>(kernel.rows));
-      return microseconds(std::min(most, 0.8 + (most - 0.8) * rows / 16.0));
+      // Few rows share one block and finish sooner: reduce_least and an equal part of the rest per
+      // row.
+      const double rows = std::min(c.reduce_rows, static_cast<double>(kernel.rows));
+      const Seconds rest = c.reduce_latency - c.reduce_least;
+      return std::min(c.reduce_latency, c.reduce_least + rest * (rows / c.reduce_rows));
     }
     case Implementation::row_norm:
-      return microseconds(0.1 +
-                          kernel.step_factor * calibrated(gpu, "stream.row_step_us") * steps.count);
+      return c.row_start + kernel.step_factor * steps.count * c.row_step;
     case Implementation::resident_row:  // loads together, then one reduction
-      return microseconds(0.1 + 2 * calibrated(gpu, "stream.row_step_us"));
+      return c.row_start + c.resident_row_steps * c.row_step;
     case Implementation::generated_reduction:
-      return microseconds(0.6 + calibrated(gpu, "stream.row_step_us") * steps.count);
+      return c.generated_row_start + steps.count * c.row_step;
     case Implementation::finisher:
-      return microseconds(0.1 + calibrated(gpu, "stream.row_step_us"));
+      return c.row_start + c.row_step;
     default:
       return Seconds();
   }
@@ -201,9 +199,11 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
   StreamKernel result;
   result.implementation = kernel.implementation;
   result.streams = streams_of(program, addresses);
-  result.instructions = instructions_of(graph, kernel, gpu);
+  result.instructions = instructions_of(graph, kernel, gpu.constants.stream);
   // Welford's update divides in every step.
-  if (has_cost(graph, kernel, {StreamCost::welford})) result.step_factor = 1.7;
+  if (has_cost(graph, kernel, {StreamCost::welford})) {
+    result.step_factor = gpu.constants.stream.layer_norm_step_factor;
+  }
   if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) {
     result.rows = row->rows;
     result.cols = row->cols;
@@ -218,7 +218,8 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
 }
 
 double issue_rate(const Gpu& gpu) {
-  return static_cast<double>(gpu.sm_count) * 128.0 * gpu.sm_clock.value();
+  return static_cast<double>(gpu.sm_count) * gpu.constants.stream.issue_lanes *
+         gpu.sm_clock.value();
 }
 
 double l2_crossing(const Gpu& gpu) {
@@ -251,6 +252,7 @@ void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
 
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
   walk_streams(kernel, gpu, cache);
+  const StreamConstants& c = gpu.constants.stream;
   StreamEstimate estimate;
   estimate.hbm = cache.take_traffic();
   Bytes moved;
@@ -262,9 +264,9 @@ StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cac
   estimate.l2 = Bytes(static_cast<std::int64_t>(moved.as_double() * l2_crossing(gpu)));
 
   const double elements = static_cast<double>(kernel.elements());
-  estimate.hbm_time = (estimate.hbm.read + estimate.hbm.write) /
-                      (gpu.hbm_bandwidth_sustained * calibrated(gpu, "stream.hbm_fraction"));
-  estimate.l2_time = estimate.l2 / (gpu.l2_bandwidth * calibrated(gpu, "stream.l2_fraction"));
+  estimate.hbm_time =
+      (estimate.hbm.read + estimate.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
+  estimate.l2_time = estimate.l2 / (gpu.l2_bandwidth * c.l2_fraction);
   // A byte takes its time where it is found: in HBM, or in L2.
   const double found_in_l2 =
       std::max(0.0, 1.0 - (estimate.hbm.read + estimate.hbm.write).as_double() /
@@ -272,30 +274,32 @@ StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cac
   const Seconds bandwidth = estimate.hbm_time + found_in_l2 * estimate.l2_time;
 
   // A grid smaller than the GPU leaves SMs idle.
-  const Residency r = residency(kernel.implementation);
+  constexpr double kLeastBusy = 1e-3;  // keeps an empty kernel's time finite
+  const Residency r = residency(kernel.implementation, gpu.constants.stream);
   const double blocks = kernel.whole_rows
                             ? static_cast<double>(kernel.rows)
                             : elements / static_cast<double>(r.threads * r.per_thread);
-  const double busy = std::clamp(blocks / static_cast<double>(gpu.sm_count), 1e-3, 1.0);
-  const RowSteps steps = row_steps(kernel);
+  const double busy = std::clamp(blocks / static_cast<double>(gpu.sm_count), kLeastBusy, 1.0);
+  const RowSteps steps = row_steps(kernel, gpu);
   estimate.issue_time =
       Seconds(elements * kernel.instructions * steps.padding / (issue_rate(gpu) * busy));
 
   const double missing =
       std::min(1.0, estimate.hbm.read.as_double() / std::max(1.0, loaded.as_double()));
-  // Dependent steps wait for HBM where the row is not in L2: about 0.75 times as long again.
-  estimate.latency = latency_of(kernel, steps, gpu) * (kernel.whole_rows ? 1 + 0.75 * missing : 1);
+  // Dependent steps wait for HBM where the row is not in L2.
+  estimate.latency =
+      latency_of(kernel, steps, c) * (kernel.whole_rows ? 1 + c.miss_wait * missing : 1);
   const Seconds streaming = std::max(bandwidth, estimate.issue_time);
   estimate.work = std::max(streaming, estimate.latency);
   if (kernel.implementation == Implementation::resident_row) {
     // Many rows are in flight and hide each other's waiting, but for the first and the last ones.
     const double waves =
         static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
-    estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, 2.0);
+    estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, c.exposed_row_waves);
   } else if (kernel.whole_rows) {
-    estimate.work += 0.8 * missing * std::min(streaming, estimate.latency);
+    estimate.work += c.miss_exposed * missing * std::min(streaming, estimate.latency);
   } else {
-    estimate.work += missing * microseconds(calibrated(gpu, "stream.ramp_us"));
+    estimate.work += missing * c.ramp;
   }
   if (streaming <= gpu.tiny_kernel + estimate.latency) {
     estimate.bound = Bound::launch;

@@ -294,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(
     CommandLine, PredictErrors,
     ::testing::Values(
         WrongInput{{"predict", "--model", "lama2-7b"}, {"--model", "did you mean 'llama2-7b'?"}},
-        WrongInput{{"predict", "--gpu", "h20"}, {"--gpu", "did you mean 'h200'?"}},
+        WrongInput{{"predict", "--gpu", "h2000"}, {"--gpu", "did you mean 'h200'?"}},
         WrongInput{{"predict", "--policy", "eager,codda"}, {"--policy", "did you mean 'coda'?"}},
         WrongInput{{"predict", "--policy", "eager,,coda"}, {"--policy", "a name is missing"}},
         WrongInput{{"predict", "--policy", "coda,coda"}, {"--policy", "twice"}},
@@ -342,7 +342,8 @@ TEST(PredictErrorsInFiles, NameFileLineAndField) {
 }
 
 TEST(List, NamesEverythingInEveryFormat) {
-  for (const char* topic : {"models", "gpus", "policies", "scenarios", "operators"}) {
+  for (const char* topic :
+       {"models", "gpus", "architectures", "memory", "policies", "scenarios", "operators"}) {
     const CliRun table = cli({"list", topic});
     ASSERT_EQ(table.status, 0) << table.err;
     expect_fits_100_columns(table.out);

@@ -37,13 +37,15 @@ inline const Meanings kGpuMeanings = {
     {"name", "what `--gpu` takes; the file's name without .toml"},
     {"aliases", "other names that `--gpu` takes"},
     {"title", "for people"},
-    {"architecture", "selects defaults of constants and kinds of kernels"},
+    {"architecture", "file in `scenarios/architectures`: constants, tiles, features"},
     {"compute_capability", "as NVIDIA writes it, one of the architecture's (shown: Hopper's)"},
     {"calibrated", "constants were fitted on this hardware"},
     {"checked",
      "blocks measured on this GPU on which nothing was fitted, and the errors of their "
      "predictions"},
-    {"calibration", "the fitted constants, by name: [calibration.md](calibration.md)"},
+    {"calibration", "constants that replace the architecture's: [calibration.md](calibration.md)"},
+    {"shared_cache", "the name of the cache that the l2_ fields describe; L2 where it is left out"},
+    {"memory", "[[memory]]: levels that the numbers below do not hold, with scope and capacity"},
     {"sm_count", "SMs"},
     {"sm_clock_boost", "SM clock that a light load holds"},
     {"sm_clock_base", "guaranteed SM clock"},
@@ -187,30 +189,4 @@ inline const Meanings kMeasurementMeanings = {
 };
 
 // Units and meanings of constants outside sim/gpu/calibration.cpp.
-inline const Meanings kConstantMeanings = {
-    {"gemm.tensor_fraction", "1 | of the datasheet tensor rate, in the steady mainloop"},
-    {"gemm.sm_fetch_bytes_per_cycle", "B/clock | operand panels from L2 into one SM"},
-    {"gemm.l2_fraction", "1 | of the L2 rate of plain loads; bulk copies reach more"},
-    {"gemm.hbm_fraction", "1 | of the sustained HBM rate"},
-    {"gemm.concurrency_exponent", "1 | HBM rate ~ (SMs with work / SMs) to this power"},
-    {"gemm.overlap_exponent", "1 | p-norm over the parts of a wave; large = perfect overlap"},
-    {"gemm.epilogue_bytes_per_cycle", "B/clock | library epilogue of one SM, mostly hidden"},
-    {"gemm.exposed_epilogue_bytes_per_cycle", "B/clock | epilogue program while no MMA runs"},
-    {"gemm.start_us", "us | fill and drain of the pipeline, beyond an empty kernel"},
-    {"gemm.cluster_wave_us",
-     "us | start and end of our own clusters along K, which each wave of them pays again"},
-    {"gemm.reduction_us", "us | the kernel that sums split-K partials, beyond an empty one"},
-    {"gemm.reduction_fraction", "1 | of the L2 rate, in that kernel"},
-    {"gemm.packed_fraction", "1 | of the SMs that clusters of four or more can fill"},
-    {"gemm.raster_group_tiles", "tiles | of a raster group of the library"},
-    {"gemm.unaligned_bytes_per_cycle", "B/clock | fetch where rows are no multiple of 16 bytes"},
-    {"l2.capacity_fraction", "1 | of the nominal capacity that an LRU cache has to have"},
-    {"power.constant_share", "1 | of the TDP, drawn by an active GPU without work"},
-    {"power.tensor_share", "1 | of the TDP, tensor cores at the datasheet rate"},
-    {"power.hbm_share", "1 | of the TDP, HBM at its bandwidth"},
-    {"power.l2_share", "1 | of the TDP, L2 at its bandwidth"},
-    {"power.clock_exponent", "1 | dynamic power ~ clock to this power"},
-    {"power.reaction_ms", "ms | over which the limit averages power"},
-};
-
 }  // namespace fuseline

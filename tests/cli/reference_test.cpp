@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 
@@ -17,16 +18,13 @@
 #include "base/toml_file.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
-#include "sim/gpu/calibration.h"
-#include "sim/gpu/gemm_constants.h"
+#include "sim/gpu/constant_table.h"
 #include "sim/gpu/gpu.h"
 #include "sim/gpu/gpu_file.h"
-#include "sim/gpu/power.h"
 #include "sim/judge/audit/claim_file.h"
 #include "sim/measured/measurement.h"
 #include "sim/measured/measurement_table.h"
 #include "tests/cli/cli_run.h"
-#include "tests/cli/reference_constants.h"
 #include "tests/cli/reference_meanings.h"
 
 namespace fuseline {
@@ -153,38 +151,46 @@ std::string command_line_page() {
   return out;
 }
 
+// A value as the table shows it: inherited ones in brackets.
+std::string shown(const ConstantOrigin& origin) {
+  const bool own = origin.number.status != "inherited";
+  return fmt::format(fmt::runtime(own ? "{:.4g}" : "({:.4g})"), origin.number.value);
+}
+
 std::string calibration_page() {
-  const std::array gpus = {load_gpu("a100-sxm-80gb"), load_gpu("l40s"), load_gpu("h200"),
-                           load_gpu("b200")};
+  std::vector<std::shared_ptr<const Architecture>> architectures;
+  for (const std::string& name : architecture_names()) {
+    architectures.push_back(load_architecture(name));
+  }
   std::string out = fmt::format(
-      "# Constants of the hierarchy model\n\n{}\nA GPU's file may replace each in a "
+      "# Constants of the hierarchy model\n\n{}\nThey stand in `scenarios/architectures/*.toml`, "
+      "each "
+      "with unit, range, source, date and status. A GPU's file may replace each in a "
       "`[calibration]` section (`gemm.start_us = {{ value = 2.3, unit = \"us\", source = \"...\", "
       "date = \"...\", status = \"fitted\" }}`).\nWhere the values come from: "
-      "[the hierarchy model](../handbook/03-hierarchy.md).\n\n"
-      "| name | unit | meaning | Ampere | Ada | Hopper | Blackwell | range |\n"
-      "|---|---|---|---|---|---|---|---|\n",
+      "[the hierarchy model](../handbook/03-hierarchy.md).\n\nIn brackets: inherited from another "
+      "architecture, never fitted on this one.\n\n| name | unit | meaning | range |",
       kMade);
-  for (const CalibrationConstant& c : calibration_constants()) {
-    out +=
-        fmt::format("| `{}` | {} | {} | {:.4g} | {:.4g} | {:.4g} | {:.4g} | {:.4g} to {:.4g} |\n",
-                    c.name, c.unit, c.meaning, c.defaults[0], c.defaults[1], c.defaults[2],
-                    c.defaults[3], c.lower, c.upper);
+  for (const auto& a : architectures) out += fmt::format(" {} |", a->name);
+  out += "\n|---|---|---|---|";
+  for (std::size_t i = 0; i < architectures.size(); ++i) out += "---|";
+  out += "\n";
+  for (const ConstantInfo& c : constant_table()) {
+    const ConstantOrigin& first = architectures.front()->origins.at(c.name);
+    out += fmt::format("| `{}` | {} | {} | {:g} to {:g} |", c.name, c.unit, cell(c.meaning),
+                       first.least, first.most);
+    for (const auto& a : architectures) out += fmt::format(" {} |", shown(a->origins.at(c.name)));
+    out += "\n";
   }
   out +=
-      "\n## GEMMs, L2 capacity and power\n\nDefaults as the A100 SXM, L40S, H200 and B200 have "
-      "them.\n\n| name | unit | meaning | A100 | L40S | H200 | B200 | range |\n"
-      "|---|---|---|---|---|---|---|---|\n";
-  std::vector<ConstantRange> ranges = gemm_constant_ranges();
-  for (ConstantRange& range : power_constant_ranges()) ranges.push_back(std::move(range));
-  std::ranges::sort(ranges, {}, &ConstantRange::name);
-  for (const Gpu& gpu : gpus) EXPECT_TRUE(gpu.calibration.empty()) << gpu.name;
-  for (const auto& [name, least, most] : ranges) {
-    const auto meaning = kConstantMeanings.find(name);
-    EXPECT_NE(meaning, kConstantMeanings.end()) << name;
-    if (meaning == kConstantMeanings.end()) continue;
-    out += fmt::format("| `{}` | {} |", name, meaning->second);
-    for (const Gpu& gpu : gpus) out += fmt::format(" {:.3g} |", default_of(name, gpu));
-    out += fmt::format(" {:g} to {:g} |\n", least, most);
+      "\n## Architectures\n\n| name | what | inherits from | compute capabilities | features | "
+      "library tiles | own tiles |\n|---|---|---|---|---|---|---|\n";
+  for (const auto& a : architectures) {
+    std::vector<std::string> features;
+    for (const Feature feature : a->features) features.emplace_back(name_of(feature));
+    out += fmt::format("| `{}` | {} | {} | {} | {} | {} | {} |\n", a->name, a->title, a->inherits,
+                       fmt::join(a->compute_capabilities, ", "), fmt::join(features, ", "),
+                       a->tiles.library.size(), a->tiles.own.size());
   }
   return out;
 }

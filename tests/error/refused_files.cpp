@@ -74,7 +74,7 @@ std::vector<RefusedFile> refused_files() {
       {"scenarios/unknown-fidelity.toml", {":4:12: fidelity", "did you mean 'hierarchy'?"}},
       {"scenarios/unknown-model.toml",
        {"model = 'tinylama'", "mistral-7b", "did you mean 'tinyllama'?"}},
-      {"scenarios/unknown-gpu.toml", {"gpu = 'h20'", "rtx4090", "did you mean 'h200'?"}},
+      {"scenarios/unknown-gpu.toml", {"gpu = 'h2000'", "rtx4090", "did you mean 'h200'?"}},
       {"scenarios/no-model.toml", {"model: the field is missing"}},
       {"scenarios/zero-batch.toml", {":4:9: batch = '0': is too small", dimension}},
       {"scenarios/negative-seq.toml", {":4:7: seq = '-1': is negative", dimension}},

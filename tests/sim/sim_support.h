@@ -1,6 +1,7 @@
 // What the simulator's tests share: small models, a GPU to vary, plans of them.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "model/config/config.h"
@@ -62,7 +63,6 @@ inline Workload decode(std::int64_t batch, std::int64_t seq, std::int64_t contex
 inline Gpu test_gpu() {
   Gpu gpu;
   gpu.name = "test-gpu";
-  gpu.architecture = Architecture::hopper;
   gpu.sm_count = 132;
   gpu.sm_clock = Hertz(1.98e9);
   gpu.sm_clock_base = Hertz(1.59e9);
@@ -80,6 +80,8 @@ inline Gpu test_gpu() {
   gpu.registers_per_sm = Bytes(256 << 10);
   gpu.tdp = Watts(700);
   gpu.tiny_kernel = microseconds(1.161);
+  static const std::shared_ptr<const Architecture> hopper = load_architecture("hopper");
+  set_architecture(gpu, hopper);
   return gpu;
 }
 

@@ -37,7 +37,7 @@ struct PolicyRules {
 
 // The plan that the rules give; graphs with a backward pass get the one of `training` in its place.
 // InputError (--phase) when the rules have none.
-Plan plan_with(const PolicyRules& rules, const Graph& graph);
+Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& target = {});
 
 // A policy from outside this folder joins the list of all, for as long as the program runs. Asserts
 // that its name is new.

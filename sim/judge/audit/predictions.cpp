@@ -11,6 +11,7 @@
 #include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/block/limits.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/memory/memory_fit.h"
 
 namespace fuseline::audit {
@@ -53,7 +54,7 @@ void count_work(const Plan& plan, Predicted& out) {
 }
 
 Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu) {
-  const Plan plan = make_plan(c.policy, config, c.workload);
+  const Plan plan = make_plan(c.policy, config, c.workload, plan_target(gpu));
   Predicted out;
   out.block = simulate(plan, gpu, Fidelity::hierarchy);
   for (const KernelEstimate& k : out.block.kernels) {

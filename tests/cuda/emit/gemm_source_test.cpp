@@ -6,7 +6,6 @@
 #include "cuda/emit/kernel_source.h"
 #include "cuda/kernels/batch.cuh"
 #include "sim/executor/tile_interpreter.h"
-#include "sim/gpu/gemm_constants.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
@@ -33,11 +32,10 @@ class SlowGemmSources : public test::CompileTest {
                                        "fence.proxy.async"}
             : std::vector<std::string>{"mma.sync", "cp.async"};
     const Gpu described = load_gpu(gpu);
-    const GemmConstants constants = gemm_constants(described);
     test::for_each_program(phase, [&](const Plan& plan, const Program& program) {
       if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return;
       const GemmTile chosen =
-          choose_tile(gemm_problem_of(program, AddressMap(plan), false), described, constants);
+          choose_tile(gemm_problem_of(program, AddressMap(plan), false), described);
       for (const GemmTile& tile : {kLargeTile, chosen}) {
         const GemmKernelSource kernel =
             gemm_kernel_source(plan.graph, program, tile, target, "test");

@@ -154,11 +154,11 @@ TEST(Simulate, AWholeBlockIsOneLaunchThatWaitsAtItsBarriers) {
   const Plan plan = make_plan("whole-block", llama_7b(), decode(1, 1, 2048));
   const PlanEstimate e = simulate(plan, gpu, Fidelity::hierarchy);
   ASSERT_EQ(e.launches, 1);
-  gpu.calibration["sync.barrier_us"] = 5.0;
+  set_constant(gpu, "sync.barrier_us", 5.0);
   const PlanEstimate slow = simulate(plan, gpu, Fidelity::hierarchy);
   const auto barriers = static_cast<double>(plan.kernels.front().phases.size() - 1);
   EXPECT_GE(to_us(slow.time - e.time), 3.4 * barriers - 0.01);
-  gpu.calibration["sync.barrier_us"] = 10.0;
+  set_constant(gpu, "sync.barrier_us", 10.0);
   EXPECT_EQ(
       simulate(make_plan("whole-block", small_llama(), decode(1, 1, 64)), gpu, Fidelity::hierarchy)
           .kernels.front()

@@ -1,48 +1,73 @@
-#include "sim/gpu/calibration.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "sim/block/estimate.h"
-#include "sim/gpu/power.h"
+#include "sim/gpu/constant_table.h"
 #include "sim/judge/refit.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {
 namespace {
 
-TEST(Calibration, EveryDefaultLiesInItsRangeAndHasAUnitAndAMeaning) {
+TEST(Calibration, EveryConstantHasANameAUnitAndAMeaning) {
   std::string previous;
-  for (const CalibrationConstant& c : calibration_constants()) {
+  for (const ConstantInfo& c : constant_table()) {
     EXPECT_LT(previous, c.name) << "sorted, without repeats";
     previous = c.name;
     EXPECT_FALSE(std::string(c.unit).empty()) << c.name;
     EXPECT_FALSE(std::string(c.meaning).empty()) << c.name;
-    for (const double value : c.defaults) {
-      EXPECT_GE(value, c.lower) << c.name;
-      EXPECT_LE(value, c.upper) << c.name;
-    }
+    const std::string name = c.name;
+    EXPECT_EQ(name.ends_with("_us"), std::string(c.unit) == "us") << name;
+    EXPECT_EQ(name.ends_with("_ms"), std::string(c.unit) == "ms") << name;
   }
 }
 
-TEST(Calibration, TheGpusOwnValueWins) {
+// No two names mean the same field, and none is forgotten: set each to a value of its own.
+TEST(Calibration, EveryNameMeansAFieldOfItsOwn) {
+  Constants constants;
+  double next = 1;
+  for (const ConstantInfo& c : constant_table()) set_value(c, constants, next++);
+  next = 1;
+  for (const ConstantInfo& c : constant_table()) {
+    EXPECT_NEAR(value_of(c, constants), next++, 1e-9) << c.name;
+  }
+  EXPECT_EQ(sizeof(Constants), constant_table().size() * sizeof(double))
+      << "a field of Constants has no name";
+}
+
+TEST(Calibration, AConstantIsReadAndSetByNameInItsUnit) {
   Gpu gpu = test_gpu();
-  const double fallback = calibrated(gpu, "stream.strided_instructions");
-  gpu.calibration["stream.strided_instructions"] = fallback + 1;
-  EXPECT_EQ(calibrated(gpu, "stream.strided_instructions"), fallback + 1);
+  set_constant(gpu, "stream.strided_instructions", 87);
+  EXPECT_EQ(gpu.constants.stream.strided_instructions, 87);
+  EXPECT_EQ(constant_of(gpu, "stream.strided_instructions"), 87);
+  set_constant(gpu, "gemm.start_us", 5);
+  EXPECT_DOUBLE_EQ(to_us(gpu.constants.gemm.start), 5);
+  set_constant(gpu, "power.reaction_ms", 40);
+  EXPECT_DOUBLE_EQ(gpu.constants.power.reaction.value(), 0.04);
+  set_constant(gpu, "l2.capacity_fraction", 0.5);
+  EXPECT_EQ(effective_l2_capacity(gpu), Bytes(30 << 20));
+}
+
+TEST(Calibration, OnePartitionKeepsNoSecondCopy) {
+  Gpu gpu = test_gpu();
+  gpu.l2_partitions = 1;
+  const Bytes two = effective_l2_capacity(gpu);
+  set_architecture(gpu, gpu.architecture);
+  EXPECT_GT(effective_l2_capacity(gpu), two);
 }
 
 TEST(Calibration, AValueOutOfRangeNamesTheFieldAndTheRange) {
   Gpu gpu = test_gpu();
-  gpu.calibration["stream.hbm_fraction"] = -0.5;
   try {
-    calibrated(gpu, "stream.hbm_fraction");
+    set_constant(gpu, "stream.hbm_fraction", -0.5);
     FAIL() << "accepted";
   } catch (const InputError& e) {
+    EXPECT_EQ(e.problem().file, "test-gpu");
     EXPECT_EQ(e.problem().field, "calibration.stream.hbm_fraction");
     EXPECT_NE(e.problem().allowed.find("from 0.5"), std::string::npos);
   }
@@ -59,48 +84,45 @@ TEST(Calibration, BothEndsOfEveryRangeGiveFiniteEstimates) {
     }
   };
   Gpu all_least = test_gpu(), all_most = test_gpu();
-  for (const ConstantRange& range : constant_ranges()) {
-    EXPECT_LT(range.least, range.most) << range.name;
-    for (const double value : {range.least, range.most}) {
+  for (const auto& [name, origin] : test_gpu().architecture->origins) {
+    for (const double value : {origin.least, origin.most}) {
       Gpu gpu = test_gpu();
-      gpu.calibration[range.name] = value;
-      expect_finite(gpu, range.name);
+      set_constant(gpu, name, value);
+      expect_finite(gpu, name);
     }
-    all_least.calibration[range.name] = range.least;
-    all_most.calibration[range.name] = range.most;
+    set_constant(all_least, name, origin.least);
+    set_constant(all_most, name, origin.most);
   }
   expect_finite(all_least, "the least of all");
   expect_finite(all_most, "the most of all");
 }
 
 TEST(Calibration, ValuesOutOfTheRangeAreRefusedWhoeverSetThem) {
-  for (const ConstantRange& range : constant_ranges()) {
+  const Gpu good = test_gpu();
+  for (const auto& [name, origin] : good.architecture->origins) {
     for (const double value :
-         {range.least - 1e-6, range.most * (1 + 1e-9), 1e300, -1.0, std::nan("")}) {
-      Gpu gpu = test_gpu();
-      gpu.calibration[range.name] = value;
-      EXPECT_THROW(own_constant(gpu, constant_ranges(), range.name, 1), InputError)
-          << range.name << " " << value;
+         {origin.least - 1e-6, origin.most * (1 + 1e-9), 1e300, -1.0, std::nan("")}) {
+      Gpu gpu = good;
+      EXPECT_THROW(set_constant(gpu, name, value), InputError) << name << " " << value;
     }
   }
-  Gpu gpu = test_gpu();
-  gpu.calibration["power.clock_exponent"] = -1;
-  EXPECT_THROW(power_model(gpu), InputError);
 }
 
 // A fit may search no value that a file could not hold.
 TEST(Calibration, FitsStayWithinTheRanges) {
-  const std::vector<ConstantRange> ranges = constant_ranges();
+  const auto hopper = load_architecture("hopper");
   for (const FitParameter& p : refit_parameters()) {
-    const auto range = std::ranges::find(ranges, p.name, &ConstantRange::name);
-    ASSERT_NE(range, ranges.end()) << p.name;
-    EXPECT_GE(p.lower, range->least) << p.name;
-    EXPECT_LE(p.upper, range->most) << p.name;
+    const auto origin = hopper->origins.find(p.name);
+    ASSERT_NE(origin, hopper->origins.end()) << p.name;
+    EXPECT_GE(p.lower, origin->second.least) << p.name;
+    EXPECT_LE(p.upper, origin->second.most) << p.name;
   }
 }
 
 TEST(Calibration, AnUnknownNameIsABugOfOurs) {
-  EXPECT_THROW(calibrated(test_gpu(), "stream.no_such_constant"), InternalError);
+  Gpu gpu = test_gpu();
+  EXPECT_THROW(constant_of(gpu, "stream.no_such_constant"), InternalError);
+  EXPECT_THROW(set_constant(gpu, "stream.no_such_constant", 1), InternalError);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 
@@ -15,7 +16,7 @@
 #include "base/toml_file.h"
 #include "model/config/scenario.h"
 #include "sim/block/estimate.h"
-#include "sim/gpu/calibration.h"
+#include "sim/gpu/constant_table.h"
 #include "sim/gpu/gpu_file.h"
 
 namespace fuseline {
@@ -73,7 +74,17 @@ std::string file_with(const std::map<std::string, std::string>& changes = {}) {
   return text;
 }
 
-Gpu read(const std::string& text) { return read_gpu(TomlTable::parse(text, "g.toml")); }
+// Reads each architecture once.
+std::shared_ptr<const Architecture> architecture_of(const std::string& name) {
+  static std::map<std::string, std::shared_ptr<const Architecture>> read;
+  auto& architecture = read[name];
+  if (architecture == nullptr) architecture = load_architecture(name);
+  return architecture;
+}
+
+Gpu read(const std::string& text) {
+  return read_gpu(TomlTable::parse(text, "g.toml"), architecture_of);
+}
 
 InputProblem problem_of(const std::string& text) {
   try {
@@ -101,7 +112,7 @@ TEST(ReadGpu, ConvertsEveryNumberToItsBaseUnit) {
   EXPECT_EQ(g.name, "g");
   EXPECT_EQ(g.title, "G");
   EXPECT_EQ(g.aliases, std::vector<std::string>{"gg"});
-  EXPECT_EQ(g.architecture, Architecture::hopper);
+  EXPECT_EQ(g.architecture->name, "hopper");
   EXPECT_EQ(g.compute_capability, "9.0");
   EXPECT_TRUE(g.calibrated);
   EXPECT_EQ(g.sm_count, 100);
@@ -249,10 +260,11 @@ TEST(ReadGpu, ReadsFittedConstants) {
   const Gpu g =
       read(file_with() + "[calibration]\nstream.ramp_us = " + inline_number("0.75|us", fitted) +
            "\npower.tensor_share = " + inline_number("1.5|1", fitted) + "\n");
-  EXPECT_EQ(g.calibration,
-            (std::map<std::string, double>{{"power.tensor_share", 1.5}, {"stream.ramp_us", 0.75}}));
+  EXPECT_EQ(g.constants.power.tensor_share, 1.5);
+  EXPECT_DOUBLE_EQ(to_us(g.constants.stream.ramp), 0.75);
+  EXPECT_EQ(g.constants.stream.hbm_fraction, g.architecture->constants.stream.hbm_fraction);
   EXPECT_EQ(g.sources.at("calibration.stream.ramp_us"), "0.75 us (block.csv, 2026-11-20, fitted)");
-  EXPECT_TRUE(read(file_with()).calibration.empty());
+  EXPECT_FALSE(read(file_with()).sources.contains("calibration.stream.ramp_us"));
 }
 
 TEST(ReadGpu, NamesOfConstantsMayBeWrittenWithDotsOrInQuotesOrInSections) {
@@ -261,9 +273,7 @@ TEST(ReadGpu, NamesOfConstantsMayBeWrittenWithDotsOrInQuotesOrInSections) {
   for (const std::string& lines :
        {"[calibration]\ngemm.start_us = " + number, "[calibration]\n\"gemm.start_us\" = " + number,
         "[calibration.gemm]\nstart_us = " + number}) {
-    EXPECT_EQ(read(file_with() + lines + "\n").calibration,
-              (std::map<std::string, double>{{"gemm.start_us", 2.0}}))
-        << lines;
+    EXPECT_DOUBLE_EQ(to_us(read(file_with() + lines + "\n").constants.gemm.start), 2.0) << lines;
   }
 }
 
@@ -291,13 +301,12 @@ TEST(ReadGpu, ConstantsMustLieInTheirRangeAndHaveTheirUnit) {
         inline_number(value_and_unit, "source = \"s\", date = \"2026\", status = \"fitted\"") +
         "\n");
   };
-  for (const ConstantRange& range : constant_ranges()) {
-    const std::string unit = range.name.ends_with("_us")   ? "us"
-                             : range.name.ends_with("_ms") ? "ms"
-                                                           : "1";
+  for (const ConstantInfo& constant : constant_table()) {
+    const std::string name = constant.name;
+    const std::string unit = constant.unit;
     for (const char* value : {"-1", "1e15", "-1e-300"}) {
-      const InputProblem p = problem(range.name, std::string(value) + "|" + unit);
-      EXPECT_EQ(p.field, "calibration." + range.name + ".value") << value;
+      const InputProblem p = problem(name, std::string(value) + "|" + unit);
+      EXPECT_EQ(p.field, "calibration." + name + ".value") << value;
       EXPECT_EQ(p.file, "g.toml");
       EXPECT_GT(p.line, 0);
       EXPECT_EQ(p.allowed.find("a number from "), 0U) << p.allowed;
@@ -305,6 +314,7 @@ TEST(ReadGpu, ConstantsMustLieInTheirRangeAndHaveTheirUnit) {
   }
   EXPECT_EQ(problem("gemm.start_us", "2|ms").allowed, "us");
   EXPECT_EQ(problem("power.reaction_ms", "50|us").allowed, "ms");
+  EXPECT_EQ(problem("gemm.sm_fetch_bytes_per_cycle", "50|GB/s").allowed, "B/clock");
 }
 
 TEST(ReadGpu, RefusesConstantsThatNoModelHas) {
@@ -316,9 +326,13 @@ TEST(ReadGpu, RefusesConstantsThatNoModelHas) {
 }
 
 TEST(Gpu, ConsumerBlackwellRunsAdasKernels) {
-  EXPECT_EQ(kernel_architecture(load_gpu("rtx5090")), Architecture::ada);
-  EXPECT_EQ(kernel_architecture(load_gpu("b200")), Architecture::blackwell);
-  EXPECT_EQ(kernel_architecture(load_gpu("h100")), Architecture::hopper);
+  const Gpu desktop = load_gpu("rtx5090");
+  EXPECT_EQ(desktop.architecture->inherits, "ada");
+  EXPECT_TRUE(has_feature(desktop, Feature::mma_sync));
+  EXPECT_FALSE(has_feature(desktop, Feature::bulk_copy));
+  EXPECT_TRUE(has_feature(load_gpu("b200"), Feature::bulk_copy));
+  EXPECT_TRUE(has_feature(load_gpu("h100"), Feature::wgmma));
+  EXPECT_FALSE(has_feature(Gpu(), Feature::mma_sync)) << "a GPU without an architecture has none";
 }
 
 // Mutations of a good file either give a GPU within the ranges or are the user's error.
@@ -409,7 +423,7 @@ TEST(LoadGpu, UnknownNamesGiveTheNearest) {
   EXPECT_EQ(p.field, "gpu");
   EXPECT_EQ(p.message, "unknown gpu");
   EXPECT_EQ(p.nearest, "rtx4090");
-  EXPECT_EQ(unknown_gpu("H300").nearest, "h200");
+  EXPECT_EQ(unknown_gpu("H2000").nearest, "h200");
   p = unknown_gpu("gpus/none.toml");
   EXPECT_EQ(p.message, "no such file");
 }

@@ -69,6 +69,7 @@ TEST(Power, EveryGpuHasAModelThatHoldsItsLimit) {
   gpu.tensor_bf16 = FlopsPerSecond(312e12);
   gpu.hbm_bandwidth = BytesPerSecond(2e12);
   gpu.l2_bandwidth = BytesPerSecond(5e12);
+  set_architecture(gpu, load_architecture("ampere"));
   const PowerModel m = power_model(gpu);
   // All units at full rate for one millisecond must exceed the limit, an idle one must not.
   const PowerLoad all{

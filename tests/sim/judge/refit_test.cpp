@@ -65,7 +65,7 @@ TEST(Refit, LeavesOutTheGemmsThatTheModelShares) {
 
 TEST(Refit, EveryParameterIsAConstantOfTheModelWithinItsRange) {
   // Their names are read back from a file, which refuses unknown ones.
-  Constants start;
+  ConstantValues start;
   for (const FitParameter& p : refit_parameters()) {
     EXPECT_LE(p.lower, p.initial) << p.name;
     EXPECT_GE(p.upper, p.initial) << p.name;
@@ -84,10 +84,10 @@ TEST(Refit, EveryParameterIsAConstantOfTheModelWithinItsRange) {
 
 TEST(Refit, ConstantsReplaceTheGpusOwn) {
   Gpu gpu = load_gpu("h200");
-  gpu.calibration["launch.gap_us"] = 0.5;
+  set_constant(gpu, "launch.gap_us", 0.5);
   const Gpu changed = with_constants(gpu, {{"launch.gap_us", 0.25}, {"stream.ramp_us", 2.0}});
-  EXPECT_EQ(changed.calibration.at("launch.gap_us"), 0.25);
-  EXPECT_EQ(changed.calibration.at("stream.ramp_us"), 2.0);
+  EXPECT_DOUBLE_EQ(to_us(changed.constants.launch.gap), 0.25);
+  EXPECT_DOUBLE_EQ(to_us(changed.constants.stream.ramp), 2.0);
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
-#include "sim/gpu/gemm_constants.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
@@ -87,7 +86,7 @@ TEST(EpilogueNeeds, EveryProgramHasATile) {
             for (const Program& phase : kernel.phases) {
               if (!std::holds_alternative<GemmMainloop>(phase.mainloop)) continue;
               const GemmProblem problem = gemm_problem_of(phase, addresses, false);
-              const GemmTile tile = choose_tile(problem, gpu, gemm_constants(gpu));
+              const GemmTile tile = choose_tile(problem, gpu);
               EXPECT_TRUE(gpu_name[0] == 'a' || fits(problem.needs, tile))
                   << model << ' ' << policy << ' ' << kernel.name;
             }

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 #include <random>
+#include <string>
 
 #include "base/error.h"
 #include "sim/kernels/gemm_library.h"
@@ -15,7 +17,6 @@ namespace {
 Gpu hopper_like() {
   Gpu gpu;
   gpu.name = "test";
-  gpu.architecture = Architecture::hopper;
   gpu.sm_count = 132;
   gpu.sm_clock = Hertz(1.98e9);
   gpu.tensor_bf16 = FlopsPerSecond(989.4e12);
@@ -26,13 +27,16 @@ Gpu hopper_like() {
   gpu.l2_partitions = 2;
   gpu.l2_bandwidth = BytesPerSecond(9.7e12);
   gpu.tiny_kernel = microseconds(1.161);
+  gpu.smem_per_block_max = Bytes(227 << 10);
   gpu.tdp = Watts(700);
+  static const std::shared_ptr<const Architecture> hopper = load_architecture("hopper");
+  set_architecture(gpu, hopper);
   return gpu;
 }
 
 GemmEstimate run(const GemmProblem& problem, const Gpu& gpu) {
   L2Cache cache(effective_l2_capacity(gpu));
-  return simulate_gemm(problem, gpu, gemm_constants(gpu), cache);
+  return simulate_gemm(problem, gpu, cache);
 }
 
 GemmProblem plain(std::int64_t m, std::int64_t n, std::int64_t k) {
@@ -103,7 +107,7 @@ TEST(GemmModel, AWarmInputIsNotReadFromMemoryAgain) {
   cache.write(problem.a.matrix, 0, 512, 0, 4096);
   cache.take_traffic();
   // when the GEMM runs, then only weights are read.
-  const GemmEstimate e = simulate_gemm(problem, gpu, gemm_constants(gpu), cache);
+  const GemmEstimate e = simulate_gemm(problem, gpu, cache);
   EXPECT_EQ(e.hbm.read, Bytes(2 * 2048 * 4096));
 }
 
@@ -112,7 +116,7 @@ TEST(GemmModel, ASplitGemmLeavesItsOutputInTheCacheAndNoPartials) {
   GemmProblem problem = plain(16, 1024, 16384);
   problem.tile = GemmTile{.m = 16, .n = 64, .split_k = 8};
   L2Cache cache(effective_l2_capacity(gpu));
-  const GemmEstimate e = simulate_gemm(problem, gpu, gemm_constants(gpu), cache);
+  const GemmEstimate e = simulate_gemm(problem, gpu, cache);
   ASSERT_TRUE(e.reduction.has_value());
   EXPECT_EQ(e.reduction->l2, Bytes(8 * 4 * 16 * 1024 + 2 * 16 * 1024));
   EXPECT_EQ(cache.resident(3), Bytes(2 * 16 * 1024));
@@ -135,48 +139,43 @@ TEST(GemmModel, EpilogueStreamsCostTime) {
 
 TEST(GemmModel, ALowerClockSlowsTheTensorPartOnly) {
   const Gpu gpu = hopper_like();
-  const GemmConstants constants = gemm_constants(gpu);
   const GemmProblem dense = plain(2048, 4096, 4096), thin = plain(1, 22016, 4096);
   const GemmEstimate e = run(dense, gpu), t = run(thin, gpu);
-  const double slower = time_gemm(dense, e.tile, e.waves, gpu, constants, 0.8).time / e.time.time;
+  const double slower = time_gemm(dense, e.tile, e.waves, gpu, 0.8).time / e.time.time;
   EXPECT_GT(slower, 1.2);
   EXPECT_LE(slower, 1.25);
-  EXPECT_LT(time_gemm(thin, t.tile, t.waves, gpu, constants, 0.8).time / t.time.time, 1.02);
+  EXPECT_LT(time_gemm(thin, t.tile, t.waves, gpu, 0.8).time / t.time.time, 1.02);
 }
 
 TEST(GemmLibrary, ThinProblemsGetTilesNoWiderThanNeeded) {
   const Gpu gpu = hopper_like();
-  const GemmConstants constants = gemm_constants(gpu);
-  EXPECT_EQ(choose_tile(plain(1, 12288, 4096), gpu, constants).m, 8);
-  EXPECT_LE(choose_tile(plain(16, 12288, 4096), gpu, constants).m, 16);
-  EXPECT_GE(choose_tile(plain(4096, 12288, 4096), gpu, constants).m, 128);
+  EXPECT_EQ(choose_tile(plain(1, 12288, 4096), gpu).m, 8);
+  EXPECT_LE(choose_tile(plain(16, 12288, 4096), gpu).m, 16);
+  EXPECT_GE(choose_tile(plain(4096, 12288, 4096), gpu).m, 128);
 }
 
 TEST(GemmLibrary, AFewOutputTilesAreSplitAlongK) {
   const Gpu gpu = hopper_like();
-  const GemmConstants constants = gemm_constants(gpu);
-  EXPECT_GT(choose_tile(plain(16, 256, 65536), gpu, constants).split_k, 1);
-  EXPECT_EQ(choose_tile(plain(4096, 12288, 4096), gpu, constants).split_k, 1);
+  EXPECT_GT(choose_tile(plain(16, 256, 65536), gpu).split_k, 1);
+  EXPECT_EQ(choose_tile(plain(4096, 12288, 4096), gpu).split_k, 1);
 }
 
 TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
   const Gpu gpu = hopper_like();
-  const GemmConstants constants = gemm_constants(gpu);
   GemmProblem problem = plain(1, 4096, 4096);
   problem.library = false;
   problem.needs.row_partial_cols = 128;  // 32 tiles for 132 SMs
-  const GemmTile tile = choose_tile(problem, gpu, constants);
+  const GemmTile tile = choose_tile(problem, gpu);
   EXPECT_GT(tile.cluster_k, 1);
   EXPECT_EQ(tile.split_k, 1);
   GemmTile whole = tile;
   whole.cluster_k = 1;
-  EXPECT_LT(quick_gemm_time(problem, tile, gpu, constants),
-            quick_gemm_time(problem, whole, gpu, constants));
+  EXPECT_LT(quick_gemm_time(problem, tile, gpu), quick_gemm_time(problem, whole, gpu));
   // No clusters that would wait for others, and no parts of K of a few steps.
   for (const auto& [m, n, k] : {std::array{1, 22016, 4096}, {2048, 4096, 4096}, {1, 4096, 448}}) {
     GemmProblem other = plain(m, n, k);
     other.library = false;
-    const GemmTile t = choose_tile(other, gpu, constants);
+    const GemmTile t = choose_tile(other, gpu);
     EXPECT_LE((n + t.n - 1) / t.n * t.cluster_k, t.cluster_k > 1 ? 132 : n) << n;
     EXPECT_GE(k, t.cluster_k > 1 ? 4 * 64 * t.cluster_k : 0) << k;
     if (m > 1) {
@@ -188,7 +187,6 @@ TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
 // The exchange of partial sums is not for nothing.
 TEST(OwnGemm, PartsOfKCostTheirExchange) {
   const Gpu gpu = hopper_like();
-  const GemmConstants constants = gemm_constants(gpu);
   for (const auto& [m, rows] : {std::pair{16, 16}, {17, 32}, {64, 64}}) {  // whole warps send
     GemmProblem problem = plain(m, 2048, 4096);
     problem.library = false;
@@ -196,9 +194,9 @@ TEST(OwnGemm, PartsOfKCostTheirExchange) {
     const Seconds alone = run(problem, gpu).time.epilogue;
     problem.tile->cluster_k = 4;  // 16 tiles: one wave of clusters
     const Seconds exchange(3 * rows * 128 * 4 /
-                           (constants.sm_fetch_bytes_per_cycle * gpu.sm_clock.value()));
+                           (gpu.constants.gemm.sm_fetch_bytes_per_cycle * gpu.sm_clock.value()));
     EXPECT_NEAR(to_us(run(problem, gpu).time.epilogue - alone),
-                to_us(constants.cluster_wave + exchange), 1e-6)
+                to_us(gpu.constants.gemm.cluster_wave + exchange), 1e-6)
         << m;
   }
 }
@@ -207,32 +205,45 @@ TEST(GemmLibrary, AFixedTileIsKept) {
   const Gpu gpu = hopper_like();
   GemmProblem problem = plain(100, 100, 100);
   problem.tile = GemmTile{.m = 32, .n = 96, .k = 32, .stages = 2};
-  EXPECT_EQ(choose_tile(problem, gpu, gemm_constants(gpu)), *problem.tile);
+  EXPECT_EQ(choose_tile(problem, gpu), *problem.tile);
 }
 
-TEST(GemmLibrary, OldArchitecturesHaveNoClusters) {
-  for (const GemmTile& tile : candidate_tiles(Architecture::ampere, true)) {
-    EXPECT_EQ(tile.cluster_m * tile.cluster_n, 1);
+TEST(GemmLibrary, ArchitecturesWithoutClustersHaveNoTilesThatNeedThem) {
+  for (const std::string& name : architecture_names()) {
+    const auto architecture = load_architecture(name);
+    if (architecture->features.contains(Feature::clusters)) continue;
+    for (const auto* tiles : {&architecture->tiles.library, &architecture->tiles.own}) {
+      for (const GemmTile& tile : *tiles) EXPECT_EQ(tile.cluster(), 1) << name;
+    }
   }
 }
 
-TEST(GemmConstants, CalibrationReplacesADefaultAndRefusesNonsense) {
+// A menu may hold no tile that a habit of the library likes.
+TEST(GemmLibrary, AMenuOfOneTileIsTaken) {
   Gpu gpu = hopper_like();
-  gpu.calibration["gemm.start_us"] = 5;
-  gpu.calibration["l2.capacity_fraction"] = 0.5;
-  EXPECT_DOUBLE_EQ(to_us(gemm_constants(gpu).start), 5);
-  EXPECT_EQ(effective_l2_capacity(gpu), Bytes(30 << 20));
-  gpu.calibration["gemm.tensor_fraction"] = -1;
-  EXPECT_THROW(gemm_constants(gpu), InputError);
+  Architecture poor = *gpu.architecture;
+  poor.tiles.library = {{.m = 160, .n = 24}};
+  gpu.architecture = std::make_shared<const Architecture>(poor);
+  EXPECT_EQ(choose_tile(plain(8, 4096, 4096), gpu).m, 160);
+}
+
+TEST(OwnGemm, AMenuWithoutAFittingTileIsTheFilesMistake) {
+  Gpu gpu = hopper_like();
+  Architecture poor = *gpu.architecture;
+  poor.tiles.own = {{.m = 64, .n = 64}};
+  gpu.architecture = std::make_shared<const Architecture>(poor);
+  GemmProblem problem = plain(8, 4096, 4096);
+  problem.library = false;
+  problem.needs.reduces_columns = true;  // wants 128 rows
+  EXPECT_THROW(choose_tile(problem, gpu), InputError);
 }
 
 // Rows that are no multiple of 16 bytes rule out bulk copies: GPT-2's LM head, 50,257 columns.
 TEST(GemmTime, UnalignedRowsAreSeveralTimesSlowerThanPaddedOnes) {
   const Gpu gpu = hopper_like();
-  const GemmConstants constants = gemm_constants(gpu);
   const auto time = [&](std::int64_t m, std::int64_t n) {
     const GemmProblem problem = plain_gemm(m, n, 1600, 1, 2, 3, 4);
-    return quick_gemm_time(problem, choose_tile(problem, gpu, constants), gpu, constants);
+    return quick_gemm_time(problem, choose_tile(problem, gpu), gpu);
   };
   EXPECT_GT(time(2048, 50257) / time(2048, 50264), 4.0);
   EXPECT_GT(time(16, 50257) / time(16, 50264), 2.0);

@@ -1,7 +1,8 @@
-// The tile of a GEMM kernel.
+// The tile of a GEMM kernel, and the tiles that exist.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace fuseline {
 
@@ -17,6 +18,13 @@ struct GemmTile {
   std::int64_t split_k = 1;
   [[nodiscard]] std::int64_t cluster() const { return cluster_m * cluster_n * cluster_k; }
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
+};
+
+// Tiles that kernels were compiled for (split_k = 1). Where two are as good, the earlier is taken.
+struct TileMenu {
+  std::vector<GemmTile> library;     // of the vendor's GEMM library
+  std::vector<GemmTile> own;         // of the mainloop that runs epilogue programs
+  std::vector<std::int64_t> splits;  // parts of K that the library can give to other blocks
 };
 
 }  // namespace fuseline

@@ -1,0 +1,172 @@
+#include "sim/gpu/architecture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/data_files.h"
+#include "base/error.h"
+#include "base/toml_file.h"
+#include "sim/gpu/constant_table.h"
+
+namespace fuseline {
+namespace {
+
+constexpr std::array kFeatures = {Feature::mma_sync, Feature::wgmma,         Feature::bulk_copy,
+                                  Feature::clusters, Feature::tensor_memory, Feature::mfma};
+// No constant of any unit is larger, so that times stay finite.
+constexpr double kMost = 1e6;
+constexpr double kLeastPositive = 1e-6;
+constexpr std::int64_t kLargestEdge = 4096;
+constexpr std::int64_t kMostStages = 64;
+constexpr std::int64_t kLargestCluster = 16;
+constexpr std::int64_t kMostSplits = 1024;
+
+ConstantOrigin read_constant(const TomlTable& number, const ConstantInfo& constant,
+                             const std::string& architecture) {
+  ConstantOrigin origin;
+  origin.number = read_provenance(
+      number, {"datasheet", "microbenchmark", "derived", "fitted", "assumed"}, {"least", "most"});
+  origin.file = architecture;
+  origin.first_status = origin.number.status;
+  if (origin.number.unit != constant.unit) {
+    number.fail("unit", fmt::format("is the wrong unit for {}", constant.name), constant.unit);
+  }
+  const double floor = constant.zero == Zero::refused ? kLeastPositive : 0;
+  origin.least = number.real("least", {floor, kMost});
+  origin.most = number.real("most", {origin.least, kMost});
+  origin.number.value = number.real("value", {origin.least, origin.most});
+  if (is_whole(constant)) {
+    for (const char* key : {"value", "least", "most"}) {
+      static_cast<void>(number.whole(key, {0, static_cast<std::int64_t>(kMost)}));
+    }
+  }
+  return origin;
+}
+
+// Sections [constants.gemm] with a constant a line.
+void read_constants_of(const TomlTable& table, Architecture& architecture) {
+  for (const std::string& group : table.keys()) {
+    const TomlTable section = table.table(group);
+    for (const std::string& key : section.keys()) {
+      const std::string name = fmt::format("{}.{}", group, key);
+      const ConstantInfo* constant = find_constant(name);
+      if (constant == nullptr) {
+        const std::string nearest = nearest_name(name, constant_names());
+        section.fail(key, "no constant of the hierarchy model has the name " + name,
+                     "the names in sim/gpu/constant_table.cpp",
+                     nearest.starts_with(group + ".") ? nearest.substr(group.size() + 1) : nearest);
+      }
+      architecture.origins[name] = read_constant(section.table(key), *constant, architecture.name);
+      set_value(*constant, architecture.constants, architecture.origins[name].number.value);
+    }
+  }
+}
+
+std::vector<GemmTile> read_tiles(const TomlTable& menu, const char* key) {
+  std::vector<GemmTile> tiles;
+  for (const TomlTable& entry : menu.tables(key)) {
+    entry.refuse_other_keys({"m", "n", "k", "stages", "cluster_m", "cluster_n", "cluster_k"});
+    GemmTile tile;
+    tile.m = entry.whole("m", {1, kLargestEdge});
+    tile.n = entry.whole("n", {1, kLargestEdge});
+    tile.k = entry.whole("k", {1, kLargestEdge});
+    tile.stages = entry.whole("stages", {1, kMostStages});
+    tile.cluster_m = entry.whole_or("cluster_m", {1, kLargestCluster}, 1);
+    tile.cluster_n = entry.whole_or("cluster_n", {1, kLargestCluster}, 1);
+    tile.cluster_k = entry.whole_or("cluster_k", {1, kLargestCluster}, 1);
+    tiles.push_back(tile);
+  }
+  if (tiles.empty()) menu.fail(key, "holds no tile", "a list of { m, n, k, stages }");
+  return tiles;
+}
+
+TileMenu read_menu(const TomlTable& menu) {
+  menu.refuse_other_keys({"splits", "library", "own"});
+  return {.library = read_tiles(menu, "library"),
+          .own = read_tiles(menu, "own"),
+          .splits = menu.wholes("splits", {1, kMostSplits})};
+}
+
+std::shared_ptr<Architecture> load(const std::string& name_or_path, std::vector<std::string> heirs);
+
+// What the file does not say, from the one it inherits from.
+Architecture inherited(const TomlTable& table, const std::vector<std::string>& heirs) {
+  if (!table.has("inherits")) return {};
+  const std::string parent = table.word("inherits", architecture_names());
+  if (std::find(heirs.begin(), heirs.end(), parent) != heirs.end()) {
+    table.fail("inherits", "the files inherit from each other in a circle",
+               "an architecture that does not inherit from this one");
+  }
+  Architecture base = *load(parent, heirs);
+  base.inherits = parent;
+  for (auto& [name, origin] : base.origins) origin.number.status = "inherited";
+  return base;
+}
+
+std::shared_ptr<Architecture> load(const std::string& name_or_path,
+                                   std::vector<std::string> heirs) {
+  const TomlTable table =
+      TomlTable::load(find_data_file(name_or_path, {"architecture", "architectures"}));
+  table.refuse_other_keys(
+      {"name", "title", "inherits", "compute_capabilities", "features", "constants", "tiles"});
+  const std::string name = table.text("name");
+  heirs.push_back(name);
+  auto result = std::make_shared<Architecture>(inherited(table, heirs));
+  result->name = name;
+  result->title = table.text("title");
+  result->compute_capabilities = table.texts("compute_capabilities");
+  std::vector<std::string> words;
+  for (const Feature feature : kFeatures) words.emplace_back(name_of(feature));
+  result->features.clear();
+  for (const std::string& word : table.words("features", words)) {
+    const auto at = std::find(words.begin(), words.end(), word) - words.begin();
+    result->features.insert(kFeatures[static_cast<std::size_t>(at)]);
+  }
+  if (table.has("constants")) read_constants_of(table.table("constants"), *result);
+  for (const ConstantInfo& constant : constant_table()) {
+    if (result->origins.contains(constant.name)) continue;
+    throw InputError({.file = table.file(),
+                      .field = fmt::format("constants.{}", constant.name),
+                      .message = "the constant is missing",
+                      .allowed = fmt::format("{{ value, unit, least, most, source, date, status }} "
+                                             "in {}, or inherits = an architecture that has it",
+                                             constant.unit)});
+  }
+  if (table.has("tiles")) {
+    result->tiles = read_menu(table.table("tiles"));
+  } else if (result->inherits.empty()) {
+    table.fail("tiles", "is missing", "[tiles] with splits, library and own");
+  }
+  return result;
+}
+
+}  // namespace
+
+const char* name_of(Feature feature) {
+  switch (feature) {
+    case Feature::mma_sync:
+      return "mma_sync";
+    case Feature::wgmma:
+      return "wgmma";
+    case Feature::bulk_copy:
+      return "bulk_copy";
+    case Feature::clusters:
+      return "clusters";
+    case Feature::tensor_memory:
+      return "tensor_memory";
+    case Feature::mfma:
+      return "mfma";
+  }
+  FUSELINE_ASSERT(false, "feature");
+}
+
+std::shared_ptr<const Architecture> load_architecture(const std::string& name_or_path) {
+  return load(name_or_path, {});
+}
+
+std::vector<std::string> architecture_names() { return data_file_names("architectures"); }
+
+}  // namespace fuseline

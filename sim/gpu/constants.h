@@ -1,0 +1,137 @@
+// The constants of the hierarchy model: what its formulas take from measurements and from the
+// kernels that libraries launch. sim/gpu/constant_table.cpp says what each means and in which unit
+// a file gives it. The values stand in scenarios/architectures/*.toml with range, source and
+// status; a GPU's file may replace each. load_gpu() resolves them once.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace fuseline {
+
+// GEMMs: the mainloop as fractions of the GPU's own numbers, and how a tile is chosen.
+struct GemmConstants {
+  double tensor_fraction = 0;
+  double sm_fetch_bytes_per_cycle = 0;
+  double l2_fraction = 0;
+  double hbm_fraction = 0;
+  double concurrency_exponent = 0;
+  double overlap_exponent = 0;
+  double epilogue_bytes_per_cycle = 0;
+  double exposed_epilogue_bytes_per_cycle = 0;
+  Seconds start;
+  Seconds reduction;
+  Seconds cluster_wave;
+  double reduction_fraction = 0;
+  double packed_fraction = 0;
+  double raster_group_tiles = 0;
+  double unaligned_bytes_per_cycle = 0;
+  std::int64_t alignment_bytes = 0;
+  double tf32_fraction = 0;
+  std::int64_t packed_cluster = 0;
+  std::int64_t least_split_steps = 0;
+  double tile_indifference = 0;
+  std::int64_t thin_rows = 0;
+  std::int64_t least_tile_rows = 0;
+  std::int64_t thin_columns = 0;
+};
+
+// Attention in one kernel.
+struct AttentionConstants {
+  double block_bytes_per_cycle = 0;
+  double block_cycles_per_key = 0;
+  Seconds combine;
+  double exp_cycles = 0;
+  double gradient_exps = 0;
+  double gradient_products = 0;
+  double hbm_fraction = 0;
+  double item_cycles_per_width = 0;
+  double product_exposed = 0;
+  Seconds split_start;
+  Seconds start;
+  double overlap_exponent = 0;
+  std::int64_t blocks_per_sm = 0;
+  std::int64_t split_least_keys = 0;
+  std::int64_t full_tile_width = 0;
+  double wide_head_loss = 0;
+};
+
+// Kernels without a matrix product: element-wise work, norms, softmax, copies.
+struct StreamConstants {
+  double pointwise_instructions = 0;
+  double rope_instructions = 0;
+  double concat_instructions = 0;
+  double gelu_instructions = 0;
+  double generated_norm_instructions = 0;
+  double layer_norm_instructions = 0;
+  double resident_row_instructions = 0;
+  double row_instructions = 0;
+  double softmax_instructions = 0;
+  double strided_instructions = 0;
+  double strided_add_factor = 0;
+  double strided_convert_factor = 0;
+  double issue_lanes = 0;
+  double hbm_fraction = 0;
+  double l2_fraction = 0;
+  Seconds ramp;
+  Seconds strided_latency;
+  double concat_latency_fraction = 0;
+  Seconds reduce_latency;
+  Seconds reduce_least;
+  double reduce_rows = 0;
+  Seconds row_step;
+  Seconds row_start;
+  Seconds generated_row_start;
+  double resident_row_steps = 0;
+  double layer_norm_step_factor = 0;
+  double generated_row_padding = 0;
+  double miss_wait = 0;
+  double miss_exposed = 0;
+  double exposed_row_waves = 0;
+  std::int64_t block_threads = 0;
+  std::int64_t generated_row_threads = 0;
+  std::int64_t resident_row_threads = 0;
+  std::int64_t thread_elements = 0;
+  std::int64_t vector_thread_elements = 0;
+};
+
+// Launches of a graph.
+struct LaunchConstants {
+  Seconds gap;
+};
+
+// Waiting within one launch.
+struct SyncConstants {
+  Seconds barrier;
+};
+
+// The shared cache.
+struct L2Constants {
+  double capacity_fraction = 0;
+  double single_partition_fraction = 0;
+};
+
+// The power limit.
+struct PowerConstants {
+  double constant_share = 0;
+  double tensor_share = 0;
+  double hbm_share = 0;
+  double l2_share = 0;
+  double clock_exponent = 0;
+  Seconds reaction;
+  double reaction_sharpness = 0;
+  double lowest_clock = 0;
+};
+
+struct Constants {
+  GemmConstants gemm;
+  AttentionConstants attention;
+  StreamConstants stream;
+  LaunchConstants launch;
+  SyncConstants sync;
+  L2Constants l2;
+  PowerConstants power;
+};
+
+}  // namespace fuseline

@@ -1,0 +1,162 @@
+#include "sim/gpu/architecture.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "base/data_dir.h"
+#include "base/error.h"
+#include "sim/gpu/constant_table.h"
+
+namespace fuseline {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string text_of(const std::string& name) {
+  std::ifstream in(data_dir() / "architectures" / (name + ".toml"));
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Loads the text from a file of its own.
+std::shared_ptr<const Architecture> load(const std::string& text) {
+  const fs::path path = fs::path(testing::TempDir()) / "fuseline-architecture-test.toml";
+  std::ofstream(path) << text;
+  return load_architecture(path.string());
+}
+
+InputProblem problem_of(const std::string& text) {
+  try {
+    load(text);
+  } catch (const InputError& error) {
+    return error.problem();
+  }
+  ADD_FAILURE() << "nothing was refused";
+  return {};
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  if (at != std::string::npos) text.replace(at, from.size(), to);
+  return text;
+}
+
+// An heir of Hopper with these lines more.
+std::string heir(const std::string& lines) {
+  return "name = \"heir\"\ntitle = \"Heir\"\ninherits = \"hopper\"\n"
+         "compute_capabilities = [\"9.9\"]\nfeatures = [\"mma_sync\"]\n" +
+         lines;
+}
+
+class ShippedArchitecture : public testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedArchitecture, GivesEveryConstantInItsRangeWithItsSource) {
+  const auto a = load_architecture(GetParam());
+  EXPECT_EQ(a->name, GetParam());
+  for (const ConstantInfo& c : constant_table()) {
+    const ConstantOrigin& origin = a->origins.at(c.name);
+    EXPECT_GE(origin.number.value, origin.least) << c.name;
+    EXPECT_LE(origin.number.value, origin.most) << c.name;
+    EXPECT_EQ(origin.number.unit, c.unit) << c.name;
+    EXPECT_FALSE(origin.number.source.empty()) << c.name;
+    EXPECT_NEAR(value_of(c, a->constants), origin.number.value, 1e-9) << c.name;
+    EXPECT_EQ(origin.number.status == "inherited", origin.file != a->name) << c.name;
+  }
+  EXPECT_FALSE(a->tiles.library.empty());
+  EXPECT_FALSE(a->tiles.own.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedArchitecture, testing::ValuesIn(architecture_names()),
+                         [](const auto& p) {
+                           std::string name = p.param;
+                           for (char& c : name) c = c == '-' ? '_' : c;
+                           return name;
+                         });
+
+TEST(Architecture, AnHeirSaysWhatItInherits) {
+  const auto a =
+      load(heir("[constants.gemm]\nstart_us = { value = 3, unit = \"us\", least = 1, most = 9, "
+                "source = \"s\", "
+                "date = \"2026\", status = \"fitted\" }\n"));
+  EXPECT_EQ(a->inherits, "hopper");
+  EXPECT_DOUBLE_EQ(to_us(a->constants.gemm.start), 3);
+  EXPECT_EQ(a->origins.at("gemm.start_us").number.status, "fitted");
+  EXPECT_EQ(a->origins.at("gemm.start_us").most, 9);
+  const ConstantOrigin& other = a->origins.at("gemm.tensor_fraction");
+  EXPECT_EQ(other.number.status, "inherited");
+  EXPECT_EQ(other.first_status, "fitted");
+  EXPECT_EQ(other.file, "hopper");
+  EXPECT_EQ(a->tiles.library, load_architecture("hopper")->tiles.library);
+  EXPECT_EQ(a->features, std::set<Feature>{Feature::mma_sync}) << "features are never inherited";
+}
+
+TEST(Architecture, AMissingConstantIsNamed) {
+  const std::string hopper = text_of("hopper");
+  const std::size_t line = hopper.find("\nbarrier_us = ");
+  ASSERT_NE(line, std::string::npos);
+  const InputProblem p =
+      problem_of(hopper.substr(0, line) + hopper.substr(hopper.find('\n', line + 1)));
+  EXPECT_EQ(p.field, "constants.sync.barrier_us");
+  EXPECT_EQ(p.message, "the constant is missing");
+}
+
+TEST(Architecture, ConstantsAreChecked) {
+  const auto problem = [](const std::string& constant) {
+    return problem_of(heir("[constants.gemm]\n" + constant + "\n"));
+  };
+  const std::string rest = ", source = \"s\", date = \"2026\", status = \"assumed\" }";
+  InputProblem p = problem("start_us = { value = 10, unit = \"us\", least = 1, most = 9" + rest);
+  EXPECT_EQ(p.field, "constants.gemm.start_us.value");
+  EXPECT_EQ(p.allowed, "a number from 1 to 9");
+  EXPECT_GT(p.line, 6);
+  p = problem("start_us = { value = 2, unit = \"ms\", least = 1, most = 9" + rest);
+  EXPECT_EQ(p.field, "constants.gemm.start_us.unit");
+  EXPECT_EQ(p.allowed, "us");
+  // A formula divides by it.
+  p = problem("sm_fetch_bytes_per_cycle = { value = 2, unit = \"B/clock\", least = 0, most = 9" +
+              rest);
+  EXPECT_EQ(p.field, "constants.gemm.sm_fetch_bytes_per_cycle.least");
+  p = problem("thin_rows = { value = 2.5, unit = \"rows\", least = 0, most = 9" + rest);
+  EXPECT_EQ(p.field, "constants.gemm.thin_rows.value");
+  p = problem("start_s = { value = 2, unit = \"us\", least = 1, most = 9" + rest);
+  EXPECT_EQ(p.field, "constants.gemm.start_s");
+  EXPECT_EQ(p.nearest, "start_us");
+  p = problem("start_us = { value = 2, unit = \"us\", least = 1" + rest);
+  EXPECT_EQ(p.field, "constants.gemm.start_us.most");
+  p = problem(
+      "start_us = { value = 2, unit = \"us\", least = 1, most = 9, source = \"s\", date = "
+      "\"2026\", status = \"inherited\" }");
+  EXPECT_EQ(p.field, "constants.gemm.start_us.status") << "only what is left out is inherited";
+}
+
+TEST(Architecture, TilesAndFeaturesAreChecked) {
+  const std::string ampere = text_of("ampere");
+  EXPECT_EQ(problem_of(replaced(ampere, "n = 256,", "n = 0,")).field, "tiles.library[0].n");
+  EXPECT_EQ(problem_of(replaced(ampere, "\"mma_sync\"", "\"mma_snyc\"")).nearest, "mma_sync");
+  EXPECT_EQ(problem_of(replaced(ampere, "\"hopper\"", "\"hoper\"")).nearest, "hopper");
+  EXPECT_EQ(problem_of(replaced(text_of("hopper"), "[tiles]", "[tiless]")).nearest, "tiles");
+}
+
+TEST(Architecture, FilesMayNotInheritInACircle) {
+  const std::string circle = replaced(heir(""), "\"heir\"", "\"hopper\"");
+  EXPECT_EQ(problem_of(circle).field, "inherits");
+}
+
+TEST(Architecture, UnknownNamesGiveTheNearest) {
+  try {
+    load_architecture("hoper");
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().field, "architecture");
+    EXPECT_EQ(error.problem().nearest, "hopper");
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -77,7 +77,7 @@ void add_op(Details& d, const Results& results, const std::string& name) {
   const Graph& graph = view->result->plan->graph;
   const Op& op = graph.op(*graph.find_op(name));
   d.title = "operator " + name;
-  d.lines.push_back({"computes", op.kind->formula});
+  d.lines.push_back({"computes", op.kind->formula.value});
   for (const Operand& o : op.reads) d.lines.push_back({"reads", operand_text(graph, o)});
   for (const Operand& o : op.writes) d.lines.push_back({"writes", operand_text(graph, o)});
   d.lines.push_back({"arithmetic", exact_flops(flops(graph, op))});

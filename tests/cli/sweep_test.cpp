@@ -143,7 +143,7 @@ TEST(SweepErrors, NameTheItemAndTheSizeOfTheGrid) {
     EXPECT_EQ(run.out, "");
     for (const std::string& part : said) EXPECT_THAT(run.err, HasSubstr(part));
   };
-  expect_refused({"--gpu", "h200,h20"}, {"--gpu = 'h20'", "did you mean 'h200'?"});
+  expect_refused({"--gpu", "h200,h2000"}, {"--gpu = 'h2000'", "did you mean 'h200'?"});
   expect_refused({"--phase", "forward,decod"}, {"--phase = 'decod'"});
   expect_refused({"--batch", "1:900:+1", "--seq", "1:900:+1"},
                  {"too large", "900 batches", "900 seqs", "at most 20000"});

@@ -26,10 +26,10 @@ enum class StreamFieldKind : std::uint8_t {
 struct StreamField {
   StreamFieldKind kind = StreamFieldKind::tile;
   std::string name{};
-  Operand operand{};         // of what lies in memory
-  bool aligned = true;       // tiles, cols and tables: moves 16 bytes at once
-  double constant = 0;       // constant
-  std::int64_t count = 0;    // count
+  Operand operand{};           // of what lies in memory
+  bool aligned = true;         // tiles, cols and tables: moves 16 bytes at once
+  double constant = 0;         // constant
+  std::int64_t count = 0;      // count
   AttentionShape attention{};  // visible
 };
 

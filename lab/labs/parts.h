@@ -58,7 +58,8 @@ NumberKey whole_key(std::int64_t number, std::vector<Mistake> mistakes);
 std::vector<double> bf16_values(const std::string& name, std::int64_t rows, std::int64_t cols,
                                 std::uint64_t seed);
 
-// Relative L2 error that storing in bf16 and sums of so many fp32 terms allow (model/operators/operator_table.h).
+// Relative L2 error that storing in bf16 and sums of so many fp32 terms allow
+// (model/operators/operator_table.h).
 double stored_tolerance(std::int64_t sum_length);
 
 }  // namespace fuseline::lab

@@ -1,6 +1,7 @@
 #include "sim/gpu/architecture.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -25,7 +26,8 @@ std::string text_of(const std::string& name) {
 
 // Loads the text from a file of its own.
 std::shared_ptr<const Architecture> load(const std::string& text) {
-  const fs::path path = fs::path(testing::TempDir()) / "fuseline-architecture-test.toml";
+  const fs::path path = fs::path(testing::TempDir()) /
+                        ("fuseline-architecture-test-" + std::to_string(getpid()) + ".toml");
   std::ofstream(path) << text;
   return load_architecture(path.string());
 }

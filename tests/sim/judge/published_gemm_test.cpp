@@ -1,6 +1,7 @@
 #include "sim/judge/published_gemm.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +19,8 @@ namespace fuseline {
 namespace {
 
 std::string write_table(const std::string& rows) {
-  const auto path = std::filesystem::path(testing::TempDir()) / "fuseline-published-test.csv";
+  const auto path = std::filesystem::path(testing::TempDir()) /
+                    ("fuseline-published-test-" + std::to_string(getpid()) + ".csv");
   std::ofstream(path) << "source,citation,gpu,m,n,k,tflop_per_s,caveat\n" << rows;
   return path.string();
 }

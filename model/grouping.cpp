@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "model/lower_attention.h"
-#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/why_not.h"
 

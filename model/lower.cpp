@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "model/emit.h"
 #include "model/lower_attention.h"
-#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 
 namespace fuseline {

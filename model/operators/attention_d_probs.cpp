@@ -30,13 +30,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 // dP = dY V^T
-void mainloop(Emitter& e, const Op& op, bool) {
-  GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.as<AttentionShape>().q_tokens;
-  m.N = op.reads[1].rows / op.attributes.as<AttentionShape>().batch;
-  m.K = op.attributes.as<AttentionShape>().head_width;
-  heads_result(e, op, m, false);
-}
+void mainloop(Emitter& e, const Op& op, bool) { heads_result(e, op, queries_with_keys(op), false); }
 
 }  // namespace
 

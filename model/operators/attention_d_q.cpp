@@ -30,14 +30,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 // dQ = scale·dS K
-void mainloop(Emitter& e, const Op& op, bool) {
-  GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.as<AttentionShape>().q_tokens;
-  m.N = op.attributes.as<AttentionShape>().head_width;
-  m.K = op.reads[0].cols;
-  m.b_is_kn = true;
-  heads_result(e, op, m, true);
-}
+void mainloop(Emitter& e, const Op& op, bool) { heads_result(e, op, scores_with_values(op), true); }
 
 }  // namespace
 

@@ -17,13 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 // dV = P^T dY
 void mainloop(Emitter& e, const Op& op, bool) {
-  GemmMainloop m = product_over_heads(op);
-  m.M = op.reads[0].cols;
-  m.N = op.attributes.as<AttentionShape>().head_width;
-  m.K = op.attributes.as<AttentionShape>().q_tokens;
-  m.a_is_km = m.b_is_kn = true;
-  m.summed = op.attributes.as<AttentionShape>().heads / op.attributes.as<AttentionShape>().kv_heads;
-  heads_result(e, op, m, false);
+  heads_result(e, op, scores_with_queries(op), false);
 }
 
 }  // namespace

@@ -33,13 +33,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 // S = scale·Q K^T
-void mainloop(Emitter& e, const Op& op, bool) {
-  GemmMainloop m = product_over_heads(op);
-  m.M = op.attributes.as<AttentionShape>().q_tokens;
-  m.N = op.reads[1].rows / op.attributes.as<AttentionShape>().batch;
-  m.K = op.attributes.as<AttentionShape>().head_width;
-  heads_result(e, op, m, true);
-}
+void mainloop(Emitter& e, const Op& op, bool) { heads_result(e, op, queries_with_keys(op), true); }
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();

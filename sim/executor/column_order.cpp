@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/operators/all_operators.h"
+#include "model/operators/operator.h"
 
 namespace fuseline::executor {
 

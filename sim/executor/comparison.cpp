@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/error.h"
-#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 
 namespace fuseline::executor {

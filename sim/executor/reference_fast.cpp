@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/error.h"
-#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/operators/support/view.h"
 #include "sim/executor/blas.h"

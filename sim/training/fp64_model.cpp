@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/operators/support/view.h"
 #include "sim/executor/blas.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -55,6 +56,29 @@ TEST(HandbookLinks, LeadToFilesThatExist) {
       }
     }
   }
+}
+
+// Source files that a page names, as `model/graph.h`, move when the code is put in order.
+std::vector<std::string> named_sources(const std::string& text) {
+  static const std::regex source(
+      R"(\b(base|model|sim|cuda|cli|gui|lab|tests)/[a-z0-9_/]+\.(h|cpp|cuh)\b)");
+  return {std::sregex_token_iterator(text.begin(), text.end(), source), {}};
+}
+
+TEST(DocumentedSources, Exist) {
+  std::size_t named = 0;
+  for (const fs::path& page : pages(kDocs)) {
+    for (const std::string& file : named_sources(read_text(page))) {
+      ++named;
+      EXPECT_TRUE(fs::exists(fs::path(FUSELINE_SOURCE_DIR) / file)) << page << ": " << file;
+    }
+  }
+  EXPECT_GT(named, 20U);  // a page that names none would prove nothing
+}
+
+TEST(DocumentedSources, AreFoundInText) {
+  EXPECT_THAT(named_sources("in `model/graph.h`, sim/gpu/gpu.cpp and x.cpp; cuda/kernels/*.cuh"),
+              ::testing::ElementsAre("model/graph.h", "sim/gpu/gpu.cpp"));
 }
 
 TEST(HandbookLinks, EveryTermIsListedAndLeadsToAChapter) {

@@ -188,5 +188,4 @@ inline const Meanings kMeasurementMeanings = {
     {"notes", "what a reader of the numbers should know"},
 };
 
-// Units and meanings of constants outside sim/gpu/calibration.cpp.
 }  // namespace fuseline

@@ -26,11 +26,46 @@ Operand half(Operand o, bool upper) {
   return o;
 }
 
+namespace {
+
 GemmMainloop product_over_heads(const Op& op) {
+  const auto& a = op.attributes.as<AttentionShape>();
   GemmMainloop m;
   m.a = op.reads[0];
   m.b = op.reads[1];
-  m.batch = op.attributes.as<AttentionShape>().batch * op.attributes.as<AttentionShape>().heads;
+  m.batch = a.batch * a.heads;
+  return m;
+}
+
+}  // namespace
+
+GemmMainloop queries_with_keys(const Op& op) {
+  const auto& a = op.attributes.as<AttentionShape>();
+  GemmMainloop m = product_over_heads(op);
+  m.M = a.q_tokens;
+  m.N = op.reads[1].rows / a.batch;
+  m.K = a.head_width;
+  return m;
+}
+
+GemmMainloop scores_with_values(const Op& op) {
+  const auto& a = op.attributes.as<AttentionShape>();
+  GemmMainloop m = product_over_heads(op);
+  m.M = a.q_tokens;
+  m.N = a.head_width;
+  m.K = op.reads[0].cols;
+  m.b_is_kn = true;
+  return m;
+}
+
+GemmMainloop scores_with_queries(const Op& op) {
+  const auto& a = op.attributes.as<AttentionShape>();
+  GemmMainloop m = product_over_heads(op);
+  m.M = op.reads[0].cols;
+  m.N = a.head_width;
+  m.K = a.q_tokens;
+  m.a_is_km = m.b_is_kn = true;
+  m.summed = a.heads / a.kv_heads;
   return m;
 }
 

@@ -21,9 +21,11 @@ Operand column(const Operand& o, std::int64_t i);
 // One half of an operand's columns.
 Operand half(Operand o, bool upper);
 
-// One of attention's products as independent GEMMs over the heads; M, N, K and layouts are the
-// operator's to set. Operands hold the heads side by side, or stacked by rows: those of [B·H·T, S].
-GemmMainloop product_over_heads(const Op& op);
+// Attention's products as independent GEMMs over the heads. Operands hold the heads side by side,
+// or stacked by rows: those of [B·H·T, S].
+GemmMainloop queries_with_keys(const Op& op);    // [T, d] [S, d]^T: scores, dP
+GemmMainloop scores_with_values(const Op& op);   // [T, S] [S, d]: the context, dQ
+GemmMainloop scores_with_queries(const Op& op);  // [T, S]^T [T, d], shared heads summed: dK, dV
 
 // Sets the mainloop and stores its result; `scaled`: with attention's scale.
 void heads_result(Emitter& e, const Op& op, const GemmMainloop& mainloop, bool scaled);

@@ -61,7 +61,9 @@ TEST(HandbookLinks, LeadToFilesThatExist) {
 // Source files that a page names, as `model/graph.h`, move when the code is put in order.
 std::vector<std::string> named_sources(const std::string& text) {
   const auto part_of_a_path = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/' || c == '.';
+    const auto letter = static_cast<unsigned char>(c);  // capitals stand for any name
+    return std::islower(letter) != 0 || std::isdigit(letter) != 0 || c == '_' || c == '/' ||
+           c == '.';
   };
   std::vector<std::string> found;
   for (auto begin = text.begin(); begin != text.end();) {

@@ -23,8 +23,25 @@ void add_name(std::vector<std::string>& names, const std::string& name) {
   if (!contains(names, name)) names.push_back(name);
 }
 
-bool same_columns(const Operand& a, const Operand& b) {
-  return a.col_begin == b.col_begin && a.cols == b.cols;
+// The part of the tensor whose gradient a reader contributes to. Gathered rows may be any: all.
+Operand part_of(const Graph& graph, const Operand& read, bool gathered) {
+  Operand part = read;
+  if (gathered) {
+    part.rows = graph.tensor(read.tensor).rows;
+    part.at = {};
+  }
+  return part;
+}
+
+bool is_gathered(const Op& op) { return op.kind->index_read >= 0; }
+
+// Rows and columns of `inner`, a part of the tensor whose gradient `outer` is.
+Operand within(Operand outer, const Operand& inner) {
+  outer.col_begin += inner.col_begin;
+  outer.cols = inner.cols;
+  outer.rows = inner.rows;
+  outer.at = inner.at;
+  return outer;
 }
 
 }  // namespace
@@ -67,7 +84,8 @@ void Adjoint::find_needs() {
   const auto needed = [&](const Operand& o) { return needs_[index_of(o.tensor)]; };
   for (const OpId id : order_) {
     const Op& op = graph_.op(id);
-    needs_[index_of(op.writes[0].tensor)] = std::any_of(op.reads.begin(), op.reads.end(), needed);
+    if (std::any_of(op.reads.begin(), op.reads.end(), needed))
+      needs_[index_of(op.writes[0].tensor)] = true;
   }
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     const Op& op = graph_.op(*it);
@@ -83,12 +101,11 @@ bool Adjoint::needs_gradient(TensorId id) const {
 }
 
 void Adjoint::find_readers() {
-  const auto add = [&](const Operand& read, const std::string& site, bool gathered) -> Slice& {
-    FUSELINE_ASSERT(gathered || read.rows == graph_.tensor(read.tensor).rows,
-                    "gradient of some rows of " + graph_.tensor(read.tensor).name);
+  const auto add = [&](const Operand& given, const std::string& site, bool gathered) -> Slice& {
+    const Operand read = part_of(graph_, given, gathered);
     std::vector<Slice>& slices = slices_[read.tensor];
     const auto known = std::find_if(slices.begin(), slices.end(),
-                                    [&](const Slice& s) { return same_columns(s.read, read); });
+                                    [&](const Slice& s) { return s.read == read; });
     Slice& slice = known != slices.end() ? *known : slices.emplace_back();
     slice.read = read;
     ++slice.readers;
@@ -99,7 +116,7 @@ void Adjoint::find_readers() {
     const Op& op = graph_.op(id);
     if (!needs_gradient(op.writes[0].tensor)) continue;
     for (const Operand& read : op.reads)
-      if (needs_gradient(read.tensor)) add(read, op.site, op.kind->index_read >= 0);
+      if (needs_gradient(read.tensor)) add(read, op.site, is_gathered(op));
   }
   const std::size_t count = graph_.tensors().size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -114,8 +131,10 @@ void Adjoint::find_readers() {
     add(whole, "", false).parts.push_back(graph_.whole(given));
   }
   for (auto& [id, slices] : slices_)
-    std::sort(slices.begin(), slices.end(),
-              [](const Slice& a, const Slice& b) { return a.read.col_begin < b.read.col_begin; });
+    std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
+      return std::pair(a.read.col_begin, a.read.at.begin) <
+             std::pair(b.read.col_begin, b.read.at.begin);
+    });
 }
 
 Graph Adjoint::run() {
@@ -128,8 +147,7 @@ Graph Adjoint::run() {
     FUSELINE_ASSERT(gradient_rule.rule != nullptr, op_.name + ": " + name_of(op_.kind) +
                                                        " has no gradient, because " +
                                                        gradient_rule.why_none);
-    FUSELINE_ASSERT(op_.writes[0].cols == graph_.tensor(result).cols, op_.name);
-    dy_ = gradient(result);
+    dy_ = gradient(op_.writes[0]);
     site_ = op_.site;
     gradient_rule.rule(*this);
   }
@@ -147,10 +165,11 @@ Graph Adjoint::run() {
 
 bool Adjoint::wants(std::size_t i) const { return needs_gradient(op_.reads.at(i).tensor); }
 
-Adjoint::Slice& Adjoint::slice_of(const Operand& read) {
+Adjoint::Slice& Adjoint::slice_of(const Operand& given) {
+  const Operand read = part_of(graph_, given, is_gathered(op_));
   std::vector<Slice>& slices = slices_[read.tensor];
   const auto it = std::find_if(slices.begin(), slices.end(),
-                               [&](const Slice& s) { return same_columns(s.read, read); });
+                               [&](const Slice& s) { return s.read == read; });
   FUSELINE_ASSERT(it != slices.end(), graph_.tensor(read.tensor).name);
   return *it;
 }
@@ -167,27 +186,33 @@ Operand Adjoint::whole_gradient(TensorId id) {
 }
 
 // A tensor for the operator's own contribution: "dh_norm2".
-Operand Adjoint::own_part(TensorId id, std::int64_t cols) {
-  const Tensor t = graph_.tensor(id);
+Operand Adjoint::own_part(const Operand& part) {
+  const Tensor t = graph_.tensor(part.tensor);
   std::string name = "d" + t.name + "_" + op_.name;
   if (graph_.find_tensor(name)) name += "_again";  // the operator reads the tensor twice
-  return make(name, cols == t.cols ? t.symbol : "", t.dtype, t.rows, cols);
+  const bool all = part.cols == t.cols && part.rows == t.rows;
+  return make(name, all ? t.symbol : "", t.dtype, part.rows, part.cols);
+}
+
+// Whether the gradient is put together from slices that are tensors of their own: all of them whole
+// columns.
+bool Adjoint::concatenates(TensorId id) {
+  const std::vector<Slice>& slices = slices_[id];
+  return slices.size() > 1 && options_.concatenate_slices &&
+         std::ranges::all_of(slices, [&](const Slice& s) {
+           return s.read.rows == graph_.tensor(id).rows;
+         });
 }
 
 // Where the final gradient of a slice goes.
 Operand Adjoint::place(const Slice& slice) {
-  const TensorId id = slice.read.tensor;
-  if (slices_[id].size() > 1 && options_.concatenate_slices) return own_part(id, slice.read.cols);
-  Operand columns = whole_gradient(id);
-  columns.col_begin = slice.read.col_begin;
-  columns.cols = slice.read.cols;
-  return columns;
+  if (concatenates(slice.read.tensor)) return own_part(slice.read);
+  return within(whole_gradient(slice.read.tensor), slice.read);
 }
 
 Operand Adjoint::target(std::size_t i) {
   Slice& slice = slice_of(op_.reads.at(i));
-  const Operand to =
-      slice.readers == 1 ? place(slice) : own_part(slice.read.tensor, slice.read.cols);
+  const Operand to = slice.readers == 1 ? place(slice) : own_part(slice.read);
   slice.parts.push_back(to);
   return to;
 }
@@ -206,7 +231,7 @@ Operand Adjoint::total(Slice& slice) {
     const bool last = i + 1 == slice.parts.size();
     const Operand to = last ? place(slice)
                             : make("d" + t.name + "_sum" + std::to_string(i), t.symbol, t.dtype,
-                                   t.rows, slice.read.cols);
+                                   slice.read.rows, slice.read.cols);
     emit("add_d" + t.name + (last ? "" : "_" + std::to_string(i)), operators::grad_add,
          {sum, slice.parts[i]}, {to});
     sum = to;
@@ -214,39 +239,49 @@ Operand Adjoint::total(Slice& slice) {
   return sum;
 }
 
-// The gradient of a tensor whose readers have all been visited.
-Operand Adjoint::gradient(TensorId id) {
-  std::vector<Slice>& slices = slices_[id];
+// The gradient of a part of a tensor whose readers have all been visited. Asserts that together
+// they read all of it, each element in one slice.
+Operand Adjoint::gradient(const Operand& part) {
+  const TensorId id = part.tensor;
   const Tensor t = graph_.tensor(id);
-  FUSELINE_ASSERT(!slices.empty(), t.name);
-  std::vector<Operand> parts;
-  std::int64_t covered = 0;
-  for (Slice& slice : slices) {
-    FUSELINE_ASSERT(slice.read.col_begin == covered, "gradient of columns of " + t.name);
-    covered += slice.read.cols;
-    parts.push_back(total(slice));
+  std::vector<Slice*> met;
+  std::int64_t read = 0;
+  for (Slice& slice : slices_[id]) {
+    if (!overlap(slice.read, part)) continue;
+    for (const Slice* other : met)
+      FUSELINE_ASSERT(!overlap(other->read, slice.read), "gradient of parts of " + t.name);
+    met.push_back(&slice);
+    read += slice.read.rows * slice.read.cols;
   }
-  FUSELINE_ASSERT(covered == t.cols, "gradient of columns of " + t.name);
-  if (slices.size() == 1) return parts[0];
+  FUSELINE_ASSERT(!met.empty() && read >= part.rows * part.cols, "gradient of parts of " + t.name);
+  std::vector<Operand> parts;
+  for (Slice* slice : met) {
+    if (!slice->sum) slice->sum = total(*slice);
+    parts.push_back(*slice->sum);
+  }
+  const bool whole_tensor = part.rows == t.rows && part.cols == t.cols;
+  if (met.size() == 1 && met[0]->read == part) return parts[0];
   const Operand whole = whole_gradient(id);
-  if (options_.concatenate_slices) {
+  if (met.size() == 1 && parts[0].tensor != whole.tensor && covers(met[0]->read, part) &&
+      met[0]->read == graph_.whole(id))
+    return within(parts[0], part);
+  if (concatenates(id) && whole_tensor) {
     FUSELINE_ASSERT(parts.size() <= 3, t.name);
     emit("concat_d" + t.name, operators::concat, std::move(parts), {whole});
     return whole;
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].tensor == whole.tensor) continue;
-    Operand columns = whole;
-    columns.col_begin = slices[i].read.col_begin;
-    columns.cols = slices[i].read.cols;
-    emit("copy_d" + t.name, operators::cast, {parts[i]}, {columns});
+    const Operand to = within(whole, met[i]->read);
+    emit("copy_d" + t.name, operators::cast, {parts[i]}, {to});
+    met[i]->sum = to;
   }
-  return whole;
+  return within(whole, part);
 }
 
 // The gradient of an input or weight is a tensor of its own, also where it passes through.
 void Adjoint::finish_leaf(TensorId id) {
-  const Operand g = gradient(id);
+  const Operand g = gradient(graph_.whole(id));
   const Operand whole = whole_gradient(id);
   if (g.tensor == whole.tensor) return;
   emit("copy_d" + graph_.tensor(id).name, operators::cast, {g}, {whole});
@@ -307,10 +342,8 @@ Operand Adjoint::forward_value(const Operand& operand) {
   const TensorId id = operand.tensor;
   if (!contains(options_.recompute, graph_.tensor(id).name)) return operand;
   if (!recomputed_.contains(id)) recompute(graph_.producers(id)[0], id);
-  Operand again = recomputed_.at(id);
-  again.col_begin = operand.col_begin;
-  again.cols = operand.cols;
-  return again;
+  const Operand again = recomputed_.at(id);
+  return within(again, operand);
 }
 
 void Adjoint::recompute(OpId producer, TensorId id) {

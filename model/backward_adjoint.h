@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,8 @@ class Adjoint {
     Operand read;
     std::size_t readers = 0;
     std::vector<Operand> parts;
-    std::string site;  // of the last reader
+    std::string site;            // of the last reader
+    std::optional<Operand> sum;  // of the contributions, once it is asked for
   };
 
   [[nodiscard]] bool needs_gradient(TensorId id) const;
@@ -59,10 +61,11 @@ class Adjoint {
   void find_readers();
   Slice& slice_of(const Operand& read);
   Operand whole_gradient(TensorId id);
+  bool concatenates(TensorId id);
   Operand place(const Slice& slice);
-  Operand own_part(TensorId id, std::int64_t cols);
+  Operand own_part(const Operand& part);
   Operand total(Slice& slice);
-  Operand gradient(TensorId id);
+  Operand gradient(const Operand& part);
   void finish_leaf(TensorId id);
   Operand* recomputed(TensorId id);
   void recompute(OpId producer, TensorId id);

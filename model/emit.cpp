@@ -9,13 +9,9 @@ namespace fuseline {
 
 namespace {
 
-bool same(const Operand& a, const Operand& b) {
-  return a.tensor == b.tensor && a.col_begin == b.col_begin && a.cols == b.cols && a.rows == b.rows;
-}
-
-bool covers(const Operand& outer, const Operand& inner) {
-  return outer.tensor == inner.tensor && outer.col_begin <= inner.col_begin &&
-         inner.col_begin + inner.cols <= outer.col_begin + outer.cols;
+// Whether the value of `made` holds the operand: columns of the same rows.
+bool holds(const Operand& made, const Operand& wanted) {
+  return same_rows(made, wanted) && covers(made, wanted);
 }
 
 }  // namespace
@@ -52,19 +48,19 @@ Value Emitter::halves(const Operand& operand, std::int64_t group, bool upper,
 
 bool Emitter::made_here(const Operand& operand) const {
   return std::any_of(made_.begin(), made_.end(),
-                     [&](const Known& k) { return covers(k.operand, operand); });
+                     [&](const Known& k) { return holds(k.operand, operand); });
 }
 
 // A value at hand for the operand, or -1.
 Value Emitter::find(const Operand& operand) {
   for (const Known& k : made_) {
-    if (!covers(k.operand, operand)) continue;
+    if (!holds(k.operand, operand)) continue;
     if (k.vector || k.operand.cols == operand.cols) return k.value;
   }
   for (const Known& k : loaded_)
-    if (same(k.operand, operand)) return k.value;
+    if (k.operand == operand) return k.value;
   for (const Known& k : made_) {
-    if (!covers(k.operand, operand)) continue;
+    if (!holds(k.operand, operand)) continue;
     const Value part = fresh(graph_.tensor(operand.tensor).name + "_part");
     emit(Columns{part, k.value, operand.col_begin - k.operand.col_begin, operand.cols});
     loaded_.push_back({operand, part, false});
@@ -158,7 +154,7 @@ std::vector<Operand> Emitter::wanted_elsewhere(const Operand& written) const {
   for (const OpId id : graph_.consumers(written.tensor)) {
     if (std::find(ops_.begin(), ops_.end(), id) != ops_.end()) continue;
     for (Operand read : graph_.op(id).reads) {
-      if (read.tensor != written.tensor) continue;
+      if (!overlap(read, written)) continue;
       const std::int64_t end =
           std::min(read.col_begin + read.cols, written.col_begin + written.cols);
       read.col_begin = std::max(read.col_begin, written.col_begin);
@@ -171,6 +167,7 @@ std::vector<Operand> Emitter::wanted_elsewhere(const Operand& written) const {
   std::vector<Operand> merged;
   for (Operand part : parts) {
     part.rows = written.rows;
+    part.at = written.at;
     if (!merged.empty() && part.col_begin <= merged.back().col_begin + merged.back().cols) {
       Operand& last = merged.back();
       last.cols = std::max(last.cols, part.col_begin + part.cols - last.col_begin);

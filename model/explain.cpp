@@ -44,7 +44,8 @@ TensorExplanation explain_tensor(const Plan& plan, TensorId id) {
   if (plan.homes[static_cast<std::size_t>(id.index)] == Home::on_chip) {
     e.home = "on chip";
     e.bytes = Bytes(0);
-  } else if (stored.size() == 1 && t.role == Role::activation && stored[0].cols < t.cols) {
+  } else if (stored.size() == 1 && t.role == Role::activation && stored[0].cols < t.cols &&
+             stored[0].rows == t.rows) {
     e.home = fmt::format("HBM, columns {}:{} only", stored[0].col_begin,
                          stored[0].col_begin + stored[0].cols);
     e.bytes = plan.graph.bytes(stored[0]);

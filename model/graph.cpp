@@ -4,6 +4,7 @@
 #include <boost/graph/adjacency_list.hpp>
 #include <cstddef>
 #include <functional>
+#include <numeric>
 #include <queue>
 #include <utility>
 
@@ -24,9 +25,32 @@ std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
 std::size_t index_of(OpId id) { return static_cast<std::size_t>(id.index); }
 OpId op_id(std::size_t i) { return OpId{static_cast<std::int32_t>(i)}; }
 
-bool overlap(const Operand& a, const Operand& b) {
-  return a.tensor == b.tensor && a.col_begin < b.col_begin + b.cols &&
-         b.col_begin < a.col_begin + a.cols;
+std::int64_t run_of(const Operand& o) { return o.at.run == 0 ? o.rows : o.at.run; }
+
+// The part of the tensor's rows between the first and the last of one run of `a`, in runs of `b`:
+// whether some (`all` = every) row of the run is a row of b.
+bool meets(const Operand& b, std::int64_t begin, std::int64_t end, bool all) {
+  const std::int64_t run = run_of(b);
+  const std::int64_t step = b.at.run == 0 ? std::max<std::int64_t>(1, run) : b.at.step;
+  const std::int64_t runs = b.rows / run;
+  // The last run that begins at or before the asked rows' first, and the one behind it.
+  const std::int64_t before =
+      begin < b.at.begin ? -1 : std::min(runs - 1, (begin - b.at.begin) / step);
+  const auto inside = [&](std::int64_t i) {
+    if (i < 0 || i >= runs) return false;
+    const std::int64_t first = b.at.begin + i * step;
+    return all ? first <= begin && end <= first + run : first < end && begin < first + run;
+  };
+  return inside(before) || inside(before + 1);
+}
+
+bool rows_meet(const Operand& a, const Operand& b, bool all) {
+  const std::int64_t run = run_of(a);
+  for (std::int64_t r = 0; r < a.rows; r += run) {
+    const bool met = meets(b, a.at.row(r), a.at.row(r) + run, all);
+    if (met != all) return met;
+  }
+  return all;
 }
 
 bool touches(const std::vector<Operand>& operands, TensorId id) {
@@ -61,9 +85,28 @@ std::vector<std::size_t> stable_order(const Dag& dag) {
 
 }  // namespace
 
+bool overlap(const Operand& a, const Operand& b) {
+  return a.tensor == b.tensor && a.col_begin < b.col_begin + b.cols &&
+         b.col_begin < a.col_begin + a.cols && rows_meet(a, b, false);
+}
+
+bool same_rows(const Operand& a, const Operand& b) {
+  return a.tensor == b.tensor && a.rows == b.rows && a.at == b.at;
+}
+
+bool covers(const Operand& outer, const Operand& inner) {
+  return outer.tensor == inner.tensor && outer.col_begin <= inner.col_begin &&
+         inner.col_begin + inner.cols <= outer.col_begin + outer.cols &&
+         (same_rows(outer, inner) || rows_meet(inner, outer, true));
+}
+
 TensorId Graph::add_tensor(Tensor tensor) {
   FUSELINE_ASSERT(!tensor.name.empty() && !find_tensor(tensor.name), tensor.name);
   FUSELINE_ASSERT(tensor.rows > 0 && tensor.cols > 0, tensor.name);
+  if (!tensor.outer.empty())
+    FUSELINE_ASSERT(std::accumulate(tensor.outer.begin(), tensor.outer.end(), std::int64_t{1},
+                                    std::multiplies<>()) == tensor.rows,
+                    tensor.name + ": its dimensions are not its rows");
   static_cast<void>(tensor.bytes());  // overflow of the byte count is the user's mistake
   tensors_.push_back(std::move(tensor));
   return TensorId{static_cast<std::int32_t>(tensors_.size() - 1)};
@@ -77,7 +120,11 @@ OpId Graph::add_op(Op op) {
       const Tensor& t = tensor(o.tensor);
       FUSELINE_ASSERT(o.cols > 0 && o.col_begin >= 0 && o.col_begin + o.cols <= t.cols,
                       op.name + ": columns of " + t.name);
-      FUSELINE_ASSERT(o.rows > 0 && o.rows <= t.rows, op.name + ": rows of " + t.name);
+      FUSELINE_ASSERT(o.rows > 0 && o.at.begin >= 0 && o.tensor_row(o.rows - 1) < t.rows,
+                      op.name + ": rows of " + t.name);
+      FUSELINE_ASSERT(o.at.run >= 0 && (o.at.run == 0 || (o.rows % o.at.run == 0 &&
+                                                          o.at.run < o.at.step)),
+                      op.name + ": runs of rows of " + t.name);
     }
   }
   ops_.push_back(std::move(op));
@@ -168,6 +215,31 @@ Operand Graph::columns(TensorId id, std::int64_t begin, std::int64_t count) cons
   const Tensor& t = tensor(id);
   FUSELINE_ASSERT(begin >= 0 && count > 0 && begin + count <= t.cols, t.name);
   return Operand{.tensor = id, .col_begin = begin, .cols = count, .rows = t.rows};
+}
+
+Operand Graph::rows(TensorId id, std::int64_t begin, std::int64_t count) const {
+  const Tensor& t = tensor(id);
+  FUSELINE_ASSERT(begin >= 0 && count > 0 && begin + count <= t.rows, t.name);
+  return Operand{.tensor = id, .col_begin = 0, .cols = t.cols, .rows = count, .at = {begin}};
+}
+
+Operand Graph::entry(TensorId id, std::int64_t index) const {
+  const Tensor& t = tensor(id);
+  const std::int64_t count = t.outer.empty() ? t.rows : t.outer.front();
+  return rows(id, index * (t.rows / count), t.rows / count);
+}
+
+Operand Graph::rows_of_parts(TensorId id, std::int64_t parts, std::int64_t begin,
+                             std::int64_t count) const {
+  const Tensor& t = tensor(id);
+  FUSELINE_ASSERT(parts > 0 && t.rows % parts == 0, t.name);
+  const std::int64_t part = t.rows / parts;
+  FUSELINE_ASSERT(begin >= 0 && count > 0 && begin + count <= part, t.name);
+  Operand o = whole(id);
+  o.rows = parts * count;
+  o.at.begin = begin;
+  if (parts > 1 && count < part) o.at = {begin, count, part};
+  return o;
 }
 
 Bytes Graph::bytes(const Operand& operand) const {

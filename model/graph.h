@@ -27,6 +27,7 @@ struct OpId {
 enum class Role : std::uint8_t { input, weight, table, cache, activation, output };
 
 // A dense row-major matrix [rows, cols]. Vectors of length M are [M, 1], of length N are [1, N].
+// Tensors of more dimensions have the others' product as rows, and say which they are.
 struct Tensor {
   std::string name{};    // "qkv", "w_qkv"
   std::string symbol{};  // shape in shape letters: "[M, 3D]"
@@ -34,8 +35,23 @@ struct Tensor {
   Dtype dtype = Dtype::bf16;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
+  std::vector<std::int64_t> outer{};  // dimensions whose product is rows: experts and their rows
 
   [[nodiscard]] Bytes bytes() const { return checked_product<Bytes>(rows, cols, size_of(dtype)); }
+};
+
+// Where an operand's rows lie in its tensor: in runs of `run` rows, each beginning `step` rows after
+// the one before. run = 0: all of them behind each other. Tokens of one stream of a joint sequence,
+// the new rows of every sequence's cache and the rows of one expert are such runs.
+struct RowRuns {
+  std::int64_t begin = 0;  // row of the tensor that is the operand's first
+  std::int64_t run = 0;
+  std::int64_t step = 0;
+
+  [[nodiscard]] std::int64_t row(std::int64_t r) const {
+    return run == 0 ? begin + r : begin + r / run * step + r % run;
+  }
+  friend bool operator==(const RowRuns&, const RowRuns&) = default;
 };
 
 // The part of a tensor that an operator touches: `rows` rows of columns [col_begin, col_begin +
@@ -45,8 +61,18 @@ struct Operand {
   std::int64_t col_begin = 0;
   std::int64_t cols = 0;
   std::int64_t rows = 0;
+  RowRuns at{};
+
+  [[nodiscard]] std::int64_t tensor_row(std::int64_t r) const { return at.row(r); }
   friend bool operator==(const Operand&, const Operand&) = default;
 };
+
+// Whether two operands share elements.
+bool overlap(const Operand& a, const Operand& b);
+// Whether they are the same rows of one tensor, in the same order.
+bool same_rows(const Operand& a, const Operand& b);
+// Whether all elements of `inner` are elements of `outer`.
+bool covers(const Operand& outer, const Operand& inner);
 
 struct Operator;  // model/operators/operator.h
 
@@ -122,6 +148,13 @@ class Graph {
   // The whole tensor as an operand.
   [[nodiscard]] Operand whole(TensorId id) const;
   [[nodiscard]] Operand columns(TensorId id, std::int64_t begin, std::int64_t count) const;
+  // All columns of `count` rows behind each other.
+  [[nodiscard]] Operand rows(TensorId id, std::int64_t begin, std::int64_t count) const;
+  // All rows of the entry `index` of the tensor's first dimension.
+  [[nodiscard]] Operand entry(TensorId id, std::int64_t index) const;
+  // The tensor's rows are `parts` equal parts: rows [begin, begin + count) of each.
+  [[nodiscard]] Operand rows_of_parts(TensorId id, std::int64_t parts, std::int64_t begin,
+                                      std::int64_t count) const;
   [[nodiscard]] Bytes bytes(const Operand& operand) const;
 
  private:

@@ -18,11 +18,6 @@ bool holds_pairs(const Graph& graph, const std::vector<OpId>& ops) {
                      [&](OpId id) { return has_adjacent_pairs(graph.op(id)); });
 }
 
-bool overlap(const Operand& a, const Operand& b) {
-  return a.tensor == b.tensor && a.col_begin < b.col_begin + b.cols &&
-         b.col_begin < a.col_begin + a.cols;
-}
-
 StreamMainloop stream_of(const Graph& graph, const std::vector<OpId>& ops) {
   StreamMainloop space;
   for (const OpId id : ops) {

@@ -35,6 +35,7 @@ Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   const std::int64_t width = last.writes[0].cols;
   AttentionMainloop m{first.reads[0], first.reads[1], last.reads[1],
                       first.attributes.as<AttentionShape>()};
+  if (first.reads.size() > 2) m.bias = first.reads[2];
   e.set_mainloop(m, width);
   e.in_prologue(true);
   for (auto it = ops.begin(); it != scores; ++it) graph.op(*it).kind->lower(e, graph.op(*it));
@@ -62,6 +63,14 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
   const Op& d_k = need_kind(graph, ops, operators::attention_d_k);
   const Op& d_v = need_kind(graph, ops, operators::attention_d_v);
   FUSELINE_ASSERT(ops.size() == 7, "attention's gradient takes no other operators");
+  const auto& shape = scores.attributes.as<AttentionShape>();
+  if (shape.v_width() != shape.head_width)
+    throw InputError({.field = scores.name,
+                      .value = std::to_string(shape.head_width) + " and " +
+                               std::to_string(shape.v_width()),
+                      .message = "the fused gradient of attention whose keys and values have "
+                                 "different widths is not built yet",
+                      .allowed = "equal widths, or the policy unfused"});
   AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1],
                       scores.attributes.as<AttentionShape>()};
   AttentionGradient g{d_probs.reads[0], probs.reads[1], d_scores.reads[2]};

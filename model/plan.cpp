@@ -84,14 +84,31 @@ class Checker {
     }
   }
 
-  // Whether stores so far cover all columns of the operand.
+  // Whether stores so far cover all elements of the operand.
   bool in_memory(const Operand& wanted) const {
     std::vector<Operand> parts = present_[index_of(wanted.tensor)];
     std::ranges::sort(parts, {}, &Operand::col_begin);
-    std::int64_t reached = wanted.col_begin;
-    for (const Operand& part : parts)
-      if (part.col_begin <= reached) reached = std::max(reached, part.col_begin + part.cols);
-    return reached >= wanted.col_begin + wanted.cols;
+    const auto columns_of = [&](auto has_rows) {
+      std::int64_t reached = wanted.col_begin;
+      for (const Operand& part : parts)
+        if (part.col_begin <= reached && has_rows(part))
+          reached = std::max(reached, part.col_begin + part.cols);
+      return reached >= wanted.col_begin + wanted.cols;
+    };
+    const auto holds_rows = [](const Operand& part, Operand rows) {
+      rows.col_begin = part.col_begin;
+      rows.cols = part.cols;
+      return covers(part, rows);
+    };
+    if (columns_of([&](const Operand& part) { return holds_rows(part, wanted); })) return true;
+    // Different stores may have made different rows.
+    for (std::int64_t r = 0; r < wanted.rows; ++r) {
+      Operand row = wanted;
+      row.rows = 1;
+      row.at = {wanted.tensor_row(r)};
+      if (!columns_of([&](const Operand& part) { return holds_rows(part, row); })) return false;
+    }
+    return true;
   }
 
   void outputs() {

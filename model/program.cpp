@@ -26,6 +26,7 @@ std::vector<Operand> loads(const Program& program) {
     if (attention->q_value < 0) keep(attention->q);
     if (attention->k_value < 0) keep(attention->k);
     if (attention->v_value < 0) keep(attention->v);
+    if (attention->bias) keep(*attention->bias);
     if (attention->gradient) {
       keep(attention->gradient->dy);
       keep(attention->gradient->log_sum_exp);

@@ -63,6 +63,10 @@ class Printer {
     std::string comment = "mainloop, fp32 accumulate";
     if (m.batch > 1) comment = fmt::format("{} mainloops, fp32 accumulate", m.batch);
     if (m.summed > 1) comment += fmt::format(", {} in a sum", m.summed);
+    if (!m.groups.empty())
+      comment = fmt::format("{} groups of {} to {} rows, fp32 accumulate", m.groups.size(),
+                            *std::ranges::min_element(m.groups),
+                            *std::ranges::max_element(m.groups));
     if (m.interleaved) comment += ", pairs";
     line(fmt::format("{}y = {}{} · {}{}", head, text(m.a), m.a_is_km ? "ᵀ" : "", text(m.b),
                      m.b_is_kn ? "" : "ᵀ"),
@@ -71,12 +75,16 @@ class Printer {
 
   void mainloop(const AttentionMainloop& m, const std::string& head) {
     const auto operand = [this](Value v, const Operand& o) { return v >= 0 ? name(v) : text(o); };
-    const std::string mask = !m.shape.causal && m.shape.window == 0 ? "no mask"
-                             : m.shape.window > 0
-                                 ? fmt::format("window of {} tokens", m.shape.window)
-                                 : "causal";
-    const std::string inputs = fmt::format("{}, {}, {}", operand(m.q_value, m.q),
-                                           operand(m.k_value, m.k), operand(m.v_value, m.v));
+    std::string mask = !m.shape.causal && m.shape.window == 0 ? "no mask"
+                       : m.shape.window > 0
+                           ? fmt::format("window of {} tokens", m.shape.window)
+                           : "causal";
+    if (m.shape.causal && m.shape.prefix > 0)
+      mask += fmt::format(", prefix of {} tokens", m.shape.prefix);
+    if (m.shape.softcap > 0) mask += fmt::format(", scores capped at {}", m.shape.softcap);
+    std::string inputs = fmt::format("{}, {}, {}", operand(m.q_value, m.q), operand(m.k_value, m.k),
+                                     operand(m.v_value, m.v));
+    if (m.bias) inputs += ", bias " + text(*m.bias);
     if (m.gradient) {
       const AttentionGradient& g = *m.gradient;
       line(fmt::format("{}{}, {}, {} = attention_gradient(", head, name(0), name(g.dk), name(g.dv)),

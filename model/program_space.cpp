@@ -35,6 +35,7 @@ class Description {
     space_.batch = m.batch;
     space_.interleaved = m.interleaved;
     if (m.M < 1 || m.N < 1 || m.K < 1 || m.batch < 1) problem("a GEMM dimension is below 1");
+    if (!m.groups.empty()) return describe_groups(m);
     if (m.batch == 1) {
       expect(m.a, m.a_is_km ? m.K : m.M, m.a_is_km ? m.M : m.K, "operand a =");
       expect(m.b, m.b_is_kn ? m.K : m.N, m.b_is_kn ? m.N : m.K, "operand b =");
@@ -53,15 +54,31 @@ class Description {
       space_.rows /= m.summed;
   }
 
+  void describe_groups(const GemmMainloop& m) {
+    std::int64_t rows = 0;
+    for (const std::int64_t count : m.groups) {
+      rows += count;
+      if (count < 1) problem("a group of " + std::to_string(count) + " rows");
+    }
+    if (rows != m.M)
+      problem("groups of " + std::to_string(rows) + " rows, the product has " +
+              std::to_string(m.M));
+    if (m.batch != 1 || m.summed != 1 || m.a_is_km || m.b_is_kn)
+      problem("groups of rows in a batch or with exchanged operands");
+    expect(m.a, m.M, m.K, "operand a =");
+    expect(m.b, std::ssize(m.groups) * m.N, m.K, "operand b =");
+  }
+
   void describe(const AttentionMainloop& m) {
     const AttentionShape& s = m.shape;
     space_.rows = s.batch * s.q_tokens;
-    space_.cols = s.heads * s.head_width;
-    expect(m.q, space_.rows, space_.cols, "query");
+    space_.cols = s.heads * (m.gradient ? s.head_width : s.v_width());
+    expect(m.q, space_.rows, s.heads * s.head_width, "query");
     if (m.k.cols != s.kv_heads * s.head_width || m.k.rows % s.batch != 0 ||
         m.k.rows > s.batch * s.kv_tokens)
       problem("key " + name(m.k) + " is " + size_text(m.k.rows, m.k.cols));
-    expect(m.v, m.k.rows, m.k.cols, "value");
+    expect(m.v, m.k.rows, s.kv_heads * s.v_width(), "value");
+    if (m.bias) expect(*m.bias, s.heads * s.q_tokens, m.k.rows / s.batch, "bias");
   }
 
   void describe(const StreamMainloop& m) {

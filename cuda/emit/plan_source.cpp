@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/kernel_source.h"
+#include "cuda/emit/not_built.h"
 #include "cuda/emit/stream_source.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
@@ -34,7 +35,11 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
     throw MissingError(
         fmt::format("policy {} has no kernel for a real GPU yet: {} keeps {} phases in one launch",
                     plan.policy, kernel.name, kernel.phases.size()));
-  return kernel.phases.front();
+  const Program& program = kernel.phases.front();
+  if (const std::string missing = not_built(program); !missing.empty())
+    throw MissingError(fmt::format("policy {}, kernel {}: {} has no kernel for a real GPU yet",
+                                   plan.policy, kernel.name, missing));
+  return program;
 }
 
 std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const Gpu& gpu,

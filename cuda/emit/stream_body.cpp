@@ -96,6 +96,10 @@ class Emitter final : public StreamCode {
         scopes_.parts().parts[static_cast<std::size_t>(scopes_.part)].begin % partial_tile == 0;
     FUSELINE_ASSERT(blocks, program_.name + ": partials of columns within a block");
   }
+  [[noreturn]] void refuse(std::string_view primitive) const override {
+    throw MissingError(fmt::format("{}: {} has no kernel for a real GPU yet", program_.name,
+                                   primitive));
+  }
   void not_in_rows(const char* what) const override {
     FUSELINE_ASSERT(shape_.loop != StreamLoop::rows,
                     fmt::format("{}: {} in a row mainloop", program_.name, what));

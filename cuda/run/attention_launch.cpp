@@ -26,21 +26,17 @@ constexpr int kPrologueThreads = 256;
 
 int small(std::int64_t n) { return static_cast<int>(n); }
 
-// Keys and values: the last rows of each sequence of their tensor, with all rows behind them.
+// Keys and values: equally many rows of each sequence of their tensor, with all rows behind them.
 struct SequenceRows {
   GpuMatrix matrix;
-  std::int64_t first = 0;  // row of the tensor at which the matrix begins
-  std::int64_t step = 0;   // rows from one sequence to the next
+  std::int64_t step = 0;  // rows from one sequence to the next
 };
 
-SequenceRows rows_of(const LaunchContext& context, const Operand& operand) {
-  Operand all = operand;
-  all.rows = context.plan.graph.tensor(operand.tensor).rows;
-  SequenceRows rows{context.tensors.matrix(all)};
-  rows.step = all.rows / context.sequences;
-  rows.first = rows.step - operand.rows / context.sequences;
-  rows.matrix.address += static_cast<std::uint64_t>(rows.first * rows.matrix.row_bytes);
-  rows.matrix.rows = all.rows - rows.first;
+SequenceRows rows_of(const LaunchContext& context, const Operand& operand, std::int64_t batch) {
+  SequenceRows rows{context.tensors.all_rows(operand)};
+  rows.step = operand.at.run > 0 ? operand.at.step : operand.rows / batch;
+  rows.matrix.address += static_cast<std::uint64_t>(operand.at.begin * rows.matrix.row_bytes);
+  rows.matrix.rows -= operand.at.begin;
   return rows;
 }
 
@@ -52,7 +48,6 @@ class AttentionLaunches {
         m_(std::get<AttentionMainloop>(program.mainloop)),
         d_(small(m_.shape.head_width)) {
     const AttentionShape& a = m_.shape;
-    FUSELINE_ASSERT(a.batch == context.sequences, "attention works on the block's sequences");
     shape_.batch = small(a.batch);
     shape_.heads = small(a.heads);
     shape_.kv_heads = small(a.kv_heads);
@@ -113,7 +108,7 @@ class AttentionLaunches {
   // ---- operands ----
 
   [[nodiscard]] GpuMatrix matrix(const Operand& o) const {
-    return context_.tensors.matrix(o, context_.sequences);
+    return context_.tensors.matrix(o);
   }
   // The prologue's value in its workspace, rows side by side.
   [[nodiscard]] GpuMatrix made(Value value, const Operand& instead) const {
@@ -129,8 +124,8 @@ class AttentionLaunches {
   void set_operands() {
     q_ = m_.q_value >= 0 ? made(m_.q_value, m_.q) : matrix(m_.q);
     const auto keys = [&](const Operand& o, Value value) {
-      if (value < 0) return rows_of(context_, o);
-      return SequenceRows{made(value, o), 0, o.rows / context_.sequences};
+      if (value < 0) return rows_of(context_, o, m_.shape.batch);
+      return SequenceRows{made(value, o), o.rows / m_.shape.batch};
     };
     const SequenceRows k = keys(m_.k, m_.k_value);
     const SequenceRows v = keys(m_.v, m_.v_value);

@@ -9,20 +9,16 @@ namespace fuseline::cuda {
 
 BatchedMatrix batched_matrix(const LaunchContext& context, const Operand& operand,
                              std::int64_t batch, std::int64_t height, std::int64_t width) {
-  const Tensor& tensor = context.plan.graph.tensor(operand.tensor);
-  const std::int64_t size = size_of(tensor.dtype);
+  const std::int64_t size = size_of(context.plan.graph.tensor(operand.tensor).dtype);
   BatchedMatrix m;
-  Operand all_rows = operand;
-  all_rows.rows = tensor.rows;
-  m.matrix = context.tensors.matrix(all_rows);
+  m.matrix = context.tensors.all_rows(operand);
+  m.matrix.address += static_cast<std::uint64_t>(operand.at.begin * m.matrix.row_bytes);
   m.matrix.rows = height;
   m.matrix.cols = width;
   std::int64_t stack_rows = height;
-  if (operand.rows != tensor.rows) {  // the last rows of each sequence
-    FUSELINE_ASSERT(operand.rows == height * context.sequences,
-                    "an entry of the stack is the rows of a sequence");
-    stack_rows = tensor.rows / context.sequences;
-    m.matrix.address += static_cast<std::uint64_t>((stack_rows - height) * m.matrix.row_bytes);
+  if (operand.at.run > 0) {
+    FUSELINE_ASSERT(operand.at.run == height, "an entry of the stack is a run of rows");
+    stack_rows = operand.at.step;
   }
   m.stacked = operand.rows / height;
   const std::int64_t beside = operand.cols / width;

@@ -59,7 +59,7 @@ BlockOnGpu::BlockOnGpu(const Device& device, KernelStore& store, const Plan& pla
     tensors_.push_back(layer == 0 ? std::make_unique<GpuTensors>(device, plan)
                                   : std::make_unique<GpuTensors>(device, plan, *tensors_.front()));
     kernels_.push_back(
-        prepare_plan({device, store, plan, *tensors_.back(), workload.batch}, described, options));
+        prepare_plan({device, store, plan, *tensors_.back()}, described, options));
   }
 }
 

@@ -95,7 +95,7 @@ class Arguments {
       m = many.matrix;
       if (hopper()) described = map_of(context_.device, many, box_rows, 64, 128);
     } else {
-      m = context_.tensors.matrix(operand, context_.sequences);
+      m = context_.tensors.matrix(operand);
       if (hopper()) described = map_of(context_.device, m, box_rows, 64, 128);
     }
     if (described) {
@@ -112,7 +112,7 @@ class Arguments {
       put_result(at, field);
       return;
     }
-    const GpuMatrix m = context_.tensors.matrix(field.operand, context_.sequences);
+    const GpuMatrix m = context_.tensors.matrix(field.operand);
     const auto begin = static_cast<std::int32_t>(field.begin);
     switch (field.kind) {
       case FieldKind::tile_in:
@@ -165,7 +165,7 @@ class Arguments {
   }
 
   GpuMatrix result(const Operand& operand) {
-    if (!lies_apart(context_, operand)) return context_.tensors.matrix(operand, context_.sequences);
+    if (!lies_apart(operand)) return context_.tensors.matrix(operand);
     RowsApart apart = rows_apart(context_, operand);
     copies_.push_back(std::move(apart.copy));
     return apart.workspace;

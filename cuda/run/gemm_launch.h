@@ -6,7 +6,7 @@
 
 namespace fuseline::cuda {
 
-// One launch; another follows for each result that is several rows of each of several sequences
+// One launch; another follows for each result whose rows lie apart in runs
 // (rows_apart.h). InternalError: an operand's address or rows are not multiples of 16 bytes where
 // the copy engine moves it.
 Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kernel,

@@ -64,7 +64,7 @@ bool GpuTensors::has(TensorId id) const {
   return buffers_[static_cast<std::size_t>(id.index)] != nullptr;
 }
 
-GpuMatrix GpuTensors::matrix(const Operand& operand, std::int64_t sequences) const {
+GpuMatrix GpuTensors::matrix(const Operand& operand) const {
   FUSELINE_ASSERT(has(operand.tensor), "the tensor is in HBM");
   const Tensor& t = graph_->tensor(operand.tensor);
   GpuMatrix m;
@@ -74,15 +74,18 @@ GpuMatrix GpuTensors::matrix(const Operand& operand, std::int64_t sequences) con
   m.type = t.dtype;
   m.address = buffers_[static_cast<std::size_t>(operand.tensor.index)]->address() +
               static_cast<std::uint64_t>(operand.col_begin * size_of(t.dtype));
-  if (operand.rows != t.rows) {
-    const std::int64_t part = t.rows / sequences;
-    const std::int64_t each = operand.rows / sequences;
-    m.address += static_cast<std::uint64_t>((part - each) * m.row_bytes);
-    // One row of each part, or one part: a matrix.
-    FUSELINE_ASSERT(each == 1 || sequences == 1, "rows that lie apart are one of each sequence");
-    if (each == 1) m.row_bytes *= part;
+  m.address += static_cast<std::uint64_t>(operand.at.begin * m.row_bytes);
+  if (operand.at.run > 0) {
+    FUSELINE_ASSERT(operand.at.run == 1, "rows that lie apart in runs are no matrix");
+    m.row_bytes *= operand.at.step;
   }
   return m;
+}
+
+GpuMatrix GpuTensors::all_rows(Operand operand) const {
+  operand.rows = graph_->tensor(operand.tensor).rows;
+  operand.at = {};
+  return matrix(operand);
 }
 
 void GpuTensors::upload(TensorId id, const executor::Storage& values) {

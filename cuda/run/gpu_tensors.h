@@ -28,9 +28,11 @@ class GpuTensors {
   GpuTensors(const Device& device, const Plan& plan, const GpuTensors& other_layer);
 
   [[nodiscard]] bool has(TensorId id) const;
-  // Elements of the matrix that an operand is. An operand with fewer rows than its tensor takes the
-  // last rows of each of `sequences` equal parts; InternalError when they are no matrix.
-  [[nodiscard]] GpuMatrix matrix(const Operand& operand, std::int64_t sequences = 1) const;
+  // Elements of the matrix that an operand is; InternalError when its rows lie apart in runs of more
+  // than one.
+  [[nodiscard]] GpuMatrix matrix(const Operand& operand) const;
+  // The operand's columns of all rows of its tensor.
+  [[nodiscard]] GpuMatrix all_rows(Operand operand) const;
   [[nodiscard]] Bytes bytes() const { return bytes_; }  // that it allocated
 
   void upload(TensorId id, const executor::Storage& values);

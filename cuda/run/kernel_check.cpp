@@ -16,24 +16,15 @@ namespace {
 // Title of sources that no policy's name tells apart: their code is shared.
 constexpr const char* kTitle = "A kernel that is checked against the executor.";
 
-// Calls f(row of the tensor) for an operand's rows: fewer than the tensor's are the last of each
-// sequence's.
-template <class F>
-void for_each_row(const Operand& part, std::int64_t tensor_rows, std::int64_t sequences, F&& f) {
-  const std::int64_t each = part.rows / sequences;
-  const std::int64_t all = tensor_rows / sequences;
-  for (std::int64_t i = 0; i < part.rows; ++i)
-    f(part.rows == tensor_rows ? i : i / each * all + (all - each) + i % each);
-}
-
-StoredTensorError compare(const std::string& name, const Operand& part, std::int64_t sequences,
+StoredTensorError compare(const std::string& name, const Operand& part,
                           const executor::Storage& got, const executor::Storage& want) {
   StoredTensorError error{name};
   double difference = 0;
   double size = 0;
   std::vector<float> a(static_cast<std::size_t>(part.cols));
   std::vector<float> b(a.size());
-  for_each_row(part, got.rows(), sequences, [&](std::int64_t r) {
+  for (std::int64_t i = 0; i < part.rows; ++i) {
+    const std::int64_t r = part.tensor_row(i);
     got.read(r, part.col_begin, part.cols, a.data());
     want.read(r, part.col_begin, part.cols, b.data());
     for (std::size_t c = 0; c < a.size(); ++c) {
@@ -42,7 +33,7 @@ StoredTensorError compare(const std::string& name, const Operand& part, std::int
       difference += d * d;
       size += static_cast<double>(b[c]) * static_cast<double>(b[c]);
     }
-  });
+  }
   error.relative_l2 = size > 0 ? std::sqrt(difference / size) : std::sqrt(difference);
   if (!(error.relative_l2 <= 1.0)) error.relative_l2 = 1.0;
   return error;
@@ -68,8 +59,8 @@ void upload_operands(const LaunchContext& context, const Program& program, GpuTe
     }
     executor::Storage& storage = loaded->second;
     const auto bytes = static_cast<std::size_t>(o.cols * size_of(storage.type()));
-    for_each_row(o, storage.rows(), context.sequences,
-                 [&](std::int64_t r) { std::memset(storage.at(r, o.col_begin), 0xff, bytes); });
+    for (std::int64_t r = 0; r < o.rows; ++r)
+      std::memset(storage.at(o.tensor_row(r), o.col_begin), 0xff, bytes);
   }
   for (const auto& [tensor, storage] : values) tensors.upload(tensor, storage);
 }
@@ -88,7 +79,7 @@ std::vector<StoredTensorError> check_launches(const LaunchContext& context, cons
 
   std::vector<StoredTensorError> errors;
   for (const Operand& o : stores(program))
-    errors.push_back(compare(context.plan.graph.tensor(o.tensor).name, o, context.sequences,
+    errors.push_back(compare(context.plan.graph.tensor(o.tensor).name, o,
                              tensors.download(o.tensor), memory.at(o.tensor)));
   return errors;
 }

@@ -55,7 +55,6 @@ struct LaunchContext {
   KernelStore& store;
   const Plan& plan;
   const GpuTensors& tensors;
-  std::int64_t sequences = 1;  // the block's batch
 };
 
 }  // namespace fuseline::cuda

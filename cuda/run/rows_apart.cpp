@@ -35,18 +35,11 @@ copy_rows(const __grid_constant__ fuseline::gpu::CopyRowsArgs args) {
 
 }  // namespace
 
-bool lies_apart(const LaunchContext& context, const Operand& operand) {
-  return context.sequences > 1 && operand.rows > context.sequences &&
-         operand.rows < context.plan.graph.tensor(operand.tensor).rows;
-}
+bool lies_apart(const Operand& operand) { return operand.at.run > 1; }
 
 RowsApart rows_apart(const LaunchContext& context, const Operand& operand) {
   const Tensor& tensor = context.plan.graph.tensor(operand.tensor);
-  Operand all = operand;
-  all.rows = tensor.rows;
-  const GpuMatrix to = context.tensors.matrix(all);
-  const std::int64_t group = tensor.rows / context.sequences;
-  const std::int64_t each = operand.rows / context.sequences;
+  const GpuMatrix to = context.tensors.all_rows(operand);
   const std::int64_t row_bytes = operand.cols * size_of(tensor.dtype);
   const std::int64_t pitch = (row_bytes + 15) / 16 * 16;
   FUSELINE_ASSERT(to.address % 16 == 0, "rows start at multiples of 16 bytes");
@@ -57,12 +50,12 @@ RowsApart rows_apart(const LaunchContext& context, const Operand& operand) {
   result.workspace = {buffers[0].address(), pitch, operand.rows, operand.cols, tensor.dtype};
   CopyArguments a{};
   a.from = result.workspace.address;
-  a.to = to.address + static_cast<std::uint64_t>((group - each) * to.row_bytes);
+  a.to = to.address + static_cast<std::uint64_t>(operand.at.begin * to.row_bytes);
   a.from_row = pitch;
   a.to_row = to.row_bytes;
-  a.to_group = group * to.row_bytes;
+  a.to_group = operand.at.step * to.row_bytes;
   a.rows = static_cast<std::int32_t>(operand.rows);
-  a.group_rows = static_cast<std::int32_t>(each);
+  a.group_rows = static_cast<std::int32_t>(operand.at.run);
   a.row_bytes = static_cast<std::int32_t>(row_bytes);
 
   KernelFunction code =

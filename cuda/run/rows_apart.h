@@ -1,5 +1,5 @@
-// Results that are the last several rows of each of several sequences (the cache rows of new
-// tokens): no matrix, so a kernel leaves them in a workspace and a launch of its own copies them.
+// Results whose rows lie apart in runs (the cache rows of new tokens, one stream's rows of joint
+// sequences): no matrix, so a kernel leaves them in a workspace and a launch of its own copies them.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace fuseline::cuda {
 
-bool lies_apart(const LaunchContext& context, const Operand& operand);
+bool lies_apart(const Operand& operand);
 
 // The operand's rows side by side, and the launch that copies them to their places.
 struct RowsApart {

@@ -58,23 +58,16 @@ class Parameters {
   }
 
  private:
-  // The operand's columns of all rows of its tensor.
   [[nodiscard]] GpuMatrix all_rows(const Operand& operand) const {
-    Operand all = operand;
-    all.rows = context_.plan.graph.tensor(operand.tensor).rows;
-    return context_.tensors.matrix(all);
+    return context_.tensors.all_rows(operand);
   }
 
-  // Fewer rows than the tensor's are the last of each sequence's.
   [[nodiscard]] TileParameter tile(const Operand& operand) const {
     const GpuMatrix all = all_rows(operand);
     TileParameter t{all.address, leading(all), narrow(operand.rows), narrow(operand.cols), 0, 0};
-    if (operand.rows == all.rows) return t;
-    FUSELINE_ASSERT(all.rows % context_.sequences == 0 && operand.rows % context_.sequences == 0,
-                    "sequences have equal parts");
-    t.jump = narrow(all.rows / context_.sequences);
-    t.period = narrow(operand.rows / context_.sequences);
-    t.data += static_cast<std::uint64_t>((t.jump - t.period) * all.row_bytes);
+    t.data += static_cast<std::uint64_t>(operand.at.begin * all.row_bytes);
+    t.jump = narrow(operand.at.step);
+    t.period = narrow(operand.at.run);
     return t;
   }
 
@@ -89,7 +82,7 @@ class Parameters {
             TileParameter{all.address, leading(all), narrow(all.rows), narrow(all.cols), 0, 0});
       }
       case StreamFieldKind::rows: {
-        const GpuMatrix m = context_.tensors.matrix(f.operand, context_.sequences);
+        const GpuMatrix m = context_.tensors.matrix(f.operand);
         // A column result that was found row by row lies side by side.
         return put(bytes, at,
                    RowsParameter{m.address, f.operand.rows == 1 ? 1 : std::int64_t{leading(m)}});
@@ -97,7 +90,7 @@ class Parameters {
       case StreamFieldKind::cols:
         return put(bytes, at, all_rows(f.operand).address);
       case StreamFieldKind::table: {
-        const GpuMatrix all = all_rows(f.operand);
+        const GpuMatrix all = context_.tensors.matrix(f.operand);
         return put(bytes, at,
                    TableParameter{all.address, narrow(f.operand.rows), narrow(f.operand.cols),
                                   leading(all)});

@@ -88,9 +88,9 @@ Launches prepare_library_gemm(const LaunchContext& context, CublasLt& library,
   };
   // Rows that lie apart and batches are no matrices of one stride.
   if (gemm.batch > 1 && (!whole(gemm.a) || !whole(gemm.b) || !whole(form->out))) return {};
-  const auto matrix = [&](const Operand& o) {
-    return context.tensors.matrix(o, context.sequences);
-  };
+  for (const Operand* o : {&gemm.a, &gemm.b, &form->out})
+    if (o->at.run > 1) return {};
+  const auto matrix = [&](const Operand& o) { return context.tensors.matrix(o); };
   VendorProblem problem;
   problem.M = gemm.M;
   problem.N = gemm.N;

@@ -93,9 +93,11 @@ TensorId BlockParts::attention(const Operand& q, const Operand& k, const Operand
         tensor("cache_k", "[B·S, Hkv·d]", Role::cache, workload.batch * S, kv_width);
     const TensorId cache_v =
         tensor("cache_v", "[B·S, Hkv·d]", Role::cache, workload.batch * S, kv_width);
-    Operand new_k = whole(cache_k);
-    Operand new_v = whole(cache_v);
-    new_k.rows = new_v.rows = workload.rows();
+    const auto last_rows = [&](TensorId cache, std::int64_t count) {
+      return graph.rows_of_parts(cache, workload.batch, S - count, count);
+    };
+    const Operand new_k = last_rows(cache_k, T);
+    const Operand new_v = last_rows(cache_v, T);
     const Sequences rows{workload.batch, T};
     op("append_k", operators::cache_append, "kvcache", {k}, {new_k}, rows);
     op("append_v", operators::cache_append, "kvcache", {v}, {new_v}, rows);
@@ -103,9 +105,8 @@ TensorId BlockParts::attention(const Operand& q, const Operand& k, const Operand
       span = config.sliding_window + T - 1;
       span_symbol = "window+T-1";
     }
-    keys = whole(cache_k);
-    values = whole(cache_v);
-    keys.rows = values.rows = workload.batch * span;
+    keys = last_rows(cache_k, span);
+    values = last_rows(cache_v, span);
   }
 
   const std::int64_t score_rows = workload.batch * config.H * T;

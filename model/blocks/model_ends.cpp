@@ -42,11 +42,12 @@ Graph build_entry(const ModelConfig& config, const Workload& workload) {
     Operand new_positions =
         parts.whole(parts.tensor("w_position", "[P, D]", Role::weight, positions, config.D));
     new_positions.rows = workload.seq;
+    new_positions.at.begin = workload.kv_tokens() - workload.seq;
     reads.push_back(new_positions);
   }
   const TensorId x = parts.tensor("x", "[M, D]", Role::output, M, config.D);
   parts.op("embedding", operators::embedding, "embedding", std::move(reads), {parts.whole(x)},
-           Positions{workload.seq, workload.kv_tokens()});
+           Positions{workload.seq});
   return finished(parts);
 }
 

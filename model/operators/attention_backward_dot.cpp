@@ -20,7 +20,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const std::int64_t token = b * a.q_tokens + t;
     double sum = 0;
-    for (std::int64_t c = h * a.head_width; c < (h + 1) * a.head_width; ++c)
+    for (std::int64_t c = h * a.v_width(); c < (h + 1) * a.v_width(); ++c)
       sum += dy(token, c) * y(token, c);
     delta(row, 0) = sum;
   });
@@ -37,7 +37,7 @@ void lower(Emitter& e, const Op& op) {
 // Rows are those of the heads.
 RowMainloop rows(const Op& op) {
   const auto& a = op.attributes.as<AttentionShape>();
-  return {a.batch * a.heads * a.q_tokens, a.head_width, a.heads, a.q_tokens};
+  return {a.batch * a.heads * a.q_tokens, a.v_width(), a.heads, a.q_tokens};
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> v = read(g, in, op.reads[1]);
   const View<double> y = write(g, out, op.writes[0]);
   const auto& a = op.attributes.as<AttentionShape>();
-  const std::int64_t d = a.head_width;
+  const std::int64_t d = y.cols / a.heads;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const std::int64_t kv_head = h / (a.heads / a.kv_heads);
     const Seen seen = visible(a, probs.cols, t);
@@ -62,7 +62,7 @@ constinit const Operator operators::attention_context{.name = "attention_context
                                                       .formula = "y = p v for each head",
                                                       .reads = {{"p", "P", "S"}, {"v", "R", "C"}},
                                                       .write = OperandSpec{"y", "M", "Q"},
-                                                      .flops = attention_flops,
+                                                      .flops = attention_value_flops,
                                                       .sum_length = input_columns,
                                                       .reference = compute,
                                                       .lower = in_mainloop,

@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> v = read(g, in, op.reads[1]);
   const View<double> dp = write(g, out, op.writes[0]);
   const auto& a = op.attributes.as<AttentionShape>();
-  const std::int64_t d = a.head_width;
+  const std::int64_t d = dy.cols / a.heads;
   map_visible(a, dp, [&](std::int64_t row, std::int64_t s) {
     const std::int64_t b = row / (a.heads * a.q_tokens);
     const std::int64_t h = row / a.q_tokens % a.heads;
@@ -41,8 +41,8 @@ constinit const Operator operators::attention_d_probs{
     .formula = "dp = dy v^T for each head, visible pairs",
     .reads = {{"dy", "M", "Q"}, {"v", "R", "C"}},
     .write = OperandSpec{"dp", "P", "S"},
-    .flops = attention_flops,
-    .sum_length = head_columns,
+    .flops = attention_value_flops,
+    .sum_length = head_value_columns,
     .reference = compute,
     .lower = in_mainloop,
     .extent = widest,

@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> k = read(g, in, op.reads[1]);
   const View<double> dq = write(g, out, op.writes[0]);
   const auto& a = op.attributes.as<AttentionShape>();
-  const std::int64_t d = a.head_width;
+  const std::int64_t d = dq.cols / a.heads;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const Seen seen = visible(a, ds.cols, t);
     for (std::int64_t c = 0; c < d; ++c) {

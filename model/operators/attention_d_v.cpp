@@ -29,7 +29,7 @@ constinit const Operator operators::attention_d_v{
     .formula = "dv = p^T dy, summed over the heads that share a value",
     .reads = {{"p", "P", "S"}, {"dy", "M", "Q"}},
     .write = OperandSpec{"dv", "R", "C"},
-    .flops = attention_flops,
+    .flops = attention_value_flops,
     .sum_length = queries_of_a_key,
     .reference = compute,
     .lower = in_mainloop,

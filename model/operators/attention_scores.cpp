@@ -1,4 +1,7 @@
 // Scores of every query with the keys that it sees.
+#include <cmath>
+
+#include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
@@ -17,8 +20,10 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> q = read(g, in, op.reads[0]);
   const View<const double> k = read(g, in, op.reads[1]);
   const View<double> scores = write(g, out, op.writes[0]);
+  const bool biased = op.reads.size() > 2;
+  const View<const double> bias = biased ? read(g, in, op.reads[2]) : View<const double>{};
   const auto& a = op.attributes.as<AttentionShape>();
-  const std::int64_t d = a.head_width;
+  const std::int64_t d = q.cols / a.heads;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
     const std::int64_t kv_head = h / (a.heads / a.kv_heads);
     const Seen seen = visible(a, scores.cols, t);
@@ -27,16 +32,49 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       if (s >= seen.begin && s < seen.end)
         for (std::int64_t c = 0; c < d; ++c)
           sum += q(b * a.q_tokens + t, h * d + c) * k(key_row(k, a, b, s), kv_head * d + c);
-      scores(row, s) = a.scale * sum;
+      sum *= a.scale;
+      if (a.softcap > 0) sum = a.softcap * std::tanh(sum / a.softcap);
+      if (biased && s >= seen.begin && s < seen.end) sum += bias(h * a.q_tokens + t, s);
+      scores(row, s) = sum;
     }
   });
 }
 
-// S = scale·Q K^T
-void mainloop(Emitter& e, const Op& op, bool) { heads_result(e, op, queries_with_keys(op), true); }
+// S = cap(scale·Q K^T) + bias. c·tanh(s / c) = 2c·sigmoid(2s / c) - c.
+void mainloop(Emitter& e, const Op& op, bool) {
+  const auto& a = op.attributes.as<AttentionShape>();
+  const GemmMainloop product = queries_with_keys(op);
+  const bool biased = op.reads.size() > 2;
+  if (a.softcap <= 0 && !biased) return heads_result(e, op, product, true);
+  e.set_mainloop(product, product.N);
+  Value s = 0;
+  if (a.softcap > 0) {
+    s = e.map(MapFn::scale_by_constant, {s}, "s", 2 * a.scale / a.softcap);
+    s = e.map(MapFn::sigmoid, {s}, "sigmoid");
+    s = e.map(MapFn::scale_by_constant, {s}, "capped", 2 * a.softcap);
+    s = e.map(MapFn::add_constant, {s}, "capped", -a.softcap);
+  } else {
+    s = e.map(MapFn::scale_by_constant, {s}, "s", a.scale);
+  }
+  if (biased) s = e.map(MapFn::add, {s, e.table(op.reads[2])}, "biased");
+  e.produce(op.writes[0], s);
+}
+
+// Four operations cap a score, one adds the bias.
+Flops count(const Graph& graph, const Op& op) {
+  const std::int64_t more = (op.attributes.as<AttentionShape>().softcap > 0 ? 4 : 0) +
+                            (op.reads.size() > 2 ? 1 : 0);
+  const auto& a = op.attributes.as<AttentionShape>();
+  return attention_flops(graph, op) +
+         checked_product<Flops>(visible_pairs(a), a.batch, a.heads, more);
+}
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();
+  if (op.attributes.as<AttentionShape>().softcap > 0 || op.reads.size() > 2)
+    throw InputError({.field = op.name,
+                      .message = "the gradient of attention with capped or biased scores is not built yet",
+                      .allowed = "its forward pass"});
   if (a.wants(0)) {
     const Operand k = a.forward_value(op.reads[1]);
     a.emit("d_q", operators::attention_d_q, {a.dy(), k}, {a.target(0)}, op.attributes);
@@ -53,10 +91,10 @@ constinit const Operator operators::attention_scores{
     .name = "attention_scores",
     .op_class = OpClass::attention,
     .locality = Locality::contraction,
-    .formula = "s = scale·q k^T for each head, visible pairs",
-    .reads = {{"q", "M", "Q"}, {"k", "R", "C"}},
+    .formula = "s = scale·q k^T (capped, + bias) for each head, visible pairs",
+    .reads = {{"q", "M", "Q"}, {"k", "R", "C"}, {"bias", "H", "S", true}},
     .write = OperandSpec{"s", "P", "S"},
-    .flops = attention_flops,
+    .flops = count,
     .sum_length = head_columns,
     .reference = compute,
     .lower = in_mainloop,

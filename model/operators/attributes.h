@@ -3,20 +3,28 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 namespace fuseline {
 
-// Attention's steps, those of its gradient, and sums over heads.
+// Attention's steps, those of its gradient, and sums over heads. The mask is data: the position of
+// query t is S - T + t. It sees the keys up to its own position where the mask is causal, and those
+// of a prefix; of these a window leaves its last ones. Neither causal nor a window: all keys.
 struct AttentionShape {
   std::int64_t heads = 0;       // H
   std::int64_t kv_heads = 0;    // Hkv
-  std::int64_t head_width = 0;  // d
+  std::int64_t head_width = 0;  // d, of Q and K
   std::int64_t batch = 0;       // B
   std::int64_t q_tokens = 0;    // T
-  std::int64_t kv_tokens = 0;   // S
-  std::int64_t window = 0;      // sliding window, 0 = none
+  std::int64_t kv_tokens = 0;   // S, which does not depend on T
+  std::int64_t window = 0;      // keys up to its own that a query sees, 0 = all of them
   bool causal = false;
-  double scale = 0;  // of the scores
+  double scale = 0;               // of the scores
+  std::int64_t prefix = 0;        // causal: the first keys, which all queries see
+  std::int64_t value_width = 0;   // of a head of V and of the result, 0 = d
+  double softcap = 0;             // c > 0: scores s become c·tanh(s / c)
+
+  [[nodiscard]] std::int64_t v_width() const { return value_width > 0 ? value_width : head_width; }
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
@@ -69,8 +77,19 @@ struct Sequences {
 
 // embedding and its gradient: positions of a sequence.
 struct Positions {
-  std::int64_t tokens = 0;   // T, the new ones
-  std::int64_t context = 0;  // S, the last new one's
+  std::int64_t tokens = 0;  // T, the new ones
+};
+
+// Rows in groups of different lengths that lie behind each other, each with a matrix of its own:
+// the tokens of every expert. Groups without rows are left out.
+struct RaggedRows {
+  std::vector<std::int64_t> groups{};
+  bool assumed = false;  // what routing is expected to give; otherwise what it gave
+};
+
+// concat_rows: the parts alternate within each of so many sequences.
+struct JointSequences {
+  std::int64_t count = 1;
 };
 
 // cast: whether the attention library launches it, behind its gradient's kernel.

@@ -1,5 +1,4 @@
 // New keys or values, written behind those of the cache.
-#include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
@@ -15,13 +14,8 @@ using namespace reference;
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> cache = write(g, out, op.writes[0]);
-  const auto& a = op.attributes.as<Sequences>();
-  FUSELINE_ASSERT(a.batch > 0 && a.tokens > 0, op.name);
-  const std::int64_t tokens = cache.tensor_rows / a.batch;
-  for (std::int64_t b = 0; b < a.batch; ++b)
-    for (std::int64_t t = 0; t < a.tokens; ++t)
-      for (std::int64_t c = 0; c < x.cols; ++c)
-        cache(b * tokens + tokens - a.tokens + t, c) = x(b * a.tokens + t, c);
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t c = 0; c < x.cols; ++c) cache(r, c) = x(r, c);
 }
 
 void lower(Emitter& e, const Op& op) { e.produce(op.writes[0], e.tile(op.reads[0])); }

@@ -29,8 +29,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
     for (std::int64_t n = 0; n < y.cols; ++n) y(m, n) = w(token, n);
     if (op.reads.size() < 3) continue;
     const View<const double> positions = read(g, in, op.reads[2]);
-    const std::int64_t position = a.context - a.tokens + m % a.tokens;
-    for (std::int64_t n = 0; n < y.cols; ++n) y(m, n) += positions(position, n);
+    for (std::int64_t n = 0; n < y.cols; ++n) y(m, n) += positions(m % a.tokens, n);
   }
 }
 

@@ -38,8 +38,18 @@ struct Panel {
   }
 };
 
-Panel panel(const View<const double>& v, bool k_first) {
-  return k_first ? Panel{v.data, 1, v.stride} : Panel{v.data, v.stride, 1};
+// Rows that lie apart are copied side by side.
+Panel panel(const View<const double>& v, bool k_first, std::vector<double>& copied) {
+  const double* data = v.data;
+  std::int64_t stride = v.stride;
+  if (!v.is_matrix()) {
+    copied.resize(static_cast<std::size_t>(v.rows * v.cols));
+    for (std::int64_t r = 0; r < v.rows; ++r)
+      std::copy_n(&v(r, 0), v.cols, copied.data() + r * v.cols);
+    data = copied.data();
+    stride = v.cols;
+  }
+  return k_first ? Panel{data, 1, stride} : Panel{data, stride, 1};
 }
 
 // Rows [n, n + count) of b, K adjacent, so that one copy serves all rows of a.
@@ -67,8 +77,9 @@ void block(const Panel& a, const Panel& b, const View<double>& y, std::int64_t m
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const GemmShape shape = gemm_shape(op);
-  const Panel a = panel(read(g, in, op.reads[0]), shape.a_is_km);
-  const Panel b = panel(read(g, in, op.reads[1]), shape.b_is_kn);
+  std::vector<double> copied_a, copied_b;
+  const Panel a = panel(read(g, in, op.reads[0]), shape.a_is_km, copied_a);
+  const Panel b = panel(read(g, in, op.reads[1]), shape.b_is_kn, copied_b);
   const View<double> y = write(g, out, op.writes[0]);
   std::vector<double> storage;
   for (std::int64_t n = 0; n < y.cols; n += kBlock) {

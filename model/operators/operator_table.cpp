@@ -36,8 +36,31 @@ class ShapeLetters {
   std::vector<std::pair<std::string, std::int64_t>> bound_;
 };
 
-// Bytes of the union of one tensor's slices: over every elementary range of columns the tallest
-// slice counts.
+// How many rows of their tensor the operands have together.
+std::int64_t union_rows(const std::vector<const Operand*>& operands) {
+  std::int64_t tallest = 0;
+  const bool nested = std::ranges::all_of(operands, [&](const Operand* o) {
+    tallest = std::max(tallest, o->rows);
+    return o->at == RowRuns{};
+  });
+  if (nested) return tallest;
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs;
+  for (const Operand* o : operands) {
+    const std::int64_t run = o->at.run == 0 ? o->rows : o->at.run;
+    for (std::int64_t r = 0; r < o->rows; r += run)
+      runs.emplace_back(o->tensor_row(r), o->tensor_row(r) + run);
+  }
+  std::sort(runs.begin(), runs.end());
+  std::int64_t rows = 0;
+  std::int64_t reached = 0;
+  for (const auto& [begin, end] : runs) {
+    rows += std::max<std::int64_t>(0, end - std::max(begin, reached));
+    reached = std::max(reached, end);
+  }
+  return rows;
+}
+
+// Bytes of the union of one tensor's slices, over every elementary range of columns.
 Bytes union_bytes(const std::vector<Operand>& slices, std::int64_t element_bytes) {
   std::vector<std::int64_t> cuts;
   for (const Operand& o : slices) {
@@ -47,11 +70,11 @@ Bytes union_bytes(const std::vector<Operand>& slices, std::int64_t element_bytes
   std::sort(cuts.begin(), cuts.end());
   Bytes total;
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
-    std::int64_t rows = 0;
+    std::vector<const Operand*> here;
     for (const Operand& o : slices)
-      if (o.col_begin <= cuts[i] && cuts[i + 1] <= o.col_begin + o.cols)
-        rows = std::max(rows, o.rows);
-    total += checked_product<Bytes>(cuts[i + 1] - cuts[i], rows, element_bytes);
+      if (o.col_begin <= cuts[i] && cuts[i] < cuts[i + 1] && cuts[i + 1] <= o.col_begin + o.cols)
+        here.push_back(&o);
+    total += checked_product<Bytes>(cuts[i + 1] - cuts[i], union_rows(here), element_bytes);
   }
   return total;
 }
@@ -68,12 +91,16 @@ double unit_roundoff(Dtype type) {
   FUSELINE_ASSERT(false, "unknown type");
 }
 
+GemmLayout layout_of(const Op& op) {
+  const auto* layout = op.attributes.get<GemmLayout>();
+  return layout == nullptr ? GemmLayout{} : *layout;
+}
+
 // The table's spec of read operand i; a gemm's layouts exchange rows and columns.
 OperandSpec read_spec(const Op& op, std::size_t i) {
   OperandSpec spec = op.kind->reads[i];
-  if (is_gemm(op) &&
-      (i == 0 ? op.attributes.as<GemmLayout>().a_is_km : op.attributes.as<GemmLayout>().b_is_kn))
-    std::swap(spec.rows, spec.cols);
+  const GemmLayout layout = layout_of(op);
+  if (is_gemm(op) && (i == 0 ? layout.a_is_km : layout.b_is_kn)) std::swap(spec.rows, spec.cols);
   return spec;
 }
 
@@ -81,13 +108,17 @@ OperandSpec read_spec(const Op& op, std::size_t i) {
 
 GemmShape gemm_shape(const Op& op) {
   FUSELINE_ASSERT(is_gemm(op) && op.reads.size() == 2, op.name);
-  GemmShape shape{.a_is_km = op.attributes.as<GemmLayout>().a_is_km,
-                  .b_is_kn = op.attributes.as<GemmLayout>().b_is_kn};
+  const GemmLayout layout = layout_of(op);
+  GemmShape shape{.a_is_km = layout.a_is_km, .b_is_kn = layout.b_is_kn};
   const Operand& a = op.reads[0];
   const Operand& b = op.reads[1];
   shape.M = shape.a_is_km ? a.cols : a.rows;
   shape.K = shape.a_is_km ? a.rows : a.cols;
   shape.N = shape.b_is_kn ? b.cols : b.rows;
+  if (const auto* rows = op.attributes.get<RaggedRows>()) {
+    shape.groups = rows->groups;
+    shape.N /= std::ssize(rows->groups);
+  }
   return shape;
 }
 
@@ -234,11 +265,6 @@ bool is_around_attention(const Op& op) {
   const auto* conversion = op.attributes.get<Conversion>();
   return op.kind->around_attention || (conversion != nullptr && conversion->of_attention);
 }
-std::int64_t sequences_of(const Op& op) {
-  if (const auto* rows = op.attributes.get<Sequences>()) return rows->batch;
-  const auto* attention = op.attributes.get<AttentionShape>();
-  return attention == nullptr ? 1 : attention->batch;
-}
 bool is_contraction(const Op& op) { return op.kind->locality == Locality::contraction; }
 bool needs_full_row(const Op& op) { return op.kind->locality == Locality::full_row; }
 bool needs_full_column(const Op& op) { return op.kind->locality == Locality::full_column; }
@@ -256,6 +282,14 @@ std::int64_t visible_pairs(const AttentionShape& a) {
   const std::int64_t S = a.kv_tokens;
   const std::int64_t window = a.window > 0 ? std::min(a.window, S) : S;
   if (!a.causal) return checked_product<Flops>(T, window).value();
+  if (a.prefix > 0) {
+    std::int64_t pairs = 0;
+    for (std::int64_t t = 0; t < T; ++t) {
+      const std::int64_t own = S - T + t + 1;
+      pairs += std::max(own, std::min(S, a.prefix)) - std::max<std::int64_t>(0, own - window);
+    }
+    return pairs;
+  }
   // Query t sees min(S - T + t + 1, window) keys: `growing` queries see fewer than the window.
   const std::int64_t growing = std::clamp<std::int64_t>(window - (S - T), 0, T);
   // growing·(growing+1) is even, and so is each product below before it is halved.

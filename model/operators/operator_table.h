@@ -34,8 +34,6 @@ bool is_norm(const Op& op);
 bool has_adjacent_pairs(const Op& op);
 // Whether the attention library launches it beside its kernel.
 bool is_around_attention(const Op& op);
-// Sequences whose rows it tells apart; 1 when it does not.
-std::int64_t sequences_of(const Op& op);
 bool is_contraction(const Op& op);
 bool needs_full_row(const Op& op);
 bool needs_full_column(const Op& op);
@@ -44,11 +42,12 @@ bool needs_full_column(const Op& op);
 // tensors that no operator reads as row or column numbers.
 std::int64_t index_range(const Graph& graph, TensorId id);
 
-// Sizes of y[M,N] = a b^T summed over K, whatever the layouts of a and b. Asserts kind gemm.
+// Sizes of y[M,N] = a b^T summed over K, whatever the layouts of a and b. Asserts is_gemm.
 struct GemmShape {
   std::int64_t M = 0, N = 0, K = 0;
   bool a_is_km = false;
   bool b_is_kn = false;
+  std::vector<std::int64_t> groups{};  // rows that share one of b's matrices; empty: all of them
 };
 GemmShape gemm_shape(const Op& op);
 

@@ -42,7 +42,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   Value x = e.tile(op.reads[0]);
-  if (op.attributes.as<AttentionShape>().causal) {
+  if (op.attributes.as<AttentionShape>().causal || op.attributes.as<AttentionShape>().window > 0) {
     const Value masked = e.fresh("x");
     e.emit(Mask{masked, x, op.attributes.as<AttentionShape>()});
     x = masked;

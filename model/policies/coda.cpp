@@ -28,7 +28,8 @@ bool is_tile(const Operand& o) { return o.rows > 1 && o.cols > 2; }
 bool reads_tile(const Graph& graph, const std::vector<OpId>& ops, const Operand& tile) {
   return any_op(graph, ops, [&](const Op& op) {
     return !is_gemm(op) && std::ranges::any_of(op.reads, [&](const Operand& r) {
-      return r.tensor == tile.tensor && r.col_begin == tile.col_begin && r.cols == tile.cols;
+      return r.tensor == tile.tensor && r.col_begin == tile.col_begin && r.cols == tile.cols &&
+             r.at == tile.at;
     });
   });
 }

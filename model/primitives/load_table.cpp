@@ -53,9 +53,10 @@ void LoadTable::evaluate(TileContext& tile) const {
   for (auto begin = met.begin(); (begin = std::find(begin, met.end(), 1)) != met.end();) {
     const auto end = std::find(begin, met.end(), 0);
     const std::int64_t first = begin - met.begin();
+    const TileArea& area = tile.area();
+    const std::int64_t row = area.batch_index * area.height + area.row_begin;
     for (std::int64_t r = 0; r < m.rows; ++r)
-      tile.memory().load_row(from, (tile.area().row_begin + r) % from.rows, first, end - begin,
-                             m.row(r) + first);
+      tile.memory().load(from, (row + r) % from.rows, first, end - begin, m.row(r) + first);
     begin = end;
   }
 }

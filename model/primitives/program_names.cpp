@@ -20,7 +20,12 @@ std::string ProgramNames::text(const Operand& o) const {
   const std::size_t comma = shape.find(',');
   std::string rows = shape.substr(1, comma - 1);
   std::string cols = shape.substr(comma + 1, shape.size() - comma - 2);
-  if (o.rows != t.rows) rows = fmt::format("{} of {}", o.rows, rows);
+  if (o.at.run > 0)
+    rows = fmt::format("{}:{} of every {}", o.at.begin, o.at.begin + o.at.run, o.at.step);
+  else if (o.at.begin > 0)
+    rows = fmt::format("{}:{}", o.at.begin, o.at.begin + o.rows);
+  else if (o.rows != t.rows)
+    rows = fmt::format("{} of {}", o.rows, rows);
   if (o.cols != t.cols) cols = fmt::format("{}:{}", o.col_begin, o.col_begin + o.cols);
   return fmt::format("{}[{}, {}]", t.name, rows, cols);
 }

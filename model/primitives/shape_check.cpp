@@ -73,9 +73,7 @@ void ShapeCheck::partials(const Operand& o, std::int64_t rows, std::int64_t cols
 
 void ShapeCheck::stored(const Operand& o) {
   for (const Operand& other : stored_)
-    if (other.tensor == o.tensor && other.col_begin < o.col_begin + o.cols &&
-        o.col_begin < other.col_begin + other.cols)
-      problem(name(o) + " is stored twice");
+    if (overlap(other, o)) problem(name(o) + " is stored twice");
   stored_.push_back(o);
 }
 
@@ -103,12 +101,12 @@ void ShapeCheck::attention_results(const AttentionMainloop& m) {
   if (m.log_sum_exp >= 0) define(m.log_sum_exp, {Form::per_score_row, 1});
   if (!m.gradient) return;
   const AttentionGradient& g = *m.gradient;
-  expect(g.dy, space_.rows, space_.cols, "gradient of the result");
+  expect(g.dy, space_.rows, m.shape.heads * m.shape.v_width(), "gradient of the result");
   expect(g.log_sum_exp, score_rows(), 1, "log-sum-exp");
   expect(g.delta, score_rows(), 1, "delta");
   const std::int64_t kv = (g.per_query_head ? m.shape.heads : m.shape.kv_heads);
   define(g.dk, {Form::tile, kv * m.shape.head_width});
-  define(g.dv, {Form::tile, kv * m.shape.head_width});
+  define(g.dv, {Form::tile, kv * m.shape.v_width()});
 }
 
 std::vector<std::string> check_program(const Graph& graph, const Program& program) {

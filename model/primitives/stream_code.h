@@ -32,6 +32,8 @@ class StreamCode {
   virtual std::string scope_place() = 0;
   // InternalError: the columns where statements run begin within a block of partials.
   virtual void whole_blocks() const = 0;
+  // MissingError: no stream kernel has the primitive yet.
+  [[noreturn]] virtual void refuse(std::string_view primitive) const = 0;
   // InternalError, naming `what`: the rows of the space are walked or kept by many threads.
   virtual void not_in_rows(const char* what) const = 0;
   // InternalError: not at the first place of a kernel of tiles.

@@ -23,7 +23,11 @@ bool trace(const Graph& graph, const Operand& o, std::int64_t group,
     found.push_back({graph.tensor(v.tensor).name, true, o.col_begin, o.cols, group});
   };
   if (is_gemm(op)) {
-    found.push_back({graph.tensor(op.reads[1].tensor).name, false, o.col_begin, o.cols, group});
+    const Tensor& weight = graph.tensor(op.reads[1].tensor);
+    const GemmShape shape = gemm_shape(op);
+    const std::int64_t step = shape.groups.empty() ? weight.rows : shape.N;
+    for (std::int64_t first = 0; first < weight.rows; first += step)  // of every group's matrix
+      found.push_back({weight.name, false, first + o.col_begin, o.cols, group});
     return true;
   }
   if (op.kind == operators::bias_add) {

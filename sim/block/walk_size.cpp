@@ -22,7 +22,8 @@ double as_double(std::int64_t count) { return static_cast<double>(count); }
 double tiles_of(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   if (gemm == nullptr) return 0;
-  return as_double(gemm->batch) * (as_double(gemm->M) / kTileEdge + 1) *
+  const double groups = as_double(std::max<std::int64_t>(1, std::ssize(gemm->groups)));
+  return as_double(gemm->batch) * (as_double(gemm->M) / kTileEdge + groups) *
          (as_double(gemm->N) / kTileEdge + 1);
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/operators/operator_table.h"
 #include "model/operators/operator.h"
 
 namespace fuseline::executor {
@@ -76,8 +77,11 @@ class Tracker {
       case ColumnOrder::weight_rows: {
         // Rows of the weight become columns of the product.
         const auto weight = rows_.find(op.reads[1].tensor);
-        if (weight != rows_.end() && !op.attributes.as<GemmLayout>().b_is_kn)
-          put(written, weight->second);
+        if (weight == rows_.end()) return;
+        const GemmShape shape = gemm_shape(op);
+        Ranges first = weight->second;  // the other groups' rows are reordered alike
+        std::erase_if(first, [&](const Reordered& r) { return r.begin >= shape.N; });
+        if (!shape.b_is_kn) put(written, first);
         return;
       }
       case ColumnOrder::heads_of_second: {

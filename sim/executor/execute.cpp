@@ -41,7 +41,7 @@ class Executor {
     const Kernel& kernel = plan_.kernels[index];
     const auto start = std::chrono::steady_clock::now();
     std::vector<Port> ports(static_cast<std::size_t>(options_.workers.threads),
-                            Port(plan_.graph, memory_, sequences_of(plan_.graph, kernel)));
+                            Port(plan_.graph, memory_));
     std::vector<PhaseSchedule> schedules;
     const double share = weight(kernel) / total_ / static_cast<double>(kernel.phases.size());
     for (std::size_t phase = 0; phase < kernel.phases.size(); ++phase) {

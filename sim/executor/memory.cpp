@@ -62,22 +62,12 @@ Storage& Memory::writable(TensorId id) {
   return *written_[index(id)];
 }
 
-Port::Port(const Graph& graph, Memory& memory, std::int64_t sequences)
-    : graph_(&graph), memory_(&memory), sequences_(sequences), traffic_(graph.tensors().size()) {}
-
-std::int64_t Port::tensor_row(const Operand& operand, std::int64_t row) const {
-  const std::int64_t rows = graph_->tensor(operand.tensor).rows;
-  if (operand.rows == rows) return row;
-  FUSELINE_ASSERT(rows % sequences_ == 0 && operand.rows % sequences_ == 0,
-                  graph_->tensor(operand.tensor).name);
-  const std::int64_t whole = rows / sequences_;
-  const std::int64_t part = operand.rows / sequences_;
-  return row / part * whole + whole - part + row % part;
-}
+Port::Port(const Graph& graph, Memory& memory)
+    : graph_(&graph), memory_(&memory), traffic_(graph.tensors().size()) {}
 
 void Port::peek(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
                 float* values) const {
-  memory_->at(from.tensor).read(tensor_row(from, row), from.col_begin + col, count, values);
+  memory_->at(from.tensor).read(from.tensor_row(row), from.col_begin + col, count, values);
 }
 
 void Port::load(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
@@ -94,7 +84,7 @@ void Port::load_row(const Operand& from, std::int64_t row, std::int64_t col, std
 
 void Port::store(const Operand& to, std::int64_t row, std::int64_t col, std::int64_t count,
                  const float* values) {
-  memory_->writable(to.tensor).write(tensor_row(to, row), to.col_begin + col, count, values);
+  memory_->writable(to.tensor).write(to.tensor_row(row), to.col_begin + col, count, values);
   count_store(to, count);
 }
 

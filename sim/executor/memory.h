@@ -37,11 +37,10 @@ struct Moved {
 using Traffic = std::vector<Moved>;
 
 // One thread's way to memory: every load and store is counted. Row and column are those of the
-// operand. An operand with fewer rows than its tensor takes the last rows of each of `sequences`
-// equal parts (what a cache holds of a sequence); its rows then lie apart.
+// operand.
 class Port final : public TileMemory {
  public:
-  Port(const Graph& graph, Memory& memory, std::int64_t sequences);
+  Port(const Graph& graph, Memory& memory);
 
   void load(const Operand& from, std::int64_t row, std::int64_t col, std::int64_t count,
             float* values) override;
@@ -62,11 +61,8 @@ class Port final : public TileMemory {
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
 
  private:
-  [[nodiscard]] std::int64_t tensor_row(const Operand& operand, std::int64_t row) const;
-
   const Graph* graph_;
   Memory* memory_;
-  std::int64_t sequences_;
   Traffic traffic_;
 };
 

@@ -25,8 +25,10 @@ void PanelCache::widen_row(const PanelKey& key, Panel& panel, std::int64_t row,
   const Operand& operand = key.is_b ? mainloop_.b : mainloop_.a;
   const std::int64_t outer = key.is_b ? mainloop_.N : mainloop_.M;
   const bool k_first = transposed(key);
-  const Corner corner = mainloop_.batch == 1 ? Corner{}
-                                             : corner_of(operand, mainloop_.batch, key.batch,
+  const Corner of_group{key.is_b ? key.batch * mainloop_.N : 0, 0};
+  const Corner corner = !mainloop_.groups.empty() ? of_group
+                        : mainloop_.batch == 1    ? Corner{}
+                                                  : corner_of(operand, mainloop_.batch, key.batch,
                                                          k_first ? mainloop_.K : outer,
                                                          k_first ? outer : mainloop_.K);
   const std::int64_t first_row = k_first ? key.k_begin : key.begin;

@@ -47,7 +47,7 @@ void PlanRunner::run(Pass pass) {
     const Kernel& kernel = plan_.kernels[k];
     if (plan_.graph.op(kernel.ops.front()).pass != pass) continue;
     std::vector<Port> ports(static_cast<std::size_t>(workers_.threads),
-                            Port(plan_.graph, *memory_, sequences_of(plan_.graph, kernel)));
+                            Port(plan_.graph, *memory_));
     for (std::size_t phase = 0; phase < kernel.phases.size(); ++phase)
       run_phase(
           {plan_.graph, kernel.phases[phase], schedules_[k][phase], workers_, ports, std::nullopt});

@@ -41,7 +41,7 @@ bool complete(const Graph& graph, AttentionSteps& s) {
     return false;
   const TensorId probs = s.softmax->writes[0].tensor;
   s.context = reader(graph, probs, operators::attention_context);
-  if (s.context == nullptr) return false;
+  if (s.context == nullptr || s.context->writes[0].at.run > 0) return false;
   if (readers(graph, *s.softmax) == 1) return true;
   s.d_v = reader(graph, probs, operators::attention_d_v);
   s.d_softmax = reader(graph, probs, operators::softmax_backward);
@@ -51,6 +51,8 @@ bool complete(const Graph& graph, AttentionSteps& s) {
   s.d_q = reader(graph, d_scores, operators::attention_d_q);
   s.d_k = reader(graph, d_scores, operators::attention_d_k);
   if (d_probs.size() != 1 || s.d_q == nullptr || s.d_k == nullptr) return false;
+  for (const Op* step : {s.d_v, s.d_q, s.d_k})
+    if (step->writes[0].at.run > 0) return false;
   s.d_probs = &graph.op(d_probs[0]);
   return s.d_probs->kind == operators::attention_d_probs && readers(graph, *s.d_probs) == 1 &&
          readers(graph, *s.d_softmax) == 2;
@@ -63,19 +65,18 @@ struct Keys {
       : shape(steps.scores->attributes.as<AttentionShape>()),
         k(graph, values, inputs, steps.scores->reads[1]),
         v(graph, values, inputs, steps.context->reads[1]),
-        span(steps.scores->reads[1].rows / shape.batch),
-        tokens(graph.tensor(steps.scores->reads[1].tensor).rows / shape.batch) {}
+        span(steps.scores->reads[1].rows / shape.batch) {}
 
   void load(std::int64_t sequence, std::int64_t head, std::vector<double>& keys,
             std::vector<double>& rows) const {
-    const std::int64_t first = sequence * tokens + tokens - span;
+    const std::int64_t first = sequence * span;
     k.copy(first, span, head * shape.head_width, shape.head_width, keys);
     v.copy(first, span, head * shape.head_width, shape.head_width, rows);
   }
 
   const AttentionShape& shape;
   Source k, v;
-  std::int64_t span, tokens;  // rows that are taken of a sequence, and that it has
+  std::int64_t span;  // rows that are taken of a sequence
 };
 
 // Of one product over all heads.
@@ -172,7 +173,6 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
   const std::int64_t d = a.head_width;
   const std::int64_t share = a.heads / a.kv_heads;
   const std::int64_t span = from.span;
-  FUSELINE_ASSERT(span == from.tokens, "a gradient of keys that are not all read");
   parallel_for(workers, Loop{a.batch * a.kv_heads, operations(a)}, [&](std::int64_t index, int) {
     const std::int64_t b = index / a.kv_heads;
     const std::int64_t kv_head = index % a.kv_heads;

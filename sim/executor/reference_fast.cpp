@@ -34,7 +34,7 @@ class FastReference {
       FUSELINE_ASSERT(problems.empty(), problems[0]);
       const auto attention = std::ranges::find_if(
           attentions_, [&](const AttentionSteps& steps) { return steps.holds(op); });
-      if (is_gemm(op)) {
+      if (is_gemm(op) && gemm_shape(op).groups.empty()) {
         gemm(op);
       } else if (attention != attentions_.end()) {
         step(op, *attention);
@@ -86,8 +86,15 @@ class FastReference {
       } else {
         b.copy(n, count, 0, s.K, panel);
       }
-      multiply(left, {panel.data(), s.b_is_kn ? count : s.K, s.b_is_kn}, s.M, count, s.K, 0.0,
-               y.data + n, y.stride);
+      const BlasPanel<double> right{panel.data(), s.b_is_kn ? count : s.K, s.b_is_kn};
+      if (y.is_matrix()) {
+        multiply(left, right, s.M, count, s.K, 0.0, y.data + n, y.stride);
+        return;
+      }
+      std::vector<double> product(static_cast<std::size_t>(s.M * count));
+      multiply(left, right, s.M, count, s.K, 0.0, product.data(), count);
+      for (std::int64_t m = 0; m < s.M; ++m)
+        std::copy_n(product.data() + m * count, count, &y(m, n));
     });
   }
 

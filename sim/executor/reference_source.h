@@ -17,7 +17,7 @@ class Source {
   // The arguments must outlive the object. InputError when nobody computed or gave the tensor.
   Source(const Graph& graph, const TensorValues& values, const Inputs& inputs, const Operand& o);
 
-  // Rows [row, row + rows) of the tensor × columns [col, col + cols) of the operand, contiguous.
+  // Rows [row, row + rows) × columns [col, col + cols) of the operand, contiguous.
   void copy(std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols,
             std::vector<double>& to) const;
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 #include "model/operators/support/heads.h"
@@ -15,7 +16,7 @@ struct Worker {
   TileInterpreter body;
   TileInterpreter q, k, v;  // the prologue, for what each of them needs of it
   Matrix queries{}, scores{};
-  std::vector<float> keys{}, values{};
+  std::vector<float> keys{}, values{}, bias{};
   std::vector<SeenKeys> seen{};
   std::vector<OnlineSoftmax> splits{};
 };
@@ -40,7 +41,7 @@ class AttentionRun {
         shape_(m.shape),
         span_(m.k.rows / m.shape.batch),
         query_tiles_(ceil_div(m.shape.q_tokens, context.schedule.tile.m)),
-        body_layout_(context.program.body, 0, m.q.cols, false, sums_of(m)),
+        body_layout_(context.program.body, 0, m.shape.heads * m.shape.v_width(), false, sums_of(m)),
         q_layout_(prologue_layout(context.program, m.q_value, m.q.cols)),
         k_layout_(prologue_layout(context.program, m.k_value, m.k.cols)),
         v_layout_(prologue_layout(context.program, m.v_value, m.v.cols)),
@@ -59,7 +60,8 @@ class AttentionRun {
     if (!stores_of_prologue().empty()) append();
     const std::int64_t heads = shape_.batch * shape_.heads;
     const double pairs = static_cast<double>(heads * shape_.q_tokens) * static_cast<double>(span_);
-    const Loop loop{heads * query_tiles_, 4 * pairs * static_cast<double>(shape_.head_width)};
+    const Loop loop{heads * query_tiles_,
+                    2 * pairs * static_cast<double>(shape_.head_width + shape_.v_width())};
     parallel_for(context_.workers, loop, [&](std::int64_t index, int thread) {
       run_tile(index / query_tiles_, index % query_tiles_, thread);
     });
@@ -74,11 +76,12 @@ class AttentionRun {
     return found;
   }
 
-  [[nodiscard]] TileArea area(std::int64_t row_begin, std::int64_t rows, std::int64_t head) const {
+  [[nodiscard]] static TileArea area(std::int64_t row_begin, std::int64_t rows, std::int64_t head,
+                                     std::int64_t width) {
     TileArea a;
     a.row_begin = row_begin;
     a.row_end = row_begin + rows;
-    a.columns = {head * shape_.head_width, (head + 1) * shape_.head_width};
+    a.columns = {head * width, (head + 1) * width};
     return a;
   }
 
@@ -96,8 +99,8 @@ class AttentionRun {
       const std::int64_t sequence = index / query_tiles_ / shape_.kv_heads;
       const std::int64_t head = index / query_tiles_ % shape_.kv_heads;
       TileInterpreter& interpreter = interpreters[static_cast<std::size_t>(thread)];
-      interpreter.begin(
-          area(sequence * shape_.q_tokens + first, std::min(tile, shape_.q_tokens - first), head));
+      interpreter.begin(area(sequence * shape_.q_tokens + first,
+                             std::min(tile, shape_.q_tokens - first), head, shape_.head_width));
       interpreter.run(context_.port(thread), {}, true);
     });
   }
@@ -105,7 +108,7 @@ class AttentionRun {
   // Rows of an operand, or of the value that a prologue makes in its place.
   void fetch(const Operand& operand, Value value, TileInterpreter& prologue, const TileArea& where,
              Port& port, float* to) const {
-    const std::int64_t d = shape_.head_width;
+    const std::int64_t d = where.columns.count();
     if (value >= 0) {
       prologue.begin(where);
       prologue.run(port, std::span(&value, 1), false);
@@ -124,6 +127,23 @@ class AttentionRun {
     return {std::max<std::int64_t>(0, positions.begin - before), positions.end - before};
   }
 
+  // Scores of the tile as softmax takes them: scaled, capped, biased.
+  void finish_scores(std::int64_t head, std::int64_t first, std::int64_t first_key, Port& port,
+                     Worker& w) const {
+    const float cap = static_cast<float>(shape_.softcap);
+    for (float& s : w.scores.data) s *= static_cast<float>(shape_.scale);
+    if (cap > 0)
+      for (float& s : w.scores.data) s = cap * std::tanh(s / cap);
+    if (!m_.bias) return;
+    w.bias.resize(static_cast<std::size_t>(w.scores.cols));
+    for (std::int64_t q = 0; q < w.scores.rows; ++q) {
+      port.load(*m_.bias, head * shape_.q_tokens + first + q, first_key, w.scores.cols,
+                w.bias.data());
+      float* s = w.scores.row(q);
+      for (std::int64_t k = 0; k < w.scores.cols; ++k) s[k] += w.bias[static_cast<std::size_t>(k)];
+    }
+  }
+
   void see(std::int64_t first, std::int64_t begin, std::int64_t end, Worker& w) const {
     const std::int64_t queries = w.queries.rows;
     w.seen.resize(static_cast<std::size_t>(queries));
@@ -137,6 +157,7 @@ class AttentionRun {
 
   void run_tile(std::int64_t sequence_head, std::int64_t query_tile, int thread) {
     const std::int64_t d = shape_.head_width;
+    const std::int64_t dv = shape_.v_width();
     const std::int64_t sequence = sequence_head / shape_.heads;
     const std::int64_t head = sequence_head % shape_.heads;
     const std::int64_t kv_head = head / (shape_.heads / shape_.kv_heads);
@@ -146,7 +167,7 @@ class AttentionRun {
     Worker& w = workers_[static_cast<std::size_t>(thread)];
     Port& port = context_.port(thread);
 
-    TileArea where = area(sequence * shape_.q_tokens + first, queries, head);
+    TileArea where = area(sequence * shape_.q_tokens + first, queries, head, d);
     where.row_tile = sequence * query_tiles_ + query_tile;
     where.col_tile = head;
     where.height = m_.q.rows;
@@ -158,19 +179,19 @@ class AttentionRun {
     const std::int64_t splits = std::max<std::int64_t>(1, context_.schedule.splits);
     const std::int64_t tiles_per_split = ceil_div(key_tiles, splits);
     w.splits.resize(static_cast<std::size_t>(splits));
-    for (OnlineSoftmax& s : w.splits) s.begin(queries, d);
+    for (OnlineSoftmax& s : w.splits) s.begin(queries, dv);
     for (std::int64_t i = 0; i < key_tiles; ++i) {
       const std::int64_t begin = range.begin + i * tile.n;
       const std::int64_t keys = std::min(tile.n, range.end - begin);
-      const TileArea key_area = area(sequence * span_ + begin, keys, kv_head);
+      const std::int64_t row = sequence * span_ + begin;
       w.keys.resize(static_cast<std::size_t>(keys * d));
-      w.values.resize(w.keys.size());
-      fetch(m_.k, m_.k_value, w.k, key_area, port, w.keys.data());
-      fetch(m_.v, m_.v_value, w.v, key_area, port, w.values.data());
+      w.values.resize(static_cast<std::size_t>(keys * dv));
+      fetch(m_.k, m_.k_value, w.k, area(row, keys, kv_head, d), port, w.keys.data());
+      fetch(m_.v, m_.v_value, w.v, area(row, keys, kv_head, dv), port, w.values.data());
       w.scores.resize(queries, keys);
       multiply({w.queries.data.data(), d, false}, {w.keys.data(), d, false}, queries, keys, d, 0.0F,
                w.scores.data.data(), keys);
-      for (float& s : w.scores.data) s *= static_cast<float>(shape_.scale);
+      finish_scores(head, first, begin, port, w);
       see(first, begin, begin + keys, w);
       w.splits[static_cast<std::size_t>(i / tiles_per_split)].add(w.scores, w.values, w.seen);
     }
@@ -182,6 +203,7 @@ class AttentionRun {
       sums.data = w.splits[0].log_sum_exp();
       where.vector_begin = sequence_head * shape_.q_tokens + first;
     }
+    where.columns = {head * dv, (head + 1) * dv};
     w.body.begin(where);
     w.body.run(port, {}, true);
   }

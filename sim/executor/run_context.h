@@ -31,9 +31,6 @@ struct RunContext {
   [[nodiscard]] bool has_fault(FaultKind kind) const { return fault && fault->kind == kind; }
 };
 
-// Sequences of the batch, by which caches are divided.
-std::int64_t sequences_of(const Graph& graph, const Kernel& kernel);
-
 // Runs the phase's program: one of the functions below.
 void run_phase(const RunContext& context);
 

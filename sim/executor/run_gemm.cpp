@@ -20,6 +20,7 @@ struct GemmTask {
 void add_tiles(const GemmMainloop& m, const PhaseSchedule& s, const GemmUnit& unit,
                std::vector<GemmTask>& tasks) {
   const TileShape tile = s.tile;
+  const bool grouped = !m.groups.empty();
   if (unit.batch % m.summed != 0) return;  // added by the tile of the first product of the sum
   // All parts of k but the last are equally long.
   const std::int64_t split = unit.k_end == m.K && unit.k_begin > 0
@@ -31,10 +32,10 @@ void add_tiles(const GemmMainloop& m, const PhaseSchedule& s, const GemmUnit& un
       t.area.row_begin = row;
       t.area.row_end = std::min(unit.m_end, row + tile.m);
       t.area.columns = {col, std::min(unit.n_end, col + tile.n)};
-      t.area.row_tile = row / tile.m;
+      t.area.row_tile = grouped ? unit.row_tile(row, tile.m) : row / tile.m;
       t.area.col_tile = col / tile.n;
       t.area.batch = m.batch / m.summed;
-      t.area.batch_index = unit.batch / m.summed;
+      t.area.batch_index = grouped ? 0 : unit.batch / m.summed;
       t.area.height = m.M;
       t.a = {false, unit.batch, row, t.area.row_end, unit.k_begin, unit.k_end};
       t.b = {true, unit.batch, col, t.area.columns.end, unit.k_begin, unit.k_end};

@@ -21,13 +21,6 @@ struct RunMainloop {
 
 }  // namespace
 
-std::int64_t sequences_of(const Graph& graph, const Kernel& kernel) {
-  std::int64_t sequences = 1;
-  for (const OpId id : kernel.ops)
-    sequences = std::max(sequences, fuseline::sequences_of(graph.op(id)));
-  return sequences;
-}
-
 void run_phase(const RunContext& context) {
   std::visit(RunMainloop{context}, context.program.mainloop);
 }

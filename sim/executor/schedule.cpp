@@ -23,9 +23,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
     const GemmTile tile = choose_tile(problem, gpu);
     s.tile = {tile.m, tile.n};
     s.splits = tile.split_k;
-    s.gemm = schedule_gemm(problem.m, problem.n, problem.k, problem.batch, tile,
-                           blocks_at_once(tile, gpu),
-                           raster_group(library, tile, gpu.constants.gemm.raster_group_tiles));
+    s.gemm = schedule_of(problem, tile, gpu);
   }
   return s;
 }

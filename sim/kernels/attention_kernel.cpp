@@ -73,7 +73,7 @@ Load longest_load(const AttentionShape& shape, std::int64_t sms, double item_pai
 
 // Every query head of a sequence reads its keys after the heads that share them.
 void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const CachedSlice& k,
-                    const CachedSlice& v, L2Cache& cache) {
+                    const CachedSlice& v, const CachedSlice* bias, L2Cache& cache) {
   const AttentionShape& s = m.shape;
   const std::int64_t d = s.head_width;
   const std::int64_t keys = k.rows / s.batch;
@@ -83,9 +83,15 @@ void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const Cach
         const std::int64_t begin = b * keys + row;
         const std::int64_t end = b * keys + std::min(keys, row + kKeyTile);
         for (const CachedSlice* slice : {&k, &v}) {
-          const std::int64_t col = slice->col_begin + head * d;
-          cache.read(slice->matrix, begin, end, col, col + d);
+          const std::int64_t width = slice == &v ? s.v_width() : d;
+          const std::int64_t col = slice->col_begin + head * width;
+          cache.read(slice->matrix, begin, end, col, col + width);
         }
+      }
+      if (bias != nullptr) {
+        const std::int64_t rows = s.heads / s.kv_heads * s.q_tokens;
+        cache.read(bias->matrix, head * rows, (head + 1) * rows, bias->col_begin,
+                   bias->col_begin + bias->cols);
       }
       if (q == nullptr) continue;
       const std::int64_t share = s.heads / s.kv_heads;
@@ -133,7 +139,7 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
   const double flops_per_cycle =
       gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
-  const double width = static_cast<double>(shape.head_width);
+  const double width = static_cast<double>(shape.head_width + shape.v_width()) / 2;
   // Wide heads leave room for smaller tiles only: about a third more time per doubling.
   const double full = static_cast<double>(c.full_tile_width);
   const double tile_loss = 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
@@ -164,7 +170,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   StreamKernel before;
   StreamKernel after;
   before.rows = after.rows = s.batch * s.q_tokens;
-  before.cols = after.cols = s.heads * s.head_width;
+  before.cols = after.cols = s.heads * s.v_width();
   for (const Stream& stream : streams_of(program, addresses)) {
     const bool operand =
         !stream.store && (same_place(stream.part, k) || same_place(stream.part, v));
@@ -175,7 +181,8 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   }
   AttentionEstimate e;
   walk_streams(before, gpu, cache);
-  walk_attention(*m, m->q_value < 0 ? &q : nullptr, k, v, cache);
+  const CachedSlice bias = m->bias ? addresses.locate(*m->bias) : CachedSlice{};
+  walk_attention(*m, m->q_value < 0 ? &q : nullptr, k, v, m->bias ? &bias : nullptr, cache);
   walk_streams(after, gpu, cache);
   e.hbm = cache.take_traffic();
 
@@ -185,6 +192,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   }
   const std::int64_t element = k.matrix.element_bytes;
   if (m->q_value < 0) streamed += checked_product<Bytes>(q.rows, q.cols, element);
+  if (m->bias) streamed += checked_product<Bytes>(bias.rows, bias.cols, s.batch, element);
 
   const double hbm_rate = gpu.hbm_bandwidth_sustained.value() * c.hbm_fraction;
   const double l2_rate = gpu.l2_bandwidth.value() * gpu.constants.stream.l2_fraction;
@@ -192,7 +200,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   const bool split = splits_keys(s, implementation) && !m->gradient;
   if (split) {
     e.splits = decode_splits(s, gpu);
-    const Bytes kv = checked_product<Bytes>(2, k.rows, k.cols, element);
+    const Bytes kv = checked_product<Bytes>(k.rows, k.cols + v.cols, element);
     e.l2 = Bytes(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
@@ -207,7 +215,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
     if (e.splits > 1) {
       // fp32 partials [splits, B·H·T, d], written and read back within L2.
       const Bytes partials =
-          checked_product<Bytes>(2 * e.splits, s.batch * s.heads, s.q_tokens, s.head_width, 4);
+          checked_product<Bytes>(2 * e.splits, s.batch * s.heads, s.q_tokens, s.v_width(), 4);
       e.combine_l2 = partials;
       e.combine_work = c.combine + partials / BytesPerSecond(l2_rate);
     }
@@ -217,9 +225,9 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
       keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
     }
     // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
-    const std::int64_t panels = m->gradient ? 5 : 2;
-    const Bytes tiles =
-        checked_product<Bytes>(panels, keys, s.batch * s.heads, s.head_width, element);
+    const std::int64_t width =
+        m->gradient ? 5 * s.head_width : s.head_width + s.v_width();
+    const Bytes tiles = checked_product<Bytes>(keys, s.batch * s.heads, width, element);
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
     const PrefillTime t = prefill_time(s, gpu, 1.0, m->gradient.has_value());

@@ -15,7 +15,7 @@ namespace {
 // their blocks make one tile each.
 bool worth_splitting(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   const std::int64_t tiles = ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n);
-  return problem.batch == 1 &&
+  return problem.products() == 1 &&
          problem.k >= tile.cluster_k * gpu.constants.gemm.least_split_steps * tile.k &&
          tiles * tile.cluster_k <= blocks_at_once(tile, gpu);
 }
@@ -28,11 +28,11 @@ class LibraryHabits {
   LibraryHabits(const GemmProblem& problem, const Gpu& gpu)
       : problem_(problem), constants_(gpu.constants.gemm) {
     for (const GemmTile& tile : gpu.architecture->tiles.library) {
-      if (tile.m >= problem.m) cover_ = std::min(cover_, tile.m);
+      if (tile.m >= problem.typical_rows()) cover_ = std::min(cover_, tile.m);
     }
   }
   [[nodiscard]] bool skips(const GemmTile& tile) const {
-    const bool thin = problem_.m <= constants_.thin_rows;
+    const bool thin = problem_.typical_rows() <= constants_.thin_rows;
     return tile.m > cover_ || tile.m < std::min(cover_, constants_.least_tile_rows) ||
            (thin && tile.n % constants_.thin_columns != 0 && problem_.n > tile.n);
   }
@@ -48,7 +48,7 @@ bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const 
   // The epilogue's needs are those of the mainloop whose tiles bulk copies fill.
   return (has_feature(gpu, Feature::bulk_copy) &&
           !fits(problem.needs, tile, gpu.smem_per_block_max.value())) ||
-         (tile.cluster_m > 1 && problem.m <= tile.m) ||
+         (tile.cluster_m > 1 && problem.typical_rows() <= tile.m) ||
          (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu));
 }
 
@@ -86,12 +86,13 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   std::vector<Option> options;
   for (GemmTile tile : tiles_to_try(problem, gpu)) {
     const std::int64_t blocks =
-        ceil_div(problem.m, tile.m) * ceil_div(problem.n, tile.n) * problem.batch;
+        ceil_div(problem.typical_rows(), tile.m) * ceil_div(problem.n, tile.n) * problem.products();
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
       // A split of few steps is all pipeline fill, and more units than run at once are no gain. Our
       // own mainloop splits within clusters.
       if (split > 1 &&
-          (!problem.library || problem.k < split * constants.least_split_steps * tile.k ||
+          (!problem.library || !problem.groups.empty() ||
+           problem.k < split * constants.least_split_steps * tile.k ||
            blocks * split > blocks_at_once(tile, gpu))) {
         break;
       }

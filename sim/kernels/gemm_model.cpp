@@ -30,9 +30,7 @@ GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu, L2Cache& 
   estimate.tile = choose_tile(problem, gpu);
   const GemmTile& tile = estimate.tile;
   estimate.flops = checked_product<Flops>(2, problem.batch, problem.m, problem.n, problem.k);
-  const GemmSchedule schedule = schedule_gemm(
-      problem.m, problem.n, problem.k, problem.batch, tile, blocks_at_once(tile, gpu),
-      raster_group(problem.library, estimate.tile, gpu.constants.gemm.raster_group_tiles));
+  const GemmSchedule schedule = schedule_of(problem, tile, gpu);
   estimate.waves = walk_gemm(problem, tile, schedule, cache);
   estimate.time = time_gemm(problem, tile, estimate.waves, gpu);
   for (const GemmWave& wave : estimate.waves) {

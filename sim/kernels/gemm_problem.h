@@ -53,6 +53,9 @@ struct GemmProblem {
   std::int64_t n = 0;
   std::int64_t k = 0;
   std::int64_t batch = 1;
+  // Rows of m in groups that share one matrix of b each, at b's origin of the group's number; batch
+  // is 1. Empty: one group.
+  std::vector<std::int64_t> groups{};
   GemmOperand a;
   GemmOperand b;
   std::vector<EpilogueStream> epilogue;
@@ -60,6 +63,14 @@ struct GemmProblem {
   std::optional<GemmTile> tile;  // empty: chosen
   EpilogueNeeds needs;           // of our own mainloop's tiles
   std::uint32_t workspace_tensor = 0;  // names split-K partials in the cache
+
+  // What tiles are chosen for: rows that meet one matrix of b, and how many such products there are.
+  [[nodiscard]] std::int64_t typical_rows() const {
+    return groups.empty() ? m : ceil_div(m, static_cast<std::int64_t>(groups.size()));
+  }
+  [[nodiscard]] std::int64_t products() const {
+    return groups.empty() ? batch : static_cast<std::int64_t>(groups.size());
+  }
 };
 
 // A plain library GEMM on three dense row-major tensors of the given ids, all of `element_bytes`.

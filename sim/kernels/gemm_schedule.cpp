@@ -42,7 +42,7 @@ GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::
     const std::int64_t n_index = groups_of_m ? j : i;
     schedule.units.push_back({index, m_index * unit_m, std::min(m, (m_index + 1) * unit_m),
                               n_index * unit_n, std::min(n, (n_index + 1) * unit_n), k_begin,
-                              std::min(k, k_begin + k_per_split)});
+                              std::min(k, k_begin + k_per_split), 0, 0});
   };
   for (std::int64_t index = 0; index < batch; ++index) {
     for (std::int64_t k_begin = 0; k_begin < k; k_begin += k_per_split) {
@@ -57,6 +57,29 @@ GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::
     }
   }
   return schedule;
+}
+
+GemmSchedule schedule_groups(const std::vector<std::int64_t>& groups, std::int64_t n,
+                             std::int64_t k, const GemmTile& tile, std::int64_t blocks_at_once,
+                             std::int64_t group_tiles) {
+  GemmSchedule all;
+  std::int64_t row = 0;
+  std::int64_t row_tile = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    GemmSchedule own = schedule_gemm(groups[g], n, k, 1, tile, blocks_at_once, group_tiles);
+    all.units_per_wave = own.units_per_wave;
+    for (GemmUnit& unit : own.units) {
+      unit.batch = static_cast<std::int64_t>(g);
+      unit.m_begin += row;
+      unit.m_end += row;
+      unit.group_row = row;
+      unit.group_tile = row_tile;
+      all.units.push_back(unit);
+    }
+    row += groups[g];
+    row_tile += ceil_div(groups[g], tile.m);
+  }
+  return all;
 }
 
 }  // namespace fuseline

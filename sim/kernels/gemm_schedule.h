@@ -11,10 +11,17 @@ namespace fuseline {
 // What one cluster of thread blocks computes in one go: an output range, clipped to the problem,
 // over a range of k. In elements, half-open.
 struct GemmUnit {
-  std::int64_t batch = 0;
+  std::int64_t batch = 0;  // or the group of rows
   std::int64_t m_begin = 0, m_end = 0;
   std::int64_t n_begin = 0, n_end = 0;
   std::int64_t k_begin = 0, k_end = 0;
+  // Of a group: its first row, and the row tiles of the groups before it.
+  std::int64_t group_row = 0, group_tile = 0;
+
+  // Which of all groups' row tiles begins at `row`.
+  [[nodiscard]] std::int64_t row_tile(std::int64_t row, std::int64_t tile_m) const {
+    return group_tile + (row - group_row) / tile_m;
+  }
 };
 
 struct GemmSchedule {
@@ -42,5 +49,10 @@ std::int64_t raster_group(bool library, const GemmTile& tile, double library_til
 GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                            const GemmTile& tile, std::int64_t blocks_at_once,
                            std::int64_t group_tiles);
+
+// The same for groups of rows, one after the other, none of which shares a tile with another.
+GemmSchedule schedule_groups(const std::vector<std::int64_t>& groups, std::int64_t n,
+                             std::int64_t k, const GemmTile& tile, std::int64_t blocks_at_once,
+                             std::int64_t group_tiles);
 
 }  // namespace fuseline

@@ -53,7 +53,7 @@ struct WaveModel {
     const std::int64_t b_bytes = problem.b.matrix.element_bytes;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
     // Our own mainloop loads no rows of a low tile that the matrix does not have.
-    const std::int64_t a_rows = problem.library ? tile.m : own_loaded_rows(tile.m, problem.m);
+    const std::int64_t a_rows = problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
     const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);
@@ -70,7 +70,7 @@ struct WaveModel {
     sms = static_cast<double>(gpu.sm_count);
     cluster_k = static_cast<double>(tile.cluster_k);
     // fp32, of whole warps of 16 rows, through the port that operands come through.
-    const std::int64_t rows = std::min(tile.m, ceil_div(problem.m, 16) * 16);
+    const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
     if (tile.cluster_k > 1)
       exchange_seconds = constants.cluster_wave.value() +
                          static_cast<double>((tile.cluster_k - 1) * rows * tile.n * 4) /
@@ -144,10 +144,12 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
 
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   const WaveModel model(problem, tile, gpu, 1.0);
-  const std::int64_t unit_m = std::min(problem.m, tile.m * tile.cluster_m);
+  const std::int64_t m = problem.typical_rows();
+  const std::int64_t products = problem.products();
+  const std::int64_t unit_m = std::min(m, tile.m * tile.cluster_m);
   const std::int64_t unit_n = std::min(problem.n, tile.n * tile.cluster_n);
   const std::int64_t units =
-      ceil_div(problem.m, unit_m) * ceil_div(problem.n, unit_n) * problem.batch * tile.split_k;
+      ceil_div(m, unit_m) * ceil_div(problem.n, unit_n) * products * tile.split_k;
   const std::int64_t at_once = blocks_at_once(tile, gpu) / tile.cluster();
   const std::int64_t a_bytes = problem.a.matrix.element_bytes;
   const std::int64_t b_bytes = problem.b.matrix.element_bytes;
@@ -156,8 +158,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   std::int64_t out_bytes =
       0;  // of the epilogue streams, per output element and over the whole GEMM
   double bytes_per_output = 0;
-  const double outputs = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                         static_cast<double>(problem.batch);
+  const double outputs =
+      static_cast<double>(m) * static_cast<double>(problem.n) * static_cast<double>(products);
   for (const EpilogueStream& stream : problem.epilogue) {
     const std::int64_t batches = stream.origins.empty() ? 1 : problem.batch;
     const std::int64_t elements =
@@ -166,8 +168,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     out_bytes += elements * stream.matrix.element_bytes;
   }
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
-  const double compulsory = static_cast<double>(problem.batch) * static_cast<double>(problem.k) *
-                                static_cast<double>(problem.m * a_bytes + problem.n * b_bytes) +
+  const double compulsory = static_cast<double>(products) * static_cast<double>(problem.k) *
+                                static_cast<double>(m * a_bytes + problem.n * b_bytes) +
                             static_cast<double>(out_bytes);
 
   const auto wave_of = [&](std::int64_t count) {
@@ -199,6 +201,15 @@ Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu) {
   return gpu.tiny_kernel + constants.reduction +
          std::max(l2 / (gpu.l2_bandwidth * constants.reduction_fraction),
                   hbm / (gpu.hbm_bandwidth_sustained * constants.hbm_fraction));
+}
+
+GemmSchedule schedule_of(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  const std::int64_t at_once = blocks_at_once(tile, gpu);
+  const std::int64_t raster =
+      raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
+  if (!problem.groups.empty())
+    return schedule_groups(problem.groups, problem.n, problem.k, tile, at_once, raster);
+  return schedule_gemm(problem.m, problem.n, problem.k, problem.batch, tile, at_once, raster);
 }
 
 std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu) {

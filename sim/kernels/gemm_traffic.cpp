@@ -212,7 +212,7 @@ Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
   Bytes bytes;
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
     for (std::int64_t row = 0; row < problem.m; row += kChunkEdge) {
-      const GemmUnit rows{batch, row, std::min(problem.m, row + kChunkEdge), 0, problem.n, 0, 0};
+      const GemmUnit rows{batch, row, std::min(problem.m, row + kChunkEdge), 0, problem.n, 0, 0, 0, 0};
       run_epilogue(problem, rows, cache);
       bytes += epilogue_bytes(problem, rows);
     }
@@ -221,7 +221,11 @@ Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
 }
 
 GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) {
-  const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
+  std::int64_t tiles_m = ceil_div(problem.m, tile.m);
+  if (!problem.groups.empty()) {
+    tiles_m = 0;
+    for (const std::int64_t rows : problem.groups) tiles_m += ceil_div(rows, tile.m);
+  }
   const std::int64_t tiles_n = ceil_div(problem.n, tile.n);
   GemmRequested requested;
   requested.a = checked_product<Bytes>(problem.m, problem.k, problem.a.matrix.element_bytes,

@@ -145,7 +145,13 @@ CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const
     id += static_cast<std::uint32_t>(layer) * ids_;
   }
   CachedSlice slice;
-  slice.matrix = {id, tensor.rows, piece->cols, size_of(tensor.dtype)};
+  slice.matrix = {id,
+                  tensor.rows,
+                  piece->cols,
+                  size_of(tensor.dtype),
+                  operand.at.begin,
+                  operand.at.run,
+                  operand.at.step};
   slice.rows = operand.rows;
   slice.col_begin = operand.col_begin - piece->col_begin;
   slice.cols = operand.cols;
@@ -226,11 +232,20 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   problem.n = gemm->N;
   problem.k = gemm->K;
   problem.batch = gemm->batch;
+  problem.groups = gemm->groups;
   problem.library = library;
   if (!library) problem.needs = epilogue_needs(program);
   problem.workspace_tensor = AddressMap::workspace;
   problem.a = operand_of(addresses.locate(gemm->a), gemm->batch, gemm->M, gemm->K, gemm->a_is_km);
   problem.b = operand_of(addresses.locate(gemm->b), gemm->batch, gemm->N, gemm->K, gemm->b_is_kn);
+  if (!gemm->groups.empty()) {
+    const MatrixOrigin a{0, addresses.locate(gemm->a).col_begin};
+    const std::int64_t b_col = addresses.locate(gemm->b).col_begin;
+    problem.a.origins.assign(gemm->groups.size(), a);
+    problem.b.origins.clear();
+    for (std::size_t g = 0; g < gemm->groups.size(); ++g)
+      problem.b.origins.push_back({static_cast<std::int64_t>(g) * gemm->N, b_col});
+  }
   for (const Stream& stream : streams_of(program, addresses)) {
     EpilogueStream epilogue;
     epilogue.matrix = stream.part.matrix;
@@ -244,7 +259,8 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
       epilogue.height = stream.part.rows;
       epilogue.width = stream.part.cols;
       if (stream.part.col_begin > 0)
-        epilogue.origins.assign(static_cast<std::size_t>(gemm->batch), {0, stream.part.col_begin});
+        epilogue.origins.assign(static_cast<std::size_t>(problem.products()),
+                                {0, stream.part.col_begin});
       if (stream.repeated) epilogue.rows = epilogue.cols = Addressing::repeated;
     }
     problem.epilogue.push_back(epilogue);

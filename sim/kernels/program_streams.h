@@ -14,7 +14,7 @@ namespace fuseline {
 // Where a column range of a matrix lies in the cache's address space.
 struct CachedSlice {
   CachedMatrix matrix;
-  std::int64_t rows = 0;  // the first rows of the matrix
+  std::int64_t rows = 0;  // of the operand, counted from the matrix's first
   std::int64_t col_begin = 0;
   std::int64_t cols = 0;
 };

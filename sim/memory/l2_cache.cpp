@@ -25,7 +25,7 @@ std::uint32_t tensor_of(std::uint64_t packed) {
 
 // Calls visit(key, part) for each chunk that the element range touches.
 template <class Visit>
-void for_each_chunk(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+void for_each_chunk_of_run(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end, Visit visit) {
   FUSELINE_ASSERT(0 <= row_begin && row_end <= m.rows && 0 <= col_begin && col_end <= m.cols,
                   "range outside the tensor");
@@ -45,6 +45,21 @@ void for_each_chunk(const CachedMatrix& m, std::int64_t row_begin, std::int64_t 
       col = next_col;
     }
     row = next_row;
+  }
+}
+
+// The same, rows counted from the matrix's first and through its runs.
+template <class Visit>
+void for_each_chunk(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t col_begin, std::int64_t col_end, Visit visit) {
+  if (m.row_run == 0)
+    return for_each_chunk_of_run(m, m.row_begin + row_begin, m.row_begin + row_end, col_begin,
+                                 col_end, visit);
+  for (std::int64_t row = row_begin; row < row_end;) {
+    const std::int64_t place = m.row_begin + row / m.row_run * m.row_step + row % m.row_run;
+    const std::int64_t count = std::min(row_end - row, m.row_run - row % m.row_run);
+    for_each_chunk_of_run(m, place, place + count, col_begin, col_end, visit);
+    row += count;
   }
 }
 

@@ -50,8 +50,14 @@ struct Tiling {
   std::int64_t rows = 1, cols = 1, batch = 1;
   TileShape tile;
   std::int64_t first_col = 0, end_col = 1;
+  std::vector<std::int64_t> groups{};  // of rows that share no tile
 
-  [[nodiscard]] std::int64_t row_tiles() const { return ceil_div(rows, tile.m) * batch; }
+  [[nodiscard]] std::int64_t row_tiles() const {
+    if (groups.empty()) return ceil_div(rows, tile.m) * batch;
+    std::int64_t tiles = 0;
+    for (const std::int64_t count : groups) tiles += ceil_div(count, tile.m);
+    return tiles;
+  }
   [[nodiscard]] std::int64_t col_tiles() const {
     return ceil_div(end_col, tile.n) - first_col / tile.n;
   }
@@ -166,9 +172,10 @@ void add_prologue(const Program& program, std::set<Value> wanted, const Prologue
 }
 
 Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
+  const Tiling space{m.M, m.N, m.batch, tile, 0, m.N, m.groups};
   tally.load(m.a, checked_product<Bytes>(m.M, m.K, m.batch, ceil_div(m.N, tile.n)).value());
-  tally.load(m.b, checked_product<Bytes>(m.N, m.K, m.batch, ceil_div(m.M, tile.m)).value());
-  return {m.M, m.N, m.batch, tile, 0, m.N};
+  tally.load(m.b, checked_product<Bytes>(m.N, m.K, space.row_tiles()).value());
+  return space;
 }
 
 // Key tiles own thread blocks: each loads its K and V once (per query head where each has a dK and
@@ -202,18 +209,23 @@ void gradient(const AttentionMainloop& m, const Program& program, TileShape tile
 
 Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
   const AttentionShape& s = m.shape;
-  const std::int64_t width = s.heads * s.head_width;
-  const Tiling space{s.batch * s.q_tokens, width, 1, {tile.m, s.head_width}, 0, width};
+  const std::int64_t head = m.gradient ? s.head_width : s.v_width();
+  const std::int64_t width = s.heads * head;
+  const Tiling space{s.batch * s.q_tokens, width, 1, {tile.m, head}, 0, width};
   if (m.gradient) return space;
   std::int64_t keys = 0;
+  std::int64_t pairs = 0;
   for (std::int64_t q = 0; q < s.q_tokens; q += tile.m) {
-    const KeyRange range = visible_keys(s, q, std::min(tile.m, s.q_tokens - q));
+    const std::int64_t queries = std::min(tile.m, s.q_tokens - q);
+    const KeyRange range = visible_keys(s, q, queries);
     keys += range.end - range.begin;
+    pairs += queries * (range.end - range.begin);
   }
-  const std::int64_t kv = checked_product<Bytes>(keys, s.head_width, s.heads, s.batch).value();
+  const std::int64_t visits = checked_product<Bytes>(keys, s.heads, s.batch).value();
   if (m.q_value < 0) tally.load(m.q, elements(m.q));
-  if (m.k_value < 0) tally.load(m.k, kv);
-  if (m.v_value < 0) tally.load(m.v, kv);
+  if (m.k_value < 0) tally.load(m.k, checked_product<Bytes>(visits, s.head_width).value());
+  if (m.v_value < 0) tally.load(m.v, checked_product<Bytes>(visits, s.v_width()).value());
+  if (m.bias) tally.load(*m.bias, checked_product<Bytes>(pairs, s.heads, s.batch).value());
   return space;
 }
 
@@ -234,7 +246,7 @@ void attention_prologue(const AttentionMainloop& m, const Program& program, Tile
   };
   if (m.q_value >= 0) add_prologue(program, {m.q_value}, tiles_of(s.heads), s.head_width, tally);
   if (m.k_value >= 0) add_prologue(program, {m.k_value}, keys, s.head_width, tally);
-  if (m.v_value >= 0) add_prologue(program, {m.v_value}, keys, s.head_width, tally);
+  if (m.v_value >= 0) add_prologue(program, {m.v_value}, keys, s.v_width(), tally);
   add_prologue(program, {}, tiles_of(s.kv_heads), s.head_width, tally);
 }
 
@@ -280,9 +292,12 @@ KeyRange visible_keys(const AttentionShape& attention, std::int64_t first_query,
                       std::int64_t count) {
   const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
   KeyRange range{0, attention.kv_tokens};
-  if (attention.causal) range.end = before + first_query + count;
+  if (attention.causal)
+    range.end = std::max(before + first_query + count,
+                         std::min(attention.prefix, attention.kv_tokens));
   if (attention.window > 0) {
-    range.begin = std::max<std::int64_t>(0, before + first_query + 1 - attention.window);
+    const std::int64_t last = attention.causal ? before + first_query + 1 : attention.kv_tokens;
+    range.begin = std::max<std::int64_t>(0, last - attention.window);
   }
   return range;
 }
@@ -292,8 +307,13 @@ KeyRange query_tiles_that_see(const AttentionShape& attention, std::int64_t firs
   const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
   std::int64_t begin = 0;
   std::int64_t end = attention.q_tokens;
-  if (attention.causal) begin = std::max<std::int64_t>(0, first_key - before);
-  if (attention.window > 0) end = std::min(end, first_key + count - 1 + attention.window - before);
+  if (attention.causal && first_key >= attention.prefix)
+    begin = std::max<std::int64_t>(0, first_key - before);
+  if (attention.window > 0 && attention.causal)
+    end = std::min(end, first_key + count - 1 + attention.window - before);
+  if (attention.window > 0 && !attention.causal &&
+      first_key + count <= attention.kv_tokens - attention.window)
+    end = begin;
   if (begin >= end) return {};
   return {begin / tile * tile, std::min(attention.q_tokens, ceil_div(end, tile) * tile)};
 }

@@ -32,7 +32,8 @@ TileShape default_tile(const Program& program);
 // Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
 // the edges:
 //   GEMM operands   a once per tile column, b once per tile row, for each GEMM of the batch
-//   attention       Q once; K and V of the key range that a query tile can see, per query head;
+//   groups          of rows share no tile: b of a group once per row of tiles of that group
+//   attention       Q once; K, V and bias of the key range that a query tile can see, per head;
 //                   what rotates them on the way as often, what appends them to a cache once
 //   its gradient    K and V once per head of dK and dV; Q, dY, log-sum-exp and delta of the query
 //                   tiles that see a key tile, per key tile; dQ stored once and added to (loaded

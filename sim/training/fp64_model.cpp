@@ -26,6 +26,7 @@ void multiply(const Graph& graph, const Op& op, const executor::Workers& workers
   const auto a = reference::read(graph, values, op.reads[0]);
   const auto b = reference::read(graph, values, op.reads[1]);
   const auto y = reference::write(graph, values, op.writes[0]);
+  FUSELINE_ASSERT(a.is_matrix() && b.is_matrix() && y.is_matrix(), op.name);
   const double operations = checked_product<Flops>(2, s.M, s.N, s.K).as_double();
   executor::parallel_for(
       workers, {ceil_div(s.N, kColumns), operations}, [&](std::int64_t block, int) {

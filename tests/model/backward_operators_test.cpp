@@ -97,7 +97,7 @@ Graph random_op(OpKind kind, std::mt19937& random) {
   if (kind == operators::embedding) {  // sometimes with positions; some of the table's rows at most
     std::vector<Input> inputs{{tokens, 1}, {N, K}};
     if (random() % 2 == 0) inputs.push_back({a.q_tokens, K});
-    return one_op(kind, inputs, tokens, K, Positions{a.q_tokens, a.kv_tokens});
+    return one_op(kind, inputs, tokens, K, Positions{a.q_tokens});
   }
   // Any other operator: a random size for each letter of its shapes.
   std::map<std::string, std::int64_t> sizes{{"1", 1}, {"2", 2}};

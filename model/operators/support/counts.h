@@ -31,10 +31,15 @@ Flops per_visible_pair(const Graph&, const Op& op) {
   return checked_product<Flops>(visible_pairs(a), a.batch, a.heads, k);
 }
 
-// 2·d per visible pair of every query head: each of attention's products.
+// 2·d per visible pair of every query head: each of attention's products with Q, K or their
+// gradients. With V or the result's gradient: 2·(width of a head of V).
 inline Flops attention_flops(const Graph&, const Op& op) {
   const auto& a = op.attributes.as<AttentionShape>();
   return checked_product<Flops>(visible_pairs(a), a.batch, a.heads, 2, a.head_width);
+}
+inline Flops attention_value_flops(const Graph&, const Op& op) {
+  const auto& a = op.attributes.as<AttentionShape>();
+  return checked_product<Flops>(visible_pairs(a), a.batch, a.heads, 2, a.v_width());
 }
 
 inline std::int64_t one_term(const Graph&, const Op&) { return 1; }
@@ -42,6 +47,9 @@ inline std::int64_t input_columns(const Graph&, const Op& op) { return op.reads[
 inline std::int64_t input_rows(const Graph&, const Op& op) { return op.reads[0].rows; }
 inline std::int64_t head_columns(const Graph&, const Op& op) {
   return op.attributes.as<AttentionShape>().head_width;
+}
+inline std::int64_t head_value_columns(const Graph&, const Op& op) {
+  return op.attributes.as<AttentionShape>().v_width();
 }
 inline std::int64_t tile_columns(const Graph&, const Op& op) {
   return std::min(op.reads[0].cols, op.attributes.as<PartialTile>().cols);

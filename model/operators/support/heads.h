@@ -1,8 +1,8 @@
 // Heads, masks and key rows; shared by the reference functions of attention and of its gradients.
 //
-// Rows of q are b·T + t; rows of a key or value tensor are b·S + s, of
-// which an operand with fewer rows than its tensor takes the last of each sequence; rows of scores
-// are (b·H + h)·T + t, and their column 0 is the first key taken.
+// Rows of q are b·T + t; rows of a key or value operand are b·span + s, where span may be less than
+// S: the last keys of each sequence; rows of scores are (b·H + h)·T + t, and their column 0 is the
+// first key taken.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,17 @@ struct Seen {
 // The columns that query t sees of `span` key tokens, the last of which is the last query's
 // position.
 inline Seen visible(const AttentionShape& a, std::int64_t span, std::int64_t t) {
-  const std::int64_t end = a.causal ? span - a.q_tokens + t + 1 : span;
-  return {a.window > 0 ? std::max<std::int64_t>(0, end - a.window) : 0, end};
+  const std::int64_t own = span - a.q_tokens + t + 1;
+  const std::int64_t end =
+      a.causal ? std::max(own, a.prefix - (a.kv_tokens - span)) : span;
+  const std::int64_t window_ends = a.causal ? own : span;
+  return {a.window > 0 ? std::max<std::int64_t>(0, window_ends - a.window) : 0, end};
 }
 
-// Row of the key or value tensor that holds score column s of sequence b.
+// Row of the key or value operand that holds score column s of sequence b.
 inline std::int64_t key_row(const View<const double>& keys, const AttentionShape& a, std::int64_t b,
                             std::int64_t s) {
-  const std::int64_t tokens = keys.tensor_rows / a.batch;
-  return b * tokens + tokens - keys.rows / a.batch + s;
+  return b * (keys.rows / a.batch) + s;
 }
 
 // Calls f(b, h, t, score row) for each query of each head.
@@ -70,7 +72,7 @@ inline void sum_over_queries(const Graph& g, const Op& op, const TensorValues& i
   const View<const double> queries = read(g, in, op.reads[1]);
   const View<double> result = write(g, out, op.writes[0]);
   const auto& a = op.attributes.as<AttentionShape>();
-  const std::int64_t d = a.head_width;
+  const std::int64_t d = queries.cols / a.heads;
   const std::int64_t span = result.rows / a.batch;
   clear(result);
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {

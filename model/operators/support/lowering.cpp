@@ -44,7 +44,7 @@ GemmMainloop queries_with_keys(const Op& op) {
   GemmMainloop m = product_over_heads(op);
   m.M = a.q_tokens;
   m.N = op.reads[1].rows / a.batch;
-  m.K = a.head_width;
+  m.K = op.reads[0].cols / a.heads;
   return m;
 }
 
@@ -52,7 +52,7 @@ GemmMainloop scores_with_values(const Op& op) {
   const auto& a = op.attributes.as<AttentionShape>();
   GemmMainloop m = product_over_heads(op);
   m.M = a.q_tokens;
-  m.N = a.head_width;
+  m.N = op.writes[0].cols / a.heads;
   m.K = op.reads[0].cols;
   m.b_is_kn = true;
   return m;
@@ -62,7 +62,7 @@ GemmMainloop scores_with_queries(const Op& op) {
   const auto& a = op.attributes.as<AttentionShape>();
   GemmMainloop m = product_over_heads(op);
   m.M = op.reads[0].cols;
-  m.N = a.head_width;
+  m.N = op.reads[1].cols / a.heads;
   m.K = a.q_tokens;
   m.a_is_km = m.b_is_kn = true;
   m.summed = a.heads / a.kv_heads;

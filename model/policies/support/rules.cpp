@@ -74,7 +74,7 @@ bool same_loop_and_input(const Graph& graph, const std::vector<OpId>& a,
     return any_op(graph, b, [&](const Op& y) {
       for (const Operand& p : x.reads)
         for (const Operand& q : y.reads)
-          if (p.tensor == q.tensor && p.col_begin == q.col_begin && p.cols == q.cols) return true;
+          if (p == q) return true;
       return false;
     });
   });

@@ -40,7 +40,7 @@ class SlowGpuStream : public testing::Test {
         executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
     const auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
     GpuTensors tensors(*device_, plan);
-    const LaunchContext context{*device_, *store_, plan, tensors, sequences};
+    const LaunchContext context{*device_, *store_, plan, tensors};
     for (const Kernel& kernel : plan.kernels) {
       for (const Program& program : kernel.phases) {
         if (!is_stream(program)) continue;

@@ -45,11 +45,10 @@ inline ModelConfig small_gpt() {
 struct ExecutedPlan {
   Plan plan;
   executor::Execution execution;
-  std::int64_t sequences;
   GpuTensors tensors;  // refer to the plan
 
-  ExecutedPlan(const Device& device, Plan p, executor::Execution done, std::int64_t batch)
-      : plan(std::move(p)), execution(std::move(done)), sequences(batch), tensors(device, plan) {}
+  ExecutedPlan(const Device& device, Plan p, executor::Execution done)
+      : plan(std::move(p)), execution(std::move(done)), tensors(device, plan) {}
 };
 
 class GpuKernelTest : public testing::Test {
@@ -99,7 +98,7 @@ class GpuKernelTest : public testing::Test {
   }
 
   LaunchContext context(const ExecutedPlan& p) {
-    return {*device_, *store_, p.plan, p.tensors, p.sequences};
+    return {*device_, *store_, p.plan, p.tensors};
   }
 
   std::optional<Device> device_;

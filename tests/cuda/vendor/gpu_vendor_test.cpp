@@ -70,7 +70,7 @@ class SlowGpuVendor : public testing::Test {
         executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
     const auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
     GpuTensors tensors(*device_, plan);
-    const LaunchContext context{*device_, *store_, plan, tensors, work.batch};
+    const LaunchContext context{*device_, *store_, plan, tensors};
     int ran = 0;
     for (const Kernel& kernel : plan.kernels)
       for (const Program& program : kernel.phases)
@@ -177,7 +177,7 @@ TEST_F(SlowGpuVendor, GeluIsTheTanhForm) {
   bias.read(0, 0, std::ssize(x), x.data());
   tensors.upload(form.bias->tensor, bias);
 
-  const LaunchContext context{*device_, *store_, plan, tensors, 1};
+  const LaunchContext context{*device_, *store_, plan, tensors};
   Launches launches = prepare_library_gemm(context, *library_, up);
   ASSERT_FALSE(launches.empty());
   run(launches);
@@ -214,7 +214,7 @@ TEST_F(SlowGpuVendor, AccumulatesIntoTheResult) {
   const auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
   GpuTensors tensors(*device_, plan);
   for (const Operand& o : loads(dw)) tensors.upload(o.tensor, done.memory->at(o.tensor));
-  const LaunchContext context{*device_, *store_, plan, tensors, 1};
+  const LaunchContext context{*device_, *store_, plan, tensors};
   Launches plain = prepare_library_gemm(context, *library_, dw);
   run(plain);
   store.accumulate = true;
@@ -237,7 +237,7 @@ TEST_F(SlowGpuVendor, AccumulatesIntoTheResult) {
 TEST_F(SlowGpuVendor, TheSameProblemGetsTheSameAlgorithm) {
   const Plan plan = make_plan("eager", build_block(small_llama(), test::forward(1, 75)));
   GpuTensors tensors(*device_, plan);
-  const LaunchContext context{*device_, *store_, plan, tensors, 1};
+  const LaunchContext context{*device_, *store_, plan, tensors};
   const Program& qkv = test::find_kernel(plan, "qkv")->phases.front();
   Launches first = prepare_library_gemm(context, *library_, qkv);
   Launches second = prepare_library_gemm(context, *library_, qkv);
@@ -256,7 +256,7 @@ TEST_F(SlowGpuVendor, LaunchesCanBeRecordedAsAGraph) {
   for (const Operand& o : loads(scores)) tensors.upload(o.tensor, done.memory->at(o.tensor));
   const Operand out = stores(scores).front();
   tensors.poison(out.tensor);
-  const LaunchContext context{*device_, *store_, plan, tensors, 2};
+  const LaunchContext context{*device_, *store_, plan, tensors};
   Launches launches = prepare_library_gemm(context, *library_, scores);
   Stream stream = device_->stream();
   stream.begin_capture();
@@ -293,7 +293,7 @@ class SlowGpuVendorAttention : public testing::Test {
     GpuTensors tensors(*device_, plan);
     for (const Operand& o : loads(attention)) tensors.upload(o.tensor, done.memory->at(o.tensor));
     for (const Operand& o : stores(attention)) tensors.poison(o.tensor);
-    const LaunchContext context{*device_, *store_, plan, tensors, work.batch};
+    const LaunchContext context{*device_, *store_, plan, tensors};
     Launches launches = prepare_library_attention(context, *library_, attention);
     ASSERT_FALSE(launches.empty()) << "the library has no kernel";
     Stream stream = device_->stream();

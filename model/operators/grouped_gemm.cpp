@@ -1,0 +1,75 @@
+// Rows in groups, each times a weight of its own: the experts of a mixture, whose tokens lie behind
+// each other.
+#include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/view.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+Flops count(const Graph&, const Op& op) {
+  const GemmShape shape = gemm_shape(op);
+  return checked_product<Flops>(2, shape.M, shape.N, shape.K);
+}
+
+std::int64_t length(const Graph&, const Op& op) { return gemm_shape(op).K; }
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const GemmShape shape = gemm_shape(op);
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> w = read(g, in, op.reads[1]);
+  const View<double> y = write(g, out, op.writes[0]);
+  std::int64_t row = 0;
+  for (std::size_t group = 0; group < shape.groups.size(); ++group) {
+    const std::int64_t first = static_cast<std::int64_t>(group) * shape.N;
+    for (const std::int64_t end = row + shape.groups[group]; row < end; ++row) {
+      for (std::int64_t n = 0; n < shape.N; ++n) {
+        double sum = 0;
+        for (std::int64_t k = 0; k < shape.K; ++k) sum += x(row, k) * w(first + n, k);
+        y(row, n) = sum;
+      }
+    }
+  }
+  FUSELINE_ASSERT(row == y.rows, op.name + ": its groups are not its rows");
+}
+
+void mainloop(Emitter& e, const Op& op, bool interleaved) {
+  const GemmShape shape = gemm_shape(op);
+  GemmMainloop m;
+  m.a = op.reads[0];
+  m.b = op.reads[1];
+  m.M = shape.M;
+  m.N = shape.N;
+  m.K = shape.K;
+  m.groups = shape.groups;
+  m.interleaved = interleaved;
+  e.set_mainloop(m, m.N);
+  e.produce_result(op.writes[0]);
+}
+
+}  // namespace
+
+constinit const Operator operators::grouped_gemm{
+    .name = "grouped_gemm",
+    .op_class = OpClass::gemm,
+    .locality = Locality::contraction,
+    .formula = "y = x w_g^T for the rows of each group g",
+    .reads = {{"x", "M", "K"}, {"w", "GN", "K"}},
+    .write = kY,
+    .flops = count,
+    .sum_length = length,
+    .reference = compute,
+    .lower = in_mainloop,
+    .extent = widest,
+    .gradient = no_gradient("gradients of groups of rows come with the blocks that train experts"),
+    .framework = never_alone,
+    .mainloop = mainloop,
+    .columns = ColumnOrder::weight_rows};
+
+}  // namespace fuseline

@@ -1,0 +1,92 @@
+#include "model/primitives/concat_rows.h"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <string>
+
+#include "base/error.h"
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::int64_t RowsOfParts::all() const {
+  return sequences * std::accumulate(rows.begin(), rows.end(), std::int64_t{0});
+}
+
+RowsOfParts::Place RowsOfParts::place(std::int64_t joint_row) const {
+  const std::int64_t joint = all() / sequences;
+  std::int64_t within = joint_row % joint;
+  for (std::size_t part = 0; part < rows.size(); ++part) {
+    if (within < rows[part]) return {part, joint_row / joint * rows[part] + within};
+    within -= rows[part];
+  }
+  FUSELINE_ASSERT(false, "a row of no part");
+}
+
+RowsOfParts ConcatRows::rows() const {
+  RowsOfParts all{sequences, {}};
+  for (const Operand& part : parts) all.rows.push_back(part.rows / sequences);
+  return all;
+}
+
+std::vector<Value> ConcatRows::uses() const { return {}; }
+
+std::vector<Value> ConcatRows::defines() const { return {out}; }
+
+std::vector<Access> ConcatRows::accesses() const {
+  std::vector<Access> all;
+  for (const Operand& part : parts) all.push_back({.operand = part, .reach = Reach::tile});
+  return all;
+}
+
+std::vector<ValueShape> ConcatRows::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::tile, parts.front().cols}};
+}
+
+std::vector<ColumnRelation> ConcatRows::relations() const { return {}; }
+
+TileDemands ConcatRows::demands() const { return {}; }
+
+bool ConcatRows::check(ShapeCheck& check) const {
+  std::int64_t all = 0;
+  for (const Operand& part : parts) {
+    all += part.rows;
+    if (part.cols != parts.front().cols)
+      check.problem(check.name(part) + " is " + std::to_string(part.cols) +
+                    " columns wide, the part above it " + std::to_string(parts.front().cols));
+    if (sequences < 1 || part.rows % sequences != 0)
+      check.problem(check.name(part) + " of " + std::to_string(part.rows) + " rows is no part of " +
+                    std::to_string(sequences) + " sequences");
+  }
+  if (all != check.space().rows)
+    check.problem("parts of " + std::to_string(all) + " rows, the index space has " +
+                  std::to_string(check.space().rows));
+  return true;
+}
+
+CodeLine ConcatRows::text(const ProgramNames& names) const {
+  std::string all;
+  for (const Operand& part : parts) all += (all.empty() ? "" : ", ") + names.text(part);
+  return {fmt::format("{} = concat_rows({})", names.name(out), all),
+          sequences > 1 ? fmt::format("in each of {} sequences", sequences) : ""};
+}
+
+void ConcatRows::evaluate(TileContext& tile) const {
+  const RowsOfParts places = rows();
+  Matrix& m = tile.result(out);
+  const ColumnRange range = tile.columns(out);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    const RowsOfParts::Place from = places.place(tile.area().row_begin + r);
+    tile.memory().load(parts[from.part], from.row, range.begin, m.cols, m.row(r));
+  }
+}
+
+void ConcatRows::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void ConcatRows::stream(StreamCode& code) const { code.refuse(name); }
+
+}  // namespace fuseline

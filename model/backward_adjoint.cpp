@@ -104,8 +104,8 @@ void Adjoint::find_readers() {
   const auto add = [&](const Operand& given, const std::string& site, bool gathered) -> Slice& {
     const Operand read = part_of(graph_, given, gathered);
     std::vector<Slice>& slices = slices_[read.tensor];
-    const auto known = std::find_if(slices.begin(), slices.end(),
-                                    [&](const Slice& s) { return s.read == read; });
+    const auto known =
+        std::find_if(slices.begin(), slices.end(), [&](const Slice& s) { return s.read == read; });
     Slice& slice = known != slices.end() ? *known : slices.emplace_back();
     slice.read = read;
     ++slice.readers;
@@ -168,8 +168,8 @@ bool Adjoint::wants(std::size_t i) const { return needs_gradient(op_.reads.at(i)
 Adjoint::Slice& Adjoint::slice_of(const Operand& given) {
   const Operand read = part_of(graph_, given, is_gathered(op_));
   std::vector<Slice>& slices = slices_[read.tensor];
-  const auto it = std::find_if(slices.begin(), slices.end(),
-                               [&](const Slice& s) { return s.read == read; });
+  const auto it =
+      std::find_if(slices.begin(), slices.end(), [&](const Slice& s) { return s.read == read; });
   FUSELINE_ASSERT(it != slices.end(), graph_.tensor(read.tensor).name);
   return *it;
 }
@@ -199,9 +199,8 @@ Operand Adjoint::own_part(const Operand& part) {
 bool Adjoint::concatenates(TensorId id) {
   const std::vector<Slice>& slices = slices_[id];
   return slices.size() > 1 && options_.concatenate_slices &&
-         std::ranges::all_of(slices, [&](const Slice& s) {
-           return s.read.rows == graph_.tensor(id).rows;
-         });
+         std::ranges::all_of(slices,
+                             [&](const Slice& s) { return s.read.rows == graph_.tensor(id).rows; });
 }
 
 // Where the final gradient of a slice goes.

@@ -122,9 +122,9 @@ OpId Graph::add_op(Op op) {
                       op.name + ": columns of " + t.name);
       FUSELINE_ASSERT(o.rows > 0 && o.at.begin >= 0 && o.tensor_row(o.rows - 1) < t.rows,
                       op.name + ": rows of " + t.name);
-      FUSELINE_ASSERT(o.at.run >= 0 && (o.at.run == 0 || (o.rows % o.at.run == 0 &&
-                                                          o.at.run < o.at.step)),
-                      op.name + ": runs of rows of " + t.name);
+      FUSELINE_ASSERT(
+          o.at.run >= 0 && (o.at.run == 0 || (o.rows % o.at.run == 0 && o.at.run < o.at.step)),
+          op.name + ": runs of rows of " + t.name);
     }
   }
   ops_.push_back(std::move(op));

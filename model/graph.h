@@ -40,9 +40,9 @@ struct Tensor {
   [[nodiscard]] Bytes bytes() const { return checked_product<Bytes>(rows, cols, size_of(dtype)); }
 };
 
-// Where an operand's rows lie in its tensor: in runs of `run` rows, each beginning `step` rows after
-// the one before. run = 0: all of them behind each other. Tokens of one stream of a joint sequence,
-// the new rows of every sequence's cache and the rows of one expert are such runs.
+// Where an operand's rows lie in its tensor: in runs of `run` rows, each beginning `step` rows
+// after the one before. run = 0: all of them behind each other. Tokens of one stream of a joint
+// sequence, the new rows of every sequence's cache and the rows of one expert are such runs.
 struct RowRuns {
   std::int64_t begin = 0;  // row of the tensor that is the operand's first
   std::int64_t run = 0;

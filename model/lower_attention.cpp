@@ -65,12 +65,12 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
   FUSELINE_ASSERT(ops.size() == 7, "attention's gradient takes no other operators");
   const auto& shape = scores.attributes.as<AttentionShape>();
   if (shape.v_width() != shape.head_width)
-    throw InputError({.field = scores.name,
-                      .value = std::to_string(shape.head_width) + " and " +
-                               std::to_string(shape.v_width()),
-                      .message = "the fused gradient of attention whose keys and values have "
-                                 "different widths is not built yet",
-                      .allowed = "equal widths, or the policy unfused"});
+    throw InputError(
+        {.field = scores.name,
+         .value = std::to_string(shape.head_width) + " and " + std::to_string(shape.v_width()),
+         .message = "the fused gradient of attention whose keys and values have "
+                    "different widths is not built yet",
+         .allowed = "equal widths, or the policy unfused"});
   AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1],
                       scores.attributes.as<AttentionShape>()};
   AttentionGradient g{d_probs.reads[0], probs.reads[1], d_scores.reads[2]};

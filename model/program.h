@@ -31,8 +31,8 @@ struct GemmMainloop {
   // batch > 1: so many consecutive products of the batch add up in one result: gradients of keys
   // and values that query heads share.
   std::int64_t summed = 1;
-  // Groups of rows of a and of the result, each times a matrix of its own: group g has groups[g] rows
-  // and rows [g·N, (g + 1)·N) of b. They add up to M; batch is 1. Empty: one group.
+  // Groups of rows of a and of the result, each times a matrix of its own: group g has groups[g]
+  // rows and rows [g·N, (g + 1)·N) of b. They add up to M; batch is 1. Empty: one group.
   std::vector<std::int64_t> groups{};
 };
 // What attention's gradient reads besides Q, K and V: dY [B·T, H·d], the log-sum-exp of every row
@@ -45,8 +45,9 @@ struct AttentionGradient {
   Value dk = -1, dv = -1;
   bool per_query_head = false;
 };
-// value0 = softmax(cap(scale·Q K^T) + bias + mask) V by online softmax over key tiles. A prologue value (>= 0)
-// takes the place of the operand in memory: RoPE applied as Q and K are loaded. `log_sum_exp`
+// value0 = softmax(cap(scale·Q K^T) + bias + mask) V by online softmax over key tiles. A prologue
+// value (>= 0) takes the place of the operand in memory: RoPE applied as Q and K are loaded.
+// `log_sum_exp`
 // (>= 0) is a second result, a vector [B·H·T].
 struct AttentionMainloop {
   Operand q, k, v;

@@ -64,9 +64,9 @@ class Printer {
     if (m.batch > 1) comment = fmt::format("{} mainloops, fp32 accumulate", m.batch);
     if (m.summed > 1) comment += fmt::format(", {} in a sum", m.summed);
     if (!m.groups.empty())
-      comment = fmt::format("{} groups of {} to {} rows, fp32 accumulate", m.groups.size(),
-                            *std::ranges::min_element(m.groups),
-                            *std::ranges::max_element(m.groups));
+      comment =
+          fmt::format("{} groups of {} to {} rows, fp32 accumulate", m.groups.size(),
+                      *std::ranges::min_element(m.groups), *std::ranges::max_element(m.groups));
     if (m.interleaved) comment += ", pairs";
     line(fmt::format("{}y = {}{} · {}{}", head, text(m.a), m.a_is_km ? "ᵀ" : "", text(m.b),
                      m.b_is_kn ? "" : "ᵀ"),
@@ -76,9 +76,8 @@ class Printer {
   void mainloop(const AttentionMainloop& m, const std::string& head) {
     const auto operand = [this](Value v, const Operand& o) { return v >= 0 ? name(v) : text(o); };
     std::string mask = !m.shape.causal && m.shape.window == 0 ? "no mask"
-                       : m.shape.window > 0
-                           ? fmt::format("window of {} tokens", m.shape.window)
-                           : "causal";
+                       : m.shape.window > 0 ? fmt::format("window of {} tokens", m.shape.window)
+                                            : "causal";
     if (m.shape.causal && m.shape.prefix > 0)
       mask += fmt::format(", prefix of {} tokens", m.shape.prefix);
     if (m.shape.softcap > 0) mask += fmt::format(", scores capped at {}", m.shape.softcap);

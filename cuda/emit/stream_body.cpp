@@ -97,8 +97,8 @@ class Emitter final : public StreamCode {
     FUSELINE_ASSERT(blocks, program_.name + ": partials of columns within a block");
   }
   [[noreturn]] void refuse(std::string_view primitive) const override {
-    throw MissingError(fmt::format("{}: {} has no kernel for a real GPU yet", program_.name,
-                                   primitive));
+    throw MissingError(
+        fmt::format("{}: {} has no kernel for a real GPU yet", program_.name, primitive));
   }
   void not_in_rows(const char* what) const override {
     FUSELINE_ASSERT(shape_.loop != StreamLoop::rows,

@@ -107,9 +107,7 @@ class AttentionLaunches {
 
   // ---- operands ----
 
-  [[nodiscard]] GpuMatrix matrix(const Operand& o) const {
-    return context_.tensors.matrix(o);
-  }
+  [[nodiscard]] GpuMatrix matrix(const Operand& o) const { return context_.tensors.matrix(o); }
   // The prologue's value in its workspace, rows side by side.
   [[nodiscard]] GpuMatrix made(Value value, const Operand& instead) const {
     GpuMatrix m;

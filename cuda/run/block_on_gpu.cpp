@@ -58,8 +58,7 @@ BlockOnGpu::BlockOnGpu(const Device& device, KernelStore& store, const Plan& pla
   for (int layer = 0; layer < layers; ++layer) {
     tensors_.push_back(layer == 0 ? std::make_unique<GpuTensors>(device, plan)
                                   : std::make_unique<GpuTensors>(device, plan, *tensors_.front()));
-    kernels_.push_back(
-        prepare_plan({device, store, plan, *tensors_.back()}, described, options));
+    kernels_.push_back(prepare_plan({device, store, plan, *tensors_.back()}, described, options));
   }
 }
 

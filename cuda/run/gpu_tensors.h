@@ -28,8 +28,8 @@ class GpuTensors {
   GpuTensors(const Device& device, const Plan& plan, const GpuTensors& other_layer);
 
   [[nodiscard]] bool has(TensorId id) const;
-  // Elements of the matrix that an operand is; InternalError when its rows lie apart in runs of more
-  // than one.
+  // Elements of the matrix that an operand is; InternalError when its rows lie apart in runs of
+  // more than one.
   [[nodiscard]] GpuMatrix matrix(const Operand& operand) const;
   // The operand's columns of all rows of its tensor.
   [[nodiscard]] GpuMatrix all_rows(Operand operand) const;

@@ -1,5 +1,6 @@
 // Results whose rows lie apart in runs (the cache rows of new tokens, one stream's rows of joint
-// sequences): no matrix, so a kernel leaves them in a workspace and a launch of its own copies them.
+// sequences): no matrix, so a kernel leaves them in a workspace and a launch of its own copies
+// them.
 #pragma once
 
 #include <memory>

@@ -95,8 +95,7 @@ std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, cons
           launch->launch(s);
     };
     for (Candidate& c : all) {
-      c.launches =
-          prepare_gemm({device, store, plan, block.tensors()}, c.source, program);
+      c.launches = prepare_gemm({device, store, plan, block.tensors()}, c.source, program);
       for (const auto& launch : c.launches) launch->launch(stream);
       stream.synchronize(c.name);
     }

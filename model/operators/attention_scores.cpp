@@ -62,8 +62,8 @@ void mainloop(Emitter& e, const Op& op, bool) {
 
 // Four operations cap a score, one adds the bias.
 Flops count(const Graph& graph, const Op& op) {
-  const std::int64_t more = (op.attributes.as<AttentionShape>().softcap > 0 ? 4 : 0) +
-                            (op.reads.size() > 2 ? 1 : 0);
+  const std::int64_t more =
+      (op.attributes.as<AttentionShape>().softcap > 0 ? 4 : 0) + (op.reads.size() > 2 ? 1 : 0);
   const auto& a = op.attributes.as<AttentionShape>();
   return attention_flops(graph, op) +
          checked_product<Flops>(visible_pairs(a), a.batch, a.heads, more);
@@ -72,9 +72,10 @@ Flops count(const Graph& graph, const Op& op) {
 void gradient(Adjoint& a) {
   const Op& op = a.op();
   if (op.attributes.as<AttentionShape>().softcap > 0 || op.reads.size() > 2)
-    throw InputError({.field = op.name,
-                      .message = "the gradient of attention with capped or biased scores is not built yet",
-                      .allowed = "its forward pass"});
+    throw InputError(
+        {.field = op.name,
+         .message = "the gradient of attention with capped or biased scores is not built yet",
+         .allowed = "its forward pass"});
   if (a.wants(0)) {
     const Operand k = a.forward_value(op.reads[1]);
     a.emit("d_q", operators::attention_d_q, {a.dy(), k}, {a.target(0)}, op.attributes);

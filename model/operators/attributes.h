@@ -19,10 +19,10 @@ struct AttentionShape {
   std::int64_t kv_tokens = 0;   // S, which does not depend on T
   std::int64_t window = 0;      // keys up to its own that a query sees, 0 = all of them
   bool causal = false;
-  double scale = 0;               // of the scores
-  std::int64_t prefix = 0;        // causal: the first keys, which all queries see
-  std::int64_t value_width = 0;   // of a head of V and of the result, 0 = d
-  double softcap = 0;             // c > 0: scores s become c·tanh(s / c)
+  double scale = 0;              // of the scores
+  std::int64_t prefix = 0;       // causal: the first keys, which all queries see
+  std::int64_t value_width = 0;  // of a head of V and of the result, 0 = d
+  double softcap = 0;            // c > 0: scores s become c·tanh(s / c)
 
   [[nodiscard]] std::int64_t v_width() const { return value_width > 0 ? value_width : head_width; }
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;

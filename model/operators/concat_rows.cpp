@@ -1,5 +1,6 @@
 // Streams of tokens in one tensor: in every sequence the rows of the first, then those of the
 // second.
+#include "model/primitives/concat_rows.h"
 #include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
@@ -7,7 +8,6 @@
 #include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
-#include "model/primitives/concat_rows.h"
 
 namespace fuseline {
 

@@ -25,7 +25,8 @@ ValueAnalysis of_body(const AttentionMainloop& m, std::span<const Primitive> bod
     const AttentionGradient& g = *m.gradient;
     const std::int64_t heads = g.per_query_head ? m.shape.heads : m.shape.kv_heads;
     for (const Value v : {g.dk, g.dv})
-      results.push_back({v, Form::tile, heads * (v == g.dv ? m.shape.v_width() : m.shape.head_width)});
+      results.push_back(
+          {v, Form::tile, heads * (v == g.dv ? m.shape.v_width() : m.shape.head_width)});
   }
   const std::int64_t width = m.gradient ? m.shape.head_width : m.shape.v_width();
   return {body, 0, m.shape.heads * width, false, results};

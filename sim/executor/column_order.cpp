@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/operators/operator_table.h"
 #include "model/operators/operator.h"
+#include "model/operators/operator_table.h"
 
 namespace fuseline::executor {
 

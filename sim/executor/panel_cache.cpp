@@ -29,8 +29,8 @@ void PanelCache::widen_row(const PanelKey& key, Panel& panel, std::int64_t row,
   const Corner corner = !mainloop_.groups.empty() ? of_group
                         : mainloop_.batch == 1    ? Corner{}
                                                   : corner_of(operand, mainloop_.batch, key.batch,
-                                                         k_first ? mainloop_.K : outer,
-                                                         k_first ? outer : mainloop_.K);
+                                                           k_first ? mainloop_.K : outer,
+                                                           k_first ? outer : mainloop_.K);
   const std::int64_t first_row = k_first ? key.k_begin : key.begin;
   const std::int64_t first_col = k_first ? key.begin : key.k_begin;
   port.peek(operand, corner.row + first_row + row, corner.col + first_col, panel.stride,

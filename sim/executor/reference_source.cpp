@@ -28,7 +28,8 @@ void Source::copy(std::int64_t row, std::int64_t rows, std::int64_t col, std::in
   for (std::int64_t r = 0; r < rows; ++r) {
     double* out = to.data() + r * cols;
     if (computed_ != nullptr) {
-      std::copy_n(computed_ + operand_.tensor_row(row + r) * stride_ + operand_.col_begin + col, cols, out);
+      std::copy_n(computed_ + operand_.tensor_row(row + r) * stride_ + operand_.col_begin + col,
+                  cols, out);
       continue;
     }
     stored_->read(operand_.tensor_row(row + r), operand_.col_begin + col, cols, line.data());

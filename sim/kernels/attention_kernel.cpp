@@ -225,8 +225,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
       keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
     }
     // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
-    const std::int64_t width =
-        m->gradient ? 5 * s.head_width : s.head_width + s.v_width();
+    const std::int64_t width = m->gradient ? 5 * s.head_width : s.head_width + s.v_width();
     const Bytes tiles = checked_product<Bytes>(keys, s.batch * s.heads, width, element);
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;

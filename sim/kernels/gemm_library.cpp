@@ -90,10 +90,9 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
       // A split of few steps is all pipeline fill, and more units than run at once are no gain. Our
       // own mainloop splits within clusters.
-      if (split > 1 &&
-          (!problem.library || !problem.groups.empty() ||
-           problem.k < split * constants.least_split_steps * tile.k ||
-           blocks * split > blocks_at_once(tile, gpu))) {
+      if (split > 1 && (!problem.library || !problem.groups.empty() ||
+                        problem.k < split * constants.least_split_steps * tile.k ||
+                        blocks * split > blocks_at_once(tile, gpu))) {
         break;
       }
       tile.split_k = split;

@@ -64,7 +64,8 @@ struct GemmProblem {
   EpilogueNeeds needs;           // of our own mainloop's tiles
   std::uint32_t workspace_tensor = 0;  // names split-K partials in the cache
 
-  // What tiles are chosen for: rows that meet one matrix of b, and how many such products there are.
+  // What tiles are chosen for: rows that meet one matrix of b, and how many such products there
+  // are.
   [[nodiscard]] std::int64_t typical_rows() const {
     return groups.empty() ? m : ceil_div(m, static_cast<std::int64_t>(groups.size()));
   }

@@ -53,7 +53,8 @@ struct WaveModel {
     const std::int64_t b_bytes = problem.b.matrix.element_bytes;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
     // Our own mainloop loads no rows of a low tile that the matrix does not have.
-    const std::int64_t a_rows = problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
+    const std::int64_t a_rows =
+        problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
     const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);

@@ -212,7 +212,8 @@ Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
   Bytes bytes;
   for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
     for (std::int64_t row = 0; row < problem.m; row += kChunkEdge) {
-      const GemmUnit rows{batch, row, std::min(problem.m, row + kChunkEdge), 0, problem.n, 0, 0, 0, 0};
+      const GemmUnit rows{batch, row, std::min(problem.m, row + kChunkEdge), 0, problem.n, 0, 0,
+                          0,     0};
       run_epilogue(problem, rows, cache);
       bytes += epilogue_bytes(problem, rows);
     }

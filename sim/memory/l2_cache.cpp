@@ -26,7 +26,7 @@ std::uint32_t tensor_of(std::uint64_t packed) {
 // Calls visit(key, part) for each chunk that the element range touches.
 template <class Visit>
 void for_each_chunk_of_run(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
-                    std::int64_t col_begin, std::int64_t col_end, Visit visit) {
+                           std::int64_t col_begin, std::int64_t col_end, Visit visit) {
   FUSELINE_ASSERT(0 <= row_begin && row_end <= m.rows && 0 <= col_begin && col_end <= m.cols,
                   "range outside the tensor");
   for (std::int64_t row = row_begin; row < row_end;) {

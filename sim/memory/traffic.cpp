@@ -293,8 +293,8 @@ KeyRange visible_keys(const AttentionShape& attention, std::int64_t first_query,
   const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
   KeyRange range{0, attention.kv_tokens};
   if (attention.causal)
-    range.end = std::max(before + first_query + count,
-                         std::min(attention.prefix, attention.kv_tokens));
+    range.end =
+        std::max(before + first_query + count, std::min(attention.prefix, attention.kv_tokens));
   if (attention.window > 0) {
     const std::int64_t last = attention.causal ? before + first_query + 1 : attention.kv_tokens;
     range.begin = std::max<std::int64_t>(0, last - attention.window);

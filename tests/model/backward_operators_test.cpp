@@ -99,6 +99,11 @@ Graph random_op(OpKind kind, std::mt19937& random) {
     if (random() % 2 == 0) inputs.push_back({a.q_tokens, K});
     return one_op(kind, inputs, tokens, K, Positions{a.q_tokens});
   }
+  if (kind == operators::concat_rows) {
+    const std::int64_t above = pick(random, 1, 4), below = pick(random, 1, 4);
+    return one_op(kind, {{a.batch * above, N}, {a.batch * below, N}}, a.batch * (above + below), N,
+                  JointSequences{a.batch});
+  }
   // Any other operator: a random size for each letter of its shapes.
   std::map<std::string, std::int64_t> sizes{{"1", 1}, {"2", 2}};
   const auto size = [&](const std::string& letter) {

@@ -215,13 +215,13 @@ TEST(ReferenceGelu, HasKnownValues) {
 }
 
 TEST(ReferenceEmbedding, GathersRowsAndAddsPositions) {
-  const Positions a{.tokens = 2, .context = 3};
-  // Two sequences of two new tokens at positions 1 and 2.
+  const Positions a{.tokens = 2};
+  // Two sequences of two new tokens, whose positions are the table's two rows.
   const Vector y = compute(operators::embedding,
-                           {shape("ids", 4, 1), shape("w", 4, 2), shape("positions", 3, 2)},
+                           {shape("ids", 4, 1), shape("w", 4, 2), shape("positions", 2, 2)},
                            {{"ids", {3, 0, 1, 1}},
                             {"w", {10, 11, 20, 21, 30, 31, 40, 41}},
-                            {"positions", {0, 0, 0.25, 0.25, 0.5, 0.5}}},
+                            {"positions", {0.25, 0.25, 0.5, 0.5}}},
                            4, 2, a);
   EXPECT_EQ(y, (Vector{40.25, 41.25, 10.5, 11.5, 20.25, 21.25, 20.5, 21.5}));
 }

@@ -97,9 +97,7 @@ class GpuKernelTest : public testing::Test {
     }
   }
 
-  LaunchContext context(const ExecutedPlan& p) {
-    return {*device_, *store_, p.plan, p.tensors};
-  }
+  LaunchContext context(const ExecutedPlan& p) { return {*device_, *store_, p.plan, p.tensors}; }
 
   std::optional<Device> device_;
   std::optional<KernelStore> store_;

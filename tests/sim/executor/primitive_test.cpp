@@ -35,7 +35,7 @@ TEST(OutsidePrimitive, RunsAndMovesTheBytesThatItAsksFor) {
   const ValueAnalysis values = analyse(program);
   PartialSums partials;
   TileInterpreter interpreter(program.body, values, partials);
-  Port port(plan.graph, memory, 1);
+  Port port(plan.graph, memory);
   interpreter.begin({.row_end = 2, .columns = {0, 3}, .height = 2});
   interpreter.run(port, {}, true);
 

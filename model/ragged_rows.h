@@ -1,0 +1,17 @@
+// How many rows the groups of a ragged product have when nobody knows: what routing is expected to
+// give.
+#pragma once
+
+#include <cstdint>
+
+#include "model/operators/attributes.h"
+
+namespace fuseline {
+
+// Rows that each go to one of `groups` groups with equal probability. As many groups have rows as
+// on average, E·(1 - (1 - 1/E)^rows); their lengths are spread as those of independent draws
+// (quantiles of the binomial distribution), the longest first, and add up to `rows`. Groups without
+// rows are left out.
+RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups);
+
+}  // namespace fuseline

@@ -1,0 +1,76 @@
+#include "cuda/emit/not_built.h"
+
+#include <gtest/gtest.h>
+
+#include "base/error.h"
+#include "cuda/emit/plan_source.h"
+#include "model/operators/all_operators.h"
+#include "model/policy.h"
+#include "sim/gpu/gpu.h"
+
+namespace fuseline::cuda {
+namespace {
+
+Program attention(const AttentionShape& shape) {
+  AttentionMainloop m;
+  m.shape = shape;
+  return {.name = "attention", .mainloop = m};
+}
+
+TEST(NotBuilt, NamesWhatNoKernelDoes) {
+  AttentionShape a{.heads = 2, .kv_heads = 2, .head_width = 64, .causal = true};
+  EXPECT_EQ(not_built(attention(a)), "");
+  a.softcap = 30;
+  EXPECT_EQ(not_built(attention(a)), "attention with capped scores");
+  a.softcap = 0;
+  a.prefix = 3;
+  EXPECT_EQ(not_built(attention(a)), "attention with a prefix that all queries see");
+  a.prefix = 0;
+  a.value_width = 32;
+  EXPECT_EQ(not_built(attention(a)), "attention whose keys and values have different widths");
+  a.value_width = 64;
+  EXPECT_EQ(not_built(attention(a)), "");
+  Program biased = attention(a);
+  std::get<AttentionMainloop>(biased.mainloop).bias = Operand{};
+  EXPECT_EQ(not_built(biased), "attention with a bias");
+}
+
+// The whole way: groups of rows are refused as what is missing here, not as an internal error.
+TEST(NotBuilt, IsSaidOfAPlansKernel) {
+  Graph g;
+  const auto add = [&](const char* name, Role role, std::int64_t rows, std::int64_t cols) {
+    return g.whole(g.add_tensor({.name = name, .role = role, .rows = rows, .cols = cols}));
+  };
+  g.add_op({.name = "up",
+            .kind = operators::grouped_gemm,
+            .reads = {add("x", Role::input, 8, 64), add("w", Role::weight, 128, 64)},
+            .writes = {add("y", Role::output, 8, 64)},
+            .attributes = RaggedRows{{3, 5}}});
+  const Plan plan = make_plan("coda", g);
+  try {
+    static_cast<void>(kernel_sources(plan, plan.kernels[0], load_gpu("h200"), SmTarget::sm_90a));
+    FAIL() << "it has no kernel";
+  } catch (const MissingError& error) {
+    EXPECT_STREQ(error.what(),
+                 "policy coda, kernel up: a product of groups of rows has no kernel for a real GPU "
+                 "yet");
+  }
+}
+
+TEST(NotBuilt, RowsOfPartsAreNotJoinedByAKernel) {
+  Graph g;
+  const auto add = [&](const char* name, Role role, std::int64_t rows) {
+    return g.whole(g.add_tensor({.name = name, .role = role, .rows = rows, .cols = 64}));
+  };
+  g.add_op({.name = "join",
+            .kind = operators::concat_rows,
+            .reads = {add("a", Role::input, 3), add("b", Role::input, 5)},
+            .writes = {add("y", Role::output, 8)}});
+  const Plan plan = make_plan("coda", g);
+  EXPECT_THROW(
+      static_cast<void>(kernel_sources(plan, plan.kernels[0], load_gpu("h200"), SmTarget::sm_90a)),
+      MissingError);
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

@@ -1,0 +1,148 @@
+// A mixture of experts between routing and its inverse: rows in groups of different lengths, each
+// with weights of its own.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "model/operators/all_operators.h"
+#include "model/ragged_rows.h"
+#include "sim/memory/traffic.h"
+#include "tests/model/tiny_models.h"
+#include "tests/sim/plan_proof.h"
+
+namespace fuseline {
+namespace {
+
+using test::expect_proved;
+using test::GraphByHand;
+using test::pick;
+
+// y = r ∘ (swiglu(x W_g) V_g), r one number a row. Of `experts` those with rows come first.
+Graph experts(const RaggedRows& rows, std::int64_t experts, std::int64_t D, std::int64_t F) {
+  GraphByHand b;
+  const std::int64_t M = std::accumulate(rows.groups.begin(), rows.groups.end(), std::int64_t{0});
+  const std::int64_t active = std::ssize(rows.groups);
+  const Operand x = b.tensor("x", Role::input, M, D);
+  const Operand w = b.tensor("w_up", Role::weight, experts * 2 * F, D, {experts, 2 * F});
+  const Operand gu = b.tensor("gu", Role::activation, M, 2 * F);
+  const Operand act = b.tensor("act", Role::activation, M, F);
+  const Operand v = b.tensor("w_down", Role::weight, experts * D, F, {experts, D});
+  const Operand down = b.tensor("down", Role::activation, M, D);
+  const Operand r = b.tensor("r", Role::input, M, 1);
+  const Operand y = b.tensor("y", Role::output, M, D);
+  b.op("up", operators::grouped_gemm, {x, b.graph.rows(w.tensor, 0, active * 2 * F)}, {gu}, rows);
+  b.op("swiglu", operators::swiglu, {gu}, {act}, Pairs{});
+  b.op("down", operators::grouped_gemm, {act, b.graph.rows(v.tensor, 0, active * D)}, {down}, rows);
+  b.op("weigh", operators::mul_rows, {down, r}, {y});
+  return b.graph;
+}
+
+TEST(RaggedGroups, AreProvedUnderEveryPolicy) {
+  const RaggedRows rows{{3, 130, 1, 64, 17}};
+  for (const std::string& policy : executor::all_policies())
+    expect_proved(make_plan(policy, experts(rows, 7, 24, 20)), policy);
+}
+
+TEST(RaggedGroups, AreProvedForRandomLengths) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 16; ++round) {
+    RaggedRows rows;
+    for (std::int64_t g = pick(random, 1, 9); g > 0; --g)
+      rows.groups.push_back(round % 4 == 0 ? pick(random, 1, 3) : pick(random, 1, 400));
+    const std::int64_t all = std::ssize(rows.groups) + pick(random, 0, 3);
+    const std::string policy = round % 2 == 0 ? "coda" : "torch-compile";
+    expect_proved(
+        make_plan(policy, experts(rows, all, 8 * pick(random, 1, 12), 8 * pick(random, 1, 12))),
+        policy + " round " + std::to_string(round));
+  }
+}
+
+TEST(RaggedGroups, InOneGroupAreAGemm) {
+  const RaggedRows rows{{300}};
+  GraphByHand plain;
+  const Operand x = plain.tensor("x", Role::input, 300, 512);
+  const Operand w = plain.tensor("w_up", Role::weight, 1024, 512);
+  const Operand y = plain.tensor("y", Role::output, 300, 1024);
+  GraphByHand grouped = plain;
+  plain.op("up", operators::gemm, {x, w}, {y});
+  grouped.op("up", operators::grouped_gemm, {x, w}, {y}, rows);
+  const Gpu gpu = load_gpu("h200");
+  for (const char* policy : {"eager", "coda"}) {
+    const PlanEstimate a = simulate(make_plan(policy, plain.graph), gpu, Fidelity::hierarchy);
+    const PlanEstimate b = simulate(make_plan(policy, grouped.graph), gpu, Fidelity::hierarchy);
+    EXPECT_EQ(a.hbm_read, b.hbm_read) << policy;
+    EXPECT_EQ(a.flops, b.flops) << policy;
+    EXPECT_NEAR(a.time.value(), b.time.value(), 1e-9 * a.time.value()) << policy;
+  }
+}
+
+// Few rows: what a mixture reads are the weights of the experts that have rows, once.
+TEST(RaggedGroups, ReadTheWeightsOfTheirExpertsOnly) {
+  const std::int64_t D = 2048, F = 768, all = 128;
+  const RaggedRows rows = assumed_rows(16 * 8, all);
+  const Graph graph = experts(rows, all, D, F);
+  const PlanEstimate e = simulate(make_plan("coda", graph), load_gpu("h200"), Fidelity::hierarchy);
+  const std::int64_t weights = std::ssize(rows.groups) * 3 * F * D * 2;
+  EXPECT_GT(e.hbm_read.value(), weights);
+  EXPECT_LT(e.hbm_read.value(), weights + weights / 20);
+  EXPECT_LT(e.hbm_read.value(), all * 3 * F * D * 2 * 8 / 10);
+}
+
+// Groups whose rows end within a tile load their weights once more than full ones.
+TEST(RaggedGroups, AskForWeightsOnceARowOfTiles) {
+  const auto weight_bytes = [](const RaggedRows& rows) {
+    const Plan plan = make_plan("unfused", experts(rows, 2, 64, 64));
+    for (const RequestedBytes& r :
+         requested_bytes(plan.graph, plan.kernels[0].phases[0], TileShape{128, 128}))
+      if (plan.graph.tensor(r.tensor).name == "w_up") return r.loaded.value();
+    return std::int64_t{0};
+  };
+  const std::int64_t matrix = 2 * 64 * 64 * 2;
+  EXPECT_EQ(weight_bytes({{128, 128}}), 2 * matrix);
+  EXPECT_EQ(weight_bytes({{129, 127}}), 3 * matrix);
+  EXPECT_EQ(weight_bytes({{1, 255}}), 3 * matrix);
+}
+
+TEST(RaggedGroups, RefuseLengthsThatDoNotFit) {
+  Plan plan = make_plan("unfused", experts({{3, 5}}, 2, 16, 16));
+  Program& program = plan.kernels[0].phases[0];
+  auto& m = std::get<GemmMainloop>(program.mainloop);
+  m.groups = {3, 4};
+  std::vector<std::string> problems = check_program(plan.graph, program);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_EQ(problems[0], "up: groups of 7 rows, the product has 8");
+  m.groups = {8, 0};
+  problems = check_program(plan.graph, program);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_EQ(problems[0], "up: a group of 0 rows");
+  m.groups = {8};
+  problems = check_program(plan.graph, program);
+  ASSERT_FALSE(problems.empty());
+  EXPECT_EQ(problems[0], "up: operand b = w_up is [64, 16], not [32, 16]");
+}
+
+// Every row goes to one expert of many with equal probability.
+TEST(AssumedRows, AreWhatEvenRoutingGives) {
+  std::mt19937 random(9);
+  for (int round = 0; round < 40; ++round) {
+    const std::int64_t rows = pick(random, 1, 5000);
+    const std::int64_t all = pick(random, 1, 256);
+    const RaggedRows assumed = assumed_rows(rows, all);
+    EXPECT_TRUE(assumed.assumed);
+    EXPECT_EQ(std::accumulate(assumed.groups.begin(), assumed.groups.end(), std::int64_t{0}), rows);
+    for (const std::int64_t count : assumed.groups) EXPECT_GT(count, 0);
+    const double n = static_cast<double>(rows), e = static_cast<double>(all);
+    const double active = e * (1 - std::pow(1 - 1 / e, n));
+    EXPECT_NEAR(static_cast<double>(std::ssize(assumed.groups)), active, 0.5 + 1e-9);
+  }
+  // 16 tokens with 8 experts each of 128: 128 rows meet 81 experts (arithmetic by hand: 128·(1 -
+  // (127/128)^128) = 81.1), the busiest of them four or five.
+  const RaggedRows typical = assumed_rows(128, 128);
+  EXPECT_EQ(std::ssize(typical.groups), 81);
+  EXPECT_GE(typical.groups.front(), 4);
+  EXPECT_LE(typical.groups.front(), 5);
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -9,30 +9,11 @@
 
 namespace fuseline {
 
-Graph forward_part(const Graph& graph) {
-  Graph forward;
-  std::vector<TensorId> moved(graph.tensors().size());
-  std::vector<bool> used(moved.size());
-  for (const Op& op : graph.ops()) {
-    if (op.pass == Pass::backward) continue;
-    for (const Operand& o : op.reads) used[static_cast<std::size_t>(o.tensor.index)] = true;
-    used[static_cast<std::size_t>(op.writes[0].tensor.index)] = true;
-  }
-  for (std::size_t i = 0; i < used.size(); ++i)
-    if (used[i]) moved[i] = forward.add_tensor(graph.tensors()[i]);
-  forward.take_relations(graph, moved);
-  for (Op op : graph.ops()) {
-    if (op.pass == Pass::backward) continue;
-    op.writes.resize(1);  // saved statistics are the backward pass's business
-    for (auto* operands : {&op.reads, &op.writes})
-      for (Operand& o : *operands) o.tensor = moved[static_cast<std::size_t>(o.tensor.index)];
-    forward.add_op(std::move(op));
-  }
-  return forward;
-}
-
 Graph differentiate(const Graph& graph, const BackwardOptions& options) {
-  return Adjoint(forward_part(graph), options).run();
+  FUSELINE_ASSERT(!has_backward(graph), "the graph has a backward pass already");
+  Graph joint = Adjoint(graph, options).run();
+  joint.derived_from(graph);
+  return joint;
 }
 
 bool has_backward(const Graph& graph) {

@@ -27,14 +27,11 @@ struct BackwardOptions {
 // "dw_down". An activation's gradient is "d" and its name. Operators: "d_down" (gradient of the
 // activation), "dw_down" (of the weight), "db_qkv" (of the bias), "add_dh" (sum over the readers of
 // h); sites as in the forward pass with "_bwd". Norms also write their statistics ("norm1_stats",
-// [M, 1]: r, or [M, 2]: r and r·mean, fp32). A backward pass that the graph already has is
-// replaced. Asserts that every operator on the way from an input to an output has a gradient (not:
-// decomposed or split norms, cache) and that each tensor's gradient is covered by
-// slices that are equal or disjoint.
+// [M, 1]: r, or [M, 2]: r and r·mean, fp32). The result knows the
+// graph that it was derived from. Asserts that the graph has no backward pass, that every operator
+// on the way from an input to an output has a gradient (not: decomposed or split norms, cache) and
+// that each tensor's gradient is covered by slices that are equal or disjoint.
 Graph differentiate(const Graph& graph, const BackwardOptions& options = {});
-
-// The graph without its backward operators and what only they touch. Tensor ids change.
-Graph forward_part(const Graph& graph);
 
 // Whether any operator belongs to a backward pass.
 bool has_backward(const Graph& graph);

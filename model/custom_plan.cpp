@@ -116,7 +116,8 @@ void unite(const Graph& graph, Groups& groups, OpId from, OpId to) {
 // must come first. The choices of backward_choices.h say how.
 Block rewritten(const Graph& graph, const std::vector<std::string>& rewrites) {
   const bool training = has_backward(graph);
-  Block block{training ? forward_part(graph) : graph, {}};
+  FUSELINE_ASSERT(!training || graph.forward() != nullptr, "a backward pass that was not derived");
+  Block block{training ? *graph.forward() : graph, {}};
   bool pending = training;  // the backward pass is still to be made
   std::vector<std::string> choices;
   bool repeated = false;  // inline_pointwise gave readers values of their own, which only it knows

@@ -4,9 +4,11 @@
 
 #include <compare>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -141,6 +143,11 @@ class Graph {
   // The relations of a graph whose tensor i is this graph's moved[i]; no index = it is not here.
   void take_relations(const Graph& from, std::span<const TensorId> moved);
 
+  // The graph without a backward pass from which this one with a backward pass was derived; null
+  // when it has none. The two have tensors and operators of the same names, not the same ids.
+  [[nodiscard]] const Graph* forward() const { return forward_.get(); }
+  void derived_from(Graph forward) { forward_ = std::make_shared<const Graph>(std::move(forward)); }
+
   // Operators that write / read any part of the tensor, in insertion order.
   [[nodiscard]] std::vector<OpId> producers(TensorId id) const;
   [[nodiscard]] std::vector<OpId> consumers(TensorId id) const;
@@ -161,6 +168,7 @@ class Graph {
   std::vector<Tensor> tensors_;
   std::vector<Op> ops_;
   std::vector<Related> relations_;
+  std::shared_ptr<const Graph> forward_;  // never changed: copies share it
 };
 
 // One producer-consumer pair of operators and the tensor between them (overlapping slices only).

@@ -93,7 +93,8 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& targe
   PlanParts parts;
   if (has_backward(graph)) {
     if (!rules.training) refuse_training(rules);
-    block.graph = forward_part(graph);
+    FUSELINE_ASSERT(graph.forward() != nullptr, "a backward pass that was not derived");
+    block.graph = *graph.forward();
     apply_all(rules.training->before, block, parts.rewrites);
     const BackwardOptions options = rules.training->options(block.graph);
     block.graph = differentiate(block.graph, options);

@@ -34,7 +34,11 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
     throw MissingError(
         fmt::format("policy {} has no kernel for a real GPU yet: {} keeps {} phases in one launch",
                     plan.policy, kernel.name, kernel.phases.size()));
-  return kernel.phases.front();
+  const Program& program = kernel.phases.front();
+  if (std::holds_alternative<ScanMainloop>(program.mainloop))
+    throw MissingError(fmt::format("policy {}, kernel {}: a scan has no CUDA kernel yet",
+                                   plan.policy, kernel.name));
+  return program;
 }
 
 std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const Gpu& gpu,

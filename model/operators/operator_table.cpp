@@ -240,6 +240,7 @@ std::int64_t sequences_of(const Op& op) {
   return attention == nullptr ? 1 : attention->batch;
 }
 bool is_contraction(const Op& op) { return op.kind->locality == Locality::contraction; }
+bool is_mainloop(const Op& op) { return is_contraction(op) && !op.kind->attention; }
 bool needs_full_row(const Op& op) { return op.kind->locality == Locality::full_row; }
 bool needs_full_column(const Op& op) { return op.kind->locality == Locality::full_column; }
 
@@ -278,6 +279,12 @@ const char* name_of(OpClass c) {
       return "pointwise";
     case OpClass::reduction:
       return "reduction";
+    case OpClass::scan:
+      return "scan";
+    case OpClass::conv:
+      return "conv";
+    case OpClass::collective:
+      return "collective";
   }
   FUSELINE_ASSERT(false, "unknown class");
 }
@@ -294,6 +301,8 @@ const char* name_of(Locality l) {
       return "contraction";
     case Locality::full_column:
       return "needs a full column";
+    case Locality::row_halo:
+      return "needs rows above its tile";
   }
   FUSELINE_ASSERT(false, "unknown locality");
 }

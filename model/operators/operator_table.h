@@ -37,6 +37,8 @@ bool is_around_attention(const Op& op);
 // Sequences whose rows it tells apart; 1 when it does not.
 std::int64_t sequences_of(const Op& op);
 bool is_contraction(const Op& op);
+// Whether it is the mainloop of a kernel by itself: a product or a scan, not a step of attention.
+bool is_mainloop(const Op& op);
 bool needs_full_row(const Op& op);
 bool needs_full_column(const Op& op);
 

@@ -38,7 +38,7 @@ constinit const Operator operators::all_reduce{
     .name = "all_reduce",
     .op_class = OpClass::collective,
     .locality = Locality::tile_local,
-    .formula = "y = sum of x over the GPUs",
+    .formula = "y = sum of x over the GPUs (declared, not built yet)",
     .reads = {kX},
     .write = kY,
     .flops = count,

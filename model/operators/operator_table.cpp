@@ -141,6 +141,13 @@ bool is_weight_gradient(const Graph& graph, TensorId tensor) {
 
 CompulsoryBytes compulsory_bytes(const Graph& graph) {
   std::vector<Operand> read, written, shared_read, shared_written, foldable;
+  const auto overwritten = [&](TensorId id) {  // by an operator that reads it itself: a state
+    return std::any_of(graph.ops().begin(), graph.ops().end(), [&](const Op& op) {
+      const auto of_tensor = [&](const Operand& o) { return o.tensor == id; };
+      return std::any_of(op.reads.begin(), op.reads.end(), of_tensor) &&
+             std::any_of(op.writes.begin(), op.writes.end(), of_tensor);
+    });
+  };
   for (const Op& op : graph.ops()) {
     for (const Operand& o : op.reads) {
       const Tensor& tensor = graph.tensor(o.tensor);
@@ -163,7 +170,7 @@ CompulsoryBytes compulsory_bytes(const Graph& graph) {
   for (const Operand& w : written) {
     const bool read_back = std::any_of(read.begin(), read.end(),
                                        [&](const Operand& r) { return r.tensor == w.tensor; });
-    if (graph.tensor(w.tensor).role == Role::cache && read_back)
+    if (graph.tensor(w.tensor).role == Role::cache && read_back && !overwritten(w.tensor))
       result.read -= distinct_bytes(graph, std::span(&w, 1));
   }
   return result;

@@ -349,6 +349,16 @@ Bytes total(const std::vector<RequestedBytes>& requested) {
   return sum;
 }
 
+namespace {
+
+// A state that a scan reads and overwrites was there before the kernel.
+bool begins_with(const Program& phase, TensorId tensor) {
+  const auto* scan = std::get_if<ScanMainloop>(&phase.mainloop);
+  return scan != nullptr && scan->state && scan->state->tensor == tensor;
+}
+
+}  // namespace
+
 DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel) {
   std::vector<Operand> loaded;
   std::vector<Operand> stored;
@@ -361,7 +371,7 @@ DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel) {
   };
   for (const Program& phase : kernel.phases) {
     for (const Operand& o : loads(phase)) {
-      if (!own(o)) loaded.push_back(o);
+      if (!own(o) || begins_with(phase, o.tensor)) loaded.push_back(o);
     }
   }
   return {distinct_bytes(graph, loaded), distinct_bytes(graph, stored)};

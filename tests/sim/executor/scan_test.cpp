@@ -143,6 +143,10 @@ TEST(ExecuteScan, OverwritesItsStateInPlace) {
   expect_predicted_bytes(plan, run, "in place");
   const Plan other = make_plan("per-operator", apart);
   const Execution want = execute(other, inputs, executor_gpu(), threads(2));
+  const PlanEstimate in_place = simulate(plan, executor_gpu(), Fidelity::hierarchy);
+  const PlanEstimate elsewhere = simulate(other, executor_gpu(), Fidelity::hierarchy);
+  EXPECT_EQ(in_place.kernels[0].compulsory, elsewhere.kernels[0].compulsory);
+  EXPECT_EQ(in_place.limits.compulsory, elsewhere.limits.compulsory);
   EXPECT_EQ(result_of(plan, run, "state"), result_of(other, want, "state_after"));
   EXPECT_EQ(result_of(plan, run, "y"), result_of(other, want, "y"));
 }

@@ -166,31 +166,40 @@ TEST(ExecuteConvRows, RandomShapesAgreeWithTheReferenceInPredictedBytes) {
   }
 }
 
-class MixerBlock : public testing::TestWithParam<std::string> {};
-
-INSTANTIATE_TEST_SUITE_P(Policies, MixerBlock, testing::ValuesIn(all_policies()),
-                         [](const auto& p) { return as_test_name(p.param); });
-
-TEST_P(MixerBlock, IsPlannedPredictedAndExecuted) {
-  std::mt19937 random(36);
-  for (const ScanShape& shape :
-       {ScanShape{4, 2, 16, 12, 2, 45, 8}, ScanShape{3, 1, 20, 8, 1, 37, 1},
-        ScanShape{2, 2, 7, 5, 3, 1, 64}}) {
-    const Graph graph = test::mixer_graph(shape, 48, 4, Dtype::bf16);
+// fp32 as well, so that a small mistake cannot hide behind rounding.
+class MixerBlock : public testing::TestWithParam<std::string> {
+ protected:
+  static void check(const ScanShape& shape, Dtype dtype) {
+    const Graph graph = test::mixer_graph(shape, 48, 4, dtype);
     const Plan plan = make_plan(GetParam(), graph);
+    const std::string what = GetParam() + " " + name_of(dtype) + " " + test::describe({shape});
     EXPECT_EQ(check_plan(plan), std::vector<std::string>{});
     const Inputs inputs = random_storage(graph, 9, {}, {.outliers = 3});
     const TensorValues want = run_reference(graph, rounded(inputs));
     const Execution run =
         execute(plan, prepare_inputs(plan, inputs, 9, {}), executor_gpu(), threads(2));
-    expect_predicted_bytes(plan, run, GetParam());
+    expect_predicted_bytes(plan, run, what);
     // Every operator's error reaches the output about once.
     double allowed = 0;
     for (const Op& op : graph.ops()) allowed += tolerance(graph, op);
-    EXPECT_EQ(disagreement(result_of(plan, run, "output"), want.at("output"), allowed), "");
+    const std::vector<double> got = result_of(plan, run, "output");
+    EXPECT_EQ(disagreement(got, want.at("output"), allowed), "") << what;
+    EXPECT_NE(disagreement(std::vector<double>(got.size()), want.at("output"), allowed), "");
     const PlanEstimate predicted = simulate(plan, executor_gpu(), Fidelity::hierarchy);
     EXPECT_GE(predicted.time, predicted.limits.time);
     EXPECT_TRUE(std::isfinite(predicted.time.value()));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Policies, MixerBlock, testing::ValuesIn(all_policies()),
+                         [](const auto& p) { return as_test_name(p.param); });
+
+TEST_P(MixerBlock, IsPlannedPredictedAndExecuted) {
+  for (const ScanShape& shape :
+       {ScanShape{4, 2, 16, 12, 2, 45, 8}, ScanShape{3, 1, 20, 8, 1, 37, 1},
+        ScanShape{2, 2, 7, 5, 3, 1, 64}, ScanShape{6, 3, 11, 9, 1, 130, 64}}) {
+    check(shape, Dtype::bf16);
+    check(shape, Dtype::fp32);
   }
 }
 

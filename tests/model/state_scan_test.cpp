@@ -242,6 +242,13 @@ TEST(StateScan, CodaPutsGateAndSkipIntoTheScansEpilogue) {
   EXPECT_EQ(test::find_kernel(eager, "conv_op")->kind, KernelKind::conv);
 }
 
+// Scripts read these names in the JSON of predictions.
+TEST(KernelKinds, HaveTheNamesThatPredictionsShow) {
+  std::string names;
+  for (const KernelKind kind : all_kernel_kinds()) names += std::string(name_of(kind)) + ' ';
+  EXPECT_EQ(names, "gemm attention norm pointwise reduction block scan conv route collective ");
+}
+
 TEST(AllReduce, IsDeclaredAndRefusedByName) {
   test::GraphMaker g;
   const Operand x = g.add("x", Role::input, 4, 8, Dtype::bf16);

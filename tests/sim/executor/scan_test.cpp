@@ -166,6 +166,84 @@ TEST(ExecuteConvRows, RandomShapesAgreeWithTheReferenceInPredictedBytes) {
   }
 }
 
+// Executes a graph under a policy: bytes as predicted, its outputs as in fp64.
+void check_graph(const Graph& graph, const std::string& policy, const Inputs& inputs,
+                 const std::string& what) {
+  const Plan plan = make_plan(policy, graph);
+  EXPECT_EQ(check_plan(plan), std::vector<std::string>{}) << what;
+  const TensorValues want = run_reference(graph, rounded(inputs));
+  const Execution run = execute(plan, inputs, executor_gpu(), threads(2));
+  expect_predicted_bytes(plan, run, policy + ' ' + what);
+  double allowed = 0;
+  for (const Op& op : graph.ops()) allowed += tolerance(graph, op);
+  for (const Tensor& t : graph.tensors()) {
+    if (t.role != Role::output || t.rows * t.cols < 2) continue;
+    EXPECT_EQ(disagreement(result_of(plan, run, t.name), want.at(t.name), allowed), "")
+        << t.name << ' ' << policy << ' ' << what;
+  }
+}
+
+// One number a row, one a column, a table's worth of columns that begin within a head: what tiles
+// of one head and chunk load of them is counted as it is asked for.
+TEST(ExecuteScan, EpiloguesLoadWhatTheirTilesNeed) {
+  std::mt19937 random(37);
+  for (int round = 0; round < 15; ++round) {
+    ScanCase c = test::random_scan(random);
+    c.shape.head_width = test::pick(random, 2, 13);
+    c.dtype = Dtype::fp32;
+    const ScanShape& s = c.shape;
+    const std::int64_t rows = s.batch * s.tokens;
+    const std::int64_t cols = s.heads * s.head_width;
+    test::GraphMaker g;
+    g.graph = test::scan_graph(c);
+    const TensorId y = g.graph.find_tensor("y").value();
+    g.graph.tensor(y).role = random() % 2 == 0 ? Role::activation : Role::output;
+    const Operand whole = g.graph.whole(y);
+    const Operand r = g.add("r", Role::input, rows, 1, Dtype::fp32);
+    const Operand b = g.add("b", Role::weight, 1, cols, Dtype::fp32);
+    const Operand z = g.add("z", Role::input, rows, cols, Dtype::fp32);
+    const Operand scaled = g.step("scaled", operators::mul_rows, {whole, r}, cols, Dtype::fp32);
+    const Operand biased = g.step("biased", operators::bias_add, {scaled, b}, cols, Dtype::fp32);
+    g.step("gated", operators::mul, {biased, z}, cols, Dtype::fp32, {}, Role::output);
+    const std::int64_t begin = test::pick(random, 0, cols - 2);
+    const std::int64_t count = test::pick(random, 2, cols - begin);
+    g.step("part", operators::silu, {g.columns(whole, begin, count)}, count, Dtype::fp32, {},
+           Role::output);
+    const Inputs inputs = round_inputs(g.graph, test::scan_inputs(g.graph, random));
+    for (const char* policy : {"coda", "torch-compile", "whole-block"})
+      check_graph(g.graph, policy, inputs, test::describe(c));
+    const Plan plan = make_plan("coda", g.graph);
+    EXPECT_GE(plan.kernels[0].ops.size(), 4U) << test::describe(c);
+  }
+}
+
+// A norm keeps whole rows, one a tile: each takes the rows above it again.
+TEST(ExecuteConvRows, JoinsAKernelOfRows) {
+  std::mt19937 random(38);
+  for (int round = 0; round < 20; ++round) {
+    const ConvolutionShape s{test::pick(random, 1, 3), test::pick(random, 1, 20), 4};
+    test::GraphMaker g;
+    g.graph = test::conv_graph(s, 48, round % 2 == 0);
+    const TensorId y = g.graph.find_tensor("y").value();
+    g.graph.tensor(y).role = Role::activation;
+    const Operand w = g.add("norm_weight", Role::weight, 1, 48, Dtype::fp32);
+    const Operand active = g.step("active", operators::silu, {g.graph.whole(y)}, 48, Dtype::fp32);
+    g.step("normed", operators::rms_norm, {active, w}, 48, Dtype::fp32, NormEps{1e-5},
+           Role::output);
+    const Inputs inputs = round_inputs(g.graph, test::scan_inputs(g.graph, random));
+    for (const char* policy : {"torch-compile", "coda", "eager"})
+      check_graph(g.graph, policy, inputs, "rows");
+    const Plan plan = make_plan("torch-compile", g.graph);
+    ASSERT_EQ(plan.kernels.size(), 1U);
+    const std::int64_t rows = s.batch * s.tokens;
+    std::int64_t loaded = 0;  // rows of x, one tile after the other
+    for (std::int64_t row = 0; row < rows; ++row)
+      loaded += 1 + std::min<std::int64_t>(3, row % s.tokens);
+    EXPECT_EQ(byte_counts(plan.graph, requested_bytes(plan.graph, plan.kernels[0])).at("x").first,
+              loaded * 48 * 4);
+  }
+}
+
 // fp32 as well, so that a small mistake cannot hide behind rounding.
 class MixerBlock : public testing::TestWithParam<std::string> {
  protected:

@@ -95,12 +95,12 @@ Phase read_phase(const JsonReader& reader) {
 
 KernelKind parse_kind(const JsonReader& reader) {
   const std::string text = reader.text("kind");
-  for (const KernelKind kind : {KernelKind::gemm, KernelKind::attention, KernelKind::norm,
-                                KernelKind::pointwise, KernelKind::reduction, KernelKind::block}) {
+  std::string allowed;
+  for (const KernelKind kind : all_kernel_kinds()) {
     if (text == name_of(kind)) return kind;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(name_of(kind));
   }
-  reader.fail("kind", text, "there is no such kind",
-              "gemm, attention, norm, pointwise, reduction, block");
+  reader.fail("kind", text, "there is no such kind", allowed);
 }
 
 PlanEstimate read_estimate(const JsonReader& reader) {

@@ -20,7 +20,7 @@ namespace {
 std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
   if (ops.size() == 1) return graph.op(ops[0]).name;
   for (const OpId id : ops)
-    if (is_gemm(graph.op(id))) return graph.op(id).name;
+    if (is_mainloop(graph.op(id))) return graph.op(id).name;
   if (has_attention(graph, ops))
     return graph.op(ops[0]).pass == Pass::backward ? "d_attention" : "attention";
   const std::string& site = graph.op(ops[0]).site;

@@ -136,4 +136,8 @@ bool has_attention(const Graph& graph, const std::vector<OpId>& group) {
   return any_op(graph, group, [](const Op& op) { return op.kind->op_class == OpClass::attention; });
 }
 
+bool has_scan(const Graph& graph, const std::vector<OpId>& group) {
+  return any_op(graph, group, [](const Op& op) { return op.kind->op_class == OpClass::scan; });
+}
+
 }  // namespace fuseline

@@ -44,9 +44,10 @@ std::size_t group_of(const Groups& groups, OpId op);
 bool any_op(const Graph& graph, const std::vector<OpId>& group,
             const std::function<bool(const Op&)>& predicate);
 
-// A group with a GEMM or attention mainloop.
+// A group with the mainloop of a GEMM, of attention or of a scan.
 bool has_mainloop(const Graph& graph, const std::vector<OpId>& group);
 bool has_gemm(const Graph& graph, const std::vector<OpId>& group);
 bool has_attention(const Graph& graph, const std::vector<OpId>& group);
+bool has_scan(const Graph& graph, const std::vector<OpId>& group);
 
 }  // namespace fuseline

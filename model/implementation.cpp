@@ -54,6 +54,7 @@ bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
 
 Implementation framework_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::library_attention;
+  if (has_scan(graph, ops)) return Implementation::library_scan;
   if (has_mainloop(graph, ops)) return Implementation::library_gemm;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
@@ -64,6 +65,7 @@ Implementation framework_implementation(const Graph& graph, const std::vector<Op
 
 Implementation hand_written_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::flash_attention;
+  if (has_scan(graph, ops)) return Implementation::chunked_scan;
   if (has_mainloop(graph, ops))
     return library_can(graph, ops) ? Implementation::library_gemm : Implementation::epilogue_gemm;
   const bool finishes =
@@ -77,6 +79,7 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
 
 Implementation generated_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::library_attention;
+  if (has_scan(graph, ops)) return Implementation::library_scan;
   const Implementation by_hand = hand_written_implementation(graph, ops);
   if (around_attention(graph, ops)) return by_hand;
   if (by_hand == Implementation::resident_row) return Implementation::generated_reduction;
@@ -86,7 +89,10 @@ Implementation generated_implementation(const Graph& graph, const std::vector<Op
 
 KernelKind kind_of(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return KernelKind::attention;
+  if (has_scan(graph, ops)) return KernelKind::scan;
   if (has_mainloop(graph, ops)) return KernelKind::gemm;
+  if (any_op(graph, ops, [](const Op& op) { return op.kind->op_class == OpClass::conv; }))
+    return KernelKind::conv;
   const bool norm =
       any_op(graph, ops, [](const Op& op) { return op.kind->op_class == OpClass::norm; });
   if (norm) return KernelKind::norm;

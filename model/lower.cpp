@@ -37,7 +37,7 @@ RowMainloop rows_of(const Op& op) {
 
 std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& ops) {
   const auto main =
-      std::find_if(ops.begin(), ops.end(), [&](OpId id) { return is_gemm(graph.op(id)); });
+      std::find_if(ops.begin(), ops.end(), [&](OpId id) { return is_mainloop(graph.op(id)); });
   if (main == ops.end()) return ops;
   // Backwards from the mainloop: what it needs, directly or not.
   std::vector<Operand> wanted = graph.op(*main).reads;

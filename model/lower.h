@@ -8,10 +8,10 @@
 
 namespace fuseline {
 
-// The program that computes `ops` (in dependency order): a GEMM or attention mainloop when there is
-// one among them, resident rows when an operator needs a full row, else a stream of tiles. What
-// other operators of the graph read is stored; the rest stays on chip. InternalError when the
-// operators cannot share a program (why_not.h says which can).
+// The program that computes `ops` (in dependency order): the mainloop of a GEMM, of attention or of
+// a scan when there is one among them, resident rows when an operator needs a full row, else a
+// stream of tiles. What other operators of the graph read is stored; the rest stays on chip.
+// InternalError when the operators cannot share a program (why_not.h says which can).
 Program lower(const Graph& graph, const std::string& name, const std::vector<OpId>& ops);
 
 // The same operators; those that a GEMM's mainloop does not need come behind it (a value computed

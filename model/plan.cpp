@@ -1,6 +1,7 @@
 #include "model/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <variant>
@@ -141,6 +142,14 @@ class Checker {
 
 std::vector<std::string> check_plan(const Plan& plan) { return Checker(plan).run(); }
 
+std::span<const KernelKind> all_kernel_kinds() {
+  static constexpr std::array kKinds = {
+      KernelKind::gemm,      KernelKind::attention, KernelKind::norm, KernelKind::pointwise,
+      KernelKind::reduction, KernelKind::block,     KernelKind::scan, KernelKind::conv,
+      KernelKind::route,     KernelKind::collective};
+  return kKinds;
+}
+
 const char* name_of(KernelKind kind) {
   switch (kind) {
     case KernelKind::gemm:
@@ -155,6 +164,14 @@ const char* name_of(KernelKind kind) {
       return "reduction";
     case KernelKind::block:
       return "block";
+    case KernelKind::scan:
+      return "scan";
+    case KernelKind::conv:
+      return "conv";
+    case KernelKind::route:
+      return "route";
+    case KernelKind::collective:
+      return "collective";
   }
   FUSELINE_ASSERT(false, "unknown kernel kind");
 }
@@ -169,6 +186,10 @@ const char* name_of(Implementation implementation) {
       return "library attention";
     case Implementation::flash_attention:
       return "flash attention";
+    case Implementation::library_scan:
+      return "library scan";
+    case Implementation::chunked_scan:
+      return "chunked scan";
     case Implementation::vectorized:
       return "vectorized";
     case Implementation::strided:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,18 @@
 
 namespace fuseline {
 
-enum class KernelKind : std::uint8_t { gemm, attention, norm, pointwise, reduction, block };
+enum class KernelKind : std::uint8_t {
+  gemm,
+  attention,
+  norm,
+  pointwise,
+  reduction,
+  block,
+  scan,        // a state carried along the tokens
+  conv,        // a convolution along the tokens
+  route,       // tokens to experts and back; no kernel is planned as one yet
+  collective,  // between GPUs; several GPUs are not built yet
+};
 
 // How the kernel's code is made; the simulator's speed of a stream depends on it.
 enum class Implementation : std::uint8_t {
@@ -18,6 +30,8 @@ enum class Implementation : std::uint8_t {
   epilogue_gemm,        // our GEMM mainloop with an epilogue program
   library_attention,    // a vendor's fused attention: keys are split for a single new token only
   flash_attention,      // fused attention, online softmax, our own kernels
+  library_scan,         // a library's scan, which takes no epilogue; the same walk as our own
+  chunked_scan,         // our own: a thread block walks the tokens of a head, its state on chip
   vectorized,           // contiguous element-wise, 16-byte accesses
   strided,              // generic framework element-wise kernel with index arithmetic per element
   concat,               // generic framework concatenation
@@ -85,6 +99,7 @@ struct Plan {
 // every phase.
 std::vector<std::string> check_plan(const Plan& plan);
 
+std::span<const KernelKind> all_kernel_kinds();
 const char* name_of(KernelKind);
 const char* name_of(Implementation);
 

@@ -7,6 +7,7 @@
 #include "model/assemble.h"
 #include "model/backward.h"
 #include "model/blocks/block.h"
+#include "model/config/several_gpus.h"
 #include "model/operators/all_operators.h"
 #include "model/policies/all_policies.h"
 #include "model/policies/support/backward_choices.h"
@@ -86,9 +87,23 @@ void apply_all(const std::vector<Rewrite>& rewrites, Block& block,
                     .allowed = "forward or decode; with train the policies " + allowed});
 }
 
+// Collectives are declared, so that a block can be written with them, and not planned yet.
+void refuse_several_gpus(const Graph& graph) {
+  for (const Op& op : graph.ops()) {
+    if (op.kind->op_class != OpClass::collective) continue;
+    const Devices* devices = op.attributes.get<Devices>();
+    const std::string count = devices == nullptr ? "several" : std::to_string(devices->count);
+    throw InputError({.field = op.name,
+                      .value = std::string(op.kind->name.value) + " over " + count + " GPUs",
+                      .message = kSeveralGpusMessage,
+                      .allowed = "operators of one GPU"});
+  }
+}
+
 }  // namespace
 
 Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& target) {
+  refuse_several_gpus(graph);
   Block block{graph, {}};
   PlanParts parts;
   if (has_backward(graph)) {

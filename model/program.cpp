@@ -33,6 +33,10 @@ std::vector<Operand> loads(const Program& program) {
       keep(attention->gradient->delta);
     }
   }
+  if (const auto* scan = std::get_if<ScanMainloop>(&program.mainloop)) {
+    for (const Operand& o : {scan->x, scan->log_decay, scan->k, scan->q}) keep(o);
+    if (scan->state) keep(*scan->state);
+  }
   for (const Primitive& p : program.body) each_moved(p, false, keep);
   return result;
 }
@@ -41,6 +45,8 @@ std::vector<Operand> stores(const Program& program) {
   std::vector<Operand> result;
   const auto keep = [&result](const Operand& o) { result.push_back(o); };
   for (const Primitive& p : program.prologue) each_moved(p, true, keep);
+  const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
+  if (scan != nullptr && scan->state_after) keep(*scan->state_after);
   for (const Primitive& p : program.body) each_moved(p, true, keep);
   return result;
 }

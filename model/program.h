@@ -57,6 +57,22 @@ struct AttentionMainloop {
   std::optional<AttentionGradient> gradient{};
   std::optional<Operand> bias{};  // [H·T, S], the same for every sequence
 };
+// A mainloop with carried state. One thread block has one head of one sequence and walks its tokens
+// in chunks of shape.chunk rows, in order; the state S in R^{P x N} stays on chip in fp32. With
+// a_t = exp(log_decay_t), c_t = log_decay of the chunk's tokens up to t, summed, and L(t, s) =
+// exp(c_t - c_s) where s <= t, else 0, a chunk computes
+//   value 0 = Y = (L ∘ q k^T) x + diag(exp(c)) q S^T     [tokens of the chunk, P]
+//   S <- exp(c_last)·S + x^T diag(exp(c_last - c)) k
+// which is S_t = a_t·S_{t-1} + x_t k_t^T, y_t = S_t q_t, token by token. The body runs on tiles of
+// one chunk's rows and one head's columns.
+struct ScanMainloop {
+  Operand x;          // [B·T, H·P]
+  Operand log_decay;  // [B·T, H]
+  Operand k, q;       // [B·T, G·N]
+  ScanShape shape;
+  std::optional<Operand> state{};        // [B·H·P, N], ahead of the first token; zeros without it
+  std::optional<Operand> state_after{};  // the same behind the last token, stored by the mainloop
+};
 // Tiles of an [rows, cols] index space; no tile needs another. Tiles of narrower operands (parts of
 // a concatenation) take the columns that they have: column c of each belongs to tile c / tileN.
 struct StreamMainloop {
@@ -70,7 +86,8 @@ struct RowMainloop {
   std::int64_t tokens = 0;
 };
 
-using Mainloop = std::variant<GemmMainloop, AttentionMainloop, StreamMainloop, RowMainloop>;
+using Mainloop =
+    std::variant<GemmMainloop, AttentionMainloop, StreamMainloop, RowMainloop, ScanMainloop>;
 
 struct Program {
   std::string name;

@@ -97,6 +97,14 @@ class Printer {
     line(fmt::format("{}{} = attention({})", head, results, inputs), "online softmax, " + mask);
   }
 
+  void mainloop(const ScanMainloop& m, const std::string& head) {
+    const std::string state = m.state ? ", " + text(*m.state) : "";
+    line(fmt::format("{}y = scan({}, {}, {}, {}{})", head, text(m.x), text(m.log_decay), text(m.k),
+                     text(m.q), state),
+         m.shape.chunk == 1 ? "step by step" : fmt::format("chunks of {} tokens", m.shape.chunk));
+    if (m.state_after) line(fmt::format("    store {} = state", text(*m.state_after)));
+  }
+
   void mainloop(const StreamMainloop& m, const std::string& head) {
     line(fmt::format("{}for each tile of [{}, {}]", head, m.rows, m.cols));
   }

@@ -81,6 +81,28 @@ class Description {
     if (m.bias) expect(*m.bias, s.heads * s.q_tokens, m.k.rows / s.batch, "bias");
   }
 
+  void describe(const ScanMainloop& m) {
+    const ScanShape& s = m.shape;
+    space_.rows = s.batch * s.tokens;
+    space_.cols = s.heads * s.head_width;
+    if (s.batch < 1 || s.tokens < 1 || s.heads < 1 || s.head_width < 1 || s.state_width < 1)
+      return problem("a dimension of the scan is below 1");
+    if (s.chunk < 1) problem("a chunk of " + std::to_string(s.chunk) + " tokens");
+    if (s.groups < 1 || s.heads % s.groups != 0)
+      problem(std::to_string(s.heads) + " heads do not share " + std::to_string(s.groups) +
+              " groups evenly");
+    expect(m.x, space_.rows, space_.cols, "scanned operand x =");
+    expect(m.log_decay, space_.rows, s.heads, "decay =");
+    expect(m.k, space_.rows, s.groups * s.state_width, "key =");
+    expect(m.q, space_.rows, s.groups * s.state_width, "query =");
+    const std::int64_t state_rows = s.batch * space_.cols;
+    for (const auto* state : {&m.state, &m.state_after})
+      if (*state) expect(**state, state_rows, s.state_width, "state =");
+    for (const Operand& exact :
+         {m.log_decay, m.state.value_or(m.log_decay), m.state_after.value_or(m.log_decay)})
+      if (graph_.tensor(exact.tensor).dtype != Dtype::fp32) problem(name(exact) + " is not fp32");
+  }
+
   void describe(const StreamMainloop& m) {
     stream(m.rows, m.cols);
     space_.columns_resident = true;

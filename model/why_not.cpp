@@ -92,7 +92,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
            "'s mainloop: every column of tiles would compute it again, and the mainloop's copies "
            "take it from memory";
   }
-  if (!is_gemm(main) && !g.after.empty()) {
+  if (main.kind->attention && !g.after.empty()) {
     if (needs_full_row(*g.after.front())) return row_reason(*g.after.front(), main, target);
     return g.after.front()->name + " works on tokens, " + main.name + " on heads";
   }
@@ -145,6 +145,41 @@ std::string why_no_attention_program(const Group& g, const Target& target) {
     if (is_finisher(*op)) return finisher_reason(*op);
     if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op))
       return op->name + " crosses heads, while a tile of attention holds one";
+  }
+  return "";
+}
+
+// A tile of a scan has one head of a chunk of tokens.
+std::string why_no_scan_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops,
+                                const Target& target) {
+  const Op& main = *g.mains.front();
+  for (const Op* op : g.after) {
+    const bool of_state = std::ranges::any_of(op->reads, [&](const Operand& r) {
+      return main.writes.size() > 1 && r.tensor == main.writes[1].tensor;
+    });
+    if (of_state)
+      return op->name + " reads the state behind the last token, which " + main.name +
+             " has when its last tile is done";
+    if (op->kind->locality == Locality::pair_local || needs_full_row(*op) ||
+        needs_full_column(*op) || leaves_partials(*op))
+      return op->name + " crosses heads or chunks, while a tile of " + main.name +
+             " holds one of each";
+  }
+  return why_no_gemm_program(graph, g, ops, target);
+}
+
+// What reads rows above its tile takes them from memory: the tile above is another thread block's.
+std::string why_no_halo(const Graph& graph, const std::vector<OpId>& ops, bool mainloop) {
+  for (const OpId id : ops) {
+    const Op& op = graph.op(id);
+    if (op.kind->locality != Locality::row_halo || ops.size() == 1) continue;
+    if (mainloop) return op.name + " reads rows above its tile, which no mainloop's epilogue has";
+    for (const OpId other : ops)
+      for (const Operand& w : graph.op(other).writes)
+        for (const Operand& r : op.reads)
+          if (r.tensor == w.tensor)
+            return op.name + " reads rows above its tile, which other thread blocks of " +
+                   graph.op(other).name + " make";
   }
   return "";
 }
@@ -261,7 +296,10 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, con
     return "second mainloop: a tile of " + name(*g.mains[1]) +
            " sums over columns that other tiles of " + name(*g.mains[0]) + " make";
   }
+  if (std::string halo = why_no_halo(graph, ops, !g.mains.empty()); !halo.empty()) return halo;
   if (g.mains.empty()) return why_no_stream_program(graph, ops);
+  if (g.mains.front()->kind->op_class == OpClass::scan)
+    return why_no_scan_program(graph, g, ops, target);
   return g.attention ? why_no_attention_program(g, target)
                      : why_no_gemm_program(graph, g, ops, target);
 }

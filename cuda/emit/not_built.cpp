@@ -29,6 +29,7 @@ std::string of(const AttentionMainloop& m) {
 
 std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
+std::string of(const ScanMainloop&) { return "a scan"; }
 
 }  // namespace
 

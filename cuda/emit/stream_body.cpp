@@ -19,6 +19,8 @@ StreamFieldKind kind_of(Reach reach) {
     case Reach::tile:
     case Reach::halves:
     case Reach::summed_rows:
+    case Reach::rows_above:
+    case Reach::rows_before:
       return StreamFieldKind::tile;
     case Reach::row_numbers:
     case Reach::all_numbers:

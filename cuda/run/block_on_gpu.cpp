@@ -32,6 +32,9 @@ std::string shape_of(const Program& program) {
                        a->shape.q_tokens, a->shape.kv_tokens, a->shape.heads, a->shape.head_width);
   if (const auto* s = std::get_if<StreamMainloop>(&program.mainloop))
     return fmt::format("stream of {} x {}", s->rows, s->cols);
+  if (const auto* s = std::get_if<ScanMainloop>(&program.mainloop))
+    return fmt::format("scan of {} x {} tokens, {} heads of {} x {}", s->shape.batch,
+                       s->shape.tokens, s->shape.heads, s->shape.head_width, s->shape.state_width);
   const auto& r = std::get<RowMainloop>(program.mainloop);
   return fmt::format("rows {} x {}", r.rows, r.cols);
 }

@@ -40,6 +40,14 @@ ColourRole role_of(KernelKind kind) {
       return ColourRole::kind_reduction;
     case KernelKind::block:
       return ColourRole::kind_block;
+    // The palette has six kinds; those below share the colour of what they are most like.
+    case KernelKind::scan:
+      return ColourRole::kind_attention;
+    case KernelKind::conv:
+    case KernelKind::route:
+      return ColourRole::kind_pointwise;
+    case KernelKind::collective:
+      return ColourRole::kind_block;
   }
   FUSELINE_ASSERT(false, "kind of kernel");
 }

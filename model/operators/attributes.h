@@ -28,6 +28,32 @@ struct AttentionShape {
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
+// state_scan: which rows are sequences, which columns are heads, and how many tokens a thread block
+// takes at a time. Heads [g·H/G, (g + 1)·H/G) share group g of k and q.
+struct ScanShape {
+  std::int64_t heads = 0;        // H
+  std::int64_t groups = 0;       // G, divides H
+  std::int64_t head_width = 0;   // P, columns of x in a head: rows of its state
+  std::int64_t state_width = 0;  // N, columns of k and q in a group: columns of the state
+  std::int64_t batch = 0;        // B
+  std::int64_t tokens = 0;       // T, of each sequence
+  std::int64_t chunk = 64;       // Q, tokens taken together; 1 = step by step
+  friend bool operator==(const ScanShape&, const ScanShape&) = default;
+};
+
+// conv_rows: row b·tokens + t of its operand is token t of sequence b.
+struct ConvolutionShape {
+  std::int64_t batch = 0;   // B
+  std::int64_t tokens = 0;  // T
+  std::int64_t taps = 0;    // K, the token itself and the K - 1 before it
+  friend bool operator==(const ConvolutionShape&, const ConvolutionShape&) = default;
+};
+
+// all_reduce: the GPUs whose partial results it sums.
+struct Devices {
+  std::int64_t count = 0;
+};
+
 // gemm: the layouts of its operands.
 struct GemmLayout {
   bool a_is_km = false;  // the first operand is stored [K, M]: the gradient of a weight

@@ -23,7 +23,17 @@ class Emitter;
 class TensorValues;
 enum class Implementation : std::uint8_t;
 
-enum class OpClass : std::uint8_t { gemm, attention, norm, pointwise, reduction };
+// scan: carries a state along the tokens; conv: a window of rows; collective: between GPUs.
+enum class OpClass : std::uint8_t {
+  gemm,
+  attention,
+  norm,
+  pointwise,
+  reduction,
+  scan,
+  conv,
+  collective,
+};
 
 // What one output tile needs of the inputs.
 //   tile_local   the same tile of each operand, and vectors or tables along its rows and columns
@@ -31,7 +41,15 @@ enum class OpClass : std::uint8_t { gemm, attention, norm, pointwise, reduction 
 //   full_row     all columns of its rows
 //   contraction  panels of two operands, summed over a shared dimension
 //   full_column  all rows of its columns
-enum class Locality : std::uint8_t { tile_local, pair_local, full_row, contraction, full_column };
+//   row_halo     the same tile and some rows above it, of the same columns
+enum class Locality : std::uint8_t {
+  tile_local,
+  pair_local,
+  full_row,
+  contraction,
+  full_column,
+  row_halo,
+};
 
 // Name and shape of one operand. A shape letter stands for one size in all operands of the
 // operator; "2N" is twice N, "1" is one. Letters: M rows, N columns, K contraction, others free.

@@ -172,6 +172,13 @@ bool is_weight_gradient(const Graph& graph, TensorId tensor) {
 
 CompulsoryBytes compulsory_bytes(const Graph& graph) {
   std::vector<Operand> read, written, shared_read, shared_written, foldable;
+  const auto overwritten = [&](TensorId id) {  // by an operator that reads it itself: a state
+    return std::any_of(graph.ops().begin(), graph.ops().end(), [&](const Op& op) {
+      const auto of_tensor = [&](const Operand& o) { return o.tensor == id; };
+      return std::any_of(op.reads.begin(), op.reads.end(), of_tensor) &&
+             std::any_of(op.writes.begin(), op.writes.end(), of_tensor);
+    });
+  };
   for (const Op& op : graph.ops()) {
     for (const Operand& o : op.reads) {
       const Tensor& tensor = graph.tensor(o.tensor);
@@ -194,7 +201,7 @@ CompulsoryBytes compulsory_bytes(const Graph& graph) {
   for (const Operand& w : written) {
     const bool read_back = std::any_of(read.begin(), read.end(),
                                        [&](const Operand& r) { return r.tensor == w.tensor; });
-    if (graph.tensor(w.tensor).role == Role::cache && read_back)
+    if (graph.tensor(w.tensor).role == Role::cache && read_back && !overwritten(w.tensor))
       result.read -= distinct_bytes(graph, std::span(&w, 1));
   }
   return result;
@@ -266,6 +273,7 @@ bool is_around_attention(const Op& op) {
   return op.kind->around_attention || (conversion != nullptr && conversion->of_attention);
 }
 bool is_contraction(const Op& op) { return op.kind->locality == Locality::contraction; }
+bool is_mainloop(const Op& op) { return is_contraction(op) && !op.kind->attention; }
 bool needs_full_row(const Op& op) { return op.kind->locality == Locality::full_row; }
 bool needs_full_column(const Op& op) { return op.kind->locality == Locality::full_column; }
 
@@ -312,6 +320,12 @@ const char* name_of(OpClass c) {
       return "pointwise";
     case OpClass::reduction:
       return "reduction";
+    case OpClass::scan:
+      return "scan";
+    case OpClass::conv:
+      return "conv";
+    case OpClass::collective:
+      return "collective";
   }
   FUSELINE_ASSERT(false, "unknown class");
 }
@@ -328,6 +342,8 @@ const char* name_of(Locality l) {
       return "contraction";
     case Locality::full_column:
       return "needs a full column";
+    case Locality::row_halo:
+      return "needs rows above its tile";
   }
   FUSELINE_ASSERT(false, "unknown locality");
 }

@@ -35,6 +35,8 @@ bool has_adjacent_pairs(const Op& op);
 // Whether the attention library launches it beside its kernel.
 bool is_around_attention(const Op& op);
 bool is_contraction(const Op& op);
+// Whether it is the mainloop of a kernel by itself: a product or a scan, not a step of attention.
+bool is_mainloop(const Op& op);
 bool needs_full_row(const Op& op);
 bool needs_full_column(const Op& op);
 

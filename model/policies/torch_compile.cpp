@@ -55,6 +55,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
       return "sums over rows are a loop of their own over stored values";
     return "";
   }
+  if (has_scan(graph, from)) return "a scan is a library call, which takes no epilogue";
   if (graph.op(edge.to).kind == operators::bias_add) return "";
   return "the library call takes no such epilogue, only a bias";
 }

@@ -16,6 +16,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
                  const Edge&) {
   if (library_takes(graph, from, to)) return "";
   if (has_gemm(graph, from)) return "the library call takes no such epilogue, only bias and GELU";
+  if (has_scan(graph, from)) return "a scan is a library call, which takes no epilogue";
   if (in_attention_library(graph, from) || in_attention_library(graph, to))
     return "attention is a library call";
   return "";

@@ -19,6 +19,8 @@ enum class Reach : std::uint8_t {
   all_numbers,    // one number of every row of another tensor: every tile moves them all
   summed_rows,    // rows that add up in rows of the tile: every element moves in one tile
   partials,       // fp32 partials of a tile reduction
+  rows_above,     // its own rows, and rows above them of the same sequence: a window along tokens
+  rows_before,    // of a state [B·halo, N], what such a window takes before a sequence's first row
 };
 
 struct Access {
@@ -32,6 +34,13 @@ struct Access {
                              // of a column
   std::int64_t indices = 0;  // gathered_rows: how many rows are named
 
+  // rows_above, rows_before: the window reaches so many rows back; rows are b·tokens + t.
+  std::int64_t halo = 0;
+  std::int64_t tokens = 0;
+
+  // Rows of the operand that a tile of rows [first, first + count) takes: of rows_above or
+  // rows_before, each once.
+  [[nodiscard]] std::int64_t rows_of_tile(std::int64_t first, std::int64_t count) const;
   // Elements that move when each moves once.
   [[nodiscard]] std::int64_t elements() const;
   // As many columns as move, and other ones for the other half; the group says where they lie.

@@ -5,6 +5,7 @@
 #include "model/primitives/columns.h"
 #include "model/primitives/concat_halves.h"
 #include "model/primitives/concat_rows.h"
+#include "model/primitives/convolve_rows.h"
 #include "model/primitives/gather.h"
 #include "model/primitives/gather_sum.h"
 #include "model/primitives/head_sum.h"

@@ -15,7 +15,8 @@ std::vector<std::string> ShapeCheck::run() {
     problem("only an attention mainloop has a prologue");
   for (const Primitive& p : program_.prologue) check(p);
   if (attention != nullptr) prologue_values(*attention);
-  if (attention != nullptr || std::holds_alternative<GemmMainloop>(program_.mainloop))
+  if (attention != nullptr || std::holds_alternative<GemmMainloop>(program_.mainloop) ||
+      std::holds_alternative<ScanMainloop>(program_.mainloop))
     values_[0] = {Form::tile, space_.cols};
   if (attention != nullptr) attention_results(*attention);
   for (const Primitive& p : program_.body) check(p);

@@ -40,6 +40,10 @@ ValueAnalysis of_body(const RowMainloop& m, std::span<const Primitive> body) {
   return {body, -1, m.cols, true, {}, m.heads};
 }
 
+ValueAnalysis of_body(const ScanMainloop& m, std::span<const Primitive> body) {
+  return {body, 0, m.shape.heads * m.shape.head_width, false};
+}
+
 }  // namespace
 
 ValueAnalysis::ValueAnalysis(std::span<const Primitive> primitives, Value anchor,

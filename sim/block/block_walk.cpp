@@ -9,6 +9,7 @@
 #include "model/operators/operator_table.h"
 #include "sim/kernels/attention_kernel.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/scan_kernel.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/memory/traffic.h"
 
@@ -62,6 +63,7 @@ class Walker {
   Phase walk_phase(const Kernel& kernel, const Program& program);
   Phase walk_gemm_phase(const Kernel& kernel, const Program& program);
   Phase walk_attention_phase(const Kernel& kernel, const Program& program);
+  Phase walk_scan_phase(const Program& program);
   Phase walk_stream_phase(const Kernel& kernel, const Program& program);
   WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work, HbmTraffic hbm,
                         Bytes l2) const;
@@ -231,6 +233,26 @@ Phase Walker::walk_attention_phase(const Kernel& kernel, const Program& program)
   return phase;
 }
 
+Phase Walker::walk_scan_phase(const Program& program) {
+  const ScanEstimate s = simulate_scan(program, addresses_, gpu_, cache_);
+  Phase phase;
+  KernelEstimate& e = phase.kernel.estimate;
+  e.hbm_read = s.hbm.read;
+  e.hbm_write = s.hbm.write;
+  e.l2 = s.l2;
+  e.smem = s.smem;
+  e.bound = s.bound;
+  e.tensor_time = s.tensor_time;
+  e.hbm_time = s.hbm_time;
+  e.l2_time = s.l2_time;
+  phase.tile = default_tile(program);
+  e.tile = {phase.tile.m, phase.tile.n};
+  const bool computes = s.bound == Bound::tensor || s.bound == Bound::sync;
+  phase.kernel.compute = computes ? std::max(s.tensor_time, s.wait_time) : Seconds();
+  phase.kernel.fixed = s.work - phase.kernel.compute;
+  return phase;
+}
+
 Phase Walker::walk_stream_phase(const Kernel& kernel, const Program& program) {
   const StreamKernel stream = stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_);
   const StreamEstimate s = simulate_stream(stream, gpu_, cache_);
@@ -254,6 +276,7 @@ Phase Walker::walk_phase(const Kernel& kernel, const Program& program) {
   if (std::holds_alternative<AttentionMainloop>(program.mainloop)) {
     return walk_attention_phase(kernel, program);
   }
+  if (std::holds_alternative<ScanMainloop>(program.mainloop)) return walk_scan_phase(program);
   return walk_stream_phase(kernel, program);
 }
 

@@ -22,7 +22,7 @@ Dtype operand_type(const Graph& graph, const Kernel& kernel) {
 
 bool uses_tensor_cores(const Kernel& kernel) {
   return kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::attention ||
-         kernel.kind == KernelKind::block;
+         kernel.kind == KernelKind::scan || kernel.kind == KernelKind::block;
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void sum_kernels(PlanEstimate& estimate) {
 
 bool on_tensor_cores(const KernelEstimate& k) {
   return k.kind == KernelKind::gemm || k.kind == KernelKind::attention ||
-         k.kind == KernelKind::block;
+         k.kind == KernelKind::scan || k.kind == KernelKind::block;
 }
 
 // Nothing that is predicted may beat what is possible.

@@ -57,6 +57,12 @@ struct AttentionConstants {
   double wide_head_loss = 0;
 };
 
+// Scans with a state on chip.
+struct ScanConstants {
+  Seconds chunk;
+  Seconds step;
+};
+
 // Kernels without a matrix product: element-wise work, norms, softmax, copies.
 struct StreamConstants {
   double pointwise_instructions = 0;
@@ -127,6 +133,7 @@ struct PowerConstants {
 struct Constants {
   GemmConstants gemm;
   AttentionConstants attention;
+  ScanConstants scan;
   StreamConstants stream;
   LaunchConstants launch;
   SyncConstants sync;

@@ -219,10 +219,7 @@ std::string BlockCase::label() const {
 }
 
 std::optional<KernelKind> kernel_kind_of(std::string_view name) {
-  static constexpr std::array kKinds = {KernelKind::gemm,      KernelKind::attention,
-                                        KernelKind::norm,      KernelKind::pointwise,
-                                        KernelKind::reduction, KernelKind::block};
-  for (const KernelKind kind : kKinds) {
+  for (const KernelKind kind : all_kernel_kinds()) {
     if (name == name_of(kind)) return kind;
   }
   return std::nullopt;

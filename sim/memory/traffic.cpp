@@ -102,6 +102,13 @@ std::int64_t loaded_elements(const Access& access, const Primitive& primitive, c
       return access.elements() * tiling.row_tiles();
     case Reach::all_numbers:
       return access.elements() * tiling.row_tiles() * tiling.col_tiles();
+    case Reach::rows_above:
+    case Reach::rows_before: {
+      std::int64_t rows = 0;
+      for (std::int64_t first = 0; first < tiling.rows; first += tiling.tile.m)
+        rows += access.rows_of_tile(first, std::min(tiling.tile.m, tiling.rows - first));
+      return checked_product<Bytes>(rows, access.operand.cols).value();
+    }
     case Reach::table:
       return tiling.rows * tiling.batch *
              table_columns(tiling, partners_of(primitive.defines().front(), values),
@@ -250,6 +257,20 @@ void attention_prologue(const AttentionMainloop& m, const Program& program, Tile
   add_prologue(program, {}, tiles_of(s.kv_heads), s.head_width, tally);
 }
 
+// A thread block walks the tokens of one head: everything of its head once, and the group's k and q
+// once more for every head that shares them.
+Tiling mainloop(const ScanMainloop& m, TileShape, Tally& tally) {
+  const ScanShape& s = m.shape;
+  tally.load(m.x, elements(m.x));
+  tally.load(m.log_decay, elements(m.log_decay));
+  tally.load(m.k, elements(m.k) * (s.heads / s.groups));
+  tally.load(m.q, elements(m.q) * (s.heads / s.groups));
+  if (m.state) tally.load(*m.state, elements(*m.state));
+  if (m.state_after) tally.store(*m.state_after, elements(*m.state_after));
+  const std::int64_t width = s.heads * s.head_width;
+  return {s.tokens, width, s.batch, {std::min(s.chunk, s.tokens), s.head_width}, 0, width};
+}
+
 Tiling mainloop(const StreamMainloop& m, TileShape tile, Tally&) {
   return {m.rows, m.cols, 1, tile, 0, m.cols};
 }
@@ -285,6 +306,8 @@ TileShape default_tile(const Program& program) {
   if (const auto* stream = std::get_if<StreamMainloop>(&program.mainloop))
     return stream_tile(program, stream->rows);
   if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) return {1, row->cols};
+  if (const auto* scan = std::get_if<ScanMainloop>(&program.mainloop))
+    return {std::min(scan->shape.chunk, scan->shape.tokens), scan->shape.head_width};
   return {128, 128};
 }
 
@@ -346,6 +369,16 @@ Bytes total(const std::vector<RequestedBytes>& requested) {
   return sum;
 }
 
+namespace {
+
+// A state that a scan reads and overwrites was there before the kernel.
+bool begins_with(const Program& phase, TensorId tensor) {
+  const auto* scan = std::get_if<ScanMainloop>(&phase.mainloop);
+  return scan != nullptr && scan->state && scan->state->tensor == tensor;
+}
+
+}  // namespace
+
 DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel) {
   std::vector<Operand> loaded;
   std::vector<Operand> stored;
@@ -358,7 +391,7 @@ DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel) {
   };
   for (const Program& phase : kernel.phases) {
     for (const Operand& o : loads(phase)) {
-      if (!own(o)) loaded.push_back(o);
+      if (!own(o) || begins_with(phase, o.tensor)) loaded.push_back(o);
     }
   }
   return {distinct_bytes(graph, loaded), distinct_bytes(graph, stored)};

@@ -38,7 +38,9 @@ TileShape default_tile(const Program& program);
 //   its gradient    K and V once per head of dK and dV; Q, dY, log-sum-exp and delta of the query
 //                   tiles that see a key tile, per key tile; dQ stored once and added to (loaded
 //                   and stored) by every further key tile
+//   scan            x, decay and states once; k and q once per head of their group
 //   tiles           once
+//   rows above      a tile's own rows, and above them those of its sequence that its window takes
 //   vectors         their part, by every tile that needs it
 //   tables          those of the d columns that a row of a tile meets, once
 // Loads that follow a Columns primitive happen only in the tiles that hold those columns. Tensors

@@ -53,7 +53,8 @@ std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>&,
 std::string bias_into_gemm(const Graph& graph, const std::vector<OpId>& from,
                            const std::vector<OpId>& to, const Edge&) {
   const bool bias = all_of_kind(graph, to, operators::bias_add);
-  if (bias && has_gemm(graph, from)) return "";
+  const auto conv = [](const Op& op) { return op.kind->op_class == OpClass::conv; };
+  if (bias && (has_gemm(graph, from) || any_op(graph, from, conv))) return "";
   return "the policy launches one kernel per operator (a bias belongs to its GEMM)";
 }
 

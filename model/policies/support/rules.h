@@ -63,7 +63,7 @@ bool in_attention_library(const Graph&, const std::vector<OpId>& ops);
 std::string one_kernel_per_operator(const Graph&, const std::vector<OpId>& from,
                                     const std::vector<OpId>& to, const Edge&);
 
-// A bias goes into the epilogue of its library GEMM, nothing else is fused.
+// A bias goes into the epilogue of its library GEMM or convolution, nothing else is fused.
 std::string bias_into_gemm(const Graph&, const std::vector<OpId>& from, const std::vector<OpId>& to,
                            const Edge&);
 

@@ -21,7 +21,11 @@ inline std::vector<std::string> all_policies() {
   return names;
 }
 
-inline Gpu executor_gpu() { return load_gpu("h200"); }
+// Read once: many small plans ask for it.
+inline const Gpu& executor_gpu() {
+  static const Gpu gpu = load_gpu("h200");
+  return gpu;
+}
 
 // The name of a test's parameter: letters and digits only.
 inline std::string as_test_name(std::string name) {

@@ -1,0 +1,66 @@
+// A causal convolution along the tokens of each sequence, every column by itself (the short
+// convolution ahead of a selective scan). A bias is an operator of its own behind it.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/view.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+std::int64_t taps(const Graph&, const Op& op) { return op.reads[1].rows; }
+
+Flops count(const Graph&, const Op& op) {
+  return checked_product<Flops>(op.writes[0].rows, op.writes[0].cols, 2, op.reads[1].rows);
+}
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> w = read(g, in, op.reads[1]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const auto& a = op.attributes.as<ConvolutionShape>();
+  const std::int64_t halo = a.taps - 1;
+  // Row of the sequence, or of what came before it (`at` < 0).
+  const auto value = [&](std::int64_t sequence, std::int64_t at, std::int64_t c) {
+    if (at >= 0) return x(sequence * a.tokens + at, c);
+    return op.reads.size() > 2 ? read(g, in, op.reads[2])(sequence * halo + halo + at, c) : 0.0;
+  };
+  for (std::int64_t m = 0; m < y.rows; ++m)
+    for (std::int64_t c = 0; c < y.cols; ++c) {
+      double sum = 0;
+      for (std::int64_t j = 0; j < a.taps; ++j)
+        sum += w(j, c) * value(m / a.tokens, m % a.tokens - halo + j, c);
+      y(m, c) = sum;
+    }
+}
+
+void lower(Emitter& e, const Op& op) {
+  ConvolveRows conv{e.fresh("conv"), op.reads[0], op.reads[1], std::nullopt,
+                    op.attributes.as<ConvolutionShape>()};
+  if (op.reads.size() > 2) conv.before = op.reads[2];
+  e.emit(conv);
+  e.produce(op.writes[0], conv.out);
+}
+
+}  // namespace
+
+constinit const Operator operators::conv_rows{
+    .name = "conv_rows",
+    .op_class = OpClass::conv,
+    .locality = Locality::row_halo,
+    .formula = "y[t] = sum over j of w[j] · x[t - (K - 1) + j] in each sequence",
+    .reads = {kX, {"w", "K", "N"}, {"before", "R", "N", true}},
+    .write = kY,
+    .flops = count,
+    .sum_length = taps,
+    .reference = compute,
+    .lower = lower,
+    .extent = of_result,
+    .gradient = no_gradient("it comes with the first block that trains one"),
+    .framework = always<Implementation::vectorized>};
+
+}  // namespace fuseline

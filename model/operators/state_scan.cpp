@@ -1,0 +1,112 @@
+// A linear recurrence with a matrix as its state, for every head: each token scales the state, adds
+// a product of two vectors to it, and reads it with a third (selective scans, gated linear
+// attention). Computed in chunks of tokens by products of matrices, or step by step.
+#include <cmath>
+#include <vector>
+
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/view.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+// The chunks of one head and sequence, the last one perhaps shorter. Per pair (s <= t) of a chunk
+// of tokens: q·k (2N), its decay (an exponential and a product) and its share of x (2P). Per token:
+// the state's share of y (2PN, scaled and added: 2P), and the token's of the state (2PN, k scaled:
+// N). Per chunk: the state scaled (PN).
+Flops count(const Graph&, const Op& op) {
+  const auto& a = op.attributes.as<ScanShape>();
+  const std::int64_t P = a.head_width;
+  const std::int64_t N = a.state_width;
+  const auto pairs_of = [](std::int64_t tokens) { return tokens * (tokens + 1) / 2; };
+  const std::int64_t chunk = std::min(a.chunk, a.tokens);
+  const std::int64_t chunks = ceil_div(a.tokens, chunk);
+  const std::int64_t last = a.tokens - (chunks - 1) * chunk;
+  const std::int64_t pairs = (chunks - 1) * pairs_of(chunk) + pairs_of(last);
+  const Flops head = checked_product<Flops>(pairs, 2 * N + 2 * P + 2) +
+                     checked_product<Flops>(a.tokens, 4 * P * N + 2 * P + N) +
+                     checked_product<Flops>(chunks, P * N);
+  return checked_product<Flops>(a.batch, a.heads, head.value());
+}
+
+// A result sums N products of the state, each of which sums what all tokens so far have left.
+std::int64_t terms(const Graph&, const Op& op) {
+  const auto& a = op.attributes.as<ScanShape>();
+  return a.tokens * a.state_width;
+}
+
+// Token by token: S <- exp(log_decay)·S + x k^T, y = S q.
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> log_decay = read(g, in, op.reads[1]);
+  const View<const double> k = read(g, in, op.reads[2]);
+  const View<const double> q = read(g, in, op.reads[3]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const auto& a = op.attributes.as<ScanShape>();
+  const std::int64_t P = a.head_width;
+  const std::int64_t N = a.state_width;
+  std::vector<double> state(static_cast<std::size_t>(P * N));
+  for (std::int64_t b = 0; b < a.batch; ++b)
+    for (std::int64_t h = 0; h < a.heads; ++h) {
+      const std::int64_t group = h / (a.heads / a.groups) * N;
+      const std::int64_t first = (b * a.heads + h) * P;  // row of the states
+      const auto S = [&](std::int64_t p, std::int64_t n) -> double& {
+        return state[static_cast<std::size_t>(p * N + n)];
+      };
+      for (std::int64_t p = 0; p < P; ++p)
+        for (std::int64_t n = 0; n < N; ++n)
+          S(p, n) = op.reads.size() > 4 ? read(g, in, op.reads[4])(first + p, n) : 0.0;
+      for (std::int64_t t = b * a.tokens; t < (b + 1) * a.tokens; ++t) {
+        const double decay = std::exp(log_decay(t, h));
+        for (std::int64_t p = 0; p < P; ++p) {
+          double sum = 0;
+          for (std::int64_t n = 0; n < N; ++n) {
+            S(p, n) = decay * S(p, n) + x(t, h * P + p) * k(t, group + n);
+            sum += S(p, n) * q(t, group + n);
+          }
+          y(t, h * P + p) = sum;
+        }
+      }
+      if (op.writes.size() < 2) continue;
+      const View<double> after = write(g, out, op.writes[1]);
+      for (std::int64_t p = 0; p < P; ++p)
+        for (std::int64_t n = 0; n < N; ++n) after(first + p, n) = S(p, n);
+    }
+}
+
+void mainloop(Emitter& e, const Op& op, bool) {
+  ScanMainloop m{op.reads[0], op.reads[1], op.reads[2], op.reads[3], op.attributes.as<ScanShape>()};
+  if (op.reads.size() > 4) m.state = op.reads[4];
+  if (op.writes.size() > 1) m.state_after = op.writes[1];
+  e.set_mainloop(m, op.writes[0].cols);
+  e.produce_result(op.writes[0]);
+}
+
+}  // namespace
+
+constinit const Operator operators::state_scan{
+    .name = "state_scan",
+    .op_class = OpClass::scan,
+    .locality = Locality::contraction,
+    .formula = "S_t = exp(log_decay_t)·S_(t-1) + x_t k_t^T, y_t = S_t q_t for each head",
+    .reads =
+        {kX, {"log_decay", "M", "H"}, {"k", "M", "K"}, {"q", "M", "K"}, {"state", "R", "S", true}},
+    .write = kY,
+    .flops = count,
+    .sum_length = terms,
+    .reference = compute,
+    .lower = in_mainloop,
+    .extent = of_result,
+    .gradient = no_gradient("it comes with the first block that trains one"),
+    .framework = always<Implementation::library_scan>,
+    .also_writes = {"state_after", "R", "S"},
+    .mainloop = mainloop,
+    .columns = ColumnOrder::lost};
+
+}  // namespace fuseline

@@ -1,0 +1,145 @@
+#include "sim/kernels/scan_kernel.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/error.h"
+#include "sim/kernels/stream_kernel.h"
+#include "sim/memory/traffic.h"
+
+namespace fuseline {
+namespace {
+
+constexpr std::int64_t kProductRows = 16;  // of the smallest matrix instruction
+constexpr std::int64_t kFp32Bytes = 4;
+
+double flops_per_cycle(const Gpu& gpu, std::int64_t element_bytes) {
+  const double clock =
+      gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
+  const double rate = gpu.tensor_bf16.value() / clock / static_cast<double>(gpu.sm_count);
+  const GemmConstants& c = gpu.constants.gemm;
+  return rate * c.tensor_fraction * (element_bytes == kFp32Bytes ? c.tf32_fraction : 1.0);
+}
+
+// One chunk of one head: products with exponentials, and what the thread block loads.
+struct Chunk {
+  Seconds products;
+  Seconds transfer;
+};
+
+Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu,
+                 std::int64_t element_bytes) {
+  const double P = static_cast<double>(s.head_width);
+  const double N = static_cast<double>(s.state_width);
+  const double clock = gpu.sm_clock.value();
+  Chunk chunk;
+  if (s.chunk == 1) {
+    const double rate = gpu.vector_fp32.value() / static_cast<double>(gpu.sm_count);
+    chunk.products = Seconds(5 * P * N / rate);
+  } else {
+    const double rows = static_cast<double>(ceil_div(tokens, kProductRows) * kProductRows);
+    const double flops = 2 * rows * rows * (N + P) + 4 * rows * P * N;
+    const double cycles = flops / flops_per_cycle(gpu, element_bytes) +
+                          rows * rows * gpu.constants.attention.exp_cycles;
+    chunk.products = Seconds(cycles / clock);
+  }
+  const double bytes = static_cast<double>(
+      tokens * (s.head_width + 2 * s.state_width) * element_bytes + tokens * kFp32Bytes);
+  chunk.transfer = Seconds(bytes / gpu.constants.attention.block_bytes_per_cycle / clock);
+  return chunk;
+}
+
+// The operands and the body as streams over the rows of the result, and the states around them.
+struct Walk {
+  StreamKernel before, during, after;
+};
+
+Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses) {
+  Stream stream;
+  stream.part = addresses.locate(operand);
+  stream.store = store;
+  return stream;
+}
+
+Walk walk_of(const ScanMainloop& m, const Program& program, const AddressMap& addresses) {
+  Walk walk;
+  walk.during.rows = m.x.rows;
+  walk.during.cols = m.x.cols;
+  for (const Operand& o : {m.x, m.log_decay, m.k, m.q})
+    walk.during.streams.push_back(stream_of(o, false, addresses));
+  for (const Stream& s : streams_of(program, addresses)) walk.during.streams.push_back(s);
+  const auto state = [&](StreamKernel& part, const std::optional<Operand>& operand, bool store) {
+    if (!operand) return;
+    part.rows = operand->rows;
+    part.cols = operand->cols;
+    part.streams.push_back(stream_of(*operand, store, addresses));
+  };
+  state(walk.before, m.state, false);
+  state(walk.after, m.state_after, true);
+  return walk;
+}
+
+}  // namespace
+
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_bytes) {
+  ScanShape s = shape;
+  s.chunk = std::min(s.chunk, s.tokens);
+  const ScanConstants& c = gpu.constants.scan;
+  const Seconds wait = s.chunk == 1 ? c.step : c.chunk;
+  const std::int64_t chunks = ceil_div(s.tokens, s.chunk);
+  const Chunk whole = time_chunk(s, s.chunk, gpu, element_bytes);
+  const Chunk last = time_chunk(s, s.tokens - (chunks - 1) * s.chunk, gpu, element_bytes);
+  const double others = static_cast<double>(chunks - 1);
+  const Seconds products = others * whole.products + last.products;
+  const Seconds walk = others * (std::max(whole.products, whole.transfer) + wait) +
+                       std::max(last.products, last.transfer) + wait;
+  const std::int64_t heads = s.batch * s.heads;
+  const std::int64_t at_once = gpu.sm_count * gpu.constants.attention.blocks_per_sm;
+  return {static_cast<double>(ceil_div(heads, gpu.sm_count)) * products,
+          static_cast<double>(ceil_div(heads, at_once)) * walk};
+}
+
+ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
+                           L2Cache& cache) {
+  const auto* m = std::get_if<ScanMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(m != nullptr, program.name);
+  const Walk walk = walk_of(*m, program, addresses);
+  ScanEstimate e;
+  Bytes streamed;
+  for (const StreamKernel* part : {&walk.before, &walk.during, &walk.after}) {
+    if (part->streams.empty()) continue;
+    walk_streams(*part, gpu, cache);
+    for (const Stream& s : part->streams) streamed += s.bytes();
+  }
+  e.hbm = cache.take_traffic();
+
+  const CachedSlice x = addresses.locate(m->x);
+  const CachedSlice k = addresses.locate(m->k);
+  const CachedSlice q = addresses.locate(m->q);
+  const std::int64_t again = m->shape.heads / m->shape.groups - 1;
+  const Bytes shared = checked_product<Bytes>(k.rows, k.cols, k.matrix.element_bytes) +
+                       checked_product<Bytes>(q.rows, q.cols, q.matrix.element_bytes);
+  e.l2 = streamed + again * shared;
+  e.smem = checked_product<Bytes>(x.rows, x.cols, x.matrix.element_bytes) + (again + 1) * shared;
+
+  const StreamConstants& c = gpu.constants.stream;
+  e.hbm_time = (e.hbm.read + e.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
+  e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
+  const ScanTime t = scan_time(m->shape, gpu, x.matrix.element_bytes);
+  e.tensor_time = t.compute;
+  e.wait_time = t.chain;
+  const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there
+  const Seconds memory = std::max(e.hbm_time, e.l2_time);
+  const Seconds longest = std::max({t.compute, t.chain, memory});
+  e.work = start + longest;
+  if (longest <= start) {
+    e.bound = Bound::launch;
+  } else if (longest == memory) {
+    e.bound = memory == e.hbm_time ? Bound::hbm : Bound::l2;
+  } else {
+    e.bound = longest == t.compute || t.compute > 0.5 * t.chain ? Bound::tensor : Bound::sync;
+  }
+  return e;
+}
+
+}  // namespace fuseline

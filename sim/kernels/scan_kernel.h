@@ -1,0 +1,39 @@
+// A scan: thread blocks that walk the tokens of one head each, in chunks, with its state on chip.
+#pragma once
+
+#include "model/plan.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/kernel_estimate.h"
+#include "sim/kernels/program_streams.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+struct ScanEstimate {
+  HbmTraffic hbm;
+  Bytes l2;    // what thread blocks load and store: k and q once for every head that shares them
+  Bytes smem;  // of these what the products take from shared memory
+  Seconds tensor_time, wait_time, hbm_time, l2_time;
+  Seconds work;  // what the kernel adds to the time of an empty one
+  Bound bound = Bound::tensor;
+};
+
+// Heads of one sequence are about as far at any time, so rows of all operands go through the cache
+// together, once; states come before and after. Nothing of it was measured on a scan.
+ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
+                           L2Cache& cache);
+
+// Time of the chunks on the SM that takes longest, without HBM and L2 as a whole. Chunks of a head
+// come one after the other: each waits for its products or its bytes, whichever takes longer, and
+// then for the steps between them. Heads on one SM fill each other's waiting, and share its tensor
+// cores.
+//   products  of a chunk: scores, result, the state's share of it, and the state's update, on tiles
+//             of 16 rows; an exponential for each score. Step by step: 5·P·N operations a token in
+//             fp32.
+struct ScanTime {
+  Seconds compute;  // products and exponentials of all heads that the SM takes
+  Seconds chain;    // of the heads that it takes one after the other, all chunks with their waiting
+};
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_bytes);
+
+}  // namespace fuseline

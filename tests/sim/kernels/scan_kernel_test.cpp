@@ -1,0 +1,102 @@
+// Predictions of scans: positive, finite, never under what is possible, longer with more tokens.
+#include "sim/kernels/scan_kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/policy.h"
+#include "sim/block/estimate.h"
+#include "sim/block/limits.h"
+#include "tests/model/scan_support.h"
+#include "tests/sim/sim_support.h"
+
+namespace fuseline {
+namespace {
+
+using test::ScanCase;
+
+KernelEstimate estimate_of(const ScanCase& c, const Gpu& gpu) {
+  const Plan plan = make_plan("coda", test::scan_graph(c));
+  return simulate(plan, gpu, Fidelity::hierarchy).kernels.at(0);
+}
+
+TEST(ScanKernel, IsNeverUnderWhatIsPossible) {
+  std::mt19937 random(41);
+  const Gpu gpu = test_gpu();
+  for (int round = 0; round < 60; ++round) {
+    ScanCase c = test::random_scan(random);
+    if (random() % 2 == 0) {  // as large as those of models
+      c.shape = {16 * test::pick(random, 1, 8),
+                 1,
+                 64,
+                 128,
+                 test::pick(random, 1, 4),
+                 test::pick(random, 1, 5000),
+                 random() % 3 == 0 ? 1 : 64 * test::pick(random, 1, 4)};
+    }
+    const Plan plan = make_plan("per-operator", test::scan_graph(c));
+    for (const Fidelity fidelity : {Fidelity::roofline, Fidelity::hierarchy}) {
+      const PlanEstimate e = simulate(plan, gpu, fidelity);
+      EXPECT_TRUE(std::isfinite(e.time.value())) << test::describe(c);
+      EXPECT_GT(e.time, Seconds());
+      EXPECT_GE(e.time, e.limits.time) << test::describe(c);
+      EXPECT_GE(e.hbm_read + e.hbm_write, e.limits.least);
+      EXPECT_GE(e.time, e.flops / boosted_tensor_peak(gpu, Dtype::bf16));
+    }
+  }
+}
+
+TEST(ScanKernel, TakesLongerWithMoreTokens) {
+  for (const std::int64_t chunk : {1, 16, 64, 256}) {
+    Seconds before;
+    Seconds walked;
+    for (std::int64_t tokens = 1; tokens <= 3000; tokens += tokens < 40 ? 1 : tokens / 3) {
+      const ScanCase c{.shape = {24, 1, 64, 128, 2, tokens, chunk}, .dtype = Dtype::bf16};
+      const ScanTime t = scan_time(c.shape, test_gpu(), 2);
+      const Seconds longest = std::max(t.compute, t.chain);
+      EXPECT_GE(longest, before) << tokens << " tokens in chunks of " << chunk;
+      before = longest;
+      if (tokens < 64) continue;  // walking the cache takes a while
+      const Seconds time = estimate_of(c, test_gpu()).time;
+      EXPECT_GT(time, walked) << tokens << " tokens in chunks of " << chunk;
+      walked = time;
+    }
+  }
+}
+
+// Chunks of a head wait for each other: few heads leave most of the GPU idle, and longer chunks
+// wait less often.
+TEST(ScanKernel, IsASerialChainOfChunks) {
+  const auto time = [](std::int64_t batch, std::int64_t tokens, std::int64_t chunk) {
+    return estimate_of({.shape = {16, 1, 64, 128, batch, tokens, chunk}, .dtype = Dtype::bf16},
+                       test_gpu());
+  };
+  const KernelEstimate one = time(1, 4096, 64);
+  EXPECT_EQ(one.bound, Bound::sync);
+  EXPECT_EQ(one.kind, KernelKind::scan);
+  EXPECT_EQ(one.tile, (std::vector<std::int64_t>{64, 64}));
+  // Eight sequences run side by side on 128 of 132 SMs.
+  EXPECT_LT(time(8, 4096, 64).time, 1.2 * one.time);
+  EXPECT_GT(time(1, 8192, 64).time, 1.8 * one.time - 0.8 * time(1, 1, 64).time);
+  EXPECT_GT(time(1, 4096, 32).time, 1.3 * one.time);
+  EXPECT_GT(time(1, 4096, 1).time, one.time);
+}
+
+// One new token of many sequences moves its states, and takes about as long as they take through
+// HBM.
+TEST(ScanKernel, DecodingMovesTheStates) {
+  const ScanCase c{.shape = {64, 1, 64, 128, 64, 1, 1},
+                   .state = true,
+                   .state_after = true,
+                   .dtype = Dtype::bf16};
+  const KernelEstimate e = estimate_of(c, test_gpu());
+  const double states = 2.0 * 64 * 64 * 64 * 128 * 4;
+  EXPECT_EQ(e.bound, Bound::hbm);
+  EXPECT_GE((e.hbm_read + e.hbm_write).as_double(), 0.95 * states);
+  EXPECT_LT(e.time.value(), 1.6 * states / 4.5e12);
+  EXPECT_GT(e.time.value(), states / 4.8e12);
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds with warnings as errors, and runs every check and test.
-#   ./test.sh           format check, all tests, all tests again under ASan + UBSan
-#   ./test.sh --quick   without the sanitizer run and the tests labelled slow
-#   ./test.sh --long    also the tests labelled long: fuzzing and random blocks, ten times as many
+#   ./test.sh           format check, all tests: under ASan + UBSan, or, those that take an optimised
+#                       program, in the release build
+#   ./test.sh --quick   the preset dev alone, without the tests labelled slow
+#   ./test.sh --long    all tests in dev, under the sanitizers and in the release build, also those
+#                       labelled long: all models' kernels, fuzzing and random blocks ten times as many
 #   ./test.sh --clang   also clang++: model, simulator and their tests compile without a warning
 #   ./test.sh --tsan    also ThreadSanitizer, for the tests that use threads
 #   ./test.sh --tidy    also clang-tidy over our sources (slow)
@@ -70,26 +72,42 @@ check_format() {
 
 # configure PRESET
 configure() {
-  cmake --preset "$1" >"build/$1-configure.log" 2>&1 || {
+  local options=()
+  # ./run.sh builds the same folder without tests, and nothing of it twice.
+  if [[ "$1" == release ]]; then options=(-DFUSELINE_BUILD_TESTS=ON); fi
+  cmake --preset "$1" ${options[@]+"${options[@]}"} >"build/$1-configure.log" 2>&1 || {
     cat "build/$1-configure.log"
     return 1
   }
 }
 
+# Sets cpu to the seconds that this script's commands have computed so far, all cores together.
+cpu=0
+count_cpu() {
+  times >build/times
+  cpu="$(awk -F'[ms ]+' 'NR == 2 { printf "%d", $1 * 60 + $2 + $3 * 60 + $4 }' build/times)"
+}
+
 # build_and_test PRESET TARGETS [ctest arguments]: TARGETS is "" for all of them.
 build_and_test() {
-  local preset="$1" targets="$2" begin="$SECONDS" built skipped
+  local preset="$1" targets="$2" begin="$SECONDS" built skipped cpu_begin cpu_built
   shift 2
+  count_cpu
+  cpu_begin="$cpu"
   step "build $preset"
   configure "$preset"
   # shellcheck disable=SC2086  # a list of words
   cmake --build --preset "$preset" ${targets:+--target $targets}
   built=$((SECONDS - begin))
+  count_cpu
+  cpu_built="$cpu"
   step "test $preset"
   ctest --preset "$preset" -j "$jobs" --no-tests=error --no-label-summary "$@" |
     tee "build/$preset-test.log"
   skipped="$(grep -c '\*\*\*Skipped' "build/$preset-test.log" || true)"
-  summary+=("$preset: built in $built s, tested in $((SECONDS - begin - built)) s, $skipped tests skipped")
+  count_cpu
+  summary+=("$preset: built in $built s, tested in $((SECONDS - begin - built)) s, $skipped tests skipped;"
+    "  CPU seconds: $((cpu_built - cpu_begin)) to build, $((cpu - cpu_built)) to test")
 }
 
 # Compiles without linking: what another compiler says about our code.
@@ -146,23 +164,18 @@ check_format
 if $quick; then
   build_and_test dev "" -LE 'slow|long'
 elif $long; then
+  export FUSELINE_COMPILE_AGAIN=1
   build_and_test dev ""
+  # NVRTC is not ours to sanitise. The claims are the same predictions thousands of times over.
+  build_and_test asan "all optimised_tests" -E '(Slow|Long)(Gemm|Attention|Stream)Sources|SlowShippedClaims'
+  build_and_test release optimised -E '_NOT_BUILT'
 else
-  build_and_test dev "" -LE long
+  build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'
+  build_and_test release optimised -LE long -E '_NOT_BUILT'
 fi
 if $clang; then run_clang; fi
 if [[ "$tidy" != none ]]; then run_tidy "$tidy"; fi
 if $tsan; then run_tsan; fi
-if ! $quick; then
-  # NVRTC is not ours to sanitise: what it makes of the sources was tested above. The claims are the
-  # same predictions thousands of times over.
-  not_sanitised=(-E "Slow(Gemm|Attention|Stream)Sources|SlowShippedClaims")
-  if $long; then
-    build_and_test asan "" "${not_sanitised[@]}"
-  else
-    build_and_test asan "" "${not_sanitised[@]}" -LE long
-  fi
-fi
 
 step "all passed"
-printf '%s\n' "${summary[@]}"
+printf '%s\n' ${summary[@]+"${summary[@]}"}

@@ -59,6 +59,9 @@ class Emitter final : public EpilogueCode {
   [[nodiscard]] std::string place() const override { return place_of(part_); }
   [[nodiscard]] bool within_slab() const override { return part_begin() % kSlabCols != 0; }
 
+  void device_function(const std::string& text) override {
+    if (functions_.find(text) == std::string::npos) functions_ += text + "\n";
+  }
   void line(const std::string& text) override {
     body_ += std::string(static_cast<std::size_t>(indent_), ' ') + text + "\n";
   }
@@ -207,7 +210,7 @@ class Emitter final : public EpilogueCode {
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
         "the slots that the tile's choice reckoned with");
     std::string& t = source_.text;
-    t = fmt::format("struct {} {{\n  struct Params {{\n", struct_name);
+    t = functions_ + fmt::format("struct {} {{\n  struct Params {{\n", struct_name);
     std::string fetch;
     for (const Field& f : fields_) {
       t += fmt::format("    {} {};\n", type_of(graph_, f), f.name);
@@ -248,7 +251,7 @@ class Emitter final : public EpilogueCode {
   int indent_ = 4;
   Names taken_, field_names_, state_names_;
   std::vector<Field> fields_;
-  std::string state_, begin_, body_;
+  std::string functions_, state_, begin_, body_;
   int tile_slots_ = 0, col_slots_ = 0, scratch_ = 0;
   int column_reductions_ = 0;
   EpilogueSource source_;

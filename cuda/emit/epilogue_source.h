@@ -12,7 +12,7 @@
 namespace fuseline::cuda {
 
 struct EpilogueSource {
-  std::string text;           // struct NAME { ... };
+  std::string text;           // device functions of primitives, then struct NAME { ... };
   std::vector<Field> fields;  // of its Params, in order
   EpilogueNeeds needs;
 };

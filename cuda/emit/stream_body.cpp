@@ -115,6 +115,9 @@ class Emitter final : public StreamCode {
     return cuda::pairs_in_thread(shape_, distance);
   }
 
+  void device_function(const std::string& text) override {
+    if (body_.functions.find(text) == std::string::npos) body_.functions += text + "\n";
+  }
   void line(const std::string& text) override { scopes_.line(text); }
   void step(const std::string& what) override { body_.steps.push_back(what); }
   void define(Value v, const std::string& code) override { define(v, wanted_name(v), code); }

@@ -121,7 +121,8 @@ StreamKernelSource stream_kernel_source(const Graph& graph, const Program& progr
   text = as_comment(title) + "//\n" + as_comment(print_program(graph, program)) + "//\n" +
          as_comment(legend(graph, body.fields));
   text += "#include \"stream/mainloop.cuh\"\n\nnamespace fuseline::gpu::stream {\n\n";
-  text += struct_text(graph, body, kernel.shape) + "\n}  // namespace fuseline::gpu::stream\n\n";
+  text += body.functions + struct_text(graph, body, kernel.shape) +
+          "\n}  // namespace fuseline::gpu::stream\n\n";
   text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}{})\n"
       "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"

@@ -25,6 +25,9 @@ class EpilogueCode {
   // bytes.
   [[nodiscard]] virtual bool within_slab() const = 0;
 
+  // A device function of the primitive's own, written once in front of the kernel, for what
+  // cuda/kernels does not have. It sees all that the kernel's own code sees.
+  virtual void device_function(const std::string& text) = 0;
   virtual void line(const std::string& text) = 0;
   // `const auto NAME = CODE;`
   virtual void define(Value v, const std::string& code) = 0;

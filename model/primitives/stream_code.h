@@ -41,6 +41,9 @@ class StreamCode {
   // Whether a thread has both columns of pairs that are so far apart.
   [[nodiscard]] virtual bool pairs_in_thread(std::int64_t distance) const = 0;
 
+  // A device function of the primitive's own, written once in front of the kernel, for what
+  // cuda/kernels does not have. It sees all that the kernel's own code sees.
+  virtual void device_function(const std::string& text) = 0;
   virtual void line(const std::string& text) = 0;
   // A word of the kernel's name.
   virtual void step(const std::string& what) = 0;

@@ -4,15 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/data_files.h"
 #include "base/error.h"
+#include "base/path_kind.h"
 #include "base/toml_file.h"
 #include "sim/gpu/constant_table.h"
 
 namespace fuseline {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::array kFeatures = {Feature::mma_sync, Feature::wgmma,         Feature::bulk_copy,
                                   Feature::clusters, Feature::tensor_memory, Feature::mfma};
@@ -90,30 +95,43 @@ TileMenu read_menu(const TomlTable& menu) {
           .splits = menu.wholes("splits", {1, kMostSplits})};
 }
 
-std::shared_ptr<Architecture> load(const std::string& name_or_path, std::vector<std::string> heirs);
+// The files between the one that was asked for and the one that is read now, by name and by path.
+struct Heirs {
+  std::set<std::string> names;
+  std::set<fs::path> files;
+};
+
+fs::path file_of(const std::string& name_or_path) {
+  return fs::weakly_canonical(find_data_file(name_or_path, {"architecture", "architectures"}));
+}
+
+std::shared_ptr<Architecture> load(const std::string& name_or_path, Heirs heirs);
 
 // What the file does not say, from the one it inherits from.
-Architecture inherited(const TomlTable& table, const std::vector<std::string>& heirs) {
+Architecture inherited(const TomlTable& table, const Heirs& heirs) {
   if (!table.has("inherits")) return {};
-  const std::string parent = table.word("inherits", architecture_names());
-  if (std::find(heirs.begin(), heirs.end(), parent) != heirs.end()) {
+  const std::string parent = architecture_of_field(table, "inherits");
+  if (heirs.names.contains(parent) || heirs.files.contains(file_of(parent))) {
     table.fail("inherits", "the files inherit from each other in a circle",
                "an architecture that does not inherit from this one");
   }
   Architecture base = *load(parent, heirs);
-  base.inherits = parent;
+  base.inherits = base.name;
   for (auto& [name, origin] : base.origins) origin.number.status = "inherited";
   return base;
 }
 
-std::shared_ptr<Architecture> load(const std::string& name_or_path,
-                                   std::vector<std::string> heirs) {
+std::shared_ptr<Architecture> load(const std::string& name_or_path, Heirs heirs) {
   const TomlTable table =
       TomlTable::load(find_data_file(name_or_path, {"architecture", "architectures"}));
   table.refuse_other_keys(
       {"name", "title", "inherits", "compute_capabilities", "features", "constants", "tiles"});
   const std::string name = table.text("name");
-  heirs.push_back(name);
+  if (!heirs.names.insert(name).second) {
+    table.fail("name", "an architecture that inherits from this one has the same name",
+               "a name of its own, because sources are told apart by it");
+  }
+  heirs.files.insert(file_of(name_or_path));
   auto result = std::make_shared<Architecture>(inherited(table, heirs));
   result->name = name;
   result->title = table.text("title");
@@ -165,6 +183,31 @@ const char* name_of(Feature feature) {
 
 std::shared_ptr<const Architecture> load_architecture(const std::string& name_or_path) {
   return load(name_or_path, {});
+}
+
+std::string architecture_of_field(const TomlTable& table, const std::string& key) {
+  std::vector<std::string> names = architecture_names();
+  const std::string allowed =
+      fmt::format("{}, or a path that starts at the folder of this file", fmt::join(names, ", "));
+  if (table.has(key) && !table.is_text(key)) table.fail(key, "is not a text in quotes", allowed);
+  const std::string written = table.text(key);
+  if (std::find(names.begin(), names.end(), written) != names.end()) return written;
+  if (!looks_like_path(written))
+    table.fail(key, "unknown architecture", allowed, nearest_name(written, names));
+  const fs::path path = relative_to_file(written, table.file());
+  const PathKind kind = kind_of_path(path);
+  if (kind == PathKind::folder) table.fail(key, "is a folder", "a file, or " + allowed);
+  if (kind == PathKind::missing) {
+    // The file may be beside the one that is meant.
+    const std::string folder = fs::path(written).parent_path().string();
+    std::error_code unreadable;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(path.parent_path().empty() ? "." : path.parent_path(), unreadable))
+      if (entry.path().extension() == ".toml" && !fs::equivalent(entry, table.file(), unreadable))
+        names.push_back((fs::path(folder) / entry.path().filename()).string());
+    table.fail(key, "no such file", allowed, nearest_name(written, names));
+  }
+  return path.string();
 }
 
 std::vector<std::string> architecture_names() { return data_file_names("architectures"); }

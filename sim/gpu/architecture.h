@@ -45,10 +45,17 @@ struct Architecture {
   TileMenu tiles;
 };
 
+class TomlTable;
+
 // A name of scenarios/architectures or a path. InputError: unknown name (nearest), a constant that
 // neither this file nor one it inherits from gives, a value outside its own range, a wrong unit or
 // status, a circle of files that inherit.
 std::shared_ptr<const Architecture> load_architecture(const std::string& name_or_path);
 std::vector<std::string> architecture_names();
+
+// What load_architecture() takes for the architecture that a field of a file names: a name as it is
+// written, or a path, which starts at the folder of that file. InputError at the field: no such
+// name or file (nearest), a folder.
+std::string architecture_of_field(const TomlTable& table, const std::string& key);
 
 }  // namespace fuseline

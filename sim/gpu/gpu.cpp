@@ -39,6 +39,10 @@ enum class Dimension : std::uint8_t {
 
 constexpr double kKi = 1024.0;
 
+// assumed: of a part that is planned or imagined, so that nobody could measure or publish it.
+const std::vector<std::string> kStatuses = {"datasheet", "microbenchmark", "derived", "fitted",
+                                            "assumed"};
+
 std::vector<Unit> units_of(Dimension dimension) {
   switch (dimension) {
     case Dimension::count:
@@ -163,8 +167,7 @@ double read_quantity(const TomlTable& table, const Quantity& quantity) {
 void read_number(const TomlTable& table, const NumberField& field, Gpu& gpu) {
   // The source first, so that a number without one is told so whatever else is wrong.
   if (table.has(field.key)) {
-    gpu.sources[field.key] = describe(read_provenance(
-        table.table(field.key), {"datasheet", "microbenchmark", "derived", "fitted"}));
+    gpu.sources[field.key] = describe(read_provenance(table.table(field.key), kStatuses));
   }
   field.set(gpu, read_quantity(table, {field.key, field.dimension, field.least, field.most}));
 }
@@ -273,8 +276,7 @@ GpuMemory read_memory(const TomlTable& entry, Gpu& gpu) {
   const std::string prefix = memory.name + " ";
   const auto number = [&](const char* key, Dimension dimension, double least, double most) {
     const double value = read_quantity(entry, {key, dimension, least, most});
-    gpu.sources[prefix + key] = describe(
-        read_provenance(entry.table(key), {"datasheet", "microbenchmark", "derived", "fitted"}));
+    gpu.sources[prefix + key] = describe(read_provenance(entry.table(key), kStatuses));
     return value;
   };
   memory.capacity = Bytes(whole(number("capacity", Dimension::bytes, kKi, 1e12)));
@@ -319,7 +321,7 @@ Gpu read_gpu(const TomlTable& table, const ArchitectureLoader& architecture_of) 
   gpu.name = table.text("name");
   gpu.title = table.text("title");
   if (table.has("aliases")) gpu.aliases = table.texts("aliases");
-  const std::string architecture = table.word("architecture", architecture_names());
+  const std::string architecture = architecture_of_field(table, "architecture");
   gpu.calibrated = table.flag("calibrated");
   if (table.has("checked")) gpu.checks = read_checks(table);
   read_numbers(table, gpu);

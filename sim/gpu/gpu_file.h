@@ -13,7 +13,8 @@ namespace fuseline {
 class TomlTable;
 
 // Every number is an inline table { value, unit, source, date, status }; all of them are required.
-// status: datasheet, microbenchmark, derived or fitted; numbers in [calibration] are fitted.
+// status: datasheet, microbenchmark, derived, fitted or assumed; numbers in [calibration] are
+// fitted.
 // InputError: missing or unknown fields, a unit of another kind, values out of range or not finite,
 // a base clock above the boost clock, a sustained bandwidth above the datasheet's.
 // `architecture_of` finds the architecture that the file names.

@@ -25,9 +25,22 @@ std::string read_text(const fs::path& path) {
   return text.str();
 }
 
+// The page without its blocks of code: a lambda's "[](" is no link.
+std::string without_code(const std::string& page) {
+  std::istringstream lines(page);
+  std::string text;
+  bool code = false;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("```")) code = !code;
+    if (!code) text += line + "\n";
+  }
+  return text;
+}
+
 // Targets of [text](target), without anchors and addresses of the web.
-std::vector<std::string> local_links(const std::string& text) {
+std::vector<std::string> local_links(const std::string& page) {
   std::vector<std::string> out;
+  const std::string text = without_code(page);
   for (std::size_t at = 0; (at = text.find("](", at)) != std::string::npos;) {
     at += 2;
     const std::string target = text.substr(at, text.find(')', at) - at);
@@ -108,6 +121,8 @@ TEST(HandbookLinks, EveryTermIsListedAndLeadsToAChapter) {
 TEST(HandbookLinks, AreFoundInText) {
   EXPECT_THAT(local_links("a [b](c.md#d), [e](#f) [g](https://h) [i](../j.md)"),
               ::testing::ElementsAre("c.md", "../j.md"));
+  EXPECT_THAT(local_links("[a](b.md)\n```cpp\n[](int c) {}\n```\n[d](e.md)\n"),
+              ::testing::ElementsAre("b.md", "e.md"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "model/policy.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {
@@ -96,10 +97,7 @@ TEST(PredictTable, FitsAndNamesWhatItAssumes) {
   const CliRun run = predict({"--kernels"});
   ASSERT_EQ(run.status, 0) << run.err;
   expect_fits_100_columns(run.out);
-  for (const char* policy : {"unfused", "composed", "eager", "per-operator", "flash-attention",
-                             "tensorrt-llm", "xla", "torch-compile", "coda", "whole-block"}) {
-    EXPECT_THAT(run.out, HasSubstr(policy));
-  }
+  for (const PolicyInfo& policy : policies()) EXPECT_THAT(run.out, HasSubstr(policy.name));
   EXPECT_THAT(run.out, HasSubstr("SM clock"));
   EXPECT_THAT(run.out, HasSubstr("TB/s"));
   EXPECT_THAT(run.out, HasSubstr("limits:"));

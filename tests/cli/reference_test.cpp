@@ -203,7 +203,8 @@ std::string gpus_page() {
   const Example h200 = shipped("gpus/h200.toml");
   std::string out = fmt::format(
       "# GPU files\n\n{}\n`scenarios/gpus/*.toml`. How to add one: "
-      "[extending](../handbook/07-extending.md#a-gpu).\n\n| key | needed | what it may hold | "
+      "[extending](../handbook/07-extending.md#step-5-a-gpu).\n\n| key | needed | what it may hold "
+      "| "
       "meaning |\n|---|---|---|---|\n",
       kMade);
   std::string numbers =

@@ -5,12 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "model/primitives/values.h"
-#include "tests/model/clip_primitive.h"
+#include "tests/extension/clip.h"
 
 namespace fuseline {
 namespace {
 
-using test::Clip;
+using extension::Clip;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

@@ -17,10 +17,11 @@ using testing::HasSubstr;
 
 class SlowAttentionSources : public test::CompileTest {
  protected:
-  void compile_all(Phase phase, SmTarget target) {
+  void compile_all(Phase phase, SmTarget target,
+                   const std::vector<std::string>& models = model_names()) {
     if (IsSkipped()) return;
     if (!makes(target)) GTEST_SKIP() << "the toolkit makes no " << name_of(target) << " code";
-    test::for_each_program(phase, [&](const Plan& plan, const Program& program) {
+    test::for_each_program(phase, models, [&](const Plan& plan, const Program& program) {
       if (!std::holds_alternative<AttentionMainloop>(program.mainloop)) return;
       for (const AttentionKernelSource& kernel :
            attention_sources(plan.graph, program, target, "test"))

@@ -23,7 +23,8 @@ constexpr GemmTile kLargeTile{.m = 128, .n = 256, .cluster_m = 2};
 class SlowGemmSources : public test::CompileTest {
  protected:
   // On the largest tile, and on the one that the simulator chooses for `gpu`.
-  void compile_all(Phase phase, SmTarget target, const std::string& gpu) {
+  void compile_all(Phase phase, SmTarget target, const std::string& gpu,
+                   const std::vector<std::string>& models = test::models_of_all_kinds()) {
     if (IsSkipped()) return;
     if (!makes(target)) GTEST_SKIP() << "the toolkit makes no " << name_of(target) << " code";
     const std::vector<std::string> instructions =
@@ -32,7 +33,7 @@ class SlowGemmSources : public test::CompileTest {
                                        "fence.proxy.async"}
             : std::vector<std::string>{"mma.sync", "cp.async"};
     const Gpu described = load_gpu(gpu);
-    test::for_each_program(phase, [&](const Plan& plan, const Program& program) {
+    test::for_each_program(phase, models, [&](const Plan& plan, const Program& program) {
       if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return;
       const GemmTile chosen =
           choose_tile(gemm_problem_of(program, AddressMap(plan), false), described);
@@ -57,6 +58,17 @@ TEST_F(SlowGemmSources, DecodeOnAmpere) {
 }
 TEST_F(SlowGemmSources, TrainOnAmpere) {
   compile_all(Phase::train, SmTarget::sm_80, "a100-sxm-80gb");
+}
+
+class LongGemmSources : public SlowGemmSources {};
+
+TEST_F(LongGemmSources, OfAllModelsCompileForHopper) {
+  for (const Phase phase : {Phase::forward, Phase::decode, Phase::train})
+    compile_all(phase, SmTarget::sm_90a, "h200", model_names());
+}
+TEST_F(LongGemmSources, OfAllModelsCompileForAmpere) {
+  for (const Phase phase : {Phase::forward, Phase::decode, Phase::train})
+    compile_all(phase, SmTarget::sm_80, "a100-sxm-80gb", model_names());
 }
 
 const Program& program_of(const Plan& plan, const std::string& kernel) {

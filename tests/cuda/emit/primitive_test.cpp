@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "cuda/emit/epilogue_source.h"
 #include "cuda/emit/stream_source.h"
-#include "tests/model/clip_primitive.h"
+#include "tests/extension/clip.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -31,16 +31,15 @@ class OutsidePrimitive : public testing::Test {
 
 TEST_F(OutsidePrimitive, IsACallInAnEpilogue) {
   const EpilogueSource source =
-      epilogue_source(graph, gemm({fuseline::test::Clip{1, 0, limits}, StoreTile{1, y}}), "E");
+      epilogue_source(graph, gemm({extension::Clip{1, 0, limits}, StoreTile{1, y}}), "E");
   EXPECT_THAT(source.text, HasSubstr("const auto v1 = clip(p.limits, slab, y);"));
   EXPECT_THAT(source.text, HasSubstr("store_tile(p.y, slab, v1);"));
 }
 
 TEST_F(OutsidePrimitive, IsACallInAStream) {
-  const Program program{
-      .name = "k",
-      .mainloop = StreamMainloop{256, 512},
-      .body = {LoadTile{1, y}, fuseline::test::Clip{2, 1, limits}, StoreTile{2, y}}};
+  const Program program{.name = "k",
+                        .mainloop = StreamMainloop{256, 512},
+                        .body = {LoadTile{1, y}, extension::Clip{2, 1, limits}, StoreTile{2, y}}};
   const StreamKernelSource kernel = stream_kernel_source(graph, program, "A test.");
   EXPECT_EQ(kernel.function, "tiles_clip");
   EXPECT_THAT(kernel.source.text, HasSubstr("clip(p.row0, place, in0);"));

@@ -3,7 +3,7 @@
 
 #include "sim/executor/tile_interpreter.h"
 #include "sim/memory/traffic.h"
-#include "tests/model/clip_primitive.h"
+#include "tests/extension/clip.h"
 
 namespace fuseline::executor {
 namespace {
@@ -21,7 +21,7 @@ TEST(OutsidePrimitive, RunsAndMovesTheBytesThatItAsksFor) {
   plan.homes.assign(3, Home::hbm);
   const Program program{.name = "k",
                         .mainloop = StreamMainloop{2, 3},
-                        .body = {LoadTile{1, x}, test::Clip{2, 1, limits}, StoreTile{2, y}}};
+                        .body = {LoadTile{1, x}, extension::Clip{2, 1, limits}, StoreTile{2, y}}};
   Memory memory(plan, {});
   const std::vector<std::vector<float>> given{{-5, 0.5F, 2}, {-5, 0.5F, 2}};
   const std::vector<float> bounds{1, 3};

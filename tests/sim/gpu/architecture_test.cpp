@@ -10,6 +10,7 @@
 
 #include "base/data_dir.h"
 #include "base/error.h"
+#include "base/toml_file.h"
 #include "sim/gpu/constant_table.h"
 
 namespace fuseline {
@@ -148,6 +149,55 @@ TEST(Architecture, TilesAndFeaturesAreChecked) {
 TEST(Architecture, FilesMayNotInheritInACircle) {
   const std::string circle = replaced(heir(""), "\"heir\"", "\"hopper\"");
   EXPECT_EQ(problem_of(circle).field, "inherits");
+}
+
+// A folder with files that name each other by paths.
+class ArchitectureFiles : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_ / "below"); }
+  void TearDown() override { fs::remove_all(folder_); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+  }
+  // What the field `architecture` of a file in the folder names.
+  [[nodiscard]] std::string named(const std::string& written) const {
+    const TomlTable table =
+        TomlTable::parse("architecture = \"" + written + "\"\n", (folder_ / "gpu.toml").string());
+    return architecture_of_field(table, "architecture");
+  }
+  fs::path folder_ =
+      fs::path(testing::TempDir()) / ("fuseline-architecture-files-" + std::to_string(getpid()));
+};
+
+TEST_F(ArchitectureFiles, AreNamedByPathsThatStartAtTheFileThatNamesThem) {
+  write("below/heir.toml", heir(""));
+  EXPECT_EQ(named("below/heir.toml"), (folder_ / "below/heir.toml").string());
+  EXPECT_EQ(named("./below/../below/heir.toml"), (folder_ / "below/heir.toml").string());
+  EXPECT_EQ(named((folder_ / "below/heir.toml").string()), (folder_ / "below/heir.toml").string());
+  EXPECT_EQ(named("hopper"), "hopper");
+  EXPECT_EQ(load_architecture(named("below/heir.toml"))->name, "heir");
+}
+
+TEST_F(ArchitectureFiles, InheritFromFilesByPath) {
+  write("below/heir.toml", heir(""));
+  write("child.toml",
+        replaced(replaced(heir(""), "\"heir\"", "\"child\""), "\"hopper\"", "\"below/heir.toml\""));
+  const auto child = load_architecture((folder_ / "child.toml").string());
+  EXPECT_EQ(child->inherits, "heir");
+  EXPECT_EQ(child->origins.at("gemm.start_us").file, "hopper");
+}
+
+TEST_F(ArchitectureFiles, ACircleOfPathsIsRefusedHoweverTheyAreWritten) {
+  write("a.toml",
+        replaced(replaced(heir(""), "\"heir\"", "\"a\""), "\"hopper\"", "\"below/../b.toml\""));
+  write("b.toml", replaced(replaced(heir(""), "\"heir\"", "\"b\""), "\"hopper\"", "\"./a.toml\""));
+  try {
+    load_architecture((folder_ / "a.toml").string());
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().field, "inherits");
+    EXPECT_EQ(error.problem().value, "./a.toml");
+  }
 }
 
 TEST(Architecture, UnknownNamesGiveTheNearest) {

@@ -188,7 +188,8 @@ class MeasurementWriteTest : public ::testing::Test {
   void SetUp() override {
     root_ = fs::path(testing::TempDir()) /
             (std::string("measurement_write_") +
-             testing::UnitTest::GetInstance()->current_test_info()->name());
+             testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+             std::to_string(getpid()));
     fs::remove_all(root_);
     fs::create_directories(root_);
     folder_ = root_ / "mine";

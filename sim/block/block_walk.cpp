@@ -33,6 +33,13 @@ class Walker {
     if (watched) watch(*watched);
   }
 
+  // Walks the blocks that come before the one that counts, or as much of them as L2 remembers.
+  void warm_up(int blocks, bool replay) {
+    const std::int64_t last = replay ? 0 : blocks - 1;
+    if (warm_up_by_last_phases(last)) return;
+    for (int block = 0; block < blocks; ++block) run(replay ? 0 : block, false);
+  }
+
   // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
   std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
     addresses_.enter_layer(layer);
@@ -56,6 +63,8 @@ class Walker {
   }
 
  private:
+  bool warm_up_by_last_phases(std::int64_t layer);
+  [[nodiscard]] bool tensors_have_one_shape() const;
   Phase walk_kernel(const Kernel& kernel, bool detailed);
   Phase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
   Phase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
@@ -81,6 +90,59 @@ class Walker {
   Seconds gap_;
   std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
 };
+
+// A block that moves many times what L2 holds leaves there what its last kernels touched, whatever
+// came before them. Walks only those, and says whether that was enough. If not, L2 is empty again.
+bool Walker::warm_up_by_last_phases(std::int64_t layer) {
+  struct Part {
+    const Kernel* kernel;
+    const Program* phase;
+    double bytes;
+  };
+  std::vector<Part> parts;
+  double all = 0;
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Program& phase : kernel.phases) {
+      const Bytes moved =
+          distinct_bytes(plan_.graph, loads(phase)) + distinct_bytes(plan_.graph, stores(phase));
+      parts.push_back({&kernel, &phase, moved.as_double()});
+      all += moved.as_double();
+    }
+  }
+  // Once to push out what is older, once more to replace what was there at that time, and a rest
+  // for what is touched several times.
+  constexpr double kFillings = 2.5;
+  constexpr double kWorthwhile = 0.2;  // of the bytes left out
+  const double enough = kFillings * cache_.capacity().as_double();
+  std::size_t first = parts.size();
+  double walked = 0;
+  while (first > 0 && walked < enough) walked += parts[--first].bytes;
+  if (walked > (1 - kWorthwhile) * all || !tensors_have_one_shape()) return false;
+
+  addresses_.enter_layer(layer);
+  cache_.assume_used_before();
+  for (; first < parts.size() && cache_.contents_may_be_certain(); ++first)
+    walk_phase(*parts[first].kernel, *parts[first].phase);
+  if (cache_.contents_are_certain()) return true;
+  cache_ = L2Cache(cache_.capacity());
+  return false;
+}
+
+// Otherwise a whole chunk of one view of a tensor is a part of one for another.
+bool Walker::tensors_have_one_shape() const {
+  std::map<std::uint32_t, CachedMatrix> seen;
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Program& phase : kernel.phases) {
+      for (const std::vector<Operand>& touched : {loads(phase), stores(phase)}) {
+        for (const Operand& o : touched) {
+          const CachedMatrix matrix = addresses_.locate(o).matrix;
+          if (seen.try_emplace(matrix.tensor, matrix).first->second != matrix) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
 
 // What the kernel stores into tensors of which every layer has its own: new cache rows, gradients
 // of weights. One operand a tensor in the cache.
@@ -357,7 +419,7 @@ Phase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
 std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options) {
   FUSELINE_ASSERT(options.runs >= 1, "a walk needs at least one block");
   Walker walker(plan, gpu, options.watched);
-  for (int run = 0; run + 1 < options.runs; ++run) walker.run(options.replay ? 0 : run, false);
+  walker.warm_up(options.runs - 1, options.replay);
   return walker.run(options.replay ? 0 : options.runs - 1, true);
 }
 

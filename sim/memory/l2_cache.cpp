@@ -1,7 +1,6 @@
 #include "sim/memory/l2_cache.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -17,9 +16,6 @@ constexpr std::uint32_t kFirstTableBits = 10;
 std::uint32_t tensor_of(std::uint64_t page_key) {
   return static_cast<std::uint32_t>(page_key >> (2 * kBlockBits));
 }
-
-// Parts hold four bytes: equal parts are equal words.
-std::uint32_t word(ChunkPart part) { return std::bit_cast<std::uint32_t>(part); }
 
 bool contains(ChunkPart outer, ChunkPart inner) {
   return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end &&
@@ -65,6 +61,13 @@ L2Cache::L2Cache(Bytes effective_capacity)
   FUSELINE_ASSERT(capacity_ >= 0, "negative cache capacity");
 }
 
+template <class Visit>
+void L2Cache::for_each_page(Visit visit) const {
+  for (const auto& page : pages_) {
+    if (page && page->chunks_here > 0) visit(*page);
+  }
+}
+
 void L2Cache::read(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
   access_chunk<Access::read>(key, part, element_bytes);
 }
@@ -96,6 +99,7 @@ void L2Cache::access_range(const CachedMatrix& m, std::int64_t row_begin, std::i
   FUSELINE_ASSERT(0 <= row_begin && row_end <= m.rows && 0 <= col_begin && col_end <= m.cols,
                   "range outside the tensor");
   if (row_begin >= row_end || col_begin >= col_end) return;
+  if (past_ == Past::filling) check_whole_chunks(m, row_begin, row_end, col_begin, col_end);
   const Span rows(row_begin, row_end);
   const Span cols(col_begin, col_end);
   const auto part = [&](std::int64_t row, std::int64_t col) {
@@ -323,10 +327,46 @@ std::int64_t L2Cache::forget(Page& page, std::size_t at) {
   if (chunk.odd != 0) drop_regions(chunk);
   page.runs[at] = 0;
   --page.chunks_here;
+  if (page.uncertain_here > 0) is_gone(page, at);
   return dirty;
 }
 
+void L2Cache::assume_used_before() {
+  FUSELINE_ASSERT(used_ == 0, "the cache was used already");
+  past_ = Past::filling;
+}
+
+bool L2Cache::contents_are_certain() const {
+  return past_ == Past::known || (past_ == Past::replaced && uncertain_ == 0);
+}
+
+void L2Cache::check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin,
+                                 std::int64_t row_end, std::int64_t col_begin,
+                                 std::int64_t col_end) {
+  const auto whole = [](std::int64_t begin, std::int64_t end, std::int64_t size) {
+    return begin % kChunkEdge == 0 && (end % kChunkEdge == 0 || end == size);
+  };
+  if (!whole(row_begin, row_end, m.rows) || !whole(col_begin, col_end, m.cols)) past_ = Past::lost;
+}
+
+void L2Cache::end_filling() {
+  past_ = Past::replaced;
+  for_each_page([&](Page& page) {
+    for (std::size_t at = 0; at < page.runs.size(); ++at) page.uncertain[at] = page.runs[at] != 0;
+    page.uncertain_here = page.chunks_here;
+    uncertain_ += page.chunks_here;
+  });
+}
+
+void L2Cache::is_gone(Page& page, std::size_t at) {
+  if (!page.uncertain[at]) return;
+  page.uncertain[at] = false;
+  --page.uncertain_here;
+  --uncertain_;
+}
+
 void L2Cache::evict_to_capacity() {
+  if (past_ == Past::filling && used_ > capacity_) end_filling();
   while (used_ > capacity_) {
     const std::uint32_t oldest = runs_[0].newer;
     Run& run = runs_[oldest];
@@ -351,7 +391,10 @@ void L2Cache::evict_equal_chunks(Run& run, Page& page) {
   const std::int64_t count = std::min(std::int64_t{run.chunks_left},
                                       ceil_div(used_ - capacity_, std::int64_t{run.equal_bytes}));
   std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
-  for (std::int64_t i = 0; i < count; ++i, at += run.place.stride) page.runs[at] = 0;
+  for (std::int64_t i = 0; i < count; ++i, at += run.place.stride) {
+    page.runs[at] = 0;
+    if (page.uncertain_here > 0) is_gone(page, at);
+  }
   used_ -= count * run.equal_bytes;
   if (run.written) hbm_write_ += count * run.equal_bytes;
   run.evicted = static_cast<std::uint8_t>(run.evicted + count);
@@ -412,13 +455,6 @@ void L2Cache::discard(std::uint32_t tensor) {
       leave_run(run);
     }
     free_page(number);
-  }
-}
-
-template <class Visit>
-void L2Cache::for_each_page(Visit visit) const {
-  for (const auto& page : pages_) {
-    if (page && page->chunks_here > 0) visit(*page);
   }
 }
 

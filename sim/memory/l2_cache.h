@@ -11,6 +11,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -69,6 +70,16 @@ class L2Cache {
   // Writes all dirty bytes to HBM; contents stay, clean.
   void flush();
 
+  // From here on the cache stands for one that was used before, in a way that is not known: it may
+  // hold anything that is older than every access from now on. Called before the first access.
+  void assume_used_before();
+  // Whether every such cache would hold by now exactly what this one holds. It does once the
+  // accesses since have filled it (then all that is older is gone), and have replaced what they
+  // touched meanwhile (which may have been there already, dirty or not). Until it was full, they
+  // must touch all elements of a chunk at once; after an access to a part this is never true.
+  [[nodiscard]] bool contents_are_certain() const;
+  [[nodiscard]] bool contents_may_be_certain() const { return past_ != Past::lost; }  // in the end
+
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
   // Bytes of that tensor read from HBM since the last call, and the same forgotten for all tensors.
@@ -96,6 +107,8 @@ class L2Cache {
     std::uint64_t key = 0;
     std::int64_t element_bytes = 0;
     std::uint32_t chunks_here = 0;
+    std::uint32_t uncertain_here = 0;
+    std::bitset<kPageEdge * kPageEdge> uncertain;  // in the order of `runs`
     // Column by column. The run of a chunk's latest access; 0 = the chunk is not here.
     std::array<std::uint32_t, kPageEdge * kPageEdge> runs;
     std::array<Chunk, kPageEdge * kPageEdge> chunks;  // unless the run says it of all its chunks
@@ -166,6 +179,10 @@ class L2Cache {
   std::int64_t dirty_bytes(const Page& page) const;
   std::int64_t forget(Page& page, std::size_t at);
   void drop_regions(Chunk& chunk);
+  void check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                          std::int64_t col_begin, std::int64_t col_end);
+  void end_filling();
+  void is_gone(Page& page, std::size_t at);
   void evict_to_capacity();
   void evict_equal_chunks(Run& run, Page& page);
   void evict_one_by_one(std::uint32_t run, Page& page);
@@ -188,6 +205,12 @@ class L2Cache {
   std::int64_t hbm_read_ = 0;
   std::int64_t hbm_write_ = 0;
   std::vector<std::int64_t> missed_;  // by tensor
+
+  // Of a cache that was used before: `filling` until the first eviction; then the chunks that are
+  // here since before it are counted, which are the uncertain ones.
+  enum class Past : std::uint8_t { known, filling, replaced, lost };
+  Past past_ = Past::known;
+  std::uint32_t uncertain_ = 0;
 
   std::vector<std::unique_ptr<Page>> pages_;  // place 0 stands for none
   std::vector<std::uint32_t> free_pages_;

@@ -274,6 +274,72 @@ Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
   return bytes;
 }
 
+namespace {
+
+// Streams every partial and the epilogue's tensors once, row block by row block.
+void walk_reduction(const GemmWalk& gemm, L2Cache& cache, WalkTraffic& traffic) {
+  const GemmProblem& problem = gemm.problem;
+  const CachedMatrix workspace = partials(problem, gemm.tile);
+  const std::int64_t stride = workspace.rows / (problem.batch * gemm.tile.split_k);
+  for (std::int64_t base = 0; base < workspace.rows; base += stride) {
+    cache.read(workspace, base, base + problem.m, 0, problem.n);
+  }
+  traffic.l2 = checked_product<Bytes>(problem.m, problem.n, problem.batch, gemm.tile.split_k, 4);
+  traffic.l2 += run_whole_epilogue(problem, cache);
+  cache.discard(problem.workspace_tensor);
+  traffic.hbm = cache.take_traffic();
+}
+
+void describe(const std::vector<MatrixOrigin>& origins, WalkKey& key) {
+  key.number(std::ssize(origins));
+  for (const MatrixOrigin& o : origins) {
+    key.number(o.row);
+    key.number(o.col);
+  }
+}
+
+void describe(const GemmOperand& operand, WalkKey& key) {
+  key.matrix(operand.matrix);
+  key.number(operand.transposed ? 1 : 0);
+  describe(operand.origins, key);
+}
+
+}  // namespace
+
+WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
+  const GemmProblem& p = gemm.problem;
+  const GemmSchedule schedule =
+      schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  WalkTraffic traffic;
+  traffic.waves = walk_gemm(p, gemm.tile, schedule, cache);
+  if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
+  return traffic;
+}
+
+void describe(const GemmWalk& gemm, WalkKey& key) {
+  const GemmProblem& p = gemm.problem;
+  const GemmTile& t = gemm.tile;
+  key.kind(WalkKey::Kind::gemm);
+  for (const std::int64_t number :
+       {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n, t.cluster_k, t.split_k,
+        gemm.blocks_at_once, gemm.raster_group}) {
+    key.number(number);
+  }
+  describe(p.a, key);
+  describe(p.b, key);
+  key.number(std::ssize(p.epilogue));
+  for (const EpilogueStream& s : p.epilogue) {
+    key.matrix(s.matrix);
+    key.number(s.height);
+    key.number(s.width);
+    key.number(s.store ? 1 : 0);
+    key.number(static_cast<std::int64_t>(s.rows));
+    key.number(static_cast<std::int64_t>(s.cols));
+    describe(s.origins, key);
+  }
+  key.tensor(p.workspace_tensor);
+}
+
 GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) {
   const std::int64_t tiles_m = ceil_div(problem.m, tile.m);
   const std::int64_t tiles_n = ceil_div(problem.n, tile.n);

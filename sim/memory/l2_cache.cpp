@@ -1,6 +1,7 @@
 #include "sim/memory/l2_cache.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -130,6 +131,19 @@ void L2Cache::access_range(const CachedMatrix& m, std::int64_t row_begin, std::i
   }
 }
 
+std::uint64_t L2Cache::page_key(std::uint32_t tensor, std::uint64_t row_block,
+                                std::uint64_t col_block) {
+  return std::uint64_t{tensor} << (2 * kBlockBits) | row_block / kPageEdge << kBlockBits |
+         col_block / kPageEdge;
+}
+
+L2Cache::Place L2Cache::place_of(std::uint32_t page, std::uint64_t row_block,
+                                 std::uint64_t col_block, std::int64_t count, bool down) {
+  return {page,
+          static_cast<std::uint8_t>(col_block % kPageEdge * kPageEdge + row_block % kPageEdge),
+          static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(down ? 1 : kPageEdge)};
+}
+
 // Page by page.
 template <L2Cache::Access access>
 void L2Cache::access_line(const Line& line) {
@@ -144,12 +158,8 @@ void L2Cache::access_line(const Line& line) {
     const std::uint64_t within = (line.down ? row : col) % kPageEdge;
     const std::int64_t length =
         std::min(line.count - done, static_cast<std::int64_t>(kPageEdge - within));
-    const std::uint32_t page = page_of((std::uint64_t{line.tensor} << (2 * kBlockBits)) |
-                                           (row / kPageEdge << kBlockBits) | (col / kPageEdge),
-                                       line.element_bytes);
-    const Place place{
-        page, static_cast<std::uint8_t>(col % kPageEdge * kPageEdge + row % kPageEdge),
-        static_cast<std::uint8_t>(length), static_cast<std::uint8_t>(line.down ? 1 : kPageEdge)};
+    const std::uint32_t page = page_of(page_key(line.tensor, row, col), line.element_bytes);
+    const Place place = place_of(page, row, col, length, line.down);
     grown += access_run<access>(line, done, place);
     done += length;
   }
@@ -511,6 +521,98 @@ Bytes L2Cache::dirty(std::uint32_t tensor) const {
     if (tensor_of(page.key) == tensor) bytes += dirty_bytes(page);
   });
   return Bytes(bytes);
+}
+
+std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors) const {
+  if (!contents_are_certain()) return std::nullopt;
+  constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
+  L2Contents out{capacity_, {}, {}, 0};
+  tensors.clear();
+  const auto number_of = [&](std::uint32_t tensor, std::int64_t element_bytes) {
+    const auto found = std::find(tensors.begin(), tensors.end(), tensor);
+    const auto number = static_cast<std::uint32_t>(found - tensors.begin());
+    if (found == tensors.end()) {
+      tensors.push_back(tensor);
+      out.element_bytes.push_back(element_bytes);
+    }
+    return number;
+  };
+  out.pieces.reserve(runs_.size() - free_runs_.size());
+  for (std::uint32_t number = runs_[0].newer; number != 0; number = runs_[number].newer) {
+    const Run& run = runs_[number];
+    const Page& page = *pages_[run.place.page];
+    const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
+    const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
+    const std::uint32_t tensor = number_of(tensor_of(page.key), page.element_bytes);
+    const bool down = run.place.stride == 1;
+    bool joins = false;  // the chunk before is in the last piece
+    std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
+    for (int i = run.evicted; i < run.place.count; ++i, at += run.place.stride) {
+      if (page.runs[at] != number) {
+        joins = false;
+        continue;
+      }
+      const Chunk chunk = chunk_at(page, at);
+      if (chunk.odd != 0) return std::nullopt;
+      if (joins && out.pieces.back().resident == chunk.resident &&
+          out.pieces.back().dirty == chunk.dirty) {
+        ++out.pieces.back().count;
+        continue;
+      }
+      out.pieces.push_back({tensor, row + static_cast<std::uint32_t>(at % kPageEdge),
+                            col + static_cast<std::uint32_t>(at / kPageEdge), 1, down,
+                            chunk.resident, chunk.dirty});
+      joins = true;
+      if (run.equal_bytes > 0 && run.chunks_left + run.evicted == run.place.count) {
+        out.pieces.back().count = run.chunks_left;
+        break;
+      }
+    }
+  }
+  out.set_hash();
+  return out;
+}
+
+void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t> tensors) {
+  FUSELINE_ASSERT(contents.capacity == capacity_, "contents of a cache of another size");
+  *this = L2Cache(capacity());
+  for (const L2Contents::Piece& piece : contents.pieces) {
+    const std::int64_t element_bytes = contents.element_bytes[piece.tensor];
+    const std::uint32_t number =
+        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element_bytes);
+    Page& page = *pages_[number];
+    const Place place = place_of(number, piece.row_block, piece.col_block, piece.count, piece.down);
+    const bool written = piece.dirty == piece.resident;
+    const std::uint32_t run = new_run(
+        place, {piece.resident, piece.count > 2 ? piece.resident : ChunkPart{}, piece.resident},
+        written);
+    const std::int64_t each = piece.resident.elements() * element_bytes;
+    const bool equal = (written || piece.dirty == ChunkPart{}) &&
+                       each <= std::numeric_limits<std::uint16_t>::max();
+    if (equal) runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
+    std::size_t at = place.first;
+    for (int i = 0; i < place.count; ++i, at += place.stride) {
+      page.runs[at] = run;
+      page.chunks[at] = {piece.resident, piece.dirty, 0};
+    }
+    runs_[run].chunks_left = place.count;
+    page.chunks_here += place.count;
+    used_ += place.count * each;
+  }
+}
+
+void L2Contents::set_hash() {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
+  std::uint64_t h = static_cast<std::uint64_t>(capacity) ^ pieces.size();
+  const auto add = [&h](std::uint64_t word) { h = std::rotl((h ^ word) * kFactor, 29); };
+  for (const Piece& p : pieces) {
+    add(std::uint64_t{p.tensor} << 32 | std::uint64_t{p.count} << 1 | (p.down ? 1U : 0U));
+    add(std::uint64_t{p.row_block} << 32 | p.col_block);
+    add(std::uint64_t{std::bit_cast<std::uint32_t>(p.resident)} << 32 |
+        std::bit_cast<std::uint32_t>(p.dirty));
+  }
+  for (const std::int64_t bytes : element_bytes) add(static_cast<std::uint64_t>(bytes));
+  hash = h;
 }
 
 // Multiplicative hash: the top bits of key × 2^64 / golden ratio.

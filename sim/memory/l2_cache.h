@@ -14,10 +14,13 @@
 #include <bitset>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
 #include "sim/memory/chunk_region.h"
+#include "sim/memory/l2_contents.h"
 
 namespace fuseline {
 
@@ -79,6 +82,12 @@ class L2Cache {
   // must touch all elements of a chunk at once; after an access to a part this is never true.
   [[nodiscard]] bool contents_are_certain() const;
   [[nodiscard]] bool contents_may_be_certain() const { return past_ != Past::lost; }  // in the end
+
+  // What it holds, and in `tensors` the tensor of each number. Nothing where what is here of some
+  // chunk is no rectangle, or is not certain.
+  std::optional<L2Contents> contents(std::vector<std::uint32_t>& tensors) const;
+  // The cache holds this and nothing else; no traffic waits to be taken.
+  void restore(const L2Contents& contents, std::span<const std::uint32_t> tensors);
 
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
@@ -192,6 +201,10 @@ class L2Cache {
   void unlink(std::uint32_t run);
   void leave_run(std::uint32_t run);
 
+  static std::uint64_t page_key(std::uint32_t tensor, std::uint64_t row_block,
+                                std::uint64_t col_block);
+  static Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
+                        std::int64_t count, bool down);
   std::uint32_t page_of(std::uint64_t key, std::int64_t element_bytes);
   std::size_t bucket(std::uint64_t key) const;
   std::size_t free_bucket(std::uint64_t key) const;

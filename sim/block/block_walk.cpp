@@ -37,9 +37,10 @@ class Walker {
   }
 
   // Walks the blocks that come before the one that counts, or as much of them as L2 remembers.
-  void warm_up(int blocks, bool replay) {
+  void warm_up(int blocks, bool replay, bool whole_layers) {
+    if (blocks == 0) return;
     const std::int64_t last = replay ? 0 : blocks - 1;
-    if (warm_up_by_last_phases(last)) return;
+    if (!whole_layers && warm_up_by_last_phases(last)) return;
     for (int block = 0; block < blocks; ++block) run(replay ? 0 : block, false);
   }
 
@@ -449,7 +450,7 @@ Phase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
 std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options) {
   FUSELINE_ASSERT(options.runs >= 1, "a walk needs at least one block");
   Walker walker(plan, gpu, options);
-  walker.warm_up(options.runs - 1, options.replay);
+  walker.warm_up(options.runs - 1, options.replay, options.whole_layers);
   return walker.run(options.replay ? 0 : options.runs - 1, true);
 }
 

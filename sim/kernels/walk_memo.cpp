@@ -107,6 +107,12 @@ WalkMemo::Use WalkMemo::use() const {
   return {found_, added_, newer_.memory + older_.memory};
 }
 
+void WalkMemo::forget() {
+  const std::scoped_lock lock(mutex_);
+  newer_ = {};
+  older_ = {};
+}
+
 RememberingL2::RememberingL2(Bytes capacity, WalkMemo* memo) : memo_(memo), cache_(capacity) {
   if (memo_ != nullptr) contents_ = memo_->one_of(*cache_.contents(tensors_));
 }

@@ -79,6 +79,7 @@ class WalkMemo {
     std::size_t memory = 0;            // bytes held, about
   };
   [[nodiscard]] Use use() const;
+  void forget();
 
   // The one that all predictions of the process share.
   static WalkMemo& shared();

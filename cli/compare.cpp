@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/compare_table.h"
+#include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
@@ -203,8 +204,14 @@ CommandResult compare_command(const Arguments& args) {
     predictors = standard_predictors(*gpu, measurements);
   }
   const bool trains = o.only.phase && *o.only.phase == "train";
+  ProgressBar bar;
   const ErrorTable table =
-      validate(measurements, predictors, trains ? Scope::training : Scope::inference);
+      validate(measurements, predictors, trains ? Scope::training : Scope::inference,
+               [&bar](std::size_t done, std::size_t count) {
+                 bar.show(fmt::format("{} of {} cases", done, count),
+                          static_cast<double>(done) / static_cast<double>(count));
+               });
+  bar.clear();
   if (table.rows.empty()) {
     throw InputError({.file = o.files.front(),
                       .message = "it has no prediction of anything measured in " + o.files.back(),

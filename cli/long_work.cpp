@@ -12,6 +12,9 @@ namespace fuseline {
 
 namespace {
 
+constexpr std::chrono::seconds kSilent{2};
+constexpr std::chrono::seconds kBetweenLines{30};
+
 std::atomic<bool> interrupted = false;
 void interrupt(int) {
   interrupted = true;
@@ -30,10 +33,16 @@ void end_as_interrupted() {
   std::raise(SIGINT);
 }
 
-ProgressBar::ProgressBar() : shown_(isatty(STDERR_FILENO) != 0) {}
+ProgressBar::ProgressBar() : terminal_(isatty(STDERR_FILENO) != 0), next_(Clock::now() + kSilent) {}
 
 void ProgressBar::show(const std::string& what, double done) {
-  if (!shown_) return;
+  const Clock::time_point now = Clock::now();
+  if (now < next_) return;
+  if (!terminal_) {
+    next_ = now + kBetweenLines;
+    fmt::print(stderr, "fuseline: still working: {:.0f} % ({})\n", done * 100, what);
+    return;
+  }
   constexpr int kWidth = 30;
   const int filled = static_cast<int>(std::clamp(done, 0.0, 1.0) * kWidth);
   const std::string bar(static_cast<std::size_t>(filled), '#');

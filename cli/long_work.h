@@ -1,7 +1,8 @@
-// What commands that take minutes share: a progress bar, and Ctrl-C that leaves nothing behind.
+// What commands that may take long share: a progress bar, and Ctrl-C that leaves nothing behind.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <optional>
 #include <string>
@@ -30,7 +31,9 @@ class InterruptGuard {
 // whoever started us sees that we were interrupted.
 void end_as_interrupted();
 
-// A line on the terminal that standard error is, if it is one; gone at the end.
+// Says on standard error how far work is that takes longer than two seconds: as a bar where that is
+// a terminal, gone at the end; elsewhere as a line after two seconds, and another one every so
+// often. Shorter work stays silent.
 class ProgressBar {
  public:
   ProgressBar();
@@ -43,8 +46,10 @@ class ProgressBar {
   void clear();
 
  private:
-  bool shown_;
+  using Clock = std::chrono::steady_clock;
+  bool terminal_;
   bool drawn_ = false;
+  Clock::time_point next_;  // nothing is shown before
 };
 
 using ShowProgress = std::function<void(const std::string&, double)>;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
@@ -51,10 +52,15 @@ CommandResult predict_command(const Arguments& args) {
   if (selection.measurements) measurements = load_measurements(*selection.measurements);
 
   std::vector<Prediction> predictions;
+  ProgressBar bar;
   for (const std::string& policy : selection.policies) {
+    bar.show(policy, static_cast<double>(predictions.size()) /
+                         static_cast<double>(selection.policies.size()));
     predictions.push_back(
         predict(plan_of(selection, policy), selection, measurements ? &*measurements : nullptr));
   }
+
+  bar.clear();
 
   std::string text;
   if (format == "json") {

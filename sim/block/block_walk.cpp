@@ -23,21 +23,32 @@ struct Phase {
   TileShape tile;
 };
 
+// How a phase goes through L2.
+using AnyWalk = std::variant<GemmWalk, AttentionWalk, ScanWalk, StreamWalk>;
+
 class Walker {
  public:
-  Walker(const Plan& plan, const Gpu& gpu, std::optional<TensorId> watched)
+  Walker(const Plan& plan, const Gpu& gpu, const WalkOptions& options)
       : plan_(plan),
         gpu_(gpu),
         addresses_(plan),
-        cache_(effective_l2_capacity(gpu)),
+        l2_(effective_l2_capacity(gpu), options.memo),
         gap_(gpu.constants.launch.gap) {
-    if (watched) watch(*watched);
+    if (options.watched) watch(*options.watched);
+  }
+
+  // Walks the blocks that come before the one that counts, or as much of them as L2 remembers.
+  void warm_up(int blocks, bool replay, bool whole_layers) {
+    if (blocks == 0) return;
+    const std::int64_t last = replay ? 0 : blocks - 1;
+    if (!whole_layers && warm_up_by_last_phases(last)) return;
+    for (int block = 0; block < blocks; ++block) run(replay ? 0 : block, false);
   }
 
   // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
   std::vector<WalkedKernel> run(std::int64_t layer, bool detailed) {
     addresses_.enter_layer(layer);
-    cache_.forget_missed();
+    l2_.forget_missed();
     const Bytes waiting = detailed ? dirty_bytes_of_layers() : Bytes();
     std::vector<WalkedKernel> launches;
     std::vector<std::size_t> launch_of(plan_.kernels.size());
@@ -57,10 +68,15 @@ class Walker {
   }
 
  private:
+  bool warm_up_by_last_phases(std::int64_t layer);
+  [[nodiscard]] bool tensors_have_one_shape() const;
   Phase walk_kernel(const Kernel& kernel, bool detailed);
   Phase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
   Phase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
   Phase walk_phase(const Kernel& kernel, const Program& program);
+  [[nodiscard]] AnyWalk walk_of(const Kernel& kernel, const Program& program) const;
+  template <class OneWalk>
+  WalkTraffic through_l2(const OneWalk& one);
   Phase walk_gemm_phase(const Kernel& kernel, const Program& program);
   Phase walk_attention_phase(const Kernel& kernel, const Program& program);
   Phase walk_scan_phase(const Program& program);
@@ -70,19 +86,80 @@ class Walker {
   void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
   void note_residence(const Kernel& kernel, KernelEstimate& e);
   [[nodiscard]] std::vector<Operand> stored_for_layer(const Kernel& kernel) const;
-  [[nodiscard]] Bytes dirty_bytes_of_layers() const;
+  [[nodiscard]] Bytes dirty_bytes_of_layers();
   void charge_late_writes(Bytes waiting, const std::vector<std::size_t>& launch_of,
-                          std::vector<WalkedKernel>& launches) const;
+                          std::vector<WalkedKernel>& launches);
   void watch(TensorId tensor);
-  [[nodiscard]] Bytes watched_resident() const;
+  [[nodiscard]] Bytes watched_resident();
 
   const Plan& plan_;
   const Gpu& gpu_;
   AddressMap addresses_;
-  L2Cache cache_;
+  RememberingL2 l2_;
   Seconds gap_;
   std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
 };
+
+// A block that moves many times what L2 holds leaves there what its last kernels touched, whatever
+// came before them. Walks only those, and says whether that was enough. If not, L2 is empty again.
+bool Walker::warm_up_by_last_phases(std::int64_t layer) {
+  struct Part {
+    const Kernel* kernel;
+    const Program* phase;
+    double bytes;
+  };
+  std::vector<Part> parts;
+  double all = 0;
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Program& phase : kernel.phases) {
+      const Bytes moved =
+          distinct_bytes(plan_.graph, loads(phase)) + distinct_bytes(plan_.graph, stores(phase));
+      parts.push_back({&kernel, &phase, moved.as_double()});
+      all += moved.as_double();
+    }
+  }
+  // Once to push out what is older, once more to replace what was there at that time, and a rest
+  // for what is touched several times.
+  constexpr double kFillings = 2.5;
+  constexpr double kWorthwhile = 0.2;  // of the bytes left out
+  const double enough = kFillings * l2_.capacity().as_double();
+  std::size_t first = parts.size();
+  double walked = 0;
+  while (first > 0 && walked < enough) walked += parts[--first].bytes;
+  if (walked > (1 - kWorthwhile) * all || !tensors_have_one_shape()) return false;
+
+  addresses_.enter_layer(layer);
+  std::vector<AnyWalk> walks;
+  WalkKey key;
+  for (; first < parts.size(); ++first) {
+    walks.push_back(walk_of(*parts[first].kernel, *parts[first].phase));
+    std::visit([&](const auto& one) { fuseline::describe(one, key); }, walks.back());
+  }
+  return l2_.refill(key, [&](L2Cache& cache) {
+    for (const AnyWalk& w : walks) {
+      if (!cache.contents_may_be_certain()) break;
+      std::visit([&](const auto& one) { walk(one, cache); }, w);
+    }
+    return WalkTraffic{};
+  });
+}
+
+// Otherwise a whole chunk of one view of a tensor is a part of one for another.
+bool Walker::tensors_have_one_shape() const {
+  std::map<std::uint32_t, CachedMatrix> seen;
+  for (const Kernel& kernel : plan_.kernels) {
+    for (const Program& phase : kernel.phases) {
+      for (const std::vector<Operand>& touched : {loads(phase), stores(phase)}) {
+        for (const Operand& o : touched) {
+          const CachedMatrix matrix = addresses_.locate(o).matrix;
+          const CachedMatrix& known = seen.try_emplace(matrix.tensor, matrix).first->second;
+          if (known.rows != matrix.rows || known.cols != matrix.cols) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
 
 // What the kernel stores into tensors of which every layer has its own: new cache rows, gradients
 // of weights. One operand a tensor in the cache.
@@ -100,7 +177,7 @@ std::vector<Operand> Walker::stored_for_layer(const Kernel& kernel) const {
 }
 
 // Of these tensors, what all layers so far have written and L2 still has to write to HBM.
-Bytes Walker::dirty_bytes_of_layers() const {
+Bytes Walker::dirty_bytes_of_layers() {
   std::set<std::uint32_t> ids;
   for (const Kernel& kernel : plan_.kernels) {
     for (const Operand& o : stored_for_layer(kernel)) {
@@ -109,7 +186,7 @@ Bytes Walker::dirty_bytes_of_layers() const {
     }
   }
   Bytes sum;
-  for (const std::uint32_t id : ids) sum += cache_.dirty(id);
+  for (const std::uint32_t id : ids) sum += l2_.dirty(id);
   return sum;
 }
 
@@ -119,11 +196,11 @@ Bytes Walker::dirty_bytes_of_layers() const {
 // last first; writing back goes on behind other kernels' work and takes no time of its own.
 // `waiting`: bytes that waited before this layer.
 void Walker::charge_late_writes(Bytes waiting, const std::vector<std::size_t>& launch_of,
-                                std::vector<WalkedKernel>& launches) const {
+                                std::vector<WalkedKernel>& launches) {
   Bytes late = dirty_bytes_of_layers() - waiting;
   for (std::size_t i = plan_.kernels.size(); i-- > 0 && late > Bytes();) {
     for (const Operand& o : stored_for_layer(plan_.kernels[i])) {
-      const Bytes share = std::min(late, cache_.dirty(addresses_.locate(o).matrix.tensor));
+      const Bytes share = std::min(late, l2_.dirty(addresses_.locate(o).matrix.tensor));
       launches[launch_of[i]].estimate.hbm_write += share;
       late -= share;
       if (late == Bytes()) break;
@@ -143,11 +220,11 @@ void Walker::watch(TensorId tensor) {
   }
 }
 
-Bytes Walker::watched_resident() const {
+Bytes Walker::watched_resident() {
   std::set<std::uint32_t> ids;
   for (const Operand& o : watched_) ids.insert(addresses_.locate(o).matrix.tensor);
   Bytes sum;
-  for (const std::uint32_t id : ids) sum += cache_.resident(id);
+  for (const std::uint32_t id : ids) sum += l2_.resident(id);
   return sum;
 }
 
@@ -179,11 +256,29 @@ WalkedKernel Walker::follower(const std::string& name, KernelKind kind, Seconds 
   return k;
 }
 
+template <class OneWalk>
+WalkTraffic Walker::through_l2(const OneWalk& one) {
+  WalkKey key;
+  fuseline::describe(one, key);
+  return l2_.walk(key, [&](L2Cache& cache) { return walk(one, cache); });
+}
+
+AnyWalk Walker::walk_of(const Kernel& kernel, const Program& program) const {
+  if (std::holds_alternative<GemmMainloop>(program.mainloop)) {
+    const bool library = kernel.implementation == Implementation::library_gemm;
+    return gemm_walk(gemm_problem_of(program, addresses_, library), gpu_);
+  }
+  if (std::holds_alternative<AttentionMainloop>(program.mainloop))
+    return attention_walk(program, addresses_, gpu_);
+  if (std::holds_alternative<ScanMainloop>(program.mainloop))
+    return scan_walk(program, addresses_, gpu_);
+  return stream_walk(stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_), gpu_);
+}
+
 Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
   const bool library = kernel.implementation == Implementation::library_gemm;
-  WalkedGemm gemm{gemm_problem_of(program, addresses_, library), {}};
-  gemm.estimate = simulate_gemm(gemm.problem, gpu_, cache_);
-  const GemmEstimate& g = gemm.estimate;
+  GemmWalk walk = gemm_walk(gemm_problem_of(program, addresses_, library), gpu_);
+  GemmEstimate g = estimate_gemm(walk, through_l2(walk), gpu_);
   Phase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = g.hbm.read;
@@ -203,13 +298,14 @@ Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
                                        g.reduction->time - gpu_.tiny_kernel, g.reduction->hbm,
                                        g.reduction->l2));
   }
-  phase.kernel.gemms.push_back(std::move(gemm));
+  phase.kernel.gemms.push_back({std::move(walk.problem), std::move(g)});
   return phase;
 }
 
 Phase Walker::walk_attention_phase(const Kernel& kernel, const Program& program) {
+  const AttentionWalk walk = attention_walk(program, addresses_, gpu_);
   const AttentionEstimate a =
-      simulate_attention(program, kernel.implementation, addresses_, gpu_, cache_);
+      estimate_attention(program, kernel.implementation, walk, gpu_, through_l2(walk).hbm);
   Phase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = a.hbm.read;
@@ -234,7 +330,8 @@ Phase Walker::walk_attention_phase(const Kernel& kernel, const Program& program)
 }
 
 Phase Walker::walk_scan_phase(const Program& program) {
-  const ScanEstimate s = simulate_scan(program, addresses_, gpu_, cache_);
+  const ScanWalk scan = scan_walk(program, addresses_, gpu_);
+  const ScanEstimate s = estimate_scan(program, scan, gpu_, through_l2(scan).hbm);
   Phase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = s.hbm.read;
@@ -255,7 +352,7 @@ Phase Walker::walk_scan_phase(const Program& program) {
 
 Phase Walker::walk_stream_phase(const Kernel& kernel, const Program& program) {
   const StreamKernel stream = stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_);
-  const StreamEstimate s = simulate_stream(stream, gpu_, cache_);
+  const StreamEstimate s = estimate_stream(stream, gpu_, through_l2(stream_walk(stream, gpu_)).hbm);
   Phase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = s.hbm.read;
@@ -284,7 +381,7 @@ Phase Walker::walk_phase(const Kernel& kernel, const Program& program) {
 void Walker::note_residence(const Kernel& kernel, KernelEstimate& e) {
   for (const Program& phase : kernel.phases) {
     for (const Operand& o : loads(phase)) {
-      const Bytes missed = cache_.take_missed(addresses_.locate(o).matrix.tensor);
+      const Bytes missed = l2_.take_missed(addresses_.locate(o).matrix.tensor);
       for (RequestedBytes& r : e.requested) {
         if (r.tensor == o.tensor) r.hbm_read += missed;
       }
@@ -379,8 +476,8 @@ Phase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
 
 std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options) {
   FUSELINE_ASSERT(options.runs >= 1, "a walk needs at least one block");
-  Walker walker(plan, gpu, options.watched);
-  for (int run = 0; run + 1 < options.runs; ++run) walker.run(options.replay ? 0 : run, false);
+  Walker walker(plan, gpu, options);
+  walker.warm_up(options.runs - 1, options.replay, options.whole_layers);
   return walker.run(options.replay ? 0 : options.runs - 1, true);
 }
 

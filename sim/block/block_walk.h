@@ -32,6 +32,8 @@ struct WalkOptions {
   bool replay = false;
   int runs = 2;  // blocks walked; the last one counts
   std::optional<TensorId> watched{};
+  bool whole_layers = false;  // walks all of the layers before, also where L2 forgets most of them
+  WalkMemo* memo = &WalkMemo::shared();  // none: every kernel is walked
 };
 
 // A split-K reduction and the merge of split attention follow their kernel as launches of their

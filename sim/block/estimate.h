@@ -42,7 +42,8 @@ struct SimulationOptions {
       false;     // the same input and weights each time, as when one block is timed in a loop;
                  // otherwise every run is a new layer that reads what the last one wrote
   int runs = 2;  // blocks walked until the L2 is in its steady state; the last one counts
-  double repeats = 24;  // blocks run back to back; the power limit acts as in the middle of them
+  bool remember = true;  // kernels that the process walked before are not walked again
+  double repeats = 24;   // blocks run back to back; the power limit acts as in the middle of them
 };
 
 // Predicts one block in its steady state. Milliseconds of work at hierarchy fidelity.

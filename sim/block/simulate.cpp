@@ -72,7 +72,10 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   } else {
     check_walk_size(plan);
     std::vector<WalkedKernel> kernels =
-        walk_block(plan, gpu, {.replay = options.replay, .runs = options.runs});
+        walk_block(plan, gpu,
+                   {.replay = options.replay,
+                    .runs = options.runs,
+                    .memo = options.remember ? &WalkMemo::shared() : nullptr});
     estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats);
     for (WalkedKernel& kernel : kernels) estimate.kernels.push_back(std::move(kernel.estimate));
   }

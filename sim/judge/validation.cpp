@@ -93,10 +93,26 @@ std::optional<Amount> predicted_gemm_time(const Predictor& p, const MeasuredGemm
   }
 }
 
+// Tells how far the judging is, case by case.
+class Counter {
+ public:
+  Counter(const JudgeProgress& progress, std::size_t count) : progress_(progress), count_(count) {}
+  void next() {
+    if (progress_) progress_(done_, count_);
+    ++done_;
+  }
+
+ private:
+  const JudgeProgress& progress_;
+  std::size_t count_;
+  std::size_t done_ = 0;
+};
+
 void judge_blocks(const Measurements& measurements, Estimates& estimates, Scope scope,
-                  ErrorTable& table) {
+                  Counter& counter, ErrorTable& table) {
   std::map<std::string, int> left_out;
   for (const MeasuredBlock& m : measurements.blocks) {
+    counter.next();
     if (!in_scope(m.block, scope)) {
       ++left_out[scope == Scope::inference ? "phase train (--phase train judges them)"
                                            : "phases forward and decode"];
@@ -154,8 +170,9 @@ std::map<std::size_t, JudgedKernel> judged_kernels(const MeasuredTrace& trace,
 
 // HBM bytes of the block, time of its kernels, and HBM bytes of each GEMM kernel in it.
 void judge_traces(const Measurements& measurements, Estimates& estimates, Scope scope,
-                  ErrorTable& table) {
+                  Counter& counter, ErrorTable& table) {
   for (const MeasuredTrace& trace : measurements.traces) {
+    counter.next();
     if (!in_scope(trace.block, scope) || !is_policy(trace.block.execution)) continue;
     const auto& predictions = estimates.of(trace.block);
     JudgedCase whole{.quantity = Quantity::block_hbm,
@@ -196,9 +213,10 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
 }
 
 void judge_gemms(const Measurements& measurements, std::span<const Predictor> predictors,
-                 ErrorTable& table) {
+                 Counter& counter, ErrorTable& table) {
   std::size_t thin = 0;
   for (const MeasuredGemm& gemm : measurements.gemms) {
+    counter.next();
     if (gemm.m < kGemmLeastRows) {
       ++thin;
       continue;
@@ -326,13 +344,15 @@ ErrorStats error_stats(std::span<const double> errors) {
 }
 
 ErrorTable validate(const Measurements& measurements, std::span<const Predictor> predictors,
-                    Scope scope) {
+                    Scope scope, const JudgeProgress& progress) {
+  Counter counter(progress, measurements.blocks.size() + measurements.gemms.size() +
+                                measurements.traces.size());
   ErrorTable table;
   for (const Predictor& p : predictors) table.predictors.push_back(p.name);
   Estimates estimates(predictors);
-  judge_blocks(measurements, estimates, scope, table);
-  judge_gemms(measurements, predictors, table);
-  judge_traces(measurements, estimates, scope, table);
+  judge_blocks(measurements, estimates, scope, counter, table);
+  judge_gemms(measurements, predictors, counter, table);
+  judge_traces(measurements, estimates, scope, counter, table);
   leave_out_unpredicted(table);
   add_rows(table, scope);
   return table;

@@ -97,9 +97,11 @@ struct ErrorTable {
 enum class Scope : std::uint8_t { inference, training };
 
 // Judges the scope's blocks whose execution is a policy, their kernel traces, and library GEMMs of
-// at least 128 rows. Deterministic; each predictor sees each case once.
+// at least 128 rows. Deterministic; each predictor sees each case once. `progress`: how many of how
+// many measured blocks, traces and GEMMs have been judged.
+using JudgeProgress = std::function<void(std::size_t done, std::size_t count)>;
 ErrorTable validate(const Measurements& measurements, std::span<const Predictor> predictors,
-                    Scope scope = Scope::inference);
+                    Scope scope = Scope::inference, const JudgeProgress& progress = {});
 
 ErrorStats error_stats(std::span<const double> errors);
 

@@ -72,31 +72,32 @@ Load longest_load(const AttentionShape& shape, std::int64_t sms, double item_pai
 }
 
 // Every query head of a sequence reads its keys after the heads that share them.
-void walk_attention(const AttentionMainloop& m, const CachedSlice* q, const CachedSlice& k,
-                    const CachedSlice& v, const CachedSlice* bias, L2Cache& cache) {
-  const AttentionShape& s = m.shape;
+void read_operands(const AttentionWalk& attention, L2Cache& cache) {
+  const AttentionShape& s = attention.shape;
   const std::int64_t d = s.head_width;
-  const std::int64_t keys = k.rows / s.batch;
+  const std::int64_t keys = attention.k.rows / s.batch;
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t head = 0; head < s.kv_heads; ++head) {
       for (std::int64_t row = 0; row < keys; row += kKeyTile) {
         const std::int64_t begin = b * keys + row;
         const std::int64_t end = b * keys + std::min(keys, row + kKeyTile);
-        for (const CachedSlice* slice : {&k, &v}) {
-          const std::int64_t width = slice == &v ? s.v_width() : d;
+        for (const CachedSlice* slice : {&attention.k, &attention.v}) {
+          const std::int64_t width = slice == &attention.v ? s.v_width() : d;
           const std::int64_t col = slice->col_begin + head * width;
           cache.read(slice->matrix, begin, end, col, col + width);
         }
       }
-      if (bias != nullptr) {
+      if (attention.bias) {
+        const CachedSlice& bias = *attention.bias;
         const std::int64_t rows = s.heads / s.kv_heads * s.q_tokens;
-        cache.read(bias->matrix, head * rows, (head + 1) * rows, bias->col_begin,
-                   bias->col_begin + bias->cols);
+        cache.read(bias.matrix, head * rows, (head + 1) * rows, bias.col_begin,
+                   bias.col_begin + bias.cols);
       }
-      if (q == nullptr) continue;
+      if (!attention.q) continue;
+      const CachedSlice& q = *attention.q;
       const std::int64_t share = s.heads / s.kv_heads;
-      const std::int64_t col = q->col_begin + head * share * d;
-      cache.read(q->matrix, b * s.q_tokens, (b + 1) * s.q_tokens, col, col + share * d);
+      const std::int64_t col = q.col_begin + head * share * d;
+      cache.read(q.matrix, b * s.q_tokens, (b + 1) * s.q_tokens, col, col + share * d);
     }
   }
 }
@@ -156,43 +157,81 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
           Seconds(load.pairs * exp_cycles / clock)};
 }
 
-AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
-                                     const AddressMap& addresses, const Gpu& gpu, L2Cache& cache) {
+AttentionWalk attention_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu) {
   const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
   const AttentionShape& s = m->shape;
-  const AttentionConstants& c = gpu.constants.attention;
-  const CachedSlice q = addresses.locate(m->q);
-  const CachedSlice k = addresses.locate(m->k);
-  const CachedSlice v = addresses.locate(m->v);
+  AttentionWalk attention;
+  attention.shape = s;
+  attention.k = addresses.locate(m->k);
+  attention.v = addresses.locate(m->v);
+  if (m->q_value < 0) attention.q = addresses.locate(m->q);
+  if (m->bias) attention.bias = addresses.locate(*m->bias);
 
-  // What a prologue stores (new cache rows) comes before attention reads it; the result comes last.
   StreamKernel before;
   StreamKernel after;
   before.rows = after.rows = s.batch * s.q_tokens;
   before.cols = after.cols = s.heads * s.v_width();
   for (const Stream& stream : streams_of(program, addresses)) {
-    const bool operand =
-        !stream.store && (same_place(stream.part, k) || same_place(stream.part, v));
+    const bool operand = !stream.store && (same_place(stream.part, attention.k) ||
+                                           same_place(stream.part, attention.v));
     if (operand) continue;  // the mainloop's own reads
     const bool result = stream.store && stream.part.rows == after.rows &&
                         stream.part.cols == after.cols && stream.part.matrix.cols == after.cols;
     (result ? after : before).streams.push_back(stream);
   }
+  attention.before = stream_walk(before, gpu);
+  attention.after = stream_walk(after, gpu);
+  return attention;
+}
+
+WalkTraffic walk(const AttentionWalk& attention, L2Cache& cache) {
+  touch_all(attention.before, cache);
+  read_operands(attention, cache);
+  touch_all(attention.after, cache);
+  return {{}, cache.take_traffic(), {}};
+}
+
+void describe(const AttentionWalk& attention, WalkKey& key) {
+  const AttentionShape& s = attention.shape;
+  key.kind(WalkKey::Kind::attention);
+  for (const std::int64_t number :
+       {s.batch, s.heads, s.kv_heads, s.head_width, s.v_width(), s.q_tokens})
+    key.number(number);
+  describe(attention.before, key);
+  describe(attention.after, key);
+  describe(attention.k, key);
+  describe(attention.v, key);
+  key.number(attention.q ? 1 : 0);
+  if (attention.q) describe(*attention.q, key);
+  key.number(attention.bias ? 1 : 0);
+  if (attention.bias) describe(*attention.bias, key);
+}
+
+AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
+                                     const AddressMap& addresses, const Gpu& gpu, L2Cache& cache) {
+  const AttentionWalk attention = attention_walk(program, addresses, gpu);
+  return estimate_attention(program, implementation, attention, gpu, walk(attention, cache).hbm);
+}
+
+AttentionEstimate estimate_attention(const Program& program, Implementation implementation,
+                                     const AttentionWalk& walk, const Gpu& gpu, HbmTraffic hbm) {
+  const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(m != nullptr, program.name);
+  const AttentionShape& s = m->shape;
+  const AttentionConstants& c = gpu.constants.attention;
+  const CachedSlice& k = walk.k;
   AttentionEstimate e;
-  walk_streams(before, gpu, cache);
-  const CachedSlice bias = m->bias ? addresses.locate(*m->bias) : CachedSlice{};
-  walk_attention(*m, m->q_value < 0 ? &q : nullptr, k, v, m->bias ? &bias : nullptr, cache);
-  walk_streams(after, gpu, cache);
-  e.hbm = cache.take_traffic();
+  e.hbm = hbm;
 
   Bytes streamed;
-  for (const StreamKernel* part : {&before, &after}) {
+  for (const StreamWalk* part : {&walk.before, &walk.after}) {
     for (const Stream& stream : part->streams) streamed += stream.bytes();
   }
   const std::int64_t element = k.matrix.element_bytes;
-  if (m->q_value < 0) streamed += checked_product<Bytes>(q.rows, q.cols, element);
-  if (m->bias) streamed += checked_product<Bytes>(bias.rows, bias.cols, s.batch, element);
+  if (walk.q) streamed += checked_product<Bytes>(walk.q->rows, walk.q->cols, element);
+  if (walk.bias)
+    streamed += checked_product<Bytes>(walk.bias->rows, walk.bias->cols, s.batch, element);
 
   const double hbm_rate = gpu.hbm_bandwidth_sustained.value() * c.hbm_fraction;
   const double l2_rate = gpu.l2_bandwidth.value() * gpu.constants.stream.l2_fraction;
@@ -200,7 +239,7 @@ AttentionEstimate simulate_attention(const Program& program, Implementation impl
   const bool split = splits_keys(s, implementation) && !m->gradient;
   if (split) {
     e.splits = decode_splits(s, gpu);
-    const Bytes kv = checked_product<Bytes>(k.rows, k.cols + v.cols, element);
+    const Bytes kv = checked_product<Bytes>(k.rows, k.cols + walk.v.cols, element);
     e.l2 = Bytes(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);

@@ -8,6 +8,7 @@
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/stream_kernel.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {
@@ -33,6 +34,22 @@ struct AttentionEstimate {
 // besides (RoPE tables, cache rows) is streamed with them.
 AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
                                      const AddressMap& addresses, const Gpu& gpu, L2Cache& cache);
+
+// All that decides which chunks attention touches, and in which order.
+struct AttentionWalk {
+  StreamWalk before;  // what a prologue stores comes before attention reads it
+  StreamWalk after;   // the result comes last
+  AttentionShape shape;
+  std::optional<CachedSlice> q;  // unless the prologue makes it
+  CachedSlice k, v;
+  std::optional<CachedSlice> bias{};
+};
+AttentionWalk attention_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu);
+WalkTraffic walk(const AttentionWalk& attention, L2Cache& cache);
+void describe(const AttentionWalk& attention, WalkKey& key);
+// What simulate_attention() says of an attention that moves this.
+AttentionEstimate estimate_attention(const Program& program, Implementation implementation,
+                                     const AttentionWalk& walk, const Gpu& gpu, HbmTraffic hbm);
 
 // Whether the kernel for few queries behind a context runs, which splits keys over thread blocks
 // and takes the query heads that share keys together. Measured on an H200

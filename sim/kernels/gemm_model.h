@@ -33,6 +33,11 @@ struct GemmEstimate {
   std::optional<SplitKReduction> reduction;
 };
 
+// How the GEMM runs on this GPU, with a tile chosen for it.
+GemmWalk gemm_walk(GemmProblem problem, const Gpu& gpu);
+// What it takes, given what it moves.
+GemmEstimate estimate_gemm(const GemmWalk& gemm, WalkTraffic traffic, const Gpu& gpu);
+
 // Runs the GEMM through the cache, which keeps what the kernels before left and is left as this one
 // leaves it. Traffic in the cache that was not collected yet is not counted here: take it first.
 GemmEstimate simulate_gemm(const GemmProblem& problem, const Gpu& gpu, L2Cache& cache);

@@ -13,22 +13,80 @@ struct Range {
   std::int64_t end = 0;
 };
 
-// A strip of up to 64 operand rows over the k range of some unit of the wave.
+// A strip of operand rows over the k range of some unit of the wave: one or more of the blocks of
+// 64 rows that operands are read in.
 struct Panel {
   bool of_b;
   std::int64_t batch, row_begin, row_end, k_begin, k_end;
   friend auto operator<=>(const Panel&, const Panel&) = default;
+  [[nodiscard]] std::int64_t blocks() const { return ceil_div(row_end - row_begin, kChunkEdge); }
 };
 
-// The operand's 64-row blocks that a unit touches. Blocks belong to the matrix, not to the unit, so
-// that neighbours whose edges share a block share its chunk.
-void add_panels(const GemmUnit& unit, Range rows, bool of_b, std::int64_t limit,
-                std::vector<Panel>& panels) {
-  for (std::int64_t row = rows.begin / kChunkEdge * kChunkEdge; row < rows.end; row += kChunkEdge) {
-    panels.push_back(
-        {of_b, unit.batch, row, std::min(limit, row + kChunkEdge), unit.k_begin, unit.k_end});
-  }
+void sort_and_make_distinct(std::vector<Panel>& panels) {
+  std::sort(panels.begin(), panels.end());
+  panels.erase(std::unique(panels.begin(), panels.end()), panels.end());
 }
+
+// Whether blocks of 64 rows of this operand, and steps of 64 along k, begin where the cache's
+// chunks do: then blocks side by side are read in the same order one by one and together.
+bool on_chunk_edges(const GemmOperand& operand, const Panel& panel) {
+  const MatrixOrigin origin = operand.origin(panel.batch);
+  const CachedMatrix& m = operand.matrix;
+  return m.row_run == 0 && (m.row_begin + origin.row) % kChunkEdge == 0 &&
+         origin.col % kChunkEdge == 0 && panel.k_begin % kChunkEdge == 0;
+}
+
+// From the operand rows of units to the distinct strips that a wave reads, in the order of their
+// rows. Blocks belong to the matrix, not to the unit, so that neighbours whose edges share a block
+// share its chunk.
+class WavePanels {
+ public:
+  explicit WavePanels(const GemmProblem& problem) : problem_(problem) {}
+
+  void clear() { wanted_.clear(); }
+  void add(const GemmUnit& unit) {
+    wanted_.push_back({false, unit.batch, unit.m_begin, unit.m_end, unit.k_begin, unit.k_end});
+    wanted_.push_back({true, unit.batch, unit.n_begin, unit.n_end, unit.k_begin, unit.k_end});
+  }
+  // Units of a wave share most of their panels, so few are left once equal ones are gone.
+  const std::vector<Panel>& distinct() {
+    sort_and_make_distinct(wanted_);
+    blocks_.clear();
+    for (const Panel& p : wanted_) {
+      const std::int64_t limit = p.of_b ? problem_.n : problem_.m;
+      for (std::int64_t row = p.row_begin / kChunkEdge * kChunkEdge; row < p.row_end;
+           row += kChunkEdge) {
+        blocks_.push_back(
+            {p.of_b, p.batch, row, std::min(limit, row + kChunkEdge), p.k_begin, p.k_end});
+      }
+    }
+    sort_and_make_distinct(blocks_);
+    join_neighbours();
+    return blocks_;
+  }
+
+ private:
+  void join_neighbours() {
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < blocks_.size(); ++i) {
+      Panel& before = blocks_[last];
+      const Panel& panel = blocks_[i];
+      const bool next = before.of_b == panel.of_b && before.batch == panel.batch &&
+                        before.row_end == panel.row_begin && before.k_begin == panel.k_begin &&
+                        before.k_end == panel.k_end;
+      if (next && on_chunk_edges(panel.of_b ? problem_.b : problem_.a, panel)) {
+        before.row_end = panel.row_end;
+      } else {
+        blocks_[++last] = panel;
+      }
+    }
+    if (!blocks_.empty()) blocks_.resize(last + 1);
+  }
+
+  const GemmProblem& problem_;
+  std::vector<Panel> wanted_;  // by units
+  std::vector<Panel> blocks_;
+};
 
 void read_panel_step(const GemmOperand& operand, const Panel& panel, std::int64_t k_begin,
                      std::int64_t k_end, L2Cache& cache) {
@@ -112,31 +170,27 @@ void for_each_unit(const GemmSchedule& schedule, std::int64_t wave, Visit visit)
   }
 }
 
-// Everything of a wave but its HBM traffic, and the distinct panels that it reads.
+// Everything of a wave but its HBM traffic, and the panels that it reads.
 GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
-                       const GemmSchedule& schedule, std::int64_t index,
-                       std::vector<Panel>& panels) {
+                       const GemmSchedule& schedule, std::int64_t index, WavePanels& panels) {
   GemmWave wave;
   panels.clear();
   for_each_unit(schedule, index, [&](const GemmUnit& unit) {
     const std::int64_t height = unit.m_end - unit.m_begin;
     const std::int64_t width = unit.n_end - unit.n_begin;
     const std::int64_t depth = unit.k_end - unit.k_begin;
-    add_panels(unit, {unit.m_begin, unit.m_end}, false, problem.m, panels);
-    add_panels(unit, {unit.n_begin, unit.n_end}, true, problem.n, panels);
+    panels.add(unit);
     wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.cluster_k;
     wave.operands += Bytes(
         depth * (height * problem.a.matrix.element_bytes + width * problem.b.matrix.element_bytes));
     wave.epilogue += tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
-  std::sort(panels.begin(), panels.end());
-  panels.erase(std::unique(panels.begin(), panels.end()), panels.end());
   return wave;
 }
 
-// Reads the panels chunk by chunk, all of them at one depth before the next. Returns the number of
-// chunks.
+// Reads the panels, all of them at one depth before the next. Returns the number of blocks of 64
+// rows and a step of 64 along k.
 std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& panels,
                          std::int64_t depth, L2Cache& cache) {
   std::int64_t reads = 0;
@@ -146,7 +200,7 @@ std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& p
       const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
       if (k_begin >= k_end) continue;
       read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
-      ++reads;
+      reads += panel.blocks();
     }
   }
   return reads;
@@ -177,7 +231,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
   const std::int64_t total = schedule.waves();
   std::vector<GemmWave> waves;
   waves.reserve(static_cast<std::size_t>(total));
-  std::vector<Panel> panels;
+  WavePanels panels(problem);
   std::int64_t chunk_reads = 0;
   for (std::int64_t index = 0; index < total; ++index) {
     waves.push_back(describe_wave(problem, tile, schedule, index, panels));
@@ -195,7 +249,8 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       waves.back().hbm = mean;
       continue;
     }
-    chunk_reads += read_panels(problem, panels, wave.k_steps * tile.cluster_k * tile.k, cache);
+    chunk_reads +=
+        read_panels(problem, panels.distinct(), wave.k_steps * tile.cluster_k * tile.k, cache);
     for_each_unit(schedule, index, [&](const GemmUnit& unit) {
       if (tile.split_k == 1) {
         run_epilogue(problem, unit, cache);
@@ -219,6 +274,76 @@ Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
     }
   }
   return bytes;
+}
+
+namespace {
+
+// Streams every partial and the epilogue's tensors once, row block by row block.
+void walk_reduction(const GemmWalk& gemm, L2Cache& cache, WalkTraffic& traffic) {
+  const GemmProblem& problem = gemm.problem;
+  const CachedMatrix workspace = partials(problem, gemm.tile);
+  const std::int64_t stride = workspace.rows / (problem.batch * gemm.tile.split_k);
+  for (std::int64_t base = 0; base < workspace.rows; base += stride) {
+    cache.read(workspace, base, base + problem.m, 0, problem.n);
+  }
+  traffic.l2 = checked_product<Bytes>(problem.m, problem.n, problem.batch, gemm.tile.split_k, 4);
+  traffic.l2 += run_whole_epilogue(problem, cache);
+  cache.discard(problem.workspace_tensor);
+  traffic.hbm = cache.take_traffic();
+}
+
+void describe(const std::vector<MatrixOrigin>& origins, WalkKey& key) {
+  key.number(std::ssize(origins));
+  for (const MatrixOrigin& o : origins) {
+    key.number(o.row);
+    key.number(o.col);
+  }
+}
+
+void describe(const GemmOperand& operand, WalkKey& key) {
+  key.matrix(operand.matrix);
+  key.number(operand.transposed ? 1 : 0);
+  describe(operand.origins, key);
+}
+
+}  // namespace
+
+WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
+  const GemmProblem& p = gemm.problem;
+  const GemmSchedule schedule =
+      p.groups.empty()
+          ? schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group)
+          : schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  WalkTraffic traffic;
+  traffic.waves = walk_gemm(p, gemm.tile, schedule, cache);
+  if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
+  return traffic;
+}
+
+void describe(const GemmWalk& gemm, WalkKey& key) {
+  const GemmProblem& p = gemm.problem;
+  const GemmTile& t = gemm.tile;
+  key.kind(WalkKey::Kind::gemm);
+  for (const std::int64_t number :
+       {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n, t.cluster_k, t.split_k,
+        gemm.blocks_at_once, gemm.raster_group}) {
+    key.number(number);
+  }
+  key.number(std::ssize(p.groups));
+  for (const std::int64_t rows : p.groups) key.number(rows);
+  describe(p.a, key);
+  describe(p.b, key);
+  key.number(std::ssize(p.epilogue));
+  for (const EpilogueStream& s : p.epilogue) {
+    key.matrix(s.matrix);
+    key.number(s.height);
+    key.number(s.width);
+    key.number(s.store ? 1 : 0);
+    key.number(static_cast<std::int64_t>(s.rows));
+    key.number(static_cast<std::int64_t>(s.cols));
+    describe(s.origins, key);
+  }
+  key.tensor(p.workspace_tensor);
 }
 
 GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) {

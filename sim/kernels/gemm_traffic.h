@@ -7,23 +7,27 @@
 #include "base/units.h"
 #include "sim/kernels/gemm_problem.h"
 #include "sim/kernels/gemm_schedule.h"
+#include "sim/kernels/gemm_wave.h"
+#include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {
-
-struct GemmWave {
-  std::int64_t blocks = 0;   // thread blocks with work
-  std::int64_t k_steps = 0;  // the longest unit's
-  Bytes operands;            // operand bytes from L2, multicast counted once
-  Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
-  HbmTraffic hbm;
-};
 
 // Runs the schedule through the cache. The clusters of a wave advance through k in lockstep, so
 // each distinct 64 × 64 chunk of an operand is asked for once per wave; epilogues follow at the
 // wave's end, and their dirty bytes stay in the cache for the kernels after this one.
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
                                 const GemmSchedule& schedule, L2Cache& cache);
+
+// All that decides what a GEMM touches, its reduction included, and in which order.
+struct GemmWalk {
+  GemmProblem problem;
+  GemmTile tile;
+  std::int64_t blocks_at_once = 1;  // thread blocks
+  std::int64_t raster_group = 1;    // tiles
+};
+WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache);
+void describe(const GemmWalk& gemm, WalkKey& key);
 
 // The workspace of a split-K GEMM: fp32 [m, n] per batch and split, rows rounded up to whole
 // chunks.

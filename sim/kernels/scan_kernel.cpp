@@ -49,11 +49,6 @@ Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu,
   return chunk;
 }
 
-// The operands and the body as streams over the rows of the result, and the states around them.
-struct Walk {
-  StreamKernel before, during, after;
-};
-
 Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses) {
   Stream stream;
   stream.part = addresses.locate(operand);
@@ -61,25 +56,44 @@ Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses
   return stream;
 }
 
-Walk walk_of(const ScanMainloop& m, const Program& program, const AddressMap& addresses) {
-  Walk walk;
-  walk.during.rows = m.x.rows;
-  walk.during.cols = m.x.cols;
-  for (const Operand& o : {m.x, m.log_decay, m.k, m.q})
-    walk.during.streams.push_back(stream_of(o, false, addresses));
-  for (const Stream& s : streams_of(program, addresses)) walk.during.streams.push_back(s);
+}  // namespace
+
+// The operands and the body as streams over the rows of the result, and the states around them.
+ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu) {
+  const auto* m = std::get_if<ScanMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(m != nullptr, program.name);
+  StreamKernel before, during, after;
+  during.rows = m->x.rows;
+  during.cols = m->x.cols;
+  for (const Operand& o : {m->x, m->log_decay, m->k, m->q})
+    during.streams.push_back(stream_of(o, false, addresses));
+  for (const Stream& s : streams_of(program, addresses)) during.streams.push_back(s);
   const auto state = [&](StreamKernel& part, const std::optional<Operand>& operand, bool store) {
     if (!operand) return;
     part.rows = operand->rows;
     part.cols = operand->cols;
     part.streams.push_back(stream_of(*operand, store, addresses));
   };
-  state(walk.before, m.state, false);
-  state(walk.after, m.state_after, true);
-  return walk;
+  state(before, m->state, false);
+  state(after, m->state_after, true);
+  ScanWalk scan;
+  if (!before.streams.empty()) scan.before = stream_walk(before, gpu);
+  scan.during = stream_walk(during, gpu);
+  if (!after.streams.empty()) scan.after = stream_walk(after, gpu);
+  scan.x = addresses.locate(m->x);
+  scan.k = addresses.locate(m->k);
+  scan.q = addresses.locate(m->q);
+  return scan;
 }
 
-}  // namespace
+WalkTraffic walk(const ScanWalk& scan, L2Cache& cache) {
+  for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) touch_all(*part, cache);
+  return {{}, cache.take_traffic(), {}};
+}
+
+void describe(const ScanWalk& scan, WalkKey& key) {
+  for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) describe(*part, key);
+}
 
 ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_bytes) {
   ScanShape s = shape;
@@ -101,21 +115,22 @@ ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_
 
 ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
                            L2Cache& cache) {
+  const ScanWalk scan = scan_walk(program, addresses, gpu);
+  return estimate_scan(program, scan, gpu, walk(scan, cache).hbm);
+}
+
+ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const Gpu& gpu,
+                           HbmTraffic hbm) {
   const auto* m = std::get_if<ScanMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
-  const Walk walk = walk_of(*m, program, addresses);
   ScanEstimate e;
+  e.hbm = hbm;
   Bytes streamed;
-  for (const StreamKernel* part : {&walk.before, &walk.during, &walk.after}) {
-    if (part->streams.empty()) continue;
-    walk_streams(*part, gpu, cache);
+  for (const StreamWalk* part : {&walk.before, &walk.during, &walk.after})
     for (const Stream& s : part->streams) streamed += s.bytes();
-  }
-  e.hbm = cache.take_traffic();
-
-  const CachedSlice x = addresses.locate(m->x);
-  const CachedSlice k = addresses.locate(m->k);
-  const CachedSlice q = addresses.locate(m->q);
+  const CachedSlice& x = walk.x;
+  const CachedSlice& k = walk.k;
+  const CachedSlice& q = walk.q;
   const std::int64_t again = m->shape.heads / m->shape.groups - 1;
   const Bytes shared = checked_product<Bytes>(k.rows, k.cols, k.matrix.element_bytes) +
                        checked_product<Bytes>(q.rows, q.cols, q.matrix.element_bytes);

@@ -5,6 +5,8 @@
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/stream_kernel.h"
+#include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {
@@ -18,8 +20,19 @@ struct ScanEstimate {
   Bound bound = Bound::tensor;
 };
 
-// Heads of one sequence are about as far at any time, so rows of all operands go through the cache
-// together, once; states come before and after. Nothing of it was measured on a scan.
+// What a scan moves: heads of one sequence are about as far at any time, so rows of all operands go
+// through the cache together, once; states come before and after. Empty ones move nothing.
+struct ScanWalk {
+  StreamWalk before, during, after;
+  CachedSlice x, k, q;
+};
+ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu);
+WalkTraffic walk(const ScanWalk& scan, L2Cache& cache);
+void describe(const ScanWalk& scan, WalkKey& key);
+
+// Nothing of it was measured on a scan. `hbm`: what the walk moved.
+ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const Gpu& gpu,
+                           HbmTraffic hbm);
 ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
                            L2Cache& cache);
 

@@ -226,7 +226,11 @@ double l2_crossing(const Gpu& gpu) {
   return 2.0 - 1.0 / static_cast<double>(std::max<std::int64_t>(1, gpu.l2_partitions));
 }
 
-void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
+StreamWalk stream_walk(const StreamKernel& kernel, const Gpu& gpu) {
+  return {kernel.streams, kernel.rows, rows_at_once(kernel, gpu)};
+}
+
+void touch_all(const StreamWalk& kernel, L2Cache& cache) {
   // Rows per step, so that a step covers whole chunks also of a part whose rows hold several of the
   // kernel's (heads side by side).
   std::int64_t step = kChunkEdge;
@@ -235,7 +239,7 @@ void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
     step = std::max(step, kChunkEdge * ceil_div(kernel.rows, stream.part.rows));
   }
   step = std::min(step, std::max(kChunkEdge, kernel.rows));
-  const std::int64_t at_once = std::max(step, rows_at_once(kernel, gpu) / step * step);
+  const std::int64_t at_once = std::max(step, kernel.rows_at_once / step * step);
   for (std::int64_t first = 0; first < kernel.rows; first += at_once) {
     const std::int64_t last = std::min(kernel.rows, first + at_once);
     for (const bool store : {false, true}) {
@@ -250,11 +254,38 @@ void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
   }
 }
 
+WalkTraffic walk(const StreamWalk& streams, L2Cache& cache) {
+  touch_all(streams, cache);
+  return {{}, cache.take_traffic(), {}};
+}
+
+void describe(const CachedSlice& slice, WalkKey& key) {
+  key.matrix(slice.matrix);
+  key.number(slice.rows);
+  key.number(slice.col_begin);
+  key.number(slice.cols);
+}
+
+void describe(const StreamWalk& streams, WalkKey& key) {
+  key.kind(WalkKey::Kind::streams);
+  key.number(streams.rows);
+  key.number(streams.rows_at_once);
+  key.number(std::ssize(streams.streams));
+  for (const Stream& s : streams.streams) {
+    describe(s.part, key);
+    key.number((s.store ? 1 : 0) + (s.repeated ? 2 : 0) + (s.vector ? 4 : 0) + (s.upper ? 8 : 0));
+    key.number(s.group);
+  }
+}
+
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
-  walk_streams(kernel, gpu, cache);
+  return estimate_stream(kernel, gpu, walk(stream_walk(kernel, gpu), cache).hbm);
+}
+
+StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTraffic hbm) {
   const StreamConstants& c = gpu.constants.stream;
   StreamEstimate estimate;
-  estimate.hbm = cache.take_traffic();
+  estimate.hbm = hbm;
   Bytes moved;
   Bytes loaded;
   for (const Stream& s : kernel.streams) {

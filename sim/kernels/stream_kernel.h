@@ -10,6 +10,7 @@
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {
@@ -46,8 +47,20 @@ struct StreamEstimate {
 // two partitions.
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);
 
-// The cache traffic alone.
-void walk_streams(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);
+// What simulate_stream() says of a kernel that moves this.
+StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTraffic hbm);
+
+// All that decides which chunks streams touch, and in which order.
+struct StreamWalk {
+  std::vector<Stream> streams;
+  std::int64_t rows = 0;
+  std::int64_t rows_at_once = 1;  // resident on the GPU together
+};
+StreamWalk stream_walk(const StreamKernel& kernel, const Gpu& gpu);
+void touch_all(const StreamWalk& streams, L2Cache& cache);
+WalkTraffic walk(const StreamWalk& streams, L2Cache& cache);
+void describe(const StreamWalk& streams, WalkKey& key);
+void describe(const CachedSlice& slice, WalkKey& key);
 
 // Lane-instructions per second of the whole GPU: 4 warps a clock and SM.
 double issue_rate(const Gpu& gpu);

@@ -1,6 +1,8 @@
 #include "sim/memory/l2_cache.h"
 
 #include <algorithm>
+#include <bit>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -10,58 +12,37 @@ namespace {
 
 constexpr std::uint32_t kTensorBits = 20;
 constexpr std::uint32_t kBlockBits = 22;
+constexpr std::uint32_t kFirstTableBits = 10;
 
-std::uint64_t pack(ChunkKey key) {
-  FUSELINE_ASSERT(key.tensor >> kTensorBits == 0 && key.row_block >> kBlockBits == 0 &&
-                      key.col_block >> kBlockBits == 0,
-                  "chunk key out of range");
-  return (std::uint64_t{key.tensor} << (2 * kBlockBits)) |
-         (std::uint64_t{key.row_block} << kBlockBits) | key.col_block;
+std::uint32_t tensor_of(std::uint64_t page_key) {
+  return static_cast<std::uint32_t>(page_key >> (2 * kBlockBits));
 }
 
-std::uint32_t tensor_of(std::uint64_t packed) {
-  return static_cast<std::uint32_t>(packed >> (2 * kBlockBits));
+bool contains(ChunkPart outer, ChunkPart inner) {
+  return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end &&
+         outer.col_begin <= inner.col_begin && inner.col_end <= outer.col_end;
 }
 
-// Calls visit(key, part) for each chunk that the element range touches.
-template <class Visit>
-void for_each_chunk_of_run(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
-                           std::int64_t col_begin, std::int64_t col_end, Visit visit) {
-  FUSELINE_ASSERT(0 <= row_begin && row_end <= m.rows && 0 <= col_begin && col_end <= m.cols,
-                  "range outside the tensor");
-  for (std::int64_t row = row_begin; row < row_end;) {
-    const std::int64_t row_block = row / kChunkEdge;
-    const std::int64_t next_row = std::min(row_end, (row_block + 1) * kChunkEdge);
-    for (std::int64_t col = col_begin; col < col_end;) {
-      const std::int64_t col_block = col / kChunkEdge;
-      const std::int64_t next_col = std::min(col_end, (col_block + 1) * kChunkEdge);
-      const auto within = [](std::int64_t at, std::int64_t block) {
-        return static_cast<std::uint8_t>(at - block * kChunkEdge);
-      };
-      visit(ChunkKey{m.tensor, static_cast<std::uint32_t>(row_block),
-                     static_cast<std::uint32_t>(col_block)},
-            ChunkPart{within(row, row_block), within(next_row, row_block), within(col, col_block),
-                      within(next_col, col_block)});
-      col = next_col;
-    }
-    row = next_row;
-  }
+ChunkRegion rectangle(ChunkPart part) {
+  return {part, 0, static_cast<std::int32_t>(part.elements())};
 }
 
-// The same, rows counted from the matrix's first and through its runs.
-template <class Visit>
-void for_each_chunk(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
-                    std::int64_t col_begin, std::int64_t col_end, Visit visit) {
-  if (m.row_run == 0)
-    return for_each_chunk_of_run(m, m.row_begin + row_begin, m.row_begin + row_end, col_begin,
-                                 col_end, visit);
-  for (std::int64_t row = row_begin; row < row_end;) {
-    const std::int64_t place = m.row_begin + row / m.row_run * m.row_step + row % m.row_run;
-    const std::int64_t count = std::min(row_end - row, m.row_run - row % m.row_run);
-    for_each_chunk_of_run(m, place, place + count, col_begin, col_end, visit);
-    row += count;
-  }
-}
+// What a range touches in one direction: `count` blocks from `first` on, all of each block but for
+// the ends of the range.
+struct Span {
+  std::int64_t first, count;
+  std::uint8_t begin, end;  // of the range, within the first block and within the last
+
+  Span(std::int64_t range_begin, std::int64_t range_end)
+      : first(range_begin / kChunkEdge),
+        count((range_end - 1) / kChunkEdge + 1 - first),
+        begin(static_cast<std::uint8_t>(range_begin - first * kChunkEdge)),
+        end(static_cast<std::uint8_t>(range_end - (first + count - 1) * kChunkEdge)) {}
+  [[nodiscard]] std::uint8_t begin_in(std::int64_t i) const { return i == 0 ? begin : 0; }
+  [[nodiscard]] std::uint8_t end_in(std::int64_t i) const { return i == count - 1 ? end : kWhole; }
+
+  static constexpr std::uint8_t kWhole = kChunkEdge;
+};
 
 }  // namespace
 
@@ -71,58 +52,449 @@ Bytes CachedMatrix::chunk_bytes(std::int64_t row_block, std::int64_t col_block) 
   return Bytes(height * width * element_bytes);
 }
 
-L2Cache::L2Cache(Bytes effective_capacity) : capacity_(effective_capacity.value()) {
+L2Cache::L2Cache(Bytes effective_capacity)
+    : capacity_(effective_capacity.value()),
+      pages_(1),
+      table_(std::size_t{1} << kFirstTableBits),
+      table_shift_(64 - kFirstTableBits),
+      runs_(1),
+      odd_(1) {
   FUSELINE_ASSERT(capacity_ >= 0, "negative cache capacity");
-  nodes_.push_back({~std::uint64_t{0}, 0, 0, 0, {}, {}});
-  table_.assign(std::size_t{1} << 14, 0);
-  table_shift_ = 64 - 14;
+}
+
+template <class Visit>
+void L2Cache::for_each_page(Visit visit) const {
+  for (const auto& page : pages_) {
+    if (page && page->chunks_here > 0) visit(*page);
+  }
 }
 
 void L2Cache::read(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
-  Node& node = nodes_[touch_or_insert(pack(key), element_bytes)];
-  const std::int64_t missing = bits_.add(node.resident, part) * element_bytes;
-  if (missing == 0) return;
-  hbm_read_ += missing;
-  if (key.tensor >= missed_.size()) missed_.resize(key.tensor + 1);
-  missed_[key.tensor] += missing;
-  used_ += missing;
-  evict_to_capacity();
+  access_chunk<Access::read>(key, part, element_bytes);
 }
 
 void L2Cache::write(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
-  Node& node = nodes_[touch_or_insert(pack(key), element_bytes)];
-  bits_.add(node.dirty, part);
-  const std::int64_t grown = bits_.add(node.resident, part) * element_bytes;
-  if (grown == 0) return;
-  used_ += grown;
-  evict_to_capacity();
+  access_chunk<Access::write>(key, part, element_bytes);
 }
 
 void L2Cache::read(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                    std::int64_t col_begin, std::int64_t col_end) {
-  for_each_chunk(m, row_begin, row_end, col_begin, col_end,
-                 [&](ChunkKey key, ChunkPart part) { read(key, part, m.element_bytes); });
+  access_rows<Access::read>(m, row_begin, row_end, col_begin, col_end);
 }
 
 void L2Cache::write(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                     std::int64_t col_begin, std::int64_t col_end) {
-  for_each_chunk(m, row_begin, row_end, col_begin, col_end,
-                 [&](ChunkKey key, ChunkPart part) { write(key, part, m.element_bytes); });
+  access_rows<Access::write>(m, row_begin, row_end, col_begin, col_end);
+}
+
+// Rows counted from the matrix's first and through its runs.
+template <L2Cache::Access access>
+void L2Cache::access_rows(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                          std::int64_t col_begin, std::int64_t col_end) {
+  if (m.row_run == 0) {
+    access_range<access>(m, m.row_begin + row_begin, m.row_begin + row_end, col_begin, col_end);
+    return;
+  }
+  for (std::int64_t row = row_begin; row < row_end;) {
+    const std::int64_t place = m.row_begin + row / m.row_run * m.row_step + row % m.row_run;
+    const std::int64_t count = std::min(row_end - row, m.row_run - row % m.row_run);
+    access_range<access>(m, place, place + count, col_begin, col_end);
+    row += count;
+  }
+}
+
+template <L2Cache::Access access>
+void L2Cache::access_chunk(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
+  access_line<access>(
+      {key.tensor, element_bytes, key.row_block, key.col_block, 1, false, part, part, part});
+}
+
+// Ranges one block wide are lines downwards, as a GEMM reads its operands; others go row by row.
+template <L2Cache::Access access>
+void L2Cache::access_range(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                           std::int64_t col_begin, std::int64_t col_end) {
+  FUSELINE_ASSERT(0 <= row_begin && row_end <= m.rows && 0 <= col_begin && col_end <= m.cols,
+                  "range outside the tensor");
+  if (row_begin >= row_end || col_begin >= col_end) return;
+  if (past_ == Past::filling) check_whole_chunks(m, row_begin, row_end, col_begin, col_end);
+  const Span rows(row_begin, row_end);
+  const Span cols(col_begin, col_end);
+  const auto part = [&](std::int64_t row, std::int64_t col) {
+    return ChunkPart{rows.begin_in(row), rows.end_in(row), cols.begin_in(col), cols.end_in(col)};
+  };
+  if (cols.count == 1) {
+    access_line<access>({m.tensor,
+                         m.element_bytes,
+                         rows.first,
+                         cols.first,
+                         rows.count,
+                         true,
+                         part(0, 0),
+                         {0, Span::kWhole, cols.begin, cols.end},
+                         part(rows.count - 1, 0)});
+    return;
+  }
+  for (std::int64_t row = 0; row < rows.count; ++row) {
+    access_line<access>({m.tensor,
+                         m.element_bytes,
+                         rows.first + row,
+                         cols.first,
+                         cols.count,
+                         false,
+                         part(row, 0),
+                         {rows.begin_in(row), rows.end_in(row), 0, Span::kWhole},
+                         part(row, cols.count - 1)});
+  }
+}
+
+std::uint64_t L2Cache::page_key(std::uint32_t tensor, std::uint64_t row_block,
+                                std::uint64_t col_block) {
+  return std::uint64_t{tensor} << (2 * kBlockBits) | row_block / kPageEdge << kBlockBits |
+         col_block / kPageEdge;
+}
+
+L2Cache::Place L2Cache::place_of(std::uint32_t page, std::uint64_t row_block,
+                                 std::uint64_t col_block, std::int64_t count, bool down) {
+  return {page,
+          static_cast<std::uint8_t>(col_block % kPageEdge * kPageEdge + row_block % kPageEdge),
+          static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(down ? 1 : kPageEdge)};
+}
+
+// Page by page.
+template <L2Cache::Access access>
+void L2Cache::access_line(const Line& line) {
+  FUSELINE_ASSERT(line.tensor >> kTensorBits == 0 &&
+                      (line.row_block + (line.down ? line.count : 1)) >> kBlockBits == 0 &&
+                      (line.col_block + (line.down ? 1 : line.count)) >> kBlockBits == 0,
+                  "chunk key out of range");
+  std::int64_t grown = 0;
+  for (std::int64_t done = 0; done < line.count;) {
+    const auto row = static_cast<std::uint64_t>(line.row_block + (line.down ? done : 0));
+    const auto col = static_cast<std::uint64_t>(line.col_block + (line.down ? 0 : done));
+    const std::uint64_t within = (line.down ? row : col) % kPageEdge;
+    const std::int64_t length =
+        std::min(line.count - done, static_cast<std::int64_t>(kPageEdge - within));
+    const std::uint32_t page = page_of(page_key(line.tensor, row, col), line.element_bytes);
+    const Place place = place_of(page, row, col, length, line.down);
+    grown += access_run<access>(line, done, place);
+    done += length;
+  }
+  if (access == Access::read && grown > 0) {
+    hbm_read_ += grown;
+    count_missed(line.tensor, grown);
+  }
+}
+
+// The chunks at `place` are those of the line from `done` on. Returns the bytes that came in.
+template <L2Cache::Access access>
+std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Place& place) {
+  constexpr bool kWrites = access == Access::write;
+  const Parts parts = line.parts(done, place.count);
+  Page& page = *pages_[place.page];
+  if (const std::uint32_t latest = page.runs[place.first]; latest != 0) {
+    const Run& before = runs_[latest];
+    if (before.place == place && before.parts == parts && before.chunks_left == place.count &&
+        (before.written || !kWrites)) {
+      unlink(latest);
+      link_newest(latest);
+      return 0;
+    }
+  }
+  const std::uint32_t run = new_run(place, parts, kWrites);
+  if (nothing_is_here(page, place) &&
+      line.element_bytes * place.count * kChunkEdge * kChunkEdge <= capacity_) {
+    return bring_in<access>(parts, page, run);
+  }
+  std::int64_t grown = 0;
+  current_ = run;
+  std::size_t at = place.first;
+  for (int i = 0; i < place.count; ++i, at += place.stride) {
+    const ChunkPart part = line.part(done + i);
+    const std::int64_t bytes = touch<access>(page, at, part, run) * line.element_bytes;
+    if (bytes == 0) continue;
+    grown += bytes;
+    used_ += bytes;
+    if (used_ > capacity_) evict_to_capacity();
+  }
+  current_ = 0;
+  // Chunks that are larger than the whole cache have left it already.
+  if (runs_[run].chunks_left == 0) {
+    unlink(run);
+    free_runs_.push_back(run);
+    if (page.chunks_here == 0) free_page(place.page);
+  }
+  return grown;
+}
+
+bool L2Cache::nothing_is_here(const Page& page, const Place& place) {
+  std::uint32_t any = 0;
+  std::size_t at = place.first;
+  for (int i = 0; i < place.count; ++i, at += place.stride) any |= page.runs[at];
+  return any == 0;
+}
+
+// Chunks of which nothing is here and which all fit at once: older ones may then leave after all
+// have come in. Returns the bytes.
+template <L2Cache::Access access>
+std::int64_t L2Cache::bring_in(const Parts& parts, Page& page, std::uint32_t run) {
+  const Place place = runs_[run].place;
+  std::size_t at = place.first;
+  for (int i = 0; i < place.count; ++i, at += place.stride) page.runs[at] = run;
+  const std::int64_t each = parts.first.elements() * page.element_bytes;
+  const bool equal = parts.first == parts.last && (place.count <= 2 || parts.first == parts.inner);
+  std::int64_t bytes = place.count * each;
+  if (equal && each <= std::numeric_limits<std::uint16_t>::max()) {
+    runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
+  } else {
+    std::int64_t elements = 0;
+    at = place.first;
+    for (int i = 0; i < place.count; ++i, at += place.stride) {
+      const ChunkPart part = i == 0 ? parts.first : i == place.count - 1 ? parts.last : parts.inner;
+      page.chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
+      elements += part.elements();
+    }
+    bytes = elements * page.element_bytes;
+  }
+  runs_[run].chunks_left = place.count;
+  page.chunks_here += place.count;
+  used_ += bytes;
+  if (used_ > capacity_) evict_to_capacity();
+  return bytes;
+}
+
+// Makes `run` the latest of the chunk. Returns how many elements came in.
+template <L2Cache::Access access>
+std::int64_t L2Cache::touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run) {
+  const std::uint32_t before = std::exchange(page.runs[at], run);
+  Chunk& chunk = page.chunks[at];
+  ++runs_[run].chunks_left;
+  if (before == 0) {
+    ++page.chunks_here;
+    chunk = {part, access == Access::write ? part : ChunkPart{}, 0};
+    return part.elements();
+  }
+  if (runs_[before].equal_bytes > 0) chunk = equal_chunk(runs_[before]);
+  leave_run(before);
+  if (chunk.odd == 0 && contains(chunk.resident, part)) {
+    if (access == Access::read || contains(chunk.dirty, part)) return 0;
+    if (contains(part, chunk.dirty)) {
+      chunk.dirty = part;
+      return 0;
+    }
+  }
+  return add_to_partial<access>(chunk, part);
+}
+
+template <L2Cache::Access access>
+std::int64_t L2Cache::add_to_partial(Chunk& chunk, ChunkPart part) {
+  OddChunk now = regions(chunk);
+  if (access == Access::write) bits_.add(now.dirty, part);
+  const std::int64_t added = bits_.add(now.resident, part);
+  const bool rectangles = now.resident.bits == 0 && now.dirty.bits == 0;
+  if (rectangles) {
+    if (chunk.odd != 0) free_odd_.push_back(std::exchange(chunk.odd, 0));
+    chunk.resident = now.resident.box;
+    chunk.dirty = now.dirty.box;
+    return added;
+  }
+  if (chunk.odd == 0) {
+    if (free_odd_.empty()) {
+      free_odd_.push_back(static_cast<std::uint32_t>(odd_.size()));
+      odd_.emplace_back();
+    }
+    chunk.odd = free_odd_.back();
+    free_odd_.pop_back();
+    chunk.resident = {};
+    chunk.dirty = {};
+  }
+  odd_[chunk.odd] = now;
+  return added;
+}
+
+void L2Cache::count_missed(std::uint32_t tensor, std::int64_t bytes) {
+  if (tensor >= missed_.size()) missed_.resize(tensor + 1);
+  missed_[tensor] += bytes;
+}
+
+L2Cache::Chunk L2Cache::equal_chunk(const Run& run) {
+  return {run.parts.first, run.written ? run.parts.first : ChunkPart{}, 0};
+}
+
+L2Cache::Chunk L2Cache::chunk_at(const Page& page, std::size_t at) const {
+  if (page.runs[at] == 0) return {};
+  const Run& run = runs_[page.runs[at]];
+  return run.equal_bytes > 0 ? equal_chunk(run) : page.chunks[at];
+}
+
+L2Cache::OddChunk L2Cache::regions(const Chunk& chunk) const {
+  if (chunk.odd != 0) return odd_[chunk.odd];
+  return {rectangle(chunk.resident), rectangle(chunk.dirty)};
+}
+
+std::int64_t L2Cache::resident_elements(const Chunk& chunk) const {
+  return chunk.odd == 0 ? chunk.resident.elements() : odd_[chunk.odd].resident.elements;
+}
+
+std::int64_t L2Cache::dirty_elements(const Chunk& chunk) const {
+  return chunk.odd == 0 ? chunk.dirty.elements() : odd_[chunk.odd].dirty.elements;
+}
+
+void L2Cache::drop_regions(Chunk& chunk) {
+  bits_.clear(odd_[chunk.odd].resident);
+  bits_.clear(odd_[chunk.odd].dirty);
+  free_odd_.push_back(chunk.odd);
+}
+
+// Returns the bytes that were dirty. Page and run stay, even if nothing is left in them.
+std::int64_t L2Cache::forget(Page& page, std::size_t at) {
+  Chunk chunk = chunk_at(page, at);
+  const std::int64_t dirty = dirty_elements(chunk) * page.element_bytes;
+  used_ -= resident_elements(chunk) * page.element_bytes;
+  if (chunk.odd != 0) drop_regions(chunk);
+  page.runs[at] = 0;
+  --page.chunks_here;
+  if (page.uncertain_here > 0) is_gone(page, at);
+  return dirty;
+}
+
+void L2Cache::assume_used_before() {
+  FUSELINE_ASSERT(used_ == 0, "the cache was used already");
+  past_ = Past::filling;
+}
+
+bool L2Cache::contents_are_certain() const {
+  return past_ == Past::known || (past_ == Past::replaced && uncertain_ == 0);
+}
+
+void L2Cache::check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin,
+                                 std::int64_t row_end, std::int64_t col_begin,
+                                 std::int64_t col_end) {
+  const auto whole = [](std::int64_t begin, std::int64_t end, std::int64_t size) {
+    return begin % kChunkEdge == 0 && (end % kChunkEdge == 0 || end == size);
+  };
+  if (!whole(row_begin, row_end, m.rows) || !whole(col_begin, col_end, m.cols)) past_ = Past::lost;
+}
+
+void L2Cache::end_filling() {
+  past_ = Past::replaced;
+  for_each_page([&](Page& page) {
+    for (std::size_t at = 0; at < page.runs.size(); ++at) page.uncertain[at] = page.runs[at] != 0;
+    page.uncertain_here = page.chunks_here;
+    uncertain_ += page.chunks_here;
+  });
+}
+
+void L2Cache::is_gone(Page& page, std::size_t at) {
+  if (!page.uncertain[at]) return;
+  page.uncertain[at] = false;
+  --page.uncertain_here;
+  --uncertain_;
+}
+
+void L2Cache::evict_to_capacity() {
+  if (past_ == Past::filling && used_ > capacity_) end_filling();
+  while (used_ > capacity_) {
+    const std::uint32_t oldest = runs_[0].newer;
+    Run& run = runs_[oldest];
+    Page& page = *pages_[run.place.page];
+    const bool whole = run.chunks_left + run.evicted == run.place.count;
+    if (whole && run.equal_bytes > 0) {
+      evict_equal_chunks(run, page);
+    } else {
+      evict_one_by_one(oldest, page);
+    }
+    if (run.chunks_left > 0 || oldest == current_) continue;
+    unlink(oldest);
+    free_runs_.push_back(oldest);
+    // The page of the access that goes on may be empty only for now.
+    if (page.chunks_here == 0 && run.place.page != runs_[current_].place.page)
+      free_page(run.place.page);
+  }
+}
+
+// Of a run that no chunk has left for another: as many as must go.
+void L2Cache::evict_equal_chunks(Run& run, Page& page) {
+  const std::int64_t count = std::min(std::int64_t{run.chunks_left},
+                                      ceil_div(used_ - capacity_, std::int64_t{run.equal_bytes}));
+  std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
+  for (std::int64_t i = 0; i < count; ++i, at += run.place.stride) {
+    page.runs[at] = 0;
+    if (page.uncertain_here > 0) is_gone(page, at);
+  }
+  used_ -= count * run.equal_bytes;
+  if (run.written) hbm_write_ += count * run.equal_bytes;
+  run.evicted = static_cast<std::uint8_t>(run.evicted + count);
+  run.chunks_left = static_cast<std::uint8_t>(run.chunks_left - count);
+  page.chunks_here -= static_cast<std::uint32_t>(count);
+}
+
+void L2Cache::evict_one_by_one(std::uint32_t number, Page& page) {
+  Run& run = runs_[number];
+  std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
+  for (; run.chunks_left > 0 && used_ > capacity_; ++run.evicted, at += run.place.stride) {
+    if (page.runs[at] != number) continue;
+    hbm_write_ += forget(page, at);
+    --run.chunks_left;
+  }
+}
+
+std::uint32_t L2Cache::new_run(const Place& place, const Parts& parts, bool written) {
+  if (free_runs_.empty()) {
+    free_runs_.push_back(static_cast<std::uint32_t>(runs_.size()));
+    runs_.emplace_back();
+  }
+  const std::uint32_t run = free_runs_.back();
+  free_runs_.pop_back();
+  runs_[run] = {place, 0, 0, written, 0, parts, 0, 0};
+  link_newest(run);
+  return run;
+}
+
+void L2Cache::link_newest(std::uint32_t run) {
+  const std::uint32_t second = runs_[0].older;
+  runs_[run].newer = 0;
+  runs_[run].older = second;
+  runs_[second].newer = run;
+  runs_[0].older = run;
+}
+
+void L2Cache::unlink(std::uint32_t run) {
+  runs_[runs_[run].newer].older = runs_[run].older;
+  runs_[runs_[run].older].newer = runs_[run].newer;
+}
+
+// One of its chunks has a later access, or is gone.
+void L2Cache::leave_run(std::uint32_t run) {
+  if (--runs_[run].chunks_left > 0) return;
+  unlink(run);
+  free_runs_.push_back(run);
 }
 
 void L2Cache::discard(std::uint32_t tensor) {
-  for (std::uint32_t node = nodes_[0].older; node != 0;) {
-    const std::uint32_t older = nodes_[node].older;
-    if (tensor_of(nodes_[node].key) == tensor) erase(node);
-    node = older;
+  for (std::uint32_t number = 1; number < pages_.size(); ++number) {
+    Page& page = *pages_[number];
+    if (page.chunks_here == 0 || tensor_of(page.key) != tensor) continue;
+    for (std::size_t at = 0; at < page.runs.size(); ++at) {
+      const std::uint32_t run = page.runs[at];
+      if (run == 0) continue;
+      forget(page, at);
+      leave_run(run);
+    }
+    free_page(number);
   }
 }
 
 void L2Cache::flush() {
-  for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    hbm_write_ += nodes_[node].dirty.elements * nodes_[node].element_bytes;
-    bits_.clear(nodes_[node].dirty);
-  }
+  hbm_write_ += dirty().value();
+  for_each_page([&](Page& page) {
+    for (std::size_t at = 0; at < page.runs.size(); ++at) {
+      if (page.runs[at] == 0 || runs_[page.runs[at]].equal_bytes > 0) continue;
+      Chunk& chunk = page.chunks[at];
+      chunk.dirty = {};
+      if (chunk.odd != 0) bits_.clear(odd_[chunk.odd].dirty);
+    }
+  });
+  for (Run& run : runs_) run.written = false;
 }
 
 HbmTraffic L2Cache::take_traffic() {
@@ -138,120 +510,182 @@ Bytes L2Cache::take_missed(std::uint32_t tensor) {
 
 Bytes L2Cache::resident(std::uint32_t tensor) const {
   std::int64_t bytes = 0;
-  for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    if (tensor_of(nodes_[node].key) == tensor)
-      bytes += nodes_[node].resident.elements * nodes_[node].element_bytes;
-  }
+  for_each_page([&](const Page& page) {
+    if (tensor_of(page.key) != tensor) return;
+    for (std::size_t at = 0; at < page.runs.size(); ++at)
+      bytes += resident_elements(chunk_at(page, at)) * page.element_bytes;
+  });
   return Bytes(bytes);
+}
+
+std::int64_t L2Cache::dirty_bytes(const Page& page) const {
+  std::int64_t elements = 0;
+  for (std::size_t at = 0; at < page.runs.size(); ++at)
+    elements += dirty_elements(chunk_at(page, at));
+  return elements * page.element_bytes;
 }
 
 Bytes L2Cache::dirty() const {
   std::int64_t bytes = 0;
-  for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    bytes += nodes_[node].dirty.elements * nodes_[node].element_bytes;
-  }
+  for_each_page([&](const Page& page) { bytes += dirty_bytes(page); });
   return Bytes(bytes);
 }
 
 Bytes L2Cache::dirty(std::uint32_t tensor) const {
   std::int64_t bytes = 0;
-  for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    if (tensor_of(nodes_[node].key) == tensor)
-      bytes += nodes_[node].dirty.elements * nodes_[node].element_bytes;
-  }
+  for_each_page([&](const Page& page) {
+    if (tensor_of(page.key) == tensor) bytes += dirty_bytes(page);
+  });
   return Bytes(bytes);
 }
 
-// Multiplicative hash: the top bits of key × 2^64 / golden ratio.
-std::uint32_t L2Cache::bucket(std::uint64_t key) const {
-  return static_cast<std::uint32_t>((key * 0x9E3779B97F4A7C15U) >> table_shift_);
-}
-
-std::uint32_t L2Cache::find(std::uint64_t key) const {
-  const std::size_t mask = table_.size() - 1;
-  for (std::size_t i = bucket(key); table_[i] != 0; i = (i + 1) & mask) {
-    if (nodes_[table_[i]].key == key) return table_[i];
-  }
-  return 0;
-}
-
-std::uint32_t L2Cache::touch_or_insert(std::uint64_t key, std::int64_t element_bytes) {
-  if (const std::uint32_t found = find(key); found != 0) {
-    if (nodes_[0].older != found) {
-      unlink(found);
-      link_newest(found);
+std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors) const {
+  if (!contents_are_certain()) return std::nullopt;
+  constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
+  L2Contents out{capacity_, {}, {}, 0};
+  tensors.clear();
+  const auto number_of = [&](std::uint32_t tensor, std::int64_t element_bytes) {
+    const auto found = std::find(tensors.begin(), tensors.end(), tensor);
+    const auto number = static_cast<std::uint32_t>(found - tensors.begin());
+    if (found == tensors.end()) {
+      tensors.push_back(tensor);
+      out.element_bytes.push_back(element_bytes);
     }
-    return found;
+    return number;
+  };
+  out.pieces.reserve(runs_.size() - free_runs_.size());
+  for (std::uint32_t number = runs_[0].newer; number != 0; number = runs_[number].newer) {
+    const Run& run = runs_[number];
+    const Page& page = *pages_[run.place.page];
+    const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
+    const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
+    const std::uint32_t tensor = number_of(tensor_of(page.key), page.element_bytes);
+    const bool down = run.place.stride == 1;
+    bool joins = false;  // the chunk before is in the last piece
+    std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
+    for (int i = run.evicted; i < run.place.count; ++i, at += run.place.stride) {
+      if (page.runs[at] != number) {
+        joins = false;
+        continue;
+      }
+      const Chunk chunk = chunk_at(page, at);
+      if (chunk.odd != 0) return std::nullopt;
+      if (joins && out.pieces.back().resident == chunk.resident &&
+          out.pieces.back().dirty == chunk.dirty) {
+        ++out.pieces.back().count;
+        continue;
+      }
+      out.pieces.push_back({tensor, row + static_cast<std::uint32_t>(at % kPageEdge),
+                            col + static_cast<std::uint32_t>(at / kPageEdge), 1, down,
+                            chunk.resident, chunk.dirty});
+      joins = true;
+      if (run.equal_bytes > 0 && run.chunks_left + run.evicted == run.place.count) {
+        out.pieces.back().count = run.chunks_left;
+        break;
+      }
+    }
   }
-  std::uint32_t node = 0;
-  if (free_.empty()) {
-    node = static_cast<std::uint32_t>(nodes_.size());
-    nodes_.push_back({});
-  } else {
-    node = free_.back();
-    free_.pop_back();
+  out.set_hash();
+  return out;
+}
+
+void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t> tensors) {
+  FUSELINE_ASSERT(contents.capacity == capacity_, "contents of a cache of another size");
+  *this = L2Cache(capacity());
+  for (const L2Contents::Piece& piece : contents.pieces) {
+    const std::int64_t element_bytes = contents.element_bytes[piece.tensor];
+    const std::uint32_t number =
+        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element_bytes);
+    Page& page = *pages_[number];
+    const Place place = place_of(number, piece.row_block, piece.col_block, piece.count, piece.down);
+    const bool written = piece.dirty == piece.resident;
+    const std::uint32_t run = new_run(
+        place, {piece.resident, piece.count > 2 ? piece.resident : ChunkPart{}, piece.resident},
+        written);
+    const std::int64_t each = piece.resident.elements() * element_bytes;
+    const bool equal = (written || piece.dirty == ChunkPart{}) &&
+                       each <= std::numeric_limits<std::uint16_t>::max();
+    if (equal) runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
+    std::size_t at = place.first;
+    for (int i = 0; i < place.count; ++i, at += place.stride) {
+      page.runs[at] = run;
+      page.chunks[at] = {piece.resident, piece.dirty, 0};
+    }
+    runs_[run].chunks_left = place.count;
+    page.chunks_here += place.count;
+    used_ += place.count * each;
   }
-  nodes_[node] = {key, 0, 0, element_bytes, {}, {}};
-  if (++entries_ * std::size_t{2} > table_.size()) grow_table();
-  const std::size_t mask = table_.size() - 1;
+}
+
+void L2Contents::set_hash() {
+  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
+  std::uint64_t h = static_cast<std::uint64_t>(capacity) ^ pieces.size();
+  const auto add = [&h](std::uint64_t word) { h = std::rotl((h ^ word) * kFactor, 29); };
+  for (const Piece& p : pieces) {
+    add(std::uint64_t{p.tensor} << 32 | std::uint64_t{p.count} << 1 | (p.down ? 1U : 0U));
+    add(std::uint64_t{p.row_block} << 32 | p.col_block);
+    add(std::uint64_t{std::bit_cast<std::uint32_t>(p.resident)} << 32 |
+        std::bit_cast<std::uint32_t>(p.dirty));
+  }
+  for (const std::int64_t bytes : element_bytes) add(static_cast<std::uint64_t>(bytes));
+  hash = h;
+}
+
+// Multiplicative hash: the top bits of key × 2^64 / golden ratio.
+std::size_t L2Cache::bucket(std::uint64_t key) const {
+  return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15U) >> table_shift_);
+}
+
+// The page of that key, made if it is not there.
+std::uint32_t L2Cache::page_of(std::uint64_t key, std::int64_t element_bytes) {
   std::size_t i = bucket(key);
-  while (table_[i] != 0) i = (i + 1) & mask;
-  table_[i] = node;
-  link_newest(node);
-  return node;
+  for (; table_[i].page != 0; i = (i + 1) & (table_.size() - 1)) {
+    if (table_[i].key == key) return table_[i].page;
+  }
+  if (free_pages_.empty()) {
+    free_pages_.push_back(static_cast<std::uint32_t>(pages_.size()));
+    pages_.push_back(std::make_unique<Page>());
+    if (pages_.size() * 2 > table_.size()) {
+      grow_table();
+      i = free_bucket(key);
+    }
+  }
+  const std::uint32_t number = free_pages_.back();
+  free_pages_.pop_back();
+  pages_[number]->key = key;
+  pages_[number]->element_bytes = element_bytes;
+  table_[i] = {key, number};
+  return number;
 }
 
-void L2Cache::link_newest(std::uint32_t node) {
-  const std::uint32_t second = nodes_[0].older;
-  nodes_[node].newer = 0;
-  nodes_[node].older = second;
-  nodes_[second].newer = node;
-  nodes_[0].older = node;
+std::size_t L2Cache::free_bucket(std::uint64_t key) const {
+  std::size_t i = bucket(key);
+  while (table_[i].page != 0) i = (i + 1) & (table_.size() - 1);
+  return i;
 }
 
-void L2Cache::unlink(std::uint32_t node) {
-  nodes_[nodes_[node].newer].older = nodes_[node].older;
-  nodes_[nodes_[node].older].newer = nodes_[node].newer;
-}
-
-// Takes the node out of list and table. The hole is closed by moving back every later entry of the
+// Takes an empty page out of the table. The hole is closed by moving back every later entry of the
 // probe run whose home bucket lies at or before the hole.
-void L2Cache::erase(std::uint32_t node) {
-  used_ -= nodes_[node].resident.elements * nodes_[node].element_bytes;
-  bits_.clear(nodes_[node].resident);
-  bits_.clear(nodes_[node].dirty);
-  unlink(node);
-  free_.push_back(node);
-  --entries_;
+void L2Cache::free_page(std::uint32_t number) {
   const std::size_t mask = table_.size() - 1;
-  std::size_t hole = bucket(nodes_[node].key);
-  while (table_[hole] != node) hole = (hole + 1) & mask;
-  for (std::size_t next = (hole + 1) & mask; table_[next] != 0; next = (next + 1) & mask) {
-    const std::size_t home = bucket(nodes_[table_[next]].key);
+  std::size_t hole = bucket(pages_[number]->key);
+  while (table_[hole].page != number) hole = (hole + 1) & mask;
+  for (std::size_t next = (hole + 1) & mask; table_[next].page != 0; next = (next + 1) & mask) {
+    const std::size_t home = bucket(table_[next].key);
     if (((next - home) & mask) >= ((next - hole) & mask)) {
       table_[hole] = table_[next];
       hole = next;
     }
   }
-  table_[hole] = 0;
-}
-
-void L2Cache::evict_to_capacity() {
-  while (used_ > capacity_) {
-    const std::uint32_t oldest = nodes_[0].newer;
-    hbm_write_ += nodes_[oldest].dirty.elements * nodes_[oldest].element_bytes;
-    erase(oldest);
-  }
+  table_[hole] = {};
+  free_pages_.push_back(number);
 }
 
 void L2Cache::grow_table() {
-  table_.assign(table_.size() * 2, 0);
+  const std::vector<Bucket> before = std::exchange(table_, std::vector<Bucket>(table_.size() * 2));
   --table_shift_;
-  const std::size_t mask = table_.size() - 1;
-  for (std::uint32_t node = nodes_[0].older; node != 0; node = nodes_[node].older) {
-    std::size_t i = bucket(nodes_[node].key);
-    while (table_[i] != 0) i = (i + 1) & mask;
-    table_[i] = node;
+  for (const Bucket& b : before) {
+    if (b.page != 0) table_[free_bucket(b.key)] = b;
   }
 }
 

@@ -1,12 +1,26 @@
 // The simulated L2: least recently used, write-back, shared by all kernels of a block in order. Its
 // contents and its dirty lines survive from kernel to kernel.
+//
+// A prediction spends its time here, in millions of accesses, so they are kept cheap:
+//   pages  chunks lie in pages of 16 × 16 neighbours, which exist while they hold something; one
+//          look-up finds the page, and then an access costs one load and one store a chunk.
+//   runs   recency is a list of runs, not of chunks: the up to 16 neighbours of a page that one
+//   access
+//          touched. An access that repeats one, as the waves of a GEMM do with their panels, moves
+//          the run to the front as a whole. A chunk that another access touches leaves its run.
 #pragma once
 
+#include <array>
+#include <bitset>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
 #include "sim/memory/chunk_region.h"
+#include "sim/memory/l2_contents.h"
 
 namespace fuseline {
 
@@ -29,6 +43,7 @@ struct CachedMatrix {
   [[nodiscard]] std::int64_t row_blocks() const { return ceil_div(rows, kChunkEdge); }
   [[nodiscard]] std::int64_t col_blocks() const { return ceil_div(cols, kChunkEdge); }
   [[nodiscard]] Bytes chunk_bytes(std::int64_t row_block, std::int64_t col_block) const;
+  friend bool operator==(const CachedMatrix&, const CachedMatrix&) = default;
 };
 
 struct HbmTraffic {
@@ -60,6 +75,22 @@ class L2Cache {
   // Writes all dirty bytes to HBM; contents stay, clean.
   void flush();
 
+  // From here on the cache stands for one that was used before, in a way that is not known: it may
+  // hold anything that is older than every access from now on. Called before the first access.
+  void assume_used_before();
+  // Whether every such cache would hold by now exactly what this one holds. It does once the
+  // accesses since have filled it (then all that is older is gone), and have replaced what they
+  // touched meanwhile (which may have been there already, dirty or not). Until it was full, they
+  // must touch all elements of a chunk at once; after an access to a part this is never true.
+  [[nodiscard]] bool contents_are_certain() const;
+  [[nodiscard]] bool contents_may_be_certain() const { return past_ != Past::lost; }  // in the end
+
+  // What it holds, and in `tensors` the tensor of each number. Nothing where what is here of some
+  // chunk is no rectangle, or is not certain.
+  std::optional<L2Contents> contents(std::vector<std::uint32_t>& tensors) const;
+  // The cache holds this and nothing else; no traffic waits to be taken.
+  void restore(const L2Contents& contents, std::span<const std::uint32_t> tensors);
+
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
   // Bytes of that tensor read from HBM since the last call, and the same forgotten for all tensors.
@@ -72,32 +103,150 @@ class L2Cache {
   [[nodiscard]] Bytes dirty(std::uint32_t tensor) const;
 
  private:
-  struct Node {  // entry of an intrusive list, most recent first; node 0 is the list's head
-    std::uint64_t key;
-    std::uint32_t newer, older;
-    std::int64_t element_bytes;
+  static constexpr std::uint64_t kPageEdge = 16;  // chunks
+
+  // Nearly always what is resident of a chunk and what of it is dirty are rectangles, and lie here.
+  // Otherwise `resident` and `dirty` are empty, and `odd` is the place in odd_ where they are.
+  struct Chunk {
+    ChunkPart resident, dirty;
+    std::uint32_t odd = 0;
+  };
+  struct OddChunk {
     ChunkRegion resident, dirty;
   };
-  std::uint32_t find(std::uint64_t key) const;
-  std::uint32_t touch_or_insert(std::uint64_t key, std::int64_t element_bytes);
-  std::uint32_t bucket(std::uint64_t key) const;
-  void link_newest(std::uint32_t node);
-  void unlink(std::uint32_t node);
-  void erase(std::uint32_t node);
+  struct Page {
+    std::uint64_t key = 0;
+    std::int64_t element_bytes = 0;
+    std::uint32_t chunks_here = 0;
+    std::uint32_t uncertain_here = 0;
+    std::bitset<kPageEdge * kPageEdge> uncertain;  // in the order of `runs`
+    // Column by column. The run of a chunk's latest access; 0 = the chunk is not here.
+    std::array<std::uint32_t, kPageEdge * kPageEdge> runs;
+    std::array<Chunk, kPageEdge * kPageEdge> chunks;  // unless the run says it of all its chunks
+  };
+  // Chunks of one page, in a row or one below the other.
+  struct Place {
+    std::uint32_t page;
+    std::uint8_t first, count, stride;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  // What of the chunks of a run an access touches.
+  struct Parts {
+    ChunkPart first, inner, last;
+    friend bool operator==(const Parts&, const Parts&) = default;
+  };
+  // An access that is the latest of some of its chunks. Linked by age; run 0 is the list's head.
+  struct Run {
+    Place place{};
+    std::uint8_t chunks_left = 0;  // whose latest access it is
+    std::uint8_t evicted = 0;      // chunks at the front that eviction has passed
+    bool written = false;          // all of `parts` was overwritten, not read
+    // Not 0 where each of its chunks was brought in by it: then as many bytes of each are resident,
+    // parts.first, all dirty if written or else none. Pages say nothing of such chunks.
+    std::uint16_t equal_bytes = 0;
+    Parts parts;
+    std::uint32_t newer = 0, older = 0;
+  };
+  enum class Access : std::uint8_t { read, write };
+
+  // Chunks in a row, or one below the other (`down`). Of all between the first and the last one the
+  // same part is touched.
+  struct Line {
+    std::uint32_t tensor;
+    std::int64_t element_bytes, row_block, col_block, count;
+    bool down;
+    ChunkPart first, inner, last;
+    [[nodiscard]] ChunkPart part(std::int64_t i) const {
+      return i == 0 ? first : i == count - 1 ? last : inner;
+    }
+    [[nodiscard]] Parts parts(std::int64_t begin, std::int64_t length) const {
+      return {part(begin), length > 2 ? inner : ChunkPart{}, part(begin + length - 1)};
+    }
+  };
+
+  template <Access access>
+  void access_chunk(ChunkKey key, ChunkPart part, std::int64_t element_bytes);
+  template <Access access>
+  void access_rows(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                   std::int64_t col_begin, std::int64_t col_end);
+  template <Access access>
+  void access_range(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                    std::int64_t col_begin, std::int64_t col_end);
+  template <Access access>
+  void access_line(const Line& line);
+  template <Access access>
+  std::int64_t access_run(const Line& line, std::int64_t done, const Place& place);
+  template <Access access>
+  std::int64_t bring_in(const Parts& parts, Page& page, std::uint32_t run);
+  template <Access access>
+  std::int64_t touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run);
+  static bool nothing_is_here(const Page& page, const Place& place);
+  template <Access access>
+  std::int64_t add_to_partial(Chunk& chunk, ChunkPart part);
+  void count_missed(std::uint32_t tensor, std::int64_t bytes);
+
+  static Chunk equal_chunk(const Run& run);
+  Chunk chunk_at(const Page& page, std::size_t at) const;
+  OddChunk regions(const Chunk& chunk) const;
+  std::int64_t dirty_elements(const Chunk& chunk) const;
+  std::int64_t resident_elements(const Chunk& chunk) const;
+  std::int64_t dirty_bytes(const Page& page) const;
+  std::int64_t forget(Page& page, std::size_t at);
+  void drop_regions(Chunk& chunk);
+  void check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
+                          std::int64_t col_begin, std::int64_t col_end);
+  void end_filling();
+  void is_gone(Page& page, std::size_t at);
   void evict_to_capacity();
+  void evict_equal_chunks(Run& run, Page& page);
+  void evict_one_by_one(std::uint32_t run, Page& page);
+
+  std::uint32_t new_run(const Place& place, const Parts& parts, bool written);
+  void link_newest(std::uint32_t run);
+  void unlink(std::uint32_t run);
+  void leave_run(std::uint32_t run);
+
+  static std::uint64_t page_key(std::uint32_t tensor, std::uint64_t row_block,
+                                std::uint64_t col_block);
+  static Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
+                        std::int64_t count, bool down);
+  std::uint32_t page_of(std::uint64_t key, std::int64_t element_bytes);
+  std::size_t bucket(std::uint64_t key) const;
+  std::size_t free_bucket(std::uint64_t key) const;
+  void free_page(std::uint32_t page);
   void grow_table();
+  template <class Visit>
+  void for_each_page(Visit visit) const;
 
   std::int64_t capacity_;
   std::int64_t used_ = 0;
   std::int64_t hbm_read_ = 0;
   std::int64_t hbm_write_ = 0;
   std::vector<std::int64_t> missed_;  // by tensor
-  RegionBits bits_;
-  std::vector<Node> nodes_;
-  std::vector<std::uint32_t> free_;
-  std::vector<std::uint32_t> table_;  // open addressing, 0 = empty, power of two
+
+  // Of a cache that was used before: `filling` until the first eviction; then the chunks that are
+  // here since before it are counted, which are the uncertain ones.
+  enum class Past : std::uint8_t { known, filling, replaced, lost };
+  Past past_ = Past::known;
+  std::uint32_t uncertain_ = 0;
+
+  std::vector<std::unique_ptr<Page>> pages_;  // place 0 stands for none
+  std::vector<std::uint32_t> free_pages_;
+  struct Bucket {
+    std::uint64_t key = 0;
+    std::uint32_t page = 0;  // 0: the bucket is empty
+  };
+  std::vector<Bucket> table_;  // of pages: open addressing, a power of two
   std::uint32_t table_shift_ = 0;
-  std::uint32_t entries_ = 0;
+
+  std::vector<Run> runs_;
+  std::vector<std::uint32_t> free_runs_;
+  std::uint32_t current_ =
+      0;  // the run of the access that goes on; it stays though it may be empty
+
+  RegionBits bits_;
+  std::vector<OddChunk> odd_;  // place 0 stands for none
+  std::vector<std::uint32_t> free_odd_;
 };
 
 }  // namespace fuseline

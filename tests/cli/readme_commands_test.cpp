@@ -75,6 +75,16 @@ CliRun run_shell(const std::string& command, const fs::path& folder) {
   for (std::size_t n = 0; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
     run.out.append(buffer.data(), n);
   }
+  // How far work was after two seconds is no part of what a document shows.
+  const std::string progress = "fuseline: still working: ";
+  for (std::size_t at = 0; (at = run.out.find(progress, at)) != std::string::npos;) {
+    const bool own_line = at == 0 || run.out[at - 1] == '\n';
+    if (own_line) {
+      run.out.erase(at, run.out.find('\n', at) - at + 1);
+    } else {
+      at += progress.size();
+    }
+  }
   const int status = pclose(pipe);
   run.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return run;

@@ -9,6 +9,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -216,6 +217,166 @@ TEST(L2Cache, EqualsALiteralListOfElementsOnRandomTraces) {
       ASSERT_EQ(cache.resident(), Bytes(list.resident()));
     }
   }
+}
+
+struct Range {
+  std::int64_t row_begin, row_end, col_begin, col_end;
+};
+
+void access(L2Cache& cache, const CachedMatrix& m, const Range& r, bool write) {
+  if (write) {
+    cache.write(m, r.row_begin, r.row_end, r.col_begin, r.col_end);
+  } else {
+    cache.read(m, r.row_begin, r.row_end, r.col_begin, r.col_end);
+  }
+}
+
+// Ranges of many chunks, in a row and one below the other, over several of the cache's pages (16
+// chunks each way); of two in three the edges are those of chunks.
+class RandomRanges {
+ public:
+  explicit RandomRanges(unsigned seed) : random_(seed) {}
+  bool one_in(unsigned n) { return random_() % n == 0; }
+  Range of(const CachedMatrix& m, bool whole_chunks) {
+    const bool down = one_in(2);
+    const auto [row_begin, row_end] = span(m.rows, down ? 20 : 2, whole_chunks);
+    const auto [col_begin, col_end] = span(m.cols, down ? 2 : 20, whole_chunks);
+    return {row_begin, row_end, col_begin, col_end};
+  }
+
+ private:
+  std::pair<std::int64_t, std::int64_t> span(std::int64_t size, unsigned most, bool whole_chunks) {
+    const auto blocks = static_cast<unsigned>(ceil_div(size, kChunkEdge));
+    std::int64_t begin = kChunkEdge * static_cast<std::int64_t>(random_() % blocks);
+    std::int64_t end =
+        std::min(size, begin + kChunkEdge * static_cast<std::int64_t>(1 + random_() % most));
+    if (!whole_chunks && one_in(3)) begin += (end - begin) / 3;
+    if (!whole_chunks && one_in(3)) end -= (end - begin) / 3;
+    return {begin, end};
+  }
+  std::mt19937 random_;
+};
+
+TEST(L2Cache, EqualsALiteralListOnRunsOfManyChunks) {
+  const CachedMatrix tensors[] = {{0, 1300, 1250, 2}, {1, 64, 2500, 2}};
+  for (const std::int64_t capacity : {200'000, 1'500'000}) {
+    RandomRanges random(11);
+    L2Cache cache{Bytes(capacity)};
+    ListLru list(capacity);
+    std::int64_t read = 0, written = 0;
+    for (int step = 0; step < 60; ++step) {
+      const CachedMatrix& m = tensors[random.one_in(3) ? 1 : 0];
+      const Range r = random.of(m, random.one_in(2));
+      const bool write = random.one_in(3);
+      // Once more, as the next wave of a GEMM does.
+      for (int turn = random.one_in(2) ? 2 : 1; turn > 0; --turn) {
+        access(cache, m, r, write);
+        list.access(m.tensor, {r.row_begin, r.row_end, r.col_begin, r.col_end}, write);
+      }
+      const HbmTraffic traffic = cache.take_traffic();
+      read += traffic.read.value();
+      written += traffic.write.value();
+      ASSERT_EQ(read, list.read_) << "capacity " << capacity << " step " << step;
+      ASSERT_EQ(written, list.written_) << "capacity " << capacity << " step " << step;
+      ASSERT_EQ(cache.resident(), Bytes(list.resident()));
+    }
+  }
+}
+
+// The same accesses move the same bytes in both from now on. `a` names tensor t what `b` names t+2.
+void expect_equal_from_now_on(L2Cache& a, L2Cache& b, std::span<const CachedMatrix> tensors,
+                              std::uint32_t renamed, RandomRanges& random) {
+  for (const CachedMatrix& m : tensors) {
+    ASSERT_EQ(a.resident(m.tensor), b.resident(m.tensor + renamed));
+    ASSERT_EQ(a.dirty(m.tensor), b.dirty(m.tensor + renamed));
+  }
+  a.take_traffic();
+  b.take_traffic();
+  for (int step = 0; step < 30; ++step) {
+    CachedMatrix m = tensors[random.one_in(3) ? 1 : 0];
+    const Range r = random.of(m, random.one_in(2));
+    const bool write = random.one_in(3);
+    access(a, m, r, write);
+    m.tensor += renamed;
+    access(b, m, r, write);
+    const HbmTraffic of_a = a.take_traffic();
+    const HbmTraffic of_b = b.take_traffic();
+    ASSERT_EQ(of_a.read, of_b.read) << "step " << step;
+    ASSERT_EQ(of_a.write, of_b.write) << "step " << step;
+  }
+}
+
+TEST(L2Cache, GoesOnAsBeforeFromContentsThatWerePutBack) {
+  const CachedMatrix tensors[] = {{0, 1300, 1250, 2}, {1, 64, 2500, 2}};
+  int put_back = 0;
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    RandomRanges random(seed);
+    const Bytes capacity(random.one_in(2) ? 300'000 : 2'000'000);
+    L2Cache cache{capacity};
+    for (int step = 0; step < 40; ++step) {
+      const CachedMatrix& m = tensors[random.one_in(3) ? 1 : 0];
+      access(cache, m, random.of(m, !random.one_in(20)), random.one_in(3));
+    }
+    std::vector<std::uint32_t> names;
+    const auto contents = cache.contents(names);
+    if (!contents) continue;  // some chunk holds no rectangle
+    ++put_back;
+    for (std::uint32_t& name : names) name += 2;
+    L2Cache other{capacity};
+    other.read({0, 640, 640, 2}, 0, 640, 0, 640);  // is forgotten
+    other.restore(*contents, names);
+    // Contents that were put back are the same contents.
+    const auto again = other.contents(names);
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(*again, *contents);
+    expect_equal_from_now_on(cache, other, tensors, 2, random);
+  }
+  EXPECT_GE(put_back, 10);
+}
+
+TEST(L2Cache, ContentsAreCertainOnlyWhenNothingFromBeforeMatters) {
+  const CachedMatrix tensors[] = {{0, 1300, 1250, 2}, {1, 64, 2500, 2}};
+  int certain = 0, uncertain = 0;
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    RandomRanges random(seed);
+    const Bytes capacity(400'000);
+    // Given a cache that was used, and one that stands for any that was,
+    L2Cache used{capacity};
+    for (int step = 0; step < 30; ++step) {
+      const CachedMatrix& m = tensors[random.one_in(3) ? 1 : 0];
+      access(used, m, random.of(m, random.one_in(2)), random.one_in(2));
+    }
+    L2Cache any{capacity};
+    any.assume_used_before();
+    EXPECT_FALSE(any.contents_are_certain());
+    // when the same is done to both,
+    for (int step = 0; step < 25 && !any.contents_are_certain(); ++step) {
+      const CachedMatrix& m = tensors[random.one_in(3) ? 1 : 0];
+      const Range r = random.of(m, !random.one_in(30));
+      const bool write = random.one_in(3);
+      access(used, m, r, write);
+      access(any, m, r, write);
+    }
+    // then they are the same where the second says so.
+    if (any.contents_are_certain()) {
+      ++certain;
+      expect_equal_from_now_on(used, any, tensors, 0, random);
+    } else {
+      ++uncertain;
+    }
+  }
+  EXPECT_GE(certain, 20);
+  EXPECT_GE(uncertain, 3);
+}
+
+TEST(L2Cache, AnAccessToAPartLeavesContentsUncertain) {
+  const CachedMatrix m{0, 640, 640, 2};
+  L2Cache cache(Bytes(100'000));
+  cache.assume_used_before();
+  cache.read(m, 0, 32, 0, 64);
+  EXPECT_FALSE(cache.contents_may_be_certain());
+  for (int turn = 0; turn < 3; ++turn) cache.read(m, 0, 640, 0, 640);
+  EXPECT_FALSE(cache.contents_are_certain());
 }
 
 TEST(L2Cache, TheNeighbouringHeadInTheSameChunkIsAMiss) {

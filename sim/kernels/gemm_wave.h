@@ -1,0 +1,19 @@
+// What one wave of a GEMM kernel moves.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+struct GemmWave {
+  std::int64_t blocks = 0;   // thread blocks with work
+  std::int64_t k_steps = 0;  // the longest unit's
+  Bytes operands;            // operand bytes from L2, multicast counted once
+  Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
+  HbmTraffic hbm;
+};
+
+}  // namespace fuseline

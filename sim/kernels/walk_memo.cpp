@@ -1,0 +1,246 @@
+#include "sim/kernels/walk_memo.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace fuseline {
+namespace {
+
+constexpr std::uint64_t kPlainWalk = 0;
+constexpr std::uint64_t kRefill = 1;
+constexpr std::uint64_t kNotThere = ~std::uint64_t{0};
+
+// An entry's own memory and its place in the table, about.
+std::size_t memory_of(const WalkMemo::Words& key, const WalkMemo::Entry& entry) {
+  constexpr std::size_t kNode = 64;
+  return kNode + sizeof(WalkMemo::Entry) + key.size() * sizeof(key[0]) +
+         entry.traffic.waves.size() * sizeof(GemmWave) + entry.missed.size() * sizeof(Bytes) +
+         entry.tensors_after.size() * sizeof(std::uint32_t);
+}
+
+}  // namespace
+
+void WalkKey::tensor(std::uint32_t id) {
+  const auto found = std::find(tensors_.begin(), tensors_.end(), id);
+  words_.push_back(static_cast<std::uint64_t>(found - tensors_.begin()));
+  if (found == tensors_.end()) tensors_.push_back(id);
+}
+
+void WalkKey::matrix(const CachedMatrix& m) {
+  tensor(m.tensor);
+  number(m.rows);
+  number(m.cols);
+  number(m.element_bytes);
+  number(m.row_begin);
+  number(m.row_run);
+  number(m.row_step);
+}
+
+std::size_t WalkMemo::Hash::operator()(const Words& words) const {
+  std::uint64_t h = words.size();
+  for (const std::uint64_t word : words) h = std::rotl((h ^ word) * 0x9E3779B97F4A7C15U, 29);
+  return static_cast<std::size_t>(h);
+}
+
+WalkMemo& WalkMemo::shared() {
+  static WalkMemo memo;
+  return memo;
+}
+
+std::shared_ptr<const WalkMemo::Entry> WalkMemo::find(const Words& key) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = newer_.entries.find(key); found != newer_.entries.end()) {
+    ++found_;
+    return found->second;
+  }
+  const auto found = older_.entries.find(key);
+  if (found == older_.entries.end()) return nullptr;
+  ++found_;
+  const std::shared_ptr<const Entry> entry = found->second;
+  keep(key, entry);
+  return entry;
+}
+
+void WalkMemo::add(const Words& key, Entry entry) {
+  const std::scoped_lock lock(mutex_);
+  ++added_;
+  keep(key, std::make_shared<const Entry>(std::move(entry)));
+}
+
+WalkMemo::Contents WalkMemo::one_of(L2Contents contents) {
+  const auto one = std::make_shared<const L2Contents>(std::move(contents));
+  const std::scoped_lock lock(mutex_);
+  return keep(one);
+}
+
+// In the newer half, unless equal contents are there: then those.
+WalkMemo::Contents WalkMemo::keep(const Contents& contents) {
+  Contents known = contents;
+  for (Half* half : {&newer_, &older_}) {
+    const auto [first, last] = half->contents.equal_range(contents->hash);
+    const auto same = std::find_if(
+        first, last, [&](const auto& c) { return c.second == contents || *c.second == *contents; });
+    if (same == last) continue;
+    if (half == &newer_) return same->second;
+    known = same->second;
+  }
+  newer_.contents.emplace(known->hash, known);
+  newer_.memory += known->memory();
+  make_room();
+  return known;
+}
+
+void WalkMemo::keep(const Words& key, const std::shared_ptr<const Entry>& entry) {
+  if (!newer_.entries.emplace(key, entry).second) return;
+  newer_.memory += memory_of(key, *entry);
+  for (const Contents& contents : {entry->before, entry->after}) {
+    if (contents) keep(contents);
+  }
+  make_room();
+}
+
+void WalkMemo::make_room() {
+  if (newer_.memory <= budget_ / 2) return;
+  older_ = std::exchange(newer_, Half{});
+}
+
+WalkMemo::Use WalkMemo::use() const {
+  const std::scoped_lock lock(mutex_);
+  return {found_, added_, newer_.memory + older_.memory};
+}
+
+void WalkMemo::forget() {
+  const std::scoped_lock lock(mutex_);
+  newer_ = {};
+  older_ = {};
+}
+
+RememberingL2::RememberingL2(Bytes capacity, WalkMemo* memo) : memo_(memo), cache_(capacity) {
+  if (memo_ != nullptr) contents_ = memo_->one_of(*cache_.contents(tensors_));
+}
+
+L2Cache& RememberingL2::cache() {
+  if (!cache_is_current_) cache_.restore(*contents_, tensors_);
+  cache_is_current_ = true;
+  return cache_;
+}
+
+// A refill depends on nothing that was there.
+WalkMemo::Words RememberingL2::words_of(const WalkKey& key, std::uint64_t kind) const {
+  WalkMemo::Words words;
+  words.reserve(3 + key.words().size() + key.tensors().size());
+  words.push_back(kind);
+  words.push_back(static_cast<std::uint64_t>(capacity().value()));
+  words.push_back(key.words().size());
+  words.insert(words.end(), key.words().begin(), key.words().end());
+  if (kind == kRefill) return words;
+  words.push_back(reinterpret_cast<std::uintptr_t>(contents_.get()));
+  for (const std::uint32_t tensor : key.tensors()) {
+    const auto found = std::find(tensors_.begin(), tensors_.end(), tensor);
+    words.push_back(found == tensors_.end() ? kNotThere
+                                            : static_cast<std::uint64_t>(found - tensors_.begin()));
+  }
+  return words;
+}
+
+WalkTraffic RememberingL2::walk(const WalkKey& key, const Walk& walk) {
+  if (memo_ == nullptr) return walk(cache_);
+  WalkMemo::Words words;
+  if (contents_) {
+    words = words_of(key, kPlainWalk);
+    if (const auto known = memo_->find(words)) {
+      follow(key, *known);
+      return known->traffic;
+    }
+  }
+  WalkTraffic traffic = walk(cache());
+  const WalkMemo::Contents before = contents_;
+  WalkMemo::Entry entry = describe(key, traffic);
+  entry.before = before;
+  if (before && entry.after) memo_->add(words, std::move(entry));
+  return traffic;
+}
+
+bool RememberingL2::refill(const WalkKey& key, const Walk& walk) {
+  contents_ = nullptr;
+  tensors_.clear();
+  WalkMemo::Words words;
+  if (memo_ != nullptr) {
+    words = words_of(key, kRefill);
+    if (const auto known = memo_->find(words)) {
+      if (known->after) {
+        follow(key, *known);
+        return true;
+      }
+      *this = RememberingL2(capacity(), memo_);
+      return false;
+    }
+  }
+  cache_ = L2Cache(capacity());
+  cache_is_current_ = true;
+  cache_.assume_used_before();
+  walk(cache_);
+  cache_.take_traffic();
+  const bool certain = cache_.contents_are_certain();
+  if (memo_ != nullptr) {
+    WalkMemo::Entry entry = describe(key, {});
+    if (entry.after || !certain) memo_->add(words, std::move(entry));
+  }
+  if (!certain) *this = RememberingL2(capacity(), memo_);
+  return certain;
+}
+
+// Goes from the contents before an entry's walk to those after it.
+void RememberingL2::follow(const WalkKey& key, const WalkMemo::Entry& entry) {
+  for (std::size_t i = 0; i < entry.missed.size(); ++i)
+    count_missed(key.tensors()[i], entry.missed[i]);
+  std::vector<std::uint32_t> after;
+  after.reserve(entry.tensors_after.size());
+  for (const std::uint32_t from : entry.tensors_after) {
+    after.push_back(from < tensors_.size() ? tensors_[from]
+                                           : key.tensors()[from - tensors_.size()]);
+  }
+  tensors_ = std::move(after);
+  contents_ = entry.after;
+  cache_is_current_ = false;
+}
+
+// The entry of a walk that has just ended; moves on to the contents after it.
+WalkMemo::Entry RememberingL2::describe(const WalkKey& key, WalkTraffic traffic) {
+  WalkMemo::Entry entry;
+  entry.traffic = std::move(traffic);
+  for (const std::uint32_t tensor : key.tensors()) {
+    entry.missed.push_back(cache_.take_missed(tensor));
+    count_missed(tensor, entry.missed.back());
+  }
+  std::vector<std::uint32_t> after;
+  std::optional<L2Contents> contents = cache_.contents(after);
+  contents_ = contents ? memo_->one_of(std::move(*contents)) : nullptr;
+  if (contents_) {
+    entry.after = contents_;
+    for (const std::uint32_t tensor : after) {
+      const auto before = std::find(tensors_.begin(), tensors_.end(), tensor);
+      const auto own = std::find(key.tensors().begin(), key.tensors().end(), tensor);
+      const bool was_there = before != tensors_.end();
+      entry.tensors_after.push_back(static_cast<std::uint32_t>(
+          was_there ? before - tensors_.begin()
+                    : std::ssize(tensors_) + (own - key.tensors().begin())));
+    }
+  }
+  tensors_ = contents_ ? std::move(after) : std::vector<std::uint32_t>{};
+  return entry;
+}
+
+void RememberingL2::count_missed(std::uint32_t tensor, Bytes bytes) {
+  if (bytes == Bytes()) return;
+  if (tensor >= missed_.size()) missed_.resize(tensor + 1);
+  missed_[tensor] += bytes;
+}
+
+Bytes RememberingL2::take_missed(std::uint32_t tensor) {
+  if (memo_ == nullptr) return cache_.take_missed(tensor);
+  return tensor < missed_.size() ? std::exchange(missed_[tensor], Bytes()) : Bytes();
+}
+
+}  // namespace fuseline

@@ -189,7 +189,7 @@ class AttentionLaunches {
       heads += part.heads;
       GpuMatrix to;
       if (move.stored) {
-        const SequenceRows rows = rows_of(context_, move.to);
+        const SequenceRows rows = rows_of(context_, move.to, m_.shape.batch);
         to = rows.matrix;
         part.to_rows = small(rows.step);
       } else {

@@ -49,8 +49,7 @@ int layers_beyond_l2(const Plan& plan, Bytes l2) {
 }
 
 BlockOnGpu::BlockOnGpu(const Device& device, KernelStore& store, const Plan& plan,
-                       const Workload& workload, const Gpu& described, int layers,
-                       const PrepareOptions& options)
+                       const Gpu& described, int layers, const PrepareOptions& options)
     : plan_(plan) {
   const Bytes need = gpu_bytes(plan) + gpu_bytes_per_layer(plan) * (layers - 1);
   if (const Bytes free = device.free_memory(); need > free)

@@ -21,8 +21,8 @@ class BlockOnGpu {
  public:
   // All must outlive the object. MissingError: memory (need and free in words), or a kernel that no
   // code of ours runs.
-  BlockOnGpu(const Device& device, KernelStore& store, const Plan& plan, const Workload& workload,
-             const Gpu& described, int layers, const PrepareOptions& options);
+  BlockOnGpu(const Device& device, KernelStore& store, const Plan& plan, const Gpu& described,
+             int layers, const PrepareOptions& options);
 
   // Given tensors of every layer; all others become NaNs, so that what a kernel forgets is seen.
   void give(const executor::Inputs& inputs);

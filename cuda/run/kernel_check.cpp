@@ -46,8 +46,7 @@ executor::Storage copy_of(const executor::Storage& values) {
 }
 
 // All elements of a program's tensors as before its run: results are not a number yet.
-void upload_operands(const LaunchContext& context, const Program& program, GpuTensors& tensors,
-                     const executor::Memory& memory) {
+void upload_operands(const Program& program, GpuTensors& tensors, const executor::Memory& memory) {
   std::map<TensorId, executor::Storage> values;
   for (const Operand& o : loads(program))
     if (!values.contains(o.tensor)) values.emplace(o.tensor, copy_of(memory.at(o.tensor)));
@@ -70,7 +69,7 @@ void upload_operands(const LaunchContext& context, const Program& program, GpuTe
 std::vector<StoredTensorError> check_launches(const LaunchContext& context, const Program& program,
                                               const Launches& launches, GpuTensors& tensors,
                                               const executor::Memory& memory) {
-  upload_operands(context, program, tensors, memory);
+  upload_operands(program, tensors, memory);
   Stream stream = context.device.stream();
   // Twice: the second finds the counters that the first left.
   for (int i = 0; i < 2; ++i)

@@ -172,10 +172,9 @@ class Measuring {
   }
 
   // A block that runs once, of its results.
-  std::unique_ptr<executor::Memory> run_once(const Plan& plan, const Workload& workload,
-                                             const executor::Inputs& inputs,
+  std::unique_ptr<executor::Memory> run_once(const Plan& plan, const executor::Inputs& inputs,
                                              const PrepareOptions& prepare) {
-    BlockOnGpu block(device_, store_, plan, workload, described_, 1, prepare);
+    BlockOnGpu block(device_, store_, plan, described_, 1, prepare);
     block.give(inputs);
     block.run_step_by_step(stream_);
     return block.result(inputs);
@@ -194,7 +193,7 @@ class Measuring {
     report("unfused (baseline)");
     {
       const executor::Inputs inputs = check.inputs_of(unfused);
-      check.set_baseline(unfused, *run_once(unfused, workload, inputs, prepare_options()));
+      check.set_baseline(unfused, *run_once(unfused, inputs, prepare_options()));
     }
     for (Subject& s : subjects_) {
       report(s.plan.policy + ": check");
@@ -203,7 +202,7 @@ class Measuring {
       PrepareOptions prepare = prepare_options();
       // The same kernels as at the measured sizes.
       prepare.tile = [&](const std::string& name) { return tile_of(s.plan, name); };
-      const auto memory = run_once(plan, workload, inputs, prepare);
+      const auto memory = run_once(plan, inputs, prepare);
       s.result.not_finite = first_not_finite(plan, *memory, options_.workers);
       s.result.tensors = check.judge(plan, *memory, inputs);
     }
@@ -227,7 +226,7 @@ class Measuring {
       report(s.plan.policy + ": on the GPU");
       s.inputs = values_->inputs_of(s.plan);
       const int layers = layers_beyond_l2(s.plan, device_.info().l2);
-      s.block = std::make_unique<BlockOnGpu>(device_, store_, s.plan, workload_, described_, layers,
+      s.block = std::make_unique<BlockOnGpu>(device_, store_, s.plan, described_, layers,
                                              prepare_options());
       s.block->give(s.inputs);
       s.block->run_step_by_step(stream_);
@@ -354,7 +353,7 @@ class Measuring {
   void tune() {
     for (Subject& s : subjects_) {
       s.result.tuned = tune_gemms(
-          device_, store_, s.plan, workload_, *s.block, described_, prepare_options(),
+          device_, store_, s.plan, *s.block, described_, prepare_options(),
           [&](const std::string& kernel) { report(s.plan.policy + ": tiles of " + kernel); });
     }
   }

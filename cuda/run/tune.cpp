@@ -69,7 +69,7 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
 }  // namespace
 
 std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, const Plan& plan,
-                                  const Workload& workload, BlockOnGpu& block, const Gpu& described,
+                                  BlockOnGpu& block, const Gpu& described,
                                   const PrepareOptions& options,
                                   const std::function<void(const std::string&)>& before) {
   std::vector<TunedGemm> result;

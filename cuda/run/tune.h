@@ -16,7 +16,7 @@ namespace fuseline::cuda {
 // alternating between the tiles, each behind the other kernels of the `block`, which has run once.
 // `before`: called with the name of each kernel.
 std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, const Plan& plan,
-                                  const Workload& workload, BlockOnGpu& block, const Gpu& described,
+                                  BlockOnGpu& block, const Gpu& described,
                                   const PrepareOptions& options,
                                   const std::function<void(const std::string&)>& before);
 

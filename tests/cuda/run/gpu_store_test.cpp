@@ -54,7 +54,7 @@ TEST_F(SlowGpuStore, ClustersEndInOrderThousandsOfTimes) {
   for (const GemmTile& tile : {GemmTile{.m = 128, .n = 128, .cluster_m = 2},
                                GemmTile{.m = 128, .n = 256, .cluster_m = 2}}) {
     const Launches launches = prepare_gemm(
-        {*device_, *store_, plan, tensors, 1},
+        {*device_, *store_, plan, tensors},
         gemm_kernel_source(plan.graph, program, tile, SmTarget::sm_90a, "A test."), program);
     for (int i = 0; i < 5000; ++i)
       for (const auto& launch : launches) launch->launch(stream);

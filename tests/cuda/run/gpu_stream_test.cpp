@@ -32,7 +32,7 @@ class SlowGpuStream : public testing::Test {
     }
   }
 
-  void check(const std::string& policy, const Graph& block, std::int64_t sequences) {
+  void check(const std::string& policy, const Graph& block) {
     SCOPED_TRACE(policy);
     const Plan plan = make_plan(policy, block);
     const executor::Workers workers;
@@ -64,9 +64,9 @@ class SlowGpuStream : public testing::Test {
     for (const PolicyInfo& policy : policies()) {
       if (policy.name == "custom" || policy.name == "whole-block") continue;
       if (work.phase == Phase::train && !policy.trains) continue;
-      check(policy.name, build_block(config, work), work.batch);
-      check(policy.name, build_entry(config, work), work.batch);
-      check(policy.name, build_exit(config, work), work.batch);
+      check(policy.name, build_block(config, work));
+      check(policy.name, build_entry(config, work));
+      check(policy.name, build_exit(config, work));
     }
   }
 

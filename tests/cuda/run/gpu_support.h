@@ -87,7 +87,7 @@ class GpuKernelTest : public testing::Test {
       const auto inputs =
           executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
       auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
-      ExecutedPlan executed(*device_, std::move(plan), std::move(done), work.batch);
+      ExecutedPlan executed(*device_, std::move(plan), std::move(done));
       for (const Kernel& kernel : executed.plan.kernels)
         for (const Program& program : kernel.phases)
           if (seen.insert(print_program(executed.plan.graph, program)).second) {

@@ -1,6 +1,7 @@
 #include "model/explain.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -14,7 +15,8 @@ namespace {
 constexpr std::size_t line_width = 100;
 
 std::string shape_text(const Tensor& t) {
-  return fmt::format("[{}, {}] {}", t.rows, t.cols, name_of(t.dtype));
+  if (t.outer.empty()) return fmt::format("[{}, {}] {}", t.rows, t.cols, name_of(t.dtype));
+  return fmt::format("[{}, {}] {}", fmt::join(t.outer, ", "), t.cols, name_of(t.dtype));
 }
 
 KernelExplanation explain_kernel(const Plan& plan, const Kernel& kernel) {

@@ -97,10 +97,11 @@ void PlanModel::prepare(PlanRunner& runner, std::int64_t layer, const Graph& ori
 
 // y becomes the next x, and what was made of it (y_stats) what the next needs of it (x_stats).
 void PlanModel::hand_over(const PlanRunner& from, PlanRunner& to) const {
-  for (const Tensor& t : from.plan().graph.tensors()) {
-    if (t.role != Role::output || t.name.front() != 'y') continue;
-    const std::string name = "x" + t.name.substr(1);
-    if (to.takes(name)) to.set(name, from.at(t.name));
+  const Graph& graph = from.plan().graph;
+  for (const Related& r : graph.relations()) {
+    if (r.relation != Relation::carried_to_next_layer) continue;
+    const std::string& name = graph.tensor(r.to).name;
+    if (to.takes(name)) to.set(name, from.at(graph.tensor(r.tensor).name));
   }
 }
 

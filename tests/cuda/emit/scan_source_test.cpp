@@ -30,7 +30,8 @@ TEST(ScanSource, ScansAndConvolutionsAreRefusedByName) {
     for (const Kernel& kernel : plan.kernels) {
       const std::string why = refusal(plan, kernel);
       if (kernel.kind == KernelKind::scan) {
-        EXPECT_THAT(why, HasSubstr("kernel " + kernel.name + ": a scan has no kernel for a real GPU yet"));
+        EXPECT_THAT(
+            why, HasSubstr("kernel " + kernel.name + ": a scan has no kernel for a real GPU yet"));
         ++scans;
       } else if (kernel.kind == KernelKind::conv) {
         EXPECT_THAT(why, HasSubstr(": convolve_rows has no kernel for a real GPU yet"));

@@ -244,15 +244,18 @@ Operand Adjoint::gradient(const Operand& part) {
   const TensorId id = part.tensor;
   const Tensor t = graph_.tensor(id);
   std::vector<Slice*> met;
-  std::int64_t read = 0;
+  std::vector<Operand> read;
+  Bytes sizes;
   for (Slice& slice : slices_[id]) {
     if (!overlap(slice.read, part)) continue;
-    for (const Slice* other : met)
-      FUSELINE_ASSERT(!overlap(other->read, slice.read), "gradient of parts of " + t.name);
     met.push_back(&slice);
-    read += slice.read.rows * slice.read.cols;
+    read.push_back(slice.read);
+    sizes += graph_.bytes(slice.read);
   }
-  FUSELINE_ASSERT(!met.empty() && read >= part.rows * part.cols, "gradient of parts of " + t.name);
+  FUSELINE_ASSERT(distinct_bytes(graph_, read) == sizes, "slices of " + t.name + " overlap");
+  read.push_back(part);
+  FUSELINE_ASSERT(distinct_bytes(graph_, read) == sizes,
+                  "some of " + t.name + ", whose gradient is asked for, nobody reads");
   std::vector<Operand> parts;
   for (Slice* slice : met) {
     if (!slice->sum) slice->sum = total(*slice);

@@ -31,16 +31,36 @@ std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
 std::string of(const ScanMainloop&) { return "a scan"; }
 
+// Rows that lie apart are moved as tiles only; an epilogue leaves them in a workspace, from which
+// they are copied, and loads none.
+bool moves_rows_apart(const Access& access, bool gemm, bool attention) {
+  if (!apart(access.operand)) return false;
+  const bool tile = access.reach == Reach::tile || access.reach == Reach::halves;
+  return !tile || attention || (gemm && !access.store);
+}
+
+std::string of_body(const Program& program) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
+  for (const Primitive& p : program.body) {
+    const auto* mask = p.as<Mask>();
+    if (mask != nullptr && mask->shape.causal && mask->shape.prefix > 0)
+      return "a mask with a prefix that all queries see";
+    for (const Access& access : p.accesses()) {
+      if (gemm != nullptr && gemm->batch > 1 && access.reach == Reach::table)
+        return "a batch of products that loads a table";
+      if (moves_rows_apart(access, gemm != nullptr, attention))
+        return std::string(p.name()) + " of rows that lie apart";
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string not_built(const Program& program) {
-  std::string missing = std::visit([](const auto& m) { return of(m); }, program.mainloop);
-  if (!missing.empty() || !std::holds_alternative<GemmMainloop>(program.mainloop)) return missing;
-  for (const Primitive& p : program.body)
-    for (const Access& access : p.accesses())
-      if (!access.store && apart(access.operand))
-        return "an epilogue that loads rows that lie apart";
-  return "";
+  const std::string missing = std::visit([](const auto& m) { return of(m); }, program.mainloop);
+  return missing.empty() ? of_body(program) : missing;
 }
 
 }  // namespace fuseline::cuda

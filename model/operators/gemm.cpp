@@ -18,13 +18,6 @@ namespace {
 
 using namespace reference;
 
-Flops count(const Graph&, const Op& op) {
-  const GemmShape shape = gemm_shape(op);
-  return checked_product<Flops>(2, shape.M, shape.N, shape.K);
-}
-
-std::int64_t length(const Graph&, const Op& op) { return gemm_shape(op).K; }
-
 constexpr std::int64_t kBlock = 4;
 
 // An operand as [outer, K] in either layout.
@@ -101,21 +94,6 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   }
 }
 
-void mainloop(Emitter& e, const Op& op, bool interleaved) {
-  const GemmShape shape = gemm_shape(op);
-  GemmMainloop m;
-  m.a = op.reads[0];
-  m.b = op.reads[1];
-  m.M = shape.M;
-  m.N = shape.N;
-  m.K = shape.K;
-  m.a_is_km = shape.a_is_km;
-  m.b_is_kn = shape.b_is_kn;
-  m.interleaved = interleaved;
-  e.set_mainloop(m, m.N);
-  e.produce_result(op.writes[0]);
-}
-
 // dw = dy^T x, then dx = dy w.
 void gradient(Adjoint& a) {
   const Op& op = a.op();
@@ -141,14 +119,14 @@ constinit const Operator operators::gemm{.name = "gemm",
                                          .formula = "y = x w^T",
                                          .reads = {{"x", "M", "K"}, {"w", "N", "K"}},
                                          .write = kY,
-                                         .flops = count,
-                                         .sum_length = length,
+                                         .flops = product_flops,
+                                         .sum_length = product_length,
                                          .reference = compute,
                                          .lower = in_mainloop,
                                          .extent = widest,
                                          .gradient = gradient,
                                          .framework = never_alone,
-                                         .mainloop = mainloop,
+                                         .mainloop = product_mainloop,
                                          .columns = ColumnOrder::weight_rows};
 
 }  // namespace fuseline

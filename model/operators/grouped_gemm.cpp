@@ -13,13 +13,6 @@ namespace {
 
 using namespace reference;
 
-Flops count(const Graph&, const Op& op) {
-  const GemmShape shape = gemm_shape(op);
-  return checked_product<Flops>(2, shape.M, shape.N, shape.K);
-}
-
-std::int64_t length(const Graph&, const Op& op) { return gemm_shape(op).K; }
-
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const GemmShape shape = gemm_shape(op);
   const View<const double> x = read(g, in, op.reads[0]);
@@ -39,20 +32,6 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   FUSELINE_ASSERT(row == y.rows, op.name + ": its groups are not its rows");
 }
 
-void mainloop(Emitter& e, const Op& op, bool interleaved) {
-  const GemmShape shape = gemm_shape(op);
-  GemmMainloop m;
-  m.a = op.reads[0];
-  m.b = op.reads[1];
-  m.M = shape.M;
-  m.N = shape.N;
-  m.K = shape.K;
-  m.groups = shape.groups;
-  m.interleaved = interleaved;
-  e.set_mainloop(m, m.N);
-  e.produce_result(op.writes[0]);
-}
-
 }  // namespace
 
 constinit const Operator operators::grouped_gemm{
@@ -62,14 +41,14 @@ constinit const Operator operators::grouped_gemm{
     .formula = "y = x w_g^T for the rows of each group g",
     .reads = {{"x", "M", "K"}, {"w", "GN", "K"}},
     .write = kY,
-    .flops = count,
-    .sum_length = length,
+    .flops = product_flops,
+    .sum_length = product_length,
     .reference = compute,
     .lower = in_mainloop,
     .extent = widest,
     .gradient = no_gradient("gradients of groups of rows come with the blocks that train experts"),
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = product_mainloop,
     .columns = ColumnOrder::weight_rows};
 
 }  // namespace fuseline

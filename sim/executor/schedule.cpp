@@ -4,8 +4,7 @@
 #include <variant>
 
 #include "sim/kernels/attention_kernel.h"
-#include "sim/kernels/gemm_library.h"
-#include "sim/kernels/gemm_time.h"
+#include "sim/kernels/gemm_model.h"
 
 namespace fuseline::executor {
 
@@ -19,11 +18,10 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
     if (splits_keys(a, kernel.implementation)) s.splits = decode_splits(a, gpu);
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
     const bool library = kernel.implementation == Implementation::library_gemm;
-    const GemmProblem problem = gemm_problem_of(phase, addresses, library);
-    const GemmTile tile = choose_tile(problem, gpu);
-    s.tile = {tile.m, tile.n};
-    s.splits = tile.split_k;
-    s.gemm = schedule_of(problem, tile, gpu);
+    const GemmWalk gemm = gemm_walk(gemm_problem_of(phase, addresses, library), gpu);
+    s.tile = {gemm.tile.m, gemm.tile.n};
+    s.splits = gemm.tile.split_k;
+    s.gemm = schedule_of(gemm);
   }
   return s;
 }

@@ -204,15 +204,6 @@ Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu) {
                   hbm / (gpu.hbm_bandwidth_sustained * constants.hbm_fraction));
 }
 
-GemmSchedule schedule_of(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
-  const std::int64_t at_once = blocks_at_once(tile, gpu);
-  const std::int64_t raster =
-      raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
-  if (!problem.groups.empty())
-    return schedule_groups(problem.groups, problem.n, problem.k, tile, at_once, raster);
-  return schedule_gemm(problem.m, problem.n, problem.k, problem.batch, tile, at_once, raster);
-}
-
 std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu) {
   const std::int64_t cluster = tile.cluster();
   const GemmConstants& constants = gpu.constants.gemm;

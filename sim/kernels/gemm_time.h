@@ -7,7 +7,6 @@
 #include "base/units.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_problem.h"
-#include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/gemm_traffic.h"
 #include "sim/kernels/kernel_estimate.h"
 
@@ -41,9 +40,6 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
 // The launch that sums the partials of a split-K GEMM: its bytes through L2, and those of them from
 // or to HBM.
 Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu);
-
-// The units of the problem's tiles in their order.
-GemmSchedule schedule_of(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 
 // Thread blocks of this tile that are resident at once, one per SM. Clusters of four or more do not
 // fill every group of SMs.

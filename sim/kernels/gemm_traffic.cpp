@@ -32,7 +32,7 @@ void sort_and_make_distinct(std::vector<Panel>& panels) {
 bool on_chunk_edges(const GemmOperand& operand, const Panel& panel) {
   const MatrixOrigin origin = operand.origin(panel.batch);
   const CachedMatrix& m = operand.matrix;
-  return m.row_run == 0 && (m.row_begin + origin.row) % kChunkEdge == 0 &&
+  return m.at.run == 0 && (m.at.begin + origin.row) % kChunkEdge == 0 &&
          origin.col % kChunkEdge == 0 && panel.k_begin % kChunkEdge == 0;
 }
 
@@ -308,14 +308,16 @@ void describe(const GemmOperand& operand, WalkKey& key) {
 
 }  // namespace
 
-WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
+GemmSchedule schedule_of(const GemmWalk& gemm) {
   const GemmProblem& p = gemm.problem;
-  const GemmSchedule schedule =
-      p.groups.empty()
-          ? schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group)
-          : schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  if (p.groups.empty())
+    return schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  return schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+}
+
+WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
   WalkTraffic traffic;
-  traffic.waves = walk_gemm(p, gemm.tile, schedule, cache);
+  traffic.waves = walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache);
   if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
   return traffic;
 }

@@ -26,6 +26,7 @@ struct GemmWalk {
   std::int64_t blocks_at_once = 1;  // thread blocks
   std::int64_t raster_group = 1;    // tiles
 };
+GemmSchedule schedule_of(const GemmWalk& gemm);  // its units in their order
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache);
 void describe(const GemmWalk& gemm, WalkKey& key);
 

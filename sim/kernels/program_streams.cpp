@@ -145,13 +145,7 @@ CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const
     id += static_cast<std::uint32_t>(layer) * ids_;
   }
   CachedSlice slice;
-  slice.matrix = {id,
-                  tensor.rows,
-                  piece->cols,
-                  size_of(tensor.dtype),
-                  operand.at.begin,
-                  operand.at.run,
-                  operand.at.step};
+  slice.matrix = {id, tensor.rows, piece->cols, size_of(tensor.dtype), operand.at};
   slice.rows = operand.rows;
   slice.col_begin = operand.col_begin - piece->col_begin;
   slice.cols = operand.cols;

@@ -32,9 +32,9 @@ void WalkKey::matrix(const CachedMatrix& m) {
   number(m.rows);
   number(m.cols);
   number(m.element_bytes);
-  number(m.row_begin);
-  number(m.row_run);
-  number(m.row_step);
+  number(m.at.begin);
+  number(m.at.run);
+  number(m.at.step);
 }
 
 std::size_t WalkMemo::Hash::operator()(const Words& words) const {

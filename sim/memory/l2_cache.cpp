@@ -91,13 +91,10 @@ void L2Cache::write(const CachedMatrix& m, std::int64_t row_begin, std::int64_t 
 template <L2Cache::Access access>
 void L2Cache::access_rows(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                           std::int64_t col_begin, std::int64_t col_end) {
-  if (m.row_run == 0) {
-    access_range<access>(m, m.row_begin + row_begin, m.row_begin + row_end, col_begin, col_end);
-    return;
-  }
   for (std::int64_t row = row_begin; row < row_end;) {
-    const std::int64_t place = m.row_begin + row / m.row_run * m.row_step + row % m.row_run;
-    const std::int64_t count = std::min(row_end - row, m.row_run - row % m.row_run);
+    const std::int64_t left = row_end - row;
+    const std::int64_t count = m.at.run == 0 ? left : std::min(left, m.at.run - row % m.at.run);
+    const std::int64_t place = m.at.row(row);
     access_range<access>(m, place, place + count, col_begin, col_end);
     row += count;
   }

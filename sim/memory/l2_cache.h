@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/graph.h"
 #include "sim/memory/chunk_region.h"
 #include "sim/memory/l2_contents.h"
 
@@ -38,8 +39,7 @@ struct CachedMatrix {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t element_bytes = 2;
-  // Row r of an access is row begin + r / run · step + r % run of the tensor; run = 0: begin + r.
-  std::int64_t row_begin = 0, row_run = 0, row_step = 0;
+  RowRuns at{};  // row r of an access is row at.row(r) of the tensor
   [[nodiscard]] std::int64_t row_blocks() const { return ceil_div(rows, kChunkEdge); }
   [[nodiscard]] std::int64_t col_blocks() const { return ceil_div(cols, kChunkEdge); }
   [[nodiscard]] Bytes chunk_bytes(std::int64_t row_block, std::int64_t col_block) const;

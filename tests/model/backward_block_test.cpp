@@ -279,6 +279,35 @@ TEST(Differentiate, KeepsTheGraphThatItWasDerivedFrom) {
   EXPECT_THROW(static_cast<void>(differentiate(once)), InternalError);
 }
 
+// Rows 0 to 2 of h are made by one product and rows 3 to 5 by another; readers take other parts.
+TEST(Differentiate, AsksThatAllRowsAreReadOnce) {
+  const auto joint = [](std::int64_t first, std::int64_t between, std::int64_t end) {
+    Graph g;
+    const auto add = [&](const char* name, Role role, std::int64_t count) {
+      return g.whole(g.add_tensor({.name = name, .role = role, .rows = count, .cols = 4}));
+    };
+    const Operand x = add("x", Role::input, 3);
+    const Operand w = add("w", Role::weight, 4);
+    const Operand h = add("h", Role::activation, 6);
+    const auto gemm = [&](const char* name, const Operand& from, const Operand& to) {
+      g.add_op({.name = name, .kind = operators::gemm, .reads = {from, w}, .writes = {to}});
+    };
+    gemm("upper", x, g.rows(h.tensor, 0, 3));
+    gemm("lower", x, g.rows(h.tensor, 3, 3));
+    gemm("above", g.rows(h.tensor, first, 2 - first), add("y", Role::output, 2 - first));
+    gemm("below", g.rows(h.tensor, between, end - between), add("z", Role::output, end - between));
+    return g;
+  };
+  const auto refused = [&](std::int64_t first, std::int64_t between, std::int64_t end) {
+    EXPECT_THROW(static_cast<void>(differentiate(joint(first, between, end))), InternalError);
+  };
+  EXPECT_NO_THROW(static_cast<void>(differentiate(joint(0, 2, 6))));
+  refused(0, 3, 6);  // row 2 is not read
+  refused(1, 2, 6);  // row 0 is not, though as many rows are read as were made
+  refused(0, 2, 5);  // row 5 is not
+  refused(0, 1, 6);  // row 1 is read twice
+}
+
 TEST(HasBackward, IsTrueOfTrainingBlocksOnly) {
   EXPECT_FALSE(has_backward(build_block(test::tiny_llama(), test::forward(1, 2))));
   EXPECT_TRUE(has_backward(build_block(test::tiny_llama(), train(1, 2))));

@@ -42,6 +42,12 @@ inline Flops attention_value_flops(const Graph&, const Op& op) {
   return checked_product<Flops>(visible_pairs(a), a.batch, a.heads, 2, a.v_width());
 }
 
+inline Flops product_flops(const Graph&, const Op& op) {
+  const GemmShape shape = gemm_shape(op);
+  return checked_product<Flops>(2, shape.M, shape.N, shape.K);
+}
+inline std::int64_t product_length(const Graph&, const Op& op) { return gemm_shape(op).K; }
+
 inline std::int64_t one_term(const Graph&, const Op&) { return 1; }
 inline std::int64_t input_columns(const Graph&, const Op& op) { return op.reads[0].cols; }
 inline std::int64_t input_rows(const Graph&, const Op& op) { return op.reads[0].rows; }

@@ -23,7 +23,8 @@ struct Seen {
 // position.
 inline Seen visible(const AttentionShape& a, std::int64_t span, std::int64_t t) {
   const std::int64_t own = span - a.q_tokens + t + 1;
-  const std::int64_t end = a.causal ? std::max(own, a.prefix - (a.kv_tokens - span)) : span;
+  const std::int64_t prefix = std::min(a.prefix, a.kv_tokens) - (a.kv_tokens - span);
+  const std::int64_t end = a.causal ? std::max(own, prefix) : span;
   const std::int64_t window_ends = a.causal ? own : span;
   return {a.window > 0 ? std::max<std::int64_t>(0, window_ends - a.window) : 0, end};
 }

@@ -1,5 +1,7 @@
 #include "model/operators/support/lowering.h"
 
+#include "model/operators/operator_table.h"
+
 namespace fuseline {
 
 void unary(Emitter& e, const Op& op, MapFn fn, const char* name, double constant) {
@@ -24,6 +26,22 @@ Operand half(Operand o, bool upper) {
   o.cols /= 2;
   if (upper) o.col_begin += o.cols;
   return o;
+}
+
+void product_mainloop(Emitter& e, const Op& op, bool interleaved) {
+  const GemmShape shape = gemm_shape(op);
+  GemmMainloop m;
+  m.a = op.reads[0];
+  m.b = op.reads[1];
+  m.M = shape.M;
+  m.N = shape.N;
+  m.K = shape.K;
+  m.a_is_km = shape.a_is_km;
+  m.b_is_kn = shape.b_is_kn;
+  m.groups = shape.groups;
+  m.interleaved = interleaved;
+  e.set_mainloop(m, m.N);
+  e.produce_result(op.writes[0]);
 }
 
 namespace {

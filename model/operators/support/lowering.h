@@ -21,6 +21,10 @@ Operand column(const Operand& o, std::int64_t i);
 // One half of an operand's columns.
 Operand half(Operand o, bool upper);
 
+// A product with a weight, or with one for each group of rows: sets the mainloop and stores its
+// result.
+void product_mainloop(Emitter& e, const Op& op, bool interleaved);
+
 // Attention's products as independent GEMMs over the heads. Operands hold the heads side by side,
 // or stacked by rows: those of [B·H·T, S].
 GemmMainloop queries_with_keys(const Op& op);    // [T, d] [S, d]^T: scores, dP

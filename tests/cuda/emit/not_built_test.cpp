@@ -35,6 +35,37 @@ TEST(NotBuilt, NamesWhatNoKernelDoes) {
   EXPECT_EQ(not_built(biased), "attention with a bias");
 }
 
+TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
+  const AttentionShape prefixed{
+      .heads = 1, .q_tokens = 8, .kv_tokens = 8, .causal = true, .prefix = 3};
+  AttentionShape causal = prefixed;
+  causal.prefix = 0;
+  const auto masked = [](const AttentionShape& shape) {
+    return Program{.name = "softmax", .mainloop = RowMainloop{8, 8}, .body = {Mask{1, 0, shape}}};
+  };
+  EXPECT_EQ(not_built(masked(causal)), "");
+  EXPECT_EQ(not_built(masked(prefixed)), "a mask with a prefix that all queries see");
+
+  GemmMainloop products;
+  products.batch = 2;
+  Program scores{.name = "scores", .mainloop = products, .body = {LoadTable{1, Operand{}}}};
+  EXPECT_EQ(not_built(scores), "a batch of products that loads a table");
+  products.batch = 1;
+  scores.mainloop = products;
+  EXPECT_EQ(not_built(scores), "");
+
+  Operand apart{.tensor = {}, .cols = 8, .rows = 6};
+  apart.at = {1, 3, 5};
+  const StreamMainloop rows{6, 8};
+  EXPECT_EQ(not_built({.name = "copy", .mainloop = rows, .body = {LoadTile{1, apart}}}), "");
+  EXPECT_EQ(
+      not_built({.name = "scale", .mainloop = rows, .body = {LoadVector{1, apart, Axis::rows}}}),
+      "load_vector of rows that lie apart");
+  EXPECT_EQ(not_built({.name = "gemm", .mainloop = products, .body = {StoreTile{0, apart}}}), "");
+  EXPECT_EQ(not_built({.name = "gemm", .mainloop = products, .body = {LoadTile{1, apart}}}),
+            "load_tile of rows that lie apart");
+}
+
 // The whole way: groups of rows are refused as what is missing here, not as an internal error.
 TEST(NotBuilt, IsSaidOfAPlansKernel) {
   Graph g;

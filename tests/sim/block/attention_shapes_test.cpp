@@ -72,7 +72,7 @@ TEST(AttentionShapes, MasksAreData) {
     a.causal = true;
     a.kv_tokens = a.q_tokens + pick(random, 0, 80);
     if (i % 3 == 1) a.window = pick(random, 1, 90);
-    if (i % 3 == 2) a.prefix = pick(random, 1, a.kv_tokens);
+    if (i % 3 == 2) a.prefix = pick(random, 1, a.kv_tokens + 9);
     expect_proved_alone_and_fused(a, false, "mask");
   }
 }

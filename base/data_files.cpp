@@ -140,10 +140,10 @@ std::string read_input_file(const fs::path& path, Bytes limit, std::chrono::mill
   return text;
 }
 
-std::vector<std::string> data_file_names(const std::string& folder) {
+std::vector<std::string> data_file_names(const std::string& folder, const std::string& ending) {
   std::vector<std::string> names;
   for (const fs::path& entry : folder_entries(data_dir() / folder)) {
-    if (entry.extension() != ".toml") continue;
+    if (entry.extension() != ending) continue;
     std::error_code ignored;
     if (fs::is_regular_file(entry, ignored)) names.push_back(entry.stem().string());
   }
@@ -152,15 +152,16 @@ std::vector<std::string> data_file_names(const std::string& folder) {
 }
 
 bool looks_like_path(const std::string& text) {
-  return text.find('/') != std::string::npos || text.ends_with(".toml") || text.ends_with(".json");
+  return text.find('/') != std::string::npos || text.ends_with(".toml") ||
+         text.ends_with(".json") || text.ends_with(".block");
 }
 
 fs::path find_data_file(const std::string& name_or_path, const DataFileKind& kind,
                         const std::map<std::string, std::string>& aliases) {
   const auto shipped = [&kind](const std::string& name) {
-    return data_dir() / kind.folder / (name + ".toml");
+    return data_dir() / kind.folder / (name + kind.ending);
   };
-  std::vector<std::string> names = data_file_names(kind.folder);
+  std::vector<std::string> names = data_file_names(kind.folder, kind.ending);
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
     return shipped(name_or_path);
   }

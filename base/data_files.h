@@ -20,17 +20,19 @@ inline constexpr Bytes kLargestInputFile{std::int64_t{1} << 20};  // 1 MiB
 std::string read_input_file(const std::filesystem::path& path, Bytes limit = kLargestInputFile,
                             std::chrono::milliseconds patience = std::chrono::seconds(60));
 
-// Names of the *.toml files in a folder below data_dir() ("models"; "" is data_dir() itself),
-// numbers within names in order of value: llama2-7b before llama2-13b.
-std::vector<std::string> data_file_names(const std::string& folder);
+// Names of the files of that ending in a folder below data_dir() ("models"; "" is data_dir()
+// itself), numbers within names in order of value: llama2-7b before llama2-13b.
+std::vector<std::string> data_file_names(const std::string& folder,
+                                         const std::string& ending = ".toml");
 
 struct DataFileKind {
   std::string field;   // "model"
   std::string folder;  // "models"
+  std::string ending = ".toml";
 };
 
 // The file that `name_or_path` means: a name of data_file_names(), an alias (alias → name), or
-// else, when it holds '/', ends in .toml or .json or exists, a path. InputError with the nearest
+// else, when it holds '/', ends as data files do or exists, a path. InputError with the nearest
 // name when it is none of them.
 std::filesystem::path find_data_file(const std::string& name_or_path, const DataFileKind& kind,
                                      const std::map<std::string, std::string>& aliases = {});
@@ -38,7 +40,7 @@ std::filesystem::path find_data_file(const std::string& name_or_path, const Data
 // A path written in `file`: relative ones start at the file's folder.
 std::filesystem::path relative_to_file(const std::string& path, const std::filesystem::path& file);
 
-// Whether the text is written as a path: holds '/', or ends in .toml or .json.
+// Whether the text is written as a path: holds '/', or ends in .toml, .json or .block.
 bool looks_like_path(const std::string& text);
 
 }  // namespace fuseline

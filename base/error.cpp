@@ -30,6 +30,20 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+// "  12 | q = rms_norm(x)" and a mark below the column. Of a long line the part around the column.
+std::string shown_line(const InputProblem& problem) {
+  constexpr std::size_t kBefore = 60, kMost = 120;
+  const std::size_t column = problem.column > 0 ? static_cast<std::size_t>(problem.column) - 1 : 0;
+  const std::size_t begin = column > kBefore ? column - kBefore : 0;
+  std::string part = begin < problem.shown.size() ? problem.shown.substr(begin, kMost) : "";
+  // One character stands for one byte, so that the mark stands below the column.
+  for (char& c : part)
+    if (c < ' ' || c > '~') c = c == '\t' ? ' ' : '?';
+  const std::string number = std::to_string(problem.line);
+  return "  " + number + " | " + part + "\n  " + std::string(number.size(), ' ') + " | " +
+         std::string(column - begin, ' ') + "^";
+}
+
 }  // namespace
 
 void throw_count_overflow(const char* unit) {
@@ -65,6 +79,7 @@ std::string format_problem(const InputProblem& problem) {
   add({p.message});
   if (!p.allowed.empty()) add({"; allowed: ", p.allowed});
   if (!p.nearest.empty()) add({"; did you mean '", p.nearest, "'?"});
+  if (!p.shown.empty()) add({"\n", shown_line(p)});
   return text;
 }
 

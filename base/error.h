@@ -19,6 +19,7 @@ struct InputProblem {
   std::string nearest{};  // the nearest valid spelling
   int line = 0;           // 1-based, 0 = unknown
   int column = 0;
+  std::string shown{};  // that line of the file, shown below the message with the column marked
 };
 
 // The user's input is wrong: exit status 2.
@@ -47,7 +48,8 @@ class InternalError : public std::logic_error {
 [[noreturn]] void fail_assertion(const char* condition, const char* file, int line,
                                  std::string_view context);
 
-// One line: "file:line:column: field = 'value': message; allowed: ...; did you mean '...'?"
+// One line: "file:line:column: field = 'value': message; allowed: ...; did you mean '...'?", and
+// two more where the problem shows its line of the file.
 std::string format_problem(const InputProblem& problem);
 
 // The candidate nearest to `name` by edit distance (case-insensitive); empty when none is near

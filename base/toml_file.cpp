@@ -229,6 +229,15 @@ bool TomlTable::flag(const std::string& key) const {
   return *value;
 }
 
+std::variant<std::int64_t, double, bool> TomlTable::number_or_flag(const std::string& key,
+                                                                   RealRange range) const {
+  const TomlNode& node = require(key, allowed_real(range) + ", or true or false");
+  if (const auto* value = std::get_if<bool>(&node.value)) return *value;
+  const double number = real(key, range);
+  if (const auto* whole = std::get_if<std::int64_t>(&node.value)) return *whole;
+  return number;
+}
+
 std::vector<std::string> TomlTable::texts(const std::string& key) const {
   const char* allowed = "a list of texts in quotes";
   const auto* items = std::get_if<std::vector<TomlNode>>(&require(key, allowed).value);

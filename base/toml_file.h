@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/error.h"
@@ -47,6 +48,9 @@ class TomlTable {
   [[nodiscard]] std::int64_t whole(const std::string& key, IntegerRange range) const;
   [[nodiscard]] double real(const std::string& key, RealRange range) const;  // 3 counts as 3.0
   [[nodiscard]] bool flag(const std::string& key) const;
+  // A number in the range, whole where it is written so, or true or false.
+  [[nodiscard]] std::variant<std::int64_t, double, bool> number_or_flag(const std::string& key,
+                                                                        RealRange range) const;
   [[nodiscard]] std::vector<std::string> texts(const std::string& key) const;
   [[nodiscard]] TomlTable table(const std::string& key) const;
   [[nodiscard]] std::vector<TomlTable> tables(const std::string& key) const;  // [[key]]

@@ -17,6 +17,8 @@
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "cuda/emit/plan_source.h"
+#include "model/blocks/block.h"
+#include "model/blocks/block_text.h"
 #include "sim/block/residence.h"
 
 namespace fuseline {
@@ -134,22 +136,25 @@ CommandResult explain_command(const Arguments& args) {
   o.selection.add_to(options);
   options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
   options.flag("--cuda", "the kernels' CUDA sources, for the GPU that --gpu names", o.cuda);
-  options.text("--format", "text|json", "what to print (text)", o.format);
+  options.text("--format", "text|json|block", "what to print (text); block: the block's own text",
+               o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
-  const std::string format = parse_word("--format", o.format.value_or("text"), {"text", "json"});
+  const std::string format =
+      parse_word("--format", o.format.value_or("text"), {"text", "json", "block"});
   const Selection s = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
-  if (o.cuda && format == "json")
+  if (o.cuda && format != "text")
     throw InputError({.file = "command line",
                       .field = "--format",
-                      .value = "json",
+                      .value = format,
                       .message = "does not go with --cuda: sources are text",
                       .allowed = "text"});
   std::vector<Explanation> all;
   std::string sources;
   for (const std::string& policy : s.policies) {
+    if (format == "block") break;  // it is the same under every policy
     const Plan plan = plan_of(s, policy);
     Explanation e = explain(plan);
     if (o.cuda) {
@@ -165,6 +170,8 @@ CommandResult explain_command(const Arguments& args) {
     text = std::move(sources);
   } else if (format == "json") {
     text = explanations_json(s, all);
+  } else if (format == "block") {
+    text = block_file_text(text_of(s.model.blocks.front())->file());
   } else {
     text = wrap(fmt::format("{}: {}; what L2 holds, on {}",
                             s.model.title.empty() ? s.model.name : s.model.title,

@@ -13,6 +13,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "model/blocks/block_text.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
 #include "model/operators/operator_table.h"
@@ -157,17 +158,26 @@ Listing list_operators() {
   return l;
 }
 
+Listing list_blocks() {
+  Listing l{{"name", "parameters", "computes"},
+            {{"name", Align::left}, {"parameters", Align::left}, {"computes", Align::left}},
+            {}};
+  for (const std::string& name : block_names()) {
+    const auto text = load_block_text(name);
+    l.rows.push_back({name, fmt::format("{}", fmt::join(parameter_names(*text), ", ")),
+                      fmt::format("{}", fmt::join(text->file().remarks, " "))});
+  }
+  return l;
+}
+
 struct Topic {
   const char* name;
   Listing (*list)();
 };
-constexpr Topic kTopics[] = {{"models", list_models},
-                             {"gpus", list_gpus},
-                             {"architectures", list_architectures},
-                             {"memory", list_memory},
-                             {"policies", list_policies},
-                             {"scenarios", list_scenarios},
-                             {"operators", list_operators}};
+constexpr Topic kTopics[] = {{"models", list_models},       {"blocks", list_blocks},
+                             {"gpus", list_gpus},           {"architectures", list_architectures},
+                             {"memory", list_memory},       {"policies", list_policies},
+                             {"scenarios", list_scenarios}, {"operators", list_operators}};
 
 // "calibrated" says a part of "standing": CSV and JSON keep it.
 Listing for_people(Listing l) {
@@ -239,9 +249,10 @@ std::string as_csv(const Listing& l) {
 CommandResult list_command(const Arguments& args) {
   std::vector<std::string> topics;
   std::optional<std::string> format;
-  Options options("list", "What can be named: models, gpus, policies, scenarios, operators.",
+  Options options("list",
+                  "What can be named: models, blocks, gpus, policies, scenarios, operators.",
                   {"fuseline list gpus", "fuseline list models --format json"});
-  options.positional("TOPIC", "models, gpus, policies, scenarios or operators", topics, 1);
+  options.positional("TOPIC", "models, blocks, gpus, policies, scenarios or operators", topics, 1);
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

@@ -100,6 +100,8 @@ auto load_named(const char* option, const std::optional<std::string>& from_comma
 
 void SelectionTexts::add_to(Options& options) {
   options.text("--model", "NAME|FILE", "a shipped model, a TOML file, or a config.json", model);
+  options.text("--block", "NAME|FILE",
+               "a block in the place of the model's; without --model, alone", block);
   options.text("--gpu", "NAME|FILE", "a shipped GPU or a TOML file", gpu);
   options.text("--phase", "forward|decode|train", "what the block does", phase);
   options.text("--batch", "B", "sequences", batch);
@@ -181,8 +183,14 @@ Selection resolve_selection(const std::optional<Scenario>& read,
     s.layers = parse_whole_number("--layers", *texts.layers, 1, kMostLayers);
   }
   const std::string file = scenario_path.value_or("");
-  s.model =
-      load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model, file);
+  const bool block_alone = texts.block && !texts.model && !scenario_path;
+  if (!block_alone)
+    s.model =
+        load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model, file);
+  if (texts.block)
+    s.model = load_named("--block", texts.block, *texts.block, [&](const std::string& block) {
+      return block_alone ? model_of_block(block) : with_block(std::move(s.model), block);
+    });
   s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();

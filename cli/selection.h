@@ -28,7 +28,7 @@ Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What the command line says, before it is checked; absent = not said.
 struct SelectionTexts {
-  std::optional<std::string> model, gpu, phase, batch, seq, context, dtype, policy, fidelity,
+  std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, policy, fidelity,
       layers;
 
   // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype and --policy to the options.

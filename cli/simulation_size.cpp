@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/blocks/block.h"
 #include "sim/block/walk_size.h"
 
 namespace fuseline {
@@ -12,14 +13,17 @@ namespace {
 // Below it no policy's plan of any model comes near the limit, and none needs to be made.
 constexpr double kSmall = 1e6;
 
-// About how many tiles of 128 × 128 the scores and the activations have.
+// About how many tiles of 128 × 128 the activations have, scores of attention among them.
 double rough_tiles(const ModelConfig& model, const Workload& w) {
-  const auto tiles = [](std::int64_t rows, std::int64_t cols) {
-    return static_cast<double>(ceil_div(rows, 128)) * static_cast<double>(ceil_div(cols, 128));
-  };
-  const auto heads = static_cast<double>(w.batch) * static_cast<double>(model.H);
-  return heads * tiles(w.seq, w.kv_tokens()) +
-         tiles(w.rows(), 3 * model.F + model.qkv_width() + 4 * model.D);
+  Workload forward = w;
+  if (w.phase == Phase::train) forward.phase = Phase::forward;
+  double tiles = 0;
+  const Graph block = build_block(model, forward);
+  for (const Tensor& t : block.tensors())
+    if (t.role == Role::activation)
+      tiles +=
+          static_cast<double>(ceil_div(t.rows, 128)) * static_cast<double>(ceil_div(t.cols, 128));
+  return tiles;
 }
 
 bool fits(Selection s, const std::string& policy, std::int64_t Workload::*field,

@@ -19,10 +19,12 @@ std::string rival_refusal(const ModelConfig& config, const Workload& workload) {
   if (config.sliding_window != 0 && config.sliding_window < workload.kv_tokens())
     return fmt::format("its attention sees all {} tokens, not a window of {}", workload.kv_tokens(),
                        config.sliding_window);
-  const bool gpt = config.family == Family::gpt;
+  const bool gpt = config.is_all("gpt");
+  if (!gpt && !config.is_all("llama"))
+    return fmt::format("it has the blocks llama and gpt, not '{}'", config.blocks.front().block);
   if (config.out_bias != gpt || config.mlp_bias != gpt)
     return fmt::format("its {} block has {} biases behind attention and in the MLP",
-                       name_of(config.family), gpt ? "always" : "no");
+                       config.blocks.front().block, gpt ? "always" : "no");
   return {};
 }
 
@@ -30,10 +32,10 @@ std::string rival_arguments(const ModelConfig& config, const Workload& workload,
                             const std::vector<std::string>& executions) {
   const bool decode = workload.phase == Phase::decode;
   return fmt::format("--serve --custom {},{},{},{},{},{},{} --executions {} --phases {} {} {}{}{}",
-                     name_of(config.family), config.D, config.F, config.H, config.Hkv, config.d,
-                     config.qkv_bias ? 1 : 0, fmt::join(executions, ","), name_of(workload.phase),
-                     decode ? "--decode-shapes" : "--shapes", workload.batch, decode ? '@' : 'x',
-                     decode ? workload.context : workload.seq);
+                     config.blocks.front().block, config.D, config.F, config.H, config.Hkv,
+                     config.d, config.qkv_bias ? 1 : 0, fmt::join(executions, ","),
+                     name_of(workload.phase), decode ? "--decode-shapes" : "--shapes",
+                     workload.batch, decode ? '@' : 'x', decode ? workload.context : workload.seq);
 }
 
 void RivalTurns::start(const std::string& command, const ModelConfig& config,

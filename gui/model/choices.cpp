@@ -105,7 +105,8 @@ FileKind kind_of_file(const std::filesystem::path& path) {
   }
   const TomlTable table = TomlTable::load(path);
   if (table.has("sm_count") || table.has("architecture")) return FileKind::gpu;
-  if (table.has("family") || table.has("D")) return FileKind::model;
+  if (table.has("family") || table.has("block") || table.has("blocks") || table.has("D"))
+    return FileKind::model;
   if (table.has("model") && table.has("gpu")) return FileKind::session;
   throw InputError({.file = path.string(),
                     .message = "is nothing that can be opened",

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
 
 #include "base/error.h"
 #include "base/format.h"
+#include "model/blocks/block.h"
 
 namespace fuseline {
 namespace {
@@ -48,16 +50,25 @@ Enum parse_word(const std::string& text, const std::string& field, const char* w
 
 void check_config(const ModelConfig& c, const std::string& file) {
   check_range(file, "layers", c.layers, 1, kMostLayers);
-  check_range(file, "D", c.D, 1, kLargestDimension);
-  check_range(file, "F", c.F, 1, kLargestDimension);
-  check_range(file, "H", c.H, 1, kLargestDimension);
-  check_range(file, "Hkv", c.Hkv, 1, kLargestDimension);
-  check_range(file, "d", c.d, 1, kLargestDimension);
-  check_range(file, "V", c.V, 1, kLargestDimension);
-  check_range(file, "max_positions", c.max_positions, 1, kLargestDimension);
+  // A letter that no block has may be missing.
+  const auto least = [&](const char* letter) { return has_parameter(c, letter) ? 1 : 0; };
+  check_range(file, "D", c.D, least("D"), kLargestDimension);
+  check_range(file, "F", c.F, least("F"), kLargestDimension);
+  check_range(file, "H", c.H, least("H"), kLargestDimension);
+  check_range(file, "Hkv", c.Hkv, least("Hkv"), kLargestDimension);
+  check_range(file, "d", c.d, least("d"), kLargestDimension);
+  const bool has_ends = !c.entry.empty() || !c.exit.empty();
+  check_range(file, "V", c.V, has_ends ? 1 : 0, kLargestDimension);
+  check_range(file, "max_positions", c.max_positions, has_ends ? 1 : 0, kLargestDimension);
   check_range(file, "sliding_window", c.sliding_window, 0, kLargestDimension);
 
-  if (c.Hkv > c.H || c.H % c.Hkv != 0) {
+  std::int64_t counted = 0;
+  for (const BlockUse& use : c.blocks) counted += c.layers_of(use);
+  if (counted != c.layers)
+    refuse(file, "layers", std::to_string(c.layers),
+           fmt::format("the model's blocks are {} layers together", counted),
+           "as many as its blocks");
+  if (c.Hkv > 0 && (c.Hkv > c.H || c.H % c.Hkv != 0)) {
     refuse(file, "Hkv", std::to_string(c.Hkv),
            fmt::format("the {} query heads cannot share that many key/value heads evenly", c.H),
            fmt::format("a divisor of H = {}", c.H));
@@ -69,7 +80,7 @@ void check_config(const ModelConfig& c, const std::string& file) {
                        c.qkv_width()),
            fmt::format("at most {} columns", kLargestDimension));
   }
-  if (c.family == Family::llama && c.d % 2 != 0) {
+  if (c.is_all("llama") && c.d % 2 != 0) {
     refuse(file, "d", std::to_string(c.d), "is odd, but RoPE rotates pairs of columns",
            "an even number");
   }
@@ -77,20 +88,9 @@ void check_config(const ModelConfig& c, const std::string& file) {
     refuse(file, "norm_eps", fmt::format("{}", c.norm_eps), "is out of range",
            "a number above 0 and below 1");
   }
-  if (c.family == Family::llama &&
-      (!std::isfinite(c.rope_theta) || c.rope_theta < 1 || c.rope_theta > 1e12)) {
+  if (!std::isfinite(c.rope_theta) || c.rope_theta < 1 || c.rope_theta > 1e12) {
     refuse(file, "rope_theta", fmt::format("{}", c.rope_theta), "is out of range",
            "a number from 1 to 1e12");
-  }
-  const NormKind norm = c.family == Family::llama ? NormKind::rms_norm : NormKind::layer_norm;
-  if (c.norm != norm) {
-    refuse(file, "norm", name_of(c.norm),
-           fmt::format("is not the norm of the {} family", name_of(c.family)), name_of(norm));
-  }
-  const Activation act = c.family == Family::llama ? Activation::swiglu : Activation::gelu_tanh;
-  if (c.activation != act) {
-    refuse(file, "activation", name_of(c.activation),
-           fmt::format("is not the activation of the {} family", name_of(c.family)), name_of(act));
   }
 }
 
@@ -126,37 +126,8 @@ void check_workload(const Workload& w, const ModelConfig& config) {
            "leave it out, or choose phase decode");
   }
   // The largest tensor of any policy: the attention scores [B·H·T, S].
-  static_cast<void>(checked_product<Bytes>(w.batch, config.H, w.seq, w.kv_tokens(), 4));
-}
-
-const char* name_of(Family family) {
-  switch (family) {
-    case Family::llama:
-      return "llama";
-    case Family::gpt:
-      return "gpt";
-  }
-  FUSELINE_ASSERT(false, "family");
-}
-
-const char* name_of(NormKind norm) {
-  switch (norm) {
-    case NormKind::rms_norm:
-      return "rmsnorm";
-    case NormKind::layer_norm:
-      return "layernorm";
-  }
-  FUSELINE_ASSERT(false, "norm");
-}
-
-const char* name_of(Activation activation) {
-  switch (activation) {
-    case Activation::swiglu:
-      return "swiglu";
-    case Activation::gelu_tanh:
-      return "gelu-tanh";
-  }
-  FUSELINE_ASSERT(false, "activation");
+  static_cast<void>(checked_product<Bytes>(w.batch, std::max<std::int64_t>(1, config.H), w.seq,
+                                           w.kv_tokens(), 4));
 }
 
 const char* name_of(Phase phase) {

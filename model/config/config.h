@@ -4,15 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "base/units.h"
 
 namespace fuseline {
 
-enum class Family : std::uint8_t { llama, gpt };
-enum class NormKind : std::uint8_t { rms_norm, layer_norm };
-enum class Activation : std::uint8_t { swiglu, gelu_tanh };
+class BlockText;  // model/blocks/block_text.h
+
 enum class Phase : std::uint8_t { forward, train, decode };
 enum class Dtype : std::uint8_t { bf16, fp16, fp32 };
 
@@ -25,10 +28,29 @@ inline constexpr std::int64_t kLargestCache = std::int64_t{1} << 28;
 // Bytes of one element.
 constexpr std::int64_t size_of(Dtype t) { return t == Dtype::fp32 ? 4 : 2; }
 
+// What a model gives the parameters of its blocks: whole numbers, fractions, yes or no.
+using ParameterValue = std::variant<std::int64_t, double, bool>;
+using ParameterValues = std::map<std::string, ParameterValue>;
+
+// A block and how many layers are of it.
+struct BlockUse {
+  std::string block;                        // a name of scenarios/blocks, or a path
+  std::int64_t layers = 0;                  // 0: all that the model has
+  std::string name{};                       // "local"; empty: as the block
+  ParameterValues values{};                 // what differs from the model's
+  std::shared_ptr<const BlockText> text{};  // read already; null: found by its name
+
+  [[nodiscard]] const std::string& label() const { return name.empty() ? block : name; }
+};
+
+// A model: sizes, and the blocks that its layers are. Letters that a model's blocks do not have are
+// 0 here; those that only some blocks have are in `values`.
 struct ModelConfig {
   std::string name;
   std::string title;
-  Family family = Family::llama;
+  std::vector<BlockUse> blocks{{.block = "llama"}};  // the one that is meant by "the block" first
+  std::string entry = "embed";                       // block before the layers; empty: none
+  std::string exit = "head_rms_norm";                // and behind them
   std::int64_t layers = 0;
   std::int64_t D = 0;
   std::int64_t F = 0;
@@ -38,15 +60,22 @@ struct ModelConfig {
   std::int64_t V = 0;
   std::int64_t max_positions = 0;
   std::int64_t sliding_window = 0;  // tokens each query sees; 0 = all
-  NormKind norm = NormKind::rms_norm;
-  Activation activation = Activation::swiglu;
   double norm_eps = 1e-5;
   double rope_theta = 10000.0;
   bool qkv_bias = false;
   bool out_bias = false;
   bool mlp_bias = false;
   bool tied_embeddings = false;
+  ParameterValues values{};  // of parameters that have no field here
 
+  // Whether all its layers are of that shipped block.
+  [[nodiscard]] bool is_all(const std::string& block) const {
+    return blocks.size() == 1 && blocks.front().block == block;
+  }
+  // Layers that are of `use`, one of `blocks`.
+  [[nodiscard]] std::int64_t layers_of(const BlockUse& use) const {
+    return use.layers > 0 ? use.layers : layers;
+  }
   [[nodiscard]] std::int64_t qkv_width() const { return (H + 2 * Hkv) * d; }
 };
 
@@ -62,9 +91,9 @@ struct Workload {
 };
 
 // Throws InputError unless every dimension is in [1, 2^24] (heads, widths, vocabulary, positions;
-// layers up to 10,000), the query, key and value columns together too, Hkv divides H, d is even
-// where RoPE needs pairs, and norm and activation are those of the family. `file` goes into the
-// message.
+// layers up to 10,000), the query, key and value columns together too, Hkv divides H, and the kinds
+// of layers add up. Letters that the model does not give (0) are left to its blocks. `file` goes
+// into the message.
 void check_config(const ModelConfig& config, const std::string& file);
 
 // Throws InputError for sizes out of range (B, T, S and B·T up to 2^24, B·S up to 2^28), for a
@@ -72,9 +101,6 @@ void check_config(const ModelConfig& config, const std::string& file);
 // overflow 64-bit byte counts. Positions beyond max_positions are allowed: they change no shape.
 void check_workload(const Workload& workload, const ModelConfig& config);
 
-const char* name_of(Family);
-const char* name_of(NormKind);
-const char* name_of(Activation);
 const char* name_of(Phase);
 const char* name_of(Dtype);
 

@@ -250,9 +250,6 @@ std::int64_t read_window(const Fields& fields, const std::string& type, std::int
 ModelConfig read_llama_like(const Fields& fields, const std::string& type) {
   require_activation(fields, "hidden_act", {"silu", "swish"});
   ModelConfig c;
-  c.family = Family::llama;
-  c.norm = NormKind::rms_norm;
-  c.activation = Activation::swiglu;
   c.layers = fields.whole("num_hidden_layers", kMostLayers);
   c.D = fields.whole("hidden_size");
   c.F = fields.whole("intermediate_size");
@@ -283,9 +280,9 @@ ModelConfig read_gpt2(const Fields& fields) {
   require_activation(fields, "activation_function",
                      {"gelu_new", "gelu", "gelu_fast", "gelu_pytorch_tanh"});
   ModelConfig c;
-  c.family = Family::gpt;
-  c.norm = NormKind::layer_norm;
-  c.activation = Activation::gelu_tanh;
+  c.blocks = {{.block = "gpt"}};
+  c.entry = "embed_positions";
+  c.exit = "head_layer_norm";
   c.layers = fields.whole("n_layer", kMostLayers);
   c.D = fields.whole("n_embd");
   c.F = fields.whole_or("n_inner", 4 * c.D);

@@ -1,13 +1,17 @@
 #include "model/config/model_files.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
 
 #include "base/data_files.h"
 #include "base/path_kind.h"
 #include "base/toml_file.h"
+#include "model/blocks/block.h"
+#include "model/blocks/block_text.h"
 #include "model/config/hf_config.h"
 
 namespace fuseline {
@@ -17,25 +21,78 @@ namespace fs = std::filesystem;
 
 constexpr IntegerRange kDimension{1, kLargestDimension};
 
-Family read_family(const TomlTable& table) {
-  return table.word("family", {name_of(Family::llama), name_of(Family::gpt)}) ==
-                 name_of(Family::llama)
-             ? Family::llama
-             : Family::gpt;
+// The value of a block's parameter: a whole number, a fraction, or true and false.
+ParameterValue read_parameter(const TomlTable& table, const std::string& key,
+                              const std::vector<std::string>& known, const std::string& block) {
+  if (std::find(known.begin(), known.end(), key) == known.end())
+    table.fail(key, fmt::format("is no parameter of the block '{}'", block),
+               fmt::format("{}", fmt::join(known, ", ")), nearest_name(key, known));
+  return table.number_or_flag(key, {0, kLargestDimension});
 }
 
-NormKind read_norm(const TomlTable& table) {
-  return table.word("norm", {name_of(NormKind::rms_norm), name_of(NormKind::layer_norm)}) ==
-                 name_of(NormKind::rms_norm)
-             ? NormKind::rms_norm
-             : NormKind::layer_norm;
+// The first files named a family, which says blocks, norm and activation.
+struct Family {
+  const char* name;
+  const char *norm, *activation;
+  const char *entry, *exit;
+};
+constexpr Family kFamilies[] = {
+    {"llama", "rmsnorm", "swiglu", "embed", "head_rms_norm"},
+    {"gpt", "layernorm", "gelu-tanh", "embed_positions", "head_layer_norm"}};
+
+void read_family(const TomlTable& table, ModelConfig& c) {
+  const std::string name = table.word("family", {kFamilies[0].name, kFamilies[1].name});
+  const Family& family = name == kFamilies[0].name ? kFamilies[0] : kFamilies[1];
+  const std::string norm = table.word("norm", {kFamilies[0].norm, kFamilies[1].norm});
+  const std::string activation =
+      table.word("activation", {kFamilies[0].activation, kFamilies[1].activation});
+  if (norm != family.norm)
+    table.fail("norm", fmt::format("is not the norm of the {} family", name), family.norm);
+  if (activation != family.activation)
+    table.fail("activation", fmt::format("is not the activation of the {} family", name),
+               family.activation);
+  if (name == "gpt" && table.has("rope_theta"))
+    table.fail("rope_theta", "has no meaning in the gpt family, which has no RoPE", "leave it out");
+  c.blocks = {{.block = name}};
+  c.entry = family.entry;
+  c.exit = family.exit;
 }
 
-Activation read_activation(const TomlTable& table) {
-  return table.word("activation", {name_of(Activation::swiglu), name_of(Activation::gelu_tanh)}) ==
-                 name_of(Activation::swiglu)
-             ? Activation::swiglu
-             : Activation::gelu_tanh;
+// A path in a model's file starts at that file's folder.
+BlockUse read_block_name(const TomlTable& table, const std::string& key) {
+  BlockUse use;
+  use.block = table.text(key);
+  if (looks_like_path(use.block)) use.block = relative_to_file(use.block, table.file()).string();
+  try {
+    use.text = load_block_text(use.block);
+    static_cast<void>(use.text->block());
+  } catch (const InputError& error) {
+    const InputProblem& p = error.problem();
+    if (!p.file.empty()) throw;
+    table.fail(key, p.message, p.allowed, p.nearest);
+  }
+  return use;
+}
+
+// [[blocks]] of a model of several kinds of layers: block, layers, name, and sizes of its own.
+std::vector<BlockUse> read_blocks(const TomlTable& table) {
+  std::vector<BlockUse> all;
+  for (const TomlTable& one : table.tables("blocks")) {
+    BlockUse use = read_block_name(one, "block");
+    use.layers = one.whole("layers", {1, kMostLayers});
+    use.name = one.text_or("name", "");
+    const std::vector<std::string> known = parameter_names(*use.text);
+    for (const std::string& key : one.keys()) {
+      if (key == "block" || key == "layers" || key == "name") continue;
+      use.values[key] = read_parameter(one, key, known, use.label());
+    }
+    for (const BlockUse& other : all)
+      if (other.label() == use.label())
+        one.fail(one.has("name") ? "name" : "block", "names two kinds of layers",
+                 "a name of its own for each");
+    all.push_back(std::move(use));
+  }
+  return all;
 }
 
 // A folder of a model checkpoint holds config.json.
@@ -63,62 +120,133 @@ bool holds_json(const fs::path& path, const std::string& text) {
 std::vector<std::string> model_names() { return data_file_names("models"); }
 
 ModelConfig read_model(const TomlTable& table) {
-  table.refuse_other_keys({"name",
-                           "title",
-                           "family",
-                           "source",
-                           "layers",
-                           "D",
-                           "F",
-                           "H",
-                           "Hkv",
-                           "d",
-                           "V",
-                           "max_positions",
-                           "sliding_window",
-                           "norm",
-                           "norm_eps",
-                           "activation",
-                           "rope_theta",
-                           "qkv_bias",
-                           "out_bias",
-                           "mlp_bias",
-                           "tied_embeddings"});
   ModelConfig c;
+  const bool of_family = table.has("family");
+  if (of_family) {
+    read_family(table, c);
+  } else if (table.has("blocks")) {
+    c.blocks = read_blocks(table);
+  } else if (table.has("block")) {
+    c.blocks = {read_block_name(table, "block")};
+  } else {
+    table.fail("block", "is missing: it says what a layer computes",
+               fmt::format("{}, or a file", fmt::join(block_names(), ", ")));
+  }
+  std::vector<std::string> known{"name",          "title",      "source",         "layers",
+                                 "max_positions", "rope_theta", "tied_embeddings"};
+  for (const char* key : {"D", "F", "H", "Hkv", "d", "V", "sliding_window", "norm_eps", "qkv_bias",
+                          "out_bias", "mlp_bias"})
+    known.emplace_back(key);
+  if (of_family) {
+    known.insert(known.end(), {"family", "norm", "activation"});
+  } else {
+    known.insert(known.end(), {table.has("blocks") ? "blocks" : "block", "entry", "exit"});
+  }
+  const std::size_t own = known.size();
+  for (const BlockUse& use : c.blocks)
+    for (const std::string& name : parameter_names(*text_of(use)))
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+  table.refuse_other_keys(known);
+  const bool strict = of_family;  // these have all letters
+  const auto dimension = [&](const char* key) {
+    return strict || table.has(key) ? table.whole(key, kDimension) : 0;
+  };
   c.name = table.text("name");
   c.title = table.text("title");
-  c.family = read_family(table);
   static_cast<void>(table.text("source"));
-  c.layers = table.whole("layers", {1, kMostLayers});
-  c.D = table.whole("D", kDimension);
-  c.F = table.whole("F", kDimension);
-  c.H = table.whole("H", kDimension);
-  c.Hkv = table.whole_or("Hkv", kDimension, c.H);
-  if (!table.has("d") && c.D % c.H != 0) {
+  if (table.has("blocks") && !table.has("layers")) {
+    for (const BlockUse& use : c.blocks) c.layers += use.layers;
+  } else {
+    c.layers = table.whole("layers", {1, kMostLayers});
+  }
+  c.D = dimension("D");
+  c.F = dimension("F");
+  c.H = dimension("H");
+  c.Hkv = table.has("Hkv") ? table.whole("Hkv", kDimension) : c.H;
+  if (c.H > 0 && !table.has("d") && c.D % c.H != 0) {
     table.fail("H", fmt::format("heads do not divide the width D = {} evenly", c.D),
                fmt::format("a divisor of {}, or give the head width d", c.D));
   }
-  c.d = table.whole_or("d", kDimension, c.D / c.H);
-  c.V = table.whole("V", kDimension);
-  c.max_positions = table.whole("max_positions", kDimension);
-  c.sliding_window = table.whole_or("sliding_window", {0, kLargestDimension}, 0);
-  c.norm = read_norm(table);
-  c.norm_eps = table.real("norm_eps", {0, 1});
-  c.activation = read_activation(table);
-  if (c.family == Family::gpt && table.has("rope_theta")) {
-    table.fail("rope_theta", "has no meaning in the gpt family, which has no RoPE", "leave it out");
+  c.d = table.has("d") || c.H > 0 ? table.whole_or("d", kDimension, c.H > 0 ? c.D / c.H : 0) : 0;
+  if (!of_family) {
+    c.entry = table.text_or("entry", c.entry);
+    c.exit = table.text_or("exit", c.exit);
+    if (c.entry == "none") c.entry.clear();
+    if (c.exit == "none") c.exit.clear();
+    for (const char* key : {"entry", "exit"})
+      if (table.has(key) && table.text(key) != "none")
+        static_cast<void>(read_block_name(table, key));
   }
+  c.V = dimension("V");
+  c.max_positions = strict ? table.whole("max_positions", kDimension)
+                           : table.whole_or("max_positions", kDimension, kLargestDimension);
+  c.sliding_window = table.whole_or("sliding_window", {0, kLargestDimension}, 0);
+  c.norm_eps = strict ? table.real("norm_eps", {0, 1}) : table.real_or("norm_eps", {0, 1}, 1e-5);
   c.rope_theta = table.real_or("rope_theta", {1, 1e12}, c.rope_theta);
   c.qkv_bias = table.flag_or("qkv_bias", false);
   c.out_bias = table.flag_or("out_bias", false);
   c.mlp_bias = table.flag_or("mlp_bias", false);
   c.tied_embeddings = table.flag_or("tied_embeddings", false);
+  for (std::size_t i = own; i < known.size(); ++i)
+    if (table.has(known[i]))
+      c.values[known[i]] = table.number_or_flag(known[i], {0, kLargestDimension});
   try {
     check_config(c, table.file());
   } catch (const InputError& error) {
     table.fail_at(error.problem());
   }
   return c;
+}
+
+namespace {
+
+BlockUse use_of(const std::string& block) {
+  BlockUse use{.block = block};
+  use.text = load_block_text(block);
+  static_cast<void>(use.text->block());
+  return use;
+}
+
+// Sizes that the block needs and nobody says are told before anything is predicted.
+void check_parameters(const ModelConfig& model) {
+  const BlockUse& use = model.blocks.front();
+  const ParameterValues values = block_values(model, use);
+  for (const Parameter& p : use.text->block().parameters)
+    if (!p.absent && !values.contains(p.name))
+      use.text->file().source->fail(
+          p.at, {.value = p.name,
+                 .message = fmt::format("the block needs it, and the model '{}' does not say it",
+                                        model.name),
+                 .allowed = "a model that says it, or a default here"});
+}
+
+}  // namespace
+
+ModelConfig with_block(ModelConfig model, const std::string& block) {
+  for (const BlockUse& use : model.blocks) {
+    if (use.label() != block) continue;
+    BlockUse chosen = use;
+    model.layers = model.layers_of(use);
+    chosen.layers = 0;
+    model.blocks = {std::move(chosen)};
+    return model;
+  }
+  model.blocks = {use_of(block)};
+  check_parameters(model);
+  return model;
+}
+
+ModelConfig model_of_block(const std::string& block) {
+  ModelConfig model;
+  model.blocks = {use_of(block)};
+  model.name = model.blocks.front().text->name();
+  model.title = "block " + model.name;
+  model.layers = 1;
+  model.entry.clear();
+  model.exit.clear();
+  check_parameters(model);
+  check_config(model, block);
+  return model;
 }
 
 ModelConfig load_model(const std::string& name_or_path) {

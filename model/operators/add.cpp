@@ -1,5 +1,6 @@
 // A sum of two tensors; RoPE in steps ends with one.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -44,6 +45,7 @@ constinit const Operator operators::add{.name = "add",
                                         .extent = widest,
                                         .gradient = gradient,
                                         .framework = framework,
-                                        .stream = StreamCost::two_layouts};
+                                        .stream = StreamCost::two_layouts,
+                                        .called = no_attributes};
 
 }  // namespace fuseline

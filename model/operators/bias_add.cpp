@@ -1,5 +1,6 @@
 // A bias, one value a column.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -47,6 +48,7 @@ constinit const Operator operators::bias_add{.name = "bias_add",
                                              .gradient = gradient,
                                              .framework = by_layout,
                                              .minor = true,
-                                             .library_epilogue = true};
+                                             .library_epilogue = true,
+                                             .called = no_attributes};
 
 }  // namespace fuseline

@@ -1,6 +1,7 @@
 // A causal convolution along the tokens of each sequence, every column by itself (the short
 // convolution ahead of a selective scan). A bias is an operator of its own behind it.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -46,6 +47,10 @@ void lower(Emitter& e, const Op& op) {
   e.produce(op.writes[0], conv.out);
 }
 
+Attributes called(OperatorCall& c) {
+  return ConvolutionShape{c.workload().batch, c.read(0).rows / c.workload().batch, c.read(1).rows};
+}
+
 }  // namespace
 
 constinit const Operator operators::conv_rows{
@@ -61,6 +66,7 @@ constinit const Operator operators::conv_rows{
     .lower = lower,
     .extent = of_result,
     .gradient = no_gradient("it comes with the first block that trains one"),
-    .framework = always<Implementation::vectorized>};
+    .framework = always<Implementation::vectorized>,
+    .called = called};
 
 }  // namespace fuseline

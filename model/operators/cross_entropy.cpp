@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -49,6 +50,12 @@ void gradient(Adjoint& a) {
 
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[0].cols; }
 
+// The loss of a token keeps more digits than the logits have.
+Attributes called(OperatorCall& c) {
+  c.result_in(Dtype::fp32);
+  return {};
+}
+
 }  // namespace
 
 constinit const Operator operators::cross_entropy{
@@ -67,6 +74,7 @@ constinit const Operator operators::cross_entropy{
     .framework = always<Implementation::framework_reduce>,
     .also_writes = {"lse", "M", "1"},
     .index_read = 1,
-    .index_range = indices};
+    .index_range = indices,
+    .called = called};
 
 }  // namespace fuseline

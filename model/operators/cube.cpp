@@ -1,5 +1,6 @@
 // Y = x³.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -35,6 +36,7 @@ constinit const Operator operators::cube{.name = "cube",
                                          .lower = lower,
                                          .extent = widest,
                                          .gradient = no_gradient(kOfAGradient),
-                                         .framework = by_layout};
+                                         .framework = by_layout,
+                                         .called = no_attributes};
 
 }  // namespace fuseline

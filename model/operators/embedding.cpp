@@ -1,6 +1,7 @@
 // Rows of a table, by token, and by position where the model has such a table.
 #include "base/error.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -55,6 +56,8 @@ std::int64_t indices(const Graph& graph, const Op& op) {
   return graph.tensor(op.reads[1].tensor).rows;
 }
 
+Attributes called(OperatorCall& c) { return Positions{c.workload().seq}; }
+
 }  // namespace
 
 constinit const Operator operators::embedding{
@@ -73,6 +76,7 @@ constinit const Operator operators::embedding{
     .framework = by_layout,
     .index_read = 0,
     .index_range = indices,
-    .alone = kGathers};
+    .alone = kGathers,
+    .called = called};
 
 }  // namespace fuseline

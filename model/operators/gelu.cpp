@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -42,6 +43,7 @@ constinit const Operator operators::gelu{
     .framework = by_layout,
     .library_epilogue = true,
     .cheap_again = true,
-    .stream = StreamCost::exponential};
+    .stream = StreamCost::exponential,
+    .called = no_attributes};
 
 }  // namespace fuseline

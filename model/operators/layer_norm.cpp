@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -86,6 +87,7 @@ constinit const Operator operators::layer_norm{
     .statistics = 2,
     .again = norm_again,
     .cheap_again = true,
-    .stream = StreamCost::welford};
+    .stream = StreamCost::welford,
+    .called = eps_of_call};
 
 }  // namespace fuseline

@@ -1,5 +1,6 @@
 // Y = x · z.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -42,6 +43,7 @@ constinit const Operator operators::mul{.name = "mul",
                                         .lower = lower,
                                         .extent = widest,
                                         .gradient = gradient,
-                                        .framework = by_layout};
+                                        .framework = by_layout,
+                                        .called = no_attributes};
 
 }  // namespace fuseline

@@ -1,5 +1,6 @@
 // A factor for every column.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -40,6 +41,7 @@ constinit const Operator operators::mul_cols{.name = "mul_cols",
                                              .lower = lower,
                                              .extent = widest,
                                              .gradient = no_gradient(kMadeLater),
-                                             .framework = framework};
+                                             .framework = framework,
+                                             .called = no_attributes};
 
 }  // namespace fuseline

@@ -1,5 +1,6 @@
 // A factor for every row, as a framework applies it.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -35,6 +36,7 @@ constinit const Operator operators::mul_rows{.name = "mul_rows",
                                              .lower = lower,
                                              .extent = widest,
                                              .gradient = no_gradient(kMadeLater),
-                                             .framework = always<Implementation::strided>};
+                                             .framework = always<Implementation::strided>,
+                                             .called = no_attributes};
 
 }  // namespace fuseline

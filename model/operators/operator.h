@@ -20,6 +20,7 @@ namespace fuseline {
 
 class Adjoint;
 class Emitter;
+class OperatorCall;
 class TensorValues;
 enum class Implementation : std::uint8_t;
 
@@ -190,6 +191,8 @@ struct Operator {
   bool leads = false;              // its kernel is launched as its own, whatever joins it
   ColumnOrder columns = ColumnOrder::kept;
   StreamCost stream = StreamCost::plain;
+  // How a block's text gives its attributes; null = only rewrites and gradients make the operator.
+  Attributes (*called)(OperatorCall&) = nullptr;
   bool scatters = false;  // sums gathered rows: no row of its operand stays resident
 };
 

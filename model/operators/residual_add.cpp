@@ -1,5 +1,6 @@
 // The sum that ends a residual branch.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -37,6 +38,7 @@ constinit const Operator operators::residual_add{.name = "residual_add",
                                                  .lower = lower,
                                                  .extent = widest,
                                                  .gradient = gradient,
-                                                 .framework = by_layout};
+                                                 .framework = by_layout,
+                                                 .called = no_attributes};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -62,6 +63,7 @@ constinit const Operator operators::rms_norm{.name = "rms_norm",
                                              .also_writes = kStats,
                                              .statistics = 1,
                                              .again = norm_again,
-                                             .cheap_again = true};
+                                             .cheap_again = true,
+                                             .called = eps_of_call};
 
 }  // namespace fuseline

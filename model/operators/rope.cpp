@@ -1,6 +1,7 @@
 // RoPE: every pair of columns of a head turns by an angle of its row.
 #include "base/error.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -51,6 +52,19 @@ void gradient(Adjoint& a) {
          {a.target(0)}, op.attributes);
 }
 
+Attributes called(OperatorCall& c) {
+  const std::int64_t d = c.whole("d", 2, c.read(0).cols);
+  if (d % 2 != 0 || c.read(0).cols % d != 0)
+    c.refuse("rotates pairs of columns in heads of " + std::to_string(d) + " of " +
+                 std::to_string(c.read(0).cols) + " columns",
+             "an even width of a head that divides the columns");
+  if (c.read(1).cols != d || c.read(0).rows % c.read(1).rows != 0)
+    c.refuse("has tables of " + std::to_string(c.read(1).rows) + " rows and " +
+                 std::to_string(c.read(1).cols) + " columns",
+             "a row for each token of a sequence, a column for each of a head");
+  return Pairs{.head_width = d};
+}
+
 }  // namespace
 
 constinit const Operator operators::rope{
@@ -68,6 +82,7 @@ constinit const Operator operators::rope{
     .gradient = gradient,
     .framework = by_layout,
     .before_attention = true,
-    .stream = StreamCost::rotation};
+    .stream = StreamCost::rotation,
+    .called = called};
 
 }  // namespace fuseline

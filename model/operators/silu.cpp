@@ -1,5 +1,6 @@
 // Y = x · sigmoid(x).
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -35,6 +36,7 @@ constinit const Operator operators::silu{.name = "silu",
                                          .extent = widest,
                                          .gradient = gradient,
                                          .framework = by_layout,
-                                         .stream = StreamCost::exponential};
+                                         .stream = StreamCost::exponential,
+                                         .called = no_attributes};
 
 }  // namespace fuseline

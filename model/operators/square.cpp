@@ -1,5 +1,6 @@
 // Y = x².
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -31,6 +32,7 @@ constinit const Operator operators::square{.name = "square",
                                            .lower = lower,
                                            .extent = widest,
                                            .gradient = no_gradient(kMadeLater),
-                                           .framework = by_layout};
+                                           .framework = by_layout,
+                                           .called = no_attributes};
 
 }  // namespace fuseline

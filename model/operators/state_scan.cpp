@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -88,6 +89,21 @@ void mainloop(Emitter& e, const Op& op, bool) {
   e.produce_result(op.writes[0]);
 }
 
+Attributes called(OperatorCall& c) {
+  ScanShape a;
+  a.heads = c.whole("heads", 1, c.read(0).cols);
+  a.groups = c.whole_or("groups", 1, 1, a.heads);
+  a.batch = c.workload().batch;
+  a.tokens = c.read(0).rows / a.batch;
+  a.chunk = c.whole_or("chunk", a.chunk, 1, kLargestDimension);
+  if (c.read(0).cols % a.heads != 0 || a.heads % a.groups != 0 || c.read(2).cols % a.groups != 0)
+    c.refuse("has heads or groups that do not divide its columns evenly",
+             "heads of equal width, and groups of equally many heads");
+  a.head_width = c.read(0).cols / a.heads;
+  a.state_width = c.read(2).cols / a.groups;
+  return a;
+}
+
 }  // namespace
 
 constinit const Operator operators::state_scan{
@@ -107,6 +123,7 @@ constinit const Operator operators::state_scan{
     .framework = always<Implementation::library_scan>,
     .also_writes = {"state_after", "R", "S"},
     .mainloop = mainloop,
-    .columns = ColumnOrder::lost};
+    .columns = ColumnOrder::lost,
+    .called = called};
 
 }  // namespace fuseline

@@ -1,5 +1,6 @@
 // SwiGLU of gate and up, side by side or adjacent columns.
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -72,6 +73,7 @@ constinit const Operator operators::swiglu{.name = "swiglu",
                                            .framework = by_layout,
                                            .given_by_gradient = true,
                                            .cheap_again = true,
-                                           .stream = StreamCost::exponential};
+                                           .stream = StreamCost::exponential,
+                                           .called = no_attributes};
 
 }  // namespace fuseline

@@ -35,17 +35,28 @@ LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers) {
 // before it.
 LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
                            const Workload& workload, const Gpu& gpu) {
-  LayersEstimate sum = repeat_block(block, config.layers);
+  LayersEstimate sum = repeat_block(block, config.layers_of(config.blocks.front()));
   const auto simulate_graph = [&](const Graph& graph, const SimulationOptions& options) {
     return simulate(make_end_plan(block.policy, graph, plan_target(gpu)), gpu, block.fidelity,
                     options);
   };
   // The embedding starts cold; the exit finds what the last block left, and its weights are too
   // large to stay.
-  sum.entry = simulate_graph(build_entry(config, workload), {.replay = true, .runs = 1});
-  sum.exit = simulate_graph(build_exit(config, workload), {.replay = true, .runs = 2});
-  add(sum, *sum.entry, 1);
-  add(sum, *sum.exit, 1);
+  for (std::size_t i = 1; i < config.blocks.size(); ++i) {
+    const BlockUse& use = config.blocks[i];
+    const Plan plan = make_plan(block.policy, build_block(config, use, workload), plan_target(gpu));
+    add(sum, simulate(plan, gpu, block.fidelity, {.replay = true, .runs = 2}),
+        config.layers_of(use));
+  }
+  sum.layers = config.layers;
+  if (!config.entry.empty()) {
+    sum.entry = simulate_graph(build_entry(config, workload), {.replay = true, .runs = 1});
+    add(sum, *sum.entry, 1);
+  }
+  if (!config.exit.empty()) {
+    sum.exit = simulate_graph(build_exit(config, workload), {.replay = true, .runs = 2});
+    add(sum, *sum.exit, 1);
+  }
   return sum;
 }
 

@@ -28,8 +28,10 @@ Measurements left_after(const Measurements& all, const std::optional<std::string
     std::erase_if(kept.traces, [&](const auto& t) { return t.block.model == *without; });
     // A shape that other models have too is left out as well: it would tell the fit the answer.
     const auto left_out = std::ranges::find(models, *without, &ModelConfig::name);
-    if (left_out != models.end())
-      std::erase_if(kept.gemms, [&](const MeasuredGemm& g) { return has_gemm(*left_out, g); });
+    if (left_out != models.end()) {
+      const Projections its_own = projections_of(*left_out);
+      std::erase_if(kept.gemms, [&](const MeasuredGemm& g) { return its_own.have(g); });
+    }
   }
   return kept;
 }

@@ -3,7 +3,9 @@
 #include <memory>
 #include <utility>
 
+#include "model/blocks/block.h"
 #include "model/config/model_files.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/block/single_gemm.h"
 #include "sim/gpu/plan_target.h"
@@ -11,17 +13,23 @@
 
 namespace fuseline {
 
-bool has_gemm(const ModelConfig& c, const MeasuredGemm& gemm) {
-  const std::int64_t n = gemm.n;
-  const std::int64_t k = gemm.k;
-  const std::int64_t up = c.activation == Activation::swiglu ? 2 * c.F : c.F;
-  return (n == c.qkv_width() && k == c.D) || (n == c.D && k == c.H * c.d) ||
-         (n == up && k == c.D) || (n == c.D && k == c.F);
+Projections projections_of(const ModelConfig& c) {
+  Projections out{.model = c.name, .shapes = {}};
+  const Workload one{.phase = Phase::forward, .batch = 1, .seq = 1};
+  for (const BlockUse& use : c.blocks) {
+    const Graph block = build_block(c, use, one);
+    for (const Op& op : block.ops()) {
+      if (!is_gemm(op) || block.tensor(op.reads[1].tensor).role != Role::weight) continue;
+      const GemmShape shape = gemm_shape(op);
+      out.shapes.emplace(shape.N, shape.K);
+    }
+  }
+  return out;
 }
 
-std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<ModelConfig>& models) {
-  for (const ModelConfig& model : models) {
-    if (has_gemm(model, gemm)) return model.name;
+std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<Projections>& models) {
+  for (const Projections& model : models) {
+    if (model.have(gemm)) return model.model;
   }
   return {};
 }
@@ -38,6 +46,8 @@ std::vector<ModelConfig> measured_models(const Measurements& measurements) {
 Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<ModelConfig> models,
                               GpuFor gpu_for) {
   const auto known = std::make_shared<const std::vector<ModelConfig>>(std::move(models));
+  std::vector<Projections> projections;
+  for (const ModelConfig& model : *known) projections.push_back(projections_of(model));
   const auto config_of = [known](const std::string& model) {
     for (const ModelConfig& c : *known) {
       if (c.name == model) return c;
@@ -52,7 +62,7 @@ Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<M
   PredictGemm gemm = [=](const MeasuredGemm& g) {
     return estimate_library_gemm(
         {.m = g.m, .n = g.n, .k = g.k, .dtype = Dtype::bf16, .bias = false},
-        gpu_for(model_of_gemm(g, *known)), fidelity);
+        gpu_for(model_of_gemm(g, projections)), fidelity);
   };
   return {.name = std::move(name), .block = std::move(block), .gemm = std::move(gemm)};
 }

@@ -5,8 +5,10 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -39,11 +41,19 @@ Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<M
 // The models that blocks and traces name, loaded, in alphabetical order. InputError as load_model.
 std::vector<ModelConfig> measured_models(const Measurements& measurements);
 
-// Whether y[m,n] = x[m,k] w[n,k]^T is one of the projections of the model's block.
-bool has_gemm(const ModelConfig& model, const MeasuredGemm& gemm);
+// The projections y[m,n] = x[m,k] w[n,k]^T of a model's blocks.
+struct Projections {
+  std::string model;
+  std::set<std::pair<std::int64_t, std::int64_t>> shapes;  // [n, k]
 
-// The first of the models with a projection of that shape [n, k]; empty when there is none.
-std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<ModelConfig>& models);
+  [[nodiscard]] bool have(const MeasuredGemm& gemm) const {
+    return shapes.contains({gemm.n, gemm.k});
+  }
+};
+Projections projections_of(const ModelConfig& model);
+
+// The first of the models with a projection of that shape; empty when there is none.
+std::string model_of_gemm(const MeasuredGemm& gemm, const std::vector<Projections>& models);
 
 // kernel_time: of the kernels of a trace that were timed without a profiler and take at least a
 // hundredth of their block.

@@ -94,14 +94,26 @@ Activations activations_of(const Plan& plan) {
   return out;
 }
 
+// Rows of the caches that the block reads or writes: a window leaves the others behind.
+Bytes cached_by(const Graph& decode) {
+  std::vector<Operand> touched;
+  for (const Op& op : decode.ops())
+    for (const auto* operands : {&op.reads, &op.writes})
+      for (const Operand& o : *operands)
+        if (decode.tensor(o.tensor).role == Role::cache) touched.push_back(o);
+  return distinct_bytes(decode, touched);
+}
+
 }  // namespace
 
 std::int64_t parameter_count(const ModelConfig& config) {
   const Workload one{
       .phase = Phase::forward, .batch = 1, .seq = 1, .context = 0, .dtype = Dtype::bf16};
-  const Graph entry = build_entry(config, one), exit = build_exit(config, one);
-  Bytes bytes =
-      weights_of(build_block(config, one)) * config.layers + weights_of(entry) + weights_of(exit);
+  Bytes bytes(0);
+  for (const BlockUse& use : config.blocks)
+    bytes += weights_of(build_block(config, use, one)) * config.layers_of(use);
+  if (!config.entry.empty()) bytes += weights_of(build_entry(config, one));
+  if (!config.exit.empty()) bytes += weights_of(build_exit(config, one));
   if (config.tied_embeddings)
     bytes -= checked_product<Bytes>(config.V, config.D, size_of(one.dtype));
   return bytes.value() / size_of(one.dtype);
@@ -109,12 +121,13 @@ std::int64_t parameter_count(const ModelConfig& config) {
 
 Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
   if (workload.phase == Phase::train) return Bytes(0);
-  std::int64_t tokens = workload.kv_tokens();
-  if (config.sliding_window > 0) {
-    tokens = std::min(tokens, config.sliding_window + workload.seq - 1);
-  }
-  return checked_product<Bytes>(2, config.layers, workload.batch, tokens, config.Hkv, config.d,
-                                size_of(workload.dtype));
+  Workload one = workload;
+  one.phase = Phase::decode;
+  one.context = workload.kv_tokens();
+  Bytes bytes(0);
+  for (const BlockUse& use : config.blocks)
+    bytes += cached_by(build_block(config, use, one)) * config.layers_of(use);
+  return bytes;
 }
 
 MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workload& workload) {
@@ -124,8 +137,9 @@ MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workl
   need.weights = checked_product<Bytes>(parameters, element);
   need.kv_cache = kv_cache_bytes(config, workload);
   const Activations in_block = activations_of(block);
-  const Activations at_exit =
-      activations_of(make_end_plan(block.policy, build_exit(config, workload)));
+  Activations at_exit;
+  if (!config.exit.empty())
+    at_exit = activations_of(make_end_plan(block.policy, build_exit(config, workload)));
   if (workload.phase != Phase::train) {
     need.activations = std::max(in_block.peak, at_exit.peak);
     return need;

@@ -153,6 +153,13 @@ std::string gigabytes(Bytes bytes) {
 
 void check_training(const ModelConfig& config, const Workload& workload,
                     const std::vector<std::string>& policies) {
+  if (config.blocks.size() != 1 || config.entry.empty() || config.exit.empty())
+    throw InputError({.field = "model",
+                      .value = config.name,
+                      .message = config.blocks.size() != 1
+                                     ? "has several kinds of layers, which are not trained yet"
+                                     : "has no tokens to train on",
+                      .allowed = "a model whose layers are all of one block, with entry and exit"});
   FUSELINE_ASSERT(workload.phase == Phase::train, config.name);
   const std::int64_t characters = static_cast<std::int64_t>(vocabulary().size());
   if (config.V < characters)

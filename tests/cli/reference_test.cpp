@@ -242,14 +242,30 @@ std::string gpus_page() {
   return out + numbers + "\n`status`: " + (status ? status->allowed : "") + ".\n";
 }
 
+// TinyLlama in the form that names its block.
+Example of_a_block() {
+  Example example = shipped("models/tinyllama.toml");
+  for (std::string& line : example.lines)
+    if (line.starts_with("family")) line = "block = \"llama\"";
+  std::erase_if(example.lines, [](const std::string& line) {
+    return line.starts_with("norm =") || line.starts_with("activation");
+  });
+  return example;
+}
+
 std::string models_page() {
   const Reader read = [](const std::string& text) {
     static_cast<void>(read_model(TomlTable::parse(text, "model.toml")));
   };
   return fmt::format(
       "# Model files\n\n{}\n`scenarios/models/*.toml`; `--model` also takes a "
-      "Hugging Face `config.json`. Shown for family llama.\n\n{}",
-      kMade, key_table(read, shipped("models/tinyllama.toml"), kModelMeanings));
+      "Hugging Face `config.json`.\n\n## A block by its name\n\nShown for the block llama; what "
+      "else may stand there are the parameters of the model's blocks (`fuseline list blocks`). "
+      "`[[blocks]]` in the place of `block` lists kinds of layers: see [any block, as text]"
+      "(../handbook/08-blocks.md).\n\n{}\n## A family\n\nThe older form, for the blocks llama and "
+      "gpt.\n\n{}",
+      kMade, key_table(read, of_a_block(), kModelMeanings),
+      key_table(read, shipped("models/tinyllama.toml"), kModelMeanings));
 }
 
 std::string scenarios_page() {

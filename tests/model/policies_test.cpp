@@ -209,7 +209,7 @@ TEST(Policies, CodaIsFourGemmsTwoFinishersAndAttention) {
   for (const ModelConfig& config : {test::llama2_7b(), test::gpt2_xl()}) {
     for (const Workload& work : {test::forward(1, 64), test::decode(2, 1, 64)}) {
       const Plan plan = make_plan("coda", config, work);
-      const char* up = config.family == Family::llama ? "gate_up" : "up";
+      const char* up = config.is_all("llama") ? "gate_up" : "up";
       EXPECT_THAT(kernel_names(plan), ElementsAre("finish_norm1", "qkv", "attention", "oproj",
                                                   "finish_norm2", up, "down"));
     }

@@ -43,7 +43,7 @@ TEST(ReferenceDecode, OfTheLastTokensEqualsTheWholePrompt) {
 
     NamedTensors in = given;
     in["x"] = rows_of(given.at("x"), c.D, B, S, S - T, T);
-    if (c.family == Family::llama) {
+    if (c.is_all("llama")) {
       in["cos"] = rows_of(given.at("cos"), c.d, 1, S, S - T, T);
       in["sin"] = rows_of(given.at("sin"), c.d, 1, S, S - T, T);
     }
@@ -53,9 +53,8 @@ TEST(ReferenceDecode, OfTheLastTokensEqualsTheWholePrompt) {
     for (std::int64_t r = 0; r < B * S; ++r) {
       for (std::int64_t j = 0; j < kv_width; ++j) {
         const bool old = r % S < S - T;
-        const double k = c.family == Family::llama
-                             ? at(all.at("k_rot"), kv_width, r, j)
-                             : at(all.at("qkv"), c.qkv_width(), r, c.H * c.d + j);
+        const double k = c.is_all("llama") ? at(all.at("k_rot"), kv_width, r, j)
+                                           : at(all.at("qkv"), c.qkv_width(), r, c.H * c.d + j);
         const double v = at(all.at("qkv"), c.qkv_width(), r, (c.H + c.Hkv) * c.d + j);
         keys.push_back(old ? k : 1e6);
         cached_values.push_back(old ? v : 1e6);

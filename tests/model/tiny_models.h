@@ -10,7 +10,6 @@ namespace fuseline::test {
 inline ModelConfig llama2_7b() {
   ModelConfig c;
   c.name = "llama2-7b";
-  c.family = Family::llama;
   c.layers = 32;
   c.D = 4096;
   c.F = 11008;
@@ -24,7 +23,9 @@ inline ModelConfig llama2_7b() {
 inline ModelConfig gpt2_xl() {
   ModelConfig c;
   c.name = "gpt2-xl";
-  c.family = Family::gpt;
+  c.blocks = {{.block = "gpt"}};
+  c.entry = "embed_positions";
+  c.exit = "head_layer_norm";
   c.layers = 48;
   c.D = 1600;
   c.F = 6400;
@@ -32,8 +33,6 @@ inline ModelConfig gpt2_xl() {
   c.d = 64;
   c.V = 50257;
   c.max_positions = 1024;
-  c.norm = NormKind::layer_norm;
-  c.activation = Activation::gelu_tanh;
   c.qkv_bias = c.out_bias = c.mlp_bias = true;
   c.tied_embeddings = true;
   return c;
@@ -73,7 +72,7 @@ inline ModelConfig random_model(std::mt19937& random) {
   c.D = pick(random, 3, 25);
   c.F = pick(random, 2, 19);
   c.Hkv = pick(random, 1, 3);
-  c.H = c.family == Family::gpt ? c.Hkv : c.Hkv * pick(random, 1, 3);
+  c.H = c.is_all("gpt") ? c.Hkv : c.Hkv * pick(random, 1, 3);
   c.d = 2 * pick(random, 1, 4);
   c.qkv_bias = random() % 2 == 0;
   c.out_bias = random() % 2 == 0;

@@ -13,7 +13,6 @@ namespace fuseline {
 inline ModelConfig small_llama() {
   ModelConfig c;
   c.name = "small-llama";
-  c.family = Family::llama;
   c.layers = 4;
   c.D = 256;
   c.F = 704;
@@ -28,11 +27,11 @@ inline ModelConfig small_llama() {
 inline ModelConfig small_gpt() {
   ModelConfig c = small_llama();
   c.name = "small-gpt";
-  c.family = Family::gpt;
+  c.blocks = {{.block = "gpt"}};
+  c.entry = "embed_positions";
+  c.exit = "head_layer_norm";
   c.F = 1024;
   c.Hkv = c.H;
-  c.norm = NormKind::layer_norm;
-  c.activation = Activation::gelu_tanh;
   c.qkv_bias = c.out_bias = c.mlp_bias = true;
   return c;
 }

@@ -1,6 +1,7 @@
 #include "model/operators/support/norms.h"
 
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/view.h"
 
 namespace fuseline {
@@ -78,6 +79,10 @@ void norm_gradient(Adjoint& a, OpKind kind) {
 void norm_again(Adjoint& a, const Op& op, Again& again) {
   again.kind = operators::norm_apply;
   again.reads.insert(again.reads.begin() + 1, a.row_statistics(op.name));
+}
+
+Attributes eps_of_call(OperatorCall& call) {
+  return NormEps{call.number_or("eps", 1e-5, 1e-30, 1)};
 }
 
 }  // namespace fuseline

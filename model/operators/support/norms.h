@@ -15,6 +15,9 @@ Value normalised(Emitter& e, Value x, const Operand& stats);
 // Of operand `stats`: one operation an element with statistics [M, 1], two with [M, 2].
 Flops normalising_flops(const Op& op, std::size_t stats);
 
+// eps of a call in a block's text.
+Attributes eps_of_call(OperatorCall& call);
+
 // dx = r·(g - z·mean(g·z) (- mean(g))), g = w·dy
 void norm_backward(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out);
 void norm_backward(Emitter& e, const Op& op);

@@ -27,9 +27,9 @@ ModelConfig llama() {
 
 ModelConfig gpt() {
   ModelConfig c = llama();
-  c.family = Family::gpt;
-  c.norm = NormKind::layer_norm;
-  c.activation = Activation::gelu_tanh;
+  c.blocks = {{.block = "gpt"}};
+  c.entry = "embed_positions";
+  c.exit = "head_layer_norm";
   return c;
 }
 
@@ -127,13 +127,27 @@ TEST(CheckConfig, RefusesRealNumbersThatMakeNoSense) {
   }
 }
 
-TEST(CheckConfig, NormAndActivationBelongToTheFamily) {
-  InputProblem p = config_problem([](ModelConfig& c) { c.norm = NormKind::layer_norm; });
-  EXPECT_EQ(p.field, "norm");
-  EXPECT_EQ(p.allowed, "rmsnorm");
-  p = config_problem([](ModelConfig& c) { c.activation = Activation::swiglu; }, gpt());
-  EXPECT_EQ(p.field, "activation");
-  EXPECT_EQ(p.allowed, "gelu-tanh");
+TEST(CheckConfig, KindsOfLayersAddUp) {
+  EXPECT_NO_THROW(check_config(llama(), "m.toml"));
+  const auto two_kinds = [](std::int64_t first, std::int64_t second) {
+    return [=](ModelConfig& c) {
+      c.layers = 5;
+      c.blocks = {{.block = "llama", .layers = first}, {.block = "gpt", .layers = second}};
+    };
+  };
+  ModelConfig good = llama();
+  two_kinds(2, 3)(good);
+  EXPECT_NO_THROW(check_config(good, "m.toml"));
+  EXPECT_EQ(config_problem(two_kinds(2, 2)).field, "layers");
+}
+
+// A letter is needed where a block has it as a parameter, and may be missing elsewhere.
+TEST(CheckConfig, ALetterThatNoBlockHasMayBeMissing) {
+  ModelConfig c = llama();
+  c.F = 0;
+  EXPECT_EQ(problem_of([&] { check_config(c, "m.toml"); }).field, "F");
+  c.blocks = {{.block = "embed"}};
+  EXPECT_NO_THROW(check_config(c, "m.toml"));
 }
 
 TEST(CheckWorkload, AcceptsForwardTrainAndDecode) {

@@ -85,9 +85,9 @@ TEST_P(ShippedModel, LoadsUnderItsName) {
 // Weights of the whole model; the names carry the number of parameters.
 TEST_P(ShippedModel, HasAsManyParametersAsItsNameSays) {
   const ModelConfig c = load_model(GetParam());
-  const std::int64_t mlp = (c.activation == Activation::swiglu ? 3 : 2) * c.D * c.F;
+  const std::int64_t mlp = (c.is_all("llama") ? 3 : 2) * c.D * c.F;
   const std::int64_t block = c.D * c.qkv_width() + c.D * c.H * c.d + mlp;
-  const std::int64_t positions = c.family == Family::gpt ? c.max_positions * c.D : 0;
+  const std::int64_t positions = c.is_all("gpt") ? c.max_positions * c.D : 0;
   const std::int64_t total = c.layers * block + (c.tied_embeddings ? 1 : 2) * c.V * c.D + positions;
   const std::map<std::string, double> billions = {
       {"gpt2-large", 0.774}, {"gpt2-xl", 1.56},    {"gpt3-13b", 12.9},   {"gpt3-175b", 174.6},
@@ -121,7 +121,7 @@ TEST(ReadModel, ReadsEveryField) {
            "out_bias = true\nmlp_bias = true\ntied_embeddings = true\n");
   EXPECT_EQ(c.name, "m");
   EXPECT_EQ(c.title, "M");
-  EXPECT_EQ(c.family, Family::llama);
+  EXPECT_TRUE(c.is_all("llama"));
   EXPECT_EQ(c.layers, 2);
   EXPECT_EQ(c.D, 64);
   EXPECT_EQ(c.F, 96);
@@ -137,14 +137,22 @@ TEST(ReadModel, ReadsEveryField) {
 
 TEST(ReadModel, ReadsTheGptFamily) {
   const ModelConfig c = read(kGpt);
-  EXPECT_EQ(c.family, Family::gpt);
-  EXPECT_EQ(c.norm, NormKind::layer_norm);
-  EXPECT_EQ(c.activation, Activation::gelu_tanh);
+  EXPECT_TRUE(c.is_all("gpt"));
+}
+
+TEST(ReadModel, NormAndActivationBelongToTheFamily) {
+  InputProblem p = problem_of([] { read(with(kLlama, "norm", "norm = \"layernorm\"")); });
+  EXPECT_EQ(p.field, "norm");
+  EXPECT_EQ(p.allowed, "rmsnorm");
+  p = problem_of([] { read(with(kGpt, "activation", "activation = \"swiglu\"")); });
+  EXPECT_EQ(p.field, "activation");
+  EXPECT_EQ(p.allowed, "gelu-tanh");
 }
 
 TEST(ReadModel, EveryRequiredFieldIsMissedByName) {
-  for (const char* key : {"title", "family", "source", "layers", "D", "F", "H", "V",
-                          "max_positions", "norm", "norm_eps", "activation"}) {
+  EXPECT_EQ(problem_of([] { read("title = \"M\"\n"); }).field, "block");
+  for (const char* key : {"title", "source", "layers", "D", "F", "H", "V", "max_positions", "norm",
+                          "norm_eps", "activation"}) {
     const InputProblem p = problem_of([&] { read(with(kLlama, key, "")); });
     EXPECT_EQ(p.field, key);
     EXPECT_EQ(p.message, "the field is missing");
@@ -193,10 +201,10 @@ constexpr const char* kHf = R"( {"model_type": "gpt2", "n_embd": 64, "n_layer": 
   "vocab_size": 100, "n_positions": 32})";
 
 TEST_F(LoadModel, TellsTomlFromJsonByTheEndingOrTheFirstCharacter) {
-  EXPECT_EQ(load_model(write("a.toml", kLlama)).family, Family::llama);
-  EXPECT_EQ(load_model(write("config.json", kHf)).family, Family::gpt);
-  EXPECT_EQ(load_model(write("model", kLlama)).family, Family::llama);
-  EXPECT_EQ(load_model(write("blob", kHf)).family, Family::gpt);
+  EXPECT_TRUE(load_model(write("a.toml", kLlama)).is_all("llama"));
+  EXPECT_TRUE(load_model(write("config.json", kHf)).is_all("gpt"));
+  EXPECT_TRUE(load_model(write("model", kLlama)).is_all("llama"));
+  EXPECT_TRUE(load_model(write("blob", kHf)).is_all("gpt"));
 }
 
 TEST_F(LoadModel, ErrorsNameTheFile) {

@@ -32,7 +32,7 @@ ModelConfig random_config(std::mt19937& random) {
   ModelConfig c = random() % 2 == 0 ? small_llama() : small_gpt();
   c.d = 2 * pick(16, 128);
   c.Hkv = std::int64_t{1} << pick(0, 3);
-  c.H = c.family == Family::gpt ? c.Hkv : c.Hkv * pick(1, 4);
+  c.H = c.is_all("gpt") ? c.Hkv : c.Hkv * pick(1, 4);
   c.D = c.H * c.d;
   c.F = 2 * pick(c.D / 2, 2 * c.D);
   c.max_positions = 1 << 20;

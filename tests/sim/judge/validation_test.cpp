@@ -215,9 +215,9 @@ TEST(ModelOfGemm, FindsTheModelWithThatProjection) {
   llama.H = 4;
   llama.Hkv = 2;
   llama.d = 16;
-  llama.activation = Activation::swiglu;
+  const std::vector<Projections> models{projections_of(llama)};
   const auto name = [&](std::int64_t n, std::int64_t k) {
-    return model_of_gemm({.m = 128, .n = n, .k = k, .time = {}}, {llama});
+    return model_of_gemm({.m = 128, .n = n, .k = k, .time = {}}, models);
   };
   EXPECT_EQ(name((4 + 2 * 2) * 16, 64), "llama");
   EXPECT_EQ(name(256, 64), "llama");

@@ -1,0 +1,87 @@
+#include "model/blocks/block.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/error.h"
+#include "model/backward.h"
+#include "model/blocks/block_text.h"
+
+namespace fuseline {
+
+namespace {
+
+// Shipped blocks do not change while the program runs, and every prediction asks for one.
+std::shared_ptr<const BlockText> shipped(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, std::shared_ptr<const BlockText>> read;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const BlockText>& text = read[name];
+  if (text == nullptr) text = load_block_text(name);
+  return text;
+}
+
+Graph in_phase(Graph forward, const Workload& workload) {
+  return workload.phase == Phase::train ? differentiate(forward) : std::move(forward);
+}
+
+Graph build(const ModelConfig& config, const BlockUse& use, const Workload& workload) {
+  return in_phase(build_graph(*text_of(use), block_values(config, use), workload), workload);
+}
+
+}  // namespace
+
+std::shared_ptr<const BlockText> text_of(const BlockUse& use) {
+  return use.text != nullptr ? use.text : shipped(use.block);
+}
+
+bool has_parameter(const ModelConfig& config, const std::string& name) {
+  return std::any_of(config.blocks.begin(), config.blocks.end(), [&](const BlockUse& use) {
+    const std::vector<std::string> names = parameter_names(*text_of(use));
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+ParameterValues block_values(const ModelConfig& c, const BlockUse& use) {
+  ParameterValues out;
+  const std::pair<const char*, std::int64_t> letters[] = {{"D", c.D},
+                                                          {"F", c.F},
+                                                          {"H", c.H},
+                                                          {"Hkv", c.Hkv},
+                                                          {"d", c.d},
+                                                          {"V", c.V},
+                                                          {"max_positions", c.max_positions}};
+  for (const auto& [letter, size] : letters)
+    if (size > 0) out[letter] = size;
+  out["sliding_window"] = c.sliding_window;
+  out["norm_eps"] = c.norm_eps;
+  out["qkv_bias"] = c.qkv_bias;
+  out["out_bias"] = c.out_bias;
+  out["mlp_bias"] = c.mlp_bias;
+  for (const ParameterValues* more : {&c.values, &use.values})
+    for (const auto& [name, value] : *more) out[name] = value;
+  return out;
+}
+
+Graph build_block(const ModelConfig& config, const Workload& workload) {
+  FUSELINE_ASSERT(!config.blocks.empty(), config.name);
+  return build(config, config.blocks.front(), workload);
+}
+
+Graph build_block(const ModelConfig& config, const BlockUse& use, const Workload& workload) {
+  return build(config, use, workload);
+}
+
+Graph build_entry(const ModelConfig& config, const Workload& workload) {
+  FUSELINE_ASSERT(!config.entry.empty(), config.name);
+  return build(config, {.block = config.entry}, workload);
+}
+
+Graph build_exit(const ModelConfig& config, const Workload& workload) {
+  FUSELINE_ASSERT(!config.exit.empty(), config.name);
+  return build(config, {.block = config.exit}, workload);
+}
+
+}  // namespace fuseline

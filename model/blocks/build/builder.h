@@ -1,0 +1,162 @@
+// Walks through a block's text and makes its graph. builder.cpp has scopes and statements,
+// expressions.cpp what they compute, operators.cpp calls of operators, functions.cpp the functions
+// of the language itself.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/blocks/block_text.h"
+#include "model/blocks/build/value.h"
+#include "model/operators/operator.h"
+
+namespace fuseline {
+
+// A call as it is written, before its arguments are computed: a function of the language computes
+// them in its own order, which is the order of tensors in the graph.
+class Call;
+
+class BlockBuilder {
+ public:
+  BlockBuilder(const BlockText& text, const ParameterValues& values, const Workload& workload);
+
+  Graph build();
+
+ private:
+  friend class Call;
+  friend class TextCall;
+
+  // Names that hold in the block, or in a part of it, and the words before the names of its tensors
+  // and operators.
+  struct Scope {
+    const SourceText* source = nullptr;
+    std::map<std::string, TextValue> names;
+    std::map<std::string, Position> places;  // where they were given
+    std::string prefix;                      // "image_"
+    std::optional<TextValues> given;
+    int depth = 0;
+  };
+  // What the statement that is being computed calls its results.
+  struct Naming {
+    std::string site{}, op{};  // of its label; empty without
+    std::vector<std::string> targets{};
+    bool outermost = true;  // of the whole right side, not of a call within it
+  };
+
+  // builder.cpp
+  void bind_letters();
+  void bind_parameters(const ParameterValues& values);
+  void words_of_defaults(const Definition& block);
+  void statements(const std::vector<Statement>& all);
+  void statement(const Statement& s);
+  void assign(const Statement& s);
+  void declare(const Statement& s, Role role);
+  void outputs(const Statement& s);
+  void finish();
+  void check_free(const std::string& name, Position at) const;
+  void give_name(const std::string& name, TextValue value, Position at);
+
+  // expressions.cpp
+  TextValue evaluate(const Expression& e, const Naming& naming);
+  TextValue name_value(const Expression& e);
+  TextValue number_value(const Expression& e);
+  TextValue binary_value(const Expression& e, const Naming& naming);
+  TextValue sized(const Expression& e, const TextValue& a, const TextValue& b);
+  TextValue compared(const Expression& e, const TextValue& a, const TextValue& b);
+  TextValue of_tensors(const Expression& e, const TextValue& a, const TextValue& b,
+                       const Naming& naming);
+  TextValue weight(const Expression& e);
+  [[nodiscard]] ShapeSize size_of_shape(const Expression& e);
+  bool truth(const Expression& e);
+
+  // operators.cpp
+  TextValue operator_call(const Operator& kind, const Expression& e, const Naming& naming);
+  TextValue apply(const Operator& kind, const std::vector<TensorValue>& reads,
+                  const std::vector<Position>& places, const Attributes& attributes,
+                  const Naming& naming, Position at,
+                  std::optional<std::pair<ShapeSize, ShapeSize>> shape = {});
+
+  // functions.cpp
+  using Function = TextValue (BlockBuilder::*)(Call&, const Naming&);
+  static const std::map<std::string, Function>& functions();
+  TextValue call(const Expression& e, const Naming& naming);
+  TextValue part_call(const BlockText::Found& part, const Expression& e, const Naming& naming);
+  TextValue linear(Call& call, const Naming& naming);
+  TextValue rows(Call& call, const Naming& naming);
+  TextValue split(Call& call, const Naming& naming);
+  TextValue split_tokens(Call& call, const Naming& naming);
+  TextValue join_tokens(Call& call, const Naming& naming);
+  TextValue cache(Call& call, const Naming& naming);
+  TextValue attention(Call& call, const Naming& naming);
+  TextValue square_root(Call& call, const Naming& naming);
+  TextValue smaller(Call& call, const Naming& naming);
+  TextValue larger(Call& call, const Naming& naming);
+
+  // Tensors and operators
+  // --------------------------------------------------------------------------
+
+  TensorValue new_tensor(const std::string& name, Role role, const ShapeSize& rows,
+                         const ShapeSize& cols, Position at, const std::string& symbol = {});
+  void add_op(const std::string& name, OpKind kind, const std::string& site,
+              const std::vector<TensorValue>& reads, const std::vector<TensorValue>& writes,
+              const Attributes& attributes, Position at);
+  [[nodiscard]] std::string symbol_of(const ShapeSize& rows, const ShapeSize& cols) const;
+  [[nodiscard]] std::string op_name(const Naming& naming, const std::string& otherwise) const;
+  [[nodiscard]] std::string site_name(const Naming& naming, const std::string& otherwise) const;
+  [[nodiscard]] std::string result_name(const Naming& naming, const std::string& otherwise);
+  static std::string unused(const std::set<std::string>& names, const std::string& name);
+  [[nodiscard]] std::string shape_in_words(const TensorValue& t) const;
+
+  [[noreturn]] void fail(Position at, InputProblem problem) const;
+  Scope& scope() { return *scope_; }
+
+  const BlockText& text_;
+  const ParameterValues& values_;
+  const Workload& workload_;
+  Graph graph_;
+  ShapeWords words_;
+  Scope* scope_ = nullptr;
+  std::map<std::string, TextValue> letters_;  // B, T, S, M, forward, decode, train
+  std::set<std::string> tensor_names_, op_names_;
+};
+
+// The arguments of a call: those in order, then those by name.
+class Call {
+ public:
+  Call(BlockBuilder& builder, const Expression& e) : builder_(builder), e_(e) {}
+
+  [[nodiscard]] const Expression& expression() const { return e_; }
+  [[nodiscard]] Position at() const { return e_.at; }
+  // How many stand in order.
+  [[nodiscard]] std::size_t in_order() const;
+  [[nodiscard]] Position place(std::size_t i) const;
+
+  // InputError: missing, or something else than is asked for.
+  TensorValue tensor(std::size_t i, const char* what);
+  std::optional<TensorValue> tensor_or_nothing(std::size_t i, const char* name);
+  ShapeSize whole(std::size_t i, const char* what);
+  std::optional<ShapeSize> whole_named(const char* name, std::int64_t least, std::int64_t most);
+  std::optional<double> number_named(const char* name);
+  std::optional<bool> flag_named(const char* name);
+  // A bare word: mask = causal.
+  std::string word_named(const char* name, const std::vector<std::string>& words,
+                         const char* absent);
+  // All arguments by name that no function asked for so far, as tensors.
+  std::vector<std::pair<std::string, TensorValue>> other_tensors();
+  // InputError: an argument that nobody asked for, with those that were asked for.
+  void finish() const;
+
+  [[nodiscard]] const Argument* named(const char* name);
+
+ private:
+  BlockBuilder& builder_;
+  const Expression& e_;
+  std::set<std::string> asked_;
+  std::size_t most_in_order_ = 0;
+};
+
+}  // namespace fuseline

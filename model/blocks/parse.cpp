@@ -1,0 +1,498 @@
+// Recursive descent, one function a rule. Every rule's first token decides.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "model/blocks/syntax.h"
+#include "model/text/lexer.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::string_view kVersion = "fuseline.block/1";
+// Words that no tensor, size or part can be called by.
+constexpr std::string_view kWords[] = {"block",  "part", "use", "input",   "table",
+                                       "output", "give", "if",  "require", "else",
+                                       "and",    "or",   "not"};
+// What one expression may hold: no block comes near, and no nonsense fills the stack.
+constexpr int kMostNodes = 2'000;
+
+bool is_word(std::string_view text) {
+  return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords);
+}
+
+class Parser {
+ public:
+  explicit Parser(std::shared_ptr<const SourceText> source)
+      : source_(std::move(source)), read_(read_tokens(*source_)), tokens_(read_.tokens) {}
+
+  BlockFile file() {
+    BlockFile out;
+    out.source = source_;
+    version();
+    out.remarks = remarks_above(here().line, true);
+    while (is_name("use")) out.uses.push_back(use());
+    while (kind() != TokenKind::end) out.definitions.push_back(definition());
+    check_definitions(out);
+    return out;
+  }
+
+ private:
+  // Tokens
+  // -----------------------------------------------------------------------------------------
+
+  [[nodiscard]] const Token& token(std::size_t ahead = 0) const {
+    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
+  }
+  [[nodiscard]] TokenKind kind() const { return token().kind; }
+  [[nodiscard]] Position here() const { return token().at; }
+  [[nodiscard]] bool is(std::string_view sign, std::size_t ahead = 0) const {
+    return token(ahead).kind == TokenKind::sign && token(ahead).text == sign;
+  }
+  [[nodiscard]] bool is_name(std::string_view word) const {
+    return kind() == TokenKind::name && token().text == word;
+  }
+  [[nodiscard]] bool is_free_name(std::size_t ahead = 0) const {
+    return token(ahead).kind == TokenKind::name && !is_word(token(ahead).text);
+  }
+
+  [[nodiscard]] std::string found() const {
+    switch (kind()) {
+      case TokenKind::line_end:
+        return "the end of the line";
+      case TokenKind::indent:
+        return "a line further in";
+      case TokenKind::dedent:
+      case TokenKind::end:
+        return "the end of the block";
+      default:
+        return "'" + std::string(token().text) + "'";
+    }
+  }
+  [[noreturn]] void expected(const std::string& what) const {
+    source_->fail(here(), {.message = "found " + found(), .allowed = what});
+  }
+
+  bool take(std::string_view sign) {
+    if (!is(sign)) return false;
+    ++at_;
+    return true;
+  }
+  void need(std::string_view sign) {
+    if (!take(sign)) expected("'" + std::string(sign) + "'");
+  }
+  bool take_name(std::string_view word) {
+    if (!is_name(word)) return false;
+    ++at_;
+    return true;
+  }
+  std::string need_name(const char* what) {
+    if (kind() != TokenKind::name) expected(what);
+    if (is_word(token().text))
+      source_->fail(here(), {.value = std::string(token().text),
+                             .message = "is a word of the language",
+                             .allowed = std::string(what) + " of another name"});
+    return std::string(tokens_[at_++].text);
+  }
+  void need_line_end() {
+    if (kind() != TokenKind::line_end) expected("the end of the line");
+    ++at_;
+  }
+
+  // Remarks
+  // -----------------------------------------------------------------------------------------
+
+  // Those that stand alone above the line and were not taken yet. `first`: only as far as the first
+  // empty line, for the file's own.
+  std::vector<std::string> remarks_above(int line, bool of_file = false) {
+    std::vector<std::string> lines;
+    int last = 0;
+    while (next_remark_ < read_.remarks.size() && read_.remarks[next_remark_].line < line) {
+      const Remark& remark = read_.remarks[next_remark_];
+      if (of_file && last > 0 && remark.line > last + 1) break;
+      last = remark.line;
+      if (remark.alone) lines.emplace_back(remark.text);
+      ++next_remark_;
+    }
+    return lines;
+  }
+  std::string remark_behind(int line) {
+    if (next_remark_ >= read_.remarks.size()) return {};
+    const Remark& remark = read_.remarks[next_remark_];
+    if (remark.line != line || remark.alone) return {};
+    ++next_remark_;
+    return std::string(remark.text);
+  }
+
+  // The file
+  // ----------------------------------------------------------------------------------------
+
+  void version() {
+    std::string written;
+    const Position at = here();
+    while (kind() == TokenKind::name || kind() == TokenKind::sign || kind() == TokenKind::number)
+      written += tokens_[at_++].text;
+    if (written == kVersion) return need_line_end();
+    InputProblem problem{.message = "the file does not begin with its version",
+                         .allowed = std::string(kVersion)};
+    if (written.starts_with("fuseline.block/")) {
+      problem.value = written;
+      problem.message = "is a version that this program does not read";
+    }
+    source_->fail(at, std::move(problem));
+  }
+
+  Use use() {
+    Use out{.at = here()};
+    ++at_;
+    if (kind() == TokenKind::quoted) {
+      out.file = tokens_[at_++].text;
+    } else {
+      out.file = need_name("a file of parts");
+    }
+    need_line_end();
+    return out;
+  }
+
+  Definition definition() {
+    Definition out;
+    out.at = here();
+    out.remarks = remarks_above(here().line);
+    if (take_name("part"))
+      out.is_part = true;
+    else if (!take_name("block"))
+      expected("'block', or 'part' for a piece that blocks use");
+    out.name = need_name("a name");
+    need("(");
+    std::set<std::string> names;
+    while (!is(")")) {
+      Parameter p{.at = here()};
+      p.name = need_name("a size or an option");
+      if (!names.insert(p.name).second)
+        source_->fail(p.at, {.value = p.name, .message = "is there twice"});
+      if (take("=")) p.absent = whole_expression();
+      out.parameters.push_back(std::move(p));
+      if (!take(",")) break;
+    }
+    need(")");
+    need_line_end();
+    out.body = indented("the statements of '" + out.name + "', further in");
+    return out;
+  }
+
+  void check_definitions(const BlockFile& file) const {
+    const Definition* block = nullptr;
+    std::set<std::string> names;
+    for (const Definition& d : file.definitions) {
+      if (!names.insert(d.name).second)
+        source_->fail(d.at, {.value = d.name, .message = "is there twice"});
+      if (d.is_part) continue;
+      if (block != nullptr)
+        source_->fail(d.at, {.value = d.name,
+                             .message = "is a second block of one file",
+                             .allowed = "one block a file, and parts that it uses"});
+      block = &d;
+    }
+    if (file.definitions.empty())
+      source_->fail(here(), {.message = "the file holds no block", .allowed = "block NAME(SIZES)"});
+  }
+
+  // Statements
+  // --------------------------------------------------------------------------------------
+
+  std::vector<Statement> indented(const std::string& what) {
+    if (kind() != TokenKind::indent) expected(what);
+    ++at_;
+    std::vector<Statement> statements;
+    while (kind() != TokenKind::dedent && kind() != TokenKind::end)
+      statements.push_back(statement());
+    if (kind() == TokenKind::dedent) ++at_;
+    return statements;
+  }
+
+  Statement statement() {
+    if (kind() == TokenKind::indent)
+      source_->fail(here(), {.message = "the line is further in than those around it",
+                             .allowed = "the same column"});
+    Statement out;
+    out.at = here();
+    out.remarks = remarks_above(here().line);
+    if (take_name("input"))
+      declare(out, StatementKind::input);
+    else if (take_name("table"))
+      declare(out, StatementKind::table);
+    else if (take_name("output"))
+      outputs(out);
+    else if (take_name("give"))
+      give(out);
+    else if (take_name("require"))
+      require(out);
+    else if (take_name("if"))
+      return choose(std::move(out));
+    else
+      assign(out);
+    const int line = tokens_[at_ - 1].at.line;
+    need_line_end();
+    out.remark = remark_behind(line);
+    return out;
+  }
+
+  void declare(Statement& out, StatementKind as) {
+    out.kind = as;
+    do {
+      Declared d{.at = here()};
+      d.name = need_name("a name");
+      need("[");
+      d.sizes = sizes();
+      if (as == StatementKind::input && take_name("of")) {
+        if (!take_name("numbers")) expected("'numbers'");
+        d.numbers = true;
+      }
+      out.declared.push_back(std::move(d));
+    } while (take(","));
+  }
+
+  void outputs(Statement& out) {
+    out.kind = StatementKind::output;
+    do {
+      Declared d{.at = here()};
+      d.name = need_name("a tensor");
+      if (take("->")) d.next = need_name("the input of the next layer that it is");
+      out.declared.push_back(std::move(d));
+    } while (take(","));
+  }
+
+  void give(Statement& out) {
+    out.kind = StatementKind::give;
+    do {
+      out.given.push_back(whole_expression());
+    } while (take(","));
+  }
+
+  void require(Statement& out) {
+    out.kind = StatementKind::require;
+    out.value = whole_expression();
+    need(",");
+    if (kind() != TokenKind::quoted) expected("the reason in quotes");
+    out.message = tokens_[at_++].text;
+  }
+
+  Statement choose(Statement out) {
+    out.kind = StatementKind::choose;
+    out.value = whole_expression();
+    need_line_end();
+    out.body = indented("the statements of this case, further in");
+    if (take_name("else")) {
+      if (is_name("if")) {
+        Statement next;
+        next.at = here();
+        ++at_;
+        out.otherwise.push_back(choose(std::move(next)));
+      } else {
+        need_line_end();
+        out.otherwise = indented("the statements of the other case, further in");
+      }
+    }
+    return out;
+  }
+
+  void assign(Statement& out) {
+    if (kind() != TokenKind::name)
+      expected("a statement: NAME = ..., input, table, output, require, if" +
+               std::string(", give"));
+    if (is_free_name() && (is(":", 1) || (is("/", 1) && is_free_name(2) && is(":", 3)))) {
+      out.site = need_name("a site");
+      if (take("/")) out.op = need_name("an operator's name");
+      need(":");
+    }
+    do {
+      out.targets.push_back(need_name("a name"));
+    } while (take(","));
+    need("=");
+    out.value = whole_expression();
+  }
+
+  // Expressions
+  // -------------------------------------------------------------------------------------
+
+  std::vector<ExpressionPtr> sizes() {
+    std::vector<ExpressionPtr> out;
+    do {
+      out.push_back(whole_expression());
+    } while (take(","));
+    need("]");
+    return out;
+  }
+
+  ExpressionPtr whole_expression() {
+    if (depth_ == 0) nodes_ = 0;
+    ++depth_;
+    ExpressionPtr out = choice();
+    --depth_;
+    return out;
+  }
+
+  ExpressionPtr make(Expression e) {
+    if (++nodes_ > kMostNodes)
+      source_->fail(e.at, {.message = "the expression is too long",
+                           .allowed = fmt::format("at most {} words", kMostNodes)});
+    return std::make_shared<const Expression>(std::move(e));
+  }
+  ExpressionPtr binary(ExpressionPtr a, const std::string& sign, ExpressionPtr b) {
+    const Position at = a->at;
+    return make({.kind = ExpressionKind::binary,
+                 .at = at,
+                 .text = sign,
+                 .parts = {std::move(a), std::move(b)}});
+  }
+
+  ExpressionPtr choice() {
+    ExpressionPtr value = either();
+    if (!is_name("if")) return value;
+    ++at_;
+    std::vector<ExpressionPtr> parts{value, either()};
+    if (take_name("else")) parts.push_back(choice());
+    return make({.kind = ExpressionKind::choice, .at = value->at, .parts = std::move(parts)});
+  }
+
+  ExpressionPtr either() {
+    ExpressionPtr value = both();
+    while (take_name("or")) value = binary(std::move(value), "or", both());
+    return value;
+  }
+
+  ExpressionPtr both() {
+    ExpressionPtr value = opposite();
+    while (take_name("and")) value = binary(std::move(value), "and", opposite());
+    return value;
+  }
+
+  ExpressionPtr opposite() {
+    const Position at = here();
+    bool inverted = false;
+    int count = 0;
+    while (take_name("not")) {
+      inverted = !inverted;
+      ++count;
+    }
+    ExpressionPtr value = compared();
+    if (count == 0) return value;
+    if (!inverted) return value;
+    return make({.kind = ExpressionKind::invert, .at = at, .parts = {std::move(value)}});
+  }
+
+  ExpressionPtr compared() {
+    ExpressionPtr value = sum();
+    for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
+      if (!is(sign)) continue;
+      ++at_;
+      return binary(std::move(value), std::string(sign), sum());
+    }
+    return value;
+  }
+
+  ExpressionPtr sum() {
+    ExpressionPtr value = product();
+    while (is("+") || is("-")) {
+      const std::string sign(tokens_[at_++].text);
+      value = binary(std::move(value), sign, product());
+    }
+    return value;
+  }
+
+  // "2 Hkv d": what stands side by side is multiplied.
+  ExpressionPtr product() {
+    ExpressionPtr value = negated();
+    for (;;) {
+      if (is("*") || is("/")) {
+        const std::string sign(tokens_[at_++].text);
+        value = binary(std::move(value), sign, negated());
+      } else if (is_free_name() || kind() == TokenKind::number || is("(")) {
+        value = binary(std::move(value), "·", primary());
+      } else {
+        return value;
+      }
+    }
+  }
+
+  ExpressionPtr negated() {
+    const Position at = here();
+    bool negative = false;
+    bool any = false;
+    while (take("-")) {
+      negative = !negative;
+      any = true;
+    }
+    ExpressionPtr value = primary();
+    if (!any || !negative) return value;
+    return make({.kind = ExpressionKind::negate, .at = at, .parts = {std::move(value)}});
+  }
+
+  ExpressionPtr primary() {
+    const Position at = here();
+    if (kind() == TokenKind::number)
+      return make(
+          {.kind = ExpressionKind::number, .at = at, .text = std::string(tokens_[at_++].text)});
+    if (kind() == TokenKind::quoted)
+      return make(
+          {.kind = ExpressionKind::quoted, .at = at, .text = std::string(tokens_[at_++].text)});
+    if (take("(")) {
+      Expression inner = *whole_expression();
+      need(")");
+      inner.in_brackets = true;
+      return make(std::move(inner));
+    }
+    if (!is_free_name()) expected("a name, a number, a call or a bracket");
+    std::string name(tokens_[at_++].text);
+    if (take("(")) return call(std::move(name), at);
+    if (take("["))
+      return make(
+          {.kind = ExpressionKind::tensor, .at = at, .text = std::move(name), .parts = sizes()});
+    return make({.kind = ExpressionKind::name, .at = at, .text = std::move(name)});
+  }
+
+  ExpressionPtr call(std::string name, Position at) {
+    Expression out{.kind = ExpressionKind::call, .at = at, .text = std::move(name)};
+    std::set<std::string> names;
+    while (!is(")")) {
+      Argument argument{.at = here()};
+      if (is_free_name() && is("=", 1)) {
+        argument.name = std::string(token().text);
+        at_ += 2;
+        if (!names.insert(argument.name).second)
+          source_->fail(argument.at, {.value = argument.name, .message = "is given twice"});
+      } else if (!names.empty()) {
+        source_->fail(argument.at, {.message = "an argument without a name behind one with a name",
+                                    .allowed = "NAME = VALUE"});
+      }
+      argument.value = whole_expression();
+      out.arguments.push_back(std::move(argument));
+      if (!take(",")) break;
+    }
+    need(")");
+    return make(std::move(out));
+  }
+
+  std::shared_ptr<const SourceText> source_;
+  Tokens read_;
+  const std::vector<Token>& tokens_;
+  std::size_t at_ = 0;
+  std::size_t next_remark_ = 0;
+  int depth_ = 0;
+  int nodes_ = 0;
+};
+
+}  // namespace
+
+BlockFile parse_block_file(const std::string& text, const std::string& file) {
+  return Parser(std::make_shared<const SourceText>(SourceText{file, text})).file();
+}
+
+}  // namespace fuseline

@@ -1,9 +1,10 @@
 #include "sim/executor/online_softmax.h"
-#include "model/primitives/functions.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "model/primitives/functions.h"
 
 namespace fuseline::executor {
 

@@ -1,10 +1,10 @@
 // Primitives describe themselves: one from outside is known to every pass of this layer.
 #include "model/primitives/primitive.h"
-#include "model/primitives/functions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/primitives/functions.h"
 #include "model/primitives/values.h"
 #include "tests/extension/clip.h"
 

@@ -1,6 +1,5 @@
 // The arithmetic of primitives against the same formulas in fp64.
 #include "model/primitives/tile_maths.h"
-#include "model/primitives/functions.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +8,7 @@
 #include <numeric>
 #include <random>
 
+#include "model/primitives/functions.h"
 #include "sim/executor/online_softmax.h"
 
 namespace fuseline::executor {

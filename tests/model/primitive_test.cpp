@@ -72,7 +72,7 @@ TEST_F(OutsidePrimitive, ItsValuesAreAnalysed) {
 TEST(Primitives, EqualWhereTheirFieldsAre) {
   const Operand o{.tensor = {}, .cols = 4, .rows = 2};
   const Primitive load = LoadTile{1, o};
-  const Primitive copy = load;
+  const Primitive copy = load;  // NOLINT: a copy is equal
   EXPECT_EQ(copy, load);
   EXPECT_EQ(load, Primitive(LoadTile{1, o}));
   EXPECT_NE(load, Primitive(LoadTile{2, o}));

@@ -38,6 +38,8 @@ struct Tensor {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::vector<std::int64_t> outer{};  // dimensions whose product is rows: experts and their rows
+  std::string of_next_layer{};  // the name that this weight has in the next of equal layers, whose
+                                // weight it is; empty: it is the layer's own
 
   [[nodiscard]] Bytes bytes() const { return checked_product<Bytes>(rows, cols, size_of(dtype)); }
 };

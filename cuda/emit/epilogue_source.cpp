@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "cuda/emit/names.h"
 #include "model/primitives/epilogue_code.h"
+#include "model/primitives/placement.h"
 #include "model/primitives/values.h"
-#include "sim/kernels/epilogue_parts.h"
 
 namespace fuseline::cuda {
 
@@ -29,9 +32,8 @@ class Emitter final : public EpilogueCode {
  public:
   Emitter(const Graph& graph, const Program& program)
       : graph_(graph), program_(program), parts_(parts_of(program)), values_(analyse(program)) {
-    const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
-    FUSELINE_ASSERT(gemm != nullptr, "only GEMM programs have epilogues");
-    N_ = gemm->N;
+    FUSELINE_ASSERT(std::holds_alternative<GemmMainloop>(program.mainloop),
+                    "only GEMM programs have epilogues");
   }
 
   EpilogueSource run(const std::string& struct_name) {
@@ -41,7 +43,21 @@ class Emitter final : public EpilogueCode {
     // Loads stand where they are wanted: loaded_ remembers them until then.
     for (const Primitive& primitive : program_.body)
       if (is_load(primitive)) loaded_[primitive.defines().front()] = &primitive;
-    emit_part(-1);
+    std::vector<std::map<Value, Known>> outer;  // names of a scope end with it
+    in_order_of_source(
+        parts_,
+        [&](int part) {
+          outer.push_back(known_);
+          enter(part);
+        },
+        [&](std::size_t i) {
+          if (!is_load(program_.body[i])) program_.body[i].epilogue(*this);
+        },
+        [&](int part) {
+          known_ = std::move(outer.back());
+          outer.pop_back();
+          leave(part);
+        });
     return finish(struct_name);
   }
 
@@ -57,7 +73,7 @@ class Emitter final : public EpilogueCode {
   [[nodiscard]] Form form(Value v) const override { return values_.form(v); }
   [[nodiscard]] int each(Value v) const override { return each_of(values_.width(v)); }
   [[nodiscard]] std::string place() const override { return place_of(part_); }
-  [[nodiscard]] bool within_slab() const override { return part_begin() % kSlabCols != 0; }
+  [[nodiscard]] bool within_slab() const override { return parts_.begin(part_) % kSlabCols != 0; }
 
   void device_function(const std::string& text) override {
     if (functions_.find(text) == std::string::npos) functions_ += text + "\n";
@@ -83,14 +99,14 @@ class Emitter final : public EpilogueCode {
       Field& f = field(FieldKind::tile_in, from);
       f.slot = tile_slots_;
       f.each = each_of(from.cols);
-      f.begin = part_begin();
+      f.begin = parts_.begin(part_);
       tile_slots_ += f.each == 4 ? 2 : 1;
       define(out, fmt::format("load_tile(p.{}, {})", f.name, place()));
     } else if (access.reach == Reach::col_numbers) {
       Field& f = field(FieldKind::cols_in, from);
       FUSELINE_ASSERT(each_of(from.cols) == 2, "vectors are as long as the accumulator is wide");
       f.slot = col_slots_++;
-      f.begin = part_begin();
+      f.begin = parts_.begin(part_);
       define(out, fmt::format("load_cols(p.{}, {})", f.name, place()));
     } else if (access.reach == Reach::row_numbers) {
       // Rows are the same for every slab of the tile: loaded before the mainloop.
@@ -137,35 +153,21 @@ class Emitter final : public EpilogueCode {
   }
 
  private:
-  // Loads stand where they are wanted, and not before.
-  static bool is_load(const Primitive& primitive) {
-    return primitive.uses().empty() && !primitive.defines().empty();
-  }
-
   // ---- the scopes ----
 
-  // What a part needs, then the parts of it, each in a scope of its own.
-  void emit_part(int part) {
+  void enter(int part) {
     part_ = part;
-    const auto outer = known_;  // names of a scope end with it
-    if (part >= 0) {
-      const Part& p = parts_.parts[static_cast<std::size_t>(part)];
-      line(fmt::format("const auto {} = columns({}, {}, {});", p.name, place_of(p.parent), p.begin,
-                       p.cols));
-      line(fmt::format("if (meets({})) {{", p.name));
-      indent_ += 2;
-    }
-    for (std::size_t i = 0; i < program_.body.size(); ++i)
-      if (parts_.home[i] == part && !is_load(program_.body[i])) program_.body[i].epilogue(*this);
-    for (std::size_t i = 0; i < parts_.parts.size(); ++i)
-      if (parts_.parts[i].parent == part) emit_part(static_cast<int>(i));
-    if (part >= 0) {
-      indent_ -= 2;
-      line("}");
-      known_ = outer;
-      known_.insert(rows_.begin(), rows_.end());
-      part_ = parts_.parts[static_cast<std::size_t>(part)].parent;
-    }
+    const Part& p = parts_.parts[static_cast<std::size_t>(part)];
+    line(fmt::format("const auto {} = columns({}, {}, {});", p.name, place_of(p.parent), p.begin,
+                     p.cols));
+    line(fmt::format("if (meets({})) {{", p.name));
+    indent_ += 2;
+  }
+  void leave(int part) {
+    indent_ -= 2;
+    line("}");
+    known_.insert(rows_.begin(), rows_.end());
+    part_ = parts_.parts[static_cast<std::size_t>(part)].parent;
   }
 
   // ---- values and places ----
@@ -179,21 +181,8 @@ class Emitter final : public EpilogueCode {
   [[nodiscard]] std::string place_of(int part) const {
     return part < 0 ? "slab" : parts_.parts[static_cast<std::size_t>(part)].name;
   }
-  [[nodiscard]] std::int64_t part_cols() const {
-    return part_ < 0 ? N_ : parts_.parts[static_cast<std::size_t>(part_)].cols;
-  }
-  // In accumulator columns from the result's first.
-  [[nodiscard]] std::int64_t part_begin() const {
-    std::int64_t begin = 0;
-    for (int part = part_; part >= 0; part = parts_.parts[static_cast<std::size_t>(part)].parent)
-      begin += parts_.parts[static_cast<std::size_t>(part)].begin;
-    return begin;
-  }
-  // How many columns of an operand a thread has in a group, where the part's accumulator has 2.
   [[nodiscard]] int each_of(std::int64_t cols) const {
-    for (const int each : {1, 2, 4})
-      if (cols * 2 == part_cols() * each) return each;
-    FUSELINE_ASSERT(false, "operand widths are half, once or twice the accumulator's");
+    return fuseline::each_of(cols, parts_.cols(part_));
   }
 
   Field& field(FieldKind kind, const Operand& operand) {
@@ -240,7 +229,6 @@ class Emitter final : public EpilogueCode {
 
   const Graph& graph_;
   const Program& program_;
-  std::int64_t N_ = 0;
   EpilogueParts parts_;
   ValueAnalysis values_;
   std::map<Value, const Primitive*> loaded_;

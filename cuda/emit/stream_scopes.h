@@ -8,7 +8,7 @@
 
 #include "cuda/emit/names.h"
 #include "cuda/emit/stream_parameters.h"
-#include "sim/kernels/epilogue_parts.h"
+#include "model/primitives/parts.h"
 
 namespace fuseline::cuda {
 

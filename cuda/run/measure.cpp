@@ -15,6 +15,7 @@
 #include "cuda/run/block_check.h"
 #include "cuda/run/block_on_gpu.h"
 #include "cuda/run/count_kernels.h"
+#include "cuda/run/instruments.h"
 #include "cuda/run/rival_turns.h"
 #include "cuda/run/timing.h"
 #include "cuda/run/tune.h"
@@ -76,12 +77,16 @@ class Measuring {
         options_(options),
         store_(device_, CubinCache::standard(),
                options.ampere ? std::optional(SmTarget::sm_80) : std::nullopt),
-        stream_(device_.stream()) {
+        stream_(device_.stream()),
+        instruments_(device_, {.library = options.library,
+                               .attention = options.library_attention,
+                               .counters = options.counters}) {
+    result_.libraries = instruments_.names();
+    result_.library_attention = instruments_.attention() != nullptr;
+    result_.counters = instruments_.checked();
+    result_.notes = instruments_.notes();
     for (const std::string& policy : policies)
       subjects_.push_back({.plan = make_plan(policy, config, workload, plan_target(described))});
-    open_library();
-    open_attention_library();
-    open_profiler();
   }
 
   GpuMeasurement run() {
@@ -101,51 +106,16 @@ class Measuring {
     rivals_.get_ready();
     time();
     for (Subject& s : subjects_) look_again(s);
-    if (profiler_) count();
+    if (instruments_.profiler() != nullptr) count();
     if (options_.tune) tune();
     for (Subject& s : subjects_) result_.policies.push_back(std::move(s.result));
     return std::move(result_);
   }
 
  private:
-  void open_library() {
-    if (!options_.library) return;
-    try {
-      library_.emplace(device_);
-      result_.libraries = "cuBLASLt " + library_->version();
-    } catch (const MissingError& error) {
-      result_.notes.push_back(fmt::format("{}: our own GEMM takes its place", error.what()));
-    }
-  }
-
-  void open_attention_library() {
-    if (!options_.library_attention) return;
-    try {
-      attention_.emplace(device_);
-      result_.libraries += (library_ ? ", cuDNN " : "cuDNN ") + attention_->version();
-      result_.library_attention = true;
-    } catch (const MissingError& error) {
-      result_.notes.push_back(fmt::format("{}: our own attention takes its place", error.what()));
-    }
-  }
-
-  void open_profiler() {
-    if (!options_.counters) return;
-    try {
-      profiler_.emplace(device_);
-      result_.counters = check_counters(device_, *profiler_);
-      if (result_.counters->passed()) return;
-      result_.notes.push_back("counters not used, they are wrong about a copy of known size: " +
-                              describe(*result_.counters));
-    } catch (const MissingError& error) {
-      result_.notes.push_back(fmt::format("no counters: {}", error.what()));
-    }
-    profiler_.reset();
-  }
-
   PrepareOptions prepare_options() {
-    return {.library = library_ ? &*library_ : nullptr,
-            .attention_library = attention_ ? &*attention_ : nullptr,
+    return {.library = instruments_.library(),
+            .attention_library = instruments_.attention(),
             .threads = options_.workers.threads};
   }
 
@@ -158,7 +128,8 @@ class Measuring {
     done_ += 1;
   }
   [[nodiscard]] double steps() const {
-    const double each = 4 + (options_.check != CheckSize::none ? 1 : 0) + (profiler_ ? 1 : 0);
+    const double each = 4 + (options_.check != CheckSize::none ? 1 : 0) +
+                        (instruments_.profiler() != nullptr ? 1 : 0);
     return 5 + each * static_cast<double>(subjects_.size()) +
            static_cast<double>(options_.rivals.size());
   }
@@ -258,7 +229,7 @@ class Measuring {
     r.memory = s.block->bytes();
     for (const PreparedKernel& k : s.block->kernels())
       if (k.library) ++(k.kind == KernelKind::attention ? r.library_attentions : r.library_gemms);
-    if (attention_ && r.library_attentions == 0)
+    if (instruments_.attention() != nullptr && r.library_attentions == 0)
       result_.notes.push_back(fmt::format(
           "{}: cuDNN has no attention of the form that is in this plan, ours runs", r.policy));
     r.block.block = {.model = config_.name, .execution = s.plan.policy, .workload = workload_};
@@ -324,7 +295,7 @@ class Measuring {
   void count() {
     for (Subject& s : subjects_) {
       report(s.plan.policy + ": counters");
-      const CountedBlock counted = count_kernels(*profiler_, stream_, *s.block);
+      const CountedBlock counted = count_kernels(*instruments_.profiler(), stream_, *s.block);
       MeasuredBlock& b = s.result.block;
       b.hbm_read = counted.block.hbm_read;
       b.hbm_write = counted.block.hbm_write;
@@ -366,9 +337,7 @@ class Measuring {
   KernelStore store_;
   Stream stream_;
   GpuMonitor monitor_;
-  std::optional<CublasLt> library_;
-  std::optional<Cudnn> attention_;
-  std::optional<RangeProfiler> profiler_;
+  Instruments instruments_;
   std::optional<BlockCheck> values_;  // at the measured sizes
   std::vector<Subject> subjects_;
   RivalTurns rivals_;

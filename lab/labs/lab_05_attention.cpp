@@ -8,6 +8,7 @@
 #include "lab/labs/parts.h"
 #include "model/reference.h"
 #include "sim/memory/traffic.h"
+#include "sim/memory/visible_keys.h"
 
 namespace fuseline::lab {
 

@@ -21,7 +21,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       [](double x) { return 0.5 * x * (1.0 + std::tanh(kScale * (x + 0.044715 * x * x * x))); });
 }
 
-void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::gelu_tanh, "o"); }
+void lower(Emitter& e, const Op& op) { unary(e, op, maps::gelu_tanh, "o"); }
 
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::gelu_backward); }
 

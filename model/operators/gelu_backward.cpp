@@ -24,8 +24,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
-  const Value slope = e.map(MapFn::gelu_tanh_slope, {e.tile(op.reads[1])}, "v");
-  e.produce(op.writes[0], e.map(MapFn::mul, {dy, slope}, "dx"));
+  const Value slope = e.map(maps::gelu_tanh_slope, {e.tile(op.reads[1])}, "v");
+  e.produce(op.writes[0], e.map(maps::mul, {dy, slope}, "dx"));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void lower(Emitter& e, const Op& op) {
   const Value sin = e.table(op.reads[2]);
   const std::int64_t distance =
       op.attributes.as<Pairs>().interleaved ? 1 : op.attributes.as<Pairs>().head_width / 2;
-  e.produce(op.writes[0], e.pairs(PairFn::rope_inverse, {dy, cos, sin}, "rot", distance));
+  e.produce(op.writes[0], e.pairs(pairs::rope_inverse, {dy, cos, sin}, "rot", distance));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/primitives/functions.h"
+#include "model/primitives/pair_function.h"
 #include "model/primitives/primitive.h"
 
 namespace fuseline {
@@ -18,7 +18,8 @@ struct PairMap {
   std::vector<Value> in;
   std::int64_t distance = 1;
 
-  [[nodiscard]] bool rotates() const { return fn == PairFn::rope || fn == PairFn::rope_inverse; }
+  [[nodiscard]] PairForm form() const;
+  [[nodiscard]] bool rotates() const { return form() == PairForm::rotated; }
   void rotate(StreamCode& code) const;  // the device code of a rotation
 
   [[nodiscard]] std::vector<Value> uses() const;

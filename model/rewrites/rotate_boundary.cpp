@@ -76,6 +76,7 @@ void rotate(Block& block, Matches matches, const std::string& in, const std::str
   exit.reads[0] = to.whole(*y);
   for (std::size_t i = 1; i < exit.reads.size(); ++i) {  // the next block has its own weights
     Tensor weight = to.tensor(exit.reads[i].tensor);
+    weight.of_next_layer = weight.name;
     weight.name += "_next";
     exit.reads[i] = to.whole(to.add_tensor(weight));
   }

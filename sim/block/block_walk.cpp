@@ -7,24 +7,11 @@
 
 #include "base/error.h"
 #include "model/operators/operator_table.h"
-#include "sim/kernels/attention_kernel.h"
 #include "sim/kernels/program_streams.h"
-#include "sim/kernels/scan_kernel.h"
-#include "sim/kernels/stream_kernel.h"
 #include "sim/memory/traffic.h"
 
 namespace fuseline {
 namespace {
-
-// What one phase of a kernel costs beyond an empty launch, and the launches it leaves behind.
-struct Phase {
-  WalkedKernel kernel;  // fixed and compute without the launch
-  std::vector<WalkedKernel> followers;
-  TileShape tile;
-};
-
-// How a phase goes through L2.
-using AnyWalk = std::variant<GemmWalk, AttentionWalk, ScanWalk, StreamWalk>;
 
 class Walker {
  public:
@@ -33,6 +20,7 @@ class Walker {
         gpu_(gpu),
         addresses_(plan),
         l2_(effective_l2_capacity(gpu), options.memo),
+        phases_(plan, gpu, addresses_, l2_),
         gap_(gpu.constants.launch.gap) {
     if (options.watched) watch(*options.watched);
   }
@@ -53,7 +41,7 @@ class Walker {
     std::vector<WalkedKernel> launches;
     std::vector<std::size_t> launch_of(plan_.kernels.size());
     for (const Kernel& kernel : plan_.kernels) {
-      Phase merged = walk_kernel(kernel, detailed);
+      WalkedPhase merged = walk_kernel(kernel, detailed);
       const Bytes resident = watched_resident();
       merged.kernel.resident = resident;
       launch_of[static_cast<std::size_t>(&kernel - plan_.kernels.data())] = launches.size();
@@ -70,19 +58,9 @@ class Walker {
  private:
   bool warm_up_by_last_phases(std::int64_t layer);
   [[nodiscard]] bool tensors_have_one_shape() const;
-  Phase walk_kernel(const Kernel& kernel, bool detailed);
-  Phase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
-  Phase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
-  Phase walk_phase(const Kernel& kernel, const Program& program);
-  [[nodiscard]] AnyWalk walk_of(const Kernel& kernel, const Program& program) const;
-  template <class OneWalk>
-  WalkTraffic through_l2(const OneWalk& one);
-  Phase walk_gemm_phase(const Kernel& kernel, const Program& program);
-  Phase walk_attention_phase(const Kernel& kernel, const Program& program);
-  Phase walk_scan_phase(const Program& program);
-  Phase walk_stream_phase(const Kernel& kernel, const Program& program);
-  WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work, HbmTraffic hbm,
-                        Bytes l2) const;
+  WalkedPhase walk_kernel(const Kernel& kernel, bool detailed);
+  WalkedPhase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
+  WalkedPhase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
   void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
   void note_residence(const Kernel& kernel, KernelEstimate& e);
   [[nodiscard]] std::vector<Operand> stored_for_layer(const Kernel& kernel) const;
@@ -96,6 +74,7 @@ class Walker {
   const Gpu& gpu_;
   AddressMap addresses_;
   RememberingL2 l2_;
+  PhaseWalker phases_;
   Seconds gap_;
   std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
 };
@@ -132,7 +111,7 @@ bool Walker::warm_up_by_last_phases(std::int64_t layer) {
   std::vector<AnyWalk> walks;
   WalkKey key;
   for (; first < parts.size(); ++first) {
-    walks.push_back(walk_of(*parts[first].kernel, *parts[first].phase));
+    walks.push_back(phases_.walk_of(*parts[first].kernel, *parts[first].phase));
     std::visit([&](const auto& one) { fuseline::describe(one, key); }, walks.back());
   }
   return l2_.refill(key, [&](L2Cache& cache) {
@@ -228,155 +207,6 @@ Bytes Walker::watched_resident() {
   return sum;
 }
 
-// Sums of traffic and times of the parts; time, bound and tile stay.
-void accumulate(KernelEstimate& sum, const KernelEstimate& part) {
-  sum.hbm_read += part.hbm_read;
-  sum.hbm_write += part.hbm_write;
-  sum.l2 += part.l2;
-  sum.smem += part.smem;
-  sum.tensor_time += part.tensor_time;
-  sum.hbm_time += part.hbm_time;
-  sum.l2_time += part.l2_time;
-  sum.smem_time += part.smem_time;
-}
-
-WalkedKernel Walker::follower(const std::string& name, KernelKind kind, Seconds work,
-                              HbmTraffic hbm, Bytes l2) const {
-  WalkedKernel k;
-  k.estimate.name = name;
-  k.estimate.kind = kind;
-  k.estimate.hbm_read = hbm.read;
-  k.estimate.hbm_write = hbm.write;
-  k.estimate.l2 = l2;
-  k.estimate.l2_time = l2 / gpu_.l2_bandwidth;
-  k.estimate.launch_time = gpu_.tiny_kernel + gap_;
-  k.estimate.bound = Bound::launch;
-  k.fixed = k.estimate.launch_time + work;
-  k.estimate.time = k.fixed;
-  return k;
-}
-
-template <class OneWalk>
-WalkTraffic Walker::through_l2(const OneWalk& one) {
-  WalkKey key;
-  fuseline::describe(one, key);
-  return l2_.walk(key, [&](L2Cache& cache) { return walk(one, cache); });
-}
-
-AnyWalk Walker::walk_of(const Kernel& kernel, const Program& program) const {
-  if (std::holds_alternative<GemmMainloop>(program.mainloop)) {
-    const bool library = kernel.implementation == Implementation::library_gemm;
-    return gemm_walk(gemm_problem_of(program, addresses_, library), gpu_);
-  }
-  if (std::holds_alternative<AttentionMainloop>(program.mainloop))
-    return attention_walk(program, addresses_, gpu_);
-  if (std::holds_alternative<ScanMainloop>(program.mainloop))
-    return scan_walk(program, addresses_, gpu_);
-  return stream_walk(stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_), gpu_);
-}
-
-Phase Walker::walk_gemm_phase(const Kernel& kernel, const Program& program) {
-  const bool library = kernel.implementation == Implementation::library_gemm;
-  GemmWalk walk = gemm_walk(gemm_problem_of(program, addresses_, library), gpu_);
-  GemmEstimate g = estimate_gemm(walk, through_l2(walk), gpu_);
-  Phase phase;
-  KernelEstimate& e = phase.kernel.estimate;
-  e.hbm_read = g.hbm.read;
-  e.hbm_write = g.hbm.write;
-  e.l2 = g.l2;
-  e.smem = g.smem;
-  e.bound = g.time.bound;
-  e.tile = {g.tile.m, g.tile.n, g.tile.k};
-  e.split_k = g.tile.split_k * g.tile.cluster_k;
-  e.tensor_time = g.time.tensor;
-  e.hbm_time = g.time.hbm;
-  e.l2_time = g.time.l2;
-  e.smem_time = g.time.smem;
-  phase.tile = {g.tile.m, g.tile.n};
-  if (g.reduction) {
-    phase.followers.push_back(follower(kernel.name + "_reduce", KernelKind::reduction,
-                                       g.reduction->time - gpu_.tiny_kernel, g.reduction->hbm,
-                                       g.reduction->l2));
-  }
-  phase.kernel.gemms.push_back({std::move(walk.problem), std::move(g)});
-  return phase;
-}
-
-Phase Walker::walk_attention_phase(const Kernel& kernel, const Program& program) {
-  const AttentionWalk walk = attention_walk(program, addresses_, gpu_);
-  const AttentionEstimate a =
-      estimate_attention(program, kernel.implementation, walk, gpu_, through_l2(walk).hbm);
-  Phase phase;
-  KernelEstimate& e = phase.kernel.estimate;
-  e.hbm_read = a.hbm.read;
-  e.hbm_write = a.hbm.write;
-  e.l2 = a.l2;
-  e.smem = a.smem;
-  e.bound = a.bound;
-  e.tensor_time = a.tensor_time;
-  e.smem_time = a.exp_time;
-  e.hbm_time = a.hbm_time;
-  e.l2_time = a.l2_time;
-  e.tile = {kQueryTile, kKeyTile};
-  phase.tile = {kQueryTile, kKeyTile};
-  const bool computes = a.bound == Bound::tensor || a.bound == Bound::smem;
-  phase.kernel.compute = computes ? a.tensor_time + a.exp_time : Seconds();
-  phase.kernel.fixed = a.work - phase.kernel.compute;
-  if (a.combine_work) {
-    phase.followers.push_back(follower(kernel.name + "_combine", KernelKind::attention,
-                                       *a.combine_work, {}, a.combine_l2));
-  }
-  return phase;
-}
-
-Phase Walker::walk_scan_phase(const Program& program) {
-  const ScanWalk scan = scan_walk(program, addresses_, gpu_);
-  const ScanEstimate s = estimate_scan(program, scan, gpu_, through_l2(scan).hbm);
-  Phase phase;
-  KernelEstimate& e = phase.kernel.estimate;
-  e.hbm_read = s.hbm.read;
-  e.hbm_write = s.hbm.write;
-  e.l2 = s.l2;
-  e.smem = s.smem;
-  e.bound = s.bound;
-  e.tensor_time = s.tensor_time;
-  e.hbm_time = s.hbm_time;
-  e.l2_time = s.l2_time;
-  phase.tile = default_tile(program);
-  e.tile = {phase.tile.m, phase.tile.n};
-  const bool computes = s.bound == Bound::tensor || s.bound == Bound::sync;
-  phase.kernel.compute = computes ? std::max(s.tensor_time, s.wait_time) : Seconds();
-  phase.kernel.fixed = s.work - phase.kernel.compute;
-  return phase;
-}
-
-Phase Walker::walk_stream_phase(const Kernel& kernel, const Program& program) {
-  const StreamKernel stream = stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_);
-  const StreamEstimate s = estimate_stream(stream, gpu_, through_l2(stream_walk(stream, gpu_)).hbm);
-  Phase phase;
-  KernelEstimate& e = phase.kernel.estimate;
-  e.hbm_read = s.hbm.read;
-  e.hbm_write = s.hbm.write;
-  e.l2 = s.l2;
-  e.bound = s.bound;
-  e.hbm_time = s.hbm_time;
-  e.l2_time = s.l2_time;
-  e.smem_time = s.issue_time;
-  phase.tile = default_tile(program);
-  phase.kernel.fixed = s.work;
-  return phase;
-}
-
-Phase Walker::walk_phase(const Kernel& kernel, const Program& program) {
-  if (std::holds_alternative<GemmMainloop>(program.mainloop))
-    return walk_gemm_phase(kernel, program);
-  if (std::holds_alternative<AttentionMainloop>(program.mainloop)) {
-    return walk_attention_phase(kernel, program);
-  }
-  if (std::holds_alternative<ScanMainloop>(program.mainloop)) return walk_scan_phase(program);
-  return walk_stream_phase(kernel, program);
-}
-
 // What of its loads the kernel just walked did not find in L2.
 void Walker::note_residence(const Kernel& kernel, KernelEstimate& e) {
   for (const Program& phase : kernel.phases) {
@@ -410,18 +240,30 @@ void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
   note_residence(kernel, e);
 }
 
+// Sums of traffic and times of the parts; time, bound and tile stay.
+void accumulate(KernelEstimate& sum, const KernelEstimate& part) {
+  sum.hbm_read += part.hbm_read;
+  sum.hbm_write += part.hbm_write;
+  sum.l2 += part.l2;
+  sum.smem += part.smem;
+  sum.tensor_time += part.tensor_time;
+  sum.hbm_time += part.hbm_time;
+  sum.l2_time += part.l2_time;
+  sum.smem_time += part.smem_time;
+}
+
 // Phases of one launch: what would follow as a launch of its own is one more phase. A barrier takes
 // the place of a launch, and after the first phase a GEMM's first weights are on chip when it
 // falls.
-Phase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles) {
+WalkedPhase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles) {
   const Seconds barrier = gpu_.constants.sync.barrier;
-  Phase result;
+  WalkedPhase result;
   WalkedKernel& whole = result.kernel;
   whole.fixed = gpu_.tiny_kernel;
   std::map<Bound, Seconds> by_bound;
   Seconds synchronising;
   for (std::size_t i = 0; i < kernel.phases.size(); ++i) {
-    Phase phase = walk_phase(kernel, kernel.phases[i]);
+    WalkedPhase phase = phases_.walk(kernel, kernel.phases[i]);
     tiles.push_back(phase.tile);
     accumulate(whole.estimate, phase.kernel.estimate);
     WalkedKernel& part = phase.kernel;
@@ -449,8 +291,8 @@ Phase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>& tile
   return result;
 }
 
-Phase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& tiles) {
-  Phase result = walk_phase(kernel, kernel.phases.front());
+WalkedPhase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& tiles) {
+  WalkedPhase result = phases_.walk(kernel, kernel.phases.front());
   tiles.push_back(result.tile);
   // A GEMM's own time includes the launch of an empty kernel.
   result.kernel.fixed += gap_;
@@ -459,10 +301,10 @@ Phase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& tiles) {
   return result;
 }
 
-Phase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
+WalkedPhase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
   FUSELINE_ASSERT(!kernel.phases.empty(), kernel.name);
   std::vector<TileShape> tiles;
-  Phase result =
+  WalkedPhase result =
       kernel.phases.size() == 1 ? walk_single(kernel, tiles) : walk_persistent(kernel, tiles);
   KernelEstimate& e = result.kernel.estimate;
   e.time = time_at(result.kernel, gpu_, 1.0);
@@ -479,15 +321,6 @@ std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const Wal
   Walker walker(plan, gpu, options);
   walker.warm_up(options.runs - 1, options.replay, options.whole_layers);
   return walker.run(options.replay ? 0 : options.runs - 1, true);
-}
-
-Seconds time_at(const WalkedKernel& kernel, const Gpu& gpu, double clock_factor) {
-  Seconds time = kernel.fixed + kernel.compute / clock_factor;
-  for (const WalkedGemm& gemm : kernel.gemms) {
-    time +=
-        time_gemm(gemm.problem, gemm.estimate.tile, gemm.estimate.waves, gpu, clock_factor).time;
-  }
-  return time;
 }
 
 }  // namespace fuseline

@@ -3,30 +3,13 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "model/plan.h"
-#include "sim/block/estimate.h"
+#include "sim/block/phase_walk.h"
 #include "sim/gpu/gpu.h"
-#include "sim/kernels/gemm_model.h"
 
 namespace fuseline {
-
-// One GEMM of a kernel, kept so that it can be timed again at another clock.
-struct WalkedGemm {
-  GemmProblem problem;
-  GemmEstimate estimate;
-};
-
-// One launch, timed at the boost clock.
-struct WalkedKernel {
-  KernelEstimate estimate;
-  Seconds fixed;    // the part that no clock changes: launch, memory, barriers
-  Seconds compute;  // the part outside GEMMs that slows down with the SM clock
-  std::vector<WalkedGemm> gemms;
-  Bytes resident{};  // of the watched tensor, what L2 holds when the launch is over
-};
 
 struct WalkOptions {
   bool replay = false;
@@ -39,8 +22,5 @@ struct WalkOptions {
 // A split-K reduction and the merge of split attention follow their kernel as launches of their
 // own.
 std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options);
-
-// The kernel's time with every clock-bound part at this fraction of the boost clock.
-Seconds time_at(const WalkedKernel& kernel, const Gpu& gpu, double clock_factor);
 
 }  // namespace fuseline

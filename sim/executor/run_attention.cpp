@@ -6,6 +6,7 @@
 #include "sim/executor/online_softmax.h"
 #include "sim/executor/run_context.h"
 #include "sim/executor/tile_interpreter.h"
+#include "sim/memory/visible_keys.h"
 
 namespace fuseline::executor {
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/memory/traffic.h"
+#include "sim/memory/visible_keys.h"
 
 namespace fuseline {
 namespace {

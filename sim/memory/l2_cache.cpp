@@ -1,7 +1,6 @@
 #include "sim/memory/l2_cache.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -11,12 +10,6 @@ namespace fuseline {
 namespace {
 
 constexpr std::uint32_t kTensorBits = 20;
-constexpr std::uint32_t kBlockBits = 22;
-constexpr std::uint32_t kFirstTableBits = 10;
-
-std::uint32_t tensor_of(std::uint64_t page_key) {
-  return static_cast<std::uint32_t>(page_key >> (2 * kBlockBits));
-}
 
 bool contains(ChunkPart outer, ChunkPart inner) {
   return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end &&
@@ -53,20 +46,8 @@ Bytes CachedMatrix::chunk_bytes(std::int64_t row_block, std::int64_t col_block) 
 }
 
 L2Cache::L2Cache(Bytes effective_capacity)
-    : capacity_(effective_capacity.value()),
-      pages_(1),
-      table_(std::size_t{1} << kFirstTableBits),
-      table_shift_(64 - kFirstTableBits),
-      runs_(1),
-      odd_(1) {
+    : capacity_(effective_capacity.value()), runs_(1), odd_(1) {
   FUSELINE_ASSERT(capacity_ >= 0, "negative cache capacity");
-}
-
-template <class Visit>
-void L2Cache::for_each_page(Visit visit) const {
-  for (const auto& page : pages_) {
-    if (page && page->chunks_here > 0) visit(*page);
-  }
 }
 
 void L2Cache::read(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
@@ -157,6 +138,12 @@ L2Cache::Place L2Cache::place_of(std::uint32_t page, std::uint64_t row_block,
           static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(down ? 1 : kPageEdge)};
 }
 
+std::uint32_t L2Cache::page_of(std::uint64_t key, std::int64_t element_bytes) {
+  const std::uint32_t number = pages_.page_of(key);
+  pages_[number].element_bytes = element_bytes;
+  return number;
+}
+
 // Page by page.
 template <L2Cache::Access access>
 void L2Cache::access_line(const Line& line) {
@@ -187,7 +174,7 @@ template <L2Cache::Access access>
 std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Place& place) {
   constexpr bool kWrites = access == Access::write;
   const Parts parts = line.parts(done, place.count);
-  Page& page = *pages_[place.page];
+  Page& page = pages_[place.page];
   if (const std::uint32_t latest = page.runs[place.first]; latest != 0) {
     const Run& before = runs_[latest];
     if (before.place == place && before.parts == parts && before.chunks_left == place.count &&
@@ -218,7 +205,7 @@ std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Plac
   if (runs_[run].chunks_left == 0) {
     unlink(run);
     free_runs_.push_back(run);
-    if (page.chunks_here == 0) free_page(place.page);
+    if (page.chunks_here == 0) pages_.free(place.page);
   }
   return grown;
 }
@@ -354,33 +341,6 @@ std::int64_t L2Cache::forget(Page& page, std::size_t at) {
   return dirty;
 }
 
-void L2Cache::assume_used_before() {
-  FUSELINE_ASSERT(used_ == 0, "the cache was used already");
-  past_ = Past::filling;
-}
-
-bool L2Cache::contents_are_certain() const {
-  return past_ == Past::known || (past_ == Past::replaced && uncertain_ == 0);
-}
-
-void L2Cache::check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin,
-                                 std::int64_t row_end, std::int64_t col_begin,
-                                 std::int64_t col_end) {
-  const auto whole = [](std::int64_t begin, std::int64_t end, std::int64_t size) {
-    return begin % kChunkEdge == 0 && (end % kChunkEdge == 0 || end == size);
-  };
-  if (!whole(row_begin, row_end, m.rows) || !whole(col_begin, col_end, m.cols)) past_ = Past::lost;
-}
-
-void L2Cache::end_filling() {
-  past_ = Past::replaced;
-  for_each_page([&](Page& page) {
-    for (std::size_t at = 0; at < page.runs.size(); ++at) page.uncertain[at] = page.runs[at] != 0;
-    page.uncertain_here = page.chunks_here;
-    uncertain_ += page.chunks_here;
-  });
-}
-
 void L2Cache::is_gone(Page& page, std::size_t at) {
   if (!page.uncertain[at]) return;
   page.uncertain[at] = false;
@@ -393,7 +353,7 @@ void L2Cache::evict_to_capacity() {
   while (used_ > capacity_) {
     const std::uint32_t oldest = runs_[0].newer;
     Run& run = runs_[oldest];
-    Page& page = *pages_[run.place.page];
+    Page& page = pages_[run.place.page];
     const bool whole = run.chunks_left + run.evicted == run.place.count;
     if (whole && run.equal_bytes > 0) {
       evict_equal_chunks(run, page);
@@ -405,7 +365,7 @@ void L2Cache::evict_to_capacity() {
     free_runs_.push_back(oldest);
     // The page of the access that goes on may be empty only for now.
     if (page.chunks_here == 0 && run.place.page != runs_[current_].place.page)
-      free_page(run.place.page);
+      pages_.free(run.place.page);
   }
 }
 
@@ -465,225 +425,6 @@ void L2Cache::leave_run(std::uint32_t run) {
   if (--runs_[run].chunks_left > 0) return;
   unlink(run);
   free_runs_.push_back(run);
-}
-
-void L2Cache::discard(std::uint32_t tensor) {
-  for (std::uint32_t number = 1; number < pages_.size(); ++number) {
-    Page& page = *pages_[number];
-    if (page.chunks_here == 0 || tensor_of(page.key) != tensor) continue;
-    for (std::size_t at = 0; at < page.runs.size(); ++at) {
-      const std::uint32_t run = page.runs[at];
-      if (run == 0) continue;
-      forget(page, at);
-      leave_run(run);
-    }
-    free_page(number);
-  }
-}
-
-void L2Cache::flush() {
-  hbm_write_ += dirty().value();
-  for_each_page([&](Page& page) {
-    for (std::size_t at = 0; at < page.runs.size(); ++at) {
-      if (page.runs[at] == 0 || runs_[page.runs[at]].equal_bytes > 0) continue;
-      Chunk& chunk = page.chunks[at];
-      chunk.dirty = {};
-      if (chunk.odd != 0) bits_.clear(odd_[chunk.odd].dirty);
-    }
-  });
-  for (Run& run : runs_) run.written = false;
-}
-
-HbmTraffic L2Cache::take_traffic() {
-  const HbmTraffic traffic{Bytes(hbm_read_), Bytes(hbm_write_)};
-  hbm_read_ = 0;
-  hbm_write_ = 0;
-  return traffic;
-}
-
-Bytes L2Cache::take_missed(std::uint32_t tensor) {
-  return tensor < missed_.size() ? Bytes(std::exchange(missed_[tensor], 0)) : Bytes(0);
-}
-
-Bytes L2Cache::resident(std::uint32_t tensor) const {
-  std::int64_t bytes = 0;
-  for_each_page([&](const Page& page) {
-    if (tensor_of(page.key) != tensor) return;
-    for (std::size_t at = 0; at < page.runs.size(); ++at)
-      bytes += resident_elements(chunk_at(page, at)) * page.element_bytes;
-  });
-  return Bytes(bytes);
-}
-
-std::int64_t L2Cache::dirty_bytes(const Page& page) const {
-  std::int64_t elements = 0;
-  for (std::size_t at = 0; at < page.runs.size(); ++at)
-    elements += dirty_elements(chunk_at(page, at));
-  return elements * page.element_bytes;
-}
-
-Bytes L2Cache::dirty() const {
-  std::int64_t bytes = 0;
-  for_each_page([&](const Page& page) { bytes += dirty_bytes(page); });
-  return Bytes(bytes);
-}
-
-Bytes L2Cache::dirty(std::uint32_t tensor) const {
-  std::int64_t bytes = 0;
-  for_each_page([&](const Page& page) {
-    if (tensor_of(page.key) == tensor) bytes += dirty_bytes(page);
-  });
-  return Bytes(bytes);
-}
-
-std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors) const {
-  if (!contents_are_certain()) return std::nullopt;
-  constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
-  L2Contents out{capacity_, {}, {}, 0};
-  tensors.clear();
-  const auto number_of = [&](std::uint32_t tensor, std::int64_t element_bytes) {
-    const auto found = std::find(tensors.begin(), tensors.end(), tensor);
-    const auto number = static_cast<std::uint32_t>(found - tensors.begin());
-    if (found == tensors.end()) {
-      tensors.push_back(tensor);
-      out.element_bytes.push_back(element_bytes);
-    }
-    return number;
-  };
-  out.pieces.reserve(runs_.size() - free_runs_.size());
-  for (std::uint32_t number = runs_[0].newer; number != 0; number = runs_[number].newer) {
-    const Run& run = runs_[number];
-    const Page& page = *pages_[run.place.page];
-    const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
-    const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
-    const std::uint32_t tensor = number_of(tensor_of(page.key), page.element_bytes);
-    const bool down = run.place.stride == 1;
-    bool joins = false;  // the chunk before is in the last piece
-    std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
-    for (int i = run.evicted; i < run.place.count; ++i, at += run.place.stride) {
-      if (page.runs[at] != number) {
-        joins = false;
-        continue;
-      }
-      const Chunk chunk = chunk_at(page, at);
-      if (chunk.odd != 0) return std::nullopt;
-      if (joins && out.pieces.back().resident == chunk.resident &&
-          out.pieces.back().dirty == chunk.dirty) {
-        ++out.pieces.back().count;
-        continue;
-      }
-      out.pieces.push_back({tensor, row + static_cast<std::uint32_t>(at % kPageEdge),
-                            col + static_cast<std::uint32_t>(at / kPageEdge), 1, down,
-                            chunk.resident, chunk.dirty});
-      joins = true;
-      if (run.equal_bytes > 0 && run.chunks_left + run.evicted == run.place.count) {
-        out.pieces.back().count = run.chunks_left;
-        break;
-      }
-    }
-  }
-  out.set_hash();
-  return out;
-}
-
-void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t> tensors) {
-  FUSELINE_ASSERT(contents.capacity == capacity_, "contents of a cache of another size");
-  *this = L2Cache(capacity());
-  for (const L2Contents::Piece& piece : contents.pieces) {
-    const std::int64_t element_bytes = contents.element_bytes[piece.tensor];
-    const std::uint32_t number =
-        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element_bytes);
-    Page& page = *pages_[number];
-    const Place place = place_of(number, piece.row_block, piece.col_block, piece.count, piece.down);
-    const bool written = piece.dirty == piece.resident;
-    const std::uint32_t run = new_run(
-        place, {piece.resident, piece.count > 2 ? piece.resident : ChunkPart{}, piece.resident},
-        written);
-    const std::int64_t each = piece.resident.elements() * element_bytes;
-    const bool equal = (written || piece.dirty == ChunkPart{}) &&
-                       each <= std::numeric_limits<std::uint16_t>::max();
-    if (equal) runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
-    std::size_t at = place.first;
-    for (int i = 0; i < place.count; ++i, at += place.stride) {
-      page.runs[at] = run;
-      page.chunks[at] = {piece.resident, piece.dirty, 0};
-    }
-    runs_[run].chunks_left = place.count;
-    page.chunks_here += place.count;
-    used_ += place.count * each;
-  }
-}
-
-void L2Contents::set_hash() {
-  constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15U;
-  std::uint64_t h = static_cast<std::uint64_t>(capacity) ^ pieces.size();
-  const auto add = [&h](std::uint64_t word) { h = std::rotl((h ^ word) * kFactor, 29); };
-  for (const Piece& p : pieces) {
-    add(std::uint64_t{p.tensor} << 32 | std::uint64_t{p.count} << 1 | (p.down ? 1U : 0U));
-    add(std::uint64_t{p.row_block} << 32 | p.col_block);
-    add(std::uint64_t{std::bit_cast<std::uint32_t>(p.resident)} << 32 |
-        std::bit_cast<std::uint32_t>(p.dirty));
-  }
-  for (const std::int64_t bytes : element_bytes) add(static_cast<std::uint64_t>(bytes));
-  hash = h;
-}
-
-// Multiplicative hash: the top bits of key × 2^64 / golden ratio.
-std::size_t L2Cache::bucket(std::uint64_t key) const {
-  return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15U) >> table_shift_);
-}
-
-// The page of that key, made if it is not there.
-std::uint32_t L2Cache::page_of(std::uint64_t key, std::int64_t element_bytes) {
-  std::size_t i = bucket(key);
-  for (; table_[i].page != 0; i = (i + 1) & (table_.size() - 1)) {
-    if (table_[i].key == key) return table_[i].page;
-  }
-  if (free_pages_.empty()) {
-    free_pages_.push_back(static_cast<std::uint32_t>(pages_.size()));
-    pages_.push_back(std::make_unique<Page>());
-    if (pages_.size() * 2 > table_.size()) {
-      grow_table();
-      i = free_bucket(key);
-    }
-  }
-  const std::uint32_t number = free_pages_.back();
-  free_pages_.pop_back();
-  pages_[number]->key = key;
-  pages_[number]->element_bytes = element_bytes;
-  table_[i] = {key, number};
-  return number;
-}
-
-std::size_t L2Cache::free_bucket(std::uint64_t key) const {
-  std::size_t i = bucket(key);
-  while (table_[i].page != 0) i = (i + 1) & (table_.size() - 1);
-  return i;
-}
-
-// Takes an empty page out of the table. The hole is closed by moving back every later entry of the
-// probe run whose home bucket lies at or before the hole.
-void L2Cache::free_page(std::uint32_t number) {
-  const std::size_t mask = table_.size() - 1;
-  std::size_t hole = bucket(pages_[number]->key);
-  while (table_[hole].page != number) hole = (hole + 1) & mask;
-  for (std::size_t next = (hole + 1) & mask; table_[next].page != 0; next = (next + 1) & mask) {
-    const std::size_t home = bucket(table_[next].key);
-    if (((next - home) & mask) >= ((next - hole) & mask)) {
-      table_[hole] = table_[next];
-      hole = next;
-    }
-  }
-  table_[hole] = {};
-  free_pages_.push_back(number);
-}
-
-void L2Cache::grow_table() {
-  const std::vector<Bucket> before = std::exchange(table_, std::vector<Bucket>(table_.size() * 2));
-  --table_shift_;
-  for (const Bucket& b : before) {
-    if (b.page != 0) table_[free_bucket(b.key)] = b;
-  }
 }
 
 }  // namespace fuseline

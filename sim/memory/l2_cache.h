@@ -5,15 +5,14 @@
 //   pages  chunks lie in pages of 16 × 16 neighbours, which exist while they hold something; one
 //          look-up finds the page, and then an access costs one load and one store a chunk.
 //   runs   recency is a list of runs, not of chunks: the up to 16 neighbours of a page that one
-//   access
-//          touched. An access that repeats one, as the waves of a GEMM do with their panels, moves
-//          the run to the front as a whole. A chunk that another access touches leaves its run.
+//          access touched. An access that repeats one, as the waves of a GEMM do with their panels,
+//          moves the run to the front as a whole. A chunk that another access touches leaves its
+//          run.
 #pragma once
 
 #include <array>
 #include <bitset>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -22,6 +21,7 @@
 #include "model/graph.h"
 #include "sim/memory/chunk_region.h"
 #include "sim/memory/l2_contents.h"
+#include "sim/memory/page_table.h"
 
 namespace fuseline {
 
@@ -104,6 +104,10 @@ class L2Cache {
 
  private:
   static constexpr std::uint64_t kPageEdge = 16;  // chunks
+  static constexpr std::uint32_t kBlockBits = 22;
+  static std::uint32_t tensor_of(std::uint64_t page_key) {
+    return static_cast<std::uint32_t>(page_key >> (2 * kBlockBits));
+  }
 
   // Nearly always what is resident of a chunk and what of it is dirty are rectangles, and lie here.
   // Otherwise `resident` and `dirty` are empty, and `odd` is the place in odd_ where they are.
@@ -211,10 +215,6 @@ class L2Cache {
   static Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
                         std::int64_t count, bool down);
   std::uint32_t page_of(std::uint64_t key, std::int64_t element_bytes);
-  std::size_t bucket(std::uint64_t key) const;
-  std::size_t free_bucket(std::uint64_t key) const;
-  void free_page(std::uint32_t page);
-  void grow_table();
   template <class Visit>
   void for_each_page(Visit visit) const;
 
@@ -230,14 +230,7 @@ class L2Cache {
   Past past_ = Past::known;
   std::uint32_t uncertain_ = 0;
 
-  std::vector<std::unique_ptr<Page>> pages_;  // place 0 stands for none
-  std::vector<std::uint32_t> free_pages_;
-  struct Bucket {
-    std::uint64_t key = 0;
-    std::uint32_t page = 0;  // 0: the bucket is empty
-  };
-  std::vector<Bucket> table_;  // of pages: open addressing, a power of two
-  std::uint32_t table_shift_ = 0;
+  PageTable<Page> pages_;
 
   std::vector<Run> runs_;
   std::vector<std::uint32_t> free_runs_;

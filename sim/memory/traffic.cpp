@@ -1,13 +1,13 @@
 #include "sim/memory/traffic.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <variant>
 
 #include "base/error.h"
 #include "model/operators/operator_table.h"
 #include "model/primitives/values.h"
+#include "sim/memory/visible_keys.h"
 
 namespace fuseline {
 namespace {
@@ -278,68 +278,7 @@ Tiling mainloop(const RowMainloop& m, TileShape tile, Tally&) {
   return {m.rows, m.cols, 1, tile, 0, m.cols};
 }
 
-// Columns that must lie in one tile: pairs, groups of heads.
-std::int64_t column_group(const Program& program) {
-  std::int64_t group = 1;
-  for (const Primitive& p : program.body) group = std::lcm(group, p.demands().column_group);
-  return group;
-}
-
-TileShape stream_tile(const Program& program, std::int64_t rows) {
-  constexpr TileShape kUsual{16, 256};
-  const std::int64_t group = column_group(program);
-  const bool whole_columns = std::ranges::any_of(
-      program.body, [](const Primitive& p) { return p.demands().whole_columns; });
-  // Sums of rows of another tensor read the numbers of all its rows in every tile: fewer, taller
-  // tiles.
-  const bool gathers = std::ranges::any_of(program.body, [](const Primitive& p) {
-    return std::ranges::any_of(p.accesses(),
-                               [](const Access& a) { return a.reach == Reach::summed_rows; });
-  });
-  const std::int64_t height = whole_columns ? rows : gathers ? 4 * kUsual.m : kUsual.m;
-  return {height, std::max(group, kUsual.n / group * group)};
-}
-
 }  // namespace
-
-TileShape default_tile(const Program& program) {
-  if (const auto* stream = std::get_if<StreamMainloop>(&program.mainloop))
-    return stream_tile(program, stream->rows);
-  if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) return {1, row->cols};
-  if (const auto* scan = std::get_if<ScanMainloop>(&program.mainloop))
-    return {std::min(scan->shape.chunk, scan->shape.tokens), scan->shape.head_width};
-  return {128, 128};
-}
-
-KeyRange visible_keys(const AttentionShape& attention, std::int64_t first_query,
-                      std::int64_t count) {
-  const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
-  KeyRange range{0, attention.kv_tokens};
-  if (attention.causal)
-    range.end =
-        std::max(before + first_query + count, std::min(attention.prefix, attention.kv_tokens));
-  if (attention.window > 0) {
-    const std::int64_t last = attention.causal ? before + first_query + 1 : attention.kv_tokens;
-    range.begin = std::max<std::int64_t>(0, last - attention.window);
-  }
-  return range;
-}
-
-KeyRange query_tiles_that_see(const AttentionShape& attention, std::int64_t first_key,
-                              std::int64_t count, std::int64_t tile) {
-  const std::int64_t before = attention.kv_tokens - attention.q_tokens;  // position of query 0
-  std::int64_t begin = 0;
-  std::int64_t end = attention.q_tokens;
-  if (attention.causal && first_key >= attention.prefix)
-    begin = std::max<std::int64_t>(0, first_key - before);
-  if (attention.window > 0 && attention.causal)
-    end = std::min(end, first_key + count - 1 + attention.window - before);
-  if (attention.window > 0 && !attention.causal &&
-      first_key + count <= attention.kv_tokens - attention.window)
-    end = begin;
-  if (begin >= end) return {};
-  return {begin / tile * tile, std::min(attention.q_tokens, ceil_div(end, tile) * tile)};
-}
 
 std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& program,
                                             TileShape tile) {

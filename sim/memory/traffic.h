@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "model/plan.h"
+#include "sim/memory/tile_shape.h"
 
 namespace fuseline {
 
@@ -17,17 +18,6 @@ struct RequestedBytes {
   Bytes stored;
   Bytes hbm_read{};  // of the loaded bytes, what L2 did not hold (hierarchy)
 };
-
-// Edges of the tile of the index space that one thread block owns.
-struct TileShape {
-  std::int64_t m = 128;
-  std::int64_t n = 128;
-};
-
-// Tile of programs without a tensor-core mainloop: stream kernels 16 × 256, fewer columns where 256
-// would cut pairs of columns, all rows where columns are summed, 64 where gathered rows are; row
-// kernels 1 × all columns. For GEMM and attention programs 128 × 128.
-TileShape default_tile(const Program& program);
 
 // Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
 // the edges:
@@ -64,16 +54,5 @@ DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel);
 
 // Sum over the kernel's operators.
 Flops flops(const Graph& graph, const Kernel& kernel);
-
-// Key positions [0, end) that queries [begin, begin + count) of one sequence can see, as a range.
-struct KeyRange {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-};
-KeyRange visible_keys(const AttentionShape& attention, std::int64_t first_query,
-                      std::int64_t count);
-// Queries in tiles of `tile`, some of which can see one of the keys [first_key, first_key + count).
-KeyRange query_tiles_that_see(const AttentionShape& attention, std::int64_t first_key,
-                              std::int64_t count, std::int64_t tile);
 
 }  // namespace fuseline

@@ -1,9 +1,12 @@
 #include "sim/training/plan_model.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "model/prepare.h"
 
@@ -31,6 +34,28 @@ Storage numbers(const std::vector<std::int32_t>& values) {
     storage.write(static_cast<std::int64_t>(i), 0, 1, &value);
   }
   return storage;
+}
+
+// The weight that the final norm has where a norm of the block has `weight`.
+std::string in_final_norm(const Graph& block, const std::string& weight, const Graph& exit) {
+  const auto is_forward_norm = [](const Op& op) { return is_norm(op) && op.pass == Pass::forward; };
+  const auto final_norm = std::ranges::find_if(exit.ops(), is_forward_norm);
+  FUSELINE_ASSERT(final_norm != exit.ops().end(), "the model has no final norm");
+  for (const Op& op : block.ops()) {
+    if (!is_forward_norm(op)) continue;
+    for (std::size_t i = 0; i < op.reads.size(); ++i)
+      if (block.tensor(op.reads[i].tensor).name == weight)
+        return exit.tensor(final_norm->reads.at(i).tensor).name;
+  }
+  FUSELINE_ASSERT(false, weight + " is no weight of a norm");
+}
+
+// The inputs that a layer gets from the one before it.
+std::set<std::string> carried_names(const Graph& graph) {
+  std::set<std::string> names;
+  for (const Related& r : graph.relations())
+    if (r.relation == Relation::carried_to_next_layer) names.insert(graph.tensor(r.to).name);
+  return names;
 }
 
 }  // namespace
@@ -78,20 +103,21 @@ void PlanModel::prepare(PlanRunner& runner, std::int64_t layer, const Graph& ori
     }
   }
   // The next block's entry norm, or the final one: what this block's last kernel does for it.
-  const std::string suffix = "_next";
   const bool last = layer + 1 == static_cast<std::int64_t>(blocks_.size());
   for (const auto& [name, tensor] : needed) {
-    if (tensor->role != Role::weight || !name.ends_with(suffix)) continue;
-    const std::string own = name.substr(0, name.size() - suffix.size());
-    const std::string final_norm = own.substr(0, 2) + "final_norm";
-    add(name, last ? kExit : layer + 1, last ? final_norm : own);
+    const std::string& theirs = tensor->of_next_layer;
+    if (theirs.empty()) continue;
+    if (last)
+      add(name, kExit, in_final_norm(graphs_.block, theirs, graphs_.exit));
+    else
+      add(name, layer + 1, theirs);
   }
+  const std::set<std::string> carried = carried_names(runner.plan().graph);
   const Inputs inputs = executor::prepare_inputs(runner.plan(), given, 0, workers_);
   for (const auto& [name, storage] : inputs) {
-    const bool from_x = name == "x" || name.starts_with("x_");
     const bool handed = original.find_tensor(name).has_value() &&
                         original.tensor(*original.find_tensor(name)).role == Role::input;
-    if (from_x ? x != nullptr : !handed) runner.set(name, *storage);
+    if (carried.contains(name) ? x != nullptr : !handed) runner.set(name, *storage);
   }
 }
 

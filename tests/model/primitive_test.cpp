@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/primitives/functions.h"
 #include "model/primitives/values.h"
 #include "tests/extension/clip.h"
 
@@ -71,7 +72,7 @@ TEST_F(OutsidePrimitive, ItsValuesAreAnalysed) {
 TEST(Primitives, EqualWhereTheirFieldsAre) {
   const Operand o{.tensor = {}, .cols = 4, .rows = 2};
   const Primitive load = LoadTile{1, o};
-  const Primitive copy = load;
+  const Primitive copy = load;  // NOLINT: a copy is equal
   EXPECT_EQ(copy, load);
   EXPECT_EQ(load, Primitive(LoadTile{1, o}));
   EXPECT_NE(load, Primitive(LoadTile{2, o}));
@@ -104,7 +105,7 @@ TEST(Access, GatheredRowsAreThoseThatAreNamed) {
 
 TEST(ValueAnalysisTest, PlacesColumnsThroughPairsAndSlices) {
   // y[., 512] -> columns 128 to 384 of it -> pairs of those become 128 columns.
-  const std::vector<Primitive> body{Columns{1, 0, 128, 256}, PairMap{{2}, PairFn::swiglu, {1}}};
+  const std::vector<Primitive> body{Columns{1, 0, 128, 256}, PairMap{{2}, pairs::swiglu, {1}}};
   const ValueAnalysis values(body, 0, 512, false);
   EXPECT_EQ(values.width(2), 128);
   const ColumnRange slice = values.columns(1, {256, 512});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "model/backward.h"
 #include "model/prepare.h"
@@ -255,6 +256,19 @@ TEST(Rewrites, SplitNormPutsTheBiasBehindADeferredLayerNormIntoItsShift) {
   EXPECT_FALSE(block.graph.find_op("qkv_bias"));
   EXPECT_TRUE(block.graph.find_op("qkv_norm"));
   EXPECT_TRUE(block.graph.find_op("oproj_bias"));
+}
+
+// The weights that the rotated norm reads are the next layer's, and the graph says which ones.
+TEST(RotateEntryNorm, NamesTheNextLayersWeights) {
+  Block block{.graph = build_block(test::tiny_gpt(), test::forward(1, 2)), .preparation = {}};
+  for (const Tensor& t : block.graph.tensors()) EXPECT_EQ(t.of_next_layer, "") << t.name;
+  rotate_entry_norm().apply(block);
+  std::map<std::string, std::string> next;
+  for (const Tensor& t : block.graph.tensors())
+    if (!t.of_next_layer.empty()) next[t.name] = t.of_next_layer;
+  const std::map<std::string, std::string> expected{{"w_norm1_next", "w_norm1"},
+                                                    {"b_norm1_next", "b_norm1"}};
+  EXPECT_EQ(next, expected);
 }
 
 TEST(Rewrites, DoNotApplyWhereThereIsNothingToDo) {

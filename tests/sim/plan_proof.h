@@ -41,7 +41,7 @@ class GraphByHand {
 // Returns the prediction, for what else a test asks of it.
 inline PlanEstimate expect_proved(const Plan& plan, const std::string& what) {
   EXPECT_EQ(check_plan(plan), std::vector<std::string>{}) << what;
-  const Gpu gpu = executor::executor_gpu();
+  const Gpu& gpu = executor::executor_gpu();
   const Graph& block = plan.block;
   const PlanEstimate predicted = simulate(plan, gpu, Fidelity::hierarchy);
   EXPECT_GE(predicted.time.value(), limits_of(block, gpu).time.value()) << what;

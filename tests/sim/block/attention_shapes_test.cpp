@@ -9,6 +9,7 @@
 #include "model/backward.h"
 #include "model/operators/all_operators.h"
 #include "sim/memory/traffic.h"
+#include "sim/memory/visible_keys.h"
 #include "tests/model/tiny_models.h"
 #include "tests/sim/plan_proof.h"
 

@@ -10,6 +10,7 @@
 #include "model/lower.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "sim/memory/visible_keys.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {

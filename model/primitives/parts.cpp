@@ -1,11 +1,31 @@
-#include "sim/kernels/epilogue_parts.h"
+#include "model/primitives/parts.h"
 
 #include <algorithm>
 #include <map>
+#include <variant>
 
 #include <fmt/format.h>
 
+#include "base/error.h"
+
 namespace fuseline {
+
+std::int64_t EpilogueParts::begin(int part) const {
+  std::int64_t begin = 0;
+  for (; part >= 0; part = parts[static_cast<std::size_t>(part)].parent)
+    begin += parts[static_cast<std::size_t>(part)].begin;
+  return begin;
+}
+
+std::int64_t EpilogueParts::cols(int part) const {
+  return part < 0 ? whole : parts[static_cast<std::size_t>(part)].cols;
+}
+
+int each_of(std::int64_t cols, std::int64_t part_cols) {
+  for (const int each : {1, 2, 4})
+    if (cols * 2 == part_cols * each) return each;
+  FUSELINE_ASSERT(false, "values are half, once or twice as wide as the accumulator");
+}
 
 EpilogueParts parts_of(const Program& program) {
   EpilogueParts result;
@@ -19,6 +39,7 @@ EpilogueParts parts_of(const Program& program) {
     for (const Value v : in) home = std::max(home, part(v));
     return home;
   };
+  if (const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop)) result.whole = gemm->N;
   result.home.assign(program.body.size(), -1);
   for (std::size_t i = 0; i < program.body.size(); ++i) {
     const Primitive& primitive = program.body[i];

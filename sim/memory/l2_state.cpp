@@ -1,0 +1,193 @@
+// What an L2 holds: asked, forgotten, written back, taken out as a value and put back, and whether
+// it is certain.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/error.h"
+#include "sim/memory/l2_cache.h"
+
+namespace fuseline {
+
+template <class Visit>
+void L2Cache::for_each_page(Visit visit) const {
+  pages_.for_each([&](Page& page) {
+    if (page.chunks_here > 0) visit(page);
+  });
+}
+
+void L2Cache::assume_used_before() {
+  FUSELINE_ASSERT(used_ == 0, "the cache was used already");
+  past_ = Past::filling;
+}
+
+bool L2Cache::contents_are_certain() const {
+  return past_ == Past::known || (past_ == Past::replaced && uncertain_ == 0);
+}
+
+void L2Cache::check_whole_chunks(const CachedMatrix& m, std::int64_t row_begin,
+                                 std::int64_t row_end, std::int64_t col_begin,
+                                 std::int64_t col_end) {
+  const auto whole = [](std::int64_t begin, std::int64_t end, std::int64_t size) {
+    return begin % kChunkEdge == 0 && (end % kChunkEdge == 0 || end == size);
+  };
+  if (!whole(row_begin, row_end, m.rows) || !whole(col_begin, col_end, m.cols)) past_ = Past::lost;
+}
+
+void L2Cache::end_filling() {
+  past_ = Past::replaced;
+  for_each_page([&](Page& page) {
+    for (std::size_t at = 0; at < page.runs.size(); ++at) page.uncertain[at] = page.runs[at] != 0;
+    page.uncertain_here = page.chunks_here;
+    uncertain_ += page.chunks_here;
+  });
+}
+
+void L2Cache::discard(std::uint32_t tensor) {
+  for (std::uint32_t number = 1; number < pages_.end(); ++number) {
+    Page& page = pages_[number];
+    if (page.chunks_here == 0 || tensor_of(page.key) != tensor) continue;
+    for (std::size_t at = 0; at < page.runs.size(); ++at) {
+      const std::uint32_t run = page.runs[at];
+      if (run == 0) continue;
+      forget(page, at);
+      leave_run(run);
+    }
+    pages_.free(number);
+  }
+}
+
+void L2Cache::flush() {
+  hbm_write_ += dirty().value();
+  for_each_page([&](Page& page) {
+    for (std::size_t at = 0; at < page.runs.size(); ++at) {
+      if (page.runs[at] == 0 || runs_[page.runs[at]].equal_bytes > 0) continue;
+      Chunk& chunk = page.chunks[at];
+      chunk.dirty = {};
+      if (chunk.odd != 0) bits_.clear(odd_[chunk.odd].dirty);
+    }
+  });
+  for (Run& run : runs_) run.written = false;
+}
+
+HbmTraffic L2Cache::take_traffic() {
+  const HbmTraffic traffic{Bytes(hbm_read_), Bytes(hbm_write_)};
+  hbm_read_ = 0;
+  hbm_write_ = 0;
+  return traffic;
+}
+
+Bytes L2Cache::take_missed(std::uint32_t tensor) {
+  return tensor < missed_.size() ? Bytes(std::exchange(missed_[tensor], 0)) : Bytes(0);
+}
+
+Bytes L2Cache::resident(std::uint32_t tensor) const {
+  std::int64_t bytes = 0;
+  for_each_page([&](const Page& page) {
+    if (tensor_of(page.key) != tensor) return;
+    for (std::size_t at = 0; at < page.runs.size(); ++at)
+      bytes += resident_elements(chunk_at(page, at)) * page.element_bytes;
+  });
+  return Bytes(bytes);
+}
+
+std::int64_t L2Cache::dirty_bytes(const Page& page) const {
+  std::int64_t elements = 0;
+  for (std::size_t at = 0; at < page.runs.size(); ++at)
+    elements += dirty_elements(chunk_at(page, at));
+  return elements * page.element_bytes;
+}
+
+Bytes L2Cache::dirty() const {
+  std::int64_t bytes = 0;
+  for_each_page([&](const Page& page) { bytes += dirty_bytes(page); });
+  return Bytes(bytes);
+}
+
+Bytes L2Cache::dirty(std::uint32_t tensor) const {
+  std::int64_t bytes = 0;
+  for_each_page([&](const Page& page) {
+    if (tensor_of(page.key) == tensor) bytes += dirty_bytes(page);
+  });
+  return Bytes(bytes);
+}
+
+std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors) const {
+  if (!contents_are_certain()) return std::nullopt;
+  constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
+  L2Contents out{capacity_, {}, {}, 0};
+  tensors.clear();
+  const auto number_of = [&](std::uint32_t tensor, std::int64_t element_bytes) {
+    const auto found = std::find(tensors.begin(), tensors.end(), tensor);
+    const auto number = static_cast<std::uint32_t>(found - tensors.begin());
+    if (found == tensors.end()) {
+      tensors.push_back(tensor);
+      out.element_bytes.push_back(element_bytes);
+    }
+    return number;
+  };
+  out.pieces.reserve(runs_.size() - free_runs_.size());
+  for (std::uint32_t number = runs_[0].newer; number != 0; number = runs_[number].newer) {
+    const Run& run = runs_[number];
+    const Page& page = pages_[run.place.page];
+    const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
+    const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
+    const std::uint32_t tensor = number_of(tensor_of(page.key), page.element_bytes);
+    const bool down = run.place.stride == 1;
+    bool joins = false;  // the chunk before is in the last piece
+    std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
+    for (int i = run.evicted; i < run.place.count; ++i, at += run.place.stride) {
+      if (page.runs[at] != number) {
+        joins = false;
+        continue;
+      }
+      const Chunk chunk = chunk_at(page, at);
+      if (chunk.odd != 0) return std::nullopt;
+      if (joins && out.pieces.back().resident == chunk.resident &&
+          out.pieces.back().dirty == chunk.dirty) {
+        ++out.pieces.back().count;
+        continue;
+      }
+      out.pieces.push_back({tensor, row + static_cast<std::uint32_t>(at % kPageEdge),
+                            col + static_cast<std::uint32_t>(at / kPageEdge), 1, down,
+                            chunk.resident, chunk.dirty});
+      joins = true;
+      if (run.equal_bytes > 0 && run.chunks_left + run.evicted == run.place.count) {
+        out.pieces.back().count = run.chunks_left;
+        break;
+      }
+    }
+  }
+  out.set_hash();
+  return out;
+}
+
+void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t> tensors) {
+  FUSELINE_ASSERT(contents.capacity == capacity_, "contents of a cache of another size");
+  *this = L2Cache(capacity());
+  for (const L2Contents::Piece& piece : contents.pieces) {
+    const std::int64_t element_bytes = contents.element_bytes[piece.tensor];
+    const std::uint32_t number =
+        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element_bytes);
+    Page& page = pages_[number];
+    const Place place = place_of(number, piece.row_block, piece.col_block, piece.count, piece.down);
+    const bool written = piece.dirty == piece.resident;
+    const std::uint32_t run = new_run(
+        place, {piece.resident, piece.count > 2 ? piece.resident : ChunkPart{}, piece.resident},
+        written);
+    const std::int64_t each = piece.resident.elements() * element_bytes;
+    const bool equal = (written || piece.dirty == ChunkPart{}) &&
+                       each <= std::numeric_limits<std::uint16_t>::max();
+    if (equal) runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
+    std::size_t at = place.first;
+    for (int i = 0; i < place.count; ++i, at += place.stride) {
+      page.runs[at] = run;
+      page.chunks[at] = {piece.resident, piece.dirty, 0};
+    }
+    runs_[run].chunks_left = place.count;
+    page.chunks_here += place.count;
+    used_ += place.count * each;
+  }
+}
+
+}  // namespace fuseline

@@ -1,0 +1,43 @@
+#include "sim/memory/tile_shape.h"
+
+#include <algorithm>
+#include <numeric>
+#include <variant>
+
+namespace fuseline {
+namespace {
+
+// Columns that must lie in one tile: pairs, groups of heads.
+std::int64_t column_group(const Program& program) {
+  std::int64_t group = 1;
+  for (const Primitive& p : program.body) group = std::lcm(group, p.demands().column_group);
+  return group;
+}
+
+TileShape stream_tile(const Program& program, std::int64_t rows) {
+  constexpr TileShape kUsual{16, 256};
+  const std::int64_t group = column_group(program);
+  const bool whole_columns = std::ranges::any_of(
+      program.body, [](const Primitive& p) { return p.demands().whole_columns; });
+  // Sums of rows of another tensor read the numbers of all its rows in every tile: fewer, taller
+  // tiles.
+  const bool gathers = std::ranges::any_of(program.body, [](const Primitive& p) {
+    return std::ranges::any_of(p.accesses(),
+                               [](const Access& a) { return a.reach == Reach::summed_rows; });
+  });
+  const std::int64_t height = whole_columns ? rows : gathers ? 4 * kUsual.m : kUsual.m;
+  return {height, std::max(group, kUsual.n / group * group)};
+}
+
+}  // namespace
+
+TileShape default_tile(const Program& program) {
+  if (const auto* stream = std::get_if<StreamMainloop>(&program.mainloop))
+    return stream_tile(program, stream->rows);
+  if (const auto* row = std::get_if<RowMainloop>(&program.mainloop)) return {1, row->cols};
+  if (const auto* scan = std::get_if<ScanMainloop>(&program.mainloop))
+    return {std::min(scan->shape.chunk, scan->shape.tokens), scan->shape.head_width};
+  return {128, 128};
+}
+
+}  // namespace fuseline

@@ -77,6 +77,18 @@ bool pairs_apart(const Op& op) {
   return op.kind->locality == Locality::pair_local && !has_adjacent_pairs(op);
 }
 
+// Whole heads lie in a tile when it begins and ends with one.
+std::string heads_reason(const Op& op, const Op& main, const Target& target) {
+  const std::int64_t d = op.attributes.as<HeadNorm>().head_width;
+  if (target.tile.n % d != 0)
+    return op.name + " needs whole heads of " + std::to_string(d) + " columns, while tiles of " +
+           main.name + " hold " + std::to_string(target.tile.n);
+  for (const Operand& r : op.reads)
+    if (r.tensor == main.writes[0].tensor && (r.col_begin - main.writes[0].col_begin) % d != 0)
+      return op.name + " begins within a head of " + std::to_string(d) + " columns";
+  return "";
+}
+
 std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops,
                                 const Target& target) {
   const Op& main = *g.mains.front();
@@ -106,6 +118,9 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +
              " rows, while a tile of " + main.name + " holds 128 of them";
     if (needs_full_row(*op)) return row_reason(*op, main, target);
+    if (needs_whole_heads(*op)) {
+      if (std::string reason = heads_reason(*op, main, target); !reason.empty()) return reason;
+    }
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +
              " until the weight's rows are interleaved";
@@ -143,7 +158,8 @@ std::string why_no_attention_program(const Group& g, const Target& target) {
   for (const Op* op : g.after) {
     if (needs_full_row(*op)) return row_reason(*op, main, target);
     if (is_finisher(*op)) return finisher_reason(*op);
-    if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op))
+    if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op) ||
+        needs_whole_heads(*op))
       return op->name + " crosses heads, while a tile of attention holds one";
   }
   return "";
@@ -160,8 +176,8 @@ std::string why_no_scan_program(const Graph& graph, const Group& g, const std::v
     if (of_state)
       return op->name + " reads the state behind the last token, which " + main.name +
              " has when its last tile is done";
-    if (op->kind->locality == Locality::pair_local || needs_full_row(*op) ||
-        needs_full_column(*op) || leaves_partials(*op))
+    if (op->kind->locality == Locality::pair_local || needs_whole_heads(*op) ||
+        needs_full_row(*op) || needs_full_column(*op) || leaves_partials(*op))
       return op->name + " crosses heads or chunks, while a tile of " + main.name +
              " holds one of each";
   }

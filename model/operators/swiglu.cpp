@@ -72,6 +72,7 @@ constinit const Operator operators::swiglu{.name = "swiglu",
                                            .framework = by_layout,
                                            .given_by_gradient = true,
                                            .cheap_again = true,
-                                           .stream = StreamCost::exponential};
+                                           .stream = StreamCost::exponential,
+    .gate = {.activation = operators::silu, .gradient = operators::silu_backward}};
 
 }  // namespace fuseline

@@ -92,6 +92,7 @@ constinit const Operator operators::swiglu_backward{
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,
     .also_writes = kY,
-    .in_parts = in_parts};
+    .in_parts = in_parts,
+    .gate = {.activation = operators::silu, .gradient = operators::silu_backward, .backward = true}};
 
 }  // namespace fuseline

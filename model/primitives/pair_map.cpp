@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -30,9 +31,9 @@ const char* function_of(PairFn fn) {
   FUSELINE_ASSERT(false, "unknown pair map");
 }
 
-void swap_pairs(Matrix& m, std::int64_t distance) {
+void swap_pairs(Matrix& m, std::int64_t distance, std::int64_t group) {
   for (std::int64_t r = 0; r < m.rows; ++r)
-    for (std::int64_t g = 0; g + 2 * distance <= m.cols; g += 2 * distance)
+    for (std::int64_t g = 0; g + 2 * distance <= m.cols; g += group)
       for (std::int64_t j = 0; j < distance; ++j)
         std::swap(m.row(r)[g + j], m.row(r)[g + j + distance]);
 }
@@ -52,8 +53,9 @@ void PairMap::rotate(StreamCode& code) const {
   std::string arguments = code.place_of(in.at(0));
   for (const Value v : in) arguments += ", " + code.computed_at("there", code.cols(in[0]), v);
   code.step(rope);
-  code.define(out.at(0), fmt::format("rope_apart<{}, {}>({})", distance, fn == PairFn::rope_inverse,
-                                     arguments));
+  code.define(out.at(0),
+              fmt::format("rope_apart<{}, {}, {}>({})", distance, fn == PairFn::rope_inverse,
+                          head > 0 ? head : 2 * distance, arguments));
 }
 
 std::vector<Value> PairMap::uses() const { return in; }
@@ -78,6 +80,8 @@ std::vector<ColumnRelation> PairMap::relations() const {
 
 TileDemands PairMap::demands() const {
   const std::int64_t apart = distance > 1 ? distance : 0;
+  if (head > 0) return {.column_group = head, .column_run = std::gcd(head, distance),
+                        .other_columns = true};
   return {.column_group = 2 * distance, .column_run = apart, .pair_distance = apart};
 }
 
@@ -98,7 +102,9 @@ bool PairMap::check(ShapeCheck& check) const {
   if (shapes[0].form != Form::tile) check.problem("a pair map needs a tile");
   if (width % 2 != 0)
     check.problem("pairs of " + std::to_string(width) + " columns: the width is odd");
-  if (distance < 1 || (distance > 1 && width % (2 * distance) != 0))
+  if (head > 0 && (!rotates() || distance == 1 || 2 * distance > head || width % head != 0))
+    check.problem("pairs in the first columns of every " + std::to_string(head));
+  if (distance < 1 || (distance > 1 && head == 0 && width % (2 * distance) != 0))
     check.problem("pairs " + std::to_string(distance) + " columns apart do not fill " +
                   std::to_string(width) + " columns");
   if (!check.space().tiles_of_pairs && !check.in_prologue()) {
@@ -126,13 +132,15 @@ CodeLine PairMap::text(const ProgramNames& names) const {
   for (std::size_t i = 1; i < in.size(); ++i) from += ", " + names.name(in[i]);
   std::string comment =
       distance == 1 ? "adjacent columns" : fmt::format("columns {} apart", distance);
+  if (head > 0) comment += fmt::format(" in the first {} of every {}", 2 * distance, head);
   if (!rotates()) comment += " (gate, up)";
   return {fmt::format("{} = {}({})", to, function_of(fn), from), comment};
 }
 
 void PairMap::evaluate(TileContext& tile) const {
   Matrix& x = tile.value(in[0]);
-  if (tile.fault() == EvaluationFault::swaps_pairs) swap_pairs(x, distance);
+  if (tile.fault() == EvaluationFault::swaps_pairs)
+    swap_pairs(x, distance, head > 0 ? head : 2 * distance);
   Matrix& to = tile.result(out[0]);
   switch (fn) {
     case PairFn::rope:
@@ -141,7 +149,7 @@ void PairMap::evaluate(TileContext& tile) const {
       Matrix turned_cos, turned_sin;
       return apply_rope(x, tile.operand(in[1], out[0], turned_cos),
                         tile.operand(in[2], out[0], turned_sin), distance,
-                        (fn == PairFn::rope_inverse) != wrong, to);
+                        head > 0 ? head : 2 * distance, (fn == PairFn::rope_inverse) != wrong, to);
     }
     case PairFn::swiglu:
       return apply_swiglu(x, distance, to);

@@ -17,6 +17,8 @@ struct PairMap {
   PairFn fn;
   std::vector<Value> in;
   std::int64_t distance = 1;
+  // Pairs are the first 2·distance columns of every so many, the others are kept; 0: all columns.
+  std::int64_t head = 0;
 
   [[nodiscard]] bool rotates() const { return fn == PairFn::rope || fn == PairFn::rope_inverse; }
   void rotate(StreamCode& code) const;  // the device code of a rotation

@@ -64,10 +64,14 @@ void binary(const Matrix& a, const Matrix& b, Matrix& out, F f) {
 
 // Calls f(row pointers..., first column of the pair, second) for every pair of every group.
 template <class F>
-void for_each_pair(std::int64_t cols, std::int64_t distance, F f) {
-  FUSELINE_ASSERT(distance >= 1 && cols % (2 * distance) == 0, "a tile cuts a pair");
-  for (std::int64_t group = 0; group < cols; group += 2 * distance)
+void for_each_pair(std::int64_t cols, std::int64_t distance, std::int64_t step, F f) {
+  FUSELINE_ASSERT(distance >= 1 && 2 * distance <= step && cols % step == 0, "a tile cuts a pair");
+  for (std::int64_t group = 0; group < cols; group += step)
     for (std::int64_t j = 0; j < distance; ++j) f(group + j, group + j + distance, group / 2 + j);
+}
+template <class F>
+void for_each_pair(std::int64_t cols, std::int64_t distance, F f) {
+  for_each_pair(cols, distance, 2 * distance, f);
 }
 
 template <class Step>
@@ -128,7 +132,7 @@ void apply_map(MapFn fn, float constant, const Matrix& a, const Matrix* b, Matri
 }
 
 void apply_rope(const Matrix& x, const Matrix& cos, const Matrix& sin, std::int64_t distance,
-                bool inverse, Matrix& out) {
+                std::int64_t group, bool inverse, Matrix& out) {
   std::vector<float> buffer_cos;
   std::vector<float> buffer_sin;
   for (std::int64_t r = 0; r < out.rows; ++r) {
@@ -136,13 +140,14 @@ void apply_rope(const Matrix& x, const Matrix& cos, const Matrix& sin, std::int6
     float* y = out.row(r);
     const float* c = expanded(cos, r, x.cols, buffer_cos);
     const float* s = expanded(sin, r, x.cols, buffer_sin);
+    if (group > 2 * distance) std::copy_n(in, x.cols, y);
     if (inverse) {
-      for_each_pair(x.cols, distance, [&](std::int64_t a, std::int64_t b, std::int64_t) {
+      for_each_pair(x.cols, distance, group, [&](std::int64_t a, std::int64_t b, std::int64_t) {
         y[a] = in[a] * c[a] + in[b] * s[b];
         y[b] = in[b] * c[b] - in[a] * s[a];
       });
     } else {
-      for_each_pair(x.cols, distance, [&](std::int64_t a, std::int64_t b, std::int64_t) {
+      for_each_pair(x.cols, distance, group, [&](std::int64_t a, std::int64_t b, std::int64_t) {
         y[a] = in[a] * c[a] - in[b] * s[a];
         y[b] = in[b] * c[b] + in[a] * s[b];
       });
@@ -178,13 +183,14 @@ void apply_swiglu_backward(const Matrix& pairs, const Matrix& d, std::int64_t di
   }
 }
 
-void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group, Matrix& out) {
-  const std::int64_t half = group / 2;
+void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
+                   std::int64_t lower_cols, Matrix& out) {
+  const std::int64_t upper_cols = group - lower_cols;
   FUSELINE_ASSERT(out.cols % group == 0, "a tile cuts a group of columns");
   for (std::int64_t r = 0; r < out.rows; ++r) {
     for (std::int64_t g = 0; g < out.cols / group; ++g) {
-      std::copy_n(lower.row(r) + g * half, half, out.row(r) + g * group);
-      std::copy_n(upper.row(r) + g * half, half, out.row(r) + g * group + half);
+      std::copy_n(lower.row(r) + g * lower_cols, lower_cols, out.row(r) + g * group);
+      std::copy_n(upper.row(r) + g * upper_cols, upper_cols, out.row(r) + g * group + lower_cols);
     }
   }
 }

@@ -27,11 +27,11 @@ struct Matrix {
 // out[r, c] = fn(a[r, c], b[r, c]) over out's rows and columns; `b` is not used by unary functions.
 void apply_map(MapFn fn, float constant, const Matrix& a, const Matrix* b, Matrix& out);
 
-// Pairs are columns c and c + distance of every group of 2·distance. Column c of x meets column c
+// Pairs are columns c and c + distance of the first 2·distance of every `group`. Column c of x meets column c
 // mod table.cols of the tables; each column has its own angle.
 //   y[a] = x[a] cos[a] - x[b] sin[a],  y[b] = x[b] cos[b] + x[a] sin[b];  inverse: the transpose
 void apply_rope(const Matrix& x, const Matrix& cos, const Matrix& sin, std::int64_t distance,
-                bool inverse, Matrix& out);
+                std::int64_t group, bool inverse, Matrix& out);
 // out = g·sigmoid(g)·u for pairs (g, u)
 void apply_swiglu(const Matrix& pairs, std::int64_t distance, Matrix& out);
 // From pairs (g, u) and the gradient d of out: d_pairs = (d·u·(s + t(1-s)), d·t), out = t·u, with s
@@ -39,8 +39,10 @@ void apply_swiglu(const Matrix& pairs, std::int64_t distance, Matrix& out);
 void apply_swiglu_backward(const Matrix& pairs, const Matrix& d, std::int64_t distance,
                            Matrix& d_pairs, Matrix& out);
 
-// In every group of `group` columns of out, `lower` is the lower half and `upper` the upper one.
-void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group, Matrix& out);
+// In every group of `group` columns of out, `lower` makes the first `lower_cols` and `upper` the
+// others.
+void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
+                   std::int64_t lower_cols, Matrix& out);
 
 // Reduces `count` numbers in a fixed order: sixteen running sums, then these in pairs.
 float reduce(ReduceFn fn, const float* values, std::int64_t count);

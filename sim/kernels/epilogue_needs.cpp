@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <vector>
 
 #include "base/error.h"
@@ -51,6 +52,10 @@ class Walk {
 
   EpilogueNeeds run() {
     lives_of_[0] = -1;
+    for (const Primitive& primitive : program_.body) {
+      const std::int64_t group = primitive.demands().column_group;
+      needs_.column_group = std::lcm(needs_.column_group, group);
+    }
     for (const Primitive& primitive : program_.body)
       if (is_load(primitive)) loaded_[primitive.defines().front()] = &primitive;
     walk_part(-1);

@@ -91,8 +91,8 @@ TEST(Rope, TurnsPairsByTheAngleAndBack) {
       }
     }
     Matrix turned = shaped(2, 12), back = shaped(2, 12);
-    apply_rope(x, cos, sin, distance, false, turned);
-    apply_rope(turned, cos, sin, distance, true, back);
+    apply_rope(x, cos, sin, distance, 2 * distance, false, turned);
+    apply_rope(turned, cos, sin, distance, 2 * distance, true, back);
     for (std::size_t i = 0; i < x.data.size(); ++i) EXPECT_NEAR(back.data[i], x.data[i], 1e-6);
     const std::int64_t b = distance;
     EXPECT_NEAR(turned.row(1)[0], x.row(1)[0] * cos.row(1)[0] - x.row(1)[b] * sin.row(1)[0], 1e-6);

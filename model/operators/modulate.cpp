@@ -1,0 +1,54 @@
+// A scale and a shift for every column of a sequence, as AdaLN makes them from its condition.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+#include "base/error.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> scale = read(g, in, op.reads[1]);
+  const View<const double> shift = read(g, in, op.reads[2]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
+  FUSELINE_ASSERT(tokens > 0 && scale.rows * tokens == x.rows, op.name);
+  for (std::int64_t m = 0; m < x.rows; ++m)
+    for (std::int64_t n = 0; n < x.cols; ++n)
+      y(m, n) = x(m, n) * (1.0 + scale(m / tokens, n)) + shift(m / tokens, n);
+}
+
+void lower(Emitter& e, const Op& op) {
+  const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
+  const Value x = e.tile(op.reads[0]);
+  const Value scale = e.sequence(op.reads[1], tokens, "scale");
+  const Value factor = e.map(MapFn::add_constant, {scale}, "f", 1.0);
+  const Value scaled = e.map(MapFn::mul, {x, factor}, "xs");
+  e.produce(op.writes[0],
+            e.map(MapFn::add, {scaled, e.sequence(op.reads[2], tokens, "shift")}, "y"));
+}
+
+}  // namespace
+
+constinit const Operator operators::modulate{
+    .name = "modulate",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = x · (1 + scale) + shift, one row of each for every sequence",
+    .reads = {kX, {"scale", "B", "N"}, {"shift", "B", "N"}},
+    .write = kY,
+    .flops = per_output<3>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient("sums over the rows of each sequence are not built yet"),
+    .framework = always<Implementation::strided>};
+
+}  // namespace fuseline

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/primitives/functions.h"
 
 namespace fuseline {
 
@@ -163,7 +164,7 @@ Value Emitter::one_hot(const Operand& ids, std::int64_t cols) {
 
 Value Emitter::column_sum(Value in, const std::string& name) {
   const Value value = fresh(name);
-  emit(ColumnReduce{value, ReduceFn::sum, in});
+  emit(ColumnReduce{value, reductions::sum, in});
   return value;
 }
 

@@ -10,6 +10,7 @@
 #include "cuda/emit/comment.h"
 #include "cuda/emit/fields.h"
 #include "cuda/emit/names.h"
+#include "model/primitives/functions.h"
 
 namespace fuseline::cuda {
 
@@ -227,7 +228,7 @@ std::vector<AttentionMove> prologue_moves(const Graph& graph, const Program& pro
     } else if (const auto* table = p.as<LoadTable>()) {
       tables[table->out] = table->from;
     } else if (const auto* pair = p.as<PairMap>();
-               pair != nullptr && pair->fn == PairFn::rope && pair->in.size() == 3 &&
+               pair != nullptr && pair->fn == pairs::rope && pair->in.size() == 3 &&
                made.contains(pair->in[0]) && !made.at(pair->in[0]).rotated) {
       AttentionMove move = made.at(pair->in[0]);
       move.rotated = true;

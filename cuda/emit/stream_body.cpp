@@ -141,11 +141,11 @@ class Emitter final : public StreamCode {
     if (shape_.walked) return walk_rows(value(out).level);
     const std::string x = use(in);
     const std::string place = place_of(in);
-    step_of(fn);
+    step(fn->name.value);
     const bool whole = whole_units(in);
-    define(out, fn == ReduceFn::mean ? fmt::format("row_mean<threads, {}>({}, {})", whole, x, place)
-                                     : fmt::format("row_reduce<{}, threads, {}>({}, {})",
-                                                   reducer_of(fn), whole, x, place));
+    define(out, fn->divided ? fmt::format("row_mean<threads, {}>({}, {})", whole, x, place)
+                            : fmt::format("row_reduce<{}, threads, {}>({}, {})",
+                                          reducer_for(*this, fn), whole, x, place));
   }
 
   std::string parameter(const char* name, const Access& access) override {
@@ -198,12 +198,6 @@ class Emitter final : public StreamCode {
 
   // ---- reductions of rows ----
 
-  void step_of(ReduceFn fn) {
-    step(fn == ReduceFn::mean          ? "mean"
-         : fn == ReduceFn::max         ? "max"
-         : fn == ReduceFn::sum_squares ? "sum_squares"
-                                       : "sum");
-  }
   // What guards each column stays in registers from one reduction to the next: then units are
   // guarded as a whole. With one reduction alone that is slower.
   [[nodiscard]] bool whole_units(Value v) const {
@@ -211,8 +205,8 @@ class Emitter final : public StreamCode {
         program_.body, [](const Primitive& p) { return p.demands().whole_rows; });
     return reductions > 1 && value(v).cols % 8 == 0;
   }
-  static const char* row_reducer(ReduceFn fn) {
-    return fn == ReduceFn::mean ? "Sum" : reducer_of(fn);
+  const char* row_reducer(ReduceFn fn) {
+    return fn->divided ? fn->reducer.value : reducer_for(*this, fn);
   }
   // All reductions that need as many others before them take one walk.
   void walk_rows(int level) {
@@ -228,15 +222,14 @@ class Emitter final : public StreamCode {
         const std::string x = use(p->in);
         line(fmt::format("gather_row<{}>({}, {}, {});", whole_units(p->in), total, x,
                          place_of(p->in)));
-        step_of(p->fn);
+        step(p->fn->name.value);
       });
     }
     scopes_.current().text += walk_text(walk);
     for (const auto& [p, total] : totals) {
       const std::string sum = fmt::format("row_result<threads>({})", total);
-      define(p->out, p->fn == ReduceFn::mean
-                         ? fmt::format("divided_by_cols({}, {})", sum, place_of(p->in))
-                         : sum);
+      define(p->out,
+             p->fn->divided ? fmt::format("divided_by_cols({}, {})", sum, place_of(p->in)) : sum);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/error.h"
+#include "model/primitives/functions.h"
 
 namespace fuseline::cuda {
 
@@ -39,29 +40,23 @@ class Reader {
   }
 
   bool take(const Map& map) {
-    if (stored_ && map.fn != MapFn::gelu_tanh) return false;
-    switch (map.fn) {
-      case MapFn::scale_by_constant:
-        if (map.in.at(0) != value_ || form_.bias || form_.gelu) return false;
-        form_.scale *= map.constant;
-        break;
-      case MapFn::add: {
-        const bool first = map.in.at(0) == value_;
-        const auto bias = vectors_.find(map.in.at(first ? 1 : 0));
-        if ((!first && map.in.at(1) != value_) || bias == vectors_.end() || form_.bias ||
-            form_.gelu)
-          return false;
-        form_.bias = bias->second;
-        break;
-      }
-      case MapFn::gelu_tanh:
-        if (map.in.at(0) != value_ || form_.gelu || form_.accumulate) return false;
-        if (stored_) form_.before_gelu = form_.out;
-        form_.gelu = true;
-        stored_ = false;
-        break;
-      default:
+    if (stored_ && map.fn != maps::gelu_tanh) return false;
+    if (map.fn == maps::scale_by_constant) {
+      if (map.in.at(0) != value_ || form_.bias || form_.gelu) return false;
+      form_.scale *= map.constant;
+    } else if (map.fn == maps::add) {
+      const bool first = map.in.at(0) == value_;
+      const auto bias = vectors_.find(map.in.at(first ? 1 : 0));
+      if ((!first && map.in.at(1) != value_) || bias == vectors_.end() || form_.bias || form_.gelu)
         return false;
+      form_.bias = bias->second;
+    } else if (map.fn == maps::gelu_tanh) {
+      if (map.in.at(0) != value_ || form_.gelu || form_.accumulate) return false;
+      if (stored_) form_.before_gelu = form_.out;
+      form_.gelu = true;
+      stored_ = false;
+    } else {
+      return false;
     }
     value_ = map.out;
     return true;

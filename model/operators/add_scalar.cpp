@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 void lower(Emitter& e, const Op& op) {
-  unary(e, op, MapFn::add_constant, "m", op.attributes.as<Scalar>().value);
+  unary(e, op, maps::add_constant, "m", op.attributes.as<Scalar>().value);
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value s = e.sequence(op.reads[1], op.attributes.as<Sequences>().tokens, "s");
-  e.produce(op.writes[0], e.map(MapFn::add, {x, s}, "y"));
+  e.produce(op.writes[0], e.map(maps::add, {x, s}, "y"));
 }
 
 }  // namespace

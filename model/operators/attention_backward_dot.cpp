@@ -30,8 +30,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value y = e.tile(op.reads[1]);
-  const Value product = e.map(MapFn::mul, {dy, y}, "p");
-  e.produce(op.writes[0], e.row_reduce(ReduceFn::sum, product, "delta"), true);
+  const Value product = e.map(maps::mul, {dy, y}, "p");
+  e.produce(op.writes[0], e.row_reduce(reductions::sum, product, "delta"), true);
 }
 
 // Rows are those of the heads.

@@ -49,14 +49,14 @@ void mainloop(Emitter& e, const Op& op, bool) {
   e.set_mainloop(product, product.N);
   Value s = 0;
   if (a.softcap > 0) {
-    s = e.map(MapFn::scale_by_constant, {s}, "s", 2 * a.scale / a.softcap);
-    s = e.map(MapFn::sigmoid, {s}, "sigmoid");
-    s = e.map(MapFn::scale_by_constant, {s}, "capped", 2 * a.softcap);
-    s = e.map(MapFn::add_constant, {s}, "capped", -a.softcap);
+    s = e.map(maps::scale_by_constant, {s}, "s", 2 * a.scale / a.softcap);
+    s = e.map(maps::sigmoid, {s}, "sigmoid");
+    s = e.map(maps::scale_by_constant, {s}, "capped", 2 * a.softcap);
+    s = e.map(maps::add_constant, {s}, "capped", -a.softcap);
   } else {
-    s = e.map(MapFn::scale_by_constant, {s}, "s", a.scale);
+    s = e.map(maps::scale_by_constant, {s}, "s", a.scale);
   }
-  if (biased) s = e.map(MapFn::add, {s, e.table(op.reads[2])}, "biased");
+  if (biased) s = e.map(maps::add, {s, e.table(op.reads[2])}, "biased");
   e.produce(op.writes[0], s);
 }
 

@@ -19,7 +19,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value b = e.per_col(op.reads[1], "b");
-  e.produce(op.writes[0], e.map(MapFn::add, {x, b}, "y"));
+  e.produce(op.writes[0], e.map(maps::add, {x, b}, "y"));
 }
 
 // The bias's gradient carries the name of the GEMM's: "qkv_bias" gives "db_qkv".

@@ -22,7 +22,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 void lower(Emitter& e, const Op& op) {
-  const Value sum = e.row_reduce(ReduceFn::sum, e.tile(op.reads[0]), "s");
+  const Value sum = e.row_reduce(reductions::sum, e.tile(op.reads[0]), "s");
   e.produce(op.writes[0], sum, true);
 }
 

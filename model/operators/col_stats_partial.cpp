@@ -48,9 +48,9 @@ void lower(Emitter& e, const Op& op) {
   if (op.reads.size() > 1) {
     Value z = e.tile(op.reads[1]);
     if (op.reads.size() > 2) z = normalised(e, z, op.reads[2]);
-    x = e.map(MapFn::mul, {x, z}, "p");
+    x = e.map(maps::mul, {x, z}, "p");
   }
-  e.emit(TileReduce{ReduceFn::sum, Axis::cols, x, op.writes[0]});
+  e.emit(TileReduce{reductions::sum, Axis::cols, x, op.writes[0]});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return x; });
 }
 
-void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::copy, "x"); }
+void lower(Emitter& e, const Op& op) { unary(e, op, maps::copy, "x"); }
 
 void gradient(Adjoint& a) { a.pass(0, a.dy()); }
 

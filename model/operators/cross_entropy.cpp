@@ -30,14 +30,14 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // Maximum, sum of exponentials and target of each row. loss = lse - target.
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
-  const Value top = e.row_reduce(ReduceFn::max, x, "m");
-  const Value p = e.map(MapFn::exp, {e.map(MapFn::sub, {x, top}, "d")}, "p");
-  const Value sum = e.row_reduce(ReduceFn::sum, p, "s");
-  const Value lse = e.map(MapFn::add, {top, e.map(MapFn::log, {sum}, "l")}, "lse");
+  const Value top = e.row_reduce(reductions::max, x, "m");
+  const Value p = e.map(maps::exp, {e.map(maps::sub, {x, top}, "d")}, "p");
+  const Value sum = e.row_reduce(reductions::sum, p, "s");
+  const Value lse = e.map(maps::add, {top, e.map(maps::log, {sum}, "l")}, "lse");
   if (op.writes.size() > 1) e.produce(op.writes[1], lse, true);
   const Value one = e.one_hot(op.reads[1], op.reads[0].cols);
-  const Value target = e.row_reduce(ReduceFn::sum, e.map(MapFn::mul, {x, one}, "xt"), "t");
-  e.produce(op.writes[0], e.map(MapFn::sub, {lse, target}, "loss"), true);
+  const Value target = e.row_reduce(reductions::sum, e.map(maps::mul, {x, one}, "xt"), "t");
+  e.produce(op.writes[0], e.map(maps::sub, {lse, target}, "loss"), true);
 }
 
 void gradient(Adjoint& a) {

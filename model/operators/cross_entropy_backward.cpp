@@ -31,11 +31,11 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[1]);
   const Value lse = e.per_row(op.reads[3], "lse");
-  const Value p = e.map(MapFn::exp, {e.map(MapFn::sub, {x, lse}, "d")}, "p");
+  const Value p = e.map(maps::exp, {e.map(maps::sub, {x, lse}, "d")}, "p");
   const Value one = e.one_hot(op.reads[2], op.reads[1].cols);
-  const Value rest = e.map(MapFn::sub, {p, one}, "d");
+  const Value rest = e.map(maps::sub, {p, one}, "d");
   const Value dloss = e.per_row(op.reads[0], "dloss");
-  e.produce(op.writes[0], e.map(MapFn::mul, {rest, dloss}, "dx"));
+  e.produce(op.writes[0], e.map(maps::mul, {rest, dloss}, "dx"));
 }
 
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[1].cols; }

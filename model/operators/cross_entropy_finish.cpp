@@ -49,13 +49,13 @@ void lower(Emitter& e, const Op& op) {
     return e.tile(part);
   };
   const Value m = third(0);
-  const Value top = e.row_reduce(ReduceFn::max, m, "top");
-  const Value scale = e.map(MapFn::exp, {e.map(MapFn::sub, {m, top}, "d")}, "v");
-  const Value sum = e.row_reduce(ReduceFn::sum, e.map(MapFn::mul, {third(1), scale}, "p"), "s");
-  const Value lse = e.map(MapFn::add, {top, e.map(MapFn::log, {sum}, "l")}, "lse");
+  const Value top = e.row_reduce(reductions::max, m, "top");
+  const Value scale = e.map(maps::exp, {e.map(maps::sub, {m, top}, "d")}, "v");
+  const Value sum = e.row_reduce(reductions::sum, e.map(maps::mul, {third(1), scale}, "p"), "s");
+  const Value lse = e.map(maps::add, {top, e.map(maps::log, {sum}, "l")}, "lse");
   if (op.writes.size() > 1) e.produce(op.writes[1], lse, true);
-  const Value target = e.row_reduce(ReduceFn::sum, third(2), "t");
-  e.produce(op.writes[0], e.map(MapFn::sub, {lse, target}, "loss"), true);
+  const Value target = e.row_reduce(reductions::sum, third(2), "t");
+  e.produce(op.writes[0], e.map(maps::sub, {lse, target}, "loss"), true);
 }
 
 // Maxima, sums and targets are a third of the columns each.

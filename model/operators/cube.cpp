@@ -17,8 +17,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile_or_row(op.reads[0]);
-  const Value square = e.map(MapFn::square, {x}, "x2");
-  e.produce(op.writes[0], e.map(MapFn::mul, {square, x}, "x3"));
+  const Value square = e.map(maps::square, {x}, "x2");
+  e.produce(op.writes[0], e.map(maps::mul, {square, x}, "x3"));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   Value x = e.fresh("x");
   e.emit(Gather{x, op.reads[0], op.reads[1]});
-  if (op.reads.size() > 2) x = e.map(MapFn::add, {x, e.table(op.reads[2])}, "x");
+  if (op.reads.size() > 2) x = e.map(maps::add, {x, e.table(op.reads[2])}, "x");
   e.produce(op.writes[0], x);
 }
 

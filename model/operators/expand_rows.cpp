@@ -20,7 +20,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value r = e.per_row(op.reads[0], "r");
-  const Value y = e.map(MapFn::scale_by_constant, {r}, "r", op.attributes.as<Scalar>().value);
+  const Value y = e.map(maps::scale_by_constant, {r}, "r", op.attributes.as<Scalar>().value);
   e.produce(op.writes[0], y);
 }
 

@@ -29,8 +29,8 @@ void lower(Emitter& e, const Op& op) {
   const Value branch = e.tile(op.reads[1]);
   const Value gate =
       e.sequence(op.reads[2], op.attributes.as<Sequences>().tokens, "gate");
-  const Value gated = e.map(MapFn::mul, {branch, gate}, "g");
-  e.produce(op.writes[0], e.map(MapFn::add, {x, gated}, "h"));
+  const Value gated = e.map(maps::mul, {branch, gate}, "g");
+  e.produce(op.writes[0], e.map(maps::add, {x, gated}, "h"));
 }
 
 }  // namespace

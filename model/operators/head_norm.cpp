@@ -30,8 +30,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value r = head_scale(e, x, op.attributes.as<HeadNorm>());
-  const Value scaled = e.map(MapFn::mul, {x, r}, "xr");
-  e.produce(op.writes[0], e.map(MapFn::mul, {scaled, e.table(op.reads[1])}, "xn"));
+  const Value scaled = e.map(maps::mul, {x, r}, "xr");
+  e.produce(op.writes[0], e.map(maps::mul, {scaled, e.table(op.reads[1])}, "xn"));
 }
 
 void gradient(Adjoint& a) {

@@ -36,14 +36,14 @@ void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value x = e.tile(op.reads[1]);
   const Value r = head_scale(e, x, norm);
-  const Value z = e.map(MapFn::mul, {x, r}, "z");
-  const Value g = e.map(MapFn::mul, {dy, e.table(op.reads[2])}, "dyg");
-  const Value product = e.map(MapFn::mul, {g, z}, "p");
-  const Value sum = e.group_reduce(ReduceFn::sum, product, norm.head_width, "c");
+  const Value z = e.map(maps::mul, {x, r}, "z");
+  const Value g = e.map(maps::mul, {dy, e.table(op.reads[2])}, "dyg");
+  const Value product = e.map(maps::mul, {g, z}, "p");
+  const Value sum = e.group_reduce(reductions::sum, product, norm.head_width, "c");
   const Value c =
-      e.map(MapFn::scale_by_constant, {sum}, "c", 1.0 / static_cast<double>(norm.head_width));
-  const Value inner = e.map(MapFn::sub, {g, e.map(MapFn::mul, {z, c}, "zc")}, "d");
-  e.produce(op.writes[0], e.map(MapFn::mul, {inner, r}, "dx"));
+      e.map(maps::scale_by_constant, {sum}, "c", 1.0 / static_cast<double>(norm.head_width));
+  const Value inner = e.map(maps::sub, {g, e.map(maps::mul, {z, c}, "zc")}, "d");
+  e.produce(op.writes[0], e.map(maps::mul, {inner, r}, "dx"));
 }
 
 }  // namespace

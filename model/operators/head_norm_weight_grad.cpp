@@ -30,8 +30,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value x = e.tile(op.reads[1]);
-  const Value z = e.map(MapFn::mul, {x, head_scale(e, x, op.attributes.as<HeadNorm>())}, "z");
-  const Value product = e.map(MapFn::mul, {dy, z}, "p");
+  const Value z = e.map(maps::mul, {x, head_scale(e, x, op.attributes.as<HeadNorm>())}, "z");
+  const Value product = e.map(maps::mul, {dy, z}, "p");
   e.produce(op.writes[0], e.column_sum(product, "dg"), true, Axis::cols);
 }
 

@@ -39,25 +39,25 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
-  const Value mu = e.row_reduce(ReduceFn::mean, x, "mu");
-  const Value centred = e.map(MapFn::sub, {x, mu}, "xc");
-  const Value s = e.row_reduce(ReduceFn::sum_squares, centred, "s");
+  const Value mu = e.row_reduce(reductions::mean, x, "mu");
+  const Value centred = e.map(maps::sub, {x, mu}, "xc");
+  const Value s = e.row_reduce(reductions::sum_squares, centred, "s");
   const Value var =
-      e.map(MapFn::scale_by_constant, {s}, "v", 1.0 / static_cast<double>(op.reads[0].cols));
-  const Value shifted = e.map(MapFn::add_constant, {var}, "v", op.attributes.as<NormEps>().eps);
-  const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
+      e.map(maps::scale_by_constant, {s}, "v", 1.0 / static_cast<double>(op.reads[0].cols));
+  const Value shifted = e.map(maps::add_constant, {var}, "v", op.attributes.as<NormEps>().eps);
+  const Value r = e.map(maps::rsqrt, {shifted}, "r");
   if (op.writes.size() > 1) {  // r and r·mean for the backward pass
     Operand to = op.writes[1];
     to.cols = 1;
     e.produce(to, r, true);
     ++to.col_begin;
-    e.produce(to, e.map(MapFn::mul, {r, mu}, "rmu"), true);
+    e.produce(to, e.map(maps::mul, {r, mu}, "rmu"), true);
   }
-  const Value scaled = e.map(MapFn::mul, {centred, r}, "xr");
+  const Value scaled = e.map(maps::mul, {centred, r}, "xr");
   const Value g = e.per_col(op.reads[1], "g");
-  const Value weighted = e.map(MapFn::mul, {scaled, g}, "xg");
+  const Value weighted = e.map(maps::mul, {scaled, g}, "xg");
   const Value b = e.per_col(op.reads[2], "b");
-  e.produce(op.writes[0], e.map(MapFn::add, {weighted, b}, "xn"));
+  e.produce(op.writes[0], e.map(maps::add, {weighted, b}, "xn"));
 }
 
 void gradient(Adjoint& a) {

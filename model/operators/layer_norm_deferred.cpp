@@ -32,10 +32,10 @@ void lower(Emitter& e, const Op& op) {
   const Value rmu = e.per_row(column, "rmu");
   const Value wg = e.per_col(op.reads[2], "gW");
   const Value wb = e.per_col(op.reads[3], "bW");
-  const Value scaled = e.map(MapFn::mul, {x, r}, "y");
-  const Value correction = e.map(MapFn::mul, {rmu, wg}, "c");
-  const Value centred = e.map(MapFn::sub, {scaled, correction}, "y");
-  e.produce(op.writes[0], e.map(MapFn::add, {centred, wb}, "y"));
+  const Value scaled = e.map(maps::mul, {x, r}, "y");
+  const Value correction = e.map(maps::mul, {rmu, wg}, "c");
+  const Value centred = e.map(maps::sub, {scaled, correction}, "y");
+  e.produce(op.writes[0], e.map(maps::add, {centred, wb}, "y"));
 }
 
 }  // namespace

@@ -28,10 +28,10 @@ void lower(Emitter& e, const Op& op) {
   const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
   const Value x = e.tile(op.reads[0]);
   const Value scale = e.sequence(op.reads[1], tokens, "scale");
-  const Value factor = e.map(MapFn::add_constant, {scale}, "f", 1.0);
-  const Value scaled = e.map(MapFn::mul, {x, factor}, "xs");
+  const Value factor = e.map(maps::add_constant, {scale}, "f", 1.0);
+  const Value scaled = e.map(maps::mul, {x, factor}, "xs");
   e.produce(op.writes[0],
-            e.map(MapFn::add, {scaled, e.sequence(op.reads[2], tokens, "shift")}, "y"));
+            e.map(maps::add, {scaled, e.sequence(op.reads[2], tokens, "shift")}, "y"));
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value g = e.per_col(op.reads[1], "g");
-  e.produce(op.writes[0], e.map(MapFn::mul, {x, g}, "a"));
+  e.produce(op.writes[0], e.map(maps::mul, {x, g}, "a"));
 }
 
 // With one row the weight has the shape of x, and nothing is broadcast.

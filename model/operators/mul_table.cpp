@@ -18,7 +18,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value t = e.table(op.reads[1]);
-  e.produce(op.writes[0], e.map(MapFn::mul, {x, t}, "y"));
+  e.produce(op.writes[0], e.map(maps::mul, {x, t}, "y"));
 }
 
 }  // namespace

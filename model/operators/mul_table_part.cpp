@@ -25,7 +25,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.part(op.reads[0], op.attributes.as<HeadPart>().part, "x");
-  e.produce(op.writes[0], e.map(MapFn::mul, {x, e.table(op.reads[1])}, "y"));
+  e.produce(op.writes[0], e.map(maps::mul, {x, e.table(op.reads[1])}, "y"));
 }
 
 }  // namespace

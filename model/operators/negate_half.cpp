@@ -27,7 +27,7 @@ void lower(Emitter& e, const Op& op) {
   const bool upper = !op.attributes.as<Halves>().swapped;
   const Value half =
       e.halves(op.reads[0], op.attributes.as<Halves>().head_width, upper, upper ? "x2" : "x1");
-  e.produce(op.writes[0], e.map(MapFn::negate, {half}, "n"));
+  e.produce(op.writes[0], e.map(maps::negate, {half}, "n"));
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.part(op.reads[0], op.attributes.as<HeadPart>().part, "x");
-  e.produce(op.writes[0], e.map(MapFn::negate, {x}, "n"));
+  e.produce(op.writes[0], e.map(maps::negate, {x}, "n"));
 }
 
 }  // namespace

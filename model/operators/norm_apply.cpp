@@ -33,8 +33,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value z = normalised(e, e.tile(op.reads[0]), op.reads[1]);
   const Value g = e.per_col(op.reads[2], "g");
-  Value y = e.map(MapFn::mul, {z, g}, "hn");
-  if (op.reads.size() > 3) y = e.map(MapFn::add, {y, e.per_col(op.reads[3], "b")}, "hn");
+  Value y = e.map(maps::mul, {z, g}, "hn");
+  if (op.reads.size() > 3) y = e.map(maps::add, {y, e.per_col(op.reads[3], "b")}, "hn");
   e.produce(op.writes[0], y);
 }
 

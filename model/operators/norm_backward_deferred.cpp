@@ -46,16 +46,16 @@ void lower(Emitter& e, const Op& op) {
   const Value w = e.per_col(op.reads[2], "g");
   const Value z = normalised(e, h, op.reads[3]);
   const Value c = e.per_row(column(op.reads[4], 0), "c");
-  const Value g = e.map(MapFn::mul, {p, w}, "pg");
-  const Value along = e.map(MapFn::mul, {z, c}, "zc");
-  Value inner = e.map(MapFn::sub, {g, along}, "d");
+  const Value g = e.map(maps::mul, {p, w}, "pg");
+  const Value along = e.map(maps::mul, {z, c}, "zc");
+  Value inner = e.map(maps::sub, {g, along}, "d");
   if (op.reads[4].cols == 2)
-    inner = e.map(MapFn::sub, {inner, e.per_row(column(op.reads[4], 1), "c1")}, "d");
+    inner = e.map(maps::sub, {inner, e.per_row(column(op.reads[4], 1), "c1")}, "d");
   const Value r = e.per_row(column(op.reads[3], 0), "r");
-  const Value dh = e.map(MapFn::mul, {inner, r}, "dh");
+  const Value dh = e.map(maps::mul, {inner, r}, "dh");
   if (op.reads.size() < 6) return e.produce(op.writes[0], dh);
   const Value dres = e.tile(op.reads[5]);
-  e.produce(op.writes[0], e.map(MapFn::add, {dres, dh}, "dres"));
+  e.produce(op.writes[0], e.map(maps::add, {dres, dh}, "dres"));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value z = normalised(e, e.tile(op.reads[1]), op.reads[2]);
-  const Value product = e.map(MapFn::mul, {dy, z}, "p");
+  const Value product = e.map(maps::mul, {dy, z}, "p");
   e.produce(op.writes[0], e.column_sum(product, "dg"), true, Axis::cols);
 }
 

@@ -30,7 +30,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const RowScale of =
       row_scale_of(e, e.tile(op.reads[0]), op.reads[0].cols, op.attributes.as<Normalise>());
-  e.produce(op.writes[0], e.map(MapFn::mul, {of.centred, of.r}, "xn"));
+  e.produce(op.writes[0], e.map(maps::mul, {of.centred, of.r}, "xn"));
 }
 
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::normalise_backward); }

@@ -40,13 +40,13 @@ void lower(Emitter& e, const Op& op) {
   const auto& norm = op.attributes.as<Normalise>();
   const Value dy = e.tile(op.reads[0]);
   const RowScale of = row_scale_of(e, e.tile(op.reads[1]), op.reads[0].cols, norm);
-  const Value z = e.map(MapFn::mul, {of.centred, of.r}, "z");
-  const Value product = e.map(MapFn::mul, {dy, z}, "p");
-  const Value along = e.map(MapFn::mul, {z, e.row_reduce(ReduceFn::mean, product, "c")}, "zc");
-  Value inner = e.map(MapFn::sub, {dy, along}, "d");
+  const Value z = e.map(maps::mul, {of.centred, of.r}, "z");
+  const Value product = e.map(maps::mul, {dy, z}, "p");
+  const Value along = e.map(maps::mul, {z, e.row_reduce(reductions::mean, product, "c")}, "zc");
+  Value inner = e.map(maps::sub, {dy, along}, "d");
   if (norm.centred)
-    inner = e.map(MapFn::sub, {inner, e.row_reduce(ReduceFn::mean, dy, "m")}, "d");
-  e.produce(op.writes[0], e.map(MapFn::mul, {inner, of.r}, "dx"));
+    inner = e.map(maps::sub, {inner, e.row_reduce(reductions::mean, dy, "m")}, "d");
+  e.produce(op.writes[0], e.map(maps::mul, {inner, of.r}, "dx"));
 }
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
-#include <type_traits>
 #include <utility>
 
+#include "base/described.h"
 #include "base/units.h"
 #include "model/graph.h"
 #include "model/operators/attributes.h"
@@ -60,18 +60,6 @@ struct OperandSpec {
   const char* rows = "";
   const char* cols = "";
   bool optional = false;
-};
-
-// A fact that every operator states: a description without it does not compile.
-template <class T>
-struct Fact {
-  T value;
-
-  constexpr Fact(T given) : value(given) {}
-  template <class Lambda>
-  requires(std::is_class_v<Lambda>&& std::is_convertible_v<Lambda, T>) constexpr Fact(Lambda given)
-      : value(given) {}
-  constexpr operator const T&() const { return value; }
 };
 
 // The operands that an operator reads, in order.

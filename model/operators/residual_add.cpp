@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map2(g, op, in, out, [](double x, double z) { return x + z; });
 }
 
-void lower(Emitter& e, const Op& op) { binary(e, op, MapFn::add, "h"); }
+void lower(Emitter& e, const Op& op) { binary(e, op, maps::add, "h"); }
 
 void gradient(Adjoint& a) {
   a.pass(0, a.dy());

@@ -31,15 +31,15 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
-  const Value s = e.row_reduce(ReduceFn::sum_squares, x, "s");
+  const Value s = e.row_reduce(reductions::sum_squares, x, "s");
   const Value mean =
-      e.map(MapFn::scale_by_constant, {s}, "m", 1.0 / static_cast<double>(op.reads[0].cols));
-  const Value shifted = e.map(MapFn::add_constant, {mean}, "m", op.attributes.as<NormEps>().eps);
-  const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
+      e.map(maps::scale_by_constant, {s}, "m", 1.0 / static_cast<double>(op.reads[0].cols));
+  const Value shifted = e.map(maps::add_constant, {mean}, "m", op.attributes.as<NormEps>().eps);
+  const Value r = e.map(maps::rsqrt, {shifted}, "r");
   if (op.writes.size() > 1) e.produce(op.writes[1], r, true);
-  const Value scaled = e.map(MapFn::mul, {x, r}, "xr");
+  const Value scaled = e.map(maps::mul, {x, r}, "xr");
   const Value g = e.per_col(op.reads[1], "g");
-  e.produce(op.writes[0], e.map(MapFn::mul, {scaled, g}, "xn"));
+  e.produce(op.writes[0], e.map(maps::mul, {scaled, g}, "xn"));
 }
 
 void gradient(Adjoint& a) { norm_gradient(a, operators::rms_norm_backward); }

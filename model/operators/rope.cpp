@@ -39,7 +39,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   }
 }
 
-void lower(Emitter& e, const Op& op) { rotate(e, op, PairFn::rope); }
+void lower(Emitter& e, const Op& op) { rotate(e, op, pairs::rope); }
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();

@@ -37,7 +37,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   }
 }
 
-void lower(Emitter& e, const Op& op) { rotate(e, op, PairFn::rope_inverse); }
+void lower(Emitter& e, const Op& op) { rotate(e, op, pairs::rope_inverse); }
 
 }  // namespace
 

@@ -39,8 +39,8 @@ void lower(Emitter& e, const Op& op) {
   for (std::int64_t i = 0; i < sums; ++i) {
     const Value partials =
         sums == 1 ? e.tile(op.reads[0]) : e.halves(op.reads[0], 2, i == 1, "partials");
-    const Value sum = e.row_reduce(ReduceFn::sum, partials, "s");
-    e.produce(column(op.writes[0], i), e.map(MapFn::scale_by_constant, {sum}, "c", inverse), true);
+    const Value sum = e.row_reduce(reductions::sum, partials, "s");
+    e.produce(column(op.writes[0], i), e.map(maps::scale_by_constant, {sum}, "c", inverse), true);
   }
 }
 

@@ -48,10 +48,10 @@ void lower(Emitter& e, const Op& op) {
   FUSELINE_ASSERT(op.attributes.as<PartialTile>().cols == partial_tile, op.name);
   const Value dy = e.tile(op.reads[0]);
   Value y = e.tile(op.reads[1]);
-  if (op.reads.size() > 2) y = e.map(MapFn::sub, {y, e.per_col(op.reads[2], "b")}, "yb");
-  TileReduce reduce{ReduceFn::sum, Axis::rows, e.map(MapFn::mul, {dy, y}, "p"), op.writes[0]};
+  if (op.reads.size() > 2) y = e.map(maps::sub, {y, e.per_col(op.reads[2], "b")}, "yb");
+  TileReduce reduce{reductions::sum, Axis::rows, e.map(maps::mul, {dy, y}, "p"), op.writes[0]};
   if (op.reads.size() > 3)
-    reduce.second = e.map(MapFn::mul, {dy, e.per_col(op.reads[3], "gW")}, "q");
+    reduce.second = e.map(maps::mul, {dy, e.per_col(op.reads[3], "gW")}, "q");
   e.emit(reduce);
 }
 

@@ -23,7 +23,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
-  e.produce(op.writes[0], e.row_reduce(ReduceFn::mean, x, "m"), true);
+  e.produce(op.writes[0], e.row_reduce(reductions::mean, x, "m"), true);
 }
 
 }  // namespace

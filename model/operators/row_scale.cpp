@@ -18,7 +18,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value r = e.per_row(op.reads[1], "r");
-  e.produce(op.writes[0], e.map(MapFn::mul, {x, r}, "y"));
+  e.produce(op.writes[0], e.map(maps::mul, {x, r}, "y"));
 }
 
 }  // namespace

@@ -47,24 +47,24 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const double inverse = 1.0 / static_cast<double>(op.attributes.as<RowStatistics>().norm_width);
   const auto mean_of = [&](Value partials, const char* name) {
-    const Value sum = e.row_reduce(ReduceFn::sum, partials, "s");
-    return e.map(MapFn::scale_by_constant, {sum}, name, inverse);
+    const Value sum = e.row_reduce(reductions::sum, partials, "s");
+    return e.map(maps::scale_by_constant, {sum}, name, inverse);
   };
   if (op.writes[0].cols == 1) {
     const Value m = mean_of(e.tile(op.reads[0]), "m");
     const Value shifted =
-        e.map(MapFn::add_constant, {m}, "m", op.attributes.as<RowStatistics>().eps);
-    e.produce(op.writes[0], e.map(MapFn::rsqrt, {shifted}, "r"), true);
+        e.map(maps::add_constant, {m}, "m", op.attributes.as<RowStatistics>().eps);
+    e.produce(op.writes[0], e.map(maps::rsqrt, {shifted}, "r"), true);
     return;
   }
   const Value mu = mean_of(e.halves(op.reads[0], 2, false, "sums"), "mu");
   const Value square = mean_of(e.halves(op.reads[0], 2, true, "squares"), "m");
-  const Value mu2 = e.map(MapFn::square, {mu}, "mu2");
-  const Value var = e.map(MapFn::sub, {square, mu2}, "v");
+  const Value mu2 = e.map(maps::square, {mu}, "mu2");
+  const Value var = e.map(maps::sub, {square, mu2}, "v");
   const Value shifted =
-      e.map(MapFn::add_constant, {var}, "v", op.attributes.as<RowStatistics>().eps);
-  const Value r = e.map(MapFn::rsqrt, {shifted}, "r");
-  const Value rmu = e.map(MapFn::mul, {r, mu}, "rmu");
+      e.map(maps::add_constant, {var}, "v", op.attributes.as<RowStatistics>().eps);
+  const Value r = e.map(maps::rsqrt, {shifted}, "r");
+  const Value rmu = e.map(maps::mul, {r, mu}, "rmu");
   Operand to = op.writes[0];
   to.cols = 1;
   e.produce(to, r, true);

@@ -48,7 +48,7 @@ void lower(Emitter& e, const Op& op) {
   FUSELINE_ASSERT(op.attributes.as<PartialTile>().cols == partial_tile, op.name);
   const bool moments = op.writes[0].cols > ceil_div(op.reads[0].cols, partial_tile);
   const Value x = e.tile(op.reads[0]);
-  e.emit(TileReduce{moments ? ReduceFn::sum_and_squares : ReduceFn::sum_squares, Axis::rows, x,
+  e.emit(TileReduce{moments ? reductions::sum_and_squares : reductions::sum_squares, Axis::rows, x,
                     op.writes[0]});
 }
 

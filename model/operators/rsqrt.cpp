@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return 1.0 / std::sqrt(x); });
 }
 
-void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::rsqrt, "r"); }
+void lower(Emitter& e, const Op& op) { unary(e, op, maps::rsqrt, "r"); }
 
 }  // namespace
 

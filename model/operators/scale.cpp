@@ -17,7 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile_or_row(op.reads[0]);
-  const Value y = e.map(MapFn::scale_by_constant, {x}, "y", op.attributes.as<Scalar>().value);
+  const Value y = e.map(maps::scale_by_constant, {x}, "y", op.attributes.as<Scalar>().value);
   e.produce(op.writes[0], y);
 }
 

@@ -16,7 +16,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return x * sigmoid(x); });
 }
 
-void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::silu, "t"); }
+void lower(Emitter& e, const Op& op) { unary(e, op, maps::silu, "t"); }
 
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::silu_backward); }
 

@@ -22,13 +22,13 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value x = e.tile(op.reads[1]);
-  const Value s = e.map(MapFn::sigmoid, {x}, "s");
-  const Value negative = e.map(MapFn::negate, {s}, "n");
-  const Value rest = e.map(MapFn::add_constant, {negative}, "n", 1.0);
-  const Value bend = e.map(MapFn::mul, {x, rest}, "v");
-  const Value one = e.map(MapFn::add_constant, {bend}, "v", 1.0);
-  const Value slope = e.map(MapFn::mul, {s, one}, "v");
-  e.produce(op.writes[0], e.map(MapFn::mul, {dy, slope}, "dx"));
+  const Value s = e.map(maps::sigmoid, {x}, "s");
+  const Value negative = e.map(maps::negate, {s}, "n");
+  const Value rest = e.map(maps::add_constant, {negative}, "n", 1.0);
+  const Value bend = e.map(maps::mul, {x, rest}, "v");
+  const Value one = e.map(maps::add_constant, {bend}, "v", 1.0);
+  const Value slope = e.map(maps::mul, {s, one}, "v");
+  e.produce(op.writes[0], e.map(maps::mul, {dy, slope}, "dx"));
 }
 
 }  // namespace

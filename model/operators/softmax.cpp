@@ -47,16 +47,16 @@ void lower(Emitter& e, const Op& op) {
     e.emit(Mask{masked, x, op.attributes.as<AttentionShape>()});
     x = masked;
   }
-  const Value top = e.row_reduce(ReduceFn::max, x, "m");
-  const Value shifted = e.map(MapFn::sub, {x, top}, "x");
-  const Value p = e.map(MapFn::exp, {shifted}, "p");
-  const Value sum = e.row_reduce(ReduceFn::sum, p, "s");
+  const Value top = e.row_reduce(reductions::max, x, "m");
+  const Value shifted = e.map(maps::sub, {x, top}, "x");
+  const Value p = e.map(maps::exp, {shifted}, "p");
+  const Value sum = e.row_reduce(reductions::sum, p, "s");
   if (op.writes.size() > 1) {
-    const Value log = e.map(MapFn::log, {sum}, "l");
-    e.produce(op.writes[1], e.map(MapFn::add, {top, log}, "lse"), true);
+    const Value log = e.map(maps::log, {sum}, "l");
+    e.produce(op.writes[1], e.map(maps::add, {top, log}, "lse"), true);
   }
-  const Value inverse = e.map(MapFn::reciprocal, {sum}, "r");
-  e.produce(op.writes[0], e.map(MapFn::mul, {p, inverse}, "p"));
+  const Value inverse = e.map(maps::reciprocal, {sum}, "r");
+  e.produce(op.writes[0], e.map(maps::mul, {p, inverse}, "p"));
 }
 
 void gradient(Adjoint& a) {

@@ -29,10 +29,10 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value p = e.tile(op.reads[0]);
   const Value dp = e.tile(op.reads[1]);
-  const Value product = e.map(MapFn::mul, {p, dp}, "pdp");
-  const Value delta = e.row_reduce(ReduceFn::sum, product, "delta");
-  const Value rest = e.map(MapFn::sub, {dp, delta}, "d");
-  e.produce(op.writes[0], e.map(MapFn::mul, {p, rest}, "ds"));
+  const Value product = e.map(maps::mul, {p, dp}, "pdp");
+  const Value delta = e.row_reduce(reductions::sum, product, "delta");
+  const Value rest = e.map(maps::sub, {dp, delta}, "d");
+  e.produce(op.writes[0], e.map(maps::mul, {p, rest}, "ds"));
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ void lower(Emitter& e, const Op& op) {
   const Value p = e.tile(op.reads[0]);
   const Value dp = e.tile(op.reads[1]);
   const Value delta = e.per_row(op.reads[2], "delta");
-  const Value rest = e.map(MapFn::sub, {dp, delta}, "d");
-  e.produce(op.writes[0], e.map(MapFn::mul, {p, rest}, "ds"));
+  const Value rest = e.map(maps::sub, {dp, delta}, "d");
+  e.produce(op.writes[0], e.map(maps::mul, {p, rest}, "ds"));
 }
 
 }  // namespace

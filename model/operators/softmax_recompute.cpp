@@ -31,8 +31,8 @@ void lower(Emitter& e, const Op& op) {
     x = masked;
   }
   const Value lse = e.per_row(op.reads[1], "lse");
-  const Value shifted = e.map(MapFn::sub, {x, lse}, "x");
-  e.produce(op.writes[0], e.map(MapFn::exp, {shifted}, "p"));
+  const Value shifted = e.map(maps::sub, {x, lse}, "x");
+  e.produce(op.writes[0], e.map(maps::exp, {shifted}, "p"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map(g, op, in, out, [](double x) { return x * x; });
 }
 
-void lower(Emitter& e, const Op& op) { unary(e, op, MapFn::square, "x2"); }
+void lower(Emitter& e, const Op& op) { unary(e, op, maps::square, "x2"); }
 
 }  // namespace
 

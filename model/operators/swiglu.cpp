@@ -28,7 +28,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   if (op.attributes.as<Pairs>().interleaved) {
     const Value x = e.tile(op.reads[0]);
-    e.produce(op.writes[0], e.pairs(PairFn::swiglu, {x}, "o", 1));
+    e.produce(op.writes[0], e.pairs(pairs::swiglu, {x}, "o", 1));
     return;
   }
   Operand gate = op.reads[0];
@@ -37,8 +37,8 @@ void lower(Emitter& e, const Op& op) {
   up.col_begin += gate.cols;
   const Value g = e.tile(gate);
   const Value u = e.tile(up);
-  const Value t = e.map(MapFn::silu, {g}, "t");
-  e.produce(op.writes[0], e.map(MapFn::mul, {t, u}, "o"));
+  const Value t = e.map(maps::silu, {g}, "t");
+  e.produce(op.writes[0], e.map(maps::mul, {t, u}, "o"));
 }
 
 void gradient(Adjoint& a) {

@@ -40,7 +40,7 @@ void lower(Emitter& e, const Op& op) {
     const Value gu = e.tile(op.reads[1]);
     const Value dgu = e.fresh("dgu");
     const Value again = e.fresh("o");
-    e.emit(PairMap{{dgu, again}, PairFn::swiglu_backward, {gu, dy}, 1});
+    e.emit(PairMap{{dgu, again}, pairs::swiglu_backward, {gu, dy}, 1});
     e.produce(op.writes[0], dgu);
     if (op.writes.size() > 1) e.produce(op.writes[1], again);
     return;
@@ -53,18 +53,18 @@ void lower(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value gate = e.tile(half(op.reads[1], false));
   const Value up = e.tile(half(op.reads[1], true));
-  const Value s = e.map(MapFn::sigmoid, {gate}, "s");
-  const Value t = e.map(MapFn::mul, {gate, s}, "t");
-  const Value du = e.map(MapFn::mul, {dy, t}, "du");
-  const Value negative = e.map(MapFn::negate, {s}, "n");
-  const Value rest = e.map(MapFn::add_constant, {negative}, "n", 1.0);
-  const Value bend = e.map(MapFn::mul, {t, rest}, "v");
-  const Value slope = e.map(MapFn::add, {s, bend}, "v");
-  const Value dt = e.map(MapFn::mul, {dy, up}, "dt");
-  const Value dg = e.map(MapFn::mul, {dt, slope}, "dg");
+  const Value s = e.map(maps::sigmoid, {gate}, "s");
+  const Value t = e.map(maps::mul, {gate, s}, "t");
+  const Value du = e.map(maps::mul, {dy, t}, "du");
+  const Value negative = e.map(maps::negate, {s}, "n");
+  const Value rest = e.map(maps::add_constant, {negative}, "n", 1.0);
+  const Value bend = e.map(maps::mul, {t, rest}, "v");
+  const Value slope = e.map(maps::add, {s, bend}, "v");
+  const Value dt = e.map(maps::mul, {dy, up}, "dt");
+  const Value dg = e.map(maps::mul, {dt, slope}, "dg");
   e.produce(half(op.writes[0], false), dg);
   e.produce(half(op.writes[0], true), du);
-  if (op.writes.size() > 1) e.produce(op.writes[1], e.map(MapFn::mul, {t, up}, "o"));
+  if (op.writes.size() > 1) e.produce(op.writes[1], e.map(maps::mul, {t, up}, "o"));
 }
 
 Extent extent(const Op& op) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/primitives/all_reductions.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
@@ -40,7 +41,7 @@ bool ColumnReduce::check(ShapeCheck& check) const {
   if (!check.space().columns_resident)
     check.problem("a column reduction needs whole columns: a stream of them");
   if (s->form != Form::tile) check.problem("a column reduction needs a tile");
-  if (fn != ReduceFn::sum) check.problem("a column reduction is a sum");
+  if (fn != reductions::sum) check.problem("a column reduction is a sum");
   return true;
 }
 
@@ -58,7 +59,7 @@ void ColumnReduce::evaluate(TileContext& tile) const {
   std::vector<float> column(static_cast<std::size_t>(x.rows));
   for (std::int64_t c = 0; c < x.cols; ++c) {
     for (std::int64_t r = 0; r < x.rows; ++r) column[static_cast<std::size_t>(r)] = x.row(r)[c];
-    to.row(0)[c] = reduce(fn, column.data(), count);
+    to.row(0)[c] = fn->of_numbers.value(column.data(), count);
   }
 }
 
@@ -66,7 +67,7 @@ void ColumnReduce::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void ColumnReduce::stream(StreamCode& code) const {
   // Gathered on the way down, known after it.
-  const std::string total = code.column_state(reducer_of(fn));
+  const std::string total = code.column_state(reducer_for(code, fn));
   code.in_walk([&] {
     const std::string x = code.use(in);
     code.line(fmt::format("gather_columns(state.{}, {}, {});", total, x, code.here()));

@@ -2,8 +2,8 @@
 // walks down its columns. The result is a vector along columns.
 #pragma once
 
-#include "model/primitives/functions.h"
 #include "model/primitives/primitive.h"
+#include "model/primitives/reduce_function.h"
 
 namespace fuseline {
 

@@ -32,7 +32,7 @@ TileDemands GroupReduce::demands() const {
 bool GroupReduce::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
-  if (fn != ReduceFn::sum && fn != ReduceFn::sum_squares && fn != ReduceFn::max)
+  if (fn != reductions::sum && fn != reductions::sum_squares && fn != reductions::max)
     check.problem(std::string("groups of columns have no ") + name_of(fn));
   if (s->form != Form::tile || group < 1 || s->width % group != 0)
     check.problem(fmt::format("{} has no whole groups of {} columns", ShapeCheck::text(in), group));

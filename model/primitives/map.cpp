@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "model/primitives/all_maps.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
@@ -14,87 +15,9 @@ namespace fuseline {
 
 namespace {
 
-bool is_unary(MapFn fn) { return fn != MapFn::add && fn != MapFn::sub && fn != MapFn::mul; }
+std::size_t operands(MapFn fn) { return static_cast<std::size_t>(fn->maths.value.operands); }
 
-bool takes_constant(MapFn fn) {
-  return fn == MapFn::scale_by_constant || fn == MapFn::add_constant;
-}
-
-const char* symbol_of(MapFn fn) {
-  switch (fn) {
-    case MapFn::add:
-      return "+";
-    case MapFn::sub:
-      return "-";
-    case MapFn::mul:
-    case MapFn::scale_by_constant:
-      return "*";
-    case MapFn::add_constant:
-      return "+";
-    case MapFn::square:
-      return "square";
-    case MapFn::rsqrt:
-      return "rsqrt";
-    case MapFn::silu:
-      return "silu";
-    case MapFn::sigmoid:
-      return "sigmoid";
-    case MapFn::gelu_tanh:
-      return "gelu";
-    case MapFn::negate:
-      return "-";
-    case MapFn::copy:
-      return "copy";
-    case MapFn::exp:
-      return "exp";
-    case MapFn::reciprocal:
-      return "1/";
-    case MapFn::log:
-      return "log";
-    case MapFn::gelu_tanh_slope:
-      return "gelu_slope";
-  }
-  FUSELINE_ASSERT(false, "unknown map");
-}
-
-// Of cuda/kernels: "add", "gelu_tanh".
-const char* function_of(MapFn fn) {
-  switch (fn) {
-    case MapFn::add:
-      return "add";
-    case MapFn::sub:
-      return "sub";
-    case MapFn::mul:
-      return "mul";
-    case MapFn::scale_by_constant:
-      return "scale_by_constant";
-    case MapFn::add_constant:
-      return "add_constant";
-    case MapFn::square:
-      return "square";
-    case MapFn::rsqrt:
-      return "rsqrt";
-    case MapFn::silu:
-      return "silu";
-    case MapFn::sigmoid:
-      return "sigmoid";
-    case MapFn::gelu_tanh:
-      return "gelu_tanh";
-    case MapFn::negate:
-      return "negate";
-    case MapFn::copy:
-      return "copy";
-    case MapFn::exp:
-      return "exp";
-    case MapFn::reciprocal:
-      return "reciprocal";
-    case MapFn::log:
-      return "log";
-    case MapFn::gelu_tanh_slope:
-      return "gelu_tanh_slope";
-  }
-  FUSELINE_ASSERT(false, "unknown map");
-}
+bool takes_constant(MapFn fn) { return fn->maths.value.constant; }
 
 // The shape of what two operands give, and the words for two that do not fit.
 struct Joined {
@@ -138,7 +61,7 @@ std::vector<ColumnRelation> Map::relations() const {
 TileDemands Map::demands() const { return {.elementwise = true}; }
 
 bool Map::check(ShapeCheck& check) const {
-  const std::size_t arity = is_unary(fn) ? 1 : 2;
+  const std::size_t arity = operands(fn);
   if (in.size() != arity) {
     check.problem(ShapeCheck::text(out) + ": a map of " + std::to_string(in.size()) +
                   " values, not " + std::to_string(arity));
@@ -155,14 +78,13 @@ bool Map::check(ShapeCheck& check) const {
 }
 
 CodeLine Map::text(const ProgramNames& names) const {
-  const char* symbol = symbol_of(fn);
-  const std::string to = names.name(out);
+  std::string text = fmt::format("{}({{}})", fn->name.value);
+  if (fn->text != nullptr) text = fn->text;
   const std::string first = names.name(in.at(0));
-  if (in.size() == 2) return {fmt::format("{} = {} {} {}", to, first, symbol, names.name(in[1]))};
-  if (takes_constant(fn)) return {fmt::format("{} = {} {} {:.6g}", to, first, symbol, constant)};
-  if (fn == MapFn::negate) return {fmt::format("{} = -{}", to, first)};
-  if (fn == MapFn::reciprocal) return {fmt::format("{} = 1 / {}", to, first)};
-  return {fmt::format("{} = {}({})", to, symbol, first)};
+  std::string second;
+  if (in.size() == 2) second = names.name(in[1]);
+  if (takes_constant(fn)) second = fmt::format("{:.6g}", constant);
+  return {names.name(out) + " = " + fmt::format(fmt::runtime(text), first, second)};
 }
 
 void Map::evaluate(TileContext& tile) const {
@@ -173,29 +95,30 @@ void Map::evaluate(TileContext& tile) const {
   switch (tile.fault()) {
     case EvaluationFault::forgets_second:
     case EvaluationFault::wrong_sign:
-      return apply_map(MapFn::copy, 0, a, nullptr, to);
+      return maps::copy.maths.value.apply({.a = a, .out = to});
     case EvaluationFault::forgets_first:
-      return apply_map(MapFn::copy, 0, *b, nullptr, to);
+      return maps::copy.maths.value.apply({.a = *b, .out = to});
     default:
-      return apply_map(fn, static_cast<float>(constant), a, b, to);
+      return fn->maths.value.apply(
+          {.a = a, .b = b, .constant = static_cast<float>(constant), .out = to});
   }
 }
 
 void Map::epilogue(EpilogueCode& code) const {
+  if (fn->device != nullptr) code.device_function(fn->device);
   std::string arguments;
   for (const Value v : in) arguments += (arguments.empty() ? "" : ", ") + code.use(v);
   if (takes_constant(fn)) arguments += fmt::format(", {:#.9g}F", constant);
-  code.define(out, fmt::format("{}({})", function_of(fn), arguments));
+  code.define(out, fmt::format("{}({})", fn->name.value, arguments));
 }
 
 void Map::stream(StreamCode& code) const {
+  if (fn->device != nullptr) code.device_function(fn->device);
   std::string arguments;
   for (const Value v : in) arguments += (arguments.empty() ? "" : ", ") + code.use(v);
   if (takes_constant(fn)) arguments += ", p." + code.constant(out, constant);
-  code.step(fn == MapFn::scale_by_constant ? "scale"
-            : fn == MapFn::add_constant    ? "shift"
-                                           : function_of(fn));
-  code.define(out, fmt::format("{}({})", function_of(fn), arguments));
+  code.step(fn->step != nullptr ? fn->step : fn->name.value);
+  code.define(out, fmt::format("{}({})", fn->name.value, arguments));
 }
 
 }  // namespace fuseline

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/primitives/functions.h"
+#include "model/primitives/map_function.h"
 #include "model/primitives/primitive.h"
 
 namespace fuseline {

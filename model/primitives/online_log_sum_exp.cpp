@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "model/primitives/all_reductions.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
@@ -92,7 +93,7 @@ void OnlineLogSumExp::evaluate(TileContext& tile) const {
                              (last == (block + 1) * partial_tile || last == tile.width(in))};
     for (std::int64_t r = 0; r < x.rows; ++r) {
       const float* values = x.row(r) + first - range.begin;
-      const float top = reduce(ReduceFn::max, values, last - first);
+      const float top = reductions::max.of_numbers.value(values, last - first);
       float sum = 0;
       for (std::int64_t c = 0; c < last - first; ++c) sum += std::exp(values[c] - top);
       const std::int64_t target = wanted[static_cast<std::size_t>(r)] - first;

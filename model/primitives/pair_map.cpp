@@ -16,21 +16,6 @@ namespace fuseline {
 
 namespace {
 
-// In a program's text and of cuda/kernels.
-const char* function_of(PairFn fn) {
-  switch (fn) {
-    case PairFn::rope:
-      return "rope";
-    case PairFn::rope_inverse:
-      return "rope_inverse";
-    case PairFn::swiglu:
-      return "swiglu";
-    case PairFn::swiglu_backward:
-      return "swiglu_backward";
-  }
-  FUSELINE_ASSERT(false, "unknown pair map");
-}
-
 void swap_pairs(Matrix& m, std::int64_t distance, std::int64_t group) {
   for (std::int64_t r = 0; r < m.rows; ++r)
     for (std::int64_t g = 0; g + 2 * distance <= m.cols; g += group)
@@ -38,10 +23,18 @@ void swap_pairs(Matrix& m, std::int64_t distance, std::int64_t group) {
         std::swap(m.row(r)[g + j], m.row(r)[g + j + distance]);
 }
 
+// A sine of the other sign turns the other way.
+Matrix negative(Matrix m) {
+  for (float& v : m.data) v = -v;
+  return m;
+}
+
 }  // namespace
 
+PairForm PairMap::form() const { return fn->maths.value.form; }
+
 void PairMap::rotate(StreamCode& code) const {
-  const char* rope = function_of(fn);
+  const char* rope = fn->name;
   if (code.pairs_in_thread(distance)) {
     const std::string x = code.use(in.at(0));
     const std::string cos = code.use(in.at(1));
@@ -50,12 +43,11 @@ void PairMap::rotate(StreamCode& code) const {
     code.define(out.at(0), fmt::format("{}<{}>({}, {}, {})", rope, distance == 1, x, cos, sin));
     return;
   }
+  if (fn->apart == nullptr) code.refuse(fmt::format("{} of columns apart", rope));
   std::string arguments = code.place_of(in.at(0));
   for (const Value v : in) arguments += ", " + code.computed_at("there", code.cols(in[0]), v);
   code.step(rope);
-  code.define(out.at(0),
-              fmt::format("rope_apart<{}, {}, {}>({})", distance, fn == PairFn::rope_inverse,
-                          head > 0 ? head : 2 * distance, arguments));
+  code.define(out.at(0), fmt::format(fmt::runtime(fn->apart), distance, group()) + "(" + arguments + ")");
 }
 
 std::vector<Value> PairMap::uses() const { return in; }
@@ -66,28 +58,40 @@ std::vector<Access> PairMap::accesses() const { return {}; }
 
 std::vector<ValueShape> PairMap::results(const ValueShapes& made, std::int64_t) const {
   const std::int64_t width = shape_of(made, in.front()).width;
-  if (fn == PairFn::swiglu) return {{Form::tile, width / 2}};
-  if (fn == PairFn::swiglu_backward) return {{Form::tile, width}, {Form::tile, width / 2}};
-  return {shape_of(made, in.front())};
+  switch (form()) {
+    case PairForm::rotated:
+      return {shape_of(made, in.front())};
+    case PairForm::joined:
+      return {{Form::tile, width / 2}};
+    case PairForm::gradient:
+      return {{Form::tile, width}, {Form::tile, width / 2}};
+  }
+  FUSELINE_ASSERT(false, "unknown pair map");
 }
 
 std::vector<ColumnRelation> PairMap::relations() const {
   const auto half = [this](Value v) { return ColumnRelation{in[0], v, 1, 2, 0, true}; };
-  if (fn == PairFn::swiglu) return {half(out[0])};
-  if (fn == PairFn::swiglu_backward) return {{in[0], out[0]}, half(in[1]), half(out[1])};
-  return {{in[0], out[0]}};
+  switch (form()) {
+    case PairForm::rotated:
+      return {{in[0], out[0]}};
+    case PairForm::joined:
+      return {half(out[0])};
+    case PairForm::gradient:
+      return {{in[0], out[0]}, half(in[1]), half(out[1])};
+  }
+  FUSELINE_ASSERT(false, "unknown pair map");
 }
 
 TileDemands PairMap::demands() const {
   const std::int64_t apart = distance > 1 ? distance : 0;
-  if (head > 0) return {.column_group = head, .column_run = std::gcd(head, distance),
-                        .other_columns = true};
+  if (head > 0)
+    return {.column_group = head, .column_run = std::gcd(head, distance), .other_columns = true};
   return {.column_group = 2 * distance, .column_run = apart, .pair_distance = apart};
 }
 
 bool PairMap::check(ShapeCheck& check) const {
-  const std::size_t ins = rotates() ? 3 : fn == PairFn::swiglu ? 1 : 2;
-  const std::size_t outs = fn == PairFn::swiglu_backward ? 2 : 1;
+  const std::size_t ins = rotates() ? 3 : form() == PairForm::joined ? 1 : 2;
+  const std::size_t outs = form() == PairForm::gradient ? 2 : 1;
   if (in.size() != ins || out.size() != outs) {
     check.problem("a pair map of the wrong number of values");
     return false;
@@ -118,7 +122,7 @@ bool PairMap::check(ShapeCheck& check) const {
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
       if (shapes[i].form != Form::table || width % shapes[i].width != 0)
         check.problem("a rotation needs tables whose width divides " + std::to_string(width));
-  } else if (fn == PairFn::swiglu_backward &&
+  } else if (form() == PairForm::gradient &&
              (shapes[1].form != Form::tile || shapes[1].width * 2 != width)) {
     check.problem("the gradient of a pair's result must be half as wide as the pairs");
   }
@@ -134,53 +138,64 @@ CodeLine PairMap::text(const ProgramNames& names) const {
       distance == 1 ? "adjacent columns" : fmt::format("columns {} apart", distance);
   if (head > 0) comment += fmt::format(" in the first {} of every {}", 2 * distance, head);
   if (!rotates()) comment += " (gate, up)";
-  return {fmt::format("{} = {}({})", to, function_of(fn), from), comment};
+  return {fmt::format("{} = {}({})", to, fn->name.value, from), comment};
 }
 
 void PairMap::evaluate(TileContext& tile) const {
   Matrix& x = tile.value(in[0]);
-  if (tile.fault() == EvaluationFault::swaps_pairs)
-    swap_pairs(x, distance, head > 0 ? head : 2 * distance);
+  if (tile.fault() == EvaluationFault::swaps_pairs) swap_pairs(x, distance, group());
+  const auto& apply = fn->maths.value.apply;
   Matrix& to = tile.result(out[0]);
-  switch (fn) {
-    case PairFn::rope:
-    case PairFn::rope_inverse: {
-      const bool wrong = tile.fault() == EvaluationFault::wrong_sign;
-      Matrix turned_cos, turned_sin;
-      return apply_rope(x, tile.operand(in[1], out[0], turned_cos),
-                        tile.operand(in[2], out[0], turned_sin), distance,
-                        head > 0 ? head : 2 * distance, (fn == PairFn::rope_inverse) != wrong, to);
+  switch (form()) {
+    case PairForm::rotated: {
+      Matrix turned_cos, turned_sin, other_way;
+      const Matrix* sin = &tile.operand(in[2], out[0], turned_sin);
+      if (tile.fault() == EvaluationFault::wrong_sign) sin = &(other_way = negative(*sin));
+      return apply({.pairs = x,
+                    .second = &tile.operand(in[1], out[0], turned_cos),
+                    .third = sin,
+                    .distance = distance,
+                    .group = group(),
+                    .out = to});
     }
-    case PairFn::swiglu:
-      return apply_swiglu(x, distance, to);
-    case PairFn::swiglu_backward:
-      return apply_swiglu_backward(x, tile.value(in[1]), distance, to, tile.result(out[1]));
+    case PairForm::joined:
+      return apply({.pairs = x, .distance = distance, .group = group(), .out = to});
+    case PairForm::gradient:
+      return apply({.pairs = x,
+                    .second = &tile.value(in[1]),
+                    .distance = distance,
+                    .group = group(),
+                    .out = to,
+                    .again = &tile.result(out[1])});
   }
 }
 
 void PairMap::epilogue(EpilogueCode& code) const {
   FUSELINE_ASSERT(distance == 1, "a GEMM tile has adjacent pairs only");
+  if (fn->device != nullptr) code.device_function(fn->device);
   std::string arguments;
   for (const Value v : in) arguments += (arguments.empty() ? "" : ", ") + code.use(v);
-  const std::string call = fmt::format("{}({})", function_of(fn), arguments);
-  if (fn != PairFn::swiglu_backward) return code.define(out.at(0), call);
+  const std::string call = fmt::format("{}({})", fn->name.value, arguments);
+  if (form() != PairForm::gradient) return code.define(out.at(0), call);
   const std::string both = code.variable("gradient", call);
   code.name(out.at(0), both + ".pairs");
   code.name(out.at(1), both + ".again");
 }
 
 void PairMap::stream(StreamCode& code) const {
+  if (fn->device != nullptr) code.device_function(fn->device);
   if (rotates()) return rotate(code);
   FUSELINE_ASSERT(distance == 1, "gate and up are adjacent columns");
+  const char* function = fn->name;
   const std::string pairs = code.use(in.at(0));
-  if (fn == PairFn::swiglu) {
-    code.define(out.at(0), fmt::format("swiglu({})", pairs));
-    return code.step("swiglu");
+  if (form() == PairForm::joined) {
+    code.define(out.at(0), fmt::format("{}({})", function, pairs));
+    return code.step(function);
   }
   const std::string d = code.use(in.at(1));
-  code.step("swiglu_backward");
+  code.step(function);
   const std::string both = code.unique("gradient");
-  code.line(fmt::format("const auto {} = swiglu_backward({}, {});", both, pairs, d));
+  code.line(fmt::format("const auto {} = {}({}, {});", both, function, pairs, d));
   code.name(out.at(0), both + ".pairs");
   code.name(out.at(1), both + ".again");
 }

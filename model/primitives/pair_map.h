@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/primitives/functions.h"
+#include "model/primitives/pair_function.h"
 #include "model/primitives/primitive.h"
 
 namespace fuseline {
@@ -20,7 +20,9 @@ struct PairMap {
   // Pairs are the first 2·distance columns of every so many, the others are kept; 0: all columns.
   std::int64_t head = 0;
 
-  [[nodiscard]] bool rotates() const { return fn == PairFn::rope || fn == PairFn::rope_inverse; }
+  [[nodiscard]] std::int64_t group() const { return head > 0 ? head : 2 * distance; }
+  [[nodiscard]] PairForm form() const;
+  [[nodiscard]] bool rotates() const { return form() == PairForm::rotated; }
   void rotate(StreamCode& code) const;  // the device code of a rotation
 
   [[nodiscard]] std::vector<Value> uses() const;

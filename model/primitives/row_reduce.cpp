@@ -33,7 +33,7 @@ std::vector<ColumnRelation> RowReduce::relations() const { return {}; }
 TileDemands RowReduce::demands() const { return {.whole_rows = true}; }
 
 bool RowReduce::check(ShapeCheck& check) const {
-  if (fn == ReduceFn::sum_and_squares) check.problem("a row reduction makes one number");
+  if (fn->also != nullptr) check.problem("a row reduction makes one number");
   if (!check.space().rows_resident)
     check.problem("a row reduction needs a full row, but tiles hold a part of it");
   return check.use(in) != nullptr;
@@ -50,7 +50,7 @@ void RowReduce::evaluate(TileContext& tile) const {
   const EvaluationFault fault = tile.fault();
   if (fault == EvaluationFault::leaves_out_last || fault == EvaluationFault::misses_column_end)
     count -= missed(count);
-  for (std::int64_t r = 0; r < x.rows; ++r) to.row(r)[0] = reduce(fn, x.row(r), count);
+  for (std::int64_t r = 0; r < x.rows; ++r) to.row(r)[0] = fn->of_numbers.value(x.row(r), count);
 }
 
 void RowReduce::epilogue(EpilogueCode& code) const { code.refuse(name); }

@@ -8,7 +8,7 @@
 
 #include "model/operators/attributes.h"
 #include "model/primitives/access.h"
-#include "model/primitives/functions.h"
+#include "model/primitives/reduce_function.h"
 #include "model/primitives/shapes.h"
 
 namespace fuseline {

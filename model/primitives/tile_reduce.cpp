@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/primitives/all_reductions.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
@@ -18,7 +19,7 @@ namespace {
 PartialRule rule_of(const TileReduce& reduce) {
   const auto join = [fn = reduce.fn](std::vector<float>& joined, const std::vector<float>& part) {
     for (std::size_t i = 0; i < joined.size(); ++i)
-      joined[i] = fn == ReduceFn::max ? std::max(joined[i], part[i]) : joined[i] + part[i];
+      joined[i] = fn->joined.value(joined[i], part[i]);
   };
   // Those of consecutive rows (columns) follow each other.
   const auto store = [to = reduce.partial, each = reduce.numbers()](TileMemory& memory,
@@ -84,7 +85,7 @@ bool TileReduce::check(ShapeCheck& check) const {
     const ValueShape* other = check.use(second);
     if (other != nullptr && *other != *s)
       check.problem("partials of two values of different shapes");
-    if (fn != ReduceFn::sum) check.problem("partials of two values are sums");
+    if (fn != reductions::sum) check.problem("partials of two values are sums");
   }
   check.partials(partial, by_row ? check.space().rows : s->width,
                  numbers() * ceil_div(length, partial_tile));
@@ -130,15 +131,11 @@ void TileReduce::evaluate(TileContext& tile) const {
     for (std::int64_t i = 0; i < count; ++i) {
       float* to = sums.numbers.data() + i * numbers();
       const float* values = line(x, i, first - begin, last - begin);
-      if (fn == ReduceFn::sum_and_squares) {
-        to[0] = reduce(ReduceFn::sum, values, last - first);
-        to[1] = reduce(ReduceFn::sum_squares, values, last - first);
-        continue;
-      }
-      to[0] = reduce(fn, values, last - first);
+      to[0] = fn->of_numbers.value(values, last - first);
+      if (fn->also != nullptr) to[1] = fn->also->of_numbers.value(values, last - first);
       if (second < 0) continue;
       values = line(tile.value(second), i, first - begin, last - begin);
-      to[1] = reduce(fn, values, last - first);
+      to[1] = fn->of_numbers.value(values, last - first);
     }
     tile.leave(std::move(sums), rule_of(*this));
   }
@@ -147,9 +144,9 @@ void TileReduce::evaluate(TileContext& tile) const {
 void TileReduce::epilogue(EpilogueCode& code) const {
   const std::string x = code.use(in);
   const std::string to = code.parameter(accesses().front());
-  const bool two = fn == ReduceFn::sum_and_squares;
-  const char* first = reducer_of(fn);
-  const char* next = two ? "SumSquares" : first;
+  const bool two = fn->also != nullptr;
+  const char* first = reducer_for(code, fn);
+  const char* next = two ? reducer_for(code, *fn->also) : first;
   const std::string other = second >= 0 ? code.use(second) : two ? x : "";
   if (axis == Axis::cols) {
     code.line(fmt::format("reduce_cols<{}>({}, p.{}, {}, {}, 0, {});", first, code.place(), to, x,
@@ -168,12 +165,13 @@ void TileReduce::epilogue(EpilogueCode& code) const {
 }
 
 void TileReduce::stream(StreamCode& code) const {
-  const bool two = fn == ReduceFn::sum_and_squares;
-  const char* first = reducer_of(fn);
+  const bool two = fn->also != nullptr;
+  const char* first = reducer_for(code, fn);
   const std::string to = code.parameter("partials", accesses().front());
   leave(code, first, in, to, 0);
-  if (numbers() == 2) leave(code, two ? "SumSquares" : first, two ? in : second, to, 1);
-  code.step(fn == ReduceFn::sum_squares ? "sum_squares" : fn == ReduceFn::max ? "max" : "sum");
+  if (numbers() == 2)
+    leave(code, two ? reducer_for(code, *fn->also) : first, two ? in : second, to, 1);
+  code.step(fn->name.value);
 }
 
 }  // namespace fuseline

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "model/primitives/functions.h"
 #include "model/primitives/primitive.h"
+#include "model/primitives/reduce_function.h"
 
 namespace fuseline {
 
@@ -20,9 +20,7 @@ struct TileReduce {
   Value second = -1;
 
   // That one partial of a row (column) has.
-  [[nodiscard]] std::int64_t numbers() const {
-    return fn == ReduceFn::sum_and_squares || second >= 0 ? 2 : 1;
-  }
+  [[nodiscard]] std::int64_t numbers() const { return fn->also != nullptr || second >= 0 ? 2 : 1; }
   // The device code of the `index`-th of them.
   void leave(StreamCode& code, const char* reducer, Value v, const std::string& to,
              int index) const;

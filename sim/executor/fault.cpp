@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/primitives/functions.h"
 
 namespace fuseline::executor {
 
@@ -26,7 +27,7 @@ struct Seen {
     } else if (const auto* m = primitive.as<Map>()) {
       if (std::ranges::all_of(m->in, [&](Value v) { return per_row.contains(v); }))
         per_row.insert(m->out);
-      if (m->fn == MapFn::sub) differences.insert(m->out);
+      if (m->fn == maps::sub) differences.insert(m->out);
     }
   }
 };
@@ -36,31 +37,29 @@ bool fits(FaultKind kind, const Primitive& primitive, const Seen& seen) {
   const auto* pair = primitive.as<PairMap>();
   switch (kind) {
     case FaultKind::dropped_row_scale:
-      return map != nullptr && map->fn == MapFn::mul && !seen.per_row.contains(map->in[0]) &&
+      return map != nullptr && map->fn == maps::mul && !seen.per_row.contains(map->in[0]) &&
              seen.per_row.contains(map->in[1]);
     case FaultKind::missed_partial: {
       const auto* reduce = primitive.as<RowReduce>();
-      return reduce != nullptr && reduce->fn != ReduceFn::max;
+      return reduce != nullptr && reduce->fn != reductions::max;
     }
     case FaultKind::swapped_pair:
       return pair != nullptr || primitive.is<ConcatHalves>();
     case FaultKind::wrong_rotation_sign:
-      return (pair != nullptr && pair->rotates()) || (map != nullptr && map->fn == MapFn::negate);
+      return (pair != nullptr && pair->rotates()) || (map != nullptr && map->fn == maps::negate);
     case FaultKind::dropped_residual:
-      return map != nullptr && map->fn == MapFn::add && !seen.per_col.contains(map->in[1]);
+      return map != nullptr && map->fn == maps::add && !seen.per_col.contains(map->in[1]);
     case FaultKind::missed_column_partial:
       return primitive.is<RowReduce>() || primitive.is<ColumnReduce>();
     case FaultKind::swapped_gradient_pair:
-      return (pair != nullptr &&
-              (pair->fn == PairFn::swiglu_backward || pair->fn == PairFn::rope_inverse)) ||
-             primitive.is<ConcatHalves>();
+      return (pair != nullptr && pair->fn->backward) || primitive.is<ConcatHalves>();
     case FaultKind::unscaled_norm_gradient:
-      return map != nullptr && map->fn == MapFn::mul && seen.differences.contains(map->in[0]) &&
+      return map != nullptr && map->fn == maps::mul && seen.differences.contains(map->in[0]) &&
              seen.per_row.contains(map->in[1]);
     case FaultKind::dropped_residual_gradient:
-      return map != nullptr && map->fn == MapFn::add && !seen.per_col.contains(map->in[1]);
+      return map != nullptr && map->fn == maps::add && !seen.per_col.contains(map->in[1]);
     case FaultKind::stale_delta:  // where attention is no kernel of its own
-      return map != nullptr && map->fn == MapFn::sub && seen.per_row.contains(map->in[1]);
+      return map != nullptr && map->fn == maps::sub && seen.per_row.contains(map->in[1]);
     case FaultKind::stale_tile:
     case FaultKind::unnormalised_softmax:
     case FaultKind::shifted_mask:

@@ -1,4 +1,5 @@
 #include "sim/executor/online_softmax.h"
+#include "model/primitives/functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -34,15 +35,15 @@ void OnlineSoftmax::add(Matrix& scores, const std::vector<float>& values,
       std::fill_n(s, scores.cols, 0.0F);
       continue;
     }
-    const float top =
-        std::max(largest_[at(q)], reduce(ReduceFn::max, s + keys.begin, keys.end - keys.begin));
+    const float top = std::max(
+        largest_[at(q)], reductions::max.of_numbers.value(s + keys.begin, keys.end - keys.begin));
     const float factor = largest_[at(q)] != kNothing ? std::exp(largest_[at(q)] - top) : 1.0F;
     largest_[at(q)] = top;
     std::fill_n(s, keys.begin, 0.0F);
     for (std::int64_t k = keys.begin; k < keys.end; ++k) s[k] = std::exp(s[k] - top);
     std::fill(s + keys.end, s + scores.cols, 0.0F);
-    sums_[at(q)] =
-        sums_[at(q)] * factor + reduce(ReduceFn::sum, s + keys.begin, keys.end - keys.begin);
+    sums_[at(q)] = sums_[at(q)] * factor +
+                   reductions::sum.of_numbers.value(s + keys.begin, keys.end - keys.begin);
     if (factor != 1.0F) scale(result_.row(q), result_.cols, factor);
   }
   multiply({scores.data.data(), scores.cols, false}, {values.data(), result_.cols, true},

@@ -112,7 +112,7 @@ TEST(QuotedCode, ComesFromEveryFileOfTheExample) {
     ++files;
     EXPECT_TRUE(quoted.contains(fs::weakly_canonical(entry.path()))) << entry.path();
   }
-  EXPECT_EQ(files, 6U) << "five things, one file each, and the test of them";
+  EXPECT_EQ(files, 7U) << "six things, one file each, and the test of them";
 }
 
 TEST(QuotedCode, AChangedALostAndAMovedLineAreFound) {

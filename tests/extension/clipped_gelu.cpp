@@ -12,6 +12,7 @@
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
 #include "tests/extension/clip.h"
+#include "tests/extension/quick_gelu.h"
 
 namespace fuseline::extension {
 
@@ -32,7 +33,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   });
 }
 
-// The same as primitives, one of which is not the project's.
+// The same as primitives: neither the clip nor the map is the project's.
 Value clip(Emitter& e, Value x, const Operand& limits, bool slope = false) {
   const Value out = e.fresh(slope ? "inside" : "q");
   e.emit(Clip{.out = out, .in = x, .limits = limits, .slope = slope});
@@ -41,8 +42,7 @@ Value clip(Emitter& e, Value x, const Operand& limits, bool slope = false) {
 
 void lower(Emitter& e, const Op& op) {
   const Value q = clip(e, e.tile(op.reads[0]), op.reads[1]);
-  const Value s = e.map(MapFn::sigmoid, {e.map(MapFn::scale_by_constant, {q}, "u", kSlope)}, "s");
-  e.produce(op.writes[0], e.map(MapFn::mul, {q, s}, "o"));
+  e.produce(op.writes[0], e.map(quick_gelu, {q}, "o"));
 }
 
 // dx = dy · s · (1 + 1.702 q (1 - s)) between the limits, else 0; s = sigmoid(1.702 q). Limits are
@@ -67,13 +67,13 @@ void lower_backward(Emitter& e, const Op& op) {
   const Value dy = e.tile(op.reads[0]);
   const Value x = e.tile(op.reads[1]);
   const Value q = clip(e, x, op.reads[2]);
-  const Value u = e.map(MapFn::scale_by_constant, {q}, "u", kSlope);
-  const Value s = e.map(MapFn::sigmoid, {u}, "s");
-  const Value rest = e.map(MapFn::add_constant, {e.map(MapFn::negate, {s}, "n")}, "n", 1.0);
-  const Value bend = e.map(MapFn::add_constant, {e.map(MapFn::mul, {u, rest}, "v")}, "v", 1.0);
-  const Value slope = e.map(MapFn::mul, {s, bend}, "v");
-  const Value seen = e.map(MapFn::mul, {slope, clip(e, x, op.reads[2], true)}, "v");
-  e.produce(op.writes[0], e.map(MapFn::mul, {dy, seen}, "dx"));
+  const Value u = e.map(maps::scale_by_constant, {q}, "u", kSlope);
+  const Value s = e.map(maps::sigmoid, {u}, "s");
+  const Value rest = e.map(maps::add_constant, {e.map(maps::negate, {s}, "n")}, "n", 1.0);
+  const Value bend = e.map(maps::add_constant, {e.map(maps::mul, {u, rest}, "v")}, "v", 1.0);
+  const Value slope = e.map(maps::mul, {s, bend}, "v");
+  const Value seen = e.map(maps::mul, {slope, clip(e, x, op.reads[2], true)}, "v");
+  e.produce(op.writes[0], e.map(maps::mul, {dy, seen}, "dx"));
 }
 
 constinit const Operator clipped_gelu_backward{

@@ -1,7 +1,7 @@
 // What was added from outside, each thing in one file, is planned, predicted, executed and compiled
 // like what was there before: a small MLP with the operator of clipped_gelu.cpp, lowered to the
-// primitive of clip.h, under the policy of gemm_and_loops.cpp, for the GPU of loom.toml, whose
-// architecture is that of weave.toml.
+// primitive of clip.h and the map of quick_gelu.h, under the policy of gemm_and_loops.cpp, for the
+// GPU of loom.toml, whose architecture is that of weave.toml.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,6 +29,7 @@
 #include "tests/cli/cli_run.h"
 #include "tests/cuda/compile/no_compiler.h"
 #include "tests/extension/clip.h"
+#include "tests/extension/quick_gelu.h"
 #include "tests/model/gradient_check.h"
 
 namespace fuseline::extension {
@@ -141,9 +142,19 @@ void expect_executed_as_predicted(const Plan& plan, const Graph& graph, const Gp
   }
 }
 
+template <class Looked>
+bool has(const Kernel& kernel, Looked looked) {
+  return std::ranges::any_of(kernel.phases, [&](const Program& program) {
+    return std::ranges::any_of(program.body, looked);
+  });
+}
 bool has_clip(const Kernel& kernel) {
-  return std::ranges::any_of(kernel.phases, [](const Program& program) {
-    return std::ranges::any_of(program.body, [](const Primitive& p) { return p.is<Clip>(); });
+  return has(kernel, [](const Primitive& p) { return p.is<Clip>(); });
+}
+bool has_quick_gelu(const Kernel& kernel) {
+  return has(kernel, [](const Primitive& p) {
+    const auto* map = p.as<Map>();
+    return map != nullptr && map->fn == quick_gelu;
   });
 }
 
@@ -157,6 +168,9 @@ void expect_compiled(const Plan& plan, const Gpu& gpu) {
          cuda::kernel_sources(plan, kernel, gpu, cuda::SmTarget::sm_90a)) {
       if (has_clip(kernel)) {
         EXPECT_THAT(source.text, AllOf(HasSubstr("Tile clip("), HasSubstr("= clip(p.")));
+      }
+      if (has_quick_gelu(kernel)) {
+        EXPECT_THAT(source.text, AllOf(HasSubstr("A quick_gelu("), HasSubstr("= quick_gelu(q")));
       }
       const cuda::Compiled compiled = compiler.compile(source, cuda::SmTarget::sm_90a);
       EXPECT_FALSE(compiled.cubin.empty()) << source.name;
@@ -183,6 +197,13 @@ TEST(ExtensionPrimitive, IsInTheProgramsOfTheOperator) {
   EXPECT_TRUE(has_clip(plan.kernels[0]));
   EXPECT_FALSE(has_clip(plan.kernels[1]));
   EXPECT_THAT(print_program(plan.graph, plan.kernels[0].phases[0]), HasSubstr("q = clip(y)"));
+}
+
+TEST(ExtensionMap, IsInTheProgramsOfTheOperator) {
+  const Plan plan = make_plan(kPolicy, mlp(70, 48, 136));
+  EXPECT_TRUE(has_quick_gelu(plan.kernels[0]));
+  EXPECT_FALSE(has_quick_gelu(plan.kernels[1]));
+  EXPECT_THAT(print_program(plan.graph, plan.kernels[0].phases[0]), HasSubstr("o = quick_gelu(q)"));
 }
 
 TEST(ExtensionArchitecture, IsUnlikeTheOneThatItInheritsFrom) {
@@ -213,8 +234,8 @@ TEST(ExtensionGpu, TheProgramPredictsForItAndSaysThatNobodyMeasuredIt) {
               AllOf(HasSubstr("Loom 64 GB (imagined): 96 SMs"), HasSubstr("UNCALIBRATED")));
 }
 
-// The one plan that has all five of them.
-TEST(ExtensionPlan, OfAllFiveIsPredictedForItsGpu) {
+// The one plan that has all six of them.
+TEST(ExtensionPlan, OfAllSixIsPredictedForItsGpu) {
   const Gpu gpu = loom();
   const Plan plan = make_plan(kPolicy, mlp(2048, 1024, 4096), plan_target(gpu));
   EXPECT_TRUE(has_clip(plan.kernels[0]));
@@ -227,7 +248,7 @@ TEST(ExtensionPlan, OfAllFiveIsPredictedForItsGpu) {
                                                             Field(&GemmTile::n, k.tile.at(1)))));
 }
 
-TEST(ExtensionPlan, OfAllFiveIsExecutedAsItIsPredicted) {
+TEST(ExtensionPlan, OfAllSixIsExecutedAsItIsPredicted) {
   const Graph graph = mlp(70, 48, 136);
   const Gpu gpu = loom();
   for (const char* policy : {kPolicy, "coda", "torch-compile"}) {
@@ -236,7 +257,7 @@ TEST(ExtensionPlan, OfAllFiveIsExecutedAsItIsPredicted) {
   }
 }
 
-TEST(ExtensionPlan, OfAllFiveTrainsWithTheOperatorsOwnGradient) {
+TEST(ExtensionPlan, OfAllSixTrainsWithTheOperatorsOwnGradient) {
   const Graph joint = differentiate(mlp(40, 24, 56));
   EXPECT_TRUE(joint.find_op("d_act").has_value());
   const Gpu gpu = loom();
@@ -256,7 +277,7 @@ TEST(ExtensionOperator, ItsGradientIsThatOfItsReference) {
         "");
 }
 
-TEST(ExtensionPlan, OfAllFiveCompilesForHopper) {
+TEST(ExtensionPlan, OfAllSixCompilesForHopper) {
   const Gpu gpu = loom();
   const Graph joint = differentiate(mlp(256, 512, 1024));
   try {

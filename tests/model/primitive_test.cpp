@@ -1,5 +1,6 @@
 // Primitives describe themselves: one from outside is known to every pass of this layer.
 #include "model/primitives/primitive.h"
+#include "model/primitives/functions.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,7 +105,7 @@ TEST(Access, GatheredRowsAreThoseThatAreNamed) {
 
 TEST(ValueAnalysisTest, PlacesColumnsThroughPairsAndSlices) {
   // y[., 512] -> columns 128 to 384 of it -> pairs of those become 128 columns.
-  const std::vector<Primitive> body{Columns{1, 0, 128, 256}, PairMap{{2}, PairFn::swiglu, {1}}};
+  const std::vector<Primitive> body{Columns{1, 0, 128, 256}, PairMap{{2}, pairs::swiglu, {1}}};
   const ValueAnalysis values(body, 0, 512, false);
   EXPECT_EQ(values.width(2), 128);
   const ColumnRange slice = values.columns(1, {256, 512});

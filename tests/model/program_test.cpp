@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/primitives/functions.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline {
@@ -57,14 +58,14 @@ TEST_F(ProgramCheck, AcceptsAGemmThatStoresItsTile) {
 
 TEST_F(ProgramCheck, AcceptsEveryPrimitiveOfAFusedEpilogue) {
   const std::vector<Primitive> body{LoadVector{1, r, Axis::rows},
-                                    Map{2, MapFn::mul, {0, 1}},
+                                    Map{2, maps::mul, {0, 1}},
                                     LoadVector{3, b, Axis::cols},
-                                    Map{4, MapFn::add, {2, 3}},
+                                    Map{4, maps::add, {2, 3}},
                                     LoadTable{5, cos},
                                     LoadTable{6, sin},
-                                    PairMap{{7}, PairFn::rope, {4, 5, 6}},
-                                    TileReduce{ReduceFn::sum_squares, Axis::rows, 7, partial},
-                                    PairMap{{8}, PairFn::swiglu, {7}},
+                                    PairMap{{7}, pairs::rope, {4, 5, 6}},
+                                    TileReduce{reductions::sum_squares, Axis::rows, 7, partial},
+                                    PairMap{{8}, pairs::swiglu, {7}},
                                     StoreTile{8, half}};
   EXPECT_THAT(problems(gemm(true), body), IsEmpty());
 }
@@ -86,7 +87,7 @@ TEST_F(ProgramCheck, KnowsTransposedOperandsOfTheBackwardPass) {
 }
 
 TEST_F(ProgramCheck, RefusesATileOfAnotherShape) {
-  EXPECT_THAT(legal_store(gemm(), {LoadTile{1, x}, Map{2, MapFn::add, {0, 1}}}),
+  EXPECT_THAT(legal_store(gemm(), {LoadTile{1, x}, Map{2, maps::add, {0, 1}}}),
               Contains(HasSubstr("tile x is 10 columns wide, the index space 300")));
 }
 
@@ -94,7 +95,7 @@ TEST_F(ProgramCheck, RefusesVectorsOfAnotherLength) {
   EXPECT_THAT(legal_store(gemm(), {LoadVector{1, b, Axis::rows}}),
               Contains(HasSubstr("vector along rows b is [1, 300], not [6, 1]")));
   const Operand narrow = graph.columns(b.tensor, 0, 299);
-  EXPECT_THAT(legal_store(gemm(), {LoadVector{1, narrow, Axis::cols}, Map{2, MapFn::add, {0, 1}}}),
+  EXPECT_THAT(legal_store(gemm(), {LoadVector{1, narrow, Axis::cols}, Map{2, maps::add, {0, 1}}}),
               Contains(HasSubstr("widths 300 and 299 do not match")));
 }
 
@@ -105,7 +106,7 @@ TEST_F(ProgramCheck, RefusesATableThatDoesNotRepeatOverTheRows) {
 }
 
 TEST_F(ProgramCheck, RefusesARowReductionWhereTilesHoldPartOfARow) {
-  const std::vector<Primitive> body{LoadTile{1, y}, RowReduce{2, ReduceFn::sum, 1},
+  const std::vector<Primitive> body{LoadTile{1, y}, RowReduce{2, reductions::sum, 1},
                                     StoreVector{2, r, Axis::rows}};
   EXPECT_THAT(problems(tiles(), body), Contains(HasSubstr("needs a full row")));
   EXPECT_THAT(problems(rows(), body), IsEmpty());
@@ -113,20 +114,20 @@ TEST_F(ProgramCheck, RefusesARowReductionWhereTilesHoldPartOfARow) {
 
 TEST_F(ProgramCheck, RefusesPairsThatAreNotAdjacentInAGemmTile) {
   std::vector<Primitive> body{LoadTable{1, cos}, LoadTable{2, sin},
-                              PairMap{{3}, PairFn::rope, {0, 1, 2}, 30}, StoreTile{3, y}};
+                              PairMap{{3}, pairs::rope, {0, 1, 2}, 30}, StoreTile{3, y}};
   EXPECT_THAT(problems(gemm(true), body), Contains(HasSubstr("30 columns apart, not adjacent")));
-  body[2] = PairMap{{3}, PairFn::rope, {0, 1, 2}, 1};
+  body[2] = PairMap{{3}, pairs::rope, {0, 1, 2}, 1};
   EXPECT_THAT(problems(gemm(false), body), Contains(HasSubstr("not interleaved")));
   EXPECT_THAT(problems(gemm(true), body), IsEmpty());
 }
 
 TEST_F(ProgramCheck, AllowsDistantPairsWhereTheKernelLoadsBothItself) {
   EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, LoadTable{2, cos}, LoadTable{3, sin},
-                                 PairMap{{4}, PairFn::rope, {1, 2, 3}, 30}, StoreTile{4, half}}),
+                                 PairMap{{4}, pairs::rope, {1, 2, 3}, 30}, StoreTile{4, half}}),
               Contains(HasSubstr("half")));  // the rotation keeps the width: half is too narrow
   const Operand other = tensor("other", 6, 300);
   EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, LoadTable{2, cos}, LoadTable{3, sin},
-                                 PairMap{{4}, PairFn::rope, {1, 2, 3}, 30}, StoreTile{4, other}}),
+                                 PairMap{{4}, pairs::rope, {1, 2, 3}, 30}, StoreTile{4, other}}),
               IsEmpty());
 }
 
@@ -135,7 +136,7 @@ TEST_F(ProgramCheck, RefusesPairsOfOddWidth) {
   const Operand odd = tensor("odd", 6, 3);
   Program p = gemm(true);
   p.mainloop = GemmMainloop{.a = x, .b = odd_w, .M = 6, .N = 7, .K = 10, .interleaved = true};
-  EXPECT_THAT(problems(p, {PairMap{{1}, PairFn::swiglu, {0}}, StoreTile{1, odd}}),
+  EXPECT_THAT(problems(p, {PairMap{{1}, pairs::swiglu, {0}}, StoreTile{1, odd}}),
               Contains(HasSubstr("width is odd")));
 }
 
@@ -145,46 +146,48 @@ TEST_F(ProgramCheck, ChecksTheTwoWidthsOfSwigluBackward) {
   Program p = tiles();
   p.mainloop = StreamMainloop{6, 600};
   EXPECT_THAT(problems(p, {LoadTile{1, pairs}, LoadTile{2, y},
-                           PairMap{{3, 4}, PairFn::swiglu_backward, {1, 2}}, StoreTile{3, dpairs}}),
+                           PairMap{{3, 4}, pairs::swiglu_backward, {1, 2}}, StoreTile{3, dpairs}}),
               IsEmpty());
-  EXPECT_THAT(problems(p, {LoadTile{1, pairs}, PairMap{{3, 4}, PairFn::swiglu_backward, {1, 1}},
+  EXPECT_THAT(problems(p, {LoadTile{1, pairs}, PairMap{{3, 4}, pairs::swiglu_backward, {1, 1}},
                            StoreTile{3, dpairs}}),
               Contains(HasSubstr("half as wide")));
 }
 
 TEST_F(ProgramCheck, RefusesPartialsOfAnotherShapeOrType) {
   const Operand wide = tensor("wide", 6, 4, Dtype::fp32);
-  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum, Axis::rows, 0, wide}}),
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{reductions::sum, Axis::rows, 0, wide}}),
               Contains(HasSubstr("partials wide is [6, 4], not [6, 3]")));
   const Operand rounded = tensor("rounded", 6, 3);
-  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum, Axis::rows, 0, rounded}}),
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{reductions::sum, Axis::rows, 0, rounded}}),
               Contains(HasSubstr("not fp32")));
 }
 
 TEST_F(ProgramCheck, AcceptsColumnPartialsOfTheBackwardPass) {
   const Operand dgamma = tensor("dgamma", 300, 1, Dtype::fp32);
-  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum, Axis::cols, 0, dgamma}}), IsEmpty());
+  EXPECT_THAT(legal_store(gemm(), {TileReduce{reductions::sum, Axis::cols, 0, dgamma}}), IsEmpty());
 }
 
 TEST_F(ProgramCheck, TwoMomentsNeedTwoColumnsATile) {
   const Operand moments = tensor("moments", 6, 6, Dtype::fp32);
-  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum_and_squares, Axis::rows, 0, moments}}),
-              IsEmpty());
-  EXPECT_THAT(legal_store(gemm(), {TileReduce{ReduceFn::sum_and_squares, Axis::rows, 0, partial}}),
-              Contains(HasSubstr("not [6, 6]")));
+  EXPECT_THAT(
+      legal_store(gemm(), {TileReduce{reductions::sum_and_squares, Axis::rows, 0, moments}}),
+      IsEmpty());
+  EXPECT_THAT(
+      legal_store(gemm(), {TileReduce{reductions::sum_and_squares, Axis::rows, 0, partial}}),
+      Contains(HasSubstr("not [6, 6]")));
 }
 
 TEST_F(ProgramCheck, RefusesUseBeforeDefinitionAndSecondDefinition) {
-  EXPECT_THAT(legal_store(gemm(), {Map{2, MapFn::square, {1}}}),
+  EXPECT_THAT(legal_store(gemm(), {Map{2, maps::square, {1}}}),
               Contains(HasSubstr("value 1 is used before it is defined")));
-  EXPECT_THAT(legal_store(gemm(), {Map{0, MapFn::square, {0}}}),
+  EXPECT_THAT(legal_store(gemm(), {Map{0, maps::square, {0}}}),
               Contains(HasSubstr("value 0 is defined twice")));
   EXPECT_THAT(problems(tiles(), {StoreTile{0, y}}),
               Contains(HasSubstr("value 0 is used before it is defined")));
 }
 
 TEST_F(ProgramCheck, RefusesMapsOfTheWrongArity) {
-  EXPECT_THAT(legal_store(gemm(), {Map{1, MapFn::add, {0}}}),
+  EXPECT_THAT(legal_store(gemm(), {Map{1, maps::add, {0}}}),
               Contains(HasSubstr("a map of 1 values, not 2")));
 }
 
@@ -237,7 +240,7 @@ TEST(ProgramText, ShowsTheOrderOfSubtractionAndAccumulation) {
   const Program p{
       .name = "k",
       .mainloop = StreamMainloop{2, 3},
-      .body = {LoadTile{1, a}, LoadTile{2, b}, Map{3, MapFn::sub, {1, 2}}, StoreTile{3, a, true}}};
+      .body = {LoadTile{1, a}, LoadTile{2, b}, Map{3, maps::sub, {1, 2}}, StoreTile{3, a, true}}};
   EXPECT_EQ(print_program(graph, p),
             "k:  for each tile of [2, 3]\n  v1 = load a[2,3]\n  v2 = load b[2,3]\n  v3 = v1 - v2\n"
             "  store a[2,3] += v3\n");
@@ -245,7 +248,7 @@ TEST(ProgramText, ShowsTheOrderOfSubtractionAndAccumulation) {
 
 TEST_F(ProgramCheck, SumsColumnsOnlyWhereTilesHoldThemWhole) {
   const Operand sums = tensor("sums", 1, 300);
-  const std::vector<Primitive> body{LoadTile{1, y}, ColumnReduce{2, ReduceFn::sum, 1},
+  const std::vector<Primitive> body{LoadTile{1, y}, ColumnReduce{2, reductions::sum, 1},
                                     StoreVector{2, sums, Axis::cols}};
   EXPECT_THAT(problems(tiles(), body), IsEmpty());
   EXPECT_THAT(problems(rows(), body), Contains(HasSubstr("needs whole columns")));
@@ -254,8 +257,8 @@ TEST_F(ProgramCheck, SumsColumnsOnlyWhereTilesHoldThemWhole) {
 
 TEST_F(ProgramCheck, PartialsOfTwoValuesAreTwoColumnsATile) {
   const Operand two = tensor("two", 6, 6, Dtype::fp32);
-  const TileReduce both{ReduceFn::sum, Axis::rows, 1, two, 2};
-  const std::vector<Primitive> loaded{LoadTile{1, y}, Map{2, MapFn::square, {1}}};
+  const TileReduce both{reductions::sum, Axis::rows, 1, two, 2};
+  const std::vector<Primitive> loaded{LoadTile{1, y}, Map{2, maps::square, {1}}};
   const auto with = [&](const TileReduce& reduce) {
     std::vector<Primitive> body = loaded;
     body.push_back(reduce);
@@ -266,14 +269,14 @@ TEST_F(ProgramCheck, PartialsOfTwoValuesAreTwoColumnsATile) {
   narrow.partial = partial;
   EXPECT_THAT(with(narrow), Contains(HasSubstr("partials partial is [6, 3], not [6, 6]")));
   TileReduce squares = both;
-  squares.fn = ReduceFn::sum_squares;
+  squares.fn = reductions::sum_squares;
   EXPECT_THAT(with(squares), Contains(HasSubstr("are sums")));
 }
 
 TEST_F(ProgramCheck, RowsOfHeadsLieSideBySide) {
   // 6 tokens of 3 heads of 100 columns: 18 rows of the index space.
   const Operand delta = tensor("delta", 18, 1, Dtype::fp32);
-  const std::vector<Primitive> body{LoadTile{1, y}, RowReduce{2, ReduceFn::sum, 1},
+  const std::vector<Primitive> body{LoadTile{1, y}, RowReduce{2, reductions::sum, 1},
                                     StoreVector{2, delta, Axis::rows}};
   const Program heads{.name = "k", .mainloop = RowMainloop{18, 100, 3, 6}};
   EXPECT_THAT(problems(heads, body), IsEmpty());
@@ -314,8 +317,8 @@ TEST_F(ProgramCheck, OneHotHasAColumnForEveryRow) {
   EXPECT_THAT(problems(tiles(), {OneHot{1, targets, 300}, StoreTile{1, y}}), IsEmpty());
   EXPECT_THAT(problems(tiles(), {OneHot{1, b, 300}, StoreTile{1, y}}),
               Contains(HasSubstr("column ids b is [1, 300], not [6, 1]")));
-  EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, OneHot{2, targets, 200},
-                                 Map{3, MapFn::sub, {1, 2}}, StoreTile{3, y}}),
+  EXPECT_THAT(problems(tiles(), {LoadTile{1, y}, OneHot{2, targets, 200}, Map{3, maps::sub, {1, 2}},
+                                 StoreTile{3, y}}),
               Contains(HasSubstr("widths 300 and 200")));
 }
 

@@ -1,6 +1,6 @@
 // Element-wise maps over tiles, row vectors, column vectors and scalars: add(h, x), mul(y, r), ...
-// The result has a row (column) index if any argument has one. One function per MapFn of
-// model/program.h.
+// The result has a row (column) index if any argument has one. These are the device
+// functions of the maps of model/primitives/maps; a map may bring its own along instead.
 #pragma once
 
 #if !defined(__CUDACC__)

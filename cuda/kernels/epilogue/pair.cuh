@@ -32,39 +32,54 @@ FUSELINE_HD Fragment<each, groups> rope_inverse(const Fragment<each, groups>& x,
   return out;
 }
 
-// Pairs (gate, up): silu(gate) · up.
-template <int each, int groups>
-FUSELINE_HD Fragment<each / 2, groups> swiglu(const Fragment<each, groups>& pairs) {
+// join_pairs and pairs_gradient visit the pairs of one kind of value: here those of fragments, in
+// stream/pair.cuh those of streams. The functions of pairs below are written once for both.
+template <int each, int groups, class F>
+FUSELINE_HD Fragment<each / 2, groups> join_pairs(const Fragment<each, groups>& pairs, F&& f) {
   static_assert(each % 2 == 0, "a pair needs two columns in a thread");
   Fragment<each / 2, groups> out;
   for_each_element<Fragment<each / 2, groups>>([&](int h, int g, int e) {
-    const float gate = pairs.at(h, g, 2 * e);
-    out.at(h, g, e) = gate * sigmoid_of(gate) * pairs.at(h, g, 2 * e + 1);
+    out.at(h, g, e) = f(pairs.at(h, g, 2 * e), pairs.at(h, g, 2 * e + 1));
   });
   return out;
 }
 
-template <int each, int groups>
-struct SwigluGradient {
-  Fragment<2 * each, groups> pairs;  // with respect to (gate, up)
-  Fragment<each, groups> again;      // silu(gate) · up, computed again for the weight's gradient
+// Of one pair (gate, up): the gradient by each, and what they are joined to.
+struct PairGradient {
+  float gate, up, again;
+};
+template <class Pairs, class Joined>
+struct PairsGradient {
+  Pairs pairs;   // with respect to (gate, up)
+  Joined again;  // what they are joined to, computed again for the weight's gradient
 };
 
-// s = sigmoid(gate), t = gate s: d_up = d t, d_gate = d up (s + t (1 - s)).
-template <int each, int groups>
-FUSELINE_HD SwigluGradient<each, groups> swiglu_backward(const Fragment<2 * each, groups>& pairs,
-                                                         const Fragment<each, groups>& d) {
-  SwigluGradient<each, groups> out;
+template <int each, int groups, class F>
+FUSELINE_HD auto pairs_gradient(const Fragment<2 * each, groups>& pairs,
+                                const Fragment<each, groups>& d, F&& f) {
+  PairsGradient<Fragment<2 * each, groups>, Fragment<each, groups>> out;
   for_each_element<Fragment<each, groups>>([&](int h, int g, int e) {
-    const float gate = pairs.at(h, g, 2 * e);
-    const float up = pairs.at(h, g, 2 * e + 1);
-    const float s = sigmoid_of(gate);
-    const float t = gate * s;
-    out.pairs.at(h, g, 2 * e) = d.at(h, g, e) * up * (s + t * (1.0F - s));
-    out.pairs.at(h, g, 2 * e + 1) = d.at(h, g, e) * t;
-    out.again.at(h, g, e) = t * up;
+    const PairGradient of = f(pairs.at(h, g, 2 * e), pairs.at(h, g, 2 * e + 1), d.at(h, g, e));
+    out.pairs.at(h, g, 2 * e) = of.gate;
+    out.pairs.at(h, g, 2 * e + 1) = of.up;
+    out.again.at(h, g, e) = of.again;
   });
   return out;
+}
+
+// Pairs (gate, up): silu(gate) · up.
+template <class Pairs>
+FUSELINE_HD auto swiglu(const Pairs& pairs) {
+  return join_pairs(pairs, [](float gate, float up) { return gate * sigmoid_of(gate) * up; });
+}
+// s = sigmoid(gate), t = gate s: d_up = d t, d_gate = d up (s + t (1 - s)).
+template <class Pairs, class D>
+FUSELINE_HD auto swiglu_backward(const Pairs& pairs, const D& d) {
+  return pairs_gradient(pairs, d, [](float gate, float up, float dy) {
+    const float s = sigmoid_of(gate);
+    const float t = gate * s;
+    return PairGradient{dy * up * (s + t * (1.0F - s)), dy * t, t * up};
+  });
 }
 
 }  // namespace fuseline::gpu

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "../element.cuh"
+#include "../epilogue/pair.cuh"
 #include "map.cuh"
 #include "place.cuh"
 
@@ -70,34 +71,23 @@ FUSELINE_DEVICE Strip<Place::units> rope_apart(const Place& place, X&& x, Cos&& 
   return out;
 }
 
-// Adjacent pairs (gate, up): silu(gate) · up, half as wide.
-template <int units, int width>
-FUSELINE_HD Strip<units, width / 2> swiglu(const Strip<units, width>& pairs) {
+// How the functions of adjacent pairs of epilogue/pair.cuh go over streams' values.
+template <int units, int width, class F>
+FUSELINE_HD Strip<units, width / 2> join_pairs(const Strip<units, width>& pairs, F&& f) {
   Strip<units, width / 2> out;
-  for_each<Strip<units, width / 2>>([&](int u, int e) {
-    const float gate = pairs.at(u, 2 * e);
-    out.at(u, e) = gate * sigmoid_of(gate) * pairs.at(u, 2 * e + 1);
-  });
+  for_each<Strip<units, width / 2>>(
+      [&](int u, int e) { out.at(u, e) = f(pairs.at(u, 2 * e), pairs.at(u, 2 * e + 1)); });
   return out;
 }
-template <int units, int width>
-struct SwigluGradient {
-  Strip<units, 2 * width> pairs;  // with respect to (gate, up)
-  Strip<units, width> again;      // silu(gate) · up
-};
-// s = sigmoid(gate), t = gate s: d_up = d t, d_gate = d up (s + t (1 - s)).
-template <int units, int width>
-FUSELINE_HD SwigluGradient<units, width> swiglu_backward(const Strip<units, 2 * width>& pairs,
-                                                         const Strip<units, width>& d) {
-  SwigluGradient<units, width> out;
+template <int units, int width, class F>
+FUSELINE_HD auto pairs_gradient(const Strip<units, 2 * width>& pairs, const Strip<units, width>& d,
+                                F&& f) {
+  PairsGradient<Strip<units, 2 * width>, Strip<units, width>> out;
   for_each<Strip<units, width>>([&](int u, int e) {
-    const float gate = pairs.at(u, 2 * e);
-    const float up = pairs.at(u, 2 * e + 1);
-    const float s = sigmoid_of(gate);
-    const float t = gate * s;
-    out.pairs.at(u, 2 * e) = d.at(u, e) * up * (s + t * (1.0F - s));
-    out.pairs.at(u, 2 * e + 1) = d.at(u, e) * t;
-    out.again.at(u, e) = t * up;
+    const PairGradient of = f(pairs.at(u, 2 * e), pairs.at(u, 2 * e + 1), d.at(u, e));
+    out.pairs.at(u, 2 * e) = of.gate;
+    out.pairs.at(u, 2 * e + 1) = of.up;
+    out.again.at(u, e) = of.again;
   });
   return out;
 }

@@ -17,11 +17,11 @@ double head_scale(const View<const double>& x, const HeadNorm& norm, std::int64_
 }
 
 Value head_scale(Emitter& e, Value x, const HeadNorm& norm) {
-  const Value s = e.group_reduce(ReduceFn::sum_squares, x, norm.head_width, "s");
+  const Value s = e.group_reduce(reductions::sum_squares, x, norm.head_width, "s");
   const Value mean =
-      e.map(MapFn::scale_by_constant, {s}, "m", 1.0 / static_cast<double>(norm.head_width));
-  const Value shifted = e.map(MapFn::add_constant, {mean}, "m", norm.eps);
-  return e.map(MapFn::rsqrt, {shifted}, "r");
+      e.map(maps::scale_by_constant, {s}, "m", 1.0 / static_cast<double>(norm.head_width));
+  const Value shifted = e.map(maps::add_constant, {mean}, "m", norm.eps);
+  return e.map(maps::rsqrt, {shifted}, "r");
 }
 
 }  // namespace fuseline

@@ -91,7 +91,7 @@ void heads_result(Emitter& e, const Op& op, const GemmMainloop& mainloop, bool s
   e.set_mainloop(mainloop, mainloop.N);
   if (!scaled) return e.produce_result(op.writes[0]);
   e.produce(op.writes[0],
-            e.map(MapFn::scale_by_constant, {0}, "s", op.attributes.as<AttentionShape>().scale));
+            e.map(maps::scale_by_constant, {0}, "s", op.attributes.as<AttentionShape>().scale));
 }
 
 }  // namespace fuseline

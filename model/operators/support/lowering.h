@@ -5,6 +5,7 @@
 
 #include "model/emit.h"
 #include "model/operators/operator.h"
+#include "model/primitives/functions.h"
 
 namespace fuseline {
 

@@ -2,6 +2,7 @@
 
 #include "model/operators/all_operators.h"
 #include "model/operators/support/view.h"
+#include "model/primitives/functions.h"
 
 namespace fuseline {
 
@@ -15,10 +16,10 @@ double normalised(const View<const double>& x, const View<const double>& stats, 
 
 Value normalised(Emitter& e, Value x, const Operand& stats) {
   const Value r = e.per_row(column(stats, 0), "r");
-  const Value scaled = e.map(MapFn::mul, {x, r}, "z");
+  const Value scaled = e.map(maps::mul, {x, r}, "z");
   if (stats.cols == 1) return scaled;
   const Value rmu = e.per_row(column(stats, 1), "rmu");
-  return e.map(MapFn::sub, {scaled, rmu}, "z");
+  return e.map(maps::sub, {scaled, rmu}, "z");
 }
 
 Flops normalising_flops(const Op& op, std::size_t stats) {
@@ -51,17 +52,17 @@ void norm_backward(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[1]);
   const Value z = normalised(e, x, op.reads[3]);
   const Value w = e.per_col(op.reads[2], "g");
-  const Value g = e.map(MapFn::mul, {dy, w}, "dyg");
-  const Value product = e.map(MapFn::mul, {g, z}, "p");
-  const Value c = e.row_reduce(ReduceFn::mean, product, "c");
-  const Value along = e.map(MapFn::mul, {z, c}, "zc");
-  Value inner = e.map(MapFn::sub, {g, along}, "d");
+  const Value g = e.map(maps::mul, {dy, w}, "dyg");
+  const Value product = e.map(maps::mul, {g, z}, "p");
+  const Value c = e.row_reduce(reductions::mean, product, "c");
+  const Value along = e.map(maps::mul, {z, c}, "zc");
+  Value inner = e.map(maps::sub, {g, along}, "d");
   if (op.reads[3].cols == 2) {
-    const Value mean = e.row_reduce(ReduceFn::mean, g, "m");
-    inner = e.map(MapFn::sub, {inner, mean}, "d");
+    const Value mean = e.row_reduce(reductions::mean, g, "m");
+    inner = e.map(maps::sub, {inner, mean}, "d");
   }
   const Value r = e.per_row(column(op.reads[3], 0), "r");
-  e.produce(op.writes[0], e.map(MapFn::mul, {inner, r}, "dx"));
+  e.produce(op.writes[0], e.map(maps::mul, {inner, r}, "dx"));
 }
 
 void norm_gradient(Adjoint& a, OpKind kind) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "model/primitives/functions.h"
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/model/plan_support.h"
 #include "tests/model/primitive_support.h"
@@ -141,7 +142,7 @@ TEST(AttentionSource, RefusesMapsBehindIt) {
   const Plan plan = plan_of("coda", Phase::forward);
   Program program = attention_of(plan, false);
   const Value result = program.body.back().as<StoreTile>()->in;
-  program.body.insert(program.body.begin(), Map{1, MapFn::negate, {result}});
+  program.body.insert(program.body.begin(), Map{1, maps::negate, {result}});
   fuseline::test::change<StoreTile>(program.body.back(), [](StoreTile& store) { store.in = 1; });
   expect_refused(plan, program, "more than stores");
 }

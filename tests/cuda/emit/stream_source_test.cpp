@@ -17,6 +17,7 @@
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "model/primitives/functions.h"
 #include "tests/cuda/compile/no_compiler.h"
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/model/plan_support.h"
@@ -189,9 +190,9 @@ TEST(StreamSource, WhatNoMainloopOffersIsNamed) {
   const TensorId y = graph.add_tensor({.name = "y", .dtype = Dtype::fp32, .rows = 1, .cols = 64});
   const TensorId z = graph.add_tensor({.name = "z", .dtype = Dtype::fp32, .rows = 64, .cols = 2});
   Program program{.name = "both", .mainloop = StreamMainloop{256, 64}};
-  program.body = {LoadTile{1, graph.whole(x)}, ColumnReduce{2, ReduceFn::sum, 1},
+  program.body = {LoadTile{1, graph.whole(x)}, ColumnReduce{2, reductions::sum, 1},
                   StoreVector{2, graph.whole(y), Axis::cols},
-                  TileReduce{ReduceFn::sum, Axis::cols, 1, graph.whole(z)}};
+                  TileReduce{reductions::sum, Axis::cols, 1, graph.whole(z)}};
   try {
     (void)stream_kernel_source(graph, program, "A test.");
     FAIL() << "nothing was thrown";

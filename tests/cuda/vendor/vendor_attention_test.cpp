@@ -4,6 +4,7 @@
 
 #include "model/blocks/block.h"
 #include "model/policy.h"
+#include "model/primitives/functions.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {
@@ -72,7 +73,7 @@ TEST(VendorAttentions, OddHeadsAndWindowsAreOurs) {
 TEST(VendorAttentions, WhatFollowsAttentionIsOurs) {
   Attention scaled = attention_of("eager", config(), test::forward(2, 9));
   scaled.program.body.insert(scaled.program.body.begin(),
-                             Map{1, MapFn::scale_by_constant, {0}, 2.0});
+                             Map{1, maps::scale_by_constant, {0}, 2.0});
   EXPECT_FALSE(scaled.form().has_value());
 }
 

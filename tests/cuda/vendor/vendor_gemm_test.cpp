@@ -13,6 +13,7 @@
 #include "cuda/vendor/toolkit_library.h"
 #include "model/blocks/block.h"
 #include "model/policy.h"
+#include "model/primitives/functions.h"
 #include "tests/model/plan_support.h"
 #include "tests/model/primitive_support.h"
 
@@ -140,10 +141,10 @@ TEST_F(ChangedGemm, OrderOfTheEpilogueMatters) {
 
 TEST_F(ChangedGemm, OtherFunctionsAreOurs) {
   EXPECT_FALSE(after([](Program& p) {
-    fuseline::test::change<Map>(p.body.at(2), [](Map& map) { map.fn = MapFn::silu; });
+    fuseline::test::change<Map>(p.body.at(2), [](Map& map) { map.fn = maps::silu; });
   }));
   EXPECT_FALSE(after([](Program& p) {
-    fuseline::test::change<Map>(p.body.at(1), [](Map& map) { map.fn = MapFn::mul; });
+    fuseline::test::change<Map>(p.body.at(1), [](Map& map) { map.fn = maps::mul; });
   }));
 }
 

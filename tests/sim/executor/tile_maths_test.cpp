@@ -1,5 +1,6 @@
 // The arithmetic of primitives against the same formulas in fp64.
 #include "model/primitives/tile_maths.h"
+#include "model/primitives/functions.h"
 
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ TEST(Maps, BroadcastRowsColumnsAndTables) {
   const Matrix table = random_matrix(3, 2, 4);
   for (const Matrix* z : {&x, &per_row, &per_col, &table}) {
     Matrix out = shaped(3, 6);
-    apply_map(MapFn::sub, 0, x, z, out);
+    maps::sub.maths.value.apply({.a = x, .b = z, .out = out});
     for (std::int64_t r = 0; r < 3; ++r)
       for (std::int64_t c = 0; c < 6; ++c)
         EXPECT_EQ(out.row(r)[c], x.row(r)[c] - z->row(z->rows == 1 ? 0 : r)[c % z->cols]);
@@ -46,7 +47,7 @@ TEST(Maps, AVectorAlongRowsTimesOneAlongColumnsIsATile) {
   const Matrix r = random_matrix(4, 1, 5);
   const Matrix g = random_matrix(1, 3, 6);
   Matrix out = shaped(4, 3);
-  apply_map(MapFn::mul, 0, r, &g, out);
+  maps::mul.maths.value.apply({.a = r, .b = &g, .out = out});
   for (std::int64_t i = 0; i < 4; ++i)
     for (std::int64_t j = 0; j < 3; ++j) EXPECT_EQ(out.row(i)[j], r.row(i)[0] * g.row(0)[j]);
 }
@@ -55,7 +56,7 @@ TEST(Maps, UnaryFunctionsAreTheirFormulas) {
   const Matrix x = random_matrix(2, 50, 7, 2.0F);
   const auto check = [&](MapFn fn, auto formula) {
     Matrix out = shaped(2, 50);
-    apply_map(fn, 0.25F, x, nullptr, out);
+    fn->maths.value.apply({.a = x, .constant = 0.25F, .out = out});
     for (std::size_t i = 0; i < x.data.size(); ++i) {
       const double want = formula(static_cast<double>(x.data[i]));
       EXPECT_NEAR(static_cast<double>(out.data[i]), want, 4e-7 * (1 + std::fabs(want)));
@@ -65,16 +66,16 @@ TEST(Maps, UnaryFunctionsAreTheirFormulas) {
   const auto gelu = [](double v) {
     return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v)));
   };
-  check(MapFn::silu, [&](double v) { return v * sigmoid(v); });
-  check(MapFn::sigmoid, sigmoid);
-  check(MapFn::gelu_tanh, gelu);
-  check(MapFn::gelu_tanh_slope, [&](double v) { return (gelu(v + 1e-6) - gelu(v - 1e-6)) / 2e-6; });
-  check(MapFn::square, [](double v) { return v * v; });
-  check(MapFn::exp, [](double v) { return std::exp(v); });
-  check(MapFn::negate, [](double v) { return -v; });
-  check(MapFn::reciprocal, [](double v) { return 1 / v; });
-  check(MapFn::scale_by_constant, [](double v) { return v * 0.25; });
-  check(MapFn::add_constant, [](double v) { return v + 0.25; });
+  check(maps::silu, [&](double v) { return v * sigmoid(v); });
+  check(maps::sigmoid, sigmoid);
+  check(maps::gelu_tanh, gelu);
+  check(maps::gelu_tanh_slope, [&](double v) { return (gelu(v + 1e-6) - gelu(v - 1e-6)) / 2e-6; });
+  check(maps::square, [](double v) { return v * v; });
+  check(maps::exp, [](double v) { return std::exp(v); });
+  check(maps::negate, [](double v) { return -v; });
+  check(maps::reciprocal, [](double v) { return 1 / v; });
+  check(maps::scale_by_constant, [](double v) { return v * 0.25; });
+  check(maps::add_constant, [](double v) { return v + 0.25; });
 }
 
 TEST(Rope, TurnsPairsByTheAngleAndBack) {
@@ -91,8 +92,10 @@ TEST(Rope, TurnsPairsByTheAngleAndBack) {
       }
     }
     Matrix turned = shaped(2, 12), back = shaped(2, 12);
-    apply_rope(x, cos, sin, distance, 2 * distance, false, turned);
-    apply_rope(turned, cos, sin, distance, 2 * distance, true, back);
+    pairs::rope.maths.value.apply(
+        {.pairs = x, .second = &cos, .third = &sin, .distance = distance, .group = 2 * distance, .out = turned});
+    pairs::rope_inverse.maths.value.apply(
+        {.pairs = turned, .second = &cos, .third = &sin, .distance = distance, .group = 2 * distance, .out = back});
     for (std::size_t i = 0; i < x.data.size(); ++i) EXPECT_NEAR(back.data[i], x.data[i], 1e-6);
     const std::int64_t b = distance;
     EXPECT_NEAR(turned.row(1)[0], x.row(1)[0] * cos.row(1)[0] - x.row(1)[b] * sin.row(1)[0], 1e-6);
@@ -101,14 +104,15 @@ TEST(Rope, TurnsPairsByTheAngleAndBack) {
 }
 
 TEST(Swiglu, GradientIsThatOfItsFormula) {
-  const Matrix pairs = random_matrix(1, 8, 9);
+  const Matrix x = random_matrix(1, 8, 9);
   const Matrix d = random_matrix(1, 4, 10);
   Matrix d_pairs = shaped(1, 8), out = shaped(1, 4), forward = shaped(1, 4);
-  apply_swiglu_backward(pairs, d, 1, d_pairs, out);
-  apply_swiglu(pairs, 1, forward);
+  pairs::swiglu_backward.maths.value.apply(
+      {.pairs = x, .second = &d, .out = d_pairs, .again = &out});
+  pairs::swiglu.maths.value.apply({.pairs = x, .out = forward});
   const auto value = [](double g, double u) { return g / (1 + std::exp(-g)) * u; };
   for (std::int64_t i = 0; i < 4; ++i) {
-    const double g = pairs.row(0)[2 * i], u = pairs.row(0)[2 * i + 1], e = 1e-5;
+    const double g = x.row(0)[2 * i], u = x.row(0)[2 * i + 1], e = 1e-5;
     const double dg = (value(g + e, u) - value(g - e, u)) / (2 * e) * d.row(0)[i];
     const double du = (value(g, u + e) - value(g, u - e)) / (2 * e) * d.row(0)[i];
     EXPECT_NEAR(d_pairs.row(0)[2 * i], dg, 1e-5);
@@ -129,10 +133,12 @@ TEST(Reduce, AgreesWithFp64AtEveryLength) {
       squares += v * v;
       largest = std::max(largest, x.data[static_cast<std::size_t>(i)]);
     }
-    EXPECT_NEAR(reduce(ReduceFn::sum, x.data.data(), n), sum, 1e-5);
-    EXPECT_NEAR(reduce(ReduceFn::mean, x.data.data(), n), sum / static_cast<double>(n), 1e-5);
-    EXPECT_NEAR(reduce(ReduceFn::sum_squares, x.data.data(), n), squares, 1e-6 * (1 + squares));
-    EXPECT_EQ(reduce(ReduceFn::max, x.data.data(), n), largest);
+    EXPECT_NEAR(reductions::sum.of_numbers.value(x.data.data(), n), sum, 1e-5);
+    EXPECT_NEAR(reductions::mean.of_numbers.value(x.data.data(), n), sum / static_cast<double>(n),
+                1e-5);
+    EXPECT_NEAR(reductions::sum_squares.of_numbers.value(x.data.data(), n), squares,
+                1e-6 * (1 + squares));
+    EXPECT_EQ(reductions::max.of_numbers.value(x.data.data(), n), largest);
   }
 }
 

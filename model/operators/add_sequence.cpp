@@ -1,10 +1,10 @@
 // A summand for every column of a sequence, as a framework adds it.
+#include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "base/error.h"
 
 namespace fuseline {
 

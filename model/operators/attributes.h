@@ -124,7 +124,8 @@ struct Scalar {
   double value = 0;
 };
 
-// cache_append: new rows of each sequence. modulate, gate_add: rows that share a row of the vectors.
+// cache_append: new rows of each sequence. modulate, gate_add: rows that share a row of the
+// vectors.
 struct Sequences {
   std::int64_t batch = 0;
   std::int64_t tokens = 0;

@@ -1,10 +1,10 @@
 // The same numbers behind each other: what a library that takes dense rows does to a slice first.
+#include "model/backward_adjoint.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "model/backward_adjoint.h"
 
 namespace fuseline {
 

@@ -1,10 +1,10 @@
 // The sum that ends a gated residual branch: a gate for every column of a sequence.
+#include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "base/error.h"
 
 namespace fuseline {
 
@@ -27,8 +27,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value branch = e.tile(op.reads[1]);
-  const Value gate =
-      e.sequence(op.reads[2], op.attributes.as<Sequences>().tokens, "gate");
+  const Value gate = e.sequence(op.reads[2], op.attributes.as<Sequences>().tokens, "gate");
   const Value gated = e.map(maps::mul, {branch, gate}, "g");
   e.produce(op.writes[0], e.map(maps::add, {x, gated}, "h"));
 }

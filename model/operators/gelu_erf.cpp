@@ -2,9 +2,9 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "model/operators/support/gradients.h"
 
 namespace fuseline {
 
@@ -23,19 +23,19 @@ void gradient(Adjoint& a) { element_wise_gradient(a, operators::gelu_erf_backwar
 }  // namespace
 
 constinit const Operator operators::gelu_erf{.name = "gelu_erf",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "y = x/2 · (1 + erf(x/sqrt(2)))",
-    .reads = {kX},
-    .write = kY,
-    .flops = per_output<5>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = widest,
-    .gradient = gradient,
-    .framework = by_layout,
-    .cheap_again = true,
-    .stream = StreamCost::exponential};
+                                             .op_class = OpClass::pointwise,
+                                             .locality = Locality::tile_local,
+                                             .formula = "y = x/2 · (1 + erf(x/sqrt(2)))",
+                                             .reads = {kX},
+                                             .write = kY,
+                                             .flops = per_output<5>,
+                                             .sum_length = one_term,
+                                             .reference = compute,
+                                             .lower = lower,
+                                             .extent = widest,
+                                             .gradient = gradient,
+                                             .framework = by_layout,
+                                             .cheap_again = true,
+                                             .stream = StreamCost::exponential};
 
 }  // namespace fuseline

@@ -26,7 +26,8 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::gelu_erf_backward{.name = "gelu_erf_backward",
+constinit const Operator operators::gelu_erf_backward{
+    .name = "gelu_erf_backward",
     .op_class = OpClass::pointwise,
     .locality = Locality::tile_local,
     .formula = "dx = dy·((1 + erf(x/sqrt(2)))/2 + x·exp(-x²/2)/sqrt(2 pi))",

@@ -1,11 +1,11 @@
 // Vectors that all heads share: the sum of the gradients that the heads give.
+#include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/head_norm.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "base/error.h"
-#include "model/operators/support/head_norm.h"
 
 namespace fuseline {
 
@@ -38,21 +38,20 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::head_fold{
-    .name = "head_fold",
-    .op_class = OpClass::reduction,
-    .locality = Locality::full_row,
-    .formula = "y = sum of all heads of a row",
-    .reads = {{"x", "M", "Q"}},
-    .write = OperandSpec{"y", "M", "d"},
-    .flops = count,
-    .sum_length = heads,
-    .reference = compute,
-    .lower = lower,
-    .extent = widest,
-    .gradient = no_gradient(kOfAGradient),
-    .framework = always<Implementation::framework_reduce>,
-    .alone = "needs all heads of a row",
-    .columns = ColumnOrder::lost};
+constinit const Operator operators::head_fold{.name = "head_fold",
+                                              .op_class = OpClass::reduction,
+                                              .locality = Locality::full_row,
+                                              .formula = "y = sum of all heads of a row",
+                                              .reads = {{"x", "M", "Q"}},
+                                              .write = OperandSpec{"y", "M", "d"},
+                                              .flops = count,
+                                              .sum_length = heads,
+                                              .reference = compute,
+                                              .lower = lower,
+                                              .extent = widest,
+                                              .gradient = no_gradient(kOfAGradient),
+                                              .framework = always<Implementation::framework_reduce>,
+                                              .alone = "needs all heads of a row",
+                                              .columns = ColumnOrder::lost};
 
 }  // namespace fuseline

@@ -1,11 +1,11 @@
 // RMSNorm of every head of a row, as models apply it to Q and to K.
+#include "model/operators/support/head_norm.h"
+#include "model/backward_adjoint.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "model/backward_adjoint.h"
-#include "model/operators/support/head_norm.h"
 
 namespace fuseline {
 

@@ -2,9 +2,9 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/head_norm.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "model/operators/support/head_norm.h"
 
 namespace fuseline {
 

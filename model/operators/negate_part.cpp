@@ -29,20 +29,19 @@ void lower(Emitter& e, const Op& op) {
 
 }  // namespace
 
-constinit const Operator operators::negate_part{
-    .name = "negate_part",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::pair_local,
-    .formula = "y = -(some columns of each head)",
-    .reads = {{"x", "M", "W"}},
-    .write = kY,
-    .flops = per_output<1>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = of_result,
-    .gradient = no_gradient(kMadeLater),
-    .framework = always<Implementation::strided>,
-    .part_read = 0};
+constinit const Operator operators::negate_part{.name = "negate_part",
+                                                .op_class = OpClass::pointwise,
+                                                .locality = Locality::pair_local,
+                                                .formula = "y = -(some columns of each head)",
+                                                .reads = {{"x", "M", "W"}},
+                                                .write = kY,
+                                                .flops = per_output<1>,
+                                                .sum_length = one_term,
+                                                .reference = compute,
+                                                .lower = lower,
+                                                .extent = of_result,
+                                                .gradient = no_gradient(kMadeLater),
+                                                .framework = always<Implementation::strided>,
+                                                .part_read = 0};
 
 }  // namespace fuseline

@@ -44,8 +44,7 @@ void lower(Emitter& e, const Op& op) {
   const Value product = e.map(maps::mul, {dy, z}, "p");
   const Value along = e.map(maps::mul, {z, e.row_reduce(reductions::mean, product, "c")}, "zc");
   Value inner = e.map(maps::sub, {dy, along}, "d");
-  if (norm.centred)
-    inner = e.map(maps::sub, {inner, e.row_reduce(reductions::mean, dy, "m")}, "d");
+  if (norm.centred) inner = e.map(maps::sub, {inner, e.row_reduce(reductions::mean, dy, "m")}, "d");
   e.produce(op.writes[0], e.map(maps::mul, {inner, of.r}, "dx"));
 }
 

@@ -2,9 +2,9 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "model/operators/support/gradients.h"
 
 namespace fuseline {
 
@@ -23,18 +23,18 @@ void gradient(Adjoint& a) { element_wise_gradient(a, operators::relu_backward); 
 }  // namespace
 
 constinit const Operator operators::relu{.name = "relu",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "y = max(x, 0)",
-    .reads = {kX},
-    .write = kY,
-    .flops = per_output<1>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = widest,
-    .gradient = gradient,
-    .framework = by_layout,
-    .cheap_again = true};
+                                         .op_class = OpClass::pointwise,
+                                         .locality = Locality::tile_local,
+                                         .formula = "y = max(x, 0)",
+                                         .reads = {kX},
+                                         .write = kY,
+                                         .flops = per_output<1>,
+                                         .sum_length = one_term,
+                                         .reference = compute,
+                                         .lower = lower,
+                                         .extent = widest,
+                                         .gradient = gradient,
+                                         .framework = by_layout,
+                                         .cheap_again = true};
 
 }  // namespace fuseline

@@ -2,9 +2,9 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
-#include "model/operators/support/gradients.h"
 
 namespace fuseline {
 
@@ -29,18 +29,18 @@ void gradient(Adjoint& a) { element_wise_gradient(a, operators::softcap_backward
 }  // namespace
 
 constinit const Operator operators::softcap{.name = "softcap",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "y = c·tanh(x/c)",
-    .reads = {kX},
-    .write = kY,
-    .flops = per_output<3>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = widest,
-    .gradient = gradient,
-    .framework = by_layout,
-    .stream = StreamCost::exponential};
+                                            .op_class = OpClass::pointwise,
+                                            .locality = Locality::tile_local,
+                                            .formula = "y = c·tanh(x/c)",
+                                            .reads = {kX},
+                                            .write = kY,
+                                            .flops = per_output<3>,
+                                            .sum_length = one_term,
+                                            .reference = compute,
+                                            .lower = lower,
+                                            .extent = widest,
+                                            .gradient = gradient,
+                                            .framework = by_layout,
+                                            .stream = StreamCost::exponential};
 
 }  // namespace fuseline

@@ -32,17 +32,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::softcap_backward{.name = "softcap_backward",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "dx = dy·(1 - tanh²(x/c))",
-    .reads = {kDy, kX},
-    .write = kDx,
-    .flops = per_output<5>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = widest,
-    .gradient = no_gradient(kOfAGradient),
-    .framework = by_layout};
+                                                     .op_class = OpClass::pointwise,
+                                                     .locality = Locality::tile_local,
+                                                     .formula = "dx = dy·(1 - tanh²(x/c))",
+                                                     .reads = {kDy, kX},
+                                                     .write = kDx,
+                                                     .flops = per_output<5>,
+                                                     .sum_length = one_term,
+                                                     .reference = compute,
+                                                     .lower = lower,
+                                                     .extent = widest,
+                                                     .gradient = no_gradient(kOfAGradient),
+                                                     .framework = by_layout};
 
 }  // namespace fuseline

@@ -24,17 +24,17 @@ void lower(Emitter& e, const Op& op) {
 }  // namespace
 
 constinit const Operator operators::softplus_backward{.name = "softplus_backward",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "dx = dy·sigmoid(x)",
-    .reads = {kDy, kX},
-    .write = kDx,
-    .flops = per_output<4>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = widest,
-    .gradient = no_gradient(kOfAGradient),
-    .framework = by_layout};
+                                                      .op_class = OpClass::pointwise,
+                                                      .locality = Locality::tile_local,
+                                                      .formula = "dx = dy·sigmoid(x)",
+                                                      .reads = {kDy, kX},
+                                                      .write = kDx,
+                                                      .flops = per_output<4>,
+                                                      .sum_length = one_term,
+                                                      .reference = compute,
+                                                      .lower = lower,
+                                                      .extent = widest,
+                                                      .gradient = no_gradient(kOfAGradient),
+                                                      .framework = by_layout};
 
 }  // namespace fuseline

@@ -34,10 +34,10 @@ PolicyRules policy::eager() {
                    "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate",
                .place = 30},
       .rewrites = {copy_slices(), decompose_rope(), decompose_swiglu(), decompose_modulation()},
-      .training = TrainingRules{.options = framework_options,
-                                .after = {accumulate_dq(), sum_grouped_heads(), copy_slices(),
-                                          decompose_rope(), decompose_swiglu(),
-                                          order_linear_gradients()}},
+      .training =
+          TrainingRules{.options = framework_options,
+                        .after = {accumulate_dq(), sum_grouped_heads(), copy_slices(),
+                                  decompose_rope(), decompose_swiglu(), order_linear_gradients()}},
       .fuse = bias_into_gemm,
       .siblings = gradients_of_one_norm,
       .implement = framework_implementation};

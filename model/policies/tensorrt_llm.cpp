@@ -3,6 +3,7 @@
 // loads.
 #include "model/implementation.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policies/all_policies.h"
 #include "model/policies/support/rules.h"
 #include "model/rewrites/interleave_pairs.h"

@@ -54,8 +54,7 @@ void ConcatHalves::evaluate(TileContext& tile) const {
   const Matrix& low = tile.value(lower);
   const Matrix& high = tile.value(upper);
   // Parts of unlike widths cannot change places as a whole.
-  const bool swapped =
-      tile.fault() == EvaluationFault::swaps_pairs && low.cols == high.cols;
+  const bool swapped = tile.fault() == EvaluationFault::swaps_pairs && low.cols == high.cols;
   concat_halves(swapped ? high : low, swapped ? low : high, group, first(), tile.result(out));
 }
 

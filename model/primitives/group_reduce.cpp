@@ -32,8 +32,7 @@ TileDemands GroupReduce::demands() const {
 bool GroupReduce::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
-  if (fn != reductions::sum && fn != reductions::sum_squares && fn != reductions::max)
-    check.problem(std::string("groups of columns have no ") + name_of(fn));
+  if (fn->divided || fn->also != nullptr) check.problem("groups of columns have no " + name_of(fn));
   if (s->form != Form::tile || group < 1 || s->width % group != 0)
     check.problem(fmt::format("{} has no whole groups of {} columns", ShapeCheck::text(in), group));
   return true;
@@ -54,11 +53,12 @@ void GroupReduce::evaluate(TileContext& tile) const {
   const std::int64_t count = group - (misses ? std::max<std::int64_t>(1, group / 16) : 0);
   for (std::int64_t r = 0; r < x.rows; ++r)
     for (std::int64_t c = 0; c < x.cols; c += group)
-      std::fill_n(to.row(r) + c, group, reduce(fn, x.row(r) + c, count));
+      std::fill_n(to.row(r) + c, group, fn->of_numbers.value(x.row(r) + c, count));
 }
 
 void GroupReduce::epilogue(EpilogueCode& code) const {
-  code.define(out, fmt::format("group_reduce<{}, {}>({})", reducer_of(fn), group, code.use(in)));
+  code.define(out,
+              fmt::format("group_reduce<{}, {}>({})", reducer_for(code, fn), group, code.use(in)));
 }
 
 void GroupReduce::stream(StreamCode& code) const {
@@ -66,7 +66,8 @@ void GroupReduce::stream(StreamCode& code) const {
   const std::string place = code.place_of(out);
   const std::string there = code.computed_at("there", code.cols(in), in);
   code.step("group_reduce");
-  code.define(out, fmt::format("group_reduce<{}, {}>({}, {})", reducer_of(fn), group, place, there));
+  code.define(
+      out, fmt::format("group_reduce<{}, {}>({}, {})", reducer_for(code, fn), group, place, there));
 }
 
 }  // namespace fuseline

@@ -3,15 +3,15 @@
 
 #include <cstdint>
 
-#include "model/primitives/functions.h"
 #include "model/primitives/primitive.h"
+#include "model/primitives/reduce_function.h"
 
 namespace fuseline {
 
 struct GroupReduce {
   static constexpr const char* name = "group_reduce";
   Value out;
-  ReduceFn fn;  // sum, sum_squares or max
+  ReduceFn fn;  // of one number, not divided
   Value in;
   std::int64_t group = 0;
 

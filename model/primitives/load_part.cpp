@@ -49,8 +49,7 @@ bool LoadPart::check(ShapeCheck& check) const {
 CodeLine LoadPart::text(const ProgramNames& names) const {
   return {fmt::format("{} = load_part {}", names.name(out), names.text(from)),
           fmt::format("{} columns from {}{} of every {}", part.count, part.begin,
-                      part.step == 1 ? "" : fmt::format(" in steps of {}", part.step),
-                      part.group)};
+                      part.step == 1 ? "" : fmt::format(" in steps of {}", part.step), part.group)};
 }
 
 void LoadPart::evaluate(TileContext& tile) const {

@@ -32,24 +32,24 @@ void each_pair(std::int64_t cols, std::int64_t distance, std::int64_t step, F f)
 // mod the tables' columns.
 template <class F>
 constexpr PairMaths rotated_by(F) {
-  return {PairForm::rotated, [](const PairTiles& t) {
-            std::vector<float> buffer_cos;
-            std::vector<float> buffer_sin;
-            for (std::int64_t r = 0; r < t.out.rows; ++r) {
-              const float* x = t.pairs.row(r);
-              float* y = t.out.row(r);
-              const float* c = expanded(*t.second, r, t.pairs.cols, buffer_cos);
-              const float* s = expanded(*t.third, r, t.pairs.cols, buffer_sin);
-              if (t.group > 2 * t.distance) std::copy_n(x, t.pairs.cols, y);
-              each_pair(t.pairs.cols, t.distance, t.group, [&](std::int64_t a, std::int64_t b, auto) {
-                const PairOfNumbers turned =
-                    F{}(PairOfNumbers{x[a], x[b]}, PairOfNumbers{c[a], c[b]},
-                        PairOfNumbers{s[a], s[b]});
-                y[a] = turned.first;
-                y[b] = turned.second;
-              });
-            }
-          }};
+  return {
+      PairForm::rotated, [](const PairTiles& t) {
+        std::vector<float> buffer_cos;
+        std::vector<float> buffer_sin;
+        for (std::int64_t r = 0; r < t.out.rows; ++r) {
+          const float* x = t.pairs.row(r);
+          float* y = t.out.row(r);
+          const float* c = expanded(*t.second, r, t.pairs.cols, buffer_cos);
+          const float* s = expanded(*t.third, r, t.pairs.cols, buffer_sin);
+          if (t.group > 2 * t.distance) std::copy_n(x, t.pairs.cols, y);
+          each_pair(t.pairs.cols, t.distance, t.group, [&](std::int64_t a, std::int64_t b, auto) {
+            const PairOfNumbers turned = F{}(PairOfNumbers{x[a], x[b]}, PairOfNumbers{c[a], c[b]},
+                                             PairOfNumbers{s[a], s[b]});
+            y[a] = turned.first;
+            y[b] = turned.second;
+          });
+        }
+      }};
 }
 
 // f(gate, up) is what a pair is joined to.

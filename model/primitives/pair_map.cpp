@@ -47,7 +47,9 @@ void PairMap::rotate(StreamCode& code) const {
   std::string arguments = code.place_of(in.at(0));
   for (const Value v : in) arguments += ", " + code.computed_at("there", code.cols(in[0]), v);
   code.step(rope);
-  code.define(out.at(0), fmt::format(fmt::runtime(fn->apart), distance, group()) + "(" + arguments + ")");
+  code.define(out.at(0), fmt::format(fmt::runtime(fn->apart), distance,
+                                     head > 0 ? fmt::format(", {}", head) : "") +
+                             "(" + arguments + ")");
 }
 
 std::vector<Value> PairMap::uses() const { return in; }

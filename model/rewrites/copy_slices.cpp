@@ -22,8 +22,8 @@ bool copy(const Op& op, Graph& to) {
   if (!reads_slice(to, op)) return false;
   const Tensor like = to.tensor(op.writes[0].tensor);
   const Operand& x = op.reads[0];
-  const Operand dense = to.whole(
-      add_activation(to, op.name + "_dense", like.symbol, like.dtype, x.rows, x.cols));
+  const Operand dense =
+      to.whole(add_activation(to, op.name + "_dense", like.symbol, like.dtype, x.rows, x.cols));
   to.add_op({op.name + "_copy", operators::copy, {x}, {dense}, {}, op.site, op.pass});
   Op norm = op;
   norm.reads[0] = dense;

@@ -24,8 +24,7 @@ bool decompose(const Op& op, Graph& to) {
   const auto result = [&](const std::string& suffix, const Operand& like) {
     const Tensor t = to.tensor(op.writes[0].tensor);
     const std::string symbol = like.rows == t.rows ? t.symbol : "[B, D]";
-    return to.whole(
-        add_activation(to, op.name + suffix, symbol, t.dtype, like.rows, like.cols));
+    return to.whole(add_activation(to, op.name + suffix, symbol, t.dtype, like.rows, like.cols));
   };
   if (op.kind == operators::gate_add) {
     const Operand gated = result("_gated", op.reads[1]);

@@ -90,8 +90,9 @@ bool decompose(const Op& op, Graph& to) {
 }  // namespace
 
 Rewrite decompose_swiglu() {
-  return {"decompose_swiglu", "SwiGLU, or another gated activation, becomes an activation and a multiplication", applies,
-          [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
+  return {"decompose_swiglu",
+          "SwiGLU, or another gated activation, becomes an activation and a multiplication",
+          applies, [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
 }
 
 }  // namespace fuseline

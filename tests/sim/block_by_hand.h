@@ -110,8 +110,7 @@ inline void expect_block_proved(const Graph& forward, const std::string& what) {
 inline void expect_block_trained(const Graph& forward, const std::string& what) {
   for (const PolicyInfo& policy : policies())
     if (policy.trains)
-      expect_proved(make_plan(policy.name, differentiate(forward)),
-                    policy.name + " train " + what);
+      expect_proved(make_plan(policy.name, differentiate(forward)), policy.name + " train " + what);
 }
 
 }  // namespace fuseline::test

@@ -28,8 +28,8 @@ FUSELINE_DEVICE Strip<Place::units> load_part(const Tile<T, aligned>& from, cons
   const auto column_of = [cols, beyond](int c) {
     return c < cols ? c / count * group + begin + c % count * step : beyond;
   };
-  constexpr bool together = step == 1 && count % vector_cols == 0 && group % vector_cols == 0 &&
-                            begin % vector_cols == 0;
+  constexpr bool together =
+      step == 1 && count % vector_cols == 0 && group % vector_cols == 0 && begin % vector_cols == 0;
   return value_elsewhere<together>(place, from.cols, column_of,
                                    [&](const auto& there) { return load_tile(from, there); });
 }

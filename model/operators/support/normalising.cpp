@@ -22,8 +22,7 @@ RowMoments row_moments(const View<const double>& x, const Normalise& norm, std::
 
 RowScale row_scale_of(Emitter& e, Value x, std::int64_t width, const Normalise& norm) {
   Value centred = x;
-  if (norm.centred)
-    centred = e.map(maps::sub, {x, e.row_reduce(reductions::mean, x, "mu")}, "xc");
+  if (norm.centred) centred = e.map(maps::sub, {x, e.row_reduce(reductions::mean, x, "mu")}, "xc");
   const Value s = e.row_reduce(reductions::sum_squares, centred, "s");
   const Value var = e.map(maps::scale_by_constant, {s}, "v", 1.0 / static_cast<double>(width));
   const Value shifted = e.map(maps::add_constant, {var}, "v", norm.eps);

@@ -9,7 +9,9 @@ namespace fuseline {
 
 constinit const MapFunction maps::gelu_erf_slope{
     .name = "gelu_erf_slope",
-    .maths = of_one([](float x) { return 0.5F * (1.0F + std::erf(0.70710678F * x)) + x * 0.39894228F * std::exp(-0.5F * x * x); }),
+    .maths = of_one([](float x) {
+      return 0.5F * (1.0F + std::erf(0.70710678F * x)) + x * 0.39894228F * std::exp(-0.5F * x * x);
+    }),
     .device = R"(template <class A>
 FUSELINE_DEVICE A gelu_erf_slope(const A& a) {
   return map_1(a, [](float x) { return 0.5F * (1.0F + erff(0.70710678F * x)) + x * 0.39894228F * fast_exp(-0.5F * x * x); });

@@ -7,10 +7,9 @@
 
 namespace fuseline {
 
-constinit const MapFunction maps::tanh{
-    .name = "tanh",
-    .maths = of_one([](float x) { return std::tanh(x); }),
-    .device = R"(template <class A>
+constinit const MapFunction maps::tanh{.name = "tanh",
+                                       .maths = of_one([](float x) { return std::tanh(x); }),
+                                       .device = R"(template <class A>
 FUSELINE_DEVICE A tanh(const A& a) {
   return map_1(a, [](float x) { return tanh_of(x); });
 }

@@ -5,34 +5,17 @@
 #include <random>
 
 #include "tests/model/tiny_models.h"
-#include "tests/sim/block_by_hand.h"
+#include "tests/sim/open_blocks.h"
 
 namespace fuseline {
 namespace {
 
-using test::BlockByHand;
 using test::BlockSizes;
 using test::expect_block_proved;
 using test::expect_block_trained;
 using test::expect_proved;
+using test::parallel_block;
 using test::pick;
-
-Graph parallel_block(const BlockSizes& s, const Pairs& pairs) {
-  BlockByHand b(s);
-  const Operand x = b.tensor("x", Role::input, s.rows(), s.model);
-  const Operand xn = b.layer_norm("norm", x);
-  const Operand qkv = b.linear("qkv", xn, s.q() + 2 * s.kv());
-  const Operand q = b.rope("rope_q", b.columns(qkv, 0, s.q()), pairs);
-  const Operand k = b.rope("rope_k", b.columns(qkv, s.q(), s.kv()), pairs);
-  const Operand y =
-      b.attention(q, k, b.columns(qkv, s.q() + s.kv(), s.kv()), b.attention_shape());
-  const Operand o = b.linear("oproj", y, s.model);
-  const Operand up = b.linear("up", xn, s.inner);
-  const Operand act = b.one("gelu", operators::gelu, {up}, s.inner);
-  const Operand down = b.linear("down", act, s.model);
-  b.residual("y", b.residual("h", x, o), down, true);
-  return b.graph;
-}
 
 // d, the columns that turn, and whether they are adjacent pairs.
 struct Rotation {
@@ -82,11 +65,10 @@ TEST(ParallelBlock, IsProvedForRandomSizes) {
     s.width = 2 * pick(random, 2, 20);
     const std::int64_t turned = 2 * pick(random, 1, s.width / 2);
     const std::string policy = executor::all_policies()[static_cast<std::size_t>(round)];
-    expect_proved(
-        make_plan(policy, parallel_block(s, {.head_width = s.width,
-                                             .interleaved = round % 2 == 0,
-                                             .rotated = turned})),
-        policy + " round " + std::to_string(round));
+    expect_proved(make_plan(policy, parallel_block(s, {.head_width = s.width,
+                                                       .interleaved = round % 2 == 0,
+                                                       .rotated = turned})),
+                  policy + " round " + std::to_string(round));
   }
 }
 

@@ -89,6 +89,18 @@ std::string heads_reason(const Op& op, const Op& main, const Target& target) {
   return "";
 }
 
+// Column sums are made in tiles of 128 rows, of which the widest have 256 columns. What a slab of
+// 64 columns loads of the operands has to fit one of the mainloop's stages beside the next tile.
+std::string stage_reason(std::size_t tiles, std::size_t vectors, const Op& main) {
+  constexpr std::size_t kRows = 128, kWidest = 256, kSlab = 64, kElement = 2;
+  constexpr std::size_t kVector = 256;  // bytes that a slab's part of a vector takes
+  constexpr std::size_t kStage = (kRows + kWidest) * kSlab * kElement;
+  if (tiles * kRows * kSlab * kElement + vectors * kVector <= kStage) return "";
+  return std::to_string(tiles) + " operand tiles and " + std::to_string(vectors) +
+         " vectors exceed a stage of " + main.name + "'s mainloop (" +
+         std::to_string(kStage / 1024) + " KiB), through which an epilogue loads";
+}
+
 std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops,
                                 const Target& target) {
   const Op& main = *g.mains.front();
@@ -111,8 +123,10 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
   std::set<TensorId> made;
   for (const OpId id : ops)
     for (const Operand& w : graph.op(id).writes) made.insert(w.tensor);
-  std::set<TensorId> tiles;
+  std::set<TensorId> tiles, vectors;
+  bool sums_columns = false;
   for (const Op* op : g.after) {
+    sums_columns = sums_columns || op->kind->partial == Sums::columns;
     if (is_finisher(*op)) return finisher_reason(*op);
     if (needs_full_column(*op))
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +
@@ -133,12 +147,14 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
       const Operand& r = op->reads[i];
       const bool tile = std::string_view(op->kind->reads[i].rows) == "M" && r.cols > 1;
       if (tile && !made.contains(r.tensor) && r.rows == main.writes[0].rows) tiles.insert(r.tensor);
+      if (std::string_view(op->kind->reads[i].rows) == "1") vectors.insert(r.tensor);
     }
   }
   const std::int64_t room = target.operand_tiles();
   if (static_cast<std::int64_t>(tiles.size()) > room)
     return "the mainloop's stages and " + std::to_string(tiles.size()) +
            " operand tiles exceed shared memory (room for " + std::to_string(room) + ")";
+  if (sums_columns) return stage_reason(tiles.size(), vectors.size(), main);
   return "";
 }
 

@@ -46,6 +46,8 @@ std::string of_body(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
   const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
+  const bool rows =
+      std::ranges::any_of(program.body, [](const Primitive& p) { return p.demands().whole_rows; });
   const bool columns = std::ranges::any_of(
       program.body, [](const Primitive& p) { return p.demands().whole_columns; });
   // Columns that an epilogue sees at once.
@@ -65,6 +67,8 @@ std::string of_body(const Program& program) {
       if (columns) return "sums over heads on the way down columns";
     }
     for (const Access& access : p.accesses()) {
+      if (rows && access.reach == Reach::partials)
+        return "partial sums beside sums over whole rows";
       if (access.reach == Reach::sequence_rows && !stream)
         return std::string(p.name()) + " of one row for each sequence";
       if (gemm != nullptr && gemm->batch > 1 && access.reach == Reach::table)

@@ -11,6 +11,8 @@
 #include "model/policies/support/rules.h"
 #include "model/policy.h"
 #include "model/rewrites/attention_backward.h"
+#include "model/rewrites/copy_slices.h"
+#include "model/rewrites/decompose_modulation.h"
 #include "model/rewrites/decompose_norm.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
@@ -49,10 +51,11 @@ std::vector<Rewrite> forward_rewrites() {
 std::vector<Rewrite> all_rewrites() {
   std::vector<Rewrite> all = forward_rewrites();
   for (const Rewrite& r :
-       {decompose_norm(), decompose_rope(), decompose_swiglu(), split_norm(),
-        split_norm_keeping_weight(), defer_norm_backward(), split_column_sums(),
-        rotate_statistics(), rotate_weighted(), rotate_entry_norm(), accumulate_dq(),
-        sum_grouped_heads(), order_linear_gradients(), inline_pointwise(), split_cross_entropy()})
+       {copy_slices(), decompose_norm(), decompose_rope(), decompose_swiglu(),
+        decompose_modulation(), split_norm(), split_norm_keeping_weight(), defer_norm_backward(),
+        split_column_sums(), rotate_statistics(), rotate_weighted(), rotate_entry_norm(),
+        accumulate_dq(), sum_grouped_heads(), order_linear_gradients(), inline_pointwise(),
+        split_cross_entropy()})
     all.push_back(r);
   return all;
 }

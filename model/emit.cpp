@@ -47,6 +47,12 @@ Value Emitter::halves(const Operand& operand, std::int64_t group, bool upper,
   return value;
 }
 
+Value Emitter::part(const Operand& operand, const ColumnPart& part, const std::string& name) {
+  const Value value = fresh(name);
+  emit(LoadPart{value, operand, part});
+  return value;
+}
+
 bool Emitter::made_here(const Operand& operand) const {
   return std::any_of(made_.begin(), made_.end(),
                      [&](const Known& k) { return holds(k.operand, operand); });
@@ -101,11 +107,11 @@ Value Emitter::per_col(const Operand& operand, const std::string& name) {
   return value;
 }
 
-Value Emitter::table(const Operand& operand) {
+Value Emitter::table(const Operand& operand, std::int64_t period, double rest) {
   const Value known = find(operand);
   if (known >= 0) return known;
   const Value value = fresh(graph_.tensor(operand.tensor).name);
-  emit(LoadTable{value, operand});
+  emit(LoadTable{value, operand, period, period > 0 ? rest : 0});
   loaded_.push_back({operand, value, false});
   return value;
 }
@@ -132,6 +138,21 @@ Value Emitter::pairs(PairFn fn, std::vector<Value> in, const std::string& name,
 Value Emitter::row_reduce(ReduceFn fn, Value in, const std::string& name) {
   const Value value = fresh(name);
   emit(RowReduce{value, fn, in});
+  return value;
+}
+
+Value Emitter::group_reduce(ReduceFn fn, Value in, std::int64_t group, const std::string& name) {
+  const Value value = fresh(name);
+  emit(GroupReduce{value, fn, in, group});
+  return value;
+}
+
+Value Emitter::sequence(const Operand& operand, std::int64_t tokens, const std::string& name) {
+  for (const Known& k : loaded_)
+    if (k.operand == operand) return k.value;
+  const Value value = fresh(name);
+  emit(LoadSequence{value, operand, tokens});
+  loaded_.push_back({operand, value, false});
   return value;
 }
 

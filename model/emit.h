@@ -25,8 +25,10 @@ class Emitter {
   Value tile_or_row(const Operand& operand);
   Value per_row(const Operand& operand, const std::string& name);
   Value per_col(const Operand& operand, const std::string& name);
-  Value table(const Operand& operand);
+  // period, rest: of a table that is narrower than the columns after which it begins again.
+  Value table(const Operand& operand, std::int64_t period = 0, double rest = 0);
   Value halves(const Operand& operand, std::int64_t group, bool upper, const std::string& name);
+  Value part(const Operand& operand, const ColumnPart& part, const std::string& name);
   [[nodiscard]] bool made_here(const Operand& operand) const;
 
   // The value that an equal map already made, or a new one.
@@ -34,6 +36,9 @@ class Emitter {
   Value pairs(PairFn fn, std::vector<Value> in, const std::string& name, std::int64_t distance);
   Value row_reduce(ReduceFn fn, Value in, const std::string& name);
   Value column_sum(Value in, const std::string& name);
+  Value group_reduce(ReduceFn fn, Value in, std::int64_t group, const std::string& name);
+  // Row m is row m / tokens of the operand.
+  Value sequence(const Operand& operand, std::int64_t tokens, const std::string& name);
   Value one_hot(const Operand& ids, std::int64_t cols);
   Value fresh(const std::string& name);  // the next free value, with a unique name
   void emit(Primitive primitive);

@@ -24,8 +24,9 @@ bool whole_attention(const Graph& graph, const std::vector<OpId>& ops) {
 
 // A reduction along rows or columns, or a loop that stores nothing but partial sums.
 bool reduces(const Graph& graph, const std::vector<OpId>& ops) {
-  const bool whole =
-      any_op(graph, ops, [](const Op& op) { return needs_full_row(op) || needs_full_column(op); });
+  const bool whole = any_op(graph, ops, [](const Op& op) {
+    return needs_whole_heads(op) || needs_full_row(op) || needs_full_column(op);
+  });
   if (whole) return true;
   return std::ranges::all_of(ops, [&](OpId id) {
     if (graph.op(id).kind->partial != Sums::none) return true;

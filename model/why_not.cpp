@@ -77,6 +77,30 @@ bool pairs_apart(const Op& op) {
   return op.kind->locality == Locality::pair_local && !has_adjacent_pairs(op);
 }
 
+// Whole heads lie in a tile when it begins and ends with one.
+std::string heads_reason(const Op& op, const Op& main, const Target& target) {
+  const std::int64_t d = op.attributes.as<HeadNorm>().head_width;
+  if (target.tile.n % d != 0)
+    return op.name + " needs whole heads of " + std::to_string(d) + " columns, while tiles of " +
+           main.name + " hold " + std::to_string(target.tile.n);
+  for (const Operand& r : op.reads)
+    if (r.tensor == main.writes[0].tensor && (r.col_begin - main.writes[0].col_begin) % d != 0)
+      return op.name + " begins within a head of " + std::to_string(d) + " columns";
+  return "";
+}
+
+// Column sums are made in tiles of 128 rows, of which the widest have 256 columns. What a slab of
+// 64 columns loads of the operands has to fit one of the mainloop's stages beside the next tile.
+std::string stage_reason(std::size_t tiles, std::size_t vectors, const Op& main) {
+  constexpr std::size_t kRows = 128, kWidest = 256, kSlab = 64, kElement = 2;
+  constexpr std::size_t kVector = 256;  // bytes that a slab's part of a vector takes
+  constexpr std::size_t kStage = (kRows + kWidest) * kSlab * kElement;
+  if (tiles * kRows * kSlab * kElement + vectors * kVector <= kStage) return "";
+  return std::to_string(tiles) + " operand tiles and " + std::to_string(vectors) +
+         " vectors exceed a stage of " + main.name + "'s mainloop (" +
+         std::to_string(kStage / 1024) + " KiB), through which an epilogue loads";
+}
+
 std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops,
                                 const Target& target) {
   const Op& main = *g.mains.front();
@@ -99,13 +123,18 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
   std::set<TensorId> made;
   for (const OpId id : ops)
     for (const Operand& w : graph.op(id).writes) made.insert(w.tensor);
-  std::set<TensorId> tiles;
+  std::set<TensorId> tiles, vectors, statistics;
+  bool sums_columns = false;
   for (const Op* op : g.after) {
+    sums_columns = sums_columns || op->kind->partial == Sums::columns;
     if (is_finisher(*op)) return finisher_reason(*op);
     if (needs_full_column(*op))
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +
              " rows, while a tile of " + main.name + " holds 128 of them";
     if (needs_full_row(*op)) return row_reason(*op, main, target);
+    if (needs_whole_heads(*op)) {
+      if (std::string reason = heads_reason(*op, main, target); !reason.empty()) return reason;
+    }
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +
              " until the weight's rows are interleaved";
@@ -118,12 +147,18 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
       const Operand& r = op->reads[i];
       const bool tile = std::string_view(op->kind->reads[i].rows) == "M" && r.cols > 1;
       if (tile && !made.contains(r.tensor) && r.rows == main.writes[0].rows) tiles.insert(r.tensor);
+      if (tile && r.cols == 2) statistics.insert(r.tensor);  // numbers of rows come another way
+      if (std::string_view(op->kind->reads[i].rows) == "1") vectors.insert(r.tensor);
     }
   }
   const std::int64_t room = target.operand_tiles();
   if (static_cast<std::int64_t>(tiles.size()) > room)
     return "the mainloop's stages and " + std::to_string(tiles.size()) +
            " operand tiles exceed shared memory (room for " + std::to_string(room) + ")";
+  if (sums_columns) {
+    std::erase_if(tiles, [&](TensorId id) { return statistics.contains(id); });
+    return stage_reason(tiles.size(), vectors.size(), main);
+  }
   return "";
 }
 
@@ -143,7 +178,8 @@ std::string why_no_attention_program(const Group& g, const Target& target) {
   for (const Op* op : g.after) {
     if (needs_full_row(*op)) return row_reason(*op, main, target);
     if (is_finisher(*op)) return finisher_reason(*op);
-    if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op))
+    if (pairs_apart(*op) || leaves_partials(*op) || needs_full_column(*op) ||
+        needs_whole_heads(*op))
       return op->name + " crosses heads, while a tile of attention holds one";
   }
   return "";
@@ -160,8 +196,8 @@ std::string why_no_scan_program(const Graph& graph, const Group& g, const std::v
     if (of_state)
       return op->name + " reads the state behind the last token, which " + main.name +
              " has when its last tile is done";
-    if (op->kind->locality == Locality::pair_local || needs_full_row(*op) ||
-        needs_full_column(*op) || leaves_partials(*op))
+    if (op->kind->locality == Locality::pair_local || needs_whole_heads(*op) ||
+        needs_full_row(*op) || needs_full_column(*op) || leaves_partials(*op))
       return op->name + " crosses heads or chunks, while a tile of " + main.name +
              " holds one of each";
   }

@@ -117,7 +117,11 @@ class Emitter final : public EpilogueCode {
     } else if (access.reach == Reach::table) {
       std::string& f = table_fields_[out];
       if (f.empty()) f = field(FieldKind::table_in, from).name;
-      define(out, fmt::format("load_table(p.{}, {})", f, place()));
+      if (access.period > 0)
+        define(out, fmt::format("load_table_part<{}>(p.{}, {}, {:#.9g}F)", access.period, f,
+                                place(), access.rest));
+      else
+        define(out, fmt::format("load_table(p.{}, {})", f, place()));
     } else {
       refuse("a load of other rows");
     }

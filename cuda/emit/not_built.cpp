@@ -1,6 +1,9 @@
 #include "cuda/emit/not_built.h"
 
+#include <algorithm>
 #include <variant>
+
+#include "sim/kernels/epilogue_needs.h"
 
 namespace fuseline::cuda {
 
@@ -35,18 +38,39 @@ std::string of(const ScanMainloop&) { return "a scan"; }
 // they are copied, and loads none.
 bool moves_rows_apart(const Access& access, bool gemm, bool attention) {
   if (!apart(access.operand)) return false;
-  const bool tile = access.reach == Reach::tile || access.reach == Reach::halves;
+  const bool tile = access.reach == Reach::tile || access.reach == Reach::part_columns;
   return !tile || attention || (gemm && !access.store);
 }
 
 std::string of_body(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
+  const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
+  const bool rows =
+      std::ranges::any_of(program.body, [](const Primitive& p) { return p.demands().whole_rows; });
+  const bool columns = std::ranges::any_of(
+      program.body, [](const Primitive& p) { return p.demands().whole_columns; });
+  // Columns that an epilogue sees at once.
+  const std::int64_t slab = gemm != nullptr ? 8 * epilogue_needs(program).slab_groups : 0;
+  for (const Primitive& p : program.prologue)
+    for (const Access& access : p.accesses())
+      if (access.period > 0) return "attention that rotates a part of each head";
   for (const Primitive& p : program.body) {
     const auto* mask = p.as<Mask>();
     if (mask != nullptr && mask->shape.causal && mask->shape.prefix > 0)
       return "a mask with a prefix that all queries see";
+    if (const auto* heads = p.as<GroupReduce>()) {
+      if (gemm != nullptr && (heads->group % 8 != 0 || slab % heads->group != 0))
+        return "a product whose epilogue sums over heads of " + std::to_string(heads->group) +
+               " columns, while it sees " + std::to_string(slab) + " at once";
+      if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
+      if (columns) return "sums over heads on the way down columns";
+    }
     for (const Access& access : p.accesses()) {
+      if (rows && access.reach == Reach::partials)
+        return "partial sums beside sums over whole rows";
+      if (access.reach == Reach::sequence_rows && !stream)
+        return std::string(p.name()) + " of one row for each sequence";
       if (gemm != nullptr && gemm->batch > 1 && access.reach == Reach::table)
         return "a batch of products that loads a table";
       if (moves_rows_apart(access, gemm != nullptr, attention))

@@ -17,9 +17,10 @@ namespace {
 StreamFieldKind kind_of(Reach reach) {
   switch (reach) {
     case Reach::tile:
-    case Reach::halves:
+    case Reach::part_columns:
     case Reach::summed_rows:
     case Reach::rows_above:
+    case Reach::sequence_rows:
     case Reach::rows_before:
       return StreamFieldKind::tile;
     case Reach::row_numbers:

@@ -50,8 +50,9 @@ bool sums_other_rows(const Primitive& p) {
 
 std::int64_t loaded_tiles(const Program& program) {
   const auto of_tile = [](const Access& a) {
-    return !a.store && (a.reach == Reach::tile || a.reach == Reach::table ||
-                        a.reach == Reach::halves || a.reach == Reach::gathered_rows);
+    return !a.store &&
+           (a.reach == Reach::tile || a.reach == Reach::table || a.reach == Reach::part_columns ||
+            a.reach == Reach::sequence_rows || a.reach == Reach::gathered_rows);
   };
   return count(program, [&](const Primitive& p) { return moves(p, of_tile); });
 }

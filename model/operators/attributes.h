@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/column_part.h"
+
 namespace fuseline {
 
 // Attention's steps, those of its gradient, and sums over heads. The mask is data: the position of
@@ -63,7 +65,13 @@ struct GemmLayout {
 // Operators on pairs of columns: rope, swiglu and their gradients.
 struct Pairs {
   std::int64_t head_width = 0;  // rope: pairs lie in heads of this width
-  bool interleaved = false;     // adjacent columns (after the interleave rewrite)
+  // Pairs are adjacent columns: by nature, as in GPT-J and GLM, or after the interleave rewrite.
+  // Otherwise the second halves of what is rotated (or of all columns) are their partners.
+  bool interleaved = false;
+  std::int64_t rotated = 0;  // rope: the first columns of each head that turn, 0 = all of them
+
+  [[nodiscard]] std::int64_t turned() const { return rotated > 0 ? rotated : head_width; }
+  friend bool operator==(const Pairs&, const Pairs&) = default;
 };
 
 // negate_half and concat_halves.
@@ -73,9 +81,30 @@ struct Halves {
                          // the second
 };
 
+// mul_table_part, negate_part and concat_parts: the columns of each head that they read.
+struct HeadPart {
+  ColumnPart part{};
+  // concat_parts: groups of so many columns of its result are made of both operands, and what is
+  // read as parts goes behind the other.
+  std::int64_t joined = 0;
+  bool behind = false;
+};
+
 // Norms and their gradients.
 struct NormEps {
   double eps = 0;
+};
+
+// head_norm and its gradients: each head of a row is a row of the norm.
+struct HeadNorm {
+  std::int64_t head_width = 0;  // d
+  double eps = 0;
+};
+
+// normalise and its gradient.
+struct Normalise {
+  double eps = 0;
+  bool centred = true;  // the mean is taken off first, as LayerNorm does and RMSNorm does not
 };
 
 // row_stats_finish, row_dot_finish.
@@ -95,7 +124,8 @@ struct Scalar {
   double value = 0;
 };
 
-// cache_append: new rows of each sequence.
+// cache_append: new rows of each sequence. modulate, gate_add: rows that share a row of the
+// vectors.
 struct Sequences {
   std::int64_t batch = 0;
   std::int64_t tokens = 0;

@@ -56,6 +56,6 @@ constinit const Operator operators::concat_halves{
     .extent = widest,
     .gradient = no_gradient(kMadeLater),
     .framework = always<Implementation::concat>,
-    .half_read = 1};
+    .part_read = 1};
 
 }  // namespace fuseline

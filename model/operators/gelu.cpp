@@ -1,6 +1,4 @@
 // GELU, with its tanh form.
-#include <cmath>
-
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
@@ -16,9 +14,7 @@ namespace {
 using namespace reference;
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  static constexpr double kScale = 0.7978845608028654;  // sqrt(2/π)
-  map(g, op, in, out,
-      [](double x) { return 0.5 * x * (1.0 + std::tanh(kScale * (x + 0.044715 * x * x * x))); });
+  map(g, op, in, out, [](double x) { return gelu(x); });
 }
 
 void lower(Emitter& e, const Op& op) { unary(e, op, maps::gelu_tanh, "o"); }

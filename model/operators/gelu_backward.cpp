@@ -1,6 +1,4 @@
 // The gradient of GELU.
-#include <cmath>
-
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
@@ -14,12 +12,7 @@ namespace {
 using namespace reference;
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  static constexpr double kScale = 0.7978845608028654;  // sqrt(2/π)
-  map2(g, op, in, out, [](double dy, double x) {
-    const double h = std::tanh(kScale * (x + 0.044715 * x * x * x));
-    const double slope = kScale * (1.0 + 3.0 * 0.044715 * x * x);
-    return dy * (0.5 * (1.0 + h) + 0.5 * x * (1.0 - h * h) * slope);
-  });
+  map2(g, op, in, out, [](double dy, double x) { return dy * gelu_slope(x); });
 }
 
 void lower(Emitter& e, const Op& op) {

@@ -46,6 +46,6 @@ constinit const Operator operators::negate_half{
     .extent = of_result,
     .gradient = no_gradient(kMadeLater),
     .framework = always<Implementation::strided>,
-    .half_read = 0};
+    .part_read = 0};
 
 }  // namespace fuseline

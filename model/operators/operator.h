@@ -39,6 +39,7 @@ enum class OpClass : std::uint8_t {
 // What one output tile needs of the inputs.
 //   tile_local   the same tile of each operand, and vectors or tables along its rows and columns
 //   pair_local   the same tile, in whole pairs of columns
+//   head_local   the same tile, in whole heads
 //   full_row     all columns of its rows
 //   contraction  panels of two operands, summed over a shared dimension
 //   full_column  all rows of its columns
@@ -46,6 +47,7 @@ enum class OpClass : std::uint8_t {
 enum class Locality : std::uint8_t {
   tile_local,
   pair_local,
+  head_local,
   full_row,
   contraction,
   full_column,
@@ -128,6 +130,14 @@ struct Again {
   std::vector<Operand> reads;
 };
 
+// Of y = f(g)·u for pairs (gate, up): the operators that are f and its gradient, into which
+// frameworks take it apart. The gradient of such an operator says the same and `backward`.
+struct Gate {
+  OpKind activation{};
+  OpKind gradient{};
+  bool backward = false;
+};
+
 struct Operator {
   Fact<const char*> name;
   Fact<OpClass> op_class;
@@ -152,8 +162,9 @@ struct Operator {
 
   // A second result that the operator may also write, for the backward pass; null name = none.
   OperandSpec also_writes{};
-  // Index of the operand of which only one half of each head's columns is read; -1 = none.
-  int half_read = -1;
+  // Index of the operand of which only a part of each head's columns is read; -1 = none. The part
+  // is the attribute HeadPart, or one half.
+  int part_read = -1;
   // Index of the operand that holds row or column numbers, which have no gradient; -1 = none. And
   // how many numbers there are.
   int index_read = -1;
@@ -179,9 +190,10 @@ struct Operator {
   bool leads = false;              // its kernel is launched as its own, whatever joins it
   ColumnOrder columns = ColumnOrder::kept;
   StreamCost stream = StreamCost::plain;
+  bool scatters = false;  // sums gathered rows: no row of its operand stays resident
+  Gate gate{};            // of a gated activation and of its gradient
   // How a block's text gives its attributes; null = only rewrites and gradients make the operator.
   Attributes (*called)(OperatorCall&) = nullptr;
-  bool scatters = false;  // sums gathered rows: no row of its operand stays resident
 };
 
 }  // namespace fuseline

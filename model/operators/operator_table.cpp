@@ -151,13 +151,15 @@ Bytes distinct_bytes(const Graph& graph, std::span<const Operand> operands) {
 }
 
 Bytes bytes_read(const Graph& graph, const Op& op) {
-  const int half = op.kind->half_read;
-  if (half < 0) return distinct_bytes(graph, op.reads);
-  // The halves read of each head are disjoint from what the other operands cover.
+  const int partly = op.kind->part_read;
+  if (partly < 0) return distinct_bytes(graph, op.reads);
+  // The parts read of each head are disjoint from what the other operands cover.
   Bytes total;
   for (std::size_t i = 0; i < op.reads.size(); ++i) {
     Operand read = op.reads[i];
-    if (static_cast<int>(i) == half) read.cols /= 2;
+    const HeadPart* of_head = op.attributes.get<HeadPart>();
+    if (static_cast<int>(i) == partly)
+      read.cols = of_head != nullptr ? of_head->part.cols(read.cols) : read.cols / 2;
     total += graph.bytes(read);
   }
   return total;
@@ -274,6 +276,8 @@ bool is_around_attention(const Op& op) {
 }
 bool is_contraction(const Op& op) { return op.kind->locality == Locality::contraction; }
 bool is_mainloop(const Op& op) { return is_contraction(op) && !op.kind->attention; }
+bool needs_whole_heads(const Op& op) { return op.kind->locality == Locality::head_local; }
+bool is_gated(const Op& op) { return op.kind->gate.activation.known() && !op.kind->gate.backward; }
 bool needs_full_row(const Op& op) { return op.kind->locality == Locality::full_row; }
 bool needs_full_column(const Op& op) { return op.kind->locality == Locality::full_column; }
 
@@ -336,6 +340,8 @@ const char* name_of(Locality l) {
       return "tile-local";
     case Locality::pair_local:
       return "pair-local";
+    case Locality::head_local:
+      return "needs whole heads";
     case Locality::full_row:
       return "needs a full row";
     case Locality::contraction:

@@ -37,6 +37,9 @@ bool is_around_attention(const Op& op);
 bool is_contraction(const Op& op);
 // Whether it is the mainloop of a kernel by itself: a product or a scan, not a step of attention.
 bool is_mainloop(const Op& op);
+bool needs_whole_heads(const Op& op);
+// Whether it is an activation of gate and up (its gradient is not).
+bool is_gated(const Op& op);
 bool needs_full_row(const Op& op);
 bool needs_full_column(const Op& op);
 

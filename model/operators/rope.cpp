@@ -7,6 +7,7 @@
 #include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
+#include "model/operators/support/rotation.h"
 
 namespace fuseline {
 
@@ -22,12 +23,14 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> sin = read(g, in, op.reads[2]);
   const View<double> y = write(g, out, op.writes[0]);
   const std::int64_t d = op.attributes.as<Pairs>().head_width;
-  FUSELINE_ASSERT(d > 0 && d % 2 == 0 && x.cols % d == 0, op.name);
+  const std::int64_t turned = op.attributes.as<Pairs>().turned();
+  FUSELINE_ASSERT(d > 0 && turned <= d && turned % 2 == 0 && x.cols % d == 0, op.name);
   for (std::int64_t m = 0; m < x.rows; ++m) {
     const std::int64_t t = m % cos.rows;
     for (std::int64_t head = 0; head < x.cols; head += d) {
-      for (std::int64_t j = 0; j < d / 2; ++j) {
-        const Pair p = pair_of(op.attributes.as<Pairs>(), j, d / 2);
+      for (std::int64_t c = turned; c < d; ++c) y(m, head + c) = x(m, head + c);
+      for (std::int64_t j = 0; j < turned / 2; ++j) {
+        const Pair p = pair_of(op.attributes.as<Pairs>(), j, turned / 2);
         const double a = x(m, head + p.a);
         const double b = x(m, head + p.b);
         y(m, head + p.a) = a * cos(t, p.a) - b * sin(t, p.a);
@@ -37,14 +40,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   }
 }
 
-void lower(Emitter& e, const Op& op) {
-  const Value x = e.tile(op.reads[0]);
-  const Value cos = e.table(op.reads[1]);
-  const Value sin = e.table(op.reads[2]);
-  const std::int64_t distance =
-      op.attributes.as<Pairs>().interleaved ? 1 : op.attributes.as<Pairs>().head_width / 2;
-  e.produce(op.writes[0], e.pairs(pairs::rope, {x, cos, sin}, "rot", distance));
-}
+void lower(Emitter& e, const Op& op) { rotate(e, op, pairs::rope); }
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();
@@ -52,17 +48,24 @@ void gradient(Adjoint& a) {
          {a.target(0)}, op.attributes);
 }
 
+// The tables are as wide as what is rotated of each head.
 Attributes called(OperatorCall& c) {
   const std::int64_t d = c.whole("d", 2, c.read(0).cols);
-  if (d % 2 != 0 || c.read(0).cols % d != 0)
-    c.refuse("rotates pairs of columns in heads of " + std::to_string(d) + " of " +
-                 std::to_string(c.read(0).cols) + " columns",
-             "an even width of a head that divides the columns");
-  if (c.read(1).cols != d || c.read(0).rows % c.read(1).rows != 0)
-    c.refuse("has tables of " + std::to_string(c.read(1).rows) + " rows and " +
-                 std::to_string(c.read(1).cols) + " columns",
-             "a row for each token of a sequence, a column for each of a head");
-  return Pairs{.head_width = d};
+  const std::int64_t turned = c.read(1).cols;
+  if (c.read(0).cols % d != 0)
+    c.refuse("heads of " + std::to_string(d) + " do not divide " + std::to_string(c.read(0).cols) +
+                 " columns",
+             "a width of a head that divides the columns");
+  if (turned > d || turned % 2 != 0)
+    c.refuse("turns " + std::to_string(turned) + " columns of each head of " + std::to_string(d) +
+                 ", as many as its tables have",
+             "an even number, at most a head");
+  if (c.read(0).rows % c.read(1).rows != 0)
+    c.refuse("has tables of " + std::to_string(c.read(1).rows) + " rows",
+             "a row for each token of a sequence");
+  return Pairs{.head_width = d,
+               .interleaved = c.flag_or("adjacent", false),
+               .rotated = turned == d ? 0 : turned};
 }
 
 }  // namespace
@@ -72,9 +75,9 @@ constinit const Operator operators::rope{
     .op_class = OpClass::pointwise,
     .locality = Locality::pair_local,
     .formula = "(a, b) -> (a·cos - b·sin, b·cos + a·sin) for each pair",
-    .reads = {kX, {"cos", "T", "d"}, {"sin", "T", "d"}},
+    .reads = {kX, {"cos", "T", "r"}, {"sin", "T", "r"}},
     .write = kY,
-    .flops = per_output<3>,
+    .flops = rotation_flops,
     .sum_length = one_term,
     .reference = compute,
     .lower = lower,

@@ -5,6 +5,7 @@
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
+#include "model/operators/support/rotation.h"
 
 namespace fuseline {
 
@@ -19,12 +20,14 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> sin = read(g, in, op.reads[2]);
   const View<double> dx = write(g, out, op.writes[0]);
   const std::int64_t d = op.attributes.as<Pairs>().head_width;
-  FUSELINE_ASSERT(d > 0 && d % 2 == 0 && dy.cols % d == 0, op.name);
+  const std::int64_t turned = op.attributes.as<Pairs>().turned();
+  FUSELINE_ASSERT(d > 0 && turned <= d && turned % 2 == 0 && dy.cols % d == 0, op.name);
   for (std::int64_t m = 0; m < dy.rows; ++m) {
     const std::int64_t t = m % cos.rows;
     for (std::int64_t head = 0; head < dy.cols; head += d) {
-      for (std::int64_t j = 0; j < d / 2; ++j) {
-        const Pair p = pair_of(op.attributes.as<Pairs>(), j, d / 2);
+      for (std::int64_t c = turned; c < d; ++c) dx(m, head + c) = dy(m, head + c);
+      for (std::int64_t j = 0; j < turned / 2; ++j) {
+        const Pair p = pair_of(op.attributes.as<Pairs>(), j, turned / 2);
         const double a = dy(m, head + p.a);
         const double b = dy(m, head + p.b);
         dx(m, head + p.a) = a * cos(t, p.a) + b * sin(t, p.b);
@@ -34,14 +37,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   }
 }
 
-void lower(Emitter& e, const Op& op) {
-  const Value dy = e.tile(op.reads[0]);
-  const Value cos = e.table(op.reads[1]);
-  const Value sin = e.table(op.reads[2]);
-  const std::int64_t distance =
-      op.attributes.as<Pairs>().interleaved ? 1 : op.attributes.as<Pairs>().head_width / 2;
-  e.produce(op.writes[0], e.pairs(pairs::rope_inverse, {dy, cos, sin}, "rot", distance));
-}
+void lower(Emitter& e, const Op& op) { rotate(e, op, pairs::rope_inverse); }
 
 }  // namespace
 
@@ -50,9 +46,9 @@ constinit const Operator operators::rope_backward{
     .op_class = OpClass::pointwise,
     .locality = Locality::pair_local,
     .formula = "(a, b) -> (a·cos + b·sin, b·cos - a·sin) for each pair",
-    .reads = {kDy, {"cos", "T", "d"}, {"sin", "T", "d"}},
+    .reads = {kDy, {"cos", "T", "r"}, {"sin", "T", "r"}},
     .write = kDx,
-    .flops = per_output<3>,
+    .flops = rotation_flops,
     .sum_length = one_term,
     .reference = compute,
     .lower = lower,

@@ -2,8 +2,7 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
-#include "model/operators/support/lowering.h"
-#include "model/operators/support/maps.h"
+#include "model/operators/support/gated.h"
 
 namespace fuseline {
 
@@ -17,62 +16,33 @@ Flops count(const Graph& graph, const Op& op) {
 }
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  const View<const double> dy = read(g, in, op.reads[0]);
-  const View<const double> gu = read(g, in, op.reads[1]);
-  const View<double> dgu = write(g, out, op.writes[0]);
-  for (std::int64_t m = 0; m < dy.rows; ++m) {
-    for (std::int64_t n = 0; n < dy.cols; ++n) {
-      const Pair p = pair_of(op.attributes.as<Pairs>(), n, dy.cols);
-      const double up = gu(m, p.b);
-      const double s = sigmoid(gu(m, p.a));
-      const double t = gu(m, p.a) * s;
-      dgu(m, p.a) = dy(m, n) * up * (s + t * (1.0 - s));
-      dgu(m, p.b) = dy(m, n) * t;
-      if (op.writes.size() > 1) write(g, out, op.writes[1])(m, n) = t * up;
-    }
-  }
+  gated_backward_reference(
+      g, op, in, out, [](double x) { return x * sigmoid(x); },
+      [](double x) {
+        const double s = sigmoid(x);
+        return s + x * s * (1.0 - s);
+      });
 }
 
-// dG = dO·U·(s + t(1 - s)), dU = dO·t, recomputed O = t·U; s = σ(G), t = G·s.
-void lower(Emitter& e, const Op& op) {
-  if (op.attributes.as<Pairs>().interleaved) {
-    const Value dy = e.tile(op.reads[0]);
-    const Value gu = e.tile(op.reads[1]);
-    const Value dgu = e.fresh("dgu");
-    const Value again = e.fresh("o");
-    e.emit(PairMap{{dgu, again}, pairs::swiglu_backward, {gu, dy}, 1});
-    e.produce(op.writes[0], dgu);
-    if (op.writes.size() > 1) e.produce(op.writes[1], again);
-    return;
-  }
-  const auto half = [](Operand o, bool upper) {
-    o.cols /= 2;
-    if (upper) o.col_begin += o.cols;
-    return o;
-  };
-  const Value dy = e.tile(op.reads[0]);
-  const Value gate = e.tile(half(op.reads[1], false));
-  const Value up = e.tile(half(op.reads[1], true));
+// t = g·s, s = σ(g).
+Value activated(Emitter& e, Value gate) {
   const Value s = e.map(maps::sigmoid, {gate}, "s");
-  const Value t = e.map(maps::mul, {gate, s}, "t");
-  const Value du = e.map(maps::mul, {dy, t}, "du");
+  return e.map(maps::mul, {gate, s}, "t");
+}
+
+// s + t(1 - s)
+Value slope(Emitter& e, Value gate) {
+  const Value t = activated(e, gate);  // known
+  const Value s = e.map(maps::sigmoid, {gate}, "s");
   const Value negative = e.map(maps::negate, {s}, "n");
   const Value rest = e.map(maps::add_constant, {negative}, "n", 1.0);
   const Value bend = e.map(maps::mul, {t, rest}, "v");
-  const Value slope = e.map(maps::add, {s, bend}, "v");
-  const Value dt = e.map(maps::mul, {dy, up}, "dt");
-  const Value dg = e.map(maps::mul, {dt, slope}, "dg");
-  e.produce(half(op.writes[0], false), dg);
-  e.produce(half(op.writes[0], true), du);
-  if (op.writes.size() > 1) e.produce(op.writes[1], e.map(maps::mul, {t, up}, "o"));
+  return e.map(maps::add, {s, bend}, "v");
 }
 
-Extent extent(const Op& op) {
-  return {op.writes[0].rows,
-          op.attributes.as<Pairs>().interleaved ? op.writes[0].cols : op.reads[0].cols};
+void lower(Emitter& e, const Op& op) {
+  gated_backward_lower(e, op, pairs::swiglu_backward, activated, slope);
 }
-
-bool in_parts(const Op& op) { return !op.attributes.as<Pairs>().interleaved; }
 
 }  // namespace
 
@@ -88,10 +58,12 @@ constinit const Operator operators::swiglu_backward{
     .sum_length = one_term,
     .reference = compute,
     .lower = lower,
-    .extent = extent,
+    .extent = gated_backward_extent,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,
     .also_writes = kY,
-    .in_parts = in_parts};
+    .in_parts = gated_in_parts,
+    .gate = {
+        .activation = operators::silu, .gradient = operators::silu_backward, .backward = true}};
 
 }  // namespace fuseline

@@ -5,6 +5,8 @@
 #include "model/policies/all_policies.h"
 #include "model/policies/support/rules.h"
 #include "model/rewrites/attention_backward.h"
+#include "model/rewrites/copy_slices.h"
+#include "model/rewrites/decompose_modulation.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/order_linear_gradients.h"
@@ -31,10 +33,11 @@ PolicyRules policy::eager() {
                .fuses =
                    "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate",
                .place = 30},
-      .rewrites = {decompose_rope(), decompose_swiglu()},
-      .training = TrainingRules{.options = framework_options,
-                                .after = {accumulate_dq(), sum_grouped_heads(), decompose_rope(),
-                                          decompose_swiglu(), order_linear_gradients()}},
+      .rewrites = {copy_slices(), decompose_rope(), decompose_swiglu(), decompose_modulation()},
+      .training =
+          TrainingRules{.options = framework_options,
+                        .after = {accumulate_dq(), sum_grouped_heads(), copy_slices(),
+                                  decompose_rope(), decompose_swiglu(), order_linear_gradients()}},
       .fuse = bias_into_gemm,
       .siblings = gradients_of_one_norm,
       .implement = framework_implementation};

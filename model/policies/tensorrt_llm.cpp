@@ -3,6 +3,7 @@
 // loads.
 #include "model/implementation.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_table.h"
 #include "model/policies/all_policies.h"
 #include "model/policies/support/rules.h"
 #include "model/rewrites/interleave_pairs.h"
@@ -13,8 +14,7 @@ namespace fuseline {
 namespace {
 
 bool activation_or_bias(const Op& op) {
-  return op.kind == operators::bias_add || op.kind == operators::gelu ||
-         op.kind == operators::swiglu;
+  return op.kind == operators::bias_add || op.kind == operators::gelu || is_gated(op);
 }
 
 std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,
@@ -28,6 +28,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
   if (a.kind == operators::residual_add &&
       (b.kind == operators::rms_norm || b.kind == operators::layer_norm))
     return "";
+  if (a.kind == operators::head_norm && b.kind == operators::rope) return "";
   if (feeds_attention(a) && (has_attention(graph, to) || feeds_attention(b))) return "";
   return "the policy fuses GEMM + bias + activation, residual + norm, and RoPE and cache write "
          "into attention";

@@ -41,8 +41,23 @@ bool column_sums_of_one_input(const Graph& graph, const std::vector<OpId>& a,
   });
 }
 
+// Norms of as many heads of one tensor, with what follows them.
+bool same_norms_of_heads(const Graph& graph, const std::vector<OpId>& a,
+                         const std::vector<OpId>& b) {
+  const auto norm = [&](const std::vector<OpId>& ops) -> const Op* {
+    for (const OpId id : ops)
+      if (graph.op(id).kind == operators::head_norm) return &graph.op(id);
+    return nullptr;
+  };
+  const Op* x = norm(a);
+  const Op* y = norm(b);
+  return x != nullptr && y != nullptr && x->reads[0].tensor == y->reads[0].tensor &&
+         x->reads[0].rows == y->reads[0].rows && x->reads[0].cols == y->reads[0].cols;
+}
+
 bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
-  return same_loop_and_input(graph, a, b) || column_sums_of_one_input(graph, a, b);
+  return same_loop_and_input(graph, a, b) || same_norms_of_heads(graph, a, b) ||
+         column_sums_of_one_input(graph, a, b);
 }
 
 std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <string>
 
 #include "model/primitives/epilogue_code.h"
@@ -22,44 +23,53 @@ std::vector<ValueShape> ConcatHalves::results(const ValueShapes& made, std::int6
 }
 
 std::vector<ColumnRelation> ConcatHalves::relations() const {
-  return {{out, lower, 1, 2}, {out, upper, 1, 2}};
+  if (lower_cols == 0) return {{out, lower, 1, 2}, {out, upper, 1, 2}};
+  return {{out, lower, first(), group}, {out, upper, group - first(), group}};
 }
 
 TileDemands ConcatHalves::demands() const {
-  return {.column_group = group, .column_run = group / 2, .other_columns = true};
+  return {.column_group = group,
+          .column_run = std::gcd(first(), group - first()),
+          .other_columns = true};
 }
 
 bool ConcatHalves::check(ShapeCheck& check) const {
   const ValueShape* a = check.use(lower);
   const ValueShape* b = check.use(upper);
   if (a == nullptr || b == nullptr) return false;
-  if (a->width != b->width || group < 2 || a->width * 2 % group != 0)
+  if (group < 2 || first() >= group || (a->width + b->width) % group != 0 ||
+      a->width * (group - first()) != b->width * first())
     check.problem("the halves of " + ShapeCheck::text(out) + " do not match");
   return true;
 }
 
 CodeLine ConcatHalves::text(const ProgramNames& names) const {
   return {fmt::format("{} = concat({}, {})", names.name(out), names.name(lower), names.name(upper)),
-          fmt::format("halves of every {} columns", group)};
+          lower_cols == 0
+              ? fmt::format("halves of every {} columns", group)
+              : fmt::format("the first {} and the rest of every {} columns", first(), group)};
 }
 
 void ConcatHalves::evaluate(TileContext& tile) const {
-  const bool swapped = tile.fault() == EvaluationFault::swaps_pairs;
-  const Matrix& first = tile.value(swapped ? upper : lower);
-  const Matrix& second = tile.value(swapped ? lower : upper);
-  concat_halves(first, second, group, tile.result(out));
+  const Matrix& low = tile.value(lower);
+  const Matrix& high = tile.value(upper);
+  // Parts of unlike widths cannot change places as a whole.
+  const bool swapped = tile.fault() == EvaluationFault::swaps_pairs && low.cols == high.cols;
+  concat_halves(swapped ? high : low, swapped ? low : high, group, first(), tile.result(out));
 }
 
 void ConcatHalves::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void ConcatHalves::stream(StreamCode& code) const {
   code.not_in_rows("concatenated halves");
-  const std::int64_t half = code.cols(out) / 2;
   const std::string place = code.place_of(out);
-  const std::string first = code.computed_at("half", half, lower);
-  const std::string second = code.computed_at("half", half, upper);
+  const std::string low = code.computed_at("half", code.cols(lower), lower);
+  const std::string high = code.computed_at("half", code.cols(upper), upper);
   code.step("concat");
-  code.define(out, fmt::format("concat_halves<{}>({}, {}, {})", group, place, first, second));
+  const std::string function = lower_cols == 0
+                                   ? fmt::format("concat_halves<{}>", group)
+                                   : fmt::format("concat_parts<{}, {}>", group, first());
+  code.define(out, fmt::format("{}({}, {}, {})", function, place, low, high));
 }
 
 }  // namespace fuseline

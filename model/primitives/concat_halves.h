@@ -1,5 +1,5 @@
-// In every group of columns, `lower` fills the lower half and `upper` the upper one: the inverse of
-// LoadHalves.
+// In every group of columns, `lower` fills the first ones (half of them, where nothing else is
+// said) and `upper` the others: the inverse of LoadHalves.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ struct ConcatHalves {
   Value lower;
   Value upper;
   std::int64_t group = 0;
+  std::int64_t lower_cols = 0;  // of a group; 0: half
+
+  [[nodiscard]] std::int64_t first() const { return lower_cols > 0 ? lower_cols : group / 2; }
 
   [[nodiscard]] std::vector<Value> uses() const;
   [[nodiscard]] std::vector<Value> defines() const;

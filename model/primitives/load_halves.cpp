@@ -17,7 +17,10 @@ std::vector<Value> LoadHalves::uses() const { return {}; }
 std::vector<Value> LoadHalves::defines() const { return {out}; }
 
 std::vector<Access> LoadHalves::accesses() const {
-  return {{.operand = from, .reach = Reach::halves, .group = group, .upper = upper}};
+  const std::int64_t half = group / 2;
+  return {{.operand = from,
+           .reach = Reach::part_columns,
+           .part = {.group = group, .begin = upper ? half : 0, .count = half}}};
 }
 
 std::vector<ValueShape> LoadHalves::results(const ValueShapes&, std::int64_t) const {

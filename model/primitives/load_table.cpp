@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 #include "model/primitives/epilogue_code.h"
@@ -17,38 +18,47 @@ std::vector<Value> LoadTable::uses() const { return {}; }
 std::vector<Value> LoadTable::defines() const { return {out}; }
 
 std::vector<Access> LoadTable::accesses() const {
-  return {{.operand = from, .reach = Reach::table}};
+  return {{.operand = from, .reach = Reach::table, .period = period, .rest = rest}};
 }
 
 std::vector<ValueShape> LoadTable::results(const ValueShapes&, std::int64_t) const {
-  return {{Form::table, from.cols}};
+  return {{Form::table, width()}};
 }
 
 std::vector<ColumnRelation> LoadTable::relations() const { return {}; }
 
-TileDemands LoadTable::demands() const { return {}; }
+// Columns that the table has lie together in every period.
+TileDemands LoadTable::demands() const {
+  return {.column_run = period > 0 ? std::gcd(period, from.cols) : 0};
+}
 
 bool LoadTable::check(ShapeCheck& check) const {
   if (check.space().rows % from.rows != 0)
     check.problem("table " + check.name(from) + " of " + std::to_string(from.rows) +
                   " rows does not divide " + std::to_string(check.space().rows) + " rows");
+  if (width() < from.cols)
+    check.problem("table " + check.name(from) + " of " + std::to_string(from.cols) +
+                  " columns begins again after " + std::to_string(period));
   return true;
 }
 
 CodeLine LoadTable::text(const ProgramNames& names) const {
   return {fmt::format("{} = load_table {}", names.name(out), names.text(from)),
-          "row mod T, column mod d"};
+          period == 0 ? "row mod T, column mod d"
+                      : fmt::format("row mod T, column mod {}; {:g} behind the first {}", period,
+                                    rest, from.cols)};
 }
 
 void LoadTable::evaluate(TileContext& tile) const {
   // Of each row the columns that the tile's values meet, once.
   Matrix& m = tile.result(out);
   const std::int64_t d = tile.width(out);
+  if (from.cols < d) std::fill(m.data.begin(), m.data.end(), static_cast<float>(rest));
   std::vector<char> met(static_cast<std::size_t>(d));
   for (const Value partner : tile.partners(out)) {
     const ColumnRange range = tile.columns(partner);
     for (std::int64_t c = range.begin; c < std::min(range.end, range.begin + d); ++c)
-      met[static_cast<std::size_t>(c % d)] = 1;
+      if (c % d < from.cols) met[static_cast<std::size_t>(c % d)] = 1;
   }
   for (auto begin = met.begin(); (begin = std::find(begin, met.end(), 1)) != met.end();) {
     const auto end = std::find(begin, met.end(), 0);
@@ -65,7 +75,10 @@ void LoadTable::epilogue(EpilogueCode& code) const { code.load(out, accesses().f
 
 void LoadTable::stream(StreamCode& code) const {
   const std::string f = code.parameter(out, "table", accesses().front());
-  code.define(out, f, fmt::format("load_table(p.{}, {})", f, code.here()));
+  const std::string part =
+      period > 0 ? fmt::format("_part<{}>(p.{}, {}, {:#.9g}F)", period, f, code.here(), rest)
+                 : fmt::format("(p.{}, {})", f, code.here());
+  code.define(out, f, "load_table" + part);
 }
 
 }  // namespace fuseline

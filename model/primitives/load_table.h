@@ -1,5 +1,9 @@
-// A [T, d] table addressed by (row mod T, column mod d): cos and sin of RoPE.
+// A [T, d] table addressed by (row mod T, column mod d): cos and sin of RoPE, a norm's weight of
+// every head. A table may be narrower than the period in which it repeats: RoPE that turns only the
+// first columns of each head.
 #pragma once
+
+#include <cstdint>
 
 #include "model/primitives/primitive.h"
 
@@ -9,6 +13,10 @@ struct LoadTable {
   static constexpr const char* name = "load_table";
   Value out;
   Operand from;
+  std::int64_t period = 0;  // it begins again after so many columns; 0: after its own
+  double rest = 0;          // the number in columns of a period that the table does not have
+
+  [[nodiscard]] std::int64_t width() const { return period > 0 ? period : from.cols; }
 
   [[nodiscard]] std::vector<Value> uses() const;
   [[nodiscard]] std::vector<Value> defines() const;

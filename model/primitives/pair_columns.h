@@ -2,6 +2,7 @@
 // are made with.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -21,9 +22,9 @@ struct GradientOfPair {
 
 // Calls f(first column of the pair, second, column of what they are joined to) for all pairs.
 template <class F>
-void each_pair(std::int64_t cols, std::int64_t distance, F f) {
-  FUSELINE_ASSERT(distance >= 1 && cols % (2 * distance) == 0, "a tile cuts a pair");
-  for (std::int64_t group = 0; group < cols; group += 2 * distance)
+void each_pair(std::int64_t cols, std::int64_t distance, std::int64_t step, F f) {
+  FUSELINE_ASSERT(distance >= 1 && 2 * distance <= step && cols % step == 0, "a tile cuts a pair");
+  for (std::int64_t group = 0; group < cols; group += step)
     for (std::int64_t j = 0; j < distance; ++j) f(group + j, group + j + distance, group / 2 + j);
 }
 
@@ -31,23 +32,24 @@ void each_pair(std::int64_t cols, std::int64_t distance, F f) {
 // mod the tables' columns.
 template <class F>
 constexpr PairMaths rotated_by(F) {
-  return {PairForm::rotated, [](const PairTiles& t) {
-            std::vector<float> buffer_cos;
-            std::vector<float> buffer_sin;
-            for (std::int64_t r = 0; r < t.out.rows; ++r) {
-              const float* x = t.pairs.row(r);
-              float* y = t.out.row(r);
-              const float* c = expanded(*t.second, r, t.pairs.cols, buffer_cos);
-              const float* s = expanded(*t.third, r, t.pairs.cols, buffer_sin);
-              each_pair(t.pairs.cols, t.distance, [&](std::int64_t a, std::int64_t b, auto) {
-                const PairOfNumbers turned =
-                    F{}(PairOfNumbers{x[a], x[b]}, PairOfNumbers{c[a], c[b]},
-                        PairOfNumbers{s[a], s[b]});
-                y[a] = turned.first;
-                y[b] = turned.second;
-              });
-            }
-          }};
+  return {
+      PairForm::rotated, [](const PairTiles& t) {
+        std::vector<float> buffer_cos;
+        std::vector<float> buffer_sin;
+        for (std::int64_t r = 0; r < t.out.rows; ++r) {
+          const float* x = t.pairs.row(r);
+          float* y = t.out.row(r);
+          const float* c = expanded(*t.second, r, t.pairs.cols, buffer_cos);
+          const float* s = expanded(*t.third, r, t.pairs.cols, buffer_sin);
+          if (t.group > 2 * t.distance) std::copy_n(x, t.pairs.cols, y);
+          each_pair(t.pairs.cols, t.distance, t.group, [&](std::int64_t a, std::int64_t b, auto) {
+            const PairOfNumbers turned = F{}(PairOfNumbers{x[a], x[b]}, PairOfNumbers{c[a], c[b]},
+                                             PairOfNumbers{s[a], s[b]});
+            y[a] = turned.first;
+            y[b] = turned.second;
+          });
+        }
+      }};
 }
 
 // f(gate, up) is what a pair is joined to.
@@ -57,7 +59,7 @@ constexpr PairMaths joined_by(F) {
             for (std::int64_t r = 0; r < t.out.rows; ++r) {
               const float* x = t.pairs.row(r);
               float* y = t.out.row(r);
-              each_pair(t.pairs.cols, t.distance,
+              each_pair(t.pairs.cols, t.distance, t.group,
                         [&](std::int64_t gate, std::int64_t up, std::int64_t to) {
                           y[to] = F{}(x[gate], x[up]);
                         });
@@ -74,7 +76,7 @@ constexpr PairMaths gradient_by(F) {
               const float* d = t.second->row(r);
               float* dx = t.out.row(r);
               float* y = t.again->row(r);
-              each_pair(t.pairs.cols, t.distance,
+              each_pair(t.pairs.cols, t.distance, t.group,
                         [&](std::int64_t gate, std::int64_t up, std::int64_t to) {
                           const GradientOfPair g = F{}(x[gate], x[up], d[to]);
                           dx[gate] = g.gate;

@@ -17,12 +17,14 @@ enum class PairForm : std::uint8_t {
   gradient,  // (pairs, gradient of what they were joined to) -> (gradient of pairs, joined again)
 };
 
-// Pairs are columns c and c + distance of every group of 2·distance.
+// Pairs are columns c and c + distance of the first 2·distance of every group. A rotation keeps the
+// others.
 struct PairTiles {
   const Matrix& pairs;
   const Matrix* second = nullptr;  // cosines, or the gradient
   const Matrix* third = nullptr;   // sines
   std::int64_t distance = 1;
+  std::int64_t group = 2;
   Matrix& out;
   Matrix* again = nullptr;
 };
@@ -39,7 +41,7 @@ struct PairFunction {
   Fact<PairMaths> maths;
   bool backward = false;  // of the backward pass
   // Of a rotation: the device function of pairs of which no thread has both columns, with {} for
-  // their distance; null: there is none.
+  // their distance, and for ", " and the columns of a head that they do not fill; null: there is none.
   const char* apart = nullptr;
   // The text of its device function, which kernels that call it bring along; it sees join_pairs,
   // pairs_gradient and all of cuda/kernels/epilogue/pair.cuh, and serves all kinds of kernels.

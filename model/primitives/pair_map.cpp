@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -15,9 +16,9 @@ namespace fuseline {
 
 namespace {
 
-void swap_pairs(Matrix& m, std::int64_t distance) {
+void swap_pairs(Matrix& m, std::int64_t distance, std::int64_t group) {
   for (std::int64_t r = 0; r < m.rows; ++r)
-    for (std::int64_t g = 0; g + 2 * distance <= m.cols; g += 2 * distance)
+    for (std::int64_t g = 0; g + 2 * distance <= m.cols; g += group)
       for (std::int64_t j = 0; j < distance; ++j)
         std::swap(m.row(r)[g + j], m.row(r)[g + j + distance]);
 }
@@ -46,7 +47,9 @@ void PairMap::rotate(StreamCode& code) const {
   std::string arguments = code.place_of(in.at(0));
   for (const Value v : in) arguments += ", " + code.computed_at("there", code.cols(in[0]), v);
   code.step(rope);
-  code.define(out.at(0), fmt::format(fmt::runtime(fn->apart), distance) + "(" + arguments + ")");
+  code.define(out.at(0), fmt::format(fmt::runtime(fn->apart), distance,
+                                     head > 0 ? fmt::format(", {}", head) : "") +
+                             "(" + arguments + ")");
 }
 
 std::vector<Value> PairMap::uses() const { return in; }
@@ -83,6 +86,8 @@ std::vector<ColumnRelation> PairMap::relations() const {
 
 TileDemands PairMap::demands() const {
   const std::int64_t apart = distance > 1 ? distance : 0;
+  if (head > 0)
+    return {.column_group = head, .column_run = std::gcd(head, distance), .other_columns = true};
   return {.column_group = 2 * distance, .column_run = apart, .pair_distance = apart};
 }
 
@@ -103,7 +108,9 @@ bool PairMap::check(ShapeCheck& check) const {
   if (shapes[0].form != Form::tile) check.problem("a pair map needs a tile");
   if (width % 2 != 0)
     check.problem("pairs of " + std::to_string(width) + " columns: the width is odd");
-  if (distance < 1 || (distance > 1 && width % (2 * distance) != 0))
+  if (head > 0 && (!rotates() || distance == 1 || 2 * distance > head || width % head != 0))
+    check.problem("pairs in the first columns of every " + std::to_string(head));
+  if (distance < 1 || (distance > 1 && head == 0 && width % (2 * distance) != 0))
     check.problem("pairs " + std::to_string(distance) + " columns apart do not fill " +
                   std::to_string(width) + " columns");
   if (!check.space().tiles_of_pairs && !check.in_prologue()) {
@@ -131,13 +138,14 @@ CodeLine PairMap::text(const ProgramNames& names) const {
   for (std::size_t i = 1; i < in.size(); ++i) from += ", " + names.name(in[i]);
   std::string comment =
       distance == 1 ? "adjacent columns" : fmt::format("columns {} apart", distance);
+  if (head > 0) comment += fmt::format(" in the first {} of every {}", 2 * distance, head);
   if (!rotates()) comment += " (gate, up)";
   return {fmt::format("{} = {}({})", to, fn->name.value, from), comment};
 }
 
 void PairMap::evaluate(TileContext& tile) const {
   Matrix& x = tile.value(in[0]);
-  if (tile.fault() == EvaluationFault::swaps_pairs) swap_pairs(x, distance);
+  if (tile.fault() == EvaluationFault::swaps_pairs) swap_pairs(x, distance, group());
   const auto& apply = fn->maths.value.apply;
   Matrix& to = tile.result(out[0]);
   switch (form()) {
@@ -149,14 +157,16 @@ void PairMap::evaluate(TileContext& tile) const {
                     .second = &tile.operand(in[1], out[0], turned_cos),
                     .third = sin,
                     .distance = distance,
+                    .group = group(),
                     .out = to});
     }
     case PairForm::joined:
-      return apply({.pairs = x, .distance = distance, .out = to});
+      return apply({.pairs = x, .distance = distance, .group = group(), .out = to});
     case PairForm::gradient:
       return apply({.pairs = x,
                     .second = &tile.value(in[1]),
                     .distance = distance,
+                    .group = group(),
                     .out = to,
                     .again = &tile.result(out[1])});
   }

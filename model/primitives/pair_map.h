@@ -17,7 +17,10 @@ struct PairMap {
   PairFn fn;
   std::vector<Value> in;
   std::int64_t distance = 1;
+  // Pairs are the first 2·distance columns of every so many, the others are kept; 0: all columns.
+  std::int64_t head = 0;
 
+  [[nodiscard]] std::int64_t group() const { return head > 0 ? head : 2 * distance; }
   [[nodiscard]] PairForm form() const;
   [[nodiscard]] bool rotates() const { return form() == PairForm::rotated; }
   void rotate(StreamCode& code) const;  // the device code of a rotation

@@ -16,13 +16,14 @@ const float* expanded(const Matrix& m, std::int64_t r, std::int64_t cols,
   return buffer.data();
 }
 
-void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group, Matrix& out) {
-  const std::int64_t half = group / 2;
+void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
+                   std::int64_t lower_cols, Matrix& out) {
+  const std::int64_t upper_cols = group - lower_cols;
   FUSELINE_ASSERT(out.cols % group == 0, "a tile cuts a group of columns");
   for (std::int64_t r = 0; r < out.rows; ++r) {
     for (std::int64_t g = 0; g < out.cols / group; ++g) {
-      std::copy_n(lower.row(r) + g * half, half, out.row(r) + g * group);
-      std::copy_n(upper.row(r) + g * half, half, out.row(r) + g * group + half);
+      std::copy_n(lower.row(r) + g * lower_cols, lower_cols, out.row(r) + g * group);
+      std::copy_n(upper.row(r) + g * upper_cols, upper_cols, out.row(r) + g * group + lower_cols);
     }
   }
 }

@@ -26,7 +26,9 @@ struct Matrix {
 const float* expanded(const Matrix& m, std::int64_t r, std::int64_t cols,
                       std::vector<float>& buffer);
 
-// In every group of `group` columns of out, `lower` is the lower half and `upper` the upper one.
-void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group, Matrix& out);
+// In every group of `group` columns of out, `lower` makes the first `lower_cols` and `upper` the
+// others.
+void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
+                   std::int64_t lower_cols, Matrix& out);
 
 }  // namespace fuseline

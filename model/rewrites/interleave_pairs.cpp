@@ -12,25 +12,51 @@ namespace fuseline {
 
 namespace {
 
+// The operators whose pairs a rewrite brings together.
+using Chosen = bool (*)(const Op&);
+bool is_rope(const Op& op) { return op.kind == operators::rope; }
+
+// Groups of adjacent columns whose pairs are brought together: the first `group` of every `step`.
+struct Groups {
+  std::int64_t group = 0;
+  std::int64_t step = 0;
+};
+
+// Of columns (or rows) [begin, begin + count) of a tensor.
+void add(std::vector<Interleaving>& all, const std::string& tensor, bool columns,
+         std::int64_t begin, std::int64_t count, const Groups& groups) {
+  if (groups.group == groups.step)
+    return all.push_back({tensor, columns, begin, count, groups.group});
+  for (std::int64_t at = begin; at < begin + count; at += groups.step)
+    all.push_back({tensor, columns, at, groups.group, groups.group});
+}
+
 // What must be reordered so that columns `o` of a tensor come out reordered: the GEMM's weight and
 // the vectors applied on the way. False when the columns do not come from one GEMM.
-bool trace(const Graph& graph, const Operand& o, std::int64_t group,
+bool trace(const Graph& graph, const Operand& o, const Groups& group,
            std::vector<Interleaving>& found) {
   const std::vector<OpId> producers = graph.producers(o.tensor);
   if (producers.size() != 1) return false;
   const Op& op = graph.op(producers[0]);
   const auto vector = [&](const Operand& v) {
-    found.push_back({graph.tensor(v.tensor).name, true, o.col_begin, o.cols, group});
+    add(found, graph.tensor(v.tensor).name, true, o.col_begin, o.cols, group);
   };
   if (is_gemm(op)) {
     const Tensor& weight = graph.tensor(op.reads[1].tensor);
     const GemmShape shape = gemm_shape(op);
     const std::int64_t step = shape.groups.empty() ? weight.rows : shape.N;
     for (std::int64_t first = 0; first < weight.rows; first += step)  // of every group's matrix
-      found.push_back({weight.name, false, first + o.col_begin, o.cols, group});
+      add(found, weight.name, false, first + o.col_begin, o.cols, group);
     return true;
   }
-  if (op.kind == operators::bias_add) {
+  Operand before = o;
+  before.tensor = op.reads[0].tensor;
+  before.col_begin += op.reads[0].col_begin - op.writes[0].col_begin;
+  if (op.kind == operators::head_norm) {  // its weight is that of every head
+    const Operand& w = op.reads[1];
+    if (group.step != w.cols) return false;
+    add(found, graph.tensor(w.tensor).name, true, 0, w.cols, group);
+  } else if (op.kind == operators::bias_add) {
     vector(op.reads[1]);
   } else if (op.kind == operators::layer_norm_deferred) {
     vector(op.reads[2]);
@@ -38,8 +64,6 @@ bool trace(const Graph& graph, const Operand& o, std::int64_t group,
   } else if (op.kind != operators::row_scale) {
     return false;
   }
-  Operand before = o;
-  before.tensor = op.reads[0].tensor;
   return trace(graph, before, group, found);
 }
 
@@ -50,39 +74,48 @@ void add_once(std::vector<Interleaving>& all, const Interleaving& one) {
   if (!known) all.push_back(one);
 }
 
+Groups heads_of(const Op& rope) {
+  const Pairs& pairs = rope.attributes.as<Pairs>();
+  return {pairs.turned(), pairs.head_width};
+}
+
 // The reorderings that turn every operator of the kind into one on adjacent pairs.
-std::vector<Interleaving> plan(const Graph& graph, OpKind kind) {
+std::vector<Interleaving> plan(const Graph& graph, Chosen chosen) {
   std::vector<Interleaving> all;
   for (const Op& op : graph.ops()) {
-    if (op.kind != kind || has_adjacent_pairs(op)) continue;
-    const bool rope = kind == operators::rope;
-    const std::int64_t group = rope ? op.attributes.as<Pairs>().head_width : op.reads[0].cols;
+    if (!chosen(op) || has_adjacent_pairs(op)) continue;
+    const bool rope = is_rope(op);
+    const Groups group = rope ? heads_of(op) : Groups{op.reads[0].cols, op.reads[0].cols};
     std::vector<Interleaving> found;
     if (!trace(graph, op.reads[0], group, found)) return {};
     if (rope)
       for (const std::size_t table : {std::size_t{1}, std::size_t{2}})
-        found.push_back({graph.tensor(op.reads[table].tensor).name, true, 0, group, group});
+        found.push_back(
+            {graph.tensor(op.reads[table].tensor).name, true, 0, group.group, group.group});
     for (const Interleaving& i : found) add_once(all, i);
   }
-  if (all.empty() || kind != operators::rope) return all;
+  if (all.empty() || chosen != is_rope) return all;
   for (const Op& op : graph.ops()) {  // keys already in the cache
     if (op.kind != operators::cache_append) continue;
     const std::vector<OpId> producers = graph.producers(op.reads[0].tensor);
-    if (producers.size() != 1 || graph.op(producers[0]).kind != operators::rope) continue;
+    if (producers.size() != 1) continue;
+    const Op& rope = graph.op(producers[0]);
+    if (rope.kind != operators::rope || has_adjacent_pairs(rope)) continue;
     const Operand& cache = op.writes[0];
-    add_once(all, {graph.tensor(cache.tensor).name, true, 0, cache.cols,
-                   graph.op(producers[0]).attributes.as<Pairs>().head_width});
+    std::vector<Interleaving> found;
+    add(found, graph.tensor(cache.tensor).name, true, 0, cache.cols, heads_of(rope));
+    for (const Interleaving& i : found) add_once(all, i);
   }
   return all;
 }
 
-void interleave(Block& block, OpKind kind) {
-  const std::vector<Interleaving> all = plan(block.graph, kind);
+void interleave(Block& block, Chosen chosen) {
+  const std::vector<Interleaving> all = plan(block.graph, chosen);
   FUSELINE_ASSERT(!all.empty(), "no pairs to interleave");
   for (const Interleaving& i : all) block.preparation.interleavings.push_back(i);
   for (std::size_t i = 0; i < block.graph.ops().size(); ++i) {
     Op& op = block.graph.op(OpId{static_cast<std::int32_t>(i)});
-    if (op.kind != kind) continue;
+    if (!chosen(op)) continue;
     Pairs pairs = op.attributes.as<Pairs>();
     pairs.interleaved = true;
     op.attributes = pairs;
@@ -93,14 +126,14 @@ void interleave(Block& block, OpKind kind) {
 
 Rewrite interleave_gate_up() {
   return {"interleave_gate_up", "gate and up become adjacent columns",
-          [](const Graph& graph) { return !plan(graph, operators::swiglu).empty(); },
-          [](Block& block) { interleave(block, operators::swiglu); }};
+          [](const Graph& graph) { return !plan(graph, is_gated).empty(); },
+          [](Block& block) { interleave(block, is_gated); }};
 }
 
 Rewrite interleave_heads() {
   return {"interleave_heads", "the two halves of each RoPE pair become adjacent columns",
-          [](const Graph& graph) { return !plan(graph, operators::rope).empty(); },
-          [](Block& block) { interleave(block, operators::rope); }};
+          [](const Graph& graph) { return !plan(graph, is_rope).empty(); },
+          [](Block& block) { interleave(block, is_rope); }};
 }
 
 void note_reordered_gradients(Block& block) {

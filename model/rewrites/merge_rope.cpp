@@ -18,6 +18,7 @@ bool side_by_side(const Op& q, const Op& k) {
   const Operand& a = q.reads[0];
   const Operand& b = k.reads[0];
   return a.tensor == b.tensor && a.col_begin + a.cols == b.col_begin && same_rows(a, b) &&
+         q.attributes.as<Pairs>() == k.attributes.as<Pairs>() &&
          q.reads[1].tensor == k.reads[1].tensor && q.reads[2].tensor == k.reads[2].tensor;
 }
 

@@ -71,6 +71,18 @@ class Tracker {
     }
   }
 
+  // Every head's columns in the order of the first head's: all of them, or those that turn.
+  static Ranges as_in_first_head(const Ranges& ranges, std::int64_t d, std::int64_t cols) {
+    Ranges result;
+    for (const Reordered& r : ranges) {
+      if (r.begin >= d) continue;
+      if (r.group == d) return {{0, cols, d}};
+      for (std::int64_t head = 0; head < cols; head += d)
+        result.push_back({head + r.begin, std::min(r.count, d - r.begin), r.group});
+    }
+    return result;
+  }
+
   void follow(const Op& op) {
     const Operand& written = op.writes[0];
     switch (op.kind->columns) {
@@ -88,13 +100,12 @@ class Tracker {
         // The columns of every head as those of K or Q.
         const std::int64_t d = op.attributes.as<AttentionShape>().head_width;
         const Ranges ranges = columns_of(op.reads[1]);
-        if (std::ranges::any_of(ranges, [&](const Reordered& r) { return r.group == d; }))
-          put(written, {{0, written.cols, d}});
+        put(written, as_in_first_head(ranges, d, written.cols));
         return;
       }
       case ColumnOrder::heads: {
         const std::int64_t d = op.attributes.as<AttentionShape>().head_width;
-        if (!columns_of(op.reads[0]).empty()) put(written, {{0, written.cols, d}});
+        put(written, as_in_first_head(columns_of(op.reads[0]), d, written.cols));
         return;
       }
       case ColumnOrder::side_by_side: {

@@ -1,6 +1,7 @@
 #include "sim/kernels/epilogue_needs.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "model/primitives/placement.h"
 
@@ -43,6 +44,8 @@ EpilogueNeeds epilogue_needs(const Program& program) {
   const ValueAnalysis values = analyse(program);
   const Placement placement = placement_of(program, values);
   EpilogueNeeds needs;
+  for (const Primitive& primitive : program.body)
+    needs.column_group = std::lcm(needs.column_group, primitive.demands().column_group);
   for (const ThroughShared& load : placement.shared) {
     if (load.reach == Reach::tile) needs.tile_loads += load.each == 4 ? 2 : 1;
     if (load.reach == Reach::col_numbers) ++needs.col_loads;

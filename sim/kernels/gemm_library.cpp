@@ -48,6 +48,7 @@ bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const 
   // The epilogue's needs are those of the mainloop whose tiles bulk copies fill.
   return (has_feature(gpu, Feature::bulk_copy) &&
           !fits(problem.needs, tile, gpu.smem_per_block_max.value())) ||
+         tile.n % problem.needs.column_group != 0 ||
          (tile.cluster_m > 1 && problem.typical_rows() <= tile.m) ||
          (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu));
 }

@@ -157,7 +157,7 @@ CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const
 }
 
 Bytes Stream::bytes() const {
-  return checked_product<Bytes>(part.rows, group > 0 ? part.cols / 2 : part.cols,
+  return checked_product<Bytes>(part.rows, moved.group > 0 ? moved.cols(part.cols) : part.cols,
                                 part.matrix.element_bytes);
 }
 
@@ -171,8 +171,7 @@ void add_streams(const Primitive& primitive, const AddressMap& addresses,
     stream.store = access.store;
     stream.vector = !access.store && access.reach == Reach::col_numbers;
     stream.repeated = access.reach == Reach::table;
-    stream.group = access.group;
-    stream.upper = access.upper;
+    stream.moved = access.part;
     streams.push_back(stream);
   }
 }

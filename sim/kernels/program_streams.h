@@ -61,10 +61,9 @@ class AddressMap {
 struct Stream {
   CachedSlice part;
   bool store = false;
-  bool repeated = false;   // a table
-  bool vector = false;     // broadcast along the rows: one row
-  std::int64_t group = 0;  // half of every group of columns moves; 0 = all
-  bool upper = false;
+  bool repeated = false;              // a table
+  bool vector = false;                // broadcast along the rows: one row
+  ColumnPart moved{};                 // of every group of columns; no group: all of them
   [[nodiscard]] Bytes bytes() const;  // each element once
 };
 std::vector<Stream> streams_of(const Program& program, const AddressMap& addresses);

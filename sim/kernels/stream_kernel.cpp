@@ -103,14 +103,16 @@ void touch(const Stream& stream, RowRange rows, L2Cache& cache) {
       cache.read(part.matrix, rows.begin, rows.end, col_begin, col_end);
     }
   };
-  if (stream.group == 0) {
+  const ColumnPart& moved = stream.moved;
+  if (moved.group == 0) {
     move(part.col_begin, part.col_begin + part.cols);
     return;
   }
-  const std::int64_t half = stream.group / 2;
-  for (std::int64_t col = 0; col + stream.group <= part.cols; col += stream.group) {
-    const std::int64_t begin = part.col_begin + col + (stream.upper ? half : 0);
-    move(begin, begin + half);
+  // Chunks are wider than the gaps between columns of a part.
+  const std::int64_t reached = (moved.count - 1) * moved.step + 1;
+  for (std::int64_t col = 0; col + moved.group <= part.cols; col += moved.group) {
+    const std::int64_t begin = part.col_begin + col + moved.begin;
+    move(begin, begin + reached);
   }
 }
 
@@ -273,8 +275,9 @@ void describe(const StreamWalk& streams, WalkKey& key) {
   key.number(std::ssize(streams.streams));
   for (const Stream& s : streams.streams) {
     describe(s.part, key);
-    key.number((s.store ? 1 : 0) + (s.repeated ? 2 : 0) + (s.vector ? 4 : 0) + (s.upper ? 8 : 0));
-    key.number(s.group);
+    key.number((s.store ? 1 : 0) + (s.repeated ? 2 : 0) + (s.vector ? 4 : 0));
+    for (const std::int64_t n : {s.moved.group, s.moved.begin, s.moved.step, s.moved.count})
+      key.number(n);
   }
 }
 

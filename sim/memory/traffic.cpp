@@ -63,10 +63,11 @@ struct Tiling {
   }
 };
 
-// Σ over the tile columns: how many of a table's `width` columns a row of the tile meets.
+// Σ over the tile columns: how many of a table's `cols` columns, which begin again after `width`, a
+// row of the tile meets.
 // `partners`: where the values lie that meet the table.
 std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnRange>& partners,
-                           std::int64_t width) {
+                           std::int64_t width, std::int64_t cols) {
   std::int64_t sum = 0;
   for (std::int64_t first = 0; first < tiling.cols; first += tiling.tile.n) {
     const std::int64_t last = std::min(tiling.cols, first + tiling.tile.n);
@@ -74,7 +75,8 @@ std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnRange>&
     for (const ColumnRange& p : partners) {
       const std::int64_t begin = std::max(first, p.begin);
       const std::int64_t end = std::min({last, p.end, begin + width});
-      for (std::int64_t c = begin; c < end; ++c) met.insert((c - p.begin) % width);
+      for (std::int64_t c = begin; c < end; ++c)
+        if ((c - p.begin) % width < cols) met.insert((c - p.begin) % width);
     }
     sum += std::ssize(met);
   }
@@ -92,7 +94,7 @@ std::int64_t loaded_elements(const Access& access, const Primitive& primitive, c
                              const ValueAnalysis& values) {
   switch (access.reach) {
     case Reach::tile:
-    case Reach::halves:
+    case Reach::part_columns:
     case Reach::gathered_rows:
     case Reach::summed_rows:
       return access.elements();
@@ -103,6 +105,7 @@ std::int64_t loaded_elements(const Access& access, const Primitive& primitive, c
     case Reach::all_numbers:
       return access.elements() * tiling.row_tiles() * tiling.col_tiles();
     case Reach::rows_above:
+    case Reach::sequence_rows:
     case Reach::rows_before: {
       std::int64_t rows = 0;
       for (std::int64_t first = 0; first < tiling.rows; first += tiling.tile.m)
@@ -112,6 +115,7 @@ std::int64_t loaded_elements(const Access& access, const Primitive& primitive, c
     case Reach::table:
       return tiling.rows * tiling.batch *
              table_columns(tiling, partners_of(primitive.defines().front(), values),
+                           access.period > 0 ? access.period : access.operand.cols,
                            access.operand.cols);
     case Reach::partials:
       break;

@@ -81,15 +81,23 @@ Graph random_op(OpKind kind, std::mt19937& random) {
   if (kind == operators::layer_norm)
     return one_op(kind, {{M, N + 1}, {1, N + 1}, {1, N + 1}}, M, N + 1, norm);
   if (kind == operators::rope) {
-    const Pairs heads{.head_width = 2 * a.head_width, .interleaved = random() % 2 == 0};
+    Pairs heads{.head_width = 2 * a.head_width, .interleaved = random() % 2 == 0};
+    if (random() % 2 == 0) heads.rotated = 2 * pick(random, 1, a.head_width);
     const std::int64_t width = 2 * q;
-    const Input table{a.q_tokens, heads.head_width, Role::table};
+    const Input table{a.q_tokens, heads.turned(), Role::table};
     return one_op(kind, {{tokens, width}, table, table}, tokens, width, heads);
   }
-  if (kind == operators::swiglu) {
+  if (kind == operators::swiglu || kind == operators::geglu) {
     const Pairs pairs{.interleaved = random() % 2 == 0};
     return one_op(kind, {{M, 2 * N}}, M, N, pairs);
   }
+  if (kind == operators::head_norm)
+    return one_op(kind, {{M, q}, {1, a.head_width}}, M, q,
+                  HeadNorm{.head_width = a.head_width, .eps = 1e-2});
+  if (kind == operators::normalise)
+    return one_op(kind, {{M, N + 1}}, M, N + 1,
+                  Normalise{.eps = 1e-3, .centred = random() % 2 == 0});
+  if (kind == operators::softcap) return one_op(kind, {{M, N}}, M, N, Scalar{1.5});
   if (kind == operators::bias_add) return one_op(kind, {{M, N}, {1, N}}, M, N);
   if (kind == operators::residual_add || kind == operators::add || kind == operators::mul)
     return one_op(kind, {{M, N}, {M, N}}, M, N);
@@ -254,6 +262,8 @@ AttentionShape small_attention() {
 Attributes small(OpKind kind) {
   if (kind->op_class == OpClass::attention) return small_attention();
   if (kind == operators::embedding_backward) return Positions{.tokens = 3};
+  if (kind == operators::head_norm_backward || kind == operators::head_norm_weight_grad)
+    return HeadNorm{.head_width = 5};
   return {};
 }
 
@@ -291,6 +301,16 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::norm_apply, {x, {4, 2}, vector, vector}, x, 28 * 4, 50, 28},
       {operators::swiglu_backward, {{4, 7}, {4, 14}}, {4, 14}, 28 * 10, 84, 56},
       {operators::gelu_backward, {x, x}, x, 28 * 18, 56, 28},
+      {operators::geglu_backward, {{4, 7}, {4, 14}}, {4, 14}, 28 * 29, 84, 56},
+      {operators::gelu_erf_backward, {x, x}, x, 28 * 10, 56, 28},
+      {operators::relu_backward, {x, x}, x, 28 * 2, 56, 28},
+      {operators::softplus_backward, {x, x}, x, 28 * 4, 56, 28},
+      {operators::softcap_backward, {x, x}, x, 28 * 5, 56, 28},
+      {operators::head_norm_backward, {queries, queries, {1, 5}}, queries, 120 * 9 + 24 * 4, 245,
+       120},
+      {operators::head_norm_weight_grad, {queries, queries}, {1, 20}, 120 * 5 + 24 * 3, 240, 20},
+      {operators::head_fold, {{1, 20}}, {1, 5}, 15, 20, 5},
+      {operators::normalise_backward, {x, x}, x, 28 * 11 + 4 * 6, 56, 28},
       {operators::silu_backward, {x, x}, x, 28 * 8, 56, 28},
       {operators::grad_add, {x, x}, x, 28, 56, 28},
       {operators::column_sum, {x}, vector, 28, 28, 7},

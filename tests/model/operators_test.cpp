@@ -66,7 +66,7 @@ TEST(OperatorTable, HasEveryFactOfEveryOperator) {
     EXPECT_EQ(info->locality == Locality::contraction, info->mainloop != nullptr) << name;
     EXPECT_EQ(info->index_read >= 0, info->index_range != nullptr) << name;
     EXPECT_LT(info->index_read, static_cast<int>(info->reads.size())) << name;
-    EXPECT_LT(info->half_read, static_cast<int>(info->reads.size())) << name;
+    EXPECT_LT(info->part_read, static_cast<int>(info->reads.size())) << name;
     if (info->statistics > 0) {
       EXPECT_NE(info->also_writes.name, nullptr) << name;
     }

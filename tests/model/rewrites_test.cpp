@@ -6,9 +6,12 @@
 #include <map>
 
 #include "model/backward.h"
+#include "model/operators/all_operators.h"
 #include "model/prepare.h"
 #include "model/reference.h"
 #include "model/rewrites/attention_backward.h"
+#include "model/rewrites/copy_slices.h"
+#include "model/rewrites/decompose_modulation.h"
 #include "model/rewrites/decompose_norm.h"
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
@@ -193,6 +196,84 @@ INSTANTIATE_TEST_SUITE_P(All, EachRewrite,
                          ::testing::Values(decompose_norm, decompose_rope, decompose_swiglu,
                                            merge_rope, split_norm, rotate_entry_norm,
                                            interleave_gate_up, interleave_heads, inline_pointwise));
+
+// Rotations of adjacent pairs, or of a part of each head, in steps; the same in training.
+Graph rotated(const Pairs& pairs) {
+  Graph g;
+  const std::int64_t d = pairs.head_width;
+  const Operand x =
+      g.whole(g.add_tensor({.name = "x", .role = Role::input, .rows = 6, .cols = 3 * d}));
+  const auto table = [&](const char* name) {
+    return g.whole(g.add_tensor(
+        {.name = name, .role = Role::table, .rows = 3, .cols = pairs.turned()}));
+  };
+  const Operand cos = table("cos");
+  const Operand sin = table("sin");
+  const Operand y =
+      g.whole(g.add_tensor({.name = "y", .role = Role::output, .rows = 6, .cols = 3 * d}));
+  g.add_op({"rope", operators::rope, {x, cos, sin}, {y}, pairs, ""});
+  return g;
+}
+
+TEST(DecomposeRope, KeepsRotationsOfAPartAndOfAdjacentPairs) {
+  const Rewrite rewrite = decompose_rope();
+  for (const Pairs& pairs : {Pairs{.head_width = 10, .interleaved = true},
+                             Pairs{.head_width = 10, .interleaved = true, .rotated = 4},
+                             Pairs{.head_width = 10, .rotated = 4},
+                             Pairs{.head_width = 12, .rotated = 6}})
+    for (const bool train : {false, true}) {
+      const Graph graph = train ? differentiate(rotated(pairs)) : rotated(pairs);
+      ASSERT_TRUE(rewrite.applies(graph));
+      Block block{graph, {}};
+      rewrite.apply(block);
+      EXPECT_FALSE(block.graph.find_op("rope").has_value());
+      EXPECT_EQ(compare(graph, block.graph, block.preparation), "")
+          << pairs.rotated << ' ' << pairs.interleaved << ' ' << train;
+    }
+}
+
+TEST(DecomposeModulation, KeepsTheResult) {
+  Graph g;
+  const auto tensor = [&](const char* name, Role role, std::int64_t rows, std::int64_t cols) {
+    return g.whole(g.add_tensor({.name = name, .role = role, .rows = rows, .cols = cols}));
+  };
+  const Operand x = tensor("x", Role::input, 6, 4);
+  const Operand ada = tensor("ada", Role::input, 2, 12);
+  const Operand y = tensor("m", Role::activation, 6, 4);
+  const Operand h = tensor("y", Role::output, 6, 4);
+  const auto part = [&](int i) { return g.columns(ada.tensor, 4 * i, 4); };
+  const Sequences rows{.batch = 2, .tokens = 3};
+  g.add_op({"modulate", operators::modulate, {x, part(0), part(1)}, {y}, rows, ""});
+  g.add_op({"gate", operators::gate_add, {x, y, part(2)}, {h}, rows, ""});
+  Block block{g, {}};
+  decompose_modulation().apply(block);
+  EXPECT_EQ(block.graph.ops().size(), 5U);
+  EXPECT_EQ(compare(g, block.graph, block.preparation), "");
+}
+
+TEST(CopySlices, CopiesSlicesOnly) {
+  Graph g;
+  const auto tensor = [&](const char* name, Role role, std::int64_t rows, std::int64_t cols) {
+    return g.whole(g.add_tensor({.name = name, .role = role, .rows = rows, .cols = cols}));
+  };
+  const Operand x = tensor("x", Role::input, 6, 8);
+  const Operand w = tensor("w", Role::weight, 1, 4);
+  const HeadNorm norm{.head_width = 4, .eps = 1e-3};
+  g.add_op({"whole", operators::head_norm, {x, w}, {tensor("a", Role::output, 6, 8)}, norm, ""});
+  EXPECT_FALSE(copy_slices().applies(g));
+  g.add_op({"slice",
+            operators::head_norm,
+            {g.columns(x.tensor, 4, 4), w},
+            {tensor("b", Role::output, 6, 4)},
+            norm,
+            ""});
+  ASSERT_TRUE(copy_slices().applies(g));
+  Block block{g, {}};
+  copy_slices().apply(block);
+  EXPECT_TRUE(block.graph.find_op("slice_copy").has_value());
+  EXPECT_FALSE(block.graph.find_op("whole_copy").has_value());
+  EXPECT_EQ(compare(g, block.graph, block.preparation), "");
+}
 
 TEST(Rewrites, AForgottenReorderingShows) {
   // Given coda's plan, when the weights are not interleaved, then the result is wrong.

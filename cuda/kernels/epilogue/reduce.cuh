@@ -107,6 +107,33 @@ FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<
   }
 }
 
+// What Op makes of every `group` columns of a row, at each of them. A slab holds whole groups: the
+// four lanes of a row join.
+template <class Op, int group, int each, int groups>
+FUSELINE_DEVICE Fragment<each, groups> group_reduce(const Fragment<each, groups>& x) {
+  constexpr int of_lane = group / (4 * each);  // of a fragment's groups
+  static_assert(group % (4 * each) == 0 && groups % of_lane == 0, "a slab cuts a group of columns");
+  Fragment<each, groups> out;
+#pragma unroll
+  for (int first = 0; first < groups; first += of_lane) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      float v = Op::start;
+#pragma unroll
+      for (int g = first; g < first + of_lane; ++g)
+#pragma unroll
+        for (int e = 0; e < each; ++e) v = Op::join(v, Op::term(x.at(half, g, e)));
+      v = Op::join(v, __shfl_xor_sync(0xffffffffU, v, 1));
+      v = Op::join(v, __shfl_xor_sync(0xffffffffU, v, 2));
+#pragma unroll
+      for (int g = first; g < first + of_lane; ++g)
+#pragma unroll
+        for (int e = 0; e < each; ++e) out.at(half, g, e) = v;
+    }
+  }
+  return out;
+}
+
 // One number per column and block of 128 rows. The warps of the tile write their strips of 16 rows
 // to scratch memory, and one thread per column adds the eight. A warp may hold several strips: it
 // runs the epilogue for one after the other, so that an epilogue's second, third, ... column

@@ -83,4 +83,29 @@ FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, con
   return out;
 }
 
+// A table that begins again after `period` columns and has fewer: `rest` stands in the others. All
+// are even, so a thread's two columns are neighbours in the table or both beyond it.
+template <int period, class T, class Slab>
+FUSELINE_DEVICE Fragment<2, Slab::groups> load_table_part(const TableIn<T>& from, const Slab& place,
+                                                          float rest) {
+  const int lane = threadIdx.x % 32;
+  Fragment<2, Slab::groups> out;
+  const T* rows[2];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
+    rows[half] = from.data + static_cast<long long>(row % from.period) * from.cols;
+  }
+#pragma unroll
+  for (int group = 0; group < Slab::groups; ++group) {
+    const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % period;
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      out.at(half, group, 0) = col < from.cols ? to_float(rows[half][col]) : rest;
+      out.at(half, group, 1) = col < from.cols ? to_float(rows[half][col + 1]) : rest;
+    }
+  }
+  return out;
+}
+
 }  // namespace fuseline::gpu

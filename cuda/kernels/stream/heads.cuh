@@ -20,6 +20,20 @@ FUSELINE_DEVICE Strip<Place::units> load_halves(const Tile<T, aligned>& from, co
       place, from.cols, column_of, [&](const auto& there) { return load_tile(from, there); });
 }
 
+// Columns begin, begin + step, ... of every `group`, `count` of them.
+template <int group, int begin, int step, int count, class T, bool aligned, class Place>
+FUSELINE_DEVICE Strip<Place::units> load_part(const Tile<T, aligned>& from, const Place& place) {
+  const int cols = place.cols;
+  const int beyond = from.cols;
+  const auto column_of = [cols, beyond](int c) {
+    return c < cols ? c / count * group + begin + c % count * step : beyond;
+  };
+  constexpr bool together =
+      step == 1 && count % vector_cols == 0 && group % vector_cols == 0 && begin % vector_cols == 0;
+  return value_elsewhere<together>(place, from.cols, column_of,
+                                   [&](const auto& there) { return load_tile(from, there); });
+}
+
 // The inverse. `lower` and `upper` compute a half's value at a place among the halves' columns, of
 // which there are half as many; each column needs only one of them.
 template <int group, int units, class Lower, class Upper>
@@ -44,6 +58,24 @@ FUSELINE_DEVICE Strip<units> concat_halves(const TilePlace<units>& place, Lower&
   }
 }
 
+// The same where `lower` has the first `low` columns of every group, and `upper` the others.
+template <int group, int low, int units, class Lower, class Upper>
+FUSELINE_DEVICE Strip<units> concat_parts(const TilePlace<units>& place, Lower&& lower,
+                                          Upper&& upper) {
+  constexpr int high = group - low;
+  constexpr bool together = low % vector_cols == 0 && high % vector_cols == 0;
+  constexpr int last = low - (together ? vector_cols : 1);  // where a unit may begin
+  const auto in_lower = [](int c) { return c / group * low + min_of(c % group, last); };
+  const auto in_upper = [](int c) { return c / group * high + max_of(c % group - low, 0); };
+  const auto a = value_elsewhere<together>(place, place.cols / group * low, in_lower, lower);
+  const auto b = value_elsewhere<together>(place, place.cols / group * high, in_upper, upper);
+  Strip<units> out;
+  for_each<Strip<units>>([&](int u, int e) {
+    out.at(u, e) = (place.first_col + e) % group < low ? a.at(u, e) : b.at(u, e);
+  });
+  return out;
+}
+
 // Sums over `count` adjacent groups of `width` columns; `value` computes a place of the wide
 // operand, which has `count` times the columns.
 template <int count, int width, int units, class Value>
@@ -56,6 +88,29 @@ FUSELINE_DEVICE Strip<units> head_sum(const TilePlace<units>& place, Value&& val
         value_elsewhere<width % vector_cols == 0>(place, place.cols * count, column_of, value);
     for_each<Strip<units>>([&](int u, int e) { out.at(u, e) += x.at(u, e); });
   }
+  return out;
+}
+
+// What Op makes of every `group` columns of a row, at each of them; `value` computes a place.
+template <class Op, int group, class Place, class Value>
+FUSELINE_DEVICE Strip<Place::units> group_reduce(const Place& place, Value&& value) {
+  constexpr bool together = group % vector_cols == 0;  // a unit lies in one group
+  Strip<Place::units> out;
+  for_each<Strip<Place::units>>([&](int u, int e) { out.at(u, e) = Op::start; });
+#pragma unroll 1
+  for (int i = 0; i < group; i += together ? vector_cols : 1) {
+    const auto column_of = [i](int c) { return c / group * group + i; };
+    const Strip<Place::units> x = value_elsewhere<together>(place, place.cols, column_of, value);
+    if constexpr (together) {
+      for_each<Strip<Place::units>>(
+          [&](int u, int e) { out.at(u, 0) = Op::join(out.at(u, 0), Op::term(x.at(u, e))); });
+    } else {
+      for_each<Strip<Place::units>>(
+          [&](int u, int e) { out.at(u, e) = Op::join(out.at(u, e), Op::term(x.at(u, e))); });
+    }
+  }
+  if constexpr (together)
+    for_each<Strip<Place::units>>([&](int u, int e) { out.at(u, e) = out.at(u, 0); });
   return out;
 }
 

@@ -233,4 +233,34 @@ FUSELINE_DEVICE Strip<Place::units> load_table(const Table<T, aligned>& from, co
   return out;
 }
 
+// A table that begins again after `period` columns and has fewer: `rest` stands in the others.
+template <int period, class T, bool aligned, class Place>
+FUSELINE_DEVICE Strip<Place::units> load_table_part(const Table<T, aligned>& from,
+                                                    const Place& place, float rest) {
+  constexpr bool whole = aligned && period % vector_cols == 0;  // a unit has columns or has none
+  Strip<Place::units> out;
+#pragma unroll
+  for (int u = 0; u < Place::units; ++u) {
+    const int row = min_of(place.memory_row(u), place.rows - 1) % from.period;
+    const int col = max_of(place.memory_col(u), 0);
+    const T* data = from.data + static_cast<long long>(row) * from.ld;
+    if constexpr (whole) {
+      const int c = col % period;
+      const bool has = c < from.cols;
+      read_some(has ? vector_cols : 0, data + (has ? c : 0), out.v[u]);
+      if (!has) {
+#pragma unroll
+        for (int e = 0; e < vector_cols; ++e) out.v[u][e] = rest;
+      }
+    } else {
+#pragma unroll
+      for (int e = 0; e < vector_cols; ++e) {
+        const int c = (col + e) % period;
+        out.v[u][e] = c < from.cols ? to_float(data[c]) : rest;
+      }
+    }
+  }
+  return out;
+}
+
 }  // namespace fuseline::gpu::stream

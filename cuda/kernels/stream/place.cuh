@@ -121,6 +121,18 @@ FUSELINE_HD GatheredRows<Place> gather(const Place& place, const Ids& ids) {
   return out;
 }
 
+// One row for each sequence: row m is row m / tokens of the operand.
+template <int tokens, class Place>
+struct SequenceRows : Place {
+  FUSELINE_HD int memory_row(int u) const { return Place::row(u) / tokens; }
+};
+template <int tokens, class Place>
+FUSELINE_HD SequenceRows<tokens, Place> sequence_rows(const Place& place) {
+  SequenceRows<tokens, Place> out;
+  static_cast<Place&>(out) = place;
+  return out;
+}
+
 // Columns [begin, begin + cols) of the space, counted from the part's start. What belongs to the
 // part is stored only there: if (in_columns(part)).
 template <int units>

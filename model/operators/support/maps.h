@@ -12,6 +12,18 @@ namespace fuseline::reference {
 
 inline double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
+// GELU in its tanh form, and its derivative.
+inline double gelu(double x) {
+  constexpr double kScale = 0.7978845608028654;  // sqrt(2/π)
+  return 0.5 * x * (1.0 + std::tanh(kScale * (x + 0.044715 * x * x * x)));
+}
+inline double gelu_slope(double x) {
+  constexpr double kScale = 0.7978845608028654;
+  const double h = std::tanh(kScale * (x + 0.044715 * x * x * x));
+  const double slope = kScale * (1.0 + 3.0 * 0.044715 * x * x);
+  return 0.5 * (1.0 + h) + 0.5 * x * (1.0 - h * h) * slope;
+}
+
 template <class F>
 void map(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out, F f) {
   const View<const double> x = read(g, in, op.reads[0]);

@@ -11,6 +11,6 @@ constinit const PairFunction pairs::rope{
       return PairOfNumbers{x.first * cos.first - x.second * sin.first,
                            x.second * cos.second + x.first * sin.second};
     }),
-    .apart = "rope_apart<{}, false>"};
+    .apart = "rope_apart<{}, false{}>"};
 
 }  // namespace fuseline

@@ -92,10 +92,18 @@ TEST(Rope, TurnsPairsByTheAngleAndBack) {
       }
     }
     Matrix turned = shaped(2, 12), back = shaped(2, 12);
-    pairs::rope.maths.value.apply(
-        {.pairs = x, .second = &cos, .third = &sin, .distance = distance, .out = turned});
-    pairs::rope_inverse.maths.value.apply(
-        {.pairs = turned, .second = &cos, .third = &sin, .distance = distance, .out = back});
+    pairs::rope.maths.value.apply({.pairs = x,
+                                   .second = &cos,
+                                   .third = &sin,
+                                   .distance = distance,
+                                   .group = 2 * distance,
+                                   .out = turned});
+    pairs::rope_inverse.maths.value.apply({.pairs = turned,
+                                           .second = &cos,
+                                           .third = &sin,
+                                           .distance = distance,
+                                           .group = 2 * distance,
+                                           .out = back});
     for (std::size_t i = 0; i < x.data.size(); ++i) EXPECT_NEAR(back.data[i], x.data[i], 1e-6);
     const std::int64_t b = distance;
     EXPECT_NEAR(turned.row(1)[0], x.row(1)[0] * cos.row(1)[0] - x.row(1)[b] * sin.row(1)[0], 1e-6);

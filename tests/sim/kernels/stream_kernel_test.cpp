@@ -113,12 +113,11 @@ TEST(StreamKernel, AHalfMovesItsOwnColumnsOnly) {
   const Gpu gpu = test_gpu();
   L2Cache cache(Bytes(34 << 20));
   StreamKernel kernel = element_wise(64, 512, 1);
-  kernel.streams[0].group = 128;
-  kernel.streams[0].upper = true;
+  kernel.streams[0].moved = {.group = 128, .begin = 64, .count = 64};
   const StreamEstimate e = simulate_stream(kernel, gpu, cache);
   EXPECT_EQ(e.hbm.read, Bytes(64 * 256 * 2));
   // The other halves are still in HBM.
-  kernel.streams[0].upper = false;
+  kernel.streams[0].moved.begin = 0;
   EXPECT_EQ(simulate_stream(kernel, gpu, cache).hbm.read, Bytes(64 * 256 * 2));
 }
 

@@ -1,0 +1,64 @@
+// The sum that ends a gated residual branch: a gate for every column of a sequence.
+#include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> branch = read(g, in, op.reads[1]);
+  const View<const double> gate = read(g, in, op.reads[2]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
+  FUSELINE_ASSERT(tokens > 0 && gate.rows * tokens == x.rows, op.name);
+  for (std::int64_t m = 0; m < x.rows; ++m)
+    for (std::int64_t n = 0; n < x.cols; ++n)
+      y(m, n) = x(m, n) + gate(m / tokens, n) * branch(m, n);
+}
+
+void lower(Emitter& e, const Op& op) {
+  const Value x = e.tile(op.reads[0]);
+  const Value branch = e.tile(op.reads[1]);
+  const Value gate = e.sequence(op.reads[2], op.attributes.as<Sequences>().tokens, "gate");
+  const Value gated = e.map(maps::mul, {branch, gate}, "g");
+  e.produce(op.writes[0], e.map(maps::add, {x, gated}, "h"));
+}
+
+// One row of the vectors for each sequence.
+Attributes called(OperatorCall& c) {
+  const std::int64_t sequences = c.read(2).rows;
+  if (c.read(0).rows % sequences != 0)
+    c.refuse(std::to_string(c.read(0).rows) + " rows are not " + std::to_string(sequences) +
+                 " whole sequences",
+             "vectors with a row for each sequence");
+  return Sequences{sequences, c.read(0).rows / sequences};
+}
+
+}  // namespace
+
+constinit const Operator operators::gate_add{
+    .name = "gate_add",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "h = x + gate · branch, one row of gates for every sequence",
+    .reads = {kX, {"branch", "M", "N"}, {"gate", "B", "N"}},
+    .write = OperandSpec{"h", "M", "N"},
+    .flops = per_output<2>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient("sums over the rows of each sequence are not built yet"),
+    .framework = always<Implementation::strided>,
+    .called = called};
+
+}  // namespace fuseline

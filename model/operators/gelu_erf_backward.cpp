@@ -1,0 +1,44 @@
+// The gradient of the exact GELU.
+#include "model/operators/all_operators.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  static constexpr double kDensity = 0.3989422804014327;  // 1 / sqrt(2π)
+  map2(g, op, in, out, [](double dy, double x) {
+    return dy * (0.5 * (1.0 + std::erf(x / std::sqrt(2.0))) + x * kDensity * std::exp(-x * x / 2));
+  });
+}
+
+void lower(Emitter& e, const Op& op) {
+  const Value dy = e.tile(op.reads[0]);
+  const Value slope = e.map(maps::gelu_erf_slope, {e.tile(op.reads[1])}, "v");
+  e.produce(op.writes[0], e.map(maps::mul, {dy, slope}, "dx"));
+}
+
+}  // namespace
+
+constinit const Operator operators::gelu_erf_backward{
+    .name = "gelu_erf_backward",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "dx = dy·((1 + erf(x/sqrt(2)))/2 + x·exp(-x²/2)/sqrt(2 pi))",
+    .reads = {kDy, kX},
+    .write = kDx,
+    .flops = per_output<10>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient(kOfAGradient),
+    .framework = by_layout};
+
+}  // namespace fuseline

@@ -1,0 +1,66 @@
+// A scale and a shift for every column of a sequence, as AdaLN makes them from its condition.
+#include "base/error.h"
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> scale = read(g, in, op.reads[1]);
+  const View<const double> shift = read(g, in, op.reads[2]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
+  FUSELINE_ASSERT(tokens > 0 && scale.rows * tokens == x.rows, op.name);
+  for (std::int64_t m = 0; m < x.rows; ++m)
+    for (std::int64_t n = 0; n < x.cols; ++n)
+      y(m, n) = x(m, n) * (1.0 + scale(m / tokens, n)) + shift(m / tokens, n);
+}
+
+void lower(Emitter& e, const Op& op) {
+  const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
+  const Value x = e.tile(op.reads[0]);
+  const Value scale = e.sequence(op.reads[1], tokens, "scale");
+  const Value factor = e.map(maps::add_constant, {scale}, "f", 1.0);
+  const Value scaled = e.map(maps::mul, {x, factor}, "xs");
+  e.produce(op.writes[0],
+            e.map(maps::add, {scaled, e.sequence(op.reads[2], tokens, "shift")}, "y"));
+}
+
+// One row of the vectors for each sequence.
+Attributes called(OperatorCall& c) {
+  const std::int64_t sequences = c.read(1).rows;
+  if (c.read(0).rows % sequences != 0)
+    c.refuse(std::to_string(c.read(0).rows) + " rows are not " + std::to_string(sequences) +
+                 " whole sequences",
+             "vectors with a row for each sequence");
+  return Sequences{sequences, c.read(0).rows / sequences};
+}
+
+}  // namespace
+
+constinit const Operator operators::modulate{
+    .name = "modulate",
+    .op_class = OpClass::pointwise,
+    .locality = Locality::tile_local,
+    .formula = "y = x · (1 + scale) + shift, one row of each for every sequence",
+    .reads = {kX, {"scale", "B", "N"}, {"shift", "B", "N"}},
+    .write = kY,
+    .flops = per_output<3>,
+    .sum_length = one_term,
+    .reference = compute,
+    .lower = lower,
+    .extent = widest,
+    .gradient = no_gradient("sums over the rows of each sequence are not built yet"),
+    .framework = always<Implementation::strided>,
+    .called = called};
+
+}  // namespace fuseline

@@ -1,0 +1,42 @@
+// The positive part.
+#include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
+#include "model/operators/support/counts.h"
+#include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
+#include "model/operators/support/lowering.h"
+#include "model/operators/support/maps.h"
+
+namespace fuseline {
+
+namespace {
+
+using namespace reference;
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  map(g, op, in, out, [](double x) { return std::max(x, 0.0); });
+}
+
+void lower(Emitter& e, const Op& op) { unary(e, op, maps::relu, "o"); }
+
+void gradient(Adjoint& a) { element_wise_gradient(a, operators::relu_backward); }
+
+}  // namespace
+
+constinit const Operator operators::relu{.name = "relu",
+                                         .op_class = OpClass::pointwise,
+                                         .locality = Locality::tile_local,
+                                         .formula = "y = max(x, 0)",
+                                         .reads = {kX},
+                                         .write = kY,
+                                         .flops = per_output<1>,
+                                         .sum_length = one_term,
+                                         .reference = compute,
+                                         .lower = lower,
+                                         .extent = widest,
+                                         .gradient = gradient,
+                                         .framework = by_layout,
+                                         .cheap_again = true,
+                                         .called = no_attributes};
+
+}  // namespace fuseline

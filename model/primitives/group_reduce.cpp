@@ -1,0 +1,73 @@
+#include "model/primitives/group_reduce.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.h"
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> GroupReduce::uses() const { return {in}; }
+
+std::vector<Value> GroupReduce::defines() const { return {out}; }
+
+std::vector<Access> GroupReduce::accesses() const { return {}; }
+
+std::vector<ValueShape> GroupReduce::results(const ValueShapes& made, std::int64_t) const {
+  return {shape_of(made, in)};
+}
+
+std::vector<ColumnRelation> GroupReduce::relations() const { return {{in, out}}; }
+
+TileDemands GroupReduce::demands() const {
+  return {.column_group = group, .column_run = group, .other_columns = true};
+}
+
+bool GroupReduce::check(ShapeCheck& check) const {
+  const ValueShape* s = check.use(in);
+  if (s == nullptr) return false;
+  if (fn->divided || fn->also != nullptr) check.problem("groups of columns have no " + name_of(fn));
+  if (s->form != Form::tile || group < 1 || s->width % group != 0)
+    check.problem(fmt::format("{} has no whole groups of {} columns", ShapeCheck::text(in), group));
+  return true;
+}
+
+CodeLine GroupReduce::text(const ProgramNames& names) const {
+  return {fmt::format("{} = group_{}({})", names.name(out), name_of(fn), names.name(in)),
+          fmt::format("every {} columns", group)};
+}
+
+void GroupReduce::evaluate(TileContext& tile) const {
+  const Matrix& x = tile.value(in);
+  Matrix& to = tile.result(out);
+  FUSELINE_ASSERT(x.cols % group == 0, "a tile cuts a group of columns");
+  const EvaluationFault fault = tile.fault();
+  const bool misses =
+      fault == EvaluationFault::leaves_out_last || fault == EvaluationFault::misses_column_end;
+  const std::int64_t count = group - (misses ? std::max<std::int64_t>(1, group / 16) : 0);
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t c = 0; c < x.cols; c += group)
+      std::fill_n(to.row(r) + c, group, fn->of_numbers.value(x.row(r) + c, count));
+}
+
+void GroupReduce::epilogue(EpilogueCode& code) const {
+  code.define(out,
+              fmt::format("group_reduce<{}, {}>({})", reducer_for(code, fn), group, code.use(in)));
+}
+
+void GroupReduce::stream(StreamCode& code) const {
+  code.not_in_rows("sums of groups of columns");
+  const std::string place = code.place_of(out);
+  const std::string there = code.computed_at("there", code.cols(in), in);
+  code.step("group_reduce");
+  code.define(
+      out, fmt::format("group_reduce<{}, {}>({}, {})", reducer_for(code, fn), group, place, there));
+}
+
+}  // namespace fuseline

@@ -1,0 +1,112 @@
+// Kernels of blocks beyond LLaMA and GPT become machine code, or are refused by what is missing.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cuda/emit/not_built.h"
+#include "cuda/emit/plan_source.h"
+#include "tests/cuda/emit/compile_support.h"
+#include "tests/sim/open_blocks.h"
+
+namespace fuseline::cuda {
+namespace {
+
+using fuseline::test::BlockSizes;
+
+class OpenBlocks : public test::CompileTest {
+ protected:
+  // Compiles what has kernels; the others are named in `missing`.
+  void expect_plan_compiles(const std::string& policy, const Graph& graph, const char* gpu_name,
+                            std::set<std::string>& missing) {
+    const Gpu gpu = load_gpu(gpu_name);
+    const SmTarget target = target_of(gpu);
+    if (!makes(target)) GTEST_SKIP() << "the toolkit does not make code for " << gpu_name;
+    const Plan plan = make_plan(policy, graph);
+    for (const Kernel& kernel : plan.kernels) {
+      SCOPED_TRACE(policy + ' ' + kernel.name);
+      for (const Program& program : kernel.phases)
+        if (const std::string what = not_built(program); !what.empty()) missing.insert(what);
+      if (std::ranges::any_of(kernel.phases,
+                              [](const Program& p) { return !not_built(p).empty(); }))
+        continue;
+      for (const Source& source : kernel_sources(plan, kernel, gpu, target))
+        expect_compiles(source, source.name, target, {});
+    }
+  }
+
+  // Forward under every policy of several launches, and training under those that train.
+  std::set<std::string> expect_block_compiles(const Graph& graph, bool trains) {
+    std::set<std::string> missing;
+    for (const char* gpu : {"h200", "a100-sxm-80gb"})
+      for (const PolicyInfo& policy : policies()) {
+        if (policy.name == "custom" || policy.name == "whole-block") continue;
+        expect_plan_compiles(policy.name, graph, gpu, missing);
+        if (trains && policy.trains)
+          expect_plan_compiles(policy.name, differentiate(graph), gpu, missing);
+      }
+    return missing;
+  }
+};
+
+BlockSizes sizes(std::int64_t width) {
+  return {.batch = 2,
+          .tokens = 256,
+          .model = 512,
+          .inner = 1024,
+          .heads = 8,
+          .kv_heads = 4,
+          .width = width};
+}
+
+TEST_F(OpenBlocks, NormsOfHeadsCompile) {
+  EXPECT_EQ(expect_block_compiles(fuseline::test::qwen3_like(sizes(32)), true),
+            (std::set<std::string>{"sums over heads on the way down columns"}));
+}
+
+TEST_F(OpenBlocks, WideHeadsBehindAProductAreRefused) {
+  std::set<std::string> missing;
+  expect_plan_compiles("coda", fuseline::test::qwen3_like(sizes(128)), "h200", missing);
+  ASSERT_EQ(missing.size(), 1U);
+  EXPECT_THAT(*missing.begin(), testing::HasSubstr("sums over heads of 128 columns"));
+}
+
+TEST_F(OpenBlocks, GatedGeluCompiles) {
+  EXPECT_EQ(expect_block_compiles(fuseline::test::gemma2_like(sizes(64), 0), true),
+            (std::set<std::string>{"partial sums beside sums over whole rows"}));
+}
+
+TEST_F(OpenBlocks, PartialRotationsCompile) {
+  for (const Pairs& pairs : {Pairs{.head_width = 64, .interleaved = true, .rotated = 16},
+                             Pairs{.head_width = 64, .rotated = 32}}) {
+    const std::set<std::string> missing =
+        expect_block_compiles(fuseline::test::parallel_block(sizes(64), pairs), true);
+    EXPECT_EQ(missing, (std::set<std::string>{"attention that rotates a part of each head"}));
+  }
+  std::set<std::string> missing;
+  const Pairs odd{.head_width = 80, .rotated = 32};
+  expect_plan_compiles("per-operator", fuseline::test::parallel_block(sizes(80), odd), "h200",
+                       missing);
+  EXPECT_EQ(missing, std::set<std::string>{});
+}
+
+TEST_F(OpenBlocks, ModulationCompiles) {
+  EXPECT_EQ(expect_block_compiles(fuseline::test::modulated_block(sizes(64), true), false),
+            (std::set<std::string>{"load_sequence of one row for each sequence"}));
+}
+
+// Every new map alone and behind a product, with its gradient.
+TEST_F(OpenBlocks, ActivationsCompile) {
+  for (const OpKind kind : {OpKind(operators::gelu_erf), OpKind(operators::relu),
+                            OpKind(operators::softplus), OpKind(operators::softcap)}) {
+    fuseline::test::GraphByHand b;
+    const Attributes cap = kind == operators::softcap ? Attributes(Scalar{30.0}) : Attributes();
+    const Operand x = b.tensor("x", Role::input, 256, 128);
+    const Operand up = b.tensor("up", Role::activation, 256, 512);
+    b.op("up", operators::gemm, {x, b.tensor("w_up", Role::weight, 512, 128)}, {up});
+    b.op("act", kind, {up}, {b.tensor("y", Role::output, 256, 512)}, cap);
+    EXPECT_EQ(expect_block_compiles(b.graph, true), std::set<std::string>{}) << name_of(kind);
+  }
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

@@ -60,12 +60,20 @@ class Walk {
       if (is_load(primitive)) loaded_[primitive.defines().front()] = &primitive;
     walk_part(-1);
     const int live = most_live();
-    if (live > kRoomyRegisters) needs_.slab_groups = kMostGroups / 2;
+    if (live > kRoomyRegisters || brings_functions()) needs_.slab_groups = kMostGroups / 2;
     needs_.live_registers = live * needs_.slab_groups / kMostGroups;
     return needs_;
   }
 
  private:
+  // Functions that kernels bring along may take many registers for each element (erf, softplus): a
+  // compiler that works on all elements of a wide slab at a time would spill.
+  [[nodiscard]] bool brings_functions() const {
+    return std::ranges::any_of(program_.body, [](const Primitive& p) {
+      const auto* map = p.as<Map>();
+      return map != nullptr && map->fn->device != nullptr;
+    });
+  }
   void walk_part(int part) {
     part_ = part;
     const auto outer = lives_of_;  // what is loaded in a scope ends with it

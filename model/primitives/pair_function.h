@@ -41,7 +41,8 @@ struct PairFunction {
   Fact<PairMaths> maths;
   bool backward = false;  // of the backward pass
   // Of a rotation: the device function of pairs of which no thread has both columns, with {} for
-  // their distance, and for ", " and the columns of a head that they do not fill; null: there is none.
+  // their distance, and for ", " and the columns of a head that they do not fill; null: there is
+  // none.
   const char* apart = nullptr;
   // The text of its device function, which kernels that call it bring along; it sees join_pairs,
   // pairs_gradient and all of cuda/kernels/epilogue/pair.cuh, and serves all kinds of kernels.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "model/primitives/map.h"
 #include "model/primitives/placement.h"
 
 namespace fuseline {
@@ -38,6 +39,15 @@ int most_live(const Placement& placement, const ValueAnalysis& values) {
   return static_cast<int>(most);
 }
 
+// Functions that kernels bring along may take many registers for each element (erf, softplus): a
+// compiler that works on all elements of a wide slab at a time would spill.
+bool brings_functions(const Program& program) {
+  return std::ranges::any_of(program.body, [](const Primitive& p) {
+    const auto* map = p.as<Map>();
+    return map != nullptr && map->fn->device != nullptr;
+  });
+}
+
 }  // namespace
 
 EpilogueNeeds epilogue_needs(const Program& program) {
@@ -58,7 +68,7 @@ EpilogueNeeds epilogue_needs(const Program& program) {
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
   }
   const int live = most_live(placement, values);
-  if (live > kRoomyRegisters) needs.slab_groups = kMostGroups / 2;
+  if (live > kRoomyRegisters || brings_functions(program)) needs.slab_groups = kMostGroups / 2;
   needs.live_registers = live * needs.slab_groups / kMostGroups;
   return needs;
 }

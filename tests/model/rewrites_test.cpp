@@ -204,8 +204,8 @@ Graph rotated(const Pairs& pairs) {
   const Operand x =
       g.whole(g.add_tensor({.name = "x", .role = Role::input, .rows = 6, .cols = 3 * d}));
   const auto table = [&](const char* name) {
-    return g.whole(g.add_tensor(
-        {.name = name, .role = Role::table, .rows = 3, .cols = pairs.turned()}));
+    return g.whole(
+        g.add_tensor({.name = name, .role = Role::table, .rows = 3, .cols = pairs.turned()}));
   };
   const Operand cos = table("cos");
   const Operand sin = table("sin");
@@ -217,10 +217,10 @@ Graph rotated(const Pairs& pairs) {
 
 TEST(DecomposeRope, KeepsRotationsOfAPartAndOfAdjacentPairs) {
   const Rewrite rewrite = decompose_rope();
-  for (const Pairs& pairs : {Pairs{.head_width = 10, .interleaved = true},
-                             Pairs{.head_width = 10, .interleaved = true, .rotated = 4},
-                             Pairs{.head_width = 10, .rotated = 4},
-                             Pairs{.head_width = 12, .rotated = 6}})
+  for (const Pairs& pairs :
+       {Pairs{.head_width = 10, .interleaved = true},
+        Pairs{.head_width = 10, .interleaved = true, .rotated = 4},
+        Pairs{.head_width = 10, .rotated = 4}, Pairs{.head_width = 12, .rotated = 6}})
     for (const bool train : {false, true}) {
       const Graph graph = train ? differentiate(rotated(pairs)) : rotated(pairs);
       ASSERT_TRUE(rewrite.applies(graph));

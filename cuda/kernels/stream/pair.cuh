@@ -44,7 +44,8 @@ FUSELINE_HD Strip<units> rope_inverse(const Strip<units>& x, const Angles& cos, 
 
 // The same at any place: x, cos and sin compute a place's values. Pairs are the first 2 · distance
 // columns of every `head`; the others meet sine 0 and are their own partners.
-template <int distance, bool inverse, int head = 2 * distance, class Place, class X, class Cos, class Sin>
+template <int distance, bool inverse, int head = 2 * distance, class Place, class X, class Cos,
+          class Sin>
 FUSELINE_DEVICE Strip<Place::units> rope_apart(const Place& place, X&& x, Cos&& cos, Sin&& sin) {
   constexpr bool together = distance % vector_cols == 0 && head % vector_cols == 0;
   const auto second = [](int c) { return c % head >= distance; };

@@ -165,6 +165,12 @@ fs::path find_data_file(const std::string& name_or_path, const DataFileKind& kin
   if (std::find(names.begin(), names.end(), name_or_path) != names.end()) {
     return shipped(name_or_path);
   }
+  if (!kind.unlisted.empty()) {
+    const std::vector<std::string> more = data_file_names(kind.unlisted, kind.ending);
+    if (std::find(more.begin(), more.end(), name_or_path) != more.end())
+      return data_dir() / kind.unlisted / (name_or_path + kind.ending);
+    names.insert(names.end(), more.begin(), more.end());
+  }
   if (const auto alias = aliases.find(name_or_path); alias != aliases.end()) {
     return shipped(alias->second);
   }
@@ -178,7 +184,8 @@ fs::path find_data_file(const std::string& name_or_path, const DataFileKind& kin
     std::error_code missing;
     if (path || fs::exists(fs::symlink_status(name_or_path, missing))) throw;
   }
-  const std::string allowed = fmt::format("{}, or a path", fmt::join(names, ", "));
+  const std::string allowed =
+      fmt::format("{}, or a path", fmt::join(data_file_names(kind.folder, kind.ending), ", "));
   for (const auto& [alias, name] : aliases) names.push_back(alias);
   // Where a path is wrong the folder may be right or not; only its last part is compared.
   const std::string compared = path ? fs::path(name_or_path).stem().string() : name_or_path;

@@ -29,6 +29,8 @@ struct DataFileKind {
   std::string field;   // "model"
   std::string folder;  // "models"
   std::string ending = ".toml";
+  std::string
+      unlisted{};  // a folder whose files have names too, but are in no list: "models/measured"
 };
 
 // The file that `name_or_path` means: a name of data_file_names(), an alias (alias → name), or

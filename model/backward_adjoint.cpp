@@ -144,9 +144,11 @@ Graph Adjoint::run() {
     const TensorId result = op_.writes[0].tensor;
     if (!needs_gradient(result)) continue;
     const GradientRule& gradient_rule = op_.kind->gradient;
-    FUSELINE_ASSERT(gradient_rule.rule != nullptr, op_.name + ": " + name_of(op_.kind) +
-                                                       " has no gradient, because " +
-                                                       gradient_rule.why_none);
+    if (gradient_rule.rule == nullptr)
+      throw InputError({.field = op_.name,
+                        .value = name_of(op_.kind),
+                        .message = std::string("has no gradient: ") + gradient_rule.why_none,
+                        .allowed = "its forward pass"});
     dy_ = gradient(op_.writes[0]);
     site_ = op_.site;
     gradient_rule.rule(*this);

@@ -250,7 +250,8 @@ ModelConfig model_of_block(const std::string& block) {
 }
 
 ModelConfig load_model(const std::string& name_or_path) {
-  const fs::path path = find_data_file(name_or_path, {.field = "model", .folder = "models"});
+  const fs::path path = find_data_file(
+      name_or_path, {.field = "model", .folder = "models", .unlisted = "models/measured"});
   refuse_checkpoint_folder(path);
   const std::string text = read_input_file(path);
   if (holds_json(path, text)) return parse_hf_config(text, path.string());

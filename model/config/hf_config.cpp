@@ -23,8 +23,11 @@ struct HfFamily {
   const char* architecture;  // class names start with it, followed by one of kClassEndings
 };
 
-constexpr HfFamily kFamilies[] = {
-    {"llama", "Llama"}, {"mistral", "Mistral"}, {"qwen2", "Qwen2"}, {"gpt2", "GPT2"}};
+constexpr HfFamily kFamilies[] = {{"llama", "Llama"},
+                                  {"mistral", "Mistral"},
+                                  {"qwen2", "Qwen2"},
+                                  {"qwen3", "Qwen3"},
+                                  {"gpt2", "GPT2"}};
 // "Llama" + "ForCausalLM" is ours; "Llama4ForCausalLM" and "Qwen2MoeForCausalLM" are other models.
 constexpr std::string_view kClassEndings[] = {"For", "Model", "LMHead", "DoubleHeads"};
 
@@ -217,7 +220,7 @@ std::optional<bool> read_layer_types(const Fields& fields, std::int64_t layers) 
   return types->front() == "sliding_attention";
 }
 
-// mistral: 4096 where the file is silent, all tokens where it says null. qwen2: only with
+// mistral: 4096 where the file is silent, all tokens where it says null. qwen2 and qwen3: only with
 // use_sliding_window, and then in the layers from max_window_layers on, unless layer_types says
 // which.
 std::int64_t read_window(const Fields& fields, const std::string& type, std::int64_t layers) {
@@ -230,7 +233,8 @@ std::int64_t read_window(const Fields& fields, const std::string& type, std::int
   if (type == "mistral") {
     return fields.is_null("sliding_window") ? 0 : fields.whole_or("sliding_window", 4096);
   }
-  if (type != "qwen2" || !fields.flag_or("use_sliding_window", false)) return 0;
+  const bool qwen = type == "qwen2" || type == "qwen3";
+  if (!qwen || !fields.flag_or("use_sliding_window", false)) return 0;
   const Json* first = fields.find("max_window_layers");
   if (first != nullptr && !sliding) {
     if (!first->is_number_unsigned()) {
@@ -259,6 +263,7 @@ ModelConfig read_llama_like(const Fields& fields, const std::string& type) {
               ? fields.whole_or("num_key_value_heads", c.H)
               : fields.whole("num_key_value_heads");
   c.d = fields.find("head_dim") != nullptr ? fields.whole("head_dim")
+        : type == "qwen3"                  ? 128
                                            : head_width(fields, "num_attention_heads", c.D, c.H);
   c.V = fields.whole("vocab_size");
   c.max_positions = fields.whole("max_position_embeddings");
@@ -272,6 +277,7 @@ ModelConfig read_llama_like(const Fields& fields, const std::string& type) {
   } else if (type == "qwen2") {
     c.qkv_bias = true;  // fixed in the architecture; the output projection has none
   }
+  if (type == "qwen3") c.blocks = {{.block = "qwen3"}};
   c.tied_embeddings = fields.flag_or("tie_word_embeddings", false);
   return c;
 }

@@ -101,6 +101,8 @@ constexpr FamilyRefused kFamilyRefused[] = {
     {"qwen2", {"mlp_bias", Neutral::zero, kNoBias}},
     {"qwen2", {"attention_bias", Neutral::one, "queries, keys and values always have biases"}},
     {"qwen2", {"qkv_bias", Neutral::one, "queries, keys and values always have biases"}},
+    {"qwen3", {"mlp_bias", Neutral::zero, kNoBias}},
+    {"qwen3", {"attention_bias", Neutral::zero, "biases beside norms of heads are not built"}},
     {"gpt2", {"scale_attn_weights", Neutral::one, kGptScale}},
     {"gpt2", {"scale_attn_by_inverse_layer_idx", Neutral::zero, kGptScale}},
     {"gpt2", {"reorder_and_upcast_attn", Neutral::zero, "attention in fp32 alone is not built"}},

@@ -207,6 +207,12 @@ BlockUse use_of(const std::string& block) {
   return use;
 }
 
+// What is predicted or measured with another block is not taken for the model's own.
+void name_after(ModelConfig& model, const std::string& block) {
+  if (!model.title.empty()) model.title += ", block " + block;
+  model.name += ":" + block;
+}
+
 // Sizes that the block needs and nobody says are told before anything is predicted.
 void check_parameters(const ModelConfig& model) {
   const BlockUse& use = model.blocks.front();
@@ -228,11 +234,13 @@ ModelConfig with_block(ModelConfig model, const std::string& block) {
     BlockUse chosen = use;
     model.layers = model.layers_of(use);
     chosen.layers = 0;
+    if (model.blocks.size() > 1) name_after(model, block);
     model.blocks = {std::move(chosen)};
     return model;
   }
   model.blocks = {use_of(block)};
   check_parameters(model);
+  name_after(model, model.blocks.front().text->name());
   return model;
 }
 

@@ -5,6 +5,8 @@
 #include <functional>
 
 #include "base/error.h"
+#include "model/blocks/block.h"
+#include "model/config/model_files.h"
 
 namespace fuseline {
 namespace {
@@ -38,6 +40,13 @@ constexpr const char* kQwen2 = R"({"architectures": ["Qwen2ForCausalLM"], "model
   "num_key_value_heads": 2, "vocab_size": 100, "max_position_embeddings": 512,
   "sliding_window": 128, "use_sliding_window": false, "max_window_layers": 4,
   "rms_norm_eps": 1e-6, "rope_theta": 1000000.0, "tie_word_embeddings": true})";
+constexpr const char* kQwen3 = R"({"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3",
+  "attention_bias": false, "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096,
+  "intermediate_size": 12288, "max_position_embeddings": 40960, "max_window_layers": 36,
+  "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8,
+  "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 1000000, "sliding_window": null,
+  "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_sliding_window": false,
+  "vocab_size": 151936})";
 constexpr const char* kGpt2 = R"({"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2",
   "activation_function": "gelu_new", "n_embd": 1600, "n_layer": 48, "n_head": 25,
   "n_inner": null, "vocab_size": 50257, "n_positions": 1024, "layer_norm_epsilon": 1e-05})";
@@ -278,6 +287,19 @@ TEST(HfConfig, DeepNestingDoesNotExhaustTheStack) {
   // Of a depth that is read, what is missing is said.
   const std::string shallow = std::string(60, '[') + std::string(60, ']');
   EXPECT_EQ(problem_of("{\"a\": " + shallow + "}").field, "model_type");
+}
+
+// The same sizes and the same block as the shipped model, so the same plans.
+TEST(HfConfig, Qwen3IsTheShippedModel) {
+  const ModelConfig c = read(kQwen3);
+  const ModelConfig shipped = load_model("qwen3-8b");
+  EXPECT_TRUE(c.is_all("qwen3"));
+  EXPECT_EQ(block_values(c, c.blocks[0]), block_values(shipped, shipped.blocks[0]));
+  EXPECT_EQ(c.layers, shipped.layers);
+  EXPECT_EQ(read(with(kQwen3, "\"head_dim\": 128, ", "")).d, 128);
+  EXPECT_EQ(problem_of(with(kQwen3, "\"attention_bias\": false", "\"attention_bias\": true")).field,
+            "attention_bias");
+  EXPECT_EQ(problem_of(with(kQwen3, "Qwen3For", "Qwen3MoeFor")).field, "architectures");
 }
 
 }  // namespace

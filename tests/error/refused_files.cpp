@@ -3,7 +3,8 @@
 namespace fuseline {
 
 std::vector<RefusedFile> refused_files() {
-  const std::string supported = "llama (Llama...), mistral (Mistral...), qwen2 (Qwen2...), qwen3 (Qwen3...), gpt2";
+  const std::string supported =
+      "llama (Llama...), mistral (Mistral...), qwen2 (Qwen2...), qwen3 (Qwen3...), gpt2";
   const std::string dimension = "allowed: a whole number from 1 to 16777216";
   return {
       // Model files

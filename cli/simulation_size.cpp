@@ -26,8 +26,9 @@ double rough_tiles(const ModelConfig& model, const Workload& w) {
   return tiles;
 }
 
-bool fits(Selection s, const std::string& policy, std::int64_t Workload::*field,
+bool fits(const Selection& selection, const std::string& policy, std::int64_t Workload::*field,
           std::int64_t size) {
+  Selection s = selection;
   s.workload.*field = size;
   return walk_size(plan_of(s, policy)).fits();
 }

@@ -128,7 +128,7 @@ Graph random_op(OpKind kind, std::mt19937& random) {
 std::vector<OpKind> differentiable() {
   std::vector<OpKind> kinds;
   for (const Operator* info : all_operators())
-    if (info->gradient.rule != nullptr) kinds.push_back(*info);
+    if (info->gradient.rule != nullptr) kinds.emplace_back(*info);
   return kinds;
 }
 

@@ -105,7 +105,7 @@ class BlockByHand : public GraphByHand {
 // computed with the bytes that are predicted and the results of the reference.
 inline void expect_block_proved(const Graph& forward, const std::string& what) {
   for (const std::string& policy : executor::all_policies())
-    expect_proved(make_plan(policy, forward), policy + ' ' + what);
+    expect_proved(make_plan(policy, forward), std::string(policy).append(" ").append(what));
 }
 inline void expect_block_trained(const Graph& forward, const std::string& what) {
   for (const PolicyInfo& policy : policies())

@@ -44,7 +44,7 @@ std::vector<ModelConfig> measured_models(const Measurements& measurements) {
 }
 
 Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<ModelConfig> models,
-                              GpuFor gpu_for) {
+                              const GpuFor& gpu_for) {
   const auto known = std::make_shared<const std::vector<ModelConfig>>(std::move(models));
   std::vector<Projections> projections;
   for (const ModelConfig& model : *known) projections.push_back(projections_of(model));

@@ -36,7 +36,7 @@ struct Unpredicted {};
 // measurements are of.
 using GpuFor = std::function<const Gpu&(const std::string& model)>;
 Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<ModelConfig> models,
-                              GpuFor gpu_for);
+                              const GpuFor& gpu_for);
 
 // The models that blocks and traces name, loaded, in alphabetical order. InputError as load_model.
 std::vector<ModelConfig> measured_models(const Measurements& measurements);

@@ -36,7 +36,7 @@ class ProgramCheck : public ::testing::Test {
     return check_program(graph, p);
   }
   std::vector<std::string> legal_store(Program p, std::vector<Primitive> body) {
-    body.push_back(StoreTile{0, y});
+    body.emplace_back(StoreTile{0, y});
     return problems(std::move(p), std::move(body));
   }
 
@@ -261,7 +261,7 @@ TEST_F(ProgramCheck, PartialsOfTwoValuesAreTwoColumnsATile) {
   const std::vector<Primitive> loaded{LoadTile{1, y}, Map{2, maps::square, {1}}};
   const auto with = [&](const TileReduce& reduce) {
     std::vector<Primitive> body = loaded;
-    body.push_back(reduce);
+    body.emplace_back(reduce);
     return problems(tiles(), body);
   };
   EXPECT_THAT(with(both), IsEmpty());

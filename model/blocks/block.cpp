@@ -37,6 +37,8 @@ std::shared_ptr<const BlockText> text_of(const BlockUse& use) {
   return use.text != nullptr ? use.text : shipped(use.block);
 }
 
+bool keeps_cache(const BlockUse& use) { return text_of(use)->calls("cache"); }
+
 bool has_parameter(const ModelConfig& config, const std::string& name) {
   return std::any_of(config.blocks.begin(), config.blocks.end(), [&](const BlockUse& use) {
     const std::vector<std::string> names = parameter_names(*text_of(use));

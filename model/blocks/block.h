@@ -34,6 +34,8 @@ Graph build_exit(const ModelConfig& config, const Workload& workload);
 
 // The text of a block that a model uses.
 std::shared_ptr<const BlockText> text_of(const BlockUse& use);
+// Whether the block keeps what decode reads again: keys and values of earlier tokens.
+bool keeps_cache(const BlockUse& use);
 // Whether any block of the model's layers has the parameter.
 bool has_parameter(const ModelConfig& config, const std::string& name);
 // What the model gives the parameters of one of its blocks.

@@ -133,6 +133,14 @@ std::vector<std::string> BlockText::part_names() const {
   return names;
 }
 
+bool BlockText::calls(const std::string& function) const {
+  bool found = false;
+  for (const BlockFile& file : files_)
+    for (const Definition& d : file.definitions)
+      for_each_call(d.body, [&](const Expression& call) { found |= call.text == function; });
+  return found;
+}
+
 std::vector<std::string> block_names() { return data_file_names("blocks", kEnding); }
 
 std::shared_ptr<const BlockText> load_block_text(const std::string& name_or_path) {

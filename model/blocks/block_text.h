@@ -34,6 +34,8 @@ class BlockText {
   };
   [[nodiscard]] Found part(const std::string& name) const;  // null: there is none
   [[nodiscard]] std::vector<std::string> part_names() const;
+  // Whether the block, or a part of its files, calls that function.
+  [[nodiscard]] bool calls(const std::string& function) const;
 
  private:
   std::vector<BlockFile> files_;  // the block's own first

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "model/blocks/syntax.h"
-#include "model/text/lexer.h"
+#include "model/text/token_cursor.h"
 
 namespace fuseline {
 
@@ -24,121 +25,31 @@ constexpr std::string_view kWords[] = {"block",  "part", "use", "input",   "tabl
 // What one expression may hold: no block comes near, and no nonsense fills the stack.
 constexpr int kMostNodes = 2'000;
 
-bool is_word(std::string_view text) {
-  return std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords);
-}
-
-class Parser {
+class Parser : private TokenCursor {
  public:
   explicit Parser(std::shared_ptr<const SourceText> source)
-      : source_(std::move(source)), read_(read_tokens(*source_)), tokens_(read_.tokens) {}
+      : TokenCursor(std::move(source), kWords) {}
 
   BlockFile file() {
     BlockFile out;
-    out.source = source_;
+    out.source = source();
     version();
     out.remarks = remarks_above(here().line, true);
     while (is_name("use")) out.uses.push_back(use());
     while (kind() != TokenKind::end) out.definitions.push_back(definition());
+    out.remarks_below = remarks_above(std::numeric_limits<int>::max());
     check_definitions(out);
     return out;
   }
 
  private:
-  // Tokens
-  // -----------------------------------------------------------------------------------------
-
-  [[nodiscard]] const Token& token(std::size_t ahead = 0) const {
-    return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-  }
-  [[nodiscard]] TokenKind kind() const { return token().kind; }
-  [[nodiscard]] Position here() const { return token().at; }
-  [[nodiscard]] bool is(std::string_view sign, std::size_t ahead = 0) const {
-    return token(ahead).kind == TokenKind::sign && token(ahead).text == sign;
-  }
-  [[nodiscard]] bool is_name(std::string_view word) const {
-    return kind() == TokenKind::name && token().text == word;
-  }
-  [[nodiscard]] bool is_free_name(std::size_t ahead = 0) const {
-    return token(ahead).kind == TokenKind::name && !is_word(token(ahead).text);
-  }
-
-  [[nodiscard]] std::string found() const {
-    switch (kind()) {
-      case TokenKind::line_end:
-        return "the end of the line";
-      case TokenKind::indent:
-        return "a line further in";
-      case TokenKind::dedent:
-      case TokenKind::end:
-        return "the end of the block";
-      default:
-        return "'" + std::string(token().text) + "'";
-    }
-  }
-  [[noreturn]] void expected(const std::string& what) const {
-    source_->fail(here(), {.message = "found " + found(), .allowed = what});
-  }
-
-  bool take(std::string_view sign) {
-    if (!is(sign)) return false;
-    ++at_;
-    return true;
-  }
-  void need(std::string_view sign) {
-    if (!take(sign)) expected("'" + std::string(sign) + "'");
-  }
-  bool take_name(std::string_view word) {
-    if (!is_name(word)) return false;
-    ++at_;
-    return true;
-  }
-  std::string need_name(const char* what) {
-    if (kind() != TokenKind::name) expected(what);
-    if (is_word(token().text))
-      source_->fail(here(), {.value = std::string(token().text),
-                             .message = "is a word of the language",
-                             .allowed = std::string(what) + " of another name"});
-    return std::string(tokens_[at_++].text);
-  }
-  void need_line_end() {
-    if (kind() != TokenKind::line_end) expected("the end of the line");
-    ++at_;
-  }
-
-  // Remarks
-  // -----------------------------------------------------------------------------------------
-
-  // Those that stand alone above the line and were not taken yet. `first`: only as far as the first
-  // empty line, for the file's own.
-  std::vector<std::string> remarks_above(int line, bool of_file = false) {
-    std::vector<std::string> lines;
-    int last = 0;
-    while (next_remark_ < read_.remarks.size() && read_.remarks[next_remark_].line < line) {
-      const Remark& remark = read_.remarks[next_remark_];
-      if (of_file && last > 0 && remark.line > last + 1) break;
-      last = remark.line;
-      if (remark.alone) lines.emplace_back(remark.text);
-      ++next_remark_;
-    }
-    return lines;
-  }
-  std::string remark_behind(int line) {
-    if (next_remark_ >= read_.remarks.size()) return {};
-    const Remark& remark = read_.remarks[next_remark_];
-    if (remark.line != line || remark.alone) return {};
-    ++next_remark_;
-    return std::string(remark.text);
-  }
-
-  // The file
-  // ----------------------------------------------------------------------------------------
+  // The file ------------------------------------------------------------------------------------
 
   void version() {
     std::string written;
     const Position at = here();
     while (kind() == TokenKind::name || kind() == TokenKind::sign || kind() == TokenKind::number)
-      written += tokens_[at_++].text;
+      written += next().text;
     if (written == kVersion) return need_line_end();
     InputProblem problem{.message = "the file does not begin with its version",
                          .allowed = std::string(kVersion)};
@@ -146,14 +57,14 @@ class Parser {
       problem.value = written;
       problem.message = "is a version that this program does not read";
     }
-    source_->fail(at, std::move(problem));
+    fail(at, std::move(problem));
   }
 
   Use use() {
     Use out{.at = here()};
-    ++at_;
+    next();
     if (kind() == TokenKind::quoted) {
-      out.file = tokens_[at_++].text;
+      out.file = next().text;
     } else {
       out.file = need_name("a file of parts");
     }
@@ -175,8 +86,7 @@ class Parser {
     while (!is(")")) {
       Parameter p{.at = here()};
       p.name = need_name("a size or an option");
-      if (!names.insert(p.name).second)
-        source_->fail(p.at, {.value = p.name, .message = "is there twice"});
+      if (!names.insert(p.name).second) fail(p.at, {.value = p.name, .message = "is there twice"});
       if (take("=")) p.absent = whole_expression();
       out.parameters.push_back(std::move(p));
       if (!take(",")) break;
@@ -191,36 +101,34 @@ class Parser {
     const Definition* block = nullptr;
     std::set<std::string> names;
     for (const Definition& d : file.definitions) {
-      if (!names.insert(d.name).second)
-        source_->fail(d.at, {.value = d.name, .message = "is there twice"});
+      if (!names.insert(d.name).second) fail(d.at, {.value = d.name, .message = "is there twice"});
       if (d.is_part) continue;
       if (block != nullptr)
-        source_->fail(d.at, {.value = d.name,
-                             .message = "is a second block of one file",
-                             .allowed = "one block a file, and parts that it uses"});
+        fail(d.at, {.value = d.name,
+                    .message = "is a second block of one file",
+                    .allowed = "one block a file, and parts that it uses"});
       block = &d;
     }
     if (file.definitions.empty())
-      source_->fail(here(), {.message = "the file holds no block", .allowed = "block NAME(SIZES)"});
+      fail(here(), {.message = "the file holds no block", .allowed = "block NAME(SIZES)"});
   }
 
-  // Statements
-  // --------------------------------------------------------------------------------------
+  // Statements ----------------------------------------------------------------------------------
 
   std::vector<Statement> indented(const std::string& what) {
     if (kind() != TokenKind::indent) expected(what);
-    ++at_;
+    next();
     std::vector<Statement> statements;
     while (kind() != TokenKind::dedent && kind() != TokenKind::end)
       statements.push_back(statement());
-    if (kind() == TokenKind::dedent) ++at_;
+    if (kind() == TokenKind::dedent) next();
     return statements;
   }
 
   Statement statement() {
     if (kind() == TokenKind::indent)
-      source_->fail(here(), {.message = "the line is further in than those around it",
-                             .allowed = "the same column"});
+      fail(here(), {.message = "the line is further in than those around it",
+                    .allowed = "the same column"});
     Statement out;
     out.at = here();
     out.remarks = remarks_above(here().line);
@@ -238,7 +146,7 @@ class Parser {
       return choose(std::move(out));
     else
       assign(out);
-    const int line = tokens_[at_ - 1].at.line;
+    const int line = last().at.line;
     need_line_end();
     out.remark = remark_behind(line);
     return out;
@@ -281,7 +189,7 @@ class Parser {
     out.value = whole_expression();
     need(",");
     if (kind() != TokenKind::quoted) expected("the reason in quotes");
-    out.message = tokens_[at_++].text;
+    out.message = next().text;
   }
 
   Statement choose(Statement out) {
@@ -291,10 +199,10 @@ class Parser {
     out.body = indented("the statements of this case, further in");
     if (take_name("else")) {
       if (is_name("if")) {
-        Statement next;
-        next.at = here();
-        ++at_;
-        out.otherwise.push_back(choose(std::move(next)));
+        Statement other;
+        other.at = here();
+        next();
+        out.otherwise.push_back(choose(std::move(other)));
       } else {
         need_line_end();
         out.otherwise = indented("the statements of the other case, further in");
@@ -319,8 +227,7 @@ class Parser {
     out.value = whole_expression();
   }
 
-  // Expressions
-  // -------------------------------------------------------------------------------------
+  // Expressions ---------------------------------------------------------------------------------
 
   std::vector<ExpressionPtr> sizes() {
     std::vector<ExpressionPtr> out;
@@ -341,8 +248,8 @@ class Parser {
 
   ExpressionPtr make(Expression e) {
     if (++nodes_ > kMostNodes)
-      source_->fail(e.at, {.message = "the expression is too long",
-                           .allowed = fmt::format("at most {} words", kMostNodes)});
+      fail(e.at, {.message = "the expression is too long",
+                  .allowed = fmt::format("at most {} words", kMostNodes)});
     return std::make_shared<const Expression>(std::move(e));
   }
   ExpressionPtr binary(ExpressionPtr a, const std::string& sign, ExpressionPtr b) {
@@ -356,7 +263,7 @@ class Parser {
   ExpressionPtr choice() {
     ExpressionPtr value = either();
     if (!is_name("if")) return value;
-    ++at_;
+    next();
     std::vector<ExpressionPtr> parts{value, either()};
     if (take_name("else")) parts.push_back(choice());
     return make({.kind = ExpressionKind::choice, .at = value->at, .parts = std::move(parts)});
@@ -392,7 +299,7 @@ class Parser {
     ExpressionPtr value = sum();
     for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
       if (!is(sign)) continue;
-      ++at_;
+      next();
       return binary(std::move(value), std::string(sign), sum());
     }
     return value;
@@ -401,7 +308,7 @@ class Parser {
   ExpressionPtr sum() {
     ExpressionPtr value = product();
     while (is("+") || is("-")) {
-      const std::string sign(tokens_[at_++].text);
+      const std::string sign(next().text);
       value = binary(std::move(value), sign, product());
     }
     return value;
@@ -412,7 +319,7 @@ class Parser {
     ExpressionPtr value = negated();
     for (;;) {
       if (is("*") || is("/")) {
-        const std::string sign(tokens_[at_++].text);
+        const std::string sign(next().text);
         value = binary(std::move(value), sign, negated());
       } else if (is_free_name() || kind() == TokenKind::number || is("(")) {
         value = binary(std::move(value), "·", primary());
@@ -438,11 +345,9 @@ class Parser {
   ExpressionPtr primary() {
     const Position at = here();
     if (kind() == TokenKind::number)
-      return make(
-          {.kind = ExpressionKind::number, .at = at, .text = std::string(tokens_[at_++].text)});
+      return make({.kind = ExpressionKind::number, .at = at, .text = std::string(next().text)});
     if (kind() == TokenKind::quoted)
-      return make(
-          {.kind = ExpressionKind::quoted, .at = at, .text = std::string(tokens_[at_++].text)});
+      return make({.kind = ExpressionKind::quoted, .at = at, .text = std::string(next().text)});
     if (take("(")) {
       Expression inner = *whole_expression();
       need(")");
@@ -450,7 +355,7 @@ class Parser {
       return make(std::move(inner));
     }
     if (!is_free_name()) expected("a name, a number, a call or a bracket");
-    std::string name(tokens_[at_++].text);
+    std::string name(next().text);
     if (take("(")) return call(std::move(name), at);
     if (take("["))
       return make(
@@ -465,12 +370,13 @@ class Parser {
       Argument argument{.at = here()};
       if (is_free_name() && is("=", 1)) {
         argument.name = std::string(token().text);
-        at_ += 2;
+        next();
+        next();
         if (!names.insert(argument.name).second)
-          source_->fail(argument.at, {.value = argument.name, .message = "is given twice"});
+          fail(argument.at, {.value = argument.name, .message = "is given twice"});
       } else if (!names.empty()) {
-        source_->fail(argument.at, {.message = "an argument without a name behind one with a name",
-                                    .allowed = "NAME = VALUE"});
+        fail(argument.at, {.message = "an argument without a name behind one with a name",
+                           .allowed = "NAME = VALUE"});
       }
       argument.value = whole_expression();
       out.arguments.push_back(std::move(argument));
@@ -480,11 +386,6 @@ class Parser {
     return make(std::move(out));
   }
 
-  std::shared_ptr<const SourceText> source_;
-  Tokens read_;
-  const std::vector<Token>& tokens_;
-  std::size_t at_ = 0;
-  std::size_t next_remark_ = 0;
   int depth_ = 0;
   int nodes_ = 0;
 };

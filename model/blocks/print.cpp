@@ -70,6 +70,8 @@ class Printer {
       remarks(0, d.remarks);
       definition(d);
     }
+    if (!file.remarks_below.empty()) line(0, "");
+    remarks(0, file.remarks_below);
     return out_;
   }
 

@@ -93,6 +93,7 @@ struct BlockFile {
   std::vector<std::string> remarks;  // before everything else
   std::vector<Use> uses;
   std::vector<Definition> definitions;
+  std::vector<std::string> remarks_below;  // behind everything else
 };
 
 // InputError with place and line. Sizes are not known here, and no names but the language's own.

@@ -1,11 +1,11 @@
 // The sum that ends a gated residual branch: a gate for every column of a sequence.
 #include "base/error.h"
 #include "model/operators/all_operators.h"
-#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
+#include "model/operators/support/sequences.h"
 
 namespace fuseline {
 
@@ -33,15 +33,7 @@ void lower(Emitter& e, const Op& op) {
   e.produce(op.writes[0], e.map(maps::add, {x, gated}, "h"));
 }
 
-// One row of the vectors for each sequence.
-Attributes called(OperatorCall& c) {
-  const std::int64_t sequences = c.read(2).rows;
-  if (c.read(0).rows % sequences != 0)
-    c.refuse(std::to_string(c.read(0).rows) + " rows are not " + std::to_string(sequences) +
-                 " whole sequences",
-             "vectors with a row for each sequence");
-  return Sequences{sequences, c.read(0).rows / sequences};
-}
+Attributes called(OperatorCall& c) { return sequences_of_call(c, 2); }
 
 }  // namespace
 

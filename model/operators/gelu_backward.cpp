@@ -15,11 +15,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   map2(g, op, in, out, [](double dy, double x) { return dy * gelu_slope(x); });
 }
 
-void lower(Emitter& e, const Op& op) {
-  const Value dy = e.tile(op.reads[0]);
-  const Value slope = e.map(maps::gelu_tanh_slope, {e.tile(op.reads[1])}, "v");
-  e.produce(op.writes[0], e.map(maps::mul, {dy, slope}, "dx"));
-}
+void lower(Emitter& e, const Op& op) { by_slope(e, op, maps::gelu_tanh_slope); }
 
 }  // namespace
 

@@ -1,32 +1,18 @@
 // A factor for every column of a sequence, as a framework applies it.
-#include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
-#include "model/operators/support/lowering.h"
-#include "model/operators/support/maps.h"
+#include "model/operators/support/sequences.h"
 
 namespace fuseline {
 
 namespace {
 
-using namespace reference;
-
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  const View<const double> x = read(g, in, op.reads[0]);
-  const View<const double> s = read(g, in, op.reads[1]);
-  const View<double> y = write(g, out, op.writes[0]);
-  const std::int64_t tokens = op.attributes.as<Sequences>().tokens;
-  FUSELINE_ASSERT(tokens > 0 && s.rows * tokens == x.rows, op.name);
-  for (std::int64_t m = 0; m < x.rows; ++m)
-    for (std::int64_t n = 0; n < x.cols; ++n) y(m, n) = x(m, n) * s(m / tokens, n);
+  with_sequence(g, op, in, out, [](double x, double s) { return x * s; });
 }
 
-void lower(Emitter& e, const Op& op) {
-  const Value x = e.tile(op.reads[0]);
-  const Value s = e.sequence(op.reads[1], op.attributes.as<Sequences>().tokens, "s");
-  e.produce(op.writes[0], e.map(maps::mul, {x, s}, "y"));
-}
+void lower(Emitter& e, const Op& op) { with_sequence(e, op, maps::mul); }
 
 }  // namespace
 

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/operators/shape_letters.h"
 
 namespace fuseline {
 
@@ -21,19 +23,15 @@ class ShapeLetters {
  public:
   // Whether `size` agrees with the letter, which may carry a leading factor: "N", "2N", "1".
   bool agrees(const std::string& letter, std::int64_t size) {
-    if (letter == "1") return size == 1;
-    if (letter == "2") return size == 2;
-    const std::int64_t factor = letter.front() == '2' ? 2 : 1;
+    const auto [factor, name] = shape_letter(letter);
+    if (name.empty()) return size == factor;
     if (size % factor != 0) return false;
-    const std::string name = factor == 2 ? letter.substr(1) : letter;
-    for (const auto& [known, value] : bound_)
-      if (known == name) return value * factor == size;
-    bound_.emplace_back(name, size / factor);
-    return true;
+    const auto [known, is_new] = bound_.emplace(name, size / factor);
+    return is_new || known->second * factor == size;
   }
 
  private:
-  std::vector<std::pair<std::string, std::int64_t>> bound_;
+  std::map<std::string, std::int64_t> bound_;
 };
 
 // How many rows of their tensor the operands have together.

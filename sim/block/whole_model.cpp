@@ -1,5 +1,6 @@
 #include "sim/block/whole_model.h"
 
+#include "base/error.h"
 #include "model/blocks/block.h"
 #include "model/custom_fusion.h"
 #include "sim/gpu/plan_target.h"
@@ -40,15 +41,20 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
     return simulate(make_end_plan(block.policy, graph, plan_target(gpu)), gpu, block.fidelity,
                     options);
   };
-  // The embedding starts cold; the exit finds what the last block left, and its weights are too
-  // large to stay.
+  if (block.policy == kCustomPolicy && config.blocks.size() > 1)
+    throw InputError({.field = "policy",
+                      .value = block.policy,
+                      .message = "a custom plan is one block's, and the model has several kinds",
+                      .allowed = "--block with one of them, or another policy"});
+  // Every kind of layers in its own steady state, as the first one was predicted.
   for (std::size_t i = 1; i < config.blocks.size(); ++i) {
     const BlockUse& use = config.blocks[i];
     const Plan plan = make_plan(block.policy, build_block(config, use, workload), plan_target(gpu));
-    add(sum, simulate(plan, gpu, block.fidelity, {.replay = true, .runs = 2}),
-        config.layers_of(use));
+    add(sum, simulate(plan, gpu, block.fidelity), config.layers_of(use));
   }
   sum.layers = config.layers;
+  // The embedding starts cold; the exit finds what the last block left, and its weights are too
+  // large to stay.
   if (!config.entry.empty()) {
     sum.entry = simulate_graph(build_entry(config, workload), {.replay = true, .runs = 1});
     add(sum, *sum.entry, 1);

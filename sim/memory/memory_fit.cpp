@@ -126,7 +126,7 @@ Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
   one.context = workload.kv_tokens();
   Bytes bytes(0);
   for (const BlockUse& use : config.blocks)
-    bytes += cached_by(build_block(config, use, one)) * config.layers_of(use);
+    if (keeps_cache(use)) bytes += cached_by(build_block(config, use, one)) * config.layers_of(use);
   return bytes;
 }
 

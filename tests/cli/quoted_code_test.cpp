@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 
 const fs::path kRoot = FUSELINE_SOURCE_DIR;
 const fs::path kPage = kRoot / "docs/handbook/07-extending.md";
+const fs::path kBlocksPage = kRoot / "docs/handbook/08-blocks.md";
 
 std::vector<std::string> lines_of_file(const fs::path& path) {
   std::ifstream in(path);
@@ -47,7 +48,7 @@ std::vector<Quote> quotes_of(const std::vector<std::string>& page) {
   std::string paragraph, before;  // the text so far of this paragraph, and the last whole one
   for (std::size_t i = 0; i < page.size(); ++i) {
     if (page[i].starts_with("```")) {
-      const bool code = page[i] == "```cpp" || page[i] == "```toml";
+      const bool code = page[i] == "```cpp" || page[i] == "```toml" || page[i] == "```block";
       Quote quote{.file = last_link(paragraph.empty() ? before : paragraph), .line = i + 1};
       for (++i; i < page.size() && page[i] != "```"; ++i) quote.code.push_back(page[i]);
       if (code) out.push_back(quote);
@@ -93,13 +94,16 @@ std::string missing_line(const std::vector<std::string>& code,
 }
 
 TEST(QuotedCode, IsThatOfTheFileThatIsNamed) {
-  const std::vector<Quote> quotes = quotes_of(lines_of_file(kPage));
-  for (const Quote& quote : quotes) {
-    SCOPED_TRACE(kPage.string() + ":" + std::to_string(quote.line));
-    const fs::path file = kPage.parent_path() / quote.file;
-    ASSERT_TRUE(!quote.file.empty() && fs::is_regular_file(file))
-        << "no link to a file stands before this code";
-    EXPECT_EQ(missing_line(quote.code, lines_of_file(file)), "") << "is not in " << file;
+  for (const fs::path& page : {kPage, kBlocksPage}) {
+    const std::vector<Quote> quotes = quotes_of(lines_of_file(page));
+    EXPECT_FALSE(quotes.empty()) << page;
+    for (const Quote& quote : quotes) {
+      SCOPED_TRACE(page.string() + ":" + std::to_string(quote.line));
+      const fs::path file = page.parent_path() / quote.file;
+      ASSERT_TRUE(!quote.file.empty() && fs::is_regular_file(file))
+          << "no link to a file stands before this code";
+      EXPECT_EQ(missing_line(quote.code, lines_of_file(file)), "") << "is not in " << file;
+    }
   }
 }
 

@@ -258,8 +258,7 @@ void BlockBuilder::finish() {
   }
 }
 
-// Names
-// ---------------------------------------------------------------------------------------------
+// Names -----------------------------------------------------------------------------------------
 
 std::string BlockBuilder::unused(const std::set<std::string>& names, const std::string& name) {
   if (!names.contains(name)) return name;
@@ -288,8 +287,7 @@ std::string BlockBuilder::result_name(const Naming& naming, const std::string& o
   return unused(tensor_names_, scope_->prefix + base);
 }
 
-// Tensors and operators
-// -------------------------------------------------------------------------------
+// Tensors and operators -------------------------------------------------------------------------
 
 std::string BlockBuilder::symbol_of(const ShapeSize& rows, const ShapeSize& cols) const {
   return "[" + words_.text(rows) + ", " + words_.text(cols) + "]";

@@ -6,9 +6,10 @@
 #include <cmath>
 #include <utility>
 
-#include "model/blocks/build/builder.h"
+#include "model/blocks/build/call.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/operator_table.h"
+#include "model/operators/shape_letters.h"
 
 namespace fuseline {
 
@@ -19,7 +20,7 @@ class Letters {
  public:
   // Whether the size agrees with the letter, which may carry a factor: "N", "2N", "1".
   bool agrees(const std::string& letter, const ShapeSize& size) {
-    const auto [factor, name] = parts(letter);
+    const auto [factor, name] = shape_letter(letter);
     if (name.empty()) return size.value() == factor;
     const auto known = bound_.find(name);
     if (known != bound_.end()) return known->second.value() * factor == size.value();
@@ -30,7 +31,7 @@ class Letters {
   }
 
   [[nodiscard]] std::optional<ShapeSize> size(const std::string& letter) const {
-    const auto [factor, name] = parts(letter);
+    const auto [factor, name] = shape_letter(letter);
     if (name.empty()) return ShapeSize(factor);
     const auto known = bound_.find(name);
     if (known == bound_.end()) return std::nullopt;
@@ -42,7 +43,7 @@ class Letters {
   [[nodiscard]] std::string bindings(const std::string& rows, const std::string& cols) const {
     std::vector<std::string> words;
     for (const std::string& letter : {rows, cols}) {
-      const auto known = bound_.find(parts(letter).second);
+      const auto known = bound_.find(shape_letter(letter).name);
       if (known != bound_.end())
         words.push_back(fmt::format("{} = {}", known->first, known->second.value()));
     }
@@ -50,11 +51,6 @@ class Letters {
   }
 
  private:
-  static std::pair<std::int64_t, std::string> parts(const std::string& letter) {
-    if (letter == "1" || letter == "2") return {letter == "1" ? 1 : 2, ""};
-    if (letter.front() == '2') return {2, letter.substr(1)};
-    return {1, letter};
-  }
   std::map<std::string, ShapeSize> bound_;
 };
 

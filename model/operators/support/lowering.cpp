@@ -15,6 +15,12 @@ void binary(Emitter& e, const Op& op, MapFn fn, const char* name) {
   e.produce(op.writes[0], e.map(fn, {x, z}, name));
 }
 
+void by_slope(Emitter& e, const Op& op, MapFn slope) {
+  const Value dy = e.tile(op.reads[0]);
+  const Value v = e.map(slope, {e.tile(op.reads[1])}, "v");
+  e.produce(op.writes[0], e.map(maps::mul, {dy, v}, "dx"));
+}
+
 Operand column(const Operand& o, std::int64_t i) {
   Operand one = o;
   one.col_begin += i;

@@ -16,6 +16,9 @@ inline void in_mainloop(Emitter&, const Op&) {}
 void unary(Emitter& e, const Op& op, MapFn fn, const char* name, double constant = 0);
 void binary(Emitter& e, const Op& op, MapFn fn, const char* name);
 
+// dx = dy·f'(x): the gradient of a map, whose derivative `slope` gives.
+void by_slope(Emitter& e, const Op& op, MapFn slope);
+
 // Column i of a narrow operand.
 Operand column(const Operand& o, std::int64_t i);
 

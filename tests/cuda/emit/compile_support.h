@@ -20,10 +20,10 @@
 #include "cuda/compile/compiler.h"
 #include "cuda/emit/comment.h"
 #include "cuda/run/kernel_store.h"
-#include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "tests/cuda/compile/no_compiler.h"
+#include "tests/model/refused_phases.h"
 
 namespace fuseline::cuda::test {
 
@@ -45,22 +45,11 @@ inline std::vector<std::string> models_of_all_kinds() {
 
 // Calls f(plan, program) for every program of the models under all policies that make several
 // launches of a block.
-// Models whose gradients are refused by name have no plans to train.
-inline bool is_refused(const ModelConfig& model, const Workload& work) {
-  if (work.phase != Phase::train) return false;
-  try {
-    static_cast<void>(build_block(model, work));
-    return false;
-  } catch (const InputError&) {
-    return true;
-  }
-}
-
 inline void for_each_program(Phase phase, const std::vector<std::string>& models,
                              const std::function<void(const Plan&, const Program&)>& f) {
   const Workload work = workload(phase);
   for (const std::string& model : models) {
-    if (is_refused(load_model(model), work)) continue;
+    if (fuseline::test::is_refused(model, work)) continue;
     for (const PolicyInfo& policy : policies()) {
       if (policy.name == "custom" || policy.name == "whole-block") continue;
       if (phase == Phase::train && !policy.trains) continue;

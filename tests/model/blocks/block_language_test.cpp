@@ -145,6 +145,26 @@ TEST(BlockLanguage, CachesAreAppendedInDecodeAlone) {
   EXPECT_EQ(g.op(*g.find_op("append_k")).writes[0].at, (RowRuns{.begin = 6, .run = 1, .step = 7}));
 }
 
+TEST(BlockLanguage, AttentionWithoutACacheHasNoDecode) {
+  const std::string text = block("  y = attention(x, x, x, heads = 2)\n");
+  EXPECT_NO_THROW(build(text));
+  const InputProblem p = problem_of(text, test::decode(1, 1, 4));
+  EXPECT_EQ(p.line, 4);
+  EXPECT_THAT(p.message, HasSubstr("keeps none"));
+}
+
+TEST(BlockLanguage, NoRemarkIsLost) {
+  const std::string printed = block_file_text(parse_block_file(
+      "fuseline.block/1  # first\n# second\nblock b(D = 8)  # third\n  # fourth\n"
+      "  input x[M, D]  # fifth\n  if forward  # sixth\n    y = gelu(x)\n  else  # seventh\n"
+      "    y = silu(x)\n  output y\n# eighth\n",
+      "t.block"));
+  for (const char* word :
+       {"first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"})
+    EXPECT_THAT(printed, HasSubstr(std::string("# ") + word)) << printed;
+  EXPECT_EQ(block_file_text(parse_block_file(printed, "again")), printed);
+}
+
 TEST(BlockLanguage, WhatAModelGivesComesBeforeDefaults) {
   EXPECT_EQ(
       build(block("  y = linear(x, w[F, D])\n"), {{"F", std::int64_t{5}}}).tensor(TensorId{2}).cols,

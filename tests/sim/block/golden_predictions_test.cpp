@@ -15,12 +15,11 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
-#include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/block/estimate.h"
 #include "sim/gpu/gpu.h"
+#include "tests/model/refused_phases.h"
 
 namespace fuseline {
 namespace {
@@ -72,17 +71,6 @@ Golden predicted(const ModelConfig& model, const Gpu& gpu, const Workload& work)
   return golden;
 }
 
-// Gradients that are refused by name have no plans.
-bool is_refused(const ModelConfig& model, const Workload& work) {
-  if (work.phase != Phase::train) return false;
-  try {
-    static_cast<void>(build_block(model, work));
-    return false;
-  } catch (const InputError&) {
-    return true;
-  }
-}
-
 std::string key(const std::string& model, const std::string& gpu, const Workload& w) {
   return fmt::format("{},{},{},{},{},{}", model, gpu, name_of(w.phase), w.batch, w.seq, w.context);
 }
@@ -118,7 +106,7 @@ void expect_golden(const std::string& gpu_name, const std::vector<std::string>& 
   for (const std::string& model_name : models) {
     const ModelConfig model = load_model(model_name);
     for (const Workload& work : sizes()) {
-      if (is_refused(model, work)) continue;
+      if (test::is_refused(model_name, work)) continue;
       const std::string name = key(model_name, gpu_name, work);
       const Golden got = predicted(model, gpu, work);
       if (update) {

@@ -89,6 +89,40 @@ TEST(WholeModel, OfACustomBlockHasItsEnds) {
   EXPECT_EQ(whole.exit->time, whole_model(by_hand, c, w, gpu).exit->time);
 }
 
+// Two kinds that are the same block are that block as often as both together.
+TEST(WholeModel, AddsItsKindsOfLayers) {
+  const ModelConfig one = small_llama();
+  ModelConfig two = one;
+  two.blocks = {{.block = "llama", .layers = 1, .name = "a"},
+                {.block = "llama", .layers = 3, .name = "b"}};
+  const Gpu gpu = test_gpu();
+  for (const Workload& w : {forward(1, 512), decode(2, 1, 300)}) {
+    for (const char* policy : {"eager", "coda"}) {
+      const PlanEstimate block = simulate(plan_of(policy, one, w), gpu, Fidelity::hierarchy);
+      const LayersEstimate of_one = whole_model(block, one, w, gpu);
+      const LayersEstimate of_two = whole_model(block, two, w, gpu);
+      EXPECT_EQ(of_two.hbm_read, of_one.hbm_read) << policy;
+      EXPECT_EQ(of_two.launches, of_one.launches) << policy;
+      EXPECT_NEAR(of_two.time / of_one.time, 1.0, 1e-12) << policy;
+    }
+  }
+  two.blocks[1].values["F"] = 2 * one.F;
+  const Workload w = forward(1, 512);
+  const PlanEstimate block = simulate(plan_of("eager", one, w), gpu, Fidelity::hierarchy);
+  EXPECT_GT(whole_model(block, two, w, gpu).time, whole_model(block, one, w, gpu).time);
+  const PlanEstimate custom =
+      simulate(make_custom_plan(build_block(two, w), {}, {}), gpu, Fidelity::hierarchy);
+  EXPECT_THROW(whole_model(custom, two, w, gpu), InputError);
+}
+
+// What sees all tokens at once keeps no keys and values.
+TEST(KvCache, IsThatOfTheBlocksThatKeepOne) {
+  ModelConfig c = small_llama();
+  EXPECT_GT(kv_cache_bytes(c, forward(1, 512)), Bytes(0));
+  c.blocks = {{.block = "encoder"}};
+  EXPECT_EQ(kv_cache_bytes(c, forward(1, 512)), Bytes(0));
+}
+
 TEST(Training, NeedsGradientsMomentsAndWhatTheForwardPassSaves) {
   ModelConfig c = small_llama();
   const Workload w = train(1, 256);

@@ -32,10 +32,12 @@ CommandResult predict_command(const Arguments& args) {
                   {"fuseline predict", "fuseline predict scenarios/llama2-7b-h200.toml",
                    "fuseline predict --model llama2-7b --gpu h200 --policy eager,coda --kernels",
                    "fuseline predict --phase decode --batch 16 --layers all --price-per-hour 2.50",
-                   "fuseline predict --model path/to/config.json --gpu rtx4090 --format json"});
+                   "fuseline predict --model path/to/config.json --gpu rtx4090 --format json",
+                   "fuseline predict --model sd3-medium --gpu h200 --image 512 --steps 28"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
   o.selection.add_to(options);
   o.selection.add_simulation_to(options);
+  o.selection.add_image_to(options);
   options.text("--price-per-hour", "X", "of the GPU; with --layers all: cost per million tokens",
                o.price);
   options.flag("--kernels", "a table of kernels for each policy (table, csv)", o.kernels);

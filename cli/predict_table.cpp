@@ -134,6 +134,22 @@ std::string cost_line(const Selection& s, const std::vector<Prediction>& predict
                           fits ? "" : ", as if its memory always sufficed"));
 }
 
+// What one image takes, under every policy.
+std::string image_lines(const Selection& s, const std::vector<Prediction>& predictions) {
+  if (!s.image) return {};
+  const ImageRun& image = *s.image;
+  const std::int64_t images = s.workload.batch / (image.guided ? 2 : 1);
+  std::vector<std::string> times;
+  for (const Prediction& p : predictions)
+    times.push_back(fmt::format("{} {:.3g} s", p.block.policy,
+                                p.layers->time.value() * static_cast<double>(image.steps)));
+  return wrap(fmt::format("{} of {} x {} pixels: {} tokens each, {} steps{}: {}",
+                          images == 1 ? "an image" : fmt::format("{} images", images), image.width,
+                          image.height, s.workload.seq, image.steps,
+                          image.guided ? ", two branches of guidance side by side" : "",
+                          fmt::join(times, ", ")));
+}
+
 std::string layers_table(const Selection& s, const std::vector<Prediction>& predictions) {
   const LayersEstimate& first = *predictions.front().layers;
   std::vector<Column> columns = {{"policy", Align::left}, {"launches"},
@@ -151,8 +167,8 @@ std::string layers_table(const Selection& s, const std::vector<Prediction>& pred
       rows.back().push_back(fmt::format("{:.4f}", cost->value()));
     }
   }
-  const std::string notes =
-      cost_line(s, predictions) + (first.entry ? memory_lines(s, predictions) : "");
+  const std::string notes = image_lines(s, predictions) + cost_line(s, predictions) +
+                            (first.entry ? memory_lines(s, predictions) : "");
   return fmt::format(
              "\n{}\n",
              first.entry

@@ -116,6 +116,75 @@ void SelectionTexts::add_simulation_to(Options& options) {
   options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);
 }
 
+void SelectionTexts::add_image_to(Options& options) {
+  options.text("--image", "P|WxH",
+               "pixels of an image (512, 1024x768): a diffusion model's tokens, all its layers",
+               image);
+  options.text("--steps", "N", "with --image: steps that make it (28)", steps);
+  options.text("--guidance", "yes|no", "with --image: two branches side by side (yes)", guidance);
+}
+
+namespace {
+
+// "512" or "1024x768", in whole tokens of the model.
+ImageRun parse_image(const std::string& text, const ModelConfig& model) {
+  const std::int64_t edge = model.pixels_per_token;
+  const auto refuse = [&](const std::string& message, const std::string& allowed) {
+    throw InputError({.file = kCommandLine,
+                      .field = "--image",
+                      .value = text,
+                      .message = message,
+                      .allowed = allowed});
+  };
+  if (edge == 0)
+    refuse("the tokens of " + model.name + " are no image",
+           "a diffusion model, such as sd3-medium");
+  const std::size_t cross = text.find('x');
+  const std::int64_t most = edge << 12;
+  ImageRun image;
+  image.width = parse_whole_number("--image", text.substr(0, cross), edge, most);
+  image.height = cross == std::string::npos
+                     ? image.width
+                     : parse_whole_number("--image", text.substr(cross + 1), edge, most);
+  if (image.width % edge != 0 || image.height % edge != 0)
+    refuse("does not divide into tokens",
+           fmt::format("edges that are multiples of {} pixels", edge));
+  return image;
+}
+
+// The workload of one step: the image's tokens, and two branches of each image with guidance.
+void apply_image(const SelectionTexts& texts, Selection& s) {
+  if (!texts.image) {
+    for (const auto& [option, text] :
+         {std::pair{"--steps", &texts.steps}, {"--guidance", &texts.guidance}})
+      if (*text)
+        throw InputError({.file = kCommandLine,
+                          .field = option,
+                          .value = **text,
+                          .message = "belongs to an image",
+                          .allowed = "with --image"});
+    return;
+  }
+  if (texts.seq)
+    throw InputError({.file = kCommandLine,
+                      .field = "--seq",
+                      .value = *texts.seq,
+                      .message = "--image says how many tokens there are",
+                      .allowed = "one of the two"});
+  ImageRun image = parse_image(*texts.image, s.model);
+  constexpr std::int64_t kMostSteps = 10'000;
+  if (texts.steps) image.steps = parse_whole_number("--steps", *texts.steps, 1, kMostSteps);
+  if (texts.guidance)
+    image.guided = parse_word("--guidance", *texts.guidance, {"yes", "no"}) == "yes";
+  const std::int64_t edge = s.model.pixels_per_token;
+  s.workload.seq = image.width / edge * (image.height / edge);
+  if (image.guided) s.workload.batch *= 2;
+  s.layers.reset();
+  s.image = image;
+}
+
+}  // namespace
+
 Gpu load_gpu_option(const std::optional<std::string>& text) {
   if (text) return load_named("--gpu", text, *text, load_gpu);
   throw InputError({.file = kCommandLine,
@@ -194,6 +263,7 @@ Selection resolve_selection(const std::optional<Scenario>& read,
   s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
+  apply_image(texts, s);
   check(s.workload, s.model, scenario_path);
   check_simulation_size(s, scenario_path);
   return s;

@@ -29,12 +29,14 @@ Plan plan_of(const Selection& selection, const std::string& policy);
 // What the command line says, before it is checked; absent = not said.
 struct SelectionTexts {
   std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, policy, fidelity,
-      layers;
+      layers, image, steps, guidance;
 
   // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype and --policy to the options.
   void add_to(Options& options);
   // Adds --fidelity and --layers.
   void add_simulation_to(Options& options);
+  // Adds --image, --steps and --guidance.
+  void add_image_to(Options& options);
 };
 
 // The scenario file (if any) with the command line's options on top. Where neither says anything:

@@ -115,11 +115,13 @@ Plan assemble(PlanParts parts) {
     for (int n = 2; !taken.insert(name).second; ++n)
       name = name_group(parts.graph, ops) + "_" + std::to_string(n);
     Program program = lower(parts.graph, name, ops);
-    plan.kernels.push_back({name,
-                            kind_of(parts.graph, ops),
-                            parts.implement(parts.graph, ops),
-                            ops,
-                            {std::move(program)}});
+    plan.kernels.push_back(
+        {name,
+         kind_of(parts.graph, ops),
+         parts.implement(parts.graph, ops),
+         ops,
+         {std::move(program)},
+         parts.beside != nullptr ? parts.beside(parts.graph, ops) : std::vector<std::string>{}});
   }
   if (parts.persistent) {
     Kernel block{"block", KernelKind::block, Implementation::persistent_block, {}, {}};

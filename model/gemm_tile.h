@@ -16,15 +16,27 @@ struct GemmTile {
   std::int64_t cluster_n = 1;  // thread blocks that share the M operand
   std::int64_t cluster_k = 1;  // thread blocks that each multiply a part of K; one adds them up
   std::int64_t split_k = 1;
+  double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
   [[nodiscard]] std::int64_t cluster() const { return cluster_m * cluster_n * cluster_k; }
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };
 
+// A kernel for groups of rows, taken where a group has `most_rows` rows on average at most, or the
+// product `most_columns` columns; 0: always.
+struct GroupedTile {
+  GemmTile tile;
+  std::int64_t most_rows = 0;
+  std::int64_t most_columns = 0;
+  friend bool operator==(const GroupedTile&, const GroupedTile&) = default;
+};
+
 // Tiles that kernels were compiled for (split_k = 1). Where two are as good, the earlier is taken.
 struct TileMenu {
-  std::vector<GemmTile> library;     // of the vendor's GEMM library
-  std::vector<GemmTile> own;         // of the mainloop that runs epilogue programs
-  std::vector<std::int64_t> splits;  // parts of K that the library can give to other blocks
+  std::vector<GemmTile> library;       // of the vendor's GEMM library
+  std::vector<GemmTile> own;           // of the mainloop that runs epilogue programs
+  std::vector<GroupedTile> grouped{};  // of the library's kernels for groups of rows, the first
+                                       // that applies; empty: as for other products
+  std::vector<std::int64_t> splits;    // parts of K that the library can give to other blocks
 };
 
 }  // namespace fuseline

@@ -1,6 +1,7 @@
 #include "model/implementation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "model/grouping.h"
 #include "model/operators/all_operators.h"
@@ -38,6 +39,12 @@ bool reduces(const Graph& graph, const std::vector<OpId>& ops) {
   });
 }
 
+// A product for each group of rows, which a framework's library has a kernel for.
+bool grouped(const Graph& graph, const std::vector<OpId>& ops) {
+  return any_op(graph, ops,
+                [](const Op& op) { return op.attributes.get<RaggedRows>() != nullptr; });
+}
+
 bool library_can(const Graph& graph, const std::vector<OpId>& ops) {
   return std::all_of(ops.begin() + 1, ops.end(),
                      [&](OpId id) { return graph.op(id).kind->library_epilogue; });
@@ -68,7 +75,8 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
   if (whole_attention(graph, ops)) return Implementation::flash_attention;
   if (has_scan(graph, ops)) return Implementation::chunked_scan;
   if (has_mainloop(graph, ops))
-    return library_can(graph, ops) ? Implementation::library_gemm : Implementation::epilogue_gemm;
+    return library_can(graph, ops) && !grouped(graph, ops) ? Implementation::library_gemm
+                                                           : Implementation::epilogue_gemm;
   const bool finishes =
       any_op(graph, ops, [](const Op& op) { return op.kind->finishes != Sums::none; });
   if (finishes) return Implementation::finisher;
@@ -81,11 +89,36 @@ Implementation hand_written_implementation(const Graph& graph, const std::vector
 Implementation generated_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::library_attention;
   if (has_scan(graph, ops)) return Implementation::library_scan;
+  if (has_mainloop(graph, ops) && library_can(graph, ops)) return Implementation::library_gemm;
   const Implementation by_hand = hand_written_implementation(graph, ops);
   if (around_attention(graph, ops)) return by_hand;
   if (by_hand == Implementation::resident_row) return Implementation::generated_reduction;
   if (by_hand == Implementation::vectorized) return Implementation::generated_pointwise;
   return by_hand;
+}
+
+namespace {
+
+std::vector<std::string> launches_beside(const Graph& graph, const std::vector<OpId>& ops,
+                                         bool generated) {
+  std::vector<std::string> all;
+  for (const OpId id : ops) {
+    const Op& op = graph.op(id);
+    if (op.kind->framework_launches == nullptr) continue;
+    for (std::string& name : op.kind->framework_launches(graph, op, generated))
+      all.push_back(std::move(name));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string> framework_launches(const Graph& graph, const std::vector<OpId>& ops) {
+  return launches_beside(graph, ops, false);
+}
+
+std::vector<std::string> generated_launches(const Graph& graph, const std::vector<OpId>& ops) {
+  return launches_beside(graph, ops, true);
 }
 
 KernelKind kind_of(const Graph& graph, const std::vector<OpId>& ops) {

@@ -50,6 +50,7 @@ struct Kernel {
   Implementation implementation = Implementation::vectorized;
   std::vector<OpId> ops;        // of the plan's graph, in dependency order
   std::vector<Program> phases;  // one, except for persistent_block: grid barriers between them
+  std::vector<std::string> beside{};  // further short launches, which move next to nothing
 };
 
 enum class Home : std::uint8_t {

@@ -140,6 +140,7 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& targe
   parts.block = graph;
   parts.groups = std::move(groups);
   parts.implement = rules.implement;
+  parts.beside = rules.beside;
   parts.rule = rules.fuse;
   parts.persistent = rules.persistent;
   parts.preparation = std::move(block.preparation);

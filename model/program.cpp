@@ -35,6 +35,7 @@ std::vector<Operand> loads(const Program& program) {
   }
   if (const auto* scan = std::get_if<ScanMainloop>(&program.mainloop)) {
     for (const Operand& o : {scan->x, scan->log_decay, scan->k, scan->q}) keep(o);
+    if (scan->rates) keep(*scan->rates);
     if (scan->state) keep(*scan->state);
   }
   for (const Primitive& p : program.body) each_moved(p, false, keep);

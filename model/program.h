@@ -65,13 +65,19 @@ struct AttentionMainloop {
 //   S <- exp(c_last)·S + x^T diag(exp(c_last - c)) k
 // which is S_t = a_t·S_{t-1} + x_t k_t^T, y_t = S_t q_t, token by token. The body runs on tiles of
 // one chunk's rows and one head's columns.
+// With `rates` log_decay is a step dt: the log decay is dt·rate, and x is multiplied by dt. Rates
+// [H, 1] are one for each head; rates [H, N] one for each column of its state as well: then there
+// are no products of chunks, and tokens go through a parallel prefix of the recurrence instead.
 struct ScanMainloop {
   Operand x;          // [B·T, H·P]
   Operand log_decay;  // [B·T, H]
   Operand k, q;       // [B·T, G·N]
   ScanShape shape;
+  std::optional<Operand> rates{};        // [H, 1] or [H, N]
   std::optional<Operand> state{};        // [B·H·P, N], ahead of the first token; zeros without it
   std::optional<Operand> state_after{};  // the same behind the last token, stored by the mainloop
+
+  [[nodiscard]] bool has_rates_of_columns() const { return rates && rates->cols > 1; }
 };
 // Tiles of an [rows, cols] index space; no tile needs another. Tiles of narrower operands (parts of
 // a concatenation) take the columns that they have: column c of each belongs to tile c / tileN.

@@ -99,9 +99,12 @@ class Printer {
 
   void mainloop(const ScanMainloop& m, const std::string& head) {
     const std::string state = m.state ? ", " + text(*m.state) : "";
-    line(fmt::format("{}y = scan({}, {}, {}, {}{})", head, text(m.x), text(m.log_decay), text(m.k),
-                     text(m.q), state),
-         m.shape.chunk == 1 ? "step by step" : fmt::format("chunks of {} tokens", m.shape.chunk));
+    const std::string rates = m.rates ? ", rates " + text(*m.rates) : "";
+    line(fmt::format("{}y = scan({}, {}, {}, {}{}{})", head, text(m.x), text(m.log_decay),
+                     text(m.k), text(m.q), rates, state),
+         m.has_rates_of_columns() ? std::string("a prefix of the recurrence")
+         : m.shape.chunk == 1     ? std::string("step by step")
+                                  : fmt::format("chunks of {} tokens", m.shape.chunk));
     if (m.state_after) line(fmt::format("    store {} = state", text(*m.state_after)));
   }
 

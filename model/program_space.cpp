@@ -95,6 +95,7 @@ class Description {
     expect(m.log_decay, space_.rows, s.heads, "decay =");
     expect(m.k, space_.rows, s.groups * s.state_width, "key =");
     expect(m.q, space_.rows, s.groups * s.state_width, "query =");
+    if (m.rates) expect(*m.rates, s.heads, m.rates->cols == 1 ? 1 : s.state_width, "rates =");
     const std::int64_t state_rows = s.batch * space_.cols;
     for (const auto* state : {&m.state, &m.state_after})
       if (*state) expect(**state, state_rows, s.state_width, "state =");

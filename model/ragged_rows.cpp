@@ -21,8 +21,7 @@ double binomial(std::int64_t rows, std::int64_t count, double p) {
 
 // Numbers of rows at the middles of equal shares of the probability of having any, the longest
 // first.
-std::vector<std::int64_t> quantiles(std::int64_t rows, std::int64_t groups, std::int64_t active) {
-  const double p = 1.0 / static_cast<double>(groups);
+std::vector<std::int64_t> quantiles(std::int64_t rows, double p, std::int64_t active) {
   const double none = binomial(rows, 0, p);
   std::vector<std::int64_t> lengths;
   std::int64_t count = 1;
@@ -38,18 +37,19 @@ std::vector<std::int64_t> quantiles(std::int64_t rows, std::int64_t groups, std:
 
 }  // namespace
 
-RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups) {
-  FUSELINE_ASSERT(rows > 0 && groups > 0, "rows in groups");
+RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups, std::int64_t each) {
+  FUSELINE_ASSERT(rows > 0 && each > 0 && groups >= each, "rows in groups");
   const auto e = static_cast<double>(groups);
-  const double expected = e * (1 - std::pow(1 - 1 / e, static_cast<double>(rows)));
+  const double p = static_cast<double>(each) / e;
+  const double expected = e * (1 - std::pow(1 - p, static_cast<double>(rows)));
   const std::int64_t active =
-      std::clamp<std::int64_t>(std::llround(expected), 1, std::min(rows, groups));
-  RaggedRows result{quantiles(rows, groups, active), true};
+      std::clamp<std::int64_t>(std::llround(expected), each, std::min(rows * each, groups));
+  RaggedRows result{quantiles(rows, p, active), true};
   // Rounding leaves a few rows too many or too few: one each, from the longest on.
-  std::int64_t left = rows;
+  std::int64_t left = rows * each;
   for (const std::int64_t length : result.groups) left -= length;
   for (std::size_t i = 0; left != 0; i = (i + 1) % result.groups.size()) {
-    if (left < 0 && result.groups[i] == 1) continue;
+    if (result.groups[i] == (left < 0 ? 1 : rows)) continue;
     result.groups[i] += left > 0 ? 1 : -1;
     left += left > 0 ? -1 : 1;
   }

@@ -8,10 +8,10 @@
 
 namespace fuseline {
 
-// Rows that each go to one of `groups` groups with equal probability. As many groups have rows as
-// on average, E·(1 - (1 - 1/E)^rows); their lengths are spread as those of independent draws
-// (quantiles of the binomial distribution), the longest first, and add up to `rows`. Groups without
-// rows are left out.
-RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups);
+// Rows that each go to `each` different ones of `groups` groups, all with equal probability. As
+// many groups have rows as on average, E·(1 - (1 - each/E)^rows); their lengths are spread as those
+// of independent draws (quantiles of the binomial distribution), the longest first, at most `rows`,
+// and add up to rows · each. Groups without rows are left out.
+RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups, std::int64_t each = 1);
 
 }  // namespace fuseline

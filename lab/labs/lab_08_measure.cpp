@@ -45,7 +45,7 @@ Lab lab_measure(const Student& student) {
   const SpreadOfTimes eager = measured_block(all, eager_case).time;
   const double compiled = measured_block(all, compiled_case).time.median.value();
   const auto predicted = [&](const char* policy, Fidelity fidelity) {
-    const PredictionCase c{config, gpu, work, fidelity, 1, {}};
+    const PredictionCase c{.model = config, .gpu = gpu, .workload = work, .fidelity = fidelity};
     return simulate_replay(make_plan(policy, config, work, plan_target(c.gpu)), c).time.value();
   };
   const double roofline = predicted("eager", Fidelity::roofline);

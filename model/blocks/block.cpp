@@ -37,7 +37,10 @@ std::shared_ptr<const BlockText> text_of(const BlockUse& use) {
   return use.text != nullptr ? use.text : shipped(use.block);
 }
 
-bool keeps_cache(const BlockUse& use) { return text_of(use)->calls("cache"); }
+bool keeps_cache(const BlockUse& use) {
+  const auto text = text_of(use);
+  return text->calls("cache") || text->calls("kept") || text->calls("recent");
+}
 
 bool has_parameter(const ModelConfig& config, const std::string& name) {
   return std::any_of(config.blocks.begin(), config.blocks.end(), [&](const BlockUse& use) {

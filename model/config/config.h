@@ -38,6 +38,7 @@ struct BlockUse {
   std::int64_t layers = 0;                  // 0: all that the model has
   std::string name{};                       // "local"; empty: as the block
   ParameterValues values{};                 // what differs from the model's
+  bool decodes = true;                      // whether generating a token runs these layers
   std::shared_ptr<const BlockText> text{};  // read already; null: found by its name
 
   [[nodiscard]] const std::string& label() const { return name.empty() ? block : name; }
@@ -60,6 +61,8 @@ struct ModelConfig {
   std::int64_t V = 0;
   std::int64_t max_positions = 0;
   std::int64_t sliding_window = 0;  // tokens each query sees; 0 = all
+  // Edge of the square of pixels that a token of an image model stands for; 0: tokens are no image.
+  std::int64_t pixels_per_token = 0;
   double norm_eps = 1e-5;
   double rope_theta = 10000.0;
   bool qkv_bias = false;

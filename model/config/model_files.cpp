@@ -81,9 +81,10 @@ std::vector<BlockUse> read_blocks(const TomlTable& table) {
     BlockUse use = read_block_name(one, "block");
     use.layers = one.whole("layers", {1, kMostLayers});
     use.name = one.text_or("name", "");
+    use.decodes = one.flag_or("decodes", true);
     const std::vector<std::string> known = parameter_names(*use.text);
     for (const std::string& key : one.keys()) {
-      if (key == "block" || key == "layers" || key == "name") continue;
+      if (key == "block" || key == "layers" || key == "name" || key == "decodes") continue;
       use.values[key] = read_parameter(one, key, known, use.label());
     }
     for (const BlockUse& other : all)
@@ -132,8 +133,9 @@ ModelConfig read_model(const TomlTable& table) {
     table.fail("block", "is missing: it says what a layer computes",
                fmt::format("{}, or a file", fmt::join(block_names(), ", ")));
   }
-  std::vector<std::string> known{"name",          "title",      "source",         "layers",
-                                 "max_positions", "rope_theta", "tied_embeddings"};
+  std::vector<std::string> known{
+      "name",       "title",           "source",           "layers",
+      "rope_theta", "tied_embeddings", "pixels_per_token", "max_positions"};
   for (const char* key : {"D", "F", "H", "Hkv", "d", "V", "sliding_window", "norm_eps", "qkv_bias",
                           "out_bias", "mlp_bias"})
     known.emplace_back(key);
@@ -181,6 +183,7 @@ ModelConfig read_model(const TomlTable& table) {
   c.max_positions = strict ? table.whole("max_positions", kDimension)
                            : table.whole_or("max_positions", kDimension, kLargestDimension);
   c.sliding_window = table.whole_or("sliding_window", {0, kLargestDimension}, 0);
+  c.pixels_per_token = table.whole_or("pixels_per_token", {0, 4096}, 0);
   c.norm_eps = strict ? table.real("norm_eps", {0, 1}) : table.real_or("norm_eps", {0, 1}, 1e-5);
   c.rope_theta = table.real_or("rope_theta", {1, 1e12}, c.rope_theta);
   c.qkv_bias = table.flag_or("qkv_bias", false);

@@ -30,6 +30,11 @@ struct AttentionShape {
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
+// join_heads, head_linear: heads that lie side by side.
+struct HeadCount {
+  std::int64_t heads = 1;
+};
+
 // state_scan: which rows are sequences, which columns are heads, and how many tokens a thread block
 // takes at a time. Heads [g·H/G, (g + 1)·H/G) share group g of k and q.
 struct ScanShape {
@@ -141,6 +146,28 @@ struct Positions {
 struct RaggedRows {
   std::vector<std::int64_t> groups{};
   bool assumed = false;  // what routing is expected to give; otherwise what it gave
+  friend bool operator==(const RaggedRows&, const RaggedRows&) = default;
+};
+
+// How gates come from scores: a softmax of the chosen experts' scores (Mixtral, Qwen3), those of a
+// softmax of all (DeepSeek-V2), or sigmoids divided by their sum (DeepSeek-V3).
+enum class GateWeights : std::uint8_t { softmax, softmax_of_all, sigmoid };
+
+// choose_experts: so many experts for every row. `loads`: how many rows each of the first experts
+// gets, where a plan has to know it before there are scores; which rows is then a fixed pattern.
+// Without: the largest scores decide.
+struct ExpertChoice {
+  std::int64_t count = 1;  // k
+  GateWeights weights = GateWeights::softmax;
+  double factor = 1;  // of all gates
+  RaggedRows loads{};
+  friend bool operator==(const ExpertChoice&, const ExpertChoice&) = default;
+};
+
+// Rows that have several places each behind each other, as a token has one with each of its
+// experts: place m·each + j is one of row m.
+struct Places {
+  std::int64_t each = 1;
 };
 
 // concat_rows: the parts alternate within each of so many sequences.

@@ -1,8 +1,9 @@
-// Slices of a tensor's gradient side by side.
+// Columns side by side: slices of a tensor's gradient, or what one cache keeps together.
 #include <algorithm>
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
@@ -45,6 +46,13 @@ Extent extent(const Op& op) {
 
 bool in_parts(const Op&) { return true; }
 
+Attributes called(OperatorCall& c) {
+  std::int64_t cols = 0;
+  for (std::size_t i = 0; i < c.reads(); ++i) cols += c.read(i).cols;
+  c.result(c.read(0).rows, cols);
+  return {};
+}
+
 }  // namespace
 
 constinit const Operator operators::concat{
@@ -62,6 +70,7 @@ constinit const Operator operators::concat{
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,
     .in_parts = in_parts,
-    .columns = ColumnOrder::side_by_side};
+    .columns = ColumnOrder::side_by_side,
+    .called = called};
 
 }  // namespace fuseline

@@ -32,6 +32,9 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   FUSELINE_ASSERT(row == y.rows, op.name + ": its groups are not its rows");
 }
 
+// The library first writes where each group's operands begin.
+std::vector<std::string> framework_launches(const Graph&, const Op&, bool) { return {"prepare"}; }
+
 }  // namespace
 
 constinit const Operator operators::grouped_gemm{
@@ -49,6 +52,7 @@ constinit const Operator operators::grouped_gemm{
     .gradient = no_gradient("gradients of groups of rows come with the blocks that train experts"),
     .framework = never_alone,
     .mainloop = product_mainloop,
-    .columns = ColumnOrder::weight_rows};
+    .columns = ColumnOrder::weight_rows,
+    .framework_launches = framework_launches};
 
 }  // namespace fuseline

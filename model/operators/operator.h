@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/described.h"
 #include "base/units.h"
@@ -192,6 +193,9 @@ struct Operator {
   StreamCost stream = StreamCost::plain;
   bool scatters = false;  // sums gathered rows: no row of its operand stays resident
   Gate gate{};            // of a gated activation and of its gradient
+  // Further short launches of a framework beside the operator's own kernel, by name, in order;
+  // `generated`: of a compiler that fuses element-wise loops. Null: none.
+  std::vector<std::string> (*framework_launches)(const Graph&, const Op&, bool generated) = nullptr;
   // How a block's text gives its attributes; null = only rewrites and gradients make the operator.
   Attributes (*called)(OperatorCall&) = nullptr;
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/attributes.h"
 #include "model/config/config.h"
@@ -30,9 +31,15 @@ class OperatorCall {
                                 std::int64_t most) = 0;
   virtual double number_or(const char* name, double absent, double least, double most) = 0;
   virtual bool flag_or(const char* name, bool absent) = 0;
+  // One of the words; the first where the call is silent.
+  virtual std::string word_or(const char* name, const std::vector<std::string>& words) = 0;
 
   // The result's shape, where the letters of its description do not follow from the operands'.
   virtual void result(std::int64_t rows, std::int64_t cols) = 0;
+  // The call gives a second result, the operator's `also_writes`.
+  virtual void also_result(std::int64_t rows, std::int64_t cols, Dtype type) = 0;
+  // The second result overwrites the operand, which has its shape: a state.
+  virtual void overwrites(std::size_t read) = 0;
   // The type that the result is kept in, where it is not the workload's.
   virtual void result_in(Dtype type) = 0;
   [[noreturn]] virtual void refuse(const std::string& message,

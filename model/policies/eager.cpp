@@ -40,7 +40,8 @@ PolicyRules policy::eager() {
                                   decompose_rope(), decompose_swiglu(), order_linear_gradients()}},
       .fuse = bias_into_gemm,
       .siblings = gradients_of_one_norm,
-      .implement = framework_implementation};
+      .implement = framework_implementation,
+      .beside = framework_launches};
 }
 
 }  // namespace fuseline

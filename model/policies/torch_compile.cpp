@@ -90,6 +90,7 @@ PolicyRules policy::torch_compile() {
           .fuse = fuse,
           .siblings = siblings,
           .implement = generated_implementation,
+          .beside = generated_launches,
           .cache_writes_first = true,
           .depth_first = true};
 }

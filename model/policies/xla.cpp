@@ -58,7 +58,8 @@ PolicyRules policy::xla() {
                                 .after = {accumulate_dq(), sum_grouped_heads()}},
       .fuse = fuse,
       .siblings = siblings,
-      .implement = generated_implementation};
+      .implement = generated_implementation,
+      .beside = generated_launches};
 }
 
 }  // namespace fuseline

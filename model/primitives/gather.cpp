@@ -30,12 +30,13 @@ TileDemands Gather::demands() const { return {}; }
 
 bool Gather::check(ShapeCheck& check) const {
   check.expect(ids, check.space().rows, 1, "row ids");
+  if (each < 1) check.problem(fmt::format("rows have {} places each", each));
   return true;
 }
 
 CodeLine Gather::text(const ProgramNames& names) const {
   return {fmt::format("{} = gather {}", names.name(out), names.text(from)),
-          "rows " + names.text(ids)};
+          "rows " + names.text(ids) + (each > 1 ? fmt::format(" / {}", each) : "")};
 }
 
 void Gather::evaluate(TileContext& tile) const {
@@ -44,13 +45,15 @@ void Gather::evaluate(TileContext& tile) const {
   for (std::int64_t r = 0; r < m.rows; ++r) {
     float id = 0;
     tile.memory().load(ids, tile.area().row_begin + r, 0, 1, &id);
-    tile.memory().load_row(from, static_cast<std::int64_t>(id), range.begin, m.cols, m.row(r));
+    tile.memory().load_row(from, static_cast<std::int64_t>(id) / each, range.begin, m.cols,
+                           m.row(r));
   }
 }
 
 void Gather::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void Gather::stream(StreamCode& code) const {
+  if (each > 1) code.refuse("gather of rows with several places each");
   code.step("gather");
   const std::string rows = code.parameter(out, "ids", accesses().front());
   const std::string table = code.parameter(out, "in", accesses().back());

@@ -1,5 +1,8 @@
-// Row ids[m] of the table `from`, for every row m of the tile.
+// Row ids[m] of the table `from`, for every row m of the tile; with `each`, row ids[m] / each: ids
+// then number the places of a token, of which it has so many.
 #pragma once
+
+#include <cstdint>
 
 #include "model/primitives/primitive.h"
 
@@ -10,6 +13,7 @@ struct Gather {
   Value out;
   Operand ids;
   Operand from;
+  std::int64_t each = 1;
 
   [[nodiscard]] std::vector<Value> uses() const;
   [[nodiscard]] std::vector<Value> defines() const;

@@ -41,7 +41,8 @@ bool GatherSum::check(ShapeCheck& check) const {
 
 CodeLine GatherSum::text(const ProgramNames& names) const {
   return {fmt::format("{} = gather_sum {}", names.name(out), names.text(from)),
-          ids ? "rows where " + names.text(*ids) + " is the row"
+          ids ? "rows where " + names.text(*ids) + (each > 1 ? fmt::format(" / {}", each) : "") +
+                    " is the row"
               : fmt::format("rows m with m mod {} = row", period)};
 }
 
@@ -57,7 +58,7 @@ void GatherSum::evaluate(TileContext& tile) const {
     if (ids) {
       float id = 0;
       tile.memory().load(*ids, i, 0, 1, &id);
-      to = static_cast<std::int64_t>(id);
+      to = static_cast<std::int64_t>(id) / each;
     }
     if (to < area.row_begin || to >= area.row_end) continue;
     tile.memory().load(from, i, range.begin, m.cols, row.data());
@@ -69,6 +70,7 @@ void GatherSum::evaluate(TileContext& tile) const {
 void GatherSum::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void GatherSum::stream(StreamCode& code) const {
+  if (each > 1) code.refuse("sums of rows with several places each");
   code.step("gather_sum");
   code.not_in_rows("sums of gathered rows");
   code.only_as_tile("sums of gathered rows");

@@ -1,6 +1,6 @@
 // The transpose of Gather, in a stream over the rows of a table: row v of the tile is the sum of
-// the rows m of `from` with ids[m] = v, in the order of m; without ids, with m mod `period` = v.
-// Every tile reads all ids.
+// the rows m of `from` with ids[m] / each = v, in the order of m; without ids, with m mod `period`
+// = v. Every tile reads all ids.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct GatherSum {
   std::optional<Operand> ids;
   Operand from;
   std::int64_t period = 0;
+  std::int64_t each = 1;
 
   [[nodiscard]] std::vector<Value> uses() const;
   [[nodiscard]] std::vector<Value> defines() const;

@@ -1,6 +1,7 @@
 #include "model/rewrites/decompose_norm.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -52,8 +53,11 @@ class Steps {
   }
   Operand tensor(const std::string& suffix, const Operand& like, Dtype dtype) {
     const Tensor t = to_.tensor(like.tensor);
+    // Columns of a wider tensor have no words of their own.
+    const std::string symbol =
+        like.cols == t.cols ? t.symbol : "[M, " + std::to_string(like.cols) + "]";
     return to_.whole(
-        add_activation(to_, norm_.name + "_" + suffix, t.symbol, dtype, t.rows, t.cols));
+        add_activation(to_, norm_.name + "_" + suffix, symbol, dtype, like.rows, like.cols));
   }
   Operand row_vector(const std::string& suffix, std::int64_t rows) {
     return to_.whole(

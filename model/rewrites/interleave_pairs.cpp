@@ -79,6 +79,22 @@ Groups heads_of(const Op& rope) {
   return {pairs.turned(), pairs.head_width};
 }
 
+// Columns of a cache that hold rotated heads, where its new rows are a rotation's result, or have
+// one beside other columns.
+void cached_heads(const Graph& graph, const std::string& cache, const Operand& rows,
+                  std::int64_t first, std::vector<Interleaving>& found) {
+  const std::vector<OpId> producers = graph.producers(rows.tensor);
+  if (producers.size() != 1) return;
+  const Op& op = graph.op(producers[0]);
+  if (op.kind == operators::rope && !has_adjacent_pairs(op))
+    return add(found, cache, true, first, rows.cols, heads_of(op));
+  if (op.kind != operators::concat) return;
+  for (const Operand& part : op.reads) {
+    cached_heads(graph, cache, part, first, found);
+    first += part.cols;
+  }
+}
+
 // The reorderings that turn every operator of the kind into one on adjacent pairs.
 std::vector<Interleaving> plan(const Graph& graph, Chosen chosen) {
   std::vector<Interleaving> all;
@@ -97,13 +113,8 @@ std::vector<Interleaving> plan(const Graph& graph, Chosen chosen) {
   if (all.empty() || chosen != is_rope) return all;
   for (const Op& op : graph.ops()) {  // keys already in the cache
     if (op.kind != operators::cache_append) continue;
-    const std::vector<OpId> producers = graph.producers(op.reads[0].tensor);
-    if (producers.size() != 1) continue;
-    const Op& rope = graph.op(producers[0]);
-    if (rope.kind != operators::rope || has_adjacent_pairs(rope)) continue;
-    const Operand& cache = op.writes[0];
     std::vector<Interleaving> found;
-    add(found, graph.tensor(cache.tensor).name, true, 0, cache.cols, heads_of(rope));
+    cached_heads(graph, graph.tensor(op.writes[0].tensor).name, op.reads[0], 0, found);
     for (const Interleaving& i : found) add_once(all, i);
   }
   return all;

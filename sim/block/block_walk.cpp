@@ -46,6 +46,10 @@ class Walker {
       merged.kernel.resident = resident;
       launch_of[static_cast<std::size_t>(&kernel - plan_.kernels.data())] = launches.size();
       launches.push_back(std::move(merged.kernel));
+      for (const std::string& name : kernel.beside) {
+        merged.followers.push_back(
+            phases_.follower(kernel.name + "_" + name, kernel.kind, Seconds(), {}, Bytes()));
+      }
       for (WalkedKernel& follower : merged.followers) {
         follower.resident = resident;
         launches.push_back(std::move(follower));

@@ -53,6 +53,9 @@ class PhaseWalker {
 
   WalkedPhase walk(const Kernel& kernel, const Program& program);
   [[nodiscard]] AnyWalk walk_of(const Kernel& kernel, const Program& program) const;
+  // A short launch behind a kernel, of its kind.
+  [[nodiscard]] WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work,
+                                      HbmTraffic hbm, Bytes l2) const;
 
  private:
   template <class OneWalk>
@@ -61,8 +64,6 @@ class PhaseWalker {
   WalkedPhase attention(const Kernel& kernel, const Program& program);
   WalkedPhase scan(const Program& program);
   WalkedPhase stream(const Kernel& kernel, const Program& program);
-  [[nodiscard]] WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work,
-                                      HbmTraffic hbm, Bytes l2) const;
 
   const Plan& plan_;
   const Gpu& gpu_;

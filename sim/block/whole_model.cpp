@@ -49,6 +49,7 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
   // Every kind of layers in its own steady state, as the first one was predicted.
   for (std::size_t i = 1; i < config.blocks.size(); ++i) {
     const BlockUse& use = config.blocks[i];
+    if (workload.phase == Phase::decode && !use.decodes) continue;
     const Plan plan = make_plan(block.policy, build_block(config, use, workload), plan_target(gpu));
     add(sum, simulate(plan, gpu, block.fidelity), config.layers_of(use));
   }

@@ -18,6 +18,7 @@ struct Worker {
   Matrix scores{};       // [tokens, tokens]
   Matrix from_state{};   // [tokens, P]
   std::vector<float> log_decay{};
+  std::vector<float> rates{};
 };
 
 class ScanRun {
@@ -56,6 +57,10 @@ class ScanRun {
         port.load(*m_.state, first_row + p, 0, N, w.state.row(p));
       else
         std::fill_n(w.state.row(p), N, 0.0F);
+    }
+    if (m_.rates) {
+      w.rates.resize(static_cast<std::size_t>(m_.rates->cols));
+      port.load(*m_.rates, head, 0, m_.rates->cols, w.rates.data());
     }
     for (std::int64_t first = 0; first < shape_.tokens; first += chunk_)
       run_chunk(sequence, head, first, w, port);
@@ -100,6 +105,8 @@ class ScanRun {
     const std::int64_t tokens = std::min(chunk_, shape_.tokens - first);
     const std::int64_t row = sequence * shape_.tokens + first;
     load_chunk(row, tokens, head, w, port);
+    if (m_.has_rates_of_columns()) return finish_chunk(sequence, head, first, steps(w), w, port);
+    if (m_.rates) multiply_by_step(w);
 
     // y = diag(decay since the chunk began) q S^T + (L ∘ q k^T) x
     std::vector<float> decay;
@@ -132,6 +139,46 @@ class ScanRun {
     for (std::size_t i = 0; i < w.state.data.size(); ++i)
       w.state.data[i] = chunk_decay * w.state.data[i] + state_part(w).data[i];
 
+    finish_chunk(sequence, head, first, tokens, w, port);
+  }
+
+  // dt becomes the log decay of every token, and x the step's share of it.
+  void multiply_by_step(Worker& w) const {
+    for (std::int64_t t = 0; t < w.x.rows; ++t) {
+      float& dt = w.log_decay[static_cast<std::size_t>(t)];
+      for (std::int64_t p = 0; p < w.x.cols; ++p) w.x.row(t)[p] *= dt;
+      dt *= w.rates[0];
+    }
+  }
+
+  // Token by token, where every column of the state has a decay of its own.
+  std::int64_t steps(Worker& w) const {
+    const std::int64_t P = shape_.head_width;
+    const std::int64_t N = shape_.state_width;
+    Matrix& y = w.body.value(0);
+    y.resize(w.x.rows, P);
+    for (std::int64_t t = 0; t < w.x.rows; ++t) {
+      const float dt = w.log_decay[static_cast<std::size_t>(t)];
+      for (std::int64_t p = 0; p < P; ++p) {
+        float* state = w.state.row(p);
+        const float x = dt * w.x.row(t)[p];
+        float sum = 0;
+        for (std::int64_t n = 0; n < N; ++n) {
+          const float decay = std::exp(dt * w.rates[static_cast<std::size_t>(n)]);
+          state[n] = decay * state[n] + x * w.k.row(t)[n];
+          sum += state[n] * w.q.row(t)[n];
+        }
+        y.row(t)[p] = sum;
+      }
+    }
+    return w.x.rows;
+  }
+
+  // The rest of the program, on the chunk's rows and the head's columns.
+  void finish_chunk(std::int64_t sequence, std::int64_t head, std::int64_t first,
+                    std::int64_t tokens, Worker& w, Port& port) {
+    const std::int64_t P = shape_.head_width;
+    const std::int64_t row = sequence * shape_.tokens + first;
     TileArea area;
     area.row_begin = row;
     area.row_end = row + tokens;

@@ -27,8 +27,9 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
 }
 
 std::int64_t launches_of(const Kernel& kernel, const std::vector<PhaseSchedule>& phases) {
-  if (kernel.phases.size() > 1) return 1;
-  return phases.front().splits > 1 ? 2 : 1;
+  const std::int64_t beside = std::ssize(kernel.beside);
+  if (kernel.phases.size() > 1) return 1 + beside;
+  return (phases.front().splits > 1 ? 2 : 1) + beside;
 }
 
 }  // namespace fuseline::executor

@@ -24,6 +24,7 @@ constexpr std::array kFeatures = {Feature::mma_sync, Feature::wgmma,         Fea
 // No constant of any unit is larger, so that times stay finite.
 constexpr double kMost = 1e6;
 constexpr double kLeastPositive = 1e-6;
+constexpr std::int64_t kMostGroupRows = std::int64_t{1} << 24;
 constexpr std::int64_t kLargestEdge = 4096;
 constexpr std::int64_t kMostStages = 64;
 constexpr std::int64_t kLargestCluster = 16;
@@ -70,28 +71,49 @@ void read_constants_of(const TomlTable& table, Architecture& architecture) {
   }
 }
 
+GemmTile read_tile(const TomlTable& entry) {
+  GemmTile tile;
+  tile.m = entry.whole("m", {1, kLargestEdge});
+  tile.n = entry.whole("n", {1, kLargestEdge});
+  tile.k = entry.whole("k", {1, kLargestEdge});
+  tile.stages = entry.whole("stages", {1, kMostStages});
+  tile.cluster_m = entry.whole_or("cluster_m", {1, kLargestCluster}, 1);
+  tile.cluster_n = entry.whole_or("cluster_n", {1, kLargestCluster}, 1);
+  tile.cluster_k = entry.whole_or("cluster_k", {1, kLargestCluster}, 1);
+  return tile;
+}
+
 std::vector<GemmTile> read_tiles(const TomlTable& menu, const char* key) {
   std::vector<GemmTile> tiles;
   for (const TomlTable& entry : menu.tables(key)) {
     entry.refuse_other_keys({"m", "n", "k", "stages", "cluster_m", "cluster_n", "cluster_k"});
-    GemmTile tile;
-    tile.m = entry.whole("m", {1, kLargestEdge});
-    tile.n = entry.whole("n", {1, kLargestEdge});
-    tile.k = entry.whole("k", {1, kLargestEdge});
-    tile.stages = entry.whole("stages", {1, kMostStages});
-    tile.cluster_m = entry.whole_or("cluster_m", {1, kLargestCluster}, 1);
-    tile.cluster_n = entry.whole_or("cluster_n", {1, kLargestCluster}, 1);
-    tile.cluster_k = entry.whole_or("cluster_k", {1, kLargestCluster}, 1);
-    tiles.push_back(tile);
+    tiles.push_back(read_tile(entry));
   }
   if (tiles.empty()) menu.fail(key, "holds no tile", "a list of { m, n, k, stages }");
   return tiles;
 }
 
+std::vector<GroupedTile> read_grouped(const TomlTable& menu) {
+  std::vector<GroupedTile> tiles;
+  if (!menu.has("grouped")) return tiles;
+  for (const TomlTable& entry : menu.tables("grouped")) {
+    entry.refuse_other_keys({"m", "n", "k", "stages", "cluster_m", "cluster_n", "cluster_k",
+                             "most_rows", "most_columns", "fetch_bytes_per_cycle"});
+    GemmTile tile = read_tile(entry);
+    tile.fetch_bytes_per_cycle = entry.real_or("fetch_bytes_per_cycle", {0, 1000}, 0);
+    tiles.push_back({tile, entry.whole_or("most_rows", {0, kMostGroupRows}, 0),
+                     entry.whole_or("most_columns", {0, kMostGroupRows}, 0)});
+  }
+  if (tiles.empty() || tiles.back().most_rows > 0 || tiles.back().most_columns > 0)
+    menu.fail("grouped", "its last tile is not for all groups", "one without most_rows");
+  return tiles;
+}
+
 TileMenu read_menu(const TomlTable& menu) {
-  menu.refuse_other_keys({"splits", "library", "own"});
+  menu.refuse_other_keys({"splits", "library", "own", "grouped"});
   return {.library = read_tiles(menu, "library"),
           .own = read_tiles(menu, "own"),
+          .grouped = read_grouped(menu),
           .splits = menu.wholes("splits", {1, kMostSplits})};
 }
 

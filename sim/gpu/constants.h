@@ -61,6 +61,8 @@ struct AttentionConstants {
 struct ScanConstants {
   Seconds chunk;
   Seconds step;
+  double prefix_instructions = 0;
+  std::int64_t prefix_tokens = 0;
 };
 
 // Kernels without a matrix product: element-wise work, norms, softmax, copies.

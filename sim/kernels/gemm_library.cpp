@@ -78,6 +78,14 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   if (problem.tile) return *problem.tile;
   FUSELINE_ASSERT(gpu.architecture != nullptr, gpu.name + " has no architecture");
+  if (problem.library && !problem.groups.empty()) {
+    const std::int64_t mean = problem.m / problem.products();
+    for (const GroupedTile& grouped : gpu.architecture->tiles.grouped) {
+      const bool always = grouped.most_rows == 0 && grouped.most_columns == 0;
+      if (always || mean <= grouped.most_rows || problem.n <= grouped.most_columns)
+        return grouped.tile;
+    }
+  }
   const GemmConstants& constants = gpu.constants.gemm;
   struct Option {
     GemmTile tile;

@@ -58,9 +58,10 @@ struct WaveModel {
     const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);
-    fetch_seconds = panel / ((is_unaligned(problem, gpu) ? constants.unaligned_bytes_per_cycle
-                                                         : constants.sm_fetch_bytes_per_cycle) *
-                             clock);
+    const double fetched = is_unaligned(problem, gpu)       ? constants.unaligned_bytes_per_cycle
+                           : tile.fetch_bytes_per_cycle > 0 ? tile.fetch_bytes_per_cycle
+                                                            : constants.sm_fetch_bytes_per_cycle;
+    fetch_seconds = panel / (fetched * clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);

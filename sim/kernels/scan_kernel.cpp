@@ -67,6 +67,7 @@ ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gp
   during.cols = m->x.cols;
   for (const Operand& o : {m->x, m->log_decay, m->k, m->q})
     during.streams.push_back(stream_of(o, false, addresses));
+  if (m->rates) during.streams.push_back(stream_of(*m->rates, false, addresses));
   for (const Stream& s : streams_of(program, addresses)) during.streams.push_back(s);
   const auto state = [&](StreamKernel& part, const std::optional<Operand>& operand, bool store) {
     if (!operand) return;
@@ -113,6 +114,20 @@ ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_
           static_cast<double>(ceil_div(heads, at_once)) * walk};
 }
 
+ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
+  const ScanConstants& c = gpu.constants.scan;
+  const double elements = static_cast<double>(
+      checked_product<Flops>(s.batch * s.heads, s.head_width * s.state_width, s.tokens).value());
+  const std::int64_t heads = s.batch * s.heads;
+  const std::int64_t at_once = gpu.sm_count * gpu.constants.attention.blocks_per_sm;
+  const double busy = std::min(1.0, static_cast<double>(heads) / static_cast<double>(gpu.sm_count));
+  // One exponential, two products, and the shuffles and sums of the prefix.
+  const Seconds compute(elements * c.prefix_instructions / (issue_rate(gpu) * busy));
+  const std::int64_t chunks = ceil_div(s.tokens, c.prefix_tokens);
+  const Seconds chain = static_cast<double>(ceil_div(heads, at_once) * chunks) * c.chunk;
+  return {compute, chain};
+}
+
 ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
                            L2Cache& cache) {
   const ScanWalk scan = scan_walk(program, addresses, gpu);
@@ -140,7 +155,8 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
   const StreamConstants& c = gpu.constants.stream;
   e.hbm_time = (e.hbm.read + e.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
   e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
-  const ScanTime t = scan_time(m->shape, gpu, x.matrix.element_bytes);
+  const ScanTime t = m->has_rates_of_columns() ? prefix_time(m->shape, gpu)
+                                               : scan_time(m->shape, gpu, x.matrix.element_bytes);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there

@@ -269,6 +269,7 @@ Tiling mainloop(const ScanMainloop& m, TileShape, Tally& tally) {
   tally.load(m.log_decay, elements(m.log_decay));
   tally.load(m.k, elements(m.k) * (s.heads / s.groups));
   tally.load(m.q, elements(m.q) * (s.heads / s.groups));
+  if (m.rates) tally.load(*m.rates, elements(*m.rates) * s.batch);
   if (m.state) tally.load(*m.state, elements(*m.state));
   if (m.state_after) tally.store(*m.state_after, elements(*m.state_after));
   const std::int64_t width = s.heads * s.head_width;

@@ -89,6 +89,12 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
                       {"clock_factor", e.clock_factor},
                       {"limits", limits_json(e.limits)}};
   if (p.layers) out["total"] = layers_json(*p.layers, c.workload);
+  if (p.layers && c.image)
+    out["image"] = {{"width", c.image->width},
+                    {"height", c.image->height},
+                    {"steps", c.image->steps},
+                    {"guidance", c.image->guided},
+                    {"seconds", p.layers->time.value() * static_cast<double>(c.image->steps)}};
   if (const auto cost = cost_per_million_tokens(p, c)) {
     out["cost"] = {{"price_per_hour", c.price->value()},
                    {"per_million_tokens", cost->value()},

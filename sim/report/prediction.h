@@ -15,6 +15,14 @@
 
 namespace fuseline {
 
+// A whole image of a diffusion model: the model runs once a step, and with guidance for two
+// branches side by side, with the text and without.
+struct ImageRun {
+  std::int64_t width = 0, height = 0;  // pixels
+  std::int64_t steps = 28;
+  bool guided = true;
+};
+
 // The block to predict, and where.
 struct PredictionCase {
   ModelConfig model;
@@ -22,7 +30,8 @@ struct PredictionCase {
   Workload workload;
   Fidelity fidelity = Fidelity::hierarchy;
   std::optional<std::int64_t> layers = 1;  // empty: the whole model
-  std::optional<MoneyPerHour> price;       // of the GPU, where tokens are to be paid for
+  std::optional<MoneyPerHour> price{};     // of the GPU, where tokens are to be paid for
+  std::optional<ImageRun> image{};         // what the workload's tokens are, and how often they run
 };
 
 struct Prediction {

@@ -30,7 +30,10 @@ TEST(Labs, TheReadingOfLab2SaysWhatWasMeasured) {
     if (std::ranges::find(known, measured.block.execution, &PolicyInfo::name) == known.end())
       continue;
     const ModelConfig model = load_model(measured.block.model);
-    const PredictionCase c{model, gpu, measured.block.workload, Fidelity::roofline, 1, {}};
+    const PredictionCase c{.model = model,
+                           .gpu = gpu,
+                           .workload = measured.block.workload,
+                           .fidelity = Fidelity::roofline};
     const Plan plan = make_plan(measured.block.execution, model, measured.block.workload);
     times_longer.push_back(measured.time.median / simulate_replay(plan, c).time);
   }

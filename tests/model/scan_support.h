@@ -86,6 +86,28 @@ inline Graph scan_graph(const ScanCase& c) {
   return std::move(g.graph);
 }
 
+// The same recurrence by steps and rates: one rate a head, or one a column of its state.
+inline Graph selective_graph(const ScanCase& c, bool rates_of_columns) {
+  const ScanShape& s = c.shape;
+  const std::int64_t rows = s.batch * s.tokens;
+  GraphMaker g;
+  Op op{.name = "scan", .kind = operators::selective_scan, .attributes = s, .site = "mixer"};
+  op.reads = {
+      g.add("x", Role::input, rows, s.heads * s.head_width, c.dtype),
+      g.add("dt", Role::input, rows, s.heads, Dtype::fp32),
+      g.add("k", Role::input, rows, s.groups * s.state_width, c.dtype),
+      g.add("q", Role::input, rows, s.groups * s.state_width, c.dtype),
+      g.add("rates", Role::weight, s.heads, rates_of_columns ? s.state_width : 1, Dtype::fp32)};
+  op.writes = {g.add("y", Role::output, rows, s.heads * s.head_width, c.dtype)};
+  if (c.state) {
+    op.reads.push_back(
+        g.add("state", Role::cache, s.batch * s.heads * s.head_width, s.state_width, Dtype::fp32));
+    op.writes.push_back(op.reads.back());
+  }
+  g.graph.add_op(op);
+  return std::move(g.graph);
+}
+
 // Normal numbers; decays from none at all to one that forgets everything.
 inline NamedTensors scan_inputs(const Graph& graph, std::mt19937& random) {
   std::normal_distribution<double> normal;
@@ -96,7 +118,11 @@ inline NamedTensors scan_inputs(const Graph& graph, std::mt19937& random) {
     std::vector<double>& v = values[t.name];
     v.resize(static_cast<std::size_t>(t.rows * t.cols));
     for (double& e : v) {
-      if (t.name != "log_decay")
+      if (t.name == "dt")
+        e = -decay(random);
+      else if (t.name == "rates")
+        e = 2 * decay(random);
+      else if (t.name != "log_decay")
         e = random() % 23 == 0 ? 7 * normal(random) : normal(random);
       else
         e = random() % 11 == 0 ? 0.0 : random() % 13 == 0 ? -60.0 : decay(random);

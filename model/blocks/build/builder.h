@@ -75,10 +75,19 @@ class BlockBuilder {
 
   // operators.cpp
   TextValue operator_call(const Operator& kind, const Expression& e, const Naming& naming);
+  // What an operator writes besides its result: a tensor of its own, or an operand in place.
+  struct SecondResult {
+    ShapeSize rows{1}, cols{1};
+    Dtype type = Dtype::bf16;
+    std::optional<TensorValue> place{};
+  };
   TextValue apply(const Operator& kind, const std::vector<TensorValue>& reads,
                   const std::vector<Position>& places, const Attributes& attributes,
                   const Naming& naming, Position at,
-                  std::optional<std::pair<ShapeSize, ShapeSize>> shape = {});
+                  std::optional<std::pair<ShapeSize, ShapeSize>> shape = {},
+                  const std::optional<SecondResult>& second = {});
+  TensorValue second_tensor(const Operator& kind, const SecondResult& second, const Naming& naming,
+                            Position at);
 
   // functions.cpp
   using Function = TextValue (BlockBuilder::*)(Call&, const Naming&);
@@ -86,12 +95,16 @@ class BlockBuilder {
   TextValue call(const Expression& e, const Naming& naming);
   TextValue part_call(const BlockText::Found& part, const Expression& e, const Naming& naming);
   TextValue linear(Call& call, const Naming& naming);
+  TextValue expert_linear(Call& call, const Naming& naming);
   TextValue rows(Call& call, const Naming& naming);
   TextValue split(Call& call, const Naming& naming);
   TextValue split_tokens(Call& call, const Naming& naming);
   TextValue join_tokens(Call& call, const Naming& naming);
   TextValue cache(Call& call, const Naming& naming);
   TextValue attention(Call& call, const Naming& naming);
+  TextValue kept(Call& call, const Naming& naming);
+  TextValue recent(Call& call, const Naming& naming);
+  TextValue exact(Call& call, const Naming& naming);
   TextValue square_root(Call& call, const Naming& naming);
   TextValue smaller(Call& call, const Naming& naming);
   TextValue larger(Call& call, const Naming& naming);

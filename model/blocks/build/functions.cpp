@@ -10,6 +10,7 @@
 #include "model/blocks/build/call.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/ragged_rows.h"
 
 namespace fuseline {
 
@@ -25,16 +26,21 @@ std::string after_weight(const std::string& weight) {
 }  // namespace
 
 const std::map<std::string, BlockBuilder::Function>& BlockBuilder::functions() {
-  static const std::map<std::string, Function> all = {{"linear", &BlockBuilder::linear},
-                                                      {"rows", &BlockBuilder::rows},
-                                                      {"split", &BlockBuilder::split},
-                                                      {"split_tokens", &BlockBuilder::split_tokens},
-                                                      {"join_tokens", &BlockBuilder::join_tokens},
-                                                      {"cache", &BlockBuilder::cache},
-                                                      {"attention", &BlockBuilder::attention},
-                                                      {"sqrt", &BlockBuilder::square_root},
-                                                      {"min", &BlockBuilder::smaller},
-                                                      {"max", &BlockBuilder::larger}};
+  static const std::map<std::string, Function> all = {
+      {"linear", &BlockBuilder::linear},
+      {"expert_linear", &BlockBuilder::expert_linear},
+      {"rows", &BlockBuilder::rows},
+      {"split", &BlockBuilder::split},
+      {"split_tokens", &BlockBuilder::split_tokens},
+      {"join_tokens", &BlockBuilder::join_tokens},
+      {"cache", &BlockBuilder::cache},
+      {"attention", &BlockBuilder::attention},
+      {"kept", &BlockBuilder::kept},
+      {"recent", &BlockBuilder::recent},
+      {"exact", &BlockBuilder::exact},
+      {"sqrt", &BlockBuilder::square_root},
+      {"min", &BlockBuilder::smaller},
+      {"max", &BlockBuilder::larger}};
   return all;
 }
 
@@ -151,6 +157,45 @@ TextValue BlockBuilder::linear(Call& call, const Naming& naming) {
           .allowed = fmt::format("[{}], as many as the weight has rows", w.rows.value())});
   add_op(op + "_bias", operators::bias_add, site, {y, *b}, {sum}, {}, call.at());
   return {sum};
+}
+
+// y = x w_g^T for the rows of each expert g, which lie behind each other: expert_linear(x, w_up[E,
+// F, D], each = k). How many rows an expert has is what even routing of M tokens to k of E experts
+// each gives.
+TextValue BlockBuilder::expert_linear(Call& call, const Naming& naming) {
+  const TensorValue x = call.tensor(0, "x");
+  const TensorValue w = call.tensor(1, "w");
+  const auto each = call.whole_named("each", 1, kLargestDimension);
+  const Tensor& weight = graph_.tensor(w.operand.tensor);
+  const auto needs = [&](bool holds, Position at, const std::string& message,
+                         const std::string& allowed) {
+    if (!holds) fail(at, {.field = "expert_linear", .message = message, .allowed = allowed});
+  };
+  needs(each.has_value(), call.at(), "'each' is missing", "each = the experts of a token");
+  needs(weight.outer.size() == 2 && w.operand == graph_.whole(w.operand.tensor), call.place(1),
+        "the weight has no matrix for each expert", "a weight of three sizes, [E, N, K]");
+  const std::int64_t experts = weight.outer[0];
+  const std::int64_t N = weight.outer[1];
+  const std::int64_t k = each->value();
+  needs(x.cols.value() == w.cols.value(), call.place(1),
+        fmt::format("the weight is {}", shape_in_words(w)),
+        fmt::format("[E, N, K] with K = {} ({}), the columns of x", x.cols.value(),
+                    words_.text(x.cols)));
+  needs(k <= experts, call.at(), fmt::format("{} of {} experts", k, experts),
+        fmt::format("at most {}", experts));
+  needs(x.operand.rows % k == 0, call.place(0),
+        fmt::format("{} rows are not {} for each token", x.operand.rows, k), "a multiple");
+  const RaggedRows rows = assumed_rows(x.operand.rows / k, experts, k);
+  std::string base = after_weight(weight.name);
+  if (base.starts_with(scope().prefix)) base = base.substr(scope().prefix.size());
+  TensorValue used = w;
+  used.operand = graph_.rows(w.operand.tensor, 0, std::ssize(rows.groups) * N);
+  const auto cols = ShapeSize::divide(w.rows, ShapeSize(experts));
+  const TensorValue y = new_tensor(result_name(naming, base), Role::activation, x.rows,
+                                   cols.value_or(ShapeSize(N)), call.at());
+  add_op(op_name(naming, base), operators::grouped_gemm, site_name(naming, base), {x, used}, {y},
+         rows, call.at());
+  return {y};
 }
 
 // Rows behind each other: rows(w_position[P, D], S - T, T).

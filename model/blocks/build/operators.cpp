@@ -59,6 +59,8 @@ class Letters {
 // What an operator's own function asks of the call.
 class TextCall final : public OperatorCall {
  public:
+  using Second = BlockBuilder::SecondResult;
+
   TextCall(BlockBuilder& builder, Call& call, const std::vector<TensorValue>& reads)
       : builder_(builder), call_(call), reads_(reads) {}
 
@@ -92,6 +94,13 @@ class TextCall final : public OperatorCall {
   bool flag_or(const char* name, bool absent) override {
     return call_.flag_named(name).value_or(absent);
   }
+  std::string word_or(const char* name, const std::vector<std::string>& words) override {
+    return call_.word_named(name, words, words.front().c_str());
+  }
+  void also_result(std::int64_t rows, std::int64_t cols, Dtype type) override {
+    second_ = Second{ShapeSize(rows), ShapeSize(cols), type, {}};
+  }
+  void overwrites(std::size_t read) override { second_ = Second{.place = reads_.at(read)}; }
   void result(std::int64_t rows, std::int64_t cols) override {
     shape_ = {ShapeSize(rows), ShapeSize(cols)};
   }
@@ -101,6 +110,7 @@ class TextCall final : public OperatorCall {
                   {.value = call_.expression().text, .message = message, .allowed = allowed});
   }
   [[nodiscard]] std::optional<Dtype> type() const { return type_; }
+  [[nodiscard]] const std::optional<Second>& second() const { return second_; }
   [[nodiscard]] const std::optional<std::pair<ShapeSize, ShapeSize>>& shape() const {
     return shape_;
   }
@@ -111,6 +121,7 @@ class TextCall final : public OperatorCall {
   const std::vector<TensorValue>& reads_;
   std::optional<std::pair<ShapeSize, ShapeSize>> shape_;
   std::optional<Dtype> type_;
+  std::optional<Second> second_;
 };
 
 TextValue BlockBuilder::operator_call(const Operator& kind, const Expression& e,
@@ -136,15 +147,19 @@ TextValue BlockBuilder::operator_call(const Operator& kind, const Expression& e,
   TextCall text(*this, call, reads);
   const Attributes attributes = kind.called(text);
   call.finish();
-  TextValue result = apply(kind, reads, places, attributes, naming, e.at, text.shape());
-  if (text.type()) graph_.tensor(result.get<TensorValue>()->operand.tensor).dtype = *text.type();
+  TextValue result =
+      apply(kind, reads, places, attributes, naming, e.at, text.shape(), text.second());
+  const auto* several = result.get<TextValues>();
+  const TextValue& first = several == nullptr ? result : several->front();
+  if (text.type()) graph_.tensor(first.get<TensorValue>()->operand.tensor).dtype = *text.type();
   return result;
 }
 
 TextValue BlockBuilder::apply(const Operator& kind, const std::vector<TensorValue>& reads,
                               const std::vector<Position>& places, const Attributes& attributes,
                               const Naming& naming, Position at,
-                              std::optional<std::pair<ShapeSize, ShapeSize>> shape) {
+                              std::optional<std::pair<ShapeSize, ShapeSize>> shape,
+                              const std::optional<SecondResult>& second) {
   Letters letters;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const OperandSpec& spec = kind.reads[i];
@@ -163,13 +178,32 @@ TextValue BlockBuilder::apply(const Operator& kind, const std::vector<TensorValu
     FUSELINE_ASSERT(rows && cols, std::string("the shape of the result of ") + kind.name.value);
     shape = {*rows, *cols};
   }
-  const std::string name = result_name(naming, kind.name.value);
+  const bool names_each = second && naming.outermost && naming.targets.size() == 2;
+  const std::string name =
+      names_each ? scope().prefix + naming.targets[0] : result_name(naming, kind.name.value);
   const TensorValue result = new_tensor(name, Role::activation, shape->first, shape->second, at);
   const std::string otherwise =
       naming.outermost && !naming.targets.empty() ? naming.targets.front() : kind.name.value;
-  add_op(op_name(naming, otherwise), kind, site_name(naming, otherwise), reads, {result},
-         attributes, at);
+  std::vector<TensorValue> writes{result};
+  const bool gives_two = second && !second->place;
+  if (second)
+    writes.push_back(second->place ? *second->place : second_tensor(kind, *second, naming, at));
+  add_op(op_name(naming, otherwise), kind, site_name(naming, otherwise), reads, writes, attributes,
+         at);
+  if (gives_two) return {TextValues{{result}, {writes.back()}}};
   return {result};
+}
+
+// What the second name before '=' calls, or the operand's name in the operator's description.
+TensorValue BlockBuilder::second_tensor(const Operator& kind, const SecondResult& second,
+                                        const Naming& naming, Position at) {
+  const bool named = naming.outermost && naming.targets.size() == 2;
+  const std::string name = named
+                               ? scope().prefix + naming.targets[1]
+                               : unused(tensor_names_, result_name(naming, kind.also_writes.name));
+  const TensorValue made = new_tensor(name, Role::activation, second.rows, second.cols, at);
+  graph_.tensor(made.operand.tensor).dtype = second.type;
+  return made;
 }
 
 }  // namespace fuseline

@@ -63,6 +63,17 @@ TEST(ExecuteScan, RandomShapesAgreeWithTheReferenceInPredictedBytes) {
   }
 }
 
+// By steps and rates, with and without a state that is overwritten in place.
+TEST(ExecuteScan, StepsAndRatesAgreeWithTheReferenceInPredictedBytes) {
+  std::mt19937 random(39);
+  for (int round = 0; round < 120; ++round) {
+    const ScanCase c = test::random_scan(random);
+    const bool of_columns = round % 2 == 0;
+    check_operator(test::selective_graph(c, of_columns), random,
+                   test::describe(c) + (of_columns ? " rates of columns" : ""));
+  }
+}
+
 TEST(ExecuteScan, ShapesOfARealMixerAgreeWithTheReference) {
   std::mt19937 random(32);
   const ScanCase c{.shape = {6, 1, 64, 128, 2, 300, 64},

@@ -1,0 +1,24 @@
+// Which experts a row goes to, and the gates that weigh what they make of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "model/operators/attributes.h"
+
+namespace fuseline {
+
+// Of one row: numbers of its experts, and a gate for each.
+struct RoutedRow {
+  std::vector<std::int64_t> experts;
+  std::vector<double> gates;
+};
+
+// Row m, whose score for expert e of `experts` is `score(e)`. With assumed loads the row's experts
+// are those of a pattern in which expert g is chosen by loads.groups[g] rows; else those of the
+// choice.count largest scores, the largest first, of equal ones the first expert.
+RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t experts,
+                    const std::function<double(std::int64_t)>& score);
+
+}  // namespace fuseline

@@ -1,0 +1,63 @@
+#include "model/primitives/choose_experts.h"
+
+#include <fmt/format.h>
+
+#include "model/expert_routing.h"
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> ChooseExperts::uses() const { return {scores}; }
+
+std::vector<Value> ChooseExperts::defines() const { return {gates, chosen}; }
+
+std::vector<Access> ChooseExperts::accesses() const { return {}; }
+
+std::vector<ValueShape> ChooseExperts::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::tile, choice.count}, {Form::tile, choice.count}};
+}
+
+std::vector<ColumnRelation> ChooseExperts::relations() const { return {}; }
+
+TileDemands ChooseExperts::demands() const { return {.whole_rows = true, .other_columns = true}; }
+
+bool ChooseExperts::check(ShapeCheck& check) const {
+  const ValueShape* s = check.use(scores);
+  if (s == nullptr) return false;
+  if (!check.space().rows_resident)
+    check.problem("a choice among all columns needs a full row, but tiles hold a part of it");
+  if (choice.count < 1 || choice.count > s->width)
+    check.problem(fmt::format("{} of {} columns are chosen", choice.count, s->width));
+  return true;
+}
+
+CodeLine ChooseExperts::text(const ProgramNames& names) const {
+  return {fmt::format("{}, {} = choose_experts({})", names.name(gates), names.name(chosen),
+                      names.name(scores)),
+          fmt::format("{} largest{}", choice.count,
+                      choice.loads.groups.empty() ? "" : ", loads assumed")};
+}
+
+void ChooseExperts::evaluate(TileContext& tile) const {
+  const Matrix& x = tile.value(scores);
+  Matrix& g = tile.result(gates);
+  Matrix& c = tile.result(chosen);
+  for (std::int64_t r = 0; r < x.rows; ++r) {
+    const RoutedRow row = route_row(choice, tile.area().row_begin + r, x.cols, [&](std::int64_t e) {
+      return static_cast<double>(x.row(r)[e]);
+    });
+    for (std::size_t j = 0; j < row.experts.size(); ++j) {
+      g.row(r)[j] = static_cast<float>(row.gates[j]);
+      c.row(r)[j] = static_cast<float>(row.experts[j]);
+    }
+  }
+}
+
+void ChooseExperts::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void ChooseExperts::stream(StreamCode& code) const { code.refuse(name); }
+
+}  // namespace fuseline

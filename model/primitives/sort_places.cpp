@@ -1,0 +1,61 @@
+#include "model/primitives/sort_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> SortPlaces::uses() const { return {}; }
+
+std::vector<Value> SortPlaces::defines() const { return {out}; }
+
+// A key's place depends on all the others.
+std::vector<Access> SortPlaces::accesses() const {
+  return {{.operand = keys, .reach = Reach::all_numbers}};
+}
+
+std::vector<ValueShape> SortPlaces::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::per_row, 1}};
+}
+
+std::vector<ColumnRelation> SortPlaces::relations() const { return {}; }
+
+TileDemands SortPlaces::demands() const { return {}; }
+
+bool SortPlaces::check(ShapeCheck& check) const {
+  if (keys.rows * keys.cols != check.space().rows)
+    check.problem(fmt::format("{} keys in {} rows", keys.rows * keys.cols, check.space().rows));
+  return true;
+}
+
+CodeLine SortPlaces::text(const ProgramNames& names) const {
+  return {fmt::format("{} = sort_places {}", names.name(out), names.text(keys)),
+          "equal keys keep their order"};
+}
+
+void SortPlaces::evaluate(TileContext& tile) const {
+  std::vector<float> all(static_cast<std::size_t>(keys.rows * keys.cols));
+  for (std::int64_t r = 0; r < keys.rows; ++r)
+    tile.memory().load(keys, r, 0, keys.cols, all.data() + r * keys.cols);
+  std::vector<std::int64_t> order(all.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+    return all[static_cast<std::size_t>(a)] < all[static_cast<std::size_t>(b)];
+  });
+  Matrix& m = tile.result(out);
+  for (std::int64_t r = 0; r < m.rows; ++r)
+    m.row(r)[0] = static_cast<float>(order[static_cast<std::size_t>(tile.area().row_begin + r)]);
+}
+
+void SortPlaces::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void SortPlaces::stream(StreamCode& code) const { code.refuse(name); }
+
+}  // namespace fuseline

@@ -47,6 +47,6 @@ struct ScanTime {
   Seconds compute;  // products and exponentials of all heads that the SM takes
   Seconds chain;    // of the heads that it takes one after the other, all chunks with their waiting
 };
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_bytes);
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element);
 
 }  // namespace fuseline

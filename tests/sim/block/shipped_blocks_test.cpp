@@ -10,57 +10,26 @@
 #include "model/blocks/block_text.h"
 #include "model/custom_fusion.h"
 #include "sim/gpu/plan_target.h"
-#include "tests/model/tiny_models.h"
 #include "tests/sim/plan_proof.h"
+#include "tests/sim/shipped_sizes.h"
 
 namespace fuseline {
 namespace {
 
-// Sizes for every letter that a shipped block has; two sets, so that a swapped letter shows.
-ModelConfig sized(const std::string& block, bool other) {
-  ModelConfig c = test::tiny_llama();
-  c.blocks = {{.block = block}};
-  c.D = other ? 36 : 24;
-  c.F = other ? 28 : 40;
-  c.H = other ? 2 : 4;
-  c.Hkv = other ? 1 : 2;
-  c.d = other ? 12 : 8;
-  c.V = 31;
-  c.max_positions = 64;
-  c.norm_eps = 1e-5;
-  c.sliding_window = other ? 5 : 0;
-  c.qkv_bias = c.out_bias = c.mlp_bias = other;
-  c.values = {{"text_tokens", std::int64_t{3}},
-              {"qk_norm", other},
-              {"biases", other},
-              {"exact_gelu", other}};
-  if (other) c.values["adjacent_pairs"] = true;
-  if (other) c.values["softcap"] = 20.0;
-  if (other) c.values["rotated"] = std::int64_t{8};
-  return c;
-}
-
 Target executor_target() { return plan_target(executor::executor_gpu()); }
 
-// What stands around the layers is planned without what a layer before it would leave.
 Plan planned(const std::string& policy, const Graph& block, const std::string& name) {
-  const bool is_end = name.starts_with("embed") || name.starts_with("head");
-  return is_end ? make_end_plan(policy, block, executor_target())
-                : make_plan(policy, block, executor_target());
-}
-
-// These see all tokens at once and keep no cache.
-bool refuses_decode(const std::string& block) {
-  return block == "bert" || block == "encoder" || block == "mmdit";
+  return test::is_end(name) ? make_end_plan(policy, block, executor_target())
+                            : make_plan(policy, block, executor_target());
 }
 
 class ShippedBlocks : public testing::TestWithParam<std::string> {};
 
 TEST_P(ShippedBlocks, AreProvedUnderEveryPolicy) {
   for (const bool other : {false, true}) {
-    const ModelConfig c = sized(GetParam(), other);
+    const ModelConfig c = test::sized(GetParam(), other);
     for (const Workload& work : {test::forward(2, 19), test::decode(3, 1, 23)}) {
-      if (work.phase == Phase::decode && refuses_decode(GetParam())) {
+      if (work.phase == Phase::decode && test::refuses_decode(GetParam())) {
         EXPECT_THROW(build_block(c, work), InputError);
         continue;
       }
@@ -73,7 +42,7 @@ TEST_P(ShippedBlocks, AreProvedUnderEveryPolicy) {
 }
 
 TEST_P(ShippedBlocks, AreTrained) {
-  const ModelConfig c = sized(GetParam(), false);
+  const ModelConfig c = test::sized(GetParam(), false);
   Graph block;
   try {
     block = build_block(c, test::train(2, 11));

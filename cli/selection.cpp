@@ -36,6 +36,16 @@ std::int64_t dimension(const char* option, const std::string& text) {
   return parse_whole_number(option, text, 1, kLargestDimension);
 }
 
+StoredWeight weights_option(const std::string& text, Dtype plain) {
+  try {
+    return parse_stored_weight(text, "--weights", name_of(plain));
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.file = kCommandLine;
+    throw InputError(std::move(problem));
+  }
+}
+
 void leave_training_policies(std::vector<std::string>& names) {
   for (const PolicyInfo& p : policies()) {
     if (!p.trains) std::erase(names, p.name);
@@ -60,6 +70,7 @@ Workload resolve_workload(const SelectionTexts& texts, Workload w) {
   if (texts.dtype) {
     w.dtype = parse_dtype(parse_word("--dtype", *texts.dtype, {"bf16", "fp16", "fp32"}), "--dtype");
   }
+  if (texts.weights) w.formats.weights = weights_option(*texts.weights, w.dtype);
   return w;
 }
 
@@ -108,6 +119,8 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--seq", "T", "tokens per sequence; in decode, new tokens (1)", seq);
   options.text("--context", "S", "decode: tokens in the cache, the new ones included", context);
   options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
+  options.text("--weights", "FORMAT[:GROUP]", "of the layers' weights: int4:64, fp8, nvfp4, ...",
+               weights);
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }
 
@@ -193,6 +206,8 @@ Selection resolve_selection(const std::optional<Scenario>& read,
     });
   s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
+  if (!texts.weights && !s.workload.formats.weights.quantised())
+    s.workload.formats = s.model.formats;
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
   check(s.workload, s.model, scenario_path);
   check_simulation_size(s, scenario_path);

@@ -36,16 +36,6 @@ std::int64_t dimension(const char* option, const std::string& text) {
   return parse_whole_number(option, text, 1, kLargestDimension);
 }
 
-StoredWeight weights_option(const std::string& text, Dtype plain) {
-  try {
-    return parse_stored_weight(text, "--weights", name_of(plain));
-  } catch (const InputError& error) {
-    InputProblem problem = error.problem();
-    problem.file = kCommandLine;
-    throw InputError(std::move(problem));
-  }
-}
-
 void leave_training_policies(std::vector<std::string>& names) {
   for (const PolicyInfo& p : policies()) {
     if (!p.trains) std::erase(names, p.name);
@@ -135,6 +125,16 @@ Gpu load_gpu_option(const std::optional<std::string>& text) {
                     .field = "--gpu",
                     .message = "is missing",
                     .allowed = fmt::format("{}, or a TOML file", fmt::join(gpu_names(), ", "))});
+}
+
+StoredWeight weights_option(const std::string& text, Dtype plain) {
+  try {
+    return parse_stored_weight(text, "--weights", name_of(plain));
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.file = kCommandLine;
+    throw InputError(std::move(problem));
+  }
 }
 
 Fidelity parse_fidelity(const std::string& text) {

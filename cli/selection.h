@@ -56,6 +56,10 @@ Gpu load_gpu_option(const std::optional<std::string>& text);
 // tokens.
 MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers);
 
+// The number format that --weights names; `plain`: the type that means none. InputError: unknown
+// (nearest name), or a group that the format does not have.
+StoredWeight weights_option(const std::string& text, Dtype plain);
+
 Fidelity parse_fidelity(const std::string& text);
 // "a,b" or "all". InputError for an unknown policy (nearest name). `with_custom`: `custom` is one.
 std::vector<std::string> parse_policies(const std::string& text, bool with_custom = false);

@@ -63,6 +63,25 @@ TEST(WeightsOption, OfAnotherNameIsRefused) {
   EXPECT_THAT(trained.err, HasSubstr("--weights = 'int8'"));
 }
 
+TEST(WeightsOption, IsTakenByOneGemm) {
+  const auto bytes = [](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"gemm", "--m",   "16",   "--n",      "4096", "--k",
+                                     "4096", "--gpu", "h200", "--format", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    const CliRun run = cli(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return json::parse(run.out).at("hbm_read_bytes").get<std::int64_t>();
+  };
+  const std::int64_t x = 16 * 4096 * 2;
+  EXPECT_EQ(bytes({"--weights", "int4"}), 4096 * 4096 / 2 + 4096 * 32 * 2 + x);
+  EXPECT_EQ(bytes({"--weights", "fp8", "--bias"}), 4096 * 4096 + 4096 * 4 + x + 4096 * 2);
+  EXPECT_EQ(bytes({"--weights", "bf16"}), bytes({}));
+  const CliRun odd =
+      cli({"gemm", "--m", "16", "--n", "64", "--k", "33", "--gpu", "h200", "--weights", "mxfp4"});
+  EXPECT_EQ(odd.status, 2);
+  EXPECT_THAT(odd.err, HasSubstr("--k = '33'"));
+}
+
 TEST(WeightsOption, HasNoKernelsForRealGpusYet) {
   const CliRun run = cli({"explain", "--cuda", "--model", "tinyllama", "--weights", "int4",
                           "--policy", "coda", "--kernel", "oproj", "--output", "/dev/null"});

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <type_traits>
 
 namespace fuseline {
 
@@ -97,11 +98,49 @@ constexpr Joules operator*(Watts w, Seconds s) { return Joules(w.value() * s.val
 constexpr Seconds microseconds(double us) { return Seconds(us * 1e-6); }
 constexpr double to_us(Seconds s) { return s.value() * 1e6; }
 
-// a * b * c... with the overflow check of Count.
-template <class C, class... Ints>
-constexpr C checked_product(std::int64_t first, Ints... rest) {
+// The size of one element. Several elements may share a byte: those of 4 bits do in pairs.
+class ElementSize {
+ public:
+  constexpr ElementSize() = default;
+  constexpr ElementSize(std::int64_t bytes) : bits_(8 * bytes) {}
+  static constexpr ElementSize of_bits(std::int64_t bits) {
+    ElementSize size;
+    size.bits_ = bits;
+    return size;
+  }
+  [[nodiscard]] constexpr std::int64_t bits() const { return bits_; }
+  [[nodiscard]] constexpr double as_double() const { return static_cast<double>(bits_) / 8; }
+
+  // Bytes of so many adjacent elements, rounded up to whole ones; and elements in so many bytes.
+  friend constexpr std::int64_t operator*(std::int64_t elements, ElementSize size) {
+    return (elements * size.bits_ + 7) / 8;
+  }
+  friend constexpr std::int64_t operator/(std::int64_t bytes, ElementSize size) {
+    return bytes * 8 / size.bits_;
+  }
+  friend constexpr auto operator<=>(ElementSize, ElementSize) = default;
+
+ private:
+  std::int64_t bits_ = 0;
+};
+
+// a * b * c... with the overflow check of Count. A factor may be the size of an element; the
+// factors before it are then elements that lie side by side.
+template <class C, class... Factors>
+constexpr C checked_product(std::int64_t first, Factors... rest) {
   C result(first);
-  ((result *= static_cast<std::int64_t>(rest)), ...);
+  const auto multiply = [&result](const auto& factor) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(factor)>, ElementSize>) {
+      if (factor.bits() % 8 == 0) {
+        result *= factor.bits() / 8;
+      } else {
+        result = C(result.value() * factor);
+      }
+    } else {
+      result *= static_cast<std::int64_t>(factor);
+    }
+  };
+  (multiply(rest), ...);
   return result;
 }
 

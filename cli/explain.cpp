@@ -78,6 +78,7 @@ std::string explanations_json(const Selection& s, const std::vector<Explanation>
                             {"seq", s.workload.seq},
                             {"context", s.workload.context},
                             {"dtype", name_of(s.workload.dtype)},
+                            {"weights", weights_text(s.workload)},
                             {"plans", std::move(plans)}};
   return json_text(out);
 }

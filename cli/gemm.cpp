@@ -29,9 +29,10 @@ std::int64_t required_dimension(const std::string& option, const std::optional<s
 
 std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
   const double rate = k.flops / FlopsPerSecond(1e12) / k.time;
-  return fmt::format("y[{}, {}] = x[{}, {}] w[{}, {}]^T{}, {}\n", grouped(g.m), grouped(g.n),
-                     grouped(g.m), grouped(g.k), grouped(g.n), grouped(g.k), g.bias ? " + b" : "",
-                     name_of(g.dtype)) +
+  return fmt::format(
+             "y[{}, {}] = x[{}, {}] w[{}, {}]^T{}, {}\n", grouped(g.m), grouped(g.n), grouped(g.m),
+             grouped(g.k), grouped(g.n), grouped(g.k), g.bias ? " + b" : "",
+             name_of(g.dtype) + (g.weights.quantised() ? ", weights " + g.weights.name() : "")) +
          describe(gpu) + "\n" + kernel_table({k}) +
          fmt::format("{:.1f} TFLOP/s; HBM bytes {} of the compulsory {} MB\n", rate,
                      times((k.hbm_read + k.hbm_write).as_double() / k.compulsory.as_double()),
@@ -41,16 +42,19 @@ std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimat
 std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
   return fmt::format(
       "m,n,k,dtype,bias,gpu,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,"
-      "hbm_compulsory_bytes,bound,tile,split_k\n{},{},{},{},{},{},{:.3f},{},{},{},{},{},{},{},{}\n",
+      "hbm_compulsory_bytes,bound,tile,split_k,weights\n{},{},{},{},{},{},{:.3f},{},{},{},{},{},{},"
+      "{},"
+      "{},{}\n",
       g.m, g.n, g.k, name_of(g.dtype), g.bias ? 1 : 0, csv_cell(gpu.name), to_us(k.time),
       k.flops.value(), k.hbm_read.value(), k.hbm_write.value(), k.l2.value(), k.compulsory.value(),
-      name_of(k.bound), fmt::join(k.tile, "x"), k.split_k);
+      name_of(k.bound), fmt::join(k.tile, "x"), k.split_k,
+      g.weights.quantised() ? g.weights.name() : name_of(g.dtype));
 }
 
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
-  std::optional<std::string> m, n, k, gpu, dtype, fidelity, format;
+  std::optional<std::string> m, n, k, gpu, dtype, weights, fidelity, format;
   LibraryGemm gemm;
   Options options("gemm", "One GEMM y[m,n] = x[m,k] w[n,k]^T as the vendor's library runs it.",
                   {"fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200",
@@ -60,6 +64,8 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--k", "K", "contraction (input features)", k);
   options.text("--gpu", "NAME|FILE", "a shipped GPU or a TOML file", gpu);
   options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
+  options.text("--weights", "FORMAT[:GROUP]", "number format of w: int4:64, fp8, nvfp4, ...",
+               weights);
   options.flag("--bias", "adds a bias in the epilogue", gemm.bias);
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--format", "table|json|csv", "what to print (table)", format);
@@ -72,6 +78,14 @@ CommandResult gemm_command(const Arguments& args) {
   gemm.k = required_dimension("--k", k);
   gemm.dtype = parse_dtype(parse_word("--dtype", dtype.value_or("bf16"), {"bf16", "fp16", "fp32"}),
                            "--dtype");
+  if (weights) gemm.weights = weights_option(*weights, gemm.dtype);
+  if (gemm.weights.quantised() && gemm.k * size_of(gemm.weights.element()).bits() % 8 != 0)
+    throw InputError(
+        {.file = "command line",
+         .field = "--k",
+         .value = std::to_string(gemm.k),
+         .message = fmt::format("rows of w in {} do not fill whole bytes", gemm.weights.name()),
+         .allowed = "an even number"});
   const Fidelity level = parse_fidelity(fidelity.value_or("hierarchy"));
   const Gpu device = load_gpu_option(gpu);
   const KernelEstimate estimate = estimate_library_gemm(gemm, device, level);

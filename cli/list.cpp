@@ -16,6 +16,7 @@
 #include "model/blocks/block_text.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
+#include "model/formats/weight_format.h"
 #include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/gpu/gpu.h"
@@ -170,6 +171,32 @@ Listing list_blocks() {
   return l;
 }
 
+Listing list_formats() {
+  Listing l{{"name", "element", "scale", "group", "bits_per_weight", "stores", "source"},
+            {{"name", Align::left},
+             {"element", Align::left},
+             {"scale", Align::left},
+             {"group", Align::left},
+             {"bits a weight", Align::left},
+             {"stores", Align::left},
+             {"source", Align::left}},
+            {}};
+  for (const std::string& name : weight_format_names()) {
+    const StoredWeight weight = parse_stored_weight(name, "", "");
+    const WeightFormat& f = *weight.format;
+    const std::string columns = f.group == 0 ? "row" : std::to_string(f.group);
+    const std::string group =
+        f.group_rows > 1 ? fmt::format("{} x {}", f.group_rows, columns) : columns;
+    // Of rows of 4,096 columns, as they are usual.
+    const double bits =
+        size_of(f.element).as_double() * 8 + weight.scale_bytes_per_element(4096) * 8;
+    l.rows.push_back({name, name_of(f.element), name_of(f.scale),
+                      group + (f.any_group ? " or any" : ""), fmt::format("{:.3f}", bits),
+                      f.about.value, f.source.value});
+  }
+  return l;
+}
+
 struct Topic {
   const char* name;
   Listing (*list)();
@@ -177,15 +204,19 @@ struct Topic {
 constexpr Topic kTopics[] = {{"models", list_models},       {"blocks", list_blocks},
                              {"gpus", list_gpus},           {"architectures", list_architectures},
                              {"memory", list_memory},       {"policies", list_policies},
-                             {"scenarios", list_scenarios}, {"operators", list_operators}};
+                             {"scenarios", list_scenarios}, {"operators", list_operators},
+                             {"formats", list_formats}};
 
-// "calibrated" says a part of "standing": CSV and JSON keep it.
+// What CSV and JSON keep: "calibrated" says a part of "standing", and a format's text names its
+// types.
 Listing for_people(Listing l) {
-  const auto at = std::find(l.keys.begin(), l.keys.end(), "calibrated") - l.keys.begin();
-  if (at == static_cast<std::ptrdiff_t>(l.keys.size())) return l;
-  l.keys.erase(l.keys.begin() + at);
-  l.columns.erase(l.columns.begin() + at);
-  for (std::vector<std::string>& row : l.rows) row.erase(row.begin() + at);
+  for (const char* key : {"calibrated", "element", "scale", "source"}) {
+    const auto at = std::find(l.keys.begin(), l.keys.end(), key) - l.keys.begin();
+    if (at == static_cast<std::ptrdiff_t>(l.keys.size())) continue;
+    l.keys.erase(l.keys.begin() + at);
+    l.columns.erase(l.columns.begin() + at);
+    for (std::vector<std::string>& row : l.rows) row.erase(row.begin() + at);
+  }
   return l;
 }
 
@@ -249,10 +280,11 @@ std::string as_csv(const Listing& l) {
 CommandResult list_command(const Arguments& args) {
   std::vector<std::string> topics;
   std::optional<std::string> format;
-  Options options("list",
-                  "What can be named: models, blocks, gpus, policies, scenarios, operators.",
-                  {"fuseline list gpus", "fuseline list models --format json"});
-  options.positional("TOPIC", "models, blocks, gpus, policies, scenarios or operators", topics, 1);
+  Options options(
+      "list", "What can be named: models, blocks, gpus, policies, scenarios, operators, formats.",
+      {"fuseline list gpus", "fuseline list models --format json"});
+  options.positional("TOPIC", "models, blocks, gpus, policies, scenarios, operators or formats",
+                     topics, 1);
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

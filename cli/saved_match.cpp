@@ -28,7 +28,8 @@ const std::vector<Part>& parts() {
       {"batch", [](const BlockCase& c) { return std::to_string(c.workload.batch); }},
       {"seq", [](const BlockCase& c) { return std::to_string(c.workload.seq); }},
       {"context", [](const BlockCase& c) { return std::to_string(c.workload.kv_tokens()); }},
-      {"dtype", [](const BlockCase& c) { return std::string(name_of(c.workload.dtype)); }}};
+      {"dtype", [](const BlockCase& c) { return std::string(name_of(c.workload.dtype)); }},
+      {"weights", [](const BlockCase& c) { return weights_text(c.workload); }}};
   return all;
 }
 

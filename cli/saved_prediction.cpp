@@ -85,6 +85,17 @@ Dtype read_dtype(const JsonReader& reader) {
   reader.fail("dtype", text, "there is no such type", "bf16, fp16, fp32");
 }
 
+// Files without number formats have no such field.
+Formats read_formats(const JsonReader& reader, Dtype plain) {
+  if (!reader.has("weights")) return {};
+  const std::string text = reader.text("weights");
+  try {
+    return {.weights = parse_stored_weight(text, "weights", name_of(plain))};
+  } catch (const InputError& error) {
+    reader.fail("weights", text, error.problem().message, error.problem().allowed);
+  }
+}
+
 Phase read_phase(const JsonReader& reader) {
   const std::string text = reader.text("phase");
   for (const Phase phase : {Phase::forward, Phase::train, Phase::decode}) {
@@ -141,6 +152,7 @@ SavedPredictions load_predictions(const std::string& path) {
   block.workload.seq = reader.whole("seq", kLargestDimension);
   block.workload.context = reader.whole("context", kLargestDimension);
   block.workload.dtype = read_dtype(reader);
+  block.workload.formats = read_formats(reader, block.workload.dtype);
   SavedPredictions out{.gpu = reader.text("gpu"), .list = {}};
   for (const JsonReader& p : reader.list("predictions")) {
     out.list.push_back({block, read_estimate(p)});

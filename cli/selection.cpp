@@ -60,6 +60,7 @@ Workload resolve_workload(const SelectionTexts& texts, Workload w) {
   if (texts.dtype) {
     w.dtype = parse_dtype(parse_word("--dtype", *texts.dtype, {"bf16", "fp16", "fp32"}), "--dtype");
   }
+  if (texts.weights) w.formats.weights = weights_option(*texts.weights, w.dtype);
   return w;
 }
 
@@ -108,6 +109,8 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--seq", "T", "tokens per sequence; in decode, new tokens (1)", seq);
   options.text("--context", "S", "decode: tokens in the cache, the new ones included", context);
   options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
+  options.text("--weights", "FORMAT[:GROUP]", "of the layers' weights: int4:64, fp8, nvfp4, ...",
+               weights);
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }
 
@@ -193,6 +196,16 @@ Gpu load_gpu_option(const std::optional<std::string>& text) {
                     .allowed = fmt::format("{}, or a TOML file", fmt::join(gpu_names(), ", "))});
 }
 
+StoredWeight weights_option(const std::string& text, Dtype plain) {
+  try {
+    return parse_stored_weight(text, "--weights", name_of(plain));
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.file = kCommandLine;
+    throw InputError(std::move(problem));
+  }
+}
+
 Fidelity parse_fidelity(const std::string& text) {
   return parse_word("--fidelity", text, fidelity_words()) == name_of(Fidelity::roofline)
              ? Fidelity::roofline
@@ -262,6 +275,8 @@ Selection resolve_selection(const std::optional<Scenario>& read,
     });
   s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
+  if (!texts.weights && !s.workload.formats.weights.quantised())
+    s.workload.formats = s.model.formats;
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
   apply_image(texts, s);
   check(s.workload, s.model, scenario_path);

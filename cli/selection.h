@@ -28,10 +28,11 @@ Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What the command line says, before it is checked; absent = not said.
 struct SelectionTexts {
-  std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, policy, fidelity,
-      layers, image, steps, guidance;
+  std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, weights, policy,
+      fidelity, layers, image, steps, guidance;
 
-  // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype and --policy to the options.
+  // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype, --weights and --policy to the
+  // options.
   void add_to(Options& options);
   // Adds --fidelity and --layers.
   void add_simulation_to(Options& options);
@@ -41,7 +42,8 @@ struct SelectionTexts {
 
 // The scenario file (if any) with the command line's options on top. Where neither says anything:
 // llama2-7b, h100, forward, batch 1, 2,048 tokens (decode: 1 new token, 2,048 of context), bf16,
-// all policies. InputError for anything unknown, out of range, or inconsistent.
+// all policies; weights in the format that the model's file is stored in. InputError for anything
+// unknown, out of range, or inconsistent.
 Selection resolve_selection(const std::optional<std::string>& scenario_path,
                             const SelectionTexts& texts);
 // The same of a scenario that was read before, for several selections of one scenario.
@@ -55,6 +57,10 @@ Gpu load_gpu_option(const std::optional<std::string>& text);
 // A price an hour, above 0. InputError: not that, or without the whole model, which alone makes
 // tokens.
 MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers);
+
+// The number format that --weights names; `plain`: the type that means none. InputError: unknown
+// (nearest name), or a group that the format does not have.
+StoredWeight weights_option(const std::string& text, Dtype plain);
 
 Fidelity parse_fidelity(const std::string& text);
 // "a,b" or "all". InputError for an unknown policy (nearest name). `with_custom`: `custom` is one.

@@ -291,6 +291,7 @@ std::string verification_json(const Selection& selection, const executor::Verify
                             {"seq", w.seq},
                             {"context", w.context},
                             {"dtype", name_of(w.dtype)},
+                            {"weights", weights_text(w)},
                             {"seed", options.seed},
                             {"inputs",
                              {{"outliers", options.inputs.outliers},

@@ -21,6 +21,7 @@ std::vector<Operand> loads(const Program& program) {
   if (const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop)) {
     keep(gemm->a);
     keep(gemm->b);
+    for (const Operand& o : gemm->beside_b) keep(o);
   }
   if (const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop)) {
     if (attention->q_value < 0) keep(attention->q);

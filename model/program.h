@@ -34,6 +34,10 @@ struct GemmMainloop {
   // Groups of rows of a and of the result, each times a matrix of its own: group g has groups[g]
   // rows and rows [g·N, (g + 1)·N) of b. They add up to M; batch is 1. Empty: one group.
   std::vector<std::int64_t> groups{};
+  // The number format of b, and the tensors beside it in the order of weight.beside(): the mainloop
+  // dequantises b on its way to the tensor cores. Those of groups of rows lie behind each other.
+  StoredWeight weight{};
+  std::vector<Operand> beside_b{};
 };
 // What attention's gradient reads besides Q, K and V: dY [B·T, H·d], the log-sum-exp of every row
 // of scores and delta = rowsum(dY·Y) [B·H·T, 1] each. Value 0 is then dQ, and dK and dV [B·S,

@@ -68,9 +68,14 @@ class Printer {
           fmt::format("{} groups of {} to {} rows, fp32 accumulate", m.groups.size(),
                       *std::ranges::min_element(m.groups), *std::ranges::max_element(m.groups));
     if (m.interleaved) comment += ", pairs";
-    line(fmt::format("{}y = {}{} · {}{}", head, text(m.a), m.a_is_km ? "ᵀ" : "", text(m.b),
-                     m.b_is_kn ? "" : "ᵀ"),
-         comment);
+    if (!m.weight.quantised())
+      return line(fmt::format("{}y = {}{} · {}{}", head, text(m.a), m.a_is_km ? "ᵀ" : "", text(m.b),
+                              m.b_is_kn ? "" : "ᵀ"),
+                  comment);
+    std::string codes = text(m.b);
+    for (const Operand& o : m.beside_b) codes += ", " + text(o);
+    line(fmt::format("{}w = dequantised({})", head, codes), m.weight.name());
+    line(fmt::format("  y = {} · wᵀ", text(m.a)), comment);
   }
 
   void mainloop(const AttentionMainloop& m, const std::string& head) {

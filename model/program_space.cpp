@@ -1,5 +1,6 @@
 #include "model/program_space.h"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -35,6 +36,7 @@ class Description {
     space_.batch = m.batch;
     space_.interleaved = m.interleaved;
     if (m.M < 1 || m.N < 1 || m.K < 1 || m.batch < 1) problem("a GEMM dimension is below 1");
+    describe_weight(m);
     if (!m.groups.empty()) return describe_groups(m);
     if (m.batch == 1) {
       expect(m.a, m.a_is_km ? m.K : m.M, m.a_is_km ? m.M : m.K, "operand a =");
@@ -52,6 +54,28 @@ class Description {
       problem("a batch of " + std::to_string(m.batch) + " in sums of " + std::to_string(m.summed));
     else
       space_.rows /= m.summed;
+  }
+
+  // Codes without their scales are no weight, and scales of other numbers are none of them.
+  void describe_weight(const GemmMainloop& m) {
+    const std::vector<ScaleTensor> beside = m.weight.beside(m.N, m.K);
+    const Dtype stored = graph_.tensor(m.b.tensor).dtype;
+    if (m.weight.quantised() && stored != m.weight.element())
+      problem("operand " + name(m.b) + " is " + name_of(stored) + ", not " +
+              name_of(m.weight.element()));
+    if (m.weight.quantised() && (m.batch != 1 || m.a_is_km || m.b_is_kn))
+      problem("a weight in " + m.weight.name() + " in a batch or with exchanged operands");
+    if (beside.size() != m.beside_b.size())
+      return problem("operand " + name(m.b) + " has " + std::to_string(m.beside_b.size()) +
+                     " tensors beside it, not " + std::to_string(beside.size()));
+    const std::int64_t groups = std::max<std::int64_t>(1, std::ssize(m.groups));
+    for (std::size_t i = 0; i < beside.size(); ++i) {
+      const ScaleTensor& t = beside[i];
+      const std::int64_t matrices = t.kind == ScaleKind::tensor_scale ? 1 : groups;
+      expect(m.beside_b[i], matrices * t.rows, t.cols, "scale");
+      if (graph_.tensor(m.beside_b[i].tensor).dtype != t.type)
+        problem("scale " + name(m.beside_b[i]) + " is not " + name_of(t.type));
+    }
   }
 
   void describe_groups(const GemmMainloop& m) {

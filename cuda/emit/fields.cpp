@@ -16,6 +16,8 @@ const char* element_name(Dtype dtype) {
       return "fp16";
     case Dtype::fp32:
       return "float";
+    default:  // not_built() refuses what has them
+      break;
   }
   FUSELINE_ASSERT(false, "unknown element type");
 }

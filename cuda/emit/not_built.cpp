@@ -12,6 +12,7 @@ namespace {
 bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
+  if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
   if (!m.groups.empty()) return "a product of groups of rows";
   // The copy engine takes matrices; batches find theirs by runs.
   if (m.batch == 1 && (apart(m.a) || apart(m.b))) return "a product of rows that lie apart";

@@ -9,7 +9,7 @@ namespace fuseline::cuda {
 
 BatchedMatrix batched_matrix(const LaunchContext& context, const Operand& operand,
                              std::int64_t batch, std::int64_t height, std::int64_t width) {
-  const std::int64_t size = size_of(context.plan.graph.tensor(operand.tensor).dtype);
+  const ElementSize size = size_of(context.plan.graph.tensor(operand.tensor).dtype);
   BatchedMatrix m;
   m.matrix = context.tensors.all_rows(operand);
   m.matrix.address += static_cast<std::uint64_t>(operand.at.begin * m.matrix.row_bytes);
@@ -35,7 +35,7 @@ BatchedMatrix batched_matrix(const LaunchContext& context, const Operand& operan
 
 TensorMap map_of(const Device& device, const BatchedMatrix& m, int box_rows, int box_cols,
                  int swizzle) {
-  const std::int64_t size = size_of(m.matrix.type);
+  const ElementSize size = size_of(m.matrix.type);
   return device.tensor_map(
       {.type = tensor_type(m.matrix.type),
        .address = m.matrix.address,

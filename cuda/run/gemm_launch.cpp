@@ -144,7 +144,7 @@ class Arguments {
   // 64 rows of the value's columns in a slab, 128 bytes at most, swizzled by their size.
   void put_result(std::int64_t at, const Field& field) {
     const Dtype type = context_.plan.graph.tensor(field.operand.tensor).dtype;
-    const auto size = static_cast<int>(size_of(type));
+    const auto size = static_cast<int>(1 * size_of(type));
     const int box_cols = std::min(4 * field.each * kernel_.slab_groups, 128 / size);
     MappedParameter parameter{};
     GpuMatrix m;

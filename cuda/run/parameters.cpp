@@ -12,6 +12,8 @@ TensorType tensor_type(Dtype type) {
       return TensorType::fp16;
     case Dtype::fp32:
       return TensorType::fp32;
+    default:  // not_built() refuses what has them
+      break;
   }
   FUSELINE_ASSERT(false, "unknown element type");
 }

@@ -27,6 +27,12 @@ Graph in_phase(Graph forward, const Workload& workload) {
   return workload.phase == Phase::train ? differentiate(forward) : std::move(forward);
 }
 
+// Embeddings and the LM head keep the workload's type, as quantisers leave them.
+Workload in_own_type(Workload workload) {
+  workload.formats = {};
+  return workload;
+}
+
 Graph build(const ModelConfig& config, const BlockUse& use, const Workload& workload) {
   return in_phase(build_graph(*text_of(use), block_values(config, use), workload), workload);
 }
@@ -81,12 +87,12 @@ Graph build_block(const ModelConfig& config, const BlockUse& use, const Workload
 
 Graph build_entry(const ModelConfig& config, const Workload& workload) {
   FUSELINE_ASSERT(!config.entry.empty(), config.name);
-  return build(config, {.block = config.entry}, workload);
+  return build(config, {.block = config.entry}, in_own_type(workload));
 }
 
 Graph build_exit(const ModelConfig& config, const Workload& workload) {
   FUSELINE_ASSERT(!config.exit.empty(), config.name);
-  return build(config, {.block = config.exit}, workload);
+  return build(config, {.block = config.exit}, in_own_type(workload));
 }
 
 }  // namespace fuseline

@@ -125,6 +125,10 @@ void check_workload(const Workload& w, const ModelConfig& config) {
            fmt::format("has no meaning in {}, where the context is the sequence", name_of(w.phase)),
            "leave it out, or choose phase decode");
   }
+  if (w.phase == Phase::train && w.formats.weights.quantised())
+    refuse("", "weights", w.formats.weights.name(),
+           "has no gradients: weights in few bits are not trained",
+           "phase forward or decode, or no number format of weights");
   // The largest tensor of any policy: the attention scores [B·H·T, S].
   static_cast<void>(checked_product<Bytes>(w.batch, std::max<std::int64_t>(1, config.H), w.seq,
                                            w.kv_tokens(), 4));
@@ -142,18 +146,6 @@ const char* name_of(Phase phase) {
   FUSELINE_ASSERT(false, "phase");
 }
 
-const char* name_of(Dtype dtype) {
-  switch (dtype) {
-    case Dtype::bf16:
-      return "bf16";
-    case Dtype::fp16:
-      return "fp16";
-    case Dtype::fp32:
-      return "fp32";
-  }
-  FUSELINE_ASSERT(false, "dtype");
-}
-
 Phase parse_phase(const std::string& text, const std::string& field) {
   return parse_word(text, field, "phase", std::array{Phase::forward, Phase::train, Phase::decode});
 }
@@ -162,13 +154,20 @@ Dtype parse_dtype(const std::string& text, const std::string& field) {
   return parse_word(text, field, "dtype", std::array{Dtype::bf16, Dtype::fp16, Dtype::fp32});
 }
 
+std::string weights_text(const Workload& w) {
+  return w.formats.weights.quantised() ? w.formats.weights.name() : name_of(w.dtype);
+}
+
 std::string describe(const Workload& w) {
+  const std::string weights =
+      w.formats.weights.quantised() ? ", weights " + w.formats.weights.name() : "";
   if (w.phase == Phase::decode) {
-    return fmt::format("decode, batch {}, {} new token{} against a cache of {}, {}", w.batch,
-                       grouped(w.seq), w.seq == 1 ? "" : "s", grouped(w.context), name_of(w.dtype));
+    return fmt::format("decode, batch {}, {} new token{} against a cache of {}, {}{}", w.batch,
+                       grouped(w.seq), w.seq == 1 ? "" : "s", grouped(w.context), name_of(w.dtype),
+                       weights);
   }
-  return fmt::format("{}, batch {}, {} token{}, {}", name_of(w.phase), w.batch, grouped(w.seq),
-                     w.seq == 1 ? "" : "s", name_of(w.dtype));
+  return fmt::format("{}, batch {}, {} token{}, {}{}", name_of(w.phase), w.batch, grouped(w.seq),
+                     w.seq == 1 ? "" : "s", name_of(w.dtype), weights);
 }
 
 }  // namespace fuseline

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/config/dtype.h"
+#include "model/formats/stored_weight.h"
 
 namespace fuseline {
 
 class BlockText;  // model/blocks/block_text.h
 
 enum class Phase : std::uint8_t { forward, train, decode };
-enum class Dtype : std::uint8_t { bf16, fp16, fp32 };
 
 // Largest width, head count, vocabulary or token count that input may ask for.
 inline constexpr std::int64_t kLargestDimension = std::int64_t{1} << 24;
@@ -25,12 +26,16 @@ inline constexpr std::int64_t kMostLayers = 10'000;
 // Largest number of cached tokens over all sequences, B·S.
 inline constexpr std::int64_t kLargestCache = std::int64_t{1} << 28;
 
-// Bytes of one element.
-constexpr std::int64_t size_of(Dtype t) { return t == Dtype::fp32 ? 4 : 2; }
-
 // What a model gives the parameters of its blocks: whole numbers, fractions, yes or no.
 using ParameterValue = std::variant<std::int64_t, double, bool>;
 using ParameterValues = std::map<std::string, ParameterValue>;
+
+// The number formats of what is not in the workload's type.
+struct Formats {
+  StoredWeight weights{};  // of every `linear`
+
+  friend bool operator==(const Formats&, const Formats&) = default;
+};
 
 // A block and how many layers are of it.
 struct BlockUse {
@@ -70,6 +75,7 @@ struct ModelConfig {
   bool mlp_bias = false;
   bool tied_embeddings = false;
   ParameterValues values{};  // of parameters that have no field here
+  Formats formats{};         // in which its file says that it is stored
 
   // Whether all its layers are of that shipped block.
   [[nodiscard]] bool is_all(const std::string& block) const {
@@ -88,6 +94,7 @@ struct Workload {
   std::int64_t seq = 2048;   // T, new tokens per sequence
   std::int64_t context = 0;  // S, decode only: tokens in the cache, the new ones included
   Dtype dtype = Dtype::bf16;
+  Formats formats{};
 
   [[nodiscard]] std::int64_t rows() const { return batch * seq; }
   [[nodiscard]] std::int64_t kv_tokens() const { return phase == Phase::decode ? context : seq; }
@@ -100,18 +107,21 @@ struct Workload {
 void check_config(const ModelConfig& config, const std::string& file);
 
 // Throws InputError for sizes out of range (B, T, S and B·T up to 2^24, B·S up to 2^28), for a
-// context shorter than the new tokens, for a context outside decode, and when B·H·T × S scores
-// overflow 64-bit byte counts. Positions beyond max_positions are allowed: they change no shape.
+// context shorter than the new tokens, for a context outside decode, for training with weights in
+// few bits, and when B·H·T × S scores overflow 64-bit byte counts. Positions beyond max_positions
+// are allowed: they change no shape.
 void check_workload(const Workload& workload, const ModelConfig& config);
 
 const char* name_of(Phase);
-const char* name_of(Dtype);
 
 // Parses the words of the command line; InputError with the nearest name otherwise.
 Phase parse_phase(const std::string& text, const std::string& field);
 Dtype parse_dtype(const std::string& text, const std::string& field);
 
-// "forward, batch 1, 2,048 tokens, bf16"
+// The number format of the weights, or the workload's type: "int4:64", "bf16".
+std::string weights_text(const Workload& workload);
+
+// "forward, batch 1, 2,048 tokens, bf16"; "..., bf16, weights int4"
 std::string describe(const Workload& workload);
 
 }  // namespace fuseline

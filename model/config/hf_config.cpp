@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/json_text.h"
+#include "model/config/hf_quantisation.h"
 #include "model/config/hf_refused.h"
 
 namespace fuseline {
@@ -344,6 +345,7 @@ ModelConfig parse_hf_config(const std::string& text, const std::string& file) {
   const std::string type = read_model_type(fields);
   ModelConfig config = type == "gpt2" ? read_gpt2(fields) : read_llama_like(fields, type);
   refuse_unpredicted_fields(fields.object(), type, config.d, file);
+  config.formats = read_hf_formats(fields.object(), file);
   config.name = model_name(fields, type);
   config.title = fmt::format("{} (Hugging Face {})", config.name, type);
   try {

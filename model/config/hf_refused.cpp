@@ -108,8 +108,6 @@ constexpr FamilyRefused kFamilyRefused[] = {
     {"gpt2", {"reorder_and_upcast_attn", Neutral::zero, "attention in fp32 alone is not built"}},
 };
 
-constexpr const char* kQuantised[] = {"quantization_config", "compression_config", "quantization",
-                                      "quant_config"};
 constexpr const char* kTypeFields[] = {"torch_dtype", "dtype"};
 constexpr std::string_view kTypes[] = {"bfloat16", "float16", "float32", "bf16",
                                        "fp16",     "fp32",    "half",    "auto"};
@@ -145,34 +143,6 @@ std::string written(const Json& value) {
   return value.dump();
 }
 
-// "gptq, 4 bits", as far as the object says so; "{...}" otherwise.
-std::string quantisation_text(const Json& value) {
-  if (!value.is_object()) return written(value);
-  const auto member = [&](const char* key) -> const Json* {
-    const auto found = value.find(key);
-    return found == value.end() || found->is_null() ? nullptr : &*found;
-  };
-  std::string text;
-  for (const char* key : {"quant_method", "quant_algo", "format"}) {
-    const Json* method = member(key);
-    if (method == nullptr || !method->is_string() || !text.empty()) continue;
-    text = method->get<std::string>();
-  }
-  std::string bits;
-  for (const char* key : {"bits", "w_bit", "num_bits"}) {
-    const Json* count = member(key);
-    if (count != nullptr && count->is_number_integer()) bits = count->dump();
-  }
-  const auto is_set = [&](const char* key) {
-    const Json* flag = member(key);
-    return flag != nullptr && flag->is_boolean() && flag->get<bool>();
-  };
-  if (is_set("load_in_4bit") || is_set("_load_in_4bit")) bits = "4";
-  if (is_set("load_in_8bit") || is_set("_load_in_8bit")) bits = "8";
-  if (!bits.empty()) text += (text.empty() ? "" : ", ") + bits + " bits";
-  return text.empty() ? "{...}" : text;
-}
-
 class Refusal {
  public:
   Refusal(const Json& object, std::string file) : object_(object), file_(std::move(file)) {}
@@ -197,16 +167,7 @@ class Refusal {
   std::string file_;
 };
 
-void refuse_quantised(const Refusal& refusal) {
-  for (const char* key : kQuantised) {
-    const Json* value = refusal.find(key);
-    if (value != nullptr && !(value->is_object() && value->empty())) {
-      refusal.fail(key, quantisation_text(*value),
-                   "quantised weights are not predicted yet; as bf16 they would be several times "
-                   "too large",
-                   "no such field: weights in bf16, fp16 or fp32");
-    }
-  }
+void refuse_other_types(const Refusal& refusal) {
   for (const char* key : kTypeFields) {
     const Json* value = refusal.find(key);
     if (value == nullptr) continue;
@@ -252,7 +213,7 @@ void refuse_other_positions(const Refusal& refusal, const std::string& model_typ
 void refuse_unpredicted_fields(const Json& object, const std::string& model_type,
                                std::int64_t head_width, const std::string& file) {
   const Refusal refusal(object, file);
-  refuse_quantised(refusal);
+  refuse_other_types(refusal);
   for (const Refused& rule : kRefused) refusal.check(rule);
   for (const FamilyRefused& rule : kFamilyRefused) {
     if (model_type == rule.model_type) refusal.check(rule.field);

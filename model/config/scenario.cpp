@@ -40,6 +40,13 @@ Workload read_workload(const TomlTable& table) {
         table.word("dtype", {name_of(Dtype::bf16), name_of(Dtype::fp16), name_of(Dtype::fp32)}),
         "dtype");
   }
+  if (table.has("weights")) {
+    try {
+      w.formats.weights = parse_stored_weight(table.text("weights"), "weights", name_of(w.dtype));
+    } catch (const InputError& error) {
+      table.fail_at(error.problem());
+    }
+  }
   try {
     ModelConfig one_head;  // the model may be changed later, so only the workload itself is judged
     one_head.H = 1;
@@ -129,8 +136,8 @@ WhatIf read_what_if(const TomlTable& table) {
 
 ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& path) {
   refuse_several_gpus(table);
-  table.refuse_other_keys(
-      {"model", "gpu", "phase", "batch", "seq", "context", "dtype", "fidelity", "what_if"});
+  table.refuse_other_keys({"model", "gpu", "phase", "batch", "seq", "context", "dtype", "weights",
+                           "fidelity", "what_if"});
   ScenarioSetup s;
   s.model = name_or_relative(table.text("model"), path);
   s.gpu = name_or_relative(table.text("gpu"), path);
@@ -207,8 +214,8 @@ Scenario load_scenario(const std::string& name_or_path) {
   const TomlTable table = TomlTable::load(path);
   refuse_several_gpus(table);
   table.refuse_other_keys({"title", "model", "gpu", "phase", "batch", "seq", "context", "dtype",
-                           "policies", "fidelity", "layers", "measurements", "what_if", "custom",
-                           "gui", "runs"});
+                           "weights", "policies", "fidelity", "layers", "measurements", "what_if",
+                           "custom", "gui", "runs"});
   Scenario s;
   s.title = table.text("title");
   s.model = name_or_relative(table.text("model"), path);

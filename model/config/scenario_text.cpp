@@ -27,7 +27,9 @@ std::string workload_text(const Workload& w) {
   std::string out =
       fmt::format("phase = \"{}\"\nbatch = {}\nseq = {}\n", name_of(w.phase), w.batch, w.seq);
   if (w.phase == Phase::decode) out += fmt::format("context = {}\n", w.context);
-  return out + fmt::format("dtype = \"{}\"\n", name_of(w.dtype));
+  out += fmt::format("dtype = \"{}\"\n", name_of(w.dtype));
+  if (!w.formats.weights.quantised()) return out;
+  return out + fmt::format("weights = \"{}\"\n", w.formats.weights.name());
 }
 
 std::string setup_text(const ScenarioSetup& s, const fs::path& folder) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/column_part.h"
+#include "model/formats/stored_weight.h"
 
 namespace fuseline {
 
@@ -61,10 +62,11 @@ struct Devices {
   std::int64_t count = 0;
 };
 
-// gemm: the layouts of its operands.
+// gemm: the layouts of its operands, and the number format of the second.
 struct GemmLayout {
   bool a_is_km = false;  // the first operand is stored [K, M]: the gradient of a weight
   bool b_is_kn = false;  // the second operand is stored [K, N]: the gradient of an activation
+  StoredWeight weight{};
 };
 
 // Operators on pairs of columns: rope, swiglu and their gradients.
@@ -146,6 +148,7 @@ struct Positions {
 struct RaggedRows {
   std::vector<std::int64_t> groups{};
   bool assumed = false;  // what routing is expected to give; otherwise what it gave
+  StoredWeight weight{};
   friend bool operator==(const RaggedRows&, const RaggedRows&) = default;
 };
 

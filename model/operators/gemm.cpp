@@ -11,6 +11,7 @@
 #include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
+#include "model/operators/support/weight_scales.h"
 
 namespace fuseline {
 
@@ -74,10 +75,13 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const Panel a = panel(read(g, in, op.reads[0]), shape.a_is_km, copied_a);
   const Panel b = panel(read(g, in, op.reads[1]), shape.b_is_kn, copied_b);
   const View<double> y = write(g, out, op.writes[0]);
+  const WeightScales scales(g, in, op);
   std::vector<double> storage;
   for (std::int64_t n = 0; n < y.cols; n += kBlock) {
     const std::int64_t columns = std::min(kBlock, y.cols - n);
     const Panel rows = packed(b, n, columns, shape.K, storage);
+    for (std::int64_t j = 0; j < columns; ++j)
+      scales.dequantise(0, n + j, storage.data() + j * shape.K);
     for (std::int64_t m = 0; m < y.rows; m += kBlock) {
       if (columns == kBlock && m + kBlock <= y.rows) {
         block(a, rows, y, m, n, shape.K);
@@ -97,6 +101,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // dw = dy^T x, then dx = dy w.
 void gradient(Adjoint& a) {
   const Op& op = a.op();
+  FUSELINE_ASSERT(!gemm_shape(op).weight.quantised(), op.name + ": check_workload refuses it");
   FUSELINE_ASSERT(
       !op.attributes.as<GemmLayout>().a_is_km && !op.attributes.as<GemmLayout>().b_is_kn, op.name);
   if (a.wants(1)) {
@@ -117,7 +122,10 @@ constinit const Operator operators::gemm{.name = "gemm",
                                          .op_class = OpClass::gemm,
                                          .locality = Locality::contraction,
                                          .formula = "y = x w^T",
-                                         .reads = {{"x", "M", "K"}, {"w", "N", "K"}},
+                                         .reads = {{"x", "M", "K"},
+                                                   {"w", "N", "K"},
+                                                   {"scale", "SN", "SK", true},
+                                                   {"zero_or_tensor_scale", "ZN", "ZK", true}},
                                          .write = kY,
                                          .flops = product_flops,
                                          .sum_length = product_length,

@@ -6,6 +6,7 @@
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
+#include "model/operators/support/weight_scales.h"
 
 namespace fuseline {
 
@@ -18,18 +19,25 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> x = read(g, in, op.reads[0]);
   const View<const double> w = read(g, in, op.reads[1]);
   const View<double> y = write(g, out, op.writes[0]);
-  std::int64_t row = 0;
+  const WeightScales scales(g, in, op);
+  std::vector<double> of_n(static_cast<std::size_t>(shape.K));
+  std::int64_t begin = 0;
   for (std::size_t group = 0; group < shape.groups.size(); ++group) {
-    const std::int64_t first = static_cast<std::int64_t>(group) * shape.N;
-    for (const std::int64_t end = row + shape.groups[group]; row < end; ++row) {
-      for (std::int64_t n = 0; n < shape.N; ++n) {
+    const auto index = static_cast<std::int64_t>(group);
+    const std::int64_t end = begin + shape.groups[group];
+    for (std::int64_t n = 0; n < shape.N; ++n) {
+      std::copy_n(&w(index * shape.N + n, 0), shape.K, of_n.data());
+      scales.dequantise(index, n, of_n.data());
+      for (std::int64_t row = begin; row < end; ++row) {
         double sum = 0;
-        for (std::int64_t k = 0; k < shape.K; ++k) sum += x(row, k) * w(first + n, k);
+        for (std::int64_t k = 0; k < shape.K; ++k)
+          sum += x(row, k) * of_n[static_cast<std::size_t>(k)];
         y(row, n) = sum;
       }
     }
+    begin = end;
   }
-  FUSELINE_ASSERT(row == y.rows, op.name + ": its groups are not its rows");
+  FUSELINE_ASSERT(begin == y.rows, op.name + ": its groups are not its rows");
 }
 
 // The library first writes where each group's operands begin.
@@ -42,7 +50,10 @@ constinit const Operator operators::grouped_gemm{
     .op_class = OpClass::gemm,
     .locality = Locality::contraction,
     .formula = "y = x w_g^T for the rows of each group g",
-    .reads = {{"x", "M", "K"}, {"w", "GN", "K"}},
+    .reads = {{"x", "M", "K"},
+              {"w", "GN", "K"},
+              {"scale", "SN", "SK", true},
+              {"zero_or_tensor_scale", "ZN", "ZK", true}},
     .write = kY,
     .flops = product_flops,
     .sum_length = product_length,

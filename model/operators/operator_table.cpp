@@ -59,7 +59,7 @@ std::int64_t union_rows(const std::vector<const Operand*>& operands) {
 }
 
 // Bytes of the union of one tensor's slices, over every elementary range of columns.
-Bytes union_bytes(const std::vector<Operand>& slices, std::int64_t element_bytes) {
+Bytes union_bytes(const std::vector<Operand>& slices, ElementSize element) {
   std::vector<std::int64_t> cuts;
   for (const Operand& o : slices) {
     cuts.push_back(o.col_begin);
@@ -72,21 +72,9 @@ Bytes union_bytes(const std::vector<Operand>& slices, std::int64_t element_bytes
     for (const Operand& o : slices)
       if (o.col_begin <= cuts[i] && cuts[i] < cuts[i + 1] && cuts[i + 1] <= o.col_begin + o.cols)
         here.push_back(&o);
-    total += checked_product<Bytes>(cuts[i + 1] - cuts[i], union_rows(here), element_bytes);
+    total += checked_product<Bytes>(cuts[i + 1] - cuts[i], union_rows(here), element);
   }
   return total;
-}
-
-double unit_roundoff(Dtype type) {
-  switch (type) {
-    case Dtype::bf16:
-      return std::ldexp(1.0, -8);
-    case Dtype::fp16:
-      return std::ldexp(1.0, -11);
-    case Dtype::fp32:
-      return std::ldexp(1.0, -24);
-  }
-  FUSELINE_ASSERT(false, "unknown type");
 }
 
 GemmLayout layout_of(const Op& op) {
@@ -105,9 +93,9 @@ OperandSpec read_spec(const Op& op, std::size_t i) {
 }  // namespace
 
 GemmShape gemm_shape(const Op& op) {
-  FUSELINE_ASSERT(is_gemm(op) && op.reads.size() == 2, op.name);
+  FUSELINE_ASSERT(is_gemm(op) && op.reads.size() >= 2, op.name);
   const GemmLayout layout = layout_of(op);
-  GemmShape shape{.a_is_km = layout.a_is_km, .b_is_kn = layout.b_is_kn};
+  GemmShape shape{.a_is_km = layout.a_is_km, .b_is_kn = layout.b_is_kn, .weight = layout.weight};
   const Operand& a = op.reads[0];
   const Operand& b = op.reads[1];
   shape.M = shape.a_is_km ? a.cols : a.rows;
@@ -116,6 +104,7 @@ GemmShape gemm_shape(const Op& op) {
   if (const auto* rows = op.attributes.get<RaggedRows>()) {
     shape.groups = rows->groups;
     shape.N /= std::ssize(rows->groups);
+    shape.weight = rows->weight;
   }
   return shape;
 }
@@ -211,7 +200,10 @@ double tolerance(const Graph& graph, const Op& op) {
   const double fp32 = unit_roundoff(Dtype::fp32);
   const double length = static_cast<double>(op.kind->sum_length(graph, op));
   const Dtype stored = graph.tensor(op.writes[0].tensor).dtype;
-  return unit_roundoff(stored) + (2.0 * std::sqrt(length) + 8.0) * fp32;
+  // A weight in few bits is rounded once more, to the type in which the tensor cores take it.
+  const bool rounded = is_gemm(op) && gemm_shape(op).weight.quantised();
+  const double weight = rounded ? unit_roundoff(graph.tensor(op.reads[0].tensor).dtype) : 0.0;
+  return unit_roundoff(stored) + weight + (2.0 * std::sqrt(length) + 8.0) * fp32;
 }
 
 std::vector<std::string> check_operands(const Graph&, const Op& op) {

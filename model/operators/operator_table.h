@@ -53,6 +53,7 @@ struct GemmShape {
   bool a_is_km = false;
   bool b_is_kn = false;
   std::vector<std::int64_t> groups{};  // rows that share one of b's matrices; empty: all of them
+  StoredWeight weight{};               // the number format of b
 };
 GemmShape gemm_shape(const Op& op);
 
@@ -91,7 +92,9 @@ std::int64_t visible_pairs(const AttentionShape& attributes);
 
 // Bound on the relative L2 error of the written tensor when sums accumulate in fp32 and the result
 // is rounded to its storage type: u_store + (2·sqrt(L) + 8)·u_fp32 with L = sum_length and u the
-// unit roundoff (2^-8 bf16, 2^-11 fp16, 2^-24 fp32). Inputs are taken as exact.
+// unit roundoff (2^-8 bf16, 2^-11 fp16, 2^-24 fp32). Inputs are taken as exact; a product whose
+// weight is stored in few bits rounds what a code is worth to the type of its first operand, and
+// may differ by that type's u more.
 double tolerance(const Graph& graph, const Op& op);
 
 // Problems of the operator's operands against the table, in words; empty = as the table says.

@@ -31,6 +31,22 @@ void add(std::vector<Interleaving>& all, const std::string& tensor, bool columns
     all.push_back({tensor, columns, at, groups.group, groups.group});
 }
 
+// The scales of reordered rows of a weight go with them. Rows that share theirs cannot part.
+bool trace_scales(const Graph& graph, const Op& product, const Operand& o, const Groups& group,
+                  std::vector<Interleaving>& found) {
+  const GemmShape shape = gemm_shape(product);
+  const std::vector<ScaleTensor> beside = shape.weight.beside(shape.N, shape.K);
+  const auto matrices = std::max<std::int64_t>(1, std::ssize(shape.groups));
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    if (beside[i].kind == ScaleKind::tensor_scale) continue;
+    if (beside[i].rows != shape.N) return false;
+    for (std::int64_t m = 0; m < matrices; ++m)
+      add(found, graph.tensor(product.reads[2 + i].tensor).name, false, m * shape.N + o.col_begin,
+          o.cols, group);
+  }
+  return true;
+}
+
 // What must be reordered so that columns `o` of a tensor come out reordered: the GEMM's weight and
 // the vectors applied on the way. False when the columns do not come from one GEMM.
 bool trace(const Graph& graph, const Operand& o, const Groups& group,
@@ -47,7 +63,7 @@ bool trace(const Graph& graph, const Operand& o, const Groups& group,
     const std::int64_t step = shape.groups.empty() ? weight.rows : shape.N;
     for (std::int64_t first = 0; first < weight.rows; first += step)  // of every group's matrix
       add(found, weight.name, false, first + o.col_begin, o.cols, group);
-    return true;
+    return trace_scales(graph, op, o, group, found);
   }
   Operand before = o;
   before.tensor = op.reads[0].tensor;

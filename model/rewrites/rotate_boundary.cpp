@@ -24,6 +24,13 @@ const Op* entry_op(const Graph& graph, Matches matches) {
   return it == graph.ops().end() ? nullptr : &*it;
 }
 
+bool feeds_codes(const Graph& graph, TensorId tensor) {
+  return std::ranges::any_of(graph.consumers(tensor), [&](OpId id) {
+    const Op& op = graph.op(id);
+    return is_gemm(op) && gemm_shape(op).weight.quantised();
+  });
+}
+
 // The block's output that has the shape of its input: the residual stream.
 std::optional<TensorId> stream_output(const Graph& graph, const Operand& x) {
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
@@ -100,6 +107,15 @@ Rewrite rotate_weighted() {
       "rotate_weighted", "the entry norm's weight is applied in the previous block's last epilogue",
       [](const Graph& graph) { return can_rotate(graph, is_weighting); },
       [](Block& block) { rotate(block, is_weighting, "x_weighted", "y_weighted", "weight_next"); }};
+}
+
+Rewrite rotate_weighted_before_codes() {
+  Rewrite rewrite = rotate_weighted();
+  rewrite.applies = [](const Graph& graph) {
+    return can_rotate(graph, is_weighting) &&
+           feeds_codes(graph, entry_op(graph, is_weighting)->writes[0].tensor);
+  };
+  return rewrite;
 }
 
 Rewrite rotate_entry_norm() {

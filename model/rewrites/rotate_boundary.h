@@ -11,6 +11,9 @@ namespace fuseline {
 
 Rewrite rotate_statistics();
 Rewrite rotate_weighted();  // what split_norm_keeping_weight makes
+// The same where a product reads it whose weight is stored in few bits: there split_norm keeps the
+// norm's weight.
+Rewrite rotate_weighted_before_codes();
 Rewrite rotate_entry_norm();
 
 }  // namespace fuseline

@@ -41,6 +41,9 @@ Operand folded_weight(Block& block, Graph& to, const Op& gemm, const Op& norm) {
   return to.whole(to.add_tensor(weight));
 }
 
+// Codes cannot take γ in: their scales serve many columns.
+bool weight_is_codes(const Op& op) { return is_gemm(op) && gemm_shape(op).weight.quantised(); }
+
 // The row vector v W^T for a vector v of length D, plus a bias when there is one.
 Operand folded_vector(Block& block, Graph& to, const Op& gemm, const Operand& v, const Op* bias,
                       const std::string& prefix) {
@@ -55,14 +58,17 @@ Operand folded_vector(Block& block, Graph& to, const Op& gemm, const Operand& v,
                       .rows = 1,
                       .cols = weight.rows};
   const Operand made = prepared(block, result);
+  std::vector<Operand> reads = {vector, w};
+  for (std::size_t i = 2; i < gemm.reads.size(); ++i)
+    reads.push_back(prepared(block, to.tensor(gemm.reads[i].tensor)));
   if (bias == nullptr) {
-    prep.add_op({result.name, operators::gemm, {vector, w}, {made}, {}, ""});
+    prep.add_op({result.name, operators::gemm, reads, {made}, gemm.attributes, ""});
   } else {
     Tensor product = result;
     product.name += "_product";
     product.role = Role::activation;
     const Operand raw = prepared(block, product);
-    prep.add_op({product.name, operators::gemm, {vector, w}, {raw}, {}, ""});
+    prep.add_op({product.name, operators::gemm, reads, {raw}, gemm.attributes, ""});
     const Operand b = prepared(block, to.tensor(bias->reads[1].tensor));
     prep.add_op({result.name, operators::bias_add, {raw, b}, {made}, {}, ""});
   }
@@ -126,7 +132,7 @@ class Splitter {
                RowStatistics{.norm_width = x.cols, .eps = norm.attributes.as<NormEps>().eps},
                norm.site});
     stats_[norm.writes[0].tensor] = r;
-    if (!keep_weight_) return;
+    if (!keeps_weight(norm)) return;
     // a = x∘γ takes the place of the norm's result.
     to.add_op({"weight_" + norm.name,
                operators::mul_cols,
@@ -134,6 +140,13 @@ class Splitter {
                {norm.writes[0]},
                {},
                norm.site});
+  }
+
+  // Whether γ is applied to the rows before their products.
+  [[nodiscard]] bool keeps_weight(const Op& norm) const {
+    return keep_weight_ ||
+           std::ranges::any_of(from_.consumers(norm.writes[0].tensor),
+                               [&](OpId id) { return weight_is_codes(from_.op(id)); });
   }
 
   // v W^T (+ bias) for a row vector v of the block, made in every step because the weights change.
@@ -161,8 +174,8 @@ class Splitter {
     const Tensor like = to.tensor(result.tensor);
     const Operand raw = to.whole(
         add_activation(to, like.name + "_raw", like.symbol, like.dtype, like.rows, like.cols));
-    if (keep_weight_) {
-      to.add_op({gemm.name, operators::gemm, gemm.reads, {raw}, {}, gemm.site});
+    if (keeps_weight(norm)) {
+      to.add_op({gemm.name, operators::gemm, gemm.reads, {raw}, gemm.attributes, gemm.site});
     } else {
       const Operand weight = folded_weight(block_, to, gemm, norm);
       to.add_op({gemm.name, operators::gemm, {norm.reads[0], weight}, {raw}, {}, gemm.site});

@@ -13,7 +13,7 @@ FlopsPerSecond tensor_peak(const Gpu& gpu, Dtype dtype) {
       return gpu.tensor_bf16;
     case Dtype::fp16:
       return gpu.tensor_fp16;
-    case Dtype::fp32:
+    default:
       break;
   }
   return gpu.tensor_bf16 * gpu.constants.gemm.tf32_fraction;
@@ -49,7 +49,10 @@ Limits limits_of(const Graph& graph, const Gpu& gpu) {
   for (const Op& op : graph.ops()) {
     if (!is_gemm(op)) continue;
     dtype = graph.tensor(op.reads[0].tensor).dtype;
-    const double element = static_cast<double>(size_of(dtype));
+    // Words of the narrower operand: on chip there is room for most of them, and each that moves
+    // is at least so wide.
+    const ElementSize weight = size_of(graph.tensor(op.reads[1].tensor).dtype);
+    const double element = std::min(size_of(dtype), weight).as_double();
     const double words = on_chip / element;
     const double at_least = flops(graph, op).as_double() / std::sqrt(words) - 2 * words;
     moved += std::max(0.0, at_least) * element;

@@ -1,5 +1,6 @@
 #include "sim/block/single_gemm.h"
 
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -27,23 +28,37 @@ Plan library_gemm_plan(const LibraryGemm& gemm) {
   const TensorId w = tensor("w", "[N, K]", Role::weight, gemm.n, gemm.k);
   const TensorId y = tensor("y", "[M, N]", Role::cache, gemm.m, gemm.n);
   std::vector<OpId> ops;
-  const auto add = [&](const char* name, OpKind kind, std::vector<Operand> reads, TensorId to) {
+  const auto add = [&](const char* name, OpKind kind, std::vector<Operand> reads, TensorId to,
+                       const Attributes& attributes = {}) {
     ops.push_back(graph.add_op({.name = name,
                                 .kind = kind,
                                 .reads = std::move(reads),
                                 .writes = {graph.whole(to)},
-                                .attributes = {},
+                                .attributes = attributes,
                                 .site = "gemm"}));
   };
   plan.homes.assign(3, Home::hbm);
+  std::vector<Operand> factors = {graph.whole(x), graph.whole(w)};
+  Attributes layout;
+  if (gemm.weights.quantised()) {
+    layout = GemmLayout{.weight = gemm.weights};
+    graph.tensor(w).dtype = gemm.weights.element();
+  }
+  for (const ScaleTensor& t : gemm.weights.beside(gemm.n, gemm.k)) {
+    const TensorId scale =
+        tensor((std::string("w") + t.suffix).c_str(), "", Role::weight, t.rows, t.cols);
+    graph.tensor(scale).dtype = t.type;
+    factors.push_back(graph.whole(scale));
+    plan.homes.push_back(Home::hbm);
+  }
   if (gemm.bias) {
     const TensorId product = tensor("product", "[M, N]", Role::activation, gemm.m, gemm.n);
     const TensorId b = tensor("b", "[1, N]", Role::weight, 1, gemm.n);
     plan.homes.insert(plan.homes.end(), {Home::on_chip, Home::hbm});
-    add("gemm", operators::gemm, {graph.whole(x), graph.whole(w)}, product);
+    add("gemm", operators::gemm, factors, product, layout);
     add("bias", operators::bias_add, {graph.whole(product), graph.whole(b)}, y);
   } else {
-    add("gemm", operators::gemm, {graph.whole(x), graph.whole(w)}, y);
+    add("gemm", operators::gemm, factors, y, layout);
   }
   plan.kernels.push_back({.name = "gemm",
                           .kind = KernelKind::gemm,

@@ -1,8 +1,12 @@
 #include "sim/executor/float_formats.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+
+#include "base/error.h"
+#include "sim/executor/code_table.h"
 
 namespace fuseline::executor {
 
@@ -26,6 +30,34 @@ void narrow16(const Value* values, std::byte* stored, std::int64_t count, Conver
     const std::uint16_t bits = convert(values[i]);
     std::memcpy(stored + 2 * i, &bits, 2);
   }
+}
+
+void widen_codes(Dtype type, const std::byte* stored, float* values, std::int64_t count) {
+  const CodeTable& table = code_table(type);
+  if (size_of(type).bits() == 8) {
+    for (std::int64_t i = 0; i < count; ++i)
+      values[i] = table.value(std::to_integer<std::uint8_t>(stored[i]));
+    return;
+  }
+  FUSELINE_ASSERT(count % 2 == 0, "half a byte");
+  for (std::int64_t i = 0; i < count; i += 2) {
+    const auto both = std::to_integer<std::uint8_t>(stored[i / 2]);
+    values[i] = table.value(both & 0xfU);
+    values[i + 1] = table.value(both >> 4U);
+  }
+}
+
+template <class Value>
+void narrow_codes(Dtype type, std::byte* stored, std::int64_t count, Value value) {
+  const CodeTable& table = code_table(type);
+  if (size_of(type).bits() == 8) {
+    for (std::int64_t i = 0; i < count; ++i)
+      stored[i] = static_cast<std::byte>(table.code(value(i)));
+    return;
+  }
+  FUSELINE_ASSERT(count % 2 == 0, "half a byte");
+  for (std::int64_t i = 0; i < count; i += 2)
+    stored[i / 2] = static_cast<std::byte>(table.code(value(i)) | table.code(value(i + 1)) << 4U);
 }
 
 }  // namespace
@@ -93,6 +125,9 @@ void widen(Dtype type, const std::byte* stored, float* values, std::int64_t coun
       return widen16(stored, values, count, fp16_to_float);
     case Dtype::fp32:
       std::memcpy(values, stored, static_cast<std::size_t>(count) * sizeof(float));
+      return;
+    default:
+      return widen_codes(type, stored, values, count);
   }
 }
 
@@ -104,6 +139,10 @@ void narrow(Dtype type, const float* values, std::byte* stored, std::int64_t cou
       return narrow16(values, stored, count, float_to_fp16);
     case Dtype::fp32:
       std::memcpy(stored, values, static_cast<std::size_t>(count) * sizeof(float));
+      return;
+    default:
+      return narrow_codes(type, stored, count,
+                          [&](std::int64_t i) { return static_cast<double>(values[i]); });
   }
 }
 
@@ -120,7 +159,20 @@ void narrow(Dtype type, const double* values, std::byte* stored, std::int64_t co
         const float value = static_cast<float>(values[i]);
         std::memcpy(stored + 4 * i, &value, sizeof value);
       }
+      return;
+    default:
+      return narrow_codes(type, stored, count, [&](std::int64_t i) { return values[i]; });
   }
+}
+
+float rounded_to(Dtype type, float value) {
+  std::array<std::byte, 4> stored{};
+  const std::array<float, 2> both = {value, 0.0F};
+  std::array<float, 2> back{};
+  const std::int64_t count = size_of(type).bits() < 8 ? 2 : 1;
+  narrow(type, both.data(), stored.data(), count);
+  widen(type, stored.data(), back.data(), count);
+  return back[0];
 }
 
 }  // namespace fuseline::executor

@@ -19,9 +19,14 @@ float fp16_to_float(std::uint16_t bits);
 // twice. For fp32 itself use a cast.
 float round_to_odd(double value);
 
-// Reads or writes `count` adjacent elements of the storage type; fp32 is copied.
+// Reads or writes `count` adjacent elements of the storage type; fp32 is copied. Types of 8 bits
+// and less saturate: what is too large becomes their largest number. Of types of 4 bits two
+// elements share a byte, the first in its low half: begin and count are those of whole bytes.
 void widen(Dtype type, const std::byte* stored, float* values, std::int64_t count);
 void narrow(Dtype type, const float* values, std::byte* stored, std::int64_t count);
 void narrow(Dtype type, const double* values, std::byte* stored, std::int64_t count);
+
+// The number nearest to `value` that the type holds.
+float rounded_to(Dtype type, float value);
 
 }  // namespace fuseline::executor

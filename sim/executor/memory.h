@@ -59,6 +59,8 @@ class Port final : public TileMemory {
             float* values) const;
 
   [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+  // How the operand's elements are stored.
+  [[nodiscard]] Dtype type(const Operand& o) const { return graph_->tensor(o.tensor).dtype; }
 
  private:
   const Graph* graph_;

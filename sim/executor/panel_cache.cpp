@@ -1,6 +1,9 @@
 #include "sim/executor/panel_cache.h"
 
+#include <cstddef>
+
 #include "base/error.h"
+#include "sim/executor/float_formats.h"
 #include "sim/executor/tile_interpreter.h"
 
 namespace fuseline::executor {
@@ -33,8 +36,37 @@ void PanelCache::widen_row(const PanelKey& key, Panel& panel, std::int64_t row,
                                                            k_first ? outer : mainloop_.K);
   const std::int64_t first_row = k_first ? key.k_begin : key.begin;
   const std::int64_t first_col = k_first ? key.begin : key.k_begin;
-  port.peek(operand, corner.row + first_row + row, corner.col + first_col, panel.stride,
-            panel.data.data() + row * panel.stride);
+  float* const values = panel.data.data() + row * panel.stride;
+  port.peek(operand, corner.row + first_row + row, corner.col + first_col, panel.stride, values);
+  if (key.is_b && mainloop_.weight.quantised()) dequantise_row(key, first_row + row, values, port);
+}
+
+// Tensor cores take what a code is worth in the type of the other operand. Scales that a whole row
+// shares are exact factors of fp32 sums, so nothing is rounded then.
+void PanelCache::dequantise_row(const PanelKey& key, std::int64_t n, float* codes,
+                                const Port& port) const {
+  const StoredWeight& weight = mainloop_.weight;
+  const std::vector<ScaleTensor> beside = weight.beside(mainloop_.N, mainloop_.K);
+  std::vector<std::vector<float>> numbers(beside.size());
+  RowScales<float> row;
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    const ScaleTensor& t = beside[i];
+    numbers[i].resize(static_cast<std::size_t>(t.cols));
+    const std::int64_t at =
+        t.kind == ScaleKind::tensor_scale ? 0 : key.batch * t.rows + weight.scale_row(n);
+    port.peek(mainloop_.beside_b[i], at, 0, t.cols, numbers[i].data());
+    if (t.kind == ScaleKind::scale) row.scale = numbers[i].data();
+    if (t.kind == ScaleKind::zero_point) row.zero_point = numbers[i].data();
+    if (t.kind == ScaleKind::tensor_scale) row.tensor_scale = numbers[i][0];
+  }
+  const std::int64_t count = key.k_end - key.k_begin;
+  dequantise(weight, row, key.k_begin, count, codes);
+  if (!weight.scaled_within_rows()) return;
+  const Dtype type = port.type(mainloop_.a);
+  if (type == Dtype::fp32) return;
+  std::vector<std::byte> rounded(static_cast<std::size_t>(count * size_of(type)));
+  narrow(type, codes, rounded.data(), count);
+  widen(type, rounded.data(), codes, count);
 }
 
 void PanelCache::evict(std::int64_t coming_bytes) {

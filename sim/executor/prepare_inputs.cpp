@@ -17,7 +17,7 @@ std::int64_t place(std::int64_t j, std::int64_t group) {
 
 std::shared_ptr<const Storage> reordered(const Storage& from, const Interleaving& how) {
   auto to = std::make_shared<Storage>(from.type(), from.rows(), from.cols());
-  const std::int64_t element = size_of(from.type());
+  const ElementSize element = size_of(from.type());
   const std::int64_t length = how.columns ? from.cols() : from.rows();
   FUSELINE_ASSERT(how.begin + how.count <= length && how.count % how.group == 0, how.tensor);
   const auto target = [&](std::int64_t i) {
@@ -25,6 +25,8 @@ std::shared_ptr<const Storage> reordered(const Storage& from, const Interleaving
     if (j < 0 || j >= how.count) return i;
     return how.begin + j / how.group * how.group + place(j % how.group, how.group);
   };
+  FUSELINE_ASSERT(!how.columns || element.bits() >= 8,
+                  how.tensor + " has no columns of whole bytes");
   const std::int64_t row_bytes = from.cols() * element;
   for (std::int64_t r = 0; r < from.rows(); ++r) {
     if (!how.columns) {
@@ -32,7 +34,7 @@ std::shared_ptr<const Storage> reordered(const Storage& from, const Interleaving
       continue;
     }
     for (std::int64_t c = 0; c < from.cols(); ++c)
-      std::copy_n(from.at(r, c), element, to->at(r, target(c)));
+      std::copy_n(from.at(r, c), 1 * element, to->at(r, target(c)));
   }
   return to;
 }

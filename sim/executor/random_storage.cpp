@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numbers>
 #include <string_view>
 
 #include "model/operators/operator_table.h"
 #include "sim/executor/inputs.h"
+#include "sim/executor/quantise_weight.h"
 
 namespace fuseline::executor {
 
@@ -60,7 +63,7 @@ double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
 
 // An element is scale·(shift + normal number), which is `outliers` times larger in some columns.
 struct Spread {
-  float outliers, scale, shift;
+  float outliers = 1, scale = 1, shift = 0;
 };
 
 void fill_row(const Tensor& t, std::uint64_t vocabulary, const Spread& spread, std::int64_t row,
@@ -89,16 +92,49 @@ void fill_row(const Tensor& t, std::uint64_t vocabulary, const Spread& spread, s
 
 }  // namespace
 
+namespace {
+
+std::uint64_t seed_of(const Tensor& t, std::uint64_t seed) {
+  return seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols));
+}
+
+Random row_stream(std::uint64_t tensor_seed, std::int64_t row) {
+  Random seeds(tensor_seed + static_cast<std::uint64_t>(row) * 0x9e3779b97f4a7c15ULL);
+  return Random(seeds.next());
+}
+
+// The weights that products read as codes: rounded from the numbers that they would be without a
+// number format.
+void add_quantised(const Graph& graph, std::uint64_t seed, const Workers& workers, Inputs& inputs) {
+  for (const Op& op : graph.ops()) {
+    if (!is_gemm(op)) continue;
+    const GemmShape shape = gemm_shape(op);
+    const Tensor& w = graph.tensor(op.reads[1].tensor);
+    if (!shape.weight.quantised() || w.role != Role::weight || inputs.contains(w.name)) continue;
+    const QuantisedWeight made = quantise_weight(
+        shape.weight, w.rows / shape.N, shape.N, shape.K,
+        [&](std::int64_t row, float* values) {
+          fill_row(w, 0, {}, row, row_stream(seed_of(w, seed), row), values);
+        },
+        workers);
+    inputs[w.name] = made.codes;
+    for (std::size_t i = 0; i < made.beside.size(); ++i)
+      inputs[graph.tensor(op.reads[2 + i].tensor).name] = made.beside[i];
+  }
+}
+
+}  // namespace
+
 Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers,
                       const InputDistribution& distribution) {
   Inputs inputs;
+  add_quantised(graph, seed, workers, inputs);
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const TensorId id{static_cast<std::int32_t>(i)};
     const Tensor& t = graph.tensor(id);
-    if (t.role == Role::activation || t.role == Role::output) continue;
+    if (t.role == Role::activation || t.role == Role::output || inputs.contains(t.name)) continue;
     const auto storage = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
-    const std::uint64_t tensor_seed =
-        seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols));
+    const std::uint64_t tensor_seed = seed_of(t, seed);
     const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
     Spread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
     if (t.role == Role::input && graph.related(id, Relation::gradient_of)) {
@@ -111,8 +147,7 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
     parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));
-      Random seeds(tensor_seed + static_cast<std::uint64_t>(row) * 0x9e3779b97f4a7c15ULL);
-      fill_row(t, vocabulary, spread, row, Random(seeds.next()), values.data());
+      fill_row(t, vocabulary, spread, row, row_stream(tensor_seed, row), values.data());
       storage->write(row, 0, t.cols, values.data());
     });
     inputs[t.name] = storage;

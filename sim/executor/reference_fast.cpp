@@ -86,6 +86,8 @@ class FastReference {
       } else {
         b.copy(n, count, 0, s.K, panel);
       }
+      for (std::int64_t j = 0; j < count && s.weight.quantised(); ++j)
+        dequantise_row(op, s, n + j, panel.data() + j * s.K);
       const BlasPanel<double> right{panel.data(), s.b_is_kn ? count : s.K, s.b_is_kn};
       if (y.is_matrix()) {
         multiply(left, right, s.M, count, s.K, 0.0, y.data + n, y.stride);
@@ -96,6 +98,23 @@ class FastReference {
       for (std::int64_t m = 0; m < s.M; ++m)
         std::copy_n(product.data() + m * count, count, &y(m, n));
     });
+  }
+
+  // Row n of the weight: its codes become what they are worth.
+  void dequantise_row(const Op& op, const GemmShape& s, std::int64_t n, double* codes) const {
+    const std::vector<ScaleTensor> beside = s.weight.beside(s.N, s.K);
+    std::vector<std::vector<double>> numbers(beside.size());
+    RowScales<double> row;
+    for (std::size_t i = 0; i < beside.size(); ++i) {
+      const ScaleTensor& t = beside[i];
+      const bool of_all = t.kind == ScaleKind::tensor_scale;
+      const Source source(graph_, values_, inputs_, op.reads[2 + i]);
+      source.copy(of_all ? 0 : s.weight.scale_row(n), 1, 0, t.cols, numbers[i]);
+      if (t.kind == ScaleKind::scale) row.scale = numbers[i].data();
+      if (t.kind == ScaleKind::zero_point) row.zero_point = numbers[i].data();
+      if (of_all) row.tensor_scale = numbers[i][0];
+    }
+    dequantise(s.weight, row, 0, s.K, codes);
   }
 
   const Graph& graph_;

@@ -159,6 +159,7 @@ class GemmRun {
     Port& port = context_.port(thread);
     port.count_load(mainloop_.a, task.area.rows() * k * mainloop_.summed);
     port.count_load(mainloop_.b, cols * k * mainloop_.summed);
+    count_scales(task, port);
     const bool split = context_.schedule.splits > 1;
     const bool stale = index + 1 == tasks_.size() && context_.has_fault(FaultKind::stale_tile);
     TileInterpreter& interpreter = interpreters_[static_cast<std::size_t>(thread)];
@@ -178,6 +179,15 @@ class GemmRun {
     if (split) return;
     interpreter.begin(task.area);
     interpreter.run(port, {}, true);
+  }
+
+  void count_scales(const GemmTask& task, Port& port) const {
+    const std::vector<ScaleTensor> beside = mainloop_.weight.beside(mainloop_.N, mainloop_.K);
+    for (std::size_t i = 0; i < beside.size(); ++i)
+      port.count_load(mainloop_.beside_b[i], mainloop_.weight
+                                                 .beside(beside[i].kind, task.b.begin, task.b.end,
+                                                         task.b.k_begin, task.b.k_end)
+                                                 .elements());
   }
 
   // Where the tile's partial result of one part of k begins in the workspace.

@@ -1,5 +1,7 @@
 #include "sim/executor/storage.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "sim/executor/float_formats.h"
 
@@ -24,7 +26,13 @@ std::byte* Storage::at(std::int64_t row, std::int64_t col) {
 
 void Storage::read(std::int64_t row, std::int64_t col, std::int64_t count, float* values) const {
   FUSELINE_ASSERT(row >= 0 && row < rows_ && col >= 0 && col + count <= cols_, "outside a tensor");
-  widen(type_, at(row, col), values, count);
+  const std::int64_t shared = size_of(type_).bits() < 8 ? 2 : 1;  // elements of one byte
+  const std::int64_t before = (row * cols_ + col) % shared;
+  const std::int64_t whole = ceil_div(before + count, shared) * shared;
+  if (before == 0 && whole == count) return widen(type_, at(row, col), values, count);
+  std::vector<float> bytes(static_cast<std::size_t>(whole));
+  widen(type_, at(row, col - before), bytes.data(), whole);
+  std::copy_n(bytes.begin() + before, count, values);
 }
 
 void Storage::write(std::int64_t row, std::int64_t col, std::int64_t count, const float* values) {

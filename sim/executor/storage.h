@@ -22,7 +22,8 @@ class Storage {
   [[nodiscard]] std::int64_t cols() const { return cols_; }
   [[nodiscard]] Bytes bytes() const;
 
-  // `count` elements of one row from `col`, as fp32; writing rounds.
+  // `count` elements of one row from `col`, as fp32; writing rounds. Types of 4 bits are written in
+  // whole bytes.
   void read(std::int64_t row, std::int64_t col, std::int64_t count, float* values) const;
   void write(std::int64_t row, std::int64_t col, std::int64_t count, const float* values);
   void write(std::int64_t row, std::int64_t col, std::int64_t count, const double* values);

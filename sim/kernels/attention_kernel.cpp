@@ -229,7 +229,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
   for (const StreamWalk* part : {&walk.before, &walk.after}) {
     for (const Stream& stream : part->streams) streamed += stream.bytes();
   }
-  const std::int64_t element = k.matrix.element_bytes;
+  const ElementSize element = k.matrix.element;
   if (walk.q) streamed += checked_product<Bytes>(walk.q->rows, walk.q->cols, element);
   if (walk.bias)
     streamed += checked_product<Bytes>(walk.bias->rows, walk.bias->cols, s.batch, element);

@@ -27,7 +27,7 @@ GemmEstimate estimate_gemm(const GemmWalk& gemm, WalkTraffic traffic, const Gpu&
     estimate.hbm.write += wave.hbm.write;
   }
   const GemmRequested requested = requested_bytes(problem, gemm.tile);
-  estimate.smem = (requested.a + requested.b) * 2;
+  estimate.smem = (requested.a + requested.b + requested.scales) * 2;
   if (gemm.tile.split_k > 1) {
     estimate.reduction = {reduction_time(traffic.l2, traffic.hbm.read + traffic.hbm.write, gpu),
                           traffic.hbm, traffic.l2};

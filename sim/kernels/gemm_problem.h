@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/formats/stored_weight.h"
 #include "model/gemm_tile.h"
 #include "sim/kernels/epilogue_needs.h"
 #include "sim/memory/l2_cache.h"
@@ -47,6 +48,14 @@ struct EpilogueStream {
   }
 };
 
+// A tensor of scales or zero points beside b. Those of groups of rows lie behind each other, so
+// many rows each.
+struct GemmScales {
+  CachedMatrix matrix;
+  ScaleKind kind = ScaleKind::scale;
+  std::int64_t rows_of_group = 0;
+};
+
 // out[m, n] = a[m, k] b[n, k]^T, `batch` times.
 struct GemmProblem {
   std::int64_t m = 0;
@@ -58,6 +67,8 @@ struct GemmProblem {
   std::vector<std::int64_t> groups{};
   GemmOperand a;
   GemmOperand b;
+  StoredWeight weight{};  // the number format of b
+  std::vector<GemmScales> scales{};
   std::vector<EpilogueStream> epilogue;
   bool library = true;           // the vendor's kernels; otherwise our own mainloop, no split-K
   std::optional<GemmTile> tile;  // empty: chosen
@@ -72,11 +83,14 @@ struct GemmProblem {
   [[nodiscard]] std::int64_t products() const {
     return groups.empty() ? batch : static_cast<std::int64_t>(groups.size());
   }
+  // Bytes of scales that columns [k_begin, k_end) of rows [n_begin, n_end) of b bring along.
+  [[nodiscard]] std::int64_t scale_bytes(std::int64_t n_begin, std::int64_t n_end,
+                                         std::int64_t k_begin, std::int64_t k_end) const;
 };
 
-// A plain library GEMM on three dense row-major tensors of the given ids, all of `element_bytes`.
+// A plain library GEMM on three dense row-major tensors of the given ids, all of `element`.
 GemmProblem plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::uint32_t a,
                        std::uint32_t b, std::uint32_t out, std::uint32_t workspace,
-                       std::int64_t element_bytes = 2);
+                       ElementSize element = 2);
 
 }  // namespace fuseline

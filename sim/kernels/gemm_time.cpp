@@ -12,10 +12,10 @@ namespace fuseline {
 namespace {
 
 // Tensor rate of one SM at the boost clock for the operands' width (fp32 operands run as TF32).
-double sm_tensor_rate(const Gpu& gpu, std::int64_t element_bytes) {
+double sm_tensor_rate(const Gpu& gpu, ElementSize element) {
   double rate = gpu.tensor_bf16.value();
-  if (element_bytes == 1 && gpu.tensor_fp8.value() > 0) rate = gpu.tensor_fp8.value();
-  if (element_bytes >= 4) rate = gpu.tensor_bf16.value() * gpu.constants.gemm.tf32_fraction;
+  if (element == 1 && gpu.tensor_fp8.value() > 0) rate = gpu.tensor_fp8.value();
+  if (element >= 4) rate = gpu.tensor_bf16.value() * gpu.constants.gemm.tf32_fraction;
   return rate / static_cast<double>(gpu.sm_count);
 }
 
@@ -24,12 +24,14 @@ double sm_tensor_rate(const Gpu& gpu, std::int64_t element_bytes) {
 // Batched GEMMs, whose sizes are tokens, are taken as padded.
 bool is_unaligned(const GemmProblem& problem, const Gpu& gpu) {
   const std::int64_t alignment = gpu.constants.gemm.alignment_bytes;
-  const auto odd = [alignment](std::int64_t columns, std::int64_t element_bytes) {
-    return columns * element_bytes % alignment != 0;
+  const auto odd = [alignment](std::int64_t columns, ElementSize element) {
+    return columns * element % alignment != 0;
   };
+  // Results are of the other operand's type where b is stored in few bits.
+  const GemmOperand& like = problem.weight.quantised() ? problem.a : problem.b;
   return problem.library && problem.batch == 1 && problem.m > 1 &&
-         (odd(problem.k, problem.a.matrix.element_bytes) ||
-          odd(problem.n, problem.b.matrix.element_bytes));
+         (odd(problem.k, problem.a.matrix.element) || odd(problem.n, like.matrix.element) ||
+          (problem.weight.quantised() && odd(problem.k, problem.b.matrix.element)));
 }
 
 // Rates that do not change from wave to wave.
@@ -37,6 +39,7 @@ struct WaveModel {
   double step_seconds;      // one k step of one tile on the tensor cores
   double fetch_seconds;     // its panels from L2 into shared memory
   double smem_seconds;      // and from there to the tensor cores
+  double convert_seconds;   // the instructions that dequantise a panel of b
   double sm_epilogue_rate;  // bytes/s of one SM
   double l2_rate;
   double hbm_rate;
@@ -49,13 +52,19 @@ struct WaveModel {
   WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor) {
     const GemmConstants& constants = gpu.constants.gemm;
     const double clock = gpu.sm_clock.value() * clock_factor;
-    const std::int64_t a_bytes = problem.a.matrix.element_bytes;
-    const std::int64_t b_bytes = problem.b.matrix.element_bytes;
+    const ElementSize a_bytes = problem.a.matrix.element;
+    const ElementSize b_bytes = problem.b.matrix.element;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
     // Our own mainloop loads no rows of a low tile that the matrix does not have.
     const std::int64_t a_rows =
         problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
-    const double panel = static_cast<double>(tile.k * (a_rows * a_bytes + tile.n * b_bytes));
+    const auto weights = static_cast<double>(tile.k * tile.n);
+    const double panel =
+        static_cast<double>(tile.k * a_rows * a_bytes + tile.k * tile.n * b_bytes) +
+        weights * problem.weight.scale_bytes_per_element(problem.k);
+    convert_seconds = problem.weight.quantised() ? weights * constants.dequantise_instructions /
+                                                       (gpu.constants.stream.issue_lanes * clock)
+                                                 : 0.0;
     step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
                             constants.tensor_fraction);
     const double fetched = is_unaligned(problem, gpu)       ? constants.unaligned_bytes_per_cycle
@@ -81,7 +90,7 @@ struct WaveModel {
 };
 
 struct WaveTime {
-  double tensor, fetch, l2, hbm, smem, epilogue;
+  double tensor, fetch, l2, hbm, smem, convert, epilogue;
   double mainloop;  // of all of them together
   Bound bound;
 };
@@ -94,21 +103,23 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.tensor = steps * model.step_seconds;
   t.fetch = steps * model.fetch_seconds;
   t.smem = steps * model.smem_seconds;
+  t.convert = steps * model.convert_seconds;
   t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
   t.hbm = (wave.hbm.read + wave.hbm.write).as_double() /
           (model.hbm_rate * std::pow(busy, model.concurrency));
   t.epilogue = wave.epilogue.as_double() * model.cluster_k / blocks / model.sm_epilogue_rate +
                model.exchange_seconds;
-  // Tensor cores, fetching and HBM disturb each other when they are near balance; L2 and shared
-  // memory are ceilings only.
+  // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
+  // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
   t.bound = Bound::tensor;
   if (t.fetch > top) top = t.fetch, t.bound = Bound::l2;
   if (t.hbm > top) top = t.hbm, t.bound = Bound::hbm;
+  if (t.convert > top) top = t.convert, t.bound = Bound::tensor;
   if (top > 0) {
     constexpr double kNegligible = 0.01;  // of the longest part; its power is next to nothing
     double sum = 0;
-    for (const double part : {t.tensor, t.fetch, t.hbm}) {
+    for (const double part : {t.tensor, t.fetch, t.hbm, t.convert}) {
       if (part > kNegligible * top) sum += part == top ? 1.0 : std::pow(part / top, model.overlap);
     }
     t.mainloop = top * std::pow(sum, 1.0 / model.overlap);
@@ -153,8 +164,9 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t units =
       ceil_div(m, unit_m) * ceil_div(problem.n, unit_n) * products * tile.split_k;
   const std::int64_t at_once = blocks_at_once(tile, gpu) / tile.cluster();
-  const std::int64_t a_bytes = problem.a.matrix.element_bytes;
-  const std::int64_t b_bytes = problem.b.matrix.element_bytes;
+  const ElementSize a_bytes = problem.a.matrix.element;
+  const ElementSize b_bytes = problem.b.matrix.element;
+  const double scales = problem.weight.scale_bytes_per_element(problem.k);
   const std::int64_t depth = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
 
   std::int64_t out_bytes =
@@ -167,11 +179,13 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     const std::int64_t elements =
         std::min({stream.matrix.rows * stream.matrix.cols, stream.height * stream.width * batches,
                   problem.m * problem.n * batches});
-    out_bytes += elements * stream.matrix.element_bytes;
+    out_bytes += elements * stream.matrix.element;
   }
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
-  const double compulsory = static_cast<double>(products) * static_cast<double>(problem.k) *
-                                static_cast<double>(m * a_bytes + problem.n * b_bytes) +
+  const double k = static_cast<double>(problem.k);
+  const double compulsory = static_cast<double>(products) * k *
+                                (static_cast<double>(m) * a_bytes.as_double() +
+                                 static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +
                             static_cast<double>(out_bytes);
 
   const auto wave_of = [&](std::int64_t count) {
@@ -179,7 +193,9 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     const double share = static_cast<double>(count) / static_cast<double>(units);
     wave.blocks = count * ceil_div(unit_m, tile.m) * ceil_div(unit_n, tile.n) * tile.cluster_k;
     wave.k_steps = ceil_div(ceil_div(depth, tile.k), tile.cluster_k);
-    wave.operands = Bytes(count * depth * (unit_m * a_bytes + unit_n * b_bytes));
+    wave.operands =
+        Bytes(count * depth * unit_m * a_bytes + count * depth * unit_n * b_bytes +
+              static_cast<std::int64_t>(static_cast<double>(count * depth * unit_n) * scales));
     wave.epilogue = Bytes(
         static_cast<std::int64_t>(static_cast<double>(count * unit_m * unit_n) * bytes_per_output));
     wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory * share));

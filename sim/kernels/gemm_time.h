@@ -21,8 +21,9 @@ struct GemmTime {
 };
 
 // time = launch + Σ over waves of mainloop + epilogue, where
-//   mainloop = p-norm of (tensor, fetch, HBM), at least L2 and SMEM
+//   mainloop = p-norm of (tensor, fetch, HBM, convert), at least L2 and SMEM
 //   tensor   = k steps × tile FLOPs / SM rate
+//   convert  = k steps × elements of b × instructions / issue lanes, where b is stored in few bits
 //   fetch    = k steps × tile panel bytes / fetch rate of one SM
 //   HBM      = bytes missed and written back / sustained rate × (SMs with work / SMs)^exponent
 //   L2       = operand and epilogue bytes of the wave / L2 rate

@@ -88,6 +88,18 @@ class WavePanels {
   std::vector<Panel> blocks_;
 };
 
+// The scales of one depth of a panel of b.
+void read_scales(const GemmProblem& problem, const Panel& panel, std::int64_t k_begin,
+                 std::int64_t k_end, L2Cache& cache) {
+  for (const GemmScales& s : problem.scales) {
+    const ScaleRange r =
+        problem.weight.beside(s.kind, panel.row_begin, panel.row_end, k_begin, k_end);
+    const std::int64_t first =
+        s.kind == ScaleKind::tensor_scale ? 0 : panel.batch * s.rows_of_group;
+    cache.read(s.matrix, first + r.row_begin, first + r.row_end, r.col_begin, r.col_end);
+  }
+}
+
 void read_panel_step(const GemmOperand& operand, const Panel& panel, std::int64_t k_begin,
                      std::int64_t k_end, L2Cache& cache) {
   const MatrixOrigin origin = operand.origin(panel.batch);
@@ -130,7 +142,7 @@ Region region_of(const GemmProblem& problem, const EpilogueStream& stream, const
 Bytes epilogue_bytes(const GemmProblem& problem, const GemmUnit& unit) {
   Bytes bytes;
   for (const EpilogueStream& stream : problem.epilogue) {
-    bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element_bytes);
+    bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element);
   }
   return bytes;
 }
@@ -181,8 +193,9 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
     const std::int64_t depth = unit.k_end - unit.k_begin;
     panels.add(unit);
     wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.cluster_k;
-    wave.operands += Bytes(
-        depth * (height * problem.a.matrix.element_bytes + width * problem.b.matrix.element_bytes));
+    wave.operands +=
+        Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
+              problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end));
     wave.epilogue += tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
@@ -200,6 +213,7 @@ std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& p
       const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
       if (k_begin >= k_end) continue;
       read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
+      if (panel.of_b) read_scales(problem, panel, k_begin, k_end, cache);
       reads += panel.blocks();
     }
   }
@@ -335,6 +349,14 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   for (const std::int64_t rows : p.groups) key.number(rows);
   describe(p.a, key);
   describe(p.b, key);
+  key.number(std::ssize(p.scales));
+  for (const GemmScales& s : p.scales) {
+    key.matrix(s.matrix);
+    key.number(static_cast<std::int64_t>(s.kind));
+    key.number(s.rows_of_group);
+    key.number(p.weight.group);
+    key.number(p.weight.scale_row(p.n));
+  }
   key.number(std::ssize(p.epilogue));
   for (const EpilogueStream& s : p.epilogue) {
     key.matrix(s.matrix);
@@ -356,10 +378,14 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
   }
   const std::int64_t tiles_n = ceil_div(problem.n, tile.n);
   GemmRequested requested;
-  requested.a = checked_product<Bytes>(problem.m, problem.k, problem.a.matrix.element_bytes,
-                                       tiles_n, problem.batch);
-  requested.b = checked_product<Bytes>(problem.n, problem.k, problem.b.matrix.element_bytes,
-                                       tiles_m, problem.batch);
+  requested.a = checked_product<Bytes>(problem.m, problem.k, problem.a.matrix.element, tiles_n,
+                                       problem.batch);
+  requested.b = checked_product<Bytes>(problem.n, problem.k, problem.b.matrix.element, tiles_m,
+                                       problem.batch);
+  for (std::int64_t n = 0; n < problem.n; n += tile.n)
+    requested.scales +=
+        Bytes(problem.scale_bytes(n, std::min(problem.n, n + tile.n), 0, problem.k) * tiles_m *
+              problem.batch);
   for (const EpilogueStream& stream : problem.epilogue) {
     // A tile's region is as high as its rows ask and as wide as its columns ask: the sum over all
     // tiles is a product of two sums.
@@ -376,7 +402,7 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
       cols += c.end - c.begin;
     }
     requested.epilogue.push_back(
-        checked_product<Bytes>(rows, cols, problem.batch, stream.matrix.element_bytes));
+        checked_product<Bytes>(rows, cols, problem.batch, stream.matrix.element));
   }
   return requested;
 }

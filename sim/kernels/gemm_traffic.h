@@ -43,6 +43,7 @@ Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache);
 struct GemmRequested {
   Bytes a;
   Bytes b;
+  Bytes scales;                 // beside b
   std::vector<Bytes> epilogue;  // as problem.epilogue
 };
 GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile);

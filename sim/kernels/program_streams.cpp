@@ -158,7 +158,7 @@ CachedSlice AddressMap::locate(const Operand& operand, std::int64_t layer) const
 
 Bytes Stream::bytes() const {
   return checked_product<Bytes>(part.rows, moved.group > 0 ? moved.cols(part.cols) : part.cols,
-                                part.matrix.element_bytes);
+                                part.matrix.element);
 }
 
 namespace {
@@ -231,6 +231,11 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   problem.workspace_tensor = AddressMap::workspace;
   problem.a = operand_of(addresses.locate(gemm->a), gemm->batch, gemm->M, gemm->K, gemm->a_is_km);
   problem.b = operand_of(addresses.locate(gemm->b), gemm->batch, gemm->N, gemm->K, gemm->b_is_kn);
+  problem.weight = gemm->weight;
+  const std::vector<ScaleTensor> beside = gemm->weight.beside(gemm->N, gemm->K);
+  for (std::size_t i = 0; i < beside.size(); ++i)
+    problem.scales.push_back(
+        {addresses.locate(gemm->beside_b[i]).matrix, beside[i].kind, beside[i].rows});
   if (!gemm->groups.empty()) {
     const MatrixOrigin a{0, addresses.locate(gemm->a).col_begin};
     const std::int64_t b_col = addresses.locate(gemm->b).col_begin;

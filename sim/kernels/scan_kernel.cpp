@@ -13,12 +13,12 @@ namespace {
 constexpr std::int64_t kProductRows = 16;  // of the smallest matrix instruction
 constexpr std::int64_t kFp32Bytes = 4;
 
-double flops_per_cycle(const Gpu& gpu, std::int64_t element_bytes) {
+double flops_per_cycle(const Gpu& gpu, ElementSize element) {
   const double clock =
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
   const double rate = gpu.tensor_bf16.value() / clock / static_cast<double>(gpu.sm_count);
   const GemmConstants& c = gpu.constants.gemm;
-  return rate * c.tensor_fraction * (element_bytes == kFp32Bytes ? c.tf32_fraction : 1.0);
+  return rate * c.tensor_fraction * (element == kFp32Bytes ? c.tf32_fraction : 1.0);
 }
 
 // One chunk of one head: products with exponentials, and what the thread block loads.
@@ -27,8 +27,7 @@ struct Chunk {
   Seconds transfer;
 };
 
-Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu,
-                 std::int64_t element_bytes) {
+Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu, ElementSize element) {
   const double P = static_cast<double>(s.head_width);
   const double N = static_cast<double>(s.state_width);
   const double clock = gpu.sm_clock.value();
@@ -39,12 +38,12 @@ Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu,
   } else {
     const double rows = static_cast<double>(ceil_div(tokens, kProductRows) * kProductRows);
     const double flops = 2 * rows * rows * (N + P) + 4 * rows * P * N;
-    const double cycles = flops / flops_per_cycle(gpu, element_bytes) +
-                          rows * rows * gpu.constants.attention.exp_cycles;
+    const double cycles =
+        flops / flops_per_cycle(gpu, element) + rows * rows * gpu.constants.attention.exp_cycles;
     chunk.products = Seconds(cycles / clock);
   }
-  const double bytes = static_cast<double>(
-      tokens * (s.head_width + 2 * s.state_width) * element_bytes + tokens * kFp32Bytes);
+  const double bytes = static_cast<double>(tokens * (s.head_width + 2 * s.state_width) * element +
+                                           tokens * kFp32Bytes);
   chunk.transfer = Seconds(bytes / gpu.constants.attention.block_bytes_per_cycle / clock);
   return chunk;
 }
@@ -96,14 +95,14 @@ void describe(const ScanWalk& scan, WalkKey& key) {
   for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) describe(*part, key);
 }
 
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_bytes) {
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element) {
   ScanShape s = shape;
   s.chunk = std::min(s.chunk, s.tokens);
   const ScanConstants& c = gpu.constants.scan;
   const Seconds wait = s.chunk == 1 ? c.step : c.chunk;
   const std::int64_t chunks = ceil_div(s.tokens, s.chunk);
-  const Chunk whole = time_chunk(s, s.chunk, gpu, element_bytes);
-  const Chunk last = time_chunk(s, s.tokens - (chunks - 1) * s.chunk, gpu, element_bytes);
+  const Chunk whole = time_chunk(s, s.chunk, gpu, element);
+  const Chunk last = time_chunk(s, s.tokens - (chunks - 1) * s.chunk, gpu, element);
   const double others = static_cast<double>(chunks - 1);
   const Seconds products = others * whole.products + last.products;
   const Seconds walk = others * (std::max(whole.products, whole.transfer) + wait) +
@@ -147,16 +146,16 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
   const CachedSlice& k = walk.k;
   const CachedSlice& q = walk.q;
   const std::int64_t again = m->shape.heads / m->shape.groups - 1;
-  const Bytes shared = checked_product<Bytes>(k.rows, k.cols, k.matrix.element_bytes) +
-                       checked_product<Bytes>(q.rows, q.cols, q.matrix.element_bytes);
+  const Bytes shared = checked_product<Bytes>(k.rows, k.cols, k.matrix.element) +
+                       checked_product<Bytes>(q.rows, q.cols, q.matrix.element);
   e.l2 = streamed + again * shared;
-  e.smem = checked_product<Bytes>(x.rows, x.cols, x.matrix.element_bytes) + (again + 1) * shared;
+  e.smem = checked_product<Bytes>(x.rows, x.cols, x.matrix.element) + (again + 1) * shared;
 
   const StreamConstants& c = gpu.constants.stream;
   e.hbm_time = (e.hbm.read + e.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
   e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
   const ScanTime t = m->has_rates_of_columns() ? prefix_time(m->shape, gpu)
-                                               : scan_time(m->shape, gpu, x.matrix.element_bytes);
+                                               : scan_time(m->shape, gpu, x.matrix.element);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there

@@ -47,7 +47,7 @@ struct ScanTime {
   Seconds compute;  // products and exponentials of all heads that the SM takes
   Seconds chain;    // of the heads that it takes one after the other, all chunks with their waiting
 };
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, std::int64_t element_bytes);
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element);
 // With a rate for every column of the state: a parallel prefix in every thread block.
 ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu);
 

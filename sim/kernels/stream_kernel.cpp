@@ -186,7 +186,7 @@ std::int64_t StreamKernel::elements() const {
   std::int64_t loaded = 0;
   for (const Stream& s : streams) {
     if (s.vector || s.repeated) continue;
-    const std::int64_t n = s.bytes().value() / s.part.matrix.element_bytes;
+    const std::int64_t n = s.bytes().value() / s.part.matrix.element;
     if (s.store) {
       stored += n;
     } else {

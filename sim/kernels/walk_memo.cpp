@@ -31,7 +31,7 @@ void WalkKey::matrix(const CachedMatrix& m) {
   tensor(m.tensor);
   number(m.rows);
   number(m.cols);
-  number(m.element_bytes);
+  number(m.element.bits());
   number(m.at.begin);
   number(m.at.run);
   number(m.at.step);

@@ -215,6 +215,7 @@ std::string BlockCase::label() const {
                      std::to_string(w.batch) + "x" + std::to_string(w.seq);
   if (w.phase == Phase::decode) text += " of " + std::to_string(w.context);
   if (w.dtype != Dtype::bf16) text += std::string(" ") + name_of(w.dtype);
+  if (w.formats.weights.quantised()) text += " weights " + w.formats.weights.name();
   return text;
 }
 
@@ -301,7 +302,8 @@ Measurements load_measurements(const std::string& path) {
 bool same_case(const BlockCase& a, const BlockCase& b) {
   return a.model == b.model && a.execution == b.execution && a.workload.phase == b.workload.phase &&
          a.workload.batch == b.workload.batch && a.workload.seq == b.workload.seq &&
-         a.workload.kv_tokens() == b.workload.kv_tokens() && a.workload.dtype == b.workload.dtype;
+         a.workload.kv_tokens() == b.workload.kv_tokens() && a.workload.dtype == b.workload.dtype &&
+         a.workload.formats == b.workload.formats;
 }
 
 std::optional<MeasuredBlock> find_block(const Measurements& all, const BlockCase& wanted) {

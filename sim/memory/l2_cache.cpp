@@ -42,7 +42,7 @@ struct Span {
 Bytes CachedMatrix::chunk_bytes(std::int64_t row_block, std::int64_t col_block) const {
   const std::int64_t height = std::min(kChunkEdge, rows - row_block * kChunkEdge);
   const std::int64_t width = std::min(kChunkEdge, cols - col_block * kChunkEdge);
-  return Bytes(height * width * element_bytes);
+  return Bytes(height * width * element);
 }
 
 L2Cache::L2Cache(Bytes effective_capacity)
@@ -50,12 +50,12 @@ L2Cache::L2Cache(Bytes effective_capacity)
   FUSELINE_ASSERT(capacity_ >= 0, "negative cache capacity");
 }
 
-void L2Cache::read(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
-  access_chunk<Access::read>(key, part, element_bytes);
+void L2Cache::read(ChunkKey key, ChunkPart part, ElementSize element) {
+  access_chunk<Access::read>(key, part, element);
 }
 
-void L2Cache::write(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
-  access_chunk<Access::write>(key, part, element_bytes);
+void L2Cache::write(ChunkKey key, ChunkPart part, ElementSize element) {
+  access_chunk<Access::write>(key, part, element);
 }
 
 void L2Cache::read(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
@@ -82,9 +82,9 @@ void L2Cache::access_rows(const CachedMatrix& m, std::int64_t row_begin, std::in
 }
 
 template <L2Cache::Access access>
-void L2Cache::access_chunk(ChunkKey key, ChunkPart part, std::int64_t element_bytes) {
+void L2Cache::access_chunk(ChunkKey key, ChunkPart part, ElementSize element) {
   access_line<access>(
-      {key.tensor, element_bytes, key.row_block, key.col_block, 1, false, part, part, part});
+      {key.tensor, element, key.row_block, key.col_block, 1, false, part, part, part});
 }
 
 // Ranges one block wide are lines downwards, as a GEMM reads its operands; others go row by row.
@@ -102,7 +102,7 @@ void L2Cache::access_range(const CachedMatrix& m, std::int64_t row_begin, std::i
   };
   if (cols.count == 1) {
     access_line<access>({m.tensor,
-                         m.element_bytes,
+                         m.element,
                          rows.first,
                          cols.first,
                          rows.count,
@@ -114,7 +114,7 @@ void L2Cache::access_range(const CachedMatrix& m, std::int64_t row_begin, std::i
   }
   for (std::int64_t row = 0; row < rows.count; ++row) {
     access_line<access>({m.tensor,
-                         m.element_bytes,
+                         m.element,
                          rows.first + row,
                          cols.first,
                          cols.count,
@@ -138,9 +138,9 @@ L2Cache::Place L2Cache::place_of(std::uint32_t page, std::uint64_t row_block,
           static_cast<std::uint8_t>(count), static_cast<std::uint8_t>(down ? 1 : kPageEdge)};
 }
 
-std::uint32_t L2Cache::page_of(std::uint64_t key, std::int64_t element_bytes) {
+std::uint32_t L2Cache::page_of(std::uint64_t key, ElementSize element) {
   const std::uint32_t number = pages_.page_of(key);
-  pages_[number].element_bytes = element_bytes;
+  pages_[number].element = element;
   return number;
 }
 
@@ -158,7 +158,7 @@ void L2Cache::access_line(const Line& line) {
     const std::uint64_t within = (line.down ? row : col) % kPageEdge;
     const std::int64_t length =
         std::min(line.count - done, static_cast<std::int64_t>(kPageEdge - within));
-    const std::uint32_t page = page_of(page_key(line.tensor, row, col), line.element_bytes);
+    const std::uint32_t page = page_of(page_key(line.tensor, row, col), line.element);
     const Place place = place_of(page, row, col, length, line.down);
     grown += access_run<access>(line, done, place);
     done += length;
@@ -186,7 +186,7 @@ std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Plac
   }
   const std::uint32_t run = new_run(place, parts, kWrites);
   if (nothing_is_here(page, place) &&
-      line.element_bytes * place.count * kChunkEdge * kChunkEdge <= capacity_) {
+      place.count * kChunkEdge * kChunkEdge * line.element <= capacity_) {
     return bring_in<access>(parts, page, run);
   }
   std::int64_t grown = 0;
@@ -194,7 +194,7 @@ std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Plac
   std::size_t at = place.first;
   for (int i = 0; i < place.count; ++i, at += place.stride) {
     const ChunkPart part = line.part(done + i);
-    const std::int64_t bytes = touch<access>(page, at, part, run) * line.element_bytes;
+    const std::int64_t bytes = touch<access>(page, at, part, run) * line.element;
     if (bytes == 0) continue;
     grown += bytes;
     used_ += bytes;
@@ -224,7 +224,7 @@ std::int64_t L2Cache::bring_in(const Parts& parts, Page& page, std::uint32_t run
   const Place place = runs_[run].place;
   std::size_t at = place.first;
   for (int i = 0; i < place.count; ++i, at += place.stride) page.runs[at] = run;
-  const std::int64_t each = parts.first.elements() * page.element_bytes;
+  const std::int64_t each = parts.first.elements() * page.element;
   const bool equal = parts.first == parts.last && (place.count <= 2 || parts.first == parts.inner);
   std::int64_t bytes = place.count * each;
   if (equal && each <= std::numeric_limits<std::uint16_t>::max()) {
@@ -237,7 +237,7 @@ std::int64_t L2Cache::bring_in(const Parts& parts, Page& page, std::uint32_t run
       page.chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
       elements += part.elements();
     }
-    bytes = elements * page.element_bytes;
+    bytes = elements * page.element;
   }
   runs_[run].chunks_left = place.count;
   page.chunks_here += place.count;
@@ -332,8 +332,8 @@ void L2Cache::drop_regions(Chunk& chunk) {
 // Returns the bytes that were dirty. Page and run stay, even if nothing is left in them.
 std::int64_t L2Cache::forget(Page& page, std::size_t at) {
   Chunk chunk = chunk_at(page, at);
-  const std::int64_t dirty = dirty_elements(chunk) * page.element_bytes;
-  used_ -= resident_elements(chunk) * page.element_bytes;
+  const std::int64_t dirty = dirty_elements(chunk) * page.element;
+  used_ -= resident_elements(chunk) * page.element;
   if (chunk.odd != 0) drop_regions(chunk);
   page.runs[at] = 0;
   --page.chunks_here;

@@ -38,7 +38,7 @@ struct CachedMatrix {
   std::uint32_t tensor = 0;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
-  std::int64_t element_bytes = 2;
+  ElementSize element = 2;
   RowRuns at{};  // row r of an access is row at.row(r) of the tensor
   [[nodiscard]] std::int64_t row_blocks() const { return ceil_div(rows, kChunkEdge); }
   [[nodiscard]] std::int64_t col_blocks() const { return ceil_div(cols, kChunkEdge); }
@@ -58,11 +58,11 @@ class L2Cache {
   explicit L2Cache(Bytes effective_capacity);
 
   // These elements of the chunk are needed; those that are not resident come from HBM. All accesses
-  // to one tensor have the same `element_bytes`.
-  void read(ChunkKey key, ChunkPart part, std::int64_t element_bytes);
+  // to one tensor have the same `element`.
+  void read(ChunkKey key, ChunkPart part, ElementSize element);
   // These elements of the chunk are overwritten: they become dirty, nothing is fetched. The dirty
   // elements of a chunk are written to HBM when it is evicted.
-  void write(ChunkKey key, ChunkPart part, std::int64_t element_bytes);
+  void write(ChunkKey key, ChunkPart part, ElementSize element);
   // The chunks that the half-open element range touches, row block by row block; only the elements
   // inside the range count.
   void read(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
@@ -120,7 +120,7 @@ class L2Cache {
   };
   struct Page {
     std::uint64_t key = 0;
-    std::int64_t element_bytes = 0;
+    ElementSize element{};
     std::uint32_t chunks_here = 0;
     std::uint32_t uncertain_here = 0;
     std::bitset<kPageEdge * kPageEdge> uncertain;  // in the order of `runs`
@@ -157,7 +157,8 @@ class L2Cache {
   // same part is touched.
   struct Line {
     std::uint32_t tensor;
-    std::int64_t element_bytes, row_block, col_block, count;
+    ElementSize element;
+    std::int64_t row_block, col_block, count;
     bool down;
     ChunkPart first, inner, last;
     [[nodiscard]] ChunkPart part(std::int64_t i) const {
@@ -169,7 +170,7 @@ class L2Cache {
   };
 
   template <Access access>
-  void access_chunk(ChunkKey key, ChunkPart part, std::int64_t element_bytes);
+  void access_chunk(ChunkKey key, ChunkPart part, ElementSize element);
   template <Access access>
   void access_rows(const CachedMatrix& m, std::int64_t row_begin, std::int64_t row_end,
                    std::int64_t col_begin, std::int64_t col_end);
@@ -214,7 +215,7 @@ class L2Cache {
                                 std::uint64_t col_block);
   static Place place_of(std::uint32_t page, std::uint64_t row_block, std::uint64_t col_block,
                         std::int64_t count, bool down);
-  std::uint32_t page_of(std::uint64_t key, std::int64_t element_bytes);
+  std::uint32_t page_of(std::uint64_t key, ElementSize element);
   template <class Visit>
   void for_each_page(Visit visit) const;
 

@@ -14,7 +14,7 @@ void L2Contents::set_hash() {
     add(std::uint64_t{std::bit_cast<std::uint32_t>(p.resident)} << 32 |
         std::bit_cast<std::uint32_t>(p.dirty));
   }
-  for (const std::int64_t bytes : element_bytes) add(static_cast<std::uint64_t>(bytes));
+  for (const ElementSize element : elements) add(static_cast<std::uint64_t>(element.bits()));
   hash = h;
 }
 

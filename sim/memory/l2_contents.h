@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/units.h"
 #include "sim/memory/chunk_region.h"
 
 namespace fuseline {
@@ -23,14 +24,14 @@ struct L2Contents {
   };
   std::int64_t capacity = 0;
   std::vector<Piece> pieces;
-  std::vector<std::int64_t> element_bytes;  // by tensor
-  std::uint64_t hash = 0;                   // of all the above
+  std::vector<ElementSize> elements;  // by tensor
+  std::uint64_t hash = 0;             // of all the above
   friend bool operator==(const L2Contents&, const L2Contents&) = default;
 
   void set_hash();
   [[nodiscard]] std::size_t memory() const {
     return sizeof *this + pieces.capacity() * sizeof(Piece) +
-           element_bytes.capacity() * sizeof(std::int64_t);
+           elements.capacity() * sizeof(ElementSize);
   }
 };
 

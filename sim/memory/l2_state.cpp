@@ -86,7 +86,7 @@ Bytes L2Cache::resident(std::uint32_t tensor) const {
   for_each_page([&](const Page& page) {
     if (tensor_of(page.key) != tensor) return;
     for (std::size_t at = 0; at < page.runs.size(); ++at)
-      bytes += resident_elements(chunk_at(page, at)) * page.element_bytes;
+      bytes += resident_elements(chunk_at(page, at)) * page.element;
   });
   return Bytes(bytes);
 }
@@ -95,7 +95,7 @@ std::int64_t L2Cache::dirty_bytes(const Page& page) const {
   std::int64_t elements = 0;
   for (std::size_t at = 0; at < page.runs.size(); ++at)
     elements += dirty_elements(chunk_at(page, at));
-  return elements * page.element_bytes;
+  return elements * page.element;
 }
 
 Bytes L2Cache::dirty() const {
@@ -117,12 +117,12 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
   constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
   L2Contents out{capacity_, {}, {}, 0};
   tensors.clear();
-  const auto number_of = [&](std::uint32_t tensor, std::int64_t element_bytes) {
+  const auto number_of = [&](std::uint32_t tensor, ElementSize element) {
     const auto found = std::find(tensors.begin(), tensors.end(), tensor);
     const auto number = static_cast<std::uint32_t>(found - tensors.begin());
     if (found == tensors.end()) {
       tensors.push_back(tensor);
-      out.element_bytes.push_back(element_bytes);
+      out.elements.push_back(element);
     }
     return number;
   };
@@ -132,7 +132,7 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
     const Page& page = pages_[run.place.page];
     const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
     const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
-    const std::uint32_t tensor = number_of(tensor_of(page.key), page.element_bytes);
+    const std::uint32_t tensor = number_of(tensor_of(page.key), page.element);
     const bool down = run.place.stride == 1;
     bool joins = false;  // the chunk before is in the last piece
     std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
@@ -166,16 +166,16 @@ void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t>
   FUSELINE_ASSERT(contents.capacity == capacity_, "contents of a cache of another size");
   *this = L2Cache(capacity());
   for (const L2Contents::Piece& piece : contents.pieces) {
-    const std::int64_t element_bytes = contents.element_bytes[piece.tensor];
+    const ElementSize element = contents.elements[piece.tensor];
     const std::uint32_t number =
-        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element_bytes);
+        page_of(page_key(tensors[piece.tensor], piece.row_block, piece.col_block), element);
     Page& page = pages_[number];
     const Place place = place_of(number, piece.row_block, piece.col_block, piece.count, piece.down);
     const bool written = piece.dirty == piece.resident;
     const std::uint32_t run = new_run(
         place, {piece.resident, piece.count > 2 ? piece.resident : ChunkPart{}, piece.resident},
         written);
-    const std::int64_t each = piece.resident.elements() * element_bytes;
+    const std::int64_t each = piece.resident.elements() * element;
     const bool equal = (written || piece.dirty == ChunkPart{}) &&
                        each <= std::numeric_limits<std::uint16_t>::max();
     if (equal) runs_[run].equal_bytes = static_cast<std::uint16_t>(each);

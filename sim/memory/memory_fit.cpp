@@ -106,9 +106,13 @@ Bytes cached_by(const Graph& decode) {
 
 }  // namespace
 
-std::int64_t parameter_count(const ModelConfig& config) {
-  const Workload one{
-      .phase = Phase::forward, .batch = 1, .seq = 1, .context = 0, .dtype = Dtype::bf16};
+Bytes weight_bytes(const ModelConfig& config, const Workload& workload) {
+  const Workload one{.phase = Phase::forward,
+                     .batch = 1,
+                     .seq = 1,
+                     .context = 0,
+                     .dtype = workload.dtype,
+                     .formats = workload.formats};
   Bytes bytes(0);
   for (const BlockUse& use : config.blocks)
     bytes += weights_of(build_block(config, use, one)) * config.layers_of(use);
@@ -116,7 +120,12 @@ std::int64_t parameter_count(const ModelConfig& config) {
   if (!config.exit.empty()) bytes += weights_of(build_exit(config, one));
   if (config.tied_embeddings)
     bytes -= checked_product<Bytes>(config.V, config.D, size_of(one.dtype));
-  return bytes.value() / size_of(one.dtype);
+  return bytes;
+}
+
+std::int64_t parameter_count(const ModelConfig& config) {
+  const Workload one{.dtype = Dtype::bf16};
+  return weight_bytes(config, one).value() / size_of(one.dtype);
 }
 
 Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
@@ -133,8 +142,8 @@ Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
 MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workload& workload) {
   MemoryNeed need;
   const std::int64_t parameters = parameter_count(config);
-  const std::int64_t element = size_of(workload.dtype);
-  need.weights = checked_product<Bytes>(parameters, element);
+  const std::int64_t element = 1 * size_of(workload.dtype);
+  need.weights = weight_bytes(config, workload);
   need.kv_cache = kv_cache_bytes(config, workload);
   const Activations in_block = activations_of(block);
   Activations at_exit;

@@ -13,13 +13,17 @@ namespace fuseline {
 // The bytes that running the whole model takes. What drivers, libraries and allocators keep for
 // themselves (0.5 GB and more) is not counted.
 struct MemoryNeed {
-  Bytes weights;      // every parameter once, in the workload's type; tied embeddings once
+  Bytes weights;      // every parameter once, with its scales; tied embeddings once
   Bytes training;     // train: gradients in the workload's type and what AdamW keeps
   Bytes kv_cache;     // forward and decode: keys and values of all layers
   Bytes activations;  // the most that is alive at once, with what train saves for the backward pass
 
   [[nodiscard]] Bytes total() const { return weights + training + kv_cache + activations; }
 };
+
+// Every weight once with the scales beside it, in the workload's formats; embeddings, the final
+// norm and the LM head in its type, tied ones once.
+Bytes weight_bytes(const ModelConfig& config, const Workload& workload);
 
 // Parameters of the blocks, the embeddings, the final norm and the LM head.
 std::int64_t parameter_count(const ModelConfig& config);

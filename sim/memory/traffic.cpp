@@ -186,6 +186,13 @@ Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
   const Tiling space{m.M, m.N, m.batch, tile, 0, m.N, m.groups};
   tally.load(m.a, checked_product<Bytes>(m.M, m.K, m.batch, ceil_div(m.N, tile.n)).value());
   tally.load(m.b, checked_product<Bytes>(m.N, m.K, space.row_tiles()).value());
+  const std::vector<ScaleTensor> beside = m.weight.beside(m.N, m.K);
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    std::int64_t numbers = 0;
+    for (std::int64_t n = 0; n < m.N; n += tile.n)
+      numbers += m.weight.beside(beside[i].kind, n, std::min(m.N, n + tile.n), 0, m.K).elements();
+    tally.load(m.beside_b[i], checked_product<Bytes>(numbers, space.row_tiles()).value());
+  }
   return space;
 }
 

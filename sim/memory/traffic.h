@@ -22,6 +22,7 @@ struct RequestedBytes {
 // Bytes loaded and stored per tensor when the program's index space is cut into tiles, clipped at
 // the edges:
 //   GEMM operands   a once per tile column, b once per tile row, for each GEMM of the batch
+//   scales of b     those of a tile's columns, once for each tile of the result
 //   groups          of rows share no tile: b of a group once per row of tiles of that group
 //   attention       Q once; K, V and bias of the key range that a query tile can see, per head;
 //                   what rotates them on the way as often, what appends them to a cache once

@@ -134,6 +134,7 @@ ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>&
           {"seq", w.seq},
           {"context", w.context},
           {"dtype", name_of(w.dtype)},
+          {"weights", weights_text(w)},
           {"predictions", std::move(list)}};
 }
 

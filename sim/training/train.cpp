@@ -26,10 +26,6 @@ std::uint64_t seed_for(Purpose purpose, std::uint64_t seed) {
   return random.next();
 }
 
-double unit_roundoff(Dtype type) {
-  return type == Dtype::bf16 ? 0x1p-8 : type == Dtype::fp16 ? 0x1p-11 : 0x1p-24;
-}
-
 template <class Real>
 using Tamper = std::function<void(const Parameter&, std::vector<Real>&)>;
 

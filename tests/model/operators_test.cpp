@@ -41,7 +41,7 @@ Bytes bytes_by_hand(const Graph& g, const std::vector<Operand>& operands) {
         touched.insert({o.tensor.index, r, o.col_begin + c});
   Bytes total;
   for (const auto& [tensor, row, col] : touched)
-    total += Bytes(size_of(g.tensor(TensorId{tensor}).dtype));
+    total += Bytes(1 * size_of(g.tensor(TensorId{tensor}).dtype));
   return total;
 }
 

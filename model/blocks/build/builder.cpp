@@ -337,6 +337,13 @@ void BlockBuilder::add_op(const std::string& name, OpKind kind, const std::strin
     fail(at, {.value = name,
               .message = "is the name of another operator of the block",
               .allowed = "another name, or a label before the call of the part"});
+  for (const TensorValue& t : reads)
+    if (kind->op_class != OpClass::gemm && beside_.contains(t.operand.tensor))
+      fail(at, {.field = graph_.tensor(t.operand.tensor).name,
+                .value = workload_.formats.weights.name(),
+                .message = "only a whole weight that nothing but products reads is stored in few "
+                           "bits",
+                .allowed = "a weight of its own"});
   Op op{.name = name, .kind = kind, .attributes = attributes, .site = site};
   for (const TensorValue& t : reads) op.reads.push_back(t.operand);
   for (const TensorValue& t : writes) op.writes.push_back(t.operand);

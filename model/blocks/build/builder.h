@@ -96,6 +96,7 @@ class BlockBuilder {
   TextValue part_call(const BlockText::Found& part, const Expression& e, const Naming& naming);
   TextValue linear(Call& call, const Naming& naming);
   TextValue expert_linear(Call& call, const Naming& naming);
+  std::vector<TensorValue> stored_weight(const TensorValue& w, Position at);
   TextValue rows(Call& call, const Naming& naming);
   TextValue split(Call& call, const Naming& naming);
   TextValue split_tokens(Call& call, const Naming& naming);
@@ -134,6 +135,7 @@ class BlockBuilder {
   Scope* scope_ = nullptr;
   std::map<std::string, TextValue> letters_;  // B, T, S, M, forward, decode, train
   std::set<std::string> tensor_names_, op_names_;
+  std::map<TensorId, std::vector<TensorValue>> beside_;  // of weights in few bits
 };
 
 }  // namespace fuseline

@@ -117,6 +117,38 @@ TextValue BlockBuilder::part_call(const BlockText::Found& part, const Expression
   return {*inner.given};
 }
 
+// Where the workload stores weights in few bits: the tensors beside this one, whose elements become
+// codes. A weight that several products read has them once.
+std::vector<TensorValue> BlockBuilder::stored_weight(const TensorValue& w, Position at) {
+  const StoredWeight& stored = workload_.formats.weights;
+  const TensorId id = w.operand.tensor;
+  if (!stored.quantised() || graph_.tensor(id).role != Role::weight) return {};
+  if (const auto known = beside_.find(id); known != beside_.end()) return known->second;
+  const std::string name = graph_.tensor(id).name;
+  const std::int64_t K = w.cols.value();
+  const auto refuse = [&](const std::string& message, const std::string& allowed) {
+    fail(at, {.field = name, .value = stored.name(), .message = message, .allowed = allowed});
+  };
+  if (w.operand != graph_.whole(id) || !graph_.consumers(id).empty())
+    refuse("only a whole weight that nothing but products reads is stored in few bits",
+           "a weight of its own");
+  if (K * size_of(stored.element()).bits() % 8 != 0)
+    refuse(fmt::format("a row of {} columns does not fill whole bytes", K),
+           "an even number of columns");
+  graph_.tensor(id).dtype = stored.element();
+  std::vector<TensorValue> beside;
+  for (const ScaleTensor& t : stored.beside(w.rows.value(), K)) {
+    const auto size = [](std::int64_t n, const ShapeSize& whole) {
+      return n == whole.value() ? whole : ShapeSize(n);
+    };
+    beside.push_back(
+        new_tensor(name + t.suffix, Role::weight, size(t.rows, w.rows), size(t.cols, w.cols), at));
+    graph_.tensor(beside.back().operand.tensor).dtype = t.type;
+  }
+  beside_[id] = beside;
+  return beside;
+}
+
 // y = x w^T, and a bias behind it. Its operator is called after its weight, unless a label says
 // otherwise.
 TextValue BlockBuilder::linear(Call& call, const Naming& naming) {
@@ -146,7 +178,12 @@ TextValue BlockBuilder::linear(Call& call, const Naming& naming) {
   const std::string site = site_name(naming, base);
   const TensorValue y =
       new_tensor(biased ? result + "_mm" : result, Role::activation, x.rows, w.rows, call.at());
-  add_op(op, operators::gemm, site, {x, w}, {y}, {}, call.at());
+  std::vector<TensorValue> reads = {x, w};
+  for (const TensorValue& beside : stored_weight(w, call.place(1))) reads.push_back(beside);
+  add_op(
+      op, operators::gemm, site, reads, {y},
+      reads.size() > 2 ? Attributes(GemmLayout{.weight = workload_.formats.weights}) : Attributes(),
+      call.at());
   const auto b = call.tensor_or_nothing(2, "b");
   if (!b) return {y};
   const TensorValue sum = new_tensor(result, Role::activation, x.rows, w.rows, call.at());
@@ -185,7 +222,7 @@ TextValue BlockBuilder::expert_linear(Call& call, const Naming& naming) {
         fmt::format("at most {}", experts));
   needs(x.operand.rows % k == 0, call.place(0),
         fmt::format("{} rows are not {} for each token", x.operand.rows, k), "a multiple");
-  const RaggedRows rows = assumed_rows(x.operand.rows / k, experts, k);
+  RaggedRows rows = assumed_rows(x.operand.rows / k, experts, k);
   std::string base = after_weight(weight.name);
   if (base.starts_with(scope().prefix)) base = base.substr(scope().prefix.size());
   TensorValue used = w;
@@ -193,8 +230,20 @@ TextValue BlockBuilder::expert_linear(Call& call, const Naming& naming) {
   const auto cols = ShapeSize::divide(w.rows, ShapeSize(experts));
   const TensorValue y = new_tensor(result_name(naming, base), Role::activation, x.rows,
                                    cols.value_or(ShapeSize(N)), call.at());
-  add_op(op_name(naming, base), operators::grouped_gemm, site_name(naming, base), {x, used}, {y},
-         rows, call.at());
+  std::vector<TensorValue> reads = {x, used};
+  const StoredWeight& stored = workload_.formats.weights;
+  const std::vector<TensorValue> beside = stored_weight(w, call.place(1));
+  for (std::size_t i = 0; i < beside.size(); ++i) {
+    const ScaleTensor of_one = stored.beside(N, w.cols.value())[i];
+    TensorValue scales = beside[i];
+    if (of_one.kind != ScaleKind::tensor_scale)
+      scales.operand =
+          graph_.rows(beside[i].operand.tensor, 0, std::ssize(rows.groups) * of_one.rows);
+    reads.push_back(scales);
+  }
+  if (!beside.empty()) rows.weight = stored;
+  add_op(op_name(naming, base), operators::grouped_gemm, site_name(naming, base), reads, {y}, rows,
+         call.at());
   return {y};
 }
 

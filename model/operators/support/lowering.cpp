@@ -45,6 +45,8 @@ void product_mainloop(Emitter& e, const Op& op, bool interleaved) {
   m.a_is_km = shape.a_is_km;
   m.b_is_kn = shape.b_is_kn;
   m.groups = shape.groups;
+  m.weight = shape.weight;
+  m.beside_b.assign(op.reads.begin() + 2, op.reads.end());
   m.interleaved = interleaved;
   e.set_mainloop(m, m.N);
   e.produce_result(op.writes[0]);

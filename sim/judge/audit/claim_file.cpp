@@ -184,6 +184,9 @@ std::vector<std::string> gpu_words(const TomlTable& table) {
   }
 }
 
+// The word for weights without a number format of their own.
+constexpr const char* kOwnType = "own";
+
 // Reads one field of [setting] or [try] into the choices.
 struct ChoiceField {
   const char* key;
@@ -209,6 +212,17 @@ const std::vector<ChoiceField>& choice_fields() {
          for (const std::string& word : t.words("dtype", {"bf16", "fp16", "fp32"})) {
            c.dtypes.push_back(parse_dtype(word, "dtype"));
          }
+       }},
+      {"weights",
+       [](const TomlTable& t, Choices& c) {
+         for (const std::string& text : t.texts("weights")) {
+           try {
+             c.weights.push_back(parse_stored_weight(text, "weights", kOwnType));
+           } catch (const InputError& error) {
+             t.fail_at(error.problem());
+           }
+         }
+         if (c.weights.empty()) t.fail("weights", "names no number format", "\"int4\", \"own\"");
        }},
       {"baseline",
        [](const TomlTable& t, Choices& c) { c.baselines = t.words("baseline", policy_names()); }},
@@ -262,6 +276,7 @@ void fill_defaults(Claim& claim) {
   fill(c.seqs, std::vector<std::int64_t>{512, 2048, 8192});
   fill(c.contexts, std::vector<std::int64_t>{512, 2048, 8192});
   fill(c.dtypes, std::vector<Dtype>{Dtype::bf16});
+  fill(c.weights, std::vector<StoredWeight>{{}});
   // Without a baseline the question is whether it fits, not whether fusing makes it fit.
   if (claim.kind != Kind::fits_in_memory) {
     fill(c.baselines, std::vector<std::string>{"unfused", "composed", "eager", "torch-compile"});

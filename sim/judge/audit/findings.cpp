@@ -136,6 +136,13 @@ std::vector<std::string> of_memory(const Claim& claim, const Predictions& predic
       sizes.push_back(
           fmt::format("{:.1f} GB at {} bits", parameters * static_cast<double>(bits) / 8e9, bits));
     }
+    for (const StoredWeight& weights : claim.choices.weights) {
+      if (!weights.quantised()) continue;
+      const Workload w{.formats = {.weights = weights}};
+      sizes.push_back(fmt::format("{:.1f} GB in {} with embeddings in bf16",
+                                  weight_bytes(predictions.model(model), w).as_double() / 1e9,
+                                  weights.name()));
+    }
     out.push_back(fmt::format("weights of {}: {}", model, fmt::join(sizes, ", ")));
   }
   std::vector<std::string> memories;

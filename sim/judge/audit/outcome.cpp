@@ -198,17 +198,25 @@ Bytes weights_at(std::int64_t parameters, std::int64_t bits) {
   return Bytes(ceil_div(parameters * bits, 8));
 }
 
+// Counted in bits where the file says how many a weight has; in a number format with its scales,
+// and the ends in the workload's type.
+Bytes weights_of(const Setting& s, const ModelConfig& config) {
+  return s.workload.formats.weights.quantised()
+             ? weight_bytes(config, s.workload)
+             : weights_at(parameter_count(config), s.weight_bits);
+}
+
 Bytes need_of(const Claim& claim, const Setting& s, const std::string& policy,
               const Predictions& predictions) {
   const ModelConfig& config = predictions.model(s.model);
-  return weights_at(parameter_count(config), s.weight_bits) + kv_cache_bytes(config, s.workload) +
+  return weights_of(s, config) + kv_cache_bytes(config, s.workload) +
          predictions.of(case_of(claim, s, policy)).activations;
 }
 
 Outcome fit(const Claim& claim, const Setting& s, const Predictions& predictions) {
   const Bytes capacity = predictions.gpu(s.gpu).hbm_capacity;
   const Bytes need = need_of(claim, s, s.policy, predictions);
-  const Bytes weights = weights_at(parameter_count(predictions.model(s.model)), s.weight_bits);
+  const Bytes weights = weights_of(s, predictions.model(s.model));
   Outcome out;
   if (!s.baseline.empty()) out.before_too = need_of(claim, s, s.baseline, predictions) <= capacity;
   out.predicted = need.as_double() / 1e9;

@@ -26,11 +26,15 @@ std::vector<Workload> workloads(const Choices& c) {
       for (const std::int64_t tokens : decode ? c.contexts : c.seqs) {
         if (!decode && batch > 1 && batch * tokens > kMostTokens) continue;
         for (const Dtype dtype : c.dtypes) {
-          out.push_back({.phase = phase,
-                         .batch = batch,
-                         .seq = decode ? 1 : tokens,
-                         .context = decode ? tokens : 0,
-                         .dtype = dtype});
+          for (const StoredWeight& weights : c.weights) {
+            if (phase == Phase::train && weights.quantised()) continue;
+            out.push_back({.phase = phase,
+                           .batch = batch,
+                           .seq = decode ? 1 : tokens,
+                           .context = decode ? tokens : 0,
+                           .dtype = dtype,
+                           .formats = {.weights = weights}});
+          }
         }
       }
     }
@@ -48,6 +52,11 @@ bool possible(const Setting& s) {
 }
 
 const std::vector<std::string> kNone = {""};
+
+bool has_formats(const Claim& claim) {
+  return std::any_of(claim.choices.weights.begin(), claim.choices.weights.end(),
+                     [](const StoredWeight& w) { return w.quantised(); });
+}
 
 // Bandwidths depend on the GPU alone.
 std::vector<Setting> levels_of(const Choices& c) {
@@ -130,7 +139,10 @@ std::vector<Dimension> dimensions(const Claim& claim, const Setting& s) {
   out.push_back(number("batch", s.workload.batch));
   out.push_back(number("tokens", s.workload.kv_tokens()));
   out.push_back({"dtype", name_of(s.workload.dtype)});
-  if (claim.kind == Kind::fits_in_memory) out.push_back(number("bits per weight", s.weight_bits));
+  if (has_formats(claim)) out.push_back({"weights", weights_text(s.workload)});
+  // Of a number format the bits follow.
+  if (claim.kind == Kind::fits_in_memory && !has_formats(claim))
+    out.push_back(number("bits per weight", s.weight_bits));
   if (claim.kind == Kind::cost) out.push_back(number("price an hour", s.price));
   return out;
 }
@@ -144,7 +156,8 @@ std::string describe(const Claim& claim, const Setting& s) {
   text +=
       fmt::format(", {}, batch {}, {} tokens", name_of(w.phase), w.batch, grouped(w.kv_tokens()));
   if (w.dtype != Dtype::bf16) text += fmt::format(", {}", name_of(w.dtype));
-  if (claim.kind == Kind::fits_in_memory)
+  if (has_formats(claim)) text += ", weights " + weights_text(w);
+  if (claim.kind == Kind::fits_in_memory && !w.formats.weights.quantised())
     text += fmt::format(", {} bits per weight", s.weight_bits);
   if (claim.kind == Kind::cost) text += fmt::format(", {:g} an hour", s.price);
   return text;

@@ -223,6 +223,7 @@ bool is_stated(const Claim& claim, const std::string& dimension) {
       {"tokens", "seq"},
       {"tokens", "context"},
       {"dtype", "dtype"},
+      {"weights", "weights"},
       {"baseline", "baseline"},
       {"policy", "policy"},
       {"level", "level"},

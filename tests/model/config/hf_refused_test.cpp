@@ -42,10 +42,11 @@ TEST(HfRefused, QuantisedWeightsWithTheirMethod) {
     const char* value;
   };
   for (const Case& c :
-       {Case{"quantization_config", R"({"quant_method": "gptq", "bits": 4})", "gptq, 4 bits"},
-        Case{"quantization_config", R"({"quant_method": "awq", "bits": 4})", "awq, 4 bits"},
-        Case{"quantization_config", R"({"quant_method": "fp8"})", "fp8"},
-        Case{"quantization_config", R"({"quant_method": "mxfp4"})", "mxfp4"},
+       {Case{"quantization_config", R"({"quant_method": "hqq", "bits": 4})", "hqq, 4 bits"},
+        Case{"quantization_config", R"({"quant_method": 4, "bits": 8})", "8 bits"},
+        Case{"quantization_config", R"([4])", "[...]"},
+        Case{"quant_config", R"({"quant_method": "awq", "bits": 4, "group_size": 128})",
+             "awq, 4 bits"},
         Case{"quantization_config", R"({"quant_method": "bitsandbytes", "load_in_4bit": true})",
              "bitsandbytes, 4 bits"},
         Case{"quantization_config", R"({"load_in_8bit": true, "quant_method": null})", "8 bits"},

@@ -93,7 +93,7 @@ Totals brute_force(const GemmProblem& p, const GemmTile& tile, std::int64_t bloc
         const CachedMatrix& m = of_b ? p.b.matrix : p.a.matrix;
         cache.read(ChunkKey{m.tensor, static_cast<std::uint32_t>(block),
                             static_cast<std::uint32_t>(k / kChunkEdge)},
-                   whole_chunk(m, block, k / kChunkEdge), m.element_bytes);
+                   whole_chunk(m, block, k / kChunkEdge), m.element);
       }
     }
     for (std::size_t i = first; i < last; ++i) {

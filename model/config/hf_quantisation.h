@@ -1,0 +1,17 @@
+// What a Hugging Face config.json says of the number format in which its weights are stored.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "model/config/config.h"
+
+namespace fuseline {
+
+// Reads "quantization_config" of AWQ (bits, group_size, zero_point), GPTQ (bits, group_size, sym,
+// desc_act), FP8 (weight_block_size) and MXFP4. No format where the file has no such field.
+// InputError naming the field for every other method, and for what these methods have that is not
+// predicted: columns in the order of their activations, activations in 8 bits, layers left out.
+Formats read_hf_formats(const nlohmann::json& object, const std::string& file);
+
+}  // namespace fuseline

@@ -1,0 +1,93 @@
+// --weights and quantised config.json files through the whole program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/cli_run.h"
+
+namespace fuseline {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+json predicted(std::vector<std::string> more) {
+  std::vector<std::string> args = {"predict", "--gpu",    "h200", "--phase",  "decode", "--context",
+                                   "256",     "--policy", "coda", "--format", "json"};
+  args.insert(args.end(), more.begin(), more.end());
+  const CliRun run = cli(args);
+  EXPECT_EQ(run.status, 0) << run.err;
+  return run.status == 0 ? json::parse(run.out) : json();
+}
+
+TEST(WeightsOption, IsNamedInTheOutputAndTakesFewerBytes) {
+  const json plain = predicted({"--model", "tinyllama"});
+  const json codes = predicted({"--model", "tinyllama", "--weights", "int4:64"});
+  EXPECT_EQ(plain.at("weights"), "bf16");
+  EXPECT_EQ(codes.at("weights"), "int4:64");
+  const auto read = [](const json& j) {
+    return j.at("predictions")[0].at("hbm_read_bytes").get<double>();
+  };
+  EXPECT_LT(read(codes), 0.35 * read(plain));
+  EXPECT_EQ(predicted({"--model", "tinyllama", "--weights", "bf16"}), plain);
+}
+
+TEST(WeightsOption, ReplacesWhatTheModelsFileSays) {
+  const std::string file = temporary_file("awq/config.json", R"({"model_type": "llama",
+    "hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2,
+    "num_attention_heads": 4, "vocab_size": 1000, "max_position_embeddings": 512,
+    "quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 64,
+                            "zero_point": true}})");
+  EXPECT_EQ(predicted({"--model", file}).at("weights"), "int4-zero:64");
+  EXPECT_EQ(predicted({"--model", file, "--weights", "fp8"}).at("weights"), "fp8");
+  EXPECT_EQ(predicted({"--model", file, "--weights", "bf16"}).at("weights"), "bf16");
+}
+
+TEST(WeightsOption, IsVerified) {
+  const CliRun run = cli({"verify", "--model", "char-llama", "--seq", "17", "--weights", "nvfp4",
+                          "--policy", "eager,coda", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json j = json::parse(run.out);
+  EXPECT_EQ(j.at("weights"), "nvfp4");
+  EXPECT_TRUE(j.at("passed").get<bool>());
+}
+
+TEST(WeightsOption, OfAnotherNameIsRefused) {
+  const CliRun unknown = cli({"predict", "--weights", "int5"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--weights = 'int5'"));
+  EXPECT_THAT(unknown.err, HasSubstr("did you mean 'int4'?"));
+  const CliRun trained = cli({"predict", "--weights", "int8", "--phase", "train"});
+  EXPECT_EQ(trained.status, 2);
+  EXPECT_THAT(trained.err, HasSubstr("--weights = 'int8'"));
+}
+
+TEST(WeightsOption, IsTakenByOneGemm) {
+  const auto bytes = [](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"gemm", "--m",   "16",   "--n",      "4096", "--k",
+                                     "4096", "--gpu", "h200", "--format", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    const CliRun run = cli(args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return json::parse(run.out).at("hbm_read_bytes").get<std::int64_t>();
+  };
+  const std::int64_t x = 16 * 4096 * 2;
+  EXPECT_EQ(bytes({"--weights", "int4"}), 4096 * 4096 / 2 + 4096 * 32 * 2 + x);
+  EXPECT_EQ(bytes({"--weights", "fp8", "--bias"}), 4096 * 4096 + 4096 * 4 + x + 4096 * 2);
+  EXPECT_EQ(bytes({"--weights", "bf16"}), bytes({}));
+  const CliRun odd =
+      cli({"gemm", "--m", "16", "--n", "64", "--k", "33", "--gpu", "h200", "--weights", "mxfp4"});
+  EXPECT_EQ(odd.status, 2);
+  EXPECT_THAT(odd.err, HasSubstr("--k = '33'"));
+}
+
+TEST(WeightsOption, HasNoKernelsForRealGpusYet) {
+  const CliRun run = cli({"explain", "--cuda", "--model", "tinyllama", "--weights", "int4",
+                          "--policy", "coda", "--kernel", "oproj", "--output", "/dev/null"});
+  EXPECT_EQ(run.status, 3) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("a product with weights in int4"));
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -1,0 +1,96 @@
+// quantization_config of a Hugging Face config.json: what is read, and what is refused by name.
+#include "model/config/hf_quantisation.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "model/config/hf_config.h"
+
+namespace fuseline {
+namespace {
+
+std::string file(const std::string& quantisation) {
+  return R"({"model_type": "llama", "hidden_size": 256, "intermediate_size": 512,
+    "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000,
+    "max_position_embeddings": 512, "quantization_config": )" +
+         quantisation + "}";
+}
+
+std::string weights_of(const std::string& quantisation) {
+  return parse_hf_config(file(quantisation), "dir/config.json").formats.weights.name();
+}
+
+InputProblem problem_of(const std::string& quantisation) {
+  try {
+    static_cast<void>(parse_hf_config(file(quantisation), "dir/config.json"));
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().file, "dir/config.json");
+    EXPECT_FALSE(error.problem().allowed.empty()) << quantisation;
+    return error.problem();
+  }
+  ADD_FAILURE() << quantisation << " was read";
+  return {};
+}
+
+TEST(HfQuantisation, IsReadAsPublishedFilesWriteIt) {
+  // AutoAWQ
+  EXPECT_EQ(weights_of(R"({"bits": 4, "group_size": 128, "modules_to_not_convert": null,
+      "quant_method": "awq", "version": "gemm", "zero_point": true})"),
+            "int4-zero");
+  EXPECT_EQ(weights_of(R"({"w_bit": 4, "group_size": 64, "quant_method": "awq",
+      "zero_point": false})"),
+            "int4:64");
+  // GPTQ
+  EXPECT_EQ(weights_of(R"({"bits": 4, "damp_percent": 0.1, "desc_act": false, "group_size": 128,
+      "model_seqlen": 4096, "quant_method": "gptq", "sym": true, "true_sequential": true})"),
+            "int4");
+  EXPECT_EQ(weights_of(R"({"bits": 4, "group_size": 32, "quant_method": "gptq", "sym": false})"),
+            "int4-zero:32");
+  EXPECT_EQ(weights_of(R"({"bits": 8, "group_size": -1, "quant_method": "gptq"})"), "int8");
+  EXPECT_EQ(weights_of(R"({"bits": 4, "group_size": -1, "quant_method": "gptq"})"), "int4:0");
+  EXPECT_EQ(weights_of(R"({"bits": 8, "group_size": 128, "quant_method": "gptq",
+      "modules_to_not_convert": ["lm_head"]})"),
+            "int8:128");
+  EXPECT_EQ(weights_of(R"({"quant_method": "fp8", "fmt": "e4m3"})"), "fp8");
+  EXPECT_EQ(weights_of(R"({"quant_method": "fp8", "weight_block_size": [128, 128],
+      "ignored_layers": ["lm_head", "model.norm"]})"),
+            "fp8-block");
+  EXPECT_EQ(weights_of(R"({"quant_method": "mxfp4"})"), "mxfp4");
+  for (const char* nothing : {"null", "{}"}) EXPECT_EQ(weights_of(nothing), "");
+}
+
+TEST(HfQuantisation, RefusesByName) {
+  const struct {
+    const char* text;
+    const char* field;
+    const char* value;
+  } cases[] = {
+      {R"({"quant_method": "awq", "bits": 3, "group_size": 128})", "bits", "3"},
+      {R"({"quant_method": "awq", "bits": 4})", "group_size", ""},
+      {R"({"quant_method": "awq", "bits": 4, "group_size": 7})", "group_size", "7"},
+      {R"({"quant_method": "awq", "bits": 4, "group_size": "all"})", "group_size", "all"},
+      {R"({"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": 1})", "zero_point",
+       "1"},
+      {R"({"quant_method": "awq", "group_size": 128})", "bits", ""},
+      {R"({"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": true})", "desc_act",
+       "true"},
+      {R"({"quant_method": "gptq", "bits": 8, "group_size": 128, "sym": false})", "sym", "false"},
+      {R"({"quant_method": "gptq", "bits": 18446744073709551615, "group_size": 128})", "bits",
+       "18446744073709551615"},
+      {R"({"quant_method": "fp8", "weight_block_size": [64, 128]})", "weight_block_size",
+       "[64,128]"},
+      {R"({"quant_method": "mxfp4", "modules_to_not_convert": ["model.layers.*.self_attn"]})",
+       "modules_to_not_convert", "model.layers.*.self_attn"},
+      {R"({"quant_method": "fp8", "ignored_layers": "lm_head"})", "ignored_layers", "lm_head"},
+  };
+  for (const auto& c : cases) {
+    const InputProblem p = problem_of(c.text);
+    EXPECT_EQ(p.field, std::string("quantization_config.") + c.field) << c.text;
+    EXPECT_EQ(p.value, c.value) << c.text;
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

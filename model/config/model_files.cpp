@@ -213,6 +213,23 @@ void name_after(ModelConfig& model, const std::string& block) {
   model.name += ":" + block;
 }
 
+// A block alone gives the model its sizes, so that nothing stands in the place of its defaults.
+void take_defaults(ModelConfig& model, const ParameterValues& defaults) {
+  const std::pair<const char*, std::int64_t*> sizes[] = {
+      {"D", &model.D},     {"F", &model.F}, {"H", &model.H},
+      {"Hkv", &model.Hkv}, {"d", &model.d}, {"sliding_window", &model.sliding_window}};
+  for (const auto& [name, field] : sizes)
+    if (const auto found = defaults.find(name); found != defaults.end())
+      if (const auto* size = std::get_if<std::int64_t>(&found->second)) *field = *size;
+  const std::pair<const char*, bool*> flags[] = {
+      {"qkv_bias", &model.qkv_bias}, {"out_bias", &model.out_bias}, {"mlp_bias", &model.mlp_bias}};
+  for (const auto& [name, field] : flags)
+    if (const auto found = defaults.find(name); found != defaults.end())
+      if (const auto* flag = std::get_if<bool>(&found->second)) *field = *flag;
+  if (const auto found = defaults.find("norm_eps"); found != defaults.end())
+    if (const auto* eps = std::get_if<double>(&found->second)) model.norm_eps = *eps;
+}
+
 // Sizes that the block needs and nobody says are told before anything is predicted.
 void check_parameters(const ModelConfig& model) {
   const BlockUse& use = model.blocks.front();
@@ -253,6 +270,7 @@ ModelConfig model_of_block(const std::string& block) {
   model.entry.clear();
   model.exit.clear();
   check_parameters(model);
+  take_defaults(model, default_values(*model.blocks.front().text));
   check_config(model, block);
   return model;
 }

@@ -185,7 +185,7 @@ def main():
     except ImportError as error:
         print(f"export_block: not available: {error}", file=sys.stderr)
         return NOT_HERE
-    except (AttributeError, OSError, ValueError) as error:
+    except (AttributeError, OSError, TypeError, ValueError) as error:
         print(f"export_block: error: {error}", file=sys.stderr)
         return WRONG_INPUT
     print(f"export_block: written {options.output}; see fuseline import graph {options.output}",

@@ -1,23 +1,19 @@
 // How patterns read a call.
+#include <algorithm>
 #include <cmath>
 
+#include "model/import/copy_calls.h"
 #include "model/import/translator.h"
 
 namespace fuseline {
 
 namespace {
 
-// What gives the same numbers, as they are or in another type.
 bool is_copy(const Translator& t, std::size_t at) {
-  constexpr std::string_view copies[] = {
-      "aten.to",    "aten._to_copy", "aten.contiguous", "aten.clone",
-      "aten.alias", "aten.detach",   "aten.type_as",    "aten.lift_fresh_copy",
-      "aten.float", "aten.bfloat16", "aten.half"};
-  for (const std::string_view copy : copies)
-    if (t.is_call(at, copy)) return true;
-  // Dropout does nothing outside training.
-  return t.is_call(at, "aten.dropout") &&
-         (!t.flag_or(at, 2, "train", true) || t.number(at, 1, "p") == 0.0);
+  if (t.is_call(at, kDropout) && t.flag_or(at, 2, "train", true) && t.number(at, 1, "p") != 0.0)
+    return false;
+  return std::any_of(std::begin(kCopyCalls), std::end(kCopyCalls),
+                     [&](const char* copy) { return t.is_call(at, copy); });
 }
 
 std::optional<double> as_number(const SavedArgument* argument) {

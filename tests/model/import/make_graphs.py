@@ -399,6 +399,41 @@ def phi3(B=1, T=5, D=32, F=48, H=4):
     return t, [t.binary(266, "add", h, t.linear(65, act, "mlp.down_proj", D))]
 
 
+def gemma2(B=1, T=5, D=32, F=48, H=4, Hkv=2, d=16, cap=50.0):
+    """Gemma2DecoderLayer with attention written out: capped scores, four norms of 1 + weight."""
+    t = Trace("Gemma2DecoderLayer", "transformers/models/gemma2/modeling_gemma2.py")
+    x = t.input("hidden_states", B, T, D)
+    cos, sin = t.input("position_embeddings_0", B, T, d), t.input("position_embeddings_1", B, T, d)
+    mask = t.input("attention_mask", B, 1, T, T)
+    xn = t.rms_norm(50, x, "input_layernorm", 1e-6, above_one=True)
+    q, k, v = (t.transpose(230, t.view(230, t.linear(230, xn, f"self_attn.{n}_proj", h * d),
+                                       B, T, h, d), 1, 2)
+               for n, h in (("q", H), ("k", Hkv), ("v", Hkv)))
+    cos = t.call(120, "aten.unsqueeze.default", [B, 1, T, d], cos, 1)
+    sin = t.call(121, "aten.unsqueeze.default", [B, 1, T, d], sin, 1)
+    q, k = t.rotated(122, q, cos, sin), t.rotated(123, k, cos, sin)
+    k, v = t.repeated(140, k, H // Hkv), t.repeated(140, v, H // Hkv)
+    scores = t.call(160, "aten.matmul.default", [B, H, T, T], q, t.transpose(160, k, 2, 3))
+    scores = t.binary(160, "mul", scores, 0.125)
+    scores = t.binary(163, "div", scores, cap)
+    scores = t.call(164, "aten.tanh.default", scores.shape, scores)
+    scores = t.binary(165, "mul", scores, cap)
+    scores = t.binary(168, "add", scores, mask)
+    probs = t.call(170, "aten.softmax.int", scores.shape, scores, -1, "float32", dtype="float32")
+    attn = t.call(172, "aten.matmul.default", q.shape, t.to(170, probs, "bfloat16"), v)
+    attn = t.call(173, "aten.contiguous.default", [B, T, H, d], t.transpose(173, attn, 1, 2))
+    attn = t.view(250, attn, B, T, H * d, call="reshape")
+    o = t.linear(251, attn, "self_attn.o_proj", D)
+    h = t.binary(300, "add", x, t.rms_norm(50, o, "post_attention_layernorm", 1e-6, True))
+    xn = t.rms_norm(50, h, "pre_feedforward_layernorm", 1e-6, True)
+    gate = t.linear(80, xn, "mlp.gate_proj", F)
+    act = t.call(80, "aten.gelu.default", gate.shape, gate, approximate="tanh")
+    dn = t.linear(80, t.binary(80, "mul", act, t.linear(80, xn, "mlp.up_proj", F)),
+                  "mlp.down_proj", D)
+    return t, [t.binary(305, "add", h,
+                        t.rms_norm(50, dn, "post_feedforward_layernorm", 1e-6, True))]
+
+
 def strange():
     """A layer that no block can be."""
     t = Trace("StrangeLayer", "strange.py")
@@ -431,6 +466,7 @@ def main():
             "gpt2": gpt2(),
             "gptj": gptj(),
             "phi3": phi3(),
+            "gemma2": gemma2(),
             "strange": strange(),
     }.items():
         write(name, trace.own_form(outputs))

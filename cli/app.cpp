@@ -37,7 +37,7 @@ constexpr std::array<Command, 14> kCommands = {{
      verify_command},
     {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
-    {"import", "makes a measurement folder of a Nsight Compute CSV", import_command},
+    {"import", "a measurement folder of a Nsight Compute CSV; a block of a PyTorch graph", import_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
     {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
     {"audit", "published claims against predictions, limits and measurements", audit_command},

@@ -27,6 +27,7 @@ CommandResult train_command(const Arguments& args);
 CommandResult measure_command(const Arguments& args);
 CommandResult compare_command(const Arguments& args);
 CommandResult import_command(const Arguments& args);
+CommandResult import_graph_command(const Arguments& args);
 CommandResult calibrate_command(const Arguments& args);
 CommandResult sweep_command(const Arguments& args);
 CommandResult audit_command(const Arguments& args);

@@ -1,5 +1,5 @@
 // fuseline import: makes a measurement folder of a Nsight Compute CSV, or of tables that are
-// already in our form.
+// already in our form. A word before the file says what it is: import_graph.cpp has its own.
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -33,7 +33,7 @@ constexpr double kBytesPerMegabyte = 1e6;
 // The collection scripts launch it between blocks; no measured program does.
 constexpr const char* kMarkerKernel = "bitwise_not";
 
-struct ImportOptions {
+struct CountersOptions {
   std::vector<std::string> files;
   SelectionTexts block;
   std::optional<std::string> skip, count, output;
@@ -58,7 +58,7 @@ const std::string& required(const char* option, const std::optional<std::string>
 }
 
 // The block that was profiled. Its sizes are said, not assumed.
-Selection profiled_block(const ImportOptions& o) {
+Selection profiled_block(const CountersOptions& o) {
   required("--model", o.block.model, "the model whose block was profiled");
   required("--gpu", o.block.gpu, "the GPU it ran on");
   required("--policy", o.block.policy, "the policy that the execution follows, as in eager");
@@ -83,7 +83,7 @@ std::string lasting_name(const std::string& text, const std::string& name) {
 }
 
 // --skip and --count, and without a count the last of several repetitions.
-std::vector<NsightKernel> chosen(const ImportOptions& o, std::vector<NsightKernel> kernels,
+std::vector<NsightKernel> chosen(const CountersOptions& o, std::vector<NsightKernel> kernels,
                                  std::vector<std::string>& notes) {
   const auto at = [&](std::size_t i) { return kernels.begin() + static_cast<std::ptrdiff_t>(i); };
   const std::size_t markers = std::erase_if(kernels, [](const NsightKernel& k) {
@@ -171,7 +171,7 @@ std::string kernels_table(const MeasuredTrace& trace) {
                       rows);
 }
 
-Imported import_nsight(const ImportOptions& o, const std::string& text) {
+Imported import_nsight(const CountersOptions& o, const std::string& text) {
   const Selection selection = profiled_block(o);
   const std::string& policy = selection.policies.front();
   const Plan plan = plan_of(selection, policy);
@@ -223,7 +223,7 @@ bool is_selected(const SelectionTexts& only, const BlockCase& c) {
          agrees(only.context, std::to_string(w.context)) && agrees(only.dtype, name_of(w.dtype));
 }
 
-Imported import_own(const ImportOptions& o) {
+Imported import_own(const CountersOptions& o) {
   for (const auto& [name, text] : {std::pair("--skip", o.skip), std::pair("--count", o.count)}) {
     if (!text) continue;
     throw InputError({.file = kCommandLine,
@@ -257,7 +257,7 @@ bool is_own_form(const std::string& table) {
   return false;
 }
 
-void take_meta(const ImportOptions& o, MeasurementMeta& meta, std::vector<std::string>& notes) {
+void take_meta(const CountersOptions& o, MeasurementMeta& meta, std::vector<std::string>& notes) {
   struct Field {
     const char* option;
     const std::optional<std::string>& given;
@@ -281,17 +281,18 @@ void take_meta(const ImportOptions& o, MeasurementMeta& meta, std::vector<std::s
   }
 }
 
-}  // namespace
-
-CommandResult import_command(const Arguments& args) {
-  ImportOptions o;
-  Options options("import",
-                  "Makes a measurement folder for compare: of one block's kernels in the CSV "
-                  "output of\nNsight Compute, or of a measurement's own tables.",
-                  {"fuseline import raw.csv --model llama2-7b --policy eager --phase forward "
-                   "--seq 2048 \\",
-                   "                --gpu h200 --driver 580 --date 2026-11-20 --output mine",
-                   "fuseline import kernels.csv --model gpt2-xl --output gpt2-xl-only"});
+CommandResult import_counters(const Arguments& args) {
+  CountersOptions o;
+  Options options(
+      "import",
+      "Makes a measurement folder for compare: of one block's kernels in the CSV "
+      "output of\nNsight Compute, or of a measurement's own tables.\n\n"
+      "'fuseline import graph' writes a block's text from a saved PyTorch graph; it has "
+      "options of its\nown: fuseline import graph --help.",
+      {"fuseline import raw.csv --model llama2-7b --policy eager --phase forward "
+       "--seq 2048 \\",
+       "                --gpu h200 --driver 580 --date 2026-11-20 --output mine",
+       "fuseline import kernels.csv --model gpt2-xl --output gpt2-xl-only"});
   options.positional("FILE", "output of ncu --csv, or a measurement's table or folder", o.files, 1);
   o.block.add_to(options);
   options.text("--skip", "N", "leave out the first N kernels of the file", o.skip);
@@ -347,6 +348,16 @@ CommandResult import_command(const Arguments& args) {
   result.messages +=
       fmt::format("fuseline: written {0}; see fuseline compare {0} --kernels\n", folder.string());
   return result;
+}
+
+}  // namespace
+
+CommandResult import_command(const Arguments& args) {
+  if (!args.empty() && args.front() == "graph")
+    return import_graph_command({args.begin() + 1, args.end()});
+  if (!args.empty() && args.front() == "ncu")
+    return import_counters({args.begin() + 1, args.end()});
+  return import_counters(args);
 }
 
 }  // namespace fuseline

@@ -50,6 +50,9 @@ std::vector<std::string> block_names();
 // parameter without a value, and all that does not fit: shapes, names, sizes that are not whole.
 Graph build_graph(const BlockText& text, const ParameterValues& values, const Workload& workload);
 
+// Of a block all of whose parameters have one. InputError: one has none.
+ParameterValues default_values(const BlockText& text);
+
 // The parameters that the block has beside their defaults, for checks of what a model gives.
 std::vector<std::string> parameter_names(const BlockText& text);
 

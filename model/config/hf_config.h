@@ -8,7 +8,7 @@
 
 namespace fuseline {
 
-// Values of model_type that parse_hf_config() reads: llama, mistral, qwen2, gpt2.
+// Values of model_type that parse_hf_config() reads: those of hf_families/.
 std::vector<std::string> hf_model_types();
 
 // Reads the fields that shape a block, and refuses those that make it another computation
@@ -16,7 +16,7 @@ std::vector<std::string> hf_model_types();
 // through its folder, the model when the text does not. The result has passed check_config().
 // InputError: JSON syntax (line, column), unsupported architecture (with those supported), missing,
 // impossible or refused fields under their Hugging Face names. Defaults and meanings of the fields:
-// documentation of transformers, LlamaConfig, MistralConfig, Qwen2Config, GPT2Config.
+// documentation of transformers (LlamaConfig and so on) and of diffusers (SD3Transformer2DModel).
 ModelConfig parse_hf_config(const std::string& text, const std::string& file);
 
 }  // namespace fuseline

@@ -106,6 +106,57 @@ void refuse_checkpoint_folder(const fs::path& path) {
                     .nearest = (path / "config.json").string()});
 }
 
+// "Qwen/Qwen3-8B": an owner and a model, and no file of that path.
+bool is_hub_id(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string::npos || slash == 0 || slash + 1 == text.size() ||
+      text.find('/', slash + 1) != std::string::npos || text[0] == '.' || text[0] == '~')
+    return false;
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '/' || c == '-' || c == '_' ||
+           c == '.';
+  });
+  if (!plain || text.ends_with(".toml") || text.ends_with(".json")) return false;
+  return kind_of_path(text) == PathKind::missing &&
+         kind_of_path(text.substr(0, slash)) == PathKind::missing;
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// The word of a model's source that has a slash in its middle: "config.json of OWNER/MODEL on ...".
+std::vector<std::string> hub_ids(const std::string& source) {
+  std::vector<std::string> ids;
+  for (std::size_t at = 0; at < source.size();) {
+    const std::size_t end = std::min(source.find_first_of(" ;,", at), source.size());
+    const std::string word = source.substr(at, end - at);
+    if (word.find('/') != std::string::npos && !word.starts_with("transformer/"))
+      ids.push_back(word);
+    at = end + 1;
+  }
+  return ids;
+}
+
+std::string model_of_source(const std::string& id) {
+  std::vector<std::string> known;
+  for (const std::string& name : data_file_names("models")) {
+    const fs::path path = find_data_file(name, {.field = "model", .folder = "models"});
+    const TomlTable table = TomlTable::parse(read_input_file(path), path.string());
+    for (const std::string& source : hub_ids(table.text_or("source", ""))) {
+      if (lower(source) == lower(id)) return name;
+      known.push_back(source);
+    }
+  }
+  throw InputError({.field = "model",
+                    .value = id,
+                    .message = "no shipped model is made of this one on Hugging Face: save its "
+                               "config.json and give its path",
+                    .allowed = fmt::format("{}", fmt::join(known, ", ")),
+                    .nearest = nearest_name(id, known)});
+}
+
 // By the file's ending; otherwise by its first character, which in JSON is '{'.
 bool holds_json(const fs::path& path, const std::string& text) {
   if (path.extension() == ".json") return true;
@@ -216,6 +267,23 @@ void name_after(ModelConfig& model, const std::string& block) {
   model.name += ":" + block;
 }
 
+// A block alone gives the model its sizes, so that nothing stands in the place of its defaults.
+void take_defaults(ModelConfig& model, const ParameterValues& defaults) {
+  const std::pair<const char*, std::int64_t*> sizes[] = {
+      {"D", &model.D},     {"F", &model.F}, {"H", &model.H},
+      {"Hkv", &model.Hkv}, {"d", &model.d}, {"sliding_window", &model.sliding_window}};
+  for (const auto& [name, field] : sizes)
+    if (const auto found = defaults.find(name); found != defaults.end())
+      if (const auto* size = std::get_if<std::int64_t>(&found->second)) *field = *size;
+  const std::pair<const char*, bool*> flags[] = {
+      {"qkv_bias", &model.qkv_bias}, {"out_bias", &model.out_bias}, {"mlp_bias", &model.mlp_bias}};
+  for (const auto& [name, field] : flags)
+    if (const auto found = defaults.find(name); found != defaults.end())
+      if (const auto* flag = std::get_if<bool>(&found->second)) *field = *flag;
+  if (const auto found = defaults.find("norm_eps"); found != defaults.end())
+    if (const auto* eps = std::get_if<double>(&found->second)) model.norm_eps = *eps;
+}
+
 // Sizes that the block needs and nobody says are told before anything is predicted.
 void check_parameters(const ModelConfig& model) {
   const BlockUse& use = model.blocks.front();
@@ -256,11 +324,13 @@ ModelConfig model_of_block(const std::string& block) {
   model.entry.clear();
   model.exit.clear();
   check_parameters(model);
+  take_defaults(model, default_values(*model.blocks.front().text));
   check_config(model, block);
   return model;
 }
 
 ModelConfig load_model(const std::string& name_or_path) {
+  if (is_hub_id(name_or_path)) return load_model(model_of_source(name_or_path));
   const fs::path path = find_data_file(
       name_or_path, {.field = "model", .folder = "models", .unlisted = "models/measured"});
   refuse_checkpoint_folder(path);

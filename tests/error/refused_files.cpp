@@ -4,7 +4,8 @@ namespace fuseline {
 
 std::vector<RefusedFile> refused_files() {
   const std::string supported =
-      "llama (Llama...), mistral (Mistral...), qwen2 (Qwen2...), qwen3 (Qwen3...), gpt2";
+      "bert (Bert...), deepseek_v2 (DeepseekV2...), deepseek_v3 (DeepseekV3...), falcon "
+      "(Falcon...)";
   const std::string dimension = "allowed: a whole number from 1 to 16777216";
   return {
       // Model files
@@ -36,8 +37,14 @@ std::vector<RefusedFile> refused_files() {
       // config.json files
       {"models/activation-order.json",
        {"quantization_config.desc_act = 'true'", "order of their activations", "allowed: false"}},
-      {"models/mixtral.json", {"model_type = 'mixtral': unsupported architecture", supported}},
-      {"models/bert.json", {"architectures = 'BertModel': unsupported architecture", supported}},
+      {"models/dbrx.json", {"model_type = 'dbrx': unsupported architecture", supported}},
+      {"models/deberta.json",
+       {"architectures = 'DebertaModel': unsupported architecture", supported}},
+      {"models/another-diffuser.json",
+       {"_class_name = 'FluxTransformer2DModel': unsupported architecture", supported}},
+      {"models/gptj-odd-rotation.json", {"rotary_dim = '5'", "an even number up to 16"}},
+      {"models/falcon-two-norms.json", {"new_decoder_architecture = 'true'", "two norms"}},
+      {"models/sd3-dual-attention.json", {"dual_attention_layers = '[...]'", "two attentions"}},
       {"models/no-architecture.json", {"model_type: neither", supported}},
       {"models/missing-vocabulary.json", {"vocab_size: the field is missing", dimension}},
       {"models/negative-width.json", {"hidden_size = '-64': is negative", dimension}},

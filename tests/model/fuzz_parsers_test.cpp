@@ -17,6 +17,7 @@
 #include "model/config/hf_config.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
+#include "model/import/import_graph.h"
 
 namespace fuseline {
 namespace {
@@ -167,7 +168,19 @@ void fuzz_with_noise(int rounds) {
     for (char& c : text) c = static_cast<char>(random());
     EXPECT_THROW(parse_hf_config(text, "n"), InputError);
     EXPECT_THROW(read_model(TomlTable::parse(text, "n")), InputError);
+    EXPECT_THROW(import_graph(text, "n"), InputError);
   }
+}
+
+void fuzz_saved_graphs(int rounds) {
+  std::vector<std::string> texts;
+  for (const char* name : {"llama", "gpt2.program", "gptj"})
+    texts.push_back(read_input_file(std::filesystem::path(FUSELINE_SOURCE_DIR) /
+                                    "tests/model/import/graphs" / (std::string(name) + ".json")));
+  // What comes out is a block that can be built: import_graph() itself builds it.
+  expect_both(fuzz(texts, rounds, [](const std::string& text) {
+    EXPECT_FALSE(import_graph(text, "fuzz.json").text.empty());
+  }));
 }
 
 // A tenth of the mutations is tried each time, all of them by ./test.sh --long.
@@ -176,6 +189,9 @@ TEST(LongFuzzParsers, ModelToml) { fuzz_model_toml(4000); }
 
 TEST(FuzzParsers, HuggingFaceJson) { fuzz_hugging_face_json(400); }
 TEST(LongFuzzParsers, HuggingFaceJson) { fuzz_hugging_face_json(4000); }
+
+TEST(FuzzParsers, SavedGraphs) { fuzz_saved_graphs(200); }
+TEST(LongFuzzParsers, SavedGraphs) { fuzz_saved_graphs(4000); }
 
 TEST(FuzzParsers, ScenarioToml) { fuzz_scenario_toml(50); }
 TEST(LongFuzzParsers, ScenarioToml) { fuzz_scenario_toml(500); }

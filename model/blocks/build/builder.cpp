@@ -52,6 +52,23 @@ Graph BlockBuilder::build() {
   return std::move(graph_);
 }
 
+ParameterValues BlockBuilder::defaults() {
+  Scope block;
+  block.source = text_.file().source.get();
+  scope_ = &block;
+  bind_letters();
+  bind_parameters({});
+  ParameterValues out;
+  for (const Parameter& p : text_.block().parameters) {
+    const TextValue& value = block.names.at(p.name);
+    if (const auto* size = value.get<ShapeSize>()) out[p.name] = size->value();
+    if (const auto* number = value.get<double>()) out[p.name] = *number;
+    if (const auto* flag = value.get<bool>()) out[p.name] = *flag;
+  }
+  scope_ = nullptr;
+  return out;
+}
+
 void BlockBuilder::bind_letters() {
   const ShapeSize B("B", workload_.batch);
   const ShapeSize T("T", workload_.seq);
@@ -350,6 +367,10 @@ void BlockBuilder::add_op(const std::string& name, OpKind kind, const std::strin
   const std::vector<std::string> problems = check_operands(graph_, op);
   if (!problems.empty()) fail(at, {.value = name, .message = problems.front()});
   graph_.add_op(std::move(op));
+}
+
+ParameterValues default_values(const BlockText& text) {
+  return BlockBuilder(text, {}, Workload{.seq = 1}).defaults();
 }
 
 Graph build_graph(const BlockText& text, const ParameterValues& values, const Workload& workload) {

@@ -25,6 +25,7 @@ class BlockBuilder {
   BlockBuilder(const BlockText& text, const ParameterValues& values, const Workload& workload);
 
   Graph build();
+  ParameterValues defaults();
 
  private:
   friend class Call;

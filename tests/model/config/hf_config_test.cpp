@@ -178,8 +178,8 @@ TEST(HfConfig, EitherArchitecturesOrModelTypeIsEnough) {
 }
 
 TEST(HfConfig, UnsupportedArchitecturesAreNamedWithThoseSupported) {
-  for (const char* name : {"Qwen2MoeForCausalLM", "Llama4ForCausalLM", "MixtralForCausalLM",
-                           "Llama", "Mistral3ForConditionalGeneration", ""}) {
+  for (const char* name : {"Qwen2MoeForCausalLM", "Llama4ForCausalLM", "DbrxForCausalLM", "Llama",
+                           "Mistral3ForConditionalGeneration", ""}) {
     const InputProblem p = problem_of(with(kLlama, "LlamaForCausalLM", name));
     EXPECT_EQ(p.field, "architectures");
     EXPECT_EQ(p.value, name);
@@ -188,9 +188,9 @@ TEST(HfConfig, UnsupportedArchitecturesAreNamedWithThoseSupported) {
       EXPECT_NE(p.allowed.find(type), std::string::npos) << p.allowed;
     }
   }
-  const InputProblem p = problem_of(with(kMistral, "\"mistral\"", "\"mixtral\""));
+  const InputProblem p = problem_of(with(kMistral, "\"mistral\"", "\"dbrx\""));
   EXPECT_EQ(p.field, "model_type");
-  EXPECT_EQ(p.value, "mixtral");
+  EXPECT_EQ(p.value, "dbrx");
 }
 
 TEST(HfConfig, ArchitectureMustAgreeWithModelType) {

@@ -110,6 +110,9 @@ TEST_P(ShippedModel, HasAsManyParametersAsItsNameSays) {
                                                   {"gemma2-9b", 9.24},
                                                   {"gpt-j-6b", 6.05},
                                                   {"falcon-7b", 6.92},
+                                                  {"phi3", 3.82},
+                                                  {"glm4", 9.40},
+                                                  {"gemma3", 11.77},
                                                   // Without what the library puts around them: a
                                                   // pooler, patches, the last block's shorter form.
                                                   {"bert-large", 0.334},
@@ -244,6 +247,21 @@ TEST_F(LoadModel, ErrorsNameTheFile) {
   EXPECT_EQ(p.file, path);
   EXPECT_EQ(p.line, 6);
   EXPECT_EQ(p.column, 5);
+}
+
+// A shipped model is found by the name of its source.
+TEST_F(LoadModel, AnIdOfTheHubFindsTheModelMadeOfIt) {
+  EXPECT_EQ(load_model("Qwen/Qwen3-8B").name, "qwen3-8b");
+  EXPECT_EQ(load_model("qwen/qwen3-8b").name, "qwen3-8b");
+  EXPECT_EQ(load_model("stabilityai/stable-diffusion-3-medium-diffusers").name, "sd3-medium");
+  EXPECT_EQ(load_model("google/gemma-3-12b-pt").name, "gemma3");
+  const InputProblem p = problem_of([] { load_model("Qwen/Qwen3-7B"); });
+  EXPECT_NE(p.message.find("save its config.json"), std::string::npos) << p.message;
+  EXPECT_EQ(p.nearest, "Qwen/Qwen3-8B");
+  // Paths stay paths: of a folder that is there, of a file with an ending.
+  EXPECT_EQ(problem_of([&] { load_model((folder_ / "none").string()); }).message, "no such file");
+  EXPECT_EQ(problem_of([] { load_model("nowhere/config.json"); }).message, "no such file");
+  EXPECT_EQ(problem_of([] { load_model("../none"); }).message, "no such file");
 }
 
 TEST_F(LoadModel, ACheckpointFolderPointsToItsConfig) {

@@ -1,0 +1,54 @@
+#include <string>
+
+#include "model/config/hf_families.h"
+
+namespace fuseline {
+
+namespace {
+
+// transformer/config.json of Stable Diffusion 3 as the diffusers library writes it. Patches and the
+// last layer's projection are not predicted.
+ModelConfig read(const HfFields& fields) {
+  ModelConfig c;
+  c.blocks = {{.block = "mmdit"}};
+  c.entry = c.exit = "";
+  c.layers = fields.whole("num_layers", kMostLayers);
+  c.H = fields.whole("num_attention_heads");
+  c.Hkv = c.H;
+  c.d = fields.whole("attention_head_dim");
+  c.D = c.H * c.d;
+  c.F = 4 * c.D;
+  c.max_positions = kLargestDimension;
+  c.pixels_per_token = 8 * fields.whole_or("patch_size", 2);  // a latent is 8 x 8 pixels
+  c.norm_eps = 1e-6;
+  c.values["text_tokens"] = std::int64_t{154};  // 77 of CLIP and 77 of T5
+  const std::int64_t text = fields.whole_or("caption_projection_dim", c.D);
+  if (text != c.D)
+    fields.fail("caption_projection_dim", nlohmann::json(text),
+                "text and image have one width in the block that is built", std::to_string(c.D));
+  const std::string norm = fields.text_or("qk_norm", "");
+  if (!norm.empty() && norm != "rms_norm")
+    fields.fail("qk_norm", nlohmann::json(norm), "unsupported norm of queries and keys",
+                "null, rms_norm");
+  c.values["qk_norm"] = !norm.empty();
+  const nlohmann::json* dual = fields.find("dual_attention_layers");
+  if (dual != nullptr && !(dual->is_array() && dual->empty()))
+    fields.fail("dual_attention_layers", *dual, "layers with two attentions are not built", "[]");
+  return c;
+}
+
+constexpr HfSpelling kSpellings[] = {{"layers", "num_layers"},       {"D", "num_attention_heads"},
+                                     {"F", "num_attention_heads"},   {"H", "num_attention_heads"},
+                                     {"Hkv", "num_attention_heads"}, {"d", "attention_head_dim"}};
+constexpr const char* kReads[] = {"qk_norm"};
+
+}  // namespace
+
+constinit const HfFamily hf_families::sd3{.model_type = "sd3",
+                                          .architecture = "SD3Transformer2D",
+                                          .read = read,
+                                          .spellings = kSpellings,
+                                          .reads = kReads,
+                                          .class_name = "SD3Transformer2DModel"};
+
+}  // namespace fuseline

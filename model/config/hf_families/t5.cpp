@@ -1,0 +1,47 @@
+#include "model/config/hf_families.h"
+
+namespace fuseline {
+
+namespace {
+
+ModelConfig read(const HfFields& fields) {
+  const std::string activation = fields.text_or("feed_forward_proj", "relu");
+  if (activation != "relu")
+    fields.fail("feed_forward_proj", nlohmann::json(activation), "unsupported activation", "relu");
+  ModelConfig c;
+  const std::int64_t encoder = fields.whole("num_layers", kMostLayers);
+  const std::int64_t decoder = fields.whole_or("num_decoder_layers", encoder);
+  c.layers = encoder + decoder;
+  c.D = fields.whole("d_model");
+  c.F = fields.whole("d_ff");
+  c.H = fields.whole("num_heads");
+  c.Hkv = c.H;
+  c.d = fields.whole("d_kv");
+  c.V = fields.whole("vocab_size");
+  c.max_positions = kLargestDimension;
+  c.norm_eps = fields.real_or("layer_norm_epsilon", 1e-6);
+  c.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
+  c.blocks = {{.block = "t5_decoder", .layers = decoder, .name = "decoder"},
+              {.block = "t5_encoder", .layers = encoder, .name = "encoder"}};
+  c.blocks.back().decodes = false;
+  return c;
+}
+
+constexpr HfSpelling kT5Spellings[] = {{"layers", "num_layers"},
+                                       {"D", "d_model"},
+                                       {"F", "d_ff"},
+                                       {"H", "num_heads"},
+                                       {"d", "d_kv"},
+                                       {"V", "vocab_size"},
+                                       {"norm_eps", "layer_norm_epsilon"}};
+constexpr const char* kReads[] = {"is_encoder_decoder"};
+
+}  // namespace
+
+constinit const HfFamily hf_families::t5{.model_type = "t5",
+                                         .architecture = "T5",
+                                         .read = read,
+                                         .spellings = kT5Spellings,
+                                         .reads = kReads};
+
+}  // namespace fuseline

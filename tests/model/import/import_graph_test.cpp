@@ -1,0 +1,297 @@
+// Graphs as torch.export writes them become the blocks that we ship. make_graphs.py wrote graphs/.
+#include "model/import/import_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <map>
+#include <regex>
+#include <string>
+
+#include "base/data_dir.h"
+#include "base/data_files.h"
+#include "base/error.h"
+#include "model/backward.h"
+#include "model/blocks/block_text.h"
+#include "model/explain.h"
+#include "model/policy.h"
+#include "tests/model/tiny_models.h"
+
+namespace fuseline {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string path_of(const std::string& name) {
+  return std::string(FUSELINE_SOURCE_DIR) + "/tests/model/import/graphs/" + name + ".json";
+}
+
+ImportedBlock imported(const std::string& name, const ImportOptions& options = {}) {
+  return import_graph(read_input_file(path_of(name)), path_of(name), options);
+}
+
+// Without the remarks, which name the file.
+std::string block_of(const std::string& text) { return text.substr(text.find("\nblock ")); }
+
+Graph in_phase(const BlockText& text, const ParameterValues& values, const Workload& work) {
+  Graph graph = build_graph(text, values, work);
+  return work.phase == Phase::train ? differentiate(graph) : graph;
+}
+
+// Kernels, programs, tensors and why operators are fused or not: all that can be said of a plan.
+void expect_same_plans(const BlockText& a, const BlockText& b, const ParameterValues& values,
+                       bool trains) {
+  for (const Workload& work : {test::forward(2, 7), test::decode(3, 1, 9), test::train(1, 6)}) {
+    if (work.phase == Phase::train && !trains) continue;
+    const Graph left = in_phase(a, values, work);
+    const Graph right = in_phase(b, values, work);
+    for (const PolicyInfo& policy : policies()) {
+      if (work.phase == Phase::train && !policy.trains) continue;
+      ASSERT_EQ(explain_text(explain(make_plan(policy.name, left))),
+                explain_text(explain(make_plan(policy.name, right))))
+          << policy.name << ", " << describe(work);
+    }
+  }
+}
+
+struct Family {
+  const char* graph;
+  const char* block;       // that we ship
+  ParameterValues values;  // what our block is told that the graph says itself
+  bool trains = true;      // gradients of capped scores are not built
+};
+
+class ImportedFamily : public testing::TestWithParam<Family> {};
+
+TEST_P(ImportedFamily, HasThePlansOfTheShippedBlock) {
+  const ImportedBlock block = imported(GetParam().graph);
+  // Norms have numbers in what is imported, and other names in some of our blocks.
+  std::string shipped =
+      read_input_file(data_dir() / "blocks" / (std::string(GetParam().block) + ".block"));
+  for (const auto& [name, numbered] : {std::pair("xn", "xn1"), {"on", "xn2"}, {"dnn", "xn4"}})
+    shipped = std::regex_replace(shipped, std::regex(fmt::format("\\b{}\\b", name)), numbered);
+  const auto ours = BlockText::parse(shipped, GetParam().block);
+  const auto text = BlockText::parse(block.text, GetParam().graph);
+  ParameterValues values = default_values(*text);
+  values.insert(GetParam().values.begin(), GetParam().values.end());
+  expect_same_plans(*text, *ours, values, GetParam().trains);
+  // Other sizes than the example's follow.
+  values["D"] = std::int64_t{20};
+  values["d"] = std::int64_t{6};
+  values["F"] = std::int64_t{22};
+  if (values.contains("rotated")) values["rotated"] = std::int64_t{4};
+  expect_same_plans(*text, *ours, values, GetParam().trains);
+}
+
+const ParameterValues kBiases{{"qkv_bias", true}, {"out_bias", true}, {"mlp_bias", true}};
+
+INSTANTIATE_TEST_SUITE_P(
+    All, ImportedFamily,
+    testing::Values(Family{"llama", "llama", {}}, Family{"llama.program", "llama", {}},
+                    Family{"llama_eager_masked", "llama", {}}, Family{"phi3", "llama", {}},
+                    Family{"qwen3", "qwen3", {}}, Family{"gpt2", "gpt", kBiases},
+                    Family{"gpt2.program", "gpt", kBiases},
+                    Family{"gemma2", "gemma2", {{"softcap", 50.0}, {"score_scale", 0.125}}, false},
+                    Family{"gptj", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),
+    [](const auto& p) {
+      std::string name = p.param.graph;
+      for (char& c : name)
+        if (c == '.') c = '_';
+      return name;
+    });
+
+TEST(ImportGraph, WritesTheTextAsAPersonWould) {
+  EXPECT_EQ(imported("llama").text, R"(fuseline.block/1
+
+# Imported from llama.json (LlamaDecoderLayer, PyTorch 2.7.1).
+# One product has the weights self_attn.q_proj.weight, self_attn.k_proj.weight,
+# self_attn.v_proj.weight as w_qkv, as frameworks that serve models run them (--separate keeps them
+# apart).
+# One product has the weights mlp.gate_proj.weight, mlp.up_proj.weight as w_gate_up, as frameworks
+# that serve models run them (--separate keeps them apart).
+
+block llama(D = 32, F = 48, H = 4, Hkv = 2, d = D / H, sliding_window = 0, norm_eps = 1e-5)
+  input x[M, D]
+  norm1: xn1 = rms_norm(x, w_norm1[D], eps = norm_eps)
+  qkv: qkv = linear(xn1, w_qkv[(H + 2 Hkv) d, D])
+  q, k, v = split(qkv, H d, Hkv d, Hkv d)
+  table cos[T, d], sin[T, d]
+  rope/rope_q: q_rot = rope(q, cos, sin, d = d)
+  rope/rope_k: k_rot = rope(k, cos, sin, d = d)
+  kvcache: keys, values = cache(k = k_rot, v = v, window = sliding_window)
+  attention: attn = attention(q_rot, keys, values, heads = H, kv_heads = Hkv, mask = causal,
+                              window = sliding_window)
+  oproj: o = linear(attn, w_o[D, H d])
+  residual1: h = x + o
+  norm2: xn2 = rms_norm(h, w_norm2[D], eps = norm_eps)
+  gateup/gate_up: gu = linear(xn2, w_gate_up[2 F, D])
+  act/swiglu: act = swiglu(gu)
+  down: dn = linear(act, w_down[D, F])
+  residual2: y = h + dn
+  output y -> x
+)");
+}
+
+TEST(ImportGraph, BothFormsOfFileSayTheSame) {
+  for (const std::string name : {"llama", "gpt2"}) {
+    const std::string own = block_of(imported(name, {.name = "b"}).text);
+    EXPECT_EQ(own, block_of(imported(name + ".program", {.name = "b"}).text));
+    EXPECT_THAT(own, HasSubstr("block b("));
+  }
+}
+
+TEST(ImportGraph, LeavesProductsApartWhereAsked) {
+  const ImportedBlock apart = imported("llama", {.separate = true});
+  EXPECT_TRUE(apart.remarks.empty());
+  EXPECT_THAT(apart.text, HasSubstr("  qkv/q: q = linear(xn1, w_q[H d, D])\n"
+                                    "  qkv/k: k = linear(xn1, w_k[Hkv d, D])\n"
+                                    "  qkv/v: v = linear(xn1, w_v[Hkv d, D])\n"));
+  EXPECT_THAT(apart.text, HasSubstr("  gateup/gate: g = linear(xn2, w_gate[F, D])\n"
+                                    "  act: opened = silu(g)\n"
+                                    "  gateup/up: u = linear(xn2, w_up[F, D])\n"
+                                    "  act/gated: act = opened * u\n"));
+  // The same weights, in more products: 3 and 2 in the place of 1 and 1.
+  const auto graph = [](const ImportedBlock& block) {
+    return build_graph(*BlockText::parse(block.text, "t"), {}, test::forward(1, 5));
+  };
+  const Graph one = graph(imported("llama"));
+  const Graph several = graph(apart);
+  Bytes bytes_one, bytes_several;
+  for (const Tensor& t : one.tensors())
+    if (t.role == Role::weight) bytes_one += t.bytes();
+  for (const Tensor& t : several.tensors())
+    if (t.role == Role::weight) bytes_several += t.bytes();
+  EXPECT_EQ(bytes_one, bytes_several);
+  EXPECT_EQ(make_plan("eager", several).kernels.size(), make_plan("eager", one).kernels.size() + 3);
+}
+
+TEST(ImportGraph, SaysWhatAMaskIsTakenFor) {
+  const ImportedBlock causal = imported("llama_eager_masked");
+  EXPECT_THAT(causal.remarks,
+              testing::Contains(HasSubstr("mask attention_mask are not saved with the graph: it is "
+                                          "taken as causal (--mask)")));
+  EXPECT_THAT(causal.text, HasSubstr("mask = causal"));
+  const ImportedBlock open = imported("llama_eager_masked", {.mask = ImportedMask::none});
+  EXPECT_THAT(open.remarks,
+              testing::Contains(HasSubstr("every token is taken to see every token")));
+  EXPECT_THAT(open.text, Not(HasSubstr("mask = causal")));
+  EXPECT_THAT(open.text, Not(HasSubstr("cache(")));
+  // A call that says it is causal needs no remark.
+  for (const std::string& remark : imported("llama").remarks)
+    EXPECT_THAT(remark, Not(HasSubstr("mask")));
+}
+
+TEST(ImportGraph, NamesEveryUnknownOperatorWithItsLine) {
+  try {
+    imported("strange");
+    FAIL() << "nothing was refused";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problem().message,
+                HasSubstr("aten.cumsum.default (strange.py, line 12), aten.sort.default "
+                          "(strange.py, line 14)"));
+    EXPECT_THAT(error.problem().message, Not(HasSubstr("aten.add")));  // it only reads them
+    EXPECT_THAT(error.problem().allowed, HasSubstr("aten.scaled_dot_product_attention"));
+    EXPECT_EQ(error.problem().file, path_of("strange"));
+  }
+}
+
+// Replaces the first `from` of the text; each round is another mistake.
+std::string changed(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    import_graph(text, "g.json");
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().file, "g.json");
+    return error.what();
+  }
+  return "nothing was refused";
+}
+
+TEST(ImportGraph, RefusesCallsThatItKnowsInAnotherForm) {
+  const std::string llama = read_input_file(path_of("llama"));
+  // A norm over another dimension, a rotation of the wrong half, attention with dropout.
+  EXPECT_THAT(refusal(changed(llama, R"({"node": "pow"}, [-1])", R"({"node": "pow"}, [1])")),
+              HasSubstr("in a form that is not"));
+  EXPECT_THAT(refusal(changed(llama, R"([{"node": "neg"}, {"node": "slice"}])",
+                              R"([{"node": "neg"}, {"node": "slice_1"}])")),
+              HasSubstr("in a form that is not"));
+  EXPECT_THAT(refusal(changed(llama, "null, 0.0, true]", "null, 0.1, true]")),
+              HasSubstr("aten.scaled_dot_product_attention.default"));
+  const std::string gpt = read_input_file(path_of("gpt2"));
+  EXPECT_THAT(refusal(changed(gpt, "0.1, false]", "0.1, true]")), HasSubstr("aten.dropout"));
+  EXPECT_THAT(refusal(changed(gpt, "0.044715", "0.144715")), HasSubstr("in a form that is not"));
+}
+
+TEST(ImportGraph, ACallInPlaceIsRefusedWhereItsOperandIsReadAgain) {
+  // y = x wᵀ; y.add_(x); the sum is read, and y once more.
+  const std::string text = R"({"format": "fuseline.graph/1",
+ "inputs": [{"name": "x", "kind": "input", "shape": [1, 3, 4], "dtype": "float32"},
+            {"name": "w", "kind": "parameter", "shape": [4, 4], "dtype": "float32"}],
+ "nodes": [
+  {"name": "y", "target": "aten.linear.default", "args": [{"node": "x"}, {"node": "w"}], "shape": [1, 3, 4]},
+  {"name": "s", "target": "aten.add_.Tensor", "args": [{"node": "y"}, {"node": "x"}], "shape": [1, 3, 4]},
+  {"name": "z", "target": "aten.add.Tensor", "args": [{"node": "s"}, {"node": "x"}], "shape": [1, 3, 4]}],
+ "outputs": ["z"]})";
+  EXPECT_THAT(import_graph(text, "g.json").text, HasSubstr("residual2: y = h + x"));
+  EXPECT_THAT(
+      refusal(changed(text, R"({"node": "s"}, {"node": "x"})", R"({"node": "s"}, {"node": "y"})")),
+      HasSubstr("aten.add_.Tensor"));
+}
+
+TEST(ImportGraph, RefusesFilesThatAreNoGraph) {
+  const std::map<std::string, std::string> wrong = {
+      {"[]", "is no saved graph"},
+      {"{}", "is no saved graph"},
+      {"{", "JSON syntax error"},
+      {R"({"format": "fuseline.graph/2"})", "there is no such form"},
+      {R"({"format": 1})", "is no text"},
+      {R"({"format": "fuseline.graph/1"})", "inputs: the field is missing"},
+      {R"({"graph_module": 1})", "is no object"},
+      {R"({"graph_module": {}})", "graph_module.graph: the field is missing"},
+      {R"({"graph_module": {"graph": {}}, "schema_version": {"major": 7, "minor": 0}})",
+       "is another version of the form"}};
+  for (const auto& [text, message] : wrong) EXPECT_THAT(refusal(text), HasSubstr(message)) << text;
+  const std::string llama = read_input_file(path_of("llama"));
+  const std::map<std::pair<std::string, std::string>, std::string> changes = {
+      {{R"("kind": "input")", R"("kind": "inputs")"}, "there is no such kind"},
+      {{R"("shape": [1, 5, 32])", R"("shape": [1, -5, 32])"}, "is out of range"},
+      {{R"("shape": [1, 5, 32])", R"("shape": [1, 0, 32])"}, "holds a size out of range"},
+      {{R"("shape": [1, 5, 32])", R"("shape": [9000000, 9000000, 9000000])"},
+       "has too many elements"},
+      {{R"("shape": [1, 5, 32])", R"("shape": "big")"}, "is no list"},
+      {{R"({"node": "pow"})", R"({"node": "pwo"})"}, "did you mean 'pow'"},
+      {{R"({"node": "pow"})", R"({"node": "mean"})"}, "nothing above has this name"},  // a circle
+      {{R"("name": "mean")", R"("name": "pow")"}, "the name is given twice"},
+      {{R"("name": "mean")", R"("name": "")"}, "is an empty name"},
+      {{R"("target": "aten.pow.Tensor_Scalar")", R"("target": 7)"}, "nodes[2].target"},
+      {{R"("outputs": ["add_5"])", R"("outputs": [])"}, "no output that is a tensor"},
+      {{R"("outputs": ["add_5"])", R"("outputs": ["hidden_states"])"}, "no output of the graph"}};
+  for (const auto& [change, message] : changes)
+    EXPECT_THAT(refusal(changed(llama, change.first, change.second)), HasSubstr(message))
+        << change.second;
+  for (std::size_t length : {std::size_t{1}, llama.size() / 3, llama.size() - 3})
+    EXPECT_THAT(refusal(llama.substr(0, length)), HasSubstr("JSON syntax error"));
+}
+
+TEST(ImportGraph, TakesSizesThatWereLeftOpenFromTheExample) {
+  std::string program = read_input_file(path_of("llama.program"));
+  const std::string open = R"({"as_expr": {"expr_str": "s0", "hint": {"as_int": 5}}})";
+  for (std::size_t at = 0; (at = program.find(R"({"as_int": 5})", at)) != std::string::npos;
+       at += open.size())
+    program.replace(at, std::string(R"({"as_int": 5})").size(), open);
+  EXPECT_EQ(block_of(import_graph(program, "b.json").text),
+            block_of(import_graph(read_input_file(path_of("llama.program")), "b.json").text));
+  EXPECT_THAT(refusal(changed(program, R"("hint": {"as_int": 5})", R"("hint": null)")),
+              HasSubstr("is a size that the file does not say"));
+}
+
+}  // namespace
+}  // namespace fuseline

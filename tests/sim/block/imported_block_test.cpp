@@ -1,0 +1,75 @@
+// Blocks from saved graphs are predicted, executed and proved as those that we ship, and the layer
+// of LLaMA moves the shipped block's bytes.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/data_files.h"
+#include "model/backward.h"
+#include "model/blocks/block_text.h"
+#include "model/import/import_graph.h"
+#include "tests/model/tiny_models.h"
+#include "tests/sim/plan_proof.h"
+
+namespace fuseline {
+namespace {
+
+std::shared_ptr<const BlockText> imported(const std::string& name,
+                                          const ImportOptions& options = {}) {
+  const std::string path =
+      std::string(FUSELINE_SOURCE_DIR) + "/tests/model/import/graphs/" + name + ".json";
+  return BlockText::parse(import_graph(read_input_file(path), path, options).text, name);
+}
+
+class ImportedBlockProof : public testing::TestWithParam<const char*> {};
+
+TEST_P(ImportedBlockProof, IsPredictedAndComputedUnderEveryPolicy) {
+  for (const bool separate : {false, true}) {
+    const auto text = imported(GetParam(), {.separate = separate});
+    for (const PolicyInfo& policy : policies()) {
+      const std::string what =
+          std::string(GetParam()) + " " + policy.name + (separate ? " separate" : "");
+      test::expect_proved(make_plan(policy.name, build_graph(*text, {}, test::forward(2, 33))),
+                          what);
+      test::expect_proved(make_plan(policy.name, build_graph(*text, {}, test::decode(2, 1, 19))),
+                          what + " decode");
+      if (policy.trains)
+        test::expect_proved(
+            make_plan(policy.name, differentiate(build_graph(*text, {}, test::train(1, 13)))),
+            what + " train");
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ImportedBlockProof,
+                         testing::Values("llama", "qwen3", "gpt2", "gptj", "phi3"),
+                         [](const auto& p) { return std::string(p.param); });
+
+TEST(ImportedBlock, MovesTheBytesOfTheShippedLlamaBlock) {
+  const auto ours = load_block_text("llama");
+  const auto theirs = imported("llama");
+  ParameterValues sizes{{"D", std::int64_t{1024}},
+                        {"F", std::int64_t{2752}},
+                        {"H", std::int64_t{8}},
+                        {"Hkv", std::int64_t{4}},
+                        {"d", std::int64_t{128}}};
+  const Gpu& gpu = executor::executor_gpu();
+  for (const Workload& work : {test::forward(1, 300), test::decode(4, 1, 500)}) {
+    for (const PolicyInfo& policy : policies()) {
+      const PlanEstimate a = simulate(make_plan(policy.name, build_graph(*ours, sizes, work)), gpu,
+                                      Fidelity::hierarchy);
+      const PlanEstimate b = simulate(make_plan(policy.name, build_graph(*theirs, sizes, work)),
+                                      gpu, Fidelity::hierarchy);
+      ASSERT_EQ(a.kernels.size(), b.kernels.size()) << policy.name;
+      EXPECT_EQ(a.time.value(), b.time.value()) << policy.name;
+      for (std::size_t i = 0; i < a.kernels.size(); ++i) {
+        EXPECT_EQ(a.kernels[i].name, b.kernels[i].name);
+        EXPECT_EQ(a.kernels[i].hbm_read, b.kernels[i].hbm_read) << a.kernels[i].name;
+        EXPECT_EQ(a.kernels[i].hbm_write, b.kernels[i].hbm_write) << a.kernels[i].name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -7,13 +7,17 @@ namespace fuseline {
 
 namespace {
 
+// A layer sums a stream and its branches; each sum of a long chain would open all before it.
+constexpr std::size_t kMostTerms = 8;
+
 // The terms of sums within sums, in order. A sum that someone else reads too is a term itself.
 std::vector<std::size_t> terms_of(Translator& t, std::size_t at) {
   std::vector<std::size_t> terms, left{at};
   while (!left.empty()) {
     const std::size_t sum = left.back();
     left.pop_back();
-    const bool opened = sum == at || (t.is_call(sum, "aten.add") && t.readers(sum) == 1);
+    const bool opened = sum == at || (t.is_call(sum, "aten.add") && t.readers(sum) == 1 &&
+                                      terms.size() + left.size() + 2 <= kMostTerms);
     const auto both = opened ? t.both(sum) : std::nullopt;
     if (both && t.number(sum, 2, "alpha").value_or(1) == 1) {
       left.push_back(both->second);

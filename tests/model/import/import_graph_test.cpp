@@ -246,6 +246,27 @@ TEST(ImportGraph, ACallInPlaceIsRefusedWhereItsOperandIsReadAgain) {
       HasSubstr("aten.add_.Tensor"));
 }
 
+// 3,000 sums of which each reads the one before: their steps are as many, not their pairs.
+TEST(ImportGraph, ALongChainOfSumsHasAStepForEach) {
+  std::string nodes, last = "x";
+  constexpr int kSums = 3000;
+  for (int i = 0; i < kSums; ++i) {
+    const std::string name = fmt::format("s{}", i);
+    nodes += fmt::format(
+        R"({}{{"name": "{}", "target": "aten.add.Tensor", "args": [{{"node": "{}"}}, {{"node": "x"}}],
+ "shape": [1, 3, 4]}})",
+        i == 0 ? "" : ",", name, last);
+    last = name;
+  }
+  const ImportedBlock block = import_graph(
+      fmt::format(R"({{"format": "fuseline.graph/1", "inputs": [{{"name": "x", "kind": "input",
+ "shape": [1, 3, 4], "dtype": "float32"}}], "nodes": [{}], "outputs": ["{}"]}})",
+                  nodes, last),
+      "chain.json");
+  const Graph graph = build_graph(*BlockText::parse(block.text, "chain"), {}, test::forward(1, 3));
+  EXPECT_EQ(graph.ops().size(), kSums);
+}
+
 TEST(ImportGraph, RefusesFilesThatAreNoGraph) {
   const std::map<std::string, std::string> wrong = {
       {"[]", "is no saved graph"},

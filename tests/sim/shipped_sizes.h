@@ -33,7 +33,7 @@ inline ModelConfig sized(const std::string& block, bool other) {
               {"N", std::int64_t{other ? 5 : 4}},
               {"P", std::int64_t{other ? 12 : 8}},
               {"groups", std::int64_t{other ? 2 : 1}},
-              {"rank", std::int64_t{3}},
+              {"rank", std::int64_t{4}},
               {"chunk", std::int64_t{8}},
               {"attends", other},
               {"dn", std::int64_t{other ? 6 : 10}},

@@ -136,13 +136,17 @@ std::vector<TensorValue> BlockBuilder::stored_weight(const TensorValue& w, Posit
     refuse(fmt::format("a row of {} columns does not fill whole bytes", K),
            "an even number of columns");
   graph_.tensor(id).dtype = stored.element();
+  // Every expert's matrix has scales of its own.
+  const std::vector<std::int64_t>& outer = graph_.tensor(id).outer;
+  const std::int64_t matrices = outer.size() == 2 ? outer[0] : 1;
   std::vector<TensorValue> beside;
-  for (const ScaleTensor& t : stored.beside(w.rows.value(), K)) {
+  for (const ScaleTensor& t : stored.beside(w.rows.value() / matrices, K)) {
     const auto size = [](std::int64_t n, const ShapeSize& whole) {
       return n == whole.value() ? whole : ShapeSize(n);
     };
+    const std::int64_t rows = t.kind == ScaleKind::tensor_scale ? t.rows : t.rows * matrices;
     beside.push_back(
-        new_tensor(name + t.suffix, Role::weight, size(t.rows, w.rows), size(t.cols, w.cols), at));
+        new_tensor(name + t.suffix, Role::weight, size(rows, w.rows), size(t.cols, w.cols), at));
     graph_.tensor(beside.back().operand.tensor).dtype = t.type;
   }
   beside_[id] = beside;

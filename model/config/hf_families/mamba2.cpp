@@ -27,7 +27,7 @@ ModelConfig read(const HfFields& fields) {
   return c;
 }
 
-constexpr const char* kReads[] = {"use_bias"};
+constexpr const char* kReads[] = {"use_bias", "head_dim"};
 
 }  // namespace
 

@@ -248,28 +248,29 @@ TEST(HfFamilies, WhatIsNotBuiltIsRefusedByName) {
     const char* field;
     const char* value;
   };
-  for (const Case& c : {Case{"gemma2-9b", "attention_bias", "true"},
-                        Case{"gemma2-9b", "use_bidirectional_attention", "true"},
-                        Case{"gemma2-9b", "partial_rotary_factor", "0.5"},
-                        Case{"gemma3", "attn_logit_softcapping", "50.0"},
-                        Case{"gemma3", "final_logit_softcapping", "30.0"},
-                        Case{"gemma3", "attention_bias", "true"},
-                        Case{"gpt-j-6b", "scale_attn_weights", "false"},
-                        Case{"gpt-j-6b", "rotary_dim", "512"},
-                        Case{"falcon-7b", "alibi", "true"},
-                        Case{"falcon-7b", "parallel_attn", "false"},
-                        Case{"falcon-7b", "new_decoder_architecture", "true"},
-                        Case{"falcon-7b", "num_ln_in_parallel_attn", "2"},
-                        Case{"bert-large", "is_decoder", "true"},
-                        Case{"bert-large", "position_embedding_type", "\"relative_key\""},
-                        Case{"bert-large", "hidden_act", "\"relu\""},
-                        Case{"phi3", "partial_rotary_factor", "0.75"},
-                        Case{"phi3", "attention_bias", "true"},
-                        Case{"glm4", "sliding_window", "4096"},
-                        Case{"glm4", "num_experts", "8"},
-                        Case{"sd3-medium", "caption_projection_dim", "4096"},
-                        Case{"sd3-medium", "dual_attention_layers", "[0, 1]"},
-                        Case{"sd3-medium", "quantization_config", "{\"quant_method\": \"fp8\"}"}}) {
+  for (const Case& c :
+       {Case{"gemma2-9b", "attention_bias", "true"},
+        Case{"gemma2-9b", "use_bidirectional_attention", "true"},
+        Case{"gemma2-9b", "partial_rotary_factor", "0.5"},
+        Case{"gemma3", "attn_logit_softcapping", "50.0"},
+        Case{"gemma3", "final_logit_softcapping", "30.0"},
+        Case{"gemma3", "attention_bias", "true"},
+        Case{"gpt-j-6b", "scale_attn_weights", "false"},
+        Case{"gpt-j-6b", "rotary_dim", "512"},
+        Case{"falcon-7b", "alibi", "true"},
+        Case{"falcon-7b", "parallel_attn", "false"},
+        Case{"falcon-7b", "new_decoder_architecture", "true"},
+        Case{"falcon-7b", "num_ln_in_parallel_attn", "2"},
+        Case{"bert-large", "is_decoder", "true"},
+        Case{"bert-large", "position_embedding_type", "\"relative_key\""},
+        Case{"bert-large", "hidden_act", "\"relu\""},
+        Case{"phi3", "partial_rotary_factor", "0.75"},
+        Case{"phi3", "attention_bias", "true"},
+        Case{"glm4", "sliding_window", "4096"},
+        Case{"glm4", "num_experts", "8"},
+        Case{"sd3-medium", "caption_projection_dim", "4096"},
+        Case{"sd3-medium", "dual_attention_layers", "[0, 1]"},
+        Case{"sd3-medium", "quantization_config", "{\"quant_method\": \"bitsandbytes\"}"}}) {
     // Of two fields of one name the later counts.
     std::string text = text_of(c.model);
     text.insert(text.rfind('}'), std::string(", \"") + c.field + "\": " + c.value);

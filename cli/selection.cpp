@@ -120,9 +120,7 @@ void SelectionTexts::add_simulation_to(Options& options) {
 }
 
 void SelectionTexts::add_image_to(Options& options) {
-  options.text("--image", "P|WxH",
-               "pixels of an image (512, 1024x768): a diffusion model's tokens, all its layers",
-               image);
+  options.text("--image", "P|WxH", "all layers over an image of so many pixels", image);
   options.text("--steps", "N", "with --image: steps that make it (28)", steps);
   options.text("--guidance", "yes|no", "with --image: two branches side by side (yes)", guidance);
 }

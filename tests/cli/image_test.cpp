@@ -24,15 +24,15 @@ TEST(PredictImage, IsSoManyStepsOfAllLayers) {
   const CliRun run = predict({"--image", "512x256", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json whole = json::parse(run.out);
-  EXPECT_EQ(whole.at("workload").at("seq"), 512);
-  EXPECT_EQ(whole.at("workload").at("batch"), 2);
-  const json& image = whole.at("policies").at(0).at("image");
+  EXPECT_EQ(whole.at("seq"), 512);
+  EXPECT_EQ(whole.at("batch"), 2);
+  const json& image = whole.at("predictions").at(0).at("image");
   EXPECT_EQ(image.at("steps"), 28);
   const CliRun step =
       predict({"--seq", "512", "--batch", "2", "--layers", "all", "--format", "json"});
   ASSERT_EQ(step.status, 0) << step.err;
   const double one =
-      json::parse(step.out).at("policies").at(0).at("total").at("time_us").get<double>() * 1e-6;
+      json::parse(step.out).at("predictions").at(0).at("total").at("time_us").get<double>() * 1e-6;
   EXPECT_NEAR(image.at("seconds").get<double>(), 28 * one, 1e-9 * 28 * one);
 }
 

@@ -26,6 +26,7 @@ inline const Meanings kModelMeanings = {
     {"d", "head width; D / H where left out"},
     {"V", "vocabulary"},
     {"max_positions", "longest context"},
+    {"pixels_per_token", "edge of the square of pixels that a token of an image model stands for"},
     {"sliding_window", "keys that a query sees at most; 0 = all"},
     {"norm", "kind of norm"},
     {"norm_eps", "epsilon below the root"},

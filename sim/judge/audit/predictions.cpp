@@ -27,7 +27,7 @@ std::string site_of(const Graph& graph, const KernelEstimate& kernel) {
     if (!id) continue;
     const Op& op = graph.op(*id);
     if (is_gemm(op)) {
-      const bool weight_gradient = op.attributes.as<GemmLayout>().a_is_km;
+      const bool weight_gradient = gemm_shape(op).a_is_km;
       if (!weight_gradient) return op.site;
       const std::size_t end = op.site.rfind("_bwd");
       return op.site.substr(0, end) + "_dw";

@@ -159,7 +159,10 @@ cublasStatus_t CublasLtProduct::multiply(Stream& stream, const cublasLtMatmulAlg
                                          std::uint64_t out) const {
   const auto alpha = static_cast<float>(p_.form.scale);
   const float beta = p_.form.accumulate ? 1.0F : 0.0F;
-  const auto pointer = [](std::uint64_t address) { return reinterpret_cast<void*>(address); };
+  const auto pointer = [](std::uint64_t address) {
+    return reinterpret_cast<void*>(
+        address);  // NOLINT(performance-no-int-to-ptr): as the driver has it
+  };
   return library_.calls.matmul(library_.handle, desc_.get(), &alpha, pointer(b), b_.get(),
                                pointer(a), a_.get(), &beta, pointer(out), out_.get(), pointer(out),
                                out_.get(), &algorithm, pointer(library_.workspace.address()),

@@ -64,7 +64,7 @@ std::optional<TensorView> normed(Translator& t, std::size_t product, std::size_t
     if (!inverse || inverse->of != x) continue;
     auto view = norm_step(t, x, "rms_norm", "head_norm", {weight->range}, inverse->eps);
     if (view && weight->above_one)
-      t.draft().steps.back().remarks.push_back(
+      t.draft().steps.back().remarks.emplace_back(
           "Weights of norms that the module adds 1 to are the sums in the block");
     return view;
   }

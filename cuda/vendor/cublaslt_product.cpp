@@ -160,8 +160,8 @@ cublasStatus_t CublasLtProduct::multiply(Stream& stream, const cublasLtMatmulAlg
   const auto alpha = static_cast<float>(p_.form.scale);
   const float beta = p_.form.accumulate ? 1.0F : 0.0F;
   const auto pointer = [](std::uint64_t address) {
-    return reinterpret_cast<void*>(
-        address);  // NOLINT(performance-no-int-to-ptr): as the driver has it
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as numbers
+    return reinterpret_cast<void*>(address);
   };
   return library_.calls.matmul(library_.handle, desc_.get(), &alpha, pointer(b), b_.get(),
                                pointer(a), a_.get(), &beta, pointer(out), out_.get(), pointer(out),

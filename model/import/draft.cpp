@@ -17,12 +17,12 @@ std::size_t Draft::add(DraftStep step) {
   return steps.back().writes.front();
 }
 
-ColumnRange Draft::all_of(std::size_t matrix) const {
+MatrixColumns Draft::all_of(std::size_t matrix) const {
   return {matrix, 0, matrices[matrix].columns};
 }
 
 // Steps stand behind those that they read, so none before the maker of `from` follows from it.
-bool Draft::follows(const ColumnRange& range, const ColumnRange& from) const {
+bool Draft::follows(const MatrixColumns& range, const MatrixColumns& from) const {
   const std::size_t first = matrices[from.matrix].made_by.value_or(0);
   std::vector<bool> seen(matrices.size(), false);
   std::vector<std::size_t> left{range.matrix};
@@ -33,7 +33,7 @@ bool Draft::follows(const ColumnRange& range, const ColumnRange& from) const {
     const auto maker = matrices[matrix].made_by;
     if (seen[matrix] || !maker || *maker < first) continue;
     seen[matrix] = true;
-    for (const ColumnRange& read : steps[*maker].reads) left.push_back(read.matrix);
+    for (const MatrixColumns& read : steps[*maker].reads) left.push_back(read.matrix);
   }
   return false;
 }
@@ -41,13 +41,13 @@ bool Draft::follows(const ColumnRange& range, const ColumnRange& from) const {
 void Draft::mark_live() {
   for (DraftStep& step : steps) step.live = false;
   std::vector<std::size_t> left;
-  for (const ColumnRange& output : outputs) left.push_back(output.matrix);
+  for (const MatrixColumns& output : outputs) left.push_back(output.matrix);
   while (!left.empty()) {
     const auto maker = matrices[left.back()].made_by;
     left.pop_back();
     if (!maker || steps[*maker].live) continue;
     steps[*maker].live = true;
-    for (const ColumnRange& read : steps[*maker].reads) left.push_back(read.matrix);
+    for (const MatrixColumns& read : steps[*maker].reads) left.push_back(read.matrix);
   }
 }
 
@@ -60,7 +60,7 @@ void Draft::put_in_order_of_need() {
     const auto maker = matrices[matrix].made_by;
     if (maker && !done[*maker]) open.emplace_back(*maker, 0);
   };
-  for (const ColumnRange& output : outputs) {
+  for (const MatrixColumns& output : outputs) {
     ask(output.matrix);
     while (!open.empty()) {
       auto& [step, read] = open.back();
@@ -90,12 +90,12 @@ void Draft::number_makers() {
 // Where the products read one tensor, all of them may stand in the place of the first.
 void Draft::put_side_by_side(std::size_t meeting) {
   std::set<std::size_t> places;
-  std::set<ColumnRange> read_by_products;
+  std::set<MatrixColumns> read_by_products;
   std::vector<std::size_t> left{meeting};
   while (!left.empty()) {
     const std::size_t at = left.back();
     left.pop_back();
-    for (const ColumnRange& read : steps[at].reads) {
+    for (const MatrixColumns& read : steps[at].reads) {
       const auto maker = matrices[read.matrix].made_by;
       if (!maker || (steps[*maker].call != "linear" && !steps[*maker].hands_on)) continue;
       if (!places.insert(*maker).second) continue;
@@ -111,7 +111,7 @@ void Draft::put_side_by_side(std::size_t meeting) {
   std::map<std::size_t, int> distance;
   for (const std::size_t at : places) {
     int& own = distance[at];
-    for (const ColumnRange& read : steps[at].reads)
+    for (const MatrixColumns& read : steps[at].reads)
       if (const auto maker = matrices[read.matrix].made_by; maker && places.contains(*maker))
         own = std::max(own, distance[*maker] + 1);
   }

@@ -55,7 +55,7 @@ struct StepName {
 
 struct DraftStep {
   std::string call{};  // "linear", or "+" and "*" between its reads
-  std::vector<ColumnRange> reads{};
+  std::vector<MatrixColumns> reads{};
   std::vector<std::string> read_names{};  // empty: in order
   std::vector<DraftValue> values{};
   std::vector<std::size_t> writes{};
@@ -63,8 +63,8 @@ struct DraftStep {
   std::vector<std::string> remarks{};
 
   // What it knows of widths: equal ones, and those made of letters.
-  std::vector<std::pair<ColumnRange, ColumnRange>> equal{};
-  std::vector<std::pair<ColumnRange, Width>> widths{};
+  std::vector<std::pair<MatrixColumns, MatrixColumns>> equal{};
+  std::vector<std::pair<MatrixColumns, Width>> widths{};
 
   // Names for the products whose results are its reads, and for one that reads its result.
   std::vector<StepName> behind{};
@@ -85,15 +85,15 @@ struct Draft {
   std::int64_t tokens = 1;
   std::vector<DraftMatrix> matrices;
   std::vector<DraftStep> steps;  // behind those that they read
-  std::vector<ColumnRange> outputs;
+  std::vector<MatrixColumns> outputs;
   std::vector<std::string> remarks;
 
   [[nodiscard]] std::int64_t rows() const { return batch * tokens; }
   std::size_t add(DraftMatrix matrix);
   std::size_t add(DraftStep step);  // its result's number
-  [[nodiscard]] ColumnRange all_of(std::size_t matrix) const;
+  [[nodiscard]] MatrixColumns all_of(std::size_t matrix) const;
   // Whether the columns follow from those of `from`.
-  [[nodiscard]] bool follows(const ColumnRange& range, const ColumnRange& from) const;
+  [[nodiscard]] bool follows(const MatrixColumns& range, const MatrixColumns& from) const;
   void mark_live();
   // Live steps alone, each as soon as one that it is for asks: x + o before the branch beside it.
   // Products that meet in one step, and what stands behind them on the way there, go side by side:

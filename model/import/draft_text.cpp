@@ -75,7 +75,7 @@ class TextOfDraft {
     std::set<std::size_t> read;
     for (const DraftStep& step : draft_.steps)
       if (step.live)
-        for (const ColumnRange& range : step.reads) read.insert(range.matrix);
+        for (const MatrixColumns& range : step.reads) read.insert(range.matrix);
     std::vector<std::string> words;
     for (std::size_t i = 0; i < draft_.matrices.size(); ++i) {
       const DraftMatrix& matrix = draft_.matrices[i];
@@ -89,10 +89,10 @@ class TextOfDraft {
   }
 
   void split(std::size_t matrix) {
-    const std::vector<ColumnRange> parts = widths_.parts(matrix);
+    const std::vector<MatrixColumns> parts = widths_.parts(matrix);
     if (parts.empty()) return;
     std::vector<std::string> names, sizes;
-    for (const ColumnRange& part : parts) {
+    for (const MatrixColumns& part : parts) {
       names.push_back(names_.of(part));
       sizes.push_back(widths_.words(part));
     }
@@ -102,7 +102,7 @@ class TextOfDraft {
 
   void tables(const DraftStep& step) {
     std::vector<std::string> words;
-    for (const ColumnRange& read : step.reads) {
+    for (const MatrixColumns& read : step.reads) {
       if (draft_.matrices[read.matrix].kind != MatrixKind::table ||
           !declared_.insert(read.matrix).second)
         continue;
@@ -124,7 +124,7 @@ class TextOfDraft {
   }
 
   // A weight is written with its sizes: those of the result and of what is read, or of its columns.
-  std::string operand(const DraftStep& step, const ColumnRange& read) {
+  std::string operand(const DraftStep& step, const MatrixColumns& read) {
     const DraftMatrix& matrix = draft_.matrices[read.matrix];
     if (matrix.kind != MatrixKind::weight) return names_.of(read);
     const std::string out = widths_.words(draft_.all_of(step.writes.front()));
@@ -160,8 +160,8 @@ class TextOfDraft {
   void outputs() {
     std::vector<std::string> words;
     std::set<std::size_t> next;
-    std::set<ColumnRange> given;
-    for (const ColumnRange& output : draft_.outputs) {
+    std::set<MatrixColumns> given;
+    for (const MatrixColumns& output : draft_.outputs) {
       if (!given.insert(output).second) continue;
       const DraftMatrix& matrix = draft_.matrices[output.matrix];
       std::string word = names_.of(output);

@@ -16,7 +16,7 @@ constexpr std::size_t kWeight = 1;  // of linear's reads: x, w, b
 constexpr std::size_t kBias = 2;
 
 // The step whose result the columns are, before rotations and norms of heads.
-std::optional<std::size_t> product_behind(const Draft& draft, ColumnRange range) {
+std::optional<std::size_t> product_behind(const Draft& draft, MatrixColumns range) {
   for (;;) {
     const auto maker = draft.matrices[range.matrix].made_by;
     if (!maker) return std::nullopt;
@@ -38,7 +38,7 @@ class Joiner {
 
   void join(const DraftStep& meeting) {
     std::vector<std::size_t> products;
-    for (const ColumnRange& read : meeting.reads) {
+    for (const MatrixColumns& read : meeting.reads) {
       const auto product = product_behind(draft_, read);
       if (!product || std::find(products.begin(), products.end(), *product) != products.end())
         continue;
@@ -100,7 +100,7 @@ class Joiner {
         fmt::format("One product has the weights {} as w_{}, as frameworks that serve models run "
                     "them (--separate keeps them apart)",
                     draft_.matrices[step.reads[kWeight].matrix].name, name.weight));
-    const auto moved = [&](ColumnRange& range) {
+    const auto moved = [&](MatrixColumns& range) {
       const auto found = begins.find(range.matrix);
       if (found == begins.end()) return;
       range.matrix = joint;
@@ -111,14 +111,14 @@ class Joiner {
     draft_.steps[place] = std::move(step);
     draft_.matrices[joint].made_by = place;
     for (DraftStep& other : draft_.steps) {
-      for (ColumnRange& read : other.reads) moved(read);
+      for (MatrixColumns& read : other.reads) moved(read);
       for (auto& [a, b] : other.equal) {
         moved(a);
         moved(b);
       }
       for (auto& [range, width] : other.widths) moved(range);
     }
-    for (ColumnRange& output : draft_.outputs) moved(output);
+    for (MatrixColumns& output : draft_.outputs) moved(output);
   }
 
   [[nodiscard]] std::size_t first_result(std::size_t product) const {
@@ -131,8 +131,8 @@ class Joiner {
 // swiglu(gate, up): one matrix where they stand behind each other, else silu(gate) * up.
 void put_apart(Draft& draft, std::size_t at) {
   DraftStep step = draft.steps[at];
-  const ColumnRange gate = step.reads[0];
-  const ColumnRange up = step.reads[1];
+  const MatrixColumns gate = step.reads[0];
+  const MatrixColumns up = step.reads[1];
   if (gate.matrix == up.matrix && gate.first + gate.count == up.first) {
     draft.steps[at].reads = {{gate.matrix, gate.first, gate.count + up.count}};
     draft.steps[at].behind = {*step.joint};

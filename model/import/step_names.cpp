@@ -28,7 +28,7 @@ StepNames::StepNames(const Draft& draft, const Widths& widths, std::set<std::str
     if (draft_.matrices[i].kind == MatrixKind::input)
       names_[draft_.all_of(i)] = unused(language_name(draft_.matrices[i].name, "input"));
   const char* last = "y";
-  for (const ColumnRange& output : draft_.outputs) {
+  for (const MatrixColumns& output : draft_.outputs) {
     if (!names_.contains(output)) names_[output] = unused(last);
     last = "z";
   }
@@ -62,7 +62,7 @@ StepName StepNames::name_of_product(const DraftStep& step) const {
   if (!step.name.site.empty()) return step.name;
   if (const auto asked = wanted_.find(draft_.all_of(result)); asked != wanted_.end())
     return asked->second.name;
-  for (const ColumnRange& part : widths_.parts(result)) {
+  for (const MatrixColumns& part : widths_.parts(result)) {
     const auto asked = wanted_.find(part);
     if (asked != wanted_.end() && asked->second.joint) return *asked->second.joint;
   }
@@ -92,14 +92,14 @@ void StepNames::name_step(std::size_t at) {
   NamedStep& named = steps_[at];
   named.label = name.op.empty() ? name.site : name.site + "/" + name.op;
   for (std::size_t i = 0; i < step.writes.size(); ++i) {
-    const ColumnRange all = draft_.all_of(step.writes[i]);
+    const MatrixColumns all = draft_.all_of(step.writes[i]);
     if (!names_.contains(all)) {
       const bool values = step.writes.size() > 1 && i == 1;
       names_[all] = unused(values ? "values" : name.result);
     }
     named.results.push_back(names_[all]);
     int number = 0;
-    for (const ColumnRange& part : widths_.parts(step.writes[i])) {
+    for (const MatrixColumns& part : widths_.parts(step.writes[i])) {
       ++number;
       if (names_.contains(part)) continue;
       const auto asked = wanted_.find(part);
@@ -112,7 +112,7 @@ void StepNames::name_step(std::size_t at) {
 
 void StepNames::name_weights(const DraftStep& step, const std::string& base) {
   bool first = step.call != "+";
-  for (const ColumnRange& read : step.reads) {
+  for (const MatrixColumns& read : step.reads) {
     const DraftMatrix& matrix = draft_.matrices[read.matrix];
     if (matrix.kind == MatrixKind::weight) {
       if (!names_.contains(read)) names_[read] = unused((first ? "w_" : "b_") + base);

@@ -23,7 +23,7 @@ class StepNames {
 
   [[nodiscard]] const NamedStep& step(std::size_t at) const { return steps_[at]; }
   // Of a tensor, a part of one, a weight or a table.
-  [[nodiscard]] const std::string& of(const ColumnRange& range) const { return names_.at(range); }
+  [[nodiscard]] const std::string& of(const MatrixColumns& range) const { return names_.at(range); }
 
  private:
   struct Wanted {
@@ -39,8 +39,8 @@ class StepNames {
   const Draft& draft_;
   const Widths& widths_;
   std::set<std::string> taken_;
-  std::map<ColumnRange, Wanted> wanted_;
-  std::map<ColumnRange, std::string> names_;
+  std::map<MatrixColumns, Wanted> wanted_;
+  std::map<MatrixColumns, std::string> names_;
   std::map<std::string, int> counts_;
   std::vector<NamedStep> steps_;
 };

@@ -35,18 +35,18 @@ Dimension all_walks(const TensorView& view) {
 }
 
 // Rows, then columns: all of the rows, and columns without gaps.
-std::optional<ColumnRange> as_range(const TensorView& view, const Dimension& walks,
-                                    std::int64_t rows) {
+std::optional<MatrixColumns> as_range(const TensorView& view, const Dimension& walks,
+                                      std::int64_t rows) {
   if (view.first_row != 0) return std::nullopt;
   Dimension whole = joined(walks);
   if (rows > 1) {
     if (whole.empty() || whole.front() != Walk{MatrixAxis::row, rows, 1}) return std::nullopt;
     whole.erase(whole.begin());
   }
-  if (whole.empty()) return ColumnRange{view.matrix, view.first_column, 1};
+  if (whole.empty()) return MatrixColumns{view.matrix, view.first_column, 1};
   if (whole.size() != 1 || whole.front().axis != MatrixAxis::column || whole.front().stride != 1)
     return std::nullopt;
-  return ColumnRange{view.matrix, view.first_column, whole.front().size};
+  return MatrixColumns{view.matrix, view.first_column, whole.front().size};
 }
 
 }  // namespace
@@ -155,11 +155,11 @@ std::optional<TensorView> expanded(const TensorView& view, const std::vector<std
   return out;
 }
 
-std::optional<ColumnRange> in_order(const TensorView& view, std::int64_t rows) {
+std::optional<MatrixColumns> in_order(const TensorView& view, std::int64_t rows) {
   return as_range(view, all_walks(view), rows);
 }
 
-std::optional<ColumnRange> in_any_order(const TensorView& view, std::int64_t rows) {
+std::optional<MatrixColumns> in_any_order(const TensorView& view, std::int64_t rows) {
   Dimension walks = all_walks(view);
   std::stable_sort(walks.begin(), walks.end(), [](const Walk& a, const Walk& b) {
     return a.axis != b.axis ? a.axis < b.axis : a.stride > b.stride;

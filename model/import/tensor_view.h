@@ -39,12 +39,12 @@ struct TensorView {
 };
 
 // Columns behind each other of all rows of a matrix.
-struct ColumnRange {
+struct MatrixColumns {
   std::size_t matrix = 0;
   std::int64_t first = 0;
   std::int64_t count = 0;
-  friend bool operator==(const ColumnRange&, const ColumnRange&) = default;
-  friend auto operator<=>(const ColumnRange&, const ColumnRange&) = default;
+  friend bool operator==(const MatrixColumns&, const MatrixColumns&) = default;
+  friend auto operator<=>(const MatrixColumns&, const MatrixColumns&) = default;
 };
 
 // Of a whole matrix: its rows over all dimensions but the last, its columns over the last. The
@@ -61,10 +61,10 @@ std::optional<TensorView> sliced(const TensorView& view, std::int64_t dim, std::
 std::optional<TensorView> expanded(const TensorView& view, const std::vector<std::int64_t>& sizes);
 
 // The matrix as a product reads it: all rows in order, then columns behind each other.
-std::optional<ColumnRange> in_order(const TensorView& view, std::int64_t rows);
+std::optional<MatrixColumns> in_order(const TensorView& view, std::int64_t rows);
 // The same elements in any order of dimensions: what an operator reads that looks at one element at
 // a time. Dimensions keep their meaning for its result.
-std::optional<ColumnRange> in_any_order(const TensorView& view, std::int64_t rows);
+std::optional<MatrixColumns> in_any_order(const TensorView& view, std::int64_t rows);
 // The result of such an operator: the same dimensions of another matrix, from its first column on.
 TensorView same_dimensions(const TensorView& view, std::size_t matrix);
 

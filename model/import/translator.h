@@ -61,7 +61,7 @@ class Translator {
   [[nodiscard]] std::optional<std::pair<std::size_t, double>> scaled(std::size_t at) const;
 
   // A weight vector, whole.
-  [[nodiscard]] std::optional<ColumnRange> vector(std::size_t at) const;
+  [[nodiscard]] std::optional<MatrixColumns> vector(std::size_t at) const;
   [[nodiscard]] std::int64_t rows_of(const TensorView& view) const {
     return draft_.matrices[view.matrix].rows;
   }

@@ -108,7 +108,7 @@ std::optional<std::pair<std::size_t, double>> Translator::scaled(std::size_t at)
   return std::nullopt;
 }
 
-std::optional<ColumnRange> Translator::vector(std::size_t at) const {
+std::optional<MatrixColumns> Translator::vector(std::size_t at) const {
   const std::optional<TensorView>& v = views_[behind(at)];
   if (!v || draft_.matrices[v->matrix].kind != MatrixKind::weight ||
       draft_.matrices[v->matrix].rows != 1 || v->dims.size() != 1)
@@ -131,7 +131,7 @@ std::optional<TensorView> Translator::pointwise(DraftStep step,
   }
   const std::size_t result =
       draft_.add(DraftMatrix{.rows = rows_of(*first), .columns = step.reads.front().count});
-  for (const ColumnRange& read : step.reads) step.equal.emplace_back(read, draft_.all_of(result));
+  for (const MatrixColumns& read : step.reads) step.equal.emplace_back(read, draft_.all_of(result));
   step.writes = {result};
   draft_.add(std::move(step));
   return same_dimensions(*first, result);

@@ -45,18 +45,18 @@ Widths::Widths(const Draft& draft, Letters& letters) : draft_(draft), letters_(l
 
 void Widths::collect_parts() {
   std::map<std::size_t, std::set<std::pair<std::int64_t, std::int64_t>>> used;
-  const auto take = [&](const ColumnRange& range) {
+  const auto take = [&](const MatrixColumns& range) {
     const DraftMatrix& matrix = draft_.matrices[range.matrix];
     if (matrix.kind != MatrixKind::weight && range != draft_.all_of(range.matrix))
       used[range.matrix].emplace(range.first, range.count);
   };
   for (const DraftStep& step : draft_.steps) {
     if (!step.live) continue;
-    for (const ColumnRange& read : step.reads) take(read);
+    for (const MatrixColumns& read : step.reads) take(read);
   }
-  for (const ColumnRange& output : draft_.outputs) take(output);
+  for (const MatrixColumns& output : draft_.outputs) take(output);
   for (const auto& [matrix, ranges] : used) {
-    std::vector<ColumnRange>& parts = parts_[matrix];
+    std::vector<MatrixColumns>& parts = parts_[matrix];
     std::int64_t at = 0;
     for (const auto& [first, count] : ranges) {
       if (first < at)
@@ -77,22 +77,22 @@ void Widths::collect_parts() {
 
 // Gate and up within what SwiGLU reads.
 void Widths::collect_spans() {
-  std::map<std::size_t, std::set<ColumnRange>> told;
+  std::map<std::size_t, std::set<MatrixColumns>> told;
   for (const DraftStep& step : draft_.steps) {
     if (!step.live) continue;
     for (const auto& [a, b] : step.equal)
-      for (const ColumnRange& range : {a, b})
+      for (const MatrixColumns& range : {a, b})
         if (range != draft_.all_of(range.matrix)) told[range.matrix].insert(range);
   }
   for (const auto& [matrix, ranges] : told) {
     std::int64_t at = 0;
-    for (const ColumnRange& range : ranges) at = range.first == at ? at + range.count : -1;
+    for (const MatrixColumns& range : ranges) at = range.first == at ? at + range.count : -1;
     if (at == draft_.matrices[matrix].columns) spans_[matrix].assign(ranges.begin(), ranges.end());
   }
 }
 
-const std::vector<ColumnRange>& Widths::tiles(std::size_t matrix) const {
-  static const std::vector<ColumnRange> none;
+const std::vector<MatrixColumns>& Widths::tiles(std::size_t matrix) const {
+  static const std::vector<MatrixColumns> none;
   if (const auto found = parts_.find(matrix); found != parts_.end()) return found->second;
   const auto found = spans_.find(matrix);
   return found == spans_.end() ? none : found->second;
@@ -126,7 +126,7 @@ void Widths::propagate() {
 
 // What no attention and no stream says is a feed-forward width.
 void Widths::name_the_rest() {
-  const auto name = [&](const ColumnRange& range) {
+  const auto name = [&](const MatrixColumns& range) {
     if (known_.contains(range)) return;
     known_[range] = {{"F", range.count}};
     propagate();
@@ -137,19 +137,19 @@ void Widths::name_the_rest() {
                        draft_.steps[*matrix.made_by].writes.front() == i;
     if (!inner && matrix.kind != MatrixKind::input) continue;
     if (!tiles(i).empty() && !known_.contains(draft_.all_of(i))) {
-      for (const ColumnRange& part : tiles(i)) name(part);
+      for (const MatrixColumns& part : tiles(i)) name(part);
     } else {
       name(draft_.all_of(i));
     }
   }
 }
 
-std::vector<ColumnRange> Widths::parts(std::size_t matrix) const {
+std::vector<MatrixColumns> Widths::parts(std::size_t matrix) const {
   const auto found = parts_.find(matrix);
-  return found == parts_.end() ? std::vector<ColumnRange>() : found->second;
+  return found == parts_.end() ? std::vector<MatrixColumns>() : found->second;
 }
 
-std::string Widths::words(const ColumnRange& range) const {
+std::string Widths::words(const MatrixColumns& range) const {
   const auto product = [&](const Width& width) {
     std::vector<std::string> words;
     for (const Letter& letter : width) words.push_back(letters_.word(letter));
@@ -159,7 +159,7 @@ std::string Widths::words(const ColumnRange& range) const {
   // Equal ones are counted, and a letter that all end with stands behind the sum.
   std::vector<std::pair<Width, int>> sum;
   std::int64_t columns = 0;
-  for (const ColumnRange& part : tiles(range.matrix)) {
+  for (const MatrixColumns& part : tiles(range.matrix)) {
     const auto found = known_.find(part);
     if (found == known_.end()) return std::to_string(range.count);
     columns += part.count;

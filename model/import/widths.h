@@ -27,23 +27,23 @@ class Widths {
   Widths(const Draft& draft, Letters& letters);
 
   // "(H + 2 Hkv) d". Columns of which only parts are known are their sum.
-  [[nodiscard]] std::string words(const ColumnRange& range) const;
+  [[nodiscard]] std::string words(const MatrixColumns& range) const;
   // Columns that live steps read of a matrix, in order: two or more parts that are all of it, or
   // nothing. InputError where parts overlap.
-  [[nodiscard]] std::vector<ColumnRange> parts(std::size_t matrix) const;
+  [[nodiscard]] std::vector<MatrixColumns> parts(std::size_t matrix) const;
 
  private:
   void collect_parts();
   void collect_spans();
-  [[nodiscard]] const std::vector<ColumnRange>& tiles(std::size_t matrix) const;
+  [[nodiscard]] const std::vector<MatrixColumns>& tiles(std::size_t matrix) const;
   void propagate();
   void name_the_rest();
 
   const Draft& draft_;
   Letters& letters_;
-  std::map<ColumnRange, Width> known_;
-  std::map<std::size_t, std::vector<ColumnRange>> parts_;
-  std::map<std::size_t, std::vector<ColumnRange>>
+  std::map<MatrixColumns, Width> known_;
+  std::map<std::size_t, std::vector<MatrixColumns>> parts_;
+  std::map<std::size_t, std::vector<MatrixColumns>>
       spans_;  // that a step tells apart within one read
 };
 

@@ -50,7 +50,7 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
   if (!t.both(at) || t.number(at, 2, "alpha").value_or(1) != 1) return std::nullopt;
   if (auto view = with_vector(t, at)) return view;
   std::vector<std::size_t> terms = terms_of(t, at);
-  std::vector<ColumnRange> ranges;
+  std::vector<MatrixColumns> ranges;
   std::optional<TensorView> dims;
   for (const std::size_t term : terms) {
     const auto& view = t.view(term);
@@ -63,7 +63,7 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
   // The stream is what all other terms follow from.
   std::size_t stream = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    const bool of_all = std::all_of(ranges.begin(), ranges.end(), [&](const ColumnRange& range) {
+    const bool of_all = std::all_of(ranges.begin(), ranges.end(), [&](const MatrixColumns& range) {
       return t.draft().follows(range, ranges[i]);
     });
     if (of_all) stream = i;

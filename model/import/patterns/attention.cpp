@@ -109,7 +109,7 @@ std::optional<Found> written_out(Translator& t, std::size_t at) {
 
 // Heads [B, H, T, d]: where their columns lie, and how many are apart from each other.
 struct Heads {
-  ColumnRange range{};
+  MatrixColumns range{};
   std::int64_t all = 0;  // with those that are repeated
   std::int64_t own = 0;
   std::int64_t width = 0;

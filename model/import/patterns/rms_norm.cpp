@@ -8,7 +8,7 @@ namespace fuseline {
 namespace {
 
 struct Weight {
-  ColumnRange range;
+  MatrixColumns range;
   bool above_one = false;
 };
 

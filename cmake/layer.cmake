@@ -38,9 +38,9 @@ target_link_libraries(fuseline_external INTERFACE
   Eigen3::Eigen Threads::Threads)
 
 # The headers of the standard library and of fmt are most of what a small file compiles. Precompiled,
-# they cost a file about 0.1 s instead of 0.6 s. Clang compiles without them, and so tells which file
-# forgets an include.
-option(FUSELINE_PCH "Precompile the headers of libraries (GCC)" ON)
+# they cost a file about 0.1 s instead of 0.6 s. The preset clang compiles without them, and so tells
+# which file forgets an include.
+option(FUSELINE_PCH "Precompile the headers of libraries (GCC and Clang)" ON)
 if(FUSELINE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(FUSELINE_USE_PCH ON)
   # ccache takes part only where the preprocessor names the precompiled header.
@@ -51,6 +51,10 @@ if(FUSELINE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(fuseline_flags INTERFACE
       -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
   endif()
+elseif(FUSELINE_PCH AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(FUSELINE_USE_PCH ON)
+  # ccache takes part only where the precompiled header does not say when it was made.
+  target_compile_options(fuseline_flags INTERFACE "SHELL:-Xclang -fno-pch-timestamp")
 else()
   set(FUSELINE_USE_PCH OFF)
 endif()

@@ -42,7 +42,8 @@ ordered_json explanation_json(const Explanation& e) {
                        {"kind", k.kind},
                        {"implementation", k.implementation},
                        {"operators", k.operators},
-                       {"programs", k.programs}});
+                       {"programs", k.programs},
+                       {"beside", k.beside}});
   }
   for (const TensorExplanation& t : e.tensors) {
     tensors.push_back({{"name", t.name},

@@ -23,6 +23,7 @@ KernelExplanation explain_kernel(const Plan& plan, const Kernel& kernel) {
   KernelExplanation e{kernel.name, name_of(kernel.kind), name_of(kernel.implementation), {}, {}};
   for (const OpId id : kernel.ops) e.operators.push_back(plan.graph.op(id).name);
   for (const Program& p : kernel.phases) e.programs.push_back(print_program(plan.graph, p));
+  e.beside = kernel.beside;
   return e;
 }
 
@@ -120,9 +121,13 @@ Explanation explain(const Plan& plan) {
 
 std::string explain_text(const Explanation& e) {
   std::size_t programs = 0;
-  for (const KernelExplanation& k : e.kernels) programs += k.programs.size();
-  std::string text = fmt::format("policy {}: {} launch{}", e.policy, e.kernels.size(),
-                                 e.kernels.size() == 1 ? "" : "es");
+  std::size_t launches = e.kernels.size();
+  for (const KernelExplanation& k : e.kernels) {
+    programs += k.programs.size();
+    launches += k.beside.size();
+  }
+  std::string text =
+      fmt::format("policy {}: {} launch{}", e.policy, launches, launches == 1 ? "" : "es");
   if (programs != e.kernels.size()) text += fmt::format(", {} phases", programs);
   text += "\n" + wrap("rewrites: " + (e.rewrites.empty() ? "none" : join(e.rewrites, ", ")), "  ");
   text += "\nkernels\n";
@@ -131,6 +136,7 @@ std::string explain_text(const Explanation& e) {
     text += wrap(fmt::format("\n{}. {} ({}, {}): {}", i + 1, k.name, k.kind, k.implementation,
                              join(k.operators, " ")),
                  "   ");
+    if (!k.beside.empty()) text += wrap("   launched beside it: " + join(k.beside, ", "), "     ");
     for (std::size_t p = 0; p < k.programs.size(); ++p)
       text += indented((p > 0 ? "-- grid barrier --\n" : "") + k.programs[p]);
   }

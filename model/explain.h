@@ -14,6 +14,7 @@ struct KernelExplanation {
   std::string implementation;
   std::vector<std::string> operators;
   std::vector<std::string> programs;  // one text per phase
+  std::vector<std::string> beside{};  // further short launches, by name
 };
 
 struct TensorExplanation {

@@ -31,6 +31,10 @@ ModelConfig read_deepseek(const HfFields& fields, bool third) {
   ParameterValues experts{{"E", fields.whole("n_routed_experts")},
                           {"k", fields.whole("num_experts_per_tok")},
                           {"shared", count_or(fields, "n_shared_experts", 0)}};
+  const std::string scores = third ? "sigmoid" : "softmax";
+  if (const std::string said = fields.text_or("scoring_func", scores); said != scores)
+    fields.fail("scoring_func", nlohmann::json(said), "is not supported", scores);
+  if (third) require_flag(fields, "norm_topk_prob", true);
   if (third)
     experts["sigmoid_scores"] = true;
   else if (!fields.flag_or("norm_topk_prob", false))

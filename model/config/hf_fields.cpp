@@ -209,6 +209,26 @@ void require_empty_list(const HfFields& fields, const char* key) {
     fields.fail(key, *list, "is not supported", "[]");
 }
 
+std::int64_t step_rank(const HfFields& fields, const char* key, std::int64_t width) {
+  const nlohmann::json* rank = fields.find(key);
+  if (rank == nullptr || *rank == "auto") return (width + 15) / 16;
+  return fields.whole(key);
+}
+
+ModelConfig read_gpt_sizes(const HfFields& fields) {
+  ModelConfig c;
+  c.layers = fields.whole("n_layer", kMostLayers);
+  c.D = fields.whole("n_embd");
+  c.F = fields.whole_or("n_inner", 4 * c.D);
+  c.H = fields.whole("n_head");
+  c.Hkv = c.H;
+  c.d = head_width(fields, "n_head", c.D, c.H);
+  c.V = fields.whole("vocab_size");
+  c.max_positions = fields.whole("n_positions");
+  c.norm_eps = fields.real_or("layer_norm_epsilon", 1e-5);
+  return c;
+}
+
 ModelConfig read_width_and_vocabulary(const HfFields& fields) {
   ModelConfig c;
   c.layers = fields.whole("num_hidden_layers", kMostLayers);

@@ -53,6 +53,10 @@ std::int64_t count_or(const HfFields& fields, const char* key, std::int64_t abse
 void require_flag(const HfFields& fields, const char* key, bool wanted);
 void require_count(const HfFields& fields, const char* key, std::int64_t wanted);
 void require_empty_list(const HfFields& fields, const char* key);
+// Columns from which a Mamba layer makes its steps: a number, or "auto", a sixteenth of the width.
+std::int64_t step_rank(const HfFields& fields, const char* key, std::int64_t width);
+// Sizes under the names that GPT-2's file has; no biases.
+ModelConfig read_gpt_sizes(const HfFields& fields);
 // Layers, width and vocabulary, of models whose attention is not LLaMA's; and heads with rotated
 // queries and keys.
 ModelConfig read_width_and_vocabulary(const HfFields& fields);

@@ -28,48 +28,13 @@ Flops count(const Graph&, const Op& op) {
                                 5 * a.head_width * a.state_width + a.head_width + decays);
 }
 
-std::int64_t terms(const Graph&, const Op& op) {
-  const auto& a = op.attributes.as<ScanShape>();
-  return a.tokens * a.state_width;
-}
-
 // Token by token: S <- exp(dt·rates) ∘ S + (dt·x) k^T, y = S q.
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  const View<const double> x = read(g, in, op.reads[0]);
   const View<const double> dt = read(g, in, op.reads[1]);
-  const View<const double> k = read(g, in, op.reads[2]);
-  const View<const double> q = read(g, in, op.reads[3]);
   const View<const double> rates = read(g, in, op.reads[4]);
-  const View<double> y = write(g, out, op.writes[0]);
-  const auto& a = op.attributes.as<ScanShape>();
-  const std::int64_t P = a.head_width;
-  const std::int64_t N = a.state_width;
-  std::vector<double> state(static_cast<std::size_t>(P * N));
-  const auto S = [&](std::int64_t p, std::int64_t n) -> double& {
-    return state[static_cast<std::size_t>(p * N + n)];
-  };
-  for (std::int64_t b = 0; b < a.batch; ++b)
-    for (std::int64_t h = 0; h < a.heads; ++h) {
-      const std::int64_t group = h / (a.heads / a.groups) * N;
-      const std::int64_t first = (b * a.heads + h) * P;  // row of the states
-      for (std::int64_t p = 0; p < P; ++p)
-        for (std::int64_t n = 0; n < N; ++n)
-          S(p, n) = op.reads.size() > 5 ? read(g, in, op.reads[5])(first + p, n) : 0.0;
-      for (std::int64_t t = b * a.tokens; t < (b + 1) * a.tokens; ++t)
-        for (std::int64_t p = 0; p < P; ++p) {
-          double sum = 0;
-          for (std::int64_t n = 0; n < N; ++n) {
-            const double decay = std::exp(dt(t, h) * rates(h, n % rates.cols));
-            S(p, n) = decay * S(p, n) + dt(t, h) * x(t, h * P + p) * k(t, group + n);
-            sum += S(p, n) * q(t, group + n);
-          }
-          y(t, h * P + p) = sum;
-        }
-      if (op.writes.size() < 2) continue;
-      const View<double> after = write(g, out, op.writes[1]);
-      for (std::int64_t p = 0; p < P; ++p)
-        for (std::int64_t n = 0; n < N; ++n) after(first + p, n) = S(p, n);
-    }
+  scan_tokens(g, op, in, out, 5, [&](std::int64_t t, std::int64_t h, std::int64_t n) {
+    return TokenOfScan{.log_decay = dt(t, h) * rates(h, n % rates.cols), .share = dt(t, h)};
+  });
 }
 
 void mainloop(Emitter& e, const Op& op, bool) {
@@ -107,7 +72,7 @@ constinit const Operator operators::selective_scan{
               {"state", "R", "S", true}},
     .write = kY,
     .flops = count,
-    .sum_length = terms,
+    .sum_length = scan_terms,
     .reference = compute,
     .lower = in_mainloop,
     .extent = of_result,

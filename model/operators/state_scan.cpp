@@ -37,49 +37,12 @@ Flops count(const Graph&, const Op& op) {
   return checked_product<Flops>(a.batch, a.heads, head.value());
 }
 
-// A result sums N products of the state, each of which sums what all tokens so far have left.
-std::int64_t terms(const Graph&, const Op& op) {
-  const auto& a = op.attributes.as<ScanShape>();
-  return a.tokens * a.state_width;
-}
-
 // Token by token: S <- exp(log_decay)·S + x k^T, y = S q.
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
-  const View<const double> x = read(g, in, op.reads[0]);
   const View<const double> log_decay = read(g, in, op.reads[1]);
-  const View<const double> k = read(g, in, op.reads[2]);
-  const View<const double> q = read(g, in, op.reads[3]);
-  const View<double> y = write(g, out, op.writes[0]);
-  const auto& a = op.attributes.as<ScanShape>();
-  const std::int64_t P = a.head_width;
-  const std::int64_t N = a.state_width;
-  std::vector<double> state(static_cast<std::size_t>(P * N));
-  for (std::int64_t b = 0; b < a.batch; ++b)
-    for (std::int64_t h = 0; h < a.heads; ++h) {
-      const std::int64_t group = h / (a.heads / a.groups) * N;
-      const std::int64_t first = (b * a.heads + h) * P;  // row of the states
-      const auto S = [&](std::int64_t p, std::int64_t n) -> double& {
-        return state[static_cast<std::size_t>(p * N + n)];
-      };
-      for (std::int64_t p = 0; p < P; ++p)
-        for (std::int64_t n = 0; n < N; ++n)
-          S(p, n) = op.reads.size() > 4 ? read(g, in, op.reads[4])(first + p, n) : 0.0;
-      for (std::int64_t t = b * a.tokens; t < (b + 1) * a.tokens; ++t) {
-        const double decay = std::exp(log_decay(t, h));
-        for (std::int64_t p = 0; p < P; ++p) {
-          double sum = 0;
-          for (std::int64_t n = 0; n < N; ++n) {
-            S(p, n) = decay * S(p, n) + x(t, h * P + p) * k(t, group + n);
-            sum += S(p, n) * q(t, group + n);
-          }
-          y(t, h * P + p) = sum;
-        }
-      }
-      if (op.writes.size() < 2) continue;
-      const View<double> after = write(g, out, op.writes[1]);
-      for (std::int64_t p = 0; p < P; ++p)
-        for (std::int64_t n = 0; n < N; ++n) after(first + p, n) = S(p, n);
-    }
+  scan_tokens(g, op, in, out, 4, [&](std::int64_t t, std::int64_t h, std::int64_t) {
+    return TokenOfScan{.log_decay = log_decay(t, h), .share = 1};
+  });
 }
 
 void mainloop(Emitter& e, const Op& op, bool) {
@@ -107,7 +70,7 @@ constinit const Operator operators::state_scan{
         {kX, {"log_decay", "M", "H"}, {"k", "M", "K"}, {"q", "M", "K"}, {"state", "R", "S", true}},
     .write = kY,
     .flops = count,
-    .sum_length = terms,
+    .sum_length = scan_terms,
     .reference = compute,
     .lower = in_mainloop,
     .extent = of_result,

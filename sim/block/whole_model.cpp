@@ -52,8 +52,8 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
     if (workload.phase == Phase::decode && !use.decodes) continue;
     const Plan plan = make_plan(block.policy, build_block(config, use, workload), plan_target(gpu));
     add(sum, simulate(plan, gpu, block.fidelity), config.layers_of(use));
+    sum.layers += config.layers_of(use);
   }
-  sum.layers = config.layers;
   // The embedding starts cold; the exit finds what the last block left, and its weights are too
   // large to stay.
   if (!config.entry.empty()) {

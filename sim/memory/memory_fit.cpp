@@ -124,8 +124,19 @@ Bytes weight_bytes(const ModelConfig& config, const Workload& workload) {
 }
 
 std::int64_t parameter_count(const ModelConfig& config) {
-  const Workload one{.dtype = Dtype::bf16};
-  return weight_bytes(config, one).value() / size_of(one.dtype);
+  const Workload one{.seq = 1};
+  const auto numbers = [](const Graph& graph) {
+    std::int64_t sum = 0;
+    for (const Tensor& t : graph.tensors())
+      if (t.role == Role::weight) sum += t.rows * t.cols;
+    return sum;
+  };
+  std::int64_t count = 0;
+  for (const BlockUse& use : config.blocks)
+    count += numbers(build_block(config, use, one)) * config.layers_of(use);
+  if (!config.entry.empty()) count += numbers(build_entry(config, one));
+  if (!config.exit.empty()) count += numbers(build_exit(config, one));
+  return config.tied_embeddings ? count - config.V * config.D : count;
 }
 
 Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {

@@ -7,6 +7,9 @@
 #include <fstream>
 #include <sstream>
 
+#include <fmt/format.h>
+
+#include "model/config/model_files.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline {
@@ -69,6 +72,18 @@ void expect_lines_fit(const Plan& plan) {
         line, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
     EXPECT_LE(width, 100) << line;
   }
+}
+
+// What a framework launches beside its kernels counts as launches too.
+TEST(Explain, CountsLaunchesBesideKernels) {
+  const Plan plan = make_plan("eager", load_model("mixtral-8x7b"), test::decode(1, 1, 64));
+  std::size_t beside = 0;
+  for (const Kernel& kernel : plan.kernels) beside += kernel.beside.size();
+  EXPECT_GT(beside, 10U);
+  const std::string text = explain_text(explain(plan));
+  EXPECT_THAT(text, testing::HasSubstr(
+                        fmt::format("policy eager: {} launches", plan.kernels.size() + beside)));
+  EXPECT_THAT(text, testing::HasSubstr("launched beside it: "));
 }
 
 TEST(Explain, TextFitsAHundredColumns) {

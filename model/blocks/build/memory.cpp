@@ -63,6 +63,13 @@ TextValue BlockBuilder::exact(Call& call, const Naming&) {
                          .value = tensor.name,
                          .message = "comes from outside the block",
                          .allowed = "what the block computes, or a weight"});
+  if (y.operand != graph_.whole(y.operand.tensor) || beside_.contains(y.operand.tensor))
+    fail(call.place(0),
+         {.field = "exact",
+          .value = tensor.name,
+          .message = beside_.contains(y.operand.tensor) ? "is a weight in few bits"
+                                                        : "is part of a tensor, which has one type",
+          .allowed = "a whole tensor of its own"});
   tensor.dtype = Dtype::fp32;
   return {y};
 }

@@ -7,19 +7,10 @@ namespace {
 ModelConfig read(const HfFields& fields) {
   require_activation(fields, "activation_function",
                      {"gelu_new", "gelu", "gelu_fast", "gelu_pytorch_tanh"});
-  ModelConfig c;
+  ModelConfig c = read_gpt_sizes(fields);
   c.blocks = {{.block = "gpt"}};
   c.entry = "embed_positions";
   c.exit = "head_layer_norm";
-  c.layers = fields.whole("n_layer", kMostLayers);
-  c.D = fields.whole("n_embd");
-  c.F = fields.whole_or("n_inner", 4 * c.D);
-  c.H = fields.whole("n_head");
-  c.Hkv = c.H;
-  c.d = head_width(fields, "n_head", c.D, c.H);
-  c.V = fields.whole("vocab_size");
-  c.max_positions = fields.whole("n_positions");
-  c.norm_eps = fields.real_or("layer_norm_epsilon", 1e-5);
   c.qkv_bias = c.out_bias = c.mlp_bias = true;
   c.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
   return c;

@@ -9,18 +9,9 @@ namespace {
 // Attention and MLP side by side; neighbouring columns turn, the first rotary_dim of each head.
 ModelConfig read(const HfFields& fields) {
   require_activation(fields, "activation_function", {"gelu_new", "gelu_fast", "gelu_pytorch_tanh"});
-  ModelConfig c;
+  ModelConfig c = read_gpt_sizes(fields);
   c.blocks = {{.block = "parallel"}};
   c.exit = "head_layer_norm";
-  c.layers = fields.whole("n_layer", kMostLayers);
-  c.D = fields.whole("n_embd");
-  c.F = fields.whole_or("n_inner", 4 * c.D);
-  c.H = fields.whole("n_head");
-  c.Hkv = c.H;
-  c.d = head_width(fields, "n_head", c.D, c.H);
-  c.V = fields.whole("vocab_size");
-  c.max_positions = fields.whole("n_positions");
-  c.norm_eps = fields.real_or("layer_norm_epsilon", 1e-5);
   c.mlp_bias = true;
   c.tied_embeddings = fields.flag_or("tie_word_embeddings", false);
   const std::int64_t rotated =

@@ -18,9 +18,7 @@ ModelConfig read(const HfFields& fields) {
   c.norm_eps = fields.real_or("rms_norm_eps", 1e-6);
   c.values["N"] = fields.whole_or("mamba_d_state", 16);
   c.values["inner"] = fields.whole_or("mamba_expand", 2) * c.D;
-  const nlohmann::json* rank = fields.find("mamba_dt_rank");
-  c.values["rank"] =
-      rank != nullptr && !rank->is_string() ? fields.whole("mamba_dt_rank") : (c.D + 15) / 16;
+  c.values["rank"] = step_rank(fields, "mamba_dt_rank", c.D);
   c.values["taps"] = fields.whole_or("mamba_d_conv", 4);
   const std::int64_t attention_period = fields.whole_or("attn_layer_period", 8);
   const std::int64_t attention_offset = count_or(fields, "attn_layer_offset", 4);

@@ -14,11 +14,7 @@ ModelConfig read(const HfFields& fields) {
   c.values["N"] = fields.whole_or("state_size", 16);
   const std::int64_t expand = fields.whole_or("expand", 2);
   c.values["inner"] = fields.whole_or("intermediate_size", expand * c.D);
-  const nlohmann::json* rank = fields.find("time_step_rank");
-  if (rank != nullptr && !rank->is_string())
-    c.values["rank"] = fields.whole("time_step_rank");
-  else
-    c.values["rank"] = (c.D + 15) / 16;
+  c.values["rank"] = step_rank(fields, "time_step_rank", c.D);
   c.values["taps"] = fields.whole_or("conv_kernel", 4);
   c.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
   return c;

@@ -8,6 +8,7 @@ ModelConfig read(const HfFields& fields) {
   require_activation(fields, "hidden_act", {"silu", "swish"});
   require_flag(fields, "use_bias", false);
   require_flag(fields, "use_conv_bias", true);
+  require_flag(fields, "rms_norm", true);
   ModelConfig c = read_width_and_vocabulary(fields);
   c.blocks = {{.block = "mamba2"}};
   c.norm_eps = fields.real_or("layer_norm_epsilon", 1e-5);

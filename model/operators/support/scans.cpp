@@ -17,4 +17,9 @@ ScanShape scan_of_call(OperatorCall& c) {
   return a;
 }
 
+std::int64_t scan_terms(const Graph&, const Op& op) {
+  const auto& a = op.attributes.as<ScanShape>();
+  return a.tokens * a.state_width;
+}
+
 }  // namespace fuseline

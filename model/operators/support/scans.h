@@ -1,12 +1,71 @@
-// What scans have in common: how a block's text calls one.
+// What scans have in common: how a block's text calls one, and the recurrence in fp64.
 #pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <vector>
 
 #include "model/operators/attributes.h"
 #include "model/operators/operator_call.h"
+#include "model/operators/support/view.h"
 
 namespace fuseline {
 
 // From heads, groups and chunk of the call, and the widths of its operands x, decay, k, q.
 ScanShape scan_of_call(OperatorCall& call);
+
+// A result sums N products of the state, each of which sums what all tokens so far have left.
+std::int64_t scan_terms(const Graph& graph, const Op& op);
+
+namespace reference {
+
+// What a token does to column n of its head's state: the decay, and the factor of x.
+struct TokenOfScan {
+  double log_decay = 0;
+  double share = 1;
+};
+
+// Operands x, decay, k, q; the state that it begins with is operand `state`, where there is one,
+// and the state behind the last token is the second result. `token(t, h, n)` gives a TokenOfScan.
+template <class Token>
+void scan_tokens(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out,
+                 std::size_t state, Token token) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const View<const double> k = read(g, in, op.reads[2]);
+  const View<const double> q = read(g, in, op.reads[3]);
+  const View<double> y = write(g, out, op.writes[0]);
+  const auto& a = op.attributes.as<ScanShape>();
+  const std::int64_t P = a.head_width;
+  const std::int64_t N = a.state_width;
+  std::vector<double> held(static_cast<std::size_t>(P * N));
+  const auto S = [&](std::int64_t p, std::int64_t n) -> double& {
+    return held[static_cast<std::size_t>(p * N + n)];
+  };
+  for (std::int64_t b = 0; b < a.batch; ++b)
+    for (std::int64_t h = 0; h < a.heads; ++h) {
+      const std::int64_t group = h / (a.heads / a.groups) * N;
+      const std::int64_t first = (b * a.heads + h) * P;  // row of the states
+      for (std::int64_t p = 0; p < P; ++p)
+        for (std::int64_t n = 0; n < N; ++n)
+          S(p, n) = op.reads.size() > state ? read(g, in, op.reads[state])(first + p, n) : 0.0;
+      for (std::int64_t t = b * a.tokens; t < (b + 1) * a.tokens; ++t)
+        for (std::int64_t p = 0; p < P; ++p) {
+          double sum = 0;
+          for (std::int64_t n = 0; n < N; ++n) {
+            const TokenOfScan now = token(t, h, n);
+            S(p, n) =
+                std::exp(now.log_decay) * S(p, n) + now.share * x(t, h * P + p) * k(t, group + n);
+            sum += S(p, n) * q(t, group + n);
+          }
+          y(t, h * P + p) = sum;
+        }
+      if (op.writes.size() < 2) continue;
+      const View<double> after = write(g, out, op.writes[1]);
+      for (std::int64_t p = 0; p < P; ++p)
+        for (std::int64_t n = 0; n < N; ++n) after(first + p, n) = S(p, n);
+    }
+}
+
+}  // namespace reference
 
 }  // namespace fuseline

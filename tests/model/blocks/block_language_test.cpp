@@ -225,6 +225,8 @@ INSTANTIATE_TEST_SUITE_P(
                 4, 49, "did you mean 'softmax'?"},
         Refused{"TooManyChosen", block("  y, c = choose_experts(x, count = 9)\n"), 4, 36, "1 to 8"},
         Refused{"ExactInput", block("  y = gelu(exact(x))\n"), 4, 18, "outside the block"},
+        Refused{"ExactPart", block("  a, b = split(gelu(x), 4, 4)\n  y = a * silu(exact(b))\n"), 5,
+                22, "part of a tensor"},
         Refused{"HeadsOfUnlikeWidth", block("  y = join_heads(x, x, heads = 3)\n"), 4, 7,
                 "whole heads"},
         Refused{"RatesDoNotFit", block("  y = selective_scan(x, x, x, x, w[3, 3], heads = 8)\n"), 4,

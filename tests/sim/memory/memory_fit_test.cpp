@@ -26,6 +26,12 @@ TEST(ParameterCount, IsThatOfTheCheckpoints) {
   EXPECT_EQ(parameter_count(load_model("llama2-70b")), 68'976'648'192);
   EXPECT_EQ(parameter_count(load_model("llama3-8b")), 8'030'261'248);
   EXPECT_EQ(parameter_count(load_model("gpt2-xl")), 1'557'611'200);
+  // Numbers in fp32 count once: a layer has two products with the width, the convolution and its
+  // bias, what makes steps, keys and queries, the rates, the skip and the norms.
+  const std::int64_t D = 2560, inner = 2 * D, N = 16, rank = 160;
+  const std::int64_t layer = 3 * inner * D + 5 * inner + (rank + 2 * N) * inner +
+                             (rank + 1) * inner + inner * N + inner + D;
+  EXPECT_EQ(parameter_count(load_model("mamba-2.8b")), 64 * layer + 50280 * D + D);
 }
 
 TEST(KvCache, HoldsKeysAndValuesOfEveryLayerAndToken) {
@@ -87,6 +93,22 @@ TEST(WholeModel, OfACustomBlockHasItsEnds) {
   EXPECT_EQ(whole.time, custom.time * 4.0 + whole.entry->time + whole.exit->time);
   const PlanEstimate by_hand = simulate(plan_of("per-operator", c, w), gpu, Fidelity::hierarchy);
   EXPECT_EQ(whole.exit->time, whole_model(by_hand, c, w, gpu).exit->time);
+}
+
+// An encoder's layers run once, before the first token is generated.
+TEST(WholeModel, LeavesOutInDecodeWhatDoesNotDecode) {
+  const ModelConfig one = small_llama();
+  ModelConfig two = one;
+  two.blocks = {{.block = "llama", .layers = 1, .name = "a"},
+                {.block = "llama", .layers = 3, .name = "b", .decodes = false}};
+  const Gpu gpu = test_gpu();
+  for (const Workload& w : {forward(1, 512), decode(2, 1, 300)}) {
+    const PlanEstimate block = simulate(plan_of("eager", one, w), gpu, Fidelity::hierarchy);
+    const LayersEstimate whole = whole_model(block, two, w, gpu);
+    const std::int64_t run = w.phase == Phase::decode ? 1 : 4;
+    EXPECT_EQ(whole.layers, run);
+    EXPECT_EQ(whole.launches, run * block.launches + whole.entry->launches + whole.exit->launches);
+  }
 }
 
 // Two kinds that are the same block are that block as often as both together.

@@ -14,6 +14,7 @@ Needs PyTorch 2.5 or later; --config needs transformers too. In a program of you
 """
 import argparse
 import importlib
+import inspect
 import json
 import os
 import re
@@ -51,10 +52,16 @@ def tensor_of(meta):
     return {"shape": shape, "dtype": written(meta.dtype)}
 
 
+def from_package_root(file):
+    """transformers/models/llama/modeling_llama.py, wherever the packages are installed."""
+    return re.sub(r"^.*[/\\](?:site|dist)-packages[/\\]", "", file)
+
+
 def place_of(trace):
     """File and line of the module, which stand above the library's own."""
-    places = re.findall(r'File "([^"]+)", line (\d+)', trace or "")
-    own = [p for p in places if f"{os.sep}torch{os.sep}" not in p[0]] or places
+    places = [(from_package_root(file), line)
+              for file, line in re.findall(r'File "([^"]+)", line (\d+)', trace or "")]
+    own = [p for p in places if not re.search(r"(^|[/\\])torch[/\\]", p[0])] or places
     return {"file": own[-1][0], "line": int(own[-1][1])} if own else {}
 
 
@@ -125,11 +132,52 @@ def save_graph(module, args, kwargs, path):
 
     program = torch.export.export(module.eval(), tuple(args), dict(kwargs or {}), strict=False)
     graph = graph_of(program, type(module).__name__, torch.__version__)
-    text = json.dumps(graph, indent=1)
     part = f"{path}.part"
     with open(part, "w", encoding="utf-8") as file:
-        file.write(text + "\n")
+        file.write(text_of(graph))
     os.replace(part, path)
+
+
+def text_of(graph):
+    """JSON with a line for every input and every call."""
+    fields = []
+    for name, value in graph.items():
+        text = json.dumps(value)
+        if name in ("inputs", "nodes") and value:
+            text = "[\n" + ",\n".join("  " + json.dumps(v) for v in value) + "\n ]"
+        fields.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(fields) + "\n}\n"
+
+
+def with_one_layer(config):
+    """Of lists with an entry for every layer one is left, where the configuration lets us set it."""
+    config.num_hidden_layers = 1
+    for plural in ("layer_types", "no_rope_layers"):
+        if isinstance(getattr(config, plural, None), list):
+            try:
+                setattr(config, plural, getattr(config, plural)[:1])
+            except AttributeError:
+                pass  # computed from the number of layers
+    config.use_cache = False
+
+
+def only_layer(modules, is_list):
+    """The one layer of the model: the first list of modules that holds one."""
+    for module in modules:
+        if is_list(module) and len(module) == 1:
+            return module[0]
+    raise ValueError("the model has no list of one layer; name the layer with --module")
+
+
+def arguments_by_name(forward, given):
+    """What forward() is called with. None is left out where forward() has a default for it."""
+    known = inspect.signature(forward).parameters
+    required = {name for name, parameter in known.items()
+                if parameter.default is inspect.Parameter.empty
+                and parameter.kind is not inspect.Parameter.VAR_KEYWORD}
+    return {name: value for name, value in given.items()
+            if name in required or (value is not None and name != "use_cache"
+                                    and not name.startswith("past_key_value"))}
 
 
 def layer_of_config(path, batch, seq):
@@ -138,16 +186,10 @@ def layer_of_config(path, batch, seq):
     import transformers
 
     config = transformers.AutoConfig.from_pretrained(path)
-    config.num_hidden_layers = 1
-    for plural in ("layer_types", "no_rope_layers"):
-        if isinstance(getattr(config, plural, None), list):
-            setattr(config, plural, getattr(config, plural)[:1])
-    config.use_cache = False
+    with_one_layer(config)
     model = transformers.AutoModel.from_config(config, torch_dtype=torch.bfloat16).eval()
-    lists = [m for m in model.modules() if isinstance(m, torch.nn.ModuleList) and len(m) == 1]
-    if not lists:
-        raise ValueError("the model has no list of layers")
-    layer, seen = lists[0][0], {}
+    layer = only_layer(model.modules(), lambda m: isinstance(m, torch.nn.ModuleList))
+    seen = {}
 
     def keep(_, args, kwargs):
         seen["args"], seen["kwargs"] = args, kwargs
@@ -156,9 +198,7 @@ def layer_of_config(path, batch, seq):
     with torch.no_grad():
         model(input_ids=torch.zeros(batch, seq, dtype=torch.long))
     handle.remove()
-    kwargs = {k: v for k, v in seen["kwargs"].items()
-              if v is not None and not k.startswith("past_key_value") and k != "use_cache"}
-    return layer, seen["args"], kwargs
+    return layer, seen["args"], arguments_by_name(layer.forward, seen["kwargs"])
 
 
 def main():

@@ -83,7 +83,8 @@ class ProgramReader {
     const JsonPlace sizes = meta->at("sizes");
     std::vector<std::int64_t> shape;
     for (const JsonPlace& size : sizes.items()) shape.push_back(size_of(size));
-    node.shape = checked_shape(shape, sizes);
+    const bool is_made = node.kind == SavedKind::call || node.kind == SavedKind::part;
+    node.shape = checked_shape(shape, sizes, is_made ? 0 : 1);
     node.has_shape = true;
     node.dtype = type_name(meta->at("dtype").whole(0, kLastType));
   }

@@ -24,9 +24,11 @@ class GraphNames {
   std::map<std::string, std::size_t> places_;
 };
 
-// Sizes of a tensor. InputError: a size beyond kLargestDimension, too many dimensions or elements.
-std::vector<std::int64_t> checked_shape(const std::vector<std::int64_t>& sizes,
-                                        const JsonPlace& at);
+// Sizes of a tensor. InputError: a size beyond kLargestDimension, too many dimensions or elements,
+// a size below `least`. A call may give no elements (0): the columns behind a whole head's
+// rotation.
+std::vector<std::int64_t> checked_shape(const std::vector<std::int64_t>& sizes, const JsonPlace& at,
+                                        std::int64_t least = 1);
 
 // Of the text of a traceback the last place that is no library's own, else the last.
 void take_place(SavedNode& node, const std::string& stack_trace);

@@ -39,7 +39,8 @@ void read_tensor(SavedNode& node, const JsonPlace& at) {
   if (const auto shape = at.find("shape")) {
     std::vector<std::int64_t> sizes;
     for (const JsonPlace& size : shape->items()) sizes.push_back(size.whole(0, INT64_MAX));
-    node.shape = checked_shape(sizes, *shape);
+    const bool is_made = node.kind == SavedKind::call || node.kind == SavedKind::part;
+    node.shape = checked_shape(sizes, *shape, is_made ? 0 : 1);
     node.has_shape = true;
   }
   if (const auto dtype = at.find("dtype")) node.dtype = dtype->text();

@@ -22,6 +22,15 @@ constexpr const char* kForms =
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 
+// "transformers/models/llama/modeling_llama.py" wherever the packages are installed: the folders
+// above say nothing of the module, and one of them may be called torch.
+std::string from_package_root(const std::string& file) {
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"})
+    if (const std::size_t at = file.rfind(packages); at != std::string::npos)
+      return file.substr(at + packages.size());
+  return file;
+}
+
 }  // namespace
 
 void GraphNames::add(SavedNode node, const JsonPlace& at) {
@@ -51,18 +60,18 @@ NodeRef GraphNames::find(const std::string& name, const JsonPlace& at) const {
                     .nearest = nearest_name(name, names)});
 }
 
-std::vector<std::int64_t> checked_shape(const std::vector<std::int64_t>& sizes,
-                                        const JsonPlace& at) {
+std::vector<std::int64_t> checked_shape(const std::vector<std::int64_t>& sizes, const JsonPlace& at,
+                                        std::int64_t least) {
   if (sizes.size() > kMostDimensions)
     at.fail("has too many dimensions", fmt::format("at most {}", kMostDimensions));
   std::int64_t elements = 1;
   for (const std::int64_t size : sizes) {
-    if (size < 1 || size > kLargestDimension)
+    if (size < least || size > kLargestDimension)
       at.fail("holds a size out of range",
-              fmt::format("whole numbers from 1 to {}", kLargestDimension));
-    if (elements > kMostElements / size)
+              fmt::format("whole numbers from {} to {}", least, kLargestDimension));
+    if (size > 0 && elements > kMostElements / size)
       at.fail("has too many elements", fmt::format("at most {}", kMostElements));
-    elements *= size;
+    elements *= std::max(size, std::int64_t{1});
   }
   return sizes;
 }
@@ -76,14 +85,15 @@ void take_place(SavedNode& node, const std::string& stack_trace) {
     const std::size_t begin = at + kFile.size();
     const std::size_t end = stack_trace.find(kLine, begin);
     if (end != std::string::npos) {
-      const std::string file = stack_trace.substr(begin, end - begin);
+      const std::string file = from_package_root(stack_trace.substr(begin, end - begin));
       int line = 0;
       for (std::size_t i = end + kLine.size(); i < stack_trace.size() && stack_trace[i] >= '0' &&
                                                stack_trace[i] <= '9' && line < 1'000'000;
            ++i)
         line = 10 * line + (stack_trace[i] - '0');
       // The line of a module says more than the line of PyTorch that it calls.
-      const bool inside_torch = file.find("/torch/") != std::string::npos;
+      const bool inside_torch =
+          file.starts_with("torch/") || file.find("/torch/") != std::string::npos;
       if (node.file.empty() || !inside_torch) {
         node.file = file;
         node.line = line;

@@ -67,6 +67,7 @@ Translator::Translator(const SavedGraph& graph, const ImportOptions& options)
   for (std::size_t at = 0; at < graph_.nodes.size(); ++at) {
     const SavedNode& n = graph_.nodes[at];
     if (n.kind == SavedKind::call) calls_[at] = without_overload(n.target);
+    if (calls_[at] == "aten._assert_tensor_metadata") continue;  // uses no number of what it checks
     for (const std::size_t read : read_by(at)) {
       ++readers_[read];
       last_reader[read] = at;
@@ -162,11 +163,28 @@ void Translator::take_call(std::size_t at) {
   }
 }
 
+// Whether a call that has a meaning reads it, though it has none itself.
+bool Translator::is_within_a_step(std::size_t at) const {
+  for (std::size_t reader = at + 1; reader < graph_.nodes.size(); ++reader) {
+    if (!views_[reader]) continue;
+    const std::vector<std::size_t> reads = read_by(reader);
+    if (std::find(reads.begin(), reads.end(), at) != reads.end()) return true;
+  }
+  return false;
+}
+
 // Heads of keys and values, which a layer may give beside its result, are no stream.
 void Translator::take_outputs() {
   std::vector<std::size_t> unknown;
   for (const std::size_t at : graph_.outputs) {
     const SavedNode& n = graph_.nodes[at];
+    if (!views_[at] && is_within_a_step(at)) {
+      draft_.remarks.push_back(fmt::format(
+          "The output {} is left out: it is a tensor within a step, such as the probabilities of "
+          "attention",
+          n.name));
+      continue;
+    }
     if (!views_[at]) {
       unknown.push_back(at);
       continue;
@@ -213,6 +231,9 @@ void Translator::refuse(const std::vector<std::size_t>& outputs) const {
     known.insert(pattern->within.begin(), pattern->within.end());
   }
   std::vector<std::string> unknown, other_form;
+  // Calls that nobody knows say most, also behind one that is blamed: the top k behind a softmax.
+  for (const std::size_t at : seen)
+    if (graph_.nodes[at].kind == SavedKind::call && !known.contains(calls_[at])) blamed.insert(at);
   for (const std::size_t at : blamed) {
     const SavedNode& n = graph_.nodes[at];
     std::string words = n.kind == SavedKind::call ? n.target : n.name;

@@ -74,6 +74,7 @@ class Translator {
   void take_input(std::size_t at);
   void take_call(std::size_t at);
   void take_outputs();
+  [[nodiscard]] bool is_within_a_step(std::size_t at) const;
   [[noreturn]] void refuse(const std::vector<std::size_t>& outputs) const;
   [[nodiscard]] std::vector<std::size_t> read_by(std::size_t at) const;
 

@@ -16,6 +16,23 @@ bool is_copy(const Translator& t, std::size_t at) {
                      [&](const char* copy) { return t.is_call(at, copy); });
 }
 
+// The tensor of a cat() whose others have no elements.
+const NodeRef* only_part(const Translator& t, std::size_t at) {
+  const SavedArgument* found = t.argument(at, 0, "tensors");
+  const SavedList* parts = found == nullptr ? nullptr : found->get<SavedList>();
+  const NodeRef* only = nullptr;
+  if (parts == nullptr) return nullptr;
+  for (const SavedArgument& part : *parts) {
+    const auto* node = part.get<NodeRef>();
+    if (node == nullptr) return nullptr;
+    const std::vector<std::int64_t>& shape = t.node(node->index).shape;
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) continue;
+    if (only != nullptr) return nullptr;
+    only = node;
+  }
+  return only;
+}
+
 std::optional<double> as_number(const SavedArgument* argument) {
   if (argument == nullptr) return std::nullopt;
   if (const auto* whole = argument->get<std::int64_t>()) return static_cast<double>(*whole);
@@ -29,7 +46,9 @@ std::size_t Translator::behind(std::size_t at) const {
   while (is_copy(*this, at)) {
     const SavedArgument* read = argument(at, 0, "self");
     if (read == nullptr) read = argument(at, 0, "input");
-    const NodeRef* node = read == nullptr ? nullptr : read->get<NodeRef>();
+    const NodeRef* node = is_call(at, kCat) ? only_part(*this, at)
+                          : read == nullptr ? nullptr
+                                            : read->get<NodeRef>();
     if (node == nullptr) break;
     at = node->index;
   }

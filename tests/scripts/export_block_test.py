@@ -60,7 +60,50 @@ def imported(fuseline, path):
     return run.stdout
 
 
+def check_layers():
+    """What layers of the library ask for that a plain decoder layer does not."""
+    def forward(hidden, alibi, attention_mask, layer_past=None, past_key_values=None, use_cache=False):
+        return hidden, alibi, attention_mask, layer_past, past_key_values, use_cache
+
+    kept = export_block.arguments_by_name(
+        forward, {"alibi": None, "attention_mask": None, "layer_past": None,
+                  "past_key_values": 1, "use_cache": True})
+    assert kept == {"alibi": None, "attention_mask": None}, kept
+
+    class Computed:
+        num_hidden_layers = 3
+
+        @property
+        def layer_types(self):
+            return ["mamba"] * self.num_hidden_layers
+
+    computed = Computed()
+    export_block.with_one_layer(computed)
+    assert computed.layer_types == ["mamba"] and computed.use_cache is False
+    plain = SimpleNamespace(num_hidden_layers=2, layer_types=["a", "b"])
+    export_block.with_one_layer(plain)
+    assert plain.layer_types == ["a"]
+
+    def is_list(module):
+        return isinstance(module, list)
+
+    assert export_block.only_layer([1, ["a", "b"], ["layer"]], is_list) == "layer"
+    try:
+        export_block.only_layer([1, ["a", "b"]], is_list)
+        raise AssertionError("a model without a layer was taken")
+    except ValueError as error:
+        assert "--module" in str(error)
+
+    # Packages below a folder called torch are not PyTorch's own files.
+    trace = ('  File "/opt/torch/lib/site-packages/transformers/models/llama/modeling_llama.py", '
+             'line 254, in forward\n'
+             '  File "/opt/torch/lib/site-packages/torch/nn/modules/linear.py", line 134, in f\n')
+    assert export_block.place_of(trace) == {
+        "file": "transformers/models/llama/modeling_llama.py", "line": 254}
+
+
 def check_form(fuseline, folder):
+    check_layers()
     graph = export_block.graph_of(fake_program(), "Mlp", "2.7.1")
     assert [i["name"] for i in graph["inputs"]] == ["p_up_weight", "x"]
     assert graph["inputs"][0]["owner"] == "up.weight"
@@ -69,7 +112,9 @@ def check_form(fuseline, folder):
         "args": [{"node": "x"}, {"node": "p_up_weight"}], "shape": [1, 5, 24],
         "dtype": "bfloat16", "file": "/home/me/mlp.py", "line": 7}
     path = os.path.join(folder, "mlp.json")
-    pathlib.Path(path).write_text(json.dumps(graph), encoding="utf-8")
+    written = export_block.text_of(graph)
+    assert json.loads(written) == graph and len(written.splitlines()) == 14, written
+    pathlib.Path(path).write_text(written, encoding="utf-8")
     text = imported(fuseline, path)
     assert "gateup/up: up = linear(x, w_up[F, D])" in text, text
     assert "y = gelu(up)" in text, text

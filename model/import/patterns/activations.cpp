@@ -12,7 +12,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
   const auto found = activation_at(t, at);
   if (!found) return std::nullopt;
   DraftStep step{.call = found->operation};
-  step.name = {.site = "act", .op = found->operation, .result = "act"};
+  // Both forms of GELU have one name in plans.
+  const std::string op = found->operation;
+  step.name = {.site = "act", .op = op == "gelu_erf" ? "gelu" : op, .result = "act"};
   step.behind = {{.site = "gateup", .op = "up", .result = "up"}};
   step.ahead = {{.site = "down", .result = "dn"}};
   return t.pointwise(std::move(step), {found->of});

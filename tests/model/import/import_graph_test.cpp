@@ -43,9 +43,10 @@ Graph in_phase(const BlockText& text, const ParameterValues& values, const Workl
 
 // Kernels, programs, tensors and why operators are fused or not: all that can be said of a plan.
 void expect_same_plans(const BlockText& a, const BlockText& b, const ParameterValues& values,
-                       bool trains) {
+                       bool trains, bool decodes) {
   for (const Workload& work : {test::forward(2, 7), test::decode(3, 1, 9), test::train(1, 6)}) {
     if (work.phase == Phase::train && !trains) continue;
+    if (work.phase == Phase::decode && !decodes) continue;
     const Graph left = in_phase(a, values, work);
     const Graph right = in_phase(b, values, work);
     for (const PolicyInfo& policy : policies()) {
@@ -62,6 +63,7 @@ struct Family {
   const char* block;       // that we ship
   ParameterValues values;  // what our block is told that the graph says itself
   bool trains = true;      // gradients of capped scores are not built
+  bool decodes = true;     // an encoder keeps no cache
 };
 
 class ImportedFamily : public testing::TestWithParam<Family> {};
@@ -71,19 +73,27 @@ TEST_P(ImportedFamily, HasThePlansOfTheShippedBlock) {
   // Norms have numbers in what is imported, and other names in some of our blocks.
   std::string shipped =
       read_input_file(data_dir() / "blocks" / (std::string(GetParam().block) + ".block"));
-  for (const auto& [name, numbered] : {std::pair("xn", "xn1"), {"on", "xn2"}, {"dnn", "xn4"}})
+  for (const auto& [name, numbered] :
+       {std::pair("xn", "xn1"), {"on", "xn2"}, {"dnn", "xn4"}, {"hn", "xn1"}, {"s", "h_2"}})
     shipped = std::regex_replace(shipped, std::regex(fmt::format("\\b{}\\b", name)), numbered);
   const auto ours = BlockText::parse(shipped, GetParam().block);
   const auto text = BlockText::parse(block.text, GetParam().graph);
   ParameterValues values = default_values(*text);
   values.insert(GetParam().values.begin(), GetParam().values.end());
-  expect_same_plans(*text, *ours, values, GetParam().trains);
+  expect_same_plans(*text, *ours, values, GetParam().trains, GetParam().decodes);
   // Other sizes than the example's follow.
   values["D"] = std::int64_t{20};
   values["d"] = std::int64_t{6};
   values["F"] = std::int64_t{22};
   if (values.contains("rotated")) values["rotated"] = std::int64_t{4};
-  expect_same_plans(*text, *ours, values, GetParam().trains);
+  expect_same_plans(*text, *ours, values, GetParam().trains, GetParam().decodes);
+}
+
+std::string family_name(const testing::TestParamInfo<Family>& p) {
+  std::string name = p.param.graph;
+  for (char& c : name)
+    if (c == '.' || c == '/') c = '_';
+  return name;
 }
 
 const ParameterValues kBiases{{"qkv_bias", true}, {"out_bias", true}, {"mlp_bias", true}};
@@ -96,12 +106,28 @@ INSTANTIATE_TEST_SUITE_P(
                     Family{"gpt2.program", "gpt", kBiases},
                     Family{"gemma2", "gemma2", {{"softcap", 50.0}, {"score_scale", 0.125}}, false},
                     Family{"gptj", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),
-    [](const auto& p) {
-      std::string name = p.param.graph;
-      for (char& c : name)
-        if (c == '.') c = '_';
-      return name;
-    });
+    family_name);
+
+// PyTorch 2.11 wrote these from layers of transformers 5.17 with real sizes; "eager" is attention
+// written out.
+INSTANTIATE_TEST_SUITE_P(
+    OfPyTorch, ImportedFamily,
+    testing::Values(
+        Family{"pytorch/llama", "llama", {}}, Family{"pytorch/llama.program", "llama", {}},
+        Family{"pytorch/llama_eager", "llama", {}}, Family{"pytorch/llama3", "llama", {}},
+        Family{"pytorch/mistral", "llama", {}}, Family{"pytorch/phi3", "llama", {}},
+        Family{"pytorch/qwen2", "llama", {{"qkv_bias", true}}},
+        Family{"pytorch/qwen3", "qwen3", {}}, Family{"pytorch/gpt2", "gpt", kBiases},
+        Family{"pytorch/gpt2_eager", "gpt", kBiases}, Family{"pytorch/gemma2", "gemma2", {}},
+        Family{"pytorch/gemma2_eager", "gemma2", {{"softcap", 50.0}}, false},
+        Family{"pytorch/gemma3", "gemma3", {}},
+        Family{"pytorch/glm4", "glm4", {{"qkv_bias", true}}},
+        Family{"pytorch/gptj_eager", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),
+    family_name);
+
+INSTANTIATE_TEST_SUITE_P(OfPyTorchWithoutCache, ImportedFamily,
+                         testing::Values(Family{"pytorch/bert", "bert", {}, true, false}),
+                         family_name);
 
 TEST(ImportGraph, WritesTheTextAsAPersonWould) {
   EXPECT_EQ(imported("llama").text, R"(fuseline.block/1
@@ -215,6 +241,42 @@ std::string refusal(const std::string& text) {
   return "nothing was refused";
 }
 
+TEST(ImportGraph, ImportsLayersOfWhichWeShipNoBlock) {
+  const std::string text = imported("pytorch/olmo2").text;  // norms of all of Q and of all of K
+  EXPECT_THAT(text, HasSubstr("xn1 = rms_norm(q_proj, w_norm1[H d], eps = norm_eps)"));
+  const Graph graph = build_graph(*BlockText::parse(text, "olmo2"), {}, test::forward(1, 5));
+  for (const PolicyInfo& policy : policies())
+    EXPECT_FALSE(make_plan(policy.name, graph).kernels.empty()) << policy.name;
+}
+
+TEST(ImportGraph, LeavesOutProbabilitiesThatALayerGivesBesideItsResult) {
+  EXPECT_THAT(imported("pytorch/gptj_eager").remarks,
+              testing::Contains(HasSubstr("output dropout is left out: it is a tensor within")));
+}
+
+TEST(ImportGraph, NamesWhatItDoesNotKnowOfAMixture) {
+  try {
+    imported("pytorch/mixtral");
+    FAIL() << "nothing was refused";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problem().message,
+                HasSubstr("(transformers/models/mixtral/modeling_mixtral.py, line 107)"));
+    EXPECT_THAT(error.problem().message, HasSubstr("aten._grouped_mm.default"));
+    EXPECT_THAT(error.problem().message, HasSubstr("aten.topk.default"));
+  }
+}
+
+// Q, K and V of every head lie behind each other in one product: no matrix of ours has this order.
+TEST(ImportGraph, RefusesColumnsInAnotherOrderWithTheirLine) {
+  try {
+    imported("pytorch/gpt_neox");
+    FAIL() << "nothing was refused";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.problem().message,
+                HasSubstr("(transformers/models/gpt_neox/modeling_gpt_neox.py, line 210)"));
+  }
+}
+
 TEST(ImportGraph, RefusesCallsThatItKnowsInAnotherForm) {
   const std::string llama = read_input_file(path_of("llama"));
   // A norm over another dimension, a rotation of the wrong half, attention with dropout.
@@ -300,6 +362,24 @@ TEST(ImportGraph, RefusesFilesThatAreNoGraph) {
         << change.second;
   for (std::size_t length : {std::size_t{1}, llama.size() / 3, llama.size() - 3})
     EXPECT_THAT(refusal(llama.substr(0, length)), HasSubstr("JSON syntax error"));
+}
+
+TEST(ImportGraph, ACheckOfATensorIsNoReaderOfIt) {
+  // (x + y) + y where the inner sum is checked too: one chain of branches, as without the check.
+  const std::string text = R"({"format": "fuseline.graph/1",
+ "inputs": [{"name": "x", "kind": "input", "shape": [1, 3, 4], "dtype": "float32"},
+            {"name": "w", "kind": "parameter", "shape": [4, 4], "dtype": "float32"}],
+ "nodes": [
+  {"name": "y", "target": "aten.linear.default", "args": [{"node": "x"}, {"node": "w"}], "shape": [1, 3, 4]},
+  {"name": "s", "target": "aten.add.Tensor", "args": [{"node": "y"}, {"node": "y"}], "shape": [1, 3, 4]},
+  {"name": "c", "target": "aten._assert_tensor_metadata.default", "args": [{"node": "s"}]},
+  {"name": "z", "target": "aten.add.Tensor", "args": [{"node": "s"}, {"node": "x"}], "shape": [1, 3, 4]}],
+ "outputs": ["z"]})";
+  // The stream is summed first, which only happens where the inner sum has one reader.
+  EXPECT_THAT(import_graph(text, "g.json").text, HasSubstr("h = x + "));
+  EXPECT_THAT(
+      import_graph(changed(text, "aten._assert_tensor_metadata", "aten.sym_size"), "g.json").text,
+      Not(HasSubstr("h = x + ")));
 }
 
 TEST(ImportGraph, TakesSizesThatWereLeftOpenFromTheExample) {

@@ -14,7 +14,7 @@ namespace fuseline {
 namespace {
 
 #if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #define FUSELINE_PLAIN_THREADS true
 #endif
 #elif defined(__SANITIZE_THREAD__)
@@ -24,7 +24,8 @@ namespace {
 #define FUSELINE_PLAIN_THREADS false
 #endif
 
-// For ThreadSanitizer, which does not see how OpenMP's library synchronises.
+// For ThreadSanitizer, which does not see how OpenMP's library synchronises, and for Clang's
+// AddressSanitizer, which takes what that library keeps for its threads for leaks.
 template <class Work>
 void on_plain_threads(int threads, std::int64_t count, const Work& work) {
   std::atomic<std::int64_t> next = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
@@ -43,6 +44,9 @@ bool complete(const Graph& graph, AttentionSteps& s) {
   s.context = reader(graph, probs, operators::attention_context);
   if (s.context == nullptr || s.context->writes[0].at.run > 0) return false;
   if (readers(graph, *s.softmax) == 1) return true;
+  const AttentionShape& a = s.scores->attributes.as<AttentionShape>();
+  // The gradient below knows neither caps nor biases, and one width of a head.
+  if (a.softcap > 0 || s.scores->reads.size() > 2 || a.v_width() != a.head_width) return false;
   s.d_v = reader(graph, probs, operators::attention_d_v);
   s.d_softmax = reader(graph, probs, operators::softmax_backward);
   if (s.d_v == nullptr || s.d_softmax == nullptr || readers(graph, *s.softmax) != 3) return false;
@@ -65,18 +69,21 @@ struct Keys {
       : shape(steps.scores->attributes.as<AttentionShape>()),
         k(graph, values, inputs, steps.scores->reads[1]),
         v(graph, values, inputs, steps.context->reads[1]),
-        span(steps.scores->reads[1].rows / shape.batch) {}
+        span(steps.scores->reads[1].rows / shape.batch) {
+    if (steps.scores->reads.size() > 2) bias.emplace(graph, values, inputs, steps.scores->reads[2]);
+  }
 
   void load(std::int64_t sequence, std::int64_t head, std::vector<double>& keys,
             std::vector<double>& rows) const {
     const std::int64_t first = sequence * span;
     k.copy(first, span, head * shape.head_width, shape.head_width, keys);
-    v.copy(first, span, head * shape.head_width, shape.head_width, rows);
+    v.copy(first, span, head * shape.v_width(), shape.v_width(), rows);
   }
 
   const AttentionShape& shape;
   Source k, v;
-  std::int64_t span;  // rows that are taken of a sequence
+  std::optional<Source> bias;  // [heads · queries, keys], added to the scores
+  std::int64_t span;           // rows that are taken of a sequence
 };
 
 // Of one product over all heads.
@@ -85,26 +92,39 @@ double operations(const AttentionShape& a) {
          static_cast<double>(a.kv_tokens * a.head_width);
 }
 
-void softmax(double* s, std::int64_t count, reference::Seen seen, double scale) {
-  const double largest = *std::max_element(s + seen.begin, s + seen.end) * scale;
+// Scores of the products q·k in place: cap(scale·q·k) + bias, where a key is seen.
+void to_scores(double* s, reference::Seen seen, const AttentionShape& a, const double* bias) {
+  for (std::int64_t i = seen.begin; i < seen.end; ++i) {
+    s[i] *= a.scale;
+    if (a.softcap > 0) s[i] = a.softcap * std::tanh(s[i] / a.softcap);
+    if (bias != nullptr) s[i] += bias[i];
+  }
+}
+
+void softmax(double* s, std::int64_t count, reference::Seen seen) {
+  const double largest = *std::max_element(s + seen.begin, s + seen.end);
   double sum = 0;
-  for (std::int64_t i = seen.begin; i < seen.end; ++i)
-    sum += s[i] = std::exp(s[i] * scale - largest);
+  for (std::int64_t i = seen.begin; i < seen.end; ++i) sum += s[i] = std::exp(s[i] - largest);
   for (std::int64_t i = 0; i < count; ++i)
     s[i] = i >= seen.begin && i < seen.end ? s[i] / sum : 0.0;
 }
 
-// Probabilities [count, span] of queries [first, first + count) from these and the keys.
-void probabilities(const Keys& from, std::int64_t first, std::int64_t count,
+// Probabilities [count, span] of queries [first, first + count) of a head, from these and the keys.
+void probabilities(const Keys& from, std::int64_t head, std::int64_t first, std::int64_t count,
                    const std::vector<double>& queries, const std::vector<double>& keys,
                    std::vector<double>& probs) {
   const std::int64_t d = from.shape.head_width;
   probs.resize(static_cast<std::size_t>(count * from.span));
   multiply({queries.data(), d, false}, {keys.data(), d, false}, count, from.span, d, 0.0,
            probs.data(), from.span);
-  for (std::int64_t t = 0; t < count; ++t)
-    softmax(probs.data() + t * from.span, from.span,
-            reference::visible(from.shape, from.span, first + t), from.shape.scale);
+  std::vector<double> bias;
+  if (from.bias) from.bias->copy(head * from.shape.q_tokens + first, count, 0, from.span, bias);
+  for (std::int64_t t = 0; t < count; ++t) {
+    double* row = probs.data() + t * from.span;
+    const reference::Seen seen = reference::visible(from.shape, from.span, first + t);
+    to_scores(row, seen, from.shape, from.bias ? bias.data() + t * from.span : nullptr);
+    softmax(row, from.span, seen);
+  }
 }
 
 // dS = scale·P·(dP - rowsum(P·dP)) in place of dP.
@@ -144,6 +164,7 @@ void attend(const Graph& graph, const AttentionSteps& steps, const Inputs& input
   values.writable(steps.context->writes[0].tensor);
   const View<double> y = reference::write(graph, values, steps.context->writes[0]);
   const std::int64_t d = a.head_width;
+  const std::int64_t dv = a.v_width();
   parallel_for(workers, Loop{a.batch * a.heads, operations(a)}, [&](std::int64_t index, int) {
     const std::int64_t b = index / a.heads;
     const std::int64_t h = index % a.heads;
@@ -152,9 +173,9 @@ void attend(const Graph& graph, const AttentionSteps& steps, const Inputs& input
     for (std::int64_t first = 0; first < a.q_tokens; first += kQueries) {
       const std::int64_t count = std::min(kQueries, a.q_tokens - first);
       q.copy(b * a.q_tokens + first, count, h * d, d, queries);
-      probabilities(from, first, count, queries, keys, probs);
-      multiply({probs.data(), from.span, false}, {rows.data(), d, true}, count, d, from.span, 0.0,
-               y.data + (b * a.q_tokens + first) * y.stride + h * d, y.stride);
+      probabilities(from, h, first, count, queries, keys, probs);
+      multiply({probs.data(), from.span, false}, {rows.data(), dv, true}, count, dv, from.span, 0.0,
+               y.data + (b * a.q_tokens + first) * y.stride + h * dv, y.stride);
     }
   });
 }
@@ -187,7 +208,7 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
         const std::int64_t row = b * a.q_tokens + first;
         q.copy(row, count, h * d, d, queries);
         dy.copy(row, count, h * d, d, gradients);
-        probabilities(from, first, count, queries, keys, probs);
+        probabilities(from, h, first, count, queries, keys, probs);
         multiply({probs.data(), span, true}, {gradients.data(), d, true}, span, d, count, keep,
                  dv_head, dv.stride);
         dp.resize(probs.size());
@@ -206,7 +227,8 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
 
 std::int64_t doubles_per_thread(const AttentionShape& a) {
   const std::int64_t queries = std::min(kQueries, a.q_tokens);
-  return 2 * (queries * a.kv_tokens + (queries + a.kv_tokens) * a.head_width);
+  const std::int64_t width = std::max(a.head_width, a.v_width());
+  return 2 * (queries * a.kv_tokens + (queries + a.kv_tokens) * width);
 }
 
 }  // namespace fuseline::executor

@@ -8,6 +8,14 @@
 #include "base/error.h"
 #include "cuda/counters/counter_check.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define FUSELINE_WITH_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FUSELINE_WITH_ADDRESS_SANITIZER
+#endif
+#endif
+
 namespace fuseline::cuda {
 namespace {
 
@@ -17,7 +25,7 @@ using testing::HasSubstr;
 class CounterMetrics : public testing::Test {
  protected:
   void SetUp() override {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef FUSELINE_WITH_ADDRESS_SANITIZER
     GTEST_SKIP() << "CUPTI opens its libraries with RTLD_DEEPBIND, which the sanitizer refuses";
 #endif
     try {

@@ -11,6 +11,7 @@
 #include "model/blocks/block.h"
 #include "tests/model/plan_support.h"
 #include "tests/sim/executor/executor_support.h"
+#include "tests/sim/shipped_sizes.h"
 
 namespace fuseline::executor {
 namespace {
@@ -44,6 +45,15 @@ std::string failures(const Verification& v) {
     if (p.launches != p.launches_predicted) text += p.policy + " launches\n";
   }
   return text;
+}
+
+// Capped scores, a bias of the scores, and heads of V that are narrower than those of K.
+TEST(Verification, AttentionOfOpenBlocksPasses) {
+  for (const char* block : {"gemma2", "t5_decoder", "mla"}) {
+    const Verification v =
+        verify(test::sized(block, true), test::forward(2, 19), {"eager"}, executor_gpu(), {});
+    EXPECT_TRUE(v.passed()) << block << '\n' << failures(v);
+  }
 }
 
 TEST(Verification, SoundPlansPassInEveryStorageType) {

@@ -90,6 +90,10 @@ Implementation generated_implementation(const Graph& graph, const std::vector<Op
   if (whole_attention(graph, ops)) return Implementation::library_attention;
   if (has_scan(graph, ops)) return Implementation::library_scan;
   if (has_mainloop(graph, ops) && library_can(graph, ops)) return Implementation::library_gemm;
+  // A call of the framework's own kernel, which the compiler leaves as it is.
+  const Op& last = graph.op(ops.back());
+  if (last.kind->scatters && last.kind->framework(graph, last) == Implementation::scatter_add)
+    return Implementation::scatter_add;
   const Implementation by_hand = hand_written_implementation(graph, ops);
   if (around_attention(graph, ops)) return by_hand;
   if (by_hand == Implementation::resident_row) return Implementation::generated_reduction;

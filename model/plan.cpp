@@ -198,6 +198,8 @@ const char* name_of(Implementation implementation) {
       return "concatenation";
     case Implementation::framework_reduce:
       return "framework reduction";
+    case Implementation::scatter_add:
+      return "scattered addition";
     case Implementation::row_norm:
       return "row norm";
     case Implementation::resident_row:

@@ -36,6 +36,7 @@ enum class Implementation : std::uint8_t {
   strided,              // generic framework element-wise kernel with index arithmetic per element
   concat,               // generic framework concatenation
   framework_reduce,     // generic framework reduction
+  scatter_add,          // generic framework kernel that adds rows to rows, an atomic per element
   row_norm,             // a framework's normalisation, one block walks along a row
   resident_row,         // our own: a row is read once and stays in the registers of one block
   generated_pointwise,  // compiler-generated (Triton) element-wise

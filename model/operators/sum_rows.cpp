@@ -65,7 +65,7 @@ constinit const Operator operators::sum_rows{
     .lower = lower,
     .extent = of_result,
     .gradient = no_gradient("experts are not trained yet"),
-    .framework = always<Implementation::strided>,
+    .framework = always<Implementation::scatter_add>,
     .index_read = 1,
     .index_range = indices,
     .alone = "gathers rows by their places",

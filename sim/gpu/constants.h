@@ -77,6 +77,7 @@ struct StreamConstants {
   double resident_row_instructions = 0;
   double row_instructions = 0;
   double softmax_instructions = 0;
+  double scatter_add_instructions = 0;
   double strided_instructions = 0;
   double strided_add_factor = 0;
   double strided_convert_factor = 0;
@@ -90,6 +91,7 @@ struct StreamConstants {
   Seconds reduce_least;
   double reduce_rows = 0;
   Seconds row_step;
+  Seconds row_block;
   Seconds row_start;
   Seconds generated_row_start;
   double resident_row_steps = 0;

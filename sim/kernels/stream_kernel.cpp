@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "model/operators/attributes.h"
 #include "model/operators/operator.h"
 
 namespace fuseline {
@@ -39,6 +40,8 @@ double instructions_of(const Graph& graph, const Kernel& kernel, const StreamCon
       return c.strided_instructions * strided_factor(graph, kernel, c);
     case Implementation::concat:
       return c.concat_instructions;
+    case Implementation::scatter_add:
+      return c.scatter_add_instructions;
     case Implementation::generated_reduction:
       count = layer_norm ? c.generated_norm_instructions : c.row_instructions;
       break;
@@ -79,6 +82,12 @@ Residency residency(Implementation implementation, const StreamConstants& c) {
     default:
       return {c.block_threads, c.thread_elements};
   }
+}
+
+double resident_blocks(const StreamKernel& kernel, const Gpu& gpu) {
+  const Residency r = residency(kernel.implementation, gpu.constants.stream);
+  return static_cast<double>(gpu.sm_count *
+                             std::max<std::int64_t>(1, gpu.max_threads_per_sm / r.threads));
 }
 
 // Rows that all resident thread blocks cover together.
@@ -155,6 +164,7 @@ RowSteps row_steps(const StreamKernel& kernel, const Gpu& gpu) {
 Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const StreamConstants& c) {
   switch (kernel.implementation) {
     case Implementation::strided:
+    case Implementation::scatter_add:
       return c.strided_latency;
     case Implementation::concat:
       return c.concat_latency_fraction * c.strided_latency;
@@ -215,6 +225,13 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     FUSELINE_ASSERT(stream != nullptr, program.name);
     result.rows = stream->rows;
     result.cols = stream->cols;
+  }
+  if (kernel.implementation == Implementation::row_norm) {
+    const Op& norm = graph.op(kernel.ops.back());
+    const auto* heads = norm.attributes.get<HeadNorm>();
+    result.row_blocks = result.rows;
+    if (heads != nullptr)
+      result.row_blocks = norm.reads[0].rows * (norm.reads[0].cols / heads->head_width);
   }
   return result;
 }
@@ -324,11 +341,14 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTr
   estimate.latency =
       latency_of(kernel, steps, c) * (kernel.whole_rows ? 1 + c.miss_wait * missing : 1);
   const Seconds streaming = std::max(bandwidth, estimate.issue_time);
-  estimate.work = std::max(streaming, estimate.latency);
+  const double waves =
+      static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
+  // A framework's norm has a thread block a row, or a head of a row: where these are short, the
+  // blocks that come and go take longer than the bytes.
+  const double turns = static_cast<double>(kernel.row_blocks) / resident_blocks(kernel, gpu);
+  estimate.work = std::max({streaming, estimate.latency, turns * c.row_block});
   if (kernel.implementation == Implementation::resident_row) {
     // Many rows are in flight and hide each other's waiting, but for the first and the last ones.
-    const double waves =
-        static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
     estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, c.exposed_row_waves);
   } else if (kernel.whole_rows) {
     estimate.work += c.miss_exposed * missing * std::min(streaming, estimate.latency);

@@ -140,10 +140,10 @@ void Comparison::decide(ComparedTensor& t, bool unfused_plan) const {
     return;
   }
   // A plan is judged by the unfused one, which therefore has to be right itself.
-  const double unfused = unfused_plan ? t.error.relative_l2 : t.unfused.relative_l2;
-  if (unfused > tolerance_of_block()) {
+  const double judge = unfused_plan ? t.error.relative_l2 : t.unfused.relative_l2;
+  if (judge > tolerance_of_block()) {
     t.problem = std::string(unfused_plan ? "" : "of the unfused plan: ") + "relative L2 error " +
-                text(unfused) + " exceeds " + text(tolerance_of_block()) +
+                text(judge) + " exceeds " + text(tolerance_of_block()) +
                 ", the sum of the operators' tolerances";
     return;
   }

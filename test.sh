@@ -159,7 +159,8 @@ if $rotate; then
 fi
 
 with_checks=()
-if $clang || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
+# The sanitised build takes clang++.
+if ! $quick || $clang || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
 scripts/install-deps.sh --with-tests --with-gui ${with_checks[@]+"${with_checks[@]}"} </dev/null
 mkdir -p build
 check_format

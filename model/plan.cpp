@@ -34,7 +34,7 @@ class Checker {
 
   std::vector<std::string> run() {
     if (plan_.homes.size() != plan_.graph.tensors().size())
-      problems_.push_back("not every tensor has a home");
+      problems_.emplace_back("not every tensor has a home");
     operators_once();
     std::set<std::string> names;
     for (const Kernel& kernel : plan_.kernels) {

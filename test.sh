@@ -97,7 +97,12 @@ build_and_test() {
   step "build $preset"
   configure "$preset"
   # shellcheck disable=SC2086  # a list of words
-  cmake --build --preset "$preset" ${targets:+--target $targets}
+  cmake --build --preset "$preset" ${targets:+--target $targets} 2>&1 | tee "build/$preset-build.log"
+  # Warnings do not stop a user's release build; here they do. It is the one that GCC compiles.
+  if grep -q ' warning: ' "build/$preset-build.log"; then
+    echo "test.sh: the build of $preset warns" >&2
+    return 1
+  fi
   built=$((SECONDS - begin))
   count_cpu
   cpu_built="$cpu"

@@ -84,17 +84,15 @@ Residency residency(Implementation implementation, const StreamConstants& c) {
   }
 }
 
-double resident_blocks(const StreamKernel& kernel, const Gpu& gpu) {
+std::int64_t resident_blocks(const StreamKernel& kernel, const Gpu& gpu) {
   const Residency r = residency(kernel.implementation, gpu.constants.stream);
-  return static_cast<double>(gpu.sm_count *
-                             std::max<std::int64_t>(1, gpu.max_threads_per_sm / r.threads));
+  return gpu.sm_count * std::max<std::int64_t>(1, gpu.max_threads_per_sm / r.threads);
 }
 
 // Rows that all resident thread blocks cover together.
 std::int64_t rows_at_once(const StreamKernel& kernel, const Gpu& gpu) {
   const Residency r = residency(kernel.implementation, gpu.constants.stream);
-  const std::int64_t blocks =
-      gpu.sm_count * std::max<std::int64_t>(1, gpu.max_threads_per_sm / r.threads);
+  const std::int64_t blocks = resident_blocks(kernel, gpu);
   if (kernel.whole_rows) return blocks;
   return std::max<std::int64_t>(1, blocks * r.threads * r.per_thread / kernel.cols);
 }
@@ -341,14 +339,15 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTr
   estimate.latency =
       latency_of(kernel, steps, c) * (kernel.whole_rows ? 1 + c.miss_wait * missing : 1);
   const Seconds streaming = std::max(bandwidth, estimate.issue_time);
-  const double waves =
-      static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
   // A framework's norm has a thread block a row, or a head of a row: where these are short, the
   // blocks that come and go take longer than the bytes.
-  const double turns = static_cast<double>(kernel.row_blocks) / resident_blocks(kernel, gpu);
+  const double turns =
+      static_cast<double>(kernel.row_blocks) / static_cast<double>(resident_blocks(kernel, gpu));
   estimate.work = std::max({streaming, estimate.latency, turns * c.row_block});
   if (kernel.implementation == Implementation::resident_row) {
     // Many rows are in flight and hide each other's waiting, but for the first and the last ones.
+    const double waves =
+        static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
     estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, c.exposed_row_waves);
   } else if (kernel.whole_rows) {
     estimate.work += c.miss_exposed * missing * std::min(streaming, estimate.latency);

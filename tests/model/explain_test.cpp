@@ -86,6 +86,17 @@ TEST(Explain, CountsLaunchesBesideKernels) {
   EXPECT_THAT(text, testing::HasSubstr("launched beside it: "));
 }
 
+// A framework adds the experts' rows to the tokens' with a kernel of its own, which its compiler
+// launches too. Our kernels gather them.
+TEST(Explain, FrameworksAddRowsToRows) {
+  for (const std::string name : {"eager", "torch-compile", "coda"}) {
+    const Plan plan = make_plan(name, load_model("mixtral-8x7b"), test::forward(1, 64));
+    EXPECT_EQ(explain_text(explain(plan)).find("scattered addition") != std::string::npos,
+              name != "coda")
+        << name;
+  }
+}
+
 TEST(Explain, TextFitsAHundredColumns) {
   for (const ModelConfig& config : {test::llama2_7b(), test::gpt2_xl()}) {
     for (const PolicyInfo& info : policies())

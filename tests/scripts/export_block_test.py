@@ -95,9 +95,9 @@ def check_layers():
         assert "--module" in str(error)
 
     # Packages below a folder called torch are not PyTorch's own files.
-    trace = ('  File "/opt/torch/lib/site-packages/transformers/models/llama/modeling_llama.py", '
+    trace = ('  File "/srv/torch/lib/site-packages/transformers/models/llama/modeling_llama.py", '
              'line 254, in forward\n'
-             '  File "/opt/torch/lib/site-packages/torch/nn/modules/linear.py", line 134, in f\n')
+             '  File "/srv/torch/lib/site-packages/torch/nn/modules/linear.py", line 134, in f\n')
     assert export_block.place_of(trace) == {
         "file": "transformers/models/llama/modeling_llama.py", "line": 254}
 

@@ -3,6 +3,7 @@
 
 #include "base/data_files.h"
 #include "base/error.h"
+#include "base/zip_file.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
@@ -11,13 +12,25 @@
 
 namespace fuseline {
 
+namespace {
+
+// Of an archive that torch.export.save() wrote only the program is read, not the weights.
+std::string graph_text(const std::string& file) {
+  const Bytes limit(kLargestGraphFile);
+  if (!is_zip_file(file)) return read_input_file(file, limit);
+  return read_zip_entry(file, {"models/model.json", "serialized_exported_program.json"}, limit);
+}
+
+}  // namespace
+
 CommandResult import_graph_command(const Arguments& args) {
   std::vector<std::string> files;
   std::optional<std::string> name, mask, output;
   ImportOptions import;
   Options options("import graph",
                   "Writes a block's text from a graph of a PyTorch module: a file of "
-                  "scripts/export_block.py,\nor the JSON of a program that torch.export saved.",
+                  "scripts/export_block.py,\na .pt2 archive that torch.export.save() wrote, or the "
+                  "JSON in it.",
                   {"fuseline import graph layer.json --output layer.block",
                    "fuseline predict --block layer.block --gpu h200"});
   options.positional("FILE", "the saved graph", files, 1);
@@ -38,8 +51,7 @@ CommandResult import_graph_command(const Arguments& args) {
     import.mask = ImportedMask::none;
 
   const std::string& file = files.front();
-  const ImportedBlock block =
-      import_graph(read_input_file(file, Bytes(kLargestGraphFile)), file, import);
+  const ImportedBlock block = import_graph(graph_text(file), file, import);
   CommandResult result;
   for (const std::string& remark : block.remarks)
     result.messages += "fuseline: note: " + remark + "\n";

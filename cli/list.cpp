@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "model/blocks/block_text.h"
+#include "model/cache_formats/cache_format.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
 #include "model/formats/weight_format.h"
@@ -124,10 +125,16 @@ Listing list_memory() {
 }
 
 Listing list_policies() {
-  Listing l{{"name", "imitates", "fuses"},
-            {{"name", Align::left}, {"imitates", Align::left}, {"fuses", Align::left}},
+  Listing l{{"name", "imitates", "version", "fuses"},
+            {{"name", Align::left},
+             {"imitates", Align::left},
+             {"version", Align::left},
+             {"fuses", Align::left}},
             {}};
-  for (const PolicyInfo& p : policies()) l.rows.push_back({p.name, p.imitates, p.fuses});
+  for (const PolicyInfo& p : policies()) {
+    const std::string version = p.unverified.empty() ? p.version : "unverified";
+    l.rows.push_back({p.name, p.imitates, version, p.fuses});
+  }
   return l;
 }
 
@@ -197,6 +204,27 @@ Listing list_formats() {
   return l;
 }
 
+Listing list_cache_formats() {
+  Listing l{{"name", "element", "scale", "bits_per_number", "stores", "source"},
+            {{"name", Align::left},
+             {"element", Align::left},
+             {"scale", Align::left},
+             {"bits a number", Align::left},
+             {"stores", Align::left},
+             {"source", Align::left}},
+            {}};
+  constexpr double kHeadWidth = 128;  // as it is usual
+  for (const CacheFormat* f : all_cache_formats()) {
+    const StoredCache cache{f};
+    const double scale =
+        cache.scaled() ? size_of(cache.scale_type()).as_double() * 8 / kHeadWidth : 0;
+    l.rows.push_back({f->name.value, name_of(f->element), cache.scaled() ? name_of(f->scale) : "",
+                      fmt::format("{:.3f}", size_of(f->element).as_double() * 8 + scale),
+                      f->about.value, f->source.value});
+  }
+  return l;
+}
+
 struct Topic {
   const char* name;
   Listing (*list)();
@@ -205,7 +233,7 @@ constexpr Topic kTopics[] = {{"models", list_models},       {"blocks", list_bloc
                              {"gpus", list_gpus},           {"architectures", list_architectures},
                              {"memory", list_memory},       {"policies", list_policies},
                              {"scenarios", list_scenarios}, {"operators", list_operators},
-                             {"formats", list_formats}};
+                             {"formats", list_formats},     {"cache-formats", list_cache_formats}};
 
 // What CSV and JSON keep: "calibrated" says a part of "standing", and a format's text names its
 // types.
@@ -281,10 +309,11 @@ CommandResult list_command(const Arguments& args) {
   std::vector<std::string> topics;
   std::optional<std::string> format;
   Options options(
-      "list", "What can be named: models, blocks, gpus, policies, scenarios, operators, formats.",
+      "list",
+      "What can be named: models, blocks, gpus, policies, scenarios, operators, formats, "
+      "cache-formats.",
       {"fuseline list gpus", "fuseline list models --format json"});
-  options.positional("TOPIC", "models, blocks, gpus, policies, scenarios, operators or formats",
-                     topics, 1);
+  options.positional("TOPIC", "models, blocks, gpus, policies, operators, formats, ...", topics, 1);
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

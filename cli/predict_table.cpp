@@ -7,6 +7,7 @@
 
 #include "base/format.h"
 #include "cli/table.h"
+#include "model/policy.h"
 #include "sim/gpu/standing.h"
 
 namespace fuseline {
@@ -73,6 +74,18 @@ std::string policies_table(const std::vector<Prediction>& predictions) {
          fmt::format(
              "speed-up over {}; HBM and L2 in MB; x least: HBM bytes over the least through HBM\n",
              base.policy);
+}
+
+// Policies whose system's kernels nothing was compared with.
+std::string unverified_lines(const std::vector<Prediction>& predictions) {
+  std::string text;
+  for (const PolicyInfo& p : policies()) {
+    const bool shown = std::ranges::any_of(
+        predictions, [&](const Prediction& x) { return x.block.policy == p.name; });
+    if (shown && !p.unverified.empty())
+      text += wrap(fmt::format("UNVERIFIED: {}: {}", p.name, p.unverified));
+  }
+  return text;
 }
 
 std::string limits_lines(const std::vector<Prediction>& predictions) {
@@ -268,7 +281,7 @@ std::string predictions_table(const Selection& selection,
   std::string out = wrap(fmt::format("{}, one block of {}: {}", model, selection.model.layers,
                                      describe(selection.workload)));
   out += describe(selection.gpu) + clocks_line(selection, predictions) + "\n";
-  out += policies_table(predictions) + limits_lines(predictions);
+  out += policies_table(predictions) + unverified_lines(predictions) + limits_lines(predictions);
   if (predictions.front().layers) out += layers_table(selection, predictions);
   if (meta != nullptr) out += "\n" + measured_table(predictions, *meta);
   if (kernels) {

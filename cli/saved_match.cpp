@@ -29,7 +29,8 @@ const std::vector<Part>& parts() {
       {"seq", [](const BlockCase& c) { return std::to_string(c.workload.seq); }},
       {"context", [](const BlockCase& c) { return std::to_string(c.workload.kv_tokens()); }},
       {"dtype", [](const BlockCase& c) { return std::string(name_of(c.workload.dtype)); }},
-      {"weights", [](const BlockCase& c) { return weights_text(c.workload); }}};
+      {"weights", [](const BlockCase& c) { return weights_text(c.workload); }},
+      {"kv", [](const BlockCase& c) { return cache_text(c.workload); }}};
   return all;
 }
 

@@ -85,15 +85,21 @@ Dtype read_dtype(const JsonReader& reader) {
   reader.fail("dtype", text, "there is no such type", "bf16, fp16, fp32");
 }
 
-// Files without number formats have no such field.
+// Files without number formats have no such fields.
 Formats read_formats(const JsonReader& reader, Dtype plain) {
-  if (!reader.has("weights")) return {};
-  const std::string text = reader.text("weights");
-  try {
-    return {.weights = parse_stored_weight(text, "weights", name_of(plain))};
-  } catch (const InputError& error) {
-    reader.fail("weights", text, error.problem().message, error.problem().allowed);
-  }
+  Formats formats;
+  const auto read = [&](const char* field, auto& format, auto parse) {
+    if (!reader.has(field)) return;
+    const std::string text = reader.text(field);
+    try {
+      format = parse(text, field, name_of(plain));
+    } catch (const InputError& error) {
+      reader.fail(field, text, error.problem().message, error.problem().allowed);
+    }
+  };
+  read("weights", formats.weights, parse_stored_weight);
+  read("kv", formats.cache, parse_stored_cache);
+  return formats;
 }
 
 Phase read_phase(const JsonReader& reader) {

@@ -36,6 +36,16 @@ std::int64_t dimension(const char* option, const std::string& text) {
   return parse_whole_number(option, text, 1, kLargestDimension);
 }
 
+StoredCache cache_option(const std::string& text, Dtype plain) {
+  try {
+    return parse_stored_cache(text, "--kv", name_of(plain));
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    problem.file = kCommandLine;
+    throw InputError(std::move(problem));
+  }
+}
+
 void leave_training_policies(std::vector<std::string>& names) {
   for (const PolicyInfo& p : policies()) {
     if (!p.trains) std::erase(names, p.name);
@@ -61,7 +71,15 @@ Workload resolve_workload(const SelectionTexts& texts, Workload w) {
     w.dtype = parse_dtype(parse_word("--dtype", *texts.dtype, {"bf16", "fp16", "fp32"}), "--dtype");
   }
   if (texts.weights) w.formats.weights = weights_option(*texts.weights, w.dtype);
+  if (texts.kv) w.formats.cache = cache_option(*texts.kv, w.dtype);
   return w;
+}
+
+// What neither the scenario nor the command line says is as the model's file says that it is
+// stored.
+void take_formats_of_model(const SelectionTexts& texts, const Formats& of_model, Formats& formats) {
+  if (!texts.weights && !formats.weights.quantised()) formats.weights = of_model.weights;
+  if (!texts.kv && !formats.cache.quantised()) formats.cache = of_model.cache;
 }
 
 // check_workload names the field; here it is the option of that name.
@@ -111,6 +129,7 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
   options.text("--weights", "FORMAT[:GROUP]", "of the layers' weights: int4:64, fp8, nvfp4, ...",
                weights);
+  options.text("--kv", "FORMAT", "of the cache's keys and values: fp8 or int8", kv);
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }
 
@@ -231,7 +250,18 @@ std::vector<std::string> parse_policies(const std::string& text, bool with_custo
   if (with_custom) names.emplace_back(kCustomPolicy);
   if (text == "all") return names;
   std::vector<std::string> chosen = parse_list("--policy", text);
-  for (const std::string& name : chosen) parse_word("--policy", name, names);
+  for (std::string& name : chosen) {
+    name = without_version("--policy", name);
+    parse_word("--policy", name, names);
+  }
+  for (auto name = chosen.begin(); name != chosen.end(); ++name) {
+    if (std::find(chosen.begin(), name, *name) == name) continue;
+    throw InputError({.file = kCommandLine,
+                      .field = "--policy",
+                      .value = text,
+                      .message = "names " + *name + " twice",
+                      .allowed = "every policy once"});
+  }
   return chosen;
 }
 
@@ -273,8 +303,7 @@ Selection resolve_selection(const std::optional<Scenario>& read,
     });
   s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
-  if (!texts.weights && !s.workload.formats.weights.quantised())
-    s.workload.formats = s.model.formats;
+  take_formats_of_model(texts, s.model.formats, s.workload.formats);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();
   apply_image(texts, s);
   check(s.workload, s.model, scenario_path);

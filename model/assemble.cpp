@@ -24,8 +24,8 @@ std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
   if (has_attention(graph, ops))
     return graph.op(ops[0]).pass == Pass::backward ? "d_attention" : "attention";
   const std::string& site = graph.op(ops[0]).site;
-  const bool appends = std::ranges::all_of(
-      ops, [&](OpId id) { return graph.op(id).kind == operators::cache_append; });
+  const bool appends =
+      std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind->appends; });
   if (appends) return site;
   const bool finishes = std::ranges::all_of(
       ops, [&](OpId id) { return graph.op(id).kind->finishes == Sums::columns; });
@@ -115,13 +115,15 @@ Plan assemble(PlanParts parts) {
     for (int n = 2; !taken.insert(name).second; ++n)
       name = name_group(parts.graph, ops) + "_" + std::to_string(n);
     Program program = lower(parts.graph, name, ops);
-    plan.kernels.push_back(
-        {name,
-         kind_of(parts.graph, ops),
-         parts.implement(parts.graph, ops),
-         ops,
-         {std::move(program)},
-         parts.beside != nullptr ? parts.beside(parts.graph, ops) : std::vector<std::string>{}});
+    FrameworkLaunches launched;
+    if (parts.beside != nullptr) launched = parts.beside(parts.graph, ops);
+    plan.kernels.push_back({name,
+                            kind_of(parts.graph, ops),
+                            parts.implement(parts.graph, ops),
+                            ops,
+                            {std::move(program)},
+                            std::move(launched.launches),
+                            launched.instead});
   }
   if (parts.persistent) {
     Kernel block{"block", KernelKind::block, Implementation::persistent_block, {}, {}};

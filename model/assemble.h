@@ -16,7 +16,7 @@ struct PlanParts {
   Graph block{};  // before any rewrite
   Groups groups;
   Implementation (*implement)(const Graph&, const std::vector<OpId>&) = nullptr;
-  std::vector<std::string> (*beside)(const Graph&, const std::vector<OpId>&) = nullptr;
+  FrameworkLaunches (*beside)(const Graph&, const std::vector<OpId>&) = nullptr;
   FusionRule rule;          // for the reasons
   bool persistent = false;  // the groups are phases of one kernel
   std::vector<std::string> rewrites;

@@ -23,7 +23,8 @@ KernelExplanation explain_kernel(const Plan& plan, const Kernel& kernel) {
   KernelExplanation e{kernel.name, name_of(kernel.kind), name_of(kernel.implementation), {}, {}};
   for (const OpId id : kernel.ops) e.operators.push_back(plan.graph.op(id).name);
   for (const Program& p : kernel.phases) e.programs.push_back(print_program(plan.graph, p));
-  e.beside = kernel.beside;
+  for (const FrameworkLaunch& launch : kernel.beside) e.beside.push_back(launch.name);
+  e.in_pieces = kernel.in_pieces;
   return e;
 }
 
@@ -125,6 +126,7 @@ std::string explain_text(const Explanation& e) {
   for (const KernelExplanation& k : e.kernels) {
     programs += k.programs.size();
     launches += k.beside.size();
+    if (k.in_pieces) --launches;
   }
   std::string text =
       fmt::format("policy {}: {} launch{}", e.policy, launches, launches == 1 ? "" : "es");
@@ -136,7 +138,10 @@ std::string explain_text(const Explanation& e) {
     text += wrap(fmt::format("\n{}. {} ({}, {}): {}", i + 1, k.name, k.kind, k.implementation,
                              join(k.operators, " ")),
                  "   ");
-    if (!k.beside.empty()) text += wrap("   launched beside it: " + join(k.beside, ", "), "     ");
+    if (!k.beside.empty())
+      text += wrap(std::string("   launched ") + (k.in_pieces ? "in its place: " : "beside it: ") +
+                       join(k.beside, ", "),
+                   "     ");
     for (std::size_t p = 0; p < k.programs.size(); ++p)
       text += indented((p > 0 ? "-- grid barrier --\n" : "") + k.programs[p]);
   }

@@ -14,7 +14,8 @@ struct KernelExplanation {
   std::string implementation;
   std::vector<std::string> operators;
   std::vector<std::string> programs;  // one text per phase
-  std::vector<std::string> beside{};  // further short launches, by name
+  std::vector<std::string> beside{};  // further launches, by name
+  bool in_pieces = false;             // they do all of its work
 };
 
 struct TensorExplanation {

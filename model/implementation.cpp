@@ -1,6 +1,7 @@
 #include "model/implementation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "model/grouping.h"
@@ -58,6 +59,42 @@ bool around_attention(const Graph& graph, const std::vector<OpId>& ops) {
   });
 }
 
+bool element_wise(const Op& op) {
+  return op.kind->op_class == OpClass::pointwise && op.kind->locality == Locality::tile_local &&
+         op.kind->index_read < 0;
+}
+
+// Operands of the result's shape, which are not broadcast.
+std::vector<Operand> matrices(const Op& op) {
+  std::vector<Operand> found;
+  std::ranges::copy_if(op.reads, std::back_inserter(found), [&](const Operand& o) {
+    return o.rows == op.writes[0].rows && o.cols == op.writes[0].cols;
+  });
+  return found;
+}
+
+// Whether a framework keeps the tensor column by column, as the last operator that turned it left
+// it. Of two orders the result takes that of rows.
+bool turned(const Graph& graph, TensorId tensor) {
+  for (const OpId id : graph.producers(tensor)) {
+    const Op& op = graph.op(id);
+    if (op.kind->framework_turns != nullptr) return op.kind->framework_turns(op);
+    const std::vector<Operand> read = matrices(op);
+    return element_wise(op) && !read.empty() &&
+           std::ranges::all_of(read, [&](const Operand& o) { return turned(graph, o.tensor); });
+  }
+  return false;
+}
+
+// An element-wise operator of two matrices of which one lies turned.
+bool reads_two_orders(const Graph& graph, const Op& op) {
+  if (!element_wise(op)) return false;
+  const std::vector<Operand> read = matrices(op);
+  return std::ranges::any_of(read, [&](const Operand& o) {
+    return turned(graph, o.tensor) != turned(graph, read.front().tensor);
+  });
+}
+
 }  // namespace
 
 Implementation framework_implementation(const Graph& graph, const std::vector<OpId>& ops) {
@@ -68,7 +105,9 @@ Implementation framework_implementation(const Graph& graph, const std::vector<Op
     const Op& op = graph.op(id);
     if (op.kind->leads) return op.kind->framework(graph, op);
   }
-  return graph.op(ops.back()).kind->framework(graph, graph.op(ops.back()));
+  const Op& last = graph.op(ops.back());
+  if (reads_two_orders(graph, last)) return Implementation::transposing;
+  return last.kind->framework(graph, last);
 }
 
 Implementation hand_written_implementation(const Graph& graph, const std::vector<OpId>& ops) {
@@ -103,25 +142,59 @@ Implementation generated_implementation(const Graph& graph, const std::vector<Op
 
 namespace {
 
-std::vector<std::string> launches_beside(const Graph& graph, const std::vector<OpId>& ops,
-                                         bool generated) {
-  std::vector<std::string> all;
+bool moves(const FrameworkLaunches& launches, const Operand& operand) {
+  return std::ranges::any_of(launches.launches, [&](const FrameworkLaunch& launch) {
+    return std::ranges::any_of(launch.moved, [&](const LaunchAccess& access) {
+      const auto* moved = std::get_if<Operand>(&access.of);
+      return moved != nullptr && moved->tensor == operand.tensor;
+    });
+  });
+}
+
+// What stands in the place of a kernel moves all that comes to it from outside, whatever the
+// operator's own description leaves out: a bias that joined, tokens kept from before. The last
+// launch loads it.
+void complete(const Graph& graph, const std::vector<OpId>& ops, FrameworkLaunches& launches) {
+  std::vector<LaunchAccess>& last = launches.launches.back().moved;
+  const auto inside = [&](OpId id) { return std::find(ops.begin(), ops.end(), id) != ops.end(); };
+  for (const OpId id : ops) {
+    for (const Operand& o : graph.op(id).reads) {
+      if (std::ranges::none_of(graph.producers(o.tensor), inside) && !moves(launches, o))
+        last.insert(last.begin(), {o, false});
+    }
+  }
+  // A bias that joined makes the result that is stored.
+  const Operand result = graph.op(ops.back()).writes[0];
+  for (LaunchAccess& access : last) {
+    const auto* stored = std::get_if<Operand>(&access.of);
+    if (!access.store || stored == nullptr || graph.tensor(stored->tensor).role != Role::activation)
+      continue;
+    const std::vector<OpId> readers = graph.consumers(stored->tensor);
+    if (!readers.empty() && std::ranges::all_of(readers, inside)) access.of = result;
+  }
+}
+
+FrameworkLaunches launches_beside(const Graph& graph, const std::vector<OpId>& ops,
+                                  bool generated) {
+  FrameworkLaunches all;
   for (const OpId id : ops) {
     const Op& op = graph.op(id);
     if (op.kind->framework_launches == nullptr) continue;
-    for (std::string& name : op.kind->framework_launches(graph, op, generated))
-      all.push_back(std::move(name));
+    FrameworkLaunches of_op = op.kind->framework_launches(graph, op, generated);
+    all.instead = all.instead || of_op.instead;
+    for (FrameworkLaunch& launch : of_op.launches) all.launches.push_back(std::move(launch));
   }
+  if (all.instead) complete(graph, ops, all);
   return all;
 }
 
 }  // namespace
 
-std::vector<std::string> framework_launches(const Graph& graph, const std::vector<OpId>& ops) {
+FrameworkLaunches framework_launches(const Graph& graph, const std::vector<OpId>& ops) {
   return launches_beside(graph, ops, false);
 }
 
-std::vector<std::string> generated_launches(const Graph& graph, const std::vector<OpId>& ops) {
+FrameworkLaunches generated_launches(const Graph& graph, const std::vector<OpId>& ops) {
   return launches_beside(graph, ops, true);
 }
 

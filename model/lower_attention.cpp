@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/lower_attention.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/support/cache_scales.h"
 
 namespace fuseline {
 
@@ -35,7 +36,9 @@ Program forward_program(Emitter& e, const std::vector<OpId>& ops) {
   const std::int64_t width = last.writes[0].cols;
   AttentionMainloop m{first.reads[0], first.reads[1], last.reads[1],
                       first.attributes.as<AttentionShape>()};
-  if (first.reads.size() > 2) m.bias = first.reads[2];
+  m.bias = score_bias(first);
+  m.k_scale = cache_scale(first);
+  m.v_scale = cache_scale(last);
   e.set_mainloop(m, width);
   e.in_prologue(true);
   for (auto it = ops.begin(); it != scores; ++it) graph.op(*it).kind->lower(e, graph.op(*it));

@@ -196,6 +196,18 @@ const char* name_of(Implementation implementation) {
       return "strided";
     case Implementation::concat:
       return "concatenation";
+    case Implementation::transposing:
+      return "transposing";
+    case Implementation::framework_select:
+      return "framework selection";
+    case Implementation::framework_order:
+      return "framework order";
+    case Implementation::framework_sort:
+      return "framework sort";
+    case Implementation::framework_sort_pass:
+      return "framework sort pass";
+    case Implementation::generated_sort:
+      return "generated sort";
     case Implementation::framework_reduce:
       return "framework reduction";
     case Implementation::scatter_add:

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/framework_launch.h"
 #include "model/graph.h"
 #include "model/program.h"
 
@@ -35,7 +36,13 @@ enum class Implementation : std::uint8_t {
   vectorized,           // contiguous element-wise, 16-byte accesses
   strided,              // generic framework element-wise kernel with index arithmetic per element
   concat,               // generic framework concatenation
+  transposing,          // the same where operands lie in different orders: a sector for an element
   framework_reduce,     // generic framework reduction
+  framework_select,     // a framework's largest numbers of every row
+  framework_order,      // a framework's sort of the few numbers of every row
+  framework_sort,       // a framework's sort in one thread block
+  framework_sort_pass,  // one pass of a sort of more numbers
+  generated_sort,       // compiler-generated sort in one thread block
   scatter_add,          // generic framework kernel that adds rows to rows, an atomic per element
   row_norm,             // a framework's normalisation, one block walks along a row
   resident_row,         // our own: a row is read once and stays in the registers of one block
@@ -51,7 +58,8 @@ struct Kernel {
   Implementation implementation = Implementation::vectorized;
   std::vector<OpId> ops;        // of the plan's graph, in dependency order
   std::vector<Program> phases;  // one, except for persistent_block: grid barriers between them
-  std::vector<std::string> beside{};  // further short launches, which move next to nothing
+  std::vector<FrameworkLaunch> beside{};  // what a framework launches for the operators too
+  bool in_pieces = false;                 // that is all it launches: the kernel has none of its own
 };
 
 enum class Home : std::uint8_t {

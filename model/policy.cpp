@@ -12,6 +12,7 @@
 #include "model/policies/all_policies.h"
 #include "model/policies/support/backward_choices.h"
 #include "model/policies/support/rules.h"
+#include "model/rewrites/dequantise_cache.h"
 #include "model/rewrites/interleave_pairs.h"
 
 namespace fuseline {
@@ -49,6 +50,22 @@ PolicyRules find_rules(const std::string& policy) {
 }
 
 }  // namespace
+
+std::string without_version(const std::string& field, const std::string& text) {
+  const std::size_t at = text.find('@');
+  if (at == std::string::npos) return text;
+  const std::string name = text.substr(0, at);
+  for (const PolicyInfo& p : policies()) {
+    if (p.name != name || p.version == text.substr(at + 1)) continue;
+    throw InputError(
+        {.field = field,
+         .value = text,
+         .message = p.version.empty() ? "the policy imitates no version of a system"
+                                      : "the policy imitates another version of its system",
+         .allowed = p.version.empty() ? name : name + ", or " + name + "@" + p.version});
+  }
+  return name;
+}
 
 AddedPolicy::AddedPolicy(PolicyRules (*rules)()) {
   const std::string name = rules().info.name;
@@ -119,6 +136,7 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& targe
   } else {
     apply_all(rules.rewrites, block, parts.rewrites);
   }
+  if (!rules.fused_attention) apply_all({dequantise_cache()}, block, parts.rewrites);
   Groups groups = one_each(block.graph);
   if (rules.fused_attention) {
     groups = fuse_attention(block.graph, std::move(groups));
@@ -130,8 +148,7 @@ Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& targe
     groups = join_siblings(block.graph, std::move(groups), rules.siblings, target);
   if (rules.cache_writes_first) {
     std::stable_partition(groups.begin(), groups.end(), [&](const std::vector<OpId>& group) {
-      return any_op(block.graph, group,
-                    [](const Op& op) { return op.kind == operators::cache_append; });
+      return any_op(block.graph, group, [](const Op& op) { return op.kind->appends; });
     });
   }
   if (rules.depth_first && has_backward(block.graph)) groups = depth_first(block.graph, groups);

@@ -11,12 +11,18 @@
 namespace fuseline {
 
 struct PolicyInfo {
-  std::string name;      // "torch-compile"
-  std::string imitates;  // "Inductor + Triton"
-  std::string fuses;     // one line
-  bool trains = true;    // has plans for phase train
-  int place = 1000;      // in lists: the documentation's order
+  std::string name;       // "torch-compile"
+  std::string imitates;   // "Inductor + Triton"
+  std::string fuses;      // one line
+  bool trains = true;     // has plans for phase train
+  int place = 1000;       // in lists: the documentation's order
+  std::string version{};  // of the system it imitates, whose kernels it was compared with: "2.11"
+  std::string unverified{};  // why nothing was compared; empty: something was
 };
+
+// The policy that the text names: its name, or "NAME@VERSION" with the version that it imitates.
+// InputError for another version; a name that is none is given back, for the caller to refuse.
+std::string without_version(const std::string& field, const std::string& text);
 
 // All policies in the order of the documentation.
 std::vector<PolicyInfo> policies();

@@ -27,6 +27,8 @@ std::vector<Operand> loads(const Program& program) {
     if (attention->q_value < 0) keep(attention->q);
     if (attention->k_value < 0) keep(attention->k);
     if (attention->v_value < 0) keep(attention->v);
+    for (const auto* scale : {&attention->k_scale, &attention->v_scale})
+      if (*scale) keep(**scale);
     if (attention->bias) keep(*attention->bias);
     if (attention->gradient) {
       keep(attention->gradient->dy);

@@ -60,6 +60,8 @@ struct AttentionMainloop {
   Value log_sum_exp = -1;
   std::optional<AttentionGradient> gradient{};
   std::optional<Operand> bias{};  // [H·T, S], the same for every sequence
+  // Where shape.cache has scales: those of each key's heads, [B·S, Hkv].
+  std::optional<Operand> k_scale{}, v_scale{};
 };
 // A mainloop with carried state. One thread block has one head of one sequence and walks its tokens
 // in chunks of shape.chunk rows, in order; the state S in R^{P x N} stays on chip in fp32. With

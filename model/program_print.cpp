@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include "base/error.h"
@@ -85,6 +86,7 @@ class Printer {
                                             : "causal";
     if (m.shape.causal && m.shape.prefix > 0)
       mask += fmt::format(", prefix of {} tokens", m.shape.prefix);
+    if (m.shape.cache.quantised()) mask += ", cache " + m.shape.cache.name();
     if (m.shape.softcap > 0) mask += fmt::format(", scores capped at {}", m.shape.softcap);
     std::string inputs = fmt::format("{}, {}, {}", operand(m.q_value, m.q), operand(m.k_value, m.k),
                                      operand(m.v_value, m.v));
@@ -100,6 +102,9 @@ class Printer {
     }
     const std::string results = m.log_sum_exp >= 0 ? "y, " + name(m.log_sum_exp) : "y";
     line(fmt::format("{}{} = attention({})", head, results, inputs), "online softmax, " + mask);
+    for (const auto& [codes, scale] : {std::pair{&m.k, &m.k_scale}, {&m.v, &m.v_scale}})
+      if (*scale)
+        line(fmt::format("    {} · {}", text(*codes), text(**scale)), "of each key's heads");
   }
 
   void mainloop(const ScanMainloop& m, const std::string& head) {

@@ -103,6 +103,22 @@ class Description {
       problem("key " + name(m.k) + " is " + size_text(m.k.rows, m.k.cols));
     expect(m.v, m.k.rows, s.kv_heads * s.v_width(), "value");
     if (m.bias) expect(*m.bias, s.heads * s.q_tokens, m.k.rows / s.batch, "bias");
+    describe_cache(m);
+  }
+
+  // Codes without their scales are no keys, and other numbers are no codes.
+  void describe_cache(const AttentionMainloop& m) {
+    const StoredCache& cache = m.shape.cache;
+    for (const auto& [codes, scale] : {std::pair{&m.k, &m.k_scale}, {&m.v, &m.v_scale}}) {
+      const Dtype stored = graph_.tensor(codes->tensor).dtype;
+      if (cache.quantised() ? stored != cache.element() : size_of(stored).bits() <= 8)
+        problem("operand " + name(*codes) + " is " + name_of(stored) + ", not " +
+                (cache.quantised() ? name_of(cache.element()) : "a number without a format"));
+      if (cache.scaled() != scale->has_value())
+        problem("operand " + name(*codes) +
+                (cache.scaled() ? " has no scales beside it" : " has scales, its format none"));
+      if (*scale) expect(**scale, codes->rows, m.shape.kv_heads, "scale");
+    }
   }
 
   void describe(const ScanMainloop& m) {

@@ -79,7 +79,8 @@ bool pairs_apart(const Op& op) {
 
 // Whole heads lie in a tile when it begins and ends with one.
 std::string heads_reason(const Op& op, const Op& main, const Target& target) {
-  const std::int64_t d = op.attributes.as<HeadNorm>().head_width;
+  FUSELINE_ASSERT(op.kind->head_width != nullptr, op.name);
+  const std::int64_t d = op.kind->head_width(op);
   if (target.tile.n % d != 0)
     return op.name + " needs whole heads of " + std::to_string(d) + " columns, while tiles of " +
            main.name + " hold " + std::to_string(target.tile.n);

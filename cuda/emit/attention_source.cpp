@@ -44,9 +44,13 @@ struct Kernel {
 };
 
 Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
-                 const std::string& out, int decode_stages) {
+                 const std::string& out, int decode_stages, bool capped) {
   const auto text = [&](const char* pattern) {
     return fmt::format(fmt::runtime(pattern), element, d, out, decode_stages);
+  };
+  // Kernels whose scores are capped are others. They need as much shared memory.
+  const auto scored = [&](const char* pattern) {
+    return text(pattern) + (capped ? ", true>" : ">");
   };
   const auto gradient = [&](const char* of) {
     return Kernel{"generic",
@@ -69,7 +73,7 @@ Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
     case AttentionPart::forward_sm90:
       return {"forward_sm90",
               text("AttentionForwardArgs<{0}>"),
-              text("attention_forward_sm90<{0}, {1}>"),
+              scored("attention_forward_sm90<{0}, {1}"),
               text("AttentionSm90<{0}, {1}>::shared_bytes"),
               384,
               1,
@@ -77,7 +81,7 @@ Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
     case AttentionPart::forward_generic:
       return {"generic",
               text("GenericForwardArgs<{0}>"),
-              text("attention_forward_generic<{0}, {1}>"),
+              scored("attention_forward_generic<{0}, {1}"),
               text("generic_forward_bytes<{0}, {1}>"),
               128,
               2,
@@ -85,7 +89,7 @@ Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
     case AttentionPart::decode:
       return {"decode",
               text("AttentionDecodeArgs<{0}>"),
-              text("attention_decode<{0}, {1}, {3}>"),
+              scored("attention_decode<{0}, {1}, {3}"),
               text("AttentionDecode<{0}, {1}, {3}>::shared_bytes"),
               128,
               1,
@@ -280,9 +284,9 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
     s.part = part;
     s.function = name + suffix_of(part);
     s.source.name = s.function + ".cu";
-    s.source.text =
-        source_text(kernel_of(part, element_name(type), d, element_name(out), decode_stages),
-                    s.function, title + "\n\n" + print_program(graph, program));
+    s.source.text = source_text(kernel_of(part, element_name(type), d, element_name(out),
+                                          decode_stages, m.shape.softcap > 0),
+                                s.function, title + "\n\n" + print_program(graph, program));
     sources.push_back(std::move(s));
   }
   return sources;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
+#include <set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -9,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/names.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/placement.h"
@@ -21,6 +24,8 @@ namespace {
 constexpr int kWarps = 8;  // of a tile of 128 rows
 constexpr std::int64_t kSlabCols = 64;
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
+
+constexpr std::int64_t kColsOfGroup = 8;  // a fragment's groups of the accumulator
 
 // A value that statements can name.
 struct Known {
@@ -37,9 +42,12 @@ class Emitter final : public EpilogueCode {
   }
 
   EpilogueSource run(const std::string& struct_name) {
-    known_[0] = {"y"};
-    taken_.unique("y");
-    taken_.unique("p");
+    source_.needs = epilogue_needs(program_);
+    known_[0] = ahead_.known[0] = {"y"};
+    for (const char* name : {"y", "p"}) {
+      taken_.unique(name);
+      ahead_.taken.unique(name);
+    }
     // Loads stand where they are wanted: loaded_ remembers them until then.
     for (const Primitive& primitive : program_.body)
       if (is_load(primitive)) loaded_[primitive.defines().front()] = &primitive;
@@ -122,6 +130,10 @@ class Emitter final : public EpilogueCode {
                                 place(), access.rest));
       else
         define(out, fmt::format("load_table(p.{}, {})", f, place()));
+    } else if (access.reach == Reach::sequence_rows) {
+      Field& f = field(FieldKind::sequence_in, from);
+      f.tokens = access.tokens;
+      define(out, fmt::format("load_sequence<{}>(p.{}, {})", each_of(from.cols), f.name, place()));
     } else {
       refuse("a load of other rows");
     }
@@ -130,7 +142,9 @@ class Emitter final : public EpilogueCode {
   std::string parameter(const Access& access, Value stored) override {
     switch (access.reach) {
       case Reach::tile: {
-        Field& f = field(FieldKind::tile_out, access.operand);
+        const bool batched = std::get<GemmMainloop>(program_.mainloop).batch > 1;
+        const bool apart = !batched && access.operand.at.run > 1;
+        Field& f = field(apart ? FieldKind::tile_out_runs : FieldKind::tile_out, access.operand);
         f.each = each(stored);
         return f.name;
       }
@@ -152,11 +166,70 @@ class Emitter final : public EpilogueCode {
     FUSELINE_ASSERT(column_reductions_ < kMostColumnReductions, program_.name);
     return column_reductions_++;
   }
+  [[nodiscard]] std::int64_t slab_cols() const override {
+    return kColsOfGroup * source_.needs.slab_groups;
+  }
+  void gather_group(Value out, Value in, const char* reducer, std::int64_t group) override {
+    FUSELINE_ASSERT(each(in) == 2 && parts_.begin(part_) % group == 0,
+                    program_.name + ": groups of the accumulator's columns");
+    const std::string member =
+        state(fmt::format("GroupState<{}, {}>", reducer, group), wanted_name(out));
+    source_.gathered_cols = std::lcm(source_.gathered_cols, group);
+    gather(in, member);
+    define(out, fmt::format("gathered({}, state.{})", place(), member));
+  }
   [[noreturn]] void refuse(std::string_view primitive) const override {
     FUSELINE_ASSERT(false, fmt::format("{}: no epilogue has {}", program_.name, primitive));
   }
 
  private:
+  // ---- the pass ahead ----
+
+  // What is written into the function that all slabs run before the epilogue's own.
+  struct Pass {
+    std::string text{};
+    std::map<Value, Known> known{};
+    Names taken{};
+  };
+  void exchange(Pass& pass) {
+    std::swap(body_, pass.text);
+    std::swap(known_, pass.known);
+    std::swap(taken_, pass.taken);
+  }
+
+  // Computes `in` there once more, in the scopes of its part, and sums it up.
+  void gather(Value in, const std::string& member) {
+    std::vector<int> path;
+    for (int p = part_; p >= 0; p = parts_.parts[static_cast<std::size_t>(p)].parent)
+      path.insert(path.begin(), p);
+    const std::set<Value> wanted = needed_for(program_, in);
+    const auto make_values_of = [&](int part) {
+      for (std::size_t i = 0; i < program_.body.size(); ++i) {
+        const Primitive& p = program_.body[i];
+        if (parts_.home[i] != part || p.uses().empty() || p.defines().empty()) continue;
+        const Value made = p.defines().front();
+        if (wanted.contains(made) && !known_.contains(made)) p.epilogue(*this);
+      }
+    };
+    const int here = std::exchange(part_, -1);
+    const int indent = std::exchange(indent_, 4);
+    exchange(ahead_);
+    known_.insert(rows_.begin(), rows_.end());
+    make_values_of(-1);
+    const std::map<Value, Known> whole = known_;
+    for (const int part : path) {
+      enter(part);
+      make_values_of(part);
+    }
+    line(fmt::format("gather_group({}, state.{}, {});", place(), member, use(in)));
+    while (part_ >= 0) leave(part_);
+    known_ = whole;
+    exchange(ahead_);
+    known_.insert(rows_.begin(), rows_.end());
+    part_ = here;
+    indent_ = indent;
+  }
+
   // ---- the scopes ----
 
   void enter(int part) {
@@ -198,7 +271,6 @@ class Emitter final : public EpilogueCode {
   // ---- the struct ----
 
   EpilogueSource finish(const std::string& struct_name) {
-    source_.needs = epilogue_needs(program_);
     FUSELINE_ASSERT(
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
         "the slots that the tile's choice reckoned with");
@@ -223,6 +295,11 @@ class Emitter final : public EpilogueCode {
          "place) "
          "{\n" +
          begin_ + "  }\n";
+    if (!ahead_.text.empty())
+      t += "  static constexpr bool gathers = true;\n  template <class Slab, class Tile>\n  static "
+           "FUSELINE_DEVICE void gather(const Params& p, State& state, const Slab& slab,\n"
+           "                                     const Tile& y) {\n" +
+           ahead_.text + "  }\n";
     t += "  template <class Slab, class Tile>\n  static FUSELINE_DEVICE void run(const Params& p, "
          "State& state, "
          "const Slab& slab,\n                                  const Tile& y) {\n" +
@@ -242,6 +319,7 @@ class Emitter final : public EpilogueCode {
   int part_ = -1;
   int indent_ = 4;
   Names taken_, field_names_, state_names_;
+  Pass ahead_;
   std::vector<Field> fields_;
   std::string functions_, state_, begin_, body_;
   int tile_slots_ = 0, col_slots_ = 0, scratch_ = 0;

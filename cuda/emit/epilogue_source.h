@@ -2,6 +2,7 @@
 // contract: cuda/kernels/README.md). One primitive becomes one call.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct EpilogueSource {
   std::string text;           // device functions of primitives, then struct NAME { ... };
   std::vector<Field> fields;  // of its Params, in order
   EpilogueNeeds needs;
+  // Tiles must be a multiple of so many columns: groups that a pass ahead of the epilogue sums up.
+  std::int64_t gathered_cols = 1;
 };
 
 // InternalError: the program is no GEMM's, or holds a primitive that no epilogue has.

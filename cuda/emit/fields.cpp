@@ -31,12 +31,17 @@ std::string type_of(const Graph& graph, const Field& field) {
       return fmt::format("ColsIn<{}, {}>", element, field.slot);
     case FieldKind::tile_out:
       return fmt::format("TileOut<{}>", element);
+    case FieldKind::tile_out_runs:
+      return fmt::format("TileOutRuns<{}, {}>", element,
+                         field.operand.at.run % stored_box_rows == 0);
     case FieldKind::rows_in:
       return fmt::format("RowsIn<{}>", element);
     case FieldKind::rows_out:
       return fmt::format("RowsOut<{}>", element);
     case FieldKind::table_in:
       return fmt::format("TableIn<{}>", element);
+    case FieldKind::sequence_in:
+      return fmt::format("SequenceIn<{}, {}>", element, field.operand.col_begin % 2 == 0);
     case FieldKind::partials:
       return "Partials";
   }
@@ -49,9 +54,12 @@ Layout layout_of(FieldKind kind) {
     case FieldKind::cols_in:
     case FieldKind::tile_out:
       return {192, 64};  // tensor map, pointer, two ints
+    case FieldKind::tile_out_runs:
+      return {256, 64};  // the same, and two ints
     case FieldKind::rows_in:
     case FieldKind::rows_out:
     case FieldKind::table_in:
+    case FieldKind::sequence_in:
     case FieldKind::partials:
       return {16, 8};  // pointer, one or two ints
   }

@@ -12,13 +12,15 @@ namespace fuseline::cuda {
 
 // Types of cuda/kernels, by the primitive that uses them.
 enum class FieldKind : std::uint8_t {
-  tile_in,   // TileIn<element, slot, each>: a tile that the copy engine brings
-  cols_in,   // ColsIn<element, slot>
-  tile_out,  // TileOut<element>
-  rows_in,   // RowsIn<element>
-  rows_out,  // RowsOut<element>
-  table_in,  // TableIn<element>
-  partials,  // Partials
+  tile_in,        // TileIn<element, slot, each>: a tile that the copy engine brings
+  cols_in,        // ColsIn<element, slot>
+  tile_out,       // TileOut<element>
+  tile_out_runs,  // TileOutRuns<element, whole>: rows that lie apart
+  rows_in,        // RowsIn<element>
+  rows_out,       // RowsOut<element>
+  table_in,       // TableIn<element>
+  sequence_in,    // SequenceIn<element, pairs>
+  partials,       // Partials
 };
 
 struct Field {
@@ -26,12 +28,16 @@ struct Field {
   std::string name;
   Operand operand;
   int slot = 0;            // tile_in, cols_in: place among the loads of a slab
-  int each = 2;            // tile_in, tile_out: columns of a thread in a group (fragment.cuh)
+  int each = 2;            // tiles: columns of a thread in a group (fragment.cuh)
   std::int64_t begin = 0;  // tile_in, cols_in: the accumulator column of the operand's first column
+  std::int64_t tokens = 0;  // sequence_in: rows of a sequence
 };
 
 // "TileIn<bf16, 0, 2>"
 std::string type_of(const Graph& graph, const Field& field);
+
+// Rows of a box that is stored: a run of a multiple of them is whole boxes.
+constexpr std::int64_t stored_box_rows = 64;
 
 // Bytes and alignment of a field's type, as the device's compiler lays it out.
 struct Layout {

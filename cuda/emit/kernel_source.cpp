@@ -1,6 +1,7 @@
 #include "cuda/emit/kernel_source.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -52,7 +53,8 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   config.tile_m = config.tile_m < 128 ? 64 : 128;
   // The widest tile that fits and is no wider than the simulator's; where none is, the narrowest
   // wider one; and rather a wider tile than one of 64 rows.
-  const std::int64_t step = std::max<std::int64_t>(epilogue.needs.row_partial_cols, kSlabCols);
+  const std::int64_t step = std::lcm(
+      std::max<std::int64_t>(epilogue.needs.row_partial_cols, kSlabCols), epilogue.gathered_cols);
   const std::int64_t all = (gemm.N + step - 1) / step * step;
   const std::int64_t wanted = std::min(std::max(tile.n / step * step, step), all);
   const auto found = [&] {
@@ -78,7 +80,8 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
       fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
   const bool plain = !gemm.a_is_km && gemm.batch == 1;
-  config.a_rows = plain ? own_loaded_rows(config.tile_m, gemm.M) : config.tile_m;
+  config.a_apart = plain && gemm.a.at.run > 1 && gemm.a.at.run % config.tile_m == 0;
+  config.a_rows = plain && !config.a_apart ? own_loaded_rows(config.tile_m, gemm.M) : config.tile_m;
   return config;
 }
 
@@ -90,7 +93,7 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
   arguments.whole = kernel.config.architecture == SmTarget::sm_90a
-                        ? lay_out({map, map, {16, 4}, epilogue, batch})
+                        ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}})
                         : lay_out({pointer, pointer, {24, 4}, epilogue, batch});
   return arguments;
 }
@@ -122,10 +125,10 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
   text += epilogue.text + "\n";
   if (hopper)
     text += fmt::format(
-        "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}>;\n", element,
+        "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n", element,
         c.tile_m, c.tile_n, c.cluster,
         c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
-        gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows);
+        gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows, c.a_apart ? ", true" : "");
   else
     text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}>;\n", element, c.tile_n,
                         gemm.a_is_km, gemm.b_is_kn, c.batched);

@@ -24,6 +24,8 @@ struct GemmConfig {
   std::int64_t a_rows = 128;  // of A that a tile loads
   Schedule schedule = Schedule::cooperative;
   bool batched = false;  // many products (kernels/batch.cuh)
+  bool a_apart =
+      false;  // A's rows lie apart in runs of whole tiles, and the copy engine finds them
 };
 
 struct GemmKernelSource {
@@ -35,7 +37,8 @@ struct GemmKernelSource {
 };
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
-// batch. Ampere: A, B, M N K, their leading dimensions and the group, epilogue, batch.
+// batch, the rows of a run of A. Ampere: A, B, M N K, their leading dimensions and the group,
+// epilogue, batch.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <variant>
 
-#include "sim/kernels/epilogue_needs.h"
+#include "cuda/emit/gathered_groups.h"
+#include "cuda/emit/stream_shape.h"
 
 namespace fuseline::cuda {
 
@@ -14,8 +15,6 @@ bool apart(const Operand& o) { return o.at.run > 1; }
 std::string of(const GemmMainloop& m) {
   if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
   if (!m.groups.empty()) return "a product of groups of rows";
-  // The copy engine takes matrices; batches find theirs by runs.
-  if (m.batch == 1 && (apart(m.a) || apart(m.b))) return "a product of rows that lie apart";
   return "";
 }
 
@@ -23,8 +22,9 @@ std::string of(const AttentionMainloop& m) {
   const AttentionShape& s = m.shape;
   if (s.v_width() != s.head_width) return "attention whose keys and values have different widths";
   if (s.causal && s.prefix > 0) return "attention with a prefix that all queries see";
-  if (s.softcap > 0) return "attention with capped scores";
+  if (s.softcap > 0 && m.gradient) return "the gradient of attention with capped scores";
   if (m.bias) return "attention with a bias";
+  if (s.cache.quantised()) return "attention with a cache in " + s.cache.name();
   if (m.q_value < 0 && apart(m.q)) return "attention of queries whose rows lie apart";
   if (m.gradient && (apart(m.k) || apart(m.v)))
     return "attention's gradient of keys whose rows lie apart";
@@ -33,14 +33,21 @@ std::string of(const AttentionMainloop& m) {
 
 std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
+
+// Partial sums beside sums over whole rows: threads that hold a row have whole blocks of it.
+bool leaves_blocks(const Program& program, const Access& access) {
+  const auto* m = std::get_if<RowMainloop>(&program.mainloop);
+  return m != nullptr && m->heads == 1 && m->cols <= widest_row && access.along == Axis::rows;
+}
+
 std::string of(const ScanMainloop&) { return "a scan"; }
 
-// Rows that lie apart are moved as tiles only; an epilogue leaves them in a workspace, from which
-// they are copied, and loads none.
+// Rows that lie apart are moved as tiles only; an epilogue stores them, but adds to none and loads
+// none.
 bool moves_rows_apart(const Access& access, bool gemm, bool attention) {
   if (!apart(access.operand)) return false;
   const bool tile = access.reach == Reach::tile || access.reach == Reach::part_columns;
-  return !tile || attention || (gemm && !access.store);
+  return !tile || attention || (gemm && (!access.store || access.accumulate));
 }
 
 std::string of_body(const Program& program) {
@@ -51,26 +58,24 @@ std::string of_body(const Program& program) {
       std::ranges::any_of(program.body, [](const Primitive& p) { return p.demands().whole_rows; });
   const bool columns = std::ranges::any_of(
       program.body, [](const Primitive& p) { return p.demands().whole_columns; });
-  // Columns that an epilogue sees at once.
-  const std::int64_t slab = gemm != nullptr ? 8 * epilogue_needs(program).slab_groups : 0;
   for (const Primitive& p : program.prologue)
     for (const Access& access : p.accesses())
       if (access.period > 0) return "attention that rotates a part of each head";
-  for (const Primitive& p : program.body) {
+  for (std::size_t i = 0; i < program.body.size(); ++i) {
+    const Primitive& p = program.body[i];
     const auto* mask = p.as<Mask>();
     if (mask != nullptr && mask->shape.causal && mask->shape.prefix > 0)
       return "a mask with a prefix that all queries see";
-    if (const auto* heads = p.as<GroupReduce>()) {
-      if (gemm != nullptr && (heads->group % 8 != 0 || slab % heads->group != 0))
-        return "a product whose epilogue sums over heads of " + std::to_string(heads->group) +
-               " columns, while it sees " + std::to_string(slab) + " at once";
+    if (p.is<GroupReduce>()) {
+      if (gemm != nullptr)
+        if (std::string what = groups_not_built(program, i); !what.empty()) return what;
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
     for (const Access& access : p.accesses()) {
-      if (rows && access.reach == Reach::partials)
+      if (rows && access.reach == Reach::partials && !leaves_blocks(program, access))
         return "partial sums beside sums over whole rows";
-      if (access.reach == Reach::sequence_rows && !stream)
+      if (access.reach == Reach::sequence_rows && attention)
         return std::string(p.name()) + " of one row for each sequence";
       if (gemm != nullptr && gemm->batch > 1 && access.reach == Reach::table)
         return "a batch of products that loads a table";

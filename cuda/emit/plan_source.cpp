@@ -39,6 +39,12 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
   if (const std::string missing = not_built(program); !missing.empty())
     throw MissingError(fmt::format("policy {}, kernel {}: {} has no kernel for a real GPU yet",
                                    plan.policy, kernel.name, missing));
+  for (const std::vector<Operand>& moved : {loads(program), stores(program)})
+    for (const Operand& o : moved)
+      if (const Tensor& t = plan.graph.tensor(o.tensor); size_of(t.dtype).bits() <= 8)
+        throw MissingError(fmt::format(
+            "policy {}, kernel {}: what moves {} in {} has no kernel for a real GPU yet",
+            plan.policy, kernel.name, t.name, name_of(t.dtype)));
   return program;
 }
 

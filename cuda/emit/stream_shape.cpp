@@ -18,8 +18,6 @@ constexpr std::int64_t kVectorCols = 8;
 constexpr std::int64_t kWarp = 32;
 // Above, few threads hold much of a row each, and others share the multiprocessor.
 constexpr std::int64_t kWideRow = 8192;
-// Wider rows are walked along: 4 units of 8 columns in each of 512 threads are resident.
-constexpr std::int64_t kWidestRow = 16384;
 // Threads that hide the memory's latency: a quarter of what an H200 holds.
 constexpr std::int64_t kBusyThreads = 65536;
 // With fewer rows than this, two for every multiprocessor, more threads share one.
@@ -166,11 +164,11 @@ std::int64_t widest_sum(const Program& program, std::int64_t cols) {
   return widest;
 }
 
-void shape_rows(const Program& program, StreamShape& s) {
+void shape_rows(const Program& program, StreamShape& s, bool row_partials) {
   s.loop = StreamLoop::rows;
   const std::int64_t vectors = ceil_div(s.cols, kVectorCols);
   const auto whole_warps = [](std::int64_t threads) { return ceil_div(threads, kWarp) * kWarp; };
-  if (s.cols > kWidestRow) {
+  if (s.cols > widest_row) {
     s.walked = true;
     s.row_threads = s.block_threads = 256;
     s.units = s.odd ? 1 : 4;
@@ -201,10 +199,11 @@ void shape_rows(const Program& program, StreamShape& s) {
   // A row's threads wait for its sums: other blocks should share the multiprocessor, as many as
   // have registers enough. Left to itself, the compiler spills to make room for more.
   s.block_threads = s.row_threads;
-  s.resident_blocks = std::max(1, (wide         ? (loads > 2 ? 256 : 512)
-                                   : loads == 2 ? 640
-                                                : 768) /
-                                      s.block_threads);
+  // What leaves partials keeps the row until it has stored it.
+  int resident_threads = loads == 2 ? 640 : 768;
+  if (row_partials) resident_threads = 512;
+  if (wide) resident_threads = loads > 2 ? 256 : 512;
+  s.resident_blocks = std::max(1, resident_threads / s.block_threads);
 }
 
 void shape_columns(const Program& program, StreamShape& s, bool blocks, bool row_partials) {
@@ -292,9 +291,9 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
   }
   const bool columns = col_partials || any(program, reduces_columns);
   if (any(program, reduces_rows) || s.heads > 1) {
-    FUSELINE_ASSERT(!columns && !row_partials,
+    FUSELINE_ASSERT(!columns && !(row_partials && (s.heads > 1 || s.cols > widest_row)),
                     program.name + ": reductions of tiles in a row mainloop");
-    shape_rows(program, s);
+    shape_rows(program, s, row_partials);
   } else if (columns) {
     shape_columns(program, s, col_partials, row_partials);
   } else {

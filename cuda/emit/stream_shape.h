@@ -21,6 +21,9 @@ struct StreamValue {
 using StreamValues = std::map<Value, StreamValue>;
 StreamValues stream_values(const Program& program);
 
+// Wider rows are walked along: 4 units of 8 columns in each of 512 threads are resident.
+constexpr std::int64_t widest_row = 16384;
+
 enum class StreamLoop : std::uint8_t { tiles, rows, columns_down };
 
 struct StreamShape {

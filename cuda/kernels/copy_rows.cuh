@@ -1,5 +1,5 @@
-// Rows side by side to the last rows of each sequence of a cache: what a GEMM's tiles, which cross
-// sequences, cannot store there themselves.
+// Rows that lie apart in runs to rows side by side: what a GEMM's tiles, which cross sequences,
+// cannot load themselves (one stream's rows of joint sequences).
 #pragma once
 
 #include "element.cuh"
@@ -8,9 +8,9 @@ namespace fuseline::gpu {
 
 // Bytes everywhere; rows start at multiples of 16.
 struct CopyRowsArgs {
-  const unsigned char* from;
-  unsigned char* to;  // row 0 of group 0
-  long long from_row, to_row, to_group;
+  const unsigned char* from;  // row 0 of group 0
+  unsigned char* to;
+  long long from_row, from_group, to_row;
   int rows, group_rows;
   int row_bytes;  // that are copied; even
 };
@@ -22,9 +22,9 @@ FUSELINE_DEVICE void copy_rows_apart(const CopyRowsArgs& args) {
   const int row = static_cast<int>(index / chunks);
   const int first = static_cast<int>(index % chunks) * 16;
   if (row >= args.rows) return;
-  const unsigned char* from = args.from + row * args.from_row + first;
-  unsigned char* to =
-      args.to + row / args.group_rows * args.to_group + row % args.group_rows * args.to_row + first;
+  const long long group = row / args.group_rows, within = row % args.group_rows;
+  const unsigned char* from = args.from + group * args.from_group + within * args.from_row + first;
+  unsigned char* to = args.to + row * args.to_row + first;
   if (first + 16 <= args.row_bytes) {
     *reinterpret_cast<uint4*>(to) = *reinterpret_cast<const uint4*>(from);
     return;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "batch.cuh"
+#include "epilogue/gather.cuh"
 #include "epilogue/store.cuh"
 #include "ptx/cp_async.cuh"
 #include "raster.cuh"
@@ -227,33 +228,51 @@ struct Sm80Gemm {
     }
     cp_async_wait<0>();
     __syncthreads();
+    if constexpr (gathers_groups<Epilogue>) gather<0>(acc, state);
     finish<0>(acc, state);
+  }
+
+  template <int index>
+  static FUSELINE_DEVICE Fragment<2, slab_groups> accumulated(const float (&acc)[16][4]) {
+    Fragment<2, slab_groups> y;
+#pragma unroll
+    for (int i = 0; i < 4 * slab_groups; ++i) y.v[i] = acc[index * slab_groups + i / 4][i % 4];
+    return y;
+  }
+  template <int index>
+  FUSELINE_DEVICE Slab80<Sm80Gemm, index> slab_at(int strip) const {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
+    const int column_warp = warp / 4;
+    const int row = warp_m + 16 * strip;
+    return {
+        {m0 + row, n0 + warp_n + index * 8 * slab_groups, args.M, args.N, 8 * slab_groups, result},
+        base + warp * warp_stage_bytes,
+        row,
+        strip,
+        static_cast<int>(threadIdx.x) % 128,
+        base + warps * warp_stage_bytes + column_warp * scratch_bytes,
+        1 + column_warp};
+  }
+
+  // The pass ahead of the epilogue (epilogue/gather.cuh).
+  template <int index>
+  FUSELINE_DEVICE void gather(const float (&acc)[2][16][4],
+                              typename Epilogue::State (&state)[2]) const {
+    if constexpr (index * slab_groups < 16) {
+#pragma unroll
+      for (int m = 0; m < 2; ++m)
+        Epilogue::gather(args.epilogue, state[m], slab_at<index>(m), accumulated<index>(acc[m]));
+      gather<index + 1>(acc, state);
+    }
   }
 
   template <int index>
   FUSELINE_DEVICE void finish(const float (&acc)[2][16][4],
                               typename Epilogue::State (&state)[2]) const {
     if constexpr (index * slab_groups < 16) {
-      const int warp = static_cast<int>(threadIdx.x) / 32;
-      const int column_warp = warp / 4;
 #pragma unroll
-      for (int m = 0; m < 2; ++m) {
-        Fragment<2, slab_groups> y;
-#pragma unroll
-        for (int i = 0; i < 4 * slab_groups; ++i)
-          y.v[i] = acc[m][index * slab_groups + i / 4][i % 4];
-        const int row = warp_m + 16 * m;
-        const Slab80<Sm80Gemm, index> slab{
-            {m0 + row, n0 + warp_n + index * 8 * slab_groups, args.M, args.N, 8 * slab_groups,
-             result},
-            base + warp * warp_stage_bytes,
-            row,
-            m,
-            static_cast<int>(threadIdx.x) % 128,
-            base + warps * warp_stage_bytes + column_warp * scratch_bytes,
-            1 + column_warp};
-        Epilogue::run(args.epilogue, state[m], slab, y);
-      }
+      for (int m = 0; m < 2; ++m)
+        Epilogue::run(args.epilogue, state[m], slab_at<index>(m), accumulated<index>(acc[m]));
       finish<index + 1>(acc, state);
     }
   }

@@ -18,6 +18,7 @@
 // one row.
 #pragma once
 
+#include "epilogue/gather.cuh"
 #include "epilogue/store.cuh"
 #include "fragment.cuh"
 #include "ptx/wgmma.cuh"
@@ -206,6 +207,8 @@ struct Sm90Gemm {
     const auto load_a = [&](u32 to, int x, int y) {
       if constexpr (batched)
         tma_load(to, args.a, x, y, args.batch.a.head(product), args.batch.a.stack(product), bar);
+      else if constexpr (Config::a_apart)
+        tma_load(to, args.a, x, y % args.a_run, 0, y / args.a_run, bar);
       else
         tma_load(to, args.a, x, y, bar);
     };
@@ -307,7 +310,14 @@ struct Sm90Gemm {
 
       if constexpr (cluster_k > 1)
         add_up<cluster_k>(acc[0], sums(), sum_bytes, rank, tile.m + row_in_tile < args.M);
-      if (finishes()) finish<0>(acc, state, place, tile, row_in_tile, queue, more);
+      if (finishes()) {
+        if constexpr (gathers_groups<Epilogue>) {
+#pragma unroll
+          for (int s = 0; s < Config::subtiles; ++s)
+            gather<0>(acc[s], state[s], tile, row_in_tile + 64 * s, s, queue);
+        }
+        finish<0>(acc, state, place, tile, row_in_tile, queue, more);
+      }
       if constexpr (!Config::cooperative) {
         place = place.after((more ? k_steps : 0) + ring_slabs);
       }
@@ -389,27 +399,49 @@ struct Sm90Gemm {
     }
   }
 
+  // The pass ahead of the epilogue (epilogue/gather.cuh). It loads nothing by slabs.
+  template <int index>
+  FUSELINE_DEVICE void gather(const float (&acc)[Config::tile_n / 2],
+                              typename Epilogue::State& state, TilePlace tile, int row, int strip,
+                              StoreQueue& queue) const {
+    if constexpr (index * 8 * slab_groups < tile_cols) {
+      Epilogue::gather(args.epilogue, state, slab_at<index>(0, tile, row, strip, queue),
+                       accumulated<index>(acc));
+      gather<index + 1>(acc, state, tile, row, strip, queue);
+    }
+  }
+
+  template <int index>
+  static FUSELINE_DEVICE Fragment<2, slab_groups> accumulated(
+      const float (&acc)[Config::tile_n / 2]) {
+    constexpr int values = 4 * slab_groups;  // per thread
+    Fragment<2, slab_groups> y;
+#pragma unroll
+    for (int i = 0; i < values; ++i) y.v[i] = acc[values * index + i];
+    return y;
+  }
+  template <int index>
+  FUSELINE_DEVICE Slab90<Sm90Gemm, index> slab_at(u32 stage, TilePlace tile, int row, int strip,
+                                                  StoreQueue& queue) const {
+    constexpr int cols = 8 * slab_groups;
+    const int thread = static_cast<int>(threadIdx.x) - 128;
+    return {{tile.m + row, tile.n + index * cols, args.M, args.N, cols, tile.result},
+            stage_at(stage),
+            row,
+            strip,
+            thread % tile_threads,
+            scratch() + (Config::cooperative ? 0 : thread / 128 * tile_scratch_bytes),
+            &queue};
+  }
+
   // `passes` runs of the epilogue over the 64 columns of a stage.
   template <int index, int passes>
   FUSELINE_DEVICE void finish_row(const float (&acc)[Config::tile_n / 2],
                                   typename Epilogue::State& state, u32 stage, TilePlace tile,
                                   int row, int strip, StoreQueue& queue) const {
     if constexpr (passes > 0) {
-      constexpr int values = 4 * slab_groups;  // per thread
-      constexpr int cols = 8 * slab_groups;
-      Fragment<2, slab_groups> y;
-#pragma unroll
-      for (int i = 0; i < values; ++i) y.v[i] = acc[values * index + i];
-      const int thread = static_cast<int>(threadIdx.x) - 128;
-      const Slab90<Sm90Gemm, index> slab{
-          {tile.m + row, tile.n + index * cols, args.M, args.N, cols, tile.result},
-          stage_at(stage),
-          row,
-          strip,
-          thread % tile_threads,
-          scratch() + (Config::cooperative ? 0 : thread / 128 * tile_scratch_bytes),
-          &queue};
-      Epilogue::run(args.epilogue, state, slab, y);
+      Epilogue::run(args.epilogue, state, slab_at<index>(stage, tile, row, strip, queue),
+                    accumulated<index>(acc));
       finish_row<index + 1, passes - 1>(acc, state, stage, tile, row, strip, queue);
     }
   }

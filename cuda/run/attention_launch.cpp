@@ -57,6 +57,7 @@ class AttentionLaunches {
     shape_.causal = a.causal ? 1 : 0;
     shape_.window = small(a.window);
     shape_.scale = static_cast<float>(a.scale);
+    shape_.softcap = static_cast<float>(a.softcap);
   }
 
   Launches run(const std::vector<AttentionKernelSource>& kernels) {

@@ -3,6 +3,7 @@
 #include "cuda/run/gemm_launch.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 
@@ -27,6 +28,12 @@ struct MappedParameter {
   std::int32_t ld_or_count, begin_or_cols;
   gpu::BatchPlace place{};  // of tiles that are stored
 };
+struct MappedRuns {
+  alignas(64) MappedParameter tile;
+  alignas(64) std::int32_t run;
+  std::int32_t step;
+};
+static_assert(offsetof(MappedRuns, run) == 192 && sizeof(MappedRuns) == 256);
 struct RowsParameter {
   std::uint64_t data;
   std::int32_t ld;
@@ -34,6 +41,10 @@ struct RowsParameter {
 struct TableParameter {
   std::uint64_t data;
   std::int32_t period, cols;
+};
+struct SequenceParameter {
+  std::uint64_t data;
+  std::int32_t ld, tokens;
 };
 
 // What the kernel needs besides its code.
@@ -56,8 +67,9 @@ class Arguments {
     const auto N = static_cast<std::int32_t>(gemm_.N);
     const auto K = static_cast<std::int32_t>(gemm_.K);
     gpu::Batch batch{static_cast<int>(results_), static_cast<int>(gemm_.summed), {}, {}};
-    const std::int32_t lda =
-        put_operand(at[0], gemm_.a, gemm_.M, gemm_.a_is_km, gemm_.a_is_km ? 64 : a_rows, batch.a);
+    const std::int32_t lda = config_.a_apart ? put_runs(at[0], gemm_.a)
+                                             : put_operand(at[0], gemm_.a, gemm_.M, gemm_.a_is_km,
+                                                           gemm_.a_is_km ? 64 : a_rows, batch.a);
     const std::int32_t ldb = put_operand(at[1], gemm_.b, gemm_.N, gemm_.b_is_kn,
                                          (gemm_.b_is_kn ? 64 : tile_n) / config_.cluster, batch.b);
     if (hopper()) {
@@ -70,10 +82,11 @@ class Arguments {
     for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
       put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
     put(bytes_, at[4], batch);
+    if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
     return std::move(bytes_);
   }
 
-  // What must follow the kernel.
+  // What must come before the kernel.
   Launches copies() { return std::move(copies_); }
 
  private:
@@ -95,7 +108,7 @@ class Arguments {
       m = many.matrix;
       if (hopper()) described = map_of(context_.device, many, box_rows, 64, 128);
     } else {
-      m = context_.tensors.matrix(operand);
+      m = loaded(operand);
       if (hopper()) described = map_of(context_.device, m, box_rows, 64, 128);
     }
     if (described) {
@@ -107,11 +120,18 @@ class Arguments {
     return leading(m);
   }
 
+  // Each run of rows is a matrix of its own below the others.
+  std::int32_t put_runs(std::int64_t at, const Operand& operand) {
+    const std::int64_t run = operand.at.run;
+    const BatchedMatrix runs =
+        batched_matrix(context_, operand, operand.rows / run, run, operand.cols);
+    put(bytes_, at, map_of(context_.device, runs, static_cast<int>(config_.tile_m), 64, 128));
+    return leading(runs.matrix);
+  }
+
   void put_field(std::int64_t at, const Field& field) {
-    if (field.kind == FieldKind::tile_out) {
-      put_result(at, field);
-      return;
-    }
+    if (field.kind == FieldKind::tile_out) return put_result(at, field);
+    if (field.kind == FieldKind::tile_out_runs) return put_runs_of_result(at, field);
     const GpuMatrix m = context_.tensors.matrix(field.operand);
     const auto begin = static_cast<std::int32_t>(field.begin);
     switch (field.kind) {
@@ -129,6 +149,7 @@ class Arguments {
         return;
       }
       case FieldKind::tile_out:
+      case FieldKind::tile_out_runs:
         return;
       case FieldKind::rows_in:
       case FieldKind::rows_out:
@@ -138,14 +159,44 @@ class Arguments {
       case FieldKind::table_in:
         put(bytes_, at, TableParameter{m.address, static_cast<std::int32_t>(m.rows), leading(m)});
         return;
+      case FieldKind::sequence_in:
+        put(bytes_, at,
+            SequenceParameter{m.address, leading(m), static_cast<std::int32_t>(field.tokens)});
+        return;
     }
   }
 
-  // 64 rows of the value's columns in a slab, 128 bytes at most, swizzled by their size.
-  void put_result(std::int64_t at, const Field& field) {
+  // Columns of a stored box: the value's in a slab, 128 bytes at most.
+  struct StoredBox {
+    int cols, bytes;
+  };
+  [[nodiscard]] StoredBox stored_box(const Field& field) const {
     const Dtype type = context_.plan.graph.tensor(field.operand.tensor).dtype;
     const auto size = static_cast<int>(1 * size_of(type));
-    const int box_cols = std::min(4 * field.each * kernel_.slab_groups, 128 / size);
+    const int cols = std::min(4 * field.each * kernel_.slab_groups, 128 / size);
+    return {cols, cols * size};
+  }
+
+  // Each run of rows is a matrix of its own below the others.
+  void put_runs_of_result(std::int64_t at, const Field& field) {
+    const RowRuns& rows = field.operand.at;
+    const BatchedMatrix runs = batched_matrix(
+        context_, field.operand, field.operand.rows / rows.run, rows.run, field.operand.cols);
+    const auto [box_cols, box_bytes] = stored_box(field);
+    MappedRuns parameter{};
+    if (hopper() && rows.run % stored_box_rows == 0)
+      parameter.tile.map = map_of(context_.device, runs, stored_box_rows, box_cols, box_bytes);
+    parameter.tile.data = runs.matrix.address;
+    parameter.tile.ld_or_count = leading(runs.matrix);
+    parameter.tile.begin_or_cols = static_cast<std::int32_t>(field.operand.cols);
+    parameter.run = static_cast<std::int32_t>(rows.run);
+    parameter.step = static_cast<std::int32_t>(rows.step);
+    put(bytes_, at, parameter);
+  }
+
+  // 64 rows, swizzled by their size.
+  void put_result(std::int64_t at, const Field& field) {
+    const auto [box_cols, box_bytes] = stored_box(field);
     MappedParameter parameter{};
     GpuMatrix m;
     if (config_.batched) {
@@ -153,10 +204,10 @@ class Arguments {
           batched_matrix(context_, field.operand, results_, gemm_.M, gemm_.N);
       m = many.matrix;
       parameter.place = many.place;
-      if (hopper()) parameter.map = map_of(context_.device, many, 64, box_cols, box_cols * size);
+      if (hopper()) parameter.map = map_of(context_.device, many, 64, box_cols, box_bytes);
     } else {
-      m = result(field.operand);
-      parameter.map = map(m, 64, box_cols, box_cols * size);
+      m = context_.tensors.matrix(field.operand);
+      parameter.map = map(m, 64, box_cols, box_bytes);
     }
     parameter.data = m.address;
     parameter.ld_or_count = leading(m);
@@ -164,9 +215,9 @@ class Arguments {
     put(bytes_, at, parameter);
   }
 
-  GpuMatrix result(const Operand& operand) {
+  GpuMatrix loaded(const Operand& operand) {
     if (!lies_apart(operand)) return context_.tensors.matrix(operand);
-    RowsApart apart = rows_apart(context_, operand);
+    RowsApart apart = gathered_rows(context_, operand);
     copies_.push_back(std::move(apart.copy));
     return apart.workspace;
   }
@@ -212,10 +263,9 @@ Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kern
   std::vector<std::vector<std::byte>> parameters;
   Arguments arguments(context, kernel, program);
   parameters.push_back(arguments.fill());
-  Launches launches;
+  Launches launches = arguments.copies();
   launches.push_back(
       std::make_unique<KernelLaunch>(std::move(code.function), shape, std::move(parameters)));
-  for (auto& copy : arguments.copies()) launches.push_back(std::move(copy));
   return launches;
 }
 

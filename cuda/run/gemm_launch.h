@@ -6,9 +6,9 @@
 
 namespace fuseline::cuda {
 
-// One launch; another follows for each result whose rows lie apart in runs
-// (rows_apart.h). InternalError: an operand's address or rows are not multiples of 16 bytes where
-// the copy engine moves it.
+// One launch; another comes ahead of it for each operand whose rows lie apart in runs that tiles
+// cross (rows_apart.h). InternalError: an operand's address or rows are not multiples of 16 bytes
+// where the copy engine moves it.
 Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kernel,
                       const Program& program);
 

@@ -16,7 +16,7 @@ constexpr int kThreads = 256;
 
 struct CopyArguments {  // CopyRowsArgs of kernels/copy_rows.cuh
   std::uint64_t from, to;
-  std::int64_t from_row, to_row, to_group;
+  std::int64_t from_row, from_group, to_row;
   std::int32_t rows, group_rows, row_bytes;
 };
 static_assert(sizeof(CopyArguments) == 56);
@@ -37,23 +37,23 @@ copy_rows(const __grid_constant__ fuseline::gpu::CopyRowsArgs args) {
 
 bool lies_apart(const Operand& operand) { return operand.at.run > 1; }
 
-RowsApart rows_apart(const LaunchContext& context, const Operand& operand) {
+RowsApart gathered_rows(const LaunchContext& context, const Operand& operand) {
   const Tensor& tensor = context.plan.graph.tensor(operand.tensor);
-  const GpuMatrix to = context.tensors.all_rows(operand);
+  const GpuMatrix all = context.tensors.all_rows(operand);
   const std::int64_t row_bytes = operand.cols * size_of(tensor.dtype);
   const std::int64_t pitch = (row_bytes + 15) / 16 * 16;
-  FUSELINE_ASSERT(to.address % 16 == 0, "rows start at multiples of 16 bytes");
+  FUSELINE_ASSERT(all.address % 16 == 0, "rows start at multiples of 16 bytes");
 
   std::vector<DeviceBuffer> buffers;
   buffers.push_back(context.device.allocate(Bytes(pitch * operand.rows)));
   RowsApart result;
   result.workspace = {buffers[0].address(), pitch, operand.rows, operand.cols, tensor.dtype};
   CopyArguments a{};
-  a.from = result.workspace.address;
-  a.to = to.address + static_cast<std::uint64_t>(operand.at.begin * to.row_bytes);
-  a.from_row = pitch;
-  a.to_row = to.row_bytes;
-  a.to_group = operand.at.step * to.row_bytes;
+  a.from = all.address + static_cast<std::uint64_t>(operand.at.begin * all.row_bytes);
+  a.from_row = all.row_bytes;
+  a.from_group = operand.at.step * all.row_bytes;
+  a.to = result.workspace.address;
+  a.to_row = pitch;
   a.rows = static_cast<std::int32_t>(operand.rows);
   a.group_rows = static_cast<std::int32_t>(operand.at.run);
   a.row_bytes = static_cast<std::int32_t>(row_bytes);

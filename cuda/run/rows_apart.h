@@ -1,6 +1,5 @@
-// Results whose rows lie apart in runs (the cache rows of new tokens, one stream's rows of joint
-// sequences): no matrix, so a kernel leaves them in a workspace and a launch of its own copies
-// them.
+// Operands of products whose rows lie apart in runs (one stream's rows of joint sequences): no
+// matrix, so where tiles meet two runs, a launch of its own copies the rows to a workspace first.
 #pragma once
 
 #include <memory>
@@ -11,11 +10,11 @@ namespace fuseline::cuda {
 
 bool lies_apart(const Operand& operand);
 
-// The operand's rows side by side, and the launch that copies them to their places.
+// The operand's rows side by side, and the launch that copies them.
 struct RowsApart {
   GpuMatrix workspace;
   std::unique_ptr<Launch> copy;  // owns the workspace
 };
-RowsApart rows_apart(const LaunchContext& context, const Operand& operand);
+RowsApart gathered_rows(const LaunchContext& context, const Operand& operand);
 
 }  // namespace fuseline::cuda

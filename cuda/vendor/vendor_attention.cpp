@@ -13,7 +13,8 @@ bool mainloop_fits(const Graph& graph, const AttentionMainloop& m) {
   const Dtype in = type(m.q);
   if (m.gradient || m.q_value >= 0 || m.k_value >= 0 || m.v_value >= 0) return false;
   if (in == Dtype::fp32 || type(m.k) != in || type(m.v) != in) return false;
-  if (s.window != 0 || s.head_width > 128 || s.head_width % 8 != 0) return false;
+  if (s.softcap > 0 || m.bias || s.window != 0 || s.head_width > 128 || s.head_width % 8 != 0)
+    return false;
   if (s.causal && s.q_tokens != s.kv_tokens && s.q_tokens != 1) return false;
   return whole(m.q, s.batch * s.q_tokens) && whole(m.k, s.batch * s.kv_tokens) &&
          whole(m.v, s.batch * s.kv_tokens);

@@ -129,6 +129,9 @@ void check_workload(const Workload& w, const ModelConfig& config) {
     refuse("", "weights", w.formats.weights.name(),
            "has no gradients: weights in few bits are not trained",
            "phase forward or decode, or no number format of weights");
+  if (w.phase == Phase::train && w.formats.cache.quantised())
+    refuse("", "kv", w.formats.cache.name(), "has no meaning in train, which keeps no cache",
+           "phase forward or decode, or no number format of the cache");
   // The largest tensor of any policy: the attention scores [B·H·T, S].
   static_cast<void>(checked_product<Bytes>(w.batch, std::max<std::int64_t>(1, config.H), w.seq,
                                            w.kv_tokens(), 4));
@@ -158,16 +161,21 @@ std::string weights_text(const Workload& w) {
   return w.formats.weights.quantised() ? w.formats.weights.name() : name_of(w.dtype);
 }
 
+std::string cache_text(const Workload& w) {
+  return w.formats.cache.quantised() ? w.formats.cache.name() : name_of(w.dtype);
+}
+
 std::string describe(const Workload& w) {
-  const std::string weights =
-      w.formats.weights.quantised() ? ", weights " + w.formats.weights.name() : "";
+  std::string formats;
+  if (w.formats.weights.quantised()) formats += ", weights " + w.formats.weights.name();
+  if (w.formats.cache.quantised()) formats += ", cache " + w.formats.cache.name();
   if (w.phase == Phase::decode) {
     return fmt::format("decode, batch {}, {} new token{} against a cache of {}, {}{}", w.batch,
                        grouped(w.seq), w.seq == 1 ? "" : "s", grouped(w.context), name_of(w.dtype),
-                       weights);
+                       formats);
   }
   return fmt::format("{}, batch {}, {} token{}, {}{}", name_of(w.phase), w.batch, grouped(w.seq),
-                     w.seq == 1 ? "" : "s", name_of(w.dtype), weights);
+                     w.seq == 1 ? "" : "s", name_of(w.dtype), formats);
 }
 
 }  // namespace fuseline

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/cache_formats/stored_cache.h"
 #include "model/config/dtype.h"
 #include "model/formats/stored_weight.h"
 
@@ -33,6 +34,7 @@ using ParameterValues = std::map<std::string, ParameterValue>;
 // The number formats of what is not in the workload's type.
 struct Formats {
   StoredWeight weights{};  // of every `linear`
+  StoredCache cache{};     // of every `cache`
 
   friend bool operator==(const Formats&, const Formats&) = default;
 };
@@ -107,9 +109,9 @@ struct Workload {
 void check_config(const ModelConfig& config, const std::string& file);
 
 // Throws InputError for sizes out of range (B, T, S and B·T up to 2^24, B·S up to 2^28), for a
-// context shorter than the new tokens, for a context outside decode, for training with weights in
-// few bits, and when B·H·T × S scores overflow 64-bit byte counts. Positions beyond max_positions
-// are allowed: they change no shape.
+// context shorter than the new tokens, for a context outside decode, for training with weights or a
+// cache in few bits, and when B·H·T × S scores overflow 64-bit byte counts. Positions beyond
+// max_positions are allowed: they change no shape.
 void check_workload(const Workload& workload, const ModelConfig& config);
 
 const char* name_of(Phase);
@@ -120,8 +122,10 @@ Dtype parse_dtype(const std::string& text, const std::string& field);
 
 // The number format of the weights, or the workload's type: "int4:64", "bf16".
 std::string weights_text(const Workload& workload);
+// That of keys and values in the cache: "int8", "bf16".
+std::string cache_text(const Workload& workload);
 
-// "forward, batch 1, 2,048 tokens, bf16"; "..., bf16, weights int4"
+// "forward, batch 1, 2,048 tokens, bf16"; "..., bf16, weights int4, cache int8"
 std::string describe(const Workload& workload);
 
 }  // namespace fuseline

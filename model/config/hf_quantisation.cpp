@@ -16,6 +16,8 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kField = "quantization_config";
+constexpr const char* kScheme = "kv_cache_scheme";
+constexpr const char* kAlgorithm = "kv_cache_quant_algo";
 constexpr const char* kOthers[] = {"compression_config", "quantization", "quant_config"};
 // Modules that quantisers leave out, as this project does: embeddings, norms and the LM head.
 constexpr const char* kEnds[] = {"lm_head", "embed_tokens", "model.embed_tokens", "model.norm"};
@@ -168,6 +170,47 @@ StoredWeight read_fp8(const Quantisation& q) {
 
 StoredWeight read_mxfp4(const Quantisation&) { return parse_stored_weight("mxfp4", kField, ""); }
 
+// compressed-tensors says what is stored in few bits by groups of layers. Of a file that says it of
+// the cache alone, the weights are in 16 bits.
+bool stores_cache_alone(const Json& object) {
+  const auto groups = object.find("config_groups");
+  return object.at("quant_method") == "compressed-tensors" && object.contains(kScheme) &&
+         !says_nothing(object.at(kScheme)) && (groups == object.end() || says_nothing(*groups));
+}
+
+// What a scheme of the cache must say to be e4m3 with one number for the tensor.
+struct SchemeField {
+  const char* key;
+  Json value;
+};
+const std::vector<SchemeField>& fp8_scheme() {
+  static const std::vector<SchemeField> fields = {
+      {"num_bits", 8}, {"type", "float"}, {"strategy", "tensor"}, {"dynamic", false}};
+  return fields;
+}
+
+// kv_cache_scheme (compressed-tensors) or kv_cache_quant_algo (ModelOpt). A file in which neither
+// is there, or is null, keeps keys and values in 16 bits.
+StoredCache read_cache(const Quantisation& q) {
+  if (const Json* algorithm = q.find(kAlgorithm); algorithm != nullptr) {
+    if (*algorithm != "FP8")
+      q.fail(kAlgorithm, written(*algorithm), "a cache of this kind is not predicted",
+             "FP8, or no such field");
+    return parse_stored_cache("fp8", kField, "");
+  }
+  const Json* scheme = q.find(kScheme);
+  if (scheme == nullptr) return {};
+  if (!scheme->is_object()) q.fail(kScheme, written(*scheme), "is no scheme", "an object");
+  for (const SchemeField& field : fp8_scheme()) {
+    const auto found = scheme->find(field.key);
+    const bool said = found != scheme->end() && !found->is_null();
+    if (said ? *found != field.value : field.key != std::string("dynamic"))
+      q.fail(fmt::format("{}.{}", kScheme, field.key), said ? written(*found) : "",
+             "a cache of this kind is not predicted", field.value.dump());
+  }
+  return parse_stored_cache("fp8", kField, "");
+}
+
 struct Method {
   const char* name;
   StoredWeight (*read)(const Quantisation&);
@@ -197,12 +240,13 @@ Formats read_hf_formats(const Json& object, const std::string& file) {
   const auto found = object.find(kField);
   if (found == object.end() || says_nothing(*found)) return {};
   if (!found->is_object() || !found->contains("quant_method")) refuse(kField, *found);
+  if (stores_cache_alone(*found)) return {.cache = read_cache(Quantisation(*found, file))};
   const Json& method = found->at("quant_method");
   for (const Method& known : kMethods) {
     if (!method.is_string() || method.get<std::string>() != known.name) continue;
     const Quantisation quantisation(*found, file);
     quantisation.refuse_exceptions();
-    return {.weights = known.read(quantisation)};
+    return {.weights = known.read(quantisation), .cache = read_cache(quantisation)};
   }
   refuse(kField, *found);
   return {};

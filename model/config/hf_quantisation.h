@@ -1,4 +1,4 @@
-// What a Hugging Face config.json says of the number format in which its weights are stored.
+// What a Hugging Face config.json says of the number formats of its weights and of the cache.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,7 +9,9 @@
 namespace fuseline {
 
 // Reads "quantization_config" of AWQ (bits, group_size, zero_point), GPTQ (bits, group_size, sym,
-// desc_act), FP8 (weight_block_size) and MXFP4. No format where the file has no such field.
+// desc_act), FP8 (weight_block_size) and MXFP4, and beside them what they say of the cache:
+// kv_cache_scheme (compressed-tensors, also alone) and kv_cache_quant_algo (ModelOpt). No format
+// where the file has no such field.
 // InputError naming the field for every other method, and for what these methods have that is not
 // predicted: columns in the order of their activations, activations in 8 bits, layers left out.
 Formats read_hf_formats(const nlohmann::json& object, const std::string& file);

@@ -40,13 +40,16 @@ Workload read_workload(const TomlTable& table) {
         table.word("dtype", {name_of(Dtype::bf16), name_of(Dtype::fp16), name_of(Dtype::fp32)}),
         "dtype");
   }
-  if (table.has("weights")) {
+  const auto read_format = [&](const char* field, auto& format, auto parse) {
+    if (!table.has(field)) return;
     try {
-      w.formats.weights = parse_stored_weight(table.text("weights"), "weights", name_of(w.dtype));
+      format = parse(table.text(field), field, name_of(w.dtype));
     } catch (const InputError& error) {
       table.fail_at(error.problem());
     }
-  }
+  };
+  read_format("weights", w.formats.weights, parse_stored_weight);
+  read_format("kv", w.formats.cache, parse_stored_cache);
   try {
     ModelConfig one_head;  // the model may be changed later, so only the workload itself is judged
     one_head.H = 1;
@@ -75,7 +78,12 @@ std::vector<std::string> read_policies(const TomlTable& table) {
   for (const std::string& name : known) allowed += (allowed.empty() ? "" : ", ") + name;
   if (chosen.empty()) table.fail("policies", "names no policy", allowed);
   std::set<std::string> seen;
-  for (const std::string& name : chosen) {
+  for (std::string& name : chosen) {
+    try {
+      name = without_version("policies", name);
+    } catch (const InputError& error) {
+      table.fail_at(error.problem());
+    }
     InputProblem problem{.field = "policies", .value = name};
     if (std::find(known.begin(), known.end(), name) == known.end()) {
       problem.message = "unknown policy";
@@ -137,7 +145,7 @@ WhatIf read_what_if(const TomlTable& table) {
 ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& path) {
   refuse_several_gpus(table);
   table.refuse_other_keys({"model", "gpu", "phase", "batch", "seq", "context", "dtype", "weights",
-                           "fidelity", "what_if"});
+                           "kv", "fidelity", "what_if"});
   ScenarioSetup s;
   s.model = name_or_relative(table.text("model"), path);
   s.gpu = name_or_relative(table.text("gpu"), path);
@@ -214,8 +222,8 @@ Scenario load_scenario(const std::string& name_or_path) {
   const TomlTable table = TomlTable::load(path);
   refuse_several_gpus(table);
   table.refuse_other_keys({"title", "model", "gpu", "phase", "batch", "seq", "context", "dtype",
-                           "weights", "policies", "fidelity", "layers", "measurements", "what_if",
-                           "custom", "gui", "runs"});
+                           "weights", "kv", "policies", "fidelity", "layers", "measurements",
+                           "what_if", "custom", "gui", "runs"});
   Scenario s;
   s.title = table.text("title");
   s.model = name_or_relative(table.text("model"), path);

@@ -48,10 +48,11 @@ struct Scenario {
 };
 
 // From a name of scenario_names() or a TOML path. Paths inside the file start at its folder.
-// Defaults: phase forward, batch 1, seq 2048 (1 in decode), dtype bf16, weights in it, all
-// policies, fidelity hierarchy, layers 1, nothing custom, no runs. InputError as for models; also
-// unknown phases and policies (nearest), a context outside decode, none in decode, or one shorter
-// than the new tokens, policy custom without [custom], runs of one name, a baseline that is no run.
+// Defaults: phase forward, batch 1, seq 2048 (1 in decode), dtype bf16, weights and cache in it,
+// all policies, fidelity hierarchy, layers 1, nothing custom, no runs. InputError as for models;
+// also unknown phases and policies (nearest), a context outside decode, none in decode, or one
+// shorter than the new tokens, policy custom without [custom], runs of one name, a baseline that is
+// no run.
 Scenario load_scenario(const std::string& name_or_path);
 std::vector<std::string> scenario_names();
 

@@ -28,8 +28,10 @@ std::string workload_text(const Workload& w) {
       fmt::format("phase = \"{}\"\nbatch = {}\nseq = {}\n", name_of(w.phase), w.batch, w.seq);
   if (w.phase == Phase::decode) out += fmt::format("context = {}\n", w.context);
   out += fmt::format("dtype = \"{}\"\n", name_of(w.dtype));
-  if (!w.formats.weights.quantised()) return out;
-  return out + fmt::format("weights = \"{}\"\n", w.formats.weights.name());
+  if (w.formats.weights.quantised())
+    out += fmt::format("weights = \"{}\"\n", w.formats.weights.name());
+  if (w.formats.cache.quantised()) out += fmt::format("kv = \"{}\"\n", w.formats.cache.name());
+  return out;
 }
 
 std::string setup_text(const ScenarioSetup& s, const fs::path& folder) {

@@ -16,9 +16,8 @@ namespace fuseline {
 namespace {
 
 constexpr const char* kForms =
-    "a file that scripts/export_block.py wrote (\"format\": \"fuseline.graph/1\"), or the JSON of "
-    "a "
-    "program that torch.export.save() wrote (models/model.json in its .pt2)";
+    "a file that scripts/export_block.py wrote (\"format\": \"fuseline.graph/1\"), a .pt2 archive "
+    "that torch.export.save() wrote, or its models/model.json";
 constexpr std::size_t kMostDimensions = 8;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 50;
 

@@ -1,5 +1,6 @@
 // The mean of the values, weighted with the probabilities.
 #include "model/operators/all_operators.h"
+#include "model/operators/support/cache_scales.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -17,6 +18,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> probs = read(g, in, op.reads[0]);
   const View<const double> v = read(g, in, op.reads[1]);
   const View<double> y = write(g, out, op.writes[0]);
+  const auto scaled = cache_scale(op);
+  const View<const double> scale = scaled ? read(g, in, *scaled) : View<const double>{};
   const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = y.cols / a.heads;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
@@ -25,7 +28,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
     for (std::int64_t c = 0; c < d; ++c) {
       double sum = 0;
       for (std::int64_t s = seen.begin; s < seen.end; ++s)
-        sum += probs(row, s) * v(key_row(v, a, b, s), kv_head * d + c);
+        sum += probs(row, s) * v(key_row(v, a, b, s), kv_head * d + c) *
+               (scaled ? scale(key_row(v, a, b, s), kv_head) : 1.0);
       y(b * a.q_tokens + t, h * d + c) = sum;
     }
   });
@@ -56,21 +60,22 @@ void gradient(Adjoint& a) {
 
 }  // namespace
 
-constinit const Operator operators::attention_context{.name = "attention_context",
-                                                      .op_class = OpClass::attention,
-                                                      .locality = Locality::contraction,
-                                                      .formula = "y = p v for each head",
-                                                      .reads = {{"p", "P", "S"}, {"v", "R", "C"}},
-                                                      .write = OperandSpec{"y", "M", "Q"},
-                                                      .flops = attention_value_flops,
-                                                      .sum_length = input_columns,
-                                                      .reference = compute,
-                                                      .lower = in_mainloop,
-                                                      .extent = widest,
-                                                      .gradient = gradient,
-                                                      .framework = never_alone,
-                                                      .mainloop = mainloop,
-                                                      .attention = true,
-                                                      .columns = ColumnOrder::lost};
+constinit const Operator operators::attention_context{
+    .name = "attention_context",
+    .op_class = OpClass::attention,
+    .locality = Locality::contraction,
+    .formula = "y = p v for each head",
+    .reads = {{"p", "P", "S"}, {"v", "R", "C"}, {"scale", "R", "G", true}},
+    .write = OperandSpec{"y", "M", "Q"},
+    .flops = attention_value_flops,
+    .sum_length = input_columns,
+    .reference = compute,
+    .lower = in_mainloop,
+    .extent = widest,
+    .gradient = gradient,
+    .framework = never_alone,
+    .mainloop = mainloop,
+    .attention = true,
+    .columns = ColumnOrder::lost};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/support/cache_scales.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/gradients.h"
@@ -20,8 +21,11 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> q = read(g, in, op.reads[0]);
   const View<const double> k = read(g, in, op.reads[1]);
   const View<double> scores = write(g, out, op.writes[0]);
-  const bool biased = op.reads.size() > 2;
-  const View<const double> bias = biased ? read(g, in, op.reads[2]) : View<const double>{};
+  const auto added = score_bias(op);
+  const bool biased = added.has_value();
+  const View<const double> bias = biased ? read(g, in, *added) : View<const double>{};
+  const auto scaled = cache_scale(op);
+  const View<const double> scale = scaled ? read(g, in, *scaled) : View<const double>{};
   const auto& a = op.attributes.as<AttentionShape>();
   const std::int64_t d = q.cols / a.heads;
   for_each_query(a, [&](std::int64_t b, std::int64_t h, std::int64_t t, std::int64_t row) {
@@ -32,6 +36,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       if (s >= seen.begin && s < seen.end)
         for (std::int64_t c = 0; c < d; ++c)
           sum += q(b * a.q_tokens + t, h * d + c) * k(key_row(k, a, b, s), kv_head * d + c);
+      if (scaled) sum *= scale(key_row(k, a, b, s), kv_head);
       sum *= a.scale;
       if (a.softcap > 0) sum = a.softcap * std::tanh(sum / a.softcap);
       if (biased && s >= seen.begin && s < seen.end) sum += bias(h * a.q_tokens + t, s);
@@ -44,7 +49,8 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void mainloop(Emitter& e, const Op& op, bool) {
   const auto& a = op.attributes.as<AttentionShape>();
   const GemmMainloop product = queries_with_keys(op);
-  const bool biased = op.reads.size() > 2;
+  FUSELINE_ASSERT(!a.cache.quantised(), op.name + ": dequantise_cache comes first");
+  const bool biased = score_bias(op).has_value();
   if (a.softcap <= 0 && !biased) return heads_result(e, op, product, true);
   e.set_mainloop(product, product.N);
   Value s = 0;
@@ -63,7 +69,7 @@ void mainloop(Emitter& e, const Op& op, bool) {
 // Four operations cap a score, one adds the bias.
 Flops count(const Graph& graph, const Op& op) {
   const std::int64_t more =
-      (op.attributes.as<AttentionShape>().softcap > 0 ? 4 : 0) + (op.reads.size() > 2 ? 1 : 0);
+      (op.attributes.as<AttentionShape>().softcap > 0 ? 4 : 0) + (score_bias(op) ? 1 : 0);
   const auto& a = op.attributes.as<AttentionShape>();
   return attention_flops(graph, op) +
          checked_product<Flops>(visible_pairs(a), a.batch, a.heads, more);
@@ -93,7 +99,10 @@ constinit const Operator operators::attention_scores{
     .op_class = OpClass::attention,
     .locality = Locality::contraction,
     .formula = "s = scale·q k^T (capped, + bias) for each head, visible pairs",
-    .reads = {{"q", "M", "Q"}, {"k", "R", "C"}, {"bias", "H", "S", true}},
+    .reads = {{"q", "M", "Q"},
+              {"k", "R", "C"},
+              {"bias", "H", "S", true},
+              {"scale", "R", "G", true}},
     .write = OperandSpec{"s", "P", "S"},
     .flops = count,
     .sum_length = head_columns,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "model/cache_formats/stored_cache.h"
 #include "model/column_part.h"
 #include "model/formats/stored_weight.h"
 
@@ -26,12 +27,15 @@ struct AttentionShape {
   std::int64_t prefix = 0;       // causal: the first keys, which all queries see
   std::int64_t value_width = 0;  // of a head of V and of the result, 0 = d
   double softcap = 0;            // c > 0: scores s become c·tanh(s / c)
+  // Of scores and context: the number format of K and V. Where it has scales, one for each head of
+  // each key, they are the last operand, [B·S, Hkv].
+  StoredCache cache{};
 
   [[nodiscard]] std::int64_t v_width() const { return value_width > 0 ? value_width : head_width; }
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
 };
 
-// join_heads, head_linear: heads that lie side by side.
+// join_heads, head_linear, dequantise_cache: heads that lie side by side.
 struct HeadCount {
   std::int64_t heads = 1;
 };
@@ -136,6 +140,12 @@ struct Scalar {
 struct Sequences {
   std::int64_t batch = 0;
   std::int64_t tokens = 0;
+};
+
+// cache_append_scaled: heads that have a scale each.
+struct ScaledHeads {
+  std::int64_t heads = 1;
+  StoredCache cache{};
 };
 
 // embedding and its gradient: positions of a sequence.

@@ -1,4 +1,5 @@
 // New keys or values, written behind those of the cache.
+#include "model/config/code_table.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
@@ -11,11 +12,16 @@ namespace {
 
 using namespace reference;
 
+// What is kept in few bits becomes the nearest code, in the reference too: the numbers that
+// attention finds are then those of the format.
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> cache = write(g, out, op.writes[0]);
+  const Dtype type = g.tensor(op.writes[0].tensor).dtype;
+  const CodeTable* codes = size_of(type).bits() <= 8 ? &code_table(type) : nullptr;
   for (std::int64_t r = 0; r < x.rows; ++r)
-    for (std::int64_t c = 0; c < x.cols; ++c) cache(r, c) = x(r, c);
+    for (std::int64_t c = 0; c < x.cols; ++c)
+      cache(r, c) = codes == nullptr ? x(r, c) : codes->rounded(x(r, c));
 }
 
 void lower(Emitter& e, const Op& op) { e.produce(op.writes[0], e.tile(op.reads[0])); }
@@ -36,6 +42,7 @@ constinit const Operator operators::cache_append{
     .extent = widest,
     .gradient = no_gradient("a cache is not trained"),
     .framework = always<Implementation::strided>,
+    .appends = true,
     .before_attention = true};
 
 }  // namespace fuseline

@@ -6,6 +6,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
 #include "model/ragged_rows.h"
@@ -56,9 +57,14 @@ Attributes called(OperatorCall& c) {
 }
 
 // A conversion to fp32, a selection in every row and a sort of what it found, and the gates.
-std::vector<std::string> framework_launches(const Graph&, const Op&, bool generated) {
-  if (generated) return {"sort", "gates"};
-  return {"convert", "sort", "gates"};
+FrameworkLaunches framework_launches(const Graph&, const Op& op, bool generated) {
+  LaunchList list;
+  const Scratch chosen{"chosen", op.writes[0].rows, op.writes[0].cols, Dtype::fp32};
+  if (!generated) list.add_short({"convert"});
+  list.add("select", Implementation::framework_select, {op.reads[0]}, {chosen});
+  list.add("order", Implementation::framework_order, {chosen}, {chosen});
+  list.add_short({"gates"});
+  return std::move(list).instead();
 }
 
 }  // namespace

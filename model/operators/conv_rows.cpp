@@ -4,6 +4,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
 
@@ -51,6 +52,22 @@ Attributes called(OperatorCall& c) {
   return ConvolutionShape{c.workload().batch, c.read(0).rows / c.workload().batch, c.read(1).rows};
 }
 
+// A framework's convolution wants the tokens side by side, columns below each other: it fills a
+// padded matrix with zeros, turns the rows into it, and then computes every element by itself.
+FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool generated) {
+  const auto& a = op.attributes.as<ConvolutionShape>();
+  if (generated || a.tokens == 1 || op.reads.size() > 2) return {};
+  const Scratch padded{"padded", a.batch * op.writes[0].cols, a.tokens + a.taps - 1,
+                       graph.tensor(op.reads[0].tensor).dtype};
+  LaunchList list;
+  list.add("pad", Implementation::vectorized, {}, {padded});
+  list.add("turn", Implementation::transposing, {op.reads[0]}, {padded});
+  list.add("taps", Implementation::strided, {padded, op.reads[1]}, {op.writes[0]}).each = a.taps;
+  return std::move(list).instead();
+}
+
+bool turns(const Op& op) { return op.attributes.as<ConvolutionShape>().tokens > 1; }
+
 }  // namespace
 
 constinit const Operator operators::conv_rows{
@@ -67,6 +84,8 @@ constinit const Operator operators::conv_rows{
     .extent = of_result,
     .gradient = no_gradient("it comes with the first block that trains one"),
     .framework = always<Implementation::vectorized>,
+    .framework_launches = framework_launches,
+    .framework_turns = turns,
     .called = called};
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
 #include "model/operators/support/weight_scales.h"
@@ -41,7 +42,11 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 }
 
 // The library first writes where each group's operands begin.
-std::vector<std::string> framework_launches(const Graph&, const Op&, bool) { return {"prepare"}; }
+FrameworkLaunches framework_launches(const Graph&, const Op&, bool) {
+  LaunchList list;
+  list.add_short({"prepare"});
+  return std::move(list).beside();
+}
 
 }  // namespace
 

@@ -74,6 +74,7 @@ constinit const Operator operators::head_norm{
     .extent = widest,
     .gradient = gradient,
     .framework = always<Implementation::row_norm>,
+    .head_width = norm_head_width,
     .called = called};
 
 }  // namespace fuseline

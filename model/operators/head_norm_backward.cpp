@@ -61,6 +61,7 @@ constinit const Operator operators::head_norm_backward{
     .lower = lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
-    .framework = always<Implementation::row_norm>};
+    .framework = always<Implementation::row_norm>,
+    .head_width = norm_head_width};
 
 }  // namespace fuseline

@@ -80,7 +80,7 @@ constinit const Operator operators::join_heads{
     .gradient = no_gradient("latent attention is not trained yet"),
     .framework = always<Implementation::concat>,
     .alone = "puts parts of heads side by side",
-    .columns = ColumnOrder::lost,
+    .columns = ColumnOrder::within_heads,
     .called = called};
 
 }  // namespace fuseline

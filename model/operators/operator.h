@@ -13,6 +13,7 @@
 
 #include "base/described.h"
 #include "base/units.h"
+#include "model/framework_launch.h"
 #include "model/graph.h"
 #include "model/operators/attributes.h"
 #include "model/program.h"
@@ -111,6 +112,7 @@ enum class ColumnOrder : std::uint8_t {
   heads_of_second,  // in every head as in the second operand's
   heads,            // in every head as in the first operand's
   side_by_side,     // one operand's behind the other's
+  within_heads,     // the same in every head
   lost,             // not those of any operand
 };
 
@@ -166,6 +168,8 @@ struct Operator {
   // Index of the operand of which only a part of each head's columns is read; -1 = none. The part
   // is the attribute HeadPart, or one half.
   int part_read = -1;
+  // Of a head_local operator: columns of a head.
+  std::int64_t (*head_width)(const Op&) = nullptr;
   // Index of the operand that holds row or column numbers, which have no gradient; -1 = none. And
   // how many numbers there are.
   int index_read = -1;
@@ -176,6 +180,7 @@ struct Operator {
   // Of an operator that needs full rows: the rows, when they are not those of its first operand.
   RowMainloop (*rows)(const Op&) = nullptr;
   bool attention = false;         // a step of attention or of its gradient
+  bool appends = false;           // writes new rows behind those of a cache
   bool before_attention = false;  // attention's kernel can do it to Q, K and V as they are loaded
   bool around_attention = false;  // the attention library launches it beside its kernel
   Sums finishes = Sums::none;     // sums up partials that other thread blocks left
@@ -193,9 +198,12 @@ struct Operator {
   StreamCost stream = StreamCost::plain;
   bool scatters = false;  // sums gathered rows: no row of its operand stays resident
   Gate gate{};            // of a gated activation and of its gradient
-  // Further short launches of a framework beside the operator's own kernel, by name, in order;
-  // `generated`: of a compiler that fuses element-wise loops. Null: none.
-  std::vector<std::string> (*framework_launches)(const Graph&, const Op&, bool generated) = nullptr;
+  // What a framework launches beside the operator's own kernel or in its place, in order;
+  // `generated`: a compiler that fuses element-wise loops. Null: nothing.
+  FrameworkLaunches (*framework_launches)(const Graph&, const Op&, bool generated) = nullptr;
+  // Whether a framework leaves the result column by column; null: never. Element-wise operators
+  // keep the order of their first operand.
+  bool (*framework_turns)(const Op&) = nullptr;
   // How a block's text gives its attributes; null = only rewrites and gradients make the operator.
   Attributes (*called)(OperatorCall&) = nullptr;
 };

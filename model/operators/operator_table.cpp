@@ -8,6 +8,7 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/operators/shape_letters.h"
+#include "model/operators/support/cache_scales.h"
 
 namespace fuseline {
 
@@ -82,9 +83,11 @@ GemmLayout layout_of(const Op& op) {
   return layout == nullptr ? GemmLayout{} : *layout;
 }
 
-// The table's spec of read operand i; a gemm's layouts exchange rows and columns.
+// The table's spec of read operand i; a gemm's layouts exchange rows and columns, and the scales
+// of a cache come last, with a bias before them or without.
 OperandSpec read_spec(const Op& op, std::size_t i) {
   OperandSpec spec = op.kind->reads[i];
+  if (has_cache_scale(op) && i + 1 == op.reads.size()) return {"scale", "R", "G"};
   const GemmLayout layout = layout_of(op);
   if (is_gemm(op) && (i == 0 ? layout.a_is_km : layout.b_is_kn)) std::swap(spec.rows, spec.cols);
   return spec;

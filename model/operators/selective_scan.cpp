@@ -9,6 +9,7 @@
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
+#include "model/operators/support/scan_launches.h"
 #include "model/operators/support/scans.h"
 #include "model/operators/support/view.h"
 
@@ -57,6 +58,12 @@ Attributes called(OperatorCall& c) {
   return a;
 }
 
+// A compiler of loops cannot take the framework's way (PyTorch 2.11 fails on its running sums): it
+// calls the library's scan.
+FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool generated) {
+  return generated ? FrameworkLaunches{} : scan_launches(graph, op);
+}
+
 }  // namespace
 
 constinit const Operator operators::selective_scan{
@@ -81,6 +88,7 @@ constinit const Operator operators::selective_scan{
     .also_writes = {"state_after", "R", "S"},
     .mainloop = mainloop,
     .columns = ColumnOrder::lost,
+    .framework_launches = framework_launches,
     .called = called};
 
 }  // namespace fuseline

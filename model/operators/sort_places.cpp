@@ -8,6 +8,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
 
@@ -41,24 +42,56 @@ Attributes called(OperatorCall& c) {
   return {};
 }
 
-// What PyTorch launches to sort the experts' numbers and to find where each expert's rows begin:
-// for up to 4,096 numbers copies into which one thread block sorts, for more a radix sort of eight
-// passes; one_hot, sum, cumsum and a cast. A compiler fuses what is no library call.
-std::vector<std::string> framework_launches(const Graph&, const Op& op, bool generated) {
-  constexpr std::int64_t kOneBlock = 4096;
-  std::vector<std::string> launches{"indices"};
-  if (op.writes[0].rows <= kOneBlock) {
-    launches.insert(launches.end(), {"copy_keys", "copy_indices"});
-  } else {
-    launches.insert(launches.end(), {"histogram", "scan"});
-    for (const char* pass : {"pass1", "pass2", "pass3", "pass4", "pass5", "pass6", "pass7"})
-      launches.emplace_back(pass);
+// One number for each expert that the rows were given to.
+std::int64_t experts_of(const Graph& graph, const Op& op) {
+  for (const OpId id : graph.producers(op.reads[0].tensor)) {
+    if (graph.op(id).attributes.get<ExpertChoice>() != nullptr) return graph.op(id).reads[0].cols;
   }
-  if (generated)
-    launches.insert(launches.end(), {"count", "offsets"});
-  else
-    launches.insert(launches.end(), {"zeros", "one_hot", "count", "offsets", "cast", "rows"});
-  return launches;
+  return 1;
+}
+
+// PyTorch's sort: copies into which one thread block sorts up to 4,096 numbers, for more a radix
+// sort of eight passes.
+void add_sort(LaunchList& list, const Op& op) {
+  constexpr std::int64_t kOneBlock = 4096;
+  const Operand& keys = op.reads[0];
+  const std::int64_t count = op.writes[0].rows;
+  list.add_short({"indices"});
+  if (count <= kOneBlock) {
+    list.add_short({"copy_keys", "copy_indices"});
+    list.add("sort", Implementation::framework_sort, {keys}, {op.writes[0]}).each = count;
+    return;
+  }
+  list.add_short({"histogram", "scan"});
+  for (const char* pass : {"pass1", "pass2", "pass3", "pass4", "pass5", "pass6", "pass7", "pass8"})
+    list.add(pass, Implementation::framework_sort_pass, {keys}, {op.writes[0]});
+}
+
+// The sort of the experts' numbers, and where each expert's rows begin: one_hot, sum, cumsum and a
+// cast. A compiler makes a loop of all but the sort, and of the sort too where a thread block of
+// its own holds the numbers.
+FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool generated) {
+  constexpr std::int64_t kGenerated = 512;
+  const std::int64_t count = op.writes[0].rows;
+  LaunchList list;
+  if (generated) {
+    if (count <= kGenerated)
+      list.add("sort", Implementation::generated_sort, {op.reads[0]}, {op.writes[0]}).each = count;
+    else
+      add_sort(list, op);
+    list.add_short({"count", "offsets"});
+    return std::move(list).instead();
+  }
+  add_sort(list, op);
+  // Numbers of 8 bytes, as wide as two of fp32.
+  const std::int64_t experts = experts_of(graph, op);
+  const Scratch one_hot{"one_hot", count, 2 * experts, Dtype::fp32};
+  list.add("zeros", Implementation::vectorized, {}, {one_hot});
+  list.add_short({"one_hot"});
+  list.add("count", Implementation::framework_reduce, {one_hot},
+           {Scratch{"counts", 1, 2 * experts, Dtype::fp32}});
+  list.add_short({"offsets_start", "offsets", "cast", "rows"});
+  return std::move(list).instead();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/rows.h"
 #include "model/operators/support/view.h"
@@ -43,9 +44,11 @@ Attributes called(OperatorCall& c) {
 
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[0].rows; }
 // Zeros, the rows that the places belong to, and a kernel that adds rows to rows.
-std::vector<std::string> framework_launches(const Graph&, const Op&, bool generated) {
-  if (generated) return {"zeros"};
-  return {"zeros", "rows"};
+FrameworkLaunches framework_launches(const Graph&, const Op&, bool generated) {
+  LaunchList list;
+  list.add_short({"zeros"});
+  if (!generated) list.add_short({"rows"});
+  return std::move(list).beside();
 }
 
 std::int64_t terms(const Graph&, const Op& op) { return op.attributes.as<Places>().each; }

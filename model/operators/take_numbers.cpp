@@ -4,6 +4,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/rows.h"
 #include "model/operators/support/view.h"
@@ -39,9 +40,11 @@ Attributes called(OperatorCall& c) {
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[0].rows * op.reads[0].cols; }
 
 // The gather, and a cast to the type of the rows that the numbers go to.
-std::vector<std::string> framework_launches(const Graph&, const Op&, bool generated) {
+FrameworkLaunches framework_launches(const Graph&, const Op&, bool generated) {
   if (generated) return {};
-  return {"cast"};
+  LaunchList list;
+  list.add_short({"cast"});
+  return std::move(list).beside();
 }
 
 }  // namespace

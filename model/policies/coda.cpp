@@ -13,6 +13,7 @@
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/defer_norm_backward.h"
 #include "model/rewrites/interleave_pairs.h"
+#include "model/rewrites/join_in_epilogues.h"
 #include "model/rewrites/merge_rope.h"
 #include "model/rewrites/rotate_boundary.h"
 #include "model/rewrites/split_column_sums.h"
@@ -84,7 +85,7 @@ PolicyRules policy::coda() {
                    .imitates = "CODA",
                    .fuses = "everything but attention as GEMM-epilogue programs",
                    .place = 90},
-          .rewrites = {merge_rope(), split_norm(), rotate_statistics(),
+          .rewrites = {merge_rope(), join_in_epilogues(), split_norm(), rotate_statistics(),
                        rotate_weighted_before_codes(), interleave_heads(), interleave_gate_up()},
           .training = TrainingRules{.before = {interleave_heads(), interleave_gate_up()},
                                     .options = recompute_options,

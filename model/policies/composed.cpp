@@ -12,7 +12,8 @@ PolicyRules policy::composed() {
       .imitates = "framework eager with norms and RoPE written from primitives",
       .fuses =
           "attention only; RMSNorm is 8 kernels, RoPE 5 per tensor, SiLU and multiply separate",
-      .place = 20};
+      .place = 20,
+      .version = "2.11"};
   rules.rewrites.insert(rules.rewrites.begin(), decompose_norm());
   rules.training->after.insert(rules.training->after.begin(), decompose_norm());
   return rules;

@@ -32,7 +32,8 @@ PolicyRules policy::eager() {
                .imitates = "PyTorch eager, library norm kernel",
                .fuses =
                    "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate",
-               .place = 30},
+               .place = 30,
+               .version = "2.11"},
       .rewrites = {copy_slices(), decompose_rope(), decompose_swiglu(), decompose_modulation()},
       .training =
           TrainingRules{.options = framework_options,

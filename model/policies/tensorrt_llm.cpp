@@ -22,7 +22,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
   const Op& a = graph.op(edge.from);
   const Op& b = graph.op(edge.to);
   const auto feeds_attention = [](const Op& op) {
-    return op.kind == operators::rope || op.kind == operators::cache_append;
+    return op.kind == operators::rope || op.kind->appends;
   };
   if (has_gemm(graph, from) && activation_or_bias(b)) return "";
   if (a.kind == operators::residual_add &&
@@ -42,7 +42,9 @@ PolicyRules policy::tensorrt_llm() {
                .imitates = "TensorRT-LLM",
                .fuses =
                    "GEMM + bias + activation, residual + norm, attention with RoPE and cache write",
-               .place = 60},
+               .place = 60,
+               .unverified =
+                   "a plan after its documentation; no kernel of TensorRT-LLM was compared"},
       .rewrites = {interleave_gate_up(), rotate_entry_norm()},
       .why_no_training = "it is an inference engine",
       .fuse = fuse,

@@ -10,7 +10,8 @@ PolicyRules policy::whole_block() {
   rules.info = {.name = "whole-block",
                 .imitates = "persistent megakernel",
                 .fuses = "the whole block in one launch; phases separated by grid barriers",
-                .place = 100};
+                .place = 100,
+                .unverified = "a plan; no such kernel was measured"};
   rules.persistent = true;
   rules.training.reset();
   rules.why_no_training =

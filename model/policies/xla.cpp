@@ -23,7 +23,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 }
 
 bool appends(const Graph& graph, const std::vector<OpId>& ops) {
-  return any_op(graph, ops, [](const Op& op) { return op.kind == operators::cache_append; });
+  return any_op(graph, ops, [](const Op& op) { return op.kind->appends; });
 }
 
 bool is_column_sum(const Op& op) {
@@ -52,7 +52,8 @@ PolicyRules policy::xla() {
            .fuses =
                "element-wise and reduction chains; GEMMs are library calls with bias/activation "
                "epilogues",
-           .place = 70},
+           .place = 70,
+           .unverified = "a plan after its documentation; no kernel of XLA was compared"},
       .rewrites = {},
       .training = TrainingRules{.options = framework_options,
                                 .after = {accumulate_dq(), sum_grouped_heads()}},

@@ -87,6 +87,29 @@ void ConcatRows::evaluate(TileContext& tile) const {
 
 void ConcatRows::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void ConcatRows::stream(StreamCode& code) const { code.refuse(name); }
+// Every part is loaded where its own rows are.
+void ConcatRows::stream(StreamCode& code) const {
+  const RowsOfParts all = rows();
+  const std::int64_t joint = all.all() / sequences;
+  const std::vector<Access> moved = accesses();
+  const std::string place = code.here();
+  std::string joined;
+  std::int64_t begin = 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string part = code.unique("rows");
+    code.line(fmt::format("const auto {} = rows_of_part<{}, {}, {}>({});", part, joint, begin,
+                          all.rows[i], place));
+    const std::string load =
+        fmt::format("load_tile(p.{}, {})", code.parameter("in", moved[i]), part);
+    const std::string next = code.unique("joined");
+    code.line(fmt::format(
+        "const auto {} = {};", next,
+        joined.empty() ? load : fmt::format("join_rows({}, {}, {})", part, load, joined)));
+    joined = next;
+    begin += all.rows[i];
+  }
+  code.step(name);
+  code.name(out, joined);
+}
 
 }  // namespace fuseline

@@ -48,6 +48,12 @@ class EpilogueCode {
   // reduction's number.
   virtual int column_reduction(int each) = 0;
 
+  // Columns of the accumulator that statements see at once.
+  [[nodiscard]] virtual std::int64_t slab_cols() const = 0;
+  // Defines `out` as what the reducer makes of every `group` columns of `in`, where a group is
+  // wider than that: a pass over the tile ahead of these statements gathers it.
+  virtual void gather_group(Value out, Value in, const char* reducer, std::int64_t group) = 0;
+
   // InternalError: no epilogue has the primitive.
   [[noreturn]] virtual void refuse(std::string_view primitive) const = 0;
 };

@@ -57,8 +57,9 @@ void GroupReduce::evaluate(TileContext& tile) const {
 }
 
 void GroupReduce::epilogue(EpilogueCode& code) const {
-  code.define(out,
-              fmt::format("group_reduce<{}, {}>({})", reducer_for(code, fn), group, code.use(in)));
+  const char* reducer = reducer_for(code, fn);
+  if (code.slab_cols() % group != 0) return code.gather_group(out, in, reducer, group);
+  code.define(out, fmt::format("group_reduce<{}, {}>({})", reducer, group, code.use(in)));
 }
 
 void GroupReduce::stream(StreamCode& code) const {

@@ -55,7 +55,7 @@ void LoadSequence::evaluate(TileContext& tile) const {
   }
 }
 
-void LoadSequence::epilogue(EpilogueCode& code) const { code.refuse(name); }
+void LoadSequence::epilogue(EpilogueCode& code) const { code.load(out, accesses().front()); }
 
 void LoadSequence::stream(StreamCode& code) const {
   const std::string f = code.parameter(out, "in", accesses().front());

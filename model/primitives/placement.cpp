@@ -6,6 +6,8 @@
 #include <variant>
 
 #include "base/error.h"
+#include "model/primitives/all_maps.h"
+#include "model/primitives/map.h"
 
 namespace fuseline {
 
@@ -13,6 +15,12 @@ namespace {
 
 bool stores_tile(const Access& access) {
   return access.store && (access.reach == Reach::tile || access.reach == Reach::partials);
+}
+
+// The same registers under another name.
+bool is_copy(const Primitive& primitive) {
+  const auto* map = primitive.as<Map>();
+  return map != nullptr && map->fn == maps::copy;
 }
 
 // Walks the body in the order of the source.
@@ -59,6 +67,10 @@ class Walk {
     for (const Value v : uses) use(v);
     if (const auto slice = primitive.demands().slice) {
       stays_[primitive.defines().front()] = stays_.at(slice->of);
+      return;
+    }
+    if (is_copy(primitive)) {
+      stays_[primitive.defines().front()] = stays_.at(uses.front());
       return;
     }
     for (const Access& access : accesses)

@@ -128,7 +128,7 @@ std::vector<Interleaving> plan(const Graph& graph, Chosen chosen) {
   }
   if (all.empty() || chosen != is_rope) return all;
   for (const Op& op : graph.ops()) {  // keys already in the cache
-    if (op.kind != operators::cache_append) continue;
+    if (!op.kind->appends) continue;
     std::vector<Interleaving> found;
     cached_heads(graph, graph.tensor(op.writes[0].tensor).name, op.reads[0], 0, found);
     for (const Interleaving& i : found) add_once(all, i);

@@ -46,10 +46,6 @@ class Walker {
       merged.kernel.resident = resident;
       launch_of[static_cast<std::size_t>(&kernel - plan_.kernels.data())] = launches.size();
       launches.push_back(std::move(merged.kernel));
-      for (const std::string& name : kernel.beside) {
-        merged.followers.push_back(
-            phases_.follower(kernel.name + "_" + name, kernel.kind, Seconds(), {}, Bytes()));
-      }
       for (WalkedKernel& follower : merged.followers) {
         follower.resident = resident;
         launches.push_back(std::move(follower));
@@ -63,6 +59,7 @@ class Walker {
   bool warm_up_by_last_phases(std::int64_t layer);
   [[nodiscard]] bool tensors_have_one_shape() const;
   WalkedPhase walk_kernel(const Kernel& kernel, bool detailed);
+  WalkedPhase walk_pieces(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
   void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
@@ -305,11 +302,30 @@ WalkedPhase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& ti
   return result;
 }
 
+// What a framework launches in the kernel's place. The first launch stands for the kernel: its name
+// and its operators.
+WalkedPhase Walker::walk_pieces(const Kernel& kernel, std::vector<TileShape>& tiles) {
+  WalkedPhase result;
+  result.kernel = phases_.walk(kernel, kernel.beside.front());
+  result.kernel.estimate.name = kernel.name;
+  for (std::size_t i = 1; i < kernel.beside.size(); ++i)
+    result.followers.push_back(phases_.walk(kernel, kernel.beside[i]));
+  for (const Program& phase : kernel.phases) tiles.push_back(default_tile(phase));
+  return result;
+}
+
 WalkedPhase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
   FUSELINE_ASSERT(!kernel.phases.empty(), kernel.name);
   std::vector<TileShape> tiles;
+  if (kernel.in_pieces) {
+    WalkedPhase pieces = walk_pieces(kernel, tiles);
+    if (detailed) describe(kernel, tiles, pieces.kernel.estimate);
+    return pieces;
+  }
   WalkedPhase result =
       kernel.phases.size() == 1 ? walk_single(kernel, tiles) : walk_persistent(kernel, tiles);
+  for (const FrameworkLaunch& launch : kernel.beside)
+    result.followers.push_back(phases_.walk(kernel, launch));
   KernelEstimate& e = result.kernel.estimate;
   e.time = time_at(result.kernel, gpu_, 1.0);
   e.name = kernel.name;

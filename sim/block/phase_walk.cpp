@@ -132,6 +132,26 @@ WalkedPhase PhaseWalker::stream(const Kernel& kernel, const Program& program) {
   return phase;
 }
 
+WalkedKernel PhaseWalker::walk(const Kernel& kernel, const FrameworkLaunch& launch) {
+  const std::string name = kernel.name + "_" + launch.name;
+  if (launch.moved.empty()) return follower(name, kernel.kind, Seconds(), {}, Bytes());
+  const StreamKernel walked = stream_kernel_of(launch, kernel, addresses_, gpu_);
+  const StreamEstimate s = estimate_stream(walked, gpu_, through_l2(stream_walk(walked, gpu_)).hbm);
+  const Seconds tensor = launch.flops / (gpu_.tensor_bf16 * gpu_.constants.gemm.tensor_fraction);
+  WalkedKernel k = follower(name, kernel.kind, Seconds(), s.hbm, s.l2);
+  k.estimate.hbm_time = s.hbm_time;
+  k.estimate.l2_time = s.l2_time;
+  k.estimate.smem_time = s.issue_time;
+  k.estimate.tensor_time = tensor;
+  k.estimate.bound = tensor > s.work ? Bound::tensor : s.bound;
+  if (tensor > s.work)
+    k.compute = tensor;
+  else
+    k.fixed += s.work;
+  k.estimate.time = time_at(k, gpu_, 1.0);
+  return k;
+}
+
 WalkedPhase PhaseWalker::walk(const Kernel& kernel, const Program& program) {
   if (std::holds_alternative<GemmMainloop>(program.mainloop)) return gemm(kernel, program);
   if (std::holds_alternative<AttentionMainloop>(program.mainloop)) {

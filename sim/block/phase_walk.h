@@ -52,6 +52,8 @@ class PhaseWalker {
       : plan_(plan), gpu_(gpu), addresses_(addresses), l2_(l2) {}
 
   WalkedPhase walk(const Kernel& kernel, const Program& program);
+  // One of the launches that a framework has beside the kernel or in its place.
+  WalkedKernel walk(const Kernel& kernel, const FrameworkLaunch& launch);
   [[nodiscard]] AnyWalk walk_of(const Kernel& kernel, const Program& program) const;
   // A short launch behind a kernel, of its kind.
   [[nodiscard]] WalkedKernel follower(const std::string& name, KernelKind kind, Seconds work,

@@ -56,6 +56,12 @@ class Tracker {
     return result;
   }
 
+  static Operand columns(Operand o, std::int64_t begin, std::int64_t count) {
+    o.col_begin += begin;
+    o.cols = count;
+    return o;
+  }
+
   [[nodiscard]] bool reorders(const std::string& tensor) const {
     return std::ranges::any_of(plan_.preparation.results,
                                [&](const Interleaving& i) { return i.tensor == tensor; });
@@ -114,6 +120,21 @@ class Tracker {
           part.cols = from.cols;
           put(part, columns_of(from));
           part.col_begin += from.cols;
+        }
+        return;
+      }
+      case ColumnOrder::within_heads: {
+        const std::int64_t heads = op.attributes.as<HeadCount>().heads;
+        Operand part = written;  // of a head; an operand may be the same for all
+        for (std::int64_t head = 0; head < heads; ++head) {
+          const std::int64_t end = written.col_begin + (head + 1) * (written.cols / heads);
+          part.cols = op.reads[1].cols / heads;
+          const std::int64_t of_first = written.cols / heads - part.cols;
+          part.col_begin = end - part.cols;
+          put(part, columns_of(columns(op.reads[1], head * part.cols, part.cols)));
+          part.col_begin -= of_first;
+          const bool shared = op.reads[0].cols == of_first;
+          put(part, columns_of(columns(op.reads[0], shared ? 0 : head * of_first, of_first)));
         }
         return;
       }

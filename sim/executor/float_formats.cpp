@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "sim/executor/code_table.h"
+#include "model/config/code_table.h"
 
 namespace fuseline::executor {
 

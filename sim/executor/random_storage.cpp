@@ -4,6 +4,7 @@
 #include <numbers>
 #include <string_view>
 
+#include "model/cache_formats/stored_cache.h"
 #include "model/operators/operator_table.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/quantise_weight.h"
@@ -13,6 +14,7 @@ namespace fuseline::executor {
 namespace {
 
 constexpr std::int64_t kOutlierPeriod = 20;
+constexpr double kPerNumber = 30;  // operations that make one
 
 // FNV-1a, 64 bits.
 std::uint64_t hash(std::string_view text) {
@@ -123,12 +125,44 @@ void add_quantised(const Graph& graph, std::uint64_t seed, const Workers& worker
   }
 }
 
+// Rows of a cache in few bits with scales of heads, as the appends of the tokens before left them.
+void add_quantised_caches(const Graph& graph, std::uint64_t seed, const Workers& workers,
+                          Inputs& inputs) {
+  for (const Op& op : graph.ops()) {
+    const auto* scaled = op.attributes.get<ScaledHeads>();
+    if (scaled == nullptr || op.writes.size() < 2) continue;
+    const Tensor& t = graph.tensor(op.writes[0].tensor);
+    const Tensor& s = graph.tensor(op.writes[1].tensor);
+    const auto codes = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
+    const auto scales = std::make_shared<Storage>(s.dtype, s.rows, s.cols);
+    const std::int64_t d = t.cols / scaled->heads;
+    const auto largest = static_cast<float>(scaled->cache.largest());
+    const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
+    parallel_for(workers, loop, [&](std::int64_t row, int) {
+      std::vector<float> values(static_cast<std::size_t>(t.cols));
+      fill_row(t, 0, {}, row, row_stream(seed_of(t, seed), row), values.data());
+      for (std::int64_t head = 0; head < scaled->heads; ++head) {
+        float* const first = values.data() + head * d;
+        float scale = 0;
+        for (std::int64_t c = 0; c < d; ++c) scale = std::max(scale, std::fabs(first[c]));
+        scale = std::max(scale / largest, static_cast<float>(kLeastCacheScale));
+        for (std::int64_t c = 0; c < d; ++c) first[c] /= scale;
+        scales->write(row, head, 1, &scale);
+      }
+      codes->write(row, 0, t.cols, values.data());
+    });
+    inputs[t.name] = codes;
+    inputs[s.name] = scales;
+  }
+}
+
 }  // namespace
 
 Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers,
                       const InputDistribution& distribution) {
   Inputs inputs;
   add_quantised(graph, seed, workers, inputs);
+  add_quantised_caches(graph, seed, workers, inputs);
   for (std::size_t i = 0; i < graph.tensors().size(); ++i) {
     const TensorId id{static_cast<std::int32_t>(i)};
     const Tensor& t = graph.tensor(id);
@@ -143,7 +177,6 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
       spread.scale = static_cast<float>(distribution.scale);
       spread.shift = static_cast<float>(distribution.shift);
     }
-    constexpr double kPerNumber = 30;
     const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
     parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
+#include "model/operators/support/cache_scales.h"
 #include "model/operators/support/heads.h"
 #include "model/operators/support/view.h"
 #include "sim/executor/blas.h"
@@ -46,7 +47,7 @@ bool complete(const Graph& graph, AttentionSteps& s) {
   if (readers(graph, *s.softmax) == 1) return true;
   const AttentionShape& a = s.scores->attributes.as<AttentionShape>();
   // The gradient below knows neither caps nor biases, and one width of a head.
-  if (a.softcap > 0 || s.scores->reads.size() > 2 || a.v_width() != a.head_width) return false;
+  if (a.softcap > 0 || score_bias(*s.scores) || a.v_width() != a.head_width) return false;
   s.d_v = reader(graph, probs, operators::attention_d_v);
   s.d_softmax = reader(graph, probs, operators::softmax_backward);
   if (s.d_v == nullptr || s.d_softmax == nullptr || readers(graph, *s.softmax) != 3) return false;
@@ -70,7 +71,10 @@ struct Keys {
         k(graph, values, inputs, steps.scores->reads[1]),
         v(graph, values, inputs, steps.context->reads[1]),
         span(steps.scores->reads[1].rows / shape.batch) {
-    if (steps.scores->reads.size() > 2) bias.emplace(graph, values, inputs, steps.scores->reads[2]);
+    if (const auto added = score_bias(*steps.scores)) bias.emplace(graph, values, inputs, *added);
+    if (const auto of_k = cache_scale(*steps.scores)) k_scale.emplace(graph, values, inputs, *of_k);
+    if (const auto of_v = cache_scale(*steps.context))
+      v_scale.emplace(graph, values, inputs, *of_v);
   }
 
   void load(std::int64_t sequence, std::int64_t head, std::vector<double>& keys,
@@ -78,12 +82,24 @@ struct Keys {
     const std::int64_t first = sequence * span;
     k.copy(first, span, head * shape.head_width, shape.head_width, keys);
     v.copy(first, span, head * shape.v_width(), shape.v_width(), rows);
+    if (k_scale) dequantise(*k_scale, first, head, keys);
+    if (v_scale) dequantise(*v_scale, first, head, rows);
+  }
+
+  // Codes of the head of keys [first, first + span) become what they are worth.
+  void dequantise(const Source& scale, std::int64_t first, std::int64_t head,
+                  std::vector<double>& codes) const {
+    std::vector<double> scales;
+    scale.copy(first, span, head, 1, scales);
+    const std::size_t width = codes.size() / scales.size();
+    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] *= scales[i / width];
   }
 
   const AttentionShape& shape;
   Source k, v;
-  std::optional<Source> bias;  // [heads · queries, keys], added to the scores
-  std::int64_t span;           // rows that are taken of a sequence
+  std::optional<Source> k_scale, v_scale;  // [B·S, Hkv] of a cache in few bits
+  std::optional<Source> bias;              // [heads · queries, keys], added to the scores
+  std::int64_t span;                       // rows that are taken of a sequence
 };
 
 // Of one product over all heads.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "model/operators/support/heads.h"
@@ -121,6 +122,19 @@ class AttentionRun {
       port.load(operand, where.row_begin + r, where.columns.begin, d, to + r * d);
   }
 
+  // Codes of keys or values become what they are worth. A head's scale is a factor of its scores,
+  // or of its probabilities: an exact one in fp32.
+  static void dequantise(const std::optional<Operand>& scale, const TileArea& where,
+                         std::int64_t kv_head, Port& port, float* codes) {
+    if (!scale) return;
+    const std::int64_t width = where.columns.count();
+    for (std::int64_t r = 0; r < where.rows(); ++r) {
+      float of_row = 0;
+      port.load(*scale, where.row_begin + r, kv_head, 1, &of_row);
+      for (std::int64_t c = 0; c < width; ++c) codes[r * width + c] *= of_row;
+    }
+  }
+
   // Keys of the operand's rows that the tile of queries can see.
   [[nodiscard]] KeyRange keys_of(std::int64_t first, std::int64_t count) const {
     const KeyRange positions = visible_keys(shape_, first, count);
@@ -187,8 +201,12 @@ class AttentionRun {
       const std::int64_t row = sequence * span_ + begin;
       w.keys.resize(static_cast<std::size_t>(keys * d));
       w.values.resize(static_cast<std::size_t>(keys * dv));
-      fetch(m_.k, m_.k_value, w.k, area(row, keys, kv_head, d), port, w.keys.data());
-      fetch(m_.v, m_.v_value, w.v, area(row, keys, kv_head, dv), port, w.values.data());
+      const TileArea of_k = area(row, keys, kv_head, d);
+      const TileArea of_v = area(row, keys, kv_head, dv);
+      fetch(m_.k, m_.k_value, w.k, of_k, port, w.keys.data());
+      fetch(m_.v, m_.v_value, w.v, of_v, port, w.values.data());
+      dequantise(m_.k_scale, of_k, kv_head, port, w.keys.data());
+      dequantise(m_.v_scale, of_v, kv_head, port, w.values.data());
       w.scores.resize(queries, keys);
       multiply({w.queries.data.data(), d, false}, {w.keys.data(), d, false}, queries, keys, d, 0.0F,
                w.scores.data.data(), keys);

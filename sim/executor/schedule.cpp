@@ -15,7 +15,8 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
   if (const auto* attention = std::get_if<AttentionMainloop>(&phase.mainloop)) {
     const AttentionShape& a = attention->shape;
     s.tile = {kQueryTile, kKeyTile};
-    if (splits_keys(a, kernel.implementation)) s.splits = decode_splits(a, gpu);
+    if (splits_keys(a, kernel.implementation))
+      s.splits = decode_grid(a, kernel.implementation, gpu).splits;
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
     const bool library = kernel.implementation == Implementation::library_gemm;
     const GemmWalk gemm = gemm_walk(gemm_problem_of(phase, addresses, library), gpu);
@@ -28,6 +29,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
 
 std::int64_t launches_of(const Kernel& kernel, const std::vector<PhaseSchedule>& phases) {
   const std::int64_t beside = std::ssize(kernel.beside);
+  if (kernel.in_pieces) return beside;
   if (kernel.phases.size() > 1) return 1 + beside;
   return (phases.front().splits > 1 ? 2 : 1) + beside;
 }

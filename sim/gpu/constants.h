@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "sim/gpu/stream_constants.h"
 
 namespace fuseline {
 
@@ -41,8 +42,12 @@ struct GemmConstants {
 // Attention in one kernel.
 struct AttentionConstants {
   double block_bytes_per_cycle = 0;
+  double wide_block_bytes_per_cycle = 0;
   double block_cycles_per_key = 0;
+  double served_blocks_per_sm = 0;
+  double repeated_l2_share = 0;
   Seconds combine;
+  Seconds combine_split;
   double exp_cycles = 0;
   double gradient_exps = 0;
   double gradient_products = 0;
@@ -64,47 +69,6 @@ struct ScanConstants {
   Seconds step;
   double prefix_instructions = 0;
   std::int64_t prefix_tokens = 0;
-};
-
-// Kernels without a matrix product: element-wise work, norms, softmax, copies.
-struct StreamConstants {
-  double pointwise_instructions = 0;
-  double rope_instructions = 0;
-  double concat_instructions = 0;
-  double gelu_instructions = 0;
-  double generated_norm_instructions = 0;
-  double layer_norm_instructions = 0;
-  double resident_row_instructions = 0;
-  double row_instructions = 0;
-  double softmax_instructions = 0;
-  double scatter_add_instructions = 0;
-  double strided_instructions = 0;
-  double strided_add_factor = 0;
-  double strided_convert_factor = 0;
-  double issue_lanes = 0;
-  double hbm_fraction = 0;
-  double l2_fraction = 0;
-  Seconds ramp;
-  Seconds strided_latency;
-  double concat_latency_fraction = 0;
-  Seconds reduce_latency;
-  Seconds reduce_least;
-  double reduce_rows = 0;
-  Seconds row_step;
-  Seconds row_block;
-  Seconds row_start;
-  Seconds generated_row_start;
-  double resident_row_steps = 0;
-  double layer_norm_step_factor = 0;
-  double generated_row_padding = 0;
-  double miss_wait = 0;
-  double miss_exposed = 0;
-  double exposed_row_waves = 0;
-  std::int64_t block_threads = 0;
-  std::int64_t generated_row_threads = 0;
-  std::int64_t resident_row_threads = 0;
-  std::int64_t thread_elements = 0;
-  std::int64_t vector_thread_elements = 0;
 };
 
 // Launches of a graph.
@@ -140,6 +104,7 @@ struct Constants {
   AttentionConstants attention;
   ScanConstants scan;
   StreamConstants stream;
+  RouteConstants route;
   LaunchConstants launch;
   SyncConstants sync;
   L2Constants l2;

@@ -17,6 +17,8 @@ namespace fuseline {
 namespace {
 
 constexpr std::int64_t kMostSplitQueries = 16;  // of our own kernel
+constexpr std::int64_t kDecodeQueries = 16;     // rows of a thread block's tile, ours and cuDNN's
+constexpr std::int64_t kNarrowWidth = 64;       // the narrowest tile of keys
 
 bool behind_context(const AttentionShape& s) { return s.kv_tokens > s.q_tokens; }
 
@@ -87,6 +89,11 @@ void read_operands(const AttentionWalk& attention, L2Cache& cache) {
           const std::int64_t col = slice->col_begin + head * width;
           cache.read(slice->matrix, begin, end, col, col + width);
         }
+        for (const auto* scale : {&attention.k_scale, &attention.v_scale}) {
+          if (!*scale) continue;
+          const std::int64_t col = (*scale)->col_begin + head;
+          cache.read((*scale)->matrix, begin, end, col, col + 1);
+        }
       }
       if (attention.bias) {
         const CachedSlice& bias = *attention.bias;
@@ -111,6 +118,49 @@ Seconds partly_overlapped(Seconds a, Seconds b, double exponent) {
   return Seconds(longer * std::pow(1 + std::pow(ratio, exponent), 1 / exponent));
 }
 
+// Scales that are loaded with the keys and values of so many keys of one head.
+Bytes scale_bytes(const AttentionWalk& walk, std::int64_t keys) {
+  Bytes sum;
+  for (const auto* scale : {&walk.k_scale, &walk.v_scale})
+    if (*scale) sum += checked_product<Bytes>(keys, (*scale)->matrix.element);
+  return sum;
+}
+
+// SM cycles that dequantise so many keys of one head and their values. The constant is that of
+// weights, assumed and not measured.
+double dequantise_cycles(const AttentionShape& s, double keys, const Gpu& gpu) {
+  if (!s.cache.quantised()) return 0;
+  return keys * static_cast<double>(s.head_width + s.v_width()) *
+         gpu.constants.gemm.dequantise_instructions / gpu.constants.stream.issue_lanes;
+}
+
+// Columns of a tile that holds heads of this width.
+std::int64_t tile_width(std::int64_t width, const AttentionConstants& c) {
+  if (width <= kNarrowWidth) return kNarrowWidth;
+  return ceil_div(width, c.full_tile_width) * c.full_tile_width;
+}
+
+// One thread block takes its keys one tile after the other: waits for each, and moves it. Blocks
+// beyond those that an SM's memory system serves at a time come later.
+Seconds decode_blocks_time(const AttentionShape& s, const DecodeGrid& grid, std::int64_t keys,
+                           ElementSize of_keys, ElementSize of_values, const Gpu& gpu) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const std::int64_t tiled = ceil_div(ceil_div(keys, grid.splits), kKeyTile) * kKeyTile;
+  const double bytes =
+      static_cast<double>(tile_width(s.head_width, c) * of_keys) +
+      static_cast<double>(tile_width(s.v_width(), c) * of_values) / static_cast<double>(grid.parts);
+  const double rate = grid.parts > 1 ? c.wide_block_bytes_per_cycle : c.block_bytes_per_cycle;
+  const double cycles = static_cast<double>(tiled) * (c.block_cycles_per_key + bytes / rate);
+  const auto blocks = static_cast<double>(grid.heads * grid.parts * grid.splits);
+  const auto sms = static_cast<double>(gpu.sm_count);
+  const double rounds = std::max(1.0, blocks / (c.served_blocks_per_sm * sms));
+  // Thread blocks of one SM share its lanes, and fill each other's waiting.
+  const double dequantised = dequantise_cycles(s, static_cast<double>(tiled), gpu);
+  const double alone = cycles + dequantised;
+  const double together = std::max(cycles * rounds, dequantised * blocks / sms);
+  return Seconds(std::max(alone, together) / gpu.sm_clock.value());
+}
+
 bool same_place(const CachedSlice& a, const CachedSlice& b) {
   return a.matrix.tensor == b.matrix.tensor && a.col_begin == b.col_begin;
 }
@@ -122,15 +172,21 @@ bool splits_keys(const AttentionShape& shape, Implementation implementation) {
   return behind_context(shape) && shape.q_tokens <= (library ? 1 : kMostSplitQueries);
 }
 
-std::int64_t decode_splits(const AttentionShape& shape, const Gpu& gpu) {
+DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementation, const Gpu& gpu) {
   const AttentionConstants& c = gpu.constants.attention;
-  const std::int64_t blocks = shape.batch * shape.kv_heads;
+  const std::int64_t queries = shape.heads / shape.kv_heads * shape.q_tokens;
+  DecodeGrid grid;
+  grid.repeats = ceil_div(queries, kDecodeQueries);
+  grid.heads = shape.batch * shape.kv_heads * grid.repeats;
+  if (implementation == Implementation::library_attention)
+    grid.parts = ceil_div(shape.v_width(), c.full_tile_width);
   const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
   const std::int64_t count = keys.end - keys.begin;
-  if (2 * blocks > gpu.sm_count || count < c.split_least_keys) return 1;
+  if (2 * grid.heads > gpu.sm_count || count < c.split_least_keys) return grid;
   const auto fitting = static_cast<std::uint64_t>(std::min(
-      c.blocks_per_sm * gpu.sm_count / blocks, std::max<std::int64_t>(1, count / kKeyTile)));
-  return static_cast<std::int64_t>(std::bit_floor(fitting));
+      c.blocks_per_sm * gpu.sm_count / grid.heads, std::max<std::int64_t>(1, count / kKeyTile)));
+  grid.splits = static_cast<std::int64_t>(std::bit_floor(fitting));
+  return grid;
 }
 
 PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor,
@@ -168,6 +224,8 @@ AttentionWalk attention_walk(const Program& program, const AddressMap& addresses
   attention.v = addresses.locate(m->v);
   if (m->q_value < 0) attention.q = addresses.locate(m->q);
   if (m->bias) attention.bias = addresses.locate(*m->bias);
+  if (m->k_scale) attention.k_scale = addresses.locate(*m->k_scale);
+  if (m->v_scale) attention.v_scale = addresses.locate(*m->v_scale);
 
   StreamKernel before;
   StreamKernel after;
@@ -205,8 +263,10 @@ void describe(const AttentionWalk& attention, WalkKey& key) {
   describe(attention.v, key);
   key.number(attention.q ? 1 : 0);
   if (attention.q) describe(*attention.q, key);
-  key.number(attention.bias ? 1 : 0);
-  if (attention.bias) describe(*attention.bias, key);
+  for (const auto* slice : {&attention.bias, &attention.k_scale, &attention.v_scale}) {
+    key.number(*slice ? 1 : 0);
+    if (*slice) describe(**slice, key);
+  }
 }
 
 AttentionEstimate simulate_attention(const Program& program, Implementation implementation,
@@ -229,35 +289,40 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
   for (const StreamWalk* part : {&walk.before, &walk.after}) {
     for (const Stream& stream : part->streams) streamed += stream.bytes();
   }
-  const ElementSize element = k.matrix.element;
-  if (walk.q) streamed += checked_product<Bytes>(walk.q->rows, walk.q->cols, element);
+  const ElementSize k_element = k.matrix.element;
+  const ElementSize v_element = walk.v.matrix.element;
+  if (walk.q)
+    streamed += checked_product<Bytes>(walk.q->rows, walk.q->cols, walk.q->matrix.element);
   if (walk.bias)
-    streamed += checked_product<Bytes>(walk.bias->rows, walk.bias->cols, s.batch, element);
+    streamed += checked_product<Bytes>(walk.bias->rows, walk.bias->cols, s.batch,
+                                       walk.bias->matrix.element);
 
   const double hbm_rate = gpu.hbm_bandwidth_sustained.value() * c.hbm_fraction;
   const double l2_rate = gpu.l2_bandwidth.value() * gpu.constants.stream.l2_fraction;
   Seconds start;
   const bool split = splits_keys(s, implementation) && !m->gradient;
   if (split) {
-    e.splits = decode_splits(s, gpu);
-    const Bytes kv = checked_product<Bytes>(k.rows, k.cols + walk.v.cols, element);
-    e.l2 = Bytes(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
+    const DecodeGrid grid = decode_grid(s, implementation, gpu);
+    e.splits = grid.splits;
+    const Bytes keys_alone = checked_product<Bytes>(k.rows, k.cols, k_element);
+    const Bytes kv = keys_alone + checked_product<Bytes>(k.rows, walk.v.cols, v_element) +
+                     scale_bytes(walk, k.rows * s.kv_heads);
+    const Bytes again = (grid.repeats - 1) * kv + grid.repeats * (grid.parts - 1) * keys_alone;
+    const Bytes once(static_cast<std::int64_t>((kv + streamed).as_double() * l2_crossing(gpu)));
+    e.l2 = once + again;
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
-    e.l2_time = e.l2 / BytesPerSecond(l2_rate);
-    // One thread block takes its keys one tile after the other: waits for each, and moves it.
-    const double blocks = static_cast<double>(s.batch * s.kv_heads * e.splits);
-    const double cycles =
-        static_cast<double>(k.rows) * c.block_cycles_per_key * static_cast<double>(s.kv_heads) +
-        kv.as_double() / c.block_bytes_per_cycle;
-    e.tensor_time = Seconds(cycles / blocks / gpu.sm_clock.value());
-    e.smem = kv;
+    e.l2_time = (once.as_double() + c.repeated_l2_share * again.as_double()) /
+                BytesPerSecond(l2_rate).value() * Seconds(1);
+    e.tensor_time = decode_blocks_time(s, grid, k.rows / s.batch, k_element, v_element, gpu);
+    e.smem = kv + again;
     start = c.split_start;
     if (e.splits > 1) {
       // fp32 partials [splits, B·H·T, d], written and read back within L2.
       const Bytes partials =
           checked_product<Bytes>(2 * e.splits, s.batch * s.heads, s.q_tokens, s.v_width(), 4);
       e.combine_l2 = partials;
-      e.combine_work = c.combine + partials / BytesPerSecond(l2_rate);
+      e.combine_work = c.combine + static_cast<double>(e.splits) * c.combine_split +
+                       partials / BytesPerSecond(l2_rate);
     }
   } else {
     std::int64_t keys = 0;
@@ -265,12 +330,18 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
       keys += rounded_keys(s, first, std::min(kQueryTile, s.q_tokens - first));
     }
     // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
-    const std::int64_t width = m->gradient ? 5 * s.head_width : s.head_width + s.v_width();
-    const Bytes tiles = checked_product<Bytes>(keys, s.batch * s.heads, width, element);
+    const std::int64_t visits = checked_product<Bytes>(keys, s.batch * s.heads).value();
+    const Bytes tiles = m->gradient ? checked_product<Bytes>(visits, 5 * s.head_width, k_element)
+                                    : checked_product<Bytes>(visits, s.head_width, k_element) +
+                                          checked_product<Bytes>(visits, s.v_width(), v_element) +
+                                          scale_bytes(walk, visits);
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
     const PrefillTime t = prefill_time(s, gpu, 1.0, m->gradient.has_value());
     e.tensor_time = t.tensor;
+    if (s.cache.quantised())
+      e.tensor_time += Seconds(dequantise_cycles(s, static_cast<double>(visits), gpu) /
+                               static_cast<double>(gpu.sm_count) / gpu.sm_clock.value());
     e.exp_time = t.exp;
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);

@@ -43,6 +43,7 @@ struct AttentionWalk {
   std::optional<CachedSlice> q;  // unless the prologue makes it
   CachedSlice k, v;
   std::optional<CachedSlice> bias{};
+  std::optional<CachedSlice> k_scale{}, v_scale{};  // of a cache in few bits
 };
 AttentionWalk attention_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu);
 WalkTraffic walk(const AttentionWalk& attention, L2Cache& cache);
@@ -69,9 +70,18 @@ struct PrefillTime {
 PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor = 1.0,
                          bool gradient = false);
 
-// Thread blocks that share the keys of one key/value head: a power of two that fills the GPU about
-// twice, each with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are
-// few.
-std::int64_t decode_splits(const AttentionShape& shape, const Gpu& gpu);
+// The thread blocks of the kernel for few queries behind a context. A block has a tile of 16
+// queries that share keys; further ones read the same keys again. Where heads of V are wide,
+// several of the library's blocks have a part of its columns each, and all of K; ours have whole
+// heads.
+struct DecodeGrid {
+  std::int64_t heads = 0;    // key/value heads of all sequences, once for every tile of queries
+  std::int64_t repeats = 1;  // tiles of queries that share keys
+  std::int64_t parts = 1;    // of V's columns
+  // Blocks that share the keys: a power of two that fills the GPU about twice, each with at least a
+  // tile of keys; 1 when the heads alone fill half of the GPU or keys are few.
+  std::int64_t splits = 1;
+};
+DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementation, const Gpu& gpu);
 
 }  // namespace fuseline

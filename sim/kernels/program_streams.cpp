@@ -72,8 +72,35 @@ AddressMap::AddressMap(const Plan& plan) : graph_(&plan.graph) {
     }
     if (pieces_[i].empty()) pieces_[i].push_back({id, 0, tensors[i].cols, ids_++});
   }
+  place_scratch(plan);
   reuse_buffers(plan);
   chain_layers(plan.graph);
+}
+
+void AddressMap::place_scratch(const Plan& plan) {
+  for (const Kernel& kernel : plan.kernels) {
+    for (const FrameworkLaunch& launch : kernel.beside) {
+      for (const LaunchAccess& access : launch.moved) {
+        const auto* scratch = std::get_if<Scratch>(&access.of);
+        if (scratch == nullptr) continue;
+        if (scratch_.try_emplace({kernel.name, scratch->name}, ids_).second) ++ids_;
+      }
+    }
+  }
+}
+
+CachedSlice AddressMap::locate(const Kernel& kernel, const LaunchAccess& access) const {
+  if (const auto* operand = std::get_if<Operand>(&access.of)) return locate(*operand);
+  const auto& scratch = std::get<Scratch>(access.of);
+  CachedSlice slice;
+  slice.matrix = {scratch_.at({kernel.name, scratch.name}),
+                  scratch.rows,
+                  scratch.cols,
+                  size_of(scratch.dtype),
+                  {}};
+  slice.rows = scratch.rows;
+  slice.cols = scratch.cols;
+  return slice;
 }
 
 // A graph that says of no output which input of the next layer it is carries its first output to

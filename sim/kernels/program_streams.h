@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/plan.h"
@@ -32,6 +35,8 @@ class AddressMap {
   [[nodiscard]] std::int64_t layer() const { return layer_; }
   [[nodiscard]] CachedSlice locate(const Operand& operand) const { return locate(operand, layer_); }
   [[nodiscard]] CachedSlice locate(const Operand& operand, std::int64_t layer) const;
+  // What a launch beside the kernel moves, or the kernel in pieces.
+  [[nodiscard]] CachedSlice locate(const Kernel& kernel, const LaunchAccess& access) const;
   // Whether every layer has a tensor of its own in its place.
   [[nodiscard]] bool per_layer(TensorId tensor) const {
     return per_layer_[static_cast<std::size_t>(tensor.index)] != 0;
@@ -47,12 +52,14 @@ class AddressMap {
   };
   void reuse_buffers(const Plan& plan);
   void chain_layers(const Graph& graph);
+  void place_scratch(const Plan& plan);
 
   const Graph* graph_;
-  std::vector<std::vector<Piece>> pieces_;  // by tensor
-  std::vector<std::uint8_t> per_layer_;     // by tensor
-  std::uint32_t ids_ = 1;                   // of one layer; 0 is the workspace
-  std::vector<TensorId> neighbour_;         // by tensor: the output carried to it, or where it goes
+  std::vector<std::vector<Piece>> pieces_;                                // by tensor
+  std::vector<std::uint8_t> per_layer_;                                   // by tensor
+  std::map<std::pair<std::string, std::string>, std::uint32_t> scratch_;  // by kernel and name
+  std::uint32_t ids_ = 1;            // of one layer; 0 is the workspace
+  std::vector<TensorId> neighbour_;  // by tensor: the output carried to it, or where it goes
   std::int64_t layer_ = 0;
 };
 

@@ -6,83 +6,11 @@
 #include "base/error.h"
 #include "model/operators/attributes.h"
 #include "model/operators/operator.h"
+#include "sim/kernels/routing_time.h"
+#include "sim/kernels/stream_costs.h"
 
 namespace fuseline {
 namespace {
-
-bool has_cost(const Graph& graph, const Kernel& kernel, std::initializer_list<StreamCost> costs) {
-  return std::any_of(kernel.ops.begin(), kernel.ops.end(), [&](OpId id) {
-    return std::find(costs.begin(), costs.end(), graph.op(id).kind->stream) != costs.end();
-  });
-}
-
-// Generic framework kernels compute an offset per element and operand: dearer where operands lie in
-// different orders (the sum that ends RoPE) and where elements change width.
-double strided_factor(const Graph& graph, const Kernel& kernel, const StreamConstants& c) {
-  if (has_cost(graph, kernel, {StreamCost::two_layouts})) return c.strided_add_factor;
-  for (const OpId id : kernel.ops) {
-    for (const Operand& o : graph.op(id).reads) {
-      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return c.strided_convert_factor;
-    }
-    for (const Operand& o : graph.op(id).writes) {
-      if (graph.tensor(o.tensor).dtype == Dtype::fp32) return c.strided_convert_factor;
-    }
-  }
-  return 1.0;
-}
-
-double instructions_of(const Graph& graph, const Kernel& kernel, const StreamConstants& c) {
-  const bool layer_norm =
-      has_cost(graph, kernel, {StreamCost::welford, StreamCost::deferred_welford});
-  double count = c.pointwise_instructions;
-  switch (kernel.implementation) {
-    case Implementation::strided:
-      return c.strided_instructions * strided_factor(graph, kernel, c);
-    case Implementation::concat:
-      return c.concat_instructions;
-    case Implementation::scatter_add:
-      return c.scatter_add_instructions;
-    case Implementation::generated_reduction:
-      count = layer_norm ? c.generated_norm_instructions : c.row_instructions;
-      break;
-    case Implementation::row_norm:
-      count = layer_norm ? c.layer_norm_instructions : c.row_instructions;
-      break;
-    case Implementation::resident_row:
-      count = c.resident_row_instructions;
-      break;
-    default:
-      break;
-  }
-  if (has_cost(graph, kernel, {StreamCost::softmax}) &&
-      kernel.implementation != Implementation::resident_row)
-    count = c.softmax_instructions;
-  if (has_cost(graph, kernel, {StreamCost::rotation})) count += c.rope_instructions;
-  if (has_cost(graph, kernel, {StreamCost::exponential})) {
-    count += c.gelu_instructions;
-  }
-  return count;
-}
-
-// Threads of one block and elements that a thread has at once.
-struct Residency {
-  std::int64_t threads = 0;
-  std::int64_t per_thread = 0;
-};
-
-Residency residency(Implementation implementation, const StreamConstants& c) {
-  switch (implementation) {
-    case Implementation::vectorized:
-    case Implementation::generated_pointwise:
-      return {c.block_threads, c.vector_thread_elements};
-    case Implementation::generated_reduction:
-      return {c.generated_row_threads, c.vector_thread_elements};
-    case Implementation::resident_row:
-      return {c.resident_row_threads, c.vector_thread_elements};
-    default:
-      return {c.block_threads, c.thread_elements};
-  }
-}
 
 std::int64_t resident_blocks(const StreamKernel& kernel, const Gpu& gpu) {
   const Residency r = residency(kernel.implementation, gpu.constants.stream);
@@ -159,9 +87,11 @@ RowSteps row_steps(const StreamKernel& kernel, const Gpu& gpu) {
   return {count, (count + 1) * static_cast<double>(per_step) / static_cast<double>(kernel.cols)};
 }
 
-Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const StreamConstants& c) {
+Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu& gpu) {
+  const StreamConstants& c = gpu.constants.stream;
   switch (kernel.implementation) {
     case Implementation::strided:
+    case Implementation::transposing:
     case Implementation::scatter_add:
       return c.strided_latency;
     case Implementation::concat:
@@ -182,8 +112,21 @@ Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Stre
     case Implementation::finisher:
       return c.row_start + c.row_step;
     default:
-      return Seconds();
+      return routing_time(kernel, gpu);
   }
+}
+
+// Of what one row loads, the share that L2 does not hold, if each of the first rows comes on an SM
+// of its own. A norm's weight is the same for all of them and is missed first: nothing else has
+// read it since the layer before.
+double missing_of_row(const StreamKernel& kernel, Bytes hbm_read) {
+  double vectors = 0, rows = 0;
+  for (const Stream& s : kernel.streams)
+    if (!s.store) (s.vector ? vectors : rows) += s.bytes().as_double();
+  const double vectors_missed = std::min(vectors, hbm_read.as_double());
+  const double rows_missed = std::min(rows, hbm_read.as_double() - vectors_missed);
+  const double count = static_cast<double>(std::max<std::int64_t>(1, kernel.rows));
+  return (vectors_missed + rows_missed / count) / std::max(1.0, vectors + rows / count);
 }
 
 }  // namespace
@@ -231,6 +174,26 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     if (heads != nullptr)
       result.row_blocks = norm.reads[0].rows * (norm.reads[0].cols / heads->head_width);
   }
+  return result;
+}
+
+StreamKernel stream_kernel_of(const FrameworkLaunch& launch, const Kernel& kernel,
+                              const AddressMap& addresses, const Gpu& gpu) {
+  StreamKernel result;
+  result.implementation = launch.implementation;
+  for (const LaunchAccess& access : launch.moved) {
+    Stream stream;
+    stream.part = addresses.locate(kernel, access);
+    stream.store = access.store;
+    result.streams.push_back(stream);
+  }
+  if (!result.streams.empty()) {
+    result.rows = result.streams.front().part.rows;
+    result.cols = result.streams.front().part.cols;
+  }
+  result.each = launch.each;
+  result.instructions = instructions_of(launch.implementation, gpu.constants.stream);
+  if (!routes(launch.implementation)) result.instructions *= static_cast<double>(launch.each);
   return result;
 }
 
@@ -336,8 +299,8 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTr
   const double missing =
       std::min(1.0, estimate.hbm.read.as_double() / std::max(1.0, loaded.as_double()));
   // Dependent steps wait for HBM where the row is not in L2.
-  estimate.latency =
-      latency_of(kernel, steps, c) * (kernel.whole_rows ? 1 + c.miss_wait * missing : 1);
+  estimate.latency = latency_of(kernel, steps, gpu) *
+                     (kernel.whole_rows ? 1 + c.miss_wait * missing_of_row(kernel, hbm.read) : 1);
   const Seconds streaming = std::max(bandwidth, estimate.issue_time);
   // A framework's norm has a thread block a row, or a head of a row: where these are short, the
   // blocks that come and go take longer than the bytes.

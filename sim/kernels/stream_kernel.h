@@ -21,12 +21,17 @@ struct StreamKernel {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   bool whole_rows = false;      // one thread block has a row at a time
+  std::int64_t each = 1;        // terms of an element, or numbers that one thread block sorts
   std::int64_t row_blocks = 0;  // thread blocks of a framework's norm, each a row or a head of one
   double instructions = 0;      // issued per element by one lane
   double step_factor = 1;       // latency of a row step over that of a sum of squares
   [[nodiscard]] std::int64_t elements()
       const;  // of the rows; else of the larger side, loaded or stored
 };
+
+// What a launch of a framework is, beside the operators of a plan.
+StreamKernel stream_kernel_of(const FrameworkLaunch& launch, const Kernel& kernel,
+                              const AddressMap& addresses, const Gpu& gpu);
 
 StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Program& program,
                               const AddressMap& addresses, const Gpu& gpu);

@@ -243,6 +243,8 @@ Tiling mainloop(const AttentionMainloop& m, TileShape tile, Tally& tally) {
   if (m.q_value < 0) tally.load(m.q, elements(m.q));
   if (m.k_value < 0) tally.load(m.k, checked_product<Bytes>(visits, s.head_width).value());
   if (m.v_value < 0) tally.load(m.v, checked_product<Bytes>(visits, s.v_width()).value());
+  for (const auto* scale : {&m.k_scale, &m.v_scale})
+    if (*scale) tally.load(**scale, visits);
   if (m.bias) tally.load(*m.bias, checked_product<Bytes>(pairs, s.heads, s.batch).value());
   return space;
 }

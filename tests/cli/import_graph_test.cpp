@@ -2,10 +2,12 @@
 // refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zip.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "tests/cli/cli_run.h"
 
@@ -84,6 +86,30 @@ TEST(ImportGraphCommand, LeavesTheOtherImportsAsTheyWere) {
   EXPECT_THAT(cli({"import", "--help"}).out, HasSubstr("fuseline import graph"));
   EXPECT_EQ(cli({"import", "ncu", "--help"}).out, cli({"import", "--help"}).out);
   EXPECT_THAT(cli({"import", "graph", "--help"}).out, HasSubstr("--separate"));
+}
+
+// The archive that torch.export.save() makes of a layer, with another file for the weights.
+TEST(ImportGraphCommand, ReadsTheProgramInAnArchive) {
+  const std::string program = text_of(graph("pytorch/llama.program"));
+  const std::string file = testing::TempDir() + "layer.pt2";
+  fs::remove(file);
+  zip_t* archive = zip_open(file.c_str(), ZIP_CREATE, nullptr);
+  const std::string weights(1000, 'w');
+  for (const auto& [name, text] :
+       {std::pair{"layer/data/weights/weight_0", &weights}, {"layer/models/model.json", &program}})
+    zip_file_add(archive, name, zip_source_buffer(archive, text->data(), text->size(), 0),
+                 ZIP_FL_ENC_UTF_8);
+  ASSERT_EQ(zip_close(archive), 0);
+
+  const CliRun of_archive = cli({"import", "graph", file, "--name", "mine"});
+  EXPECT_EQ(of_archive.status, 0) << of_archive.err;
+  // All but the first lines, which name the file.
+  const std::string of_program =
+      cli({"import", "graph", graph("pytorch/llama.program"), "--name", "mine"}).out;
+  const auto body = [](const std::string& text) { return text.substr(text.find("# One product")); };
+  EXPECT_EQ(body(of_archive.out), body(of_program));
+  EXPECT_THAT(of_archive.out, StartsWith("fuseline.block/1\n"));
+  fs::remove(file);
 }
 
 }  // namespace

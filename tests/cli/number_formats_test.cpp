@@ -89,5 +89,77 @@ TEST(WeightsOption, HasNoKernelsForRealGpusYet) {
   EXPECT_THAT(run.err, HasSubstr("a product with weights in int4"));
 }
 
+TEST(CacheOption, HalvesWhatDecodeReadsOfTheCache) {
+  const auto decoded = [](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"--model", "tinyllama", "--batch", "64"};
+    args.insert(args.end(), more.begin(), more.end());
+    return predicted(args);
+  };
+  const json plain = decoded({});
+  EXPECT_EQ(plain.at("kv"), "bf16");
+  EXPECT_EQ(decoded({"--kv", "bf16"}), plain);
+  const auto read = [](const json& j) {
+    return j.at("predictions")[0].at("hbm_read_bytes").get<double>();
+  };
+  const json fp8 = decoded({"--kv", "fp8"});
+  EXPECT_EQ(fp8.at("kv"), "fp8");
+  EXPECT_EQ(fp8.at("weights"), "bf16");
+  // 4 heads of 64 for K and V of 64 sequences of 256 tokens, of which the last ones are in L2
+  // still: a byte less for each number, and for int8 4 bytes more for each head.
+  const double numbers = 64 * 256 * 2 * 256;
+  EXPECT_NEAR(read(plain) - read(fp8), numbers, 0.02 * numbers);
+  EXPECT_NEAR(read(decoded({"--kv", "int8"})) - read(fp8), numbers / 64 * 4, 0.002 * numbers);
+}
+
+TEST(CacheOption, GoesWithFormatsOfWeightsAndOfFiles) {
+  const std::string file =
+      temporary_file("kv/config.json", R"({"model_type": "llama", "hidden_size": 256,
+    "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 512,
+    "quantization_config": {"quant_method": "fp8", "kv_cache_quant_algo": "FP8"}})");
+  const json of_file = predicted({"--model", file});
+  EXPECT_EQ(of_file.at("weights"), "fp8");
+  EXPECT_EQ(of_file.at("kv"), "fp8");
+  const json cache = predicted({"--model", file, "--kv", "int8"});
+  EXPECT_EQ(cache.at("weights"), "fp8");
+  EXPECT_EQ(cache.at("kv"), "int8");
+  const json weights = predicted({"--model", file, "--weights", "int4"});
+  EXPECT_EQ(weights.at("weights"), "int4");
+  EXPECT_EQ(weights.at("kv"), "fp8");
+  EXPECT_EQ(predicted({"--model", file, "--kv", "bf16"}).at("kv"), "bf16");
+}
+
+TEST(CacheOption, IsVerified) {
+  for (const char* format : {"fp8", "int8"}) {
+    const CliRun run =
+        cli({"verify", "--model", "char-llama", "--phase", "decode", "--seq", "3", "--context",
+             "40", "--kv", format, "--policy", "all", "--format", "json"});
+    EXPECT_EQ(run.status, 0) << run.out << run.err;
+    EXPECT_EQ(json::parse(run.out).at("kv"), format);
+  }
+}
+
+TEST(CacheOption, IsRefusedWhereItHasNoMeaning) {
+  const CliRun unknown = cli({"predict", "--kv", "int4"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--kv = 'int4'"));
+  EXPECT_THAT(unknown.err, HasSubstr("bf16, fp8, int8"));
+  const CliRun trained = cli({"predict", "--kv", "fp8", "--phase", "train"});
+  EXPECT_EQ(trained.status, 2);
+  EXPECT_THAT(trained.err, HasSubstr("--kv = 'fp8'"));
+}
+
+TEST(CacheOption, HasNoKernelsForRealGpusYet) {
+  const auto refused = [](const char* format, const char* kernel) {
+    const CliRun run =
+        cli({"explain", "--cuda", "--model", "tinyllama", "--phase", "decode", "--kv", format,
+             "--policy", "per-operator", "--kernel", kernel, "--output", "/dev/null"});
+    EXPECT_EQ(run.status, 3) << run.err;
+    return run.err;
+  };
+  EXPECT_THAT(refused("int8", "attention"), HasSubstr("attention with a cache in int8"));
+  EXPECT_THAT(refused("fp8", "kvcache"), HasSubstr("cache_k in e4m3"));
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -78,12 +78,16 @@ void expect_lines_fit(const Plan& plan) {
 TEST(Explain, CountsLaunchesBesideKernels) {
   const Plan plan = make_plan("eager", load_model("mixtral-8x7b"), test::decode(1, 1, 64));
   std::size_t beside = 0;
-  for (const Kernel& kernel : plan.kernels) beside += kernel.beside.size();
+  for (const Kernel& kernel : plan.kernels) {
+    beside += kernel.beside.size();
+    if (kernel.in_pieces) --beside;
+  }
   EXPECT_GT(beside, 10U);
   const std::string text = explain_text(explain(plan));
   EXPECT_THAT(text, testing::HasSubstr(
                         fmt::format("policy eager: {} launches", plan.kernels.size() + beside)));
   EXPECT_THAT(text, testing::HasSubstr("launched beside it: "));
+  EXPECT_THAT(text, testing::HasSubstr("launched in its place: "));
 }
 
 // A framework adds the experts' rows to the tokens' with a kernel of its own, which its compiler

@@ -49,6 +49,16 @@ TEST_F(PlacementOfAnEpilogue, AValueWaitsFromItsStepToItsLastUse) {
   EXPECT_EQ(p.partials[0].each, 2) << "as wide as the accumulator";
 }
 
+// What is stored as it is takes no registers beside the accumulator's.
+TEST_F(PlacementOfAnEpilogue, ACopyIsItsOperandsRegisters) {
+  EXPECT_THAT(placement({Map{1, maps::copy, {0}}, StoreTile{1, h}}).registers, IsEmpty());
+  const Placement p = placement(
+      {LoadTile{1, x}, Map{2, maps::add, {0, 1}}, Map{3, maps::copy, {2}}, StoreTile{3, h}});
+  ASSERT_THAT(p.registers, SizeIs(2)) << "of what is loaded, and of the sum";
+  EXPECT_EQ(p.registers[1].value, 2);
+  EXPECT_EQ(p.registers[1].last, 4) << "until its copy is stored";
+}
+
 TEST_F(PlacementOfAnEpilogue, TilesAndVectorsAlongColumnsComeThroughSharedMemory) {
   const Placement p =
       placement({LoadTile{1, x}, LoadVector{2, bias, Axis::cols}, LoadVector{3, scale, Axis::rows},

@@ -72,6 +72,24 @@ TEST(Rewrites, OfEveryPolicyKeepTheBlocksResult) {
   }
 }
 
+// Codes are those of the block in fp64, so that nothing is left of the formats' roundoff.
+TEST(Rewrites, OfEveryPolicyKeepTheResultOfACacheInFewBits) {
+  for (ModelConfig config : {test::tiny_llama(), test::tiny_gpt()}) {
+    for (const std::string& name : cache_format_names()) {
+      Workload work = test::decode(2, 3, 17);
+      work.formats.cache = parse_stored_cache(name, "", "");
+      for (const std::int64_t window : {0, 5}) {
+        config.sliding_window = window;
+        const Graph block = build_block(config, work);
+        for (const PolicyInfo& info : policies()) {
+          const Plan plan = make_plan(info.name, block);
+          EXPECT_EQ(compare(block, plan.graph, plan.preparation), "") << info.name << ", " << name;
+        }
+      }
+    }
+  }
+}
+
 TEST(Rewrites, OfEveryPolicyKeepTheGradients) {
   std::mt19937 random(43);
   for (int i = 0; i < 50; ++i) {

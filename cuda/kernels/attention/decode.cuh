@@ -34,7 +34,7 @@ struct AttentionDecodeArgs {
 };
 
 // Stages of the ring: two let more thread blocks share a GPU's smaller shared memory.
-template <class Element, int d, int stages_ = 3>
+template <class Element, int d, int stages_ = 3, bool capped = false>
 struct AttentionDecode {
   static_assert(d % 16 == 0 && d <= 256, "head width");
   using Args = AttentionDecodeArgs<Element>;
@@ -139,6 +139,7 @@ struct AttentionDecode {
       const u32 from = ring + 2 * stage * half_stage;
       float x[keys / 2];
       multiply_rows<Element, d, keys>(x, q, from);
+      if constexpr (capped) cap_scores(x, s);
 #pragma unroll
       for (int i = 0; i < keys / 2; ++i) {
         const int key = chunk * keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
@@ -299,10 +300,10 @@ struct AttentionDecode {
 
 // The body of a kernel with AttentionDecode::threads threads, AttentionDecode::shared_bytes of
 // dynamic shared memory and decode_tiles() · splits thread blocks.
-template <class Element, int d, int stages = 3>
+template <class Element, int d, int stages = 3, bool capped = false>
 FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element>& args) {
   extern __shared__ __align__(16) unsigned char shared_16[];
-  AttentionDecode<Element, d, stages>(args, shared_16).run();
+  AttentionDecode<Element, d, stages, capped>(args, shared_16).run();
 }
 
 }  // namespace fuseline::gpu

@@ -45,7 +45,8 @@ struct AttentionForwardArgs {
   int log_sum_exp_ld = 1;  // numbers from one row's to the next
 };
 
-template <class Element, int d>
+// `capped`: the shape has a softcap.
+template <class Element, int d, bool capped = false>
 struct AttentionSm90 {
   static_assert(d == 64 || d == 128, "other head widths: generic.cuh");
   using Args = AttentionForwardArgs<Element>;
@@ -237,6 +238,7 @@ struct AttentionSm90 {
     Probabilities p;
     float keep[2];
     const auto soften = [&](int block) {
+      if constexpr (capped) cap_scores(s, args.shape);
       if (needs_mask(args.shape, first_row, 64, block * block_keys, block_keys))
         mask_scores(s, args.shape, row, block * block_keys);
       softmax.step(s, scale_log2, keep);
@@ -286,10 +288,10 @@ struct AttentionSm90 {
 
 // The body of a kernel with __launch_bounds__(384, 1), AttentionSm90::shared_bytes of dynamic
 // shared memory and at most one block per SM.
-template <class Element, int d>
+template <class Element, int d, bool capped = false>
 FUSELINE_DEVICE void attention_forward_sm90(const AttentionForwardArgs<Element>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  AttentionSm90<Element, d>(args, shared_address(shared)).run();
+  AttentionSm90<Element, d, capped>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

@@ -72,7 +72,7 @@ template <class Element, int d>
 constexpr int generic_forward_bytes =
     GenericForwardTile<d>::tile_bytes + 4 * GenericForwardTile<d>::block_bytes;
 
-template <class Element, int d>
+template <class Element, int d, bool capped = false>
 FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>& args) {
   using Tile = GenericForwardTile<d>;
   extern __shared__ __align__(16) unsigned char shared_16[];
@@ -111,6 +111,7 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
     const u32 from = buffers + (block & 1) * 2 * Tile::block_bytes;
     float x[Tile::block / 2];
     multiply_rows<Element, d, Tile::block>(x, queries + thread / 32 * 16 * row_pitch<d>, from);
+    if constexpr (capped) cap_scores(x, s);
     if (needs_mask(s, warp_row, 16, block * Tile::block, Tile::block))
       mask_scores(x, s, warp_row + lane / 4, block * Tile::block);
     float keep[2];

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "../element.cuh"
+#include "../epilogue/map.cuh"
 #include "shape.cuh"
 
 namespace fuseline::gpu {
@@ -47,6 +48,15 @@ FUSELINE_DEVICE void mask_scores(float (&s)[count], const AttentionShape& shape,
       for (int e = 0; e < 2; ++e)
         if (8 * j + e >= end || 8 * j + e < begin) s[4 * j + 2 * half + e] = minus_infinity;
   }
+}
+
+// Scores s of unscaled products become c tanh(s / c), unscaled again: what follows scales them. It
+// comes ahead of the mask, since tanh would make -inf a number.
+template <int count>
+FUSELINE_DEVICE void cap_scores(float (&s)[count], const AttentionShape& shape) {
+  const float in = shape.scale / shape.softcap, out = shape.softcap / shape.scale;
+#pragma unroll
+  for (float& x : s) x = out * tanh_of(in * x);
 }
 
 struct OnlineSoftmax {

@@ -19,6 +19,7 @@ struct AttentionShape {
   int causal;
   int window;  // a query sees at most so many keys; 0: all
   float scale;
+  float softcap = 0.0F;  // c > 0: scores s become c tanh(s / c), in kernels made for that
 
   FUSELINE_HD int shared_by() const { return heads / kv_heads; }  // query heads of one key head
   // Keys [first_key, end_key) that query t sees; none if end_key <= 0.

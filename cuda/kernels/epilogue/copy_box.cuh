@@ -35,6 +35,19 @@ FUSELINE_DEVICE uint4 add_chunks(uint4 v, uint4 old) {
   return v;
 }
 
+// How far a row of a result lies from its first: of a matrix, and of rows that lie apart in runs of
+// `run`, each `step` rows after the one before. In elements.
+struct MatrixRows {
+  int ld;
+  FUSELINE_DEVICE long long operator()(int row) const { return static_cast<long long>(row) * ld; }
+};
+struct RunRows {
+  int ld, run, step;
+  FUSELINE_DEVICE long long operator()(int row) const {
+    return (static_cast<long long>(row / run) * step + row % run) * ld;
+  }
+};
+
 // Where a box lies in a result of `rows` rows and `cols` columns: its corner may lie outside.
 struct BoxPlace {
   int row, col;
@@ -43,12 +56,13 @@ struct BoxPlace {
 
 // Rows first_row to first_row + 15 of the box; place.row is the first of them. Rows and columns
 // outside the result stay.
-template <bool add, int row_bytes, class T>
-FUSELINE_DEVICE void copy_box(u32 box, u32 first_row, T* data, int ld, const BoxPlace& place) {
+template <bool add, int row_bytes, class T, class Rows>
+FUSELINE_DEVICE void copy_box(u32 box, u32 first_row, T* data, const Rows& rows,
+                              const BoxPlace& place) {
   for_each_chunk<row_bytes>([&](int row, int chunk) {
     const int col = place.col + chunk * (16 / static_cast<int>(sizeof(T)));
     if (place.row + row >= place.rows || col < 0 || col >= place.cols) return;
-    auto* at = reinterpret_cast<uint4*>(data + static_cast<long long>(place.row + row) * ld + col);
+    auto* at = reinterpret_cast<uint4*>(data + rows(place.row + row) + col);
     const uint4 v = load_shared_16(box + swizzle<row_bytes>(first_row + row, chunk));
     *at = add ? add_chunks<T>(v, *at) : v;
   });

@@ -41,4 +41,14 @@ struct TileOut {
   BatchPlace place;  // of a batch's results; the map is then one of matrices (ptx/tma.cuh)
 };
 
+// The same for rows that lie apart (one stream's rows of joint sequences, a cache's new rows): in
+// runs of `run` rows, each `step` rows after the one before. `whole`: a run is a multiple of 64
+// rows, so no box meets two of them and the copy engine stores it: the map has four dimensions, the
+// runs are the last. Else threads store each row where it belongs.
+template <class T, bool whole>
+struct TileOutRuns {
+  TileOut<T> tile;  // of all runs' columns; data: row 0 of the first run
+  int run, step;
+};
+
 }  // namespace fuseline::gpu

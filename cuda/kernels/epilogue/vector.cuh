@@ -83,6 +83,46 @@ FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, con
   return out;
 }
 
+// One row for each sequence: row m takes row m / tokens. Its rows are few and many threads want
+// them, so they come from cache. `pairs`: data is a multiple of two elements, as ld always is.
+template <class T, bool pairs = true>
+struct SequenceIn {
+  const T* data;
+  int ld;
+  int tokens;
+};
+template <int each, class T, bool pairs, class Slab>
+FUSELINE_DEVICE Fragment<each, Slab::groups> load_sequence(const SequenceIn<T, pairs>& from,
+                                                           const Slab& place) {
+  const int lane = threadIdx.x % 32;
+  const int first = place.template first_col<each>();
+  const int width = place.template width<each>();
+  Fragment<each, Slab::groups> out;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
+    const T* data = from.data + static_cast<long long>(row / from.tokens) * from.ld;
+#pragma unroll
+    for (int group = 0; group < Slab::groups; ++group) {
+#pragma unroll
+      for (int e = 0; e < each; ++e) {
+        const int col = first + fragment_col(each, lane, group, e);
+        const bool exists = col >= 0 && col < width;
+        if constexpr (pairs && each % 2 == 0 && sizeof(T) == 2) {
+          if (e % 2 != 0) continue;
+          const u32 word = exists ? __ldg(reinterpret_cast<const u32*>(data + col)) : 0U;
+          const FloatPair pair = unpack<T>(word);
+          out.at(half, group, e) = pair.low;
+          out.at(half, group, e + 1) = pair.high;
+        } else {
+          out.at(half, group, e) = exists ? to_float(data[col]) : 0.0F;
+        }
+      }
+    }
+  }
+  return out;
+}
+
 // A table that begins again after `period` columns and has fewer: `rest` stands in the others. All
 // are even, so a thread's two columns are neighbours in the table or both beyond it.
 template <int period, class T, class Slab>

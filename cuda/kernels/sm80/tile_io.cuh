@@ -69,23 +69,35 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>& in, const Slab80<Shape, in
   return out;
 }
 
-template <bool add, bool across, class T, int each, int groups, class Shape, int index>
-FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
-                              const Slab80<Shape, index>& slab, const Fragment<each, groups>& x) {
+template <bool add, class T, class Rows, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_boxes(T* data, const Rows& rows, int cols,
+                               const Slab80<Shape, index>& slab, const Fragment<each, groups>& x) {
   using Value = Fragment<each, groups>;
   constexpr int row_bytes = store_row_bytes<T, Value>;
   constexpr int size = sizeof(T);
   constexpr int boxes = Value::cols * size / row_bytes;
-  T* data = to.data;
-  if constexpr (Shape::batched) data += to.place.offset(slab.result);
 #pragma unroll
   for (int part = 0; part < boxes; ++part) {
     __syncwarp();
     write_box<T>(slab.stage, 0, x, part);
     __syncwarp();
     const int first = slab.template first_col<each>() + part * row_bytes / size;
-    copy_box<add, row_bytes>(slab.stage, 0, data, to.ld, {slab.row, first, slab.rows, to.cols});
+    copy_box<add, row_bytes>(slab.stage, 0, data, rows, {slab.row, first, slab.rows, cols});
   }
+}
+
+template <bool add, bool across, class T, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
+                              const Slab80<Shape, index>& slab, const Fragment<each, groups>& x) {
+  T* data = to.data;
+  if constexpr (Shape::batched) data += to.place.offset(slab.result);
+  put_boxes<add>(data, MatrixRows{to.ld}, to.cols, slab, x);
+}
+
+template <bool across, class T, bool whole, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<false, across>, const TileOutRuns<T, whole>& to,
+                              const Slab80<Shape, index>& slab, const Fragment<each, groups>& x) {
+  put_boxes<false>(to.tile.data, RunRows{to.tile.ld, to.run, to.step}, to.tile.cols, slab, x);
 }
 
 }  // namespace fuseline::gpu

@@ -10,7 +10,7 @@ enum class Schedule { cooperative, ping_pong };
 
 template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
-          bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_>
+          bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_, bool a_apart_ = false>
 struct Sm90Config {
   using Element = Element_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
@@ -23,6 +23,11 @@ struct Sm90Config {
   // below them is whatever lies there, and becomes rows of D that nobody has.
   static constexpr int a_rows = a_rows_;
   static_assert(a_rows == tile_m || (a_rows % 8 == 0 && tile_m == 64 && !a_is_km && !batched));
+
+  // The rows of A lie apart in runs (one stream's rows of joint sequences), of which no tile meets
+  // two. The map then has four dimensions, as those of batches: the runs are the last.
+  static constexpr bool a_apart = a_apart_;
+  static_assert(!a_apart || (a_rows == tile_m && !a_is_km && !batched));
 
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
@@ -44,6 +49,7 @@ struct Sm90Args {
   int raster_group;  // cluster rows of tiles that are swept together
   typename Epilogue::Params epilogue;
   Batch batch{};  // if Config::batched: M, N and K are of one product; maps of matrices
+  int a_run = 0;  // if Config::a_apart: the rows of a run, a multiple of the tile's
 };
 
 }  // namespace fuseline::gpu

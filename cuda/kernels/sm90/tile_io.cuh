@@ -111,9 +111,13 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index
   return out;
 }
 
-template <bool add, bool across, class T, int each, int groups, class Shape, int index>
-FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
-                              const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
+// The value box by box through the warpgroup's buffers: one thread gives a box to the copy engine
+// (`send(buffer, col, row)`), or all threads copy it (`copy(buffer, col)`), where
+// `by_threads(col)`.
+template <class T, int each, int groups, class Shape, int index, class ByThreads, class Send,
+          class Copy>
+FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Fragment<each, groups>& x,
+                               ByThreads&& by_threads, Send&& send, Copy&& copy) {
   using Value = Fragment<each, groups>;
   constexpr int boxes = Value::cols * sizeof(T) / store_row_bytes<T, Value>;
   StoreQueue& queue = *slab.queue;
@@ -128,25 +132,53 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
     fence_to_async_proxy();
     named_barrier(queue.barrier, 128);
     const int col = slab.template first_col<each>() + part * (Value::cols / boxes);
-    // The copy engine stores no box that begins at a negative column (an illegal instruction).
-    if (across && col < 0) {
-      copy_box<add, store_row_bytes<T, Value>>(buffer, static_cast<u32>(slab.row_in_tile) % 64,
-                                               to.data, to.ld, {slab.row, col, slab.rows, to.cols});
+    if (by_threads(col)) {
+      copy(buffer, col);
       if (issuer) tma_commit_group();  // empty: groups count the buffers
     } else if (issuer) {
-      const int row = slab.row - slab.row_in_tile % 64;
-      static_assert(!(add && Shape::batched), "results of a batch are stored, not added");
-      if constexpr (add)
-        tma_store_add(to.map, buffer, col, row);
-      else if constexpr (Shape::batched)
-        tma_store(to.map, buffer, col, row, to.place.head(slab.result),
-                  to.place.stack(slab.result));
-      else
-        tma_store(to.map, buffer, col, row);
+      send(buffer, col, slab.row - slab.row_in_tile % 64);
       tma_commit_group();
     }
     queue.next ^= 1;
   }
+}
+
+template <bool add, bool across, class T, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
+                              const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
+  static_assert(!(add && Shape::batched), "results of a batch are stored, not added");
+  // The copy engine stores no box that begins at a negative column (an illegal instruction).
+  const auto by_threads = [](int col) { return across && col < 0; };
+  const auto send = [&](u32 buffer, int col, int row) {
+    if constexpr (add)
+      tma_store_add(to.map, buffer, col, row);
+    else if constexpr (Shape::batched)
+      tma_store(to.map, buffer, col, row, to.place.head(slab.result), to.place.stack(slab.result));
+    else
+      tma_store(to.map, buffer, col, row);
+  };
+  put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
+    copy_box<add, store_row_bytes<T, Fragment<each, groups>>>(
+        buffer, static_cast<u32>(slab.row_in_tile) % 64, to.data, MatrixRows{to.ld},
+        {slab.row, col, slab.rows, to.cols});
+  });
+}
+
+// Rows that lie apart. Threads that copy read a buffer which another warp writes next: the barrier
+// ahead of that is the warpgroup's.
+template <bool across, class T, bool whole, int each, int groups, class Shape, int index>
+FUSELINE_DEVICE void put_tile(StoreMode<false, across>, const TileOutRuns<T, whole>& to,
+                              const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
+  const TileOut<T>& tile = to.tile;
+  const auto by_threads = [](int col) { return !whole || (across && col < 0); };
+  const auto send = [&](u32 buffer, int col, int row) {
+    tma_store(tile.map, buffer, col, row % to.run, 0, row / to.run);
+  };
+  put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
+    copy_box<false, store_row_bytes<T, Fragment<each, groups>>>(
+        buffer, static_cast<u32>(slab.row_in_tile) % 64, tile.data,
+        RunRows{tile.ld, to.run, to.step}, {slab.row, col, slab.rows, tile.cols});
+  });
 }
 
 }  // namespace fuseline::gpu

@@ -133,6 +133,36 @@ FUSELINE_HD SequenceRows<tokens, Place> sequence_rows(const Place& place) {
   return out;
 }
 
+// Rows of one part of a tensor of joined sequences: of every `joint` rows those from `begin` on,
+// `count` of them. The part's own tensor has them without the others in between; a row of another
+// part lies outside.
+template <int joint, int begin, int count, class Place>
+struct RowsOfPart : Place {
+  FUSELINE_HD bool holds(int u) const {
+    const int within = Place::row(u) % joint - begin;
+    return within >= 0 && within < count;
+  }
+  FUSELINE_HD int row(int u) const { return holds(u) ? Place::row(u) : this->rows; }
+  FUSELINE_HD int memory_row(int u) const {
+    return Place::row(u) / joint * count + Place::row(u) % joint - begin;
+  }
+};
+template <int joint, int begin, int count, class Place>
+FUSELINE_HD RowsOfPart<joint, begin, count, Place> rows_of_part(const Place& place) {
+  RowsOfPart<joint, begin, count, Place> out;
+  static_cast<Place&>(out) = place;
+  return out;
+}
+// The part's value in its own rows, `other` in those of other parts.
+template <int joint, int begin, int count, class Place, int units>
+FUSELINE_HD Strip<units> join_rows(const RowsOfPart<joint, begin, count, Place>& part,
+                                   const Strip<units>& own, const Strip<units>& other) {
+  Strip<units> out;
+  for_each<Strip<units>>(
+      [&](int u, int e) { out.at(u, e) = part.holds(u) ? own.at(u, e) : other.at(u, e); });
+  return out;
+}
+
 // Columns [begin, begin + cols) of the space, counted from the part's start. What belongs to the
 // part is stored only there: if (in_columns(part)).
 template <int units>

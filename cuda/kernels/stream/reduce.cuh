@@ -86,6 +86,29 @@ FUSELINE_DEVICE void reduce_row_blocks(const Partials& to, int index, int number
   }
 }
 
+// The same in a row mainloop, where each unit of 16 neighbouring threads is a block, or a row of at
+// most 128 columns has fewer threads.
+template <class Op, int units>
+FUSELINE_DEVICE void reduce_row_blocks(const Partials& to, int index, int numbers,
+                                       const WholeRow<units>& place, const Strip<units>& x) {
+  constexpr int lanes = partial_tile / vector_cols;
+#pragma unroll
+  for (int u = 0; u < units; ++u) {
+    const int first = place.col(u);
+    float sum = Op::start;
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e)
+      if (first + e < place.cols) sum = Op::join(sum, Op::term(x.v[u][e]));
+#pragma unroll
+    for (int apart = lanes / 2; apart > 0; apart /= 2)
+      if (apart * vector_cols < place.col_step)
+        sum = Op::join(sum, __shfl_xor_sync(0xffffffffU, sum, apart));
+    if (first % partial_tile == 0 && first < place.cols && place.row(u) < place.rows)
+      to.data[static_cast<long long>(place.row(u)) * to.ld + first / partial_tile * numbers +
+              index] = sum;
+  }
+}
+
 // Of each row and block of 128 columns: the maximum, the sum of exponentials above it, and the
 // target's value if the block holds it, else 0. `to`: [rows, 3 · blocks], the maxima first, then
 // the sums, then the targets' values. ids: the target's column, per row.

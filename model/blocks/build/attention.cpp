@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "model/blocks/build/call.h"
@@ -10,10 +12,64 @@
 
 namespace fuseline {
 
-// cache(k = k_rot, v = v): in decode the new rows go behind those of the cache, and what is given
-// are the cache's rows, of which a window leaves the last ones. Elsewhere what came in.
+// The tensor of scales beside a cache, where its format has one for each head of each token.
+std::optional<TensorValue> BlockBuilder::new_cache_scale(const std::string& name,
+                                                         const TensorValue& cache,
+                                                         const std::optional<ShapeSize>& heads,
+                                                         Position at) {
+  const StoredCache& stored = workload_.formats.cache;
+  const TensorId id = cache.operand.tensor;
+  graph_.tensor(id).dtype = stored.element();
+  cached_[id] = {};
+  if (!stored.scaled()) return std::nullopt;
+  if (!heads)
+    fail(at, {.field = "heads",
+              .value = stored.name(),
+              .message = "is missing: this cache has a scale for each head of each token",
+              .allowed = "cache(..., heads = Hkv)"});
+  if (cache.operand.cols % heads->value() != 0)
+    fail(at, {.field = "heads",
+              .value = std::to_string(heads->value()),
+              .message = fmt::format("{} columns are not so many whole heads", cache.operand.cols),
+              .allowed = "a divisor"});
+  const TensorValue scale =
+      new_tensor(name + "_scale", Role::cache, cache.rows, *heads, at, "[B·S, Hkv]");
+  graph_.tensor(scale.operand.tensor).dtype = stored.scale_type();
+  cached_[id] = {heads->value(), scale.operand.tensor};
+  return scale;
+}
+
+// The scales of the cache's rows, for an attention with so many key and value heads.
+std::optional<TensorValue> BlockBuilder::cache_scale_of(const TensorValue& rows, std::int64_t heads,
+                                                        Position at) {
+  const Operand& codes = rows.operand;
+  const auto found = cached_.find(codes.tensor);
+  if (found == cached_.end() || !found->second.scale) return std::nullopt;
+  const std::int64_t width = graph_.tensor(codes.tensor).cols / found->second.heads;
+  const std::int64_t first = codes.col_begin / width;
+  const bool part_of_one = heads == 1 && codes.col_begin + codes.cols <= (first + 1) * width;
+  const bool whole_heads = codes.col_begin % width == 0 && codes.cols == heads * width;
+  if (!part_of_one && !whole_heads)
+    fail(at, {.field = graph_.tensor(codes.tensor).name,
+              .value = std::to_string(heads),
+              .message = fmt::format("has a scale for every {} columns, which are no heads of this "
+                                     "attention",
+                                     width),
+              .allowed = "heads of the cache"});
+  TensorValue scale = rows;
+  scale.operand = graph_.columns(*found->second.scale, first, heads);
+  scale.operand.rows = codes.rows;
+  scale.operand.at = codes.at;
+  scale.cols = ShapeSize(heads);
+  return scale;
+}
+
+// cache(k = k_rot, v = v, heads = Hkv): in decode the new rows go behind those of the cache, and
+// what is given are the cache's rows, of which a window leaves the last ones. Elsewhere what came
+// in. `heads` says which columns share a scale, where the workload stores caches so.
 TextValue BlockBuilder::cache(Call& call, const Naming& naming) {
   const auto window = call.whole_named("window", 0, kLargestDimension);
+  const auto heads = call.whole_named("heads", 1, kLargestDimension);
   const auto parts = call.other_tensors();
   if (parts.empty())
     fail(call.at(),
@@ -29,6 +85,7 @@ TextValue BlockBuilder::cache(Call& call, const Naming& naming) {
   const auto rows = ShapeSize::multiply(ShapeSize("B", B), ShapeSize("S", S));
   if (!rows) fail(call.at(), {.field = "cache", .message = "has rows beyond 64 bits"});
   std::vector<TensorValue> caches;
+  std::vector<std::optional<TensorValue>> scales;
   for (const auto& [name, x] : parts) {
     if (x.operand.rows != workload_.rows())
       fail(call.at(),
@@ -37,6 +94,10 @@ TextValue BlockBuilder::cache(Call& call, const Naming& naming) {
             .allowed = fmt::format("M = {} rows, those of the new tokens", workload_.rows())});
     caches.push_back(new_tensor(scope().prefix + "cache_" + name, Role::cache, *rows, x.cols,
                                 call.at(), "[B·S, " + x.cols.written() + "]"));
+    scales.emplace_back();
+    if (workload_.formats.cache.quantised())
+      scales.back() =
+          new_cache_scale(scope().prefix + "cache_" + name, caches.back(), heads, call.at());
   }
   std::int64_t span = S;
   std::string words = "S";
@@ -48,8 +109,17 @@ TextValue BlockBuilder::cache(Call& call, const Naming& naming) {
     const TensorId id = caches[i].operand.tensor;
     TensorValue appended = caches[i];
     appended.operand = graph_.rows_of_parts(id, B, S - T, T);
-    add_op(scope().prefix + "append_" + parts[i].first, operators::cache_append,
-           site_name(naming, "kvcache"), {parts[i].second}, {appended}, Sequences{B, T}, call.at());
+    std::vector<TensorValue> writes = {appended};
+    OpKind kind = operators::cache_append;
+    Attributes attributes = Sequences{B, T};
+    if (scales[i]) {
+      writes.push_back(*scales[i]);
+      writes.back().operand = graph_.rows_of_parts(scales[i]->operand.tensor, B, S - T, T);
+      kind = operators::cache_append_scaled;
+      attributes = ScaledHeads{heads->value(), workload_.formats.cache};
+    }
+    add_op(scope().prefix + "append_" + parts[i].first, kind, site_name(naming, "kvcache"),
+           {parts[i].second}, writes, attributes, call.at());
     TensorValue seen = caches[i];
     seen.operand = graph_.rows_of_parts(id, B, S - span, span);
     seen.rows = ShapeSize(B * span);
@@ -144,6 +214,11 @@ TextValue BlockBuilder::attention(Call& call, const Naming& naming) {
   const std::string site = site_name(naming, "attention");
   const TensorValue scores = new_tensor(tensor_name("scores"), Role::activation, *score_rows,
                                         ShapeSize(span), call.at(), symbol);
+  const bool in_codes = cached_.contains(k.operand.tensor);
+  needs(in_codes == cached_.contains(v.operand.tensor),
+        "one of k and v is a cache in few bits, the other is not", "both from cache(...)");
+  AttentionShape of_keys = a;  // of the steps that read them
+  if (in_codes) of_keys.cache = workload_.formats.cache;
   std::vector<TensorValue> score_reads{q, k};
   if (bias_given != nullptr) {
     const TextValue b = evaluate(*bias_given->value, {.outermost = false});
@@ -154,7 +229,8 @@ TextValue BlockBuilder::attention(Call& call, const Naming& naming) {
       score_reads.push_back(*tensor);
     }
   }
-  add_op(operator_name("scores"), operators::attention_scores, site, score_reads, {scores}, a,
+  if (const auto of_k = cache_scale_of(k, Hkv, call.at())) score_reads.push_back(*of_k);
+  add_op(operator_name("scores"), operators::attention_scores, site, score_reads, {scores}, of_keys,
          call.at());
   const TensorValue probs = new_tensor(tensor_name("probs"), Role::activation, *score_rows,
                                        ShapeSize(span), call.at(), symbol);
@@ -167,8 +243,10 @@ TextValue BlockBuilder::attention(Call& call, const Naming& naming) {
   }
   const TensorValue out =
       new_tensor(result_name(naming, "attn"), Role::activation, q.rows, width, call.at());
-  add_op(operator_name("context"), operators::attention_context, site, {probs, v}, {out}, a,
-         call.at());
+  std::vector<TensorValue> context_reads{probs, v};
+  if (const auto of_v = cache_scale_of(v, Hkv, call.at())) context_reads.push_back(*of_v);
+  add_op(operator_name("context"), operators::attention_context, site, context_reads, {out},
+         of_keys, call.at());
   return {out};
 }
 

@@ -361,6 +361,12 @@ void BlockBuilder::add_op(const std::string& name, OpKind kind, const std::strin
                 .message = "only a whole weight that nothing but products reads is stored in few "
                            "bits",
                 .allowed = "a weight of its own"});
+  for (const TensorValue& t : reads)
+    if (!kind->attention && cached_.contains(t.operand.tensor))
+      fail(at, {.field = graph_.tensor(t.operand.tensor).name,
+                .value = workload_.formats.cache.name(),
+                .message = "only attention reads a cache in few bits",
+                .allowed = "attention(...), or a cache in the workload's type"});
   Op op{.name = name, .kind = kind, .attributes = attributes, .site = site};
   for (const TensorValue& t : reads) op.reads.push_back(t.operand);
   for (const TensorValue& t : writes) op.writes.push_back(t.operand);

@@ -104,6 +104,10 @@ class BlockBuilder {
   TextValue join_tokens(Call& call, const Naming& naming);
   TextValue cache(Call& call, const Naming& naming);
   TextValue attention(Call& call, const Naming& naming);
+  std::optional<TensorValue> new_cache_scale(const std::string& name, const TensorValue& cache,
+                                             const std::optional<ShapeSize>& heads, Position at);
+  std::optional<TensorValue> cache_scale_of(const TensorValue& rows, std::int64_t heads,
+                                            Position at);
   TextValue kept(Call& call, const Naming& naming);
   TextValue recent(Call& call, const Naming& naming);
   TextValue exact(Call& call, const Naming& naming);
@@ -137,6 +141,12 @@ class BlockBuilder {
   std::map<std::string, TextValue> letters_;  // B, T, S, M, forward, decode, train
   std::set<std::string> tensor_names_, op_names_;
   std::map<TensorId, std::vector<TensorValue>> beside_;  // of weights in few bits
+  // Of caches in few bits: heads, and the tensor that has a scale for each, if any.
+  struct CachedHeads {
+    std::int64_t heads = 1;
+    std::optional<TensorId> scale{};
+  };
+  std::map<TensorId, CachedHeads> cached_;
 };
 
 }  // namespace fuseline

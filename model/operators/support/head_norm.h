@@ -22,8 +22,9 @@ Flops per_head(const Graph&, const Op& op) {
   return checked_product<Flops>(x.rows, x.cols, k) + checked_product<Flops>(x.rows, heads, r);
 }
 
-inline std::int64_t norm_columns(const Graph&, const Op& op) {
+inline std::int64_t norm_head_width(const Op& op) {
   return op.attributes.as<HeadNorm>().head_width;
 }
+inline std::int64_t norm_columns(const Graph&, const Op& op) { return norm_head_width(op); }
 
 }  // namespace fuseline

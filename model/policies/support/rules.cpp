@@ -83,8 +83,8 @@ bool same_loop_and_input(const Graph& graph, const std::vector<OpId>& a,
 
 bool both_cache_appends(const Graph& graph, const std::vector<OpId>& a,
                         const std::vector<OpId>& b) {
-  return all_of_kind(graph, a, operators::cache_append) &&
-         all_of_kind(graph, b, operators::cache_append);
+  const auto appends = [&](OpId id) { return graph.op(id).kind->appends; };
+  return std::ranges::all_of(a, appends) && std::ranges::all_of(b, appends);
 }
 
 bool is_loop(const Graph& graph, const std::vector<OpId>& ops) { return !has_mainloop(graph, ops); }

@@ -30,8 +30,8 @@ struct PolicyRules {
   FusionRule fuse;                // along edges
   SiblingRule siblings;           // side by side; may be empty
   Implementation (*implement)(const Graph&, const std::vector<OpId>&) = nullptr;
-  // Further short launches beside a kernel; null: none.
-  std::vector<std::string> (*beside)(const Graph&, const std::vector<OpId>&) = nullptr;
+  // What a framework launches beside a kernel or in its place; null: nothing.
+  FrameworkLaunches (*beside)(const Graph&, const std::vector<OpId>&) = nullptr;
   bool persistent = false;          // all kernels are phases of one launch
   bool cache_writes_first = false;  // of several kernels that could be next
   bool depth_first = false;         // order of a training step's kernels; see grouping.h

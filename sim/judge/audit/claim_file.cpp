@@ -224,6 +224,17 @@ const std::vector<ChoiceField>& choice_fields() {
          }
          if (c.weights.empty()) t.fail("weights", "names no number format", "\"int4\", \"own\"");
        }},
+      {"kv",
+       [](const TomlTable& t, Choices& c) {
+         for (const std::string& text : t.texts("kv")) {
+           try {
+             c.caches.push_back(parse_stored_cache(text, "kv", kOwnType));
+           } catch (const InputError& error) {
+             t.fail_at(error.problem());
+           }
+         }
+         if (c.caches.empty()) t.fail("kv", "names no number format", "\"fp8\", \"own\"");
+       }},
       {"baseline",
        [](const TomlTable& t, Choices& c) { c.baselines = t.words("baseline", policy_names()); }},
       {"policy",
@@ -277,6 +288,7 @@ void fill_defaults(Claim& claim) {
   fill(c.contexts, std::vector<std::int64_t>{512, 2048, 8192});
   fill(c.dtypes, std::vector<Dtype>{Dtype::bf16});
   fill(c.weights, std::vector<StoredWeight>{{}});
+  fill(c.caches, std::vector<StoredCache>{{}});
   // Without a baseline the question is whether it fits, not whether fusing makes it fit.
   if (claim.kind != Kind::fits_in_memory) {
     fill(c.baselines, std::vector<std::string>{"unfused", "composed", "eager", "torch-compile"});

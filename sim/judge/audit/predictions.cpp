@@ -74,9 +74,9 @@ Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu
 
 std::string Predictions::key(const PolicyCase& c) {
   const Workload& w = c.workload;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", c.model, c.gpu, c.policy, name_of(w.phase),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", c.model, c.gpu, c.policy, name_of(w.phase),
                      w.batch, w.seq, w.context, name_of(w.dtype), w.formats.weights.name(),
-                     c.whole_model);
+                     w.formats.cache.name(), c.whole_model);
 }
 
 void Predictions::want_gpu(const std::string& name) {
@@ -127,9 +127,17 @@ Ceilings Predictions::ceilings(const std::string& model_name, const std::string&
   const ModelConfig& config = model(model_name);
   const Gpu& machine = gpu(gpu_name);
   const Limits block = limits_of(build_block(config, workload), machine);
-  const Limits exit = limits_of(build_exit(config, workload), machine);
-  return {block.time, block.time * static_cast<double>(config.layers) + exit.time, block.least,
-          block.least * config.layers + exit.least};
+  Ceilings all{block.time, Seconds(), block.least, Bytes()};
+  const auto add = [&](const Limits& limits, std::int64_t times) {
+    all.model += limits.time * static_cast<double>(times);
+    all.model_bytes += limits.least * times;
+  };
+  for (const BlockUse& use : config.blocks) {
+    if (workload.phase == Phase::decode && !use.decodes) continue;
+    add(limits_of(build_block(config, use, workload), machine), config.layers_of(use));
+  }
+  if (!config.exit.empty()) add(limits_of(build_exit(config, workload), machine), 1);
+  return all;
 }
 
 FlopsPerSecond Predictions::tensor_ceiling(const std::string& gpu_name, Dtype dtype) const {

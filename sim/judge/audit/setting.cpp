@@ -18,6 +18,13 @@ bool trains(const std::string& policy) {
                      [&](const PolicyInfo& p) { return p.name == policy && p.trains; });
 }
 
+std::vector<Formats> formats_of(const Choices& c) {
+  std::vector<Formats> out;
+  for (const StoredWeight& weights : c.weights)
+    for (const StoredCache& cache : c.caches) out.push_back({.weights = weights, .cache = cache});
+  return out;
+}
+
 std::vector<Workload> workloads(const Choices& c) {
   std::vector<Workload> out;
   for (const Phase phase : c.phases) {
@@ -26,14 +33,15 @@ std::vector<Workload> workloads(const Choices& c) {
       for (const std::int64_t tokens : decode ? c.contexts : c.seqs) {
         if (!decode && batch > 1 && batch * tokens > kMostTokens) continue;
         for (const Dtype dtype : c.dtypes) {
-          for (const StoredWeight& weights : c.weights) {
-            if (phase == Phase::train && weights.quantised()) continue;
+          for (const Formats& formats : formats_of(c)) {
+            const bool codes = formats.weights.quantised() || formats.cache.quantised();
+            if (phase == Phase::train && codes) continue;
             out.push_back({.phase = phase,
                            .batch = batch,
                            .seq = decode ? 1 : tokens,
                            .context = decode ? tokens : 0,
                            .dtype = dtype,
-                           .formats = {.weights = weights}});
+                           .formats = formats});
           }
         }
       }
@@ -56,6 +64,11 @@ const std::vector<std::string> kNone = {""};
 bool has_formats(const Claim& claim) {
   return std::any_of(claim.choices.weights.begin(), claim.choices.weights.end(),
                      [](const StoredWeight& w) { return w.quantised(); });
+}
+
+bool has_cache_formats(const Claim& claim) {
+  return std::any_of(claim.choices.caches.begin(), claim.choices.caches.end(),
+                     [](const StoredCache& cache) { return cache.quantised(); });
 }
 
 // Bandwidths depend on the GPU alone.
@@ -140,6 +153,7 @@ std::vector<Dimension> dimensions(const Claim& claim, const Setting& s) {
   out.push_back(number("tokens", s.workload.kv_tokens()));
   out.push_back({"dtype", name_of(s.workload.dtype)});
   if (has_formats(claim)) out.push_back({"weights", weights_text(s.workload)});
+  if (has_cache_formats(claim)) out.push_back({"kv", cache_text(s.workload)});
   // Of a number format the bits follow.
   if (claim.kind == Kind::fits_in_memory && !has_formats(claim))
     out.push_back(number("bits per weight", s.weight_bits));
@@ -157,6 +171,7 @@ std::string describe(const Claim& claim, const Setting& s) {
       fmt::format(", {}, batch {}, {} tokens", name_of(w.phase), w.batch, grouped(w.kv_tokens()));
   if (w.dtype != Dtype::bf16) text += fmt::format(", {}", name_of(w.dtype));
   if (has_formats(claim)) text += ", weights " + weights_text(w);
+  if (has_cache_formats(claim)) text += ", cache " + cache_text(w);
   if (claim.kind == Kind::fits_in_memory && !w.formats.weights.quantised())
     text += fmt::format(", {} bits per weight", s.weight_bits);
   if (claim.kind == Kind::cost) text += fmt::format(", {:g} an hour", s.price);

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "cuda/emit/names.h"
 #include "model/config/model_files.h"
@@ -88,6 +92,57 @@ TEST(EpilogueSource, SumsOverRowsWantTilesOfOneBlock) {
   EXPECT_TRUE(source.needs.reduces_columns);
   EXPECT_THAT(source.text, HasSubstr("reduce_cols<Sum>(slab, p.dw_norm2_partials"));
   EXPECT_THAT(source.text, HasSubstr("scratch_bytes = 2048,"));
+}
+
+// Heads of 128 columns: their squares are gathered from all slabs ahead of what uses the sums.
+TEST(EpilogueSource, WideHeadsAreGatheredAhead) {
+  const Plan plan = make_plan("coda", load_model("qwen3-8b"), tokens(Phase::forward, 2048));
+  const EpilogueSource epilogue = epilogue_of(plan, "qkv");
+  EXPECT_EQ(epilogue.gathered_cols, 128);
+  EXPECT_THAT(epilogue.text, HasSubstr("    GroupState<SumSquares, 128> s;\n"));
+  const std::size_t ahead = epilogue.text.find("void gather(");
+  const std::size_t run = epilogue.text.find("void run(");
+  ASSERT_NE(ahead, std::string::npos);
+  ASSERT_LT(ahead, run);
+  const std::string gather = epilogue.text.substr(ahead, run - ahead);
+  EXPECT_THAT(gather, HasSubstr(R"(    const auto y1 = mul(y, state.r);
+    const auto part1 = columns(slab, 0, 4096);
+    if (meets(part1)) {
+      gather_group(part1, state.s, y1);
+    }
+    const auto part2 = columns(slab, 4096, 1024);
+    if (meets(part2)) {
+      gather_group(part2, state.s1, y1);
+    }
+)"));
+  EXPECT_THAT(gather, Not(HasSubstr("load_table")));
+  EXPECT_THAT(epilogue.text.substr(run), HasSubstr("const auto s = gathered(part1, state.s);"));
+}
+
+TEST(EpilogueSource, OneRowForEachSequence) {
+  Workload work = tokens(Phase::forward, 1024);
+  work.batch = 2;
+  const Plan plan = make_plan("coda", load_model("sd3-medium"), work);
+  const EpilogueSource epilogue = epilogue_of(plan, "text_oproj");
+  EXPECT_THAT(epilogue.text, HasSubstr("    SequenceIn<bf16, true> text_a;\n"));
+  EXPECT_THAT(epilogue.text, HasSubstr("load_sequence<2>(p.text_a, slab)"));
+  const auto gate = std::ranges::find(epilogue.fields, FieldKind::sequence_in, &Field::kind);
+  ASSERT_NE(gate, epilogue.fields.end());
+  EXPECT_EQ(gate->tokens, 154);
+}
+
+// New rows of a cache, one run for each sequence: a run of whole boxes goes to the copy engine.
+TEST(EpilogueSource, RowsThatLieApartAreStoredWhereTheyBelong) {
+  for (const std::int64_t tokens_each : {4, 64}) {
+    Workload work = tokens(Phase::decode, tokens_each);
+    work.batch = 3;
+    work.context = 200;
+    const Plan plan = make_plan("coda", load_model("llama2-7b"), work);
+    const EpilogueSource epilogue = epilogue_of(plan, "qkv");
+    const char* whole = tokens_each == 64 ? "true" : "false";
+    for (const char* cache : {"cache_k", "cache_v"})
+      EXPECT_THAT(epilogue.text, HasSubstr(fmt::format("TileOutRuns<bf16, {}> {};", whole, cache)));
+  }
 }
 
 TEST(EpilogueSource, KernelsWithoutAGemmHaveNone) {

@@ -115,6 +115,22 @@ TEST(GemmSource, PartsOfKAreAClusterWhereTheTileIsLow) {
   EXPECT_EQ(kernel({.m = 64, .n = 128, .cluster_k = 4}, SmTarget::sm_80).config.cluster_k, 1);
 }
 
+// The image's rows of joint sequences: no tile meets two of its runs of 1,024 rows, while those of
+// the text have 154. On Ampere both are copied together first.
+TEST(GemmSource, TilesWithinARunAreLoadedFromIt) {
+  Workload work = test::workload(Phase::forward);
+  work.batch = 2;
+  const Plan plan = make_plan("coda", load_model("sd3-medium"), work);
+  const auto apart = [&](const char* kernel, SmTarget target) {
+    return gemm_kernel_source(plan.graph, program_of(plan, kernel), kLargeTile, target, "test")
+        .config.a_apart;
+  };
+  EXPECT_TRUE(apart("image_oproj", SmTarget::sm_90a));
+  EXPECT_FALSE(apart("text_oproj", SmTarget::sm_90a));
+  EXPECT_FALSE(apart("image_up", SmTarget::sm_90a));
+  EXPECT_FALSE(apart("image_oproj", SmTarget::sm_80));
+}
+
 TEST(GemmSource, LoadsBehindABatchAreRefused) {
   const Plan plan = unfused("llama2-7b", Phase::forward);
   Program scores = program_of(plan, "scores");

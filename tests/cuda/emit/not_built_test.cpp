@@ -1,11 +1,15 @@
 #include "cuda/emit/not_built.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "cuda/emit/plan_source.h"
 #include "model/operators/all_operators.h"
 #include "model/policy.h"
+#include "model/primitives/all_maps.h"
+#include "model/primitives/all_reductions.h"
+#include "model/primitives/primitives.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline::cuda {
@@ -21,7 +25,10 @@ TEST(NotBuilt, NamesWhatNoKernelDoes) {
   AttentionShape a{.heads = 2, .kv_heads = 2, .head_width = 64, .causal = true};
   EXPECT_EQ(not_built(attention(a)), "");
   a.softcap = 30;
-  EXPECT_EQ(not_built(attention(a)), "attention with capped scores");
+  EXPECT_EQ(not_built(attention(a)), "");
+  Program gradient = attention(a);
+  std::get<AttentionMainloop>(gradient.mainloop).gradient = AttentionGradient{};
+  EXPECT_EQ(not_built(gradient), "the gradient of attention with capped scores");
   a.softcap = 0;
   a.prefix = 3;
   EXPECT_EQ(not_built(attention(a)), "attention with a prefix that all queries see");
@@ -33,6 +40,8 @@ TEST(NotBuilt, NamesWhatNoKernelDoes) {
   Program biased = attention(a);
   std::get<AttentionMainloop>(biased.mainloop).bias = Operand{};
   EXPECT_EQ(not_built(biased), "attention with a bias");
+  a.cache = parse_stored_cache("int8", "", "");
+  EXPECT_EQ(not_built(attention(a)), "attention with a cache in int8");
 }
 
 TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
@@ -62,6 +71,8 @@ TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
       not_built({.name = "scale", .mainloop = rows, .body = {LoadVector{1, apart, Axis::rows}}}),
       "load_vector of rows that lie apart");
   EXPECT_EQ(not_built({.name = "gemm", .mainloop = products, .body = {StoreTile{0, apart}}}), "");
+  EXPECT_EQ(not_built({.name = "gemm", .mainloop = products, .body = {StoreTile{0, apart, true}}}),
+            "store_tile of rows that lie apart");
   EXPECT_EQ(not_built({.name = "gemm", .mainloop = products, .body = {LoadTile{1, apart}}}),
             "load_tile of rows that lie apart");
 }
@@ -88,7 +99,7 @@ TEST(NotBuilt, IsSaidOfAPlansKernel) {
   }
 }
 
-TEST(NotBuilt, RowsOfPartsAreNotJoinedByAKernel) {
+TEST(NotBuilt, RowsOfPartsAreJoinedByAKernel) {
   Graph g;
   const auto add = [&](const char* name, Role role, std::int64_t rows) {
     return g.whole(g.add_tensor({.name = name, .role = role, .rows = rows, .cols = 64}));
@@ -98,9 +109,50 @@ TEST(NotBuilt, RowsOfPartsAreNotJoinedByAKernel) {
             .reads = {add("a", Role::input, 3), add("b", Role::input, 5)},
             .writes = {add("y", Role::output, 8)}});
   const Plan plan = make_plan("coda", g);
-  EXPECT_THROW(
-      static_cast<void>(kernel_sources(plan, plan.kernels[0], load_gpu("h200"), SmTarget::sm_90a)),
-      MissingError);
+  const std::vector<Source> sources =
+      kernel_sources(plan, plan.kernels[0], load_gpu("h200"), SmTarget::sm_90a);
+  ASSERT_EQ(sources.size(), 1U);
+  EXPECT_THAT(sources[0].text, testing::HasSubstr("rows_of_part<8, 0, 3>(place)"));
+  EXPECT_THAT(sources[0].text, testing::HasSubstr("rows_of_part<8, 3, 5>(place)"));
+}
+
+TEST(NotBuilt, NamesHeadsThatNoEpilogueSums) {
+  GemmMainloop product;
+  product.M = 8;
+  product.N = 768;
+  const auto heads = [&](std::int64_t group, std::int64_t begin) {
+    return not_built({.name = "qkv",
+                      .mainloop = product,
+                      .body = {Columns{1, 0, begin, 768 - begin},
+                               GroupReduce{2, reductions::sum_squares, 1, group}}});
+  };
+  EXPECT_EQ(heads(32, 0), "");
+  EXPECT_EQ(heads(128, 0), "");
+  EXPECT_EQ(heads(128, 384), "");
+  EXPECT_EQ(heads(128, 192),
+            "a product whose epilogue sums over heads of 128 columns, from column 192 on");
+  EXPECT_EQ(heads(256, 0),
+            "a product whose epilogue sums over heads of 256 columns, while a warp has 128");
+  EXPECT_EQ(heads(12, 0), "a product whose epilogue sums over heads of 12 columns");
+}
+
+// The pass that gathers wide heads' sums ahead of the epilogue has no column vectors.
+TEST(NotBuilt, NamesWideHeadsOfMoreThanRows) {
+  GemmMainloop product;
+  product.M = 8;
+  product.N = 256;
+  const Operand bias{.tensor = {}, .cols = 256, .rows = 1};
+  const Operand scale{.tensor = {}, .cols = 1, .rows = 8};
+  const auto summed = [&](const Operand& by, Axis axis) {
+    return not_built({.name = "q",
+                      .mainloop = product,
+                      .body = {LoadVector{1, by, axis}, Map{2, maps::mul, {0, 1}},
+                               GroupReduce{3, reductions::sum_squares, 2, 128}}});
+  };
+  EXPECT_EQ(summed(scale, Axis::rows), "");
+  EXPECT_EQ(summed(bias, Axis::cols),
+            "a product whose epilogue sums over heads of 128 columns of more than the product and "
+            "its rows");
 }
 
 }  // namespace

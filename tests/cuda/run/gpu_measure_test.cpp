@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
+#include "model/config/model_files.h"
 #include "sim/measured/measurement_write.h"
 #include "tests/model/plan_support.h"
 
@@ -103,6 +104,32 @@ TEST_P(SlowGpuMeasure, TimesRivalsInTurns) {
   EXPECT_EQ(m.rival_framework, "Fake 1.0");
   EXPECT_FALSE(m.notes.empty());
 }
+
+// Blocks whose kernels no LLaMA has: joined streams, norms of heads and behind each branch, capped
+// scores.
+class SlowGpuOpenBlocks : public testing::TestWithParam<const char*> {};
+
+TEST_P(SlowGpuOpenBlocks, PassesTheCheck) {
+  Gpu gpu;
+  try {
+    gpu = known_gpu(device_here());
+  } catch (const MissingError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  MeasureOptions options;
+  options.workers.threads = executor::available_threads();
+  options.replays = 3;
+  options.counters = false;
+  const GpuMeasurement m = measure(load_model(GetParam()), test::forward(2, 96),
+                                   {"eager", "torch-compile", "coda"}, gpu, options);
+  ASSERT_EQ(m.policies.size(), 3U);
+  for (const MeasuredPolicy& p : m.policies)
+    EXPECT_TRUE(p.passed()) << p.policy << ' ' << p.not_finite;
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SlowGpuOpenBlocks,
+                         testing::Values("sd3-medium", "sd3-medium-qknorm", "qwen3-8b", "glm4",
+                                         "gemma2-9b", "gemma3"));
 
 INSTANTIATE_TEST_SUITE_P(Phases, SlowGpuMeasure,
                          testing::Values(test::forward(1, 200), test::decode(3, 1, 100),

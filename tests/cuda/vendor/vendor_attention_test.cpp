@@ -50,6 +50,12 @@ TEST(VendorAttentions, OneNewTokenSeesAllKeys) {
   EXPECT_FALSE(form->masked);
 }
 
+TEST(VendorAttentions, CappedScoresAreOurs) {
+  Attention attention = attention_of("eager", config(), test::forward(2, 9));
+  std::get<AttentionMainloop>(attention.program.mainloop).shape.softcap = 30;
+  EXPECT_FALSE(attention.form().has_value());
+}
+
 TEST(VendorAttentions, SeveralNewTokensOverACacheAreOurs) {
   EXPECT_FALSE(attention_of("eager", config(), test::decode(2, 3, 12)).form().has_value());
 }

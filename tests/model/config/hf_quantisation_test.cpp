@@ -22,6 +22,10 @@ std::string weights_of(const std::string& quantisation) {
   return parse_hf_config(file(quantisation), "dir/config.json").formats.weights.name();
 }
 
+std::string cache_of(const std::string& quantisation) {
+  return parse_hf_config(file(quantisation), "dir/config.json").formats.cache.name();
+}
+
 InputProblem problem_of(const std::string& quantisation) {
   try {
     static_cast<void>(parse_hf_config(file(quantisation), "dir/config.json"));
@@ -59,6 +63,50 @@ TEST(HfQuantisation, IsReadAsPublishedFilesWriteIt) {
             "fp8-block");
   EXPECT_EQ(weights_of(R"({"quant_method": "mxfp4"})"), "mxfp4");
   for (const char* nothing : {"null", "{}"}) EXPECT_EQ(weights_of(nothing), "");
+}
+
+// As llm-compressor and ModelOpt write it.
+TEST(HfQuantisation, SaysHowTheCacheIsKept) {
+  const std::string scheme = R"("kv_cache_scheme": {"num_bits": 8, "type": "float",
+      "strategy": "tensor", "dynamic": false, "symmetric": true})";
+  EXPECT_EQ(
+      cache_of(R"({"quant_method": "compressed-tensors", "config_groups": {}, )" + scheme + "}"),
+      "fp8");
+  EXPECT_EQ(weights_of(R"({"quant_method": "compressed-tensors", )" + scheme + "}"), "");
+  const std::string both = R"({"quant_method": "fp8", )" + scheme + "}";
+  EXPECT_EQ(weights_of(both), "fp8");
+  EXPECT_EQ(cache_of(both), "fp8");
+  EXPECT_EQ(cache_of(R"({"quant_method": "fp8", "kv_cache_quant_algo": "FP8"})"), "fp8");
+  for (const char* none : {"kv_cache_scheme", "kv_cache_quant_algo"})
+    EXPECT_EQ(cache_of(std::string(R"({"quant_method": "fp8", ")") + none + R"(": null})"), "");
+  EXPECT_EQ(cache_of(R"({"quant_method": "mxfp4"})"), "");
+}
+
+TEST(HfQuantisation, RefusesOtherCachesByName) {
+  const auto scheme = [](const std::string& members) {
+    return R"({"quant_method": "fp8", "kv_cache_scheme": {)" + members + "}}";
+  };
+  const struct {
+    std::string text;
+    const char* field;
+    const char* value;
+  } cases[] = {{scheme(R"("num_bits": 4, "type": "float", "strategy": "tensor")"),
+                "kv_cache_scheme.num_bits", "4"},
+               {scheme(R"("num_bits": 8, "type": "int", "strategy": "tensor")"),
+                "kv_cache_scheme.type", "int"},
+               {scheme(R"("num_bits": 8, "type": "float", "strategy": "attn_head")"),
+                "kv_cache_scheme.strategy", "attn_head"},
+               {scheme(R"("num_bits": 8, "type": "float", "strategy": "tensor", "dynamic": true)"),
+                "kv_cache_scheme.dynamic", "true"},
+               {scheme(R"("num_bits": 8)"), "kv_cache_scheme.type", ""},
+               {R"({"quant_method": "fp8", "kv_cache_scheme": "fp8"})", "kv_cache_scheme", "fp8"},
+               {R"({"quant_method": "fp8", "kv_cache_quant_algo": "NVFP4"})", "kv_cache_quant_algo",
+                "NVFP4"}};
+  for (const auto& c : cases) {
+    const InputProblem p = problem_of(c.text);
+    EXPECT_EQ(p.field, std::string("quantization_config.") + c.field) << c.text;
+    EXPECT_EQ(p.value, c.value) << c.text;
+  }
 }
 
 TEST(HfQuantisation, RefusesByName) {

@@ -49,6 +49,17 @@ class ScenarioFile : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(ScenarioFile, NamesTheNumberFormatsOfWeightsAndCache) {
+  const Scenario plain = load("dtype = \"fp16\"\nkv = \"fp16\"\n");
+  EXPECT_FALSE(plain.workload.formats.cache.quantised());
+  const Scenario s =
+      load("phase = \"decode\"\ncontext = 64\nweights = \"int4:64\"\nkv = \"int8\"\n");
+  EXPECT_EQ(s.workload.formats.weights.name(), "int4:64");
+  EXPECT_EQ(s.workload.formats.cache.name(), "int8");
+  EXPECT_EQ(load_text(scenario_text(s, folder_)).workload.formats, s.workload.formats);
+  EXPECT_EQ(problem("kv = \"bf15\"\n").nearest, "bf16");
+}
+
 TEST_F(ScenarioFile, DefaultsAreOneForwardBlockUnderEveryPolicy) {
   const Scenario s = load("");
   EXPECT_EQ(s.title, "t");

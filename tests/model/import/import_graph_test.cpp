@@ -147,7 +147,7 @@ block llama(D = 32, F = 48, H = 4, Hkv = 2, d = D / H, sliding_window = 0, norm_
   table cos[T, d], sin[T, d]
   rope/rope_q: q_rot = rope(q, cos, sin, d = d)
   rope/rope_k: k_rot = rope(k, cos, sin, d = d)
-  kvcache: keys, values = cache(k = k_rot, v = v, window = sliding_window)
+  kvcache: keys, values = cache(k = k_rot, v = v, heads = Hkv, window = sliding_window)
   attention: attn = attention(q_rot, keys, values, heads = H, kv_heads = Hkv, mask = causal,
                               window = sliding_window)
   oproj: o = linear(attn, w_o[D, H d])

@@ -1,5 +1,5 @@
-// Weights in every number format: each shipped block under every policy is legal, predicted at or
-// above its limits, computed with equal bytes and the results of fp64.
+// Weights in every number format: products with them are legal, predicted at or above their limits,
+// computed with equal bytes and the results of fp64. Whole blocks: blocks_in_formats_test.cpp.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,33 +29,6 @@ std::vector<std::string> formats() {
     names.emplace_back(grouped);
   return names;
 }
-
-Plan planned(const std::string& policy, const Graph& block, const std::string& name) {
-  const Target target = plan_target(executor::executor_gpu());
-  return test::is_end(name) ? make_end_plan(policy, block, target)
-                            : make_plan(policy, block, target);
-}
-
-class NumberFormats : public testing::TestWithParam<std::string> {};
-
-TEST_P(NumberFormats, OfEveryShippedBlockAreProvedUnderEveryPolicy) {
-  for (const bool other : {false, true}) {
-    const ModelConfig c = test::sized(GetParam(), other);
-    for (const std::string& name : formats()) {
-      for (Workload work : {test::forward(2, 19), test::decode(3, 1, 23)}) {
-        if (work.phase == Phase::decode && test::refuses_decode(GetParam())) continue;
-        work.formats.weights = format(name);
-        const Graph block = build_block(c, work);
-        for (const PolicyInfo& p : policies())
-          test::expect_proved(planned(p.name, block, GetParam()),
-                              p.name + ", " + name + ", " + name_of(work.phase));
-      }
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, NumberFormats, testing::ValuesIn(block_names()),
-                         [](const auto& p) { return p.param; });
 
 // y = x w^T alone, of any size.
 Graph product(const StoredWeight& weight, std::int64_t M, std::int64_t N, std::int64_t K) {

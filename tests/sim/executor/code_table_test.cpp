@@ -1,5 +1,5 @@
 // Types of 8 bits and less: every code, every middle between two, and what lies beyond.
-#include "sim/executor/code_table.h"
+#include "model/config/code_table.h"
 
 #include <gtest/gtest.h>
 

@@ -56,6 +56,17 @@ TEST(Verification, AttentionOfOpenBlocksPasses) {
   }
 }
 
+// Rotated columns in adjacent pairs beside others, in every head: compared in their order.
+TEST(Verification, HeadsJoinedOfTwoPartsPass) {
+  for (const bool other : {false, true}) {
+    for (const Workload& work : {test::forward(2, 19), test::decode(2, 3, 40)}) {
+      const Verification v =
+          verify(test::sized("mla", other), work, {"tensorrt-llm", "coda"}, executor_gpu(), {});
+      EXPECT_TRUE(v.passed()) << name_of(work.phase) << '\n' << failures(v);
+    }
+  }
+}
+
 TEST(Verification, SoundPlansPassInEveryStorageType) {
   for (const ModelConfig& config : {middling_llama(), middling_gpt()}) {
     for (Workload work : {test::forward(2, 40), test::decode(2, 1, 170), test::decode(1, 3, 60)}) {

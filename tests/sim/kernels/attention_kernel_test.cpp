@@ -1,9 +1,18 @@
 #include "sim/kernels/attention_kernel.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cmath>
+#include <set>
 #include <variant>
 
+#include "base/csv.h"
+#include "base/data_dir.h"
+#include "model/config/model_files.h"
+#include "sim/block/estimate.h"
+#include "sim/gpu/plan_target.h"
 #include "tests/sim/sim_support.h"
 
 namespace fuseline {
@@ -71,14 +80,15 @@ TEST(AttentionKernel, DecodeSplitsKeysWhenHeadsDoNotFillTheGpu) {
   AttentionShape a = causal(1, 1, 32, 128);
   a.causal = false;
   a.kv_tokens = 2048;
-  EXPECT_EQ(decode_splits(a, gpu), 8);  // measured grid (8, 32, 1)
+  EXPECT_EQ(decode_grid(a, Implementation::library_attention, gpu).splits,
+            8);  // measured grid (8, 32, 1)
   a.kv_heads = 8;
-  EXPECT_EQ(decode_splits(a, gpu), 16);  // (16, 8, 1)
+  EXPECT_EQ(decode_grid(a, Implementation::library_attention, gpu).splits, 16);  // (16, 8, 1)
   a.batch = 16;
-  EXPECT_EQ(decode_splits(a, gpu), 1);
+  EXPECT_EQ(decode_grid(a, Implementation::library_attention, gpu).splits, 1);
   a.batch = 1;
   a.kv_tokens = 512;
-  EXPECT_EQ(decode_splits(a, gpu), 1);  // too few keys
+  EXPECT_EQ(decode_grid(a, Implementation::library_attention, gpu).splits, 1);  // too few keys
 }
 
 AttentionEstimate run_attention(const Workload& w, const ModelConfig& config, const Gpu& gpu,
@@ -93,6 +103,62 @@ AttentionEstimate run_attention(const Workload& w, const ModelConfig& config, co
     }
   }
   throw std::runtime_error("no attention kernel");
+}
+
+TEST(AttentionKernel, OurDecodeKernelHasWholeHeads) {
+  AttentionShape a = causal(16, 1, 16, 256);
+  a.causal = false;
+  a.kv_tokens = 2000;
+  EXPECT_EQ(decode_grid(a, Implementation::library_attention, test_gpu()).parts, 2);
+  EXPECT_EQ(decode_grid(a, Implementation::flash_attention, test_gpu()).parts, 1);
+  // Measured on an H200 (h200-open-fuseline): GPT-J's block 265.1 us.
+  const Gpu gpu = load_gpu("h200");
+  const Plan plan =
+      make_plan("per-operator", load_model("gpt-j-6b"), decode(16, 1, 2000), plan_target(gpu));
+  EXPECT_NEAR(to_us(simulate(plan, gpu, Fidelity::hierarchy).time), 265.1, 0.08 * 265.1);
+}
+
+// Grids and times of cuDNN's decode kernel on an H200, in two groups: heads that constants were
+// fitted to, and others.
+TEST(AttentionKernel, DecodeTakesWhatWasMeasuredForManyKindsOfHeads) {
+  const Gpu gpu = load_gpu("h200");
+  const CsvTable table((data_dir() / "measurements/h200-open/decode_attention.csv").string());
+  using Heads = std::array<std::int64_t, 3>;
+  const std::set<Heads> fitted = {
+      {32, 8, 128}, {32, 32, 128}, {16, 8, 256}, {71, 1, 64}, {25, 25, 64}};
+  double error[2] = {};
+  int count[2] = {};
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (table.whole(row, "new_tokens") > 1) continue;
+    if (table.text(row, "kernel").find("flash") == std::string::npos) continue;
+    const Heads heads = {table.whole(row, "heads"), table.whole(row, "kv_heads"),
+                         table.whole(row, "head_dim")};
+    ModelConfig model = llama_7b();
+    model.H = heads[0];
+    model.Hkv = heads[1];
+    model.d = heads[2];
+    const Workload work = decode(table.whole(row, "batch"), 1, table.whole(row, "context"));
+    const AttentionEstimate e = run_attention(work, model, gpu, "eager");
+    const AttentionShape shape{.heads = heads[0],
+                               .kv_heads = heads[1],
+                               .head_width = heads[2],
+                               .batch = work.batch,
+                               .q_tokens = 1,
+                               .kv_tokens = work.context};
+    const DecodeGrid grid = decode_grid(shape, Implementation::library_attention, gpu);
+    const std::string blocks =
+        fmt::format("[{}, {}, {}]", grid.splits * grid.parts, grid.heads / work.batch, work.batch);
+    EXPECT_EQ(blocks, table.text(row, "grid")) << "line " << table.line(row);
+    const Seconds launch = gpu.tiny_kernel + gpu.constants.launch.gap;
+    Seconds time = launch + e.work;
+    if (e.combine_work) time += launch + *e.combine_work;
+    const std::size_t group = fitted.contains(heads) ? 0 : 1;
+    error[group] += std::abs(to_us(time) / table.positive(row, "us_median") - 1);
+    ++count[group];
+  }
+  ASSERT_GT(count[1], 150);
+  EXPECT_LT(error[0] / count[0], 0.07);
+  EXPECT_LT(error[1] / count[1], 0.07);
 }
 
 TEST(AttentionKernel, DecodeReadsTheCacheOnceAndMergesItsSplits) {

@@ -99,6 +99,16 @@ TEST(FitsByFusion, HoldsWhereTheActivationsDecide) {
   EXPECT_EQ(a.verdict.judgement, Judgement::plausible) << a.verdict.reason;
 }
 
+// By hand: 13.5 GB of weights and 17.2 GB of keys and values in 16 bits, of 25.8; 8.6 GB in 8.
+TEST(FitsInMemory, MayDependOnTheNumberFormatOfTheCache) {
+  const Audited a =
+      audited(text_of("fits-in-memory", "") + source_text() +
+              "[setting]\nmodel = \"llama2-7b\"\ngpu = \"rtx4090\"\nphase = \"decode\"\n"
+              "[try]\nbatch = 16\ncontext = 2048\nkv = [\"own\", \"fp8\", \"int8\"]\n");
+  EXPECT_EQ(a.verdict.judgement, Judgement::only_if) << a.verdict.reason;
+  EXPECT_THAT(a.verdict.conditions, ElementsAre("kv fp8 or int8"));
+}
+
 TEST(ComputeBound, DecodeOfOneSequenceNeverIs) {
   const std::string text = text_of("memory-to-compute-bound", "") + source_text() +
                            "[setting]\nmodel = \"tinyllama\"\ngpu = \"h200\"\nphase = \"decode\"\n"

@@ -1,4 +1,4 @@
-#include "sim/executor/code_table.h"
+#include "model/config/code_table.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace fuseline::executor {
+namespace fuseline {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -86,4 +86,4 @@ const CodeTable& code_table(Dtype type) {
   return tables[index];
 }
 
-}  // namespace fuseline::executor
+}  // namespace fuseline

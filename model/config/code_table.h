@@ -6,7 +6,7 @@
 
 #include "model/config/dtype.h"
 
-namespace fuseline::executor {
+namespace fuseline {
 
 class CodeTable {
  public:
@@ -18,6 +18,10 @@ class CodeTable {
   // The nearest code; between two that are equally near, the even one; beyond the largest number,
   // the largest. NaN becomes NaN where the type has it, and 0 elsewhere.
   [[nodiscard]] std::uint8_t code(double value) const;
+  // What that code is worth.
+  [[nodiscard]] double rounded(double number) const {
+    return static_cast<double>(value(code(number)));
+  }
 
  private:
   std::vector<float> values_;      // by code
@@ -31,4 +35,4 @@ class CodeTable {
 // The one of the type; made once.
 const CodeTable& code_table(Dtype type);
 
-}  // namespace fuseline::executor
+}  // namespace fuseline

@@ -90,7 +90,9 @@ class Passed {
 
  private:
   static CubinCache store() {
-    return {std::filesystem::path(testing::TempDir()) / "kernels-that-passed", Bytes(64 << 20)};
+    // Next to this process's own folder, which does not outlive it (tests/main.cpp).
+    return {std::filesystem::path(std::getenv("FUSELINE_TEST_STORE")) / "kernels-that-passed",
+            Bytes(64 << 20)};
   }
   std::string key_;
 };

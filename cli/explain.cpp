@@ -80,6 +80,7 @@ std::string explanations_json(const Selection& s, const std::vector<Explanation>
                             {"context", s.workload.context},
                             {"dtype", name_of(s.workload.dtype)},
                             {"weights", weights_text(s.workload)},
+                            {"activations", activations_text(s.workload)},
                             {"kv", cache_text(s.workload)},
                             {"plans", std::move(plans)}};
   return json_text(out);

@@ -13,6 +13,8 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/table.h"
+#include "model/activation_formats/activation_format.h"
+#include "model/activation_formats/stored_activation.h"
 #include "model/blocks/block_text.h"
 #include "model/cache_formats/cache_format.h"
 #include "model/config/model_files.h"
@@ -225,15 +227,40 @@ Listing list_cache_formats() {
   return l;
 }
 
+Listing list_activation_formats() {
+  Listing l{{"name", "element", "scale", "group", "weights", "stores", "source"},
+            {{"name", Align::left},
+             {"element", Align::left},
+             {"scale", Align::left},
+             {"group", Align::left},
+             {"weights", Align::left},
+             {"stores", Align::left},
+             {"source", Align::left}},
+            {}};
+  for (const ActivationFormat* f : all_activation_formats()) {
+    const WeightFormat& rows = f->rows;
+    l.rows.push_back({rows.name.value, name_of(rows.element), name_of(rows.scale),
+                      rows.group == 0 ? "row" : std::to_string(rows.group), f->weights.value,
+                      rows.about.value, rows.source.value});
+  }
+  return l;
+}
+
 struct Topic {
   const char* name;
   Listing (*list)();
 };
-constexpr Topic kTopics[] = {{"models", list_models},       {"blocks", list_blocks},
-                             {"gpus", list_gpus},           {"architectures", list_architectures},
-                             {"memory", list_memory},       {"policies", list_policies},
-                             {"scenarios", list_scenarios}, {"operators", list_operators},
-                             {"formats", list_formats},     {"cache-formats", list_cache_formats}};
+constexpr Topic kTopics[] = {{"models", list_models},
+                             {"blocks", list_blocks},
+                             {"gpus", list_gpus},
+                             {"architectures", list_architectures},
+                             {"memory", list_memory},
+                             {"policies", list_policies},
+                             {"scenarios", list_scenarios},
+                             {"operators", list_operators},
+                             {"formats", list_formats},
+                             {"cache-formats", list_cache_formats},
+                             {"activation-formats", list_activation_formats}};
 
 // What CSV and JSON keep: "calibrated" says a part of "standing", and a format's text names its
 // types.

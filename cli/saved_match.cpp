@@ -30,6 +30,7 @@ const std::vector<Part>& parts() {
       {"context", [](const BlockCase& c) { return std::to_string(c.workload.kv_tokens()); }},
       {"dtype", [](const BlockCase& c) { return std::string(name_of(c.workload.dtype)); }},
       {"weights", [](const BlockCase& c) { return weights_text(c.workload); }},
+      {"activations", [](const BlockCase& c) { return activations_text(c.workload); }},
       {"kv", [](const BlockCase& c) { return cache_text(c.workload); }}};
   return all;
 }

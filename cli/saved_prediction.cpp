@@ -5,6 +5,7 @@
 #include "base/data_files.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "model/activation_formats/stored_activation.h"
 #include "sim/report/json_output.h"
 
 namespace fuseline {
@@ -98,6 +99,7 @@ Formats read_formats(const JsonReader& reader, Dtype plain) {
     }
   };
   read("weights", formats.weights, parse_stored_weight);
+  read("activations", formats.activations, parse_stored_activation);
   read("kv", formats.cache, parse_stored_cache);
   return formats;
 }

@@ -7,6 +7,7 @@
 #include "base/data_files.h"
 #include "base/error.h"
 #include "cli/simulation_size.h"
+#include "model/activation_formats/stored_activation.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/gpu/plan_target.h"
@@ -36,9 +37,10 @@ std::int64_t dimension(const char* option, const std::string& text) {
   return parse_whole_number(option, text, 1, kLargestDimension);
 }
 
-StoredCache cache_option(const std::string& text, Dtype plain) {
+template <class Parse>
+auto format_option(const char* option, const std::string& text, Dtype plain, Parse parse) {
   try {
-    return parse_stored_cache(text, "--kv", name_of(plain));
+    return parse(text, option, name_of(plain));
   } catch (const InputError& error) {
     InputProblem problem = error.problem();
     problem.file = kCommandLine;
@@ -71,14 +73,21 @@ Workload resolve_workload(const SelectionTexts& texts, Workload w) {
     w.dtype = parse_dtype(parse_word("--dtype", *texts.dtype, {"bf16", "fp16", "fp32"}), "--dtype");
   }
   if (texts.weights) w.formats.weights = weights_option(*texts.weights, w.dtype);
-  if (texts.kv) w.formats.cache = cache_option(*texts.kv, w.dtype);
+  if (texts.kv) w.formats.cache = format_option("--kv", *texts.kv, w.dtype, parse_stored_cache);
+  if (texts.activations)
+    w.formats.activations =
+        format_option("--activations", *texts.activations, w.dtype, parse_stored_activation);
   return w;
 }
 
 // What neither the scenario nor the command line says is as the model's file says that it is
 // stored.
 void take_formats_of_model(const SelectionTexts& texts, const Formats& of_model, Formats& formats) {
-  if (!texts.weights && !formats.weights.quantised()) formats.weights = of_model.weights;
+  // Activations are multiplied by weights of their own kind, so the model's go with its weights.
+  const bool of_file = !texts.weights && !formats.weights.quantised();
+  if (of_file) formats.weights = of_model.weights;
+  if (of_file && !texts.activations && !formats.activations.quantised())
+    formats.activations = of_model.activations;
   if (!texts.kv && !formats.cache.quantised()) formats.cache = of_model.cache;
 }
 
@@ -129,6 +138,9 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
   options.text("--weights", "FORMAT[:GROUP]", "of the layers' weights: int4:64, fp8, nvfp4, ...",
                weights);
+  options.text("--activations", "FORMAT",
+               "of what meets those weights: fp8, fp8-block or int8, each with its own kind",
+               activations);
   options.text("--kv", "FORMAT", "of the cache's keys and values: fp8 or int8", kv);
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }

@@ -292,6 +292,7 @@ std::string verification_json(const Selection& selection, const executor::Verify
                             {"context", w.context},
                             {"dtype", name_of(w.dtype)},
                             {"weights", weights_text(w)},
+                            {"activations", activations_text(w)},
                             {"kv", cache_text(w)},
                             {"seed", options.seed},
                             {"inputs",

@@ -22,6 +22,7 @@ std::vector<Operand> loads(const Program& program) {
     keep(gemm->a);
     keep(gemm->b);
     for (const Operand& o : gemm->beside_b) keep(o);
+    if (gemm->a_scale) keep(*gemm->a_scale);
   }
   if (const auto* attention = std::get_if<AttentionMainloop>(&program.mainloop)) {
     if (attention->q_value < 0) keep(attention->q);

@@ -38,6 +38,11 @@ struct GemmMainloop {
   // dequantises b on its way to the tensor cores. Those of groups of rows lie behind each other.
   StoredWeight weight{};
   std::vector<Operand> beside_b{};
+  // The number format of a, where b has one, and the scales of a's rows, [M, groups of columns]:
+  // tensor cores multiply the codes of both, and sums over the columns that share scales are
+  // multiplied by these in fp32.
+  StoredWeight activation{};
+  std::optional<Operand> a_scale{};
 };
 // What attention's gradient reads besides Q, K and V: dY [B·T, H·d], the log-sum-exp of every row
 // of scores and delta = rowsum(dY·Y) [B·H·T, 1] each. Value 0 is then dQ, and dK and dV [B·S,

@@ -76,7 +76,10 @@ class Printer {
     std::string codes = text(m.b);
     for (const Operand& o : m.beside_b) codes += ", " + text(o);
     line(fmt::format("{}w = dequantised({})", head, codes), m.weight.name());
-    line(fmt::format("  y = {} · wᵀ", text(m.a)), comment);
+    if (!m.a_scale) return line(fmt::format("  y = {} · wᵀ", text(m.a)), comment);
+    line(fmt::format("  x = dequantised({}, {})", text(m.a), text(*m.a_scale)),
+         m.activation.name());
+    line("  y = x · wᵀ", comment + ", scales behind the products of codes");
   }
 
   void mainloop(const AttentionMainloop& m, const std::string& head) {

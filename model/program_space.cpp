@@ -37,6 +37,7 @@ class Description {
     space_.interleaved = m.interleaved;
     if (m.M < 1 || m.N < 1 || m.K < 1 || m.batch < 1) problem("a GEMM dimension is below 1");
     describe_weight(m);
+    describe_activation(m);
     if (!m.groups.empty()) return describe_groups(m);
     if (m.batch == 1) {
       expect(m.a, m.a_is_km ? m.K : m.M, m.a_is_km ? m.M : m.K, "operand a =");
@@ -76,6 +77,28 @@ class Description {
       if (graph_.tensor(m.beside_b[i].tensor).dtype != t.type)
         problem("scale " + name(m.beside_b[i]) + " is not " + name_of(t.type));
     }
+  }
+
+  // Codes are multiplied by codes, and have a scale for each row or for each group of its columns.
+  void describe_activation(const GemmMainloop& m) {
+    const Dtype stored = graph_.tensor(m.a.tensor).dtype;
+    if (m.activation.quantised() != m.a_scale.has_value())
+      return problem("operand " + name(m.a) +
+                     (m.a_scale ? " has scales, its format none" : " has no scales beside it"));
+    if (!m.activation.quantised()) {
+      if (size_of(stored).bits() <= 8)
+        problem("operand " + name(m.a) + " is codes without a format");
+      return;
+    }
+    if (stored != m.activation.element())
+      problem("operand " + name(m.a) + " is " + name_of(stored) + ", not " +
+              name_of(m.activation.element()));
+    if (!m.weight.quantised() || m.weight.element() != m.activation.element())
+      problem("codes of " + name(m.a) + " are multiplied by other numbers");
+    const ScaleTensor scale = m.activation.beside(m.M, m.K).front();
+    expect(*m.a_scale, scale.rows, scale.cols, "scale");
+    if (graph_.tensor(m.a_scale->tensor).dtype != scale.type)
+      problem("scale " + name(*m.a_scale) + " is not " + name_of(scale.type));
   }
 
   void describe_groups(const GemmMainloop& m) {

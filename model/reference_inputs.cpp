@@ -72,6 +72,8 @@ std::vector<double> values_of(const Graph& graph, TensorId id, std::uint64_t see
       }
     }
   }
+  if (is_negative(graph, id))
+    for (double& value : values) value = -std::fabs(value);
   return values;
 }
 

@@ -19,6 +19,7 @@ std::string readable(const std::string& key) {
       {"tensor_bf16_dense", "tensor rate bf16"},
       {"tensor_fp16_dense", "tensor rate fp16"},
       {"tensor_fp8_dense", "tensor rate fp8"},
+      {"tensor_int8_dense", "tensor rate int8"},
       {"fp32_vector", "vector rate fp32"},
       {"hbm_capacity", "HBM capacity"},
       {"hbm_bandwidth", "HBM bandwidth"},

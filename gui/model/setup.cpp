@@ -86,7 +86,10 @@ PredictionCase resolve(const Setup& setup) {
   c.gpu = with_what_if(load_gpu(setup.gpu), setup.what_if);
   c.workload = setup.workload;
   Formats& formats = c.workload.formats;
-  if (!formats.weights.quantised()) formats.weights = c.model.formats.weights;
+  if (!formats.weights.quantised()) {
+    formats.weights = c.model.formats.weights;
+    if (!formats.activations.quantised()) formats.activations = c.model.formats.activations;
+  }
   if (!formats.cache.quantised()) formats.cache = c.model.formats.cache;
   c.fidelity = setup.fidelity;
   check_workload(c.workload, c.model);
@@ -95,9 +98,10 @@ PredictionCase resolve(const Setup& setup) {
 
 std::string cache_key(const Setup& s) {
   const Workload& w = s.workload;
-  std::string key = fmt::format("{}\n{}\n{} {} {} {} {} {} {} {}", s.model, s.gpu, name_of(w.phase),
-                                w.batch, w.seq, w.context, name_of(w.dtype), weights_text(w),
-                                cache_text(w), name_of(s.fidelity));
+  std::string key =
+      fmt::format("{}\n{}\n{} {} {} {} {} {} {} {} {}", s.model, s.gpu, name_of(w.phase), w.batch,
+                  w.seq, w.context, name_of(w.dtype), weights_text(w), activations_text(w),
+                  cache_text(w), name_of(s.fidelity));
   for (const WhatIfField& field : kWhatIfFields) key += fmt::format(" {}", s.what_if.*field.factor);
   return key;
 }

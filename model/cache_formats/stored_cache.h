@@ -28,10 +28,6 @@ struct StoredCache {
   friend bool operator==(const StoredCache&, const StoredCache&) = default;
 };
 
-// Where the largest number of a head is smaller, its scale is this one: dividing by it is exact,
-// and nothing is divided by zero.
-inline constexpr double kLeastCacheScale = 0x1p-100;
-
 // "int8", or the name of the workload's type for no format (`plain`: "bf16"). InputError with
 // `field` otherwise, with the nearest name.
 StoredCache parse_stored_cache(const std::string& text, const std::string& field,

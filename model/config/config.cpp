@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "model/activation_formats/stored_activation.h"
 #include "model/blocks/block.h"
 
 namespace fuseline {
@@ -132,6 +133,13 @@ void check_workload(const Workload& w, const ModelConfig& config) {
   if (w.phase == Phase::train && w.formats.cache.quantised())
     refuse("", "kv", w.formats.cache.name(), "has no meaning in train, which keeps no cache",
            "phase forward or decode, or no number format of the cache");
+  if (const StoredWeight& rows = w.formats.activations; rows.quantised()) {
+    const std::string needed = weights_for(rows);
+    if (w.formats.weights.name() != needed)
+      refuse("", "activations", rows.name(),
+             fmt::format("is multiplied by weights in {}, not in {}", needed, weights_text(w)),
+             fmt::format("weights {}, or activations {}", needed, name_of(w.dtype)));
+  }
   // The largest tensor of any policy: the attention scores [B·H·T, S].
   static_cast<void>(checked_product<Bytes>(w.batch, std::max<std::int64_t>(1, config.H), w.seq,
                                            w.kv_tokens(), 4));
@@ -165,9 +173,14 @@ std::string cache_text(const Workload& w) {
   return w.formats.cache.quantised() ? w.formats.cache.name() : name_of(w.dtype);
 }
 
+std::string activations_text(const Workload& w) {
+  return w.formats.activations.quantised() ? w.formats.activations.name() : name_of(w.dtype);
+}
+
 std::string describe(const Workload& w) {
   std::string formats;
   if (w.formats.weights.quantised()) formats += ", weights " + w.formats.weights.name();
+  if (w.formats.activations.quantised()) formats += ", activations " + w.formats.activations.name();
   if (w.formats.cache.quantised()) formats += ", cache " + w.formats.cache.name();
   if (w.phase == Phase::decode) {
     return fmt::format("decode, batch {}, {} new token{} against a cache of {}, {}{}", w.batch,

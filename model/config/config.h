@@ -35,6 +35,8 @@ using ParameterValues = std::map<std::string, ParameterValue>;
 struct Formats {
   StoredWeight weights{};  // of every `linear`
   StoredCache cache{};     // of every `cache`
+  // Of what every `linear` multiplies its weight by; null: numbers of the workload's type.
+  StoredWeight activations{};
 
   friend bool operator==(const Formats&, const Formats&) = default;
 };
@@ -110,8 +112,9 @@ void check_config(const ModelConfig& config, const std::string& file);
 
 // Throws InputError for sizes out of range (B, T, S and B·T up to 2^24, B·S up to 2^28), for a
 // context shorter than the new tokens, for a context outside decode, for training with weights or a
-// cache in few bits, and when B·H·T × S scores overflow 64-bit byte counts. Positions beyond
-// max_positions are allowed: they change no shape.
+// cache in few bits, for activations whose format does not fit that of the weights, and when B·H·T
+// × S scores overflow 64-bit byte counts. Positions beyond max_positions are allowed: they change
+// no shape.
 void check_workload(const Workload& workload, const ModelConfig& config);
 
 const char* name_of(Phase);
@@ -124,6 +127,8 @@ Dtype parse_dtype(const std::string& text, const std::string& field);
 std::string weights_text(const Workload& workload);
 // That of keys and values in the cache: "int8", "bf16".
 std::string cache_text(const Workload& workload);
+// That of what is multiplied by the weights: "fp8", "bf16".
+std::string activations_text(const Workload& workload);
 
 // "forward, batch 1, 2,048 tokens, bf16"; "..., bf16, weights int4, cache int8"
 std::string describe(const Workload& workload);

@@ -9,11 +9,12 @@
 namespace fuseline {
 
 // Reads "quantization_config" of AWQ (bits, group_size, zero_point), GPTQ (bits, group_size, sym,
-// desc_act), FP8 (weight_block_size) and MXFP4, and beside them what they say of the cache:
-// kv_cache_scheme (compressed-tensors, also alone) and kv_cache_quant_algo (ModelOpt). No format
-// where the file has no such field.
+// desc_act), FP8 (weight_block_size, activation_scheme), MXFP4 and compressed-tensors, and beside
+// them what they say of the cache: kv_cache_scheme (compressed-tensors, also alone) and
+// kv_cache_quant_algo (ModelOpt). No format where the file has no such field.
 // InputError naming the field for every other method, and for what these methods have that is not
-// predicted: columns in the order of their activations, activations in 8 bits, layers left out.
+// predicted: columns in the order of their activations, scales found before the run, layers left
+// out.
 Formats read_hf_formats(const nlohmann::json& object, const std::string& file);
 
 }  // namespace fuseline

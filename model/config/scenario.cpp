@@ -5,6 +5,7 @@
 
 #include "base/data_files.h"
 #include "base/toml_file.h"
+#include "model/activation_formats/stored_activation.h"
 #include "model/config/several_gpus.h"
 #include "model/policy.h"
 
@@ -49,6 +50,7 @@ Workload read_workload(const TomlTable& table) {
     }
   };
   read_format("weights", w.formats.weights, parse_stored_weight);
+  read_format("activations", w.formats.activations, parse_stored_activation);
   read_format("kv", w.formats.cache, parse_stored_cache);
   try {
     ModelConfig one_head;  // the model may be changed later, so only the workload itself is judged
@@ -145,7 +147,7 @@ WhatIf read_what_if(const TomlTable& table) {
 ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& path) {
   refuse_several_gpus(table);
   table.refuse_other_keys({"model", "gpu", "phase", "batch", "seq", "context", "dtype", "weights",
-                           "kv", "fidelity", "what_if"});
+                           "activations", "kv", "fidelity", "what_if"});
   ScenarioSetup s;
   s.model = name_or_relative(table.text("model"), path);
   s.gpu = name_or_relative(table.text("gpu"), path);
@@ -222,8 +224,8 @@ Scenario load_scenario(const std::string& name_or_path) {
   const TomlTable table = TomlTable::load(path);
   refuse_several_gpus(table);
   table.refuse_other_keys({"title", "model", "gpu", "phase", "batch", "seq", "context", "dtype",
-                           "weights", "kv", "policies", "fidelity", "layers", "measurements",
-                           "what_if", "custom", "gui", "runs"});
+                           "weights", "activations", "kv", "policies", "fidelity", "layers",
+                           "measurements", "what_if", "custom", "gui", "runs"});
   Scenario s;
   s.title = table.text("title");
   s.model = name_or_relative(table.text("model"), path);

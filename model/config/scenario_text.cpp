@@ -30,6 +30,8 @@ std::string workload_text(const Workload& w) {
   out += fmt::format("dtype = \"{}\"\n", name_of(w.dtype));
   if (w.formats.weights.quantised())
     out += fmt::format("weights = \"{}\"\n", w.formats.weights.name());
+  if (w.formats.activations.quantised())
+    out += fmt::format("activations = \"{}\"\n", w.formats.activations.name());
   if (w.formats.cache.quantised()) out += fmt::format("kv = \"{}\"\n", w.formats.cache.name());
   return out;
 }

@@ -66,11 +66,18 @@ struct Devices {
   std::int64_t count = 0;
 };
 
-// gemm: the layouts of its operands, and the number format of the second.
+// gemm: the layouts of its operands, and their number formats. The scales of the first operand are
+// the last that it reads.
 struct GemmLayout {
   bool a_is_km = false;  // the first operand is stored [K, M]: the gradient of a weight
   bool b_is_kn = false;  // the second operand is stored [K, N]: the gradient of an activation
   StoredWeight weight{};
+  StoredWeight activation{};
+};
+
+// quantise_rows, quantise_groups: what the rows become.
+struct RowCodes {
+  StoredWeight activation{};
 };
 
 // Operators on pairs of columns: rope, swiglu and their gradients.
@@ -157,8 +164,9 @@ struct Positions {
 // the tokens of every expert. Groups without rows are left out.
 struct RaggedRows {
   std::vector<std::int64_t> groups{};
-  bool assumed = false;  // what routing is expected to give; otherwise what it gave
-  StoredWeight weight{};
+  bool assumed = false;       // what routing is expected to give; otherwise what it gave
+  StoredWeight weight{};      // as in GemmLayout
+  StoredWeight activation{};  // as in GemmLayout
   friend bool operator==(const RaggedRows&, const RaggedRows&) = default;
 };
 

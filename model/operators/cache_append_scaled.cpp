@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/cache_formats/stored_cache.h"
 #include "model/config/code_table.h"
+#include "model/formats/least_scale.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
@@ -35,7 +36,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       double magnitude = 0;
       for (std::int64_t c = first; c < first + d; ++c)
         magnitude = std::max(magnitude, std::fabs(x(r, c)));
-      const double s = std::max(magnitude / largest, kLeastCacheScale);
+      const double s = std::max(magnitude / largest, kLeastScale);
       scale(r, first / d) = s;
       for (std::int64_t c = first; c < first + d; ++c) cache(r, c) = codes.rounded(x(r, c) / s);
     }
@@ -49,7 +50,7 @@ void lower(Emitter& e, const Op& op) {
   const Value most = e.group_reduce(reductions::max, a, d, "most");
   const Value part = e.map(maps::scale_by_constant, {most}, "s",
                            1.0 / op.attributes.as<ScaledHeads>().cache.largest());
-  const Value s = e.map(maps::at_least, {part}, "s", kLeastCacheScale);
+  const Value s = e.map(maps::at_least, {part}, "s", kLeastScale);
   const Value inverse = e.map(maps::reciprocal, {s}, "inverse");
   e.produce(op.writes[0], e.map(maps::mul, {x, inverse}, "code"));
   e.emit(StoreGroups{s, op.writes[1], d});  // of a cache, which is always stored

@@ -32,7 +32,11 @@ struct Panel {
   }
 };
 
-// Rows that lie apart are copied side by side.
+// Rows that lie apart are copied side by side, and codes become numbers.
+Panel panel(const Graph& g, const Op& op, const TensorValues& in, std::vector<double>& copied) {
+  copied = rows_in_numbers(g, in, op);
+  return {copied.data(), op.reads[0].cols, 1};
+}
 Panel panel(const View<const double>& v, bool k_first, std::vector<double>& copied) {
   const double* data = v.data;
   std::int64_t stride = v.stride;
@@ -72,7 +76,9 @@ void block(const Panel& a, const Panel& b, const View<double>& y, std::int64_t m
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const GemmShape shape = gemm_shape(op);
   std::vector<double> copied_a, copied_b;
-  const Panel a = panel(read(g, in, op.reads[0]), shape.a_is_km, copied_a);
+  const Panel a = shape.activation.quantised()
+                      ? panel(g, op, in, copied_a)
+                      : panel(read(g, in, op.reads[0]), shape.a_is_km, copied_a);
   const Panel b = panel(read(g, in, op.reads[1]), shape.b_is_kn, copied_b);
   const View<double> y = write(g, out, op.writes[0]);
   const WeightScales scales(g, in, op);

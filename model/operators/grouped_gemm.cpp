@@ -17,7 +17,7 @@ using namespace reference;
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
   const GemmShape shape = gemm_shape(op);
-  const View<const double> x = read(g, in, op.reads[0]);
+  const std::vector<double> x = rows_in_numbers(g, in, op);
   const View<const double> w = read(g, in, op.reads[1]);
   const View<double> y = write(g, out, op.writes[0]);
   const WeightScales scales(g, in, op);
@@ -32,7 +32,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
       for (std::int64_t row = begin; row < end; ++row) {
         double sum = 0;
         for (std::int64_t k = 0; k < shape.K; ++k)
-          sum += x(row, k) * of_n[static_cast<std::size_t>(k)];
+          sum += x[static_cast<std::size_t>(row * shape.K + k)] * of_n[static_cast<std::size_t>(k)];
         y(row, n) = sum;
       }
     }

@@ -174,6 +174,9 @@ struct Operator {
   // how many numbers there are.
   int index_read = -1;
   std::int64_t (*index_range)(const Graph&, const Op&) = nullptr;
+  // Index of the operand whose numbers are negative, as rates of decay are: with others a state
+  // would grow from token to token; -1 = none.
+  int negative_read = -1;
   // Of a contraction: sets the program's mainloop and its result. `interleaved`: pairs of the
   // kernel are adjacent columns.
   void (*mainloop)(Emitter&, const Op&, bool interleaved) = nullptr;

@@ -89,6 +89,7 @@ OperandSpec read_spec(const Op& op, std::size_t i) {
   OperandSpec spec = op.kind->reads[i];
   if (has_cache_scale(op) && i + 1 == op.reads.size()) return {"scale", "R", "G"};
   const GemmLayout layout = layout_of(op);
+  if (activation_scale(op) && i + 1 == op.reads.size()) return {"x_scale", "M", "XG"};
   if (is_gemm(op) && (i == 0 ? layout.a_is_km : layout.b_is_kn)) std::swap(spec.rows, spec.cols);
   return spec;
 }
@@ -98,7 +99,10 @@ OperandSpec read_spec(const Op& op, std::size_t i) {
 GemmShape gemm_shape(const Op& op) {
   FUSELINE_ASSERT(is_gemm(op) && op.reads.size() >= 2, op.name);
   const GemmLayout layout = layout_of(op);
-  GemmShape shape{.a_is_km = layout.a_is_km, .b_is_kn = layout.b_is_kn, .weight = layout.weight};
+  GemmShape shape{.a_is_km = layout.a_is_km,
+                  .b_is_kn = layout.b_is_kn,
+                  .weight = layout.weight,
+                  .activation = layout.activation};
   const Operand& a = op.reads[0];
   const Operand& b = op.reads[1];
   shape.M = shape.a_is_km ? a.cols : a.rows;
@@ -108,8 +112,18 @@ GemmShape gemm_shape(const Op& op) {
     shape.groups = rows->groups;
     shape.N /= std::ssize(rows->groups);
     shape.weight = rows->weight;
+    shape.activation = rows->activation;
   }
   return shape;
+}
+
+std::optional<Operand> activation_scale(const Op& op) {
+  const auto* layout = op.attributes.get<GemmLayout>();
+  const auto* rows = op.attributes.get<RaggedRows>();
+  const bool codes = (layout != nullptr && layout->activation.quantised()) ||
+                     (rows != nullptr && is_gemm(op) && rows->activation.quantised());
+  if (!codes) return std::nullopt;
+  return op.reads.back();
 }
 
 std::int64_t index_range(const Graph& graph, TensorId id) {
@@ -121,6 +135,14 @@ std::int64_t index_range(const Graph& graph, TensorId id) {
     return op.kind->index_range(graph, op);
   }
   return 0;
+}
+
+bool is_negative(const Graph& graph, TensorId id) {
+  return std::ranges::any_of(graph.consumers(id), [&](OpId reader) {
+    const Op& op = graph.op(reader);
+    const int at = op.kind->negative_read;
+    return at >= 0 && op.reads[static_cast<std::size_t>(at)].tensor == id;
+  });
 }
 
 Bytes distinct_bytes(const Graph& graph, std::span<const Operand> operands) {
@@ -203,10 +225,18 @@ double tolerance(const Graph& graph, const Op& op) {
   const double fp32 = unit_roundoff(Dtype::fp32);
   const double length = static_cast<double>(op.kind->sum_length(graph, op));
   const Dtype stored = graph.tensor(op.writes[0].tensor).dtype;
-  // A weight in few bits is rounded once more, to the type in which the tensor cores take it.
-  const bool rounded = is_gemm(op) && gemm_shape(op).weight.quantised();
+  if (op.attributes.get<RowCodes>() != nullptr) return row_code_roundoff(stored);
+  // A weight in few bits is rounded once more, to the type in which the tensor cores take it; where
+  // both operands are codes they take them as they are.
+  const bool rounded =
+      is_gemm(op) && gemm_shape(op).weight.quantised() && !gemm_shape(op).activation.quantised();
   const double weight = rounded ? unit_roundoff(graph.tensor(op.reads[0].tensor).dtype) : 0.0;
   return unit_roundoff(stored) + weight + (2.0 * std::sqrt(length) + 8.0) * fp32;
+}
+
+double row_code_roundoff(Dtype codes) {
+  constexpr double kSixteenth = 0x1p-4;
+  return std::max(unit_roundoff(codes), kSixteenth);
 }
 
 std::vector<std::string> check_operands(const Graph&, const Op& op) {

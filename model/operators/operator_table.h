@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,6 +47,8 @@ bool needs_full_column(const Op& op);
 // How many numbers 0, 1, ... the tensor's elements can be: those of token ids and targets. 0 for
 // tensors that no operator reads as row or column numbers.
 std::int64_t index_range(const Graph& graph, TensorId id);
+// Whether an operator wants its numbers to be negative.
+bool is_negative(const Graph& graph, TensorId id);
 
 // Sizes of y[M,N] = a b^T summed over K, whatever the layouts of a and b. Asserts is_gemm.
 struct GemmShape {
@@ -54,7 +57,10 @@ struct GemmShape {
   bool b_is_kn = false;
   std::vector<std::int64_t> groups{};  // rows that share one of b's matrices; empty: all of them
   StoredWeight weight{};               // the number format of b
+  StoredWeight activation{};           // and of a, whose scales are the last operand
 };
+// Those of a's rows, [M, groups of columns]; nothing where a is not in codes.
+std::optional<Operand> activation_scale(const Op& op);
 GemmShape gemm_shape(const Op& op);
 
 // Multiplies, adds and each transcendental count one. Attention counts visible pairs only.
@@ -89,6 +95,11 @@ bool is_weight_gradient(const Graph& graph, TensorId tensor);
 // Query-key pairs that one head of one sequence computes: query t of T sees the keys up to its own
 // position S-T+t, of which the last `window`. Without a mask T·S, window respected.
 std::int64_t visible_pairs(const AttentionShape& attributes);
+
+// Half a step between codes that share a scale, relative to the numbers: e4m3 keeps that of each
+// number; whole numbers are steps of the largest of a row, and half of one is a sixteenth of
+// numbers that are a sixteenth of it.
+double row_code_roundoff(Dtype codes);
 
 // Bound on the relative L2 error of the written tensor when sums accumulate in fp32 and the result
 // is rounded to its storage type: u_store + (2·sqrt(L) + 8)·u_fp32 with L = sum_length and u the

@@ -86,6 +86,7 @@ constinit const Operator operators::selective_scan{
     .gradient = no_gradient("it comes with the first block that trains one"),
     .framework = always<Implementation::library_scan>,
     .also_writes = {"state_after", "R", "S"},
+    .negative_read = 4,
     .mainloop = mainloop,
     .columns = ColumnOrder::lost,
     .framework_launches = framework_launches,

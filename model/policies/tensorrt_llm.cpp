@@ -1,6 +1,6 @@
-// TensorRT-LLM: GEMM + bias + activation (gated ones on interleaved weights), residual + norm in
-// one kernel across the block boundary, attention that rotates Q and K and writes the cache as it
-// loads.
+// TensorRT-LLM: GEMM + bias + activation (gated ones on interleaved weights), residual + norm (+
+// codes of the row) in one kernel across the block boundary, attention that rotates Q and K and
+// writes the cache as it loads.
 #include "model/implementation.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
@@ -29,6 +29,8 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
       (b.kind == operators::rms_norm || b.kind == operators::layer_norm))
     return "";
   if (a.kind == operators::head_norm && b.kind == operators::rope) return "";
+  const bool codes = b.kind == operators::quantise_rows || b.kind == operators::quantise_groups;
+  if (codes && is_norm(a)) return "";
   if (feeds_attention(a) && (has_attention(graph, to) || feeds_attention(b))) return "";
   return "the policy fuses GEMM + bias + activation, residual + norm, and RoPE and cache write "
          "into attention";

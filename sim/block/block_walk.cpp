@@ -247,6 +247,7 @@ void accumulate(KernelEstimate& sum, const KernelEstimate& part) {
   sum.hbm_write += part.hbm_write;
   sum.l2 += part.l2;
   sum.smem += part.smem;
+  sum.spared += part.spared;
   sum.tensor_time += part.tensor_time;
   sum.hbm_time += part.hbm_time;
   sum.l2_time += part.l2_time;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/operators/operator_table.h"
+#include "sim/gpu/code_rate.h"
 
 namespace fuseline {
 
@@ -13,6 +14,9 @@ FlopsPerSecond tensor_peak(const Gpu& gpu, Dtype dtype) {
       return gpu.tensor_bf16;
     case Dtype::fp16:
       return gpu.tensor_fp16;
+    case Dtype::e4m3:
+    case Dtype::int8:
+      return code_rate(gpu, dtype);
     default:
       break;
   }
@@ -46,20 +50,28 @@ Limits limits_of(const Graph& graph, const Gpu& gpu) {
       (gpu.l2_capacity + gpu.sm_count * (gpu.smem_per_sm + gpu.registers_per_sm)).as_double();
   double moved = 0;
   Dtype dtype = Dtype::bf16;
+  Seconds of_codes;  // products of codes, which tensor cores multiply at another rate
+  Flops codes;
   for (const Op& op : graph.ops()) {
     if (!is_gemm(op)) continue;
-    dtype = graph.tensor(op.reads[0].tensor).dtype;
+    const Dtype multiplied = graph.tensor(op.reads[0].tensor).dtype;
+    if (gemm_shape(op).activation.quantised()) {
+      of_codes += flops(graph, op) / boosted_tensor_peak(gpu, multiplied);
+      codes += flops(graph, op);
+    } else {
+      dtype = multiplied;
+    }
     // Words of the narrower operand: on chip there is room for most of them, and each that moves
     // is at least so wide.
     const ElementSize weight = size_of(graph.tensor(op.reads[1].tensor).dtype);
-    const double element = std::min(size_of(dtype), weight).as_double();
+    const double element = std::min(size_of(multiplied), weight).as_double();
     const double words = on_chip / element;
     const double at_least = flops(graph, op).as_double() / std::sqrt(words) - 2 * words;
     moved += std::max(0.0, at_least) * element;
   }
   limits.capacity_bound = std::max(limits.least, Bytes(static_cast<std::int64_t>(moved)));
-  limits.time =
-      std::max(flops(graph) / boosted_tensor_peak(gpu, dtype), limits.least / fastest_hbm(gpu));
+  limits.time = std::max((flops(graph) - codes) / boosted_tensor_peak(gpu, dtype) + of_codes,
+                         limits.least / fastest_hbm(gpu));
   return limits;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/gpu/code_rate.h"
+
 namespace fuseline {
 
 WalkedKernel PhaseWalker::follower(const std::string& name, KernelKind kind, Seconds work,
@@ -53,6 +55,10 @@ WalkedPhase PhaseWalker::gemm(const Kernel& kernel, const Program& program) {
   e.bound = g.time.bound;
   e.tile = {g.tile.m, g.tile.n, g.tile.k};
   e.split_k = g.tile.split_k * g.tile.cluster_k;
+  if (walked.problem.activation.quantised()) {
+    const double share = gpu_.tensor_bf16 / code_rate(gpu_, walked.problem.activation.element());
+    e.spared = Flops(static_cast<std::int64_t>(g.flops.as_double() * (1 - share)));
+  }
   e.tensor_time = g.time.tensor;
   e.hbm_time = g.time.hbm;
   e.l2_time = g.time.l2;

@@ -49,8 +49,8 @@ double apply_power_limit(std::vector<WalkedKernel>& kernels, const Gpu& gpu, dou
   PowerLoad load;
   for (const WalkedKernel& kernel : kernels) {
     const KernelEstimate& k = kernel.estimate;
-    load += {dynamic_energy(model, on_tensor_cores(k) ? k.flops : Flops(), k.hbm_read + k.hbm_write,
-                            k.l2),
+    load += {dynamic_energy(model, on_tensor_cores(k) ? k.flops - k.spared : Flops(),
+                            k.hbm_read + k.hbm_write, k.l2),
              k.time};
   }
   const double factor = clock_factor_after(model, load, load.time * (repeats / 2));

@@ -39,10 +39,22 @@ void PanelCache::widen_row(const PanelKey& key, Panel& panel, std::int64_t row,
   float* const values = panel.data.data() + row * panel.stride;
   port.peek(operand, corner.row + first_row + row, corner.col + first_col, panel.stride, values);
   if (key.is_b && mainloop_.weight.quantised()) dequantise_row(key, first_row + row, values, port);
+  if (!key.is_b && mainloop_.activation.quantised()) scale_row(key, first_row + row, values, port);
+}
+
+// A product of two codes is exact in fp32, and so is its sum but for fp32's own rounding: scales
+// that multiply sums of products may as well multiply the codes.
+void PanelCache::scale_row(const PanelKey& key, std::int64_t m, float* codes,
+                           const Port& port) const {
+  std::vector<float> scales(static_cast<std::size_t>(mainloop_.a_scale->cols));
+  port.peek(*mainloop_.a_scale, m, 0, mainloop_.a_scale->cols, scales.data());
+  dequantise(mainloop_.activation, {.scale = scales.data()}, key.k_begin, key.k_end - key.k_begin,
+             codes);
 }
 
 // Tensor cores take what a code is worth in the type of the other operand. Scales that a whole row
-// shares are exact factors of fp32 sums, so nothing is rounded then.
+// shares are exact factors of fp32 sums, so nothing is rounded then, nor where the other operand is
+// codes too.
 void PanelCache::dequantise_row(const PanelKey& key, std::int64_t n, float* codes,
                                 const Port& port) const {
   const StoredWeight& weight = mainloop_.weight;
@@ -61,7 +73,7 @@ void PanelCache::dequantise_row(const PanelKey& key, std::int64_t n, float* code
   }
   const std::int64_t count = key.k_end - key.k_begin;
   dequantise(weight, row, key.k_begin, count, codes);
-  if (!weight.scaled_within_rows()) return;
+  if (!weight.scaled_within_rows() || mainloop_.activation.quantised()) return;
   const Dtype type = port.type(mainloop_.a);
   if (type == Dtype::fp32) return;
   std::vector<std::byte> rounded(static_cast<std::size_t>(count * size_of(type)));

@@ -42,6 +42,7 @@ class PanelCache {
   void evict(std::int64_t coming_bytes);
   void widen_row(const PanelKey& key, Panel& panel, std::int64_t row, const Port& port) const;
   void dequantise_row(const PanelKey& key, std::int64_t n, float* codes, const Port& port) const;
+  void scale_row(const PanelKey& key, std::int64_t m, float* codes, const Port& port) const;
   [[nodiscard]] bool transposed(const PanelKey& key) const;
 
   const GemmMainloop& mainloop_;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "model/cache_formats/stored_cache.h"
+#include "model/formats/least_scale.h"
 #include "model/operators/operator_table.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/quantise_weight.h"
@@ -145,7 +146,7 @@ void add_quantised_caches(const Graph& graph, std::uint64_t seed, const Workers&
         float* const first = values.data() + head * d;
         float scale = 0;
         for (std::int64_t c = 0; c < d; ++c) scale = std::max(scale, std::fabs(first[c]));
-        scale = std::max(scale / largest, static_cast<float>(kLeastCacheScale));
+        scale = std::max(scale / largest, static_cast<float>(kLeastScale));
         for (std::int64_t c = 0; c < d; ++c) first[c] /= scale;
         scales->write(row, head, 1, &scale);
       }
@@ -170,6 +171,7 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     const auto storage = std::make_shared<Storage>(t.dtype, t.rows, t.cols);
     const std::uint64_t tensor_seed = seed_of(t, seed);
     const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
+    const bool negative = is_negative(graph, id);
     Spread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
     if (t.role == Role::input && graph.related(id, Relation::gradient_of)) {
       spread.scale = static_cast<float>(distribution.gradient_scale);
@@ -181,6 +183,8 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));
       fill_row(t, vocabulary, spread, row, row_stream(tensor_seed, row), values.data());
+      if (negative)
+        for (float& value : values) value = -std::fabs(value);
       storage->write(row, 0, t.cols, values.data());
     });
     inputs[t.name] = storage;

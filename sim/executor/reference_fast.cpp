@@ -75,6 +75,14 @@ class FastReference {
     } else {
       a.copy(0, s.M, 0, s.K, whole_a);
     }
+    if (const auto scale = activation_scale(op)) {
+      std::vector<double> scales;
+      const Source source(graph_, values_, inputs_, *scale);
+      for (std::int64_t m = 0; m < s.M; ++m) {
+        source.copy(m, 1, 0, scale->cols, scales);
+        dequantise(s.activation, {.scale = scales.data()}, 0, s.K, whole_a.data() + m * s.K);
+      }
+    }
     const BlasPanel<double> left{whole_a.data(), s.a_is_km ? s.M : s.K, s.a_is_km};
     const double operations = 2.0 * static_cast<double>(s.M * s.N) * static_cast<double>(s.K);
     parallel_for(workers_, Loop{ceil_div(s.N, kBlock), operations}, [&](std::int64_t block, int) {

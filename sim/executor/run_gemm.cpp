@@ -188,6 +188,10 @@ class GemmRun {
                                                  .beside(beside[i].kind, task.b.begin, task.b.end,
                                                          task.b.k_begin, task.b.k_end)
                                                  .elements());
+    if (!mainloop_.a_scale) return;
+    const ScaleRange of_rows = mainloop_.activation.beside(
+        ScaleKind::scale, task.a.begin, task.a.end, task.a.k_begin, task.a.k_end);
+    port.count_load(*mainloop_.a_scale, of_rows.elements());
   }
 
   // Where the tile's partial result of one part of k begins in the workspace.

@@ -77,6 +77,7 @@ struct NumberField {
   Dimension dimension;
   double least, most;
   void (*set)(Gpu&, double);
+  bool required = true;
 };
 
 std::int64_t whole(double v) { return std::llround(v); }
@@ -96,6 +97,8 @@ constexpr std::array kNumbers = {
                 [](Gpu& g, double v) { g.tensor_fp16 = FlopsPerSecond(v); }},
     NumberField{"tensor_fp8_dense", Dimension::flop_rate, 0, 1e18,
                 [](Gpu& g, double v) { g.tensor_fp8 = FlopsPerSecond(v); }},
+    NumberField{"tensor_int8_dense", Dimension::flop_rate, 0, 1e18,
+                [](Gpu& g, double v) { g.tensor_int8 = FlopsPerSecond(v); }, false},
     NumberField{"fp32_vector", Dimension::flop_rate, 1e11, 1e16,
                 [](Gpu& g, double v) { g.vector_fp32 = FlopsPerSecond(v); }},
     NumberField{"hbm_capacity", Dimension::bytes, 1e9, 1e14,
@@ -165,6 +168,7 @@ double read_quantity(const TomlTable& table, const Quantity& quantity) {
 }
 
 void read_number(const TomlTable& table, const NumberField& field, Gpu& gpu) {
+  if (!field.required && !table.has(field.key)) return;
   // The source first, so that a number without one is told so whatever else is wrong.
   if (table.has(field.key)) {
     gpu.sources[field.key] = describe(read_provenance(table.table(field.key), kStatuses));

@@ -47,7 +47,8 @@ struct Gpu {
   Hertz sm_clock_base;
   FlopsPerSecond tensor_bf16;  // dense, datasheet, at tensor_clock
   FlopsPerSecond tensor_fp16;
-  FlopsPerSecond tensor_fp8;  // zero where absent
+  FlopsPerSecond tensor_fp8;   // zero where absent
+  FlopsPerSecond tensor_int8;  // zero where absent, or where the file does not say
   FlopsPerSecond vector_fp32;
   Bytes hbm_capacity;
   BytesPerSecond hbm_bandwidth;            // datasheet

@@ -55,7 +55,7 @@ Gpu with_what_if(Gpu gpu, const WhatIf& what_if) {
   gpu.sm_count = std::max<std::int64_t>(1, std::llround(sms * what_if.sm_count));
   const double units = static_cast<double>(gpu.sm_count) / sms * what_if.sm_clock;
   for (FlopsPerSecond* rate :
-       {&gpu.tensor_bf16, &gpu.tensor_fp16, &gpu.tensor_fp8, &gpu.vector_fp32}) {
+       {&gpu.tensor_bf16, &gpu.tensor_fp16, &gpu.tensor_fp8, &gpu.tensor_int8, &gpu.vector_fp32}) {
     *rate *= units;
   }
   for (Hertz* clock : {&gpu.sm_clock, &gpu.sm_clock_base, &gpu.tensor_clock}) {

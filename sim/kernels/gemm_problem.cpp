@@ -29,4 +29,11 @@ std::int64_t GemmProblem::scale_bytes(std::int64_t n_begin, std::int64_t n_end,
   return bytes;
 }
 
+std::int64_t GemmProblem::row_scale_bytes(std::int64_t m_begin, std::int64_t m_end,
+                                          std::int64_t k_begin, std::int64_t k_end) const {
+  if (!row_scales) return 0;
+  const ScaleRange r = activation.beside(ScaleKind::scale, m_begin, m_end, k_begin, k_end);
+  return r.elements() * row_scales->element;
+}
+
 }  // namespace fuseline

@@ -69,6 +69,8 @@ struct GemmProblem {
   GemmOperand b;
   StoredWeight weight{};  // the number format of b
   std::vector<GemmScales> scales{};
+  StoredWeight activation{};                 // and of a
+  std::optional<CachedMatrix> row_scales{};  // of a's rows
   std::vector<EpilogueStream> epilogue;
   bool library = true;           // the vendor's kernels; otherwise our own mainloop, no split-K
   std::optional<GemmTile> tile;  // empty: chosen
@@ -83,6 +85,9 @@ struct GemmProblem {
   [[nodiscard]] std::int64_t products() const {
     return groups.empty() ? batch : static_cast<std::int64_t>(groups.size());
   }
+  // Bytes of the scales that columns [k_begin, k_end) of rows [m_begin, m_end) of a bring along.
+  [[nodiscard]] std::int64_t row_scale_bytes(std::int64_t m_begin, std::int64_t m_end,
+                                             std::int64_t k_begin, std::int64_t k_end) const;
   // Bytes of scales that columns [k_begin, k_end) of rows [n_begin, n_end) of b bring along.
   [[nodiscard]] std::int64_t scale_bytes(std::int64_t n_begin, std::int64_t n_end,
                                          std::int64_t k_begin, std::int64_t k_end) const;

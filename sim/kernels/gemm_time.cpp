@@ -6,15 +6,17 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "sim/gpu/code_rate.h"
 #include "sim/kernels/gemm_schedule.h"
 
 namespace fuseline {
 namespace {
 
 // Tensor rate of one SM at the boost clock for the operands' width (fp32 operands run as TF32).
-double sm_tensor_rate(const Gpu& gpu, ElementSize element) {
+double sm_tensor_rate(const GemmProblem& problem, const Gpu& gpu) {
+  const ElementSize element = std::max(problem.a.matrix.element, problem.b.matrix.element);
   double rate = gpu.tensor_bf16.value();
-  if (element == 1 && gpu.tensor_fp8.value() > 0) rate = gpu.tensor_fp8.value();
+  if (problem.activation.quantised()) rate = code_rate(gpu, problem.activation.element()).value();
   if (element >= 4) rate = gpu.tensor_bf16.value() * gpu.constants.gemm.tf32_fraction;
   return rate / static_cast<double>(gpu.sm_count);
 }
@@ -27,11 +29,27 @@ bool is_unaligned(const GemmProblem& problem, const Gpu& gpu) {
   const auto odd = [alignment](std::int64_t columns, ElementSize element) {
     return columns * element % alignment != 0;
   };
-  // Results are of the other operand's type where b is stored in few bits.
-  const GemmOperand& like = problem.weight.quantised() ? problem.a : problem.b;
+  // Results are of the other operand's type where b is stored in few bits, and of another one where
+  // both are.
+  ElementSize result = (problem.weight.quantised() ? problem.a : problem.b).matrix.element;
+  if (problem.activation.quantised())
+    for (const EpilogueStream& stream : problem.epilogue)
+      if (stream.store) result = stream.matrix.element;
   return problem.library && problem.batch == 1 && problem.m > 1 &&
-         (odd(problem.k, problem.a.matrix.element) || odd(problem.n, like.matrix.element) ||
+         (odd(problem.k, problem.a.matrix.element) || odd(problem.n, result) ||
           (problem.weight.quantised() && odd(problem.k, problem.b.matrix.element)));
+}
+
+// Instructions of one k step of a tile that are no matrix products. Weights in few bits beside
+// numbers are dequantised. Sums of products of codes are rescaled where their scales change along
+// the row; a scale of a whole row waits for the epilogue.
+double converted(const GemmProblem& problem, const GemmTile& tile, const GemmConstants& constants) {
+  const auto weights = static_cast<double>(tile.k * tile.n);
+  if (!problem.weight.quantised()) return 0;
+  if (!problem.activation.quantised()) return weights * constants.dequantise_instructions;
+  if (!problem.activation.scaled_within_rows()) return 0;
+  const auto group = static_cast<double>(problem.activation.group);
+  return weights * static_cast<double>(tile.m) / group * constants.rescale_instructions;
 }
 
 // Rates that do not change from wave to wave.
@@ -39,7 +57,7 @@ struct WaveModel {
   double step_seconds;      // one k step of one tile on the tensor cores
   double fetch_seconds;     // its panels from L2 into shared memory
   double smem_seconds;      // and from there to the tensor cores
-  double convert_seconds;   // the instructions that dequantise a panel of b
+  double convert_seconds;   // the instructions that dequantise a panel of b, or rescale sums
   double sm_epilogue_rate;  // bytes/s of one SM
   double l2_rate;
   double hbm_rate;
@@ -61,12 +79,13 @@ struct WaveModel {
     const auto weights = static_cast<double>(tile.k * tile.n);
     const double panel =
         static_cast<double>(tile.k * a_rows * a_bytes + tile.k * tile.n * b_bytes) +
-        weights * problem.weight.scale_bytes_per_element(problem.k);
-    convert_seconds = problem.weight.quantised() ? weights * constants.dequantise_instructions /
-                                                       (gpu.constants.stream.issue_lanes * clock)
-                                                 : 0.0;
-    step_seconds = flops / (sm_tensor_rate(gpu, std::max(a_bytes, b_bytes)) * clock_factor *
-                            constants.tensor_fraction);
+        weights * problem.weight.scale_bytes_per_element(problem.k) +
+        static_cast<double>(tile.k * a_rows) *
+            problem.activation.scale_bytes_per_element(problem.k);
+    convert_seconds =
+        converted(problem, tile, constants) / (gpu.constants.stream.issue_lanes * clock);
+    step_seconds =
+        flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
     const double fetched = is_unaligned(problem, gpu)       ? constants.unaligned_bytes_per_cycle
                            : tile.fetch_bytes_per_cycle > 0 ? tile.fetch_bytes_per_cycle
                                                             : constants.sm_fetch_bytes_per_cycle;
@@ -167,6 +186,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const ElementSize a_bytes = problem.a.matrix.element;
   const ElementSize b_bytes = problem.b.matrix.element;
   const double scales = problem.weight.scale_bytes_per_element(problem.k);
+  const double row_scales = problem.activation.scale_bytes_per_element(problem.k);
   const std::int64_t depth = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
 
   std::int64_t out_bytes =
@@ -184,7 +204,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
   const double k = static_cast<double>(problem.k);
   const double compulsory = static_cast<double>(products) * k *
-                                (static_cast<double>(m) * a_bytes.as_double() +
+                                (static_cast<double>(m) * (a_bytes.as_double() + row_scales) +
                                  static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +
                             static_cast<double>(out_bytes);
 
@@ -195,7 +215,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     wave.k_steps = ceil_div(ceil_div(depth, tile.k), tile.cluster_k);
     wave.operands =
         Bytes(count * depth * unit_m * a_bytes + count * depth * unit_n * b_bytes +
-              static_cast<std::int64_t>(static_cast<double>(count * depth * unit_n) * scales));
+              static_cast<std::int64_t>(static_cast<double>(count * depth * unit_n) * scales +
+                                        static_cast<double>(count * depth * unit_m) * row_scales));
     wave.epilogue = Bytes(
         static_cast<std::int64_t>(static_cast<double>(count * unit_m * unit_n) * bytes_per_output));
     wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory * share));

@@ -88,9 +88,16 @@ class WavePanels {
   std::vector<Panel> blocks_;
 };
 
-// The scales of one depth of a panel of b.
+// The scales of one depth of a panel.
 void read_scales(const GemmProblem& problem, const Panel& panel, std::int64_t k_begin,
                  std::int64_t k_end, L2Cache& cache) {
+  if (!panel.of_b) {
+    if (!problem.row_scales) return;
+    const ScaleRange r =
+        problem.activation.beside(ScaleKind::scale, panel.row_begin, panel.row_end, k_begin, k_end);
+    cache.read(*problem.row_scales, r.row_begin, r.row_end, r.col_begin, r.col_end);
+    return;
+  }
   for (const GemmScales& s : problem.scales) {
     const ScaleRange r =
         problem.weight.beside(s.kind, panel.row_begin, panel.row_end, k_begin, k_end);
@@ -195,7 +202,8 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
     wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.cluster_k;
     wave.operands +=
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
-              problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end));
+              problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end) +
+              problem.row_scale_bytes(unit.m_begin, unit.m_end, unit.k_begin, unit.k_end));
     wave.epilogue += tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
@@ -213,7 +221,7 @@ std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& p
       const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
       if (k_begin >= k_end) continue;
       read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
-      if (panel.of_b) read_scales(problem, panel, k_begin, k_end, cache);
+      read_scales(problem, panel, k_begin, k_end, cache);
       reads += panel.blocks();
     }
   }
@@ -357,6 +365,10 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
     key.number(p.weight.group);
     key.number(p.weight.scale_row(p.n));
   }
+  if (p.row_scales) {
+    key.matrix(*p.row_scales);
+    key.number(p.activation.group);
+  }
   key.number(std::ssize(p.epilogue));
   for (const EpilogueStream& s : p.epilogue) {
     key.matrix(s.matrix);
@@ -386,6 +398,7 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
     requested.scales +=
         Bytes(problem.scale_bytes(n, std::min(problem.n, n + tile.n), 0, problem.k) * tiles_m *
               problem.batch);
+  requested.scales += Bytes(problem.row_scale_bytes(0, problem.m, 0, problem.k) * tiles_n);
   for (const EpilogueStream& stream : problem.epilogue) {
     // A tile's region is as high as its rows ask and as wide as its columns ask: the sum over all
     // tiles is a product of two sums.

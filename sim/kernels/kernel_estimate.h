@@ -20,6 +20,8 @@ struct KernelEstimate {
   std::vector<std::string> operators;
   Seconds time;
   Flops flops;
+  // Of them, what codes spare: products of codes take the power of 16-bit ones at their own rate.
+  Flops spared;
   Bytes hbm_read;
   Bytes hbm_write;
   Bytes l2;          // bytes through L2 (tile loads with multicast counted once, plus stores)

@@ -263,6 +263,8 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   for (std::size_t i = 0; i < beside.size(); ++i)
     problem.scales.push_back(
         {addresses.locate(gemm->beside_b[i]).matrix, beside[i].kind, beside[i].rows});
+  problem.activation = gemm->activation;
+  if (gemm->a_scale) problem.row_scales = addresses.locate(*gemm->a_scale).matrix;
   if (!gemm->groups.empty()) {
     const MatrixOrigin a{0, addresses.locate(gemm->a).col_begin};
     const std::int64_t b_col = addresses.locate(gemm->b).col_begin;

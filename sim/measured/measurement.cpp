@@ -216,6 +216,7 @@ std::string BlockCase::label() const {
   if (w.phase == Phase::decode) text += " of " + std::to_string(w.context);
   if (w.dtype != Dtype::bf16) text += std::string(" ") + name_of(w.dtype);
   if (w.formats.weights.quantised()) text += " weights " + w.formats.weights.name();
+  if (w.formats.activations.quantised()) text += " activations " + w.formats.activations.name();
   if (w.formats.cache.quantised()) text += " cache " + w.formats.cache.name();
   return text;
 }

@@ -193,6 +193,9 @@ Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
       numbers += m.weight.beside(beside[i].kind, n, std::min(m.N, n + tile.n), 0, m.K).elements();
     tally.load(m.beside_b[i], checked_product<Bytes>(numbers, space.row_tiles()).value());
   }
+  if (m.a_scale)
+    tally.load(*m.a_scale,
+               checked_product<Bytes>(elements(*m.a_scale), ceil_div(m.N, tile.n)).value());
   return space;
 }
 

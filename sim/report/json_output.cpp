@@ -135,6 +135,7 @@ ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>&
           {"context", w.context},
           {"dtype", name_of(w.dtype)},
           {"weights", weights_text(w)},
+          {"activations", activations_text(w)},
           {"kv", cache_text(w)},
           {"predictions", std::move(list)}};
 }

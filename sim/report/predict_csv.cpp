@@ -22,7 +22,8 @@ std::string predictions_csv_header() {
   return fmt::format(
       "{},launches,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,hbm_compulsory_bytes,"
       "limit_time_us,layers,total_time_us,tokens_per_s,measured_time_us,memory_need_bytes,"
-      "memory_capacity_bytes,price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv\n",
+      "memory_capacity_bytes,price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,"
+      "activations\n",
       kCaseColumns);
 }
 
@@ -49,8 +50,8 @@ std::string predictions_csv_rows(const PredictionCase& c,
                     : ",,";
     const auto cost = cost_per_million_tokens(p, c);
     out += cost ? fmt::format("{:g},{:.4f}", c.price->value(), cost->value()) : ",";
-    out += fmt::format(",{},{},{}\n", e.limits.least.value(), weights_text(c.workload),
-                       cache_text(c.workload));
+    out += fmt::format(",{},{},{},{}\n", e.limits.least.value(), weights_text(c.workload),
+                       cache_text(c.workload), activations_text(c.workload));
   }
   return out;
 }

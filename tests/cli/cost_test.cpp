@@ -39,8 +39,8 @@ TEST(PredictCost, StandsInEveryFormat) {
   EXPECT_THAT(table.out, HasSubstr("cost: of a million prompt tokens, at 2 an hour"));
   const std::vector<std::string> csv =
       lines_of(predict({"--price-per-hour", "2", "--format", "csv"}).out);
-  EXPECT_TRUE(
-      csv[0].ends_with("price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv"));
+  EXPECT_TRUE(csv[0].ends_with(
+      "price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,activations"));
   EXPECT_THAT(csv[1], HasSubstr(",2,0."));
 }
 

@@ -129,6 +129,65 @@ TEST(CacheOption, GoesWithFormatsOfWeightsAndOfFiles) {
   EXPECT_EQ(predicted({"--model", file, "--kv", "bf16"}).at("kv"), "bf16");
 }
 
+// Products of codes by codes, beside weights of their own kind.
+TEST(ActivationsOption, MultipliesCodes) {
+  const auto of = [](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"--model", "llama2-7b", "--batch", "1024"};
+    args.insert(args.end(), more.begin(), more.end());
+    return predicted(args);
+  };
+  const json plain = of({"--weights", "fp8"});
+  EXPECT_EQ(plain.at("activations"), "bf16");
+  const json codes = of({"--weights", "fp8", "--activations", "fp8"});
+  EXPECT_EQ(codes.at("activations"), "fp8");
+  const auto time = [](const json& j) {
+    return j.at("predictions")[0].at("time_us").get<double>();
+  };
+  EXPECT_LT(time(codes), time(plain));
+}
+
+TEST(ActivationsOption, GoesWithTheWeightsOfTheFile) {
+  const std::string file =
+      temporary_file("activations/config.json", R"({"model_type": "llama", "hidden_size": 256,
+    "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 512,
+    "quantization_config": {"quant_method": "fp8", "activation_scheme": "dynamic",
+    "weight_block_size": [128, 128]}})");
+  const json of_file = predicted({"--model", file});
+  EXPECT_EQ(of_file.at("weights"), "fp8-block");
+  EXPECT_EQ(of_file.at("activations"), "fp8-block");
+  EXPECT_EQ(predicted({"--model", file, "--activations", "bf16"}).at("activations"), "bf16");
+  EXPECT_EQ(predicted({"--model", file, "--weights", "int4"}).at("activations"), "bf16");
+}
+
+TEST(ActivationsOption, IsVerified) {
+  for (const char* format : {"fp8", "int8"}) {
+    const CliRun run = cli({"verify", "--model", "char-llama", "--seq", "33", "--weights", format,
+                            "--activations", format, "--policy", "all", "--format", "json"});
+    EXPECT_EQ(run.status, 0) << run.out << run.err;
+    EXPECT_EQ(json::parse(run.out).at("activations"), format);
+  }
+}
+
+TEST(ActivationsOption, IsRefusedWithTheReason) {
+  const struct {
+    std::vector<std::string> args;
+    const char* says;
+  } cases[] = {
+      {{"predict", "--activations", "fp9"}, "did you mean 'fp8'?"},
+      {{"predict", "--activations", "fp8"},
+       "--activations = 'fp8': is multiplied by weights in fp8, not in bf16"},
+      {{"predict", "--weights", "fp8", "--activations", "fp8", "--gpu", "a100"},
+       "the file of the GPU a100-sxm-80gb gives its tensor cores no such rate (tensor_fp8_dense)"},
+      {{"predict", "--model", "gpt2-xl", "--weights", "fp8-block", "--activations", "fp8-block"},
+       "rows of 1600 columns are no whole groups of 128"}};
+  for (const auto& c : cases) {
+    const CliRun run = cli(c.args);
+    EXPECT_EQ(run.status, 2) << run.out;
+    EXPECT_THAT(run.err, HasSubstr(c.says));
+  }
+}
+
 TEST(CacheOption, IsVerified) {
   for (const char* format : {"fp8", "int8"}) {
     const CliRun run =

@@ -49,6 +49,19 @@ inline ModelConfig sized(const std::string& block, bool other) {
   return c;
 }
 
+// Such that the rows of every product are whole groups of 128 columns.
+inline ModelConfig sized_in_groups(const std::string& block) {
+  ModelConfig c = sized(block, false);
+  c.D = 256;
+  c.F = 384;
+  c.H = 4;
+  c.Hkv = 2;
+  c.d = 64;
+  for (const char* letter : {"rank", "rkv", "rq"}) c.values[letter] = std::int64_t{128};
+  for (const char* letter : {"P", "dv"}) c.values[letter] = std::int64_t{64};
+  return c;
+}
+
 // These see all tokens at once and keep no cache.
 inline bool refuses_decode(const std::string& block) {
   return block == "bert" || block == "encoder" || block == "mmdit" || block == "t5_encoder";

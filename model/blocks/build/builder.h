@@ -98,6 +98,11 @@ class BlockBuilder {
   TextValue linear(Call& call, const Naming& naming);
   TextValue expert_linear(Call& call, const Naming& naming);
   std::vector<TensorValue> stored_weight(const TensorValue& w, Position at);
+  // What a product multiplies its weight by, in codes, and the scales of the codes.
+  struct CodedRows {
+    TensorValue codes, scale;
+  };
+  std::optional<CodedRows> coded_rows(const TensorValue& x, const std::string& site, Position at);
   TextValue rows(Call& call, const Naming& naming);
   TextValue split(Call& call, const Naming& naming);
   TextValue split_tokens(Call& call, const Naming& naming);
@@ -141,6 +146,7 @@ class BlockBuilder {
   std::map<std::string, TextValue> letters_;  // B, T, S, M, forward, decode, train
   std::set<std::string> tensor_names_, op_names_;
   std::map<TensorId, std::vector<TensorValue>> beside_;  // of weights in few bits
+  std::vector<std::pair<Operand, CodedRows>> coded_;     // of activations in few bits
   // Of caches in few bits: heads, and the tensor that has a scale for each, if any.
   struct CachedHeads {
     std::int64_t heads = 1;

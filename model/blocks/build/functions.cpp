@@ -153,6 +153,37 @@ std::vector<TensorValue> BlockBuilder::stored_weight(const TensorValue& w, Posit
   return beside;
 }
 
+// Where the workload multiplies codes by codes: an operator makes those of x, once for all products
+// that read it.
+std::optional<BlockBuilder::CodedRows> BlockBuilder::coded_rows(const TensorValue& x,
+                                                                const std::string& site,
+                                                                Position at) {
+  const StoredWeight& stored = workload_.formats.activations;
+  if (!stored.quantised()) return std::nullopt;
+  for (const auto& [operand, rows] : coded_)
+    if (operand == x.operand) return rows;
+  const std::string name = graph_.tensor(x.operand.tensor).name;
+  const std::int64_t K = x.cols.value();
+  if (stored.scaled_within_rows() && K % stored.group != 0)
+    fail(at,
+         {.field = name,
+          .value = stored.name(),
+          .message = fmt::format("rows of {} columns are no whole groups of {}", K, stored.group),
+          .allowed = "activations of the workload's type, or with a scale for a whole row"});
+  const ScaleTensor beside = stored.beside(x.operand.rows, K).front();
+  const std::string base = unused(tensor_names_, name + "_codes");
+  const TensorValue codes = new_tensor(base, Role::activation, x.rows, x.cols, at);
+  const TensorValue scale = new_tensor(unused(tensor_names_, base + "_scale"), Role::activation,
+                                       x.rows, ShapeSize(beside.cols), at);
+  graph_.tensor(codes.operand.tensor).dtype = stored.element();
+  graph_.tensor(scale.operand.tensor).dtype = beside.type;
+  add_op(unused(op_names_, "quantise_" + name),
+         stored.scaled_within_rows() ? operators::quantise_groups : operators::quantise_rows, site,
+         {x}, {codes, scale}, RowCodes{stored}, at);
+  coded_.emplace_back(x.operand, CodedRows{codes, scale});
+  return coded_.back().second;
+}
+
 // y = x w^T, and a bias behind it. Its operator is called after its weight, unless a label says
 // otherwise.
 TextValue BlockBuilder::linear(Call& call, const Naming& naming) {
@@ -180,14 +211,19 @@ TextValue BlockBuilder::linear(Call& call, const Naming& naming) {
   const std::string result = result_name(naming, base);
   const std::string op = op_name(naming, base);
   const std::string site = site_name(naming, base);
+  const std::vector<TensorValue> beside = stored_weight(w, call.place(1));
+  std::optional<CodedRows> coded;
+  if (!beside.empty()) coded = coded_rows(x, site, call.place(0));
   const TensorValue y =
       new_tensor(biased ? result + "_mm" : result, Role::activation, x.rows, w.rows, call.at());
-  std::vector<TensorValue> reads = {x, w};
-  for (const TensorValue& beside : stored_weight(w, call.place(1))) reads.push_back(beside);
-  add_op(
-      op, operators::gemm, site, reads, {y},
-      reads.size() > 2 ? Attributes(GemmLayout{.weight = workload_.formats.weights}) : Attributes(),
-      call.at());
+  std::vector<TensorValue> reads = {coded ? coded->codes : x, w};
+  reads.insert(reads.end(), beside.begin(), beside.end());
+  if (coded) reads.push_back(coded->scale);
+  GemmLayout layout;
+  if (!beside.empty()) layout.weight = workload_.formats.weights;
+  if (coded) layout.activation = workload_.formats.activations;
+  add_op(op, operators::gemm, site, reads, {y}, beside.empty() ? Attributes() : Attributes(layout),
+         call.at());
   const auto b = call.tensor_or_nothing(2, "b");
   if (!b) return {y};
   const TensorValue sum = new_tensor(result, Role::activation, x.rows, w.rows, call.at());
@@ -232,11 +268,13 @@ TextValue BlockBuilder::expert_linear(Call& call, const Naming& naming) {
   TensorValue used = w;
   used.operand = graph_.rows(w.operand.tensor, 0, std::ssize(rows.groups) * N);
   const auto cols = ShapeSize::divide(w.rows, ShapeSize(experts));
-  const TensorValue y = new_tensor(result_name(naming, base), Role::activation, x.rows,
-                                   cols.value_or(ShapeSize(N)), call.at());
-  std::vector<TensorValue> reads = {x, used};
   const StoredWeight& stored = workload_.formats.weights;
   const std::vector<TensorValue> beside = stored_weight(w, call.place(1));
+  std::optional<CodedRows> coded;
+  if (!beside.empty()) coded = coded_rows(x, site_name(naming, base), call.place(0));
+  const TensorValue y = new_tensor(result_name(naming, base), Role::activation, x.rows,
+                                   cols.value_or(ShapeSize(N)), call.at());
+  std::vector<TensorValue> reads = {coded ? coded->codes : x, used};
   for (std::size_t i = 0; i < beside.size(); ++i) {
     const ScaleTensor of_one = stored.beside(N, w.cols.value())[i];
     TensorValue scales = beside[i];
@@ -246,6 +284,10 @@ TextValue BlockBuilder::expert_linear(Call& call, const Naming& naming) {
     reads.push_back(scales);
   }
   if (!beside.empty()) rows.weight = stored;
+  if (coded) {
+    reads.push_back(coded->scale);
+    rows.activation = workload_.formats.activations;
+  }
   add_op(op_name(naming, base), operators::grouped_gemm, site_name(naming, base), reads, {y}, rows,
          call.at());
   return {y};

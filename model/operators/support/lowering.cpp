@@ -46,7 +46,9 @@ void product_mainloop(Emitter& e, const Op& op, bool interleaved) {
   m.b_is_kn = shape.b_is_kn;
   m.groups = shape.groups;
   m.weight = shape.weight;
-  m.beside_b.assign(op.reads.begin() + 2, op.reads.end());
+  m.activation = shape.activation;
+  m.a_scale = activation_scale(op);
+  m.beside_b.assign(op.reads.begin() + 2, op.reads.end() - (m.a_scale ? 1 : 0));
   m.interleaved = interleaved;
   e.set_mainloop(m, m.N);
   e.produce_result(op.writes[0]);

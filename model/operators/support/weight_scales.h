@@ -1,8 +1,11 @@
-// The numbers beside a product's weight, for the reference.
+// The numbers beside the operands of a product, for the reference.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "model/operators/operator_table.h"
 #include "model/operators/support/view.h"
@@ -37,5 +40,19 @@ class WeightScales {
   std::vector<ScaleTensor> beside_;
   std::vector<View<const double>> views_;
 };
+
+// The first operand's rows side by side, as numbers where they are codes.
+inline std::vector<double> rows_in_numbers(const Graph& g, const TensorValues& in, const Op& op) {
+  const View<const double> x = read(g, in, op.reads[0]);
+  const StoredWeight activation = gemm_shape(op).activation;
+  std::vector<double> numbers(static_cast<std::size_t>(x.rows * x.cols));
+  for (std::int64_t m = 0; m < x.rows; ++m) {
+    double* const row = numbers.data() + m * x.cols;
+    std::copy_n(&x(m, 0), x.cols, row);
+    if (const auto scale = activation_scale(op))
+      fuseline::dequantise(activation, {.scale = &read(g, in, *scale)(m, 0)}, 0, x.cols, row);
+  }
+  return numbers;
+}
 
 }  // namespace fuseline::reference

@@ -66,10 +66,11 @@ struct Choices {
   std::vector<std::int64_t> seqs;      // tokens per sequence in forward and train
   std::vector<std::int64_t> contexts;  // tokens in the cache in decode, with one new token
   std::vector<Dtype> dtypes;
-  std::vector<StoredWeight> weights;   // number formats; one without a format: the type's own
-  std::vector<StoredCache> caches;     // the same of keys and values
-  std::vector<std::string> baselines;  // policies before
-  std::vector<std::string> policies;   // policies claimed
+  std::vector<StoredWeight> weights;      // number formats; one without a format: the type's own
+  std::vector<StoredCache> caches;        // the same of keys and values
+  std::vector<StoredWeight> activations;  // and of what meets the weights
+  std::vector<std::string> baselines;     // policies before
+  std::vector<std::string> policies;      // policies claimed
   std::vector<std::int64_t> weight_bits;
   std::vector<double> prices;       // an hour, in the figure's currency
   std::vector<std::string> levels;  // bandwidth_ratio: l2, smem, registers

@@ -10,6 +10,7 @@
 #include "base/data_dir.h"
 #include "base/data_files.h"
 #include "base/path_kind.h"
+#include "model/activation_formats/stored_activation.h"
 #include "model/config/model_files.h"
 #include "model/config/several_gpus.h"
 #include "model/policy.h"
@@ -193,6 +194,20 @@ struct ChoiceField {
   void (*read)(const TomlTable&, Choices&);
 };
 
+// "own" is no format.
+template <class Format, class Parse>
+void read_formats(const TomlTable& t, const char* key, const char* example, Parse parse,
+                  std::vector<Format>& to) {
+  for (const std::string& text : t.texts(key)) {
+    try {
+      to.push_back(parse(text, key, kOwnType));
+    } catch (const InputError& error) {
+      t.fail_at(error.problem());
+    }
+  }
+  if (to.empty()) t.fail(key, "names no number format", example);
+}
+
 const std::vector<ChoiceField>& choice_fields() {
   static const IntegerRange sizes = {1, kLargestDimension};
   static const std::vector<ChoiceField> fields = {
@@ -215,25 +230,15 @@ const std::vector<ChoiceField>& choice_fields() {
        }},
       {"weights",
        [](const TomlTable& t, Choices& c) {
-         for (const std::string& text : t.texts("weights")) {
-           try {
-             c.weights.push_back(parse_stored_weight(text, "weights", kOwnType));
-           } catch (const InputError& error) {
-             t.fail_at(error.problem());
-           }
-         }
-         if (c.weights.empty()) t.fail("weights", "names no number format", "\"int4\", \"own\"");
+         read_formats(t, "weights", "\"int4\", \"own\"", parse_stored_weight, c.weights);
+       }},
+      {"activations",
+       [](const TomlTable& t, Choices& c) {
+         read_formats(t, "activations", "\"fp8\", \"own\"", parse_stored_activation, c.activations);
        }},
       {"kv",
        [](const TomlTable& t, Choices& c) {
-         for (const std::string& text : t.texts("kv")) {
-           try {
-             c.caches.push_back(parse_stored_cache(text, "kv", kOwnType));
-           } catch (const InputError& error) {
-             t.fail_at(error.problem());
-           }
-         }
-         if (c.caches.empty()) t.fail("kv", "names no number format", "\"fp8\", \"own\"");
+         read_formats(t, "kv", "\"fp8\", \"own\"", parse_stored_cache, c.caches);
        }},
       {"baseline",
        [](const TomlTable& t, Choices& c) { c.baselines = t.words("baseline", policy_names()); }},
@@ -289,6 +294,7 @@ void fill_defaults(Claim& claim) {
   fill(c.dtypes, std::vector<Dtype>{Dtype::bf16});
   fill(c.weights, std::vector<StoredWeight>{{}});
   fill(c.caches, std::vector<StoredCache>{{}});
+  fill(c.activations, std::vector<StoredWeight>{{}});
   // Without a baseline the question is whether it fits, not whether fusing makes it fit.
   if (claim.kind != Kind::fits_in_memory) {
     fill(c.baselines, std::vector<std::string>{"unfused", "composed", "eager", "torch-compile"});

@@ -74,9 +74,10 @@ Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu
 
 std::string Predictions::key(const PolicyCase& c) {
   const Workload& w = c.workload;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", c.model, c.gpu, c.policy, name_of(w.phase),
-                     w.batch, w.seq, w.context, name_of(w.dtype), w.formats.weights.name(),
-                     w.formats.cache.name(), c.whole_model);
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", c.model, c.gpu, c.policy,
+                     name_of(w.phase), w.batch, w.seq, w.context, name_of(w.dtype),
+                     w.formats.weights.name(), w.formats.cache.name(), w.formats.activations.name(),
+                     c.whole_model);
 }
 
 void Predictions::want_gpu(const std::string& name) {

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "model/activation_formats/stored_activation.h"
 #include "model/policy.h"
 
 namespace fuseline::audit {
@@ -20,8 +21,13 @@ bool trains(const std::string& policy) {
 
 std::vector<Formats> formats_of(const Choices& c) {
   std::vector<Formats> out;
-  for (const StoredWeight& weights : c.weights)
-    for (const StoredCache& cache : c.caches) out.push_back({.weights = weights, .cache = cache});
+  for (const StoredWeight& weights : c.weights) {
+    for (const StoredWeight& activations : c.activations) {
+      if (activations.quantised() && weights_for(activations) != weights.name()) continue;
+      for (const StoredCache& cache : c.caches)
+        out.push_back({.weights = weights, .cache = cache, .activations = activations});
+    }
+  }
   return out;
 }
 
@@ -61,15 +67,13 @@ bool possible(const Setting& s) {
 
 const std::vector<std::string> kNone = {""};
 
-bool has_formats(const Claim& claim) {
-  return std::any_of(claim.choices.weights.begin(), claim.choices.weights.end(),
-                     [](const StoredWeight& w) { return w.quantised(); });
+template <class Format>
+bool any_quantised(const std::vector<Format>& formats) {
+  return std::ranges::any_of(formats, [](const Format& f) { return f.quantised(); });
 }
-
-bool has_cache_formats(const Claim& claim) {
-  return std::any_of(claim.choices.caches.begin(), claim.choices.caches.end(),
-                     [](const StoredCache& cache) { return cache.quantised(); });
-}
+bool has_formats(const Claim& claim) { return any_quantised(claim.choices.weights); }
+bool has_cache_formats(const Claim& claim) { return any_quantised(claim.choices.caches); }
+bool has_coded_activations(const Claim& c) { return any_quantised(c.choices.activations); }
 
 // Bandwidths depend on the GPU alone.
 std::vector<Setting> levels_of(const Choices& c) {
@@ -153,6 +157,7 @@ std::vector<Dimension> dimensions(const Claim& claim, const Setting& s) {
   out.push_back(number("tokens", s.workload.kv_tokens()));
   out.push_back({"dtype", name_of(s.workload.dtype)});
   if (has_formats(claim)) out.push_back({"weights", weights_text(s.workload)});
+  if (has_coded_activations(claim)) out.push_back({"activations", activations_text(s.workload)});
   if (has_cache_formats(claim)) out.push_back({"kv", cache_text(s.workload)});
   // Of a number format the bits follow.
   if (claim.kind == Kind::fits_in_memory && !has_formats(claim))
@@ -171,6 +176,7 @@ std::string describe(const Claim& claim, const Setting& s) {
       fmt::format(", {}, batch {}, {} tokens", name_of(w.phase), w.batch, grouped(w.kv_tokens()));
   if (w.dtype != Dtype::bf16) text += fmt::format(", {}", name_of(w.dtype));
   if (has_formats(claim)) text += ", weights " + weights_text(w);
+  if (has_coded_activations(claim)) text += ", activations " + activations_text(w);
   if (has_cache_formats(claim)) text += ", cache " + cache_text(w);
   if (claim.kind == Kind::fits_in_memory && !w.formats.weights.quantised())
     text += fmt::format(", {} bits per weight", s.weight_bits);

@@ -26,6 +26,10 @@ std::string cache_of(const std::string& quantisation) {
   return parse_hf_config(file(quantisation), "dir/config.json").formats.cache.name();
 }
 
+std::string activations_of(const std::string& quantisation) {
+  return parse_hf_config(file(quantisation), "dir/config.json").formats.activations.name();
+}
+
 InputProblem problem_of(const std::string& quantisation) {
   try {
     static_cast<void>(parse_hf_config(file(quantisation), "dir/config.json"));
@@ -63,6 +67,113 @@ TEST(HfQuantisation, IsReadAsPublishedFilesWriteIt) {
             "fp8-block");
   EXPECT_EQ(weights_of(R"({"quant_method": "mxfp4"})"), "mxfp4");
   for (const char* nothing : {"null", "{}"}) EXPECT_EQ(weights_of(nothing), "");
+}
+
+// compressed-tensors: one group of all linear layers.
+std::string compressed(const std::string& weights, const std::string& activations = "null",
+                       const std::string& others = R"("ignore": ["lm_head"])") {
+  return R"({"quant_method": "compressed-tensors", "config_groups": {"group_0": {"targets":
+      ["Linear"], "output_activations": null, "weights": {)" +
+         weights + R"(}, "input_activations": )" + activations + "}}, " + others + "}";
+}
+const std::string kFp8Weights =
+    R"("num_bits": 8, "type": "float", "strategy": "channel", "symmetric": true, "dynamic": false)";
+const std::string kFp8Tokens =
+    R"({"num_bits": 8, "type": "float", "strategy": "token", "symmetric": true, "dynamic": true})";
+
+TEST(HfQuantisation, ReadsCompressedTensors) {
+  const struct {
+    std::string text;
+    const char* weights;
+    const char* activations;
+  } cases[] = {
+      {compressed(kFp8Weights), "fp8", ""},
+      {compressed(kFp8Weights, kFp8Tokens), "fp8", "fp8"},
+      {compressed(R"("num_bits": 8, "type": "int", "strategy": "channel", "symmetric": true)",
+                  R"({"num_bits": 8, "type": "int", "strategy": "token", "dynamic": true})"),
+       "int8", "int8"},
+      {compressed(R"("num_bits": 4, "type": "int", "strategy": "group", "group_size": 128)"),
+       "int4", ""},
+      {compressed(R"("num_bits": 4, "type": "int", "strategy": "group", "group_size": 64,
+          "symmetric": false, "actorder": "weight")"),
+       "int4-zero:64", ""},
+      {compressed(R"("num_bits": 4, "type": "int", "strategy": "channel")"), "int4:0", ""},
+      {compressed(R"("num_bits": 8, "type": "int", "strategy": "group", "group_size": 128)"),
+       "int8:128", ""},
+      {compressed(R"("num_bits": 4, "type": "float", "strategy": "tensor_group",
+          "group_size": 16)"),
+       "nvfp4", ""},
+      {compressed(R"("num_bits": 8, "type": "float", "strategy": "block",
+          "block_structure": [128, 128])",
+                  R"({"num_bits": 8, "type": "float", "strategy": "group", "group_size": 128,
+          "dynamic": true})"),
+       "fp8-block", "fp8-block"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_EQ(weights_of(c.text), c.weights) << c.text;
+    EXPECT_EQ(activations_of(c.text), c.activations) << c.text;
+  }
+  // With the cache.
+  const std::string both =
+      compressed(kFp8Weights, kFp8Tokens,
+                 R"("kv_cache_scheme": {"num_bits": 8, "type": "float", "strategy": "tensor",
+         "dynamic": false})");
+  EXPECT_EQ(cache_of(both), "fp8");
+  EXPECT_EQ(activations_of(both), "fp8");
+}
+
+TEST(HfQuantisation, RefusesOtherCompressedTensorsByName) {
+  const struct {
+    std::string text;
+    const char* field;
+    const char* value;
+  } cases[] = {
+      {R"({"quant_method": "compressed-tensors"})", "config_groups", ""},
+      {R"({"quant_method": "compressed-tensors", "config_groups": {"a": {}, "b": {}}})",
+       "config_groups", "2 groups"},
+      {R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets":
+          ["re:.*q_proj"]}}})",
+       "config_groups.g.targets", R"(["re:.*q_proj"])"},
+      {compressed(R"("num_bits": 3, "type": "int", "strategy": "group")"),
+       "config_groups.group_0.weights.strategy", "int3 group"},
+      {compressed(R"("num_bits": 4, "type": "int", "strategy": "group", "group_size": 128,
+          "actorder": "group")"),
+       "config_groups.group_0.weights.actorder", "group"},
+      {compressed(R"("num_bits": 8, "type": "int", "strategy": "channel", "symmetric": false)"),
+       "config_groups.group_0.weights.symmetric", "false"},
+      {compressed(R"("num_bits": 8, "type": "float", "strategy": "block",
+          "block_structure": [64, 128])"),
+       "config_groups.group_0.weights.block_structure", "[64,128]"},
+      {compressed(kFp8Weights, R"({"num_bits": 8, "type": "float", "strategy": "tensor",
+          "dynamic": false})"),
+       "config_groups.group_0.input_activations.dynamic", "false"},
+      {compressed(kFp8Weights, R"({"num_bits": 8, "type": "float", "strategy": "tensor",
+          "dynamic": true})"),
+       "config_groups.group_0.input_activations.strategy", "float8 tensor"},
+      {compressed(kFp8Weights, R"({"num_bits": 8, "type": "int", "strategy": "token",
+          "dynamic": true})"),
+       "config_groups.group_0.input_activations.strategy", "int8 token"},
+      {compressed(kFp8Weights, kFp8Tokens, R"("ignore": ["model.layers.0.mlp.gate"])"), "ignore",
+       "model.layers.0.mlp.gate"},
+      {compressed(kFp8Weights, R"("token")"), "config_groups.group_0.input_activations", "token"},
+  };
+  for (const auto& c : cases) {
+    const InputProblem p = problem_of(c.text);
+    EXPECT_EQ(p.field, std::string("quantization_config.") + c.field) << c.text;
+    EXPECT_EQ(p.value, c.value) << c.text;
+  }
+}
+
+// DeepSeek-V3 and Qwen3 are published so: rows are scaled as the weights are.
+TEST(HfQuantisation, SaysHowActivationsAreMultiplied) {
+  EXPECT_EQ(activations_of(R"({"quant_method": "fp8", "activation_scheme": "dynamic",
+      "weight_block_size": [128, 128]})"),
+            "fp8-block");
+  EXPECT_EQ(activations_of(R"({"quant_method": "fp8", "activation_scheme": "dynamic"})"), "fp8");
+  EXPECT_EQ(activations_of(R"({"quant_method": "fp8"})"), "");
+  const InputProblem p = problem_of(R"({"quant_method": "fp8", "activation_scheme": "static"})");
+  EXPECT_EQ(p.field, "quantization_config.activation_scheme");
+  EXPECT_EQ(p.value, "static");
 }
 
 // As llm-compressor and ModelOpt write it.

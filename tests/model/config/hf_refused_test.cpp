@@ -50,8 +50,7 @@ TEST(HfRefused, QuantisedWeightsWithTheirMethod) {
         Case{"quantization_config", R"({"quant_method": "bitsandbytes", "load_in_4bit": true})",
              "bitsandbytes, 4 bits"},
         Case{"quantization_config", R"({"load_in_8bit": true, "quant_method": null})", "8 bits"},
-        Case{"quantization_config", R"({"quant_method": "compressed-tensors"})",
-             "compressed-tensors"},
+        Case{"quantization_config", R"({"quant_method": "quanto"})", "quanto"},
         Case{"compression_config", R"({"format": "int-quantized"})", "int-quantized"},
         Case{"compression_config", R"({"x": 1})", "{...}"},
         Case{"quantization", R"("w4a16")", "w4a16"}}) {

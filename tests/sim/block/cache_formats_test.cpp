@@ -12,6 +12,7 @@
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
 #include "model/custom_fusion.h"
+#include "model/formats/least_scale.h"
 #include "model/operators/all_operators.h"
 #include "sim/executor/verification.h"
 #include "sim/gpu/plan_target.h"
@@ -220,7 +221,7 @@ TEST(CacheFormatsOfAttention, GiveEachHeadOfATokenAScale) {
     }
   }
   EXPECT_EQ(made.at(codes.tensor)[0], 127);
-  EXPECT_EQ(made.at(scale.tensor)[2], kLeastCacheScale);  // a head of zeros
+  EXPECT_EQ(made.at(scale.tensor)[2], kLeastScale);  // a head of zeros
 }
 
 // Rows in fp32, so that only a number next to the middle between two codes may become another one;

@@ -1,5 +1,5 @@
-// Caches in every number format: each shipped block that keeps one is legal under every policy,
-// predicted at or above its limits, computed with equal bytes and the results of fp64.
+// Caches in number formats: what attention does with them, what moves, what is refused. All shipped
+// blocks: blocks_in_formats_test.cpp.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,68 +31,6 @@ Workload decode_in(const std::string& name, std::int64_t batch, std::int64_t seq
   if (!name.empty()) work.formats.cache = format(name);
   return work;
 }
-
-Plan planned(const std::string& policy, const Graph& block, const std::string& name) {
-  const Target target = plan_target(executor::executor_gpu());
-  return test::is_end(name) ? make_end_plan(policy, block, target)
-                            : make_plan(policy, block, target);
-}
-
-bool stores_codes(const Graph& block) {
-  return std::ranges::any_of(block.tensors(), [](const Tensor& t) {
-    return t.role == Role::cache && size_of(t.dtype).bits() <= 8;
-  });
-}
-
-// Blocks without attention, or with attention that keeps nothing.
-bool keeps_no_keys(const std::string& block) {
-  return test::is_end(block) || block == "mamba" || block == "mamba2";
-}
-
-std::vector<std::string> blocks_that_decode() {
-  std::vector<std::string> names = block_names();
-  std::erase_if(names, test::refuses_decode);
-  return names;
-}
-
-class CacheFormats : public testing::TestWithParam<std::string> {};
-
-// One new token a sequence, and several behind a context; with and without a window.
-TEST_P(CacheFormats, OfEveryShippedBlockAreProvedUnderEveryPolicy) {
-  for (const bool other : {false, true}) {
-    const ModelConfig c = test::sized(GetParam(), other);
-    for (const std::string& name : cache_format_names()) {
-      for (const Workload& work : {decode_in(name, 3, 1, 23), decode_in(name, 2, 5, 19)}) {
-        const Graph block = build_block(c, work);
-        const bool scan_only = GetParam() == "jamba" && !other;  // its layer without attention
-        EXPECT_EQ(stores_codes(block), !keeps_no_keys(GetParam()) && !scan_only) << GetParam();
-        for (const PolicyInfo& p : policies())
-          test::expect_proved(planned(p.name, block, GetParam()), p.name + ", " + name);
-      }
-    }
-  }
-}
-
-// Beside the unfused plan's errors, which show kernels that are wrong by less than the format is.
-TEST_P(CacheFormats, OfEveryShippedBlockAreVerified) {
-  if (test::is_end(GetParam())) return;  // what stands around the layers keeps no cache
-  std::vector<std::string> names;
-  for (const PolicyInfo& p : policies()) names.push_back(p.name);
-  for (const std::string& name : cache_format_names()) {
-    const Workload work = decode_in(name, 2, 3, 70);
-    const executor::Verification done =
-        executor::verify(test::sized(GetParam(), false), work, names, executor::executor_gpu(), {});
-    for (const executor::VerifiedPolicy& policy : done.policies) {
-      EXPECT_TRUE(policy.bytes_equal()) << policy.policy << ", " << name;
-      for (const executor::ComparedTensor& t : policy.tensors)
-        EXPECT_EQ(t.problem, "") << policy.policy << ", " << name << ": " << t.name;
-    }
-    EXPECT_TRUE(done.passed()) << name;
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(All, CacheFormats, testing::ValuesIn(blocks_that_decode()),
-                         [](const auto& p) { return p.param; });
 
 // Queries of more than one tile, keys of several, and heads that share keys.
 TEST(CacheFormatsOfAttention, AreProvedBeyondOneTile) {

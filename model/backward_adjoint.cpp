@@ -291,6 +291,12 @@ void Adjoint::finish_leaf(TensorId id) {
   emit("copy_d" + graph_.tensor(id).name, operators::cast, {g}, {whole});
 }
 
+Operand Adjoint::make_like(const std::string& name, const Operand& operand) {
+  const Tensor& t = graph_.tensor(operand.tensor);
+  const bool all = operand == graph_.whole(operand.tensor);
+  return make(name, all ? t.symbol : "", t.dtype, operand.rows, operand.cols);
+}
+
 Operand Adjoint::make(const std::string& name, const std::string& symbol, Dtype dtype,
                       std::int64_t rows, std::int64_t cols) {
   return graph_.whole(graph_.add_tensor({.name = name,

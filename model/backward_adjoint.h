@@ -43,6 +43,8 @@ class Adjoint {
 
   Operand make(const std::string& name, const std::string& symbol, Dtype dtype, std::int64_t rows,
                std::int64_t cols);
+  // A tensor of the operand's shape and type.
+  Operand make_like(const std::string& name, const Operand& operand);
   void emit(const std::string& name, OpKind kind, std::vector<Operand> reads,
             std::vector<Operand> writes, const Attributes& attributes = {});
 

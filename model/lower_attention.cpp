@@ -65,8 +65,9 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
   const Op& d_q = need_kind(graph, ops, operators::attention_d_q);
   const Op& d_k = need_kind(graph, ops, operators::attention_d_k);
   const Op& d_v = need_kind(graph, ops, operators::attention_d_v);
-  FUSELINE_ASSERT(ops.size() == 7, "attention's gradient takes no other operators");
   const auto& shape = scores.attributes.as<AttentionShape>();
+  const std::size_t steps = shape.softcap > 0 ? 8 : 7;  // attention_d_capped
+  FUSELINE_ASSERT(ops.size() == steps, "attention's gradient takes no other operators");
   if (shape.v_width() != shape.head_width)
     throw InputError(
         {.field = scores.name,

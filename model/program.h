@@ -47,8 +47,8 @@ struct GemmMainloop {
 // What attention's gradient reads besides Q, K and V: dY [B·T, H·d], the log-sum-exp of every row
 // of scores and delta = rowsum(dY·Y) [B·H·T, 1] each. Value 0 is then dQ, and dK and dV [B·S,
 // Hkv·d] are further results; per_query_head: [B·S, H·d], not yet summed over the heads that share
-// a key. P = exp(scale·Q K^T - lse), dS = P·(dY V^T - delta): dQ = scale·dS K, dK = scale·dS^T Q,
-// dV = P^T dY.
+// a key. P = exp(cap(scale·Q K^T) - lse), dS = P·(dY V^T - delta): dQ = scale·dS K, dK = scale·dS^T
+// Q, dV = P^T dY.
 struct AttentionGradient {
   Operand dy, log_sum_exp, delta;
   Value dk = -1, dv = -1;

@@ -77,18 +77,23 @@ Flops count(const Graph& graph, const Op& op) {
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();
-  if (op.attributes.as<AttentionShape>().softcap > 0 || op.reads.size() > 2)
-    throw InputError(
-        {.field = op.name,
-         .message = "the gradient of attention with capped or biased scores is not built yet",
-         .allowed = "its forward pass"});
+  if (op.reads.size() > 2)
+    throw InputError({.field = op.name,
+                      .message = "the gradient of attention with biased scores is not built yet",
+                      .allowed = "its forward pass"});
+  Operand ds = a.dy();
+  if (op.attributes.as<AttentionShape>().softcap > 0) {
+    const Operand capped = a.forward_value(op.writes[0]);
+    ds = a.make_like("d_uncapped", op.writes[0]);
+    a.emit("d_uncapped", operators::attention_d_capped, {a.dy(), capped}, {ds}, op.attributes);
+  }
   if (a.wants(0)) {
     const Operand k = a.forward_value(op.reads[1]);
-    a.emit("d_q", operators::attention_d_q, {a.dy(), k}, {a.target(0)}, op.attributes);
+    a.emit("d_q", operators::attention_d_q, {ds, k}, {a.target(0)}, op.attributes);
   }
   if (a.wants(1)) {
     const Operand q = a.forward_value(op.reads[0]);
-    a.emit("d_k", operators::attention_d_k, {a.dy(), q}, {a.target(1)}, op.attributes);
+    a.emit("d_k", operators::attention_d_k, {ds, q}, {a.target(1)}, op.attributes);
   }
 }
 

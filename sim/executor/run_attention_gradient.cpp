@@ -147,6 +147,7 @@ class GradientRun {
     multiply(plain(w.queries), plain(w.keys), queries, keys, d, 0.0F, w.probs.data.data(), keys);
     multiply(plain(w.dy), plain(w.values), queries, keys, d, 0.0F, w.d_scores.data.data(), keys);
     const float scale = static_cast<float>(shape_.scale);
+    const float cap = static_cast<float>(shape_.softcap);
     const bool stale = context_.has_fault(FaultKind::stale_delta);
     for (std::int64_t q = 0; q < queries; ++q) {
       const KeyRange seen = seen_by(first + q, first_key, keys);
@@ -157,8 +158,15 @@ class GradientRun {
       std::fill_n(p, seen.begin, 0.0F);
       std::fill_n(ds, seen.begin, 0.0F);
       for (std::int64_t k = seen.begin; k < seen.end; ++k) {
-        p[k] = std::exp(scale * p[k] - lse);
-        ds[k] = scale * p[k] * (ds[k] - delta);
+        float slope = 1;
+        float score = scale * p[k];
+        if (cap > 0) {
+          const float part = std::tanh(score / cap);
+          score = cap * part;
+          slope = 1 - part * part;
+        }
+        p[k] = std::exp(score - lse);
+        ds[k] = scale * p[k] * (ds[k] - delta) * slope;
       }
       std::fill(p + seen.end, p + keys, 0.0F);
       std::fill(ds + seen.end, ds + keys, 0.0F);

@@ -53,6 +53,14 @@ ModelConfig tiny_llama_window() {
   return c;
 }
 
+// Scores that the cap bends: they are about as large as it.
+ModelConfig tiny_gemma2_capped() {
+  ModelConfig c = test::tiny_llama();
+  c.blocks = {{.block = "gemma2"}};
+  c.values["softcap"] = 1.5;
+  return c;
+}
+
 // Every input and weight of the forward block against central differences.
 void expect_gradients(const ModelConfig& config, const BackwardOptions& options, unsigned seed) {
   Workload forward_work = test::forward(2, 4);
@@ -77,6 +85,13 @@ class TinyBlock : public testing::TestWithParam<Case> {};
 
 TEST_P(TinyBlock, HasTheGradientsOfCentralDifferences) {
   expect_gradients(GetParam().config, {}, 29);
+}
+
+TEST(CappedScores, HaveTheGradientsOfCentralDifferences) {
+  expect_gradients(tiny_gemma2_capped(), {}, 37);
+  BackwardOptions options;
+  options.save_log_sum_exp = true;  // the scores are computed again
+  expect_gradients(tiny_gemma2_capped(), options, 41);
 }
 
 TEST_P(TinyBlock, HasThemWithRecomputationAndLogSumExpToo) {

@@ -297,6 +297,7 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::softmax_backward, {probs, probs}, probs, pairs * 4, 144, 72},
       {operators::softmax_backward_delta, {probs, probs, per_row}, probs, pairs * 2, 168, 72},
       {operators::softmax_recompute, {probs, per_row}, probs, pairs * 2, 96, 72},
+      {operators::attention_d_capped, {probs, probs}, probs, pairs * 4, 144, 72},
       {operators::attention_d_q, {probs, keys}, queries, pairs * 10, 132, 120},
       {operators::attention_d_k, {probs, queries}, keys, pairs * 10, 192, 60},
       {operators::attention_d_v, {probs, queries}, keys, pairs * 10, 192, 60},

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Family{"llama_eager_masked", "llama", {}}, Family{"phi3", "llama", {}},
                     Family{"qwen3", "qwen3", {}}, Family{"gpt2", "gpt", kBiases},
                     Family{"gpt2.program", "gpt", kBiases},
-                    Family{"gemma2", "gemma2", {{"softcap", 50.0}, {"score_scale", 0.125}}, false},
+                    Family{"gemma2", "gemma2", {{"softcap", 50.0}, {"score_scale", 0.125}}},
                     Family{"gptj", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),
     family_name);
 
@@ -119,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(
         Family{"pytorch/qwen2", "llama", {{"qkv_bias", true}}},
         Family{"pytorch/qwen3", "qwen3", {}}, Family{"pytorch/gpt2", "gpt", kBiases},
         Family{"pytorch/gpt2_eager", "gpt", kBiases}, Family{"pytorch/gemma2", "gemma2", {}},
-        Family{"pytorch/gemma2_eager", "gemma2", {{"softcap", 50.0}}, false},
+        Family{"pytorch/gemma2_eager", "gemma2", {{"softcap", 50.0}}},
         Family{"pytorch/gemma3", "gemma3", {}},
         Family{"pytorch/glm4", "glm4", {{"qkv_bias", true}}},
         Family{"pytorch/gptj_eager", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),

@@ -50,18 +50,22 @@ TEST_P(ShippedBlocks, AreProvedUnderEveryPolicy) {
 }
 
 TEST_P(ShippedBlocks, AreTrained) {
-  const ModelConfig c = test::sized(GetParam(), false);
-  Graph block;
-  try {
-    block = build_block(c, test::train(2, 11));
-  } catch (const InputError& error) {
-    // Refused by name: what has no gradient is said.
-    EXPECT_FALSE(std::string(error.what()).empty());
-    EXPECT_TRUE(refuses_training(GetParam())) << error.what();
-    return;
+  for (const bool other : {false, true}) {
+    const ModelConfig c = test::sized(GetParam(), other);
+    Graph block;
+    try {
+      block = build_block(c, test::train(2, 11));
+    } catch (const InputError& error) {
+      // Refused by name: what has no gradient is said.
+      EXPECT_FALSE(std::string(error.what()).empty());
+      EXPECT_TRUE(refuses_training(GetParam())) << error.what();
+      continue;
+    }
+    for (const PolicyInfo& p : policies())
+      if (p.trains)
+        test::expect_proved(planned(p.name, block, GetParam()),
+                            p.name + (other ? ", other sizes" : ""));
   }
-  for (const PolicyInfo& p : policies())
-    if (p.trains) test::expect_proved(planned(p.name, block, GetParam()), p.name);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedBlocks, testing::ValuesIn(block_names()),

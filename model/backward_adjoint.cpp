@@ -299,7 +299,9 @@ Operand Adjoint::make_like(const std::string& name, const Operand& operand) {
 
 Operand Adjoint::make(const std::string& name, const std::string& symbol, Dtype dtype,
                       std::int64_t rows, std::int64_t cols) {
-  return graph_.whole(graph_.add_tensor({.name = name,
+  // A block may have several attentions, whose rules name their tensors alike.
+  const bool taken = graph_.find_tensor(name).has_value();
+  return graph_.whole(graph_.add_tensor({.name = taken ? name + "_" + op_.name : name,
                                          .symbol = symbol,
                                          .role = Role::activation,
                                          .dtype = dtype,

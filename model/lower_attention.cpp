@@ -77,6 +77,7 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
          .allowed = "equal widths, or the policy unfused"});
   AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1],
                       scores.attributes.as<AttentionShape>()};
+  m.bias = score_bias(scores);
   AttentionGradient g{d_probs.reads[0], probs.reads[1], d_scores.reads[2]};
   g.per_query_head = d_k.writes[0].cols > m.k.cols;
   g.dk = e.fresh("dk");

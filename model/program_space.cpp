@@ -121,6 +121,7 @@ class Description {
     space_.rows = s.batch * s.q_tokens;
     space_.cols = s.heads * (m.gradient ? s.head_width : s.v_width());
     expect(m.q, space_.rows, s.heads * s.head_width, "query");
+    if (m.gradient) space_.key_rows = s.batch * s.kv_tokens;
     if (m.k.cols != s.kv_heads * s.head_width || m.k.rows % s.batch != 0 ||
         m.k.rows > s.batch * s.kv_tokens)
       problem("key " + name(m.k) + " is " + size_text(m.k.rows, m.k.cols));

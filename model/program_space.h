@@ -14,6 +14,7 @@ struct IndexSpace {
   std::int64_t cols = 0;
   std::int64_t batch = 1;
   std::int64_t heads = 1;         // rows of the space in one row of an operand
+  std::int64_t key_rows = 0;      // of attention's gradient: rows of dK and dV, B·S
   bool rows_resident = false;     // RowReduce, HeadSum
   bool columns_resident = false;  // ColumnReduce, tiles of narrower operands
   bool tiles_of_pairs = false;    // the kernel loads both columns of a pair itself

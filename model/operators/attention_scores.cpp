@@ -77,12 +77,17 @@ Flops count(const Graph& graph, const Op& op) {
 
 void gradient(Adjoint& a) {
   const Op& op = a.op();
-  if (op.reads.size() > 2)
+  const bool capped_scores = op.attributes.as<AttentionShape>().softcap > 0;
+  const bool biased = score_bias(op).has_value();
+  if (biased && (capped_scores || a.wants(2)))
     throw InputError({.field = op.name,
-                      .message = "the gradient of attention with biased scores is not built yet",
-                      .allowed = "its forward pass"});
+                      .message = capped_scores
+                                     ? "the gradient of attention with scores that are "
+                                       "capped and biased is not built yet"
+                                     : "the gradient of a bias of scores is not built yet",
+                      .allowed = "its forward pass, or a bias that is a table"});
   Operand ds = a.dy();
-  if (op.attributes.as<AttentionShape>().softcap > 0) {
+  if (capped_scores) {
     const Operand capped = a.forward_value(op.writes[0]);
     ds = a.make_like("d_uncapped", op.writes[0]);
     a.emit("d_uncapped", operators::attention_d_capped, {a.dy(), capped}, {ds}, op.attributes);

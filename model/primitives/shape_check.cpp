@@ -51,6 +51,7 @@ void ShapeCheck::tile_operand(const Operand& o, std::int64_t cols) {
   if (o.rows * o.cols == space_.rows * cols && space_.batch > 1) return;  // heads lie side by side
   if (space_.heads > 1 && o.rows * space_.heads == space_.rows && o.cols == space_.heads * cols)
     return;
+  if (space_.key_rows > 0 && o.rows == space_.key_rows && o.cols == cols) return;
   expect(o, space_.rows, cols, "tile");
 }
 

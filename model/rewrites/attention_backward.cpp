@@ -1,9 +1,12 @@
 #include "model/rewrites/attention_backward.h"
-#include "model/operators/all_operators.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "model/operators/all_operators.h"
 
 namespace fuseline {
 
@@ -22,27 +25,32 @@ bool is_grouped(const Op& op) {
          op.attributes.as<AttentionShape>().heads != op.attributes.as<AttentionShape>().kv_heads;
 }
 
+// What tells a block's attentions apart: "" of "d_q", "_cross" of "d_q_cross".
+std::string which_attention(const Op& op) { return op.name.substr(std::string("d_q").size()); }
+
 bool accumulate(const Op& op, Graph& to) {
   if (!is_dq(op)) return false;
   const Operand& w = op.writes[0];
   Op first = op;
-  first.writes = {to.whole(add_activation(to, "dq_sum", "[M, H·d]", Dtype::fp32, w.rows, w.cols))};
+  const std::string which = which_attention(op);
+  first.writes = {
+      to.whole(add_activation(to, "dq_sum" + which, "[M, H·d]", Dtype::fp32, w.rows, w.cols))};
   const std::vector<Operand> sum = first.writes;
   to.add_op(std::move(first));
-  to.add_op({"convert_dq", operators::cast, sum, op.writes, Conversion{.of_attention = true},
-             op.site, op.pass});
+  to.add_op({"convert_dq" + which, operators::cast, sum, op.writes,
+             Conversion{.of_attention = true}, op.site, op.pass});
   return true;
 }
 
 // Both sums come behind the last of the kernel's results, as the library launches them.
 void sum_both(Block& block) {
   const Graph from = block.graph;
-  const auto grouped = std::ranges::count_if(from.ops(), is_grouped);
-  std::vector<Op> sums;
+  std::map<std::string, std::vector<Op>> sums;  // dK's and dV's, of each attention
   block.graph = replace_ops(from, [&](const Op& op, Graph& to) {
     if (!is_grouped(op)) return false;
     const AttentionShape& a = op.attributes.as<AttentionShape>();
-    const std::string name = op.kind == operators::attention_d_k ? "dk" : "dv";
+    const std::string which = which_attention(op);
+    const std::string name = (op.kind == operators::attention_d_k ? "dk" : "dv") + which;
     Op each = op;
     AttentionShape each_head = a;
     each_head.kv_heads = a.heads;
@@ -50,11 +58,12 @@ void sum_both(Block& block) {
     each.writes = {to.whole(add_activation(to, name + "_heads", "[M, H·d]",
                                            to.tensor(op.writes[0].tensor).dtype, op.writes[0].rows,
                                            a.heads * a.head_width))};
-    sums.push_back(
+    std::vector<Op>& both = sums[which];
+    both.push_back(
         {"sum_" + name, operators::head_sum, each.writes, op.writes, a, op.site, op.pass});
     to.add_op(std::move(each));
-    if (std::ssize(sums) == grouped)
-      for (Op& sum : sums) to.add_op(std::move(sum));
+    if (both.size() == 2)
+      for (Op& sum : both) to.add_op(std::move(sum));
     return true;
   });
 }

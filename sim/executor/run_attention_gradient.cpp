@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <vector>
 
 #include "base/error.h"
 #include "model/operators/support/heads.h"
@@ -37,6 +38,7 @@ struct Worker {
   Matrix log_sum_exp{}, delta{};        // [queries, 1]
   Matrix probs{}, d_scores{};           // [queries, keys]
   Matrix dq{};                          // [heads that share the keys · T, d]
+  std::vector<float> bias{};            // [keys], of one query
 };
 
 class GradientRun {
@@ -115,7 +117,7 @@ class GradientRun {
         for (std::int64_t first = seeing.begin; first < seeing.end; first += tile.m)
           add_tile(sequence, head, first, begin, w.dq.row(i * T + first), w, port);
       }
-      store(w.of_keys, row, keys, owner, port);
+      store(w.of_keys, row, keys, owner, m_.k.rows, port);
     }
     for (std::int64_t i = 0; i < heads; ++i) {
       const std::int64_t head = gradient_.per_query_head ? owner : owner * share_ + i;
@@ -124,7 +126,7 @@ class GradientRun {
         Matrix& dq = w.of_queries.value(0);
         dq.resize(queries, shape_.head_width);
         std::copy_n(w.dq.row(i * T + first), dq.data.size(), dq.data.begin());
-        store(w.of_queries, sequence * T + first, queries, head, port);
+        store(w.of_queries, sequence * T + first, queries, head, m_.q.rows, port);
       }
     }
   }
@@ -155,6 +157,8 @@ class GradientRun {
       float* ds = w.d_scores.row(q);
       const float lse = w.log_sum_exp.row(q)[0];
       const float delta = stale ? 0.0F : w.delta.row(q)[0];
+      w.bias.assign(static_cast<std::size_t>(keys), 0.0F);
+      if (m_.bias) port.load(*m_.bias, head * T + first + q, first_key, keys, w.bias.data());
       std::fill_n(p, seen.begin, 0.0F);
       std::fill_n(ds, seen.begin, 0.0F);
       for (std::int64_t k = seen.begin; k < seen.end; ++k) {
@@ -165,7 +169,7 @@ class GradientRun {
           score = cap * part;
           slope = 1 - part * part;
         }
-        p[k] = std::exp(score - lse);
+        p[k] = std::exp(score + w.bias[static_cast<std::size_t>(k)] - lse);
         ds[k] = scale * p[k] * (ds[k] - delta) * slope;
       }
       std::fill(p + seen.end, p + keys, 0.0F);
@@ -206,15 +210,16 @@ class GradientRun {
     }
   }
 
+  // `height`: rows of all tiles of this kind.
   void store(TileInterpreter& interpreter, std::int64_t row, std::int64_t rows, std::int64_t head,
-             Port& port) const {
+             std::int64_t height, Port& port) const {
     TileArea area;
     area.row_begin = row;
     area.row_end = row + rows;
     area.columns = {head * shape_.head_width, (head + 1) * shape_.head_width};
     area.row_tile = row / context_.schedule.tile.m;
     area.col_tile = head;
-    area.height = m_.q.rows;
+    area.height = height;
     interpreter.begin(area);
     interpreter.run(port, {}, true);
   }

@@ -204,10 +204,13 @@ Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
 // memory by all key tiles of a query tile but the first, which stores it (with the body).
 void gradient(const AttentionMainloop& m, const Program& program, TileShape tile, Tally& tally) {
   const AttentionShape& s = m.shape;
-  std::int64_t rows = 0;  // of query tiles, as often as key tiles visit them
+  std::int64_t rows = 0;   // of query tiles, as often as key tiles visit them
+  std::int64_t pairs = 0;  // with the keys of the tiles
   for (std::int64_t k = 0; k < s.kv_tokens; k += tile.n) {
-    const KeyRange queries = query_tiles_that_see(s, k, std::min(tile.n, s.kv_tokens - k), tile.m);
+    const std::int64_t keys = std::min(tile.n, s.kv_tokens - k);
+    const KeyRange queries = query_tiles_that_see(s, k, keys, tile.m);
     rows += queries.end - queries.begin;
+    pairs += (queries.end - queries.begin) * keys;
   }
   const std::int64_t visits = checked_product<Bytes>(rows, s.heads, s.batch).value();
   const std::int64_t shared = m.gradient->per_query_head ? s.heads / s.kv_heads : 1;
@@ -218,6 +221,7 @@ void gradient(const AttentionMainloop& m, const Program& program, TileShape tile
   tally.load(m.gradient->dy, visited);
   tally.load(m.gradient->log_sum_exp, visits);
   tally.load(m.gradient->delta, visits);
+  if (m.bias) tally.load(*m.bias, checked_product<Bytes>(pairs, s.heads, s.batch).value());
   for (const Primitive& p : program.body) {
     if (p.uses() != std::vector<Value>{0}) continue;
     for (const Access& dq : p.accesses()) {

@@ -47,6 +47,12 @@ GemmConfig ampere_config(const EpilogueSource& epilogue, const GemmTile& tile, s
 GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, const GemmTile& tile,
                        SmTarget architecture) {
   const GemmMainloop& gemm = gemm_of(program);
+  if (!gemm.groups.empty()) {
+    // The copy engine stores whole boxes, which would meet rows of the next group.
+    GemmConfig config = ampere_config(epilogue, tile, gemm.N);
+    config.ragged = true;
+    return config;
+  }
   if (architecture == SmTarget::sm_80) return ampere_config(epilogue, tile, gemm.N);
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
   if (epilogue.needs.reduces_columns) config.tile_m = 128;
@@ -88,13 +94,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
 GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   std::vector<Layout> fields;
   for (const Field& f : kernel.fields) fields.push_back(layout_of(f.kind));
-  constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8};
+  constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8}, groups{16, 8};
   GemmArguments arguments;
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
   arguments.whole = kernel.config.architecture == SmTarget::sm_90a
                         ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}})
-                        : lay_out({pointer, pointer, {24, 4}, epilogue, batch});
+                        : lay_out({pointer, pointer, {24, 4}, epilogue, batch, groups});
   return arguments;
 }
 
@@ -130,8 +136,8 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
         c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
         gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows, c.a_apart ? ", true" : "");
   else
-    text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}>;\n", element, c.tile_n,
-                        gemm.a_is_km, gemm.b_is_kn, c.batched);
+    text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}{}>;\n", element, c.tile_n,
+                        gemm.a_is_km, gemm.b_is_kn, c.batched, c.ragged ? ", true" : "");
   text += fmt::format("using Gemm = {}Gemm<Config, Epilogue>;\n", hopper ? "Sm90" : "Sm80");
   text += fmt::format(
       "static_assert(sizeof(Gemm::Args) == {}, \"the host lays out the parameters alike\");\n\n"

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/stream_shape.h"
+#include "model/primitives/primitives.h"
 
 namespace fuseline::cuda {
 
@@ -14,7 +17,8 @@ bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
   if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
-  if (!m.groups.empty()) return "a product of groups of rows";
+  if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
+    return "a product of groups of rows with operands along K";
   return "";
 }
 
@@ -50,6 +54,29 @@ bool moves_rows_apart(const Access& access, bool gemm, bool attention) {
   return !tile || attention || (gemm && (!access.store || access.accumulate));
 }
 
+// A choice among the columns of rows that their threads hold.
+std::string of_choice(const Program& program) {
+  const auto* m = std::get_if<RowMainloop>(&program.mainloop);
+  if (m == nullptr || m->heads > 1) return "a choice of experts but for rows of their scores";
+  return m->cols > widest_row ? fmt::format("a choice among {} experts", m->cols) : "";
+}
+
+// A stream stores sorted places by the keys that have them, and has them nowhere else.
+std::string of_sorted(const Program& program, const SortPlaces& sort) {
+  const auto stores_them = [&](const Primitive& p) {
+    const auto* store = p.as<StoreVector>();
+    return store != nullptr && store->in == sort.out && store->axis == Axis::rows;
+  };
+  const auto others = [&](const Primitive& p) {
+    const std::vector<Value> uses = p.uses();
+    return std::ranges::find(uses, sort.out) != uses.end() && !stores_them(p);
+  };
+  const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
+  return !stream || std::ranges::any_of(program.body, others)
+             ? "sorted places that are used where they are made"
+             : "";
+}
+
 std::string of_body(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
@@ -72,7 +99,14 @@ std::string of_body(const Program& program) {
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
+    if (p.is<ChooseExperts>())
+      if (std::string what = of_choice(program); !what.empty()) return what;
+    if (const auto* sort = p.as<SortPlaces>())
+      if (std::string what = of_sorted(program, *sort); !what.empty()) return what;
     for (const Access& access : p.accesses()) {
+      if (gemm != nullptr && !gemm->groups.empty() && access.reach == Reach::partials &&
+          access.along == Axis::cols)
+        return "a product of groups of rows that sums columns";
       if (rows && access.reach == Reach::partials && !leaves_blocks(program, access))
         return "partial sums beside sums over whole rows";
       if (access.reach == Reach::sequence_rows && attention)

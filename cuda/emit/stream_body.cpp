@@ -163,6 +163,9 @@ class Emitter final : public StreamCode {
   std::string count(const char* name, std::int64_t number) override {
     return parameters_.count(name, number);
   }
+  std::string row_groups(Value made, const std::vector<std::int64_t>& lengths) override {
+    return parameters_.row_groups(made, lengths);
+  }
   std::string column_state(const char* reducer) override {
     const std::string member = fmt::format("total{}", columns_++);
     body_.state += fmt::format("    ColumnState<{}> {};\n", reducer, member);

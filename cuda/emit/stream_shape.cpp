@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/primitives/sort_places.h"
 #include "model/primitives/values.h"
 
 namespace fuseline::cuda {
@@ -45,6 +46,8 @@ bool reduces_columns(const Primitive& p) { return p.demands().whole_columns; }
 bool sums_other_rows(const Primitive& p) {
   return moves(p, [](const Access& a) { return a.reach == Reach::summed_rows; });
 }
+
+bool sorts(const Primitive& p) { return p.is<SortPlaces>(); }
 
 std::int64_t loaded_tiles(const Program& program) {
   const auto of_tile = [](const Access& a) {
@@ -258,6 +261,11 @@ void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, boo
   while (s.units > 1 && vectors / s.units < kBusyThreads) s.units /= 2;
   if (row_partials) s.least_lanes = 16;
   if (any(program, sums_other_rows)) s.least_lanes = 32;
+  if (any(program, sorts)) {
+    // All lanes of a warp look for the places of the same keys.
+    s.least_lanes = 32;
+    s.units = 4;
+  }
 }
 
 }  // namespace

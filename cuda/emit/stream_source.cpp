@@ -71,6 +71,8 @@ std::string legend(const Graph& graph, const std::vector<StreamField>& fields) {
       text += fmt::format("{} = {:g}\n", f.name, f.constant);
     } else if (f.kind == StreamFieldKind::count) {
       text += fmt::format("{} = {}\n", f.name, f.count);
+    } else if (f.kind == StreamFieldKind::row_groups) {
+      text += fmt::format("{} = where the rows of each group end\n", f.name);
     } else if (f.kind != StreamFieldKind::visible) {
       const Operand& o = f.operand;
       const Tensor& t = graph.tensor(o.tensor);

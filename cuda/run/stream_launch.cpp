@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "cuda/run/parameters.h"
+#include "cuda/run/row_groups.h"
 
 namespace fuseline::cuda {
 
@@ -48,7 +49,10 @@ class Parameters {
  public:
   explicit Parameters(const LaunchContext& context) : context_(context) {}
 
-  std::vector<std::byte> of(const std::vector<StreamField>& fields) const {
+  // What the parameters point to beside the plan's tensors.
+  std::vector<DeviceBuffer> workspaces() { return std::move(workspaces_); }
+
+  std::vector<std::byte> of(const std::vector<StreamField>& fields) {
     std::vector<Layout> parts;
     for (const StreamField& f : fields) parts.push_back(layout_of(f.kind));
     const StructLayout layout = lay_out(parts);
@@ -71,7 +75,7 @@ class Parameters {
     return t;
   }
 
-  void write(std::vector<std::byte>& bytes, std::int64_t at, const StreamField& f) const {
+  void write(std::vector<std::byte>& bytes, std::int64_t at, const StreamField& f) {
     switch (f.kind) {
       case StreamFieldKind::tile:
         return put(bytes, at, tile(f.operand));
@@ -105,6 +109,8 @@ class Parameters {
         return put(bytes, at, static_cast<float>(f.constant));
       case StreamFieldKind::count:
         return put(bytes, at, narrow(f.count));
+      case StreamFieldKind::row_groups:
+        return put(bytes, at, row_groups(context_.device, f.lengths, workspaces_));
     }
     FUSELINE_ASSERT(false, "unknown field");
   }
@@ -117,6 +123,7 @@ class Parameters {
   }
 
   const LaunchContext& context_;
+  std::vector<DeviceBuffer> workspaces_;
 };
 
 struct Grid {
@@ -174,11 +181,12 @@ Launches prepare_stream(const LaunchContext& context, const StreamKernelSource& 
   shape.block[0] = static_cast<unsigned>(kernel.shape.block_threads);
   Function function = context.store.load(kernel.source).function(kernel.function, 0);
   std::vector<std::vector<std::byte>> parameters;
-  parameters.push_back(Parameters(context).of(kernel.fields));
+  Parameters fields(context);
+  parameters.push_back(fields.of(kernel.fields));
   parameters.push_back(grid.space);
   Launches launches;
-  launches.push_back(
-      std::make_unique<KernelLaunch>(std::move(function), shape, std::move(parameters)));
+  launches.push_back(std::make_unique<KernelLaunch>(std::move(function), shape,
+                                                    std::move(parameters), fields.workspaces()));
   return launches;
 }
 

@@ -112,12 +112,14 @@ template <class Ids, class Place>
 FUSELINE_HD int id_of(const Ids& ids, const Place& place, int u) {
   return place.row(u) < place.rows ? static_cast<int>(ids.data[place.row(u) * ids.step]) : -1;
 }
-template <class Place, class Ids>
+// With `each`, rows ids[row] / each: ids are then places, of which a row of the table has so many.
+template <int each = 1, class Place, class Ids>
 FUSELINE_HD GatheredRows<Place> gather(const Place& place, const Ids& ids) {
   GatheredRows<Place> out;
   static_cast<Place&>(out) = place;
 #pragma unroll
-  for (int u = 0; u < Place::row_units; ++u) out.gathered[u] = max_of(id_of(ids, place, u), 0);
+  for (int u = 0; u < Place::row_units; ++u)
+    out.gathered[u] = max_of(id_of(ids, place, u), 0) / each;
   return out;
 }
 

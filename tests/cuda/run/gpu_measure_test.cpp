@@ -106,7 +106,7 @@ TEST_P(SlowGpuMeasure, TimesRivalsInTurns) {
 }
 
 // Blocks whose kernels no LLaMA has: joined streams, norms of heads and behind each branch, capped
-// scores.
+// scores, experts.
 class SlowGpuOpenBlocks : public testing::TestWithParam<const char*> {};
 
 TEST_P(SlowGpuOpenBlocks, PassesTheCheck) {
@@ -129,7 +129,26 @@ TEST_P(SlowGpuOpenBlocks, PassesTheCheck) {
 
 INSTANTIATE_TEST_SUITE_P(Models, SlowGpuOpenBlocks,
                          testing::Values("sd3-medium", "sd3-medium-qknorm", "qwen3-8b", "glm4",
-                                         "gemma2-9b", "gemma3"));
+                                         "gemma2-9b", "gemma3", "mixtral-8x7b", "qwen3-30b-a3b"));
+
+// Tokens that go to few of the experts, and textbook launches of everything.
+TEST(SlowGpuExperts, PassTheCheckInDecode) {
+  Gpu gpu;
+  try {
+    gpu = known_gpu(device_here());
+  } catch (const MissingError& error) {
+    GTEST_SKIP() << error.what();
+  }
+  MeasureOptions options;
+  options.workers.threads = executor::available_threads();
+  options.replays = 3;
+  options.counters = false;
+  const GpuMeasurement m = measure(load_model("qwen3-30b-a3b"), test::decode(3, 1, 200),
+                                   {"unfused", "eager", "torch-compile", "coda"}, gpu, options);
+  ASSERT_EQ(m.policies.size(), 4U);
+  for (const MeasuredPolicy& p : m.policies)
+    EXPECT_TRUE(p.passed()) << p.policy << ' ' << p.not_finite;
+}
 
 INSTANTIATE_TEST_SUITE_P(Phases, SlowGpuMeasure,
                          testing::Values(test::forward(1, 200), test::decode(3, 1, 100),

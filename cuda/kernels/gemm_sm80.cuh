@@ -79,7 +79,8 @@ struct Sm80Gemm {
     const int tiles_m = ceil_div(a.M, Config::tile_m), tiles_n = ceil_div(a.N, Config::tile_n);
     int tile = static_cast<int>(blockIdx.x);
     if constexpr (ragged) {
-      const RaggedTile t = ragged_tile(a.groups, tile, Config::tile_m, tiles_n, a.raster_group);
+      RaggedTiles tiles{a.groups, Config::tile_m, tiles_n, a.raster_group};
+      const RaggedTile t = tiles.find(tile);
       group = t.group;
       m0 = t.row;
       n0 = t.column_tile * Config::tile_n;

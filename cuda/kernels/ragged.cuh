@@ -49,22 +49,33 @@ struct RaggedTile {
   int column_tile = 0;
 };
 
-// Tile `index` of all groups' tiles, `tiles_n` side by side: the groups behind each other, and
-// within a group in the raster's order.
-FUSELINE_HD RaggedTile ragged_tile(const RowGroups& groups, int index, int tile_m, int tiles_n,
-                                   int raster_group) {
-  int begin = 0;
-  for (int g = 0; g < groups.count; ++g) {
-    const int end = groups.ends[g];
-    const int tiles_m = ceil_div(end - begin, tile_m);
-    if (index < tiles_m * tiles_n) {
-      const TilePlace place = grouped_tile(index, tiles_m, tiles_n, raster_group);
-      return {g, begin + place.m * tile_m, end, place.n};
-    }
-    index -= tiles_m * tiles_n;
-    begin = end;
-  }
-  return {};
+FUSELINE_HD int row_tiles(const RowGroups& groups, int tile_m) {
+  int tiles = 0;
+  for (int g = 0; g < groups.count; ++g)
+    tiles += ceil_div(groups.ends[g] - groups.begin(g), tile_m);
+  return tiles;
 }
+
+// Finds the groups' tiles, `tiles_n` of them side by side: the groups behind each other, and within
+// a group in the raster's order. It goes on from the tile it found last, so indexes must not fall.
+struct RaggedTiles {
+  RowGroups groups;
+  int tile_m, tiles_n, raster_group;
+  int group = 0;   // that it has come to
+  int before = 0;  // tiles of the groups ahead of that
+
+  FUSELINE_HD RaggedTile find(int index) {
+    for (; group < groups.count; ++group) {
+      const int begin = groups.begin(group), end = groups.ends[group];
+      const int tiles_m = ceil_div(end - begin, tile_m);
+      if (index < before + tiles_m * tiles_n) {
+        const TilePlace place = grouped_tile(index - before, tiles_m, tiles_n, raster_group);
+        return {group, begin + place.m * tile_m, end, place.n};
+      }
+      before += tiles_m * tiles_n;
+    }
+    return {};
+  }
+};
 
 }  // namespace fuseline::gpu

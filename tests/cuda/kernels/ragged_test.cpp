@@ -49,13 +49,22 @@ TEST(RaggedTiles, HoldEachRowOnce) {
     const gpu::RowGroups groups = lengths.groups();
     const int most = gpu::most_row_tiles(lengths.rows(), groups.count, tile_m) * tiles_n;
     std::vector<int> seen(static_cast<std::size_t>(lengths.rows() * tiles_n), 0);
+    gpu::RaggedTiles tiles{groups, tile_m, tiles_n, raster};
     bool ended = false;
+    EXPECT_LE(gpu::row_tiles(groups, tile_m) * tiles_n, most);
     for (int t = 0; t < most + 3; ++t) {
-      const gpu::RaggedTile tile = gpu::ragged_tile(groups, t, tile_m, tiles_n, raster);
+      const gpu::RaggedTile tile = tiles.find(t);
+      EXPECT_EQ(tile.group >= 0, t < gpu::row_tiles(groups, tile_m) * tiles_n);
       if (tile.group < 0) {
         ended = true;
         continue;
       }
+      // Who takes every n-th tile only finds the same ones.
+      gpu::RaggedTiles alone{groups, tile_m, tiles_n, raster};
+      const gpu::RaggedTile again = alone.find(t);
+      ASSERT_EQ(again.group, tile.group);
+      ASSERT_EQ(again.row, tile.row);
+      ASSERT_EQ(again.column_tile, tile.column_tile);
       ASSERT_FALSE(ended) << "tile " << t << " comes behind a missing one";
       ASSERT_LT(t, most) << "more tiles than thread blocks are launched";
       ASSERT_GE(tile.row, groups.begin(tile.group));

@@ -14,10 +14,10 @@ namespace fuseline::cuda {
 
 enum class Schedule : std::uint8_t { cooperative, ping_pong };
 
-// What a GEMM kernel is compiled for. With Ampere's mainloop a tile has 128 rows and 128 or 256
-// columns; cluster and schedule are Hopper's.
+// What a GEMM kernel is compiled for. On sm_80 a tile has 128 rows and 128 or 256 columns; cluster
+// and schedule are Hopper's.
 struct GemmConfig {
-  SmTarget architecture = SmTarget::sm_90a;  // whose mainloop: groups of rows take Ampere's
+  SmTarget architecture = SmTarget::sm_90a;
   std::int64_t tile_m = 128, tile_n = 256;
   int cluster = 1;            // along M
   int cluster_k = 1;          // along K
@@ -38,8 +38,8 @@ struct GemmKernelSource {
 };
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
-// batch, the rows of a run of A. Ampere: A, B, M N K, their leading dimensions and the group,
-// epilogue, batch, groups of rows.
+// batch, the rows of a run of A, groups of rows. Ampere: A, B, M N K, their leading dimensions and
+// the raster's group, epilogue, batch, groups of rows.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

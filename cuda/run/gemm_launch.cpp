@@ -84,7 +84,8 @@ class Arguments {
       put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
     put(bytes_, at[4], batch);
     if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
-    if (config_.ragged) put(bytes_, at[5], row_groups(context_.device, gemm_.groups, workspaces_));
+    if (config_.ragged)
+      put(bytes_, at.back(), row_groups(context_.device, gemm_.groups, workspaces_));
     return std::move(bytes_);
   }
 

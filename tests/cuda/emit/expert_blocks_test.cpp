@@ -61,20 +61,41 @@ TEST_F(SlowExpertSources, OfOddSizesCompile) {
   expect_plans_compile(fuseline::test::small_experts(), fuseline::test::decode(3, 1, 50));
 }
 
-// Groups of rows take Ampere's mainloop on Hopper too, and every thread block finds its tile.
+// On every tile that the mainloops have: behind the products are the epilogues of coda.
+TEST_F(SlowExpertSources, OfEveryTileCompile) {
+  const Plan plan =
+      make_plan("coda", fuseline::test::small_experts(), fuseline::test::forward(3, 37));
+  for (const SmTarget target : {SmTarget::sm_80, SmTarget::sm_90a}) {
+    if (!makes(target)) continue;
+    for (const char* name : {"expert_gate_up", "expert_down"})
+      for (const std::int64_t m : {64, 128})
+        for (const std::int64_t n : {64, 128, 256}) {
+          const GemmKernelSource kernel = gemm_kernel_source(
+              plan.graph, program_of(plan, name), {.m = m, .n = n, .cluster_m = 2}, target, "test");
+          SCOPED_TRACE(kernel.source.text);
+          expect_compiles(kernel.source, kernel.function, target,
+                          {target == SmTarget::sm_80 ? "mma.sync" : "wgmma.mma_async"});
+        }
+  }
+}
+
+// Each group has a matrix of its own: no cluster shares one, and no product beside is meant.
 TEST(ExpertSources, ProductsOfGroupsSayIt) {
   const Plan plan = make_plan("coda", load_model("mixtral-8x7b"), test::workload(Phase::forward));
-  for (const SmTarget target : {SmTarget::sm_80, SmTarget::sm_90a}) {
-    const GemmKernelSource down = gemm_kernel_source(plan.graph, program_of(plan, "expert_down"),
-                                                     {.m = 128, .n = 256}, target, "test");
-    EXPECT_TRUE(down.config.ragged);
-    EXPECT_THAT(down.source.text, HasSubstr("Sm80Config<bf16, 256, false, false, false, true>;"));
-    EXPECT_THAT(down.source.text, HasSubstr("load_numbers<2>(p.gates, p.order, place);"));
-  }
-  const GemmKernelSource qkv = gemm_kernel_source(plan.graph, program_of(plan, "qkv"),
-                                                  {.m = 128, .n = 256}, SmTarget::sm_90a, "test");
-  EXPECT_FALSE(qkv.config.ragged);
-  EXPECT_EQ(qkv.config.architecture, SmTarget::sm_90a);
+  const auto kernel = [&](const char* name, SmTarget target) {
+    return gemm_kernel_source(plan.graph, program_of(plan, name),
+                              {.m = 128, .n = 256, .cluster_m = 2}, target, "test");
+  };
+  const GemmKernelSource ampere = kernel("expert_down", SmTarget::sm_80);
+  EXPECT_TRUE(ampere.config.ragged);
+  EXPECT_THAT(ampere.source.text, HasSubstr("Sm80Config<bf16, 256, false, false, false, true>;"));
+  EXPECT_THAT(ampere.source.text, HasSubstr("load_numbers<2>(p.gates, p.order, place);"));
+  const GemmKernelSource hopper = kernel("expert_down", SmTarget::sm_90a);
+  EXPECT_TRUE(hopper.config.ragged);
+  EXPECT_EQ(hopper.config.cluster, 1);
+  EXPECT_THAT(hopper.source.text, HasSubstr("false, false, false, 1, 128, false, true>;"));
+  EXPECT_FALSE(kernel("qkv", SmTarget::sm_90a).config.ragged);
+  EXPECT_EQ(kernel("qkv", SmTarget::sm_90a).config.cluster, 2);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A small block with experts in odd sizes.
+// Small blocks with experts in odd sizes.
 #pragma once
 
 #include "model/config/model_files.h"
@@ -16,6 +16,23 @@ inline ModelConfig small_experts() {
   config.V = 300;
   config.values["E"] = std::int64_t{5};
   config.values["k"] = std::int64_t{3};
+  return config;
+}
+
+// The same with a latent cache, and experts that all tokens see.
+inline ModelConfig small_latent_experts() {
+  ModelConfig config = load_model("deepseek-v2-lite");
+  config.D = 200;
+  config.F = 72;
+  config.H = 3;
+  config.V = 300;
+  config.values["dn"] = std::int64_t{24};
+  config.values["dr"] = std::int64_t{16};
+  config.values["dv"] = std::int64_t{24};
+  config.values["rkv"] = std::int64_t{40};
+  ParameterValues& experts = config.blocks.front().values;
+  experts["E"] = std::int64_t{5};
+  experts["k"] = std::int64_t{3};
   return config;
 }
 

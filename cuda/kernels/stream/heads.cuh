@@ -34,8 +34,24 @@ FUSELINE_DEVICE Strip<Place::units> load_part(const Tile<T, aligned>& from, cons
                                    [&](const auto& there) { return load_tile(from, there); });
 }
 
-// The inverse. `lower` and `upper` compute a half's value at a place among the halves' columns, of
-// which there are half as many; each column needs only one of them.
+// The first `cols` columns again and again along the row.
+template <int cols, class T, class Place>
+FUSELINE_DEVICE Strip<Place::units> load_repeated(const Rows<T>& from, const Place& place) {
+  Strip<Place::units> out;
+#pragma unroll
+  for (int u = 0; u < Place::units; ++u)
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      const int col = place.col(u) + e;
+      out.v[u][e] = place.row(u) < place.rows && col >= 0 && col < place.cols
+                        ? to_float(from.data[place.row(u) * from.step + col % cols])
+                        : 0.0F;
+    }
+  return out;
+}
+
+// The inverse of load_halves. `lower` and `upper` compute a half's value at a place among the
+// halves' columns, of which there are half as many; each column needs only one of them.
 template <int group, int units, class Lower, class Upper>
 FUSELINE_DEVICE Strip<units> concat_halves(const TilePlace<units>& place, Lower&& lower,
                                            Upper&& upper) {

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 
 constexpr const char* kGpus[] = {"h200", "a100-sxm-80gb"};
 // What runs blocks on a real GPU, of each kind of plan.
-constexpr const char* kPolicies[] = {"unfused",       "eager",        "per-operator",
-                                     "torch-compile", "tensorrt-llm", "coda"};
+const std::vector<std::string> kPolicies = {"unfused",       "eager",        "per-operator",
+                                            "torch-compile", "tensorrt-llm", "coda"};
 
 const Program& program_of(const Plan& plan, const std::string& kernel) {
   const Kernel* found = fuseline::test::find_kernel(plan, kernel);
@@ -27,12 +27,13 @@ const Program& program_of(const Plan& plan, const std::string& kernel) {
 
 class SlowExpertSources : public test::CompileTest {
  protected:
-  void expect_plans_compile(const ModelConfig& model, const Workload& workload) {
+  void expect_plans_compile(const ModelConfig& model, const Workload& workload,
+                            const std::vector<std::string>& policies = kPolicies) {
     for (const char* gpu_name : kGpus) {
       const Gpu gpu = load_gpu(gpu_name);
       const SmTarget target = target_of(gpu);
       if (!makes(target)) continue;
-      for (const char* policy : kPolicies) {
+      for (const std::string& policy : policies) {
         const Plan plan = make_plan(policy, model, workload);
         for (const Kernel& kernel : plan.kernels) {
           // Norms of heads are those of OpenBlocks; one with a rotation behind it spills 8 bytes.
@@ -59,6 +60,15 @@ TEST_F(SlowExpertSources, OfQwen3Compile) {
 TEST_F(SlowExpertSources, OfOddSizesCompile) {
   expect_plans_compile(fuseline::test::small_experts(), fuseline::test::forward(3, 37));
   expect_plans_compile(fuseline::test::small_experts(), fuseline::test::decode(3, 1, 50));
+}
+
+// Attention of a latent cache has no kernel yet, but its products and softmax have.
+TEST_F(SlowExpertSources, BehindALatentCacheCompile) {
+  for (const Phase phase : {Phase::forward, Phase::decode})
+    expect_plans_compile(load_model("deepseek-v2-lite"), test::workload(phase), {"unfused"});
+  const ModelConfig small = fuseline::test::small_latent_experts();
+  expect_plans_compile(small, fuseline::test::forward(3, 37), {"unfused"});
+  expect_plans_compile(small, fuseline::test::decode(3, 1, 50), {"unfused"});
 }
 
 // On every tile that the mainloops have: behind the products are the epilogues of coda.

@@ -131,8 +131,15 @@ INSTANTIATE_TEST_SUITE_P(Models, SlowGpuOpenBlocks,
                          testing::Values("sd3-medium", "sd3-medium-qknorm", "qwen3-8b", "glm4",
                                          "gemma2-9b", "gemma3", "mixtral-8x7b", "qwen3-30b-a3b"));
 
-// Tokens that go to few of the experts, and textbook launches of everything.
-TEST(SlowGpuExperts, PassTheCheckInDecode) {
+// Where each expert has few tokens, and where every launch of a textbook is made.
+struct ExpertCase {
+  const char* model;
+  Workload workload;
+  std::vector<std::string> policies;
+};
+class SlowGpuExperts : public testing::TestWithParam<ExpertCase> {};
+
+TEST_P(SlowGpuExperts, PassTheCheck) {
   Gpu gpu;
   try {
     gpu = known_gpu(device_here());
@@ -143,12 +150,21 @@ TEST(SlowGpuExperts, PassTheCheckInDecode) {
   options.workers.threads = executor::available_threads();
   options.replays = 3;
   options.counters = false;
-  const GpuMeasurement m = measure(load_model("qwen3-30b-a3b"), test::decode(3, 1, 200),
-                                   {"unfused", "eager", "torch-compile", "coda"}, gpu, options);
-  ASSERT_EQ(m.policies.size(), 4U);
+  const ExpertCase& c = GetParam();
+  const GpuMeasurement m = measure(load_model(c.model), c.workload, c.policies, gpu, options);
+  ASSERT_EQ(m.policies.size(), c.policies.size());
   for (const MeasuredPolicy& p : m.policies)
     EXPECT_TRUE(p.passed()) << p.policy << ' ' << p.not_finite;
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, SlowGpuExperts,
+    testing::Values(ExpertCase{"qwen3-30b-a3b",
+                               test::decode(3, 1, 200),
+                               {"unfused", "eager", "torch-compile", "coda"}},
+                    ExpertCase{"mixtral-8x7b", test::decode(3, 1, 200), {"unfused", "coda"}},
+                    ExpertCase{"deepseek-v2-lite", test::forward(2, 96), {"unfused"}},
+                    ExpertCase{"deepseek-v2-lite", test::decode(3, 1, 200), {"unfused"}}));
 
 INSTANTIATE_TEST_SUITE_P(Phases, SlowGpuMeasure,
                          testing::Values(test::forward(1, 200), test::decode(3, 1, 100),

@@ -128,6 +128,7 @@ TEST_F(SlowGpuStream, ExpertsEqualTheExecutor) {
   check_all(experts, fuseline::test::forward(1, 301));
   experts.values["all_scores"] = true;
   check_all(experts, fuseline::test::forward(1, 41));
+  check_all(fuseline::test::small_latent_experts(), fuseline::test::forward(2, 75));
   EXPECT_GT(checked_, 100);
 }
 

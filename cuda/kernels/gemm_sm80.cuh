@@ -69,9 +69,9 @@ struct Sm80Gemm {
   const Sm80Args<Config, Epilogue>& args;
   u32 base;
   int m0, n0;          // the tile's corner
-  int end;             // the row behind the last one that the tile may have
   int result = 0;      // of a batch
   int group = 0;       // of rows; -1: the thread block has no tile
+  int group_end = 0;   // the row behind the group's last one
   int warp_m, warp_n;  // the warp's corner in it
 
   FUSELINE_DEVICE Sm80Gemm(const Sm80Args<Config, Epilogue>& a, u32 shared)
@@ -84,7 +84,7 @@ struct Sm80Gemm {
       group = t.group;
       m0 = t.row;
       n0 = t.column_tile * Config::tile_n;
-      end = t.end;
+      group_end = t.end;
     } else {
       if constexpr (batched) {
         result = tile / (tiles_m * tiles_n);
@@ -93,12 +93,13 @@ struct Sm80Gemm {
       const TilePlace p = grouped_tile(tile, tiles_m, tiles_n, a.raster_group);
       m0 = p.m * Config::tile_m;
       n0 = p.n * Config::tile_n;
-      end = a.M;
     }
     const int warp = static_cast<int>(threadIdx.x) / 32;
     warp_m = warp % 4 * 32;
     warp_n = warp / 4 * 128;
   }
+  // The row behind the last one that the tile may have.
+  FUSELINE_DEVICE int end() const { return ragged ? group_end : args.M; }
 
   // Copies one operand's tile of a stage: `rows` rows (of M or N) by 32 columns of K, 16 bytes a
   // thread at a time.
@@ -231,9 +232,10 @@ struct Sm80Gemm {
     typename Epilogue::State state[2];
 #pragma unroll
     for (int m = 0; m < 2; ++m)
-      Epilogue::begin(args.epilogue, state[m], SlabPlace{m0 + warp_m + 16 * m, 0, end, args.N, 0});
+      Epilogue::begin(args.epilogue, state[m],
+                      SlabPlace{m0 + warp_m + 16 * m, 0, end(), args.N, 0});
     float acc[2][16][4] = {};
-    const CopyA copy_a(args.a, args.lda, m0, end);
+    const CopyA copy_a(args.a, args.lda, m0, end());
     const long long matrix = ragged ? static_cast<long long>(group) * args.N * args.ldb : 0;
     const CopyB copy_b(args.b + matrix, args.ldb, n0, args.N);
     const ReadA read_a(static_cast<u32>(warp_m));
@@ -264,13 +266,14 @@ struct Sm80Gemm {
     const int warp = static_cast<int>(threadIdx.x) / 32;
     const int column_warp = warp / 4;
     const int row = warp_m + 16 * strip;
-    return {{m0 + row, n0 + warp_n + index * 8 * slab_groups, end, args.N, 8 * slab_groups, result},
-            base + warp * warp_stage_bytes,
-            row,
-            strip,
-            static_cast<int>(threadIdx.x) % 128,
-            base + warps * warp_stage_bytes + column_warp * scratch_bytes,
-            1 + column_warp};
+    return {
+        {m0 + row, n0 + warp_n + index * 8 * slab_groups, end(), args.N, 8 * slab_groups, result},
+        base + warp * warp_stage_bytes,
+        row,
+        strip,
+        static_cast<int>(threadIdx.x) % 128,
+        base + warps * warp_stage_bytes + column_warp * scratch_bytes,
+        1 + column_warp};
   }
 
   // The pass ahead of the epilogue (epilogue/gather.cuh).

@@ -48,7 +48,8 @@ TEST(RaggedTiles, HoldEachRowOnce) {
     const Lengths lengths(random_lengths(random, tile_m));
     const gpu::RowGroups groups = lengths.groups();
     const int most = gpu::most_row_tiles(lengths.rows(), groups.count, tile_m) * tiles_n;
-    std::vector<int> seen(static_cast<std::size_t>(lengths.rows() * tiles_n), 0);
+    const int places = lengths.rows() * tiles_n;
+    std::vector<int> seen(static_cast<std::size_t>(places), 0);
     gpu::RaggedTiles tiles{groups, tile_m, tiles_n, raster};
     bool ended = false;
     EXPECT_LE(gpu::row_tiles(groups, tile_m) * tiles_n, most);
@@ -70,8 +71,10 @@ TEST(RaggedTiles, HoldEachRowOnce) {
       ASSERT_GE(tile.row, groups.begin(tile.group));
       ASSERT_EQ(tile.end, groups.ends[tile.group]);
       ASSERT_LT(tile.row, tile.end) << "a tile without rows";
-      for (int row = tile.row; row < std::min(tile.row + tile_m, tile.end); ++row)
-        ++seen.at(static_cast<std::size_t>(row * tiles_n + tile.column_tile));
+      for (int row = tile.row; row < std::min(tile.row + tile_m, tile.end); ++row) {
+        const int place = row * tiles_n + tile.column_tile;
+        ++seen.at(static_cast<std::size_t>(place));
+      }
     }
     EXPECT_TRUE(std::ranges::all_of(seen, [](int n) { return n == 1; }));
   }

@@ -4,6 +4,7 @@
 
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/plan_source.h"
+#include "cuda/emit/stream_source.h"
 #include "sim/kernels/gemm_library.h"
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/model/plan_support.h"
@@ -106,6 +107,33 @@ TEST(ExpertSources, ProductsOfGroupsSayIt) {
   EXPECT_THAT(hopper.source.text, HasSubstr("false, false, false, 1, 128, false, true>;"));
   EXPECT_FALSE(kernel("qkv", SmTarget::sm_90a).config.ragged);
   EXPECT_EQ(kernel("qkv", SmTarget::sm_90a).config.cluster, 2);
+}
+
+// The plan's own groups choose; a program without them takes the largest scores.
+TEST(ExpertSources, RoutingSaysWhoChooses) {
+  const Plan plan =
+      make_plan("unfused", fuseline::test::small_experts(), fuseline::test::forward(3, 37));
+  const auto text = [&](const Program& program) {
+    return stream_kernel_source(plan.graph, program, "test").source.text;
+  };
+  Program choose = program_of(plan, "choose");
+  EXPECT_THAT(text(choose),
+              HasSubstr("choose_by_pattern<threads, 3, GateWeights::softmax>(in0, place, "
+                        "1.00000000F, p.groups0);"));
+  for (Primitive& p : choose.body)
+    if (const auto* chosen = p.as<ChooseExperts>()) {
+      ChooseExperts largest = *chosen;
+      largest.choice.loads.groups.clear();
+      largest.choice.weights = GateWeights::sigmoid;
+      p = largest;
+    }
+  EXPECT_THAT(text(choose),
+              HasSubstr("choose_largest<threads, 3, GateWeights::sigmoid>(in0, place, "
+                        "1.00000000F);"));
+  EXPECT_THAT(text(program_of(plan, "sort")), HasSubstr("sort_places<3>(p.keys0, place);"));
+  EXPECT_THAT(text(program_of(plan, "permute")), HasSubstr("gather<3>(place, p.ids0)"));
+  EXPECT_THAT(text(program_of(plan, "sum")),
+              HasSubstr("gather_sum_of_places<3>(p.in0, p.ids0, place);"));
 }
 
 }  // namespace

@@ -17,6 +17,10 @@ ScanShape scan_of_call(OperatorCall& call);
 // A result sums N products of the state, each of which sums what all tokens so far have left.
 std::int64_t scan_terms(const Graph& graph, const Op& op);
 
+// Whether a selective scan reads the tensor as its rates. They are below 0, or its state grows
+// without bound.
+bool is_rate_of_scan(const Graph& graph, TensorId id);
+
 namespace reference {
 
 // What a token does to column n of its head's state: the decay, and the factor of x.

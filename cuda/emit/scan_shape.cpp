@@ -17,6 +17,10 @@ constexpr std::int64_t kBusyThreads = 65536;
 // Four thread blocks share a multiprocessor, and no launch has to ask for more than it gets.
 constexpr std::int64_t kSharedBytes = 48 * 1024;
 constexpr int kMostTokens = 64;
+constexpr std::int64_t kShortState = 32;
+constexpr int kLeastThreads = 64;
+// Four for every multiprocessor of an H200.
+constexpr std::int64_t kManyBlocks = 528;
 constexpr int kTogether = 4;
 
 int power_at_least(std::int64_t n) {
@@ -67,6 +71,11 @@ ScanLayout scan_layout(const ScanMainloop& scan) {
   const std::int64_t cols = s.heads * s.head_width;
   while (l.cols() < kVectorCols) l.threads *= 2;
   while (l.threads > kWarp && l.cols() / 2 >= std::max(cols, kVectorCols)) l.threads /= 2;
+  // Where k and q are short, smaller thread blocks load little more, and some load while others
+  // walk.
+  while (s.state_width <= kShortState && l.threads > kLeastThreads && l.cols() / 2 >= kVectorCols &&
+         scan_blocks(scan, l) < kManyBlocks)
+    l.threads /= 2;
 
   const std::int64_t group_cols = cols / s.groups;
   if (group_cols % l.cols() != 0)

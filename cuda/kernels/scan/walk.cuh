@@ -150,14 +150,14 @@ class ScanBlock {
     const int cols = space_.heads * space_.head_width;
     const int groups = space_.heads / space_.heads_per_group;
     const int row = sequence_ * space_.tokens + first;
-    FUSELINE_UNROLL_4
+    FUSELINE_UNROLL_2
     for (int i = block_.thread(); i < Kernel::tokens * x_vectors; i += Kernel::threads) {
       const int t = i / x_vectors, col = i % x_vectors * vector_cols;
       float x[vector_cols];
       read_row(p_.x, row + t, first_col_ + col, t < count ? cols : 0, x);
       put(Tile::x + t * Tile::cols + col, x);
     }
-    FUSELINE_UNROLL_4
+    FUSELINE_UNROLL_2
     for (int i = block_.thread(); i < Kernel::tokens * Kernel::groups * key_vectors;
          i += Kernel::threads) {
       const int at = i / key_vectors, n = i % key_vectors * vector_cols;
@@ -170,6 +170,7 @@ class ScanBlock {
       put(Tile::k + at * Tile::state_numbers + n, k);
       put(Tile::q + at * Tile::state_numbers + n, q);
     }
+    FUSELINE_UNROLL_2
     for (int i = block_.thread(); i < Kernel::tokens * Tile::column_groups; i += Kernel::threads) {
       const int t = i / Tile::column_groups;
       stage_step(shared_ + Tile::steps + 2 * i, row + t, head_of(i % Tile::column_groups),

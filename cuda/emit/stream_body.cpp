@@ -49,6 +49,7 @@ class Emitter final : public StreamCode {
         scopes_(program, parameters_, shape.cols) {}
 
   StreamBody emit() {
+    if (std::holds_alternative<ScanMainloop>(program_.mainloop)) define(0, "y", "place.result()");
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       scopes_.part = scopes_.parts().home[i];
       FUSELINE_ASSERT(scopes_.part < 0 || shape_.loop != StreamLoop::rows,

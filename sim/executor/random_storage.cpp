@@ -6,6 +6,7 @@
 
 #include "model/cache_formats/stored_cache.h"
 #include "model/operators/operator_table.h"
+#include "model/operators/support/scans.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/quantise_weight.h"
 
@@ -177,10 +178,13 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
       spread.scale = static_cast<float>(distribution.scale);
       spread.shift = static_cast<float>(distribution.shift);
     }
+    const bool rates = is_rate_of_scan(graph, id);
     const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
     parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));
       fill_row(t, vocabulary, spread, row, row_stream(tensor_seed, row), values.data());
+      if (rates)
+        for (float& value : values) value = -std::fabs(value);
       storage->write(row, 0, t.cols, values.data());
     });
     inputs[t.name] = storage;

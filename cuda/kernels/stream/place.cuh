@@ -165,6 +165,41 @@ FUSELINE_HD Strip<units> join_rows(const RowsOfPart<joint, begin, count, Place>&
   return out;
 }
 
+// The row `back` rows above, in the same sequence of `tokens` rows. Rows that it does not have lie
+// outside.
+template <class Place>
+struct RowsAbove : Place {
+  int tokens, back;
+  FUSELINE_HD bool holds(int u) const { return Place::row(u) % tokens >= back; }
+  FUSELINE_HD int row(int u) const { return holds(u) ? Place::row(u) : this->rows; }
+  FUSELINE_HD int memory_row(int u) const { return Place::memory_row(u) - back; }
+};
+template <class Place>
+FUSELINE_HD RowsAbove<Place> rows_above(const Place& place, int tokens, int back) {
+  RowsAbove<Place> out;
+  static_cast<Place&>(out) = place;
+  out.tokens = tokens;
+  out.back = back;
+  return out;
+}
+// The rows that RowsAbove does not have: those of a state that has the `halo` rows ahead of every
+// sequence.
+template <int halo, class Place>
+struct RowsAhead : RowsAbove<Place> {
+  using Above = RowsAbove<Place>;
+  FUSELINE_HD int row(int u) const { return Above::holds(u) ? this->rows : Place::row(u); }
+  FUSELINE_HD int memory_row(int u) const {
+    const int sequence = Place::row(u) / this->tokens, token = Place::row(u) % this->tokens;
+    return sequence * halo + halo + token - this->back;
+  }
+};
+template <int halo, class Place>
+FUSELINE_HD RowsAhead<halo, Place> rows_ahead(const Place& place, int tokens, int back) {
+  RowsAhead<halo, Place> out;
+  static_cast<RowsAbove<Place>&>(out) = rows_above(place, tokens, back);
+  return out;
+}
+
 // Columns [begin, begin + cols) of the space, counted from the part's start. What belongs to the
 // part is stored only there: if (in_columns(part)).
 template <int units>

@@ -1,5 +1,9 @@
 #include "model/operators/support/scans.h"
 
+#include <algorithm>
+
+#include "model/operators/all_operators.h"
+
 namespace fuseline {
 
 ScanShape scan_of_call(OperatorCall& c) {
@@ -20,6 +24,14 @@ ScanShape scan_of_call(OperatorCall& c) {
 std::int64_t scan_terms(const Graph&, const Op& op) {
   const auto& a = op.attributes.as<ScanShape>();
   return a.tokens * a.state_width;
+}
+
+bool is_rate_of_scan(const Graph& graph, TensorId id) {
+  constexpr std::size_t kRates = 4;
+  return std::ranges::any_of(graph.consumers(id), [&](OpId reader) {
+    const Op& op = graph.op(reader);
+    return op.kind == operators::selective_scan && op.reads[kRates].tensor == id;
+  });
 }
 
 }  // namespace fuseline

@@ -117,11 +117,7 @@ class Emitter final : public EpilogueCode {
       f.begin = parts_.begin(part_);
       define(out, fmt::format("load_cols(p.{}, {})", f.name, place()));
     } else if (access.reach == Reach::row_numbers) {
-      // Rows are the same for every slab of the tile: loaded before the mainloop.
-      const std::string f = field(FieldKind::rows_in, from).name;
-      const std::string member = state("RowVector", wanted_name(out));
-      begin_ += fmt::format("    state.{} = load_rows(p.{}, place);\n", member, f);
-      known_[out] = rows_[out] = {"state." + member, -1};
+      row_vector(out, fmt::format("load_rows(p.{}, place)", field(FieldKind::rows_in, from).name));
     } else if (access.reach == Reach::table) {
       std::string& f = table_fields_[out];
       if (f.empty()) f = field(FieldKind::table_in, from).name;
@@ -137,6 +133,13 @@ class Emitter final : public EpilogueCode {
     } else {
       refuse("a load of other rows");
     }
+  }
+
+  // Rows are the same for every slab of the tile.
+  void row_vector(Value out, const std::string& code) override {
+    const std::string member = state("RowVector", wanted_name(out));
+    begin_ += fmt::format("    state.{} = {};\n", member, code);
+    known_[out] = rows_[out] = {"state." + member, -1};
   }
 
   std::string parameter(const Access& access, Value stored) override {

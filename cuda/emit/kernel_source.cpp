@@ -47,8 +47,13 @@ GemmConfig ampere_config(const EpilogueSource& epilogue, const GemmTile& tile, s
 GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, const GemmTile& tile,
                        SmTarget architecture) {
   const GemmMainloop& gemm = gemm_of(program);
-  if (architecture == SmTarget::sm_80) return ampere_config(epilogue, tile, gemm.N);
+  if (architecture == SmTarget::sm_80) {
+    GemmConfig config = ampere_config(epilogue, tile, gemm.N);
+    config.ragged = !gemm.groups.empty();
+    return config;
+  }
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
+  config.ragged = !gemm.groups.empty();
   if (epilogue.needs.reduces_columns) config.tile_m = 128;
   config.tile_m = config.tile_m < 128 ? 64 : 128;
   // The widest tile that fits and is no wider than the simulator's; where none is, the narrowest
@@ -69,17 +74,18 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     FUSELINE_ASSERT(!epilogue.needs.reduces_columns && found(), "some tile fits every program");
   }
   config.schedule = config.tile_m == 64 ? Schedule::ping_pong : Schedule::cooperative;
-  // Thread blocks below each other share the tile of B, if there are two.
+  // Thread blocks below each other share the tile of B, if there are two. Those of groups may have
+  // another B.
   config.cluster =
-      gemm.M > config.tile_m
+      gemm.M > config.tile_m && !config.ragged
           ? static_cast<int>(std::min<std::int64_t>(2, std::max<std::int64_t>(tile.cluster_m, 1)))
           : 1;
   const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
   const std::int64_t steps = (gemm.K + tile.k - 1) / tile.k;
-  if (tile.cluster_k > 1 && gemm.batch == 1 && config.cluster == 1 && steps >= tile.cluster_k &&
-      fits(epilogue.needs, split))
+  if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && config.cluster == 1 &&
+      steps >= tile.cluster_k && fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
-  const bool plain = !gemm.a_is_km && gemm.batch == 1;
+  const bool plain = !gemm.a_is_km && gemm.batch == 1 && !config.ragged;
   config.a_apart = plain && gemm.a.at.run > 1 && gemm.a.at.run % config.tile_m == 0;
   config.a_rows = plain && !config.a_apart ? own_loaded_rows(config.tile_m, gemm.M) : config.tile_m;
   return config;
@@ -88,13 +94,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
 GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   std::vector<Layout> fields;
   for (const Field& f : kernel.fields) fields.push_back(layout_of(f.kind));
-  constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8};
+  constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8}, groups{16, 8};
   GemmArguments arguments;
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
   arguments.whole = kernel.config.architecture == SmTarget::sm_90a
-                        ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}})
-                        : lay_out({pointer, pointer, {24, 4}, epilogue, batch});
+                        ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}, groups})
+                        : lay_out({pointer, pointer, {24, 4}, epilogue, batch, groups});
   return arguments;
 }
 
@@ -128,10 +134,13 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
         "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n", element,
         c.tile_m, c.tile_n, c.cluster,
         c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
-        gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows, c.a_apart ? ", true" : "");
+        gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows,
+        c.ragged    ? ", false, true"
+        : c.a_apart ? ", true"
+                    : "");
   else
-    text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}>;\n", element, c.tile_n,
-                        gemm.a_is_km, gemm.b_is_kn, c.batched);
+    text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}{}>;\n", element, c.tile_n,
+                        gemm.a_is_km, gemm.b_is_kn, c.batched, c.ragged ? ", true" : "");
   text += fmt::format("using Gemm = {}Gemm<Config, Epilogue>;\n", hopper ? "Sm90" : "Sm80");
   text += fmt::format(
       "static_assert(sizeof(Gemm::Args) == {}, \"the host lays out the parameters alike\");\n\n"

@@ -25,7 +25,8 @@ struct GemmConfig {
   Schedule schedule = Schedule::cooperative;
   bool batched = false;  // many products (kernels/batch.cuh)
   bool a_apart =
-      false;  // A's rows lie apart in runs of whole tiles, and the copy engine finds them
+      false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
+  bool ragged = false;  // groups of rows (kernels/ragged.cuh)
 };
 
 struct GemmKernelSource {
@@ -37,8 +38,8 @@ struct GemmKernelSource {
 };
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
-// batch, the rows of a run of A. Ampere: A, B, M N K, their leading dimensions and the group,
-// epilogue, batch.
+// batch, the rows of a run of A, groups of rows. Ampere: A, B, M N K, their leading dimensions and
+// the raster's group, epilogue, batch, groups of rows.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <variant>
 
+#include <fmt/format.h>
+
 #include "cuda/emit/gathered_groups.h"
+#include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
+#include "model/primitives/primitives.h"
 
 namespace fuseline::cuda {
 
@@ -14,7 +18,8 @@ bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
   if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
-  if (!m.groups.empty()) return "a product of groups of rows";
+  if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
+    return "a product of groups of rows with operands along K";
   return "";
 }
 
@@ -33,6 +38,13 @@ std::string of(const AttentionMainloop& m) {
 
 std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
+std::string of(const ScanMainloop& m) {
+  const std::int64_t N = m.shape.state_width;
+  if (N > widest_state)
+    return "a scan whose state has " + std::to_string(N) + " columns, more than " +
+           std::to_string(widest_state) + ",";
+  return "";
+}
 
 // Partial sums beside sums over whole rows: threads that hold a row have whole blocks of it.
 bool leaves_blocks(const Program& program, const Access& access) {
@@ -40,20 +52,56 @@ bool leaves_blocks(const Program& program, const Access& access) {
   return m != nullptr && m->heads == 1 && m->cols <= widest_row && access.along == Axis::rows;
 }
 
-std::string of(const ScanMainloop&) { return "a scan"; }
+// What follows a scan takes the columns that a thread block has, which are parts of rows.
+bool follows_scan(const Primitive& p) {
+  const TileDemands d = p.demands();
+  if (d.whole_rows || d.whole_columns || d.other_columns || d.pair_distance > 0 || d.slice)
+    return false;
+  if (p.is<GroupReduce>()) return false;
+  return std::ranges::all_of(p.accesses(), [](const Access& a) {
+    return a.reach == Reach::tile || a.reach == Reach::row_numbers ||
+           a.reach == Reach::col_numbers || a.reach == Reach::table ||
+           a.reach == Reach::sequence_rows;
+  });
+}
 
 // Rows that lie apart are moved as tiles only; an epilogue stores them, but adds to none and loads
 // none.
 bool moves_rows_apart(const Access& access, bool gemm, bool attention) {
   if (!apart(access.operand)) return false;
-  const bool tile = access.reach == Reach::tile || access.reach == Reach::part_columns;
+  const bool tile = access.reach == Reach::tile || access.reach == Reach::part_columns ||
+                    access.reach == Reach::rows_above || access.reach == Reach::rows_before;
   return !tile || attention || (gemm && (!access.store || access.accumulate));
+}
+
+// A choice among the columns of rows that their threads hold.
+std::string of_choice(const Program& program) {
+  const auto* m = std::get_if<RowMainloop>(&program.mainloop);
+  if (m == nullptr || m->heads > 1) return "a choice of experts but for rows of their scores";
+  return m->cols > widest_row ? fmt::format("a choice among {} experts", m->cols) : "";
+}
+
+// A stream stores sorted places by the keys that have them, and has them nowhere else.
+std::string of_sorted(const Program& program, const SortPlaces& sort) {
+  const auto stores_them = [&](const Primitive& p) {
+    const auto* store = p.as<StoreVector>();
+    return store != nullptr && store->in == sort.out && store->axis == Axis::rows;
+  };
+  const auto others = [&](const Primitive& p) {
+    const std::vector<Value> uses = p.uses();
+    return std::ranges::find(uses, sort.out) != uses.end() && !stores_them(p);
+  };
+  const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
+  return !stream || std::ranges::any_of(program.body, others)
+             ? "sorted places that are used where they are made"
+             : "";
 }
 
 std::string of_body(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
   const bool stream = std::holds_alternative<StreamMainloop>(program.mainloop);
+  const bool scan = std::holds_alternative<ScanMainloop>(program.mainloop);
   const bool rows =
       std::ranges::any_of(program.body, [](const Primitive& p) { return p.demands().whole_rows; });
   const bool columns = std::ranges::any_of(
@@ -63,6 +111,7 @@ std::string of_body(const Program& program) {
       if (access.period > 0) return "attention that rotates a part of each head";
   for (std::size_t i = 0; i < program.body.size(); ++i) {
     const Primitive& p = program.body[i];
+    if (scan && !follows_scan(p)) return std::string(p.name()) + " behind a scan";
     const auto* mask = p.as<Mask>();
     if (mask != nullptr && mask->shape.causal && mask->shape.prefix > 0)
       return "a mask with a prefix that all queries see";
@@ -72,7 +121,14 @@ std::string of_body(const Program& program) {
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
+    if (p.is<ChooseExperts>())
+      if (std::string what = of_choice(program); !what.empty()) return what;
+    if (const auto* sort = p.as<SortPlaces>())
+      if (std::string what = of_sorted(program, *sort); !what.empty()) return what;
     for (const Access& access : p.accesses()) {
+      if (gemm != nullptr && !gemm->groups.empty() && access.reach == Reach::partials &&
+          access.along == Axis::cols)
+        return "a product of groups of rows that sums columns";
       if (rows && access.reach == Reach::partials && !leaves_blocks(program, access))
         return "partial sums beside sums over whole rows";
       if (access.reach == Reach::sequence_rows && attention)

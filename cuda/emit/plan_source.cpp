@@ -6,6 +6,7 @@
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/not_built.h"
+#include "cuda/emit/scan_source.h"
 #include "cuda/emit/stream_source.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
@@ -61,6 +62,8 @@ std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const
       sources.push_back(std::move(part.source));
     return sources;
   }
+  if (std::holds_alternative<ScanMainloop>(program.mainloop))
+    return {scan_kernel_source(plan.graph, program, title).source};
   return {stream_kernel_source(plan.graph, program, title).source};
 }
 

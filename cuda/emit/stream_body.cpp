@@ -49,6 +49,7 @@ class Emitter final : public StreamCode {
         scopes_(program, parameters_, shape.cols) {}
 
   StreamBody emit() {
+    if (std::holds_alternative<ScanMainloop>(program_.mainloop)) define(0, "y", "place.result()");
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       scopes_.part = scopes_.parts().home[i];
       FUSELINE_ASSERT(scopes_.part < 0 || shape_.loop != StreamLoop::rows,
@@ -162,6 +163,9 @@ class Emitter final : public StreamCode {
   }
   std::string count(const char* name, std::int64_t number) override {
     return parameters_.count(name, number);
+  }
+  std::string row_groups(Value made, const std::vector<std::int64_t>& lengths) override {
+    return parameters_.row_groups(made, lengths);
   }
   std::string column_state(const char* reducer) override {
     const std::string member = fmt::format("total{}", columns_++);

@@ -37,6 +37,8 @@ std::string type_of(const Graph& graph, const StreamField& field) {
       return "float";
     case StreamFieldKind::count:
       return "int";
+    case StreamFieldKind::row_groups:
+      return "RowGroups";
   }
   FUSELINE_ASSERT(false, "unknown field");
 }
@@ -51,6 +53,7 @@ Layout layout_of(StreamFieldKind kind) {
     case StreamFieldKind::rows:
       return {16, 8};  // pointer, distance
     case StreamFieldKind::partials:
+    case StreamFieldKind::row_groups:
       return {16, 8};  // pointer, int
     case StreamFieldKind::cols:
       return {8, 8};

@@ -50,6 +50,14 @@ std::string StreamParameters::visible(Value v, const AttentionShape& attention, 
   return known = add(std::move(field));
 }
 
+std::string StreamParameters::row_groups(Value v, const std::vector<std::int64_t>& lengths) {
+  std::string& known = of_[{v, StreamFieldKind::row_groups}];
+  if (!known.empty()) return known;
+  StreamField field{StreamFieldKind::row_groups, "groups"};
+  field.lengths = lengths;
+  return known = add(std::move(field));
+}
+
 std::string StreamParameters::count(const char* name, std::int64_t number) {
   std::string& known = counts_[number];
   if (!known.empty()) return known;

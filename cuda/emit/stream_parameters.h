@@ -24,6 +24,7 @@ class StreamParameters {
   std::string constant(Value v, double number);
   std::string visible(Value v, const AttentionShape& attention, std::int64_t keys);
   std::string count(const char* name, std::int64_t number);  // the same for equal numbers
+  std::string row_groups(Value v, const std::vector<std::int64_t>& lengths);
 
   [[nodiscard]] std::vector<StreamField> take() { return std::move(fields_); }
 

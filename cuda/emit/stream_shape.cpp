@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "model/primitives/sort_places.h"
 #include "model/primitives/values.h"
 
 namespace fuseline::cuda {
@@ -46,13 +47,20 @@ bool sums_other_rows(const Primitive& p) {
   return moves(p, [](const Access& a) { return a.reach == Reach::summed_rows; });
 }
 
+bool sorts(const Primitive& p) { return p.is<SortPlaces>(); }
+
+// A window along rows counts as many times as it has rows.
 std::int64_t loaded_tiles(const Program& program) {
   const auto of_tile = [](const Access& a) {
-    return !a.store &&
-           (a.reach == Reach::tile || a.reach == Reach::table || a.reach == Reach::part_columns ||
-            a.reach == Reach::sequence_rows || a.reach == Reach::gathered_rows);
+    return !a.store && (a.reach == Reach::tile || a.reach == Reach::table ||
+                        a.reach == Reach::part_columns || a.reach == Reach::sequence_rows ||
+                        a.reach == Reach::gathered_rows || a.reach == Reach::rows_above);
   };
-  return count(program, [&](const Primitive& p) { return moves(p, of_tile); });
+  std::int64_t loads = count(program, [&](const Primitive& p) { return moves(p, of_tile); });
+  for (const Primitive& p : program.body)
+    for (const Access& a : p.accesses())
+      if (a.reach == Reach::rows_above) loads += a.halo;
+  return loads;
 }
 
 int has_col_vectors(const Program& program) {
@@ -89,6 +97,8 @@ class Values {
   explicit Values(const Program& program) : program_(program), known_(analyse(program)) {}
 
   StreamValues run() {
+    if (std::holds_alternative<ScanMainloop>(program_.mainloop))
+      values_[0] = {.form = known_.form(0), .cols = known_.width(0)};
     for (const Primitive& p : program_.body) add(p);
     for (const Primitive& p : program_.body)
       for (const ColumnRelation& r : p.relations())
@@ -258,6 +268,11 @@ void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, boo
   while (s.units > 1 && vectors / s.units < kBusyThreads) s.units /= 2;
   if (row_partials) s.least_lanes = 16;
   if (any(program, sums_other_rows)) s.least_lanes = 32;
+  if (any(program, sorts)) {
+    // All lanes of a warp look for the places of the same keys.
+    s.least_lanes = 32;
+    s.units = 4;
+  }
 }
 
 }  // namespace
@@ -271,6 +286,11 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
     s.cols = m->cols;
     s.heads = m->heads;
     s.tokens = m->tokens;
+  } else if (const auto* scan = std::get_if<ScanMainloop>(&program.mainloop)) {
+    s.rows = scan->x.rows;
+    s.cols = scan->x.cols;
+    s.odd = has_odd_groups(program);
+    return s;  // scan_shape.h says the rest
   } else {
     const auto* stream = std::get_if<StreamMainloop>(&program.mainloop);
     FUSELINE_ASSERT(stream != nullptr, program.name + " is no stream");

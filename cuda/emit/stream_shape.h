@@ -43,7 +43,8 @@ struct StreamShape {
   bool odd = false;
 };
 
-// InternalError: no mainloop offers the program's primitives together.
+// Of a scan: the space of its body alone. InternalError: no mainloop offers the program's
+// primitives together.
 StreamShape stream_shape(const Graph& graph, const Program& program, const StreamValues& values);
 
 // Whether pairs of columns so far apart are in one thread; else each thread computes its columns'

@@ -8,23 +8,28 @@
 //
 // Operands as on sm_90: A is [M, K] or [K, M], B is [N, K] or [K, N], rows at multiples of 16
 // bytes. With `batched` there are many such products (batch.cuh), tiles of all of them in one row.
+// With `ragged` the rows of A and D lie in groups, and group g is multiplied with rows g · N onward
+// of B (ragged.cuh).
 #pragma once
 
 #include "batch.cuh"
 #include "epilogue/gather.cuh"
 #include "epilogue/store.cuh"
 #include "ptx/cp_async.cuh"
+#include "ragged.cuh"
 #include "raster.cuh"
 #include "sm80/tile_io.cuh"
 
 namespace fuseline::gpu {
 
 template <class Element_, int tile_n_ = 128, bool a_is_km_ = false, bool b_is_kn_ = false,
-          bool batched_ = false, int stages_ = 4>
+          bool batched_ = false, bool ragged_ = false, int stages_ = 4>
 struct Sm80Config {
   using Element = Element_;
   static constexpr int tile_m = 128, tile_n = tile_n_, tile_k = 32, stages = stages_;
   static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_, batched = batched_;
+  static constexpr bool ragged = ragged_;
+  static_assert(!ragged || (!batched && !a_is_km && !b_is_kn), "groups are rows of A and of B");
   static constexpr int threads = tile_n;  // a warp has 32 rows × 128 columns
   static_assert(tile_n == 128 || tile_n == 256, "one or two warps side by side");
 };
@@ -37,7 +42,8 @@ struct Sm80Args {
   int lda, ldb;  // elements from row to row as stored
   int raster_group;
   typename Epilogue::Params epilogue;
-  Batch batch{};  // if Config::batched: M, N and K are of one product
+  Batch batch{};       // if Config::batched: M, N and K are of one product
+  RowGroups groups{};  // if Config::ragged: N is one group's, M that of all groups
 };
 
 template <class Config, class Epilogue>
@@ -47,6 +53,7 @@ struct Sm80Gemm {
   using Element = typename Config::Element;
   static constexpr int tile_rows = Config::tile_m;
   static constexpr bool batched = Config::batched;
+  static constexpr bool ragged = Config::ragged;
   static constexpr int slab_groups = Epilogue::slab_groups;
   static constexpr int a_bytes = Config::tile_m * Config::tile_k * 2;
   static constexpr int stage_bytes = a_bytes + Config::tile_n * Config::tile_k * 2;
@@ -63,23 +70,36 @@ struct Sm80Gemm {
   u32 base;
   int m0, n0;          // the tile's corner
   int result = 0;      // of a batch
+  int group = 0;       // of rows; -1: the thread block has no tile
+  int group_end = 0;   // the row behind the group's last one
   int warp_m, warp_n;  // the warp's corner in it
 
   FUSELINE_DEVICE Sm80Gemm(const Sm80Args<Config, Epilogue>& a, u32 shared)
       : args(a), base(shared) {
     const int tiles_m = ceil_div(a.M, Config::tile_m), tiles_n = ceil_div(a.N, Config::tile_n);
     int tile = static_cast<int>(blockIdx.x);
-    if constexpr (batched) {
-      result = tile / (tiles_m * tiles_n);
-      tile -= result * tiles_m * tiles_n;
+    if constexpr (ragged) {
+      RaggedTiles tiles{a.groups, Config::tile_m, tiles_n, a.raster_group};
+      const RaggedTile t = tiles.find(tile);
+      group = t.group;
+      m0 = t.row;
+      n0 = t.column_tile * Config::tile_n;
+      group_end = t.end;
+    } else {
+      if constexpr (batched) {
+        result = tile / (tiles_m * tiles_n);
+        tile -= result * tiles_m * tiles_n;
+      }
+      const TilePlace p = grouped_tile(tile, tiles_m, tiles_n, a.raster_group);
+      m0 = p.m * Config::tile_m;
+      n0 = p.n * Config::tile_n;
     }
-    const TilePlace p = grouped_tile(tile, tiles_m, tiles_n, a.raster_group);
-    m0 = p.m * Config::tile_m;
-    n0 = p.n * Config::tile_n;
     const int warp = static_cast<int>(threadIdx.x) / 32;
     warp_m = warp % 4 * 32;
     warp_n = warp / 4 * 128;
   }
+  // The row behind the last one that the tile may have.
+  FUSELINE_DEVICE int end() const { return ragged ? group_end : args.M; }
 
   // Copies one operand's tile of a stage: `rows` rows (of M or N) by 32 columns of K, 16 bytes a
   // thread at a time.
@@ -208,14 +228,16 @@ struct Sm80Gemm {
   }
 
   FUSELINE_DEVICE void run() const {
+    if (ragged && group < 0) return;
     typename Epilogue::State state[2];
 #pragma unroll
     for (int m = 0; m < 2; ++m)
       Epilogue::begin(args.epilogue, state[m],
-                      SlabPlace{m0 + warp_m + 16 * m, 0, args.M, args.N, 0});
+                      SlabPlace{m0 + warp_m + 16 * m, 0, end(), args.N, 0});
     float acc[2][16][4] = {};
-    const CopyA copy_a(args.a, args.lda, m0, args.M);
-    const CopyB copy_b(args.b, args.ldb, n0, args.N);
+    const CopyA copy_a(args.a, args.lda, m0, end());
+    const long long matrix = ragged ? static_cast<long long>(group) * args.N * args.ldb : 0;
+    const CopyB copy_b(args.b + matrix, args.ldb, n0, args.N);
     const ReadA read_a(static_cast<u32>(warp_m));
     const ReadB read_b(static_cast<u32>(warp_n));
 #pragma unroll
@@ -245,7 +267,7 @@ struct Sm80Gemm {
     const int column_warp = warp / 4;
     const int row = warp_m + 16 * strip;
     return {
-        {m0 + row, n0 + warp_n + index * 8 * slab_groups, args.M, args.N, 8 * slab_groups, result},
+        {m0 + row, n0 + warp_n + index * 8 * slab_groups, end(), args.N, 8 * slab_groups, result},
         base + warp * warp_stage_bytes,
         row,
         strip,

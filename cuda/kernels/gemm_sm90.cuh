@@ -15,7 +15,9 @@
 // Operands are 16-bit; A is [M, K] or [K, M], B is [N, K] or [K, N]; rows start at multiples of 16
 // bytes. The copy engine fills what lies outside with zeros and drops stores there, so M, N and K
 // are arbitrary. With `batched` there are many such products (batch.cuh), tiles of all of them in
-// one row.
+// one row. With `ragged` the rows of A and D lie in groups, and group g is multiplied with rows
+// g · N onward of B (ragged.cuh): the copy engine stores boxes whose rows are all the group's, and
+// threads store the others.
 #pragma once
 
 #include "epilogue/gather.cuh"
@@ -39,6 +41,7 @@ struct Sm90Gemm {
   static constexpr int cluster_k = Config::cluster_k;  // along K
   static constexpr int blocks_of_cluster = cluster * cluster_k;
   static constexpr bool batched = Config::batched;
+  static constexpr bool ragged = Config::ragged;
 
   // The tile as the epilogue sees it.
   static constexpr int tile_rows = Config::tile_m, tile_cols = Config::tile_n;
@@ -79,8 +82,9 @@ struct Sm90Gemm {
   using Place = RingPlace<stages>;
   // A producer that fetches many operands or finds them needs more registers. 128 p + 256 c ≤
   // 65,536.
-  static constexpr bool busy_producer =
-      batched || Epilogue::tile_loads + Epilogue::col_loads > 2 || Epilogue::col_loads > 1;
+  static constexpr bool busy_producer = batched || ragged ||
+                                        Epilogue::tile_loads + Epilogue::col_loads > 2 ||
+                                        Epilogue::col_loads > 1;
   static constexpr int producer_registers = busy_producer ? 40 : 24;
   static constexpr int consumer_registers = busy_producer ? 232 : 240;
   using Accumulators = float[Config::subtiles][Config::tile_n / 2];
@@ -99,7 +103,8 @@ struct Sm90Gemm {
         group(__shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x / 128), 0)),
         first_step(0),
         k_steps(ceil_div(a.K, Config::tile_k) * (batched ? a.batch.summed : 1)),
-        tiles_m(ceil_div(a.M, Config::tile_m * cluster)),
+        tiles_m(ragged ? row_tiles(a.groups, Config::tile_m)
+                       : ceil_div(a.M, Config::tile_m * cluster)),
         tiles_n(ceil_div(a.N, Config::tile_n)),
         first_tile(static_cast<int>(blockIdx.x) / blocks_of_cluster),
         tile_step(static_cast<int>(gridDim.x) / blocks_of_cluster) {
@@ -120,19 +125,33 @@ struct Sm90Gemm {
   FUSELINE_DEVICE u32 sums() const { return scratch() + scratch_bytes + barrier_bytes; }
   FUSELINE_DEVICE bool finishes() const { return cluster_k == 1 || rank == 0; }  // has the epilogue
 
-  // First row and column of tile t, for this block of the cluster.
-  FUSELINE_DEVICE TilePlace corner(int t) const {
+  // First row and column of a tile. Of a batch, which product; of groups, which one, and the row
+  // behind its last one.
+  struct Tile : TilePlace {
+    int end;
+  };
+  // Who walks along the tiles, and what of the walk it remembers.
+  FUSELINE_DEVICE RaggedTiles ragged_tiles() const {
+    return {args.groups, Config::tile_m, tiles_n, args.raster_group};
+  }
+  // Tile t, for this block of the cluster.
+  FUSELINE_DEVICE Tile corner(int t, RaggedTiles& walk) const {
+    if constexpr (ragged) {
+      const RaggedTile tile = walk.find(t);
+      return {{tile.row, tile.column_tile * Config::tile_n, tile.group}, tile.end};
+    }
     const int result = batched ? t / (tiles_m * tiles_n) : 0;
     const TilePlace p =
         grouped_tile(t - result * tiles_m * tiles_n, tiles_m, tiles_n, args.raster_group);
     const int below = cluster > 1 ? static_cast<int>(rank) : 0;
-    return {(p.m * cluster + below) * Config::tile_m, p.n * Config::tile_n, result};
+    return {{(p.m * cluster + below) * Config::tile_m, p.n * Config::tile_n, result}, args.M};
   }
   FUSELINE_DEVICE int tiles() const {
     return tiles_m * tiles_n * (batched ? args.batch.results : 1);
   }
 
   FUSELINE_DEVICE void run() {
+    if (ragged && first_tile >= tiles()) return;  // launched for the most that there can be
     if (threadIdx.x == 0) {
       tma_prefetch_map(args.a);
       tma_prefetch_map(args.b);
@@ -166,9 +185,10 @@ struct Sm90Gemm {
 
   FUSELINE_DEVICE void produce() const {
     Place place;
+    RaggedTiles walk = ragged_tiles();
     TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
     for (int t = first_tile; t < tiles(); t += tile_step) {
-      const TilePlace tile = corner(t);
+      const TilePlace tile = corner(t, walk);
       for (int k = 0; k < k_steps; ++k) {
         send_operands(place, tile, k);
         if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
@@ -238,7 +258,8 @@ struct Sm90Gemm {
       for (int n = 0; n < Config::tile_n; n += 64)
         load_b(b + (n + share) * box_row_bytes, tile.n + n, k + share);
     } else {
-      load_b(b + share * box_row_bytes, k, tile.n + share);
+      const int matrix = ragged ? tile.result * args.N : 0;
+      load_b(b + share * box_row_bytes, k, matrix + tile.n + share);
     }
     place.next();
   }
@@ -286,13 +307,14 @@ struct Sm90Gemm {
     }
     const int row_in_tile = (Config::cooperative ? consumer * Config::rows_per_group : 0) +
                             static_cast<int>(threadIdx.x % 128) / 32 * 16;
+    RaggedTiles walk = ragged_tiles();
     for (; t < tiles(); t += step) {
-      const TilePlace tile = corner(t);
+      const Tile tile = corner(t, walk);
       States state;
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s)
         Epilogue::begin(args.epilogue, state[s],
-                        SlabPlace{tile.m + row_in_tile + 64 * s, 0, args.M, args.N, 0});
+                        SlabPlace{tile.m + row_in_tile + 64 * s, 0, tile.end, args.N, 0});
 
       Accumulators acc;
       const bool more = t + tile_step < tiles();
@@ -379,7 +401,7 @@ struct Sm90Gemm {
 
   // The epilogue, slab after slab: registers cannot be indexed at run time.
   template <int slab>
-  FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place, TilePlace tile,
+  FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place, Tile tile,
                               int row_in_tile, StoreQueue& queue, bool more) const {
     if constexpr (slab < slabs) {
       const Place entry =
@@ -402,7 +424,7 @@ struct Sm90Gemm {
   // The pass ahead of the epilogue (epilogue/gather.cuh). It loads nothing by slabs.
   template <int index>
   FUSELINE_DEVICE void gather(const float (&acc)[Config::tile_n / 2],
-                              typename Epilogue::State& state, TilePlace tile, int row, int strip,
+                              typename Epilogue::State& state, Tile tile, int row, int strip,
                               StoreQueue& queue) const {
     if constexpr (index * 8 * slab_groups < tile_cols) {
       Epilogue::gather(args.epilogue, state, slab_at<index>(0, tile, row, strip, queue),
@@ -421,11 +443,11 @@ struct Sm90Gemm {
     return y;
   }
   template <int index>
-  FUSELINE_DEVICE Slab90<Sm90Gemm, index> slab_at(u32 stage, TilePlace tile, int row, int strip,
+  FUSELINE_DEVICE Slab90<Sm90Gemm, index> slab_at(u32 stage, Tile tile, int row, int strip,
                                                   StoreQueue& queue) const {
     constexpr int cols = 8 * slab_groups;
     const int thread = static_cast<int>(threadIdx.x) - 128;
-    return {{tile.m + row, tile.n + index * cols, args.M, args.N, cols, tile.result},
+    return {{tile.m + row, tile.n + index * cols, tile.end, args.N, cols, tile.result},
             stage_at(stage),
             row,
             strip,
@@ -437,8 +459,8 @@ struct Sm90Gemm {
   // `passes` runs of the epilogue over the 64 columns of a stage.
   template <int index, int passes>
   FUSELINE_DEVICE void finish_row(const float (&acc)[Config::tile_n / 2],
-                                  typename Epilogue::State& state, u32 stage, TilePlace tile,
-                                  int row, int strip, StoreQueue& queue) const {
+                                  typename Epilogue::State& state, u32 stage, Tile tile, int row,
+                                  int strip, StoreQueue& queue) const {
     if constexpr (passes > 0) {
       Epilogue::run(args.epilogue, state, slab_at<index>(stage, tile, row, strip, queue),
                     accumulated<index>(acc));

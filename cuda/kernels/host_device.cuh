@@ -6,9 +6,13 @@
 #if defined(__CUDACC__)
 #define FUSELINE_HD __host__ __device__ __forceinline__
 #define FUSELINE_UNROLL _Pragma("unroll")
+#define FUSELINE_UNROLL_2 _Pragma("unroll 2")
+#define FUSELINE_NO_UNROLL _Pragma("unroll 1")
 #else
 #define FUSELINE_HD inline
 #define FUSELINE_UNROLL
+#define FUSELINE_UNROLL_2
+#define FUSELINE_NO_UNROLL
 #endif
 
 namespace fuseline::gpu {

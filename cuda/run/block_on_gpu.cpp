@@ -24,6 +24,12 @@ std::set<TensorId> stored_by(const Plan& plan) {
   return stored;
 }
 
+bool overwrites_its_state(const Program& program) {
+  const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
+  return scan != nullptr && scan->state && scan->state_after &&
+         overlap(*scan->state, *scan->state_after);
+}
+
 std::string shape_of(const Program& program) {
   if (const auto* g = std::get_if<GemmMainloop>(&program.mainloop))
     return fmt::format("GEMM {} x {} x {}", g->M, g->N, g->K);
@@ -97,6 +103,12 @@ std::vector<PreparedKernel>& BlockOnGpu::kernels(int layer) {
 void BlockOnGpu::launch(Stream& stream, int layer) {
   for (PreparedKernel& kernel : kernels(layer))
     for (const auto& launch : kernel.launches) launch->launch(stream);
+}
+
+bool BlockOnGpu::overwrites_states() const {
+  return std::ranges::any_of(plan_.kernels, [](const Kernel& kernel) {
+    return std::ranges::any_of(kernel.phases, overwrites_its_state);
+  });
 }
 
 void BlockOnGpu::run_step_by_step(Stream& stream) {

@@ -34,6 +34,9 @@ class BlockOnGpu {
 
   // All kernels of one layer. InternalError at the next synchronize() when one faulted.
   void launch(Stream& stream, int layer);
+  // Whether a scan overwrites the state that it begins with: then a run does not repeat the one
+  // before, unless the inputs are given again.
+  [[nodiscard]] bool overwrites_states() const;
   // The first layer, waiting after every kernel, so that a fault names its kernel.
   void run_step_by_step(Stream& stream);
   // What the block gives to others, after a run of a layer: outputs and caches.

@@ -11,6 +11,7 @@
 #include "cuda/run/batched_matrix.h"
 #include "cuda/run/kernel_function.h"
 #include "cuda/run/parameters.h"
+#include "cuda/run/row_groups.h"
 #include "cuda/run/rows_apart.h"
 #include "sim/kernels/gemm_schedule.h"
 
@@ -83,11 +84,15 @@ class Arguments {
       put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
     put(bytes_, at[4], batch);
     if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
+    if (config_.ragged)
+      put(bytes_, at.back(), row_groups(context_.device, gemm_.groups, workspaces_));
     return std::move(bytes_);
   }
 
   // What must come before the kernel.
   Launches copies() { return std::move(copies_); }
+  // What the parameters point to beside the plan's tensors.
+  std::vector<DeviceBuffer> workspaces() { return std::move(workspaces_); }
 
  private:
   [[nodiscard]] bool hopper() const { return config_.architecture == SmTarget::sm_90a; }
@@ -230,15 +235,24 @@ class Arguments {
   GemmArguments layout_;
   std::vector<std::byte> bytes_;
   Launches copies_;
+  std::vector<DeviceBuffer> workspaces_;
 };
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
+// Of groups of rows, the most that there can be.
+std::int64_t tiles_below(const GemmConfig& c, const GemmMainloop& gemm) {
+  if (c.ragged)
+    return gpu::most_row_tiles(static_cast<int>(gemm.M), static_cast<int>(gemm.groups.size()),
+                               static_cast<int>(c.tile_m));
+  return ceil_div(gemm.M, c.tile_m * c.cluster) * c.cluster;
+}
+
 // Hopper's thread blocks stay for all tiles, but for clusters along K, which make one each, as
 // Ampere's blocks do.
 LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multiprocessors) {
-  const std::int64_t tiles = ceil_div(gemm.M, c.tile_m * c.cluster) * c.cluster *
-                             ceil_div(gemm.N, c.tile_n) * (gemm.batch / gemm.summed);
+  const std::int64_t tiles =
+      tiles_below(c, gemm) * ceil_div(gemm.N, c.tile_n) * (gemm.batch / gemm.summed);
   LaunchShape shape;
   if (c.architecture == SmTarget::sm_90a) {
     const std::int64_t most = multiprocessors / c.cluster * c.cluster;
@@ -264,8 +278,8 @@ Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kern
   Arguments arguments(context, kernel, program);
   parameters.push_back(arguments.fill());
   Launches launches = arguments.copies();
-  launches.push_back(
-      std::make_unique<KernelLaunch>(std::move(code.function), shape, std::move(parameters)));
+  launches.push_back(std::make_unique<KernelLaunch>(std::move(code.function), shape,
+                                                    std::move(parameters), arguments.workspaces()));
   return launches;
 }
 

@@ -8,9 +8,11 @@
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/plan_source.h"
+#include "cuda/emit/scan_source.h"
 #include "cuda/emit/stream_source.h"
 #include "cuda/run/attention_launch.h"
 #include "cuda/run/gemm_launch.h"
+#include "cuda/run/scan_launch.h"
 #include "cuda/run/stream_launch.h"
 
 namespace fuseline::cuda {
@@ -18,7 +20,8 @@ namespace fuseline::cuda {
 namespace {
 
 using AttentionSources = std::vector<AttentionKernelSource>;
-using KernelText = std::variant<GemmKernelSource, AttentionSources, StreamKernelSource>;
+using KernelText =
+    std::variant<GemmKernelSource, AttentionSources, ScanKernelSource, StreamKernelSource>;
 
 KernelText text_of(const LaunchContext& context, const Kernel& kernel, const GemmTile* tile) {
   const Graph& graph = context.plan.graph;
@@ -28,11 +31,14 @@ KernelText text_of(const LaunchContext& context, const Kernel& kernel, const Gem
   if (tile != nullptr) return gemm_kernel_source(graph, program, *tile, target, title);
   if (std::holds_alternative<AttentionMainloop>(program.mainloop))
     return attention_sources(graph, program, target, title);
+  if (std::holds_alternative<ScanMainloop>(program.mainloop))
+    return scan_kernel_source(graph, program, title);
   return stream_kernel_source(graph, program, title);
 }
 
 void add_sources(const KernelText& text, std::vector<Source>& sources) {
   if (const auto* gemm = std::get_if<GemmKernelSource>(&text)) sources.push_back(gemm->source);
+  if (const auto* scan = std::get_if<ScanKernelSource>(&text)) sources.push_back(scan->source);
   if (const auto* stream = std::get_if<StreamKernelSource>(&text))
     sources.push_back(stream->source);
   if (const auto* attention = std::get_if<AttentionSources>(&text))
@@ -42,6 +48,8 @@ void add_sources(const KernelText& text, std::vector<Source>& sources) {
 Launches launches_of(const LaunchContext& context, const KernelText& text, const Program& program) {
   if (const auto* gemm = std::get_if<GemmKernelSource>(&text))
     return prepare_gemm(context, *gemm, program);
+  if (const auto* scan = std::get_if<ScanKernelSource>(&text))
+    return prepare_scan(context, *scan, program);
   if (const auto* stream = std::get_if<StreamKernelSource>(&text))
     return prepare_stream(context, *stream, program);
   return prepare_attention(context, std::get<AttentionSources>(text), program);

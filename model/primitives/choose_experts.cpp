@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "model/expert_routing.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
@@ -9,6 +10,22 @@
 #include "model/primitives/tile_context.h"
 
 namespace fuseline {
+
+namespace {
+
+const char* name_of(GateWeights weights) {
+  switch (weights) {
+    case GateWeights::softmax:
+      return "softmax";
+    case GateWeights::softmax_of_all:
+      return "softmax_of_all";
+    case GateWeights::sigmoid:
+      return "sigmoid";
+  }
+  FUSELINE_ASSERT(false, "unknown weights of gates");
+}
+
+}  // namespace
 
 std::vector<Value> ChooseExperts::uses() const { return {scores}; }
 
@@ -58,6 +75,18 @@ void ChooseExperts::evaluate(TileContext& tile) const {
 
 void ChooseExperts::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void ChooseExperts::stream(StreamCode& code) const { code.refuse(name); }
+void ChooseExperts::stream(StreamCode& code) const {
+  code.step("choose_experts");
+  const std::string x = code.use(scores);
+  const bool assumed = !choice.loads.groups.empty();
+  const std::string groups =
+      assumed ? fmt::format(", p.{}", code.row_groups(gates, choice.loads.groups)) : "";
+  const std::string row = code.unique("routed");
+  code.line(fmt::format("const auto {} = {}<threads, {}, GateWeights::{}>({}, {}, {:#.9g}F{});",
+                        row, assumed ? "choose_by_pattern" : "choose_largest", choice.count,
+                        name_of(choice.weights), x, code.place_of(scores), choice.factor, groups));
+  code.name(gates, row + ".gates");
+  code.name(chosen, row + ".chosen");
+}
 
 }  // namespace fuseline

@@ -96,6 +96,17 @@ void ConvolveRows::evaluate(TileContext& tile) const {
 
 void ConvolveRows::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void ConvolveRows::stream(StreamCode& code) const { code.refuse(name); }
+// The weight's rows are the taps: a tile of its own.
+void ConvolveRows::stream(StreamCode& code) const {
+  FUSELINE_ASSERT(code.each(out) == 8, "a convolution of whole units");
+  const std::vector<Access> moved = accesses();
+  const Access taps{.operand = weight, .reach = Reach::tile};
+  std::string operands = "p." + code.parameter(out, "in", moved[0]);
+  operands += ", p." + code.parameter("weight", taps);
+  if (before) operands += ", p." + code.parameter("before", moved[2]);
+  code.step(name);
+  code.define(out, fmt::format("convolve_rows<{}>({}, p.{}, {})", shape.taps, operands,
+                               code.count("tokens", shape.tokens), code.place_of(out)));
+}
 
 }  // namespace fuseline

@@ -56,6 +56,10 @@ class EpilogueCode {
 
   // InternalError: no epilogue has the primitive.
   [[noreturn]] virtual void refuse(std::string_view primitive) const = 0;
+
+  // A number per row, the same for all columns of the tile: `code` loads it at `place`, once, ahead
+  // of the mainloop.
+  virtual void row_vector(Value out, const std::string& code) = 0;
 };
 
 }  // namespace fuseline

@@ -53,11 +53,11 @@ void Gather::evaluate(TileContext& tile) const {
 void Gather::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void Gather::stream(StreamCode& code) const {
-  if (each > 1) code.refuse("gather of rows with several places each");
   code.step("gather");
   const std::string rows = code.parameter(out, "ids", accesses().front());
   const std::string table = code.parameter(out, "in", accesses().back());
-  code.define(out, fmt::format("load_tile(p.{}, gather({}, p.{}))", table, code.here(), rows));
+  code.define(out, fmt::format("load_tile(p.{}, gather{}({}, p.{}))", table,
+                               each > 1 ? fmt::format("<{}>", each) : "", code.here(), rows));
 }
 
 }  // namespace fuseline

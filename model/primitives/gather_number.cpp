@@ -51,8 +51,19 @@ void GatherNumber::evaluate(TileContext& tile) const {
   }
 }
 
-void GatherNumber::epilogue(EpilogueCode& code) const { code.refuse(name); }
+void GatherNumber::epilogue(EpilogueCode& code) const {
+  const std::string numbers = code.parameter(accesses().back());
+  const std::string places = code.parameter(accesses().front());
+  code.row_vector(out,
+                  fmt::format("load_numbers<{}>(p.{}, p.{}, place)", from.cols, numbers, places));
+}
 
-void GatherNumber::stream(StreamCode& code) const { code.refuse(name); }
+void GatherNumber::stream(StreamCode& code) const {
+  code.step("gather_number");
+  const std::string numbers = code.parameter("row", accesses().back());
+  const std::string places = code.parameter(out, "ids", accesses().front());
+  code.define(out, fmt::format("load_numbers<{}>(p.{}, p.{}, {})", from.cols, numbers, places,
+                               code.scope_place()));
+}
 
 }  // namespace fuseline

@@ -70,14 +70,15 @@ void GatherSum::evaluate(TileContext& tile) const {
 void GatherSum::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void GatherSum::stream(StreamCode& code) const {
-  if (each > 1) code.refuse("sums of rows with several places each");
   code.step("gather_sum");
   code.not_in_rows("sums of gathered rows");
   code.only_as_tile("sums of gathered rows");
   const std::string rows = code.parameter(out, "in", accesses().back());
   if (ids)
-    code.define(out, fmt::format("gather_sum(p.{}, p.{}, place)", rows,
-                                 code.parameter(out, "ids", accesses().front())));
+    code.define(out, fmt::format("{}(p.{}, p.{}, place)",
+                                 each > 1 ? fmt::format("gather_sum_of_places<{}>", each)
+                                          : std::string("gather_sum"),
+                                 rows, code.parameter(out, "ids", accesses().front())));
   else
     code.define(out,
                 fmt::format("period_sum(p.{}, p.{}, place)", rows, code.count("period", period)));

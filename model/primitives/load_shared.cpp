@@ -50,6 +50,10 @@ void LoadShared::evaluate(TileContext& tile) const {
 
 void LoadShared::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void LoadShared::stream(StreamCode& code) const { code.refuse(name); }
+void LoadShared::stream(StreamCode& code) const {
+  code.step("load_shared");
+  const std::string f = code.parameter(out, "in", accesses().front());
+  code.define(out, fmt::format("load_repeated<{}>(p.{}, {})", from.cols, f, code.place_of(out)));
+}
 
 }  // namespace fuseline

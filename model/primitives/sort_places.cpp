@@ -56,6 +56,13 @@ void SortPlaces::evaluate(TileContext& tile) const {
 
 void SortPlaces::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void SortPlaces::stream(StreamCode& code) const { code.refuse(name); }
+// The kernel's value is the inverse, the place of every row's key, and its store turns it round.
+void SortPlaces::stream(StreamCode& code) const {
+  code.step("sort_places");
+  code.not_in_rows("sorted places");
+  code.only_as_tile("sorted places");
+  const std::string f = code.parameter(out, "keys", accesses().front());
+  code.define(out, fmt::format("sort_places<{}>(p.{}, place)", keys.cols, f));
+}
 
 }  // namespace fuseline

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/operators/attributes.h"
 #include "model/primitives/access.h"
@@ -70,6 +71,9 @@ class StreamCode {
   virtual void in_walk(const std::function<void()>& statements) = 0;
   virtual void after_walk(const std::function<void()>& statements) = 0;
   virtual void where_stored(Value v, bool as_tile, const std::function<void()>& statements) = 0;
+
+  // A parameter: groups of rows that lie behind each other, by their lengths.
+  virtual std::string row_groups(Value made, const std::vector<std::int64_t>& lengths) = 0;
 };
 
 }  // namespace fuseline

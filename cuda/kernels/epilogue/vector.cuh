@@ -33,6 +33,23 @@ FUSELINE_DEVICE RowVector load_rows(const RowsIn<T>& from, const Place& place) {
   return out;
 }
 
+// Number ids[row] of a matrix of `cols` columns, counted row by row.
+template <int cols, class T, class Ids, class Place>
+FUSELINE_DEVICE RowVector load_numbers(const RowsIn<T>& from, const RowsIn<Ids>& ids,
+                                       const Place& place) {
+  const RowVector id = load_rows(ids, place);
+  const int lane = threadIdx.x % 32;
+  RowVector out;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int i = static_cast<int>(id.v[half]);
+    const bool exists = place.row + fragment_row(lane, half) < place.rows;
+    out.v[half] =
+        exists ? to_float(from.data[static_cast<long long>(i / cols) * from.ld + i % cols]) : 0.0F;
+  }
+  return out;
+}
+
 template <class T, class Place>
 FUSELINE_DEVICE void store_rows(const RowsOut<T>& to, const Place& place, const RowVector& value) {
   const int lane = threadIdx.x % 32;

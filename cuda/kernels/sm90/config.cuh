@@ -3,6 +3,7 @@
 
 #include "../batch.cuh"
 #include "../ptx/tma.cuh"
+#include "../ragged.cuh"
 
 namespace fuseline::gpu {
 
@@ -10,7 +11,8 @@ enum class Schedule { cooperative, ping_pong };
 
 template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
-          bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_, bool a_apart_ = false>
+          bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_, bool a_apart_ = false,
+          bool ragged_ = false>
 struct Sm90Config {
   using Element = Element_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
@@ -28,6 +30,11 @@ struct Sm90Config {
   // two. The map then has four dimensions, as those of batches: the runs are the last.
   static constexpr bool a_apart = a_apart_;
   static_assert(!a_apart || (a_rows == tile_m && !a_is_km && !batched));
+
+  // Groups of rows, each with a matrix of its own (ragged.cuh).
+  static constexpr bool ragged = ragged_;
+  static_assert(!ragged || (cluster == 1 && cluster_k == 1 && a_rows == tile_m && !a_is_km &&
+                            !b_is_kn && !batched && !a_apart));
 
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
@@ -48,8 +55,9 @@ struct Sm90Args {
   int M, N, K;
   int raster_group;  // cluster rows of tiles that are swept together
   typename Epilogue::Params epilogue;
-  Batch batch{};  // if Config::batched: M, N and K are of one product; maps of matrices
-  int a_run = 0;  // if Config::a_apart: the rows of a run, a multiple of the tile's
+  Batch batch{};       // if Config::batched: M, N and K are of one product; maps of matrices
+  int a_run = 0;       // if Config::a_apart: the rows of a run, a multiple of the tile's
+  RowGroups groups{};  // if Config::ragged: N is one group's, M that of all groups
 };
 
 }  // namespace fuseline::gpu

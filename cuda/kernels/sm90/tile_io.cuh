@@ -111,6 +111,12 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index
   return out;
 }
 
+// Of a box of 64 rows: whether some lie behind the tile's last one and belong to another group.
+template <class Shape, int index>
+FUSELINE_DEVICE bool meets_next_group(const Slab90<Shape, index>& slab) {
+  return Shape::ragged && slab.row - slab.row_in_tile % 64 + 64 > slab.rows;
+}
+
 // The value box by box through the warpgroup's buffers: one thread gives a box to the copy engine
 // (`send(buffer, col, row)`), or all threads copy it (`copy(buffer, col)`), where
 // `by_threads(col)`.
@@ -148,7 +154,8 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
                               const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
   static_assert(!(add && Shape::batched), "results of a batch are stored, not added");
   // The copy engine stores no box that begins at a negative column (an illegal instruction).
-  const auto by_threads = [](int col) { return across && col < 0; };
+  const bool next_group = meets_next_group(slab);
+  const auto by_threads = [&](int col) { return next_group || (across && col < 0); };
   const auto send = [&](u32 buffer, int col, int row) {
     if constexpr (add)
       tma_store_add(to.map, buffer, col, row);
@@ -170,7 +177,8 @@ template <bool across, class T, bool whole, int each, int groups, class Shape, i
 FUSELINE_DEVICE void put_tile(StoreMode<false, across>, const TileOutRuns<T, whole>& to,
                               const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
   const TileOut<T>& tile = to.tile;
-  const auto by_threads = [](int col) { return !whole || (across && col < 0); };
+  const bool next_group = meets_next_group(slab);
+  const auto by_threads = [&](int col) { return !whole || next_group || (across && col < 0); };
   const auto send = [&](u32 buffer, int col, int row) {
     tma_store(tile.map, buffer, col, row % to.run, 0, row / to.run);
   };

@@ -34,8 +34,24 @@ FUSELINE_DEVICE Strip<Place::units> load_part(const Tile<T, aligned>& from, cons
                                    [&](const auto& there) { return load_tile(from, there); });
 }
 
-// The inverse. `lower` and `upper` compute a half's value at a place among the halves' columns, of
-// which there are half as many; each column needs only one of them.
+// The first `cols` columns again and again along the row.
+template <int cols, class T, class Place>
+FUSELINE_DEVICE Strip<Place::units> load_repeated(const Rows<T>& from, const Place& place) {
+  Strip<Place::units> out;
+#pragma unroll
+  for (int u = 0; u < Place::units; ++u)
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      const int col = place.col(u) + e;
+      out.v[u][e] = place.row(u) < place.rows && col >= 0 && col < place.cols
+                        ? to_float(from.data[place.row(u) * from.step + col % cols])
+                        : 0.0F;
+    }
+  return out;
+}
+
+// The inverse of load_halves. `lower` and `upper` compute a half's value at a place among the
+// halves' columns, of which there are half as many; each column needs only one of them.
 template <int group, int units, class Lower, class Upper>
 FUSELINE_DEVICE Strip<units> concat_halves(const TilePlace<units>& place, Lower&& lower,
                                            Upper&& upper) {
@@ -133,6 +149,44 @@ FUSELINE_DEVICE Strip<units> gather_sum(const Tile<T, aligned>& from, const Ids&
         const Strip<1> x = load_tile(from, there);
 #pragma unroll
         for (int e = 0; e < vector_cols; ++e) out.v[u][e] += x.v[0][e];
+      }
+    }
+  }
+  return out;
+}
+// The same where ids are places, of which a row has `each`: ids[m] / each = v. A place is one of
+// few rows of the warp, and most of 128 ids are not: they are looked at together.
+template <int each, class T, bool aligned, class Ids, int units>
+FUSELINE_DEVICE Strip<units> gather_sum_of_places(const Tile<T, aligned>& from, const Ids& ids,
+                                                  const TilePlace<units>& place) {
+  constexpr int steps = 4;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int first_place = place.row(0) * each;
+  const int last_place = place.row(units - 1) * each + each - 1;
+  Strip<units> out{};
+  for (int first = 0; first < from.rows; first += 32 * steps) {
+    int id[steps];
+    bool some = false;
+#pragma unroll
+    for (int i = 0; i < steps; ++i) {
+      const int m = first + 32 * i + lane;
+      id[i] = m < from.rows ? static_cast<int>(ids.data[m * ids.step]) : -1;
+      some = some || (id[i] >= first_place && id[i] <= last_place);
+    }
+    if (!__any_sync(0xffffffffU, some)) continue;
+#pragma unroll
+    for (int i = 0; i < steps; ++i) {
+      const int row = id[i] >= 0 ? id[i] / each : -1;
+#pragma unroll
+      for (int u = 0; u < units; ++u) {
+        u32 found = __ballot_sync(0xffffffffU, row == place.row(u));
+        for (; found != 0; found &= found - 1) {
+          TilePlace<1> there{first + 32 * i + __ffs(static_cast<int>(found)) - 1, 1,
+                             place.first_col, from.rows, from.cols};
+          const Strip<1> x = load_tile(from, there);
+#pragma unroll
+          for (int e = 0; e < vector_cols; ++e) out.v[u][e] += x.v[0][e];
+        }
       }
     }
   }

@@ -7,6 +7,8 @@
 //   columns   a thread block walks down its columns: column sums need no second kernel
 #pragma once
 
+#include "convolve.cuh"
+#include "experts.cuh"
 #include "heads.cuh"
 #include "map.cuh"
 #include "memory.cuh"

@@ -112,12 +112,14 @@ template <class Ids, class Place>
 FUSELINE_HD int id_of(const Ids& ids, const Place& place, int u) {
   return place.row(u) < place.rows ? static_cast<int>(ids.data[place.row(u) * ids.step]) : -1;
 }
-template <class Place, class Ids>
+// With `each`, rows ids[row] / each: ids are then places, of which a row of the table has so many.
+template <int each = 1, class Place, class Ids>
 FUSELINE_HD GatheredRows<Place> gather(const Place& place, const Ids& ids) {
   GatheredRows<Place> out;
   static_cast<Place&>(out) = place;
 #pragma unroll
-  for (int u = 0; u < Place::row_units; ++u) out.gathered[u] = max_of(id_of(ids, place, u), 0);
+  for (int u = 0; u < Place::row_units; ++u)
+    out.gathered[u] = max_of(id_of(ids, place, u), 0) / each;
   return out;
 }
 
@@ -160,6 +162,41 @@ FUSELINE_HD Strip<units> join_rows(const RowsOfPart<joint, begin, count, Place>&
   Strip<units> out;
   for_each<Strip<units>>(
       [&](int u, int e) { out.at(u, e) = part.holds(u) ? own.at(u, e) : other.at(u, e); });
+  return out;
+}
+
+// The row `back` rows above, in the same sequence of `tokens` rows. Rows that it does not have lie
+// outside.
+template <class Place>
+struct RowsAbove : Place {
+  int tokens, back;
+  FUSELINE_HD bool holds(int u) const { return Place::row(u) % tokens >= back; }
+  FUSELINE_HD int row(int u) const { return holds(u) ? Place::row(u) : this->rows; }
+  FUSELINE_HD int memory_row(int u) const { return Place::memory_row(u) - back; }
+};
+template <class Place>
+FUSELINE_HD RowsAbove<Place> rows_above(const Place& place, int tokens, int back) {
+  RowsAbove<Place> out;
+  static_cast<Place&>(out) = place;
+  out.tokens = tokens;
+  out.back = back;
+  return out;
+}
+// The rows that RowsAbove does not have: those of a state that has the `halo` rows ahead of every
+// sequence.
+template <int halo, class Place>
+struct RowsAhead : RowsAbove<Place> {
+  using Above = RowsAbove<Place>;
+  FUSELINE_HD int row(int u) const { return Above::holds(u) ? this->rows : Place::row(u); }
+  FUSELINE_HD int memory_row(int u) const {
+    const int sequence = Place::row(u) / this->tokens, token = Place::row(u) % this->tokens;
+    return sequence * halo + halo + token - this->back;
+  }
+};
+template <int halo, class Place>
+FUSELINE_HD RowsAhead<halo, Place> rows_ahead(const Place& place, int tokens, int back) {
+  RowsAhead<halo, Place> out;
+  static_cast<RowsAbove<Place>&>(out) = rows_above(place, tokens, back);
   return out;
 }
 

@@ -38,6 +38,7 @@ void scan_tokens(const Graph& g, const Op& op, const TensorValues& in, TensorVal
   const std::int64_t P = a.head_width;
   const std::int64_t N = a.state_width;
   std::vector<double> held(static_cast<std::size_t>(P * N));
+  std::vector<double> decay(static_cast<std::size_t>(N)), share(decay);  // of one token
   const auto S = [&](std::int64_t p, std::int64_t n) -> double& {
     return held[static_cast<std::size_t>(p * N + n)];
   };
@@ -48,17 +49,23 @@ void scan_tokens(const Graph& g, const Op& op, const TensorValues& in, TensorVal
       for (std::int64_t p = 0; p < P; ++p)
         for (std::int64_t n = 0; n < N; ++n)
           S(p, n) = op.reads.size() > state ? read(g, in, op.reads[state])(first + p, n) : 0.0;
-      for (std::int64_t t = b * a.tokens; t < (b + 1) * a.tokens; ++t)
+      for (std::int64_t t = b * a.tokens; t < (b + 1) * a.tokens; ++t) {
+        for (std::int64_t n = 0; n < N; ++n) {
+          const TokenOfScan now = token(t, h, n);
+          const auto at = static_cast<std::size_t>(n);
+          decay[at] = std::exp(now.log_decay);
+          share[at] = now.share;
+        }
         for (std::int64_t p = 0; p < P; ++p) {
           double sum = 0;
           for (std::int64_t n = 0; n < N; ++n) {
-            const TokenOfScan now = token(t, h, n);
-            S(p, n) =
-                std::exp(now.log_decay) * S(p, n) + now.share * x(t, h * P + p) * k(t, group + n);
+            const auto at = static_cast<std::size_t>(n);
+            S(p, n) = decay[at] * S(p, n) + share[at] * x(t, h * P + p) * k(t, group + n);
             sum += S(p, n) * q(t, group + n);
           }
           y(t, h * P + p) = sum;
         }
+      }
       if (op.writes.size() < 2) continue;
       const View<double> after = write(g, out, op.writes[1]);
       for (std::int64_t p = 0; p < P; ++p)

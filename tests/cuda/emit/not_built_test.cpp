@@ -5,12 +5,14 @@
 
 #include "base/error.h"
 #include "cuda/emit/plan_source.h"
+#include "model/config/model_files.h"
 #include "model/operators/all_operators.h"
 #include "model/policy.h"
 #include "model/primitives/all_maps.h"
 #include "model/primitives/all_reductions.h"
 #include "model/primitives/primitives.h"
 #include "sim/gpu/gpu.h"
+#include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -77,26 +79,60 @@ TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
             "load_tile of rows that lie apart");
 }
 
-// The whole way: groups of rows are refused as what is missing here, not as an internal error.
+// The whole way: a plan's kernel is refused as what is missing here, not as an internal error.
 TEST(NotBuilt, IsSaidOfAPlansKernel) {
-  Graph g;
-  const auto add = [&](const char* name, Role role, std::int64_t rows, std::int64_t cols) {
-    return g.whole(g.add_tensor({.name = name, .role = role, .rows = rows, .cols = cols}));
-  };
-  g.add_op({.name = "up",
-            .kind = operators::grouped_gemm,
-            .reads = {add("x", Role::input, 8, 64), add("w", Role::weight, 128, 64)},
-            .writes = {add("y", Role::output, 8, 64)},
-            .attributes = RaggedRows{{3, 5}}});
-  const Plan plan = make_plan("coda", g);
+  Workload work = fuseline::test::forward(1, 64);
+  work.formats.weights = parse_stored_weight("int8", "", "");
+  const Plan plan = make_plan("coda", load_model("mixtral-8x7b"), work);
+  const Kernel* up = fuseline::test::find_kernel(plan, "expert_gate_up");
+  ASSERT_NE(up, nullptr);
   try {
-    static_cast<void>(kernel_sources(plan, plan.kernels[0], load_gpu("h200"), SmTarget::sm_90a));
+    static_cast<void>(kernel_sources(plan, *up, load_gpu("h200"), SmTarget::sm_90a));
     FAIL() << "it has no kernel";
   } catch (const MissingError& error) {
     EXPECT_STREQ(error.what(),
-                 "policy coda, kernel up: a product of groups of rows has no kernel for a real GPU "
-                 "yet");
+                 "policy coda, kernel expert_gate_up: a product with weights in int8 has no kernel "
+                 "for a real GPU yet");
   }
+}
+
+// Rows of one number for 128 rows would count rows of several groups.
+TEST(NotBuilt, NamesWhatGroupsOfRowsLack) {
+  GemmMainloop product;
+  product.M = 8;
+  product.N = 64;
+  product.groups = {3, 5};
+  EXPECT_EQ(not_built({.name = "up", .mainloop = product}), "");
+  const Operand partials{.tensor = {}, .cols = 1, .rows = 64};
+  const TileReduce columns{reductions::sum, Axis::cols, 0, partials};
+  EXPECT_EQ(not_built({.name = "up", .mainloop = product, .body = {columns}}),
+            "a product of groups of rows that sums columns");
+  product.b_is_kn = true;
+  EXPECT_EQ(not_built({.name = "up", .mainloop = product}),
+            "a product of groups of rows with operands along K");
+}
+
+TEST(NotBuilt, NamesRoutingThatNoStreamDoes) {
+  const auto choice = [](std::int64_t experts) {
+    return not_built({.name = "choose",
+                      .mainloop = RowMainloop{8, experts},
+                      .body = {ChooseExperts{1, 2, 0, {.count = 2}}}});
+  };
+  EXPECT_EQ(choice(128), "");
+  EXPECT_EQ(choice(20000), "a choice among 20000 experts");
+
+  const Operand keys{.tensor = {}, .cols = 2, .rows = 4};
+  const Operand places{.tensor = {}, .cols = 1, .rows = 8};
+  const StreamMainloop rows{8, 1};
+  EXPECT_EQ(not_built({.name = "sort",
+                       .mainloop = rows,
+                       .body = {SortPlaces{0, keys}, StoreVector{0, places, Axis::rows}}}),
+            "");
+  EXPECT_EQ(not_built({.name = "sort",
+                       .mainloop = rows,
+                       .body = {SortPlaces{0, keys}, Map{1, maps::negate, {0}},
+                                StoreVector{1, places, Axis::rows}}}),
+            "sorted places that are used where they are made");
 }
 
 TEST(NotBuilt, RowsOfPartsAreJoinedByAKernel) {

@@ -149,6 +149,32 @@ TEST_F(OpenBlocks, JointAttentionCompiles) {
   EXPECT_EQ(missing, std::set<std::string>{});
 }
 
+// Mamba-1, Mamba-2 and the Mamba blocks of a hybrid: convolutions, scans, the states of decode.
+TEST_F(OpenBlocks, StateSpaceBlocksCompile) {
+  ModelConfig hybrid = load_model("jamba");
+  std::erase_if(hybrid.blocks, [](const BlockUse& use) { return use.name != "mamba-mlp"; });
+  ASSERT_EQ(hybrid.blocks.size(), 1U);
+  std::set<std::string> missing;
+  for (const ModelConfig& model : {load_model("mamba2-2.7b"), load_model("mamba-2.8b"), hybrid})
+    for (const Phase phase : {Phase::forward, Phase::decode}) {
+      for (const char* policy : {"unfused", "eager", "torch-compile", "coda"})
+        expect_plan_compiles(make_plan(policy, model, test::workload(phase)), "h200", missing);
+      expect_plan_compiles(make_plan("coda", model, test::workload(phase)), "a100-sxm-80gb",
+                           missing);
+    }
+  EXPECT_EQ(missing, std::set<std::string>{});
+}
+
+// The same under every policy of several launches, and for both architectures.
+class SlowOpenBlocks : public OpenBlocks {};
+
+TEST_F(SlowOpenBlocks, StateSpaceBlocksCompileUnderAllPolicies) {
+  for (const char* model : {"mamba2-2.7b", "mamba-2.8b"})
+    for (const Phase phase : {Phase::forward, Phase::decode})
+      EXPECT_EQ(expect_block_compiles(build_block(load_model(model), test::workload(phase)), false),
+                std::set<std::string>{});
+}
+
 // Every new map alone and behind a product, with its gradient.
 TEST_F(OpenBlocks, ActivationsCompile) {
   for (const OpKind kind : {OpKind(operators::gelu_erf), OpKind(operators::relu),

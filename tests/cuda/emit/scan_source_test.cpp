@@ -1,48 +1,141 @@
-// What has no device code yet is refused by name, and what is around it still has its own.
+// Scans and convolutions as CUDA sources: what of a plan becomes a kernel, and what is refused.
+#include "cuda/emit/scan_source.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/error.h"
+#include <random>
+
+#include "cuda/emit/not_built.h"
 #include "cuda/emit/plan_source.h"
-#include "model/policy.h"
+#include "cuda/emit/stream_source.h"
+#include "model/primitives/all_maps.h"
+#include "model/primitives/all_reductions.h"
+#include "tests/cuda/emit/compile_support.h"
 #include "tests/model/scan_support.h"
 
 namespace fuseline::cuda {
 namespace {
 
+using fuseline::test::GraphMaker;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
-std::string refusal(const Plan& plan, const Kernel& kernel) {
-  try {
-    kernel_sources(plan, kernel, load_gpu("h200"), SmTarget::sm_90a);
-  } catch (const MissingError& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(ScanSource, ScansAndConvolutionsAreRefusedByName) {
-  const Graph graph = test::mixer_graph({4, 2, 16, 16, 2, 64, 16}, 64, 4, Dtype::bf16);
-  for (const char* policy : {"unfused", "per-operator", "torch-compile", "coda"}) {
-    const Plan plan = make_plan(policy, graph);
-    int scans = 0;
-    int convolutions = 0;
-    for (const Kernel& kernel : plan.kernels) {
-      const std::string why = refusal(plan, kernel);
-      if (kernel.kind == KernelKind::scan) {
-        EXPECT_THAT(
-            why, HasSubstr("kernel " + kernel.name + ": a scan has no kernel for a real GPU yet"));
-        ++scans;
-      } else if (kernel.kind == KernelKind::conv) {
-        EXPECT_THAT(why, HasSubstr(": convolve_rows has no kernel for a real GPU yet"));
-        ++convolutions;
-      } else {
-        EXPECT_EQ(why, "") << policy << ' ' << kernel.name;
+class ScanSource : public test::CompileTest {
+ protected:
+  // Every kernel of the plan, for both architectures.
+  void expect_plan_compiles(const Plan& plan) {
+    for (const char* name : {"h200", "a100-sxm-80gb"}) {
+      const Gpu gpu = load_gpu(name);
+      const SmTarget target = target_of(gpu);
+      if (!makes(target)) continue;
+      for (const Kernel& kernel : plan.kernels) {
+        SCOPED_TRACE(plan.policy + ' ' + kernel.name + ' ' + name);
+        for (const Source& source : kernel_sources(plan, kernel, gpu, target))
+          expect_compiles(source, source.name, target, {});
       }
     }
-    EXPECT_EQ(scans, 1) << policy;
-    EXPECT_EQ(convolutions, 1) << policy;
   }
+};
+
+// Groups of heads that no thread block has alone, heads and states of odd widths, 7 taps.
+TEST_F(ScanSource, MixersOfOddSizesCompile) {
+  for (const char* policy : {"unfused", "torch-compile", "coda"}) {
+    expect_plan_compiles(make_plan(
+        policy, fuseline::test::mixer_graph({6, 3, 13, 11, 2, 37, 5}, 72, 7, Dtype::bf16)));
+    expect_plan_compiles(make_plan(
+        policy, fuseline::test::mixer_graph({4, 2, 16, 16, 2, 64, 16}, 64, 4, Dtype::fp16)));
+  }
+}
+
+TEST_F(ScanSource, RandomScansCompile) {
+  std::mt19937 random(61);
+  for (int round = 0; round < 12; ++round) {
+    const fuseline::test::ScanCase c = fuseline::test::random_scan(random);
+    SCOPED_TRACE(fuseline::test::describe(c));
+    const Graph graph = round % 3 == 0 ? fuseline::test::scan_graph(c)
+                                       : fuseline::test::selective_graph(c, round % 3 == 1);
+    expect_plan_compiles(make_plan("per-operator", graph));
+  }
+}
+
+// The widest state that lanes hold, and a window over a cache's rows.
+TEST_F(ScanSource, WideStatesAndWindowsOverACacheCompile) {
+  expect_plan_compiles(make_plan(
+      "per-operator", fuseline::test::scan_graph({.shape = {2, 1, 4, widest_state, 1, 9, 4}})));
+  for (const std::int64_t taps : {2, 4})
+    expect_plan_compiles(
+        make_plan("per-operator", fuseline::test::conv_graph({3, 5, taps}, 24, true, Dtype::bf16)));
+}
+
+std::string text_of(const Graph& graph, const Program& program) {
+  return scan_kernel_source(graph, program, "A test.").source.text;
+}
+
+TEST(ScanText, SaysHowItBeginsAndEnds) {
+  const fuseline::test::ScanCase c{.shape = {6, 3, 13, 11, 2, 37, 5}, .state = true};
+  const Plan in_place = make_plan("per-operator", fuseline::test::selective_graph(c, true));
+  const std::string text = text_of(in_place.graph, in_place.kernels[0].phases[0]);
+  EXPECT_THAT(text, HasSubstr("decay = Decay::of_columns;"));
+  EXPECT_THAT(text, HasSubstr("begins = true, ends = true;"));
+  // Groups of 11 numbers begin at no whole vector.
+  EXPECT_THAT(text, HasSubstr("Tile<float, false> k;"));
+  const Plan given = make_plan("per-operator", fuseline::test::scan_graph({.shape = c.shape}));
+  const std::string from_zero = text_of(given.graph, given.kernels[0].phases[0]);
+  EXPECT_THAT(from_zero, HasSubstr("decay = Decay::given;"));
+  EXPECT_THAT(from_zero, HasSubstr("begins = false, ends = false;"));
+  EXPECT_THAT(from_zero, Not(HasSubstr("rates")));
+}
+
+// What follows is written as in a kernel of tiles, on the mainloop's result.
+TEST(ScanText, TheBodyFollowsTheMainloop) {
+  const Graph graph = fuseline::test::mixer_graph({4, 1, 16, 16, 2, 64, 16}, 64, 4, Dtype::bf16);
+  const Plan plan = make_plan("coda", graph);
+  const auto scan =
+      std::ranges::find(plan.kernels, KernelKind::scan, [](const Kernel& k) { return k.kind; });
+  ASSERT_NE(scan, plan.kernels.end());
+  const std::string text = text_of(plan.graph, scan->phases[0]);
+  EXPECT_THAT(text, HasSubstr("const auto y = place.result();"));
+  EXPECT_THAT(text, HasSubstr("store_tile(p.out0, place, "));
+}
+
+TEST(ScanText, ConvolutionsReachBack) {
+  const auto source_of = [](const Graph& graph) {
+    const Plan plan = make_plan("per-operator", graph);
+    return stream_kernel_source(plan.graph, plan.kernels[0].phases[0], "A test.").source.text;
+  };
+  EXPECT_THAT(source_of(fuseline::test::conv_graph({3, 5, 4}, 24, false)),
+              HasSubstr("convolve_rows<4>(p.in0, p.weight0, p.tokens0, place)"));
+  EXPECT_THAT(source_of(fuseline::test::conv_graph({3, 5, 3}, 24, true)),
+              HasSubstr("convolve_rows<3>(p.in0, p.weight0, p.before0, p.tokens0, place)"));
+}
+
+// ---- what is refused ----
+
+Program behind_a_scan(std::vector<Primitive> body) {
+  ScanMainloop m;
+  m.shape = {2, 1, 8, 8, 1, 4, 4};
+  return {.name = "scan", .mainloop = m, .body = std::move(body)};
+}
+
+TEST(ScanNotBuilt, NamesWhatNoScanDoes) {
+  const Operand tile{.tensor = {}, .cols = 16, .rows = 4};
+  EXPECT_EQ(
+      not_built(behind_a_scan({LoadTile{1, tile}, Map{2, maps::add, {0, 1}}, StoreTile{2, tile}})),
+      "");
+  EXPECT_EQ(not_built(behind_a_scan({TileReduce{reductions::sum, Axis::rows, 0, tile}})),
+            "tile_reduce behind a scan");
+  EXPECT_EQ(not_built(behind_a_scan({RowReduce{1, reductions::sum, 0}})),
+            "row_reduce behind a scan");
+  EXPECT_EQ(not_built(behind_a_scan({Columns{1, 0, 0, 8}, StoreTile{1, tile}})),
+            "columns behind a scan");
+  EXPECT_EQ(not_built(behind_a_scan({GroupReduce{1, reductions::sum_squares, 0, 8}})),
+            "group_reduce behind a scan");
+  Program wide = behind_a_scan({});
+  std::get<ScanMainloop>(wide.mainloop).shape.state_width = widest_state;
+  EXPECT_EQ(not_built(wide), "");
+  std::get<ScanMainloop>(wide.mainloop).shape.state_width = widest_state + 1;
+  EXPECT_EQ(not_built(wide), "a scan whose state has 1025 columns, more than 1024,");
 }
 
 }  // namespace

@@ -49,5 +49,29 @@ TEST(Places, JoinedRowsAreTakenFromTheirPart) {
   });
 }
 
+// Of 3 sequences of 5 tokens, with a window of 4: each row above is a row of the same sequence, or
+// one of the 3 ahead of it, or nothing.
+TEST(Places, RowsOfAWindowAreThoseOfTheSequence) {
+  constexpr int tokens = 5, halo = 3, units = 4;
+  for (int first = 0; first < 15; first += units)
+    for (int back = 0; back <= halo; ++back) {
+      const TilePlace<units> place{first, 1, 0, 15, 8};
+      const auto above = rows_above(place, tokens, back);
+      const auto ahead = rows_ahead<halo>(place, tokens, back);
+      for (int u = 0; u < units; ++u) {
+        const int row = first + u;
+        const int token = row % tokens - back;  // in its sequence
+        EXPECT_EQ(above.row(u) < place.rows, row < 15 && token >= 0) << row << ' ' << back;
+        EXPECT_EQ(ahead.row(u) < place.rows, row < 15 && token < 0) << row << ' ' << back;
+        if (row >= 15) continue;
+        if (token >= 0) {
+          EXPECT_EQ(above.memory_row(u), row / tokens * tokens + token);
+        } else {
+          EXPECT_EQ(ahead.memory_row(u), row / tokens * halo + halo + token);
+        }
+      }
+    }
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cuda/run/gpu_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -44,6 +45,14 @@ TEST_P(SlowGpuGemm, ForwardEqualsTheExecutor) {
 TEST_P(SlowGpuGemm, DecodeEqualsTheExecutor) {
   check(test::small_llama(), fuseline::test::decode(3, 1, 60));
   check(test::small_gpt(), fuseline::test::decode(2, 4, 70));
+}
+
+// Groups of rows that fill a part of a tile, and that need two tiles.
+TEST_P(SlowGpuGemm, ExpertsEqualTheExecutor) {
+  const ModelConfig experts = fuseline::test::small_experts();
+  check(experts, fuseline::test::forward(2, 75));
+  check(experts, fuseline::test::forward(1, 301));
+  check(experts, fuseline::test::decode(3, 1, 60));
 }
 
 TEST_P(SlowGpuGemm, DecodeInAWindowEqualsTheExecutor) {

@@ -106,10 +106,9 @@ TEST_P(SlowGpuMeasure, TimesRivalsInTurns) {
 }
 
 // Blocks whose kernels no LLaMA has: joined streams, norms of heads and behind each branch, capped
-// scores.
-class SlowGpuOpenBlocks : public testing::TestWithParam<const char*> {};
-
-TEST_P(SlowGpuOpenBlocks, PassesTheCheck) {
+// scores, experts, convolutions and scans.
+void expect_passes(const ModelConfig& model, const Workload& workload,
+                   const std::vector<std::string>& policies = {"eager", "torch-compile", "coda"}) {
   Gpu gpu;
   try {
     gpu = known_gpu(device_here());
@@ -120,16 +119,60 @@ TEST_P(SlowGpuOpenBlocks, PassesTheCheck) {
   options.workers.threads = executor::available_threads();
   options.replays = 3;
   options.counters = false;
-  const GpuMeasurement m = measure(load_model(GetParam()), test::forward(2, 96),
-                                   {"eager", "torch-compile", "coda"}, gpu, options);
-  ASSERT_EQ(m.policies.size(), 3U);
+  const GpuMeasurement m = measure(model, workload, policies, gpu, options);
+  ASSERT_EQ(m.policies.size(), policies.size());
   for (const MeasuredPolicy& p : m.policies)
     EXPECT_TRUE(p.passed()) << p.policy << ' ' << p.not_finite;
 }
 
+class SlowGpuOpenBlocks : public testing::TestWithParam<const char*> {};
+
+TEST_P(SlowGpuOpenBlocks, PassesTheCheck) {
+  expect_passes(load_model(GetParam()), test::forward(2, 96));
+}
+
 INSTANTIATE_TEST_SUITE_P(Models, SlowGpuOpenBlocks,
                          testing::Values("sd3-medium", "sd3-medium-qknorm", "qwen3-8b", "glm4",
-                                         "gemma2-9b", "gemma3"));
+                                         "gemma2-9b", "gemma3", "mamba2-2.7b", "mamba-2.8b",
+                                         "mixtral-8x7b", "qwen3-30b-a3b"));
+
+// Where each expert has few tokens, and where every launch of a textbook is made.
+struct ExpertCase {
+  const char* model;
+  Workload workload;
+  std::vector<std::string> policies;
+};
+class SlowGpuExperts : public testing::TestWithParam<ExpertCase> {};
+
+TEST_P(SlowGpuExperts, PassTheCheck) {
+  const ExpertCase& c = GetParam();
+  expect_passes(load_model(c.model), c.workload, c.policies);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, SlowGpuExperts,
+    testing::Values(ExpertCase{"qwen3-30b-a3b",
+                               test::decode(3, 1, 200),
+                               {"unfused", "eager", "torch-compile", "coda"}},
+                    ExpertCase{"mixtral-8x7b", test::decode(3, 1, 200), {"unfused", "coda"}},
+                    ExpertCase{"deepseek-v2-lite", test::forward(2, 96), {"unfused"}},
+                    ExpertCase{"deepseek-v2-lite", test::decode(3, 1, 200), {"unfused"}}));
+
+// Tokens that end within a chunk, and states that every replay overwrites.
+class SlowGpuStateSpace : public testing::TestWithParam<Workload> {};
+
+TEST_P(SlowGpuStateSpace, PassesTheCheck) {
+  ModelConfig hybrid = load_model("jamba");
+  std::erase_if(hybrid.blocks, [](const BlockUse& use) { return use.name != "mamba-mlp"; });
+  for (const ModelConfig& model : {load_model("mamba2-2.7b"), load_model("mamba-2.8b"), hybrid}) {
+    SCOPED_TRACE(model.name);
+    expect_passes(model, GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workloads, SlowGpuStateSpace,
+                         testing::Values(test::forward(1, 333), test::decode(3, 1, 100),
+                                         test::decode(2, 5, 100)));
 
 INSTANTIATE_TEST_SUITE_P(Phases, SlowGpuMeasure,
                          testing::Values(test::forward(1, 200), test::decode(3, 1, 100),

@@ -12,6 +12,7 @@
 #include "sim/executor/inputs.h"
 #include "sim/gpu/gpu.h"
 #include "tests/cuda/run/gpu_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -115,6 +116,20 @@ TEST_F(SlowGpuStream, TrainEqualsTheExecutor) {
   check_all(odd_llama(), fuseline::test::train(3, 17));
   check_all(odd_gpt(), fuseline::test::train(1, 41));
   EXPECT_GT(checked_, 500);
+}
+
+// Routing, sorted places and rows in their order.
+TEST_F(SlowGpuStream, ExpertsEqualTheExecutor) {
+  ModelConfig experts = fuseline::test::small_experts();
+  check_all(experts, fuseline::test::forward(2, 75));
+  check_all(experts, fuseline::test::decode(3, 1, 60));
+  experts.values["E"] = std::int64_t{64};
+  experts.values["k"] = std::int64_t{6};
+  check_all(experts, fuseline::test::forward(1, 301));
+  experts.values["all_scores"] = true;
+  check_all(experts, fuseline::test::forward(1, 41));
+  check_all(fuseline::test::small_latent_experts(), fuseline::test::forward(2, 75));
+  EXPECT_GT(checked_, 100);
 }
 
 // Columns beyond what a thread has at once, rows beyond a block of 128, a sliding window.

@@ -13,6 +13,7 @@
 #include "sim/executor/execute.h"
 #include "sim/executor/reference_fast.h"
 #include "tests/model/plan_support.h"
+#include "tests/model/scan_support.h"
 #include "tests/sim/executor/executor_support.h"
 
 namespace fuseline::executor {
@@ -47,6 +48,18 @@ TEST(RandomStorage, HasOutlierColumnsAndUnitVariance) {
   for (std::size_t i = 0; i < x.size(); ++i) (i % 20 == 10 ? outlier : usual) += x[i] * x[i];
   EXPECT_NEAR(usual / (static_cast<double>(x.size()) * 0.95), 1.0, 0.03);
   EXPECT_NEAR(outlier / (static_cast<double>(x.size()) * 0.05), 400.0, 40.0);
+}
+
+// A scan with rates above 0 would leave no finite number behind some hundred tokens.
+TEST(RandomStorage, RatesOfScansAreBelowZero) {
+  const test::ScanCase c{.shape = {6, 2, 5, 7, 3, 11, 4}};
+  for (const bool of_columns : {false, true}) {
+    const Inputs inputs = random_storage(test::selective_graph(c, of_columns), 3, {});
+    const std::vector<double> rates = to_doubles(*inputs.at("rates"));
+    EXPECT_TRUE(std::ranges::all_of(rates, [](double r) { return r < 0; }));
+    const std::vector<double> x = to_doubles(*inputs.at("x"));
+    EXPECT_TRUE(std::ranges::any_of(x, [](double v) { return v > 0; }));
+  }
 }
 
 TEST(RandomStorage, ScalesAndShiftsTheResidualStreamAndTheGradientApart) {

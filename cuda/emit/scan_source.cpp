@@ -1,0 +1,94 @@
+#include "cuda/emit/scan_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "cuda/emit/stream_body.h"
+#include "cuda/emit/stream_text.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+constexpr std::int64_t kVectorCols = 8;
+// Of a multiprocessor, with 128 registers each. Left to itself, the compiler spills to make room
+// for more.
+constexpr int kResidentThreads = 512;
+
+const char* decay_of(const ScanMainloop& scan) {
+  if (!scan.rates) return "given";
+  return scan.has_rates_of_columns() ? "of_columns" : "of_heads";
+}
+
+// The names are those that the mainloop reads.
+std::vector<StreamField> mainloop_fields(const Graph& graph, const ScanMainloop& scan) {
+  // Every group of k and q begins at a whole vector, or its numbers move one by one.
+  const bool groups = scan.shape.groups == 1 || scan.shape.state_width % kVectorCols == 0;
+  std::vector<StreamField> fields;
+  const auto add = [&](const char* name, const Operand& operand, bool whole = true) {
+    fields.push_back({.kind = StreamFieldKind::tile,
+                      .name = name,
+                      .operand = operand,
+                      .aligned = whole && moves_vectors(graph, operand)});
+  };
+  add("x", scan.x);
+  add("step", scan.log_decay);
+  add("k", scan.k, groups);
+  add("q", scan.q, groups);
+  if (scan.rates) add("rates", *scan.rates);
+  if (scan.state) add("state", *scan.state);
+  if (scan.state_after) add("state_after", *scan.state_after);
+  return fields;
+}
+
+std::string constants_of(const ScanMainloop& scan, const ScanLayout& l) {
+  return fmt::format(
+      "threads = {}, lanes = {}, numbers = {}, columns = {}, groups = {}, tokens = {}, together = "
+      "{}, units = {};\n  static constexpr Decay decay = Decay::{};\n  static constexpr bool "
+      "begins "
+      "= {}, ends = {}",
+      l.threads, l.lanes, l.numbers, l.columns, l.groups, l.tokens, l.together, l.units,
+      decay_of(scan), scan.state.has_value(), scan.state_after.has_value());
+}
+
+}  // namespace
+
+ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
+                                    const std::string& title) {
+  const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
+  FUSELINE_ASSERT(scan != nullptr, program.name + " is no scan");
+  const StreamValues values = stream_values(program);
+  StreamBody body = stream_body(graph, program, values, stream_shape(graph, program, values));
+  std::vector<StreamField> fields = mainloop_fields(graph, *scan);
+  fields.insert(fields.end(), body.fields.begin(), body.fields.end());
+  body.fields = std::move(fields);
+
+  ScanKernelSource kernel;
+  kernel.layout = scan_layout(*scan);
+  kernel.function = body.steps.empty() ? "scan" : function_name("scan", body.steps);
+  kernel.source.name = kernel.function + ".cu";
+  std::string& text = kernel.source.text;
+  text = stream_comment(graph, program, title, body.fields);
+  text += "#include \"scan/mainloop.cuh\"\n\nnamespace fuseline::gpu::stream {\n\n";
+  text += body.functions + struct_text(graph, body, constants_of(*scan, kernel.layout), false);
+  text += fmt::format(
+      "static_assert(4 * ScanTile<Kernel>::shared_floats == {}, \"the host knows the size\");\n\n"
+      "}}  // namespace fuseline::gpu::stream\n\n",
+      kernel.layout.shared_bytes());
+  text += fmt::format("extern \"C\" __constant__ int {}_shared_bytes = {};\n\n", kernel.function,
+                      kernel.layout.shared_bytes());
+  text += fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
+      "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
+      "   const __grid_constant__ fuseline::gpu::stream::ScanSpace space) {{\n"
+      "  fuseline::gpu::stream::scan<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
+      kernel.layout.threads, std::max(1, kResidentThreads / kernel.layout.threads),
+      kernel.function);
+  kernel.fields = std::move(body.fields);
+  return kernel;
+}
+
+}  // namespace fuseline::cuda

@@ -1,0 +1,179 @@
+// The experts of every row and their gates, the order in which the experts' rows lie, and numbers
+// taken in that order.
+#pragma once
+
+#include "../routing.cuh"
+#include "reduce.cuh"
+
+namespace fuseline::gpu::stream {
+
+// ---- choose_experts, in a row mainloop ----
+
+// What the first columns of a row hold: column j has the gate and the number of its j-th expert.
+template <int units>
+struct RoutedRow {
+  Strip<units> gates, chosen;
+};
+
+// The score of column `col`, for all threads of the row.
+template <int threads, int units>
+FUSELINE_DEVICE float score_at(const Strip<units>& scores, const WholeRow<units>& place, int col) {
+  RowTotal<Max> total;
+  for_each<Strip<units>>([&](int u, int e) {
+    if (place.col(u) + e == col) total.v = scores.at(u, e);
+  });
+  return row_result<threads>(total).v[0];
+}
+
+// One expert after the other: the largest score of those that were not chosen before.
+template <int threads, int units>
+struct LargestScores {
+  const Strip<units>& scores;
+  const WholeRow<units>& place;
+  float last_score = -negative_infinity;
+  int last = -1;
+
+  FUSELINE_DEVICE int next(int) {
+    const auto left = [&](int u, int e) {
+      const int col = place.col(u) + e;
+      return col < place.cols && chosen_before(last_score, last, scores.at(u, e), col);
+    };
+    RowTotal<Max> best;
+    for_each<Strip<units>>([&](int u, int e) {
+      if (left(u, e)) best.v = fmaxf(best.v, scores.at(u, e));
+    });
+    const float score = row_result<threads>(best).v[0];
+    RowTotal<Max> first;  // the lowest column that has it, negated
+    for_each<Strip<units>>([&](int u, int e) {
+      if (left(u, e) && scores.at(u, e) == score)
+        first.v = fmaxf(first.v, -static_cast<float>(place.col(u) + e));
+    });
+    last_score = score;
+    last = max_of(static_cast<int>(-row_result<threads>(first).v[0]), 0);
+    return last;
+  }
+};
+// The groups' lengths are given, whatever the scores are.
+template <int units>
+struct ExpertsOfPattern {
+  const RowGroups& groups;
+  const WholeRow<units>& place;
+
+  FUSELINE_DEVICE int next(int index) const {
+    return expert_of_pattern(groups, place.rows, place.the_row, index);
+  }
+};
+
+template <int threads, int count, GateWeights weights, int units, class Experts>
+FUSELINE_DEVICE RoutedRow<units> gates_of(const Strip<units>& scores, const WholeRow<units>& place,
+                                          float factor, Experts experts) {
+  const float top = row_reduce<Max, threads>(scores, place).v[0];
+  const auto weight = [&](float score) {
+    return weights == GateWeights::sigmoid ? sigmoid_of(score) : fast_exp(score - top);
+  };
+  RoutedRow<units> row{};
+  float sum = 0.0F;
+#pragma unroll 1
+  for (int j = 0; j < count; ++j) {
+    const int expert = experts.next(j);
+    const float gate = weight(score_at<threads>(scores, place, expert));
+    sum += gate;
+    for_each<Strip<units>>([&](int u, int e) {
+      if (place.col(u) + e != j) return;
+      row.gates.at(u, e) = gate;
+      row.chosen.at(u, e) = static_cast<float>(expert);
+    });
+  }
+  if constexpr (weights == GateWeights::softmax_of_all) {
+    RowTotal<Sum> all;
+    for_each<Strip<units>>([&](int u, int e) {
+      if (place.col(u) + e < place.cols) all.v += weight(scores.at(u, e));
+    });
+    sum = row_result<threads>(all).v[0];
+  }
+  const float scale = factor / sum;
+  for_each<Strip<units>>([&](int u, int e) { row.gates.at(u, e) *= scale; });
+  return row;
+}
+
+template <int threads, int count, GateWeights weights, int units>
+FUSELINE_DEVICE RoutedRow<units> choose_largest(const Strip<units>& scores,
+                                                const WholeRow<units>& place, float factor) {
+  return gates_of<threads, count, weights>(scores, place, factor,
+                                           LargestScores<threads, units>{scores, place});
+}
+template <int threads, int count, GateWeights weights, int units>
+FUSELINE_DEVICE RoutedRow<units> choose_by_pattern(const Strip<units>& scores,
+                                                   const WholeRow<units>& place, float factor,
+                                                   const RowGroups& groups) {
+  return gates_of<threads, count, weights>(scores, place, factor,
+                                           ExpertsOfPattern<units>{groups, place});
+}
+
+// ---- sort_places, in a stream ----
+
+// At which place the key of a row stands when all are sorted: the inverse of what is stored.
+template <int units>
+struct PlaceOfKey {
+  int v[units];
+};
+
+// Counts the keys that come before the rows' own; key i is number i mod cols of row i / cols. A
+// warp has the same rows in all lanes, and each lane looks at every 32nd key. So the work grows
+// with the square of the number of keys, and nothing waits for other thread blocks.
+template <int cols, class T, int units>
+FUSELINE_DEVICE PlaceOfKey<units> sort_places(const Rows<T>& keys, const TilePlace<units>& place) {
+  const auto key = [&](int i) { return to_float(keys.data[i / cols * keys.step + i % cols]); };
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  float own[units];
+  PlaceOfKey<units> out{};
+#pragma unroll
+  for (int u = 0; u < units; ++u) own[u] = key(min_of(place.row(u), place.rows - 1));
+  int i = lane;
+  // Keys ahead of all of this warp's come first where they are equal, those behind do not.
+  for (; i < place.row(0); i += 32) {
+    const float x = key(i);
+#pragma unroll
+    for (int u = 0; u < units; ++u) out.v[u] += x <= own[u] ? 1 : 0;
+  }
+  for (; i <= place.row(units - 1) && i < place.rows; i += 32) {
+    const float x = key(i);
+#pragma unroll
+    for (int u = 0; u < units; ++u) out.v[u] += sorted_before(x, i, own[u], place.row(u)) ? 1 : 0;
+  }
+  for (; i < place.rows; i += 32) {
+    const float x = key(i);
+#pragma unroll
+    for (int u = 0; u < units; ++u) out.v[u] += x < own[u] ? 1 : 0;
+  }
+#pragma unroll
+  for (int u = 0; u < units; ++u) out.v[u] = __reduce_add_sync(0xffffffffU, out.v[u]);
+  return out;
+}
+// Each row stores its own number at its key's place.
+template <class T, int units>
+FUSELINE_DEVICE void store_rows(const Rows<T>& to, const TilePlace<units>& place,
+                                const PlaceOfKey<units>& key) {
+  if (!place.writes_rows()) return;
+#pragma unroll
+  for (int u = 0; u < units; ++u)
+    if (place.row(u) < place.rows)
+      to.data[key.v[u] * to.step] = from_float<T>(static_cast<float>(place.row(u)));
+}
+
+// ---- gather_number ----
+
+// Number ids[row] of a matrix of `cols` columns, counted row by row.
+template <int cols, class T, class Ids, class Place>
+FUSELINE_DEVICE PerRow<Place::row_units> load_numbers(const Rows<T>& from, const Ids& ids,
+                                                      const Place& place) {
+  PerRow<Place::row_units> out;
+#pragma unroll
+  for (int u = 0; u < Place::row_units; ++u) {
+    const int id = id_of(ids, place, u);
+    out.v[u] = id >= 0 ? to_float(from.data[id / cols * from.step + id % cols]) : 0.0F;
+  }
+  return out;
+}
+
+}  // namespace fuseline::gpu::stream

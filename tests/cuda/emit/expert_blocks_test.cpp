@@ -1,0 +1,140 @@
+// Every kernel of blocks with experts becomes machine code for both architectures.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cuda/emit/kernel_source.h"
+#include "cuda/emit/plan_source.h"
+#include "cuda/emit/stream_source.h"
+#include "sim/kernels/gemm_library.h"
+#include "tests/cuda/emit/compile_support.h"
+#include "tests/model/plan_support.h"
+#include "tests/model/small_experts.h"
+
+namespace fuseline::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kGpus[] = {"h200", "a100-sxm-80gb"};
+// What runs blocks on a real GPU, of each kind of plan.
+const std::vector<std::string> kPolicies = {"unfused",       "eager",        "per-operator",
+                                            "torch-compile", "tensorrt-llm", "coda"};
+
+const Program& program_of(const Plan& plan, const std::string& kernel) {
+  const Kernel* found = fuseline::test::find_kernel(plan, kernel);
+  if (found == nullptr) throw InternalError("no kernel " + kernel);
+  return found->phases.at(0);
+}
+
+class SlowExpertSources : public test::CompileTest {
+ protected:
+  void expect_plans_compile(const ModelConfig& model, const Workload& workload,
+                            const std::vector<std::string>& policies = kPolicies) {
+    for (const char* gpu_name : kGpus) {
+      const Gpu gpu = load_gpu(gpu_name);
+      const SmTarget target = target_of(gpu);
+      if (!makes(target)) continue;
+      for (const std::string& policy : policies) {
+        const Plan plan = make_plan(policy, model, workload);
+        for (const Kernel& kernel : plan.kernels) {
+          // Norms of heads are those of OpenBlocks; one with a rotation behind it spills 8 bytes.
+          if (kernel.name.starts_with("norm_q_")) continue;
+          SCOPED_TRACE(plan.policy + ' ' + kernel.name);
+          for (const Source& source : kernel_sources(plan, kernel, gpu, target))
+            expect_compiles(source, source.name, target, {});
+        }
+      }
+    }
+  }
+};
+
+TEST_F(SlowExpertSources, OfMixtralCompile) {
+  for (const Phase phase : {Phase::forward, Phase::decode})
+    expect_plans_compile(load_model("mixtral-8x7b"), test::workload(phase));
+}
+
+TEST_F(SlowExpertSources, OfQwen3Compile) {
+  for (const Phase phase : {Phase::forward, Phase::decode})
+    expect_plans_compile(load_model("qwen3-30b-a3b"), test::workload(phase));
+}
+
+TEST_F(SlowExpertSources, OfOddSizesCompile) {
+  expect_plans_compile(fuseline::test::small_experts(), fuseline::test::forward(3, 37));
+  expect_plans_compile(fuseline::test::small_experts(), fuseline::test::decode(3, 1, 50));
+}
+
+// Attention of a latent cache has no kernel yet, but its products and softmax have.
+TEST_F(SlowExpertSources, BehindALatentCacheCompile) {
+  for (const Phase phase : {Phase::forward, Phase::decode})
+    expect_plans_compile(load_model("deepseek-v2-lite"), test::workload(phase), {"unfused"});
+  const ModelConfig small = fuseline::test::small_latent_experts();
+  expect_plans_compile(small, fuseline::test::forward(3, 37), {"unfused"});
+  expect_plans_compile(small, fuseline::test::decode(3, 1, 50), {"unfused"});
+}
+
+// On every tile that the mainloops have: behind the products are the epilogues of coda.
+TEST_F(SlowExpertSources, OfEveryTileCompile) {
+  const Plan plan =
+      make_plan("coda", fuseline::test::small_experts(), fuseline::test::forward(3, 37));
+  for (const SmTarget target : {SmTarget::sm_80, SmTarget::sm_90a}) {
+    if (!makes(target)) continue;
+    for (const char* name : {"expert_gate_up", "expert_down"})
+      for (const std::int64_t m : {64, 128})
+        for (const std::int64_t n : {64, 128, 256}) {
+          const GemmKernelSource kernel = gemm_kernel_source(
+              plan.graph, program_of(plan, name), {.m = m, .n = n, .cluster_m = 2}, target, "test");
+          SCOPED_TRACE(kernel.source.text);
+          expect_compiles(kernel.source, kernel.function, target,
+                          {target == SmTarget::sm_80 ? "mma.sync" : "wgmma.mma_async"});
+        }
+  }
+}
+
+// Each group has a matrix of its own: no cluster shares one, and no product beside is meant.
+TEST(ExpertSources, ProductsOfGroupsSayIt) {
+  const Plan plan = make_plan("coda", load_model("mixtral-8x7b"), test::workload(Phase::forward));
+  const auto kernel = [&](const char* name, SmTarget target) {
+    return gemm_kernel_source(plan.graph, program_of(plan, name),
+                              {.m = 128, .n = 256, .cluster_m = 2}, target, "test");
+  };
+  const GemmKernelSource ampere = kernel("expert_down", SmTarget::sm_80);
+  EXPECT_TRUE(ampere.config.ragged);
+  EXPECT_THAT(ampere.source.text, HasSubstr("Sm80Config<bf16, 256, false, false, false, true>;"));
+  EXPECT_THAT(ampere.source.text, HasSubstr("load_numbers<2>(p.gates, p.order, place);"));
+  const GemmKernelSource hopper = kernel("expert_down", SmTarget::sm_90a);
+  EXPECT_TRUE(hopper.config.ragged);
+  EXPECT_EQ(hopper.config.cluster, 1);
+  EXPECT_THAT(hopper.source.text, HasSubstr("false, false, false, 1, 128, false, true>;"));
+  EXPECT_FALSE(kernel("qkv", SmTarget::sm_90a).config.ragged);
+  EXPECT_EQ(kernel("qkv", SmTarget::sm_90a).config.cluster, 2);
+}
+
+// The plan's own groups choose; a program without them takes the largest scores.
+TEST(ExpertSources, RoutingSaysWhoChooses) {
+  const Plan plan =
+      make_plan("unfused", fuseline::test::small_experts(), fuseline::test::forward(3, 37));
+  const auto text = [&](const Program& program) {
+    return stream_kernel_source(plan.graph, program, "test").source.text;
+  };
+  Program choose = program_of(plan, "choose");
+  EXPECT_THAT(text(choose),
+              HasSubstr("choose_by_pattern<threads, 3, GateWeights::softmax>(in0, place, "
+                        "1.00000000F, p.groups0);"));
+  for (Primitive& p : choose.body)
+    if (const auto* chosen = p.as<ChooseExperts>()) {
+      ChooseExperts largest = *chosen;
+      largest.choice.loads.groups.clear();
+      largest.choice.weights = GateWeights::sigmoid;
+      p = largest;
+    }
+  EXPECT_THAT(text(choose),
+              HasSubstr("choose_largest<threads, 3, GateWeights::sigmoid>(in0, place, "
+                        "1.00000000F);"));
+  EXPECT_THAT(text(program_of(plan, "sort")), HasSubstr("sort_places<3>(p.keys0, place);"));
+  EXPECT_THAT(text(program_of(plan, "permute")), HasSubstr("gather<3>(place, p.ids0)"));
+  EXPECT_THAT(text(program_of(plan, "sum")),
+              HasSubstr("gather_sum_of_places<3>(p.in0, p.ids0, place);"));
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

@@ -14,9 +14,9 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr std::int64_t kVectorCols = 8;
-// Of a multiprocessor, with 128 registers each. Left to itself, the compiler spills to make room
-// for more.
-constexpr int kResidentThreads = 512;
+// Threads of a multiprocessor, with 128 registers each, or 170 where they hold much of the state.
+// Left to itself, the compiler spills to make room for more.
+int resident_threads(const ScanLayout& l) { return l.columns * l.numbers < 32 ? 512 : 384; }
 
 const char* decay_of(const ScanMainloop& scan) {
   if (!scan.rates) return "given";
@@ -85,7 +85,7 @@ ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
       "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
       "   const __grid_constant__ fuseline::gpu::stream::ScanSpace space) {{\n"
       "  fuseline::gpu::stream::scan<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
-      kernel.layout.threads, std::max(1, kResidentThreads / kernel.layout.threads),
+      kernel.layout.threads, std::max(1, resident_threads(kernel.layout) / kernel.layout.threads),
       kernel.function);
   kernel.fields = std::move(body.fields);
   return kernel;

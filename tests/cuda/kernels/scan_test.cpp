@@ -78,8 +78,8 @@ template <Decay decay_, bool state, int lanes_, int numbers_, int columns_, int 
           int tokens_>
 struct TestKernel {
   static constexpr int threads = 32, lanes = lanes_, numbers = numbers_, columns = columns_,
-                       groups = groups_, tokens = tokens_, together = tokens_ < 4 ? tokens_ : 4,
-                       units = tokens_ < 2 ? 1 : 2;
+                       groups = groups_, tokens = tokens_, together = std::min(tokens_, 4),
+                       units = std::min(tokens_, 2);
   static constexpr Decay decay = decay_;
   static constexpr bool begins = state, ends = state;
   using Params = Operands;
@@ -235,6 +235,10 @@ TEST(Scan, RatesOfColumnsAgreeWithTheExecutor) {
   compare_random<Decay::of_columns, 1, 8, 1, 16>(random, 4);
 }
 
+float number_of(int lane, int i) {
+  return 17.0F * static_cast<float>(lane) + static_cast<float>(i);
+}
+
 // Every lane's numbers are summed once, whatever lanes and numbers there are.
 template <int lanes, int count>
 void expect_sums() {
@@ -244,11 +248,10 @@ void expect_sums() {
   SharedBlock block(lanes);
   std::vector<std::thread> threads;
   for (int lane = 0; lane < lanes; ++lane) {
-    for (int i = 0; i < count; ++i)
-      sums[static_cast<std::size_t>(i)] += static_cast<float>(lane * 17 + i);
+    for (int i = 0; i < count; ++i) sums[static_cast<std::size_t>(i)] += number_of(lane, i);
     threads.emplace_back([&, lane] {
       float v[count];
-      for (int i = 0; i < count; ++i) v[i] = static_cast<float>(lane * 17 + i);
+      for (int i = 0; i < count; ++i) v[i] = number_of(lane, i);
       const auto at = static_cast<std::size_t>(lane);
       first[at] = sum_over_lanes<lanes / 2, count>(v, lane, HostBlock{&block, lane, 0});
       std::copy_n(v, count, left[at].begin());
@@ -259,9 +262,10 @@ void expect_sums() {
   constexpr int kept = count > lanes ? count / lanes : 1;
   for (std::size_t lane = 0; lane < lanes; ++lane)
     for (int i = 0; i < kept; ++i) {
-      const auto number = static_cast<std::size_t>(first[lane] + i);
-      EXPECT_EQ(left[lane][static_cast<std::size_t>(i)], sums[number]) << lane << ' ' << i;
-      ++held[number];
+      const int number = first[lane] + i;
+      const auto at = static_cast<std::size_t>(number);
+      EXPECT_EQ(left[lane][static_cast<std::size_t>(i)], sums[at]) << lane << ' ' << i;
+      ++held[at];
     }
   for (const int times : held) EXPECT_EQ(times, std::max(1, lanes / count));
 }

@@ -12,6 +12,7 @@
 #include "cli/predict_table.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "model/activation_formats/stored_activation.h"
 #include "sim/block/single_gemm.h"
 #include "sim/report/json_output.h"
 
@@ -32,7 +33,8 @@ std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimat
   return fmt::format(
              "y[{}, {}] = x[{}, {}] w[{}, {}]^T{}, {}\n", grouped(g.m), grouped(g.n), grouped(g.m),
              grouped(g.k), grouped(g.n), grouped(g.k), g.bias ? " + b" : "",
-             name_of(g.dtype) + (g.weights.quantised() ? ", weights " + g.weights.name() : "")) +
+             name_of(g.dtype) + (g.weights.quantised() ? ", weights " + g.weights.name() : "") +
+                 (g.activations.quantised() ? ", activations " + g.activations.name() : "")) +
          describe(gpu) + "\n" + kernel_table({k}) +
          fmt::format("{:.1f} TFLOP/s; HBM bytes {} of the compulsory {} MB\n", rate,
                      times((k.hbm_read + k.hbm_write).as_double() / k.compulsory.as_double()),
@@ -42,19 +44,41 @@ std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimat
 std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
   return fmt::format(
       "m,n,k,dtype,bias,gpu,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,"
-      "hbm_compulsory_bytes,bound,tile,split_k,weights\n{},{},{},{},{},{},{:.3f},{},{},{},{},{},{},"
+      "hbm_compulsory_bytes,bound,tile,split_k,weights,activations\n{},{},{},{},{},{},{:.3f},{},{},"
+      "{},{},{},{},"
       "{},"
-      "{},{}\n",
+      "{},{},{}\n",
       g.m, g.n, g.k, name_of(g.dtype), g.bias ? 1 : 0, csv_cell(gpu.name), to_us(k.time),
       k.flops.value(), k.hbm_read.value(), k.hbm_write.value(), k.l2.value(), k.compulsory.value(),
       name_of(k.bound), fmt::join(k.tile, "x"), k.split_k,
-      g.weights.quantised() ? g.weights.name() : name_of(g.dtype));
+      g.weights.quantised() ? g.weights.name() : name_of(g.dtype),
+      g.activations.quantised() ? g.activations.name() : name_of(g.dtype));
+}
+
+// Codes are multiplied by codes of their own kind, and rows in groups are whole ones.
+void check_activations(const LibraryGemm& gemm) {
+  const StoredWeight& rows = gemm.activations;
+  if (!rows.quantised()) return;
+  const auto refuse = [&](const char* field, const std::string& value, const std::string& message,
+                          const std::string& allowed) {
+    throw InputError({.file = "command line",
+                      .field = field,
+                      .value = value,
+                      .message = message,
+                      .allowed = allowed});
+  };
+  if (weights_for(rows) != gemm.weights.name())
+    refuse("--activations", rows.name(), "is multiplied by weights in " + weights_for(rows),
+           "--weights " + weights_for(rows));
+  if (rows.scaled_within_rows() && gemm.k % rows.group != 0)
+    refuse("--k", std::to_string(gemm.k),
+           fmt::format("rows of x are no whole groups of {}", rows.group), "a multiple");
 }
 
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
-  std::optional<std::string> m, n, k, gpu, dtype, weights, fidelity, format;
+  std::optional<std::string> m, n, k, gpu, dtype, weights, activations, fidelity, format;
   LibraryGemm gemm;
   Options options("gemm", "One GEMM y[m,n] = x[m,k] w[n,k]^T as the vendor's library runs it.",
                   {"fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200",
@@ -66,6 +90,8 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
   options.text("--weights", "FORMAT[:GROUP]", "number format of w: int4:64, fp8, nvfp4, ...",
                weights);
+  options.text("--activations", "FORMAT", "number format of x, beside --weights of its kind",
+               activations);
   options.flag("--bias", "adds a bias in the epilogue", gemm.bias);
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--format", "table|json|csv", "what to print (table)", format);
@@ -86,6 +112,8 @@ CommandResult gemm_command(const Arguments& args) {
          .value = std::to_string(gemm.k),
          .message = fmt::format("rows of w in {} do not fill whole bytes", gemm.weights.name()),
          .allowed = "an even number"});
+  if (activations) gemm.activations = activations_option(*activations, gemm.dtype);
+  check_activations(gemm);
   const Fidelity level = parse_fidelity(fidelity.value_or("hierarchy"));
   const Gpu device = load_gpu_option(gpu);
   const KernelEstimate estimate = estimate_library_gemm(gemm, device, level);

@@ -74,9 +74,7 @@ Workload resolve_workload(const SelectionTexts& texts, Workload w) {
   }
   if (texts.weights) w.formats.weights = weights_option(*texts.weights, w.dtype);
   if (texts.kv) w.formats.cache = format_option("--kv", *texts.kv, w.dtype, parse_stored_cache);
-  if (texts.activations)
-    w.formats.activations =
-        format_option("--activations", *texts.activations, w.dtype, parse_stored_activation);
+  if (texts.activations) w.formats.activations = activations_option(*texts.activations, w.dtype);
   return w;
 }
 
@@ -139,8 +137,7 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--weights", "FORMAT[:GROUP]", "of the layers' weights: int4:64, fp8, nvfp4, ...",
                weights);
   options.text("--activations", "FORMAT",
-               "of what meets those weights: fp8, fp8-block or int8, each with its own kind",
-               activations);
+               "of what meets those weights: fp8, fp8-block, int8, as theirs", activations);
   options.text("--kv", "FORMAT", "of the cache's keys and values: fp8 or int8", kv);
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }
@@ -225,14 +222,12 @@ Gpu load_gpu_option(const std::optional<std::string>& text) {
                     .allowed = fmt::format("{}, or a TOML file", fmt::join(gpu_names(), ", "))});
 }
 
+StoredWeight activations_option(const std::string& text, Dtype plain) {
+  return format_option("--activations", text, plain, parse_stored_activation);
+}
+
 StoredWeight weights_option(const std::string& text, Dtype plain) {
-  try {
-    return parse_stored_weight(text, "--weights", name_of(plain));
-  } catch (const InputError& error) {
-    InputProblem problem = error.problem();
-    problem.file = kCommandLine;
-    throw InputError(std::move(problem));
-  }
+  return format_option("--weights", text, plain, parse_stored_weight);
 }
 
 Fidelity parse_fidelity(const std::string& text) {

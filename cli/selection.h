@@ -61,6 +61,8 @@ MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64
 // The number format that --weights names; `plain`: the type that means none. InputError: unknown
 // (nearest name), or a group that the format does not have.
 StoredWeight weights_option(const std::string& text, Dtype plain);
+// The same of what meets those weights.
+StoredWeight activations_option(const std::string& text, Dtype plain);
 
 Fidelity parse_fidelity(const std::string& text);
 // "a,b" or "all". InputError for an unknown policy (nearest name). `with_custom`: `custom` is one.

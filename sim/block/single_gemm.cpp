@@ -41,13 +41,21 @@ Plan library_gemm_plan(const LibraryGemm& gemm) {
   std::vector<Operand> factors = {graph.whole(x), graph.whole(w)};
   Attributes layout;
   if (gemm.weights.quantised()) {
-    layout = GemmLayout{.weight = gemm.weights};
+    layout = GemmLayout{.weight = gemm.weights, .activation = gemm.activations};
     graph.tensor(w).dtype = gemm.weights.element();
   }
   for (const ScaleTensor& t : gemm.weights.beside(gemm.n, gemm.k)) {
     const TensorId scale =
         tensor((std::string("w") + t.suffix).c_str(), "", Role::weight, t.rows, t.cols);
     graph.tensor(scale).dtype = t.type;
+    factors.push_back(graph.whole(scale));
+    plan.homes.push_back(Home::hbm);
+  }
+  if (gemm.activations.quantised()) {
+    const ScaleTensor t = gemm.activations.beside(gemm.m, gemm.k).front();
+    const TensorId scale = tensor("x_scale", "", Role::weight, t.rows, t.cols);
+    graph.tensor(scale).dtype = t.type;
+    graph.tensor(x).dtype = gemm.activations.element();
     factors.push_back(graph.whole(scale));
     plan.homes.push_back(Home::hbm);
   }

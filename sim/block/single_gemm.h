@@ -15,7 +15,8 @@ struct LibraryGemm {
   std::int64_t m = 0, n = 0, k = 0;
   Dtype dtype = Dtype::bf16;
   bool bias = false;
-  StoredWeight weights{};  // the number format of w
+  StoredWeight weights{};      // the number format of w
+  StoredWeight activations{};  // and of x
 };
 
 // A plan of that one kernel. Both operands are new in every repetition, as when buffers are

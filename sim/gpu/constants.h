@@ -29,6 +29,8 @@ struct GemmConstants {
   double raster_group_tiles = 0;
   double unaligned_bytes_per_cycle = 0;
   double dequantise_instructions = 0;
+  double fp8_fraction = 0;
+  double int8_fraction = 0;
   double rescale_instructions = 0;
   std::int64_t alignment_bytes = 0;
   double tf32_fraction = 0;

@@ -16,7 +16,12 @@ namespace {
 double sm_tensor_rate(const GemmProblem& problem, const Gpu& gpu) {
   const ElementSize element = std::max(problem.a.matrix.element, problem.b.matrix.element);
   double rate = gpu.tensor_bf16.value();
-  if (problem.activation.quantised()) rate = code_rate(gpu, problem.activation.element()).value();
+  if (problem.activation.quantised()) {
+    const GemmConstants& c = gpu.constants.gemm;
+    const Dtype codes = problem.activation.element();
+    rate =
+        code_rate(gpu, codes).value() * (codes == Dtype::int8 ? c.int8_fraction : c.fp8_fraction);
+  }
   if (element >= 4) rate = gpu.tensor_bf16.value() * gpu.constants.gemm.tf32_fraction;
   return rate / static_cast<double>(gpu.sm_count);
 }

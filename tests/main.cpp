@@ -1,5 +1,5 @@
-// Starts every test program. Each process writes in a folder of its own, because ctest runs the tests
-// of a program as processes beside one another, and two of them may name a file alike.
+// Starts every test program. Each process writes in a folder of its own, because ctest runs the
+// tests of a program as processes beside one another, and two of them may name a file alike.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

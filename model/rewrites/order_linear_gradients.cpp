@@ -19,9 +19,9 @@ struct Linear {
   const Op* bias = nullptr;
 };
 
-// The gradients of the linear layer whose bias gradient this is. Layers whose results are added have
-// one gradient in common, and reverse mode appends the gradients of one layer behind those of the
-// other: of these, the first that no other layer has.
+// The gradients of the linear layer whose bias gradient this is. Layers whose results are added
+// have one gradient in common, and reverse mode appends the gradients of one layer behind those of
+// the other: of these, the first that no other layer has.
 std::optional<Linear> linear_of(const Graph& graph, const Op& bias, std::set<std::string>& taken) {
   if (bias.kind != operators::column_sum) return std::nullopt;
   Linear found{nullptr, nullptr, &bias};

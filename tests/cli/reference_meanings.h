@@ -87,7 +87,8 @@ inline const Meanings kScenarioMeanings = {
     {"weights",
      "number format of the layers' weights, as `--weights`; the storage type where left out"},
     {"activations",
-     "number format of what meets the weights, as `--activations`; the storage type where left out"},
+     "number format of what meets the weights, as `--activations`; the storage type where left "
+     "out"},
     {"kv", "number format of the cache, as `--kv`; the storage type where left out"},
     {"policies", "what to predict, in this order"},
     {"fidelity", "how closely memory is simulated"},

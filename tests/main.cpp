@@ -16,7 +16,7 @@ class OwnFolder : public testing::Environment {
  public:
   void SetUp() override {
     const std::filesystem::path shared = testing::TempDir();
-    folder_ = shared / ("process_" + std::to_string(getpid()));
+    folder_ = shared / std::to_string(getpid());
     std::filesystem::remove_all(folder_);  // of a process that crashed and had this number
     std::filesystem::create_directories(folder_);
     // What later runs may find again is written there (tests/cuda/emit/compile_support.h).

@@ -48,12 +48,15 @@ class SlowExpertSources : public test::CompileTest {
   }
 };
 
-TEST_F(SlowExpertSources, OfMixtralCompile) {
+// Models at their own sizes: hundreds of kernels each.
+class LongExpertSources : public SlowExpertSources {};
+
+TEST_F(LongExpertSources, OfMixtralCompile) {
   for (const Phase phase : {Phase::forward, Phase::decode})
     expect_plans_compile(load_model("mixtral-8x7b"), test::workload(phase));
 }
 
-TEST_F(SlowExpertSources, OfQwen3Compile) {
+TEST_F(LongExpertSources, OfQwen3Compile) {
   for (const Phase phase : {Phase::forward, Phase::decode})
     expect_plans_compile(load_model("qwen3-30b-a3b"), test::workload(phase));
 }
@@ -64,7 +67,7 @@ TEST_F(SlowExpertSources, OfOddSizesCompile) {
 }
 
 // Attention of a latent cache has no kernel yet, but its products and softmax have.
-TEST_F(SlowExpertSources, BehindALatentCacheCompile) {
+TEST_F(LongExpertSources, BehindALatentCacheCompile) {
   for (const Phase phase : {Phase::forward, Phase::decode})
     expect_plans_compile(load_model("deepseek-v2-lite"), test::workload(phase), {"unfused"});
   const ModelConfig small = fuseline::test::small_latent_experts();

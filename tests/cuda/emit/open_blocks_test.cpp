@@ -171,9 +171,9 @@ TEST_F(OpenBlocks, StateSpaceBlocksCompile) {
 }
 
 // The same under every policy of several launches, and for both architectures.
-class SlowOpenBlocks : public OpenBlocks {};
+class LongOpenBlocks : public OpenBlocks {};
 
-TEST_F(SlowOpenBlocks, StateSpaceBlocksCompileUnderAllPolicies) {
+TEST_F(LongOpenBlocks, StateSpaceBlocksCompileUnderAllPolicies) {
   for (const char* model : {"mamba2-2.7b", "mamba-2.8b"})
     for (const Phase phase : {Phase::forward, Phase::decode})
       EXPECT_EQ(expect_block_compiles(build_block(load_model(model), test::workload(phase)), false),

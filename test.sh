@@ -176,7 +176,7 @@ elif $long; then
   export FUSELINE_COMPILE_AGAIN=1
   build_and_test dev ""
   # NVRTC is not ours to sanitise. The claims are the same predictions thousands of times over.
-  build_and_test asan "all optimised_tests" -E '(Slow|Long)(Gemm|Attention|Stream)Sources|SlowShippedClaims'
+  build_and_test asan "all optimised_tests" -E '(Slow|Long)(Gemm|Attention|Stream|Expert)Sources|OpenBlocks|ScanSource|SlowShippedClaims'
   build_and_test release optimised -E '_NOT_BUILT'
 else
   build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'

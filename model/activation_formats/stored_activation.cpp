@@ -1,13 +1,11 @@
 #include "model/activation_formats/stored_activation.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <iterator>
 
 #include "base/error.h"
 #include "model/activation_formats/all_activation_formats.h"
+#include "model/config/format_name.h"
 
 namespace fuseline {
 
@@ -35,13 +33,7 @@ StoredWeight parse_stored_activation(const std::string& text, const std::string&
   if (text == plain) return {};
   for (const ActivationFormat* f : all_activation_formats())
     if (text == f->rows.name.value) return {&f->rows, f->rows.group};
-  std::vector<std::string> names = activation_format_names();
-  names.insert(names.begin(), plain);
-  throw InputError({.field = field,
-                    .value = text,
-                    .message = "there is no such number format of activations",
-                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
-                    .nearest = nearest_name(text, names)});
+  refuse_format(text, field, plain, activation_format_names(), "activations");
 }
 
 }  // namespace fuseline

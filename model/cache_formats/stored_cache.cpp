@@ -1,13 +1,11 @@
 #include "model/cache_formats/stored_cache.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <iterator>
 
 #include "base/error.h"
 #include "model/cache_formats/all_cache_formats.h"
+#include "model/config/format_name.h"
 
 namespace fuseline {
 
@@ -48,13 +46,7 @@ StoredCache parse_stored_cache(const std::string& text, const std::string& field
   if (text == plain) return {};
   for (const CacheFormat* format : all_cache_formats())
     if (text == format->name.value) return {format};
-  std::vector<std::string> names = cache_format_names();
-  names.insert(names.begin(), plain);
-  throw InputError({.field = field,
-                    .value = text,
-                    .message = "there is no such number format of caches",
-                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
-                    .nearest = nearest_name(text, names)});
+  refuse_format(text, field, plain, cache_format_names(), "caches");
 }
 
 }  // namespace fuseline

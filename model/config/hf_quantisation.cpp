@@ -22,6 +22,7 @@ constexpr const char* kField = kQuantisationField;
 constexpr const char* kScheme = "kv_cache_scheme";
 constexpr const char* kAlgorithm = "kv_cache_quant_algo";
 constexpr const char* kOthers[] = {"compression_config", "quantization", "quant_config"};
+
 // "gptq, 4 bits", as far as the object says so; "{...}" otherwise.
 std::string summary(const Json& value) {
   if (!value.is_object()) return written(value);

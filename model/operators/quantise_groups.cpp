@@ -3,20 +3,19 @@
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
-#include "model/operators/support/maps.h"
 #include "model/operators/support/row_codes.h"
 
 namespace fuseline {
 
 namespace {
 
-void lower(Emitter& e, const Op& op) {
-  const std::int64_t width = coded_columns(op);
-  const Value x = e.tile(op.reads[0]);
-  const Value a = e.map(maps::absolute, {x}, "a");
-  const Value s = codes_by_largest(e, op, x, e.group_reduce(reductions::max, a, width, "most"));
-  e.emit(StoreGroups{s, op.writes[1], width});  // products, which are other kernels, read them
+std::int64_t group_width(const Op& op) { return row_coding(op).columns; }
+
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  codes_reference(row_coding(op), g, op, in, out);
 }
+
+void lower(Emitter& e, const Op& op) { lower_groups(e, row_coding(op), op); }
 
 }  // namespace
 
@@ -30,12 +29,12 @@ constinit const Operator operators::quantise_groups{
     .write = OperandSpec{"code", "M", "N"},
     .flops = per_output<3>,
     .sum_length = one_term,
-    .reference = row_codes_reference,
+    .reference = compute,
     .lower = lower,
     .extent = widest,
     .gradient = no_gradient("products of codes are not trained"),
     .framework = always<Implementation::vectorized>,
     .also_writes = {"scale", "M", "G"},
-    .head_width = coded_columns};
+    .head_width = group_width};
 
 }  // namespace fuseline

@@ -3,17 +3,20 @@
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
-#include "model/operators/support/maps.h"
 #include "model/operators/support/row_codes.h"
 
 namespace fuseline {
 
 namespace {
 
+void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
+  codes_reference(row_coding(op), g, op, in, out);
+}
+
 void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value most = e.row_reduce(reductions::max, e.map(maps::absolute, {x}, "a"), "most");
-  e.produce(op.writes[1], codes_by_largest(e, op, x, most), true);
+  e.produce(op.writes[1], codes_by_largest(e, row_coding(op), op, x, most), true);
 }
 
 }  // namespace
@@ -28,7 +31,7 @@ constinit const Operator operators::quantise_rows{
     .write = OperandSpec{"code", "M", "N"},
     .flops = per_row<3, 3>,
     .sum_length = one_term,
-    .reference = row_codes_reference,
+    .reference = compute,
     .lower = lower,
     .extent = widest,
     .gradient = no_gradient("products of codes are not trained"),

@@ -160,6 +160,32 @@ TEST(ActivationsOption, GoesWithTheWeightsOfTheFile) {
   EXPECT_EQ(predicted({"--model", file, "--weights", "int4"}).at("activations"), "bf16");
 }
 
+TEST(ActivationsOption, IsTakenByOneGemm) {
+  const auto gemm = [](const std::string& k, const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"gemm", "--m", "2048",  "--n", "4096",
+                                     "--k",  k,     "--gpu", "h200"};
+    args.insert(args.end(), more.begin(), more.end());
+    return cli(args);
+  };
+  const auto parsed = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"--weights", "fp8", "--format", "json"};
+    args.insert(args.end(), more.begin(), more.end());
+    const CliRun run = gemm("4096", args);
+    EXPECT_EQ(run.status, 0) << run.err;
+    return json::parse(run.out);
+  };
+  const json numbers = parsed({}), codes = parsed({"--activations", "fp8"});
+  EXPECT_LT(codes.at("time_us").get<double>(), 0.7 * numbers.at("time_us").get<double>());
+  // A byte less for each number of x, and a scale for each row.
+  EXPECT_EQ(numbers.at("hbm_compulsory_bytes").get<std::int64_t>() -
+                codes.at("hbm_compulsory_bytes").get<std::int64_t>(),
+            2048 * 4096 - 2048 * 4);
+  EXPECT_THAT(gemm("4096", {"--activations", "fp8"}).err,
+              HasSubstr("--activations = 'fp8': is multiplied by weights in fp8"));
+  EXPECT_THAT(gemm("100", {"--weights", "fp8-block", "--activations", "fp8-block"}).err,
+              HasSubstr("--k = '100': rows of x are no whole groups of 128"));
+}
+
 TEST(ActivationsOption, IsVerified) {
   for (const char* format : {"fp8", "int8"}) {
     const CliRun run = cli({"verify", "--model", "char-llama", "--seq", "33", "--weights", format,

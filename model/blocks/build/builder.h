@@ -1,6 +1,7 @@
 // Walks through a block's text and makes its graph. builder.cpp has scopes and statements,
 // expressions.cpp what they compute, operators.cpp calls of operators, functions.cpp and
-// attention.cpp the functions of the language itself, call.* their arguments.
+// attention.cpp the functions of the language itself, codes.cpp what they store in few bits, call.*
+// their arguments.
 #pragma once
 
 #include <functional>
@@ -97,12 +98,6 @@ class BlockBuilder {
   TextValue part_call(const BlockText::Found& part, const Expression& e, const Naming& naming);
   TextValue linear(Call& call, const Naming& naming);
   TextValue expert_linear(Call& call, const Naming& naming);
-  std::vector<TensorValue> stored_weight(const TensorValue& w, Position at);
-  // What a product multiplies its weight by, in codes, and the scales of the codes.
-  struct CodedRows {
-    TensorValue codes, scale;
-  };
-  std::optional<CodedRows> coded_rows(const TensorValue& x, const std::string& site, Position at);
   TextValue rows(Call& call, const Naming& naming);
   TextValue split(Call& call, const Naming& naming);
   TextValue split_tokens(Call& call, const Naming& naming);
@@ -119,6 +114,14 @@ class BlockBuilder {
   TextValue square_root(Call& call, const Naming& naming);
   TextValue smaller(Call& call, const Naming& naming);
   TextValue larger(Call& call, const Naming& naming);
+
+  // codes.cpp
+  std::vector<TensorValue> stored_weight(const TensorValue& w, Position at);
+  // What a product multiplies its weight by, in codes, and the scales of the codes.
+  struct CodedRows {
+    TensorValue codes, scale;
+  };
+  std::optional<CodedRows> coded_rows(const TensorValue& x, const std::string& site, Position at);
 
   // Tensors and operators -----------------------------------------------------------------------
 

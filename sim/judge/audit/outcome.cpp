@@ -97,7 +97,7 @@ Outcome compare(const Claim& claim, const Setting& s, const Predictions& predict
     out.after = part_of(after, claim.sites).time;
     // Of a part of the block only the GEMMs' FLOPs count: what its operands cost in memory depends
     // on its neighbours.
-    out.least = part.gemm_flops / predictions.tensor_ceiling(s.gpu, s.workload.dtype);
+    out.least = part.gemm_flops / predictions.tensor_ceiling(s.gpu, s.workload);
     out.baseline = {out.before * (1 + kTimeTolerance), false, 1 + kTimeTolerance};
   }
   FUSELINE_ASSERT(out.after.value() > 0 && out.least.value() > 0, claim.id);
@@ -252,12 +252,12 @@ Outcome cost(const Claim& claim, const Setting& s, const Predictions& prediction
 Outcome compute_bound(const Claim& claim, const Setting& s, const Predictions& predictions) {
   const Gpu& gpu = predictions.gpu(s.gpu);
   const auto tensor_share = [&](const PlanEstimate& e) {
-    const Seconds tensor = e.flops / predictions.tensor_ceiling(s.gpu, s.workload.dtype);
+    const Seconds tensor = e.flops / predictions.tensor_ceiling(s.gpu, s.workload);
     return tensor / std::max(tensor, (e.hbm_read + e.hbm_write) / gpu.hbm_bandwidth_sustained);
   };
   const PlanEstimate& before = predictions.of(case_of(claim, s, s.baseline)).block;
   const PlanEstimate& after = predictions.of(case_of(claim, s, s.policy)).block;
-  const Seconds tensor = after.flops / predictions.tensor_ceiling(s.gpu, s.workload.dtype);
+  const Seconds tensor = after.flops / predictions.tensor_ceiling(s.gpu, s.workload);
   Outcome out;
   out.before = before.time;
   out.after = after.time;

@@ -141,8 +141,10 @@ Ceilings Predictions::ceilings(const std::string& model_name, const std::string&
   return all;
 }
 
-FlopsPerSecond Predictions::tensor_ceiling(const std::string& gpu_name, Dtype dtype) const {
-  return boosted_tensor_peak(gpu(gpu_name), dtype);
+FlopsPerSecond Predictions::tensor_ceiling(const std::string& gpu_name, const Workload& w) const {
+  const StoredWeight& activations = w.formats.activations;
+  return boosted_tensor_peak(gpu(gpu_name),
+                             activations.quantised() ? activations.element() : w.dtype);
 }
 
 const ModelConfig& Predictions::model(const std::string& name) const { return models_.at(name); }

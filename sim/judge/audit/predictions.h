@@ -68,7 +68,9 @@ class Predictions {
   [[nodiscard]] const Predicted& of(const PolicyCase& c) const;
   [[nodiscard]] Ceilings ceilings(const std::string& model, const std::string& gpu,
                                   const Workload& workload) const;
-  [[nodiscard]] FlopsPerSecond tensor_ceiling(const std::string& gpu, Dtype dtype) const;
+  // Of the fastest products of the workload: those of codes where both operands are.
+  [[nodiscard]] FlopsPerSecond tensor_ceiling(const std::string& gpu,
+                                              const Workload& workload) const;
   [[nodiscard]] const ModelConfig& model(const std::string& name) const;
   [[nodiscard]] const Gpu& gpu(const std::string& name) const;
 

@@ -60,6 +60,14 @@ TEST_F(ScenarioFile, NamesTheNumberFormatsOfWeightsAndCache) {
   EXPECT_EQ(problem("kv = \"bf15\"\n").nearest, "bf16");
 }
 
+TEST_F(ScenarioFile, NamesTheNumberFormatOfActivations) {
+  const Scenario s = load("weights = \"fp8\"\nactivations = \"fp8\"\n");
+  EXPECT_EQ(s.workload.formats.activations.name(), "fp8");
+  EXPECT_EQ(load_text(scenario_text(s, folder_)).workload.formats, s.workload.formats);
+  EXPECT_EQ(problem("weights = \"fp8\"\nactivations = \"fp9\"\n").nearest, "fp8");
+  EXPECT_EQ(problem("activations = \"fp8\"\n").field, "activations");
+}
+
 TEST_F(ScenarioFile, DefaultsAreOneForwardBlockUnderEveryPolicy) {
   const Scenario s = load("");
   EXPECT_EQ(s.title, "t");

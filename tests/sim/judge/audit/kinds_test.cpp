@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "model/activation_formats/stored_activation.h"
 #include "sim/judge/audit/audit.h"
+#include "sim/judge/audit/predictions.h"
 #include "sim/judge/audit/report.h"
 #include "tests/sim/judge/audit/claim_support.h"
 
@@ -107,6 +109,29 @@ TEST(FitsInMemory, MayDependOnTheNumberFormatOfTheCache) {
               "[try]\nbatch = 16\ncontext = 2048\nkv = [\"own\", \"fp8\", \"int8\"]\n");
   EXPECT_EQ(a.verdict.judgement, Judgement::only_if) << a.verdict.reason;
   EXPECT_THAT(a.verdict.conditions, ElementsAre("kv fp8 or int8"));
+}
+
+// Products of codes by codes take half the time. Prefill does not wait for weights, so codes of
+// these alone change nothing: 0.0151 USD, and 0.0098.
+TEST(Cost, MayDependOnTheNumberFormatOfActivations) {
+  const Audited a =
+      audited(text_of("cost-per-million-tokens", "") + source_text() +
+              "[figure]\ncost_per_million_tokens = { value = 0.012, unit = \"USD\" }\n"
+              "[setting]\nmodel = \"llama2-7b\"\ngpu = \"h200\"\nphase = \"forward\"\n"
+              "[try]\nseq = 2048\nprice_per_hour = 3\nweights = [\"fp8\"]\n"
+              "activations = [\"own\", \"fp8\"]\n");
+  EXPECT_EQ(a.verdict.judgement, Judgement::only_if) << a.verdict.reason;
+  EXPECT_THAT(a.verdict.conditions, ElementsAre("activations fp8"));
+}
+
+// No time is below what the fastest products of the workload need.
+TEST(Predictions, KnowTheRateOfCodes) {
+  Predictions predictions;
+  predictions.want_gpu("h200");
+  Workload work;
+  const FlopsPerSecond numbers = predictions.tensor_ceiling("h200", work);
+  work.formats.activations = parse_stored_activation("fp8", "", "");
+  EXPECT_NEAR(predictions.tensor_ceiling("h200", work) / numbers, 2, 0.001);
 }
 
 TEST(ComputeBound, DecodeOfOneSequenceNeverIs) {

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(const fs::path& folder, const std::string& why) {
+[[noreturn]] void refuse_folder(const fs::path& folder, const std::string& why) {
   throw InputError({.file = folder.string(),
                     .message = "cannot be written: " + why,
                     .allowed = "a folder that can be written"});
@@ -49,7 +49,7 @@ fs::path unique_beside(const fs::path& folder, const fs::path& named, Make make)
     if (make(path) == 0) return path;
     error = errno;
   }
-  fail(named, std::strerror(error));
+  refuse_folder(named, std::strerror(error));
 }
 
 // Files that were copied into it included.
@@ -76,12 +76,12 @@ void swap_in_two_steps(const fs::path& draft, const fs::path& folder, const fs::
   if (::rename(folder.c_str(), old.c_str()) != 0) {
     const int error = errno;
     ::rmdir(old.c_str());
-    fail(named, std::strerror(error));
+    refuse_folder(named, std::strerror(error));
   }
   if (::rename(draft.c_str(), folder.c_str()) != 0) {
     const int error = errno;
     ::rename(old.c_str(), folder.c_str());
-    fail(named, std::strerror(error));
+    refuse_folder(named, std::strerror(error));
   }
   ::rename(old.c_str(), draft.c_str());  // removed with the draft
 }
@@ -118,7 +118,7 @@ void OutputFolder::take_place() {
       error = ::rename(path_.c_str(), target_.c_str()) == 0 ? 0 : errno;
     }
   }
-  if (error != 0) fail(named_, std::strerror(error));
+  if (error != 0) refuse_folder(named_, std::strerror(error));
   sync_folder(around(target_));
 }
 

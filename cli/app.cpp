@@ -1,4 +1,5 @@
 #include "cli/app.h"
+#include "cli/options.h"
 
 #include <algorithm>
 #include <array>
@@ -77,7 +78,7 @@ CommandResult dispatch(const std::vector<std::string>& args) {
   for (const Command& c : kCommands) {
     if (c.name == verb) return c.run({args.begin() + 1, args.end()});
   }
-  throw InputError({.file = "command line",
+  throw InputError({.file = kCommandLine,
                     .value = verb,
                     .message = "there is no such command",
                     .allowed = fmt::format("{}", fmt::join(names, ", ")),

@@ -30,7 +30,7 @@ std::vector<audit::Claim> chosen(const std::vector<audit::Claim>& all,
   for (const std::string& id : ids) {
     const auto found = std::find(names.begin(), names.end(), id);
     if (found == names.end()) {
-      throw InputError({.file = "command line",
+      throw InputError({.file = kCommandLine,
                         .field = "CLAIM-ID",
                         .value = id,
                         .message = "there is no such claim",

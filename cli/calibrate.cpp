@@ -50,7 +50,7 @@ CommandResult calibrate_command(const Arguments& args) {
   options.text("--output", "FILE", "write there instead of standard output", output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (folders.empty()) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "MEASUREMENT",
                       .message = "is missing",
                       .allowed = "a folder of measurements, or one of its CSV files"});

@@ -85,7 +85,7 @@ Measurements filtered(Measurements all, const Filter& filter) {
   std::erase_if(all.traces, [&](const MeasuredTrace& t) { return !filter.keeps(t.block); });
   all.gemms.clear();
   if (all.blocks.empty() && all.traces.empty()) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .message = "no measured block is left by the options",
                       .allowed = "models, policies and sizes that " + all.path + " holds"});
   }
@@ -186,7 +186,7 @@ CommandResult compare_command(const Arguments& args) {
   const std::string format =
       parse_word("--format", o.format.value_or("table"), {"table", "json", "csv"});
   if (o.files.empty()) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "MEASUREMENT",
                       .message = "is missing",
                       .allowed = "a folder of measurements, or one of its CSV files"});

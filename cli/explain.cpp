@@ -92,7 +92,7 @@ Explanation only_kernel(Explanation e, const std::string& name) {
   for (const KernelExplanation& k : e.kernels) names.push_back(k.name);
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--kernel",
                       .value = name,
                       .message = "there is no such kernel in the plan of " + e.policy,
@@ -150,7 +150,7 @@ CommandResult explain_command(const Arguments& args) {
   const Selection s = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   if (o.cuda && format != "text")
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--format",
                       .value = format,
                       .message = "does not go with --cuda: sources are text",

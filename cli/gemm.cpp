@@ -22,7 +22,7 @@ namespace {
 
 std::int64_t required_dimension(const std::string& option, const std::optional<std::string>& text) {
   if (text) return parse_whole_number(option, *text, 1, kLargestDimension);
-  throw InputError({.file = "command line",
+  throw InputError({.file = kCommandLine,
                     .field = option,
                     .message = "is missing",
                     .allowed = fmt::format("a whole number from 1 to {}", kLargestDimension)});
@@ -61,7 +61,7 @@ void check_activations(const LibraryGemm& gemm) {
   if (!rows.quantised()) return;
   const auto refuse = [&](const char* field, const std::string& value, const std::string& message,
                           const std::string& allowed) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = field,
                       .value = value,
                       .message = message,
@@ -107,7 +107,7 @@ CommandResult gemm_command(const Arguments& args) {
   if (weights) gemm.weights = weights_option(*weights, gemm.dtype);
   if (gemm.weights.quantised() && gemm.k * size_of(gemm.weights.element()).bits() % 8 != 0)
     throw InputError(
-        {.file = "command line",
+        {.file = kCommandLine,
          .field = "--k",
          .value = std::to_string(gemm.k),
          .message = fmt::format("rows of w in {} do not fill whole bytes", gemm.weights.name()),

@@ -27,7 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCommandLine = "command line";
 constexpr std::int64_t kMostKernels = 10'000'000;
 constexpr double kBytesPerMegabyte = 1e6;
 // The collection scripts launch it between blocks; no measured program does.
@@ -146,7 +145,9 @@ void note_sources(const std::vector<NsightKernel>& kernels, const Gpu& gpu,
   }
 }
 
-std::string megabytes(Bytes b) { return fmt::format("{:.2f}", b.as_double() / kBytesPerMegabyte); }
+std::string exact_megabytes(Bytes b) {
+  return fmt::format("{:.2f}", b.as_double() / kBytesPerMegabyte);
+}
 
 std::string kernels_table(const MeasuredTrace& trace) {
   std::vector<std::vector<std::string>> rows;
@@ -154,13 +155,14 @@ std::string kernels_table(const MeasuredTrace& trace) {
   Bytes l2;
   for (const MeasuredKernel& k : trace.kernels) {
     rows.push_back({k.kernel, k.site.empty() ? "-" : k.site, name_of(k.kind()),
-                    fmt::format("{:.2f}", to_us(k.time)), megabytes(k.hbm_read),
-                    megabytes(k.hbm_write), megabytes(k.l2)});
+                    fmt::format("{:.2f}", to_us(k.time)), exact_megabytes(k.hbm_read),
+                    exact_megabytes(k.hbm_write), exact_megabytes(k.l2)});
     time += k.time;
     l2 += k.l2;
   }
-  rows.push_back({"sum", "", "", fmt::format("{:.2f}", to_us(time)), megabytes(trace.hbm_read()),
-                  megabytes(trace.hbm_write()), megabytes(l2)});
+  rows.push_back({"sum", "", "", fmt::format("{:.2f}", to_us(time)),
+                  exact_megabytes(trace.hbm_read()), exact_megabytes(trace.hbm_write()),
+                  exact_megabytes(l2)});
   return format_table({{"kernel", Align::left},
                        {"step", Align::left},
                        {"kind", Align::left},

@@ -42,7 +42,7 @@ CommandResult import_graph_command(const Arguments& args) {
   options.text("--output", "FILE", "the block file to write (standard output)", output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (files.empty())
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "FILE",
                       .message = "is missing",
                       .allowed = "a graph that scripts/export_block.py or torch.export wrote"});

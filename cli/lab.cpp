@@ -33,7 +33,7 @@ int parse_lab(const std::string& text) {
 
 [[noreturn]] void missing_argument(const std::string& name, const std::string& allowed) {
   throw InputError(
-      {.file = "command line", .field = name, .message = "is missing", .allowed = allowed});
+      {.file = kCommandLine, .field = name, .message = "is missing", .allowed = allowed});
 }
 
 int required_lab(const std::vector<std::string>& words) {
@@ -234,7 +234,7 @@ CommandResult hint(const Arguments& args) {
   if (task == made.tasks.end()) {
     std::vector<std::string> ids;
     for (const lab::Task& t : made.tasks) ids.push_back(t.id);
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "TASK",
                       .value = id,
                       .message = "there is no such task",
@@ -334,7 +334,7 @@ constexpr const char* kHelp =
 
 CommandResult lab_command(const Arguments& args) {
   if (args.empty()) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "lab",
                       .message = "a word is missing",
                       .allowed = std::string(kVerbs) + ", each with --help"});
@@ -349,7 +349,7 @@ CommandResult lab_command(const Arguments& args) {
   if (verb == "staff") return staff(rest);
   if (verb == "list") return list();
   throw InputError(
-      {.file = "command line",
+      {.file = kCommandLine,
        .field = "lab",
        .value = verb,
        .message = "there is no such word",

@@ -349,7 +349,7 @@ CommandResult list_command(const Arguments& args) {
   std::vector<std::string> names;
   for (const Topic& t : kTopics) names.emplace_back(t.name);
   if (topics.empty()) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "TOPIC",
                       .message = "is missing",
                       .allowed = fmt::format("{}", fmt::join(names, ", "))});

@@ -71,7 +71,7 @@ std::string own_rival_command() {
 void choose_rivals(const MeasureTexts& texts, cuda::MeasureOptions& o) {
   if (!texts.rivals) {
     if (!texts.rival_command) return;
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--rival-command",
                       .message = "starts nothing without --rivals",
                       .allowed = fmt::format("--rivals with some of {}",
@@ -108,7 +108,7 @@ cuda::MeasureOptions measure_options(const MeasureTexts& texts) {
 
 ExistingFolder existing_folder(const MeasureTexts& texts) {
   if (texts.extend && texts.replace)
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--replace",
                       .message = "contradicts --extend",
                       .allowed = "one of the two"});
@@ -122,13 +122,13 @@ Selection measure_selection(const MeasureTexts& texts) {
   Selection s = resolve_selection(
       texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()), wanted);
   if (s.workload.dtype == Dtype::fp32)
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--dtype",
                       .value = "fp32",
                       .message = "has no kernels: tensor cores multiply 16-bit operands",
                       .allowed = "bf16 or fp16"});
   if (texts.rivals && s.workload.dtype != Dtype::bf16)
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--dtype",
                       .value = name_of(s.workload.dtype),
                       .message = "is not what rivals compute in",

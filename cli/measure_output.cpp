@@ -134,7 +134,7 @@ std::string details(const cuda::GpuMeasurement& m) {
   return text;
 }
 
-ordered_json tensor_json(const executor::ComparedTensor& t) {
+ordered_json checked_tensor_json(const executor::ComparedTensor& t) {
   return {{"name", t.name},
           {"kernel", t.kernel},
           {"output", t.output},
@@ -176,7 +176,7 @@ ordered_json policy_json(const Selection& selection, const MeasuredPolicy& p) {
                          {"hbm_read_bytes", k.hbm_read.value()},
                          {"hbm_write_bytes", k.hbm_write.value()},
                          {"l2_bytes", k.l2.value()}});
-  for (const executor::ComparedTensor& t : p.tensors) tensors.push_back(tensor_json(t));
+  for (const executor::ComparedTensor& t : p.tensors) tensors.push_back(checked_tensor_json(t));
   for (const TunedGemm& t : p.tuned) {
     ordered_json tried = ordered_json::array();
     for (const auto& [tile, time] : t.tried)

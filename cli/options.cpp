@@ -16,7 +16,6 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t kHelpColumn = 34;
-constexpr const char* kCommandLine = "command line";
 
 std::string footer(const std::vector<std::string>& examples) {
   if (examples.empty()) return {};

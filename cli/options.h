@@ -13,6 +13,10 @@ class App;
 
 namespace fuseline {
 
+// Where an InputError lies that no file holds.
+inline constexpr const char* kCommandLine = "command line";
+inline constexpr std::int64_t kMostThreads = 1024;
+
 class Options {
  public:
   // `examples`: command lines shown at the end of the help.

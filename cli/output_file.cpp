@@ -1,4 +1,5 @@
 #include "cli/output_file.h"
+#include "cli/options.h"
 
 #include "base/error.h"
 #include "base/output_file.h"
@@ -13,7 +14,7 @@ void for_option(const std::string& path, const std::string& option, Work work) {
     work();
   } catch (const InputError& error) {
     InputProblem problem = error.problem();
-    problem.file = "command line";
+    problem.file = kCommandLine;
     problem.field = option;
     problem.value = path.empty() ? "\"\"" : path;
     throw InputError(std::move(problem));

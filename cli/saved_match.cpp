@@ -57,7 +57,7 @@ void check_gpu(const SavedPredictions& saved, const Measurements& measurements,
   if (option) {
     const std::string name = load_gpu_option(option).name;
     if (name != saved.gpu) {
-      throw InputError({.file = "command line",
+      throw InputError({.file = kCommandLine,
                         .field = "--gpu",
                         .value = *option,
                         .message = fmt::format("{} holds a prediction of another GPU", path),

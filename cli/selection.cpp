@@ -17,7 +17,6 @@ namespace fuseline {
 
 namespace {
 
-constexpr const char* kCommandLine = "command line";
 constexpr const char* kDefaultModel = "llama2-7b";
 constexpr const char* kDefaultGpu = "h100";
 constexpr double kLeastPrice = 1e-6, kMostPrice = 1e6;

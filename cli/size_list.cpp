@@ -15,7 +15,7 @@ constexpr std::size_t kMostSizes = 1000;
 
 [[noreturn]] void refuse(const std::string& option, const std::string& item,
                          const std::string& message) {
-  throw InputError({.file = "command line",
+  throw InputError({.file = kCommandLine,
                     .field = option,
                     .value = item.empty() ? "\"\"" : item,
                     .message = message,

@@ -70,7 +70,7 @@ std::vector<SelectionTexts> cells_of(const Grid& g, const SelectionTexts& common
                            g.seqs.size() * g.contexts.size() * g.dtypes.size();
   if (most > kMostPredictions) {
     throw InputError(
-        {.file = "command line",
+        {.file = kCommandLine,
          .message = fmt::format("the grid is too large: {} models x {} GPUs x {} phases x {} "
                                 "batches x {} seqs x {} contexts x {} dtypes",
                                 g.models.size(), g.gpus.size(), g.phases.size(), g.batches.size(),
@@ -119,7 +119,7 @@ std::optional<std::vector<SweptCase>> predict_all(const std::vector<Selection>& 
     for (std::size_t p = 0; p < cells[c].policies.size(); ++p) jobs.push_back({c, p});
   }
   if (jobs.size() > kMostPredictions) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .message = fmt::format("the grid is too large: {} predictions", jobs.size()),
                       .allowed = fmt::format("at most {}", kMostPredictions)});
   }

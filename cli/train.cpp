@@ -17,9 +17,8 @@ namespace fuseline {
 
 namespace {
 
-constexpr const char* kDefaultModel = "char-llama";
+constexpr const char* kTrainedModel = "char-llama";
 constexpr std::int64_t kMostSteps = 1'000'000;
-constexpr std::int64_t kMostThreads = 1024;
 
 struct TrainTexts {
   std::optional<std::string> model, gpu, batch, seq, dtype, policy, steps, seed, threads, out,
@@ -29,7 +28,7 @@ struct TrainTexts {
 // The selection's rules for names and sizes; what training has no use for is not asked.
 Selection selection_of(const TrainTexts& texts) {
   SelectionTexts s;
-  s.model = texts.model.value_or(kDefaultModel);
+  s.model = texts.model.value_or(kTrainedModel);
   s.gpu = texts.gpu;
   s.phase = "train";
   s.batch = texts.batch.value_or("8");

@@ -19,8 +19,7 @@ namespace fuseline {
 
 namespace {
 
-constexpr std::int64_t kDefaultTokens = 128;
-constexpr std::int64_t kMostThreads = 1024;
+constexpr std::int64_t kVerifiedTokens = 128;
 
 struct VerifyTexts {
   SelectionTexts selection;
@@ -55,7 +54,7 @@ double parse_number(const std::string& option, const std::string& text, bool any
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc{} || rest != end || !std::isfinite(value) || (!any && value <= 0))
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = option,
                       .value = text.empty() ? "\"\"" : text,
                       .message = any ? "is not a number" : "is not a positive number",
@@ -89,7 +88,7 @@ executor::VerifyOptions verify_options(const VerifyTexts& texts) {
 
 Selection verify_selection(VerifyTexts& texts) {
   if (texts.layers.value_or("1") != "1")
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--layers",
                       .value = *texts.layers,
                       .message = "verify executes one block",
@@ -97,7 +96,7 @@ Selection verify_selection(VerifyTexts& texts) {
   const bool sized = texts.selection.seq || texts.selection.context;
   if (texts.scenario.empty() && !sized) {
     const bool decode = texts.selection.phase == "decode";
-    (decode ? texts.selection.context : texts.selection.seq) = std::to_string(kDefaultTokens);
+    (decode ? texts.selection.context : texts.selection.seq) = std::to_string(kVerifiedTokens);
   }
   return resolve_selection(
       texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()),

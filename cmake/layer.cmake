@@ -9,6 +9,11 @@ target_compile_options(fuseline_flags INTERFACE -Wall -Wextra -Wpedantic -Wshado
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(fuseline_flags INTERFACE -Wno-restrict)
 endif()
+# Files that are compiled together (CMAKE_UNITY_BUILD) are included, and GCC takes what is local to
+# an included file for something that other files see.
+if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(fuseline_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(FUSELINE_WERROR)
   target_compile_options(fuseline_flags INTERFACE -Werror)
 endif()

@@ -117,7 +117,7 @@ void supervise(const SupervisedProgram& program, const SandboxLimits& limits) {
     }
   }
   end_everything(child, reaped, report);
-  static_cast<void>(!write(program.report, &report, sizeof report));
+  static_cast<void>(!::write(program.report, &report, sizeof report));
   _exit(0);
 }
 

@@ -11,7 +11,7 @@ namespace fuseline {
 
 namespace {
 
-std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+std::size_t tensor_index(TensorId id) { return static_cast<std::size_t>(id.index); }
 
 bool is_leaf(Role role) { return role == Role::weight || role == Role::input; }
 
@@ -79,25 +79,25 @@ void Adjoint::find_needs() {
     const Op& op = graph_.op(id);
     const int numbers = op.kind->index_read;
     if (numbers >= 0)
-      needs_[index_of(op.reads.at(static_cast<std::size_t>(numbers)).tensor)] = false;
+      needs_[tensor_index(op.reads.at(static_cast<std::size_t>(numbers)).tensor)] = false;
   }
-  const auto needed = [&](const Operand& o) { return needs_[index_of(o.tensor)]; };
+  const auto needed = [&](const Operand& o) { return needs_[tensor_index(o.tensor)]; };
   for (const OpId id : order_) {
     const Op& op = graph_.op(id);
     if (std::any_of(op.reads.begin(), op.reads.end(), needed))
-      needs_[index_of(op.writes[0].tensor)] = true;
+      needs_[tensor_index(op.writes[0].tensor)] = true;
   }
   for (auto it = order_.rbegin(); it != order_.rend(); ++it) {
     const Op& op = graph_.op(*it);
-    if (!live_[index_of(op.writes[0].tensor)]) continue;
-    for (const Operand& read : op.reads) live_[index_of(read.tensor)] = true;
+    if (!live_[tensor_index(op.writes[0].tensor)]) continue;
+    for (const Operand& read : op.reads) live_[tensor_index(read.tensor)] = true;
   }
 }
 
 bool Adjoint::needs_gradient(TensorId id) const {
   const Role role = graph_.tensor(id).role;
-  return role != Role::table && role != Role::cache && index_of(id) < needs_.size() &&
-         needs_[index_of(id)] && live_[index_of(id)];
+  return role != Role::table && role != Role::cache && tensor_index(id) < needs_.size() &&
+         needs_[tensor_index(id)] && live_[tensor_index(id)];
 }
 
 void Adjoint::find_readers() {

@@ -123,6 +123,11 @@ bool any_op(const Graph& graph, const std::vector<OpId>& group,
   return std::any_of(group.begin(), group.end(), [&](OpId id) { return predicate(graph.op(id)); });
 }
 
+bool all_of_kind(const Graph& graph, const std::vector<OpId>& group, OpKind kind) {
+  return std::all_of(group.begin(), group.end(),
+                     [&](OpId id) { return graph.op(id).kind == kind; });
+}
+
 bool has_mainloop(const Graph& graph, const std::vector<OpId>& group) {
   return any_op(graph, group,
                 [](const Op& op) { return op.kind->locality == Locality::contraction; });

@@ -44,6 +44,8 @@ std::size_t group_of(const Groups& groups, OpId op);
 bool any_op(const Graph& graph, const std::vector<OpId>& group,
             const std::function<bool(const Op&)>& predicate);
 
+bool all_of_kind(const Graph& graph, const std::vector<OpId>& group, OpKind kind);
+
 // A group with the mainloop of a GEMM, of attention or of a scan.
 bool has_mainloop(const Graph& graph, const std::vector<OpId>& group);
 bool has_gemm(const Graph& graph, const std::vector<OpId>& group);

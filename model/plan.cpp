@@ -12,7 +12,7 @@ namespace fuseline {
 
 namespace {
 
-std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+std::size_t operator_index(TensorId id) { return static_cast<std::size_t>(id.index); }
 
 bool is_partial(const Plan& plan, TensorId id) {
   return plan.graph.tensor(id).role == Role::activation &&
@@ -60,7 +60,8 @@ class Checker {
   }
 
   bool on_chip(TensorId id) const {
-    return index_of(id) < plan_.homes.size() && plan_.homes[index_of(id)] == Home::on_chip;
+    return operator_index(id) < plan_.homes.size() &&
+           plan_.homes[operator_index(id)] == Home::on_chip;
   }
 
   void follow(const Program& program) {
@@ -81,13 +82,13 @@ class Checker {
       if (on_chip(o.tensor))
         problems_.push_back(program.name + " stores " + plan_.graph.tensor(o.tensor).name +
                             ", which stays on chip");
-      present_[index_of(o.tensor)].push_back(o);
+      present_[operator_index(o.tensor)].push_back(o);
     }
   }
 
   // Whether stores so far cover all elements of the operand.
   bool in_memory(const Operand& wanted) const {
-    std::vector<Operand> parts = present_[index_of(wanted.tensor)];
+    std::vector<Operand> parts = present_[operator_index(wanted.tensor)];
     std::ranges::sort(parts, {}, &Operand::col_begin);
     const auto columns_of = [&](auto has_rows) {
       std::int64_t reached = wanted.col_begin;

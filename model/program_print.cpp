@@ -16,7 +16,7 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t comment_column = 56;
-constexpr std::size_t line_width = 97;  // explain indents by 2, a report has 100 columns
+constexpr std::size_t kLineWidth = 97;  // explain indents by 2, a report has 100 columns
 
 // Characters that a terminal shows: UTF-8 continuation bytes do not count.
 std::size_t width_of(std::string_view text) {
@@ -24,9 +24,9 @@ std::size_t width_of(std::string_view text) {
       text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-class Printer {
+class ProgramPrinter {
  public:
-  Printer(const Graph& graph, const Program& program)
+  ProgramPrinter(const Graph& graph, const Program& program)
       : program_(program), names_(graph, program.names) {}
 
   std::string run() {
@@ -51,7 +51,7 @@ class Printer {
     if (!comment.empty()) {
       const std::size_t used = width_of(all);
       const std::size_t column = std::max(comment_column, used + 2);
-      if (column + 3 + width_of(comment) > line_width)
+      if (column + 3 + width_of(comment) > kLineWidth)
         all += "\n" + std::string(comment_column, ' ');
       else
         all.append(column - used, ' ');
@@ -146,7 +146,7 @@ class Printer {
 }  // namespace
 
 std::string print_program(const Graph& graph, const Program& program) {
-  return Printer(graph, program).run();
+  return ProgramPrinter(graph, program).run();
 }
 
 }  // namespace fuseline

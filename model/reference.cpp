@@ -12,7 +12,7 @@ namespace fuseline {
 
 namespace {
 
-std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
+std::size_t value_index(TensorId id) { return static_cast<std::size_t>(id.index); }
 
 std::size_t element_count(const Tensor& t) {
   return static_cast<std::size_t>(checked_product<Bytes>(t.rows, t.cols).value());
@@ -58,11 +58,11 @@ bool all_equal(const std::vector<double>& v) {
 
 TensorValues::TensorValues(const Graph& graph) : graph_(&graph), values_(graph.tensors().size()) {}
 
-bool TensorValues::has(TensorId id) const { return !values_.at(index_of(id)).empty(); }
+bool TensorValues::has(TensorId id) const { return !values_.at(value_index(id)).empty(); }
 
 const std::vector<double>& TensorValues::at(TensorId id) const {
   FUSELINE_ASSERT(has(id), graph_->tensor(id).name + " has no values");
-  return values_[index_of(id)];
+  return values_[value_index(id)];
 }
 
 const std::vector<double>& TensorValues::at(const std::string& name) const {
@@ -72,7 +72,7 @@ const std::vector<double>& TensorValues::at(const std::string& name) const {
 }
 
 std::vector<double>& TensorValues::writable(TensorId id) {
-  std::vector<double>& values = values_.at(index_of(id));
+  std::vector<double>& values = values_.at(value_index(id));
   if (values.empty()) values.resize(element_count(graph_->tensor(id)));
   return values;
 }

@@ -34,7 +34,7 @@ const AttentionMainloop& attention_of(const Program& program) {
 }
 
 // What a part is made of.
-struct Kernel {
+struct AttentionParts {
   const char* header;
   std::string arguments;  // type
   std::string call;       // of its body
@@ -43,8 +43,8 @@ struct Kernel {
   std::size_t size;       // of the host's arguments
 };
 
-Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
-                 const std::string& out, int decode_stages, bool capped) {
+AttentionParts kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
+                         const std::string& out, int decode_stages, bool capped) {
   const auto text = [&](const char* pattern) {
     return fmt::format(fmt::runtime(pattern), element, d, out, decode_stages);
   };
@@ -53,13 +53,14 @@ Kernel kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
     return text(pattern) + (capped ? ", true>" : ">");
   };
   const auto gradient = [&](const char* of) {
-    return Kernel{"generic",
-                  text("GenericGradientArgs<{0}, {2}>"),
-                  text("attention_gradient_generic<{0}, {1}, AttentionGradientOf::") + of + ">",
-                  text("generic_gradient_bytes<{0}, {1}>"),
-                  128,
-                  2,
-                  sizeof(GenericGradientArguments)};
+    return AttentionParts{
+        "generic",
+        text("GenericGradientArgs<{0}, {2}>"),
+        text("attention_gradient_generic<{0}, {1}, AttentionGradientOf::") + of + ">",
+        text("generic_gradient_bytes<{0}, {1}>"),
+        128,
+        2,
+        sizeof(GenericGradientArguments)};
   };
   switch (part) {
     case AttentionPart::prologue:
@@ -177,7 +178,7 @@ Value result_of(AttentionPart part, const AttentionMainloop& m) {
   }
 }
 
-std::string source_text(const Kernel& kernel, const std::string& function,
+std::string source_text(const AttentionParts& kernel, const std::string& function,
                         const std::string& comment) {
   std::string text = as_comment(comment);
   text +=

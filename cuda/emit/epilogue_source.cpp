@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/names.h"
+#include "cuda/emit/widths.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/placement.h"
 #include "model/primitives/values.h"
@@ -21,11 +22,8 @@ namespace fuseline::cuda {
 
 namespace {
 
-constexpr int kWarps = 8;  // of a tile of 128 rows
-constexpr std::int64_t kSlabCols = 64;
+constexpr int kWarps = 8;                 // of a tile of 128 rows
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
-
-constexpr std::int64_t kColsOfGroup = 8;  // a fragment's groups of the accumulator
 
 // A value that statements can name.
 struct Known {

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cuda/emit/widths.h"
 #include "model/primitives/parts.h"
 #include "model/primitives/values.h"
 #include "sim/kernels/epilogue_needs.h"
@@ -13,7 +14,6 @@ namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kColsOfGroup = 8;  // a fragment's groups of the accumulator
 // Columns that a warp has of its rows: on Ampere all, on Hopper a part of them.
 constexpr std::int64_t kWarpCols = 128;
 

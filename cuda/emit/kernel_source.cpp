@@ -8,13 +8,13 @@
 #include "base/error.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/names.h"
+#include "cuda/emit/widths.h"
 #include "sim/kernels/gemm_schedule.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kSlabCols = 64;  // what an epilogue sees at once (fragment.cuh)
 constexpr std::int64_t kWidestTile = 256;
 
 const GemmMainloop& gemm_of(const Program& program) {

@@ -4,16 +4,13 @@
 #include <bit>
 
 #include "base/error.h"
+#include "cuda/emit/widths.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kWarp = 32;
-constexpr std::int64_t kVectorCols = 8;
 constexpr std::int64_t kNumbersOfThread = 32;  // of the state, in registers
-// Threads that hide the latency of the steps: about a quarter of what an H200 holds.
-constexpr std::int64_t kBusyThreads = 65536;
 // Four thread blocks share a multiprocessor, and no launch has to ask for more than it gets.
 constexpr std::int64_t kSharedBytes = 48 * 1024;
 constexpr int kMostTokens = 64;

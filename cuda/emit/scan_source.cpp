@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "cuda/emit/stream_body.h"
 #include "cuda/emit/stream_text.h"
+#include "cuda/emit/widths.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kVectorCols = 8;
 // Threads of a multiprocessor, with 128 registers each, or 170 where they hold much of the state.
 // Left to itself, the compiler spills to make room for more.
 int resident_threads(const ScanLayout& l) { return l.columns * l.numbers < 32 ? 512 : 384; }

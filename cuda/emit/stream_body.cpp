@@ -38,10 +38,10 @@ StreamFieldKind kind_of(Reach reach) {
   FUSELINE_ASSERT(false, "unknown reach");
 }
 
-class Emitter final : public StreamCode {
+class StreamEmitter final : public StreamCode {
  public:
-  Emitter(const Graph& graph, const Program& program, const StreamValues& values,
-          const StreamShape& shape)
+  StreamEmitter(const Graph& graph, const Program& program, const StreamValues& values,
+                const StreamShape& shape)
       : program_(program),
         values_(values),
         shape_(shape),
@@ -250,7 +250,7 @@ class Emitter final : public StreamCode {
 
 StreamBody stream_body(const Graph& graph, const Program& program, const StreamValues& values,
                        const StreamShape& shape) {
-  return Emitter(graph, program, values, shape).emit();
+  return StreamEmitter(graph, program, values, shape).emit();
 }
 
 }  // namespace fuseline::cuda

@@ -4,13 +4,13 @@
 
 #include "base/error.h"
 #include "cuda/emit/row_pitch.h"
+#include "cuda/emit/widths.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
 constexpr std::int64_t kVectorBytes = 16;
-constexpr std::int64_t kVectorCols = 8;
 
 }  // namespace
 

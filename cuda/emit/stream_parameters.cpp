@@ -1,14 +1,12 @@
 #include "cuda/emit/stream_parameters.h"
 
+#include "cuda/emit/widths.h"
+
 #include <fmt/format.h>
 
 namespace fuseline::cuda {
 
-namespace {
-
-constexpr std::int64_t kVectorCols = 8;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string StreamParameters::add(StreamField field) {
   field.name = fmt::format("{}{}", field.name, numbers_[field.name]++);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cuda/emit/widths.h"
 #include "model/primitives/sort_places.h"
 #include "model/primitives/values.h"
 
@@ -15,12 +16,8 @@ namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kVectorCols = 8;
-constexpr std::int64_t kWarp = 32;
 // Above, few threads hold much of a row each, and others share the multiprocessor.
 constexpr std::int64_t kWideRow = 8192;
-// Threads that hide the memory's latency: a quarter of what an H200 holds.
-constexpr std::int64_t kBusyThreads = 65536;
 // With fewer rows than this, two for every multiprocessor, more threads share one.
 constexpr std::int64_t kFewRows = 264;
 // About the multiprocessors of an H200.

@@ -17,6 +17,8 @@ struct GpuMatrix {
   std::int64_t row_bytes = 0;
   std::int64_t rows = 0, cols = 0;
   Dtype type = Dtype::bf16;
+  // Elements from a row to the next.
+  [[nodiscard]] std::int64_t leading() const { return row_bytes / size_of(type); }
 };
 
 class GpuTensors {

@@ -27,8 +27,6 @@ std::string CublasLt::version() const {
 
 namespace {
 
-std::int64_t leading_of(const GpuMatrix& m) { return m.row_bytes / size_of(m.type); }
-
 struct Addresses {
   std::shared_ptr<const CublasLtProduct> product;
   std::uint64_t a = 0, b = 0, out = 0;
@@ -50,7 +48,7 @@ class LibraryLaunch final : public Launch {
 std::int64_t offset(const Operand& operand, const GpuMatrix& m, const GemmMainloop& gemm,
                     std::int64_t index, std::int64_t height, std::int64_t width) {
   const Corner corner = executor::corner_of(operand, gemm.batch, index, height, width);
-  return corner.row * leading_of(m) + corner.col;
+  return corner.row * m.leading() + corner.col;
 }
 
 // Element offsets of every product of the mainloop.

@@ -28,8 +28,6 @@ cudaDataType_t type_of(Dtype type) {
   FUSELINE_ASSERT(false, "unknown element type");
 }
 
-std::int64_t leading_of(const GpuMatrix& m) { return m.row_bytes / size_of(m.type); }
-
 }  // namespace
 
 CublasLtProduct::CublasLtProduct(CublasLt::State& library, const VendorProblem& problem)
@@ -97,7 +95,7 @@ CublasLtOwned<cublasLtMatrixLayout_t> CublasLtProduct::layout(const VendorMatrix
   cublasLtMatrixLayout_t handle = nullptr;
   calls.check(
       calls.create_layout(&handle, type_of(side.matrix.type), static_cast<std::uint64_t>(rows),
-                          static_cast<std::uint64_t>(cols), leading_of(side.matrix)),
+                          static_cast<std::uint64_t>(cols), side.matrix.leading()),
       "describing a matrix");
   CublasLtOwned<cublasLtMatrixLayout_t> owner(handle, calls.destroy_layout);
   if (p_.count > 1) {
@@ -114,7 +112,7 @@ CublasLtOwned<cublasLtMatrixLayout_t> CublasLtProduct::layout(const VendorMatrix
 std::string CublasLtProduct::key() const {
   const auto side = [](const VendorMatrix& s) {
     return fmt::format("{}{} ld {} every {} at {}", static_cast<int>(s.matrix.type),
-                       s.transposed ? "t" : "", leading_of(s.matrix), s.stride, s.alignment);
+                       s.transposed ? "t" : "", s.matrix.leading(), s.stride, s.alignment);
   };
   return fmt::format("{} x {} x {} ({} times), a {}, b {}, out {}, epilogue {}{}", p_.M, p_.N, p_.K,
                      p_.count, side(p_.a), side(p_.b), side(p_.out), static_cast<int>(epilogue()),
@@ -176,8 +174,7 @@ cublasLtMatmulAlgo_t CublasLtProduct::fastest(const std::vector<cublasLtMatmulAl
   constexpr int kRuns = 5;
   const Device& device = *library_.device;
   const GpuMatrix& out = p_.out.matrix;
-  const Bytes results((p_.M * leading_of(out) + (p_.count - 1) * p_.out.stride) *
-                      size_of(out.type));
+  const Bytes results((p_.M * out.leading() + (p_.count - 1) * p_.out.stride) * size_of(out.type));
   const Bytes inputs = p_.before_gelu != 0 ? Bytes(p_.M * p_.before_gelu_row_bytes) : Bytes(0);
   const Bytes flush = 2 * device.info().l2;
   if (device.free_memory() < results + inputs + flush) return proposals.front();

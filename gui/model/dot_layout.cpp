@@ -10,7 +10,7 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr double kPointsPerInch = 72;
+constexpr double kDotPoints = 72;
 
 [[noreturn]] void refuse(const std::string& line) {
   throw InputError({.file = "output of dot",
@@ -73,15 +73,15 @@ GraphLayout parse_plain(const std::string& plain, const BlockGraph& graph) {
     }
     if (kind == "graph") {
       words.number();  // scale
-      out.width = words.number() * kPointsPerInch;
-      out.height = words.number() * kPointsPerInch;
+      out.width = words.number() * kDotPoints;
+      out.height = words.number() * kDotPoints;
     } else if (kind == "node") {
       Box box;
       const std::string& id = graph.nodes[words.node(graph.nodes.size())].id;
-      box.centre.x = words.number() * kPointsPerInch;
-      box.centre.y = out.height - words.number() * kPointsPerInch;
-      box.width = words.number() * kPointsPerInch;
-      box.height = words.number() * kPointsPerInch;
+      box.centre.x = words.number() * kDotPoints;
+      box.centre.y = out.height - words.number() * kDotPoints;
+      box.width = words.number() * kDotPoints;
+      box.height = words.number() * kDotPoints;
       out.nodes[id] = box;
     } else if (kind == "edge") {
       const std::string& from = graph.nodes[words.node(graph.nodes.size())].id;
@@ -90,8 +90,8 @@ GraphLayout parse_plain(const std::string& plain, const BlockGraph& graph) {
       if (count < 4 || count > 1000) refuse(line);
       std::vector<Point>& points = out.edges[{from, to}];
       for (int i = 0; i < static_cast<int>(count); ++i) {
-        const double x = words.number() * kPointsPerInch;
-        points.push_back({x, out.height - words.number() * kPointsPerInch});
+        const double x = words.number() * kDotPoints;
+        points.push_back({x, out.height - words.number() * kDotPoints});
       }
       if (points.size() % 3 != 1) refuse(line);
     } else {

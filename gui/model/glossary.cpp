@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "gui/model/text.h"
 #include "model/custom_fusion.h"
 
 namespace fuseline::gui {
@@ -104,11 +105,6 @@ const std::vector<Term>& words() {
   return all;
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 }  // namespace
 
 std::vector<Term> glossary() {
@@ -120,14 +116,14 @@ std::vector<Term> glossary() {
     all.push_back({name, "Rewrite: " + rewrite_summary(name) + "."});
   }
   std::ranges::stable_sort(
-      all, [](const Term& a, const Term& b) { return lower(a.name) < lower(b.name); });
+      all, [](const Term& a, const Term& b) { return lower_case(a.name) < lower_case(b.name); });
   return all;
 }
 
 std::string explain_term(const std::string& name) {
-  const std::string wanted = lower(name);
+  const std::string wanted = lower_case(name);
   for (const Term& term : glossary()) {
-    if (lower(term.name) == wanted) return term.text;
+    if (lower_case(term.name) == wanted) return term.text;
   }
   return {};
 }

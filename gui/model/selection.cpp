@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/error.h"
+#include "gui/model/text.h"
 
 namespace fuseline::gui {
 
@@ -167,11 +168,6 @@ void add_kernel(Highlight& h, const Results& results, const Thing& thing) {
   h.runs.insert(thing.run);
 }
 
-std::string lower(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
-  return text;
-}
-
 }  // namespace
 
 const char* name_of(MemoryLevel level) {
@@ -247,12 +243,12 @@ Highlight highlight(const Results& results, const Thing& thing) {
 }
 
 std::vector<SearchHit> search(const Results& results, const std::string& text, std::size_t limit) {
-  const std::string wanted = lower(text);
+  const std::string wanted = lower_case(text);
   if (wanted.empty()) return {};
   std::vector<SearchHit> first, later;
   Names seen;
   const auto offer = [&](const std::string& name, Thing thing, const std::string& shown) {
-    const std::size_t at = lower(name).find(wanted);
+    const std::size_t at = lower_case(name).find(wanted);
     if (at == std::string::npos || !seen.insert(shown).second) return;
     (at == 0 ? first : later).push_back({std::move(thing), shown});
   };

@@ -26,7 +26,7 @@ struct NumberUnit {
 };
 
 // How one factor of WhatIf is shown and typed.
-struct Quantity {
+struct SetupQuantity {
   const char* key;
   const char* label;
   const char* source;  // key of Gpu::sources
@@ -37,7 +37,7 @@ struct Quantity {
 
 constexpr double kMiB = 1024.0 * 1024.0;
 
-const std::array<Quantity, 5> kQuantities = {{
+const std::array<SetupQuantity, 5> kQuantities = {{
     {"hbm_bandwidth",
      "HBM bandwidth",
      "hbm_bandwidth",
@@ -143,7 +143,7 @@ std::vector<WhatIfSlider> what_if_sliders(const Setup& setup) {
   const Gpu changed = with_what_if(base, setup.what_if);
   std::vector<WhatIfSlider> sliders;
   for (std::size_t i = 0; i < kQuantities.size(); ++i) {
-    const Quantity& q = kQuantities[i];
+    const SetupQuantity& q = kQuantities[i];
     const auto source = base.sources.find(q.source);
     sliders.push_back({q.key, q.label, setup.what_if.*kWhatIfFields[i].factor, q.text(changed),
                        q.text(base), source == base.sources.end() ? "" : source->second});
@@ -153,7 +153,7 @@ std::vector<WhatIfSlider> what_if_sliders(const Setup& setup) {
 
 double factor_of_value(const Setup& setup, const std::string& key, const std::string& text) {
   const auto* q =
-      std::ranges::find_if(kQuantities, [&](const Quantity& x) { return key == x.key; });
+      std::ranges::find_if(kQuantities, [&](const SetupQuantity& x) { return key == x.key; });
   FUSELINE_ASSERT(q != kQuantities.end(), key);
   const std::string typed = trimmed(text);
   const auto fail = [&](const std::string& message) {

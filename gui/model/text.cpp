@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cmath>
 
 #include "base/format.h"
@@ -64,6 +66,11 @@ std::string short_flops(Flops flops) { return scaled(flops.as_double(), "FLOP");
 std::string exact_flops(Flops flops) { return grouped(flops.value()) + " FLOP"; }
 std::string short_rate(BytesPerSecond r) { return rate(r.value(), "B/s"); }
 std::string short_rate(FlopsPerSecond r) { return rate(r.value(), "FLOP/s"); }
+
+std::string lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
 
 std::string signed_bytes(Bytes bytes) {
   if (bytes == Bytes(0)) return "0 B";

@@ -16,6 +16,8 @@ std::string exact_flops(Flops flops);         // "1,024,000,000 FLOP"
 std::string short_rate(BytesPerSecond rate);  // "4.80 TB/s", "912 GB/s"
 std::string short_rate(FlopsPerSecond rate);  // "989 TFLOP/s"
 
+std::string lower_case(std::string text);  // of ASCII letters
+
 // With a sign, "−" and not "-": "−120.5 MB", "+3.2 µs", "+12.3 %"; without one where it rounds to
 // nothing: "0.0 %".
 std::string signed_bytes(Bytes bytes);

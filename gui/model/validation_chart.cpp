@@ -76,7 +76,7 @@ void finish(Scatter& scatter, std::size_t judged_predictor) {
   if (scatter.axis.low == scatter.axis.high) scatter.axis.high *= 10;
 }
 
-std::string source_of(const MeasurementMeta& meta) {
+std::string source_of_row(const MeasurementMeta& meta) {
   std::string text = meta.title;
   for (const std::string& part : {meta.device, meta.toolkit, meta.framework, meta.date}) {
     if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
@@ -186,7 +186,7 @@ ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta&
   ValidationChart chart;
   chart.predictors = table.predictors;
   chart.not_judged = table.not_judged;
-  chart.source = source_of(meta);
+  chart.source = source_of_row(meta);
   const auto hierarchy = std::ranges::find(table.predictors, "hierarchy");
   const std::size_t judged = hierarchy == table.predictors.end()
                                  ? 0

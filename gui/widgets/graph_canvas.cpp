@@ -21,14 +21,14 @@ constexpr int kStripLines = 6;
 constexpr double kLargestFit = 1.6;
 constexpr int kDragStarts = 5;  // pixels
 
-struct LegendEntry {
+struct CanvasLegend {
   const char* text;
   const char* brief;
   ColourRole role;
   bool dashed;
   double width;
 };
-constexpr std::array<LegendEntry, 3> kLegend = {{
+constexpr std::array<CanvasLegend, 3> kLegend = {{
     {QT_TRANSLATE_NOOP("graph", "crosses HBM, as wide as its bytes"),
      QT_TRANSLATE_NOOP("graph", "HBM"), ColourRole::bound_hbm, false, 5},
     {QT_TRANSLATE_NOOP("graph", "weights, inputs, outputs"), QT_TRANSLATE_NOOP("graph", "weights"),
@@ -46,13 +46,13 @@ void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme
   painter.setFont(small_font(font));
   const QFontMetricsF metrics(painter.font());
   double wanted = 0;
-  for (const LegendEntry& entry : kLegend) {
+  for (const CanvasLegend& entry : kLegend) {
     wanted += metrics.horizontalAdvance(QObject::tr(entry.text)) + kSample + 3 * kPad;
   }
   const bool brief = wanted > area.width();
   const double sample = brief ? 16 : kSample, pad = brief ? 5 : kPad;
   double x = area.left();
-  for (const LegendEntry& entry : kLegend) {
+  for (const CanvasLegend& entry : kLegend) {
     const QString text = QObject::tr(brief ? entry.brief : entry.text);
     QPen pen(theme.colour(entry.role), entry.width);
     pen.setCapStyle(Qt::FlatCap);

@@ -18,7 +18,7 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kWidestColumn = 260;
+constexpr int kWidestText = 260;
 
 // Room between a number on the right and a text on the left of the next column.
 class Padded : public QStyledItemDelegate {
@@ -171,8 +171,7 @@ void KernelView::refresh() {
     table_->resizeColumnsToContents();
     for (int c = 0; c < lines_->columnCount(); ++c) {
       const int total = static_cast<QAbstractItemView*>(totals_)->sizeHintForColumn(c);
-      table_->setColumnWidth(c,
-                             std::min(std::max(table_->columnWidth(c), total) + 6, kWidestColumn));
+      table_->setColumnWidth(c, std::min(std::max(table_->columnWidth(c), total) + 6, kWidestText));
     }
     sized_ = true;
   }

@@ -122,13 +122,6 @@ QColor shaded(const QColor& base, int shade, bool dark) {
   return {mix(base.red(), to.red()), mix(base.green(), to.green()), mix(base.blue(), to.blue())};
 }
 
-QColor mixed(const QColor& a, const QColor& b, double part_of_b) {
-  const auto mix = [part_of_b](int x, int y) {
-    return static_cast<int>(std::lround(x + (y - x) * part_of_b));
-  };
-  return {mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue())};
-}
-
 // Relative luminance as WCAG 2 has it.
 double luminance(const QColor& c) {
   const auto linear = [](double v) {
@@ -165,6 +158,13 @@ QPalette palette_of(QRgb window, QRgb base, QRgb alternate, QRgb text, QRgb mute
 }
 
 }  // namespace
+
+QColor mixed(const QColor& a, const QColor& b, double part_of_b) {
+  const auto mix = [part_of_b](int x, int y) {
+    return static_cast<int>(std::lround(x + (y - x) * part_of_b));
+  };
+  return {mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue())};
+}
 
 Theme::Theme(const QPalette& palette)
     : palette_(palette), dark_(luminance(palette.color(QPalette::Base)) < 0.2) {}

@@ -47,4 +47,7 @@ QFont code_font(const QFont& font);     // programs, exact numbers
 // Diagonal lines over a bar that was measured; drawn as lines, so that they survive in SVG and PDF.
 void hatch(QPainter& painter, const QRectF& area, const QColor& line, double spacing = 6);
 
+// A colour between two of them: 0 is a, 1 is b.
+QColor mixed(const QColor& a, const QColor& b, double part_of_b);
+
 }  // namespace fuseline::gui

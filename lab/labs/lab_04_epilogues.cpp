@@ -15,13 +15,13 @@ namespace fuseline::lab {
 
 namespace {
 
-constexpr double kEps = 1e-5;
+constexpr double kEpilogueEps = 1e-5;
 // Rows of x of this size have a mean square near kEps or below it, where eps decides.
-constexpr double kTiny = 1.0 / 512;
+constexpr double kTinyEntry = 1.0 / 512;
 
 struct EpilogueShape {
   std::int64_t M = 1, N = 1, K = 1, tile = 8;
-  double eps = kEps;
+  double eps = kEpilogueEps;
   bool tiny = false;  // every other row of x
   bool hidden = false;
 };
@@ -60,7 +60,7 @@ FunctionCase epilogue_case(const EpilogueShape& shape, double factor, std::uint6
                          {"ones", std::vector<double>(static_cast<std::size_t>(K), 1.0)}};
   std::vector<double>& x = inputs.at("x");
   for (std::int64_t i = K; tiny && i < M * K; ++i) {
-    if (i / K % 2 == 1) x[static_cast<std::size_t>(i)] *= kTiny;
+    if (i / K % 2 == 1) x[static_cast<std::size_t>(i)] *= kTinyEntry;
   }
   const std::vector<double>& w = inputs.at("w");
   const std::vector<double>& residual = inputs.at("residual");
@@ -112,7 +112,7 @@ FunctionCase epilogue_case(const EpilogueShape& shape, double factor, std::uint6
       {"result", with([](double mean) { return 1 / std::sqrt(mean); }), "that is without eps"},
       {"result", with([eps = eps](double mean) { return 1 / (std::sqrt(mean) + eps); }),
        "that is with eps added outside the root: it belongs under it"},
-      {"result", with([](double mean) { return 1 / std::sqrt(mean + kEps); }),
+      {"result", with([](double mean) { return 1 / std::sqrt(mean + kEpilogueEps); }),
        "eps is an argument, and not always 1e-5"}};
   c.on_chip = Bytes(4 * tile * 2 + 64);  // two vectors as long as a tile
   return c;

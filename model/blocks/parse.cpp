@@ -19,16 +19,16 @@ namespace {
 
 constexpr std::string_view kVersion = "fuseline.block/1";
 // Words that no tensor, size or part can be called by.
-constexpr std::string_view kWords[] = {"block",  "part", "use", "input",   "table",
-                                       "output", "give", "if",  "require", "else",
-                                       "and",    "or",   "not"};
+constexpr std::string_view kBlockWords[] = {"block",  "part", "use", "input",   "table",
+                                            "output", "give", "if",  "require", "else",
+                                            "and",    "or",   "not"};
 // What one expression may hold: no block comes near, and no nonsense fills the stack.
-constexpr int kMostNodes = 2'000;
+constexpr int kMostWords = 2'000;
 
 class Parser : private TokenCursor {
  public:
   explicit Parser(std::shared_ptr<const SourceText> source)
-      : TokenCursor(std::move(source), kWords) {}
+      : TokenCursor(std::move(source), kBlockWords) {}
 
   BlockFile file() {
     BlockFile out;
@@ -247,9 +247,9 @@ class Parser : private TokenCursor {
   }
 
   ExpressionPtr make(Expression e) {
-    if (++nodes_ > kMostNodes)
+    if (++nodes_ > kMostWords)
       fail(e.at, {.message = "the expression is too long",
-                  .allowed = fmt::format("at most {} words", kMostNodes)});
+                  .allowed = fmt::format("at most {} words", kMostWords)});
     return std::make_shared<const Expression>(std::move(e));
   }
   ExpressionPtr binary(ExpressionPtr a, const std::string& sign, ExpressionPtr b) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "model/activation_formats/stored_activation.h"
+#include "model/config/hf_written.h"
 
 namespace fuseline {
 namespace {

@@ -6,20 +6,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/config/hf_written.h"
 
 namespace fuseline {
 
 namespace {
 
 using Json = nlohmann::json;
-
-// Text that is not UTF-8 cannot get here: the parser refuses it.
-std::string written(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_object()) return "{...}";
-  if (value.is_array()) return "[...]";
-  return value.dump();
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "model/activation_formats/stored_activation.h"
 #include "model/config/hf_compressed_tensors.h"
 #include "model/config/hf_quantisation_object.h"
+#include "model/config/hf_written.h"
 
 namespace fuseline {
 namespace {

@@ -8,24 +8,18 @@
 
 #include "base/error.h"
 #include "model/config/config.h"
+#include "model/config/hf_written.h"
 
 namespace fuseline {
 
-using Json = nlohmann::json;
-
 namespace {
+
+using Json = nlohmann::json;
 
 // Modules that quantisers leave out, as this project does: embeddings, norms and the LM head.
 constexpr const char* kEnds[] = {"lm_head", "embed_tokens", "model.embed_tokens", "model.norm"};
 
 }  // namespace
-
-std::string written(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_object()) return "{...}";
-  if (value.is_array()) return "[...]";
-  return value.dump();
-}
 
 QuantisationObject::QuantisationObject(const Json& object, std::string file, std::string prefix)
     : object_(object), file_(std::move(file)), prefix_(std::move(prefix)) {}

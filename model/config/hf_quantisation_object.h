@@ -11,9 +11,6 @@ namespace fuseline {
 
 inline constexpr const char* kQuantisationField = "quantization_config";
 
-// A value as a message shows it.
-std::string written(const nlohmann::json& value);
-
 class QuantisationObject {
  public:
   // `object` must outlive it. `prefix`: of the members' names, behind quantization_config.

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "model/config/hf_family.h"
+#include "model/config/hf_written.h"
 
 namespace fuseline {
 
@@ -27,7 +28,7 @@ constexpr const char* kLayers = "layers that differ are not predicted yet";
 constexpr const char* kParts = "models of several parts are not predicted yet";
 
 // In all families. Where the field may be false, zero is false too.
-constexpr HfRefused kRefused[] = {
+constexpr HfRefused kRefusedOfAll[] = {
     {"num_local_experts", HfNeutral::at_most_one, kExperts},
     {"num_experts", HfNeutral::at_most_one, kExperts},
     {"n_routed_experts", HfNeutral::at_most_one, kExperts},
@@ -102,13 +103,6 @@ std::string allowed_text(HfNeutral neutral) {
       break;
   }
   return "null, or no such field";
-}
-
-std::string written(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_object()) return "{...}";
-  if (value.is_array()) return "[...]";
-  return value.dump();
 }
 
 class Refusal {
@@ -186,7 +180,7 @@ void refuse_unpredicted_fields(const Json& object, const HfFamily& family, std::
                                const std::string& file) {
   const Refusal refusal(object, file);
   refuse_other_types(refusal);
-  for (const HfRefused& rule : kRefused)
+  for (const HfRefused& rule : kRefusedOfAll)
     if (!reads(family, rule.field)) refusal.check(rule);
   for (const HfRefused& rule : family.refused) refusal.check(rule);
   refuse_other_heads(refusal, family, head_width);

@@ -9,27 +9,27 @@ namespace fuseline {
 namespace {
 
 // What the usual serving and training tools call it.
-constexpr std::array<std::string_view, 19> kWords = {"gpus",
-                                                     "ngpus",
-                                                     "numgpus",
-                                                     "gpucount",
-                                                     "devices",
-                                                     "nodes",
-                                                     "nnodes",
-                                                     "nprocpernode",
-                                                     "worldsize",
-                                                     "tp",
-                                                     "tpsize",
-                                                     "tensorparallel",
-                                                     "tensorparallelsize",
-                                                     "pp",
-                                                     "pipelineparallelsize",
-                                                     "dp",
-                                                     "dataparallelsize",
-                                                     "ep",
-                                                     "expertparallelsize"};
+constexpr std::array<std::string_view, 19> kWordsOfGpus = {"gpus",
+                                                           "ngpus",
+                                                           "numgpus",
+                                                           "gpucount",
+                                                           "devices",
+                                                           "nodes",
+                                                           "nnodes",
+                                                           "nprocpernode",
+                                                           "worldsize",
+                                                           "tp",
+                                                           "tpsize",
+                                                           "tensorparallel",
+                                                           "tensorparallelsize",
+                                                           "pp",
+                                                           "pipelineparallelsize",
+                                                           "dp",
+                                                           "dataparallelsize",
+                                                           "ep",
+                                                           "expertparallelsize"};
 
-bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+bool is_ascii_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool is_space(char c) { return c == ' '; }
 
 std::string without_spaces(std::string_view text) {
@@ -56,13 +56,13 @@ bool asks_for_several_gpus(std::string_view word) {
       plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     }
   }
-  return std::find(kWords.begin(), kWords.end(), plain) != kWords.end();
+  return std::find(kWordsOfGpus.begin(), kWordsOfGpus.end(), plain) != kWordsOfGpus.end();
 }
 
 std::optional<std::string> counted_gpu(const std::string& text,
                                        const std::vector<std::string>& known) {
   const std::string plain = without_spaces(text);
-  const auto digits_end = std::find_if_not(plain.begin(), plain.end(), is_digit);
+  const auto digits_end = std::find_if_not(plain.begin(), plain.end(), is_ascii_digit);
   const auto digits = static_cast<std::size_t>(digits_end - plain.begin());
   if (digits > 0) {
     const std::string_view rest = std::string_view(plain).substr(digits);
@@ -75,7 +75,7 @@ std::optional<std::string> counted_gpu(const std::string& text,
     const std::string_view rest = std::string_view(plain).substr(name.size());
     const std::size_t sign = times_sign(rest);
     const std::string_view count = rest.substr(sign);
-    if (sign > 0 && !count.empty() && std::all_of(count.begin(), count.end(), is_digit)) {
+    if (sign > 0 && !count.empty() && std::all_of(count.begin(), count.end(), is_ascii_digit)) {
       return name;
     }
   }

@@ -16,7 +16,7 @@ namespace fuseline {
 namespace {
 
 // Words that a tensor cannot be called.
-const std::set<std::string> kWords = {
+const std::set<std::string> kTakenWords = {
     "B",       "T",    "S",       "M",      "forward", "decode",    "train",
     "yes",     "no",   "block",   "part",   "input",   "output",    "table",
     "numbers", "of",   "use",     "give",   "if",      "else",      "and",
@@ -53,7 +53,7 @@ class TextOfDraft {
 
  private:
   static std::set<std::string> taken() {
-    std::set<std::string> all = kWords;
+    std::set<std::string> all = kTakenWords;
     for (const char* letter : {"D", "F", "H", "Hkv", "d", "dv", "rotated", "Tt"}) {
       all.insert(letter);
       for (int n = 2; n < 10; ++n) all.insert(letter + std::to_string(n));

@@ -55,10 +55,6 @@ bool columns_of_one_tensor(const Graph& graph, const std::vector<OpId>& a,
   });
 }
 
-bool all_of_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) {
-  return std::ranges::all_of(ops, [&](OpId id) { return graph.op(id).kind == kind; });
-}
-
 // Finishers of column sums, and loops that leave nothing but partial sums of the same tiles.
 bool sums_of_one_shape(const Graph& graph, const std::vector<OpId>& a, const std::vector<OpId>& b) {
   const Operand& x = graph.op(a.back()).reads[0];

@@ -11,15 +11,9 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/primitives/tile_maths.h"
 
 namespace fuseline {
-
-namespace {
-
-// Terms at the end of a sum that a fault leaves out.
-std::int64_t missed(std::int64_t count) { return std::clamp<std::int64_t>(count / 16, 1, 128); }
-
-}  // namespace
 
 std::vector<Value> ColumnReduce::uses() const { return {in}; }
 
@@ -55,7 +49,7 @@ void ColumnReduce::evaluate(TileContext& tile) const {
   FUSELINE_ASSERT(x.rows == tile.area().height, "a tile does not hold whole columns");
   Matrix& to = tile.result(out);
   const bool misses = tile.fault() == EvaluationFault::misses_column_end;
-  const std::int64_t count = x.rows - (misses ? missed(x.rows) : 0);
+  const std::int64_t count = x.rows - (misses ? left_out_terms(x.rows) : 0);
   std::vector<float> column(static_cast<std::size_t>(x.rows));
   for (std::int64_t c = 0; c < x.cols; ++c) {
     for (std::int64_t r = 0; r < x.rows; ++r) column[static_cast<std::size_t>(r)] = x.row(r)[c];

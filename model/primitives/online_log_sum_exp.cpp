@@ -18,7 +18,7 @@ namespace fuseline {
 namespace {
 
 // Sums of exponentials above different maxima; only one part has the target.
-void join(std::vector<float>& joined, const std::vector<float>& part) {
+void join_states(std::vector<float>& joined, const std::vector<float>& part) {
   for (std::size_t i = 0; i < joined.size(); i += 3) {
     const float top = std::max(joined[i], part[i]);
     joined[i + 1] =
@@ -100,7 +100,7 @@ void OnlineLogSumExp::evaluate(TileContext& tile) const {
       const bool here = target >= 0 && target < last - first;
       states.numbers.insert(states.numbers.end(), {top, sum, here ? values[target] : 0.0F});
     }
-    tile.leave(std::move(states), {join, store_to(partial)});
+    tile.leave(std::move(states), {join_states, store_to(partial)});
   }
 }
 

@@ -24,9 +24,9 @@ bool is_copy(const Primitive& primitive) {
 }
 
 // Walks the body in the order of the source.
-class Walk {
+class PlacementWalk {
  public:
-  Walk(const Program& program, const ValueAnalysis& values)
+  PlacementWalk(const Program& program, const ValueAnalysis& values)
       : program_(program), values_(values), parts_(parts_of(program)) {}
 
   Placement run() {
@@ -123,7 +123,7 @@ bool is_load(const Primitive& primitive) {
 Placement placement_of(const Program& program, const ValueAnalysis& values) {
   FUSELINE_ASSERT(std::holds_alternative<GemmMainloop>(program.mainloop),
                   "only GEMM programs have epilogues");
-  return Walk(program, values).run();
+  return PlacementWalk(program, values).run();
 }
 
 }  // namespace fuseline

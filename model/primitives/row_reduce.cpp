@@ -8,15 +8,9 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/primitives/tile_maths.h"
 
 namespace fuseline {
-
-namespace {
-
-// Terms at the end of a sum that a fault leaves out.
-std::int64_t missed(std::int64_t count) { return std::clamp<std::int64_t>(count / 16, 1, 128); }
-
-}  // namespace
 
 std::vector<Value> RowReduce::uses() const { return {in}; }
 
@@ -49,7 +43,7 @@ void RowReduce::evaluate(TileContext& tile) const {
   std::int64_t count = x.cols;
   const EvaluationFault fault = tile.fault();
   if (fault == EvaluationFault::leaves_out_last || fault == EvaluationFault::misses_column_end)
-    count -= missed(count);
+    count -= left_out_terms(count);
   for (std::int64_t r = 0; r < x.rows; ++r) to.row(r)[0] = fn->of_numbers.value(x.row(r), count);
 }
 

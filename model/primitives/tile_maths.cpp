@@ -28,4 +28,8 @@ void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
   }
 }
 
+std::int64_t left_out_terms(std::int64_t count) {
+  return std::clamp<std::int64_t>(count / 16, 1, 128);
+}
+
 }  // namespace fuseline

@@ -31,4 +31,7 @@ const float* expanded(const Matrix& m, std::int64_t r, std::int64_t cols,
 void concat_halves(const Matrix& lower, const Matrix& upper, std::int64_t group,
                    std::int64_t lower_cols, Matrix& out);
 
+// Terms at the end of a sum that a fault leaves out.
+std::int64_t left_out_terms(std::int64_t count);
+
 }  // namespace fuseline

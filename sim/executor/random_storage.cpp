@@ -65,12 +65,12 @@ double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
 }
 
 // An element is scale·(shift + normal number), which is `outliers` times larger in some columns.
-struct Spread {
+struct OutlierSpread {
   float outliers = 1, scale = 1, shift = 0;
 };
 
-void fill_row(const Tensor& t, std::uint64_t vocabulary, const Spread& spread, std::int64_t row,
-              Random random, float* values) {
+void fill_row(const Tensor& t, std::uint64_t vocabulary, const OutlierSpread& spread,
+              std::int64_t row, Random random, float* values) {
   const bool norm_weight = t.role == Role::weight && t.rows == 1 && t.name.starts_with("w_");
   const float weight_scale = 1.0F / std::sqrt(static_cast<float>(t.cols));
   const bool sine = t.name.starts_with("sin");
@@ -172,7 +172,7 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     const std::uint64_t tensor_seed = seed_of(t, seed);
     const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
     const bool negative = is_negative(graph, id);
-    Spread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
+    OutlierSpread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
     if (t.role == Role::input && graph.related(id, Relation::gradient_of)) {
       spread.scale = static_cast<float>(distribution.gradient_scale);
     } else if (t.role == Role::input) {

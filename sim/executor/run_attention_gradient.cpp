@@ -31,7 +31,7 @@ std::vector<Primitive> what_follows(const std::vector<Primitive>& body, std::set
 }
 
 // What one thread works with.
-struct Worker {
+struct GradientWorker {
   TileInterpreter of_queries, of_keys;  // the body, after dQ and after dK and dV
   Matrix keys{}, values{};              // [keys, d]
   Matrix queries{}, dy{};               // [queries, d]
@@ -96,7 +96,7 @@ class GradientRun {
     const std::int64_t heads = gradient_.per_query_head ? 1 : share_;
     const std::int64_t kv_head = gradient_.per_query_head ? owner / share_ : owner;
     const TileShape tile = context_.schedule.tile;
-    Worker& w = workers_[static_cast<std::size_t>(thread)];
+    GradientWorker& w = workers_[static_cast<std::size_t>(thread)];
     Port& port = context_.port(thread);
     w.dq.resize(heads * T, shape_.head_width);
     std::fill(w.dq.data.begin(), w.dq.data.end(), 0.0F);
@@ -133,7 +133,7 @@ class GradientRun {
 
   // What one query tile adds to dK and dV of the keys at hand, and they to its dQ.
   void add_tile(std::int64_t sequence, std::int64_t head, std::int64_t first,
-                std::int64_t first_key, float* dq, Worker& w, Port& port) {
+                std::int64_t first_key, float* dq, GradientWorker& w, Port& port) {
     const std::int64_t d = shape_.head_width;
     const std::int64_t T = shape_.q_tokens;
     const std::int64_t queries = std::min(context_.schedule.tile.m, T - first);
@@ -233,7 +233,7 @@ class GradientRun {
   std::vector<Primitive> after_dq_, after_dk_dv_;
   ValueAnalysis dq_layout_, dk_layout_;
   PartialSums partials_;
-  std::vector<Worker> workers_;
+  std::vector<GradientWorker> workers_;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace fuseline::executor {
 namespace {
 
 // What one thread works with: the state of a head and the operands of a chunk, in fp32.
-struct Worker {
+struct ScanWorker {
   TileInterpreter body;
   Matrix state{};        // [P, N]
   Matrix x{}, k{}, q{};  // [tokens, P], [tokens, N] each
@@ -47,7 +47,7 @@ class ScanRun {
 
  private:
   void run_head(std::int64_t sequence, std::int64_t head, int thread) {
-    Worker& w = workers_[static_cast<std::size_t>(thread)];
+    ScanWorker& w = workers_[static_cast<std::size_t>(thread)];
     Port& port = context_.port(thread);
     const std::int64_t N = shape_.state_width;
     const std::int64_t first_row = (sequence * shape_.heads + head) * shape_.head_width;
@@ -69,7 +69,7 @@ class ScanRun {
       port.store(*m_.state_after, first_row + p, 0, N, w.state.row(p));
   }
 
-  void load_chunk(std::int64_t row, std::int64_t tokens, std::int64_t head, Worker& w,
+  void load_chunk(std::int64_t row, std::int64_t tokens, std::int64_t head, ScanWorker& w,
                   Port& port) const {
     const std::int64_t P = shape_.head_width;
     const std::int64_t N = shape_.state_width;
@@ -88,7 +88,7 @@ class ScanRun {
 
   // decay[t] = exp of the log decays of tokens (from, t], summed outwards from `from`. Differences
   // of sums over the whole chunk would lose the digits that both have in common.
-  void decays_behind(const Worker& w, std::int64_t from, std::vector<float>& decay) const {
+  void decays_behind(const ScanWorker& w, std::int64_t from, std::vector<float>& decay) const {
     const std::int64_t tokens = w.x.rows;
     decay.assign(static_cast<std::size_t>(tokens), 0.0F);
     float sum = 0;
@@ -98,7 +98,7 @@ class ScanRun {
     }
   }
 
-  void run_chunk(std::int64_t sequence, std::int64_t head, std::int64_t first, Worker& w,
+  void run_chunk(std::int64_t sequence, std::int64_t head, std::int64_t first, ScanWorker& w,
                  Port& port) {
     const std::int64_t P = shape_.head_width;
     const std::int64_t N = shape_.state_width;
@@ -143,7 +143,7 @@ class ScanRun {
   }
 
   // dt becomes the log decay of every token, and x the step's share of it.
-  void multiply_by_step(Worker& w) const {
+  void multiply_by_step(ScanWorker& w) const {
     for (std::int64_t t = 0; t < w.x.rows; ++t) {
       float& dt = w.log_decay[static_cast<std::size_t>(t)];
       for (std::int64_t p = 0; p < w.x.cols; ++p) w.x.row(t)[p] *= dt;
@@ -152,7 +152,7 @@ class ScanRun {
   }
 
   // Token by token, where every column of the state has a decay of its own.
-  std::int64_t steps(Worker& w) const {
+  std::int64_t steps(ScanWorker& w) const {
     const std::int64_t P = shape_.head_width;
     const std::int64_t N = shape_.state_width;
     Matrix& y = w.body.value(0);
@@ -176,7 +176,7 @@ class ScanRun {
 
   // The rest of the program, on the chunk's rows and the head's columns.
   void finish_chunk(std::int64_t sequence, std::int64_t head, std::int64_t first,
-                    std::int64_t tokens, Worker& w, Port& port) {
+                    std::int64_t tokens, ScanWorker& w, Port& port) {
     const std::int64_t P = shape_.head_width;
     const std::int64_t row = sequence * shape_.tokens + first;
     TileArea area;
@@ -191,7 +191,7 @@ class ScanRun {
   }
 
   // The chunk's own part of the state takes the place of its part of the result, which is stored.
-  Matrix& state_part(Worker& w) const {
+  Matrix& state_part(ScanWorker& w) const {
     w.from_state.resize(shape_.head_width, shape_.state_width);
     return w.from_state;
   }
@@ -202,7 +202,7 @@ class ScanRun {
   std::int64_t chunk_;
   ValueAnalysis body_layout_;
   PartialSums partials_;
-  std::vector<Worker> workers_;
+  std::vector<ScanWorker> workers_;
 };
 
 }  // namespace

@@ -21,7 +21,7 @@
 namespace fuseline {
 namespace {
 
-struct Unit {
+struct GpuUnit {
   const char* name;
   double factor;  // to the dimension's base unit
 };
@@ -43,7 +43,7 @@ constexpr double kKi = 1024.0;
 const std::vector<std::string> kStatuses = {"datasheet", "microbenchmark", "derived", "fitted",
                                             "assumed"};
 
-std::vector<Unit> units_of(Dimension dimension) {
+std::vector<GpuUnit> units_of(Dimension dimension) {
   switch (dimension) {
     case Dimension::count:
       return {{"1", 1}};
@@ -129,17 +129,17 @@ constexpr std::array kNumbers = {
 };
 
 // Value of the table `key` in base units.
-struct Quantity {
+struct GpuQuantity {
   const char* key;
   Dimension dimension;
   double least, most;
 };
 
-double read_quantity(const TomlTable& table, const Quantity& quantity) {
-  const std::vector<Unit> units = units_of(quantity.dimension);
+double read_quantity(const TomlTable& table, const GpuQuantity& quantity) {
+  const std::vector<GpuUnit> units = units_of(quantity.dimension);
   std::vector<std::string> names;
   names.reserve(units.size());
-  for (const Unit& unit : units) names.emplace_back(unit.name);
+  for (const GpuUnit& unit : units) names.emplace_back(unit.name);
   if (!table.has(quantity.key)) {
     throw InputError({.file = table.file(),
                       .field = quantity.key,
@@ -150,7 +150,7 @@ double read_quantity(const TomlTable& table, const Quantity& quantity) {
   const TomlTable number = table.table(quantity.key);
   const std::string written = number.text("unit");
   const auto unit = std::find_if(units.begin(), units.end(),
-                                 [&written](const Unit& u) { return written == u.name; });
+                                 [&written](const GpuUnit& u) { return written == u.name; });
   if (unit == units.end()) {
     number.fail("unit", fmt::format("is the wrong unit for {}", quantity.key),
                 fmt::format("{}", fmt::join(names, ", ")), nearest_name(written, names));

@@ -23,7 +23,7 @@ constexpr int kRoomyRegisters = 60;
 constexpr std::int64_t kValueRegisters = 216;
 // Shared memory that two consumers' store buffers take.
 constexpr std::int64_t kStoreBytes = 33 * 1024;
-constexpr std::int64_t kMostStages = 12;
+constexpr std::int64_t kDeepestPipeline = 12;
 constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
 
 // The registers of the values that wait across a step together, where they are most.
@@ -85,7 +85,7 @@ bool fits(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t shared_
   const bool loads = needs.tile_loads + needs.col_loads > 0;
   const std::int64_t partial_sums = (tile.cluster_k - 1) * tile.m * tile.n * 4;
   const std::int64_t stages =
-      std::min(kMostStages, (shared_bytes - kStoreBytes - partial_sums) / stage_bytes) / 2 * 2;
+      std::min(kDeepestPipeline, (shared_bytes - kStoreBytes - partial_sums) / stage_bytes) / 2 * 2;
   if (tile.cluster_k > 1 && (tile.m != 64 || stages < kLeastStages)) return false;
   return tile.m != 64 || !loads || tile.n / kSlabCols < stages;
 }

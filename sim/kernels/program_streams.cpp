@@ -30,18 +30,18 @@ std::vector<std::pair<std::int64_t, std::int64_t>> stored_slices(const Plan& pla
 }
 
 // Index of the first kernel that stores the tensor, and of the last that loads it; -1 = none.
-struct Lifetime {
+struct StreamLifetime {
   int first_store = -1;
   int last_use = -1;
 };
 
-std::vector<Lifetime> lifetimes(const Plan& plan) {
-  std::vector<Lifetime> lives(plan.graph.tensors().size());
+std::vector<StreamLifetime> lifetimes(const Plan& plan) {
+  std::vector<StreamLifetime> lives(plan.graph.tensors().size());
   for (std::size_t i = 0; i < plan.kernels.size(); ++i) {
     const int order = static_cast<int>(i);
     for (const Program& phase : plan.kernels[i].phases) {
       for (const Operand& o : stores(phase)) {
-        Lifetime& life = lives[index_of(o.tensor)];
+        StreamLifetime& life = lives[index_of(o.tensor)];
         if (life.first_store < 0) life.first_store = order;
         life.last_use = order;
       }
@@ -131,7 +131,7 @@ void AddressMap::chain_layers(const Graph& graph) {
 // the lowest address first.
 void AddressMap::reuse_buffers(const Plan& plan) {
   const auto& tensors = plan.graph.tensors();
-  const std::vector<Lifetime> lives = lifetimes(plan);
+  const std::vector<StreamLifetime> lives = lifetimes(plan);
   std::vector<std::size_t> idle;  // tensors whose buffers are free
   const auto buffer = [this](std::size_t tensor) { return pieces_[tensor].front().id; };
   for (int order = 0; order < static_cast<int>(plan.kernels.size()); ++order) {

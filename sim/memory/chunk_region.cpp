@@ -11,8 +11,6 @@ ChunkPart around(ChunkPart a, ChunkPart b) {
           std::min(a.col_begin, b.col_begin), std::max(a.col_end, b.col_end)};
 }
 
-bool contains(ChunkPart outer, ChunkPart inner) { return around(outer, inner) == outer; }
-
 bool touch(std::uint8_t a_begin, std::uint8_t a_end, std::uint8_t b_begin, std::uint8_t b_end) {
   return std::max(a_begin, b_begin) <= std::min(a_end, b_end);
 }

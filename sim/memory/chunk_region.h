@@ -20,6 +20,11 @@ struct ChunkPart {
   friend bool operator==(const ChunkPart&, const ChunkPart&) = default;
 };
 
+inline bool contains(ChunkPart outer, ChunkPart inner) {
+  return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end &&
+         outer.col_begin <= inner.col_begin && inner.col_end <= outer.col_end;
+}
+
 // A set of elements of one chunk. Nearly always it is a rectangle; only other shapes have a bit an
 // element, kept in RegionBits.
 struct ChunkRegion {

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::uint32_t kTensorBits = 20;
 
-bool contains(ChunkPart outer, ChunkPart inner) {
-  return outer.row_begin <= inner.row_begin && inner.row_end <= outer.row_end &&
-         outer.col_begin <= inner.col_begin && inner.col_end <= outer.col_end;
-}
-
 ChunkRegion rectangle(ChunkPart part) {
   return {part, 0, static_cast<std::int32_t>(part.elements())};
 }

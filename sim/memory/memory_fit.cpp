@@ -25,12 +25,12 @@ Bytes weights_of(const Graph& graph) {
 }
 
 // Kernels between which a tensor must be in memory: [first, last].
-struct Life {
+struct BufferLife {
   std::size_t first = 0;
   std::size_t last = 0;
 };
 
-std::optional<Life> life_of(const Plan& plan, TensorId id) {
+std::optional<BufferLife> life_of_buffer(const Plan& plan, TensorId id) {
   const Tensor& t = plan.graph.tensor(id);
   const bool counted =
       t.role == Role::input || t.role == Role::output ||
@@ -44,10 +44,10 @@ std::optional<Life> life_of(const Plan& plan, TensorId id) {
              std::any_of(o.writes.begin(), o.writes.end(), is);
     });
   };
-  std::optional<Life> life;
+  std::optional<BufferLife> life;
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
     if (!touches(plan.kernels[k])) continue;
-    if (!life) life = Life{k, k};
+    if (!life) life = BufferLife{k, k};
     life->last = k;
   }
   if (!life) return std::nullopt;
@@ -77,7 +77,7 @@ Activations activations_of(const Plan& plan) {
   Activations out;
   for (std::size_t i = 0; i < plan.graph.tensors().size(); ++i) {
     const TensorId id{static_cast<std::int32_t>(i)};
-    const auto life = life_of(plan, id);
+    const auto life = life_of_buffer(plan, id);
     if (!life) continue;
     const Tensor& t = plan.graph.tensor(id);
     for (std::size_t k = life->first; k <= life->last; ++k) alive[k] += t.bytes();

@@ -9,21 +9,14 @@
 #include <functional>
 
 #include "base/error.h"
+#include "tests/support/problem_of.h"
 
 namespace fuseline {
 namespace {
 
 namespace fs = std::filesystem;
 
-InputProblem problem_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.problem();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
+using test::problem_of;
 
 class ReadInputFile : public testing::Test {
  protected:

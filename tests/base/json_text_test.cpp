@@ -10,7 +10,7 @@
 namespace fuseline {
 namespace {
 
-InputProblem problem_of(const std::string& text) {
+InputProblem json_problem(const std::string& text) {
   try {
     static_cast<void>(parse_json(text, "f.json"));
   } catch (const InputError& error) {
@@ -34,11 +34,11 @@ TEST(ParseJson, TakesADepthThatCanBeCopied) {
 }
 
 TEST(ParseJson, RefusesADeeperOneWithItsPlace) {
-  const InputProblem p = problem_of("{\n \"schema\": " + nested(200'000, "1") + "}");
+  const InputProblem p = json_problem("{\n \"schema\": " + nested(200'000, "1") + "}");
   EXPECT_EQ(p.message, "JSON is nested too deeply");
   EXPECT_EQ(p.allowed, "at most 64 levels");
   EXPECT_EQ(p.line, 2);
-  EXPECT_EQ(problem_of(std::string(1'000'000, '[')).message, "JSON is nested too deeply");
+  EXPECT_EQ(json_problem(std::string(1'000'000, '[')).message, "JSON is nested too deeply");
 }
 
 TEST(ParseJson, BracketsInTextsAreNoDepth) {
@@ -49,15 +49,15 @@ TEST(ParseJson, BracketsInTextsAreNoDepth) {
 }
 
 TEST(ParseJson, RefusesNumbersThatNoDoubleHolds) {
-  EXPECT_EQ(problem_of("[1e400]").message, "a number in the file is too large");
+  EXPECT_EQ(json_problem("[1e400]").message, "a number in the file is too large");
 }
 
 TEST(ParseJson, SaysWhereTheSyntaxIsWrong) {
-  const InputProblem p = problem_of("{\n  \"a\": }");
+  const InputProblem p = json_problem("{\n  \"a\": }");
   EXPECT_EQ(p.line, 2);
   EXPECT_EQ(p.column, 8);
   EXPECT_EQ(p.message.find("JSON syntax error"), 0U);
-  EXPECT_EQ(problem_of("[\"\xff\"]").line, 1);
+  EXPECT_EQ(json_problem("[\"\xff\"]").line, 1);
 }
 
 TEST(JsonText, IsUtf8WhateverItHolds) {

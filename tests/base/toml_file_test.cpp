@@ -1,4 +1,5 @@
 #include "base/toml_file.h"
+#include "tests/support/problem_of.h"
 
 #include <gtest/gtest.h>
 
@@ -9,15 +10,7 @@ namespace {
 
 TomlTable parse(const std::string& text) { return TomlTable::parse(text, "f.toml"); }
 
-InputProblem problem_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.problem();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
+using test::problem_of;
 
 void expect_place(const InputProblem& p, const std::string& field, int line, int column) {
   EXPECT_EQ(p.file, "f.toml");

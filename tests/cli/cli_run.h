@@ -1,6 +1,7 @@
 // Calls the command line in-process and keeps what it wrote.
 #pragma once
 
+#include <filesystem>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -26,6 +27,8 @@ inline CliRun cli(const std::vector<std::string>& args) {
 
 // A file of this test below the temporary folder, with the text in it.
 std::string temporary_file(const std::string& name, const std::string& text);
+
+std::string read_text(const std::filesystem::path& path);
 
 // Lines without their ends.
 std::vector<std::string> lines_of(const std::string& text);

@@ -11,19 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/cli/cli_run.h"
+
 namespace fuseline {
 namespace {
 
 namespace fs = std::filesystem;
 
 const fs::path kDocs = fs::path(FUSELINE_SOURCE_DIR) / "docs";
-
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
 
 // The page without its blocks of code: a lambda's "[](" is no link.
 std::string without_code(const std::string& page) {

@@ -21,7 +21,7 @@ using ::testing::Not;
 const std::vector<std::string> kSmall = {"predict", "--model", "tinyllama", "--gpu",
                                          "h200",    "--seq",   "256"};
 
-CliRun predict(std::vector<std::string> more) {
+CliRun predict_in(std::vector<std::string> more) {
   std::vector<std::string> args = kSmall;
   args.insert(args.end(), more.begin(), more.end());
   return cli(args);
@@ -56,7 +56,7 @@ void expect_kernel(const json& k) {
 }
 
 TEST(PredictJson, HasTheKeysAndTypesOfTheContract) {
-  const CliRun run = predict({"--format", "json", "--policy", "eager,coda"});
+  const CliRun run = predict_in({"--format", "json", "--policy", "eager,coda"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json j = json::parse(run.out);
   EXPECT_EQ(j.at("schema"), "fuseline.prediction/1");
@@ -94,7 +94,7 @@ TEST(PredictJson, GemmIsOneKernelObject) {
 }
 
 TEST(PredictTable, FitsAndNamesWhatItAssumes) {
-  const CliRun run = predict({"--kernels"});
+  const CliRun run = predict_in({"--kernels"});
   ASSERT_EQ(run.status, 0) << run.err;
   expect_fits_100_columns(run.out);
   for (const PolicyInfo& policy : policies()) EXPECT_THAT(run.out, HasSubstr(policy.name));
@@ -167,9 +167,9 @@ TEST(SeveralGpus, AreRefusedByName) {
 }
 
 TEST(PredictTable, AllFormatsAgreeOnTheTime) {
-  const json j = json::parse(predict({"--policy", "eager", "--format", "json"}).out);
+  const json j = json::parse(predict_in({"--policy", "eager", "--format", "json"}).out);
   const std::vector<std::string> csv =
-      lines_of(predict({"--policy", "eager", "--format", "csv"}).out);
+      lines_of(predict_in({"--policy", "eager", "--format", "csv"}).out);
   ASSERT_EQ(csv.size(), 2U);
   char us[32];
   std::snprintf(us, sizeof us, ",%.3f,", j.at("predictions")[0].at("time_us").get<double>());
@@ -186,7 +186,7 @@ TEST(PredictTable, DecodeDefaultsToOneTokenAgainst2048) {
 
 TEST(PredictLayers, MultiplyTheBlock) {
   const json j =
-      json::parse(predict({"--policy", "eager", "--layers", "3", "--format", "json"}).out);
+      json::parse(predict_in({"--policy", "eager", "--layers", "3", "--format", "json"}).out);
   const json& p = j.at("predictions")[0];
   EXPECT_EQ(p.at("total").at("hbm_read_bytes").get<std::int64_t>(),
             3 * p.at("hbm_read_bytes").get<std::int64_t>());
@@ -195,7 +195,7 @@ TEST(PredictLayers, MultiplyTheBlock) {
 }
 
 TEST(PredictLayers, AllAddsTheEndsAndGivesTokensPerSecond) {
-  const CliRun run = predict({"--policy", "eager,coda", "--layers", "all", "--format", "json"});
+  const CliRun run = predict_in({"--policy", "eager,coda", "--layers", "all", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json parsed = json::parse(run.out);  // a range-for does not keep a temporary alive
   for (const json& p : parsed.at("predictions")) {
@@ -206,13 +206,13 @@ TEST(PredictLayers, AllAddsTheEndsAndGivesTokensPerSecond) {
     EXPECT_NEAR(total.at("tokens_per_s").get<double>(),
                 256 / (total.at("time_us").get<double>() * 1e-6), 1);
   }
-  const CliRun table = predict({"--policy", "eager", "--layers", "all"});
+  const CliRun table = predict_in({"--policy", "eager", "--layers", "all"});
   EXPECT_THAT(table.out, HasSubstr("tokens/s"));
   expect_fits_100_columns(table.out);
 }
 
 TEST(PredictTraining, WithoutNamesTakesThePoliciesThatTrain) {
-  const CliRun run = predict({"--phase", "train", "--seq", "64", "--format", "json"});
+  const CliRun run = predict_in({"--phase", "train", "--seq", "64", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json parsed = json::parse(run.out);
   std::vector<std::string> names;
@@ -247,14 +247,14 @@ TEST(PredictScenario, AnotherGpuIsNotSetBesideTheMeasurements) {
 
 TEST(PredictOutput, WritesAWholeFileOrNone) {
   const std::string path = temporary_file("result.json", "old");
-  const CliRun run = predict({"--policy", "eager", "--format", "json", "--output", path});
+  const CliRun run = predict_in({"--policy", "eager", "--format", "json", "--output", path});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out, "");
   std::ifstream in(path);
   EXPECT_EQ(json::parse(in).at("model"), "tinyllama");
 
   const std::string kept = temporary_file("kept.json", "old");
-  EXPECT_EQ(predict({"--policy", "eagre", "--output", kept}).status, 2);
+  EXPECT_EQ(predict_in({"--policy", "eagre", "--output", kept}).status, 2);
   std::ifstream again(kept);
   std::string text;
   again >> text;
@@ -264,7 +264,7 @@ TEST(PredictOutput, WritesAWholeFileOrNone) {
 }
 
 TEST(PredictOutput, AFolderThatDoesNotExistIsWrongInput) {
-  const CliRun run = predict({"--policy", "eager", "--output", "/nonexistent/x.json"});
+  const CliRun run = predict_in({"--policy", "eager", "--output", "/nonexistent/x.json"});
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err, HasSubstr("--output"));
 }

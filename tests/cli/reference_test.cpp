@@ -36,13 +36,6 @@ constexpr const char* kMade =
     "Made from the code by `FUSELINE_UPDATE_DOCS=1 ctest -R GeneratedReference`; a test compares "
     "it.\n";
 
-std::string read_text(const fs::path& path) {
-  std::ifstream in(path);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
 // One cell of a Markdown table.
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
@@ -75,7 +68,7 @@ std::vector<std::string> split(const std::string& list) {
 
 // A legal file whose keys are looked at one by one: lines before, the table's own lines (one key
 // each), lines after.
-struct Example {
+struct LegalFile {
   std::string before{};
   std::vector<std::string> lines{};
   std::string after{};
@@ -90,7 +83,7 @@ struct Example {
 };
 
 // The known keys, in the reader's order.
-std::vector<std::string> known_keys(const Reader& read, const Example& example) {
+std::vector<std::string> known_keys(const Reader& read, const LegalFile& example) {
   const auto problem = problem_of(read, example.text_without("zzz", "zzz = 1"));
   if (!problem || problem->allowed.empty()) {
     ADD_FAILURE() << "an unknown key is not refused with a list of known ones";
@@ -100,7 +93,7 @@ std::vector<std::string> known_keys(const Reader& read, const Example& example) 
 }
 
 // A table of the keys: needed or not, what they may hold, what they mean.
-std::string key_table(const Reader& read, const Example& example, const Meanings& meanings,
+std::string key_table(const Reader& read, const LegalFile& example, const Meanings& meanings,
                       const std::string& prefix = "") {
   EXPECT_FALSE(problem_of(read, example.text_without("zzz", ""))) << "the example is legal";
   std::string out = "| key | needed | what it may hold | meaning |\n|---|---|---|---|\n";
@@ -118,8 +111,8 @@ std::string key_table(const Reader& read, const Example& example, const Meanings
   return out;
 }
 
-Example shipped(const std::string& file) {
-  Example example;
+LegalFile shipped(const std::string& file) {
+  LegalFile example;
   for (const std::string& line :
        lines_of(read_text(fs::path(FUSELINE_SOURCE_DIR) / "scenarios" / file))) {
     if (!line.empty() && line[0] != '#') example.lines.push_back(line);
@@ -203,7 +196,7 @@ const Reader kGpuReader = [](const std::string& text) {
 };
 
 std::string gpus_page() {
-  const Example h200 = shipped("gpus/h200.toml");
+  const LegalFile h200 = shipped("gpus/h200.toml");
   std::string out = fmt::format(
       "# GPU files\n\n{}\n`scenarios/gpus/*.toml`. How to add one: "
       "[extending](../handbook/07-extending.md#step-5-a-gpu).\n\n| key | needed | what it may hold "
@@ -246,8 +239,8 @@ std::string gpus_page() {
 }
 
 // TinyLlama in the form that names its block.
-Example of_a_block() {
-  Example example = shipped("models/tinyllama.toml");
+LegalFile of_a_block() {
+  LegalFile example = shipped("models/tinyllama.toml");
   for (std::string& line : example.lines)
     if (line.starts_with("family")) line = "block = \"llama\"";
   std::erase_if(example.lines, [](const std::string& line) {
@@ -275,14 +268,14 @@ std::string scenarios_page() {
   const Reader read = [](const std::string& text) {
     static_cast<void>(load_scenario(temporary_file("s.toml", text)));
   };
-  const Example top{.lines = {"title = \"t\"", "model = \"llama2-7b\"", "gpu = \"h200\"",
-                              "phase = \"forward\"", "batch = 1", "seq = 128",
-                              "policies = [\"coda\"]"}};
+  const LegalFile top{.lines = {"title = \"t\"", "model = \"llama2-7b\"", "gpu = \"h200\"",
+                                "phase = \"forward\"", "batch = 1", "seq = 128",
+                                "policies = [\"coda\"]"}};
   std::string base;
   for (const std::string& line : top.lines) base += line + "\n";
   const std::string custom_base = base + "[custom]\n";
   const std::string run = "[[runs]]\nname = \"NAME\"\npolicy = \"coda\"\n";
-  const auto table = [&](const std::string& title, const Example& example,
+  const auto table = [&](const std::string& title, const LegalFile& example,
                          const std::string& prefix) {
     return fmt::format("\n## {}\n\n{}", title, key_table(read, example, kScenarioMeanings, prefix));
   };
@@ -312,7 +305,7 @@ std::string claims_page() {
       "# Claim files\n\n{}\n`scenarios/claims/*.toml`, judged by `fuseline "
       "audit`.\n\n| key | meaning |\n|---|---|\n",
       kMade);
-  const auto rows = [&](const Example& example, const std::string& prefix) {
+  const auto rows = [&](const LegalFile& example, const std::string& prefix) {
     for (const std::string& key : known_keys(read, example)) {
       const auto meaning = kClaimMeanings.find(prefix + key);
       EXPECT_NE(meaning, kClaimMeanings.end()) << prefix << key;

@@ -54,10 +54,11 @@ TEST(Sizes, SayWhichItemIsWrong) {
   }
 }
 
-const std::vector<std::string> kSmall = {"sweep", "--model", "tinyllama", "--policy", "eager,coda"};
+const std::vector<std::string> kSmallSweep = {"sweep", "--model", "tinyllama", "--policy",
+                                              "eager,coda"};
 
 CliRun sweep(std::vector<std::string> more) {
-  std::vector<std::string> args = kSmall;
+  std::vector<std::string> args = kSmallSweep;
   args.insert(args.end(), more.begin(), more.end());
   return cli(args);
 }

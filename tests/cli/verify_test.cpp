@@ -15,7 +15,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 // A model that the test can execute in milliseconds.
-const char* const kTinyModel = R"(name = "tiny"
+const char* const kVerifiedModel = R"(name = "tiny"
 title = "A LLaMA-like block of odd sizes"
 family = "llama"
 source = "made for this test"
@@ -38,15 +38,15 @@ mlp_bias = false
 tied_embeddings = false
 )";
 
-std::vector<std::string> tiny(std::vector<std::string> more) {
-  std::vector<std::string> args = {"verify", "--model", temporary_file("tiny.toml", kTinyModel),
+std::vector<std::string> tiny_model(std::vector<std::string> more) {
+  std::vector<std::string> args = {"verify", "--model", temporary_file("tiny.toml", kVerifiedModel),
                                    "--gpu", "h200"};
   args.insert(args.end(), more.begin(), more.end());
   return args;
 }
 
 TEST(Verify, PassesAndPrintsErrorsBytesAndLaunches) {
-  const CliRun run = cli(tiny({"--seq", "40", "--policy", "unfused,torch-compile,coda"}));
+  const CliRun run = cli(tiny_model({"--seq", "40", "--policy", "unfused,torch-compile,coda"}));
   ASSERT_EQ(run.status, 0) << run.out << run.err;
   EXPECT_THAT(run.out, HasSubstr("coda: pass"));
   EXPECT_THAT(run.out, HasSubstr("y_stats *"));
@@ -57,8 +57,9 @@ TEST(Verify, PassesAndPrintsErrorsBytesAndLaunches) {
 }
 
 TEST(VerifyJson, HoldsErrorsRatiosBytesAndLaunches) {
-  const CliRun run = cli(tiny({"--phase", "decode", "--context", "90", "--batch", "2", "--policy",
-                               "unfused,coda", "--format", "json", "--dtype", "fp16"}));
+  const CliRun run =
+      cli(tiny_model({"--phase", "decode", "--context", "90", "--batch", "2", "--policy",
+                      "unfused,coda", "--format", "json", "--dtype", "fp16"}));
   ASSERT_EQ(run.status, 0) << run.err;
   const json j = json::parse(run.out);
   EXPECT_EQ(j.at("schema"), "fuseline.verification/1");
@@ -89,7 +90,8 @@ TEST(VerifyJson, HoldsErrorsRatiosBytesAndLaunches) {
 
 TEST(Verify, ThreadsChangeNothing) {
   const auto run = [](const char* threads) {
-    return cli(tiny({"--seq", "150", "--policy", "coda", "--format", "json", "--threads", threads}))
+    return cli(tiny_model(
+                   {"--seq", "150", "--policy", "coda", "--format", "json", "--threads", threads}))
         .out;
   };
   const std::string one = run("1");
@@ -105,7 +107,7 @@ TEST(Verify, EveryBreakFailsInTrainingAndNamesATensor) {
   EXPECT_GE(names.size(), 13U);
   for (const std::string& name : names) {
     const CliRun run =
-        cli(tiny({"--phase", "train", "--seq", "40", "--policy", "coda", "--break", name}));
+        cli(tiny_model({"--phase", "train", "--seq", "40", "--policy", "coda", "--break", name}));
     EXPECT_EQ(run.status, 1) << name;
     EXPECT_THAT(run.out, HasSubstr("FAIL ")) << name;
     EXPECT_THAT(run.err, HasSubstr("verify failed: coda: ")) << name;
@@ -114,7 +116,7 @@ TEST(Verify, EveryBreakFailsInTrainingAndNamesATensor) {
 
 TEST(Verify, BreaksOfTheForwardPassFailThereToo) {
   for (const std::string& name : lines_of(cli({"verify", "--list-breaks"}).out)) {
-    const CliRun run = cli(tiny({"--seq", "40", "--policy", "coda", "--break", name}));
+    const CliRun run = cli(tiny_model({"--seq", "40", "--policy", "coda", "--break", name}));
     if (run.status == 2) {
       EXPECT_THAT(run.err, HasSubstr("allowed: --phase train")) << name;
       EXPECT_EQ(run.out, "") << name;
@@ -126,9 +128,9 @@ TEST(Verify, BreaksOfTheForwardPassFailThereToo) {
 }
 
 TEST(VerifyTrain, ListsEveryGradientOfEveryPolicyThatTrains) {
-  const CliRun run = cli(tiny({"--phase", "train", "--seq", "40", "--policy",
-                               "unfused,composed,eager,per-operator,flash-attention,xla,"
-                               "torch-compile,coda"}));
+  const CliRun run = cli(tiny_model({"--phase", "train", "--seq", "40", "--policy",
+                                     "unfused,composed,eager,per-operator,flash-attention,xla,"
+                                     "torch-compile,coda"}));
   ASSERT_EQ(run.status, 0) << run.out << run.err;
   for (const char* gradient : {"\ndx *", "\ndw_qkv *", "\ndw_norm1 *", "\ndw_down *"})
     EXPECT_THAT(run.out, HasSubstr(gradient));
@@ -140,8 +142,8 @@ TEST(VerifyTrain, ListsEveryGradientOfEveryPolicyThatTrains) {
 
 TEST(VerifyTrain, DoesNotDependOnThreads) {
   const auto run = [](const char* threads) {
-    return cli(tiny({"--phase", "train", "--seq", "140", "--policy", "coda,eager", "--format",
-                     "json", "--threads", threads}))
+    return cli(tiny_model({"--phase", "train", "--seq", "140", "--policy", "coda,eager", "--format",
+                           "json", "--threads", threads}))
         .out;
   };
   const std::string one = run("1");
@@ -163,8 +165,8 @@ TEST(VerifyTrain, DoesNotDependOnThreads) {
 
 TEST(VerifyTrain, SaysWhatOverflowsFirst) {
   const std::vector<std::string> args =
-      tiny({"--phase", "train", "--seq", "150", "--policy", "unfused,coda", "--dtype", "fp16",
-            "--input-scale", "900"});
+      tiny_model({"--phase", "train", "--seq", "150", "--policy", "unfused,coda", "--dtype", "fp16",
+                  "--input-scale", "900"});
   const CliRun table = cli(args);
   EXPECT_EQ(table.status, 1);
   EXPECT_THAT(table.out, HasSubstr("inputs: x scaled by 900"));
@@ -189,7 +191,7 @@ TEST(VerifyTrain, SaysWhatOverflowsFirst) {
 }
 
 TEST(VerifyTrain, RefusesPoliciesWithoutABackwardPassAndTooLargeBlocks) {
-  const CliRun policy = cli(tiny({"--phase", "train", "--policy", "whole-block"}));
+  const CliRun policy = cli(tiny_model({"--phase", "train", "--policy", "whole-block"}));
   EXPECT_EQ(policy.status, 2);
   EXPECT_THAT(policy.err, HasSubstr("whole-block"));
   EXPECT_EQ(policy.out, "");
@@ -201,7 +203,7 @@ TEST(VerifyTrain, RefusesPoliciesWithoutABackwardPassAndTooLargeBlocks) {
 
 TEST(VerifyErrors, NameTheOptionAndWhatIsAllowed) {
   const auto expect = [](const std::vector<std::string>& more, const std::string& text) {
-    const CliRun run = cli(tiny(more));
+    const CliRun run = cli(tiny_model(more));
     EXPECT_EQ(run.status, 2) << text;
     EXPECT_EQ(run.out, "");
     EXPECT_THAT(run.err, HasSubstr(text));

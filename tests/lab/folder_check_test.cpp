@@ -143,7 +143,7 @@ TEST(FolderCheck, RefusesASecretInsideTheFolder) {
                InputError);
 }
 
-std::string refusal(const fs::path& file) {
+std::string file_refusal(const fs::path& file) {
   try {
     static_cast<void>(CourseSecret::from_file(file));
   } catch (const InputError& error) {
@@ -155,13 +155,13 @@ std::string refusal(const fs::path& file) {
 TEST(CourseSecret, ComesFromAFileThatIsLongEnough) {
   const fs::path folder = test::new_folder();
   test::write_file(folder / "short", "passw0rd\n");
-  EXPECT_THAT(refusal(folder / "short"),
+  EXPECT_THAT(file_refusal(folder / "short"),
               AllOf(HasSubstr("8 characters"), HasSubstr("at least 16")));
-  EXPECT_EQ(refusal(folder / "short").find("passw0rd"), std::string::npos);
-  EXPECT_THAT(refusal(folder / "none"), HasSubstr("no file"));
-  EXPECT_THAT(refusal("/dev/zero"), HasSubstr("no file"));
+  EXPECT_EQ(file_refusal(folder / "short").find("passw0rd"), std::string::npos);
+  EXPECT_THAT(file_refusal(folder / "none"), HasSubstr("no file"));
+  EXPECT_THAT(file_refusal("/dev/zero"), HasSubstr("no file"));
   test::write_file(folder / "long", std::string(5000, 'x'));
-  EXPECT_NE(refusal(folder / "long"), "accepted");
+  EXPECT_NE(file_refusal(folder / "long"), "accepted");
   // The line's end does not count.
   test::write_file(folder / "unix", std::string(kSecretText) + "\n");
   test::write_file(folder / "dos", std::string(kSecretText) + "\r\n");

@@ -15,7 +15,7 @@ double value_of(const std::string& text, Dimension wanted) {
   return q == nullptr ? -1 : q->value;
 }
 
-std::string problem_of(const std::string& text, Dimension wanted) {
+std::string quantity_problem(const std::string& text, Dimension wanted) {
   const auto parsed = parse_quantity(text, wanted);
   const auto* p = std::get_if<QuantityProblem>(&parsed);
   return p == nullptr ? "accepted" : p->message + " | " + p->allowed + " | " + p->nearest;
@@ -51,31 +51,31 @@ TEST(Quantity, TakesCommasBetweenThousandsOnly) {
   EXPECT_EQ(value_of("1,234,567.5 B", Dimension::bytes), 1234567.5);
   EXPECT_EQ(value_of("1_000 B", Dimension::bytes), 1000);
   for (const char* text : {"12,5 MB", "1,23,456 B", ",5 B", "1234,567 B", "1.2,345 B"}) {
-    EXPECT_THAT(problem_of(text, Dimension::bytes), HasSubstr("thousands")) << text;
+    EXPECT_THAT(quantity_problem(text, Dimension::bytes), HasSubstr("thousands")) << text;
   }
 }
 
 TEST(Quantity, TellsAMissingUnit) {
-  EXPECT_THAT(problem_of("12.5", Dimension::bytes), HasSubstr("unit is missing"));
-  EXPECT_THAT(problem_of("9.5", Dimension::ratio), HasSubstr("unit is missing"));
+  EXPECT_THAT(quantity_problem("12.5", Dimension::bytes), HasSubstr("unit is missing"));
+  EXPECT_THAT(quantity_problem("9.5", Dimension::ratio), HasSubstr("unit is missing"));
 }
 
 TEST(Quantity, TellsAUnitOfAnotherDimension) {
-  EXPECT_THAT(problem_of("3 ms", Dimension::bytes), HasSubstr("'ms' is a unit of time"));
-  EXPECT_THAT(problem_of("3 GB/s", Dimension::bytes), HasSubstr("unit of bandwidth"));
-  EXPECT_THAT(problem_of("3 MB", Dimension::plain), HasSubstr("without 'MB'"));
+  EXPECT_THAT(quantity_problem("3 ms", Dimension::bytes), HasSubstr("'ms' is a unit of time"));
+  EXPECT_THAT(quantity_problem("3 GB/s", Dimension::bytes), HasSubstr("unit of bandwidth"));
+  EXPECT_THAT(quantity_problem("3 MB", Dimension::plain), HasSubstr("without 'MB'"));
 }
 
 TEST(Quantity, RefusesWhatCanMeanTwoThings) {
-  EXPECT_THAT(problem_of("3 KB", Dimension::bytes), HasSubstr("1000 or 1024"));
-  EXPECT_THAT(problem_of("3 Mb", Dimension::bytes), HasSubstr("bits"));
-  EXPECT_THAT(problem_of("3 Mib", Dimension::bytes), HasSubstr("MiB"));
+  EXPECT_THAT(quantity_problem("3 KB", Dimension::bytes), HasSubstr("1000 or 1024"));
+  EXPECT_THAT(quantity_problem("3 Mb", Dimension::bytes), HasSubstr("bits"));
+  EXPECT_THAT(quantity_problem("3 Mib", Dimension::bytes), HasSubstr("MiB"));
 }
 
 TEST(Quantity, RefusesWhatIsNoNumber) {
   for (const char* text : {"", "MB", "about 3 MB", "nan MB", "inf B", "1e999 B", "- B", "1.2.3 B",
                            "0x10 B", "3 MB or so"}) {
-    EXPECT_NE(problem_of(text, Dimension::bytes), "accepted") << text;
+    EXPECT_NE(quantity_problem(text, Dimension::bytes), "accepted") << text;
   }
 }
 

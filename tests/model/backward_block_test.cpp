@@ -14,6 +14,7 @@
 #include "model/operators/operator_table.h"
 #include "tests/model/gradient_check.h"
 #include "tests/model/tiny_models.h"
+#include "tests/support/graph_names.h"
 
 namespace fuseline {
 namespace {
@@ -22,10 +23,8 @@ using Names = std::vector<std::string>;
 
 using test::train;
 
-const Op& op(const Graph& g, const std::string& name) { return g.op(g.find_op(name).value()); }
-const Tensor& tensor(const Graph& g, const std::string& name) {
-  return g.tensor(g.find_tensor(name).value());
-}
+using test::op;
+using test::tensor;
 
 Names backward_names(const Graph& g) {
   Names names;

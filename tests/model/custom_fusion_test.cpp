@@ -17,17 +17,17 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-using Names = std::set<std::string>;
+using NameSet = std::set<std::string>;
 
-Names operators_of(const Plan& plan) {
-  Names names;
+NameSet operators_of(const Plan& plan) {
+  NameSet names;
   for (const Op& op : plan.graph.ops()) names.insert(op.name);
   return names;
 }
 
 // "producer -> consumer" of every edge.
-Names edges_of(const Plan& plan) {
-  Names names;
+NameSet edges_of(const Plan& plan) {
+  NameSet names;
   for (const Edge& e : edges(plan.graph))
     names.insert(edge_text({plan.graph.op(e.from).name, plan.graph.op(e.to).name}));
   return names;

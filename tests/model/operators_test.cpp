@@ -15,11 +15,12 @@
 #include "model/blocks/block.h"
 #include "model/operators/all_operators.h"
 #include "tests/model/tiny_models.h"
+#include "tests/support/graph_names.h"
 
 namespace fuseline {
 namespace {
 
-const Op& op(const Graph& g, const std::string& name) { return g.op(g.find_op(name).value()); }
+using test::op;
 
 // Query-key pairs counted one by one.
 std::int64_t pairs_by_hand(const AttentionShape& a) {

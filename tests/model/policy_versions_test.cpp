@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(const std::string& text) {
+std::string version_refusal(const std::string& text) {
   try {
     static_cast<void>(without_version("--policy", text));
   } catch (const InputError& error) {
@@ -30,8 +30,9 @@ TEST(PolicyVersions, AreLeftOutWhereTheyAreTheImitatedOnes) {
 
 TEST(PolicyVersions, OthersAreRefusedWithTheOneThereIs) {
   for (const char* text : {"torch-compile@2.9", "torch-compile@", "torch-compile@2.11.0"})
-    EXPECT_THAT(refusal(text), HasSubstr("allowed: torch-compile, or torch-compile@2.11")) << text;
-  EXPECT_THAT(refusal("coda@1"), HasSubstr("imitates no version of a system"));
+    EXPECT_THAT(version_refusal(text), HasSubstr("allowed: torch-compile, or torch-compile@2.11"))
+        << text;
+  EXPECT_THAT(version_refusal("coda@1"), HasSubstr("imitates no version of a system"));
   // Whoever reads the name refuses it, with the nearest one.
   EXPECT_EQ(without_version("--policy", "torch-compiel@2.11"), "torch-compiel");
 }

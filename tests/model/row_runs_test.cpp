@@ -15,11 +15,11 @@ namespace {
 
 using test::pick;
 
-struct Case {
+struct RunCase {
   Graph graph;
   TensorId id;
 
-  explicit Case(std::int64_t rows = 60, std::int64_t cols = 10)
+  explicit RunCase(std::int64_t rows = 60, std::int64_t cols = 10)
       : id(graph.add_tensor({.name = "t", .rows = rows, .cols = cols})) {}
 
   // Rows behind each other, or of each of several parts; some of the columns.
@@ -48,7 +48,7 @@ std::set<std::pair<std::int64_t, std::int64_t>> elements(const Operand& o) {
 }
 
 TEST(RowRuns, OverlapAndCoverAsTheirElementsDo) {
-  const Case t;
+  const RunCase t;
   std::mt19937 random(7);
   int overlaps = 0;
   int covered = 0;
@@ -81,7 +81,7 @@ TEST(RowRuns, OverlapAndCoverAsTheirElementsDo) {
 }
 
 TEST(RowRuns, OfOnePartAreRowsBehindEachOther) {
-  const Case t;
+  const RunCase t;
   EXPECT_EQ(t.graph.rows_of_parts(t.id, 1, 5, 7), t.graph.rows(t.id, 5, 7));
   EXPECT_EQ(t.graph.rows_of_parts(t.id, 3, 0, 20), t.graph.whole(t.id));
   const Operand apart = t.graph.rows_of_parts(t.id, 3, 18, 2);
@@ -92,7 +92,7 @@ TEST(RowRuns, OfOnePartAreRowsBehindEachOther) {
 }
 
 TEST(RowRuns, OutsideTheTensorAreRefused) {
-  Case t;
+  RunCase t;
   const TensorId y = t.graph.add_tensor({.name = "y", .rows = 6, .cols = 10});
   Operand apart = t.graph.rows_of_parts(t.id, 3, 18, 2);
   apart.at.begin = 19;  // its last run ends behind the tensor

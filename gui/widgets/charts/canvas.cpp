@@ -10,13 +10,6 @@ namespace fuseline::gui {
 
 namespace {
 
-QColor mixed(const QColor& a, const QColor& b, double part_of_b) {
-  const auto mix = [part_of_b](int x, int y) {
-    return static_cast<int>(std::lround(x + (y - x) * part_of_b));
-  };
-  return {mix(a.red(), b.red()), mix(a.green(), b.green()), mix(a.blue(), b.blue())};
-}
-
 void draw_disc(QPainter& p, const QPointF& at, double r, bool diamond) {
   if (!diamond) {
     p.drawEllipse(at, r, r);

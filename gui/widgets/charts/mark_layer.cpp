@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kReach = 6;        // of the mouse to thin marks, px
 constexpr double kNameShare = 0.3;  // of the width that names of rows may take
-constexpr double kRowGap = 8;
+constexpr double kLayerRowGap = 8;
 
 double distance_to_line(const QPointF& p, const QPointF& a, const QPointF& b) {
   const QPointF d = b - a;
@@ -134,15 +134,15 @@ QMargins MarkLayer::row_margins(int width) const {
     left = std::max(left, text_width(font, QString::fromStdString(row.text)));
     double w = text_width(strong_font_, QString::fromStdString(row.result));
     if (!row.result_note.empty()) {
-      w += kRowGap + text_width(font_, QString::fromStdString(row.result_note));
+      w += kLayerRowGap + text_width(font_, QString::fromStdString(row.result_note));
     }
     right = std::max(right, w);
   }
   left = std::min(left, kNameShare * width);
   const bool headed = std::ranges::any_of(scene_->marks, is_upright_with_label);
-  return {static_cast<int>(left + kRowGap) + 1,
+  return {static_cast<int>(left + kLayerRowGap) + 1,
           headed ? static_cast<int>(text_height(font_)) + 2 : 0,
-          static_cast<int>(right > 0 ? right + kRowGap : 0) + 1, 0};
+          static_cast<int>(right > 0 ? right + kLayerRowGap : 0) + 1, 0};
 }
 
 QRectF MarkLayer::row_name_area(const Row& row) const {

@@ -13,7 +13,7 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kMargin = 8;
+constexpr int kPlotMargin = 8;
 
 }  // namespace
 
@@ -30,7 +30,7 @@ Plot::Plot(QWidget* parent)
   plotLayout()->addElement(0, 0, header_);
   plotLayout()->addElement(2, 0, footer_);
   plotLayout()->setRowSpacing(4);
-  plotLayout()->setMargins({kMargin, kMargin, kMargin, kMargin});
+  plotLayout()->setMargins({kPlotMargin, kPlotMargin, kPlotMargin, kPlotMargin});
   axisRect()->setMinimumMargins({0, 0, 0, 0});
   marks_->set_scene(&scene_);
   set_style(Theme(palette()), font());
@@ -103,7 +103,7 @@ void Plot::set_ranges(const Zoom& zoom) {
 // Before each drawing, on the widget and into pictures: strips and margins by the width that there
 // is.
 void Plot::updateLayout() {
-  const int width = viewport().width() - 2 * kMargin;
+  const int width = viewport().width() - 2 * kPlotMargin;
   header_->arrange(scene_, *theme_, font(), width);
   // Little pictures have room for the chart, and not for what it also says elsewhere.
   const bool little = viewport().height() < 18 * text_height(in_pixels(small_font(font())));

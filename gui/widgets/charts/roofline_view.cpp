@@ -54,7 +54,8 @@ void add_arrows(Scene& scene, const RooflineChart& chart, const Results& results
 
 // Of blocks with the ratio, which their arrow alone has no room for. Of many runs only those that
 // the picture is about: blocks lie so close together that more names would hide them.
-std::string label_of(const RooflineChart& chart, const RooflinePoint& p, const RunsToName& named) {
+std::string point_label(const RooflineChart& chart, const RooflinePoint& p,
+                        const RunsToName& named) {
   if (!p.is_block) return p.measured ? "" : p.label;
   if (!named.contains(p.run)) return {};
   for (const RooflineArrow& a : chart.arrows) {
@@ -135,7 +136,7 @@ Scene roofline_scene(const RooflineChart& chart, const Results& results, bool ke
          .colour = p->colour,
          .measured = p->measured,
          .size = p->is_block ? kBlockSize : p->size,
-         .label = label_of(chart, *p, named),
+         .label = point_label(chart, *p, named),
          .label_rank = p->is_block ? (p->measured ? 90 : 100) : static_cast<int>(49 * p->size),
          .tooltip = p->tooltip,
          .thing = p->thing});

@@ -10,8 +10,8 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr double kHalf = 0.38;     // of a bar's height; rows are 1 apart
-constexpr double kBetween = 0.35;  // more between policies
+constexpr double kHalfBar = 0.38;          // of a bar's height; rows are 1 apart
+constexpr double kBetweenPolicies = 0.35;  // more between policies
 
 std::string bar_tooltip(const TrafficBar& bar) {
   std::string text =
@@ -35,7 +35,9 @@ Scene traffic_scene(const TrafficChart& chart) {
   double most = chart.limit.as_double();
   for (std::size_t i = 0; i < chart.bars.size(); ++i) {
     const TrafficBar& bar = chart.bars[i];
-    if (i > 0) at += chart.bars[i - 1].policy == bar.policy ? 1 - kBetween / 3 : 1 + kBetween;
+    if (i > 0)
+      at +=
+          chart.bars[i - 1].policy == bar.policy ? 1 - kBetweenPolicies / 3 : 1 + kBetweenPolicies;
     Row row{.at = at,
             .text = label_of(bar.label, bar.machine),
             .strong = bar.is_baseline,
@@ -51,8 +53,8 @@ Scene traffic_scene(const TrafficChart& chart) {
     most = std::max(most, bar.total.as_double());
     for (const BarPart& part : bar.parts) {
       Mark mark{.shape = Shape::bar,
-                .from = {part.from.as_double(), at - kHalf},
-                .to = {(part.from + part.bytes).as_double(), at + kHalf},
+                .from = {part.from.as_double(), at - kHalfBar},
+                .to = {(part.from + part.bytes).as_double(), at + kHalfBar},
                 .colour = part.colour,
                 .measured = bar.measured,
                 .label = part.label,

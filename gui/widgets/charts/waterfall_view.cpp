@@ -11,7 +11,7 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr double kHalf = 0.36;
+constexpr double kHalfStep = 0.36;
 
 // The launch of the target that holds the step's operators; else the first of them.
 Thing thing_of(const WaterfallStep& step, const RunView& target) {
@@ -56,8 +56,8 @@ Scene waterfall_scene(const Waterfall& chart, const RunView& target) {
     const auto [low, high] = std::minmax({step.before.as_double(), step.after.as_double()});
     most = std::max(most, high);
     scene.marks.push_back({.shape = Shape::bar,
-                           .from = {low, at - kHalf},
-                           .to = {high, at + kHalf},
+                           .from = {low, at - kHalfStep},
+                           .to = {high, at + kHalfStep},
                            .colour = step.colour,
                            .tooltip = step.tooltip,
                            .thing = thing,
@@ -65,8 +65,8 @@ Scene waterfall_scene(const Waterfall& chart, const RunView& target) {
     if (i + 1 < chart.steps.size()) {
       const double x = step.after.as_double();
       scene.marks.push_back({.shape = Shape::line,
-                             .from = {x, at + kHalf},
-                             .to = {x, at + 1 - kHalf},
+                             .from = {x, at + kHalfStep},
+                             .to = {x, at + 1 - kHalfStep},
                              .colour = {ColourRole::muted, 0},
                              .quiet = true});
     }

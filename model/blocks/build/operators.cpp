@@ -16,7 +16,7 @@ namespace fuseline {
 namespace {
 
 // Letters of a description and what they stand for in a call.
-class Letters {
+class CalledSizes {
  public:
   // Whether the size agrees with the letter, which may carry a factor: "N", "2N", "1".
   bool agrees(const std::string& letter, const ShapeSize& size) {
@@ -160,7 +160,7 @@ TextValue BlockBuilder::apply(const Operator& kind, const std::vector<TensorValu
                               const Naming& naming, Position at,
                               std::optional<std::pair<ShapeSize, ShapeSize>> shape,
                               const std::optional<SecondResult>& second) {
-  Letters letters;
+  CalledSizes letters;
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const OperandSpec& spec = kind.reads[i];
     if (letters.agrees(spec.rows, reads[i].rows) && letters.agrees(spec.cols, reads[i].cols))

@@ -10,10 +10,6 @@ namespace fuseline {
 
 namespace {
 
-bool all_of_kind(const Graph& graph, const std::vector<OpId>& ops, OpKind kind) {
-  return std::all_of(ops.begin(), ops.end(), [&](OpId id) { return graph.op(id).kind == kind; });
-}
-
 bool pointwise_only(const Graph& graph, const std::vector<OpId>& ops) {
   return std::all_of(ops.begin(), ops.end(),
                      [&](OpId id) { return graph.op(id).kind->op_class == OpClass::pointwise; });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/lists.h"
 #include "model/config/model_files.h"
 #include "sim/gpu/gpu.h"
 #include "sim/judge/audit/outcome.h"
@@ -9,11 +10,6 @@
 namespace fuseline::audit {
 
 namespace {
-
-template <class T>
-bool holds(const std::vector<T>& list, const T& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 bool same(const PolicyCase& a, const PolicyCase& b) {
   return a.gpu == b.gpu &&

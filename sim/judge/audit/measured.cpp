@@ -8,17 +8,13 @@
 #include <fmt/format.h>
 
 #include "base/data_dir.h"
+#include "base/lists.h"
 #include "base/path_kind.h"
 #include "sim/judge/audit/setting.h"
 
 namespace fuseline::audit {
 
 namespace {
-
-template <class T>
-bool holds(const std::vector<T>& list, const T& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 bool same_work(const BlockCase& a, const BlockCase& b) {
   BlockCase renamed = b;

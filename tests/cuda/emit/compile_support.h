@@ -23,6 +23,7 @@
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "tests/cuda/compile/no_compiler.h"
+#include "tests/model/plan_support.h"
 #include "tests/model/refused_phases.h"
 
 namespace fuseline::cuda::test {
@@ -34,6 +35,12 @@ inline Workload workload(Phase phase) {
   work.seq = phase == Phase::decode ? 1 : 1024;
   work.context = phase == Phase::decode ? 8192 : 1024;
   return work;
+}
+
+inline const Program& program_of(const Plan& plan, const std::string& kernel) {
+  const Kernel* found = fuseline::test::find_kernel(plan, kernel);
+  if (found == nullptr) throw InternalError("no kernel " + kernel);
+  return found->phases.at(0);
 }
 
 // Models between them have every operator and every kind of head: all heads their own keys, shared

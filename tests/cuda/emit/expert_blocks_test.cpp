@@ -20,12 +20,6 @@ constexpr const char* kGpus[] = {"h200", "a100-sxm-80gb"};
 const std::vector<std::string> kPolicies = {"unfused",       "eager",        "per-operator",
                                             "torch-compile", "tensorrt-llm", "coda"};
 
-const Program& program_of(const Plan& plan, const std::string& kernel) {
-  const Kernel* found = fuseline::test::find_kernel(plan, kernel);
-  if (found == nullptr) throw InternalError("no kernel " + kernel);
-  return found->phases.at(0);
-}
-
 class SlowExpertSources : public test::CompileTest {
  protected:
   void expect_plans_compile(const ModelConfig& model, const Workload& workload,
@@ -84,8 +78,9 @@ TEST_F(SlowExpertSources, OfEveryTileCompile) {
     for (const char* name : {"expert_gate_up", "expert_down"})
       for (const std::int64_t m : {64, 128})
         for (const std::int64_t n : {64, 128, 256}) {
-          const GemmKernelSource kernel = gemm_kernel_source(
-              plan.graph, program_of(plan, name), {.m = m, .n = n, .cluster_m = 2}, target, "test");
+          const GemmKernelSource kernel =
+              gemm_kernel_source(plan.graph, test::program_of(plan, name),
+                                 {.m = m, .n = n, .cluster_m = 2}, target, "test");
           SCOPED_TRACE(kernel.source.text);
           expect_compiles(kernel.source, kernel.function, target,
                           {target == SmTarget::sm_80 ? "mma.sync" : "wgmma.mma_async"});
@@ -97,7 +92,7 @@ TEST_F(SlowExpertSources, OfEveryTileCompile) {
 TEST(ExpertSources, ProductsOfGroupsSayIt) {
   const Plan plan = make_plan("coda", load_model("mixtral-8x7b"), test::workload(Phase::forward));
   const auto kernel = [&](const char* name, SmTarget target) {
-    return gemm_kernel_source(plan.graph, program_of(plan, name),
+    return gemm_kernel_source(plan.graph, test::program_of(plan, name),
                               {.m = 128, .n = 256, .cluster_m = 2}, target, "test");
   };
   const GemmKernelSource ampere = kernel("expert_down", SmTarget::sm_80);
@@ -119,7 +114,7 @@ TEST(ExpertSources, RoutingSaysWhoChooses) {
   const auto text = [&](const Program& program) {
     return stream_kernel_source(plan.graph, program, "test").source.text;
   };
-  Program choose = program_of(plan, "choose");
+  Program choose = test::program_of(plan, "choose");
   EXPECT_THAT(text(choose),
               HasSubstr("choose_by_pattern<threads, 3, GateWeights::softmax>(in0, place, "
                         "1.00000000F, p.groups0);"));
@@ -133,9 +128,9 @@ TEST(ExpertSources, RoutingSaysWhoChooses) {
   EXPECT_THAT(text(choose),
               HasSubstr("choose_largest<threads, 3, GateWeights::sigmoid>(in0, place, "
                         "1.00000000F);"));
-  EXPECT_THAT(text(program_of(plan, "sort")), HasSubstr("sort_places<3>(p.keys0, place);"));
-  EXPECT_THAT(text(program_of(plan, "permute")), HasSubstr("gather<3>(place, p.ids0)"));
-  EXPECT_THAT(text(program_of(plan, "sum")),
+  EXPECT_THAT(text(test::program_of(plan, "sort")), HasSubstr("sort_places<3>(p.keys0, place);"));
+  EXPECT_THAT(text(test::program_of(plan, "permute")), HasSubstr("gather<3>(place, p.ids0)"));
+  EXPECT_THAT(text(test::program_of(plan, "sum")),
               HasSubstr("gather_sum_of_places<3>(p.in0, p.ids0, place);"));
 }
 

@@ -71,12 +71,6 @@ TEST_F(LongGemmSources, OfAllModelsCompileForAmpere) {
     compile_all(phase, SmTarget::sm_80, "a100-sxm-80gb", model_names());
 }
 
-const Program& program_of(const Plan& plan, const std::string& kernel) {
-  const Kernel* found = fuseline::test::find_kernel(plan, kernel);
-  if (found == nullptr) throw InternalError("no kernel " + kernel);
-  return found->phases.at(0);
-}
-
 Plan unfused(const std::string& model, Phase phase) {
   return make_plan("unfused", load_model(model), test::workload(phase));
 }
@@ -84,7 +78,8 @@ Plan unfused(const std::string& model, Phase phase) {
 TEST(GemmSource, ProductsInBatchesSayIt) {
   const Plan plan = unfused("llama2-7b", Phase::forward);
   const auto text = [&](const char* kernel, SmTarget target) {
-    return gemm_kernel_source(plan.graph, program_of(plan, kernel), kLargeTile, target, "test")
+    return gemm_kernel_source(plan.graph, test::program_of(plan, kernel), kLargeTile, target,
+                              "test")
         .source.text;
   };
   EXPECT_THAT(text("scores", SmTarget::sm_90a), HasSubstr("false, false, true, 1, 128>;"));
@@ -95,7 +90,7 @@ TEST(GemmSource, ProductsInBatchesSayIt) {
 
 TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {
   const Plan plan = unfused("gpt2-xl", Phase::forward);  // heads of 64 columns
-  const Program& context = program_of(plan, "context");
+  const Program& context = test::program_of(plan, "context");
   const GemmKernelSource kernel =
       gemm_kernel_source(plan.graph, context, kLargeTile, SmTarget::sm_90a, "test");
   EXPECT_EQ(kernel.config.tile_n, 64);
@@ -103,7 +98,7 @@ TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {
 
 TEST(GemmSource, PartsOfKAreAClusterWhereTheTileIsLow) {
   const Plan plan = make_plan("coda", load_model("llama2-7b"), fuseline::test::decode(1, 1, 2048));
-  const Program& oproj = program_of(plan, "oproj");
+  const Program& oproj = test::program_of(plan, "oproj");
   const auto kernel = [&](const GemmTile& tile, SmTarget target = SmTarget::sm_90a) {
     return gemm_kernel_source(plan.graph, oproj, tile, target, "test");
   };
@@ -122,7 +117,8 @@ TEST(GemmSource, TilesWithinARunAreLoadedFromIt) {
   work.batch = 2;
   const Plan plan = make_plan("coda", load_model("sd3-medium"), work);
   const auto apart = [&](const char* kernel, SmTarget target) {
-    return gemm_kernel_source(plan.graph, program_of(plan, kernel), kLargeTile, target, "test")
+    return gemm_kernel_source(plan.graph, test::program_of(plan, kernel), kLargeTile, target,
+                              "test")
         .config.a_apart;
   };
   EXPECT_TRUE(apart("image_oproj", SmTarget::sm_90a));
@@ -133,7 +129,7 @@ TEST(GemmSource, TilesWithinARunAreLoadedFromIt) {
 
 TEST(GemmSource, LoadsBehindABatchAreRefused) {
   const Plan plan = unfused("llama2-7b", Phase::forward);
-  Program scores = program_of(plan, "scores");
+  Program scores = test::program_of(plan, "scores");
   const StoreTile store = *scores.body.back().as<StoreTile>();
   scores.body.insert(scores.body.begin(), LoadTile{store.in + 1, store.to});
   EXPECT_THROW((void)gemm_kernel_source(plan.graph, scores, kLargeTile, SmTarget::sm_90a, "test"),

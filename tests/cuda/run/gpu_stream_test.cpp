@@ -17,7 +17,7 @@
 namespace fuseline::cuda {
 namespace {
 
-bool is_stream(const Program& program) {
+bool is_stream_kernel(const Program& program) {
   return std::holds_alternative<StreamMainloop>(program.mainloop) ||
          std::holds_alternative<RowMainloop>(program.mainloop);
 }
@@ -44,7 +44,7 @@ class SlowGpuStream : public testing::Test {
     const LaunchContext context{*device_, *store_, plan, tensors};
     for (const Kernel& kernel : plan.kernels) {
       for (const Program& program : kernel.phases) {
-        if (!is_stream(program)) continue;
+        if (!is_stream_kernel(program)) continue;
         SCOPED_TRACE(program.name);
         const StreamKernelSource source = stream_kernel_source(plan.graph, program, policy);
         const Launches launches = prepare_stream(context, source, program);

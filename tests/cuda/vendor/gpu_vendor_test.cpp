@@ -115,7 +115,7 @@ class SlowGpuVendor : public testing::Test {
 };
 
 // Heads of 32: grouped queries, products in batches of 2 sequences.
-ModelConfig small_llama() {
+ModelConfig vendor_llama() {
   ModelConfig c = test::tiny_llama();
   c.D = 192;
   c.F = 272;
@@ -136,20 +136,20 @@ ModelConfig small_gpt() {
 }
 
 TEST_F(SlowGpuVendor, ForwardEqualsTheExecutor) {
-  EXPECT_EQ(check("unfused", small_llama(), test::forward(2, 75)), 6);
+  EXPECT_EQ(check("unfused", vendor_llama(), test::forward(2, 75)), 6);
   EXPECT_EQ(check("unfused", small_gpt(), test::forward(1, 141)), 6);
   EXPECT_EQ(check("tensorrt-llm", small_gpt(), test::forward(2, 75)), 4);
   EXPECT_EQ(check("xla", small_gpt(), test::forward(1, 141)), 4);
 }
 
 TEST_F(SlowGpuVendor, DecodeEqualsTheExecutor) {
-  EXPECT_EQ(check("unfused", small_llama(), test::decode(3, 1, 60)), 6);
+  EXPECT_EQ(check("unfused", vendor_llama(), test::decode(3, 1, 60)), 6);
   EXPECT_EQ(check("tensorrt-llm", small_gpt(), test::decode(3, 1, 60)), 4);
 }
 
 TEST_F(SlowGpuVendor, TrainEqualsTheExecutor) {
   // All four layouts; heads that share a key leave dK and dV to us.
-  EXPECT_EQ(check("unfused", small_llama(), test::train(2, 75)), 6 + 8 + 2);
+  EXPECT_EQ(check("unfused", vendor_llama(), test::train(2, 75)), 6 + 8 + 2);
   EXPECT_EQ(check("unfused", small_gpt(), test::train(1, 141)), 6 + 8 + 4);
   EXPECT_EQ(check("xla", small_gpt(), test::train(2, 75)), 4 + 8);
 }
@@ -204,7 +204,7 @@ TEST_F(SlowGpuVendor, GeluIsTheTanhForm) {
 
 // A gradient that is added to what is there.
 TEST_F(SlowGpuVendor, AccumulatesIntoTheResult) {
-  const Graph block = build_block(small_llama(), test::train(1, 75));
+  const Graph block = build_block(vendor_llama(), test::train(1, 75));
   const Plan plan = make_plan("per-operator", block);
   Program dw = test::find_kernel(plan, "dw_oproj")->phases.front();
   StoreTile store = *dw.body.back().as<StoreTile>();
@@ -235,7 +235,7 @@ TEST_F(SlowGpuVendor, AccumulatesIntoTheResult) {
 }
 
 TEST_F(SlowGpuVendor, TheSameProblemGetsTheSameAlgorithm) {
-  const Plan plan = make_plan("eager", build_block(small_llama(), test::forward(1, 75)));
+  const Plan plan = make_plan("eager", build_block(vendor_llama(), test::forward(1, 75)));
   GpuTensors tensors(*device_, plan);
   const LaunchContext context{*device_, *store_, plan, tensors};
   const Program& qkv = test::find_kernel(plan, "qkv")->phases.front();
@@ -245,7 +245,7 @@ TEST_F(SlowGpuVendor, TheSameProblemGetsTheSameAlgorithm) {
 }
 
 TEST_F(SlowGpuVendor, LaunchesCanBeRecordedAsAGraph) {
-  const Graph block = build_block(small_llama(), test::forward(2, 75));
+  const Graph block = build_block(vendor_llama(), test::forward(2, 75));
   const Plan plan = make_plan("unfused", block);
   const executor::Workers workers;
   const auto inputs =
@@ -317,7 +317,7 @@ class SlowGpuVendorAttention : public testing::Test {
 
 // Grouped queries, heads of 64.
 ModelConfig wide_heads(std::int64_t width) {
-  ModelConfig c = small_llama();
+  ModelConfig c = vendor_llama();
   c.d = width;
   return c;
 }

@@ -15,7 +15,7 @@ namespace {
 using test::Window;
 using ::testing::HasSubstr;
 
-const OnChipEdge kLegal{"down", "residual2"};
+const OnChipEdge kLegalEdge{"down", "residual2"};
 
 // Types a path into the file dialog that opens next, and Enter; an empty path is Esc.
 void answer_next_file_dialog(const std::filesystem::path& path) {
@@ -54,7 +54,7 @@ void press_next(const QString& button, QString* said = nullptr) {
 
 TEST(Files, SaveAsWritesAScenarioAndOpenReadsItBack) {
   Window window;
-  window.click_edge(kLegal);
+  window.click_edge(kLegalEdge);
   const Document work = window.bench().document();
   const std::filesystem::path file = window.folder() / "mine.toml";
   answer_next_file_dialog(window.folder() / "mine");  // the ending is added
@@ -74,7 +74,7 @@ TEST(Files, SaveAsWritesAScenarioAndOpenReadsItBack) {
 
 TEST(Files, ADialogThatIsLeftDoesNothing) {
   Window window;
-  window.click_edge(kLegal);
+  window.click_edge(kLegalEdge);
   const Document before = window.bench().document();
   answer_next_file_dialog({});
   window->action("save-as")->trigger();
@@ -87,7 +87,7 @@ TEST(Files, ADialogThatIsLeftDoesNothing) {
 
 TEST(Files, ABrokenFileIsRefusedWithLineAndReasonAndTheSessionStays) {
   Window window;
-  window.click_edge(kLegal);
+  window.click_edge(kLegalEdge);
   const Document before = window.bench().document();
   const std::filesystem::path file = window.folder() / "broken.toml";
   struct Case {
@@ -117,7 +117,7 @@ TEST(Files, ABrokenFileIsRefusedWithLineAndReasonAndTheSessionStays) {
 
 TEST(Files, AFolderThatCannotBeWrittenIsAMessageAndTheWorkStaysUnsaved) {
   Window window;
-  window.click_edge(kLegal);
+  window.click_edge(kLegalEdge);
   EXPECT_FALSE(window.session().save("/no/such/folder/mine.toml"));
   EXPECT_THAT(test::take_failure(*window).toStdString(), HasSubstr("/no/such/folder"));
   EXPECT_TRUE(window.session().is_dirty());
@@ -135,7 +135,7 @@ class Recovery : public ::testing::Test {
  protected:
   Recovery() {
     Window window;
-    window.click_edge(kLegal);
+    window.click_edge(kLegalEdge);
     work_ = window.bench().document();
   }
   Document work_;

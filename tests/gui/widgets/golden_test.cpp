@@ -21,8 +21,8 @@ namespace {
 // Another release of the font engine may move the edges of letters by a part of a pixel: a pixel
 // counts when it is off by more than 60 of 255, and 1 % of the pixels may be. A letter's edge is
 // rarely off by so much, and a bar that is 40 pixels longer is 0.9 % of one of these pictures.
-constexpr int kSteps = 60;
-constexpr double kTolerance = 0.008;
+constexpr int kGoldenSteps = 60;
+constexpr double kGoldenTolerance = 0.008;
 const QSize kSize(460, 300);
 
 QFont golden_font() {
@@ -213,12 +213,12 @@ class Golden : public ::testing::Test {
   }
   static double difference_to(const QString& name, const QImage& drawn) {
     const QImage golden = QImage(file_of(name)).convertToFormat(QImage::Format_RGB32);
-    return test::difference(drawn, golden, kSteps);
+    return test::difference(drawn, golden, kGoldenSteps);
   }
   static void expect_as_before(const QString& name, const QImage& drawn) {
     if (qEnvironmentVariableIsSet("FUSELINE_UPDATE_GOLDEN")) drawn.save(file_of(name));
     const double difference = difference_to(name, drawn);
-    if (difference <= kTolerance) return;
+    if (difference <= kGoldenTolerance) return;
     const QString looked_at = QDir::temp().filePath("golden-" + name + "-drawn.png");
     drawn.save(looked_at);
     ADD_FAILURE() << name.toStdString() << ": " << 100 * difference
@@ -248,7 +248,7 @@ TEST_F(Golden, BlockGraph) {
 TEST_F(Golden, AChangedBarALostEdgeAndTheOtherColoursAreFound) {
   if (qEnvironmentVariableIsSet("FUSELINE_UPDATE_GOLDEN")) GTEST_SKIP() << "writing them";
   const QImage longer = picture_of(traffic_scene(traffic(560)), light_palette());
-  EXPECT_GT(difference_to("traffic-light", longer), kTolerance);
+  EXPECT_GT(difference_to("traffic-light", longer), kGoldenTolerance);
   EXPECT_GT(difference_to("traffic-light", picture_of(traffic_scene(traffic()), dark_palette())),
             0.5);
   EXPECT_GT(difference_to("graph-light", graph_picture(dark_palette())), 0.5);

@@ -19,14 +19,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-const OnChipEdge kLegal{"down", "residual2"};
-const OnChipEdge kIllegal{"gate_up", "swiglu"};  // its columns are not interleaved
+const OnChipEdge kLegalRow{"down", "residual2"};
+const OnChipEdge kIllegalRow{"gate_up", "swiglu"};  // its columns are not interleaved
 
 TEST(GraphView, AClickOnAnEdgeFusesAndTheTotalsChange) {
   Window window;
   const RunId policy = window.bench().shown_run();
   const Totals before = window.totals(policy);
-  window.click_edge(kLegal);
+  window.click_edge(kLegalRow);
   const RunId edited = window.bench().shown_run();
   ASSERT_NE(edited, policy);
   EXPECT_EQ(window.totals(edited).launches, before.launches - 1);
@@ -35,26 +35,26 @@ TEST(GraphView, AClickOnAnEdgeFusesAndTheTotalsChange) {
   const QString said = window->graph().edit_bar().text();
   EXPECT_THAT(said.toStdString(), HasSubstr("HBM traffic −"));
   EXPECT_TRUE(window->graph().edit_bar().isVisible());
-  EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
+  EXPECT_TRUE(window.scene().find_edge(kLegalRow)->edge().on_chip);
   // The same edge again splits.
-  window.click_edge(kLegal);
-  EXPECT_FALSE(window.scene().find_edge(kLegal)->edge().on_chip);
+  window.click_edge(kLegalRow);
+  EXPECT_FALSE(window.scene().find_edge(kLegalRow)->edge().on_chip);
   EXPECT_EQ(window.totals(window.bench().shown_run()).launches, before.launches);
 }
 
 TEST(GraphView, NodesKeepTheirPlacesWhileGroupsChange) {
   Window window;
-  const QPointF before = window.scene().find_edge(kIllegal)->middle();
+  const QPointF before = window.scene().find_edge(kIllegalRow)->middle();
   const QTransform zoom = window->graph().canvas().transform();
-  window.click_edge(kLegal);
-  EXPECT_EQ(window.scene().find_edge(kIllegal)->middle(), before);
+  window.click_edge(kLegalRow);
+  EXPECT_EQ(window.scene().find_edge(kIllegalRow)->middle(), before);
   EXPECT_EQ(window->graph().canvas().transform(), zoom);
 }
 
 TEST(GraphView, AnIllegalEdgeIsRefusedWithItsReasonAndASuggestionCanBeTaken) {
   Window window;
   const Document before = window.bench().document();
-  window.click_edge(kIllegal);
+  window.click_edge(kIllegalRow);
   EXPECT_EQ(window.bench().document(), before);
   EditBar& bar = window->graph().edit_bar();
   ASSERT_TRUE(bar.isVisible());
@@ -71,12 +71,12 @@ TEST(GraphView, AnIllegalEdgeIsRefusedWithItsReasonAndASuggestionCanBeTaken) {
 TEST(GraphView, UndoAndRedoByKeys) {
   Window window;
   const std::size_t runs = window.bench().document().runs.all().size();
-  window.click_edge(kLegal);
+  window.click_edge(kLegalRow);
   ASSERT_EQ(window.bench().document().runs.all().size(), runs + 1);
   window->action("undo")->trigger();
   window.settle();
   EXPECT_EQ(window.bench().document().runs.all().size(), runs);
-  EXPECT_FALSE(window.scene().find_edge(kLegal)->edge().on_chip);
+  EXPECT_FALSE(window.scene().find_edge(kLegalRow)->edge().on_chip);
   window->action("redo")->trigger();
   window.settle();
   EXPECT_EQ(window.bench().document().runs.all().size(), runs + 1);
@@ -97,9 +97,9 @@ TEST(GraphView, HoveringAnEdgeHighlightsTheKernelsInTheTable) {
     return lit;
   };
   ASSERT_EQ(lit_rows(), 0);
-  test::move_mouse(*viewport, window.pixel_of(*window.scene().find_edge(kLegal)));
-  EXPECT_EQ(window.bench().selection().hovered, edge_thing(kLegal));
-  EXPECT_TRUE(window.scene().find_edge(kLegal)->is_lit());
+  test::move_mouse(*viewport, window.pixel_of(*window.scene().find_edge(kLegalRow)));
+  EXPECT_EQ(window.bench().selection().hovered, edge_thing(kLegalRow));
+  EXPECT_TRUE(window.scene().find_edge(kLegalRow)->is_lit());
   EXPECT_GE(lit_rows(), 1);
   test::move_mouse(*viewport, {2, 2});
   EXPECT_TRUE(window.bench().selection().hovered.is_nothing());
@@ -112,13 +112,13 @@ TEST(GraphView, KeysChooseAnEdgeAndToggleIt) {
   canvas.setFocus();
   for (int i = 0; i < 60; ++i) {
     QTest::keyClick(&canvas, Qt::Key_Down);
-    if (window.scene().chosen()->edge().choice == kLegal) break;
+    if (window.scene().chosen()->edge().choice == kLegalRow) break;
   }
-  ASSERT_EQ(window.scene().chosen()->edge().choice, kLegal);
-  EXPECT_EQ(window.bench().selection().selected, edge_thing(kLegal));
+  ASSERT_EQ(window.scene().chosen()->edge().choice, kLegalRow);
+  EXPECT_EQ(window.bench().selection().selected, edge_thing(kLegalRow));
   QTest::keyClick(&canvas, Qt::Key_Return);
   window.settle();
-  EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
+  EXPECT_TRUE(window.scene().find_edge(kLegalRow)->edge().on_chip);
 }
 
 // Drags a lasso along the corners of the area; what was inside.
@@ -141,20 +141,20 @@ TEST(GraphView, ALassoFusesWhatIsInside) {
   Window window;
   const std::size_t runs = window.bench().document().runs.all().size();
   // From the middle of the one operator to that of the other.
-  const QRectF edge = window.scene().find_edge(kLegal)->boundingRect();
+  const QRectF edge = window.scene().find_edge(kLegalRow)->boundingRect();
   ASSERT_THAT(draw_lasso(window, edge.adjusted(-10, -20, 10, 20)),
               UnorderedElementsAre("down", "residual2"));
   ASSERT_EQ(window.bench().document().runs.all().size(), runs + 1);
-  EXPECT_TRUE(window.scene().find_edge(kLegal)->edge().on_chip);
+  EXPECT_TRUE(window.scene().find_edge(kLegalRow)->edge().on_chip);
   EXPECT_EQ(window.bench().document().runs.at(window.bench().shown_run()).custom.on_chip,
-            std::vector<OnChipEdge>{kLegal});
+            std::vector<OnChipEdge>{kLegalRow});
   EXPECT_THAT(window->graph().edit_bar().text().toStdString(), HasSubstr("fuse 2 operators"));
 }
 
 TEST(GraphView, ALassoAroundOneOperatorSaysThatNothingCanBeJoined) {
   Window window;
   const Document before = window.bench().document();
-  const QRectF edge = window.scene().find_edge(kLegal)->boundingRect();
+  const QRectF edge = window.scene().find_edge(kLegalRow)->boundingRect();
   const QRectF upper(edge.left() - 10, edge.top() - 20, edge.width() + 20, 24);
   ASSERT_THAT(draw_lasso(window, upper), ElementsAre("down"));
   EXPECT_EQ(window.bench().document(), before);
@@ -171,24 +171,24 @@ std::string details_of_hovered(Window& window, const OnChipEdge& edge) {
 
 TEST(GraphView, HoveringAnEdgeSaysWhatAClickWouldSaveAndTheClickDoes) {
   Window window;
-  const std::string said = details_of_hovered(window, kLegal);
-  const EdgePreview preview = *window.session().preview(kLegal);
+  const std::string said = details_of_hovered(window, kLegalRow);
+  const EdgePreview preview = *window.session().preview(kLegalRow);
   ASSERT_TRUE(preview.legal);
   EXPECT_THAT(said, HasSubstr("a click"));
   EXPECT_THAT(said, HasSubstr(preview.saving.text));
-  EXPECT_THAT(window.scene().find_edge(kLegal)->toolTip().toStdString(),
+  EXPECT_THAT(window.scene().find_edge(kLegalRow)->toolTip().toStdString(),
               HasSubstr(preview.saving.text));
   EXPECT_EQ(window.bench().document().runs.all().size(), 2U);  // nothing was done yet
-  window.click_edge(kLegal);
+  window.click_edge(kLegalRow);
   EXPECT_THAT(window->graph().edit_bar().text().toStdString(), HasSubstr(preview.saving.text));
 }
 
 TEST(GraphView, HoveringAnIllegalEdgeSaysWhy) {
   Window window;
-  const std::string said = details_of_hovered(window, kIllegal);
+  const std::string said = details_of_hovered(window, kIllegalRow);
   EXPECT_THAT(said, HasSubstr("not possible"));
   EXPECT_THAT(said, HasSubstr("interleaved"));
-  EXPECT_THAT(window.scene().find_edge(kIllegal)->toolTip().toStdString(),
+  EXPECT_THAT(window.scene().find_edge(kIllegalRow)->toolTip().toStdString(),
               HasSubstr("interleaved"));
 }
 

@@ -15,7 +15,7 @@ namespace {
 // As for the golden pictures: a pixel counts when it is off by more than 60 of 255, and 1 % of them
 // may be. scripts/gui-pictures.sh draws them anew.
 constexpr int kSteps = 60;
-constexpr double kTolerance = 0.01;
+constexpr double kPictureTolerance = 0.01;
 
 TEST(SlowPictures, OfTheDocumentsAreWhatTheScriptDraws) {
   test::application();
@@ -38,7 +38,7 @@ TEST(SlowPictures, OfTheDocumentsAreWhatTheScriptDraws) {
     ASSERT_FALSE(a.isNull()) << name.toStdString();
     EXPECT_LE(test::difference(a.convertToFormat(QImage::Format_RGB32),
                                b.convertToFormat(QImage::Format_RGB32), kSteps),
-              kTolerance)
+              kPictureTolerance)
         << name.toStdString() << ": draw it anew with scripts/gui-pictures.sh";
   }
 }

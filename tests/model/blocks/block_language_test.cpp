@@ -32,7 +32,7 @@ std::string block(const std::string& lines) {
   return "fuseline.block/1\nblock b(D = 8, F = 12)\n  input x[M, D]\n" + lines + "  output y\n";
 }
 
-InputProblem problem_of(const std::string& text, const Workload& work = test::forward(2, 3)) {
+InputProblem block_problem(const std::string& text, const Workload& work = test::forward(2, 3)) {
   try {
     build(text, {}, work);
   } catch (const InputError& error) {
@@ -148,7 +148,7 @@ TEST(BlockLanguage, CachesAreAppendedInDecodeAlone) {
 TEST(BlockLanguage, AttentionWithoutACacheHasNoDecode) {
   const std::string text = block("  y = attention(x, x, x, heads = 2)\n");
   EXPECT_NO_THROW(build(text));
-  const InputProblem p = problem_of(text, test::decode(1, 1, 4));
+  const InputProblem p = block_problem(text, test::decode(1, 1, 4));
   EXPECT_EQ(p.line, 4);
   EXPECT_THAT(p.message, HasSubstr("keeps none"));
 }
@@ -188,7 +188,7 @@ struct Refused {
 class RefusedBlock : public testing::TestWithParam<Refused> {};
 
 TEST_P(RefusedBlock, IsRefusedAtItsPlace) {
-  const InputProblem p = problem_of(GetParam().text);
+  const InputProblem p = block_problem(GetParam().text);
   EXPECT_EQ(p.line, GetParam().line) << format_problem(p);
   EXPECT_EQ(p.column, GetParam().column) << format_problem(p);
   EXPECT_THAT(format_problem(p), HasSubstr(GetParam().message));
@@ -289,16 +289,16 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(BlockLanguage, NonsenseOfAnyLengthIsOneMessage) {
   std::string lines = "fuseline.block/1\n";
   for (int i = 0; i < 1'000'000; ++i) lines += "#\n";
-  const InputProblem many = problem_of(lines);
+  const InputProblem many = block_problem(lines);
   EXPECT_EQ(many.line, kMostLines + 1);
   EXPECT_THAT(many.message, HasSubstr("too many lines"));
 
-  const InputProblem deep = problem_of(block("  y = " + std::string(100'000, '(') + "\n"));
+  const InputProblem deep = block_problem(block("  y = " + std::string(100'000, '(') + "\n"));
   EXPECT_THAT(deep.message, HasSubstr("too many brackets"));
   std::string sum = "  y = x";
   for (int i = 0; i < 100'000; ++i) sum += " + x";
-  EXPECT_THAT(problem_of(block(sum + "\n")).message, HasSubstr("too long"));
-  EXPECT_THAT(problem_of(block("  y = " + std::string(199'999, '-') + "x\n")).message,
+  EXPECT_THAT(block_problem(block(sum + "\n")).message, HasSubstr("too long"));
+  EXPECT_THAT(block_problem(block("  y = " + std::string(199'999, '-') + "x\n")).message,
               HasSubstr("no negative"));
   // Parts that call parts twice each: 2^40 operators.
   std::string parts = "fuseline.block/1\npart p0(x)\n  give gelu(x)\n";
@@ -306,7 +306,7 @@ TEST(BlockLanguage, NonsenseOfAnyLengthIsOneMessage) {
     parts += "part p" + std::to_string(i) + "(x)\n  give p" + std::to_string(i - 1) + "(p" +
              std::to_string(i - 1) + "(x))\n";
   EXPECT_THAT(
-      problem_of(parts + "block b(D = 8)\n  input x[M, D]\n  y = p14(x)\n  output y\n").message,
+      block_problem(parts + "block b(D = 8)\n  input x[M, D]\n  y = p14(x)\n  output y\n").message,
       HasSubstr("too many operators"));
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "model/operators/operator_table.h"
 #include "tests/model/tiny_models.h"
+#include "tests/support/graph_names.h"
 
 namespace fuseline {
 namespace {
@@ -21,11 +22,9 @@ Names op_names(const Graph& g) {
   return names;
 }
 
-const Tensor& tensor(const Graph& g, const std::string& name) {
-  return g.tensor(g.find_tensor(name).value());
-}
+using test::tensor;
 
-const Op& op(const Graph& g, const std::string& name) { return g.op(g.find_op(name).value()); }
+using test::op;
 
 Bytes weight_bytes(const Graph& g) {
   Bytes total;

@@ -9,7 +9,7 @@
 namespace fuseline {
 namespace {
 
-InputProblem problem_of(const std::string& text) {
+InputProblem cache_problem(const std::string& text) {
   try {
     static_cast<void>(parse_stored_cache(text, "--kv", "bf16"));
   } catch (const InputError& error) {
@@ -45,13 +45,13 @@ TEST(StoredCache, SaysWhatStandsBesideIt) {
 }
 
 TEST(StoredCache, RefusesOtherWords) {
-  const InputProblem near = problem_of("int9");
+  const InputProblem near = cache_problem("int9");
   EXPECT_EQ(near.field, "--kv");
   EXPECT_EQ(near.value, "int9");
   EXPECT_EQ(near.allowed, "bf16, fp8, int8");
   EXPECT_EQ(near.nearest, "int8");
-  EXPECT_EQ(problem_of("int8:64").value, "int8:64");
-  EXPECT_EQ(problem_of("").allowed, "bf16, fp8, int8");
+  EXPECT_EQ(cache_problem("int8:64").value, "int8:64");
+  EXPECT_EQ(cache_problem("").allowed, "bf16, fp8, int8");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "tests/support/problem_of.h"
 
 namespace fuseline {
 namespace {
@@ -34,15 +35,7 @@ ModelConfig gpt() {
 }
 
 // The problem that the call reports; fails the test when there is none.
-InputProblem problem_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.problem();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
+using test::problem_of;
 
 InputProblem config_problem(const std::function<void(ModelConfig&)>& change,
                             ModelConfig config = llama()) {

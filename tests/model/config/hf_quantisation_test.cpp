@@ -30,7 +30,7 @@ std::string activations_of(const std::string& quantisation) {
   return parse_hf_config(file(quantisation), "dir/config.json").formats.activations.name();
 }
 
-InputProblem problem_of(const std::string& quantisation) {
+InputProblem quantisation_problem(const std::string& quantisation) {
   try {
     static_cast<void>(parse_hf_config(file(quantisation), "dir/config.json"));
   } catch (const InputError& error) {
@@ -158,7 +158,7 @@ TEST(HfQuantisation, RefusesOtherCompressedTensorsByName) {
       {compressed(kFp8Weights, R"("token")"), "config_groups.group_0.input_activations", "token"},
   };
   for (const auto& c : cases) {
-    const InputProblem p = problem_of(c.text);
+    const InputProblem p = quantisation_problem(c.text);
     EXPECT_EQ(p.field, std::string("quantization_config.") + c.field) << c.text;
     EXPECT_EQ(p.value, c.value) << c.text;
   }
@@ -171,7 +171,8 @@ TEST(HfQuantisation, SaysHowActivationsAreMultiplied) {
             "fp8-block");
   EXPECT_EQ(activations_of(R"({"quant_method": "fp8", "activation_scheme": "dynamic"})"), "fp8");
   EXPECT_EQ(activations_of(R"({"quant_method": "fp8"})"), "");
-  const InputProblem p = problem_of(R"({"quant_method": "fp8", "activation_scheme": "static"})");
+  const InputProblem p =
+      quantisation_problem(R"({"quant_method": "fp8", "activation_scheme": "static"})");
   EXPECT_EQ(p.field, "quantization_config.activation_scheme");
   EXPECT_EQ(p.value, "static");
 }
@@ -214,7 +215,7 @@ TEST(HfQuantisation, RefusesOtherCachesByName) {
                {R"({"quant_method": "fp8", "kv_cache_quant_algo": "NVFP4"})", "kv_cache_quant_algo",
                 "NVFP4"}};
   for (const auto& c : cases) {
-    const InputProblem p = problem_of(c.text);
+    const InputProblem p = quantisation_problem(c.text);
     EXPECT_EQ(p.field, std::string("quantization_config.") + c.field) << c.text;
     EXPECT_EQ(p.value, c.value) << c.text;
   }
@@ -245,7 +246,7 @@ TEST(HfQuantisation, RefusesByName) {
       {R"({"quant_method": "fp8", "ignored_layers": "lm_head"})", "ignored_layers", "lm_head"},
   };
   for (const auto& c : cases) {
-    const InputProblem p = problem_of(c.text);
+    const InputProblem p = quantisation_problem(c.text);
     EXPECT_EQ(p.field, std::string("quantization_config.") + c.field) << c.text;
     EXPECT_EQ(p.value, c.value) << c.text;
   }

@@ -24,7 +24,7 @@ std::string gpt2(const std::string& more) {
 }
 
 // Empty fields when the text is accepted.
-InputProblem problem_of(const std::string& text) {
+InputProblem refused_problem(const std::string& text) {
   try {
     parse_hf_config(text, "dir/config.json");
   } catch (const InputError& error) {
@@ -56,16 +56,17 @@ TEST(HfRefused, QuantisedWeightsWithTheirMethod) {
         Case{"quantization", R"("w4a16")", "w4a16"}}) {
     for (const char* type : {"llama", "mistral", "qwen2"}) {
       const InputProblem p =
-          problem_of(llama_like(type, std::string("\"") + c.field + "\": " + c.json));
+          refused_problem(llama_like(type, std::string("\"") + c.field + "\": " + c.json));
       EXPECT_EQ(p.field, c.field) << c.json;
       EXPECT_EQ(p.value, c.value) << c.json;
       EXPECT_NE(p.message.find("quantised weights"), std::string::npos) << p.message;
     }
-    EXPECT_EQ(problem_of(gpt2(std::string("\"") + c.field + "\": " + c.json)).field, c.field);
+    EXPECT_EQ(refused_problem(gpt2(std::string("\"") + c.field + "\": " + c.json)).field, c.field);
   }
   for (const char* nothing : {"null", "{}"}) {
     EXPECT_EQ(
-        problem_of(llama_like("llama", std::string("\"quantization_config\": ") + nothing)).field,
+        refused_problem(llama_like("llama", std::string("\"quantization_config\": ") + nothing))
+            .field,
         "");
   }
 }
@@ -73,14 +74,14 @@ TEST(HfRefused, QuantisedWeightsWithTheirMethod) {
 TEST(HfRefused, TypesOfWeightsThatAreNoFormatHere) {
   for (const char* field : {"torch_dtype", "dtype"}) {
     for (const char* type : {"float8_e4m3fn", "torch.float8_e5m2", "int8", "uint8", "float64"}) {
-      const InputProblem p = problem_of(
+      const InputProblem p = refused_problem(
           llama_like("llama", "\"" + std::string(field) + "\": \"" + std::string(type) + "\""));
       EXPECT_EQ(p.field, field);
       EXPECT_EQ(p.value, type);
     }
     for (const char* type : {"bfloat16", "float16", "float32", "torch.bfloat16", "auto"}) {
-      EXPECT_EQ(problem_of(llama_like("llama", "\"" + std::string(field) + "\": \"" +
-                                                   std::string(type) + "\""))
+      EXPECT_EQ(refused_problem(llama_like("llama", "\"" + std::string(field) + "\": \"" +
+                                                        std::string(type) + "\""))
                     .field,
                 "")
           << type;
@@ -124,11 +125,11 @@ TEST(HfRefused, WhatNoBlockHereHasInAnyFamily) {
       return "\"" + std::string(f.name) + "\": " + value;
     };
     for (const char* type : {"llama", "mistral", "qwen2"}) {
-      EXPECT_EQ(problem_of(llama_like(type, with(f.refused))).field, f.name);
-      EXPECT_EQ(problem_of(llama_like(type, with(f.passes))).field, "") << f.name;
+      EXPECT_EQ(refused_problem(llama_like(type, with(f.refused))).field, f.name);
+      EXPECT_EQ(refused_problem(llama_like(type, with(f.passes))).field, "") << f.name;
     }
-    EXPECT_EQ(problem_of(gpt2(with(f.refused))).field, f.name);
-    EXPECT_EQ(problem_of(gpt2(with(f.passes))).field, "") << f.name;
+    EXPECT_EQ(refused_problem(gpt2(with(f.refused))).field, f.name);
+    EXPECT_EQ(refused_problem(gpt2(with(f.passes))).field, "") << f.name;
   }
 }
 
@@ -145,27 +146,31 @@ TEST(HfRefused, WhatTheFamilyDoesNotHave) {
     const auto with = [&](const char* value) {
       return llama_like(c.type, "\"" + std::string(c.field.name) + "\": " + value);
     };
-    EXPECT_EQ(problem_of(with(c.field.refused)).field, c.field.name) << c.type;
-    EXPECT_EQ(problem_of(with(c.field.passes)).field, "") << c.type << " " << c.field.name;
+    EXPECT_EQ(refused_problem(with(c.field.refused)).field, c.field.name) << c.type;
+    EXPECT_EQ(refused_problem(with(c.field.passes)).field, "") << c.type << " " << c.field.name;
   }
   for (const Field& f : {Field{"scale_attn_weights", "false", "true"},
                          Field{"scale_attn_by_inverse_layer_idx", "true", "false"},
                          Field{"reorder_and_upcast_attn", "true", "false"},
                          Field{"sliding_window", "128", "null"}, Field{"head_dim", "32", "64"},
                          Field{"position_embedding_type", "\"rope\"", "\"absolute\""}}) {
-    EXPECT_EQ(problem_of(gpt2("\"" + std::string(f.name) + "\": " + f.refused)).field, f.name);
-    EXPECT_EQ(problem_of(gpt2("\"" + std::string(f.name) + "\": " + f.passes)).field, "") << f.name;
+    EXPECT_EQ(refused_problem(gpt2("\"" + std::string(f.name) + "\": " + f.refused)).field, f.name);
+    EXPECT_EQ(refused_problem(gpt2("\"" + std::string(f.name) + "\": " + f.passes)).field, "")
+        << f.name;
   }
   // Where the field was null before, the later one of the same name counts.
-  EXPECT_EQ(problem_of(llama_like("llama", "\"sliding_window\": 4096")).field, "sliding_window");
+  EXPECT_EQ(refused_problem(llama_like("llama", "\"sliding_window\": 4096")).field,
+            "sliding_window");
 }
 
 TEST(HfRefused, APartialRopeInTheNestedParameters) {
   EXPECT_EQ(
-      problem_of(llama_like("llama", R"("rope_parameters": {"partial_rotary_factor": 0.5})")).field,
+      refused_problem(llama_like("llama", R"("rope_parameters": {"partial_rotary_factor": 0.5})"))
+          .field,
       "rope_parameters.partial_rotary_factor");
   EXPECT_EQ(
-      problem_of(llama_like("llama", R"("rope_parameters": {"partial_rotary_factor": 1})")).field,
+      refused_problem(llama_like("llama", R"("rope_parameters": {"partial_rotary_factor": 1})"))
+          .field,
       "");
 }
 
@@ -184,7 +189,7 @@ TEST(HfLayerTypes, AllAlikeAreReadAndOthersRefused) {
   EXPECT_EQ(window("qwen2", slides + ", " + slides), 128);
 
   const auto refused = [](const std::string& type, const std::string& types) {
-    return problem_of(llama_like(type, "\"layer_types\": " + types));
+    return refused_problem(llama_like(type, "\"layer_types\": " + types));
   };
   for (const char* type : {"llama", "mistral", "qwen2"}) {
     EXPECT_EQ(refused(type, "[" + full + ", " + slides + "]").field, "layer_types");

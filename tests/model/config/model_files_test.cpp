@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/toml_file.h"
 #include "model/blocks/block.h"
+#include "tests/support/problem_of.h"
 
 namespace fuseline {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A small model of each family without its optional fields.
-constexpr const char* kLlama = R"(name = "m"
+constexpr const char* kLlamaFile = R"(name = "m"
 title = "M"
 family = "llama"
 source = "invented"
@@ -47,24 +48,18 @@ norm_eps = 1e-5
 activation = "gelu-tanh"
 )";
 
-ModelConfig read(const std::string& text) { return read_model(TomlTable::parse(text, "m.toml")); }
+ModelConfig read_model(const std::string& text) {
+  return read_model(TomlTable::parse(text, "m.toml"));
+}
 
 // The text with the line of `key` replaced by `line` (empty: removed).
-std::string with(std::string text, const std::string& key, const std::string& line) {
+std::string model_with(std::string text, const std::string& key, const std::string& line) {
   const std::size_t begin = text.find("\n" + key + " = ") + 1;
   const std::size_t end = text.find('\n', begin) + 1;
   return text.replace(begin, end - begin, line.empty() ? "" : line + "\n");
 }
 
-InputProblem problem_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const InputError& error) {
-    return error.problem();
-  }
-  ADD_FAILURE() << "nothing was refused";
-  return {};
-}
+using test::problem_of;
 
 TEST(ModelNames, HoldEveryModelOfTheContract) {
   const std::vector<std::string> names = model_names();
@@ -139,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedModel, testing::ValuesIn(model_names()), []
 });
 
 TEST(ReadModel, FillsWhatTheFileLeavesOut) {
-  const ModelConfig c = read(kLlama);
+  const ModelConfig c = read_model(kLlamaFile);
   EXPECT_EQ(c.Hkv, 4);
   EXPECT_EQ(c.d, 16);
   EXPECT_EQ(c.sliding_window, 0);
@@ -150,9 +145,9 @@ TEST(ReadModel, FillsWhatTheFileLeavesOut) {
 
 TEST(ReadModel, ReadsEveryField) {
   const ModelConfig c =
-      read(std::string(kLlama) +
-           "Hkv = 2\nd = 32\nsliding_window = 7\nrope_theta = 5e5\nqkv_bias = true\n"
-           "out_bias = true\nmlp_bias = true\ntied_embeddings = true\n");
+      read_model(std::string(kLlamaFile) +
+                 "Hkv = 2\nd = 32\nsliding_window = 7\nrope_theta = 5e5\nqkv_bias = true\n"
+                 "out_bias = true\nmlp_bias = true\ntied_embeddings = true\n");
   EXPECT_EQ(c.name, "m");
   EXPECT_EQ(c.title, "M");
   EXPECT_TRUE(c.is_all("llama"));
@@ -170,49 +165,51 @@ TEST(ReadModel, ReadsEveryField) {
 }
 
 TEST(ReadModel, ReadsTheGptFamily) {
-  const ModelConfig c = read(kGpt);
+  const ModelConfig c = read_model(kGpt);
   EXPECT_TRUE(c.is_all("gpt"));
 }
 
 TEST(ReadModel, NormAndActivationBelongToTheFamily) {
-  InputProblem p = problem_of([] { read(with(kLlama, "norm", "norm = \"layernorm\"")); });
+  InputProblem p =
+      problem_of([] { read_model(model_with(kLlamaFile, "norm", "norm = \"layernorm\"")); });
   EXPECT_EQ(p.field, "norm");
   EXPECT_EQ(p.allowed, "rmsnorm");
-  p = problem_of([] { read(with(kGpt, "activation", "activation = \"swiglu\"")); });
+  p = problem_of([] { read_model(model_with(kGpt, "activation", "activation = \"swiglu\"")); });
   EXPECT_EQ(p.field, "activation");
   EXPECT_EQ(p.allowed, "gelu-tanh");
 }
 
 TEST(ReadModel, EveryRequiredFieldIsMissedByName) {
-  EXPECT_EQ(problem_of([] { read("title = \"M\"\n"); }).field, "block");
+  EXPECT_EQ(problem_of([] { read_model("title = \"M\"\n"); }).field, "block");
   for (const char* key : {"title", "source", "layers", "D", "F", "H", "V", "max_positions", "norm",
                           "norm_eps", "activation"}) {
-    const InputProblem p = problem_of([&] { read(with(kLlama, key, "")); });
+    const InputProblem p = problem_of([&] { read_model(model_with(kLlamaFile, key, "")); });
     EXPECT_EQ(p.field, key);
     EXPECT_EQ(p.message, "the field is missing");
   }
 }
 
 TEST(ReadModel, HeadsMustDivideTheWidthUnlessTheHeadWidthIsGiven) {
-  const std::string text = with(kLlama, "H", "H = 5");
-  const InputProblem p = problem_of([&] { read(text); });
+  const std::string text = model_with(kLlamaFile, "H", "H = 5");
+  const InputProblem p = problem_of([&] { read_model(text); });
   EXPECT_EQ(p.field, "H");
   EXPECT_EQ(p.line, 8);
   EXPECT_EQ(p.value, "5");
-  EXPECT_EQ(read(text + "d = 16\n").d, 16);
+  EXPECT_EQ(read_model(text + "d = 16\n").d, 16);
 }
 
 TEST(ReadModel, RulesAcrossFieldsKeepTheLine) {
-  InputProblem p = problem_of([] { read(std::string(kLlama) + "Hkv = 3\n"); });
+  InputProblem p = problem_of([] { read_model(std::string(kLlamaFile) + "Hkv = 3\n"); });
   EXPECT_EQ(p.field, "Hkv");
   EXPECT_EQ(p.line, 14);
-  p = problem_of([] { read(with(kLlama, "norm", "norm = \"layernorm\"")); });
+  p = problem_of([] { read_model(model_with(kLlamaFile, "norm", "norm = \"layernorm\"")); });
   EXPECT_EQ(p.field, "norm");
   EXPECT_EQ(p.line, 11);
 }
 
 TEST(ReadModel, RopeInTheGptFamilyIsRefused) {
-  EXPECT_EQ(problem_of([] { read(std::string(kGpt) + "rope_theta = 1e4\n"); }).field, "rope_theta");
+  EXPECT_EQ(problem_of([] { read_model(std::string(kGpt) + "rope_theta = 1e4\n"); }).field,
+            "rope_theta");
 }
 
 class LoadModel : public testing::Test {
@@ -235,14 +232,14 @@ constexpr const char* kHf = R"( {"model_type": "gpt2", "n_embd": 64, "n_layer": 
   "vocab_size": 100, "n_positions": 32})";
 
 TEST_F(LoadModel, TellsTomlFromJsonByTheEndingOrTheFirstCharacter) {
-  EXPECT_TRUE(load_model(write("a.toml", kLlama)).is_all("llama"));
+  EXPECT_TRUE(load_model(write("a.toml", kLlamaFile)).is_all("llama"));
   EXPECT_TRUE(load_model(write("config.json", kHf)).is_all("gpt"));
-  EXPECT_TRUE(load_model(write("model", kLlama)).is_all("llama"));
+  EXPECT_TRUE(load_model(write("model", kLlamaFile)).is_all("llama"));
   EXPECT_TRUE(load_model(write("blob", kHf)).is_all("gpt"));
 }
 
 TEST_F(LoadModel, ErrorsNameTheFile) {
-  const std::string path = write("a.toml", with(kLlama, "D", "D = -64"));
+  const std::string path = write("a.toml", model_with(kLlamaFile, "D", "D = -64"));
   const InputProblem p = problem_of([&] { load_model(path); });
   EXPECT_EQ(p.file, path);
   EXPECT_EQ(p.line, 6);

@@ -16,7 +16,7 @@ namespace {
 
 StoredWeight format(const std::string& name) { return parse_stored_weight(name, "--weights", ""); }
 
-InputProblem problem_of(const std::string& text) {
+InputProblem weight_problem(const std::string& text) {
   try {
     static_cast<void>(parse_stored_weight(text, "--weights", "bf16"));
   } catch (const InputError& error) {
@@ -36,13 +36,13 @@ TEST(StoredWeight, IsReadAndNamedInTheSameWords) {
 }
 
 TEST(StoredWeight, RefusesOtherWordsAndGroups) {
-  EXPECT_EQ(problem_of("int5").nearest, "int4");
-  EXPECT_EQ(problem_of("int5").field, "--weights");
-  EXPECT_NE(problem_of("fp16").allowed.find("nvfp4"), std::string::npos);
-  EXPECT_NE(problem_of("nvfp4:32").message.find("groups of its own"), std::string::npos);
+  EXPECT_EQ(weight_problem("int5").nearest, "int4");
+  EXPECT_EQ(weight_problem("int5").field, "--weights");
+  EXPECT_NE(weight_problem("fp16").allowed.find("nvfp4"), std::string::npos);
+  EXPECT_NE(weight_problem("nvfp4:32").message.find("groups of its own"), std::string::npos);
   for (const char* wrong :
        {"int4:", "int4:x", "int4:-8", "int4:7", "int4:2", "int4:64x", "int4:99999999999999999999"})
-    EXPECT_NE(problem_of(wrong).message.find("group"), std::string::npos) << wrong;
+    EXPECT_NE(weight_problem(wrong).message.find("group"), std::string::npos) << wrong;
 }
 
 // By hand, for 300 rows of 400 columns.

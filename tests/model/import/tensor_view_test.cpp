@@ -11,24 +11,24 @@
 namespace fuseline {
 namespace {
 
-using Sizes = std::vector<std::int64_t>;
+using ViewSizes = std::vector<std::int64_t>;
 
-std::int64_t product(const Sizes& sizes) {
+std::int64_t product(const ViewSizes& sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
 }
 
 // An array whose elements say where in the matrix they are.
 struct Plain {
-  Sizes sizes;
-  Sizes elements;
+  ViewSizes sizes;
+  ViewSizes elements;
 };
 
 // The elements that a view walks through, in its order: row · columns + column of each.
-Sizes elements_of(const TensorView& view, std::int64_t columns) {
-  Sizes out{view.first_row * columns + view.first_column};
+ViewSizes elements_of(const TensorView& view, std::int64_t columns) {
+  ViewSizes out{view.first_row * columns + view.first_column};
   for (const Dimension& dim : view.dims) {
     for (const Walk& walk : dim) {
-      Sizes next;
+      ViewSizes next;
       for (const std::int64_t base : out)
         for (std::int64_t i = 0; i < walk.size; ++i)
           next.push_back(base + (walk.axis == MatrixAxis::row      ? i * walk.stride * columns
@@ -42,11 +42,11 @@ Sizes elements_of(const TensorView& view, std::int64_t columns) {
 
 // Of every element of the result, from its indices the indices in `from`.
 template <class Index>
-Plain gathered(const Plain& from, const Sizes& sizes, Index index) {
+Plain gathered(const Plain& from, const ViewSizes& sizes, Index index) {
   Plain out{sizes, {}};
-  Sizes at(sizes.size(), 0);
+  ViewSizes at(sizes.size(), 0);
   for (std::int64_t n = product(sizes); n > 0; --n) {
-    const Sizes source = index(at);
+    const ViewSizes source = index(at);
     std::int64_t offset = 0;
     for (std::size_t i = 0; i < source.size(); ++i) offset = offset * from.sizes[i] + source[i];
     out.elements.push_back(from.elements[static_cast<std::size_t>(offset)]);
@@ -65,10 +65,10 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
   };
   int reshapes = 0, ranges = 0;
   for (int round = 0; round < 4000; ++round) {
-    const Sizes first{1 + below(3), 1 + below(5), 12};
+    const ViewSizes first{1 + below(3), 1 + below(5), 12};
     const std::int64_t rows = first[0] * first[1];
     TensorView view = view_of_matrix(0, first);
-    Plain plain{first, Sizes(static_cast<std::size_t>(product(first)))};
+    Plain plain{first, ViewSizes(static_cast<std::size_t>(product(first)))};
     std::iota(plain.elements.begin(), plain.elements.end(), 0);
     for (int step = 0; step < 5; ++step) {
       std::optional<TensorView> next;
@@ -76,7 +76,7 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
       const auto rank = static_cast<std::int64_t>(plain.sizes.size());
       switch (below(4)) {
         case 0: {  // another shape: a dimension in two, or two in one
-          Sizes sizes = plain.sizes;
+          ViewSizes sizes = plain.sizes;
           const auto dim = static_cast<std::size_t>(below(rank));
           if (below(2) == 0 && rank > 1 && dim > 0) {
             sizes[dim - 1] *= sizes[dim];
@@ -92,15 +92,15 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
           break;
         }
         case 1: {
-          Sizes order(plain.sizes.size());
+          ViewSizes order(plain.sizes.size());
           std::iota(order.begin(), order.end(), 0);
           std::shuffle(order.begin(), order.end(), random);
-          Sizes sizes;
+          ViewSizes sizes;
           for (const std::int64_t dim : order)
             sizes.push_back(plain.sizes[static_cast<std::size_t>(dim)]);
           next = permuted(view, order);
-          expected = gathered(plain, sizes, [&](const Sizes& at) {
-            Sizes source(at.size());
+          expected = gathered(plain, sizes, [&](const ViewSizes& at) {
+            ViewSizes source(at.size());
             for (std::size_t i = 0; i < at.size(); ++i)
               source[static_cast<std::size_t>(order[i])] = at[i];
             return source;
@@ -112,10 +112,10 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
           const std::int64_t size = plain.sizes[static_cast<std::size_t>(dim)];
           const std::int64_t begin = below(size), step_size = 1 + below(2);
           const std::int64_t end = begin + 1 + below(size - begin);
-          Sizes sizes = plain.sizes;
+          ViewSizes sizes = plain.sizes;
           sizes[static_cast<std::size_t>(dim)] = (end - begin - 1) / step_size + 1;
           next = sliced(view, dim, begin, end, step_size);
-          expected = gathered(plain, sizes, [&](Sizes at) {
+          expected = gathered(plain, sizes, [&](ViewSizes at) {
             at[static_cast<std::size_t>(dim)] =
                 begin + at[static_cast<std::size_t>(dim)] * step_size;
             return at;
@@ -123,12 +123,12 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
           break;
         }
         default: {
-          Sizes sizes = plain.sizes;
+          ViewSizes sizes = plain.sizes;
           for (std::int64_t& size : sizes)
             if (size == 1) size = 1 + below(3);
           next = expanded(view, sizes);
-          const Sizes before = plain.sizes;
-          expected = gathered(plain, sizes, [&](Sizes at) {
+          const ViewSizes before = plain.sizes;
+          expected = gathered(plain, sizes, [&](ViewSizes at) {
             for (std::size_t i = 0; i < at.size(); ++i)
               if (before[i] == 1) at[i] = 0;
             return at;
@@ -145,7 +145,7 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
       const auto range = in_order(view, rows);
       if (range) {
         ++ranges;
-        Sizes columns;
+        ViewSizes columns;
         for (std::int64_t row = 0; row < rows; ++row)
           for (std::int64_t c = 0; c < range->count; ++c)
             columns.push_back(row * 12 + range->first + c);
@@ -153,9 +153,9 @@ TEST(TensorView, WalksAsTheCallsDoOverRandomShapes) {
         ASSERT_EQ(in_any_order(view, rows), range);
       }
       if (const auto any = in_any_order(view, rows)) {
-        Sizes sorted = plain.elements;
+        ViewSizes sorted = plain.elements;
         std::sort(sorted.begin(), sorted.end());
-        Sizes columns;
+        ViewSizes columns;
         for (std::int64_t row = 0; row < rows; ++row)
           for (std::int64_t c = 0; c < any->count; ++c)
             columns.push_back(row * 12 + any->first + c);

@@ -25,8 +25,8 @@ namespace {
 
 StoredCache format(const std::string& name) { return parse_stored_cache(name, "", ""); }
 
-Workload decode_in(const std::string& name, std::int64_t batch, std::int64_t seq,
-                   std::int64_t context) {
+Workload decode_in_cache(const std::string& name, std::int64_t batch, std::int64_t seq,
+                         std::int64_t context) {
   Workload work = test::decode(batch, seq, context);
   if (!name.empty()) work.formats.cache = format(name);
   return work;
@@ -38,7 +38,7 @@ TEST(CacheFormatsOfAttention, AreProvedBeyondOneTile) {
   c.H = 4;
   c.Hkv = 2;
   for (const std::string& name : cache_format_names()) {
-    const Graph block = build_block(c, decode_in(name, 1, 140, 300));
+    const Graph block = build_block(c, decode_in_cache(name, 1, 140, 300));
     for (const char* policy : {"unfused", "eager", "tensorrt-llm", "coda"})
       test::expect_proved(make_plan(policy, block), name + ", " + policy);
   }
@@ -47,7 +47,7 @@ TEST(CacheFormatsOfAttention, AreProvedBeyondOneTile) {
 TEST(CacheFormatsOfAttention, AreProvedInOtherTypes) {
   for (const Dtype dtype : {Dtype::fp16, Dtype::fp32}) {
     for (const std::string& name : cache_format_names()) {
-      Workload work = decode_in(name, 2, 3, 40);
+      Workload work = decode_in_cache(name, 2, 3, 40);
       work.dtype = dtype;
       const Graph block = build_block(test::sized("llama", false), work);
       for (const char* policy : {"unfused", "torch-compile", "whole-block"})
@@ -69,7 +69,7 @@ TEST(CacheFormatsOfAttention, MoveCodesAndScalesOnce) {
   const Gpu gpu = load_gpu("h200");
   const ModelConfig model = test::llama2_7b();
   const auto attention = [&](const std::string& name) {
-    const Graph block = build_block(model, decode_in(name, 1, 1, 4096));
+    const Graph block = build_block(model, decode_in_cache(name, 1, 1, 4096));
     return attention_of(
         simulate(make_plan("coda", block, plan_target(gpu)), gpu, Fidelity::hierarchy));
   };
@@ -91,7 +91,7 @@ TEST(CacheFormatsOfAttention, LowerTheLeastThatMustMove) {
   const Gpu gpu = load_gpu("h200");
   const ModelConfig model = test::llama2_7b();
   const auto least = [&](const std::string& name) {
-    return limits_of(build_block(model, decode_in(name, 1, 1, 4096)), gpu).compulsory.value();
+    return limits_of(build_block(model, decode_in_cache(name, 1, 1, 4096)), gpu).compulsory.value();
   };
   const std::int64_t numbers = std::int64_t{2} * 4096 * 4096;
   EXPECT_EQ(least("") - least("fp8"), numbers);
@@ -107,9 +107,9 @@ TEST(CacheFormatsOfAttention, MakeDecodeFasterAndLeavePrefillAlone) {
                     Fidelity::hierarchy)
         .time.value();
   };
-  const double plain = time(decode_in("", 16, 1, 4096));
-  EXPECT_LT(time(decode_in("fp8", 16, 1, 4096)), 0.7 * plain);
-  EXPECT_LT(time(decode_in("int8", 16, 1, 4096)), 0.7 * plain);
+  const double plain = time(decode_in_cache("", 16, 1, 4096));
+  EXPECT_LT(time(decode_in_cache("fp8", 16, 1, 4096)), 0.7 * plain);
+  EXPECT_LT(time(decode_in_cache("int8", 16, 1, 4096)), 0.7 * plain);
   Workload prefill = test::forward(1, 512);
   const double without = time(prefill);
   prefill.formats.cache = format("int8");
@@ -118,7 +118,7 @@ TEST(CacheFormatsOfAttention, MakeDecodeFasterAndLeavePrefillAlone) {
 
 // Only what goes through memory has numbers made of codes first.
 TEST(CacheFormatsOfAttention, AreDequantisedByAKernelOfTheirOwnInUnfused) {
-  const Graph block = build_block(test::sized("llama", false), decode_in("int8", 2, 1, 17));
+  const Graph block = build_block(test::sized("llama", false), decode_in_cache("int8", 2, 1, 17));
   const auto kernels = [&](const std::string& policy) {
     const Plan plan = make_plan(policy, block);
     return std::ranges::count_if(
@@ -212,7 +212,7 @@ TEST(CacheFormatsOfAttention, AreRoundedAndComeBackAsInFp64) {
 }
 
 TEST(CacheFormatsOfAttention, RefuseCodesThatAreNotTheirs) {
-  const Graph block = build_block(test::sized("llama", false), decode_in("int8", 2, 1, 17));
+  const Graph block = build_block(test::sized("llama", false), decode_in_cache("int8", 2, 1, 17));
   const Plan sound = make_plan("eager", block);
   const auto kernel = [](Plan& plan) -> Program& {
     const auto found = std::ranges::find_if(plan.kernels, [](const Kernel& k) {
@@ -256,7 +256,7 @@ TEST(CacheFormatsOfModels, CountTheirBytes) {
   }
 }
 
-InputProblem problem_of(const std::string& lines, const Workload& work) {
+InputProblem cache_problem(const std::string& lines, const Workload& work) {
   const std::string text = "fuseline.block/1\nblock b(D = 16, H = 2)\n  input x[M, D]\n" + lines;
   ModelConfig model = test::tiny_llama();
   model.blocks = {{.block = "b", .text = BlockText::parse(text, "b.block")}};
@@ -273,16 +273,17 @@ TEST(CacheFormatsOfBlocks, NeedHeadsAndAttentionAlone) {
   const std::string end = "  y = x + a\n  output y -> x\n";
   const std::string attend = "  a = attention(x, k, v, heads = H, mask = causal)\n" + end;
   const std::string silent = "  k, v = cache(k = x, v = x)\n" + attend;
-  EXPECT_EQ(problem_of(silent, decode_in("int8", 1, 1, 9)).field, "heads");
-  EXPECT_EQ(
-      problem_of("  k, v = cache(k = x, v = x, heads = 3)\n" + attend, decode_in("int8", 1, 1, 9))
-          .value,
-      "3");
-  const InputProblem other =
-      problem_of("  k, v = cache(k = x, v = x, heads = 2)\n" + attend, decode_in("int8", 1, 1, 9));
+  EXPECT_EQ(cache_problem(silent, decode_in_cache("int8", 1, 1, 9)).field, "heads");
+  EXPECT_EQ(cache_problem("  k, v = cache(k = x, v = x, heads = 3)\n" + attend,
+                          decode_in_cache("int8", 1, 1, 9))
+                .value,
+            "3");
+  const InputProblem other = cache_problem("  k, v = cache(k = x, v = x, heads = 2)\n" + attend,
+                                           decode_in_cache("int8", 1, 1, 9));
   EXPECT_EQ(other.field, "cache_k");
-  const InputProblem read = problem_of(
-      "  k, v = cache(k = x, v = x, heads = H)\n  a = silu(k)\n" + end, decode_in("fp8", 1, 9, 9));
+  const InputProblem read =
+      cache_problem("  k, v = cache(k = x, v = x, heads = H)\n  a = silu(k)\n" + end,
+                    decode_in_cache("fp8", 1, 9, 9));
   EXPECT_EQ(read.field, "cache_k");
   EXPECT_EQ(read.value, "fp8");
 }

@@ -20,13 +20,13 @@ using test::expect_proved;
 using test::pick;
 using test::qwen3_like;
 
-const Kernel& kernel_of(const Plan& plan, const std::string& op) {
+const Kernel& norm_kernel(const Plan& plan, const std::string& op) {
   const OpId id = plan.graph.find_op(op).value();
   return *std::ranges::find_if(
       plan.kernels, [&](const Kernel& k) { return std::ranges::find(k.ops, id) != k.ops.end(); });
 }
 bool together(const Plan& plan, const std::string& a, const std::string& b) {
-  return &kernel_of(plan, a) == &kernel_of(plan, b);
+  return &norm_kernel(plan, a) == &norm_kernel(plan, b);
 }
 
 TEST(HeadNormBlock, IsProvedUnderEveryPolicy) { expect_block_proved(qwen3_like({}), ""); }
@@ -54,7 +54,7 @@ TEST(HeadNormBlock, IsProvedForRandomSizes) {
 TEST(HeadNormBlock, FrameworksLaunchWhatTheyLaunch) {
   const Plan eager = make_plan("eager", qwen3_like({}));
   for (const char* op : {"norm_q_copy", "norm_q", "norm_k_copy", "norm_k"})
-    EXPECT_EQ(kernel_of(eager, op).ops.size(), 1U) << op;
+    EXPECT_EQ(norm_kernel(eager, op).ops.size(), 1U) << op;
   BlockSizes s;
   const Plan grouped = make_plan("torch-compile", qwen3_like(s));
   EXPECT_TRUE(together(grouped, "norm_q", "rope_q"));

@@ -20,7 +20,7 @@ using test::expect_proved;
 using test::modulated_block;
 using test::pick;
 
-const Kernel& kernel_of(const Plan& plan, const std::string& op) {
+const Kernel& modulated_kernel(const Plan& plan, const std::string& op) {
   const OpId id = plan.graph.find_op(op).value();
   return *std::ranges::find_if(
       plan.kernels, [&](const Kernel& k) { return std::ranges::find(k.ops, id) != k.ops.end(); });
@@ -53,13 +53,13 @@ TEST(ModulatedBlock, IsLaunchedAsFrameworksDo) {
   const Plan eager = make_plan("eager", modulated_block({}, true));
   for (const char* op :
        {"modulate1_one", "modulate1_mul", "modulate1_add", "gate1_mul", "gate1_add"})
-    EXPECT_EQ(kernel_of(eager, op).ops.size(), 1U) << op;
+    EXPECT_EQ(modulated_kernel(eager, op).ops.size(), 1U) << op;
   const Plan compiled = make_plan("torch-compile", modulated_block({}, true));
-  EXPECT_EQ(&kernel_of(compiled, "norm1"), &kernel_of(compiled, "modulate1"));
-  EXPECT_EQ(&kernel_of(compiled, "norm2"), &kernel_of(compiled, "gate1"));
+  EXPECT_EQ(&modulated_kernel(compiled, "norm1"), &modulated_kernel(compiled, "modulate1"));
+  EXPECT_EQ(&modulated_kernel(compiled, "norm2"), &modulated_kernel(compiled, "gate1"));
   const Plan coda = make_plan("coda", modulated_block({}, true));
-  EXPECT_EQ(&kernel_of(coda, "gate1"), &kernel_of(coda, "oproj"));
-  EXPECT_EQ(&kernel_of(coda, "gate2"), &kernel_of(coda, "down"));
+  EXPECT_EQ(&modulated_kernel(coda, "gate1"), &modulated_kernel(coda, "oproj"));
+  EXPECT_EQ(&modulated_kernel(coda, "gate2"), &modulated_kernel(coda, "down"));
 }
 
 // A vector of another sequence is another result.

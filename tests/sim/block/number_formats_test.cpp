@@ -20,10 +20,10 @@
 namespace fuseline {
 namespace {
 
-StoredWeight format(const std::string& name) { return parse_stored_weight(name, "", ""); }
+StoredWeight weight_format(const std::string& name) { return parse_stored_weight(name, "", ""); }
 
 // Every format; and groups that are shorter than the rows here and do not divide them.
-std::vector<std::string> formats() {
+std::vector<std::string> weight_formats() {
   std::vector<std::string> names = weight_format_names();
   for (const char* grouped : {"int4:16", "int4-zero:10", "int8:14", "int4:0"})
     names.emplace_back(grouped);
@@ -48,13 +48,13 @@ Graph product(const StoredWeight& weight, std::int64_t M, std::int64_t N, std::i
 // Larger than a tile, parts of K, and blocks of 128 x 128 that end within tiles.
 TEST(NumberFormatsOfProducts, AreProvedForRandomSizes) {
   std::mt19937 random(11);
-  for (const std::string& name : formats()) {
+  for (const std::string& name : weight_formats()) {
     for (int round = 0; round < 3; ++round) {
       const std::int64_t M = test::pick(random, 1, 150);
       const std::int64_t N = test::pick(random, 1, 500);
       const std::int64_t K = 2 * test::pick(random, 1, round == 2 ? 1500 : 200);
       for (const char* policy : {"eager", "coda"})
-        test::expect_proved(make_plan(policy, product(format(name), M, N, K)),
+        test::expect_proved(make_plan(policy, product(weight_format(name), M, N, K)),
                             fmt::format("{} {} [{}, {}] x [{}, {}]", name, policy, M, K, N, K));
     }
   }
@@ -62,7 +62,7 @@ TEST(NumberFormatsOfProducts, AreProvedForRandomSizes) {
 
 TEST(NumberFormatsOfProducts, OfGroupsOfRowsAreProved) {
   for (const char* name : {"int4:16", "fp8-block", "nvfp4", "int4-zero"}) {
-    const StoredWeight weight = format(name);
+    const StoredWeight weight = weight_format(name);
     const RaggedRows rows{.groups = {3, 130, 17}, .weight = weight};
     constexpr std::int64_t N = 150, K = 70, all = 4;
     test::GraphByHand g;
@@ -89,7 +89,7 @@ TEST(NumberFormatsOfProducts, OfGroupsOfRowsAreProved) {
 TEST(NumberFormatsOfProducts, ReadCodesAndScalesFromHbmOnce) {
   const Gpu gpu = load_gpu("h200");
   for (const char* policy : {"eager", "coda"}) {
-    const Plan plan = make_plan(policy, product(format("int4"), 16, 512, 1024));
+    const Plan plan = make_plan(policy, product(weight_format("int4"), 16, 512, 1024));
     const PlanEstimate e = simulate(plan, gpu, Fidelity::hierarchy);
     const std::int64_t weights = 512 * 1024 / 2 + 512 * 8 * 2;
     const std::int64_t x = 16 * 1024 * 2;
@@ -104,7 +104,7 @@ TEST(NumberFormatsOfProducts, MakeDecodeFasterAndPrefillNot) {
   const Gpu gpu = load_gpu("h200");
   const ModelConfig model = test::llama2_7b();
   const auto time = [&](Workload work, const std::string& name) {
-    if (!name.empty()) work.formats.weights = format(name);
+    if (!name.empty()) work.formats.weights = weight_format(name);
     return simulate(make_plan("coda", build_block(model, work), plan_target(gpu)), gpu,
                     Fidelity::hierarchy)
         .time.value();
@@ -117,7 +117,7 @@ TEST(NumberFormatsOfProducts, MakeDecodeFasterAndPrefillNot) {
 }
 
 TEST(NumberFormatsOfProducts, RefuseScalesThatAreNotTheirs) {
-  const Plan sound = make_plan("eager", product(format("int4:32"), 8, 48, 96));
+  const Plan sound = make_plan("eager", product(weight_format("int4:32"), 8, 48, 96));
   const auto problem = [](const Plan& plan) {
     const std::vector<std::string> all = check_program(plan.graph, plan.kernels[0].phases[0]);
     return all.empty() ? std::string() : all.front();
@@ -133,7 +133,7 @@ TEST(NumberFormatsOfProducts, RefuseScalesThatAreNotTheirs) {
   mainloop(wrong).beside_b.clear();
   EXPECT_EQ(problem(wrong), "up: operand w_up has 0 tensors beside it, not 1");
   wrong = sound;
-  mainloop(wrong).weight = format("nvfp4");
+  mainloop(wrong).weight = weight_format("nvfp4");
   EXPECT_EQ(problem(wrong), "up: operand w_up is int4, not e2m1");
   wrong = sound;
   wrong.graph.tensor(mainloop(wrong).beside_b[0].tensor).dtype = Dtype::bf16;
@@ -146,7 +146,7 @@ TEST(NumberFormatsOfModels, CountTheirBytes) {
   Workload work;
   const std::int64_t plain = weight_bytes(model, work).value();
   EXPECT_EQ(plain, 2 * parameter_count(model));
-  work.formats.weights = format("int4");
+  work.formats.weights = weight_format("int4");
   const std::int64_t products = 32 * (4 * 4096 * 4096 + 3 * 4096 * std::int64_t{11008});
   EXPECT_EQ(weight_bytes(model, work).value(),
             plain - products * 2 + products / 2 + products / 128 * 2 +
@@ -157,7 +157,7 @@ TEST(NumberFormatsOfModels, CountTheirBytes) {
 TEST(NumberFormatsOfModels, RefuseTrainingAndHalfBytes) {
   ModelConfig model = test::tiny_llama();
   Workload work = test::train(1, 8);
-  work.formats.weights = format("int8");
+  work.formats.weights = weight_format("int8");
   try {
     check_workload(work, model);
     FAIL() << "weights in few bits were trained";
@@ -166,7 +166,7 @@ TEST(NumberFormatsOfModels, RefuseTrainingAndHalfBytes) {
     EXPECT_EQ(error.problem().value, "int8");
   }
   work = test::forward(1, 8);
-  work.formats.weights = format("int4");
+  work.formats.weights = weight_format("int4");
   model.F = 13;  // columns of w_down
   try {
     static_cast<void>(build_block(model, work));
@@ -175,7 +175,7 @@ TEST(NumberFormatsOfModels, RefuseTrainingAndHalfBytes) {
     EXPECT_EQ(error.problem().field, "w_down");
     EXPECT_NE(error.problem().message.find("13 columns"), std::string::npos);
   }
-  work.formats.weights = format("int8");
+  work.formats.weights = weight_format("int8");
   EXPECT_NO_THROW(static_cast<void>(build_block(model, work)));
 }
 

@@ -18,7 +18,7 @@ namespace {
 
 Target executor_target() { return plan_target(executor::executor_gpu()); }
 
-Plan planned(const std::string& policy, const Graph& block, const std::string& name) {
+Plan plan_is_made(const std::string& policy, const Graph& block, const std::string& name) {
   return test::is_end(name) ? make_end_plan(policy, block, executor_target())
                             : make_plan(policy, block, executor_target());
 }
@@ -42,7 +42,7 @@ TEST_P(ShippedBlocks, AreProvedUnderEveryPolicy) {
       }
       const Graph block = build_block(c, work);
       for (const PolicyInfo& p : policies())
-        test::expect_proved(planned(p.name, block, GetParam()),
+        test::expect_proved(plan_is_made(p.name, block, GetParam()),
                             p.name + (other ? ", other sizes, " : ", ") + name_of(work.phase));
     }
   }
@@ -62,7 +62,7 @@ TEST_P(ShippedBlocks, AreTrained) {
     }
     for (const PolicyInfo& p : policies())
       if (p.trains)
-        test::expect_proved(planned(p.name, block, GetParam()),
+        test::expect_proved(plan_is_made(p.name, block, GetParam()),
                             p.name + (other ? ", other sizes" : ""));
   }
 }

@@ -23,28 +23,7 @@ using test::describe;
 using test::random_block;
 using test::RandomBlock;
 
-constexpr std::uint64_t kSeed = 17;
-
-struct Case {
-  Graph block;
-  Plan plan;
-  Inputs inputs;  // of the block
-};
-
-Case make_case(const std::string& policy, const RandomBlock& b) {
-  Case c{build_block(b.config, b.work), make_plan(policy, b.config, b.work), {}};
-  c.inputs = random_storage(c.block, kSeed, {});
-  return c;
-}
-
-Execution run(const Case& c, int threads = 1) {
-  ExecuteOptions options;
-  options.workers.threads = threads;
-  options.workers.short_loops_too = true;
-  return execute(c.plan, prepare_inputs(c.plan, c.inputs, kSeed, {}), executor_gpu(), options);
-}
-
-double error_of(const Case& c, const Execution& e, const TensorValues& reference,
+double error_of(const RandomCase& c, const Execution& e, const TensorValues& reference,
                 const std::string& tensor) {
   const std::vector<double> got = to_doubles(e.memory->at(*c.plan.graph.find_tensor(tensor)));
   return relative_l2(got, reference.at(tensor));
@@ -57,7 +36,7 @@ TEST_P(EveryPolicy, AgreesWithFp64OnRandomBlocks) {
   for (int i = 0; i < 25; ++i) {
     RandomBlock b = random_block(random);
     b.work.dtype = Dtype::fp32;
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     const TensorValues reference = fast_reference(c.block, c.inputs, {});
     const Execution e = run(c);
     // A chain of about ten operators in fp32, each with a relative error of some 2^-24·sqrt(300).
@@ -69,7 +48,7 @@ TEST_P(EveryPolicy, CountsTheBytesThatTheSimulatorPredicts) {
   std::mt19937 random(7);
   for (int i = 0; i < 40; ++i) {
     const RandomBlock b = random_block(random);
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     expect_predicted_bytes(c.plan, run(c), describe(b));
   }
 }
@@ -104,7 +83,7 @@ std::vector<RandomBlock> blocks_of_many_tiles() {
 TEST_P(EveryPolicy, BlocksOfManyTilesAgreeAndCount) {
   for (RandomBlock b : blocks_of_many_tiles()) {
     b.work.dtype = Dtype::fp32;
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     const TensorValues reference = fast_reference(c.block, c.inputs, {});
     const Execution e = run(c, 2);
     EXPECT_LT(error_of(c, e, reference, "y"), 2e-5) << describe(b);
@@ -114,7 +93,7 @@ TEST_P(EveryPolicy, BlocksOfManyTilesAgreeAndCount) {
 
 TEST_P(EveryPolicy, TheNumberOfThreadsChangesNoBit) {
   for (const RandomBlock& b : blocks_of_many_tiles()) {
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     const Execution one = run(c, 1);
     for (const int threads : {2, 5}) {
       const Execution many = run(c, threads);
@@ -129,9 +108,9 @@ TEST(PartialsOfSeveralTiles, JoinInTileOrder) {
     RandomBlock b{test::tiny_llama(), test::forward(1, 70)};
     b.config.D = 330;
     b.work.dtype = Dtype::fp32;
-    const Case c = make_case("coda", b);
+    const RandomCase c = random_case("coda", b);
     const TensorValues reference = fast_reference(c.block, c.inputs, {});
-    const Inputs inputs = prepare_inputs(c.plan, c.inputs, kSeed, {});
+    const Inputs inputs = prepare_inputs(c.plan, c.inputs, kInputsSeed, {});
     const Gpu device = load_gpu(gpu);
     const AddressMap addresses(c.plan);
     bool shared = false;

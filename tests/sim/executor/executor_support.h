@@ -11,7 +11,9 @@
 
 #include "model/policy.h"
 #include "sim/executor/execute.h"
+#include "sim/executor/inputs.h"
 #include "sim/gpu/gpu.h"
+#include "tests/model/plan_support.h"
 
 namespace fuseline::executor {
 
@@ -25,6 +27,29 @@ inline std::vector<std::string> all_policies() {
 inline const Gpu& executor_gpu() {
   static const Gpu gpu = load_gpu("h200");
   return gpu;
+}
+
+// A random block's plan and its inputs.
+struct RandomCase {
+  Graph block;
+  Plan plan;
+  Inputs inputs;  // of the block
+};
+
+inline constexpr std::uint64_t kInputsSeed = 17;
+
+inline RandomCase random_case(const std::string& policy, const test::RandomBlock& b) {
+  RandomCase c{build_block(b.config, b.work), make_plan(policy, b.config, b.work), {}};
+  c.inputs = random_storage(c.block, kInputsSeed, {});
+  return c;
+}
+
+inline Execution run(const RandomCase& c, int threads = 1) {
+  ExecuteOptions options;
+  options.workers.threads = threads;
+  options.workers.short_loops_too = true;
+  return execute(c.plan, prepare_inputs(c.plan, c.inputs, kInputsSeed, {}), executor_gpu(),
+                 options);
 }
 
 // The name of a test's parameter: letters and digits only.

@@ -22,7 +22,7 @@ using test::describe;
 using test::random_training_block;
 using test::RandomBlock;
 
-constexpr std::uint64_t kSeed = 23;
+constexpr std::uint64_t kEndsSeed = 23;
 
 // Of each kernel: tensor → loaded, stored.
 using Counts = std::map<std::string, std::pair<std::int64_t, std::int64_t>>;
@@ -45,7 +45,7 @@ std::vector<Graph> ends(const RandomBlock& b) {
 Execution run(const Plan& plan, const Inputs& given, const Gpu& gpu, int threads = 1) {
   ExecuteOptions options;
   options.workers = {.threads = threads, .stop = nullptr, .short_loops_too = true};
-  return execute(plan, prepare_inputs(plan, given, kSeed, {}), gpu, options);
+  return execute(plan, prepare_inputs(plan, given, kEndsSeed, {}), gpu, options);
 }
 
 // Every output of the graph against fp64, by relative L2.
@@ -85,7 +85,7 @@ TEST_P(TrainedEnds, AgreeWithFp64AndCountTheirBytes) {
     b.config.V = test::pick(random, 2, 400);  // up to four tiles of logits
     b.work.dtype = Dtype::fp32;
     for (const Graph& graph : ends(b)) {
-      const Inputs given = random_storage(graph, kSeed, {});
+      const Inputs given = random_storage(graph, kEndsSeed, {});
       const TensorValues reference = fast_reference(graph, given, {});
       const Plan plan = make_plan(GetParam(), graph);
       const Execution e = run(plan, given, executor_gpu());
@@ -102,7 +102,7 @@ TEST_P(TrainedEnds, In16BitsStayNearTheUnfusedPlan) {
   b.config.D = 200;
   b.config.V = 300;
   const Graph graph = build_exit(b.config, b.work);
-  const Inputs given = random_storage(graph, kSeed, {});
+  const Inputs given = random_storage(graph, kEndsSeed, {});
   const TensorValues reference = fast_reference(graph, given, {});
   const auto errors = [&](const std::string& policy) {
     const Plan plan = make_plan(policy, graph);
@@ -128,7 +128,7 @@ TEST_P(TrainedEnds, AreTheSameBitsForAnyNumberOfThreads) {
   for (const char* name : {"h200", "a100"}) {
     const Gpu gpu = load_gpu(name);
     for (const Graph& graph : ends(b)) {
-      const Inputs given = random_storage(graph, kSeed, {});
+      const Inputs given = random_storage(graph, kEndsSeed, {});
       const Plan plan = make_plan(GetParam(), graph);
       const Execution one = run(plan, given, gpu, 1);
       const Execution many = run(plan, given, gpu, 3);
@@ -160,7 +160,7 @@ TEST(LogSumExpOfTwoTiles, JoinsWhatTheyLeft) {
   ASSERT_NE(head, plan.kernels.end());
   const TileShape tile = schedule_phase(*head, head->phases[0], AddressMap(plan), gpu).tile;
   ASSERT_NE(tile.n % partial_tile, 0) << "tiles own their partials";
-  const Inputs given = random_storage(graph, kSeed, {});
+  const Inputs given = random_storage(graph, kEndsSeed, {});
   const TensorValues reference = fast_reference(graph, given, {});
   const Execution e = run(plan, given, gpu, 2);
   expect_outputs(graph, plan, e, reference, 3e-5, "a100");

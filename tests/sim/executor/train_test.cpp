@@ -21,29 +21,8 @@ using test::describe;
 using test::random_training_block;
 using test::RandomBlock;
 
-constexpr std::uint64_t kSeed = 29;
-
-struct Case {
-  Graph block;
-  Plan plan;
-  Inputs inputs;  // of the block
-};
-
-Case make_case(const std::string& policy, const RandomBlock& b) {
-  Case c{build_block(b.config, b.work), make_plan(policy, b.config, b.work), {}};
-  c.inputs = random_storage(c.block, kSeed, {});
-  return c;
-}
-
-Execution run(const Case& c, int threads = 1) {
-  ExecuteOptions options;
-  options.workers.threads = threads;
-  options.workers.short_loops_too = true;
-  return execute(c.plan, prepare_inputs(c.plan, c.inputs, kSeed, {}), executor_gpu(), options);
-}
-
 // Output and every gradient, in the order of the block's own weights.
-void expect_gradients(const Case& c, const Execution& e, const std::string& what) {
+void expect_gradients(const RandomCase& c, const Execution& e, const std::string& what) {
   const TensorValues reference = fast_reference(c.block, c.inputs, {});
   const std::map<TensorId, TensorOrder> orders = tensor_orders(c.plan);
   // fp32: the operators' tolerances add up along the way.
@@ -71,7 +50,7 @@ TEST_P(EveryTrainingPolicy, GradientsAgreeWithFp64OnRandomBlocks) {
   for (int i = 0; i < 15; ++i) {
     RandomBlock b = random_training_block(random);
     b.work.dtype = Dtype::fp32;
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     expect_gradients(c, run(c), describe(b) + " block " + std::to_string(i));
   }
 }
@@ -80,14 +59,14 @@ TEST_P(EveryTrainingPolicy, CountsTheBytesThatTheSimulatorPredicts) {
   std::mt19937 random(11);
   for (int i = 0; i < 30; ++i) {
     const RandomBlock b = random_training_block(random);
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     expect_predicted_bytes(c.plan, run(c), describe(b));
   }
 }
 
 // Several tiles along every dimension, none of them full at the edges: heads that share keys, a
 // window shorter than two key tiles, biases, LayerNorm.
-std::vector<RandomBlock> blocks_of_many_tiles() {
+std::vector<RandomBlock> training_blocks_of_many_tiles() {
   std::vector<RandomBlock> blocks;
   RandomBlock b{test::tiny_llama(), test::train(1, 290)};
   b.config.D = 200;
@@ -109,9 +88,9 @@ std::vector<RandomBlock> blocks_of_many_tiles() {
 }
 
 TEST_P(EveryTrainingPolicy, BlocksOfManyTilesAgreeCountAndDoNotDependOnThreads) {
-  for (RandomBlock b : blocks_of_many_tiles()) {
+  for (RandomBlock b : training_blocks_of_many_tiles()) {
     b.work.dtype = Dtype::fp32;
-    const Case c = make_case(GetParam(), b);
+    const RandomCase c = random_case(GetParam(), b);
     const Execution one = run(c, 1);
     expect_gradients(c, one, describe(b));
     expect_predicted_bytes(c.plan, one, describe(b));

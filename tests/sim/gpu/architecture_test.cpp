@@ -33,7 +33,7 @@ std::shared_ptr<const Architecture> load(const std::string& text) {
   return load_architecture(path.string());
 }
 
-InputProblem problem_of(const std::string& text) {
+InputProblem architecture_problem(const std::string& text) {
   try {
     load(text);
   } catch (const InputError& error) {
@@ -104,14 +104,14 @@ TEST(Architecture, AMissingConstantIsNamed) {
   const std::size_t line = hopper.find("\nbarrier_us = ");
   ASSERT_NE(line, std::string::npos);
   const InputProblem p =
-      problem_of(hopper.substr(0, line) + hopper.substr(hopper.find('\n', line + 1)));
+      architecture_problem(hopper.substr(0, line) + hopper.substr(hopper.find('\n', line + 1)));
   EXPECT_EQ(p.field, "constants.sync.barrier_us");
   EXPECT_EQ(p.message, "the constant is missing");
 }
 
 TEST(Architecture, ConstantsAreChecked) {
   const auto problem = [](const std::string& constant) {
-    return problem_of(heir("[constants.gemm]\n" + constant + "\n"));
+    return architecture_problem(heir("[constants.gemm]\n" + constant + "\n"));
   };
   const std::string rest = ", source = \"s\", date = \"2026\", status = \"assumed\" }";
   InputProblem p = problem("start_us = { value = 10, unit = \"us\", least = 1, most = 9" + rest);
@@ -140,15 +140,18 @@ TEST(Architecture, ConstantsAreChecked) {
 
 TEST(Architecture, TilesAndFeaturesAreChecked) {
   const std::string ampere = text_of("ampere");
-  EXPECT_EQ(problem_of(replaced(ampere, "n = 256,", "n = 0,")).field, "tiles.library[0].n");
-  EXPECT_EQ(problem_of(replaced(ampere, "\"mma_sync\"", "\"mma_snyc\"")).nearest, "mma_sync");
-  EXPECT_EQ(problem_of(replaced(ampere, "\"hopper\"", "\"hoper\"")).nearest, "hopper");
-  EXPECT_EQ(problem_of(replaced(text_of("hopper"), "[tiles]", "[tiless]")).nearest, "tiles");
+  EXPECT_EQ(architecture_problem(replaced(ampere, "n = 256,", "n = 0,")).field,
+            "tiles.library[0].n");
+  EXPECT_EQ(architecture_problem(replaced(ampere, "\"mma_sync\"", "\"mma_snyc\"")).nearest,
+            "mma_sync");
+  EXPECT_EQ(architecture_problem(replaced(ampere, "\"hopper\"", "\"hoper\"")).nearest, "hopper");
+  EXPECT_EQ(architecture_problem(replaced(text_of("hopper"), "[tiles]", "[tiless]")).nearest,
+            "tiles");
 }
 
 TEST(Architecture, FilesMayNotInheritInACircle) {
   const std::string circle = replaced(heir(""), "\"heir\"", "\"hopper\"");
-  EXPECT_EQ(problem_of(circle).field, "inherits");
+  EXPECT_EQ(architecture_problem(circle).field, "inherits");
 }
 
 // A folder with files that name each other by paths.

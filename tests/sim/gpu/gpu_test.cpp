@@ -86,7 +86,7 @@ Gpu read(const std::string& text) {
   return read_gpu(TomlTable::parse(text, "g.toml"), architecture_of);
 }
 
-InputProblem problem_of(const std::string& text) {
+InputProblem gpu_problem(const std::string& text) {
   try {
     read(text);
   } catch (const InputError& error) {
@@ -151,7 +151,7 @@ TEST(ReadGpu, KeepsTheSourceOfEveryNumber) {
 
 TEST(ReadGpu, EveryNumberIsNeeded) {
   for (const auto& [key, value] : numbers()) {
-    const InputProblem p = problem_of(file_with({{key, ""}}));
+    const InputProblem p = gpu_problem(file_with({{key, ""}}));
     EXPECT_EQ(p.field, key);
     EXPECT_EQ(p.message, "the number is missing");
     const std::string unit = value.substr(value.find('|') + 1);
@@ -162,8 +162,8 @@ TEST(ReadGpu, EveryNumberIsNeeded) {
 TEST(ReadGpu, EveryNumberRefusesAUnitOfAnotherKind) {
   for (const auto& [key, value] : numbers()) {
     const std::string wrong = value.ends_with("|W") ? "us" : "W";
-    const InputProblem p =
-        problem_of(file_with({{key, inline_number(value.substr(0, value.find('|') + 1) + wrong)}}));
+    const InputProblem p = gpu_problem(
+        file_with({{key, inline_number(value.substr(0, value.find('|') + 1) + wrong)}}));
     EXPECT_EQ(p.field, key + ".unit");
     EXPECT_EQ(p.value, wrong);
     EXPECT_GT(p.line, 6);
@@ -175,7 +175,7 @@ TEST(ReadGpu, EveryNumberRefusesAUnitOfAnotherKind) {
 TEST(ReadGpu, UnitsAreSpelledExactly) {
   for (const char* unit : {"Mib", "MIB", "Mbit", "", "MiB "}) {
     const InputProblem p =
-        problem_of(file_with({{"l2_capacity", inline_number(std::string("50|") + unit)}}));
+        gpu_problem(file_with({{"l2_capacity", inline_number(std::string("50|") + unit)}}));
     EXPECT_EQ(p.field, "l2_capacity.unit") << unit;
   }
 }
@@ -184,11 +184,11 @@ TEST(ReadGpu, EveryNumberRefusesAbsurdValues) {
   for (const auto& [key, value] : numbers()) {
     const std::string unit = value.substr(value.find('|'));
     for (const char* bad : {"-1", "1e18", "nan", "inf", "\"5\"", "true"}) {
-      const InputProblem p = problem_of(file_with({{key, inline_number(bad + unit)}}));
+      const InputProblem p = gpu_problem(file_with({{key, inline_number(bad + unit)}}));
       EXPECT_EQ(p.field, key + ".value") << bad;
     }
     if (key != "tensor_fp8_dense") {
-      EXPECT_EQ(problem_of(file_with({{key, inline_number("0" + unit)}})).field, key + ".value");
+      EXPECT_EQ(gpu_problem(file_with({{key, inline_number("0" + unit)}})).field, key + ".value");
     }
   }
 }
@@ -199,15 +199,15 @@ TEST(ReadGpu, OnlyFp8MayBeAbsentAsZero) {
 }
 
 TEST(ReadGpu, CountsAndBytesAreWhole) {
-  EXPECT_EQ(problem_of(file_with({{"sm_count", inline_number("100.5|1")}})).field,
+  EXPECT_EQ(gpu_problem(file_with({{"sm_count", inline_number("100.5|1")}})).field,
             "sm_count.value");
-  EXPECT_EQ(problem_of(file_with({{"smem_per_sm", inline_number("228.0001|KiB")}})).field,
+  EXPECT_EQ(gpu_problem(file_with({{"smem_per_sm", inline_number("228.0001|KiB")}})).field,
             "smem_per_sm.value");
 }
 
 TEST(ReadGpu, ANumberNeedsUnitSourceDateAndStatus) {
   const auto problem = [](const std::string& rest) {
-    return problem_of(file_with({{"tdp", inline_number("650|W", rest)}}));
+    return gpu_problem(file_with({{"tdp", inline_number("650|W", rest)}}));
   };
   EXPECT_EQ(problem("date = \"2024\", status = \"datasheet\"").field, "tdp.source");
   EXPECT_EQ(problem("source = \"s\", status = \"datasheet\"").field, "tdp.date");
@@ -222,34 +222,34 @@ TEST(ReadGpu, ANumberNeedsUnitSourceDateAndStatus) {
         "tdp.date")
         << date;
   }
-  EXPECT_EQ(problem_of(file_with({{"tdp", "650"}})).field, "tdp");
-  EXPECT_EQ(problem_of(file_with({{"tdp", "{ value = 650 }"}})).field, "tdp.unit");
+  EXPECT_EQ(gpu_problem(file_with({{"tdp", "650"}})).field, "tdp");
+  EXPECT_EQ(gpu_problem(file_with({{"tdp", "{ value = 650 }"}})).field, "tdp.unit");
 }
 
 TEST(ReadGpu, NumbersMustBeInOrder) {
-  EXPECT_EQ(problem_of(file_with({{"sm_clock_base", inline_number("2001|MHz")}})).field,
+  EXPECT_EQ(gpu_problem(file_with({{"sm_clock_base", inline_number("2001|MHz")}})).field,
             "sm_clock_base.value");
-  EXPECT_EQ(problem_of(file_with({{"hbm_bandwidth_sustained", inline_number("3.4|TB/s")}})).field,
+  EXPECT_EQ(gpu_problem(file_with({{"hbm_bandwidth_sustained", inline_number("3.4|TB/s")}})).field,
             "hbm_bandwidth_sustained.value");
-  EXPECT_EQ(problem_of(file_with({{"smem_per_block_max", inline_number("229|KiB")}})).field,
+  EXPECT_EQ(gpu_problem(file_with({{"smem_per_block_max", inline_number("229|KiB")}})).field,
             "smem_per_block_max.value");
 }
 
 TEST(ReadGpu, ArchitectureAndComputeCapabilityAgree) {
   std::string text = file_with();
   text.replace(text.find("\"hopper\""), 8, "\"hoper\"");
-  InputProblem p = problem_of(text);
+  InputProblem p = gpu_problem(text);
   EXPECT_EQ(p.field, "architecture");
   EXPECT_EQ(p.nearest, "hopper");
   text = file_with();
   text.replace(text.find("\"9.0\""), 5, "\"8.0\"");
-  p = problem_of(text);
+  p = gpu_problem(text);
   EXPECT_EQ(p.field, "compute_capability");
   EXPECT_EQ(p.allowed, "9.0");
 }
 
 TEST(ReadGpu, UnknownFieldsGiveTheNearest) {
-  const InputProblem p = problem_of("l2_bandwith = 1\n" + file_with());
+  const InputProblem p = gpu_problem("l2_bandwith = 1\n" + file_with());
   EXPECT_EQ(p.message, "unknown field");
   EXPECT_EQ(p.line, 1);
   EXPECT_EQ(p.nearest, "l2_bandwidth");
@@ -279,7 +279,7 @@ TEST(ReadGpu, NamesOfConstantsMayBeWrittenWithDotsOrInQuotesOrInSections) {
 
 TEST(ReadGpu, CalibrationHoldsOnlyFittedNumbers) {
   const auto problem = [](const std::string& line) {
-    return problem_of(file_with() + "[calibration]\n" + line + "\n");
+    return gpu_problem(file_with() + "[calibration]\n" + line + "\n");
   };
   EXPECT_EQ(problem("stream.ramp_us = " + inline_number("0.75|us")).field,
             "calibration.stream.ramp_us.status");
@@ -296,7 +296,7 @@ TEST(ReadGpu, CalibrationHoldsOnlyFittedNumbers) {
 
 TEST(ReadGpu, ConstantsMustLieInTheirRangeAndHaveTheirUnit) {
   const auto problem = [](const std::string& name, const std::string& value_and_unit) {
-    return problem_of(
+    return gpu_problem(
         file_with() + "[calibration]\n" + name + " = " +
         inline_number(value_and_unit, "source = \"s\", date = \"2026\", status = \"fitted\"") +
         "\n");
@@ -318,7 +318,7 @@ TEST(ReadGpu, ConstantsMustLieInTheirRangeAndHaveTheirUnit) {
 }
 
 TEST(ReadGpu, RefusesConstantsThatNoModelHas) {
-  const InputProblem p = problem_of(
+  const InputProblem p = gpu_problem(
       file_with() + "[calibration]\ngemm.start_ms = " +
       inline_number("2|us", "source = \"s\", date = \"2026\", status = \"fitted\"") + "\n");
   EXPECT_EQ(p.field, "calibration.gemm.start_ms");

@@ -29,13 +29,13 @@ std::string with(const std::string& old, const std::string& replacement) {
   return text.replace(at, old.size(), replacement);
 }
 
-std::vector<GpuCheck> read(const std::string& text) {
+std::vector<GpuCheck> read_gpu_checks(const std::string& text) {
   return read_checks(TomlTable::parse(text, "g.toml"));
 }
 
 std::string refused_field(const std::string& text) {
   try {
-    read(text);
+    read_gpu_checks(text);
   } catch (const InputError& error) {
     return error.problem().field;
   }
@@ -46,7 +46,7 @@ TEST(Standing, IsFittedCheckedOrNeither) {
   Gpu gpu;
   EXPECT_EQ(standing_of(gpu), Standing::uncalibrated);
   EXPECT_THAT(standing_text(gpu), HasSubstr("UNCALIBRATED"));
-  gpu.checks = read(kCheck);
+  gpu.checks = read_gpu_checks(kCheck);
   EXPECT_EQ(standing_of(gpu), Standing::checked);
   EXPECT_THAT(standing_text(gpu), HasSubstr("18 blocks of coda and eager: mean error 3.1 %, "
                                             "worst 7.5 % (m, 2026-11-22)"));
@@ -56,7 +56,7 @@ TEST(Standing, IsFittedCheckedOrNeither) {
 }
 
 TEST(Checks, AreReadAsWritten) {
-  const GpuCheck c = read(kCheck + kCheck).at(1);
+  const GpuCheck c = read_gpu_checks(kCheck + kCheck).at(1);
   EXPECT_EQ(c.measurements, "m");
   EXPECT_EQ(c.policies, (std::vector<std::string>{"coda", "eager"}));
   EXPECT_EQ(c.blocks, 18);

@@ -10,13 +10,13 @@ namespace {
 
 using ::testing::ElementsAre;
 
-Workload forward(std::int64_t seq) {
+Workload forward_of_one(std::int64_t seq) {
   return {.phase = Phase::forward, .batch = 1, .seq = seq, .context = 0};
 }
 
 MeasuredBlock block(const std::string& execution, std::int64_t seq, double us) {
   const Seconds t = microseconds(us);
-  return {{"tiny", execution, forward(seq)}, {t, t, t}};
+  return {{"tiny", execution, forward_of_one(seq)}, {t, t, t}};
 }
 
 MeasuredKernel kernel(const std::string& name, std::int64_t read, std::int64_t write) {
@@ -114,7 +114,7 @@ TEST(Validate, JudgesGemmsOfAtLeast128Rows) {
 TEST(Validate, JudgesBytesPerBlockAndPerGemmKernel) {
   // given a trace of norm, GEMM (1000 B), pointwise, GEMM (500 B) and a prediction without the norm
   Measurements m;
-  m.traces = {{{"tiny", "eager", forward(8)},
+  m.traces = {{{"tiny", "eager", forward_of_one(8)},
                {kernel("vectorized_layer_norm_kernel", 50, 50), kernel("nvjet_a", 900, 100),
                 kernel("elementwise", 100, 100), kernel("nvjet_b", 500, 0)}}};
   PlanEstimate estimate;
@@ -137,7 +137,7 @@ TEST(Validate, JudgesBytesPerBlockAndPerGemmKernel) {
 TEST(Validate, AsksEachPredictorOncePerBlock) {
   Measurements m;
   m.blocks = {block("eager", 8, 100), block("eager", 16, 100)};
-  m.traces = {{{"tiny", "eager", forward(8)}, {kernel("nvjet", 10, 10)}}};
+  m.traces = {{{"tiny", "eager", forward_of_one(8)}, {kernel("nvjet", 10, 10)}}};
   std::map<std::string, int> asked;
   const Predictor predictors[] = {{.name = "p",
                                    .block =
@@ -175,8 +175,8 @@ TEST(WorstCases, AreSortedByMagnitudeAndLimited) {
   const Predictor predictors[] = {always(100)};
   const auto worst = worst_cases(validate(m, predictors), Quantity::block_time, 0, 2);
   ASSERT_EQ(worst.size(), 2U);
-  EXPECT_EQ(worst[0].label, "tiny eager forward 1x16");  // +100 %
-  EXPECT_EQ(worst[1].label, "tiny eager forward 1x32");  // -75 %
+  EXPECT_EQ(worst[0].label, "tiny eager forward_of_one 1x16");  // +100 %
+  EXPECT_EQ(worst[1].label, "tiny eager forward_of_one 1x32");  // -75 %
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> aligned(std::vector<KernelKind> measured,

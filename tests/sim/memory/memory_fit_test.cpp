@@ -14,7 +14,7 @@ Plan plan_of(const std::string& policy, const ModelConfig& config, const Workloa
   return make_plan(policy, config, workload);
 }
 
-Workload train(std::int64_t batch, std::int64_t seq) {
+Workload training_work(std::int64_t batch, std::int64_t seq) {
   Workload w = forward(batch, seq);
   w.phase = Phase::train;
   return w;
@@ -38,7 +38,7 @@ TEST(KvCache, HoldsKeysAndValuesOfEveryLayerAndToken) {
   const ModelConfig c = load_model("llama3-8b");
   EXPECT_EQ(kv_cache_bytes(c, decode(3, 1, 4096)), Bytes(3LL * 2 * 32 * 4096 * 8 * 128 * 2));
   EXPECT_EQ(kv_cache_bytes(c, forward(3, 4096)), kv_cache_bytes(c, decode(3, 1, 4096)));
-  EXPECT_EQ(kv_cache_bytes(c, train(3, 4096)), Bytes(0));
+  EXPECT_EQ(kv_cache_bytes(c, training_work(3, 4096)), Bytes(0));
 }
 
 TEST(KvCache, OfASlidingWindowStopsGrowing) {
@@ -147,7 +147,7 @@ TEST(KvCache, IsThatOfTheBlocksThatKeepOne) {
 
 TEST(Training, NeedsGradientsMomentsAndWhatTheForwardPassSaves) {
   ModelConfig c = small_llama();
-  const Workload w = train(1, 256);
+  const Workload w = training_work(1, 256);
   const MemoryNeed shallow = memory_need(plan_of("eager", c, w), c, w);
   EXPECT_EQ(shallow.training, Bytes(parameter_count(c) * (2 + 8 + 4)));
   c.layers *= 2;
@@ -159,7 +159,7 @@ TEST(Training, NeedsGradientsMomentsAndWhatTheForwardPassSaves) {
 
 TEST(Training, InFp32KeepsNoSecondCopyOfTheWeights) {
   const ModelConfig c = small_llama();
-  Workload w = train(1, 64);
+  Workload w = training_work(1, 64);
   w.dtype = Dtype::fp32;
   EXPECT_EQ(memory_need(plan_of("eager", c, w), c, w).training,
             Bytes(parameter_count(c) * (4 + 8)));

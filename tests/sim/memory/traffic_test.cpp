@@ -29,7 +29,7 @@ Counts counts(const Graph& graph, const std::vector<RequestedBytes>& requested) 
   return result;
 }
 
-Workload train(std::int64_t batch, std::int64_t seq) {
+Workload training_traffic(std::int64_t batch, std::int64_t seq) {
   return {.phase = Phase::train, .batch = batch, .seq = seq, .context = 0, .dtype = Dtype::bf16};
 }
 
@@ -173,7 +173,7 @@ TEST(Traffic, AttentionsGradientLoadsWhatEveryKeyTileNeeds) {
   // Given 300 tokens in tiles of 128, 2 sequences, 4 heads that share 2 key heads, d = 64,
   for (const char* policy : {"flash-attention", "eager"}) {
     const bool each_head = std::string(policy) == "eager";  // dK and dV of every query head
-    const Plan plan = make_plan(policy, small_llama(), train(2, 300));
+    const Plan plan = make_plan(policy, small_llama(), training_traffic(2, 300));
     const auto kernel = std::ranges::find(plan.kernels, "d_attention", &Kernel::name);
     ASSERT_NE(kernel, plan.kernels.end());
     // when key tiles 0, 1 and 2 are seen by query tiles from 0, 128 and 256 on,
@@ -197,7 +197,7 @@ TEST(Traffic, AttentionsGradientLoadsWhatEveryKeyTileNeeds) {
 
 TEST(Traffic, ATableThatTwoPartsOfATileShareIsLoadedOnce) {
   // Given coda in training, whose QKV kernel rotates Q (256 columns) and K (128 columns) apart,
-  const Plan plan = make_plan("coda", small_llama(), train(1, 128));
+  const Plan plan = make_plan("coda", small_llama(), training_traffic(1, 128));
   const auto kernel = std::ranges::find(plan.kernels, "qkv", &Kernel::name);
   ASSERT_NE(kernel, plan.kernels.end());
   for (const std::int64_t n : {128, 256, 512}) {

@@ -23,7 +23,7 @@ Audited audited(const std::string& text) {
   return audit_claims({claim_from(text)}, {}).claims.front();
 }
 
-std::string refusal(const std::string& text) {
+std::string kind_refusal(const std::string& text) {
   try {
     claim_from(text);
   } catch (const InputError& error) {
@@ -68,11 +68,11 @@ TEST(AtLeast, MoreSupportsItToo) {
       audited(reduction("reduction = { value = 0.1, unit = \"%\" }\nat_least = true\n"));
   EXPECT_EQ(a.verdict.judgement, Judgement::plausible) << a.verdict.reason;
   EXPECT_EQ(figure_text(a.claim), "at least 0 %");
-  EXPECT_THAT(
-      refusal(reduction("reduction = { least = 1, most = 2, unit = \"%\" }\nat_least = true\n")),
-      HasSubstr("at_least"));
-  EXPECT_THAT(refusal(reduction("reduction = { value = 1, unit = \"%\" }\nup_to = true\n"
-                                "everywhere = true\n")),
+  EXPECT_THAT(kind_refusal(reduction(
+                  "reduction = { least = 1, most = 2, unit = \"%\" }\nat_least = true\n")),
+              HasSubstr("at_least"));
+  EXPECT_THAT(kind_refusal(reduction("reduction = { value = 1, unit = \"%\" }\nup_to = true\n"
+                                     "everywhere = true\n")),
               HasSubstr("up_to"));
 }
 
@@ -171,9 +171,10 @@ TEST(Coverage, CodaHoldsTheRestOfTheBlockAndNotAttention) {
 
 TEST(Coverage, NeedsItsPart) {
   std::string text = coverage("others", "coda");
-  EXPECT_THAT(refusal(text.erase(text.find("part"), text.find("[source]") - text.find("part"))),
-              HasSubstr("part"));
-  EXPECT_THAT(refusal(memory("").insert(0, "part = \"others\"\n")), HasSubstr("part"));
+  EXPECT_THAT(
+      kind_refusal(text.erase(text.find("part"), text.find("[source]") - text.find("part"))),
+      HasSubstr("part"));
+  EXPECT_THAT(kind_refusal(memory("").insert(0, "part = \"others\"\n")), HasSubstr("part"));
 }
 
 TEST(BandwidthRatio, ComparesTheLevelsOfTheGpu) {

@@ -84,19 +84,19 @@ TEST(Verdict, NotTestableSaysWhy) {
   EXPECT_EQ(v.reason, "no such numbers");
 }
 
-Audited audited(const std::string& text) {
+Audited verdict_on(const std::string& text) {
   return audit_claims({claim_from(text)}, {}).claims.front();
 }
 
 // From here on real predictions. No fusion makes a forward pass a hundred times faster.
 TEST(AuditedClaim, AHundredfoldSpeedUpContradictsTheLimits) {
-  const Audited a = audited(speed_up_text("factor = { value = 100, unit = \"x\" }", ""));
+  const Audited a = verdict_on(speed_up_text("factor = { value = 100, unit = \"x\" }", ""));
   EXPECT_EQ(a.verdict.judgement, Judgement::contradicts);
   EXPECT_LT(boldest_limit(a), 90);
 }
 
 TEST(AuditedClaim, FusingIsAtLeastNoSlowerThanEager) {
-  const Audited a = audited(
+  const Audited a = verdict_on(
       speed_up_text("factor = { least = 1, most = 3, unit = \"x\" }", "baseline = \"eager\""));
   EXPECT_EQ(a.verdict.judgement, Judgement::plausible) << a.verdict.reason;
   EXPECT_GT(predicted_range(a).least, 1);
@@ -104,15 +104,15 @@ TEST(AuditedClaim, FusingIsAtLeastNoSlowerThanEager) {
 
 TEST(AuditedClaim, UpToIsJudgedByTheBestCase) {
   // Predicted 1.4 to 1.9: as a value that is too much, as a best case it is reached.
-  const Audited best = audited(speed_up_text("factor = { value = 1.2, unit = \"x\" }\nup_to = true",
-                                             "baseline = \"eager\""));
+  const Audited best = verdict_on(speed_up_text(
+      "factor = { value = 1.2, unit = \"x\" }\nup_to = true", "baseline = \"eager\""));
   EXPECT_EQ(best.verdict.judgement, Judgement::plausible);
 }
 
 TEST(AuditedClaim, PredictionsStayBelowTheLimits) {
-  const Audited a = audited(speed_up_text("factor = { value = 2, unit = \"x\" }",
-                                          "baseline = [\"unfused\", \"eager\"]\npolicy = "
-                                          "[\"coda\", \"whole-block\", \"torch-compile\"]"));
+  const Audited a = verdict_on(speed_up_text("factor = { value = 2, unit = \"x\" }",
+                                             "baseline = [\"unfused\", \"eager\"]\npolicy = "
+                                             "[\"coda\", \"whole-block\", \"torch-compile\"]"));
   for (const Tried& t : a.tried) EXPECT_LE(t.outcome.predicted, t.outcome.limit);
 }
 
@@ -127,33 +127,33 @@ std::string latency_text(const std::string& before, const std::string& after,
 }
 
 TEST(AuditedClaim, LatencyBelowTheTimeToReadTheWeightsContradicts) {
-  const Audited a = audited(latency_text("2", "0.3", ""));
+  const Audited a = verdict_on(latency_text("2", "0.3", ""));
   EXPECT_EQ(a.verdict.judgement, Judgement::contradicts);
   EXPECT_THAT(a.verdict.reason, HasSubstr("through HBM"));
 }
 
 TEST(AuditedClaim, UtilisationsThatMeanImpossibleSavingsContradict) {
-  const Audited a = audited(latency_text("2", "1",
-                                         "utilisation_before = { value = 80, unit = \"%\" }\n"
-                                         "utilisation_after = { value = 90, unit = \"%\" }\n"));
+  const Audited a = verdict_on(latency_text("2", "1",
+                                            "utilisation_before = { value = 80, unit = \"%\" }\n"
+                                            "utilisation_after = { value = 90, unit = \"%\" }\n"));
   EXPECT_EQ(a.verdict.judgement, Judgement::contradicts);
   EXPECT_THAT(a.verdict.reason, HasSubstr("44 % fewer bytes"));
 }
 
 TEST(AuditedClaim, PredictedLatenciesArePlausible) {
   // As predicted, so that the rule and not the simulator is tested.
-  const Audited first = audited(latency_text("2", "1", ""));
+  const Audited first = verdict_on(latency_text("2", "1", ""));
   const Outcome& o = first.tried.front().outcome;
-  const Audited a = audited(latency_text(std::to_string(o.before.value() * 1e3),
-                                         std::to_string(o.after.value() * 1e3), ""));
+  const Audited a = verdict_on(latency_text(std::to_string(o.before.value() * 1e3),
+                                            std::to_string(o.after.value() * 1e3), ""));
   EXPECT_EQ(a.verdict.judgement, Judgement::plausible) << a.verdict.reason;
 }
 
 TEST(AuditedClaim, MemoryDependsOnTheBitsPerWeight) {
   const Audited a =
-      audited("id = \"c\"\nstatement = \"s\"\nkind = \"fits-in-memory\"\n" + source_text() +
-              "[setting]\nmodel = \"llama2-70b\"\ngpu = \"rtx5090\"\nphase = \"decode\"\n"
-              "[try]\ncontext = 512\nweight_bits = [2, 3, 4, 16]\n");
+      verdict_on("id = \"c\"\nstatement = \"s\"\nkind = \"fits-in-memory\"\n" + source_text() +
+                 "[setting]\nmodel = \"llama2-70b\"\ngpu = \"rtx5090\"\nphase = \"decode\"\n"
+                 "[try]\ncontext = 512\nweight_bits = [2, 3, 4, 16]\n");
   EXPECT_EQ(a.verdict.judgement, Judgement::only_if);
   EXPECT_THAT(a.verdict.conditions, ElementsAre("bits per weight <= 3"));
   EXPECT_NEAR(boldest_limit(a), 68.977 * 2 / 8, 0.01);  // GB of the weights at 2 bits
@@ -167,9 +167,9 @@ TEST(AuditedClaim, CostFallsWithThePriceAndHasALimit) {
            "\"decode\"\n"
            "[try]\ncontext = 512\nprice_per_hour = [1, 4]\n";
   };
-  EXPECT_EQ(audited(text("0.0001")).verdict.judgement, Judgement::contradicts);
-  EXPECT_EQ(audited(text("100")).verdict.judgement, Judgement::plausible);
-  const Audited a = audited(text("100"));
+  EXPECT_EQ(verdict_on(text("0.0001")).verdict.judgement, Judgement::contradicts);
+  EXPECT_EQ(verdict_on(text("100")).verdict.judgement, Judgement::plausible);
+  const Audited a = verdict_on(text("100"));
   ASSERT_EQ(a.tried.size(), 2U);
   EXPECT_NEAR(a.tried[1].outcome.predicted / a.tried[0].outcome.predicted, 4, 1e-9);
 }
@@ -177,9 +177,9 @@ TEST(AuditedClaim, CostFallsWithThePriceAndHasALimit) {
 TEST(AuditedClaim, PartsOfABlockAreOfTheirSitesOnly) {
   std::string text = speed_up_text("factor = { least = 0.8, most = 1.6, unit = \"x\" }",
                                    "baseline = \"torch-compile\"");
-  const Audited whole = audited(text);
+  const Audited whole = verdict_on(text);
   text.insert(text.find("[source]"), "sites = [\"gateup\", \"act\"]\n");
-  const Audited part = audited(text);
+  const Audited part = verdict_on(text);
   EXPECT_LT(part.tried[0].outcome.before, whole.tried[0].outcome.before * 0.6);
   EXPECT_GT(part.tried[0].outcome.before, whole.tried[0].outcome.before * 0.1);
 }

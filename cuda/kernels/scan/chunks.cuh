@@ -20,6 +20,7 @@
 #pragma once
 
 #include "../ptx/matrix.cuh"
+#include "../ptx/sync.cuh"
 #include "chunk_operands.cuh"
 
 namespace fuseline::gpu::stream {
@@ -245,19 +246,22 @@ FUSELINE_DEVICE void scan_chunks(const typename Kernel::Params& params, const Sc
   using Tile = ChunkTile<Kernel>;
   extern __shared__ __align__(16) unsigned char chunk_memory[];
   const ChunkPlace<Kernel> at(space, chunk_memory);
+  // Not __syncthreads(), to which all threads come in one place: PTX counts the threads at a
+  // barrier by its number, from wherever each warp comes.
+  const auto meet = [] { named_barrier(1, Tile::threads); };
   // Step c waits until chunk c and its factors are there, and everyone is done with the one before.
   // A step behind the last chunk finishes it.
   if (at.warp < Tile::row_warps) {
 #pragma unroll 1
     for (int c = 0; c <= at.chunks; ++c) {
-      __syncthreads();
+      meet();
       if (c < at.chunks) chunk_scores<Kernel>(at, c);
     }
   } else if (at.warp < Tile::row_warps + Tile::state_warps) {
     ChunkState<Kernel> state(params, at);
 #pragma unroll 1
     for (int c = 0; c <= at.chunks; ++c) {
-      __syncthreads();
+      meet();
       if (c < at.chunks) state.read(c);
       if (c + 1 < at.chunks || (Kernel::ends && c + 1 == at.chunks)) state.add(c);
     }
@@ -268,7 +272,7 @@ FUSELINE_DEVICE void scan_chunks(const typename Kernel::Params& params, const Sc
 #pragma unroll 1
     for (int c = 0; c <= at.chunks; ++c) {
       cp_async_wait<0>();
-      __syncthreads();
+      meet();
       if (c + 1 < at.chunks) operands.fetch(c + 1);
       if (c > 0) operands.finish(c - 1);
     }

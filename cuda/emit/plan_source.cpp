@@ -8,6 +8,7 @@
 #include "cuda/emit/not_built.h"
 #include "cuda/emit/scan_source.h"
 #include "cuda/emit/stream_source.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
 
@@ -63,7 +64,8 @@ std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const
     return sources;
   }
   if (std::holds_alternative<ScanMainloop>(program.mainloop))
-    return {scan_kernel_source(plan.graph, program, title).source};
+    return {scan_kernel_source(plan.graph, program, title, plan_target(gpu).shared_bytes_per_block)
+                .source};
   return {stream_kernel_source(plan.graph, program, title).source};
 }
 

@@ -1,6 +1,7 @@
 #include "cuda/emit/scan_source.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "cuda/emit/stream_body.h"
 #include "cuda/emit/stream_text.h"
 #include "cuda/emit/widths.h"
+#include "sim/kernels/scan_chunks.h"
 
 namespace fuseline::cuda {
 
@@ -44,20 +46,50 @@ std::vector<StreamField> mainloop_fields(const Graph& graph, const ScanMainloop&
   return fields;
 }
 
-std::string constants_of(const ScanMainloop& scan, const ScanLayout& l) {
+// How a mainloop is written into the source.
+struct Written {
+  std::string header, constants, shared_of_tile, entry;
+  std::int64_t threads = 0, blocks = 0, blocks_at_once = 1, shared_bytes = 0;
+};
+
+std::string common_constants(const ScanMainloop& scan) {
   return fmt::format(
-      "threads = {}, lanes = {}, numbers = {}, columns = {}, groups = {}, tokens = {}, together = "
-      "{}, units = {};\n  static constexpr Decay decay = Decay::{};\n  static constexpr bool "
-      "begins "
-      "= {}, ends = {}",
-      l.threads, l.lanes, l.numbers, l.columns, l.groups, l.tokens, l.together, l.units,
+      "static constexpr Decay decay = Decay::{};\n  static constexpr bool begins = {}, ends = {}",
       decay_of(scan), scan.state.has_value(), scan.state_after.has_value());
+}
+
+Written walk_of(const ScanMainloop& scan) {
+  const ScanLayout l = scan_layout(scan);
+  return {.header = "scan/mainloop.cuh",
+          .constants = fmt::format(
+              "threads = {}, lanes = {}, numbers = {}, columns = {}, groups = {}, tokens = {}, "
+              "together = {}, units = {};\n  {}",
+              l.threads, l.lanes, l.numbers, l.columns, l.groups, l.tokens, l.together, l.units,
+              common_constants(scan)),
+          .shared_of_tile = "4 * ScanTile<Kernel>::shared_floats",
+          .entry = "scan",
+          .threads = l.threads,
+          .blocks = scan_blocks(scan, l),
+          .blocks_at_once = std::max(1, resident_threads(l) / l.threads),
+          .shared_bytes = l.shared_bytes()};
+}
+
+Written chunks_of(const ScanMainloop& scan, const ChunkLayout& l) {
+  return {.header = "scan/chunks.cuh",
+          .constants = fmt::format(
+              "cols = {}, numbers = {}, across = {}, units = {};\n  using Element = bf16;\n  {}",
+              l.cols, l.numbers, l.across(), l.cols / 16, common_constants(scan)),
+          .shared_of_tile = "ChunkTile<Kernel>::shared_bytes",
+          .entry = "scan_chunks",
+          .threads = l.threads(),
+          .blocks = chunk_blocks(scan.shape, l),
+          .shared_bytes = l.shared_bytes()};
 }
 
 }  // namespace
 
 ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
-                                    const std::string& title) {
+                                    const std::string& title, std::int64_t shared_bytes) {
   const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
   FUSELINE_ASSERT(scan != nullptr, program.name + " is no scan");
   const StreamValues values = stream_values(program);
@@ -66,27 +98,27 @@ ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
   fields.insert(fields.end(), body.fields.begin(), body.fields.end());
   body.fields = std::move(fields);
 
-  ScanKernelSource kernel;
-  kernel.layout = scan_layout(*scan);
+  const std::optional<ChunkLayout> chunks = chunk_layout(graph, *scan, shared_bytes);
+  const Written w = chunks ? chunks_of(*scan, *chunks) : walk_of(*scan);
+  ScanKernelSource kernel{.threads = w.threads, .blocks = w.blocks};
   kernel.function = body.steps.empty() ? "scan" : function_name("scan", body.steps);
   kernel.source.name = kernel.function + ".cu";
   std::string& text = kernel.source.text;
   text = stream_comment(graph, program, title, body.fields);
-  text += "#include \"scan/mainloop.cuh\"\n\nnamespace fuseline::gpu::stream {\n\n";
-  text += body.functions + struct_text(graph, body, constants_of(*scan, kernel.layout), false);
+  text += fmt::format("#include \"{}\"\n\nnamespace fuseline::gpu::stream {{\n\n", w.header);
+  text += body.functions + struct_text(graph, body, w.constants, false);
   text += fmt::format(
-      "static_assert(4 * ScanTile<Kernel>::shared_floats == {}, \"the host knows the size\");\n\n"
+      "static_assert({} == {}, \"the host knows the size\");\n\n"
       "}}  // namespace fuseline::gpu::stream\n\n",
-      kernel.layout.shared_bytes());
+      w.shared_of_tile, w.shared_bytes);
   text += fmt::format("extern \"C\" __constant__ int {}_shared_bytes = {};\n\n", kernel.function,
-                      kernel.layout.shared_bytes());
+                      w.shared_bytes);
   text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
       "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
       "   const __grid_constant__ fuseline::gpu::stream::ScanSpace space) {{\n"
-      "  fuseline::gpu::stream::scan<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
-      kernel.layout.threads, std::max(1, resident_threads(kernel.layout) / kernel.layout.threads),
-      kernel.function);
+      "  fuseline::gpu::stream::{}<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
+      w.threads, w.blocks_at_once, kernel.function, w.entry);
   kernel.fields = std::move(body.fields);
   return kernel;
 }

@@ -19,8 +19,8 @@ Launches prepare_scan(const LaunchContext& context, const ScanKernelSource& kern
   const ScanShape& s = scan.shape;
   KernelFunction code = load_function(context, kernel.source, kernel.function);
   LaunchShape shape;
-  shape.grid[0] = static_cast<unsigned>(narrow(scan_blocks(scan, kernel.layout)));
-  shape.block[0] = static_cast<unsigned>(kernel.layout.threads);
+  shape.grid[0] = static_cast<unsigned>(narrow(kernel.blocks));
+  shape.block[0] = static_cast<unsigned>(narrow(kernel.threads));
   shape.shared_bytes = code.shared_bytes;
   std::vector<std::vector<std::byte>> parameters;
   std::vector<DeviceBuffer> workspaces;

@@ -38,7 +38,7 @@ AnyWalk PhaseWalker::walk_of(const Kernel& kernel, const Program& program) const
   if (std::holds_alternative<AttentionMainloop>(program.mainloop))
     return attention_walk(program, addresses_, gpu_);
   if (std::holds_alternative<ScanMainloop>(program.mainloop))
-    return scan_walk(program, addresses_, gpu_);
+    return scan_walk(plan_.graph, program, addresses_, gpu_);
   return stream_walk(stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_), gpu_);
 }
 
@@ -100,9 +100,10 @@ WalkedPhase PhaseWalker::attention(const Kernel& kernel, const Program& program)
   return phase;
 }
 
-WalkedPhase PhaseWalker::scan(const Program& program) {
-  const ScanWalk walked = scan_walk(program, addresses_, gpu_);
-  const ScanEstimate s = estimate_scan(program, walked, gpu_, through_l2(walked).hbm);
+WalkedPhase PhaseWalker::scan(const Kernel& kernel, const Program& program) {
+  const ScanWalk walked = scan_walk(plan_.graph, program, addresses_, gpu_);
+  const bool library = kernel.implementation == Implementation::library_scan;
+  const ScanEstimate s = estimate_scan(program, walked, gpu_, through_l2(walked).hbm, library);
   WalkedPhase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = s.hbm.read;
@@ -115,6 +116,7 @@ WalkedPhase PhaseWalker::scan(const Program& program) {
   e.l2_time = s.l2_time;
   phase.tile = default_tile(program);
   e.tile = {phase.tile.m, phase.tile.n};
+  if (walked.chunks) e.tile = {scan_chunk_tokens, walked.chunks->cols};
   const bool computes = s.bound == Bound::tensor || s.bound == Bound::sync;
   phase.kernel.compute = computes ? std::max(s.tensor_time, s.wait_time) : Seconds();
   phase.kernel.fixed = s.work - phase.kernel.compute;
@@ -163,7 +165,7 @@ WalkedPhase PhaseWalker::walk(const Kernel& kernel, const Program& program) {
   if (std::holds_alternative<AttentionMainloop>(program.mainloop)) {
     return attention(kernel, program);
   }
-  if (std::holds_alternative<ScanMainloop>(program.mainloop)) return scan(program);
+  if (std::holds_alternative<ScanMainloop>(program.mainloop)) return scan(kernel, program);
   return stream(kernel, program);
 }
 

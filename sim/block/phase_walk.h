@@ -64,7 +64,7 @@ class PhaseWalker {
   WalkTraffic through_l2(const OneWalk& one);
   WalkedPhase gemm(const Kernel& kernel, const Program& program);
   WalkedPhase attention(const Kernel& kernel, const Program& program);
-  WalkedPhase scan(const Program& program);
+  WalkedPhase scan(const Kernel& kernel, const Program& program);
   WalkedPhase stream(const Kernel& kernel, const Program& program);
 
   const Plan& plan_;

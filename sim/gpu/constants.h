@@ -68,8 +68,10 @@ struct AttentionConstants {
 
 // Scans with a state on chip.
 struct ScanConstants {
-  Seconds chunk;
-  Seconds step;
+  Seconds chunk;                 // of chunks on tensor cores: what waits for each other
+  double product_fraction = 0;   // of the tensor cores' rate that their products reach
+  Seconds step;                  // of a walk token by token
+  double walk_instructions = 0;  // of a walk, for each number of the state and token
   double prefix_instructions = 0;
   std::int64_t prefix_tokens = 0;
 };

@@ -4,48 +4,37 @@
 #include <variant>
 
 #include "base/error.h"
+#include "sim/gpu/plan_target.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/memory/traffic.h"
 
 namespace fuseline {
 namespace {
 
-constexpr std::int64_t kProductRows = 16;  // of the smallest matrix instruction
-constexpr std::int64_t kFp32Bytes = 4;
-
-double flops_per_cycle(const Gpu& gpu, ElementSize element) {
+double flops_per_cycle(const Gpu& gpu) {
   const double clock =
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
-  const double rate = gpu.tensor_bf16.value() / clock / static_cast<double>(gpu.sm_count);
-  const GemmConstants& c = gpu.constants.gemm;
-  return rate * c.tensor_fraction * (element == kFp32Bytes ? c.tf32_fraction : 1.0);
+  return gpu.tensor_bf16.value() / clock / static_cast<double>(gpu.sm_count);
 }
 
-// One chunk of one head: products with exponentials, and what the thread block loads.
+// One chunk in a thread block: its products, and what it loads.
 struct Chunk {
   Seconds products;
   Seconds transfer;
 };
 
-Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu, ElementSize element) {
-  const double P = static_cast<double>(s.head_width);
-  const double N = static_cast<double>(s.state_width);
+Chunk time_chunk(const ChunkLayout& l, const Gpu& gpu) {
+  constexpr std::int64_t T = scan_chunk_tokens;
+  // Tiles of 16 x 16 scores on and under the diagonal; the state, the scores and what is added to
+  // the state are two 16-bit operands each.
+  constexpr std::int64_t tiles = T / 16, seen = tiles * (tiles + 1) / 2 * 16 * 16;
+  const std::int64_t flops = 2 * seen * (l.numbers + 2 * l.cols) + 2 * 4 * T * l.cols * l.numbers;
+  const std::int64_t bytes = 2 * T * (l.cols + 2 * l.numbers);
   const double clock = gpu.sm_clock.value();
-  Chunk chunk;
-  if (s.chunk == 1) {
-    const double rate = gpu.vector_fp32.value() / static_cast<double>(gpu.sm_count);
-    chunk.products = Seconds(5 * P * N / rate);
-  } else {
-    const double rows = static_cast<double>(ceil_div(tokens, kProductRows) * kProductRows);
-    const double flops = 2 * rows * rows * (N + P) + 4 * rows * P * N;
-    const double cycles =
-        flops / flops_per_cycle(gpu, element) + rows * rows * gpu.constants.attention.exp_cycles;
-    chunk.products = Seconds(cycles / clock);
-  }
-  const double bytes = static_cast<double>(tokens * (s.head_width + 2 * s.state_width) * element +
-                                           tokens * kFp32Bytes);
-  chunk.transfer = Seconds(bytes / gpu.constants.attention.block_bytes_per_cycle / clock);
-  return chunk;
+  const double rate = flops_per_cycle(gpu) * gpu.constants.scan.product_fraction;
+  return {
+      Seconds(static_cast<double>(flops) / rate / clock),
+      Seconds(static_cast<double>(bytes) / gpu.constants.attention.block_bytes_per_cycle / clock)};
 }
 
 Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses) {
@@ -58,7 +47,8 @@ Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses
 }  // namespace
 
 // The operands and the body as streams over the rows of the result, and the states around them.
-ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu) {
+ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap& addresses,
+                   const Gpu& gpu) {
   const auto* m = std::get_if<ScanMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
   StreamKernel before, during, after;
@@ -77,6 +67,7 @@ ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gp
   state(before, m->state, false);
   state(after, m->state_after, true);
   ScanWalk scan;
+  scan.chunks = chunk_layout(graph, *m, plan_target(gpu).shared_bytes_per_block);
   if (!before.streams.empty()) scan.before = stream_walk(before, gpu);
   scan.during = stream_walk(during, gpu);
   if (!after.streams.empty()) scan.after = stream_walk(after, gpu);
@@ -95,22 +86,20 @@ void describe(const ScanWalk& scan, WalkKey& key) {
   for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) describe(*part, key);
 }
 
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element) {
-  ScanShape s = shape;
-  s.chunk = std::min(s.chunk, s.tokens);
+ScanTime chunk_time(const ScanShape& s, const ChunkLayout& layout, const Gpu& gpu) {
+  const auto chunks = static_cast<double>(ceil_div(s.tokens, scan_chunk_tokens));
+  const auto waves = static_cast<double>(ceil_div(chunk_blocks(s, layout), gpu.sm_count));
+  const Chunk chunk = time_chunk(layout, gpu);
+  const Seconds step = std::max(chunk.products, chunk.transfer) + gpu.constants.scan.chunk;
+  return {waves * chunks * chunk.products, waves * chunks * step};
+}
+
+ScanTime walk_time(const ScanShape& s, const Gpu& gpu) {
   const ScanConstants& c = gpu.constants.scan;
-  const Seconds wait = s.chunk == 1 ? c.step : c.chunk;
-  const std::int64_t chunks = ceil_div(s.tokens, s.chunk);
-  const Chunk whole = time_chunk(s, s.chunk, gpu, element);
-  const Chunk last = time_chunk(s, s.tokens - (chunks - 1) * s.chunk, gpu, element);
-  const double others = static_cast<double>(chunks - 1);
-  const Seconds products = others * whole.products + last.products;
-  const Seconds walk = others * (std::max(whole.products, whole.transfer) + wait) +
-                       std::max(last.products, last.transfer) + wait;
-  const std::int64_t heads = s.batch * s.heads;
-  const std::int64_t at_once = gpu.sm_count * gpu.constants.attention.blocks_per_sm;
-  return {static_cast<double>(ceil_div(heads, gpu.sm_count)) * products,
-          static_cast<double>(ceil_div(heads, at_once)) * walk};
+  const double elements = static_cast<double>(
+      checked_product<Flops>(s.batch * s.heads, s.head_width * s.state_width, s.tokens).value());
+  return {Seconds(elements * c.walk_instructions / issue_rate(gpu)),
+          static_cast<double>(s.tokens) * c.step};
 }
 
 ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
@@ -127,14 +116,8 @@ ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
   return {compute, chain};
 }
 
-ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
-                           L2Cache& cache) {
-  const ScanWalk scan = scan_walk(program, addresses, gpu);
-  return estimate_scan(program, scan, gpu, walk(scan, cache).hbm);
-}
-
 ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const Gpu& gpu,
-                           HbmTraffic hbm) {
+                           HbmTraffic hbm, bool library) {
   const auto* m = std::get_if<ScanMainloop>(&program.mainloop);
   FUSELINE_ASSERT(m != nullptr, program.name);
   ScanEstimate e;
@@ -154,8 +137,10 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
   const StreamConstants& c = gpu.constants.stream;
   e.hbm_time = (e.hbm.read + e.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
   e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
-  const ScanTime t = m->has_rates_of_columns() ? prefix_time(m->shape, gpu)
-                                               : scan_time(m->shape, gpu, x.matrix.element);
+  const bool prefix = library && m->has_rates_of_columns();
+  const ScanTime t = walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu)
+                     : prefix    ? prefix_time(m->shape, gpu)
+                                 : walk_time(m->shape, gpu);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there

@@ -1,10 +1,12 @@
-// A scan: thread blocks that walk the tokens of one head each, in chunks, with its state on chip.
+// A scan: thread blocks that take the tokens of one head, or of some columns of it, with the state
+// on chip: in chunks on the tensor cores, or token by token.
 #pragma once
 
 #include "model/plan.h"
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/scan_chunks.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
@@ -25,29 +27,29 @@ struct ScanEstimate {
 struct ScanWalk {
   StreamWalk before, during, after;
   CachedSlice x, k, q;
+  std::optional<ChunkLayout> chunks{};  // without it, token by token
 };
-ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu);
+ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap& addresses,
+                   const Gpu& gpu);
 WalkTraffic walk(const ScanWalk& scan, L2Cache& cache);
 void describe(const ScanWalk& scan, WalkKey& key);
 
-// Nothing of it was measured on a scan. `hbm`: what the walk moved.
+// `hbm`: what the walk moved. `library`: a framework's library computes it; where every column of
+// the state has a rate that is a parallel prefix, which nobody measured. Our own kernels were.
 ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const Gpu& gpu,
-                           HbmTraffic hbm);
-ScanEstimate simulate_scan(const Program& program, const AddressMap& addresses, const Gpu& gpu,
-                           L2Cache& cache);
+                           HbmTraffic hbm, bool library);
 
-// Time of the chunks on the SM that takes longest, without HBM and L2 as a whole. Chunks of a head
-// come one after the other: each waits for its products or its bytes, whichever takes longer, and
-// then for the steps between them. Heads on one SM fill each other's waiting, and share its tensor
-// cores.
-//   products  of a chunk: scores, result, the state's share of it, and the state's update, on tiles
-//             of 16 rows; an exponential for each score. Step by step: 5·P·N operations a token in
-//             fp32.
+// Time without HBM and L2 as a whole.
 struct ScanTime {
-  Seconds compute;  // products and exponentials of all heads that the SM takes
-  Seconds chain;    // of the heads that it takes one after the other, all chunks with their waiting
+  Seconds compute;  // products, or instructions, of all that the SM takes
+  Seconds chain;    // all tokens one after the other, with what waits for each other
 };
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element);
+// Chunks of 64 tokens come one after the other: each waits for its products or its bytes, whichever
+// takes longer, and then for what is no product: factors, the body, the barrier. An SM takes one
+// thread block at a time.
+ScanTime chunk_time(const ScanShape& shape, const ChunkLayout& layout, const Gpu& gpu);
+// Token by token, all columns side by side.
+ScanTime walk_time(const ScanShape& shape, const Gpu& gpu);
 // With a rate for every column of the state: a parallel prefix in every thread block.
 ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu);
 

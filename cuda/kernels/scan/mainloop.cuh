@@ -38,6 +38,11 @@ FUSELINE_DEVICE void write_row(const Tile<T, aligned>& to, int row, int col, int
   }
 }
 
+template <class T>
+FUSELINE_DEVICE void put_number(T* to, float x) {
+  *to = from_float<T>(x);
+}
+
 struct ThreadBlock {
   FUSELINE_DEVICE int thread() const { return static_cast<int>(threadIdx.x); }
   FUSELINE_DEVICE int number() const { return static_cast<int>(blockIdx.x); }

@@ -53,7 +53,13 @@ struct ScanPlace : TilePlace<units_> {
   int pitch;
   FUSELINE_HD Strip<units_> result() const {
     Strip<units_> out;
-    for_each<Strip<units_>>([&](int u, int e) { out.at(u, e) = results[u * pitch + e]; });
+    FUSELINE_UNROLL
+    for (int u = 0; u < units_; ++u) FUSELINE_UNROLL
+    for (int e = 0; e < vector_cols; e += 4) {
+      const auto some = floats_at<4>(results + u * pitch + e);
+      FUSELINE_UNROLL
+      for (int i = 0; i < 4; ++i) out.at(u, e + i) = some.v[i];
+    }
     return out;
   }
 };

@@ -59,6 +59,20 @@ TEST_F(ScanSource, RandomScansCompile) {
   }
 }
 
+// Every width of a thread block in chunks, for both kinds of decays, with states and without.
+TEST_F(ScanSource, ChunksCompile) {
+  for (const ScanShape& s :
+       {ScanShape{80, 1, 64, 128, 2, 200, 256}, ScanShape{64, 2, 64, 128, 1, 200, 256},
+        ScanShape{24, 1, 64, 128, 1, 200, 256}, ScanShape{8, 1, 48, 64, 1, 65, 64}}) {
+    SCOPED_TRACE(fuseline::test::describe({s}));
+    const fuseline::test::ScanCase c{s, true, true, Dtype::bf16};
+    expect_plan_compiles(make_plan("per-operator", fuseline::test::scan_graph(c)));
+    expect_plan_compiles(make_plan("per-operator", fuseline::test::selective_graph(c, false)));
+  }
+  expect_plan_compiles(make_plan(
+      "coda", fuseline::test::mixer_graph({80, 1, 64, 128, 1, 128, 64}, 64, 4, Dtype::bf16)));
+}
+
 // The widest state that lanes hold, and a window over a cache's rows.
 TEST_F(ScanSource, WideStatesAndWindowsOverACacheCompile) {
   expect_plan_compiles(make_plan(
@@ -85,6 +99,22 @@ TEST(ScanText, SaysHowItBeginsAndEnds) {
   EXPECT_THAT(from_zero, HasSubstr("decay = Decay::given;"));
   EXPECT_THAT(from_zero, HasSubstr("begins = false, ends = false;"));
   EXPECT_THAT(from_zero, Not(HasSubstr("rates")));
+}
+
+// Whether tokens go in chunks is known from the operands, and from what a thread block may have.
+TEST(ScanText, GoesInChunksWhereItCan) {
+  const fuseline::test::ScanCase c{.shape = {80, 1, 64, 128, 1, 200, 256}, .dtype = Dtype::bf16};
+  const Plan plan = make_plan("per-operator", fuseline::test::selective_graph(c, false));
+  const Program& program = plan.kernels[0].phases[0];
+  const ScanKernelSource chunks = scan_kernel_source(plan.graph, program, "A test.");
+  EXPECT_THAT(chunks.source.text, HasSubstr("cols = 64, numbers = 128, across = 1, units = 4;"));
+  EXPECT_THAT(chunks.source.text, HasSubstr("using Element = bf16;"));
+  EXPECT_THAT(chunks.source.text, HasSubstr("scan_chunks<"));
+  EXPECT_EQ(chunks.blocks, 80);
+  EXPECT_EQ(chunks.threads, 384);
+  const ScanKernelSource walk = scan_kernel_source(plan.graph, program, "A test.", 48 * 1024);
+  EXPECT_THAT(walk.source.text, HasSubstr("together = 4"));
+  EXPECT_THAT(walk.source.text, Not(HasSubstr("scan_chunks")));
 }
 
 // What follows is written as in a kernel of tiles, on the mainloop's result.

@@ -78,6 +78,32 @@ TEST_F(SlowGpuScan, ScansOfRealWidthsEqualTheExecutor) {
   check(fuseline::test::selective_graph(mamba, true), random, fuseline::test::describe(mamba));
 }
 
+// Chunks on the tensor cores: every width of a thread block, groups, parts of a chunk, from a state
+// and from none.
+TEST_F(SlowGpuScan, ChunksEqualTheExecutor) {
+  if (!use(SmTarget::sm_80)) return;
+  std::mt19937 random(74);
+  for (int round = 0; round < 24; ++round) {
+    const std::int64_t cols = std::int64_t{16} << round % 3;  // of a block, or more
+    ScanShape s;
+    s.groups = fuseline::test::pick(random, 1, 3);
+    s.heads = s.groups * fuseline::test::pick(random, 1, 3);
+    s.head_width = cols * fuseline::test::pick(random, 1, 2);
+    s.state_width = 64 * fuseline::test::pick(random, 1, 2);
+    s.batch = fuseline::test::pick(random, 1, 3);
+    s.tokens = fuseline::test::pick(random, 16, 260);
+    s.chunk = 64;
+    const fuseline::test::ScanCase c{s, random() % 2 == 0, random() % 2 == 0, Dtype::bf16};
+    const std::string what = fuseline::test::describe(c);
+    check(
+        round % 2 == 0 ? fuseline::test::scan_graph(c) : fuseline::test::selective_graph(c, false),
+        random, what);
+  }
+  // As many heads as multiprocessors: a thread block has a whole head.
+  const fuseline::test::ScanCase many{{140, 2, 64, 128, 1, 130, 256}, true, true, Dtype::bf16};
+  check(fuseline::test::scan_graph(many), random, fuseline::test::describe(many));
+}
+
 TEST_F(SlowGpuScan, ConvolutionsEqualTheExecutor) {
   if (!use(SmTarget::sm_80)) return;
   std::mt19937 random(73);

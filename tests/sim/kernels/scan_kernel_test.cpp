@@ -47,40 +47,41 @@ TEST(ScanKernel, IsNeverUnderWhatIsPossible) {
   }
 }
 
+// Token by token each of them takes its time, and in chunks each chunk does: the last one is as
+// long as the others, however few tokens it has.
 TEST(ScanKernel, TakesLongerWithMoreTokens) {
-  for (const std::int64_t chunk : {1, 16, 64, 256}) {
+  for (const Dtype dtype : {Dtype::bf16, Dtype::fp32}) {
+    const bool in_chunks = dtype == Dtype::bf16;
     Seconds before;
-    Seconds walked;
-    for (std::int64_t tokens = 1; tokens <= 3000; tokens += tokens < 40 ? 1 : tokens / 3) {
-      const ScanCase c{.shape = {24, 1, 64, 128, 2, tokens, chunk}, .dtype = Dtype::bf16};
-      const ScanTime t = scan_time(c.shape, test_gpu(), 2);
-      const Seconds longest = std::max(t.compute, t.chain);
-      EXPECT_GE(longest, before) << tokens << " tokens in chunks of " << chunk;
-      before = longest;
-      if (tokens < 64) continue;  // walking the cache takes a while
+    std::int64_t steps_before = 0;
+    for (std::int64_t tokens = 64; tokens <= 3000; tokens += tokens / 3) {
+      const ScanCase c{.shape = {24, 1, 64, 128, 2, tokens, 64}, .dtype = dtype};
       const Seconds time = estimate_of(c, test_gpu()).time;
-      EXPECT_GT(time, walked) << tokens << " tokens in chunks of " << chunk;
-      walked = time;
+      const std::int64_t steps = in_chunks ? ceil_div(tokens, scan_chunk_tokens) : tokens;
+      EXPECT_GE(time, before) << tokens << " tokens";
+      if (steps > steps_before) EXPECT_GT(time, before) << tokens << " tokens";
+      before = time;
+      steps_before = steps;
     }
   }
 }
 
-// Chunks of a head wait for each other: few heads leave most of the GPU idle, and longer chunks
-// wait less often.
+// Chunks of a head wait for each other: few heads leave most of the GPU idle, so more sequences
+// cost little until every multiprocessor has a thread block.
 TEST(ScanKernel, IsASerialChainOfChunks) {
-  const auto time = [](std::int64_t batch, std::int64_t tokens, std::int64_t chunk) {
-    return estimate_of({.shape = {16, 1, 64, 128, batch, tokens, chunk}, .dtype = Dtype::bf16},
-                       test_gpu());
+  const auto time = [](std::int64_t batch, std::int64_t tokens, Dtype dtype) {
+    return estimate_of({.shape = {16, 1, 64, 128, batch, tokens, 64}, .dtype = dtype}, test_gpu());
   };
-  const KernelEstimate one = time(1, 4096, 64);
+  const KernelEstimate one = time(1, 4096, Dtype::bf16);
   EXPECT_EQ(one.bound, Bound::sync);
   EXPECT_EQ(one.kind, KernelKind::scan);
-  EXPECT_EQ(one.tile, (std::vector<std::int64_t>{64, 64}));
-  // Eight sequences run side by side on 128 of 132 SMs.
-  EXPECT_LT(time(8, 4096, 64).time, 1.2 * one.time);
-  EXPECT_GT(time(1, 8192, 64).time, 1.8 * one.time - 0.8 * time(1, 1, 64).time);
-  EXPECT_GT(time(1, 4096, 32).time, 1.3 * one.time);
-  EXPECT_GT(time(1, 4096, 1).time, one.time);
+  EXPECT_EQ(one.tile, (std::vector<std::int64_t>{64, 16}));
+  const KernelEstimate eight = time(8, 4096, Dtype::bf16);
+  EXPECT_EQ(eight.tile, (std::vector<std::int64_t>{64, 64}));
+  EXPECT_LT(eight.time, 2 * one.time);
+  EXPECT_GT(time(9, 4096, Dtype::bf16).time, 1.8 * eight.time);  // two blocks on some
+  EXPECT_GT(time(1, 8192, Dtype::bf16).time, 1.8 * one.time - 0.8 * time(1, 64, Dtype::bf16).time);
+  EXPECT_GT(time(1, 4096, Dtype::fp32).time, 2 * one.time);
 }
 
 // One new token of many sequences moves its states, and takes about as long as they take through

@@ -218,7 +218,7 @@ void gradient(const AttentionMainloop& m, const Program& program, TileShape tile
   tally.load(m.q, visited);
   tally.load(m.k, elements(m.k) * shared);
   tally.load(m.v, elements(m.v) * shared);
-  tally.load(m.gradient->dy, visited);
+  tally.load(m.gradient->dy, checked_product<Bytes>(visits, s.v_width()).value());
   tally.load(m.gradient->log_sum_exp, visits);
   tally.load(m.gradient->delta, visits);
   if (m.bias) tally.load(*m.bias, checked_product<Bytes>(pairs, s.heads, s.batch).value());

@@ -110,6 +110,30 @@ TEST(NotBuilt, NamesWhatGroupsOfRowsLack) {
   product.b_is_kn = true;
   EXPECT_EQ(not_built({.name = "up", .mainloop = product}),
             "a product of groups of rows with operands along K");
+  GemmMainloop sums;
+  sums.M = 8;
+  sums.N = 64;
+  sums.K = 8;
+  sums.batch = 2;
+  sums.depths = {3, 5};
+  sums.a_is_km = sums.b_is_kn = true;
+  EXPECT_EQ(not_built({.name = "dw_up", .mainloop = sums}),
+            "a product whose groups of rows lie along K");
+}
+
+// What experts need in training beside products has no kernel either, and says its own name.
+TEST(NotBuilt, NamesGradientsOfRouting) {
+  const Operand gates{.tensor = {}, .cols = 2, .rows = 4};
+  const Operand places{.tensor = {}, .cols = 1, .rows = 8};
+  EXPECT_EQ(
+      not_built({.name = "d_choose",
+                 .mainloop = RowMainloop{4, 5},
+                 .body = {LoadTile{1, gates}, ChooseExpertsGradient{2, 1, 0, 1, {.count = 2}}}}),
+      "the gradient of a choice of experts");
+  EXPECT_EQ(not_built({.name = "d_gates",
+                       .mainloop = StreamMainloop{4, 2},
+                       .body = {PlaceNumbers{1, places, places, 2}}}),
+            "numbers put at the places that they were taken from");
 }
 
 TEST(NotBuilt, NamesRoutingThatNoStreamDoes) {

@@ -7,9 +7,13 @@
 #include <stdexcept>
 
 #include "model/backward.h"
+#include "model/blocks/block.h"
+#include "model/blocks/block_text.h"
 #include "model/operators/all_operators.h"
 #include "model/ragged_rows.h"
 #include "sim/memory/traffic.h"
+#include "tests/model/plan_support.h"
+#include "tests/model/small_experts.h"
 #include "tests/model/tiny_models.h"
 #include "tests/sim/experts_by_hand.h"
 
@@ -20,13 +24,7 @@ using test::expect_proved;
 using test::experts;
 using test::GraphByHand;
 using test::pick;
-
-std::vector<std::string> training_policies() {
-  std::vector<std::string> names;
-  for (const PolicyInfo& p : policies())
-    if (p.trains) names.push_back(p.name);
-  return names;
-}
+using test::training_policies;
 
 TEST(TrainedExperts, AreProvedUnderEveryPolicy) {
   const RaggedRows rows{{3, 130, 1, 64, 17}};
@@ -175,6 +173,36 @@ TEST(TrainedExperts, TakeTimeByTheirRows) {
   EXPECT_LT(time({1024, 1024, 0}), time({1024, 1024, 1024}));
   EXPECT_LT(time({1024, 1024, 0}), 1.1 * time({2048, 0, 0}));
   EXPECT_GT(time({4096, 4096}), 1.8 * time({2048, 2048}) * 0.9);
+}
+
+// Blocks from their text: experts behind attention that shares keys, and behind latent attention,
+// with and without experts that all tokens see.
+TEST(TrainedExperts, OfBlocksAreProvedForRandomSizes) {
+  std::mt19937 random(12);
+  const std::vector<std::string> names = training_policies();
+  for (std::size_t round = 0; round < 2 * names.size(); ++round) {
+    const bool latent = round >= names.size();
+    ModelConfig c = latent ? test::small_latent_experts() : test::small_experts();
+    c.D = 4 * pick(random, 2, 30);
+    c.F = 4 * pick(random, 1, 30);
+    c.d = 2 * pick(random, 2, 12);
+    c.Hkv = pick(random, 1, 2);
+    c.H = c.Hkv * pick(random, 1, 3);
+    ParameterValues& own = latent ? c.blocks.front().values : c.values;
+    const std::int64_t E = pick(random, 3, 9);
+    own["E"] = E;
+    own["k"] = pick(random, 2, E);
+    if (latent) {
+      c.values["dn"] = 2 * pick(random, 1, 12);
+      c.values["dr"] = 2 * pick(random, 1, 8);
+      c.values["dv"] = 2 * pick(random, 1, 16);
+      c.values["rkv"] = 4 * pick(random, 1, 12);
+    }
+    const Workload work = test::train(pick(random, 1, 3), pick(random, 1, 40));
+    const std::string& policy = names[round % names.size()];
+    expect_proved(make_plan(policy, build_block(c, work)),
+                  policy + (latent ? " latent" : "") + " round " + std::to_string(round));
+  }
 }
 
 TEST(TrainedExperts, RefuseDepthsThatDoNotFit) {

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "base/error.h"
 #include "cuda/emit/plan_source.h"
 #include "model/config/model_files.h"
@@ -13,6 +16,7 @@
 #include "model/primitives/primitives.h"
 #include "sim/gpu/gpu.h"
 #include "tests/model/plan_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -93,6 +97,34 @@ TEST(NotBuilt, IsSaidOfAPlansKernel) {
     EXPECT_STREQ(error.what(),
                  "policy coda, kernel expert_gate_up: a product with weights in int8 has no kernel "
                  "for a real GPU yet");
+  }
+}
+
+// In training each kernel has its source, or is refused by the name of what is missing.
+TEST(NotBuilt, IsAllThatTrainingOfExpertsLacks) {
+  const Gpu gpu = load_gpu("h200");
+  for (const ModelConfig& model :
+       {fuseline::test::small_experts(), fuseline::test::small_latent_experts()}) {
+    for (const std::string policy : {"unfused", "eager", "torch-compile", "coda"}) {
+      const Plan plan = make_plan(policy, model, fuseline::test::train(2, 37));
+      std::map<std::string, std::string> missing;  // by kernel
+      for (const Kernel& kernel : plan.kernels) {
+        try {
+          EXPECT_FALSE(kernel_sources(plan, kernel, gpu, SmTarget::sm_90a).empty()) << kernel.name;
+        } catch (const MissingError& error) {
+          missing[kernel.name] = error.what();
+        }
+      }
+      const std::string of = "policy " + policy + ", kernel ";
+      EXPECT_EQ(missing["dw_expert_down"],
+                of + "dw_expert_down: a product whose groups of rows lie along K has no kernel for "
+                     "a real GPU yet");
+      EXPECT_EQ(missing["d_expert_gate_up"],
+                of + "d_expert_gate_up: a product of groups of rows with operands along K has no "
+                     "kernel for a real GPU yet");
+      EXPECT_THAT(missing["d_choose"], testing::HasSubstr("the gradient of a choice of experts"));
+      EXPECT_LE(missing.size(), 10U) << policy;
+    }
   }
 }
 

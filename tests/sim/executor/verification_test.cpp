@@ -9,6 +9,8 @@
 
 #include "base/error.h"
 #include "model/blocks/block.h"
+#include "model/policy.h"
+#include "sim/executor/memory_need.h"
 #include "tests/model/plan_support.h"
 #include "tests/model/small_experts.h"
 #include "tests/sim/executor/executor_support.h"
@@ -252,6 +254,19 @@ TEST(Verification, TooLargeABlockIsRefusedBeforeAnythingIsAllocated) {
   EXPECT_THROW(
       verify(test::llama2_7b(), test::forward(1 << 10, 1 << 14), {"coda"}, executor_gpu(), options),
       InputError);
+}
+
+// The reference holds the experts' matrices as doubles beside their bf16, and so their gradients.
+TEST(Verification, CountsTheMemoryOfExperts) {
+  const auto need = [](std::int64_t experts) {
+    ModelConfig c = test::small_experts();
+    c.values["E"] = experts;
+    const Graph block = build_block(c, test::train(1, 20));
+    return memory_need(block, {make_plan("unfused", block)}, 1).value();
+  };
+  const ModelConfig c = test::small_experts();
+  const std::int64_t of_one = 3 * c.D * c.F;
+  EXPECT_GE(need(9) - need(5), 4 * of_one * (8 + 2 + 8));
 }
 
 TEST(Verification, StopsWhenAsked) {

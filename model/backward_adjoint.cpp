@@ -23,17 +23,21 @@ void add_name(std::vector<std::string>& names, const std::string& name) {
   if (!contains(names, name)) names.push_back(name);
 }
 
-// The part of the tensor whose gradient a reader contributes to. Gathered rows may be any: all.
-Operand part_of(const Graph& graph, const Operand& read, bool gathered) {
-  Operand part = read;
-  if (gathered) {
+// Whether the operator gives a gradient of all rows of read i's tensor. Gathered rows may be any.
+bool gives_all_rows(const Op& op, std::size_t i) {
+  return op.kind->index_read >= 0 || static_cast<int>(i) == op.kind->all_rows_gradient;
+}
+
+// The part of the tensor whose gradient a reader contributes to.
+Operand part_of(const Graph& graph, const Op& op, std::size_t i) {
+  Operand part = op.reads.at(i);
+  const Operand& read = part;
+  if (gives_all_rows(op, i)) {
     part.rows = graph.tensor(read.tensor).rows;
     part.at = {};
   }
   return part;
 }
-
-bool is_gathered(const Op& op) { return op.kind->index_read >= 0; }
 
 // Rows and columns of `inner`, a part of the tensor whose gradient `outer` is.
 Operand within(Operand outer, const Operand& inner) {
@@ -101,8 +105,7 @@ bool Adjoint::needs_gradient(TensorId id) const {
 }
 
 void Adjoint::find_readers() {
-  const auto add = [&](const Operand& given, const std::string& site, bool gathered) -> Slice& {
-    const Operand read = part_of(graph_, given, gathered);
+  const auto add = [&](const Operand& read, const std::string& site) -> Slice& {
     std::vector<Slice>& slices = slices_[read.tensor];
     const auto known =
         std::find_if(slices.begin(), slices.end(), [&](const Slice& s) { return s.read == read; });
@@ -115,8 +118,8 @@ void Adjoint::find_readers() {
   for (const OpId id : order_) {
     const Op& op = graph_.op(id);
     if (!needs_gradient(op.writes[0].tensor)) continue;
-    for (const Operand& read : op.reads)
-      if (needs_gradient(read.tensor)) add(read, op.site, is_gathered(op));
+    for (std::size_t i = 0; i < op.reads.size(); ++i)
+      if (needs_gradient(op.reads[i].tensor)) add(part_of(graph_, op, i), op.site);
   }
   const std::size_t count = graph_.tensors().size();
   for (std::size_t i = 0; i < count; ++i) {
@@ -128,7 +131,7 @@ void Adjoint::find_readers() {
     const Operand whole = graph_.whole(id);
     const TensorId given = graph_.add_tensor(std::move(seed));
     graph_.relate(given, Relation::gradient_of, id);
-    add(whole, "", false).parts.push_back(graph_.whole(given));
+    add(whole, "").parts.push_back(graph_.whole(given));
   }
   for (auto& [id, slices] : slices_)
     std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) {
@@ -167,8 +170,8 @@ Graph Adjoint::run() {
 
 bool Adjoint::wants(std::size_t i) const { return needs_gradient(op_.reads.at(i).tensor); }
 
-Adjoint::Slice& Adjoint::slice_of(const Operand& given) {
-  const Operand read = part_of(graph_, given, is_gathered(op_));
+Adjoint::Slice& Adjoint::slice_of(std::size_t i) {
+  const Operand read = part_of(graph_, op_, i);
   std::vector<Slice>& slices = slices_[read.tensor];
   const auto it =
       std::find_if(slices.begin(), slices.end(), [&](const Slice& s) { return s.read == read; });
@@ -212,14 +215,14 @@ Operand Adjoint::place(const Slice& slice) {
 }
 
 Operand Adjoint::target(std::size_t i) {
-  Slice& slice = slice_of(op_.reads.at(i));
+  Slice& slice = slice_of(i);
   const Operand to = slice.readers == 1 ? place(slice) : own_part(slice.read);
   slice.parts.push_back(to);
   return to;
 }
 
 void Adjoint::pass(std::size_t i, const Operand& gradient) {
-  if (wants(i)) slice_of(op_.reads.at(i)).parts.push_back(gradient);
+  if (wants(i)) slice_of(i).parts.push_back(gradient);
 }
 
 // The sum over a slice's readers.

@@ -61,7 +61,7 @@ class Adjoint {
   [[nodiscard]] bool needs_gradient(TensorId id) const;
   void find_needs();
   void find_readers();
-  Slice& slice_of(const Operand& read);
+  Slice& slice_of(std::size_t i);
   Operand whole_gradient(TensorId id);
   bool concatenates(TensorId id);
   Operand place(const Slice& slice);

@@ -39,6 +39,31 @@ std::vector<std::int64_t> largest(const ExpertChoice& choice, std::int64_t exper
   return all;
 }
 
+// What a gate is a share of: a weight of each expert, and the sum of those that count.
+struct Weights {
+  std::function<double(std::int64_t)> of;
+  double sum = 0;
+};
+
+Weights weights_of(const ExpertChoice& choice, std::int64_t experts,
+                   const std::function<double(std::int64_t)>& score,
+                   const std::vector<std::int64_t>& chosen) {
+  Weights weights;
+  if (choice.weights == GateWeights::sigmoid) {
+    weights.of = [score](std::int64_t e) { return 1 / (1 + std::exp(-score(e))); };
+  } else {
+    double top = score(0);
+    for (std::int64_t e = 0; e < experts; ++e) top = std::max(top, score(e));
+    weights.of = [score, top](std::int64_t e) { return std::exp(score(e) - top); };
+  }
+  if (choice.weights == GateWeights::softmax_of_all) {
+    for (std::int64_t e = 0; e < experts; ++e) weights.sum += weights.of(e);
+  } else {
+    for (const std::int64_t e : chosen) weights.sum += weights.of(e);
+  }
+  return weights;
+}
+
 }  // namespace
 
 RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t experts,
@@ -46,20 +71,31 @@ RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t exp
   RoutedRow row;
   row.experts =
       choice.loads.groups.empty() ? largest(choice, experts, score) : experts_of_pattern(choice, m);
-  double top = score(0);
-  for (std::int64_t e = 0; e < experts; ++e) top = std::max(top, score(e));
-  const auto weight = [&](std::int64_t e) {
-    return choice.weights == GateWeights::sigmoid ? 1 / (1 + std::exp(-score(e)))
-                                                  : std::exp(score(e) - top);
-  };
-  double sum = 0;
-  if (choice.weights == GateWeights::softmax_of_all) {
-    for (std::int64_t e = 0; e < experts; ++e) sum += weight(e);
-  } else {
-    for (const std::int64_t e : row.experts) sum += weight(e);
-  }
-  for (const std::int64_t e : row.experts) row.gates.push_back(choice.factor * weight(e) / sum);
+  const Weights weights = weights_of(choice, experts, score, row.experts);
+  for (const std::int64_t e : row.experts)
+    row.gates.push_back(choice.factor * weights.of(e) / weights.sum);
   return row;
+}
+
+std::vector<double> score_gradients(const ExpertChoice& choice, std::int64_t experts,
+                                    const std::function<double(std::int64_t)>& score,
+                                    const std::vector<std::int64_t>& chosen,
+                                    const std::vector<double>& d_gates) {
+  const Weights weights = weights_of(choice, experts, score, chosen);
+  // Shares of the sum: gates without their factor.
+  const auto share = [&](std::int64_t e) { return weights.of(e) / weights.sum; };
+  double mean = 0;
+  for (std::size_t j = 0; j < chosen.size(); ++j) mean += share(chosen[j]) * d_gates[j];
+  std::vector<double> result(static_cast<std::size_t>(experts), 0.0);
+  if (choice.weights == GateWeights::softmax_of_all)
+    for (std::int64_t e = 0; e < experts; ++e)
+      result[static_cast<std::size_t>(e)] = -choice.factor * share(e) * mean;
+  for (std::size_t j = 0; j < chosen.size(); ++j) {
+    const std::int64_t e = chosen[j];
+    const double slope = choice.weights == GateWeights::sigmoid ? 1 - weights.of(e) : 1.0;
+    result[static_cast<std::size_t>(e)] = choice.factor * share(e) * slope * (d_gates[j] - mean);
+  }
+  return result;
 }
 
 }  // namespace fuseline

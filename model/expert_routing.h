@@ -21,4 +21,13 @@ struct RoutedRow {
 RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t experts,
                     const std::function<double(std::int64_t)>& score);
 
+// The gradient of the row's scores, by that of its gates `d_gates`; `chosen` are its experts.
+// With the shares p = gate / factor and t = sum of p·dgate over the chosen experts,
+//   ds_e = factor·p_e·(dgate_e - t), times 1 - sigmoid(s_e) where weights are sigmoids.
+// Experts that were not chosen have 0, but -factor·p_e·t where the softmax is one of all scores.
+std::vector<double> score_gradients(const ExpertChoice& choice, std::int64_t experts,
+                                    const std::function<double(std::int64_t)>& score,
+                                    const std::vector<std::int64_t>& chosen,
+                                    const std::vector<double>& d_gates);
+
 }  // namespace fuseline

@@ -42,8 +42,7 @@ bool reduces(const Graph& graph, const std::vector<OpId>& ops) {
 
 // A product for each group of rows, which a framework's library has a kernel for.
 bool grouped(const Graph& graph, const std::vector<OpId>& ops) {
-  return any_op(graph, ops,
-                [](const Op& op) { return op.attributes.get<RaggedRows>() != nullptr; });
+  return any_op(graph, ops, [](const Op& op) { return is_ragged(op); });
 }
 
 bool library_can(const Graph& graph, const std::vector<OpId>& ops) {

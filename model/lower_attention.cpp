@@ -68,13 +68,6 @@ Program backward_program(Emitter& e, const std::vector<OpId>& ops) {
   const auto& shape = scores.attributes.as<AttentionShape>();
   const std::size_t steps = shape.softcap > 0 ? 8 : 7;  // attention_d_capped
   FUSELINE_ASSERT(ops.size() == steps, "attention's gradient takes no other operators");
-  if (shape.v_width() != shape.head_width)
-    throw InputError(
-        {.field = scores.name,
-         .value = std::to_string(shape.head_width) + " and " + std::to_string(shape.v_width()),
-         .message = "the fused gradient of attention whose keys and values have "
-                    "different widths is not built yet",
-         .allowed = "equal widths, or the policy unfused"});
   AttentionMainloop m{scores.reads[0], scores.reads[1], d_probs.reads[1],
                       scores.attributes.as<AttentionShape>()};
   m.bias = score_bias(scores);

@@ -34,6 +34,11 @@ struct GemmMainloop {
   // Groups of rows of a and of the result, each times a matrix of its own: group g has groups[g]
   // rows and rows [g·N, (g + 1)·N) of b. They add up to M; batch is 1. Empty: one group.
   std::vector<std::int64_t> groups{};
+  // batch > 1 or not: product g of the batch sums only depths[g] rows of a and b, which lie behind
+  // those of the products before it; both are stored with k first, and the depths add up to K. A
+  // depth of 0 leaves zeros: the weight's gradient of an expert without rows. Empty: every product
+  // sums all of K.
+  std::vector<std::int64_t> depths{};
   // The number format of b, and the tensors beside it in the order of weight.beside(): the mainloop
   // dequantises b on its way to the tensor cores. Those of groups of rows lie behind each other.
   StoredWeight weight{};

@@ -68,6 +68,10 @@ class ProgramPrinter {
       comment =
           fmt::format("{} groups of {} to {} rows, fp32 accumulate", m.groups.size(),
                       *std::ranges::min_element(m.groups), *std::ranges::max_element(m.groups));
+    if (!m.depths.empty())
+      comment =
+          fmt::format("{} products of {} to {} rows, fp32 accumulate", m.depths.size(),
+                      *std::ranges::min_element(m.depths), *std::ranges::max_element(m.depths));
     if (m.interleaved) comment += ", pairs";
     if (!m.weight.quantised())
       return line(fmt::format("{}y = {}{} · {}{}", head, text(m.a), m.a_is_km ? "ᵀ" : "", text(m.b),

@@ -39,6 +39,7 @@ class Description {
     describe_weight(m);
     describe_activation(m);
     if (!m.groups.empty()) return describe_groups(m);
+    if (!m.depths.empty()) return describe_depths(m);
     if (m.batch == 1) {
       expect(m.a, m.a_is_km ? m.K : m.M, m.a_is_km ? m.M : m.K, "operand a =");
       expect(m.b, m.b_is_kn ? m.K : m.N, m.b_is_kn ? m.N : m.K, "operand b =");
@@ -110,10 +111,26 @@ class Description {
     if (rows != m.M)
       problem("groups of " + std::to_string(rows) + " rows, the product has " +
               std::to_string(m.M));
-    if (m.batch != 1 || m.summed != 1 || m.a_is_km || m.b_is_kn)
-      problem("groups of rows in a batch or with exchanged operands");
+    if (m.batch != 1 || m.summed != 1 || m.a_is_km || !m.depths.empty())
+      problem("groups of rows in a batch or with an exchanged first operand");
+    const std::int64_t matrices = std::ssize(m.groups);
     expect(m.a, m.M, m.K, "operand a =");
-    expect(m.b, std::ssize(m.groups) * m.N, m.K, "operand b =");
+    expect(m.b, matrices * (m.b_is_kn ? m.K : m.N), m.b_is_kn ? m.N : m.K, "operand b =");
+  }
+
+  void describe_depths(const GemmMainloop& m) {
+    std::int64_t sum = 0;
+    for (const std::int64_t depth : m.depths) {
+      sum += depth;
+      if (depth < 0) problem("a product that sums " + std::to_string(depth) + " rows");
+    }
+    if (sum != m.K)
+      problem("products of " + std::to_string(sum) + " rows, the operands have " +
+              std::to_string(m.K));
+    if (m.batch != std::ssize(m.depths) || m.summed != 1 || !m.a_is_km || !m.b_is_kn)
+      problem("products of parts of k that are no batch or whose operands are not stored k first");
+    expect(m.a, m.K, m.M, "operand a =");
+    expect(m.b, m.K, m.N, "operand b =");
   }
 
   void describe(const AttentionMainloop& m) {

@@ -20,6 +20,7 @@ std::string of(const GemmMainloop& m) {
   if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
   if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
     return "a product of groups of rows with operands along K";
+  if (!m.depths.empty()) return "a product whose groups of rows lie along K";
   return "";
 }
 
@@ -121,6 +122,8 @@ std::string of_body(const Program& program) {
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
+    if (p.is<ChooseExpertsGradient>()) return "the gradient of a choice of experts";
+    if (p.is<PlaceNumbers>()) return "numbers put at the places that they were taken from";
     if (p.is<ChooseExperts>())
       if (std::string what = of_choice(program); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())

@@ -165,9 +165,17 @@ struct Positions {
 struct RaggedRows {
   std::vector<std::int64_t> groups{};
   bool assumed = false;       // what routing is expected to give; otherwise what it gave
+  bool b_is_kn = false;       // the matrices are stored [K, N]: the gradient of the rows
   StoredWeight weight{};      // as in GemmLayout
   StoredWeight activation{};  // as in GemmLayout
   friend bool operator==(const RaggedRows&, const RaggedRows&) = default;
+};
+
+// grouped_weight_grad: rows in groups that lie behind each other, each of which is summed into a
+// matrix of its own. A group may be empty, its matrix is then zeros.
+struct RaggedSums {
+  std::vector<std::int64_t> groups{};
+  friend bool operator==(const RaggedSums&, const RaggedSums&) = default;
 };
 
 // How gates come from scores: a softmax of the chosen experts' scores (Mixtral, Qwen3), those of a

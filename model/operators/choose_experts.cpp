@@ -6,6 +6,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
@@ -67,6 +68,13 @@ FrameworkLaunches framework_launches(const Graph&, const Op& op, bool generated)
   return std::move(list).instead();
 }
 
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  a.emit("d_" + op.name, operators::choose_experts_backward,
+         {a.dy(), a.forward_value(op.reads[0]), a.forward_value(op.writes[1])}, {a.target(0)},
+         op.attributes);
+}
+
 }  // namespace
 
 constinit const Operator operators::choose_experts{
@@ -81,7 +89,7 @@ constinit const Operator operators::choose_experts{
     .reference = compute,
     .lower = lower,
     .extent = of_operand,
-    .gradient = no_gradient("experts are not trained yet"),
+    .gradient = gradient,
     .framework = always<Implementation::framework_reduce>,
     .also_writes = {"chosen", "M", "K"},
     .framework_launches = framework_launches,

@@ -1,9 +1,12 @@
 // Rows in groups, each times a weight of its own: the experts of a mixture, whose tokens lie behind
 // each other.
+#include <algorithm>
+
 #include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
@@ -27,7 +30,11 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
     const auto index = static_cast<std::int64_t>(group);
     const std::int64_t end = begin + shape.groups[group];
     for (std::int64_t n = 0; n < shape.N; ++n) {
-      std::copy_n(&w(index * shape.N + n, 0), shape.K, of_n.data());
+      if (shape.b_is_kn)
+        for (std::int64_t k = 0; k < shape.K; ++k)
+          of_n[static_cast<std::size_t>(k)] = w(index * shape.K + k, n);
+      else
+        std::copy_n(&w(index * shape.N + n, 0), shape.K, of_n.data());
       scales.dequantise(index, n, of_n.data());
       for (std::int64_t row = begin; row < end; ++row) {
         double sum = 0;
@@ -48,6 +55,25 @@ FrameworkLaunches framework_launches(const Graph&, const Op&, bool) {
   return std::move(list).beside();
 }
 
+// dw_g = dy_g^T x_g of every group, zeros of those that have no rows, then dx = dy w_g.
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  const auto& rows = op.attributes.as<RaggedRows>();
+  FUSELINE_ASSERT(!rows.weight.quantised() && !rows.b_is_kn, op.name);
+  if (a.wants(1)) {
+    const Operand x = a.forward_value(op.reads[0]);
+    const Operand dw = a.target(1);
+    RaggedSums sums{rows.groups};
+    sums.groups.resize(static_cast<std::size_t>(dw.rows / a.dy().cols), 0);
+    a.emit("dw_" + op.name, operators::grouped_weight_grad, {a.dy(), x}, {dw}, sums);
+  }
+  if (a.wants(0)) {
+    const Operand w = a.forward_value(op.reads[1]);
+    const RaggedRows exchanged{.groups = rows.groups, .assumed = rows.assumed, .b_is_kn = true};
+    a.emit("d_" + op.name, operators::grouped_gemm, {a.dy(), w}, {a.target(0)}, exchanged);
+  }
+}
+
 }  // namespace
 
 constinit const Operator operators::grouped_gemm{
@@ -65,8 +91,9 @@ constinit const Operator operators::grouped_gemm{
     .reference = compute,
     .lower = in_mainloop,
     .extent = widest,
-    .gradient = no_gradient("gradients of groups of rows come with the blocks that train experts"),
+    .gradient = gradient,
     .framework = never_alone,
+    .all_rows_gradient = 1,
     .mainloop = product_mainloop,
     .columns = ColumnOrder::weight_rows,
     .framework_launches = framework_launches};

@@ -78,7 +78,8 @@ constinit const Operator operators::head_linear{
     .reference = compute,
     .lower = in_mainloop,
     .extent = widest,
-    .gradient = no_gradient("latent attention is not trained yet"),
+    .gradient =
+        no_gradient("only decode moves heads into the space of the cache, and it is not trained"),
     .framework = never_alone,
     .mainloop = mainloop,
     .columns = ColumnOrder::lost,

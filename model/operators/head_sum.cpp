@@ -23,7 +23,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
   const View<const double> x = read(g, in, op.reads[0]);
   const View<double> y = write(g, out, op.writes[0]);
   const auto& a = op.attributes.as<AttentionShape>();
-  const std::int64_t d = a.head_width;
+  const std::int64_t d = y.cols / a.kv_heads;  // that of keys, or that of values
   FUSELINE_ASSERT(x.cols == a.heads * d && y.cols == a.kv_heads * d, op.name);
   clear(y);
   for (std::int64_t m = 0; m < x.rows; ++m)
@@ -34,7 +34,7 @@ void lower(Emitter& e, const Op& op) {
   const auto& a = op.attributes.as<AttentionShape>();
   const Value x = e.tile(op.reads[0]);
   const Value y = e.fresh("sum");
-  e.emit(HeadSum{y, x, a.heads / a.kv_heads, a.head_width});
+  e.emit(HeadSum{y, x, a.heads / a.kv_heads, op.writes[0].cols / a.kv_heads});
   e.produce(op.writes[0], y);
 }
 

@@ -4,6 +4,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
 
@@ -63,6 +64,19 @@ Attributes called(OperatorCall& c) {
   return HeadCount{heads};
 }
 
+// The columns of each part; those that all heads share add up.
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  const auto [first, second, shared] = widths_of(op);
+  const std::int64_t width = first + second;
+  if (a.wants(1))
+    a.emit("d_" + op.name + "_second", operators::head_part, {a.dy()}, {a.target(1)},
+           HeadPart{{width, first, 1, second}});
+  if (a.wants(0))
+    a.emit("d_" + op.name + "_first", shared ? operators::head_part_sum : operators::head_part,
+           {a.dy()}, {a.target(0)}, HeadPart{{width, 0, 1, first}});
+}
+
 }  // namespace
 
 constinit const Operator operators::join_heads{
@@ -77,7 +91,7 @@ constinit const Operator operators::join_heads{
     .reference = compute,
     .lower = lower,
     .extent = of_result,
-    .gradient = no_gradient("latent attention is not trained yet"),
+    .gradient = gradient,
     .framework = always<Implementation::concat>,
     .alone = "puts parts of heads side by side",
     .columns = ColumnOrder::within_heads,

@@ -3,6 +3,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
 
@@ -22,6 +23,19 @@ void lower(Emitter& e, const Op& op) {
   e.produce(op.writes[0], e.map(maps::mul, {x, r}, "y"));
 }
 
+// dx = dy·r, dr = the row's sum of dy·x.
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  if (a.wants(1)) {
+    const Operand x = a.forward_value(op.reads[0]);
+    a.emit("d" + op.name + "_factor", operators::row_dot, {a.dy(), x}, {a.target(1)});
+  }
+  if (a.wants(0)) {
+    const Operand r = a.forward_value(op.reads[1]);
+    a.emit("d_" + op.name, operators::mul_rows, {a.dy(), r}, {a.target(0)});
+  }
+}
+
 }  // namespace
 
 constinit const Operator operators::mul_rows{.name = "mul_rows",
@@ -35,7 +49,7 @@ constinit const Operator operators::mul_rows{.name = "mul_rows",
                                              .reference = compute,
                                              .lower = lower,
                                              .extent = widest,
-                                             .gradient = no_gradient(kMadeLater),
+                                             .gradient = gradient,
                                              .framework = always<Implementation::strided>,
                                              .called = no_attributes};
 

@@ -113,6 +113,7 @@ enum class ColumnOrder : std::uint8_t {
   heads,            // in every head as in the first operand's
   side_by_side,     // one operand's behind the other's
   within_heads,     // the same in every head
+  part_of_heads,    // as in the part of each of the operand's heads
   lost,             // not those of any operand
 };
 
@@ -174,6 +175,9 @@ struct Operator {
   // how many numbers there are.
   int index_read = -1;
   std::int64_t (*index_range)(const Graph&, const Op&) = nullptr;
+  // Index of the operand whose gradient is one of all rows of its tensor, also of rows that the
+  // operator does not read: these have zeros there; -1 = none.
+  int all_rows_gradient = -1;
   // Index of the operand whose numbers are negative, as rates of decay are: with others a state
   // would grow from token to token; -1 = none.
   int negative_read = -1;

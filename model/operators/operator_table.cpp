@@ -90,6 +90,8 @@ OperandSpec read_spec(const Op& op, std::size_t i) {
   if (has_cache_scale(op) && i + 1 == op.reads.size()) return {"scale", "R", "G"};
   const GemmLayout layout = layout_of(op);
   if (activation_scale(op) && i + 1 == op.reads.size()) return {"x_scale", "M", "XG"};
+  const auto* ragged = op.attributes.get<RaggedRows>();
+  if (ragged != nullptr && is_gemm(op) && i == 1 && ragged->b_is_kn) return {"w", "GK", "N"};
   if (is_gemm(op) && (i == 0 ? layout.a_is_km : layout.b_is_kn)) std::swap(spec.rows, spec.cols);
   return spec;
 }
@@ -108,9 +110,18 @@ GemmShape gemm_shape(const Op& op) {
   shape.M = shape.a_is_km ? a.cols : a.rows;
   shape.K = shape.a_is_km ? a.rows : a.cols;
   shape.N = shape.b_is_kn ? b.cols : b.rows;
+  if (const auto* sums = op.attributes.get<RaggedSums>()) {
+    return {.M = a.cols,
+            .N = b.cols,
+            .K = a.rows,
+            .a_is_km = true,
+            .b_is_kn = true,
+            .depths = sums->groups};
+  }
   if (const auto* rows = op.attributes.get<RaggedRows>()) {
     shape.groups = rows->groups;
-    shape.N /= std::ssize(rows->groups);
+    shape.b_is_kn = rows->b_is_kn;
+    shape.N = rows->b_is_kn ? b.cols : shape.N / std::ssize(rows->groups);
     shape.weight = rows->weight;
     shape.activation = rows->activation;
   }
@@ -288,6 +299,9 @@ AddedOperator::AddedOperator(const Operator& description) {
 }
 
 bool is_gemm(const Op& op) { return op.kind->op_class == OpClass::gemm; }
+bool is_ragged(const Op& op) {
+  return is_gemm(op) && (!gemm_shape(op).groups.empty() || !gemm_shape(op).depths.empty());
+}
 bool is_norm(const Op& op) { return op.kind->statistics > 0; }
 bool has_adjacent_pairs(const Op& op) {
   const Pairs* pairs = op.attributes.get<Pairs>();

@@ -29,6 +29,8 @@ struct AddedOperator {
 
 // Whether it is a product with M, N and K of its own: a weight's, or one of the gradient's.
 bool is_gemm(const Op& op);
+// Whether it is products for groups of rows: of rows of the result, or of rows that are summed.
+bool is_ragged(const Op& op);
 // Whether it normalises rows and can save their statistics.
 bool is_norm(const Op& op);
 // Whether the pairs of columns that it works on are adjacent.
@@ -56,6 +58,7 @@ struct GemmShape {
   bool a_is_km = false;
   bool b_is_kn = false;
   std::vector<std::int64_t> groups{};  // rows that share one of b's matrices; empty: all of them
+  std::vector<std::int64_t> depths{};  // parts of K that are summed apart; empty: all of it at once
   StoredWeight weight{};               // the number format of b
   StoredWeight activation{};           // and of a, whose scales are the last operand
 };

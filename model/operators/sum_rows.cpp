@@ -3,6 +3,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/rows.h"
@@ -53,6 +54,12 @@ FrameworkLaunches framework_launches(const Graph&, const Op&, bool generated) {
 
 std::int64_t terms(const Graph&, const Op& op) { return op.attributes.as<Places>().each; }
 
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  a.emit("d_" + op.name, operators::take_rows, {a.dy(), a.forward_value(op.reads[1])},
+         {a.target(0)}, op.attributes);
+}
+
 }  // namespace
 
 constinit const Operator operators::sum_rows{
@@ -67,7 +74,7 @@ constinit const Operator operators::sum_rows{
     .reference = compute,
     .lower = lower,
     .extent = of_result,
-    .gradient = no_gradient("experts are not trained yet"),
+    .gradient = gradient,
     .framework = always<Implementation::scatter_add>,
     .index_read = 1,
     .index_range = indices,

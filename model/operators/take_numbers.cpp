@@ -4,6 +4,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/rows.h"
@@ -47,6 +48,12 @@ FrameworkLaunches framework_launches(const Graph&, const Op&, bool generated) {
   return std::move(list).beside();
 }
 
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  a.emit("d_" + op.name, operators::place_numbers, {a.dy(), a.forward_value(op.reads[1])},
+         {a.target(0)});
+}
+
 }  // namespace
 
 constinit const Operator operators::take_numbers{
@@ -61,7 +68,7 @@ constinit const Operator operators::take_numbers{
     .reference = compute,
     .lower = lower,
     .extent = of_result,
-    .gradient = no_gradient("experts are not trained yet"),
+    .gradient = gradient,
     .framework = always<Implementation::vectorized>,
     .index_read = 1,
     .index_range = indices,

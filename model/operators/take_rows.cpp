@@ -4,6 +4,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/rows.h"
 #include "model/operators/support/view.h"
@@ -41,25 +42,32 @@ std::int64_t indices(const Graph&, const Op& op) {
   return op.reads[0].rows * op.attributes.as<Places>().each;
 }
 
+// Every row has as many places as `each` says, whose gradients add up: index_add of PyTorch, as the
+// gradient of index_select is.
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  a.emit("d_" + op.name, operators::sum_rows, {a.dy(), a.forward_value(op.reads[1])}, {a.target(0)},
+         op.attributes);
+}
+
 }  // namespace
 
-constinit const Operator operators::take_rows{
-    .name = "take_rows",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "y[p] = x[order[p] / each]",
-    .reads = {{"x", "R", "N"}, {"order", "P", "1"}},
-    .write = OperandSpec{"y", "P", "N"},
-    .flops = per_output<0>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = of_result,
-    .gradient = no_gradient("experts are not trained yet"),
-    .framework = always<Implementation::vectorized>,
-    .index_read = 1,
-    .index_range = indices,
-    .alone = "gathers rows by their places",
-    .called = called};
+constinit const Operator operators::take_rows{.name = "take_rows",
+                                              .op_class = OpClass::pointwise,
+                                              .locality = Locality::tile_local,
+                                              .formula = "y[p] = x[order[p] / each]",
+                                              .reads = {{"x", "R", "N"}, {"order", "P", "1"}},
+                                              .write = OperandSpec{"y", "P", "N"},
+                                              .flops = per_output<0>,
+                                              .sum_length = one_term,
+                                              .reference = compute,
+                                              .lower = lower,
+                                              .extent = of_result,
+                                              .gradient = gradient,
+                                              .framework = always<Implementation::vectorized>,
+                                              .index_read = 1,
+                                              .index_range = indices,
+                                              .alone = "gathers rows by their places",
+                                              .called = called};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/primitives/choose_experts.h"
+#include "model/primitives/choose_experts_gradient.h"
 #include "model/primitives/column_reduce.h"
 #include "model/primitives/columns.h"
 #include "model/primitives/concat_halves.h"
@@ -25,6 +26,7 @@
 #include "model/primitives/one_hot.h"
 #include "model/primitives/online_log_sum_exp.h"
 #include "model/primitives/pair_map.h"
+#include "model/primitives/place_numbers.h"
 #include "model/primitives/primitive.h"
 #include "model/primitives/row_reduce.h"
 #include "model/primitives/sort_places.h"

@@ -59,8 +59,9 @@ bool ShapeCheck::width_known(std::int64_t cols) const {
   if (cols == space_.cols || cols * 2 == space_.cols) return true;
   // The pairs of a pair map's gradient.
   if (space_.interleaved && cols == space_.cols * 2) return true;
-  // A part, with the columns that it has.
-  if (space_.columns_resident && cols < space_.cols) return true;
+  // A part, with the columns that it has; a tile of whole rows has all of them.
+  const bool whole = space_.columns_resident || (space_.rows_resident && space_.heads == 1);
+  if (whole && cols < space_.cols) return true;
   return std::any_of(values_.begin(), values_.end(), [&](const auto& v) {
     return v.second.form == Form::tile && v.second.width == cols;
   });

@@ -50,14 +50,15 @@ void sum_both(Block& block) {
     if (!is_grouped(op)) return false;
     const AttentionShape& a = op.attributes.as<AttentionShape>();
     const std::string which = which_attention(op);
-    const std::string name = (op.kind == operators::attention_d_k ? "dk" : "dv") + which;
+    const bool keys = op.kind == operators::attention_d_k;
+    const std::string name = (keys ? "dk" : "dv") + which;
     Op each = op;
     AttentionShape each_head = a;
     each_head.kv_heads = a.heads;
     each.attributes = each_head;
     each.writes = {to.whole(add_activation(to, name + "_heads", "[M, H·d]",
                                            to.tensor(op.writes[0].tensor).dtype, op.writes[0].rows,
-                                           a.heads * a.head_width))};
+                                           a.heads * (keys ? a.head_width : a.v_width())))};
     std::vector<Op>& both = sums[which];
     both.push_back(
         {"sum_" + name, operators::head_sum, each.writes, op.writes, a, op.site, op.pass});

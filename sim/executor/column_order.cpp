@@ -138,6 +138,17 @@ class Tracker {
         }
         return;
       }
+      case ColumnOrder::part_of_heads: {
+        const ColumnPart& from = op.attributes.as<HeadPart>().part;
+        Operand part = written;
+        part.cols = from.count;
+        for (std::int64_t head = 0; head < written.cols / from.count; ++head) {
+          const std::int64_t first = head * from.group + from.begin;
+          put(part, columns_of(columns(op.reads[0], first, from.count)));
+          part.col_begin += from.count;
+        }
+        return;
+      }
       case ColumnOrder::lost:
         return;
       case ColumnOrder::kept:

@@ -30,8 +30,9 @@ std::set<TensorId> streamed(const Graph& block) {
 
 bool only_products_read(const Graph& graph, TensorId id) {
   const std::vector<OpId> readers = graph.consumers(id);
+  // Those of groups of rows take their operands as doubles.
   return std::all_of(readers.begin(), readers.end(),
-                     [&](OpId op) { return is_gemm(graph.op(op)); });
+                     [&](OpId op) { return is_gemm(graph.op(op)) && !is_ragged(graph.op(op)); });
 }
 
 std::string gigabytes(Bytes bytes) {

@@ -28,12 +28,15 @@ void PanelCache::widen_row(const PanelKey& key, Panel& panel, std::int64_t row,
   const Operand& operand = key.is_b ? mainloop_.b : mainloop_.a;
   const std::int64_t outer = key.is_b ? mainloop_.N : mainloop_.M;
   const bool k_first = transposed(key);
-  const Corner of_group{key.is_b ? key.batch * mainloop_.N : 0, 0};
-  const Corner corner = !mainloop_.groups.empty() ? of_group
-                        : mainloop_.batch == 1    ? Corner{}
-                                                  : corner_of(operand, mainloop_.batch, key.batch,
-                                                           k_first ? mainloop_.K : outer,
-                                                           k_first ? outer : mainloop_.K);
+  const std::int64_t matrix = k_first ? mainloop_.K : mainloop_.N;
+  const Corner of_group{key.is_b ? key.batch * matrix : 0, 0};
+  // Parts of k lie in the one matrix that all products of the batch share.
+  const bool shared = mainloop_.batch == 1 || !mainloop_.depths.empty();
+  const Corner corner =
+      !mainloop_.groups.empty() ? of_group
+      : shared                  ? Corner{}
+               : corner_of(operand, mainloop_.batch, key.batch, k_first ? mainloop_.K : outer,
+                           k_first ? outer : mainloop_.K);
   const std::int64_t first_row = k_first ? key.k_begin : key.begin;
   const std::int64_t first_col = k_first ? key.begin : key.k_begin;
   float* const values = panel.data.data() + row * panel.stride;
@@ -118,6 +121,7 @@ void PanelCache::prepare(const std::vector<PanelKey>& keys, const Workers& worke
   for (const PanelKey& key : missing) {
     Panel& panel = panels_[key];
     const std::int64_t rows = transposed(key) ? key.k_end - key.k_begin : key.end - key.begin;
+    if (elements(key) == 0) continue;  // of a product that sums nothing
     panel.stride = elements(key) / rows;
     panel.last_use = call_;
     panel.data.resize(static_cast<std::size_t>(elements(key)));

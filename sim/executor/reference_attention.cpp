@@ -46,8 +46,8 @@ bool complete(const Graph& graph, AttentionSteps& s) {
   if (s.context == nullptr || s.context->writes[0].at.run > 0) return false;
   if (readers(graph, *s.softmax) == 1) return true;
   const AttentionShape& a = s.scores->attributes.as<AttentionShape>();
-  // The gradient below knows neither caps nor biases, and one width of a head.
-  if (a.softcap > 0 || score_bias(*s.scores) || a.v_width() != a.head_width) return false;
+  // The gradient below knows neither caps nor biases.
+  if (a.softcap > 0 || score_bias(*s.scores)) return false;
   s.d_v = reader(graph, probs, operators::attention_d_v);
   s.d_softmax = reader(graph, probs, operators::softmax_backward);
   if (s.d_v == nullptr || s.d_softmax == nullptr || readers(graph, *s.softmax) != 3) return false;
@@ -208,6 +208,7 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
   const View<double> dk = reference::write(graph, values, steps.d_k->writes[0]);
   const View<double> dv = reference::write(graph, values, steps.d_v->writes[0]);
   const std::int64_t d = a.head_width;
+  const std::int64_t width = a.v_width();
   const std::int64_t share = a.heads / a.kv_heads;
   const std::int64_t span = from.span;
   parallel_for(workers, Loop{a.batch * a.kv_heads, operations(a)}, [&](std::int64_t index, int) {
@@ -216,20 +217,20 @@ void attend_backward(const Graph& graph, const AttentionSteps& steps, const Inpu
     std::vector<double> queries, gradients, keys, rows, probs, dp;
     from.load(b, kv_head, keys, rows);
     double* dk_head = dk.data + b * span * dk.stride + kv_head * d;
-    double* dv_head = dv.data + b * span * dv.stride + kv_head * d;
+    double* dv_head = dv.data + b * span * dv.stride + kv_head * width;
     double keep = 0;  // the first product replaces what lies there
     for (std::int64_t h = kv_head * share; h < (kv_head + 1) * share; ++h) {
       for (std::int64_t first = 0; first < a.q_tokens; first += kQueries) {
         const std::int64_t count = std::min(kQueries, a.q_tokens - first);
         const std::int64_t row = b * a.q_tokens + first;
         q.copy(row, count, h * d, d, queries);
-        dy.copy(row, count, h * d, d, gradients);
+        dy.copy(row, count, h * width, width, gradients);
         probabilities(from, h, first, count, queries, keys, probs);
-        multiply({probs.data(), span, true}, {gradients.data(), d, true}, span, d, count, keep,
-                 dv_head, dv.stride);
+        multiply({probs.data(), span, true}, {gradients.data(), width, true}, span, width, count,
+                 keep, dv_head, dv.stride);
         dp.resize(probs.size());
-        multiply({gradients.data(), d, false}, {rows.data(), d, false}, count, span, d, 0.0,
-                 dp.data(), span);
+        multiply({gradients.data(), width, false}, {rows.data(), width, false}, count, span, width,
+                 0.0, dp.data(), span);
         scores_gradient(probs, count, span, a.scale, dp);
         multiply({dp.data(), span, false}, {keys.data(), d, true}, count, d, span, 0.0,
                  dq.data + row * dq.stride + h * d, dq.stride);

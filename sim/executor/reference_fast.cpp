@@ -34,7 +34,7 @@ class FastReference {
       FUSELINE_ASSERT(problems.empty(), problems[0]);
       const auto attention = std::ranges::find_if(
           attentions_, [&](const AttentionSteps& steps) { return steps.holds(op); });
-      if (is_gemm(op) && gemm_shape(op).groups.empty()) {
+      if (is_gemm(op) && !is_ragged(op)) {
         gemm(op);
       } else if (attention != attentions_.end()) {
         step(op, *attention);

@@ -32,13 +32,13 @@ std::vector<Primitive> what_follows(const std::vector<Primitive>& body, std::set
 
 // What one thread works with.
 struct GradientWorker {
-  TileInterpreter of_queries, of_keys;  // the body, after dQ and after dK and dV
-  Matrix keys{}, values{};              // [keys, d]
-  Matrix queries{}, dy{};               // [queries, d]
-  Matrix log_sum_exp{}, delta{};        // [queries, 1]
-  Matrix probs{}, d_scores{};           // [queries, keys]
-  Matrix dq{};                          // [heads that share the keys · T, d]
-  std::vector<float> bias{};            // [keys], of one query
+  TileInterpreter of_queries, of_keys, of_values;  // the body, after dQ, after dK and after dV
+  Matrix keys{}, values{};                         // [keys, d] and [keys, width of V]
+  Matrix queries{}, dy{};                          // [queries, d] and [queries, width of V]
+  Matrix log_sum_exp{}, delta{};                   // [queries, 1]
+  Matrix probs{}, d_scores{};                      // [queries, keys]
+  Matrix dq{};                                     // [heads that share the keys · T, d]
+  std::vector<float> bias{};                       // [keys], of one query
 };
 
 class GradientRun {
@@ -51,15 +51,18 @@ class GradientRun {
         share_(shape_.heads / shape_.kv_heads),
         owners_(gradient_.per_query_head ? shape_.heads : shape_.kv_heads),
         after_dq_(what_follows(context.program.body, {0})),
-        after_dk_dv_(what_follows(context.program.body, {gradient_.dk, gradient_.dv})),
+        after_dk_(what_follows(context.program.body, {gradient_.dk})),
+        after_dv_(what_follows(context.program.body, {gradient_.dv})),
         dq_layout_(after_dq_, 0, m.q.cols, false),
-        dk_layout_(after_dk_dv_, gradient_.dk, owners_ * shape_.head_width, false, results()) {
+        dk_layout_(layout(after_dk_, gradient_.dk, owners_ * shape_.head_width)),
+        dv_layout_(layout(after_dv_, gradient_.dv, owners_ * shape_.v_width())) {
     FUSELINE_ASSERT(
         shape_.heads % shape_.kv_heads == 0 && m.k.rows == shape_.batch * shape_.kv_tokens,
         context.program.name);
     for (int t = 0; t < context.workers.threads; ++t)
-      workers_.push_back(
-          {{after_dq_, dq_layout_, partials_}, {after_dk_dv_, dk_layout_, partials_}});
+      workers_.push_back({{after_dq_, dq_layout_, partials_},
+                          {after_dk_, dk_layout_, partials_},
+                          {after_dv_, dv_layout_, partials_}});
   }
 
   void run() {
@@ -72,17 +75,23 @@ class GradientRun {
   }
 
  private:
-  [[nodiscard]] std::vector<MainloopResult> results() const {
-    const std::int64_t width = owners_ * shape_.head_width;
-    return {{gradient_.dk, Form::tile, width}, {gradient_.dv, Form::tile, width}};
+  // Of what follows one result, `width` columns of all heads.
+  static ValueAnalysis layout(const std::vector<Primitive>& body, Value result,
+                              std::int64_t width) {
+    const std::vector<MainloopResult> made{{result, Form::tile, width}};
+    return {body, result, width, false, made};
   }
 
-  // Rows [begin, begin + count) of one head of an operand.
-  void fetch(const Operand& operand, std::int64_t begin, std::int64_t count, std::int64_t head,
-             Port& port, Matrix& to) const {
-    to.resize(count, shape_.head_width);
+  // Rows [begin, begin + count) of one head, `width` columns, of an operand.
+  static void fetch(const Operand& operand, std::int64_t begin, std::int64_t count,
+                    std::int64_t head, std::int64_t width, Port& port, Matrix& to) {
+    to.resize(count, width);
     for (std::int64_t r = 0; r < count; ++r)
-      port.load(operand, begin + r, head * shape_.head_width, shape_.head_width, to.row(r));
+      port.load(operand, begin + r, head * width, width, to.row(r));
+  }
+  static void clear(Matrix& sum, std::int64_t rows, std::int64_t cols) {
+    sum.resize(rows, cols);
+    std::fill(sum.data.begin(), sum.data.end(), 0.0F);
   }
   static void fetch_vector(const Operand& operand, std::int64_t begin, std::int64_t count,
                            Port& port, Matrix& to) {
@@ -98,26 +107,23 @@ class GradientRun {
     const TileShape tile = context_.schedule.tile;
     GradientWorker& w = workers_[static_cast<std::size_t>(thread)];
     Port& port = context_.port(thread);
-    w.dq.resize(heads * T, shape_.head_width);
-    std::fill(w.dq.data.begin(), w.dq.data.end(), 0.0F);
+    clear(w.dq, heads * T, shape_.head_width);
 
     for (std::int64_t begin = 0; begin < shape_.kv_tokens; begin += tile.n) {
       const std::int64_t keys = std::min(tile.n, shape_.kv_tokens - begin);
       const std::int64_t row = sequence * shape_.kv_tokens + begin;
-      fetch(m_.k, row, keys, kv_head, port, w.keys);
-      fetch(m_.v, row, keys, kv_head, port, w.values);
-      for (const Value v : {gradient_.dk, gradient_.dv}) {
-        Matrix& sum = w.of_keys.value(v);
-        sum.resize(keys, shape_.head_width);
-        std::fill(sum.data.begin(), sum.data.end(), 0.0F);
-      }
+      fetch(m_.k, row, keys, kv_head, shape_.head_width, port, w.keys);
+      fetch(m_.v, row, keys, kv_head, shape_.v_width(), port, w.values);
+      clear(w.of_keys.value(gradient_.dk), keys, shape_.head_width);
+      clear(w.of_values.value(gradient_.dv), keys, shape_.v_width());
       for (std::int64_t i = 0; i < heads; ++i) {
         const std::int64_t head = gradient_.per_query_head ? owner : owner * share_ + i;
         const KeyRange seeing = query_tiles_that_see(shape_, begin, keys, tile.m);
         for (std::int64_t first = seeing.begin; first < seeing.end; first += tile.m)
           add_tile(sequence, head, first, begin, w.dq.row(i * T + first), w, port);
       }
-      store(w.of_keys, row, keys, owner, m_.k.rows, port);
+      store(w.of_keys, row, keys, owner, shape_.head_width, m_.k.rows, port);
+      store(w.of_values, row, keys, owner, shape_.v_width(), m_.k.rows, port);
     }
     for (std::int64_t i = 0; i < heads; ++i) {
       const std::int64_t head = gradient_.per_query_head ? owner : owner * share_ + i;
@@ -126,7 +132,8 @@ class GradientRun {
         Matrix& dq = w.of_queries.value(0);
         dq.resize(queries, shape_.head_width);
         std::copy_n(w.dq.row(i * T + first), dq.data.size(), dq.data.begin());
-        store(w.of_queries, sequence * T + first, queries, head, m_.q.rows, port);
+        store(w.of_queries, sequence * T + first, queries, head, shape_.head_width, m_.q.rows,
+              port);
       }
     }
   }
@@ -135,11 +142,12 @@ class GradientRun {
   void add_tile(std::int64_t sequence, std::int64_t head, std::int64_t first,
                 std::int64_t first_key, float* dq, GradientWorker& w, Port& port) {
     const std::int64_t d = shape_.head_width;
+    const std::int64_t dv_width = shape_.v_width();
     const std::int64_t T = shape_.q_tokens;
     const std::int64_t queries = std::min(context_.schedule.tile.m, T - first);
     const std::int64_t keys = w.keys.rows;
-    fetch(m_.q, sequence * T + first, queries, head, port, w.queries);
-    fetch(gradient_.dy, sequence * T + first, queries, head, port, w.dy);
+    fetch(m_.q, sequence * T + first, queries, head, d, port, w.queries);
+    fetch(gradient_.dy, sequence * T + first, queries, head, dv_width, port, w.dy);
     const std::int64_t vector = (sequence * shape_.heads + head) * T + first;
     fetch_vector(gradient_.log_sum_exp, vector, queries, port, w.log_sum_exp);
     fetch_vector(gradient_.delta, vector, queries, port, w.delta);
@@ -147,7 +155,8 @@ class GradientRun {
     w.probs.resize(queries, keys);
     w.d_scores.resize(queries, keys);
     multiply(plain(w.queries), plain(w.keys), queries, keys, d, 0.0F, w.probs.data.data(), keys);
-    multiply(plain(w.dy), plain(w.values), queries, keys, d, 0.0F, w.d_scores.data.data(), keys);
+    multiply(plain(w.dy), plain(w.values), queries, keys, dv_width, 0.0F, w.d_scores.data.data(),
+             keys);
     const float scale = static_cast<float>(shape_.scale);
     const float cap = static_cast<float>(shape_.softcap);
     const bool stale = context_.has_fault(FaultKind::stale_delta);
@@ -176,8 +185,9 @@ class GradientRun {
       std::fill(ds + seen.end, ds + keys, 0.0F);
     }
     Matrix& dk = w.of_keys.value(gradient_.dk);
-    Matrix& dv = w.of_keys.value(gradient_.dv);
-    multiply(turned(w.probs), turned(w.dy), keys, d, queries, 1.0F, dv.data.data(), d);
+    Matrix& dv = w.of_values.value(gradient_.dv);
+    multiply(turned(w.probs), turned(w.dy), keys, dv_width, queries, 1.0F, dv.data.data(),
+             dv_width);
     multiply(turned(w.d_scores), turned(w.queries), keys, d, queries, 1.0F, dk.data.data(), d);
     multiply(plain(w.d_scores), turned(w.keys), queries, d, keys, 1.0F, dq, d);
     count_dq(first, first_key, queries, port);
@@ -212,11 +222,11 @@ class GradientRun {
 
   // `height`: rows of all tiles of this kind.
   void store(TileInterpreter& interpreter, std::int64_t row, std::int64_t rows, std::int64_t head,
-             std::int64_t height, Port& port) const {
+             std::int64_t width, std::int64_t height, Port& port) const {
     TileArea area;
     area.row_begin = row;
     area.row_end = row + rows;
-    area.columns = {head * shape_.head_width, (head + 1) * shape_.head_width};
+    area.columns = {head * width, (head + 1) * width};
     area.row_tile = row / context_.schedule.tile.m;
     area.col_tile = head;
     area.height = height;
@@ -230,8 +240,8 @@ class GradientRun {
   const AttentionShape& shape_;
   std::int64_t share_;   // query heads that share a key head
   std::int64_t owners_;  // heads of dK and dV
-  std::vector<Primitive> after_dq_, after_dk_dv_;
-  ValueAnalysis dq_layout_, dk_layout_;
+  std::vector<Primitive> after_dq_, after_dk_, after_dv_;
+  ValueAnalysis dq_layout_, dk_layout_, dv_layout_;
   PartialSums partials_;
   std::vector<GradientWorker> workers_;
 };

@@ -22,8 +22,9 @@ void add_tiles(const GemmMainloop& m, const PhaseSchedule& s, const GemmUnit& un
   const TileShape tile = s.tile;
   const bool grouped = !m.groups.empty();
   if (unit.batch % m.summed != 0) return;  // added by the tile of the first product of the sum
-  // All parts of k but the last are equally long.
-  const std::int64_t split = unit.k_end == m.K && unit.k_begin > 0
+  // All parts of k but the last are equally long; those of `depths` are no parts of one product.
+  const std::int64_t split = s.splits == 1 ? 0
+                             : unit.k_end == m.K && unit.k_begin > 0
                                  ? s.splits - 1
                                  : unit.k_begin / (unit.k_end - unit.k_begin);
   for (std::int64_t row = unit.m_begin; row < unit.m_end; row += tile.m) {
@@ -145,7 +146,8 @@ class GemmRun {
     const std::int64_t k = product.a.k_end - product.a.k_begin;
     Matrix& result = results_[static_cast<std::size_t>(thread)];
     result.resize(product.rows(), product.cols());
-    for (std::int64_t s = 0; s < mainloop_.summed; ++s)
+    if (k == 0) std::fill(result.data.begin(), result.data.end(), 0.0F);
+    for (std::int64_t s = 0; s < mainloop_.summed && k > 0; ++s)
       multiply(panels_.at(later(product.a, s)), panels_.at(later(product.b, s)), result.rows,
                result.cols, k, s == 0 ? 0.0F : 1.0F, result.data.data(), result.cols);
     for (std::size_t i = 0; i < product.count; ++i)

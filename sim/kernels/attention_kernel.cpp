@@ -198,11 +198,14 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
   const double flops_per_cycle =
       gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
   const double width = static_cast<double>(shape.head_width + shape.v_width()) / 2;
+  // Three of the gradient's products have the width of the keys, two that of the values.
+  const double multiplied =
+      gradient ? static_cast<double>(3 * shape.head_width + 2 * shape.v_width()) / 5 : width;
   // Wide heads leave room for smaller tiles only: about a third more time per doubling.
   const double full = static_cast<double>(c.full_tile_width);
   const double tile_loss = 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
   double product_cycles =  // per pair
-      4.0 * width / flops_per_cycle * c.product_exposed * tile_loss;
+      4.0 * multiplied / flops_per_cycle * c.product_exposed * tile_loss;
   double exp_cycles = c.exp_cycles;
   if (gradient) {  // five products for two, and dS beside P
     product_cycles *= c.gradient_products;
@@ -235,8 +238,10 @@ AttentionWalk attention_walk(const Program& program, const AddressMap& addresses
     const bool operand = !stream.store && (same_place(stream.part, attention.k) ||
                                            same_place(stream.part, attention.v));
     if (operand) continue;  // the mainloop's own reads
+    const bool of_keys = m->gradient && stream.part.cols == s.heads * s.head_width;
     const bool result = stream.store && stream.part.rows == after.rows &&
-                        stream.part.cols == after.cols && stream.part.matrix.cols == after.cols;
+                        (stream.part.cols == after.cols || of_keys) &&
+                        stream.part.matrix.cols == stream.part.cols;
     (result ? after : before).streams.push_back(stream);
   }
   attention.before = stream_walk(before, gpu);
@@ -331,7 +336,8 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     }
     // Forward K and V, for the gradient also dK and dV (in fp32, summed tile by tile).
     const std::int64_t visits = checked_product<Bytes>(keys, s.batch * s.heads).value();
-    const Bytes tiles = m->gradient ? checked_product<Bytes>(visits, 5 * s.head_width, k_element)
+    const std::int64_t both = s.head_width + s.v_width();
+    const Bytes tiles = m->gradient ? checked_product<Bytes>(visits, 5 * both / 2, k_element)
                                     : checked_product<Bytes>(visits, s.head_width, k_element) +
                                           checked_product<Bytes>(visits, s.v_width(), v_element) +
                                           scale_bytes(walk, visits);

@@ -78,8 +78,9 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   if (problem.tile) return *problem.tile;
   FUSELINE_ASSERT(gpu.architecture != nullptr, gpu.name + " has no architecture");
-  if (problem.library && !problem.groups.empty()) {
-    const std::int64_t mean = problem.m / problem.products();
+  const bool ragged = !problem.groups.empty() || !problem.depths.empty();
+  if (problem.library && ragged) {
+    const std::int64_t mean = problem.groups.empty() ? problem.m : problem.m / problem.products();
     for (const GroupedTile& grouped : gpu.architecture->tiles.grouped) {
       const bool always = grouped.most_rows == 0 && grouped.most_columns == 0;
       if (always || mean <= grouped.most_rows || problem.n <= grouped.most_columns)
@@ -99,9 +100,9 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
       // A split of few steps is all pipeline fill, and more units than run at once are no gain. Our
       // own mainloop splits within clusters.
-      if (split > 1 && (!problem.library || !problem.groups.empty() ||
-                        problem.k < split * constants.least_split_steps * tile.k ||
-                        blocks * split > blocks_at_once(tile, gpu))) {
+      if (split > 1 &&
+          (!problem.library || ragged || problem.k < split * constants.least_split_steps * tile.k ||
+           blocks * split > blocks_at_once(tile, gpu))) {
         break;
       }
       tile.split_k = split;

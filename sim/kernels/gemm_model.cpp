@@ -18,7 +18,7 @@ GemmEstimate estimate_gemm(const GemmWalk& gemm, WalkTraffic traffic, const Gpu&
   const GemmProblem& problem = gemm.problem;
   GemmEstimate estimate;
   estimate.tile = gemm.tile;
-  estimate.flops = checked_product<Flops>(2, problem.batch, problem.m, problem.n, problem.k);
+  estimate.flops = checked_product<Flops>(2, problem.m, problem.n, problem.total_depth());
   estimate.waves = std::move(traffic.waves);
   estimate.time = time_gemm(problem, gemm.tile, estimate.waves, gpu);
   for (const GemmWave& wave : estimate.waves) {

@@ -65,6 +65,9 @@ struct GemmProblem {
   // Rows of m in groups that share one matrix of b each, at b's origin of the group's number; batch
   // is 1. Empty: one group.
   std::vector<std::int64_t> groups{};
+  // Of every product of the batch the part of k that it sums: parts behind each other, which add up
+  // to k. 0: the product is zeros. Empty: each sums all of k.
+  std::vector<std::int64_t> depths{};
   GemmOperand a;
   GemmOperand b;
   StoredWeight weight{};  // the number format of b
@@ -85,6 +88,11 @@ struct GemmProblem {
   [[nodiscard]] std::int64_t products() const {
     return groups.empty() ? batch : static_cast<std::int64_t>(groups.size());
   }
+  // What a product sums on average, and what all of them sum together.
+  [[nodiscard]] std::int64_t typical_depth() const {
+    return depths.empty() ? k : ceil_div(k, static_cast<std::int64_t>(depths.size()));
+  }
+  [[nodiscard]] std::int64_t total_depth() const { return depths.empty() ? k * batch : k; }
   // Bytes of the scales that columns [k_begin, k_end) of rows [m_begin, m_end) of a bring along.
   [[nodiscard]] std::int64_t row_scale_bytes(std::int64_t m_begin, std::int64_t m_end,
                                              std::int64_t k_begin, std::int64_t k_end) const;

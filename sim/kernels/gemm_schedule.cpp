@@ -82,4 +82,25 @@ GemmSchedule schedule_groups(const std::vector<std::int64_t>& groups, std::int64
   return all;
 }
 
+GemmSchedule schedule_depths(const std::vector<std::int64_t>& depths, std::int64_t m,
+                             std::int64_t n, const GemmTile& tile, std::int64_t blocks_at_once,
+                             std::int64_t group_tiles) {
+  FUSELINE_ASSERT(tile.split_k == 1, "parts of k are not split again");
+  GemmSchedule all;
+  std::int64_t begin = 0;
+  for (std::size_t g = 0; g < depths.size(); ++g) {
+    GemmSchedule own = schedule_gemm(m, n, std::max<std::int64_t>(1, depths[g]), 1, tile,
+                                     blocks_at_once, group_tiles);
+    all.units_per_wave = own.units_per_wave;
+    for (GemmUnit& unit : own.units) {
+      unit.batch = static_cast<std::int64_t>(g);
+      unit.k_begin = begin;
+      unit.k_end = begin + depths[g];
+      all.units.push_back(unit);
+    }
+    begin += depths[g];
+  }
+  return all;
+}
+
 }  // namespace fuseline

@@ -55,4 +55,10 @@ GemmSchedule schedule_groups(const std::vector<std::int64_t>& groups, std::int64
                              std::int64_t k, const GemmTile& tile, std::int64_t blocks_at_once,
                              std::int64_t group_tiles);
 
+// The same for products of a batch that sum depths[g] elements of k each, one part behind the
+// other. Tiles of a product without any have k_begin = k_end.
+GemmSchedule schedule_depths(const std::vector<std::int64_t>& depths, std::int64_t m,
+                             std::int64_t n, const GemmTile& tile, std::int64_t blocks_at_once,
+                             std::int64_t group_tiles);
+
 }  // namespace fuseline

@@ -192,7 +192,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const ElementSize b_bytes = problem.b.matrix.element;
   const double scales = problem.weight.scale_bytes_per_element(problem.k);
   const double row_scales = problem.activation.scale_bytes_per_element(problem.k);
-  const std::int64_t depth = ceil_div(ceil_div(problem.k, tile.k), tile.split_k) * tile.k;
+  const std::int64_t depth =
+      ceil_div(ceil_div(problem.typical_depth(), tile.k), tile.split_k) * tile.k;
 
   std::int64_t out_bytes =
       0;  // of the epilogue streams, per output element and over the whole GEMM
@@ -207,7 +208,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     out_bytes += elements * stream.matrix.element;
   }
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
-  const double k = static_cast<double>(problem.k);
+  const double k = static_cast<double>(problem.typical_depth());
   const double compulsory = static_cast<double>(products) * k *
                                 (static_cast<double>(m) * (a_bytes.as_double() + row_scales) +
                                  static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +

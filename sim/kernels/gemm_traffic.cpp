@@ -332,6 +332,8 @@ void describe(const GemmOperand& operand, WalkKey& key) {
 
 GemmSchedule schedule_of(const GemmWalk& gemm) {
   const GemmProblem& p = gemm.problem;
+  if (!p.depths.empty())
+    return schedule_depths(p.depths, p.m, p.n, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
   if (p.groups.empty())
     return schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
   return schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
@@ -355,6 +357,8 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   }
   key.number(std::ssize(p.groups));
   for (const std::int64_t rows : p.groups) key.number(rows);
+  key.number(std::ssize(p.depths));
+  for (const std::int64_t depth : p.depths) key.number(depth);
   describe(p.a, key);
   describe(p.b, key);
   key.number(std::ssize(p.scales));
@@ -390,10 +394,9 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
   }
   const std::int64_t tiles_n = ceil_div(problem.n, tile.n);
   GemmRequested requested;
-  requested.a = checked_product<Bytes>(problem.m, problem.k, problem.a.matrix.element, tiles_n,
-                                       problem.batch);
-  requested.b = checked_product<Bytes>(problem.n, problem.k, problem.b.matrix.element, tiles_m,
-                                       problem.batch);
+  const std::int64_t depth = problem.total_depth();
+  requested.a = checked_product<Bytes>(problem.m, depth, problem.a.matrix.element, tiles_n);
+  requested.b = checked_product<Bytes>(problem.n, depth, problem.b.matrix.element, tiles_m);
   for (std::int64_t n = 0; n < problem.n; n += tile.n)
     requested.scales +=
         Bytes(problem.scale_bytes(n, std::min(problem.n, n + tile.n), 0, problem.k) * tiles_m *

@@ -253,11 +253,16 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   problem.k = gemm->K;
   problem.batch = gemm->batch;
   problem.groups = gemm->groups;
+  problem.depths = gemm->depths;
   problem.library = library;
   if (!library) problem.needs = epilogue_needs(program);
   problem.workspace_tensor = AddressMap::workspace;
-  problem.a = operand_of(addresses.locate(gemm->a), gemm->batch, gemm->M, gemm->K, gemm->a_is_km);
-  problem.b = operand_of(addresses.locate(gemm->b), gemm->batch, gemm->N, gemm->K, gemm->b_is_kn);
+  // Products of parts of k say themselves where in a and b they are.
+  const std::int64_t matrices = gemm->depths.empty() ? gemm->batch : 1;
+  problem.a = operand_of(addresses.locate(gemm->a), matrices, gemm->M, gemm->K, gemm->a_is_km);
+  problem.b = operand_of(addresses.locate(gemm->b), matrices, gemm->N, gemm->K, gemm->b_is_kn);
+  for (GemmOperand* operand : {&problem.a, &problem.b})
+    if (!gemm->depths.empty()) operand->origins.assign(gemm->depths.size(), operand->origin(0));
   problem.weight = gemm->weight;
   const std::vector<ScaleTensor> beside = gemm->weight.beside(gemm->N, gemm->K);
   for (std::size_t i = 0; i < beside.size(); ++i)
@@ -271,7 +276,8 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
     problem.a.origins.assign(gemm->groups.size(), a);
     problem.b.origins.clear();
     for (std::size_t g = 0; g < gemm->groups.size(); ++g)
-      problem.b.origins.push_back({static_cast<std::int64_t>(g) * gemm->N, b_col});
+      problem.b.origins.push_back(
+          {static_cast<std::int64_t>(g) * (gemm->b_is_kn ? gemm->K : gemm->N), b_col});
   }
   for (const Stream& stream : streams_of(program, addresses)) {
     EpilogueStream epilogue;

@@ -184,8 +184,10 @@ void add_prologue(const Program& program, std::set<Value> wanted, const Prologue
 
 Tiling mainloop(const GemmMainloop& m, TileShape tile, Tally& tally) {
   const Tiling space{m.M, m.N, m.batch, tile, 0, m.N, m.groups};
-  tally.load(m.a, checked_product<Bytes>(m.M, m.K, m.batch, ceil_div(m.N, tile.n)).value());
-  tally.load(m.b, checked_product<Bytes>(m.N, m.K, space.row_tiles()).value());
+  // Products of parts of k read each row of a and b in one of them.
+  const std::int64_t alike = m.depths.empty() ? m.batch : 1;
+  tally.load(m.a, checked_product<Bytes>(m.M, m.K, alike, ceil_div(m.N, tile.n)).value());
+  tally.load(m.b, checked_product<Bytes>(m.N, m.K, space.row_tiles() / m.batch * alike).value());
   const std::vector<ScaleTensor> beside = m.weight.beside(m.N, m.K);
   for (std::size_t i = 0; i < beside.size(); ++i) {
     std::int64_t numbers = 0;
@@ -218,7 +220,7 @@ void gradient(const AttentionMainloop& m, const Program& program, TileShape tile
   tally.load(m.q, visited);
   tally.load(m.k, elements(m.k) * shared);
   tally.load(m.v, elements(m.v) * shared);
-  tally.load(m.gradient->dy, visited);
+  tally.load(m.gradient->dy, checked_product<Bytes>(visits, s.v_width()).value());
   tally.load(m.gradient->log_sum_exp, visits);
   tally.load(m.gradient->delta, visits);
   if (m.bias) tally.load(*m.bias, checked_product<Bytes>(pairs, s.heads, s.batch).value());

@@ -67,7 +67,7 @@ void Fp64Model::run(const Graph& graph, Pass pass, TensorValues& values) const {
     if (op.pass != pass) continue;
     if (workers_.stop != nullptr && workers_.stop->load())
       throw executor::Cancelled("stopped in the fp64 run");
-    if (is_gemm(op))
+    if (is_gemm(op) && !is_ragged(op))
       multiply(graph, op, workers_, values);
     else
       op.kind->reference(graph, op, values, values);

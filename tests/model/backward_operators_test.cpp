@@ -6,6 +6,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -15,6 +16,7 @@
 #include "model/operators/operator_table.h"
 #include "model/operators/support/facts.h"
 #include "tests/model/gradient_check.h"
+#include "tests/model/random_experts.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline {
@@ -70,6 +72,7 @@ Graph random_op(OpKind kind, std::mt19937& random) {
   const std::int64_t scores = tokens * a.heads;
   const std::int64_t q = a.heads * a.head_width;
   const std::int64_t kv = a.kv_heads * a.head_width;
+  if (auto graph = test::ExpertOperator(random).of(kind)) return std::move(*graph);
   if (kind == operators::gemm) return one_op(kind, {{M, K}, {N, K}}, M, N);
   if (kind == operators::attention_scores)
     return one_op(kind, {{tokens, q}, {tokens, kv}}, scores, a.kv_tokens, a);
@@ -271,6 +274,10 @@ Attributes small(OpKind kind) {
   if (kind == operators::embedding_backward) return Positions{.tokens = 3};
   if (kind == operators::head_norm_backward || kind == operators::head_norm_weight_grad)
     return HeadNorm{.head_width = 5};
+  if (kind == operators::head_part || kind == operators::head_part_sum)
+    return HeadPart{{.group = 5, .begin = 3, .step = 1, .count = 2}};
+  if (kind == operators::choose_experts_backward) return ExpertChoice{.count = 2};
+  if (kind == operators::grouped_weight_grad) return RaggedSums{{3, 1, 0}};
   return {};
 }
 
@@ -347,6 +354,12 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::embedding_backward, {x, {4, 1}}, {9, 7}, 28, 32, 63},
       {operators::embedding_backward, {x}, {9, 7}, 28, 28, 63},
       {operators::norm_backward_deferred, {x, x, vector, {4, 1}, {4, 1}}, x, 28 * 5, 71, 28},
+      {operators::row_dot, {x, x}, {4, 1}, 28 * 2, 56, 4},
+      {operators::place_numbers, {{8, 1}, {8, 1}}, {4, 2}, 0, 16, 8},
+      {operators::choose_experts_backward, {{4, 2}, x, {4, 2}}, x, 28 * 4 + 8 * 4, 44, 28},
+      {operators::grouped_weight_grad, {{4, 2}, x}, {6, 7}, 2 * 2 * 28, 36, 42},
+      {operators::head_part, {queries}, {6, 8}, 0, 48, 48},
+      {operators::head_part_sum, {queries}, {6, 2}, 12 * 3, 48, 12},
   };
   std::set<std::string> seen{"rope_backward"};  // as rope
   for (const Cost& cost : costs) {
@@ -387,6 +400,9 @@ TEST(BackwardOperators, SumAsManyTermsAsTheirReductionIsLong) {
   EXPECT_EQ(length(operators::rms_norm_backward, {{4, 7}, {4, 7}, {1, 7}, {4, 1}}, {4, 7}), 7);
   EXPECT_EQ(length(operators::col_stats_partial, {{4, 7}}, {7, 2}), 3);
   EXPECT_EQ(length(operators::col_stats_finish, {{7, 2}}, {1, 7}), 2);
+  EXPECT_EQ(length(operators::grouped_weight_grad, {{4, 2}, {4, 7}}, {6, 7}), 3);
+  EXPECT_EQ(length(operators::head_part_sum, {{6, 20}}, {6, 2}), 4);
+  EXPECT_EQ(length(operators::row_dot, {{4, 7}, {4, 7}}, {4, 1}), 7);
 }
 
 TEST(BackwardPrimitives, ComputeTheirFormula) {

@@ -1,5 +1,7 @@
 #include "model/operators/support/lowering.h"
 
+#include <algorithm>
+
 #include "model/operators/operator_table.h"
 
 namespace fuseline {
@@ -45,6 +47,8 @@ void product_mainloop(Emitter& e, const Op& op, bool interleaved) {
   m.a_is_km = shape.a_is_km;
   m.b_is_kn = shape.b_is_kn;
   m.groups = shape.groups;
+  m.depths = shape.depths;
+  m.batch = std::max<std::int64_t>(1, std::ssize(shape.depths));
   m.weight = shape.weight;
   m.activation = shape.activation;
   m.a_scale = activation_scale(op);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 #include "base/error.h"
 #include "cuda/emit/plan_source.h"
 #include "model/config/model_files.h"
@@ -13,6 +16,7 @@
 #include "model/primitives/primitives.h"
 #include "sim/gpu/gpu.h"
 #include "tests/model/plan_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -96,6 +100,34 @@ TEST(NotBuilt, IsSaidOfAPlansKernel) {
   }
 }
 
+// In training each kernel has its source, or is refused by the name of what is missing.
+TEST(NotBuilt, IsAllThatTrainingOfExpertsLacks) {
+  const Gpu gpu = load_gpu("h200");
+  for (const ModelConfig& model :
+       {fuseline::test::small_experts(), fuseline::test::small_latent_experts()}) {
+    for (const std::string policy : {"unfused", "eager", "torch-compile", "coda"}) {
+      const Plan plan = make_plan(policy, model, fuseline::test::train(2, 37));
+      std::map<std::string, std::string> missing;  // by kernel
+      for (const Kernel& kernel : plan.kernels) {
+        try {
+          EXPECT_FALSE(kernel_sources(plan, kernel, gpu, SmTarget::sm_90a).empty()) << kernel.name;
+        } catch (const MissingError& error) {
+          missing[kernel.name] = error.what();
+        }
+      }
+      const std::string of = "policy " + policy + ", kernel ";
+      EXPECT_EQ(missing["dw_expert_down"],
+                of + "dw_expert_down: a product whose groups of rows lie along K has no kernel for "
+                     "a real GPU yet");
+      EXPECT_EQ(missing["d_expert_gate_up"],
+                of + "d_expert_gate_up: a product of groups of rows with operands along K has no "
+                     "kernel for a real GPU yet");
+      EXPECT_THAT(missing["d_choose"], testing::HasSubstr("the gradient of a choice of experts"));
+      EXPECT_LE(missing.size(), 10U) << policy;
+    }
+  }
+}
+
 // Rows of one number for 128 rows would count rows of several groups.
 TEST(NotBuilt, NamesWhatGroupsOfRowsLack) {
   GemmMainloop product;
@@ -110,6 +142,30 @@ TEST(NotBuilt, NamesWhatGroupsOfRowsLack) {
   product.b_is_kn = true;
   EXPECT_EQ(not_built({.name = "up", .mainloop = product}),
             "a product of groups of rows with operands along K");
+  GemmMainloop sums;
+  sums.M = 8;
+  sums.N = 64;
+  sums.K = 8;
+  sums.batch = 2;
+  sums.depths = {3, 5};
+  sums.a_is_km = sums.b_is_kn = true;
+  EXPECT_EQ(not_built({.name = "dw_up", .mainloop = sums}),
+            "a product whose groups of rows lie along K");
+}
+
+// What experts need in training beside products has no kernel either, and says its own name.
+TEST(NotBuilt, NamesGradientsOfRouting) {
+  const Operand gates{.tensor = {}, .cols = 2, .rows = 4};
+  const Operand places{.tensor = {}, .cols = 1, .rows = 8};
+  EXPECT_EQ(
+      not_built({.name = "d_choose",
+                 .mainloop = RowMainloop{4, 5},
+                 .body = {LoadTile{1, gates}, ChooseExpertsGradient{2, 1, 0, 1, {.count = 2}}}}),
+      "the gradient of a choice of experts");
+  EXPECT_EQ(not_built({.name = "d_gates",
+                       .mainloop = StreamMainloop{4, 2},
+                       .body = {PlaceNumbers{1, places, places, 2}}}),
+            "numbers put at the places that they were taken from");
 }
 
 TEST(NotBuilt, NamesRoutingThatNoStreamDoes) {

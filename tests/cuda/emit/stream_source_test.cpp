@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "cuda/emit/comment.h"
+#include "cuda/emit/not_built.h"
 #include "cuda/emit/row_pitch.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
@@ -214,7 +215,7 @@ class SlowStreamSources : public testing::Test {
   void add(const Plan& plan) {
     for (const Kernel& kernel : plan.kernels)
       for (const Program& program : kernel.phases)
-        if (is_stream(program)) {
+        if (is_stream(program) && not_built(program).empty()) {
           const StreamKernelSource source =
               stream_kernel_source(plan.graph, program, plan.policy + " " + kernel.name);
           sources_.emplace(code_of(source), source);

@@ -144,10 +144,20 @@ TEST(AttentionShapes, GradientsThatAreNotBuiltAreRefused) {
   EXPECT_THROW(static_cast<void>(differentiate(attention(a, true))), InputError);
   a.softcap = 0;
   EXPECT_THROW(static_cast<void>(differentiate(attention(a, true))), InputError);
-  a.value_width = 32;
-  EXPECT_THROW(static_cast<void>(make_plan("flash-attention", differentiate(attention(a, false)))),
-               InputError);
-  expect_proved(make_plan("unfused", differentiate(attention(a, false))), "gradient by products");
+}
+
+// In one kernel, in three products, and with sums over the heads that share keys behind it.
+TEST(AttentionShapes, GradientsOfWidthsApart) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 6; ++i) {
+    AttentionShape a = shape(random);
+    a.value_width = pick(random, 1, 30);
+    a.causal = i % 2 == 0;
+    if (a.causal) a.kv_tokens = a.q_tokens;
+    const Graph joint = differentiate(attention(a, false));
+    for (const char* policy : {"unfused", "flash-attention", "eager"})
+      expect_proved(make_plan(policy, joint), policy + (" widths " + text(a)));
+  }
 }
 
 }  // namespace

@@ -135,5 +135,35 @@ TEST(FrameworkLaunches, OfRoutingTakeWhatWasTraced) {
   EXPECT_NEAR(us_of(e, "sort"), 20.2, 0.35 * 20.2);
 }
 
+// What autograd launches: rows are added to tokens with atomics, gates get the sum of products that
+// it stored first, and each of the grouped products has its own preparation.
+TEST(FrameworkLaunches, OfExpertsInTrainingAreThoseOfAutograd) {
+  Workload train = forward(1, 256);
+  train.phase = Phase::train;
+  const Plan eager = plan_of("mixtral-8x7b", "eager", train);
+  const auto implementation = [](const Plan& plan, const std::string& name) {
+    return kernel_of(plan, name).implementation;
+  };
+  EXPECT_EQ(implementation(eager, "d_permute"), Implementation::scatter_add);
+  EXPECT_EQ(implementation(eager, "d_sum"), Implementation::vectorized);
+  const Kernel& factor = kernel_of(eager, "dweigh_factor");
+  EXPECT_TRUE(factor.in_pieces);
+  EXPECT_EQ(factor.beside.size(), 2U);
+  EXPECT_EQ(kernel_of(eager, "d_choose").beside.size(), 3U);
+  for (const char* product : {"dw_expert_down", "d_expert_down", "dw_expert_gate_up"}) {
+    EXPECT_EQ(implementation(eager, product), Implementation::library_gemm) << product;
+    EXPECT_EQ(kernel_of(eager, product).beside.size(), 1U) << product;
+  }
+  // A compiler makes one loop of the products and their sum; by hand, rows are added in order.
+  const Plan compiled = plan_of("mixtral-8x7b", "torch-compile", train);
+  EXPECT_TRUE(std::ranges::none_of(compiled.kernels, [](const Kernel& k) {
+    return k.in_pieces && k.name.find("factor") != std::string::npos;
+  }));
+  EXPECT_EQ(implementation(compiled, "d_permute"), Implementation::scatter_add);
+  const Plan ours = plan_of("mixtral-8x7b", "coda", train);
+  EXPECT_EQ(implementation(ours, "d_permute"), Implementation::vectorized);
+  EXPECT_EQ(implementation(ours, "dw_expert_down"), Implementation::epilogue_gemm);
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -9,7 +9,10 @@
 
 #include "base/error.h"
 #include "model/blocks/block.h"
+#include "model/policy.h"
+#include "sim/executor/memory_need.h"
 #include "tests/model/plan_support.h"
+#include "tests/model/small_experts.h"
 #include "tests/sim/executor/executor_support.h"
 #include "tests/sim/shipped_sizes.h"
 
@@ -87,7 +90,8 @@ TEST(Verification, SoundPlansPassInEveryStorageType) {
 }
 
 TEST(Verification, SoundTrainingPlansPassInEveryStorageType) {
-  for (const ModelConfig& config : {middling_llama(), middling_gpt()}) {
+  for (const ModelConfig& config :
+       {middling_llama(), middling_gpt(), test::small_experts(), test::small_latent_experts()}) {
     Workload work = test::train(1, 70);
     for (const Dtype type : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
       work.dtype = type;
@@ -103,6 +107,30 @@ TEST(Verification, SoundTrainingPlansPassInEveryStorageType) {
               << p.policy << ' ' << t.name;
     }
   }
+}
+
+// The products before a mask are not defined where it hides pairs, and not judged there.
+TEST(Verification, ScoresThatAMaskHidesAreNotJudged) {
+  for (const char* block : {"gemma2", "mla"}) {
+    const Verification v =
+        verify(test::sized(block, true), test::train(2, 19), {"unfused"}, executor_gpu(), {});
+    EXPECT_TRUE(v.passed()) << block << '\n' << failures(v);
+    for (const ComparedTensor& t : v.policies.at(0).tensors) {
+      EXPECT_NE(t.name, "scores") << block;
+      EXPECT_NE(t.name, "dprobs") << block;
+    }
+  }
+}
+
+// Heads that are taken apart come in the order of the heads that they are parts of.
+TEST(Verification, GradientsOfJoinedHeadsAreComparedInTheBlocksOrder) {
+  const Verification v =
+      verify(test::small_latent_experts(), test::train(1, 40), {"coda"}, executor_gpu(), {});
+  EXPECT_TRUE(v.passed()) << failures(v);
+  for (const char* name : {"dqs", "dkeys", "dq_rot", "dk_rot", "dq", "dkva", "dgu", "dlogits"})
+    EXPECT_NE(std::ranges::find(v.policies.at(0).tensors, name, &ComparedTensor::name),
+              v.policies.at(0).tensors.end())
+        << name;
 }
 
 TEST(Verification, GradientsOfActivationsAreComparedInTheBlocksOrder) {
@@ -226,6 +254,19 @@ TEST(Verification, TooLargeABlockIsRefusedBeforeAnythingIsAllocated) {
   EXPECT_THROW(
       verify(test::llama2_7b(), test::forward(1 << 10, 1 << 14), {"coda"}, executor_gpu(), options),
       InputError);
+}
+
+// The reference holds the experts' matrices as doubles beside their bf16, and so their gradients.
+TEST(Verification, CountsTheMemoryOfExperts) {
+  const auto need = [](std::int64_t experts) {
+    ModelConfig c = test::small_experts();
+    c.values["E"] = experts;
+    const Graph block = build_block(c, test::train(1, 20));
+    return memory_need(block, {make_plan("unfused", block)}, 1).value();
+  };
+  const ModelConfig c = test::small_experts();
+  const std::int64_t of_one = 3 * c.D * c.F;
+  EXPECT_GE(need(9) - need(5), 4 * of_one * (8 + 2 + 8));
 }
 
 TEST(Verification, StopsWhenAsked) {

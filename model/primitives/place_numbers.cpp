@@ -1,0 +1,64 @@
+#include "model/primitives/place_numbers.h"
+
+#include <fmt/format.h>
+
+#include "model/primitives/epilogue_code.h"
+#include "model/primitives/shape_check.h"
+#include "model/primitives/stream_code.h"
+#include "model/primitives/tile_context.h"
+
+namespace fuseline {
+
+std::vector<Value> PlaceNumbers::uses() const { return {}; }
+
+std::vector<Value> PlaceNumbers::defines() const { return {out}; }
+
+std::vector<Access> PlaceNumbers::accesses() const {
+  return {{.operand = ids, .reach = Reach::all_numbers},
+          {.operand = from, .reach = Reach::summed_rows}};
+}
+
+std::vector<ValueShape> PlaceNumbers::results(const ValueShapes&, std::int64_t) const {
+  return {{Form::tile, cols}};
+}
+
+std::vector<ColumnRelation> PlaceNumbers::relations() const { return {}; }
+
+TileDemands PlaceNumbers::demands() const { return {.other_columns = true}; }
+
+bool PlaceNumbers::check(ShapeCheck& check) const {
+  if (!check.space().columns_resident) check.problem("numbers put at their places need a stream");
+  check.expect(ids, from.rows, 1, "places");
+  // Every place gets one number: the places are those of a permutation.
+  if (from.cols != 1 || from.rows != check.space().rows * cols)
+    check.problem(fmt::format("{} has {} numbers for {} places", check.name(from),
+                              from.rows * from.cols, check.space().rows * cols));
+  return true;
+}
+
+CodeLine PlaceNumbers::text(const ProgramNames& names) const {
+  return {fmt::format("{} = place_numbers {}", names.name(out), names.text(from)),
+          "where " + names.text(ids) + " is the place"};
+}
+
+void PlaceNumbers::evaluate(TileContext& tile) const {
+  const TileArea& area = tile.area();
+  const ColumnRange range = tile.columns(out);
+  Matrix& m = tile.result(out);
+  for (std::int64_t p = 0; p < from.rows; ++p) {
+    float id = 0;
+    tile.memory().load(ids, p, 0, 1, &id);
+    const auto place = static_cast<std::int64_t>(id);
+    const std::int64_t row = place / cols;
+    const std::int64_t col = place % cols;
+    if (row < area.row_begin || row >= area.row_end || col < range.begin || col >= range.end)
+      continue;
+    tile.memory().load(from, p, 0, 1, m.row(row - area.row_begin) + col - range.begin);
+  }
+}
+
+void PlaceNumbers::epilogue(EpilogueCode& code) const { code.refuse(name); }
+
+void PlaceNumbers::stream(StreamCode& code) const { code.refuse(name); }
+
+}  // namespace fuseline

@@ -29,7 +29,7 @@ struct Command {
   CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 14> kCommands = {{
+constexpr std::array<Command, 16> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
@@ -38,6 +38,8 @@ constexpr std::array<Command, 14> kCommands = {{
      verify_command},
     {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
+    {"judge", "predictions beside figures that others published", judge_command},
+    {"diff", "what differs between two predictions; --fail-if slower=3%", diff_command},
     {"import", "a measurement folder of a Nsight Compute CSV; a block of a PyTorch graph",
      import_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},

@@ -1,5 +1,6 @@
 // fuseline compare: predictions beside measurements.
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "model/policy.h"
+#include "sim/gpu/standing.h"
+#include "sim/judge/band_fit.h"
 #include "sim/judge/standard_predictors.h"
 #include "sim/judge/validation.h"
 #include "sim/report/json_output.h"
@@ -127,17 +130,22 @@ std::string heading(const Measurements& m) {
          (details.empty() ? "" : wrap("  " + details));
 }
 
+// The most detailed predictor that fits the hardware as shipped: whose worst cases are shown.
+std::size_t judged_predictor(std::size_t predictors) {
+  return std::min<std::size_t>(1, predictors - 1);
+}
+
 std::string report(const CompareOptions& o, const Measurements& measurements,
-                   const std::vector<Predictor>& predictors, const ErrorTable& table) {
-  // The worst cases of the most detailed predictor that fits the hardware as shipped.
-  const std::size_t judged = std::min<std::size_t>(1, predictors.size() - 1);
+                   const std::vector<Predictor>& predictors, const ErrorTable& table,
+                   const std::vector<Coverage>& coverage) {
+  const std::size_t judged = judged_predictor(predictors.size());
   std::string out = error_table_text(table);
   if (table.predictors.back() == "left out") {
     out +=
         "left out: constants fitted without the model that is judged (no GEMMs of other shapes)\n";
   }
   for (const std::string& why : table.not_judged) out += "not judged: " + why + "\n";
-  out += worst_cases_text(table, judged, kWorstCases);
+  out += worst_cases_text(table, judged, kWorstCases) + coverage_text(coverage);
   if (o.blocks) {
     out += all_cases_text(table, {Quantity::block_time, Quantity::block_hbm});
     out += rivals_text(measurements);
@@ -153,6 +161,14 @@ std::string report(const CompareOptions& o, const Measurements& measurements,
     }
   }
   return out;
+}
+
+// How well the shipped bands hold what was measured.
+std::vector<Coverage> shipped_coverage(const ErrorTable& table, const Gpu& gpu) {
+  std::vector<Residual> rows = residuals_of(table, judged_predictor(table.predictors.size()),
+                                            std::nullopt, gpu.name, standing_of(gpu), false);
+  std::ranges::copy(gains_of(rows), std::back_inserter(rows));
+  return coverage_of(rows, [](const Residual& r) { return band_of(shipped_bands(), r); });
 }
 
 // All targets, by every predictor but the roofline, which is there for comparison.
@@ -218,15 +234,18 @@ CommandResult compare_command(const Arguments& args) {
                       .allowed = "the same model, phase, sizes and a measured policy"});
   }
 
+  const std::vector<Coverage> coverage =
+      shipped_coverage(table, gpu ? *gpu : gpu_of(o, measurements));
+
   std::string text;
   if (format == "json") {
-    text = error_table_json(measurements, table);
+    text = error_table_json(measurements, table, coverage);
   } else if (format == "csv") {
     text = cases_csv(table);
   } else {
     text = heading(measurements) + (gpu ? describe(*gpu, "GPU: ") : "") +
            (gpu ? another_gpu(*gpu, measurements) : "") + "\n" +
-           report(o, measurements, predictors, table);
+           report(o, measurements, predictors, table, coverage);
   }
   CommandResult result{std::move(text), {}, ExitStatus::done};
   if (o.output) {

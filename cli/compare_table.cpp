@@ -69,6 +69,25 @@ std::string judged_table(const ErrorTable& table, const std::vector<JudgedCase>&
 
 }  // namespace
 
+std::string coverage_text(const std::vector<Coverage>& coverage) {
+  if (coverage.empty()) return {};
+  std::vector<std::vector<std::string>> rows;
+  for (const Coverage& c : coverage) {
+    rows.push_back({c.what, std::to_string(c.rows), percent(c.share()), percent(c.half_width),
+                    percent(c.mean_error), percent(c.score)});
+  }
+  return "\n" +
+         format_table({{"90 % bands", Align::left},
+                       {"cases"},
+                       {"within"},
+                       {"half-width"},
+                       {"mean |error|"},
+                       {"interval score"}},
+                      rows) +
+         "half-width: median; interval score: mean of a band's width and 20 times what lies "
+         "outside\n";
+}
+
 std::string error_table_text(const ErrorTable& table) {
   std::vector<Column> columns = {{"mean |error|, and bias", Align::left}, {"cases"}};
   for (const std::string& name : table.predictors) {

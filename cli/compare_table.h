@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "sim/judge/band_fit.h"
 #include "sim/judge/validation.h"
 #include "sim/measured/measurement.h"
 
@@ -23,6 +24,9 @@ std::string rivals_text(const Measurements& measurements);
 
 // Kernel by kernel, a measured trace beside a prediction of the same block.
 std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& estimate);
+
+// How well bands hold what was measured, per subject and phase; empty without rows.
+std::string coverage_text(const std::vector<Coverage>& coverage);
 
 // One line per case: measured, and predicted by each.
 std::string cases_csv(const ErrorTable& table);

@@ -15,6 +15,7 @@
 #include "model/activation_formats/stored_activation.h"
 #include "sim/block/single_gemm.h"
 #include "sim/report/json_output.h"
+#include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
@@ -39,6 +40,23 @@ std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimat
          fmt::format("{:.1f} TFLOP/s; HBM bytes {} of the compulsory {} MB\n", rate,
                      times((k.hbm_read + k.hbm_write).as_double() / k.compulsory.as_double()),
                      megabytes(k.compulsory));
+}
+
+// Bands of products of few rows come from decode's.
+constexpr std::int64_t kFewRows = 128;
+
+Workload workload_of(const LibraryGemm& g) {
+  Workload w{.phase = g.m < kFewRows ? Phase::decode : Phase::forward, .dtype = g.dtype};
+  w.formats.weights = g.weights;
+  w.formats.activations = g.activations;
+  return w;
+}
+
+std::string band_line(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
+  const Workload workload = workload_of(g);
+  const Sureness sure(gpu, workload);
+  return fmt::format("90 % band: time {}, HBM bytes {}\n", in_percent(sure.time(k, {})),
+                     in_percent(sure.hbm(k, {})));
 }
 
 std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
@@ -117,9 +135,16 @@ CommandResult gemm_command(const Arguments& args) {
   const Fidelity level = parse_fidelity(fidelity.value_or("hierarchy"));
   const Gpu device = load_gpu_option(gpu);
   const KernelEstimate estimate = estimate_library_gemm(gemm, device, level);
-  if (chosen == "json") return {kernel_json(estimate), {}, ExitStatus::done};
+  const bool has_band = level == Fidelity::hierarchy;
+  if (chosen == "json") {
+    return {has_band ? kernel_json(estimate, device, workload_of(gemm)) : kernel_json(estimate),
+            {},
+            ExitStatus::done};
+  }
   if (chosen == "csv") return {gemm_csv(gemm, device, estimate), {}, ExitStatus::done};
-  return {gemm_table(gemm, device, estimate), {}, ExitStatus::done};
+  return {gemm_table(gemm, device, estimate) + (has_band ? band_line(gemm, device, estimate) : ""),
+          {},
+          ExitStatus::done};
 }
 
 }  // namespace fuseline

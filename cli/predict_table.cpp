@@ -9,6 +9,7 @@
 #include "cli/table.h"
 #include "model/policy.h"
 #include "sim/gpu/standing.h"
+#include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
@@ -28,14 +29,6 @@ std::string dominant_bound(const PlanEstimate& e) {
   return fmt::format("{} {:.0f} %", name_of(most->first), 100 * most->second / total);
 }
 
-// What speed-ups are measured against: `unfused` where it is among the policies, else the first.
-const PlanEstimate& baseline(const std::vector<Prediction>& predictions) {
-  for (const Prediction& p : predictions) {
-    if (p.block.policy == "unfused") return p.block;
-  }
-  return predictions.front().block;
-}
-
 std::string clocks_line(const Selection& s, const std::vector<Prediction>& predictions) {
   const auto [least, most] = std::minmax_element(
       predictions.begin(), predictions.end(), [](const Prediction& a, const Prediction& b) {
@@ -51,7 +44,7 @@ std::string clocks_line(const Selection& s, const std::vector<Prediction>& predi
 }
 
 std::string policies_table(const std::vector<Prediction>& predictions) {
-  const PlanEstimate& base = baseline(predictions);
+  const PlanEstimate& base = baseline_of(predictions);
   std::vector<std::vector<std::string>> rows;
   for (const Prediction& p : predictions) {
     const PlanEstimate& e = p.block;
@@ -74,6 +67,38 @@ std::string policies_table(const std::vector<Prediction>& predictions) {
          fmt::format(
              "speed-up over {}; HBM and L2 in MB; x least: HBM bytes over the least through HBM\n",
              base.policy);
+}
+
+std::string low_to_high(double value, const Band& band, int digits) {
+  return fmt::format("{:.{}f} to {:.{}f}", value * band.low, digits, value * band.high, digits);
+}
+
+// The 90 % bands, and what they make of the gain. A roofline has none.
+std::string sure_table(const Selection& s, const std::vector<Prediction>& predictions) {
+  const PlanEstimate& base = baseline_of(predictions);
+  const Sureness sure(s.gpu, s.workload);
+  std::vector<std::vector<std::string>> rows;
+  for (const Prediction& p : predictions) {
+    const PlanEstimate& e = p.block;
+    const auto time = sure.time(e), hbm = sure.hbm(e), gain = sure.gain(base, e);
+    if (!time || !hbm || !gain) return {};
+    std::vector<std::string> row = {e.policy, in_percent(*time),
+                                    low_to_high(to_us(e.time), *time, 1), in_percent(*hbm)};
+    if (e.policy == base.policy) {
+      row.insert(row.end(), {"-", "-"});
+    } else {
+      const double ratio = base.time / e.time;
+      row.insert(row.end(), {low_to_high(ratio, *gain, 2) + "x", verdict_of(ratio, *gain)});
+    }
+    rows.push_back(std::move(row));
+  }
+  return "\n" + format_table({{"90 % band", Align::left},
+                              {"time"},
+                              {"time µs"},
+                              {"HBM"},
+                              {"speed-up"},
+                              {"than " + base.policy, Align::left}},
+                             rows);
 }
 
 // Policies whose system's kernels nothing was compared with.
@@ -282,6 +307,7 @@ std::string predictions_table(const Selection& selection,
                                      describe(selection.workload)));
   out += describe(selection.gpu) + clocks_line(selection, predictions) + "\n";
   out += policies_table(predictions) + unverified_lines(predictions) + limits_lines(predictions);
+  out += sure_table(selection, predictions);
   if (predictions.front().layers) out += layers_table(selection, predictions);
   if (meta != nullptr) out += "\n" + measured_table(predictions, *meta);
   if (kernels) {

@@ -35,6 +35,7 @@ struct PlanEstimate {
   Limits limits;
   double clock_factor = 1.0;  // sustained over boost clock, under load
   std::int64_t launches = 0;
+  bool in_groups = false;  // some products are of groups of rows: experts
 };
 
 struct SimulationOptions {

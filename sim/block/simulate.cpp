@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "model/operators/operator_table.h"
 #include "sim/block/block_walk.h"
 #include "sim/block/estimate.h"
 #include "sim/block/limits.h"
@@ -59,6 +60,11 @@ double apply_power_limit(std::vector<WalkedKernel>& kernels, const Gpu& gpu, dou
   return factor;
 }
 
+bool has_groups(const Graph& graph) {
+  return std::ranges::any_of(
+      graph.ops(), [](const Op& op) { return is_gemm(op) && !gemm_shape(op).groups.empty(); });
+}
+
 }  // namespace
 
 PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
@@ -67,6 +73,7 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   estimate.policy = plan.policy;
   estimate.fidelity = fidelity;
   estimate.limits = limits_of(plan.block, gpu);
+  estimate.in_groups = has_groups(plan.graph);
   if (fidelity == Fidelity::roofline) {
     estimate.kernels = roofline(plan, gpu);
   } else {

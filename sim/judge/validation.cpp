@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/policy.h"
+#include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
@@ -84,10 +85,10 @@ class Estimates {
   std::map<std::string, std::vector<std::optional<PlanEstimate>>> cache_;
 };
 
-std::optional<Amount> predicted_gemm_time(const Predictor& p, const MeasuredGemm& gemm) {
+std::optional<KernelEstimate> predicted_gemm(const Predictor& p, const MeasuredGemm& gemm) {
   if (!p.gemm) return std::nullopt;
   try {
-    return p.gemm(gemm).time;
+    return p.gemm(gemm);
   } catch (const Unpredicted&) {
     return std::nullopt;
   }
@@ -127,8 +128,10 @@ void judge_blocks(const Measurements& measurements, Estimates& estimates, Scope 
                       .block = m.block,
                       .measured = m.time.median,
                       .predicted = {}};
+    const Phase phase = m.block.workload.phase;
     for (const auto& estimate : estimates.of(m.block)) {
       judged.predicted.push_back(estimate ? std::optional<Amount>(estimate->time) : std::nullopt);
+      judged.works.push_back(estimate ? std::optional(time_class(*estimate, phase)) : std::nullopt);
     }
     table.cases.push_back(std::move(judged));
   }
@@ -153,7 +156,8 @@ std::map<std::size_t, JudgedKernel> judged_kernels(const MeasuredTrace& trace,
     JudgedCase judged{.label = trace.block.label() + " kernel " + std::to_string(i),
                       .block = trace.block,
                       .measured = {},
-                      .predicted = std::vector<std::optional<Amount>>(predictors)};
+                      .predicted = std::vector<std::optional<Amount>>(predictors),
+                      .works = std::vector<std::optional<WorkClass>>(predictors)};
     if (k.time_in_graph && *k.time_in_graph >= whole * kLeastShareOfBlock) {
       judged.quantity = Quantity::kernel_time;
       judged.measured = *k.time_in_graph;
@@ -175,6 +179,8 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
     counter.next();
     if (!in_scope(trace.block, scope) || !is_policy(trace.block.execution)) continue;
     const auto& predictions = estimates.of(trace.block);
+    const Phase phase = trace.block.workload.phase;
+    const std::string maker = maker_of(trace.block.execution);
     JudgedCase whole{.quantity = Quantity::block_hbm,
                      .label = trace.block.label(),
                      .block = trace.block,
@@ -185,10 +191,12 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
     for (std::size_t p = 0; p < predictions.size(); ++p) {
       if (!predictions[p]) {
         whole.predicted.emplace_back();
+        whole.works.emplace_back();
         continue;
       }
       const PlanEstimate& estimate = *predictions[p];
       whole.predicted.emplace_back(estimate.hbm_read + estimate.hbm_write);
+      whole.works.emplace_back(hbm_class(estimate, phase));
       for (const KernelPair& pair : align_kernels(measured_kinds, kinds(estimate))) {
         const auto judged = kernels.find(pair.measured);
         if (judged == kernels.end()) continue;
@@ -196,10 +204,12 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
         const std::string label = trace.block.label() + " " + kernel.name;
         if (auto& time = judged->second.time) {
           time->predicted[p] = kernel.time;
+          time->works[p] = time_class(kernel, phase, maker);
           time->label = label;
         }
         if (auto& hbm = judged->second.hbm) {
           hbm->predicted[p] = kernel.hbm_read + kernel.hbm_write;
+          hbm->works[p] = hbm_class(kernel, phase, maker);
           hbm->label = label;
         }
       }
@@ -227,7 +237,13 @@ void judge_gemms(const Measurements& measurements, std::span<const Predictor> pr
                       .block = {},
                       .measured = gemm.time.median,
                       .predicted = {}};
-    for (const Predictor& p : predictors) judged.predicted.push_back(predicted_gemm_time(p, gemm));
+    for (const Predictor& p : predictors) {
+      const auto estimate = predicted_gemm(p, gemm);
+      judged.predicted.push_back(estimate ? std::optional<Amount>(estimate->time) : std::nullopt);
+      judged.works.push_back(estimate
+                                 ? std::optional(time_class(*estimate, Phase::forward, "library"))
+                                 : std::nullopt);
+    }
     table.cases.push_back(std::move(judged));
   }
   if (thin > 0) {

@@ -14,6 +14,7 @@
 
 #include "sim/block/estimate.h"
 #include "sim/measured/measurement.h"
+#include "sim/sure/band.h"
 
 namespace fuseline {
 
@@ -72,7 +73,8 @@ struct JudgedCase {
   std::string label;  // "llama2-7b eager forward 1x2048 gateup"
   BlockCase block;    // not for gemm_time
   Amount measured;
-  std::vector<std::optional<Amount>> predicted;  // by predictor
+  std::vector<std::optional<Amount>> predicted;   // by predictor
+  std::vector<std::optional<WorkClass>> works{};  // what each prediction is of, for its band
 
   // (predicted - measured) / measured.
   [[nodiscard]] std::optional<double> error(std::size_t predictor) const;

@@ -4,12 +4,22 @@
 
 #include "base/json_text.h"
 #include "sim/gpu/standing.h"
+#include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
 namespace {
 
 using nlohmann::ordered_json;
+
+// The ends of the 90 % bands of time and HBM bytes, into an object that has the estimates.
+void put_bands(ordered_json& out, Seconds time, Bytes hbm, const Band& of_time,
+               const Band& of_hbm) {
+  out["time_us_low"] = to_us(low_end(time, of_time));
+  out["time_us_high"] = to_us(high_end(time, of_time));
+  out["hbm_bytes_low"] = low_end(hbm, of_hbm).value();
+  out["hbm_bytes_high"] = high_end(hbm, of_hbm).value();
+}
 
 ordered_json limits_json(const Limits& limits) {
   return {{"compulsory_bytes", limits.compulsory.value()},
@@ -72,10 +82,35 @@ ordered_json memory_json(const MemoryNeed& need, const Gpu& gpu) {
       {"fits", need.total() <= gpu.hbm_capacity}, {"gpus_needed", gpus_needed(need.total(), gpu)}};
 }
 
-ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
-  const PlanEstimate& e = p.block;
+// Over the same plan as in tables, with what the band of the gain makes of it.
+void put_gain(ordered_json& out, const PlanEstimate& base, const PlanEstimate& e,
+              const Sureness& sure) {
+  const auto band = sure.gain(base, e);
+  if (!band) return;
+  const double gain = base.time / e.time;
+  out["gain_over"] = base.policy;
+  out["gain"] = gain;
+  out["gain_low"] = gain * band->low;
+  out["gain_high"] = gain * band->high;
+  out["verdict"] = base.policy == e.policy ? "the same" : verdict_of(gain, *band);
+}
+
+ordered_json kernels_json(const PlanEstimate& e, const Sureness& sure) {
   ordered_json kernels = ordered_json::array();
-  for (const KernelEstimate& k : e.kernels) kernels.push_back(kernel_object(k));
+  for (const KernelEstimate& k : e.kernels) {
+    kernels.push_back(kernel_object(k));
+    if (e.fidelity == Fidelity::roofline) continue;
+    put_bands(kernels.back(), k.time, k.hbm_read + k.hbm_write, sure.time(k, e.policy),
+              sure.hbm(k, e.policy));
+  }
+  return kernels;
+}
+
+ordered_json one_prediction(const Prediction& p, const PredictionCase& c,
+                            const PlanEstimate& base) {
+  const PlanEstimate& e = p.block;
+  const Sureness sure(c.gpu, c.workload);
+  const auto of_time = sure.time(e), of_hbm = sure.hbm(e);
   ordered_json out = {{"policy", e.policy},
                       {"fidelity", name_of(e.fidelity)},
                       {"time_us", to_us(e.time)},
@@ -88,7 +123,17 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
                       {"launches", e.launches},
                       {"clock_factor", e.clock_factor},
                       {"limits", limits_json(e.limits)}};
-  if (p.layers) out["total"] = layers_json(*p.layers, c.workload);
+  if (of_time && of_hbm) put_bands(out, e.time, e.hbm_read + e.hbm_write, *of_time, *of_hbm);
+  put_gain(out, base, e, sure);
+  if (p.layers) {
+    const LayersEstimate& all = *p.layers;
+    out["total"] = layers_json(all, c.workload);
+    if (of_time && of_hbm) {
+      put_bands(out["total"], all.time, all.hbm_read + all.hbm_write, *of_time, *of_hbm);
+      out["total"]["tokens_per_s_low"] = all.tokens_per_second(c.workload) / of_time->high;
+      out["total"]["tokens_per_s_high"] = all.tokens_per_second(c.workload) / of_time->low;
+    }
+  }
   if (p.layers && c.image)
     out["image"] = {{"width", c.image->width},
                     {"height", c.image->height},
@@ -102,7 +147,7 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c) {
   }
   if (p.memory) out["memory"] = memory_json(*p.memory, c.gpu);
   if (p.measured || p.trace) out["measured"] = measured_json(p);
-  out["kernels"] = std::move(kernels);
+  out["kernels"] = kernels_json(e, sure);
   return out;
 }
 
@@ -122,7 +167,9 @@ ordered_json checks_json(const Gpu& gpu) {
 ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>& predictions) {
   const Workload& w = c.workload;
   ordered_json list = ordered_json::array();
-  for (const Prediction& p : predictions) list.push_back(one_prediction(p, c));
+  for (const Prediction& p : predictions) {
+    list.push_back(one_prediction(p, c, baseline_of(predictions)));
+  }
   return {{"schema", kPredictionSchema},
           {"model", c.model.name},
           {"gpu", c.gpu.name},
@@ -149,6 +196,19 @@ ordered_json amount_json(const Amount& amount) {
   return to_us(std::get<Seconds>(amount));
 }
 
+ordered_json coverage_json(const std::vector<Coverage>& coverage) {
+  ordered_json out = ordered_json::array();
+  for (const Coverage& c : coverage) {
+    out.push_back({{"what", c.what},
+                   {"rows", c.rows},
+                   {"within", c.share()},
+                   {"median_half_width", c.half_width},
+                   {"mean_error", c.mean_error},
+                   {"interval_score", c.score}});
+  }
+  return out;
+}
+
 // "measured_us" or "measured_bytes", as the quantity is.
 std::string amount_key(const char* stem, const Amount& amount) {
   return std::string(stem) + (std::holds_alternative<Bytes>(amount) ? "_bytes" : "_us");
@@ -157,6 +217,14 @@ std::string amount_key(const char* stem, const Amount& amount) {
 }  // namespace
 
 std::string kernel_json(const KernelEstimate& kernel) { return json_text(kernel_object(kernel)); }
+
+std::string kernel_json(const KernelEstimate& kernel, const Gpu& gpu, const Workload& workload) {
+  ordered_json out = kernel_object(kernel);
+  const Sureness sure(gpu, workload);
+  put_bands(out, kernel.time, kernel.hbm_read + kernel.hbm_write, sure.time(kernel, {}),
+            sure.hbm(kernel, {}));
+  return json_text(out);
+}
 
 std::string predictions_json(const PredictionCase& c, const std::vector<Prediction>& predictions) {
   return json_text(case_object(c, predictions));
@@ -172,7 +240,8 @@ std::string sweep_json(const std::vector<SweptCase>& cases) {
   return json_text({{"schema", kSweepSchema}, {"cases", std::move(list)}});
 }
 
-std::string error_table_json(const Measurements& measurements, const ErrorTable& table) {
+std::string error_table_json(const Measurements& measurements, const ErrorTable& table,
+                             const std::vector<Coverage>& coverage) {
   ordered_json rows = ordered_json::array();
   for (const ErrorRow& row : table.rows) {
     ordered_json errors = ordered_json::object();
@@ -203,6 +272,7 @@ std::string error_table_json(const Measurements& measurements, const ErrorTable&
                     {"predictors", table.predictors},
                     {"rows", std::move(rows)},
                     {"cases", std::move(cases)},
+                    {"coverage", coverage_json(coverage)},
                     {"not_judged", table.not_judged}});
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/block/estimate.h"
+#include "sim/judge/band_fit.h"
 #include "sim/judge/validation.h"
 #include "sim/measured/measurement.h"
 #include "sim/report/prediction.h"
@@ -17,6 +18,8 @@ inline constexpr const char* kSweepSchema = "fuseline.sweep/1";
 
 // One kernel object, as in a prediction's list.
 std::string kernel_json(const KernelEstimate& kernel);
+// With its bands, as a kernel of a library.
+std::string kernel_json(const KernelEstimate& kernel, const Gpu& gpu, const Workload& workload);
 
 std::string predictions_json(const PredictionCase& c, const std::vector<Prediction>& predictions);
 
@@ -27,6 +30,7 @@ struct SweptCase {
 };
 std::string sweep_json(const std::vector<SweptCase>& cases);
 
-std::string error_table_json(const Measurements& measurements, const ErrorTable& table);
+std::string error_table_json(const Measurements& measurements, const ErrorTable& table,
+                             const std::vector<Coverage>& coverage = {});
 
 }  // namespace fuseline

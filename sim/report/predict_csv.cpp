@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include "base/csv_text.h"
+#include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
@@ -16,6 +17,18 @@ std::string case_cells(const PredictionCase& s, const PlanEstimate& e) {
                      name_of(e.fidelity));
 }
 
+// The last columns, and the end of the line; empty cells for a roofline.
+std::string band_cells(const Sureness& sure, const PlanEstimate& base, const PlanEstimate& e) {
+  const auto time = sure.time(e), hbm = sure.hbm(e), gain = sure.gain(base, e);
+  if (!time || !hbm || !gain) return ",,,,,,,,\n";
+  const Bytes bytes = e.hbm_read + e.hbm_write;
+  const double ratio = base.time / e.time;
+  return fmt::format(",{:.3f},{:.3f},{},{},{},{:.4f},{:.4f},{:.4f}\n",
+                     to_us(low_end(e.time, *time)), to_us(high_end(e.time, *time)),
+                     low_end(bytes, *hbm).value(), high_end(bytes, *hbm).value(), base.policy,
+                     ratio, ratio * gain->low, ratio * gain->high);
+}
+
 }  // namespace
 
 std::string predictions_csv_header() {
@@ -23,7 +36,8 @@ std::string predictions_csv_header() {
       "{},launches,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,hbm_compulsory_bytes,"
       "limit_time_us,layers,total_time_us,tokens_per_s,measured_time_us,memory_need_bytes,"
       "memory_capacity_bytes,price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,"
-      "activations\n",
+      "activations,time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high,gain_over,gain,gain_low,"
+      "gain_high\n",
       kCaseColumns);
 }
 
@@ -33,6 +47,9 @@ std::string predictions_csv(const PredictionCase& c, const std::vector<Predictio
 
 std::string predictions_csv_rows(const PredictionCase& c,
                                  const std::vector<Prediction>& predictions) {
+  if (predictions.empty()) return {};
+  const PlanEstimate& base = baseline_of(predictions);
+  const Sureness sure(c.gpu, c.workload);
   std::string out;
   for (const Prediction& p : predictions) {
     const PlanEstimate& e = p.block;
@@ -50,8 +67,9 @@ std::string predictions_csv_rows(const PredictionCase& c,
                     : ",,";
     const auto cost = cost_per_million_tokens(p, c);
     out += cost ? fmt::format("{:g},{:.4f}", c.price->value(), cost->value()) : ",";
-    out += fmt::format(",{},{},{},{}\n", e.limits.least.value(), weights_text(c.workload),
-                       cache_text(c.workload), activations_text(c.workload));
+    out += fmt::format(",{},{},{},{}", e.limits.least.value(), weights_text(c.workload),
+                       cache_text(c.workload), activations_text(c.workload)) +
+           band_cells(sure, base, e);
   }
   return out;
 }

@@ -8,6 +8,13 @@ std::optional<Money> cost_per_million_tokens(const Prediction& prediction,
   return cost_per_million_tokens(*c.price, prediction.layers->time, c.workload);
 }
 
+const PlanEstimate& baseline_of(const std::vector<Prediction>& predictions) {
+  for (const Prediction& p : predictions) {
+    if (p.block.policy == "unfused") return p.block;
+  }
+  return predictions.front().block;
+}
+
 PlanEstimate simulate_replay(const Plan& plan, const PredictionCase& c) {
   return simulate(plan, c.gpu, c.fidelity, {.replay = true, .runs = 2});
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "model/config/config.h"
 #include "model/plan.h"
@@ -42,6 +43,9 @@ struct Prediction {
   std::optional<MeasuredTrace> trace;
   std::optional<PlanEstimate> replayed;  // the block as it is measured: replays on the same input
 };
+
+// What gains are measured against: `unfused` where it is among the policies, else the first.
+const PlanEstimate& baseline_of(const std::vector<Prediction>& predictions);
 
 // Of a million tokens, when the whole model is predicted and a price is given.
 std::optional<Money> cost_per_million_tokens(const Prediction& prediction, const PredictionCase& c);

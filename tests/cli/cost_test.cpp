@@ -40,7 +40,8 @@ TEST(PredictCost, StandsInEveryFormat) {
   const std::vector<std::string> csv =
       lines_of(predict({"--price-per-hour", "2", "--format", "csv"}).out);
   EXPECT_TRUE(csv[0].ends_with(
-      "price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,activations"));
+      "price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,activations,"
+      "time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high,gain_over,gain,gain_low,gain_high"));
   EXPECT_THAT(csv[1], HasSubstr(",2,0."));
 }
 

@@ -1,0 +1,94 @@
+#include "sim/sure/band.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/data_dir.h"
+#include "base/error.h"
+
+namespace fuseline {
+
+namespace {
+
+// 1 % beyond which a band is printed with both its ends.
+constexpr double kLopsided = 0.01;
+
+bool fits(const std::string& asked, const std::string& of) { return of.empty() || of == asked; }
+
+bool fits(const WorkClass& work, const WorkClass& of) {
+  return work.what == of.what && fits(work.phase, of.phase) && fits(work.maker, of.maker) &&
+         fits(work.kernels, of.kernels) && fits(work.size, of.size);
+}
+
+int words(const WorkClass& of) {
+  return static_cast<int>(!of.phase.empty()) + static_cast<int>(!of.maker.empty()) +
+         static_cast<int>(!of.kernels.empty()) + static_cast<int>(!of.size.empty());
+}
+
+}  // namespace
+
+Seconds low_end(Seconds estimate, const Band& band) { return estimate * band.low; }
+Seconds high_end(Seconds estimate, const Band& band) { return estimate * band.high; }
+Bytes low_end(Bytes estimate, const Band& band) {
+  return Bytes(static_cast<std::int64_t>(std::floor(estimate.as_double() * band.low)));
+}
+Bytes high_end(Bytes estimate, const Band& band) {
+  return Bytes(static_cast<std::int64_t>(std::ceil(estimate.as_double() * band.high)));
+}
+
+std::string in_percent(const Band& band) {
+  const double down = 1 - band.low, up = band.high - 1;
+  if (std::abs(up - down) < kLopsided) return fmt::format("±{:.0f} %", 50 * (up + down));
+  return fmt::format("-{:.0f} +{:.0f} %", 100 * down, 100 * up);
+}
+
+const std::vector<std::string>& band_subjects() {
+  static const std::vector<std::string> all = {"time", "hbm", "kernel_time", "kernel_hbm", "gain"};
+  return all;
+}
+
+const BandClass& BandTable::best(const WorkClass& work) const {
+  const BandClass* found = nullptr;
+  for (const BandClass& c : classes_) {
+    if (fits(work, c.of) && (found == nullptr || words(c.of) > words(found->of))) found = &c;
+  }
+  if (found == nullptr) throw InternalError("no class of bands for " + work.what);
+  return *found;
+}
+
+double BandTable::widening(const WorkClass& work, Standing standing) const {
+  if (standing == Standing::fitted) return 1;
+  const Widening* found = nullptr;
+  for (const Widening& w : widenings_) {
+    if (w.what != work.what || !fits(work.phase, w.phase)) continue;
+    if (found == nullptr || found->phase.empty()) found = &w;
+  }
+  if (found == nullptr) return 1;
+  return standing == Standing::checked ? found->checked : found->uncalibrated;
+}
+
+Band BandTable::of(const WorkClass& work, Standing standing) const {
+  const BandClass& c = best(work);
+  const double wide = widening(work, standing);
+  return {std::exp(wide * c.low), std::exp(wide * c.high)};
+}
+
+Band BandTable::of_gain(const WorkClass& work, Standing standing, double predicted) const {
+  const BandClass& c = best(work);
+  const double wide = widening(work, standing);
+  const double size = std::abs(std::log(predicted));
+  const double shift = (c.slope - 1) * size;
+  const double low = std::min(0.0, shift + wide * c.low);
+  const double high = std::max(0.0, shift + wide * c.high);
+  return predicted >= 1 ? Band{std::exp(low), std::exp(high)}
+                        : Band{std::exp(-high), std::exp(-low)};
+}
+
+const BandTable& shipped_bands() {
+  static const BandTable table = BandTable::load((data_dir() / "bands" / "bands.toml").string());
+  return table;
+}
+
+}  // namespace fuseline

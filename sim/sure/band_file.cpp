@@ -1,0 +1,138 @@
+#include "sim/sure/band_file.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/toml_file.h"
+#include "base/toml_text.h"
+#include "model/plan.h"
+#include "sim/gpu/provenance.h"
+
+namespace fuseline {
+
+namespace {
+
+// exp(3) = 20 times off: no band of a useful model is wider.
+constexpr double kWidest = 3;
+constexpr double kMostWidening = 20;
+constexpr std::int64_t kMostRows = 10'000'000;
+
+const std::vector<std::string> kPhases = {"forward", "decode", "train"};
+const std::vector<std::string> kMakers = {"own", "library", "mixed"};
+const std::vector<std::string> kSizes = {"short", "small", "large"};
+
+std::vector<std::string> kernel_words() {
+  std::vector<std::string> words = {"dense", "scores", "experts", "scans"};
+  for (const KernelKind kind : all_kernel_kinds()) words.emplace_back(name_of(kind));
+  return words;
+}
+
+std::string word_or_any(const TomlTable& table, const char* key,
+                        const std::vector<std::string>& words) {
+  return table.has(key) ? table.word(key, words) : std::string();
+}
+
+BandClass read_class(const TomlTable& table) {
+  table.refuse_other_keys(
+      {"what", "phase", "maker", "kernels", "size", "low", "high", "slope", "rows", "models"});
+  BandClass c;
+  c.of = {.what = table.word("what", band_subjects()),
+          .phase = word_or_any(table, "phase", kPhases),
+          .maker = word_or_any(table, "maker", kMakers),
+          .kernels = word_or_any(table, "kernels", kernel_words()),
+          .size = word_or_any(table, "size", kSizes)};
+  c.low = table.real("low", {-kWidest, 0});
+  c.high = table.real("high", {0, kWidest});
+  c.slope = table.real_or("slope", {0, 2}, 1);
+  if (table.has("slope") && c.of.what != "gain") {
+    table.fail("slope", "only a gain has one", "no slope");
+  }
+  c.rows = table.whole("rows", {1, kMostRows});
+  c.models = table.whole("models", {1, c.rows});
+  return c;
+}
+
+Widening read_widening(const TomlTable& table) {
+  table.refuse_other_keys({"what", "phase", "checked", "uncalibrated"});
+  Widening w;
+  w.what = table.word("what", band_subjects());
+  w.phase = word_or_any(table, "phase", kPhases);
+  w.checked = table.real("checked", {1, kMostWidening});
+  w.uncalibrated = table.real("uncalibrated", {w.checked, kMostWidening});
+  return w;
+}
+
+// Every estimate must find a class, so each subject has one for any work.
+void check_complete(const TomlTable& file, const std::vector<BandClass>& classes) {
+  for (const std::string& what : band_subjects()) {
+    const WorkClass any{.what = what, .phase = {}, .maker = {}, .kernels = {}, .size = {}};
+    const auto count =
+        std::ranges::count_if(classes, [&](const BandClass& c) { return c.of == any; });
+    if (count != 1) {
+      file.fail("class", fmt::format("there are {} classes of {} for any work", count, what),
+                "one with `what` and no phase, maker, kernels or size");
+    }
+  }
+}
+
+std::string class_text(const BandClass& c) {
+  std::string text = "\n[[class]]\n";
+  const auto add = [&text](const char* key, const std::string& word) {
+    if (!word.empty()) text += fmt::format("{} = {}\n", key, toml_text(word));
+  };
+  add("what", c.of.what);
+  add("phase", c.of.phase);
+  add("maker", c.of.maker);
+  add("kernels", c.of.kernels);
+  add("size", c.of.size);
+  text += fmt::format("low = {:.4f}\nhigh = {:.4f}\n", c.low, c.high);
+  if (c.of.what == "gain") text += fmt::format("slope = {:.3f}\n", c.slope);
+  return text + fmt::format("rows = {}\nmodels = {}\n", c.rows, c.models);
+}
+
+}  // namespace
+
+BandTable BandTable::load(const std::string& path) {
+  const TomlTable file = TomlTable::load(path);
+  file.refuse_other_keys({"date", "coverage", "sources", "widening", "class"});
+  static_cast<void>(file.real("coverage", {0.9, 0.9}));
+  static_cast<void>(file.texts("sources"));
+  if (!is_date(file.text("date"))) file.fail("date", "is not a date", "\"2024-03-18\"");
+  std::vector<BandClass> classes;
+  for (const TomlTable& table : file.tables("class")) {
+    BandClass c = read_class(table);
+    if (std::ranges::any_of(classes, [&](const BandClass& old) { return old.of == c.of; })) {
+      table.fail("what", "this class stands here twice", "each class once");
+    }
+    classes.push_back(std::move(c));
+  }
+  check_complete(file, classes);
+  std::vector<Widening> widenings;
+  for (const TomlTable& table : file.tables("widening")) {
+    const Widening w = read_widening(table);
+    if (std::ranges::any_of(widenings, [&](const Widening& old) {
+          return old.what == w.what && old.phase == w.phase;
+        })) {
+      table.fail("what", "has a widening already", "each subject and phase once");
+    }
+    widenings.push_back(w);
+  }
+  return {std::move(classes), std::move(widenings)};
+}
+
+std::string bands_toml(const BandTable& table, const BandSources& sources) {
+  std::string text;
+  for (const std::string& note : sources.notes) text += "# " + note + "\n";
+  text += fmt::format("\ndate = {}\ncoverage = 0.9\nsources = {}\n", toml_text(sources.date),
+                      toml_list(sources.measurements));
+  for (const Widening& w : table.widenings()) {
+    text += fmt::format("\n[[widening]]\nwhat = {}\n", toml_text(w.what));
+    if (!w.phase.empty()) text += fmt::format("phase = {}\n", toml_text(w.phase));
+    text += fmt::format("checked = {:.2f}\nuncalibrated = {:.2f}\n", w.checked, w.uncalibrated);
+  }
+  for (const BandClass& c : table.classes()) text += class_text(c);
+  return text;
+}
+
+}  // namespace fuseline

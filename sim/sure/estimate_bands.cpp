@@ -1,0 +1,131 @@
+#include "sim/sure/estimate_bands.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/policy.h"
+
+namespace fuseline {
+
+namespace {
+
+// Below the first, launches and ramps set the time; below the second, a wave or two of tiles.
+constexpr double kShortKernelUs = 5, kSmallKernelUs = 50;
+// The same of a block: by the mean of its launches, then by its whole time.
+constexpr double kShortLaunchUs = 8, kSmallBlockUs = 200;
+// Gains of 10 % and more come from whole kernels that fall away, smaller ones from their parts.
+const double kSmallGain = std::log(1.1);
+
+std::string block_size(const PlanEstimate& e) {
+  const double us = to_us(e.time);
+  if (us < kShortLaunchUs * static_cast<double>(std::max<std::int64_t>(1, e.launches))) {
+    return "short";
+  }
+  return us < kSmallBlockUs ? "small" : "large";
+}
+
+std::string kernel_size(const KernelEstimate& k) {
+  const double us = to_us(k.time);
+  if (us < kShortKernelUs) return "short";
+  return us < kSmallKernelUs ? "small" : "large";
+}
+
+std::string kernels_of(const PlanEstimate& e) {
+  const auto has = [&e](KernelKind kind) {
+    return std::ranges::any_of(e.kernels, [&](const KernelEstimate& k) { return k.kind == kind; });
+  };
+  if (has(KernelKind::scan)) return "scans";
+  // Attention as products of their own, whose scores go through memory; or no attention at all.
+  if (!has(KernelKind::attention) && !has(KernelKind::block)) return "scores";
+  return e.in_groups ? "experts" : "dense";
+}
+
+WorkClass block_class(const char* what, const PlanEstimate& e, Phase phase) {
+  return {.what = what,
+          .phase = name_of(phase),
+          .maker = maker_of(e.policy),
+          .kernels = kernels_of(e),
+          .size = block_size(e)};
+}
+
+WorkClass kernel_class(const char* what, const KernelEstimate& k, Phase phase,
+                       const std::string& maker) {
+  return {.what = what,
+          .phase = name_of(phase),
+          .maker = maker,
+          .kernels = name_of(k.kind),
+          .size = kernel_size(k)};
+}
+
+}  // namespace
+
+std::string maker_of(const std::string& policy) {
+  if (policy.empty()) return "library";
+  for (const PolicyInfo& p : policies()) {
+    if (p.name == policy && (!p.version.empty() || !p.unverified.empty())) return "library";
+  }
+  return "own";
+}
+
+WorkClass time_class(const PlanEstimate& e, Phase phase) { return block_class("time", e, phase); }
+WorkClass hbm_class(const PlanEstimate& e, Phase phase) { return block_class("hbm", e, phase); }
+WorkClass time_class(const KernelEstimate& k, Phase phase, const std::string& maker) {
+  return kernel_class("kernel_time", k, phase, maker);
+}
+WorkClass hbm_class(const KernelEstimate& k, Phase phase, const std::string& maker) {
+  return kernel_class("kernel_hbm", k, phase, maker);
+}
+
+WorkClass gain_class(const WorkClass& one, const WorkClass& other, double gain) {
+  return {.what = "gain",
+          .phase = one.phase,
+          .maker = one.maker == other.maker ? one.maker : "mixed",
+          .kernels = one.kernels == "dense" ? other.kernels : one.kernels,
+          .size = std::abs(std::log(gain)) < kSmallGain ? "small" : "large"};
+}
+
+Standing standing_for(const Gpu& gpu, const Workload& workload, const std::string& policy) {
+  const std::vector<PolicyInfo> all = policies();
+  const bool unverified = std::ranges::any_of(
+      all, [&](const PolicyInfo& p) { return p.name == policy && !p.unverified.empty(); });
+  if (unverified || workload.formats != Formats{}) return Standing::uncalibrated;
+  return standing_of(gpu);
+}
+
+std::optional<Band> Sureness::time(const PlanEstimate& e) const {
+  if (e.fidelity == Fidelity::roofline) return std::nullopt;
+  return bands_->of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy));
+}
+
+std::optional<Band> Sureness::hbm(const PlanEstimate& e) const {
+  if (e.fidelity == Fidelity::roofline) return std::nullopt;
+  return bands_->of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy));
+}
+
+Band Sureness::time(const KernelEstimate& k, const std::string& policy) const {
+  return bands_->of(time_class(k, workload_->phase, maker_of(policy)),
+                    standing_for(*gpu_, *workload_, policy));
+}
+
+Band Sureness::hbm(const KernelEstimate& k, const std::string& policy) const {
+  return bands_->of(hbm_class(k, workload_->phase, maker_of(policy)),
+                    standing_for(*gpu_, *workload_, policy));
+}
+
+std::optional<Band> Sureness::gain(const PlanEstimate& base, const PlanEstimate& plan) const {
+  if (plan.fidelity == Fidelity::roofline) return std::nullopt;
+  if (base.policy == plan.policy) return Band{};
+  const double gain = base.time / plan.time;
+  const Phase phase = workload_->phase;
+  const Standing standing = std::max(standing_for(*gpu_, *workload_, base.policy),
+                                     standing_for(*gpu_, *workload_, plan.policy));
+  return bands_->of_gain(gain_class(time_class(base, phase), time_class(plan, phase), gain),
+                         standing, gain);
+}
+
+std::string verdict_of(double gain, const Band& band) {
+  if (gain * band.low > 1) return "faster";
+  return gain * band.high < 1 ? "slower" : "too close to call";
+}
+
+}  // namespace fuseline

@@ -1,0 +1,113 @@
+// Bands and judgements on the command line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/cli_run.h"
+
+namespace fuseline {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Sure, EveryEstimateOfAPredictionLiesInItsBand) {
+  const CliRun run =
+      cli({"predict", "--model", "tinyllama", "--gpu", "h200", "--seq", "100", "--layers", "all",
+           "--policy", "eager,torch-compile,coda", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json all = json::parse(run.out);
+  for (const json& p : all["predictions"]) {
+    std::vector<json> estimates(p["kernels"].begin(), p["kernels"].end());
+    estimates.push_back(p);
+    estimates.push_back(p["total"]);
+    for (const json& e : estimates) {
+      EXPECT_LT(e["time_us_low"], e["time_us"]) << e["time_us"];
+      EXPECT_GT(e["time_us_high"], e["time_us"]);
+      const auto hbm =
+          e["hbm_read_bytes"].get<std::int64_t>() + e["hbm_write_bytes"].get<std::int64_t>();
+      EXPECT_LE(e["hbm_bytes_low"], hbm);
+      EXPECT_GE(e["hbm_bytes_high"], hbm);
+    }
+    EXPECT_LE(p["gain_low"], p["gain"]);
+    EXPECT_GE(p["gain_high"], p["gain"]);
+    EXPECT_EQ(p["gain_over"], "eager");
+  }
+  EXPECT_EQ(all["predictions"][0]["verdict"], "the same");
+  EXPECT_EQ(all["predictions"][1]["verdict"], "faster");
+}
+
+TEST(Sure, ARooflineHasNoBand) {
+  const CliRun run = cli({"predict", "--model", "tinyllama", "--fidelity", "roofline", "--policy",
+                          "eager,coda", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_FALSE(json::parse(run.out)["predictions"][1].contains("time_us_low"));
+}
+
+TEST(Sure, TableSaysWhatIsTooCloseToCall) {
+  const CliRun run = cli({"predict", "--model", "llama2-7b", "--gpu", "h200", "--policy",
+                          "flash-attention,per-operator,composed,torch-compile"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("90 % band"));
+  expect_fits_100_columns(run.out);
+  EXPECT_THAT(run.out, HasSubstr("too close to call"));
+}
+
+TEST(Sure, CompareSaysHowManyCasesTheBandsHold) {
+  const CliRun run = cli({"compare", "scenarios/measurements/h200-open-sizes"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("interval score"));
+  EXPECT_THAT(run.out, HasSubstr("time decode"));
+}
+
+TEST(Sure, BandsOfAGemmAreWiderOnAGpuNeverMeasured) {
+  const auto width = [](const char* gpu) {
+    const CliRun run = cli(
+        {"gemm", "--m", "2048", "--n", "2048", "--k", "2048", "--gpu", gpu, "--format", "json"});
+    const json kernel = json::parse(run.out);
+    return (kernel["time_us_high"].get<double>() - kernel["time_us_low"].get<double>()) /
+           kernel["time_us"].get<double>();
+  };
+  EXPECT_GT(width("b200"), width("h200"));
+}
+
+TEST(Sure, BandsTakeNoOptionsOfTheFit) {
+  for (const char* option : {"--without", "--gpu", "--iterations"}) {
+    const CliRun run = cli({"calibrate", "--bands", option, "4"});
+    EXPECT_EQ(run.status, 2);
+    EXPECT_THAT(run.err, HasSubstr(option));
+  }
+  const CliRun two = cli({"calibrate", "a", "b"});
+  EXPECT_EQ(two.status, 2);
+  EXPECT_THAT(two.err, HasSubstr("--bands"));
+}
+
+TEST(Judge, SeparatesWhereErrorsComeFrom) {
+  const CliRun run = cli({"judge", "--gpu", "a100-sxm-80gb", "--worst", "2"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  EXPECT_THAT(run.out, HasSubstr("GPU never calibrated"));
+  EXPECT_THAT(run.out, HasSubstr("framework's own slack"));
+  EXPECT_THAT(run.out, HasSubstr("not predicted"));
+}
+
+TEST(Judge, JsonHasEveryFigure) {
+  const CliRun run = cli({"judge", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json all = json::parse(run.out);
+  EXPECT_EQ(all["figures"].size(), 197U);
+  for (const json& f : all["figures"]) {
+    EXPECT_NE(f.contains("predicted"), f.contains("not_predicted")) << f["id"];
+  }
+}
+
+TEST(Judge, RefusesWhatIsWrong) {
+  EXPECT_EQ(cli({"judge", "--gpu", "h2000"}).status, 2);
+  EXPECT_EQ(cli({"judge", "--gpu", "l40s"}).status, 2);
+  EXPECT_EQ(cli({"judge", "--worst", "-1"}).status, 2);
+  EXPECT_EQ(cli({"judge", "nowhere.csv"}).status, 2);
+  EXPECT_EQ(cli({"judge", "--format", "xml"}).status, 2);
+}
+
+}  // namespace
+}  // namespace fuseline

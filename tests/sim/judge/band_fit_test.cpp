@@ -1,0 +1,110 @@
+#include "sim/judge/band_fit.h"
+
+#include <cmath>
+#include <random>
+
+#include <gtest/gtest.h>
+
+namespace fuseline {
+namespace {
+
+Residual row(int model, double residual, Standing standing = Standing::fitted) {
+  return {.work = {.what = "time",
+                   .phase = "forward",
+                   .maker = "own",
+                   .kernels = "dense",
+                   .size = "large"},
+          .model = "model " + std::to_string(model),
+          .where = "block",
+          .standing = standing,
+          .predicted = 1e-3,
+          .measured = 1e-3 * std::exp(residual)};
+}
+
+// Normal residuals of 10 % in 40 models of 25 rows each.
+std::vector<Residual> normal_rows(Standing standing, double sigma, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> error(0, sigma);
+  std::vector<Residual> rows;
+  for (int i = 0; i < 1000; ++i) rows.push_back(row(i % 40, error(random), standing));
+  return rows;
+}
+
+TEST(BandFit, HoldsNineOfTenOfNormalErrorsAndIsNoWiderThanTheirSpread) {
+  const std::vector<Residual> rows = normal_rows(Standing::fitted, 0.1, 7);
+  const BandTable table = fit_bands(rows);
+  const Band band = band_of(table, rows.front());
+  // The quantiles' own error is sqrt(0.05 * 0.95 / n) / density = 0.0069 / (0.103 / sigma): 0.0067.
+  EXPECT_NEAR(std::log(band.high), 0.1645, 3 * 0.0067);
+  EXPECT_NEAR(std::log(band.low), -0.1645, 3 * 0.0067);
+  const auto left_out = left_out_coverage(rows);
+  ASSERT_EQ(left_out.size(), 1U);
+  EXPECT_EQ(left_out.front().rows, 1000U);
+  EXPECT_GE(left_out.front().share(), 0.87);
+  EXPECT_LE(left_out.front().share(), 0.94);
+}
+
+TEST(BandFit, WidensForGpusWithLargerErrors) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.05, 1);
+  for (const Residual& r : normal_rows(Standing::uncalibrated, 0.15, 2)) rows.push_back(r);
+  const BandTable table = fit_bands(rows);
+  const double fitted = std::log(table.of(rows.front().work, Standing::fitted).high);
+  const double never = std::log(table.of(rows.front().work, Standing::uncalibrated).high);
+  EXPECT_NEAR(never / fitted, 3, 0.5);
+}
+
+TEST(BandFit, FewRowsAreWiderThanManyOfTheSameSpread) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.02, 3);
+  WorkClass few = rows.front().work;
+  few.kernels = "scans";
+  for (int i = 0; i < 6; ++i) {
+    rows.push_back(row(100 + i, i % 2 == 0 ? 0.02 : -0.02));
+    rows.back().work = few;
+  }
+  const BandTable table = fit_bands(rows);
+  const Band of_few = table.of(few, Standing::fitted);
+  const Band of_many = table.of(rows.front().work, Standing::fitted);
+  EXPECT_GT(of_few.high, of_many.high);
+  EXPECT_LT(of_few.low, of_many.low);
+}
+
+TEST(BandFit, GainsOfTwoPlansCancelWhatTheyShare) {
+  // Both plans take 20 % longer than predicted; only their ratio is judged.
+  Residual slow = row(1, std::log(1.2)), fast = row(1, std::log(1.2));
+  slow.predicted *= 1.5;
+  slow.measured *= 1.5;
+  const auto gains = gains_of({fast, slow});
+  ASSERT_EQ(gains.size(), 1U);
+  EXPECT_EQ(gains.front().work.what, "gain");
+  EXPECT_NEAR(gains.front().predicted, 1.5, 1e-12);
+  EXPECT_NEAR(gains.front().measured, 1.5, 1e-12);
+}
+
+TEST(BandFit, FindsASlopeBelowOne) {
+  std::mt19937 random(5);
+  std::normal_distribution<double> error(0, 0.002);
+  std::vector<Residual> rows;
+  for (int i = 0; i < 400; ++i) {
+    Residual r = row(i % 20, 0);
+    r.work.what = "gain";
+    const double predicted = 0.02 + 0.0002 * i;
+    r.predicted = std::exp(predicted);
+    r.measured = std::exp(0.6 * predicted + error(random));
+    rows.push_back(r);
+  }
+  const BandTable table = fit_bands(rows);
+  for (const BandClass& c : table.classes()) EXPECT_NEAR(c.slope, 0.6, 0.01);
+}
+
+TEST(BandFit, TheScoreCountsWidthAndWhatLiesOutside) {
+  const auto coverage = coverage_of({row(1, 0), row(2, std::log(1.3))},
+                                    [](const Residual&) { return Band{.low = 0.9, .high = 1.1}; });
+  ASSERT_EQ(coverage.size(), 1U);
+  EXPECT_EQ(coverage.front().held, 1U);
+  EXPECT_NEAR(coverage.front().half_width, 0.1, 1e-12);
+  // Width 0.2 twice; 20 times 0.2 outside, once.
+  EXPECT_NEAR(coverage.front().score, (0.2 + 0.2 + 20 * 0.2) / 2, 1e-9);
+}
+
+}  // namespace
+}  // namespace fuseline

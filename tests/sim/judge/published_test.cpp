@@ -1,0 +1,99 @@
+#include "sim/judge/published.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/data_dir.h"
+#include "base/error.h"
+
+namespace fuseline {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr const char* kHeader =
+    "id,quality,source,citation,published_gpu,gpu,what,model,policy,slack,phase,batch,seq,context,"
+    "m,"
+    "n,k,dtype,metric,value,unit,published_config,framework,caveat,not_predicted\n";
+
+std::vector<PublishedFigure> load(const std::string& row) {
+  const auto path = std::filesystem::path(testing::TempDir()) / "figures.csv";
+  std::ofstream(path) << kHeader << row << "\n";
+  return load_published_figures(path.string());
+}
+
+void refuses(const std::string& row, const std::string& column) {
+  try {
+    load(row);
+    FAIL() << row;
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(column));
+    EXPECT_THAT(error.what(), HasSubstr("figures.csv"));
+  }
+}
+
+TEST(Published, EveryShippedFigureIsPredictedOrSaysWhyNot) {
+  const auto figures = load_published_figures((data_dir() / "published" / "figures.csv").string());
+  std::size_t predicted = 0;
+  for (const PublishedFigure& f : figures) {
+    if (f.what.empty()) {
+      EXPECT_FALSE(f.not_predicted.empty()) << f.id;
+      continue;
+    }
+    const JudgedFigure j = judge(f);
+    ASSERT_TRUE(j.predicted) << f.id;
+    EXPECT_GT(*j.predicted, 0) << f.id;
+    EXPECT_LT(std::abs(*j.error()), 1.5) << f.id;
+    EXPECT_TRUE(f.quality == "A" || f.quality == "B") << f.id;
+    ++predicted;
+  }
+  EXPECT_EQ(figures.size(), 197U);
+  EXPECT_GE(predicted, 60U);
+}
+
+// A rate that is above the prediction and a time that is below it are the same error.
+TEST(Published, ErrorsAreOfTheTimeWhateverTheMetric) {
+  JudgedFigure rate{.figure = {.metric = "gemm_rate", .unit = "TFLOP/s", .value = 600}};
+  rate.predicted = 400;
+  EXPECT_NEAR(*rate.error(), 0.5, 1e-12);
+  JudgedFigure time{.figure = {.metric = "first_token_latency", .unit = "ms", .value = 20}};
+  time.predicted = 30;
+  EXPECT_NEAR(*time.error(), 0.5, 1e-12);
+}
+
+TEST(Published, AFrameworksSlackIsNoErrorOfTheModel) {
+  const std::string figure =
+      ",s,c,A100,a100-sxm-80gb,model,tinyllama,per-operator,yes,decode,1,1,64,,,,bf16,tokens_per_s,"
+      "100,tok/s,x,y,,";
+  const JudgedFigure j = judge(load("1,A" + figure).front());
+  EXPECT_EQ(j.cause, Cause::framework);
+  // Far fewer tokens than predicted: the framework's own time, which no band should hold.
+  ASSERT_LT(*j.error(), 0);
+  EXPECT_TRUE(published_rows({j}).empty());
+}
+
+TEST(Published, RefusesWhatIsWrong) {
+  const std::string gemm =
+      "1,A,s,c,H200,h200,gemm,,,no,,,,,64,64,64,bf16,gemm_rate,10,TFLOP/s,x,y,,";
+  EXPECT_EQ(load(gemm).front().m, 64);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = gemm;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  refuses(with("h200", "h2000"), "gpu");
+  refuses(with("TFLOP/s", "tok/s"), "metric");
+  refuses(with("1,A", "1,D"), "quality");
+  refuses(with(",gemm,", ",gem,"), "what");
+  refuses(with(",no,", ",maybe,"), "slack");
+  refuses(with("bf16", "bf17"), "dtype");
+  refuses(with("64,64,64", "0,64,64"), "m");
+  refuses(with(",10,", ",-10,"), "value");
+  refuses("1,A,s,c,H200,h200,,,,no,,,,,,,,bf16,gemm_rate,10,TFLOP/s,x,y,,", "not_predicted");
+}
+
+}  // namespace
+}  // namespace fuseline

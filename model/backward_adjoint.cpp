@@ -270,7 +270,7 @@ Operand Adjoint::gradient(const Operand& part) {
       met[0]->read == graph_.whole(id))
     return within(parts[0], part);
   if (concatenates(id) && whole_tensor) {
-    FUSELINE_ASSERT(parts.size() <= 3, t.name);
+    FUSELINE_ASSERT(parts.size() <= operators::concat.reads.size(), t.name);
     emit("concat_d" + t.name, operators::concat, std::move(parts), {whole});
     return whole;
   }

@@ -121,6 +121,7 @@ std::string of_body(const Program& program) {
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
+    if (p.is<SumSequences>()) return "sums over the rows of each sequence";
     if (p.is<ChooseExperts>())
       if (std::string what = of_choice(program); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())

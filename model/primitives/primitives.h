@@ -31,4 +31,5 @@
 #include "model/primitives/store_groups.h"
 #include "model/primitives/store_tile.h"
 #include "model/primitives/store_vector.h"
+#include "model/primitives/sum_sequences.h"
 #include "model/primitives/tile_reduce.h"

@@ -112,6 +112,15 @@ Graph random_op(OpKind kind, std::mt19937& random) {
     return one_op(kind, {{a.batch * above, N}, {a.batch * below, N}}, a.batch * (above + below), N,
                   JointSequences{a.batch});
   }
+  const std::vector<OpKind> by_sequence{operators::modulate, operators::gate_add,
+                                        operators::mul_sequence, operators::add_sequence};
+  if (std::ranges::find(by_sequence, kind) != by_sequence.end()) {
+    const Sequences rows{.batch = a.batch, .tokens = pick(random, 1, 6)};
+    std::vector<Input> inputs;
+    for (const OperandSpec& spec : kind->reads)
+      inputs.push_back({spec.rows == std::string("B") ? a.batch : a.batch * rows.tokens, N});
+    return one_op(kind, inputs, a.batch * rows.tokens, N, rows);
+  }
   // Any other operator: a random size for each letter of its shapes.
   std::map<std::string, std::int64_t> sizes{{"1", 1}, {"2", 2}};
   const auto size = [&](const std::string& letter) {
@@ -271,6 +280,8 @@ Attributes small(OpKind kind) {
   if (kind == operators::embedding_backward) return Positions{.tokens = 3};
   if (kind == operators::head_norm_backward || kind == operators::head_norm_weight_grad)
     return HeadNorm{.head_width = 5};
+  if (kind == operators::sequence_sum || kind == operators::modulate_backward)
+    return Sequences{.batch = 2, .tokens = 2};
   return {};
 }
 
@@ -347,6 +358,9 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::embedding_backward, {x, {4, 1}}, {9, 7}, 28, 32, 63},
       {operators::embedding_backward, {x}, {9, 7}, 28, 28, 63},
       {operators::norm_backward_deferred, {x, x, vector, {4, 1}, {4, 1}}, x, 28 * 5, 71, 28},
+      {operators::sequence_sum, {x}, {2, 7}, 28, 28, 14},
+      {operators::sequence_sum, {x, x}, {2, 7}, 28 * 2, 56, 14},
+      {operators::modulate_backward, {x, {2, 7}}, x, 28 * 2, 42, 28},
   };
   std::set<std::string> seen{"rope_backward"};  // as rope
   for (const Cost& cost : costs) {

@@ -47,6 +47,44 @@ TEST(ModulatedBlock, IsProvedForRandomSizes) {
   }
 }
 
+TEST(ModulatedBlock, IsTrainedUnderEveryPolicy) {
+  for (const bool centred : {true, false})
+    expect_block_trained(modulated_block({}, centred), centred ? "centred" : "root mean square");
+}
+
+// Sequences of one token, and one sequence alone, among them.
+TEST(ModulatedBlock, IsTrainedForRandomSizes) {
+  std::mt19937 random(17);
+  std::vector<std::string> trains;
+  for (const PolicyInfo& p : policies())
+    if (p.trains) trains.push_back(p.name);
+  for (std::size_t round = 0; round < 2 * trains.size(); ++round) {
+    BlockSizes s;
+    s.batch = pick(random, 1, 4);
+    s.tokens = round % 5 == 0 ? 1 : pick(random, 2, 150);
+    s.model = pick(random, 3, 300);
+    s.inner = pick(random, 3, 60);
+    s.kv_heads = s.heads = pick(random, 1, 3);
+    s.width = pick(random, 2, 20);
+    const std::string& policy = trains[round % trains.size()];
+    expect_proved(make_plan(policy, differentiate(modulated_block(s, round % 2 == 0))),
+                  policy + " round " + std::to_string(round));
+  }
+}
+
+// What a framework's reverse mode launches for the gradients of one modulation: the products with
+// the normalised rows, two sums over the rows of sequences, and the rows times 1 + scale. A
+// compiler of loops needs no product of its own.
+TEST(ModulatedBlock, SumsTheGradientsOfASequence) {
+  const Plan eager = make_plan("eager", differentiate(modulated_block({}, true)));
+  for (const char* op :
+       {"ds_modulate1_mul_mul", "ds_modulate1_mul", "ds_modulate1_add", "d_modulate1_mul"})
+    EXPECT_EQ(kernel_of(eager, op).ops.size(), 1U) << op;
+  const Plan compiled = make_plan("torch-compile", differentiate(modulated_block({}, true)));
+  EXPECT_FALSE(compiled.graph.find_op("dscale_modulate1_mul").has_value());
+  EXPECT_TRUE(compiled.graph.find_op("dscale_modulate1").has_value());
+}
+
 // PyTorch 2.11: (1 + scale), times, plus; gate times branch, plus stream. Inductor: a norm with its
 // modulation, and a gated sum, are one kernel each. coda: the gate is behind the product.
 TEST(ModulatedBlock, IsLaunchedAsFrameworksDo) {

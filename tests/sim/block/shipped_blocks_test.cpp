@@ -23,9 +23,9 @@ Plan planned(const std::string& policy, const Graph& block, const std::string& n
                             : make_plan(policy, block, executor_target());
 }
 
-// Operators without a gradient: modulation, experts, latent attention, scans.
+// Operators without a gradient: experts, latent attention, scans.
 bool refuses_training(const std::string& block) {
-  for (const char* without : {"mmdit", "moe", "mla", "mamba", "mamba2", "jamba"})
+  for (const char* without : {"moe", "mla", "mamba", "mamba2", "jamba"})
     if (block == without) return true;
   return false;
 }

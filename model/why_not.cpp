@@ -192,11 +192,13 @@ std::string why_no_scan_program(const Graph& graph, const Group& g, const std::v
   const Op& main = *g.mains.front();
   for (const Op* op : g.after) {
     const bool of_state = std::ranges::any_of(op->reads, [&](const Operand& r) {
-      return main.writes.size() > 1 && r.tensor == main.writes[1].tensor;
+      return std::ranges::any_of(main.writes.begin() + 1, main.writes.end(),
+                                 [&](const Operand& w) { return w.tensor == r.tensor; });
     });
     if (of_state)
-      return op->name + " reads the state behind the last token, which " + main.name +
-             " has when its last tile is done";
+      return op->name + " reads " +
+             (main.pass == Pass::backward ? "a sum" : "the state behind the last token") +
+             ", which " + main.name + " has when its last tile is done";
     if (op->kind->locality == Locality::pair_local || needs_whole_heads(*op) ||
         needs_full_row(*op) || needs_full_column(*op) || leaves_partials(*op))
       return op->name + " crosses heads or chunks, while a tile of " + main.name +

@@ -10,6 +10,7 @@
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/order_linear_gradients.h"
+#include "model/rewrites/split_product_sums.h"
 
 namespace fuseline {
 
@@ -37,7 +38,7 @@ PolicyRules policy::eager() {
       .rewrites = {copy_slices(), decompose_rope(), decompose_swiglu(), decompose_modulation()},
       .training = TrainingRules{.before = {decompose_modulation()},
                                 .options = framework_options,
-                                .after = {accumulate_dq(), split_sequence_sums(),
+                                .after = {accumulate_dq(), split_product_sums(),
                                           sum_grouped_heads(), copy_slices(), decompose_rope(),
                                           decompose_swiglu(), order_linear_gradients()}},
       .fuse = bias_into_gemm,

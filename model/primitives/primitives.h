@@ -6,6 +6,7 @@
 #include "model/primitives/columns.h"
 #include "model/primitives/concat_halves.h"
 #include "model/primitives/concat_rows.h"
+#include "model/primitives/convolve_back.h"
 #include "model/primitives/convolve_rows.h"
 #include "model/primitives/gather.h"
 #include "model/primitives/gather_number.h"
@@ -32,4 +33,5 @@
 #include "model/primitives/store_tile.h"
 #include "model/primitives/store_vector.h"
 #include "model/primitives/sum_sequences.h"
+#include "model/primitives/sum_taps.h"
 #include "model/primitives/tile_reduce.h"

@@ -13,21 +13,6 @@ bool is_modulation(const Op& op) {
   return op.kind == operators::modulate || op.kind == operators::gate_add;
 }
 
-// The gradient of a factor that a sequence shares: a framework stores the products, then sums them.
-bool sums_products(const Op& op) {
-  return op.kind == operators::sequence_sum && op.reads.size() > 1;
-}
-
-bool split_products(const Op& op, Graph& to) {
-  if (!sums_products(op)) return false;
-  const Tensor x = to.tensor(op.reads[0].tensor);
-  const Operand products = to.whole(add_activation(to, op.name + "_products", x.symbol, x.dtype,
-                                                   op.reads[0].rows, op.reads[0].cols));
-  to.add_op({op.name + "_mul", operators::mul, op.reads, {products}, {}, op.site, op.pass});
-  to.add_op({op.name, op.kind, {products}, op.writes, op.attributes, op.site, op.pass});
-  return true;
-}
-
 bool applies(const Graph& graph) { return std::ranges::any_of(graph.ops(), is_modulation); }
 
 bool decompose(const Op& op, Graph& to) {
@@ -60,12 +45,6 @@ bool decompose(const Op& op, Graph& to) {
 Rewrite decompose_modulation() {
   return {"decompose_modulation", "a modulation or a gated sum becomes framework primitives",
           applies, [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
-}
-
-Rewrite split_sequence_sums() {
-  return {"split_sequence_sums", "sums of products by sequence become products and their sums",
-          [](const Graph& graph) { return std::ranges::any_of(graph.ops(), sums_products); },
-          [](Block& block) { block.graph = replace_ops(block.graph, split_products); }};
 }
 
 }  // namespace fuseline

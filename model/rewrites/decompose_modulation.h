@@ -7,7 +7,5 @@
 namespace fuseline {
 
 Rewrite decompose_modulation();
-// Of its gradient: products are stored, then a kernel sums them by sequence.
-Rewrite split_sequence_sums();
 
 }  // namespace fuseline

@@ -27,23 +27,28 @@ struct Chunk {
   Seconds transfer;
 };
 
-Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu, ElementSize element) {
+Chunk time_chunk(const ScanShape& s, std::int64_t tokens, const Gpu& gpu, ElementSize element,
+                 bool gradient) {
   const double P = static_cast<double>(s.head_width);
   const double N = static_cast<double>(s.state_width);
   const double clock = gpu.sm_clock.value();
   Chunk chunk;
   if (s.chunk == 1) {
     const double rate = gpu.vector_fp32.value() / static_cast<double>(gpu.sm_count);
-    chunk.products = Seconds(5 * P * N / rate);
+    chunk.products = Seconds((gradient ? 14 : 5) * P * N / rate);
   } else {
     const double rows = static_cast<double>(ceil_div(tokens, kProductRows) * kProductRows);
-    const double flops = 2 * rows * rows * (N + P) + 4 * rows * P * N;
+    const double flops = gradient ? 2 * rows * rows * (3 * N + 2 * P) + 8 * rows * P * N
+                                  : 2 * rows * rows * (N + P) + 4 * rows * P * N;
     const double cycles =
         flops / flops_per_cycle(gpu, element) + rows * rows * gpu.constants.attention.exp_cycles;
     chunk.products = Seconds(cycles / clock);
   }
-  const double bytes = static_cast<double>(tokens * (s.head_width + 2 * s.state_width) * element +
-                                           tokens * kFp32Bytes);
+  // The gradient loads dy too, and adds to those of k and q in fp32.
+  const std::int64_t columns = s.head_width * (gradient ? 2 : 1) + 2 * s.state_width;
+  const std::int64_t sums = gradient ? 4 * s.state_width : 0;
+  const double bytes =
+      static_cast<double>(tokens * columns * element + tokens * (1 + sums) * kFp32Bytes);
   chunk.transfer = Seconds(bytes / gpu.constants.attention.block_bytes_per_cycle / clock);
   return chunk;
 }
@@ -68,6 +73,14 @@ ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gp
     during.streams.push_back(stream_of(o, false, addresses));
   if (m->rates) during.streams.push_back(stream_of(*m->rates, false, addresses));
   for (const Stream& s : streams_of(program, addresses)) during.streams.push_back(s);
+  if (m->gradient) {
+    const ScanGradient& g = *m->gradient;
+    during.streams.push_back(stream_of(g.dy, false, addresses));
+    if (g.states) during.streams.push_back(stream_of(*g.states, false, addresses));
+    for (const Operand& o : {g.d_decay, g.dk, g.dq})
+      during.streams.push_back(stream_of(o, true, addresses));
+    if (g.d_rates) during.streams.push_back(stream_of(*g.d_rates, true, addresses));
+  }
   const auto state = [&](StreamKernel& part, const std::optional<Operand>& operand, bool store) {
     if (!operand) return;
     part.rows = operand->rows;
@@ -75,7 +88,10 @@ ScanWalk scan_walk(const Program& program, const AddressMap& addresses, const Gp
     part.streams.push_back(stream_of(*operand, store, addresses));
   };
   state(before, m->state, false);
-  state(after, m->state_after, true);
+  if (m->keeps_states())
+    during.streams.push_back(stream_of(*m->state_after, true, addresses));
+  else
+    state(after, m->state_after, true);
   ScanWalk scan;
   if (!before.streams.empty()) scan.before = stream_walk(before, gpu);
   scan.during = stream_walk(during, gpu);
@@ -95,14 +111,14 @@ void describe(const ScanWalk& scan, WalkKey& key) {
   for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) describe(*part, key);
 }
 
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element) {
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element, bool gradient) {
   ScanShape s = shape;
   s.chunk = std::min(s.chunk, s.tokens);
   const ScanConstants& c = gpu.constants.scan;
   const Seconds wait = s.chunk == 1 ? c.step : c.chunk;
   const std::int64_t chunks = ceil_div(s.tokens, s.chunk);
-  const Chunk whole = time_chunk(s, s.chunk, gpu, element);
-  const Chunk last = time_chunk(s, s.tokens - (chunks - 1) * s.chunk, gpu, element);
+  const Chunk whole = time_chunk(s, s.chunk, gpu, element, gradient);
+  const Chunk last = time_chunk(s, s.tokens - (chunks - 1) * s.chunk, gpu, element, gradient);
   const double others = static_cast<double>(chunks - 1);
   const Seconds products = others * whole.products + last.products;
   const Seconds walk = others * (std::max(whole.products, whole.transfer) + wait) +
@@ -113,7 +129,7 @@ ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element) 
           static_cast<double>(ceil_div(heads, at_once)) * walk};
 }
 
-ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
+ScanTime prefix_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
   const ScanConstants& c = gpu.constants.scan;
   const double elements = static_cast<double>(
       checked_product<Flops>(s.batch * s.heads, s.head_width * s.state_width, s.tokens).value());
@@ -121,9 +137,11 @@ ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
   const std::int64_t at_once = gpu.sm_count * gpu.constants.attention.blocks_per_sm;
   const double busy = std::min(1.0, static_cast<double>(heads) / static_cast<double>(gpu.sm_count));
   // One exponential, two products, and the shuffles and sums of the prefix.
-  const Seconds compute(elements * c.prefix_instructions / (issue_rate(gpu) * busy));
+  const double instructions = gradient ? 2 * c.prefix_instructions + 7 : c.prefix_instructions;
+  const Seconds compute(elements * instructions / (issue_rate(gpu) * busy));
   const std::int64_t chunks = ceil_div(s.tokens, c.prefix_tokens);
-  const Seconds chain = static_cast<double>(ceil_div(heads, at_once) * chunks) * c.chunk;
+  const std::int64_t walks = gradient ? 2 : 1;
+  const Seconds chain = static_cast<double>(ceil_div(heads, at_once) * chunks * walks) * c.chunk;
   return {compute, chain};
 }
 
@@ -149,13 +167,21 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
   const Bytes shared = checked_product<Bytes>(k.rows, k.cols, k.matrix.element) +
                        checked_product<Bytes>(q.rows, q.cols, q.matrix.element);
   e.l2 = streamed + again * shared;
+  if (m->gradient) {  // heads and sequences add in L2: they load and store
+    const ScanGradient& g = *m->gradient;
+    e.l2 += 2 * again * checked_product<Bytes>(g.dk.rows, g.dk.cols + g.dq.cols, kFp32Bytes);
+    if (g.d_rates)
+      e.l2 += 2 * (m->shape.batch - 1) *
+              checked_product<Bytes>(g.d_rates->rows, g.d_rates->cols, kFp32Bytes);
+  }
   e.smem = checked_product<Bytes>(x.rows, x.cols, x.matrix.element) + (again + 1) * shared;
 
   const StreamConstants& c = gpu.constants.stream;
   e.hbm_time = (e.hbm.read + e.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
   e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
-  const ScanTime t = m->has_rates_of_columns() ? prefix_time(m->shape, gpu)
-                                               : scan_time(m->shape, gpu, x.matrix.element);
+  const bool back = m->gradient.has_value();
+  const ScanTime t = m->has_rates_of_columns() ? prefix_time(m->shape, gpu, back)
+                                               : scan_time(m->shape, gpu, x.matrix.element, back);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there

@@ -47,8 +47,12 @@ struct ScanTime {
   Seconds compute;  // products and exponentials of all heads that the SM takes
   Seconds chain;    // of the heads that it takes one after the other, all chunks with their waiting
 };
-ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element);
-// With a rate for every column of the state: a parallel prefix in every thread block.
-ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu);
+//   gradient  of a chunk: the scores again, those of dy with x, their products with k, q and dy;
+//             of the state and what the loss says of it four products. States are kept.
+ScanTime scan_time(const ScanShape& shape, const Gpu& gpu, ElementSize element,
+                   bool gradient = false);
+// With a rate for every column of the state: a parallel prefix in every thread block. The gradient
+// takes two, the states again and the way back, and seven products more.
+ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu, bool gradient = false);
 
 }  // namespace fuseline

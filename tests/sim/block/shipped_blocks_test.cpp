@@ -23,9 +23,9 @@ Plan planned(const std::string& policy, const Graph& block, const std::string& n
                             : make_plan(policy, block, executor_target());
 }
 
-// Operators without a gradient: experts, latent attention, scans.
+// Operators without a gradient: experts, latent attention.
 bool refuses_training(const std::string& block) {
-  for (const char* without : {"moe", "mla", "mamba", "mamba2", "jamba"})
+  for (const char* without : {"moe", "mla", "jamba"})
     if (block == without) return true;
   return false;
 }
@@ -64,6 +64,20 @@ TEST_P(ShippedBlocks, AreTrained) {
       if (p.trains)
         test::expect_proved(planned(p.name, block, GetParam()),
                             p.name + (other ? ", other sizes" : ""));
+  }
+}
+
+// Jamba's layers are of Mamba or of attention, each before an MLP where there are no experts.
+TEST(Jamba, LayersOfMambaAndOfAttentionAreTrained) {
+  for (const bool attends : {false, true}) {
+    ModelConfig c = test::sized("jamba", false);
+    c.values["attends"] = attends;
+    c.values["E"] = std::int64_t{0};
+    const Graph block = build_block(c, test::train(2, 11));
+    for (const PolicyInfo& p : policies())
+      if (p.trains)
+        test::expect_proved(planned(p.name, block, "jamba"),
+                            p.name + (attends ? ", attention" : ", Mamba"));
   }
 }
 

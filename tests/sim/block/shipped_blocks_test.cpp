@@ -67,6 +67,15 @@ TEST_P(ShippedBlocks, AreTrained) {
   }
 }
 
+// Several tiles of columns, and beside the widest loop a sum over rows of one that ends earlier.
+TEST(Mamba2, WiderThanATileIsTrained) {
+  ModelConfig c = test::sized("mamba2", false);
+  c.D = 160;
+  const Graph block = build_block(c, test::train(2, 11));
+  for (const PolicyInfo& p : policies())
+    if (p.trains) test::expect_proved(planned(p.name, block, "mamba2"), p.name);
+}
+
 // Jamba's layers are of Mamba or of attention, each before an MLP where there are no experts.
 TEST(Jamba, LayersOfMambaAndOfAttentionAreTrained) {
   for (const bool attends : {false, true}) {

@@ -273,7 +273,7 @@ Operand Adjoint::gradient(const Operand& part) {
       met[0]->read == graph_.whole(id))
     return within(parts[0], part);
   if (concatenates(id) && whole_tensor) {
-    FUSELINE_ASSERT(parts.size() <= 3, t.name);
+    FUSELINE_ASSERT(parts.size() <= operators::concat.reads.size(), t.name);
     emit("concat_d" + t.name, operators::concat, std::move(parts), {whole});
     return whole;
   }
@@ -336,11 +336,16 @@ Operand Adjoint::row_statistics(const std::string& norm) {
   return stats;
 }
 
-Operand Adjoint::log_sum_exp() {
+Operand Adjoint::also_write(const std::string& name, const std::string& symbol, Dtype dtype,
+                            std::int64_t rows, std::int64_t cols) {
   const OpId id = *graph_.find_op(op_.name);
-  const Operand lse = make(op_.name + "_lse", "[M, 1]", Dtype::fp32, op_.writes[0].rows, 1);
-  graph_.op(id).writes.push_back(lse);
-  return lse;
+  const Operand made = make(name, symbol, dtype, rows, cols);
+  graph_.op(id).writes.push_back(made);
+  return made;
+}
+
+Operand Adjoint::log_sum_exp() {
+  return also_write(op_.name + "_lse", "[M, 1]", Dtype::fp32, op_.writes[0].rows, 1);
 }
 
 const Operand* Adjoint::delta(TensorId probs) const {

@@ -31,6 +31,12 @@ class Adjoint {
 
   // The statistics of a norm of the forward pass; makes it write them.
   Operand row_statistics(const std::string& norm);
+  // A further result that the forward operator at hand writes for its gradient.
+  Operand also_write(const std::string& name, const std::string& symbol, Dtype dtype,
+                     std::int64_t rows, std::int64_t cols);
+  [[nodiscard]] Dtype type_of(const Operand& operand) const {
+    return graph_.tensor(operand.tensor).dtype;
+  }
   // The log-sum-exp that the cross entropy at hand writes for its gradient.
   Operand log_sum_exp();
   // Softmax at hand: whether its probabilities are computed again from the log-sum-exp, and the

@@ -25,6 +25,7 @@
 #include "model/rewrites/split_column_sums.h"
 #include "model/rewrites/split_cross_entropy.h"
 #include "model/rewrites/split_norm.h"
+#include "model/rewrites/split_product_sums.h"
 #include "model/why_not.h"
 
 namespace fuseline {
@@ -52,10 +53,10 @@ std::vector<Rewrite> all_rewrites() {
   std::vector<Rewrite> all = forward_rewrites();
   for (const Rewrite& r :
        {copy_slices(), decompose_norm(), decompose_rope(), decompose_swiglu(),
-        decompose_modulation(), split_norm(), split_norm_keeping_weight(), defer_norm_backward(),
-        split_column_sums(), rotate_statistics(), rotate_weighted(), rotate_entry_norm(),
-        accumulate_dq(), sum_grouped_heads(), order_linear_gradients(), inline_pointwise(),
-        split_cross_entropy()})
+        decompose_modulation(), split_product_sums(), split_norm(), split_norm_keeping_weight(),
+        defer_norm_backward(), split_column_sums(), rotate_statistics(), rotate_weighted(),
+        rotate_entry_norm(), accumulate_dq(), sum_grouped_heads(), order_linear_gradients(),
+        inline_pointwise(), split_cross_entropy()})
     all.push_back(r);
   return all;
 }

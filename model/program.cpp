@@ -41,6 +41,8 @@ std::vector<Operand> loads(const Program& program) {
     for (const Operand& o : {scan->x, scan->log_decay, scan->k, scan->q}) keep(o);
     if (scan->rates) keep(*scan->rates);
     if (scan->state) keep(*scan->state);
+    if (scan->gradient) keep(scan->gradient->dy);
+    if (scan->gradient && scan->gradient->states) keep(*scan->gradient->states);
   }
   for (const Primitive& p : program.body) each_moved(p, false, keep);
   return result;
@@ -52,6 +54,11 @@ std::vector<Operand> stores(const Program& program) {
   for (const Primitive& p : program.prologue) each_moved(p, true, keep);
   const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
   if (scan != nullptr && scan->state_after) keep(*scan->state_after);
+  if (scan != nullptr && scan->gradient) {
+    const ScanGradient& g = *scan->gradient;
+    for (const Operand& o : {g.d_decay, g.dk, g.dq}) keep(o);
+    if (g.d_rates) keep(*g.d_rates);
+  }
   for (const Primitive& p : program.body) each_moved(p, true, keep);
   return result;
 }

@@ -73,6 +73,18 @@ struct AttentionMainloop {
   // Where shape.cache has scales: those of each key's heads, [B·S, Hkv].
   std::optional<Operand> k_scale{}, v_scale{};
 };
+// What a scan's gradient reads besides its operands, and what it stores besides dx, which is value
+// 0: a thread block walks the tokens of a head backwards, in pieces between two kept states. Heads
+// that share a group of k and q add to its gradients in memory, in fp32; sequences add to those of
+// the rates.
+struct ScanGradient {
+  Operand dy;                        // [B·T, H·P]
+  std::optional<Operand> states{};   // kept behind all pieces of a sequence but its last; without
+                                     // it a sequence is one piece
+  Operand d_decay;                   // of the decay or the step, [B·T, H]
+  Operand dk, dq;                    // [B·T, G·N]
+  std::optional<Operand> d_rates{};  // as the rates
+};
 // A mainloop with carried state. One thread block has one head of one sequence and walks its tokens
 // in chunks of shape.chunk rows, in order; the state S in R^{P x N} stays on chip in fp32. With
 // a_t = exp(log_decay_t), c_t = log_decay of the chunk's tokens up to t, summed, and L(t, s) =
@@ -89,10 +101,16 @@ struct ScanMainloop {
   Operand log_decay;  // [B·T, H]
   Operand k, q;       // [B·T, G·N]
   ScanShape shape;
-  std::optional<Operand> rates{};        // [H, 1] or [H, N]
-  std::optional<Operand> state{};        // [B·H·P, N], ahead of the first token; zeros without it
-  std::optional<Operand> state_after{};  // the same behind the last token, stored by the mainloop
+  std::optional<Operand> rates{};  // [H, 1] or [H, N]
+  std::optional<Operand> state{};  // [B·H·P, N], ahead of the first token; zeros without it
+  // The same behind the last token, or behind every piece that the gradient begins with: [B·C·H·P,
+  // N]; stored by the mainloop.
+  std::optional<Operand> state_after{};
+  std::optional<ScanGradient> gradient{};
 
+  [[nodiscard]] bool keeps_states() const {
+    return state_after && state_after->rows > shape.batch * shape.heads * shape.head_width;
+  }
   [[nodiscard]] bool has_rates_of_columns() const { return rates && rates->cols > 1; }
 };
 // Tiles of an [rows, cols] index space; no tile needs another. Tiles of narrower operands (parts of

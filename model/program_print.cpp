@@ -114,7 +114,22 @@ class ProgramPrinter {
         line(fmt::format("    {} · {}", text(*codes), text(**scale)), "of each key's heads");
   }
 
+  void scan_gradient(const ScanMainloop& m, const std::string& head) {
+    const ScanGradient& g = *m.gradient;
+    const std::string rates = m.rates ? ", rates " + text(*m.rates) : "";
+    const std::string states = g.states ? ", states " + text(*g.states) : "";
+    line(fmt::format("{}dx = scan_gradient({}, {}, {}, {}, {}{}{})", head, text(g.dy), text(m.x),
+                     text(m.log_decay), text(m.k), text(m.q), rates, states),
+         fmt::format("backwards, pieces of {} tokens",
+                     m.shape.kept_tokens(m.has_rates_of_columns())));
+    line(fmt::format("    store {} = of the decay", text(g.d_decay)));
+    line(fmt::format("    add {}, {} = of the keys and queries", text(g.dk), text(g.dq)),
+         "heads that share them");
+    if (g.d_rates) line(fmt::format("    add {} = of the rates", text(*g.d_rates)), "sequences");
+  }
+
   void mainloop(const ScanMainloop& m, const std::string& head) {
+    if (m.gradient) return scan_gradient(m, head);
     const std::string state = m.state ? ", " + text(*m.state) : "";
     const std::string rates = m.rates ? ", rates " + text(*m.rates) : "";
     line(fmt::format("{}y = scan({}, {}, {}, {}{}{})", head, text(m.x), text(m.log_decay),

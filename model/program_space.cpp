@@ -178,10 +178,34 @@ class Description {
     expect(m.q, space_.rows, s.groups * s.state_width, "query =");
     if (m.rates) expect(*m.rates, s.heads, m.rates->cols == 1 ? 1 : s.state_width, "rates =");
     const std::int64_t state_rows = s.batch * space_.cols;
-    for (const auto* state : {&m.state, &m.state_after})
-      if (*state) expect(**state, state_rows, s.state_width, "state =");
+    if (m.state) expect(*m.state, state_rows, s.state_width, "state =");
+    const std::int64_t kept = s.chunk < 1 ? 1 : s.kept_states(m.has_rates_of_columns());
+    if (m.state_after)
+      expect(*m.state_after, m.keeps_states() ? kept * state_rows : state_rows, s.state_width,
+             "state =");
+    if (m.gradient) describe_gradient(m, (kept - 1) * state_rows);
     for (const Operand& exact :
          {m.log_decay, m.state.value_or(m.log_decay), m.state_after.value_or(m.log_decay)})
+      if (graph_.tensor(exact.tensor).dtype != Dtype::fp32) problem(name(exact) + " is not fp32");
+  }
+
+  void describe_gradient(const ScanMainloop& m, std::int64_t kept_rows) {
+    const ScanGradient& g = *m.gradient;
+    const ScanShape& s = m.shape;
+    expect(g.dy, space_.rows, space_.cols, "gradient of the result =");
+    expect(g.d_decay, space_.rows, s.heads, "gradient of the decay =");
+    expect(g.dk, space_.rows, m.k.cols, "gradient of the key =");
+    expect(g.dq, space_.rows, m.q.cols, "gradient of the query =");
+    if (m.rates.has_value() != g.d_rates.has_value())
+      problem("rates and their gradient are not together");
+    else if (m.rates)
+      expect(*g.d_rates, m.rates->rows, m.rates->cols, "gradient of the rates =");
+    if (g.states) expect(*g.states, kept_rows, s.state_width, "kept states =");
+    if (!g.states && kept_rows > 0)
+      problem("pieces of a sequence begin with states, none are kept");
+    if (m.state || m.state_after) problem("a scan's gradient takes and leaves no state");
+    for (const Operand& exact :
+         {g.d_decay, g.dk, g.dq, g.d_rates.value_or(g.dk), g.states.value_or(g.dk)})
       if (graph_.tensor(exact.tensor).dtype != Dtype::fp32) problem(name(exact) + " is not fp32");
   }
 

@@ -192,11 +192,13 @@ std::string why_no_scan_program(const Graph& graph, const Group& g, const std::v
   const Op& main = *g.mains.front();
   for (const Op* op : g.after) {
     const bool of_state = std::ranges::any_of(op->reads, [&](const Operand& r) {
-      return main.writes.size() > 1 && r.tensor == main.writes[1].tensor;
+      return std::ranges::any_of(main.writes.begin() + 1, main.writes.end(),
+                                 [&](const Operand& w) { return w.tensor == r.tensor; });
     });
     if (of_state)
-      return op->name + " reads the state behind the last token, which " + main.name +
-             " has when its last tile is done";
+      return op->name + " reads " +
+             (main.pass == Pass::backward ? "a sum" : "the state behind the last token") +
+             ", which " + main.name + " has when its last tile is done";
     if (op->kind->locality == Locality::pair_local || needs_whole_heads(*op) ||
         needs_full_row(*op) || needs_full_column(*op) || leaves_partials(*op))
       return op->name + " crosses heads or chunks, while a tile of " + main.name +
@@ -247,6 +249,30 @@ const Op* maker_in_parts(const Graph& graph, const Op& op, const std::vector<OpI
   return nullptr;
 }
 
+// Rows that a sum along columns adds up: those of a sequence, or all.
+std::int64_t rows_summed(const Op& op) {
+  const auto* sequences = op.attributes.get<Sequences>();
+  return sequences != nullptr ? sequences->tokens : op.reads[0].rows;
+}
+
+// Sums along columns in one loop add up the same rows, and nobody reads them there.
+std::string why_no_column_sums(const Graph& graph, const std::vector<OpId>& ops) {
+  const Op* first = nullptr;
+  for (const OpId id : ops) {
+    const Op& op = graph.op(id);
+    if (!needs_full_column(op)) continue;
+    if (first != nullptr && rows_summed(*first) != rows_summed(op))
+      return first->name + " and " + op.name + " sum columns over different rows";
+    first = &op;
+    if (op.attributes.get<Sequences>() == nullptr) continue;
+    for (const OpId reader : graph.consumers(op.writes[0].tensor))
+      if (std::ranges::find(ops, reader) != ops.end())
+        return graph.op(reader).name + " reads sums that " + op.name +
+               " has when its last row is done";
+  }
+  return "";
+}
+
 // Without a mainloop: one index space for all, and only one row width where rows are resident.
 std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& ops) {
   const Op* row = nullptr;
@@ -267,6 +293,7 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
     return row->name + " sums along rows, " + column->name +
            " along columns: no thread block holds both";
   if (ops.size() == 1) return "";
+  if (std::string sums = why_no_column_sums(graph, ops); !sums.empty()) return sums;
   const bool finish = std::ranges::all_of(ops, [&](OpId id) { return is_finisher(graph.op(id)); });
   for (const OpId id : ops)
     if (is_finisher(graph.op(id)) && !finish) return finisher_reason(graph.op(id));

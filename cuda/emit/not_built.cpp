@@ -40,6 +40,8 @@ std::string of(const AttentionMainloop& m) {
 std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
 std::string of(const ScanMainloop& m) {
+  if (m.gradient) return "the gradient of a scan";
+  if (m.keeps_states()) return "a scan that keeps states for its gradient";
   const std::int64_t N = m.shape.state_width;
   if (N > widest_state)
     return "a scan whose state has " + std::to_string(N) + " columns, more than " +
@@ -124,6 +126,8 @@ std::string of_body(const Program& program) {
     }
     if (p.is<ChooseExpertsGradient>()) return "the gradient of a choice of experts";
     if (p.is<PlaceNumbers>()) return "numbers put at the places that they were taken from";
+    if (p.is<SumSequences>()) return "sums over the rows of each sequence";
+    if (p.is<ConvolveBack>() || p.is<SumTaps>()) return "the gradient of a convolution along rows";
     if (p.is<ChooseExperts>())
       if (std::string what = of_choice(program); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())

@@ -20,6 +20,7 @@ StreamFieldKind kind_of(Reach reach) {
     case Reach::part_columns:
     case Reach::summed_rows:
     case Reach::rows_above:
+    case Reach::rows_below:
     case Reach::sequence_rows:
     case Reach::rows_before:
       return StreamFieldKind::tile;

@@ -2,6 +2,7 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
 
@@ -19,6 +20,8 @@ void lower(Emitter& e, const Op& op) {
   unary(e, op, maps::add_constant, "m", op.attributes.as<Scalar>().value);
 }
 
+void gradient(Adjoint& a) { a.pass(0, a.dy()); }
+
 }  // namespace
 
 constinit const Operator operators::add_scalar{.name = "add_scalar",
@@ -32,7 +35,7 @@ constinit const Operator operators::add_scalar{.name = "add_scalar",
                                                .reference = compute,
                                                .lower = lower,
                                                .extent = widest,
-                                               .gradient = no_gradient(kMadeLater),
+                                               .gradient = gradient,
                                                .framework = by_layout};
 
 }  // namespace fuseline

@@ -14,6 +14,11 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) { with_sequence(e, op, maps::add); }
 
+void gradient(Adjoint& a) {
+  a.pass(0, a.dy());
+  sum_gradient_of_sequences(a, 1, "ds_" + a.op().name);
+}
+
 }  // namespace
 
 constinit const Operator operators::add_sequence{
@@ -28,7 +33,7 @@ constinit const Operator operators::add_sequence{
     .reference = compute,
     .lower = lower,
     .extent = widest,
-    .gradient = no_gradient(kMadeLater),
+    .gradient = gradient,
     .framework = always<Implementation::strided>};
 
 }  // namespace fuseline

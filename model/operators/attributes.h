@@ -50,6 +50,18 @@ struct ScanShape {
   std::int64_t batch = 0;        // B
   std::int64_t tokens = 0;       // T, of each sequence
   std::int64_t chunk = 64;       // Q, tokens taken together; 1 = step by step
+
+  // The gradient begins with states that the forward pass keeps: one behind every chunk, or, where
+  // every column of a state has a rate of its own, behind the chunks of about 2048 tokens, as the
+  // library of Mamba keeps them.
+  [[nodiscard]] std::int64_t kept_tokens(bool rates_of_columns) const {
+    constexpr std::int64_t kOfLibrary = 2048;
+    return rates_of_columns && chunk < kOfLibrary ? kOfLibrary / chunk * chunk : chunk;
+  }
+  [[nodiscard]] std::int64_t kept_states(bool rates_of_columns) const {
+    const std::int64_t each = kept_tokens(rates_of_columns);
+    return (tokens + each - 1) / each;
+  }
   friend bool operator==(const ScanShape&, const ScanShape&) = default;
 };
 

@@ -55,22 +55,26 @@ Attributes called(OperatorCall& c) {
 
 }  // namespace
 
-constinit const Operator operators::concat{
-    .name = "concat",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "y = (a, b, c) side by side",
-    .reads = {{"a", "M", "A"}, {"b", "M", "B"}, {"c", "M", "C", true}},
-    .write = kY,
-    .flops = per_output<0>,
-    .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
-    .extent = extent,
-    .gradient = no_gradient(kOfAGradient),
-    .framework = by_layout,
-    .in_parts = in_parts,
-    .columns = ColumnOrder::side_by_side,
-    .called = called};
+constinit const Operator operators::concat{.name = "concat",
+                                           .op_class = OpClass::pointwise,
+                                           .locality = Locality::tile_local,
+                                           .formula = "y = (a, b, c, ..) side by side",
+                                           .reads = {{"a", "M", "A"},
+                                                     {"b", "M", "B"},
+                                                     {"c", "M", "C", true},
+                                                     {"d", "M", "D", true},
+                                                     {"e", "M", "E", true},
+                                                     {"f", "M", "F", true}},
+                                           .write = kY,
+                                           .flops = per_output<0>,
+                                           .sum_length = one_term,
+                                           .reference = compute,
+                                           .lower = lower,
+                                           .extent = extent,
+                                           .gradient = no_gradient(kOfAGradient),
+                                           .framework = by_layout,
+                                           .in_parts = in_parts,
+                                           .columns = ColumnOrder::side_by_side,
+                                           .called = called};
 
 }  // namespace fuseline

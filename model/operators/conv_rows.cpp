@@ -4,6 +4,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/launch_list.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/view.h"
@@ -48,6 +49,19 @@ void lower(Emitter& e, const Op& op) {
   e.produce(op.writes[0], conv.out);
 }
 
+// Rows before the sequences are a state, which is not trained.
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  if (a.wants(1)) {
+    const Operand x = a.forward_value(op.reads[0]);
+    a.emit("dw_" + op.name, operators::conv_rows_weight_grad, {a.dy(), x}, {a.target(1)},
+           op.attributes);
+  }
+  if (a.wants(0))
+    a.emit("d_" + op.name, operators::conv_rows_backward, {a.dy(), op.reads[1]}, {a.target(0)},
+           op.attributes);
+}
+
 Attributes called(OperatorCall& c) {
   return ConvolutionShape{c.workload().batch, c.read(0).rows / c.workload().batch, c.read(1).rows};
 }
@@ -82,7 +96,7 @@ constinit const Operator operators::conv_rows{
     .reference = compute,
     .lower = lower,
     .extent = of_result,
-    .gradient = no_gradient("it comes with the first block that trains one"),
+    .gradient = gradient,
     .framework = always<Implementation::vectorized>,
     .framework_launches = framework_launches,
     .framework_turns = turns,

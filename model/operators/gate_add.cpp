@@ -33,6 +33,15 @@ void lower(Emitter& e, const Op& op) {
   e.produce(op.writes[0], e.map(maps::add, {x, gated}, "h"));
 }
 
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  a.pass(0, a.dy());
+  if (a.wants(2)) sum_gradient_of_sequences(a, 2, "dgate_" + op.name, a.forward_value(op.reads[1]));
+  if (a.wants(1))
+    a.emit("d_" + op.name, operators::mul_sequence, {a.dy(), op.reads[2]}, {a.target(1)},
+           op.attributes);
+}
+
 Attributes called(OperatorCall& c) { return sequences_of_call(c, 2); }
 
 }  // namespace
@@ -49,7 +58,7 @@ constinit const Operator operators::gate_add{
     .reference = compute,
     .lower = lower,
     .extent = widest,
-    .gradient = no_gradient("sums over the rows of each sequence are not built yet"),
+    .gradient = gradient,
     .framework = always<Implementation::strided>,
     .called = called};
 

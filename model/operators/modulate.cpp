@@ -35,6 +35,16 @@ void lower(Emitter& e, const Op& op) {
             e.map(maps::add, {scaled, e.sequence(op.reads[2], tokens, "shift")}, "y"));
 }
 
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  sum_gradient_of_sequences(a, 2, "dshift_" + op.name);
+  if (a.wants(1))
+    sum_gradient_of_sequences(a, 1, "dscale_" + op.name, a.forward_value(op.reads[0]));
+  if (a.wants(0))
+    a.emit("d_" + op.name, operators::modulate_backward, {a.dy(), op.reads[1]}, {a.target(0)},
+           op.attributes);
+}
+
 Attributes called(OperatorCall& c) { return sequences_of_call(c, 1); }
 
 }  // namespace
@@ -51,7 +61,7 @@ constinit const Operator operators::modulate{
     .reference = compute,
     .lower = lower,
     .extent = widest,
-    .gradient = no_gradient("sums over the rows of each sequence are not built yet"),
+    .gradient = gradient,
     .framework = always<Implementation::strided>,
     .called = called};
 

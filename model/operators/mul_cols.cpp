@@ -3,6 +3,7 @@
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
+#include "model/operators/support/gradients.h"
 #include "model/operators/support/lowering.h"
 #include "model/operators/support/maps.h"
 
@@ -20,6 +21,14 @@ void lower(Emitter& e, const Op& op) {
   const Value x = e.tile(op.reads[0]);
   const Value g = e.per_col(op.reads[1], "g");
   e.produce(op.writes[0], e.map(maps::mul, {x, g}, "a"));
+}
+
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  if (a.wants(1))
+    a.emit("dw_" + op.name, operators::column_sum, {a.dy(), a.forward_value(op.reads[0])},
+           {a.target(1)});
+  if (a.wants(0)) a.emit("d_" + op.name, operators::mul_cols, {a.dy(), op.reads[1]}, {a.target(0)});
 }
 
 // With one row the weight has the shape of x, and nothing is broadcast.
@@ -40,7 +49,7 @@ constinit const Operator operators::mul_cols{.name = "mul_cols",
                                              .reference = compute,
                                              .lower = lower,
                                              .extent = widest,
-                                             .gradient = no_gradient(kMadeLater),
+                                             .gradient = gradient,
                                              .framework = framework,
                                              .called = no_attributes};
 

@@ -14,6 +14,14 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 
 void lower(Emitter& e, const Op& op) { with_sequence(e, op, maps::mul); }
 
+void gradient(Adjoint& a) {
+  const Op& op = a.op();
+  if (a.wants(1)) sum_gradient_of_sequences(a, 1, "ds_" + op.name, a.forward_value(op.reads[0]));
+  if (a.wants(0))
+    a.emit("d_" + op.name, operators::mul_sequence, {a.dy(), op.reads[1]}, {a.target(0)},
+           op.attributes);
+}
+
 }  // namespace
 
 constinit const Operator operators::mul_sequence{
@@ -28,7 +36,7 @@ constinit const Operator operators::mul_sequence{
     .reference = compute,
     .lower = lower,
     .extent = widest,
-    .gradient = no_gradient(kMadeLater),
+    .gradient = gradient,
     .framework = always<Implementation::strided>};
 
 }  // namespace fuseline

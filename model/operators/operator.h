@@ -68,6 +68,7 @@ struct OperandSpec {
 // The operands that an operator reads, in order.
 class OperandSpecs {
  public:
+  constexpr OperandSpecs() = default;
   constexpr OperandSpecs(std::initializer_list<OperandSpec> specs) : count_(specs.size()) {
     std::size_t i = 0;
     for (const OperandSpec& spec : specs) specs_.at(i++) = spec;
@@ -78,7 +79,7 @@ class OperandSpecs {
   [[nodiscard]] constexpr const OperandSpec* end() const { return specs_.data() + count_; }
 
  private:
-  std::array<OperandSpec, 6> specs_{};
+  std::array<OperandSpec, 8> specs_{};
   std::size_t count_ = 0;
 };
 
@@ -166,6 +167,9 @@ struct Operator {
 
   // A second result that the operator may also write, for the backward pass; null name = none.
   OperandSpec also_writes{};
+  // Results that the operator always writes behind the first one: the gradients of the other
+  // operands of a scan, which one walk makes together.
+  OperandSpecs further_writes{};
   // Index of the operand of which only a part of each head's columns is read; -1 = none. The part
   // is the attribute HeadPart, or one half.
   int part_read = -1;

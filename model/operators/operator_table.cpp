@@ -271,15 +271,20 @@ std::vector<std::string> check_operands(const Graph&, const Op& op) {
   if (op.reads.size() > known)
     problems.push_back(op.name + ": " + std::string(info.name.value) + " reads at most " +
                        std::to_string(known) + " operands, not " + std::to_string(op.reads.size()));
-  const std::size_t most = info.also_writes.name != nullptr ? 2 : 1;
-  if (op.writes.empty() || op.writes.size() > most) {
-    problems.push_back(op.name + ": " + std::string(info.name.value) + " writes " +
-                       (most == 2 ? "one or two operands" : "one operand") + ", not " +
+  const std::size_t least = 1 + info.further_writes.size();
+  const std::size_t most = least + (info.also_writes.name != nullptr ? 1 : 0);
+  if (op.writes.size() < least || op.writes.size() > most) {
+    const std::string allowed = least > 1   ? std::to_string(least)
+                                : most == 2 ? "one or two"
+                                            : "one";
+    problems.push_back(op.name + ": " + std::string(info.name.value) + " writes " + allowed +
+                       (least > 1 || most == 2 ? " operands" : " operand") + ", not " +
                        std::to_string(op.writes.size()));
     return problems;
   }
   check(info.write, op.writes[0]);
-  if (op.writes.size() == 2) check(info.also_writes, op.writes[1]);
+  for (std::size_t i = 1; i < least; ++i) check(info.further_writes[i - 1], op.writes[i]);
+  if (op.writes.size() > least) check(info.also_writes, op.writes.back());
   return problems;
 }
 

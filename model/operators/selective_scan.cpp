@@ -9,6 +9,7 @@
 #include "model/operators/support/counts.h"
 #include "model/operators/support/facts.h"
 #include "model/operators/support/lowering.h"
+#include "model/operators/support/scan_gradient.h"
 #include "model/operators/support/scan_launches.h"
 #include "model/operators/support/scans.h"
 #include "model/operators/support/view.h"
@@ -83,7 +84,7 @@ constinit const Operator operators::selective_scan{
     .reference = compute,
     .lower = in_mainloop,
     .extent = of_result,
-    .gradient = no_gradient("it comes with the first block that trains one"),
+    .gradient = selective_scan_gradient,
     .framework = always<Implementation::library_scan>,
     .also_writes = {"state_after", "R", "S"},
     .negative_read = 4,

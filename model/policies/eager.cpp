@@ -10,6 +10,7 @@
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/order_linear_gradients.h"
+#include "model/rewrites/split_product_sums.h"
 
 namespace fuseline {
 
@@ -35,10 +36,11 @@ PolicyRules policy::eager() {
                .place = 30,
                .version = "2.11"},
       .rewrites = {copy_slices(), decompose_rope(), decompose_swiglu(), decompose_modulation()},
-      .training =
-          TrainingRules{.options = framework_options,
-                        .after = {accumulate_dq(), sum_grouped_heads(), copy_slices(),
-                                  decompose_rope(), decompose_swiglu(), order_linear_gradients()}},
+      .training = TrainingRules{.before = {decompose_modulation()},
+                                .options = framework_options,
+                                .after = {accumulate_dq(), split_product_sums(),
+                                          sum_grouped_heads(), copy_slices(), decompose_rope(),
+                                          decompose_swiglu(), order_linear_gradients()}},
       .fuse = bias_into_gemm,
       .siblings = gradients_of_one_norm,
       .implement = framework_implementation,

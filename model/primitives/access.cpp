@@ -8,6 +8,10 @@ namespace fuseline {
 
 std::int64_t Access::rows_of_tile(std::int64_t first, std::int64_t count) const {
   if (reach == Reach::rows_above) return count + std::min(halo, first % tokens);
+  if (reach == Reach::rows_below) {
+    const std::int64_t left = tokens - 1 - (first + count - 1) % tokens;  // of the last sequence
+    return count + std::min(halo, left);
+  }
   if (reach == Reach::sequence_rows) return (first + count - 1) / tokens - first / tokens + 1;
   std::int64_t rows = 0;  // each sequence of the tile takes its own
   for (std::int64_t row = first; row < first + count; row += tokens - row % tokens)

@@ -22,6 +22,7 @@ enum class Reach : std::uint8_t {
   partials,       // fp32 partials of a tile reduction
   rows_above,     // its own rows, and rows above them of the same sequence: a window along tokens
   sequence_rows,  // row / tokens: one row for each sequence that the tile meets, its own columns
+  rows_below,     // its own rows, and rows below them of the same sequence
   rows_before,    // of a state [B·halo, N], what such a window takes before a sequence's first row
 };
 
@@ -37,13 +38,13 @@ struct Access {
                              // of a column
   std::int64_t indices = 0;  // gathered_rows: how many rows are named
 
-  // rows_above, rows_before: the window reaches so many rows back; rows are b·tokens + t, here and
-  // in sequence_rows.
+  // rows_above, rows_before: the window reaches so many rows back, rows_below: so many ahead; rows
+  // are b·tokens + t, here and in sequence_rows.
   std::int64_t halo = 0;
   std::int64_t tokens = 0;
 
   // Rows of the operand that a tile of rows [first, first + count) takes: of rows_above,
-  // rows_before or sequence_rows, each once.
+  // rows_below, rows_before or sequence_rows, each once.
   [[nodiscard]] std::int64_t rows_of_tile(std::int64_t first, std::int64_t count) const;
   // Elements that move when each moves once.
   [[nodiscard]] std::int64_t elements() const;

@@ -45,8 +45,9 @@ struct TileDemands {
   std::int64_t column_group = 1;
   // Columns move in runs of so many; 0: of any length.
   std::int64_t column_run = 0;
-  bool whole_rows = false;     // one tile has all columns of a row
-  bool whole_columns = false;  // one tile has all rows of a column
+  bool whole_rows = false;        // one tile has all columns of a row
+  bool whole_columns = false;     // one tile has all rows of a column
+  std::int64_t rows_of_tile = 0;  // one tile has so many rows, those of a sequence; 0: any
   // Element (r, c) of a result comes from the elements (r, c) of the operands alone.
   bool elementwise = false;
   // Pairs of columns so far apart meet, and one thread may hold both; 0: none do.

@@ -38,6 +38,7 @@ void run_gemm(const RunContext& context, const GemmMainloop& mainloop);
 void run_attention(const RunContext& context, const AttentionMainloop& mainloop);
 void run_attention_gradient(const RunContext& context, const AttentionMainloop& mainloop);
 void run_scan(const RunContext& context, const ScanMainloop& mainloop);
+void run_scan_gradient(const RunContext& context, const ScanMainloop& mainloop);
 // Programs whose tiles need no mainloop.
 void run_tiles(const RunContext& context, const StreamMainloop& mainloop);
 void run_tiles(const RunContext& context, const RowMainloop& mainloop);

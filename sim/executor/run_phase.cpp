@@ -15,7 +15,10 @@ struct RunMainloop {
     if (m.gradient) return run_attention_gradient(context, m);
     run_attention(context, m);
   }
-  void operator()(const ScanMainloop& m) const { run_scan(context, m); }
+  void operator()(const ScanMainloop& m) const {
+    if (m.gradient) return run_scan_gradient(context, m);
+    run_scan(context, m);
+  }
   void operator()(const StreamMainloop& m) const { run_tiles(context, m); }
   void operator()(const RowMainloop& m) const { run_tiles(context, m); }
 };

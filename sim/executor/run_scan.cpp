@@ -62,11 +62,24 @@ class ScanRun {
       w.rates.resize(static_cast<std::size_t>(m_.rates->cols));
       port.load(*m_.rates, head, 0, m_.rates->cols, w.rates.data());
     }
-    for (std::int64_t first = 0; first < shape_.tokens; first += chunk_)
+    for (std::int64_t first = 0; first < shape_.tokens; first += chunk_) {
       run_chunk(sequence, head, first, w, port);
+      store_state(sequence, head, std::min(first + chunk_, shape_.tokens), w, port);
+    }
+  }
+
+  // Behind the last of `tokens` tokens, where the state is kept there.
+  void store_state(std::int64_t sequence, std::int64_t head, std::int64_t tokens,
+                   const ScanWorker& w, Port& port) const {
     if (!m_.state_after) return;
+    const std::int64_t each =
+        m_.keeps_states() ? shape_.kept_tokens(m_.has_rates_of_columns()) : shape_.tokens;
+    if (tokens % each != 0 && tokens != shape_.tokens) return;
+    const std::int64_t states = ceil_div(shape_.tokens, each);
+    const std::int64_t first_row =
+        ((sequence * states + (tokens - 1) / each) * shape_.heads + head) * shape_.head_width;
     for (std::int64_t p = 0; p < shape_.head_width; ++p)
-      port.store(*m_.state_after, first_row + p, 0, N, w.state.row(p));
+      port.store(*m_.state_after, first_row + p, 0, shape_.state_width, w.state.row(p));
   }
 
   void load_chunk(std::int64_t row, std::int64_t tokens, std::int64_t head, ScanWorker& w,

@@ -106,7 +106,8 @@ bool TileInterpreter::stores_here(std::size_t primitive) const {
   const std::optional<Reach>& reach = stores_[primitive];
   if (!reach) return false;
   if (*reach == Reach::row_numbers) return area_.col_tile == 0 || area_.vector_begin >= 0;
-  if (*reach == Reach::col_numbers) return area_.row_tile == 0;
+  if (*reach == Reach::col_numbers && area_.row_tile != 0) return false;
+  // A loop may run beside wider ones: tiles behind its last column have nothing to store.
   return !columns(reads_[primitive].front()).empty();
 }
 

@@ -21,19 +21,19 @@ namespace {
 
 // What a metric is of a step's time; the unit in which it is published.
 enum class Kind : std::uint8_t { time, tokens, flops, weight_bytes };
-struct Metric {
+struct FigureMetric {
   const char* name;
   const char* unit;
   double scale;  // of the unit, in seconds, tokens/s, FLOP/s or bytes/s
   Kind kind;
 };
-constexpr Metric kMetrics[] = {{"tokens_per_s", "tok/s", 1, Kind::tokens},
-                               {"first_token_latency", "ms", 1e-3, Kind::time},
-                               {"gemm_rate", "TFLOP/s", 1e12, Kind::flops},
-                               {"model_bandwidth", "GB/s", 1e9, Kind::weight_bytes}};
+constexpr FigureMetric kMetrics[] = {{"tokens_per_s", "tok/s", 1, Kind::tokens},
+                                     {"first_token_latency", "ms", 1e-3, Kind::time},
+                                     {"gemm_rate", "TFLOP/s", 1e12, Kind::flops},
+                                     {"model_bandwidth", "GB/s", 1e9, Kind::weight_bytes}};
 
-const Metric* metric_of(const PublishedFigure& f) {
-  for (const Metric& m : kMetrics) {
+const FigureMetric* metric_of(const PublishedFigure& f) {
+  for (const FigureMetric& m : kMetrics) {
     if (f.metric == m.name && f.unit == m.unit) return &m;
   }
   return nullptr;
@@ -118,7 +118,7 @@ struct Predicted {
   WorkClass work;
 };
 
-Predicted predict_gemm(const PublishedFigure& f, const Gpu& gpu, const Metric& metric) {
+Predicted predict_gemm(const PublishedFigure& f, const Gpu& gpu, const FigureMetric& metric) {
   const KernelEstimate e = estimate_library_gemm(
       {.m = f.m, .n = f.n, .k = f.k, .dtype = f.workload.dtype}, gpu, Fidelity::hierarchy);
   const double amount =
@@ -126,7 +126,7 @@ Predicted predict_gemm(const PublishedFigure& f, const Gpu& gpu, const Metric& m
   return {amount / metric.scale, time_class(e, Phase::forward, "library")};
 }
 
-Predicted predict_model(const PublishedFigure& f, const Gpu& gpu, const Metric& metric) {
+Predicted predict_model(const PublishedFigure& f, const Gpu& gpu, const FigureMetric& metric) {
   const ModelConfig model = load_model(f.model);
   check_workload(f.workload, model);
   const Plan plan = make_plan(f.policy, model, f.workload, plan_target(gpu));
@@ -156,14 +156,14 @@ std::vector<PublishedFigure> load_published_figures(const std::string& path) {
 
 std::optional<double> JudgedFigure::error() const {
   if (!predicted) return std::nullopt;
-  const Metric* metric = metric_of(figure);
+  const FigureMetric* metric = metric_of(figure);
   return metric->kind == Kind::time ? *predicted / figure.value - 1 : figure.value / *predicted - 1;
 }
 
 JudgedFigure judge(const PublishedFigure& f) {
   JudgedFigure out{.figure = f, .not_predicted = f.not_predicted};
   if (f.what.empty()) return out;
-  const Metric& metric = *metric_of(f);
+  const FigureMetric& metric = *metric_of(f);
   const Gpu gpu = load_gpu(f.gpu);
   const Predicted p =
       f.what == "gemm" ? predict_gemm(f, gpu, metric) : predict_model(f, gpu, metric);

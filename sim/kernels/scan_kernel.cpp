@@ -11,6 +11,8 @@
 namespace fuseline {
 namespace {
 
+constexpr std::int64_t kFp32Bytes = 4;
+
 double flops_per_cycle(const Gpu& gpu) {
   const double clock =
       gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
@@ -23,13 +25,19 @@ struct Chunk {
   Seconds transfer;
 };
 
-Chunk time_chunk(const ChunkLayout& l, const Gpu& gpu) {
+// The gradient, of which no time was measured: the scores again, those of dy with x, and their
+// products with k, q and dy; four products with the state and what the loss says of it. It loads dy
+// too, and adds to the gradients of k and q in fp32.
+Chunk time_chunk(const ChunkLayout& l, const Gpu& gpu, bool gradient) {
   constexpr std::int64_t T = scan_chunk_tokens;
   // Tiles of 16 x 16 scores on and under the diagonal; the state, the scores and what is added to
   // the state are two 16-bit operands each.
   constexpr std::int64_t tiles = T / 16, seen = tiles * (tiles + 1) / 2 * 16 * 16;
-  const std::int64_t flops = 2 * seen * (l.numbers + 2 * l.cols) + 2 * 4 * T * l.cols * l.numbers;
-  const std::int64_t bytes = 2 * T * (l.cols + 2 * l.numbers);
+  const std::int64_t P = l.cols, N = l.numbers;
+  const std::int64_t flops = gradient ? 2 * seen * (5 * N + 3 * P) + 2 * 8 * T * P * N
+                                      : 2 * seen * (N + 2 * P) + 2 * 4 * T * P * N;
+  const std::int64_t bytes =
+      gradient ? T * (2 * (2 * P + 2 * N) + 4 * N * kFp32Bytes) : 2 * T * (P + 2 * N);
   const double clock = gpu.sm_clock.value();
   const double rate = flops_per_cycle(gpu) * gpu.constants.scan.product_fraction;
   return {
@@ -58,6 +66,14 @@ ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap&
     during.streams.push_back(stream_of(o, false, addresses));
   if (m->rates) during.streams.push_back(stream_of(*m->rates, false, addresses));
   for (const Stream& s : streams_of(program, addresses)) during.streams.push_back(s);
+  if (m->gradient) {
+    const ScanGradient& g = *m->gradient;
+    during.streams.push_back(stream_of(g.dy, false, addresses));
+    if (g.states) during.streams.push_back(stream_of(*g.states, false, addresses));
+    for (const Operand& o : {g.d_decay, g.dk, g.dq})
+      during.streams.push_back(stream_of(o, true, addresses));
+    if (g.d_rates) during.streams.push_back(stream_of(*g.d_rates, true, addresses));
+  }
   const auto state = [&](StreamKernel& part, const std::optional<Operand>& operand, bool store) {
     if (!operand) return;
     part.rows = operand->rows;
@@ -65,7 +81,10 @@ ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap&
     part.streams.push_back(stream_of(*operand, store, addresses));
   };
   state(before, m->state, false);
-  state(after, m->state_after, true);
+  if (m->keeps_states())
+    during.streams.push_back(stream_of(*m->state_after, true, addresses));
+  else
+    state(after, m->state_after, true);
   ScanWalk scan;
   scan.chunks = chunk_layout(graph, *m, plan_target(gpu).shared_bytes_per_block);
   if (!before.streams.empty()) scan.before = stream_walk(before, gpu);
@@ -86,23 +105,26 @@ void describe(const ScanWalk& scan, WalkKey& key) {
   for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) describe(*part, key);
 }
 
-ScanTime chunk_time(const ScanShape& s, const ChunkLayout& layout, const Gpu& gpu) {
+ScanTime chunk_time(const ScanShape& s, const ChunkLayout& layout, const Gpu& gpu, bool gradient) {
   const auto chunks = static_cast<double>(ceil_div(s.tokens, scan_chunk_tokens));
   const auto waves = static_cast<double>(ceil_div(chunk_blocks(s, layout), gpu.sm_count));
-  const Chunk chunk = time_chunk(layout, gpu);
+  const Chunk chunk = time_chunk(layout, gpu, gradient);
   const Seconds step = std::max(chunk.products, chunk.transfer) + gpu.constants.scan.chunk;
   return {waves * chunks * chunk.products, waves * chunks * step};
 }
 
-ScanTime walk_time(const ScanShape& s, const Gpu& gpu) {
+ScanTime walk_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
   const ScanConstants& c = gpu.constants.scan;
   const double elements = static_cast<double>(
       checked_product<Flops>(s.batch * s.heads, s.head_width * s.state_width, s.tokens).value());
-  return {Seconds(elements * c.walk_instructions / issue_rate(gpu)),
-          static_cast<double>(s.tokens) * c.step};
+  // The states again and the way back: 14 operations an element in place of 5.
+  const double instructions = c.walk_instructions * (gradient ? 14.0 / 5.0 : 1.0);
+  const std::int64_t walks = gradient ? 2 : 1;
+  return {Seconds(elements * instructions / issue_rate(gpu)),
+          static_cast<double>(walks * s.tokens) * c.step};
 }
 
-ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
+ScanTime prefix_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
   const ScanConstants& c = gpu.constants.scan;
   const double elements = static_cast<double>(
       checked_product<Flops>(s.batch * s.heads, s.head_width * s.state_width, s.tokens).value());
@@ -110,9 +132,11 @@ ScanTime prefix_time(const ScanShape& s, const Gpu& gpu) {
   const std::int64_t at_once = gpu.sm_count * gpu.constants.attention.blocks_per_sm;
   const double busy = std::min(1.0, static_cast<double>(heads) / static_cast<double>(gpu.sm_count));
   // One exponential, two products, and the shuffles and sums of the prefix.
-  const Seconds compute(elements * c.prefix_instructions / (issue_rate(gpu) * busy));
+  const double instructions = gradient ? 2 * c.prefix_instructions + 7 : c.prefix_instructions;
+  const Seconds compute(elements * instructions / (issue_rate(gpu) * busy));
   const std::int64_t chunks = ceil_div(s.tokens, c.prefix_tokens);
-  const Seconds chain = static_cast<double>(ceil_div(heads, at_once) * chunks) * c.chunk;
+  const std::int64_t walks = gradient ? 2 : 1;
+  const Seconds chain = static_cast<double>(ceil_div(heads, at_once) * chunks * walks) * c.chunk;
   return {compute, chain};
 }
 
@@ -132,15 +156,23 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
   const Bytes shared = checked_product<Bytes>(k.rows, k.cols, k.matrix.element) +
                        checked_product<Bytes>(q.rows, q.cols, q.matrix.element);
   e.l2 = streamed + again * shared;
+  if (m->gradient) {  // heads and sequences add in L2: they load and store
+    const ScanGradient& g = *m->gradient;
+    e.l2 += 2 * again * checked_product<Bytes>(g.dk.rows, g.dk.cols + g.dq.cols, kFp32Bytes);
+    if (g.d_rates)
+      e.l2 += 2 * (m->shape.batch - 1) *
+              checked_product<Bytes>(g.d_rates->rows, g.d_rates->cols, kFp32Bytes);
+  }
   e.smem = checked_product<Bytes>(x.rows, x.cols, x.matrix.element) + (again + 1) * shared;
 
   const StreamConstants& c = gpu.constants.stream;
   e.hbm_time = (e.hbm.read + e.hbm.write) / (gpu.hbm_bandwidth_sustained * c.hbm_fraction);
   e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
+  const bool back = m->gradient.has_value();
   const bool prefix = library && m->has_rates_of_columns();
-  const ScanTime t = walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu)
-                     : prefix    ? prefix_time(m->shape, gpu)
-                                 : walk_time(m->shape, gpu);
+  const ScanTime t = walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu, back)
+                     : prefix    ? prefix_time(m->shape, gpu, back)
+                                 : walk_time(m->shape, gpu, back);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there

@@ -47,10 +47,12 @@ struct ScanTime {
 // Chunks of 64 tokens come one after the other: each waits for its products or its bytes, whichever
 // takes longer, and then for what is no product: factors, the body, the barrier. An SM takes one
 // thread block at a time.
-ScanTime chunk_time(const ScanShape& shape, const ChunkLayout& layout, const Gpu& gpu);
-// Token by token, all columns side by side.
-ScanTime walk_time(const ScanShape& shape, const Gpu& gpu);
-// With a rate for every column of the state: a parallel prefix in every thread block.
-ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu);
+ScanTime chunk_time(const ScanShape& shape, const ChunkLayout& layout, const Gpu& gpu,
+                    bool gradient = false);
+// Token by token, all columns side by side. The gradient walks twice: the states again, and back.
+ScanTime walk_time(const ScanShape& shape, const Gpu& gpu, bool gradient = false);
+// With a rate for every column of the state: a parallel prefix in every thread block. The gradient
+// takes two, the states again and the way back, and seven products more.
+ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu, bool gradient = false);
 
 }  // namespace fuseline

@@ -25,7 +25,9 @@ TileShape stream_tile(const Program& program, std::int64_t rows) {
     return std::ranges::any_of(p.accesses(),
                                [](const Access& a) { return a.reach == Reach::summed_rows; });
   });
-  const std::int64_t height = whole_columns ? rows : gathers ? 4 * kUsual.m : kUsual.m;
+  std::int64_t height = whole_columns ? rows : gathers ? 4 * kUsual.m : kUsual.m;
+  for (const Primitive& p : program.body)
+    if (p.demands().rows_of_tile > 0) height = p.demands().rows_of_tile;
   return {height, std::max(group, kUsual.n / group * group)};
 }
 

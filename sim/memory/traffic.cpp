@@ -105,6 +105,7 @@ std::int64_t loaded_elements(const Access& access, const Primitive& primitive, c
     case Reach::all_numbers:
       return access.elements() * tiling.row_tiles() * tiling.col_tiles();
     case Reach::rows_above:
+    case Reach::rows_below:
     case Reach::sequence_rows:
     case Reach::rows_before: {
       std::int64_t rows = 0;
@@ -279,6 +280,22 @@ void attention_prologue(const AttentionMainloop& m, const Program& program, Tile
   add_prologue(program, {}, tiles_of(s.kv_heads), s.head_width, tally);
 }
 
+// Heads that share keys add to their gradients, all but the first; sequences to those of the rates.
+void gradient(const ScanMainloop& m, Tally& tally) {
+  const ScanGradient& g = *m.gradient;
+  const std::int64_t share = m.shape.heads / m.shape.groups;
+  tally.load(g.dy, elements(g.dy));
+  if (g.states) tally.load(*g.states, elements(*g.states));
+  tally.store(g.d_decay, elements(g.d_decay));
+  for (const Operand& sum : {g.dk, g.dq}) {
+    tally.load(sum, elements(sum) * (share - 1));
+    tally.store(sum, elements(sum) * share);
+  }
+  if (!g.d_rates) return;
+  tally.load(*g.d_rates, elements(*g.d_rates) * (m.shape.batch - 1));
+  tally.store(*g.d_rates, elements(*g.d_rates) * m.shape.batch);
+}
+
 // A thread block walks the tokens of one head: everything of its head once, and the group's k and q
 // once more for every head that shares them.
 Tiling mainloop(const ScanMainloop& m, TileShape, Tally& tally) {
@@ -290,6 +307,7 @@ Tiling mainloop(const ScanMainloop& m, TileShape, Tally& tally) {
   if (m.rates) tally.load(*m.rates, elements(*m.rates) * s.batch);
   if (m.state) tally.load(*m.state, elements(*m.state));
   if (m.state_after) tally.store(*m.state_after, elements(*m.state_after));
+  if (m.gradient) gradient(m, tally);
   const std::int64_t width = s.heads * s.head_width;
   return {s.tokens, width, s.batch, {std::min(s.chunk, s.tokens), s.head_width}, 0, width};
 }

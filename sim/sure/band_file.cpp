@@ -14,7 +14,7 @@ namespace fuseline {
 namespace {
 
 // exp(3) = 20 times off: no band of a useful model is wider.
-constexpr double kWidest = 3;
+constexpr double kWidestBand = 3;
 constexpr double kMostWidening = 20;
 constexpr std::int64_t kMostRows = 10'000'000;
 
@@ -42,8 +42,8 @@ BandClass read_class(const TomlTable& table) {
           .maker = word_or_any(table, "maker", kMakers),
           .kernels = word_or_any(table, "kernels", kernel_words()),
           .size = word_or_any(table, "size", kSizes)};
-  c.low = table.real("low", {-kWidest, 0});
-  c.high = table.real("high", {0, kWidest});
+  c.low = table.real("low", {-kWidestBand, 0});
+  c.high = table.real("high", {0, kWidestBand});
   c.slope = table.real_or("slope", {0, 2}, 1);
   if (table.has("slope") && c.of.what != "gain") {
     table.fail("slope", "only a gain has one", "no slope");

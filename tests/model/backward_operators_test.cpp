@@ -115,6 +115,38 @@ Graph random_op(OpKind kind, std::mt19937& random) {
     return one_op(kind, {{a.batch * above, N}, {a.batch * below, N}}, a.batch * (above + below), N,
                   JointSequences{a.batch});
   }
+  if (kind == operators::conv_rows) {
+    const ConvolutionShape c{pick(random, 1, 3), pick(random, 1, 6), pick(random, 1, 5)};
+    return one_op(kind, {{c.batch * c.tokens, N}, {c.taps, N}}, c.batch * c.tokens, N, c);
+  }
+  if (kind == operators::selective_scan) {
+    ScanShape s;
+    s.groups = pick(random, 1, 2);
+    s.heads = s.groups * pick(random, 1, 2);
+    s.head_width = pick(random, 1, 3);
+    s.state_width = pick(random, 1, 4);
+    s.batch = pick(random, 1, 2);
+    s.tokens = pick(random, 2, 7);  // a single one has no decay, and its rates no gradient
+    s.chunk = pick(random, 1, 4);
+    const std::int64_t rows = s.batch * s.tokens;
+    const std::int64_t inner = s.heads * s.head_width;
+    const std::int64_t keys = s.groups * s.state_width;
+    const std::int64_t rates = random() % 2 == 0 ? s.state_width : 1;
+    Graph g =
+        one_op(kind, {{rows, inner}, {rows, s.heads}, {rows, keys}, {rows, keys}, {s.heads, rates}},
+               rows, inner, s);
+    for (const char* exact : {"x1", "x4"}) g.tensor(*g.find_tensor(exact)).dtype = Dtype::fp32;
+    return g;
+  }
+  const std::vector<OpKind> by_sequence{operators::modulate, operators::gate_add,
+                                        operators::mul_sequence, operators::add_sequence};
+  if (std::ranges::find(by_sequence, kind) != by_sequence.end()) {
+    const Sequences rows{.batch = a.batch, .tokens = pick(random, 1, 6)};
+    std::vector<Input> inputs;
+    for (const OperandSpec& spec : kind->reads)
+      inputs.push_back({spec.rows == std::string("B") ? a.batch : a.batch * rows.tokens, N});
+    return one_op(kind, inputs, a.batch * rows.tokens, N, rows);
+  }
   // Any other operator: a random size for each letter of its shapes.
   std::map<std::string, std::int64_t> sizes{{"1", 1}, {"2", 2}};
   const auto size = [&](const std::string& letter) {
@@ -135,6 +167,15 @@ std::vector<OpKind> differentiable() {
   return kinds;
 }
 
+// Steps of a scan are positive and its rates negative: other decays grow beyond any difference.
+NamedTensors given_to(OpKind kind, const Graph& joint, std::mt19937& random) {
+  NamedTensors inputs = test::outlier_inputs(joint, random);
+  if (kind != operators::selective_scan) return inputs;
+  for (double& step : inputs.at("x1")) step = std::abs(step) / (1 + std::abs(step));
+  for (double& rate : inputs.at("x4")) rate = -std::abs(rate) / (1 + std::abs(rate));
+  return inputs;
+}
+
 class EveryOperator : public testing::TestWithParam<OpKind> {};
 
 TEST_P(EveryOperator, HasTheGradientOfCentralDifferences) {
@@ -142,7 +183,7 @@ TEST_P(EveryOperator, HasTheGradientOfCentralDifferences) {
   for (int round = 0; round < 12; ++round) {
     const Graph forward = random_op(GetParam(), random);
     const Graph joint = differentiate(forward);
-    const NamedTensors inputs = test::outlier_inputs(joint, random);
+    const NamedTensors inputs = given_to(GetParam(), joint, random);
     const TensorValues values = run_reference(joint, inputs);
     for (const Tensor& t : forward.tensors()) {
       const bool numbers = index_range(forward, forward.find_tensor(t.name).value()) > 0;
@@ -278,6 +319,10 @@ Attributes small(OpKind kind) {
     return HeadPart{{.group = 5, .begin = 3, .step = 1, .count = 2}};
   if (kind == operators::choose_experts_backward) return ExpertChoice{.count = 2};
   if (kind == operators::grouped_weight_grad) return RaggedSums{{3, 1, 0}};
+  if (kind == operators::sequence_sum || kind == operators::modulate_backward)
+    return Sequences{.batch = 2, .tokens = 2};
+  if (kind == operators::conv_rows_backward || kind == operators::conv_rows_weight_grad)
+    return ConvolutionShape{.batch = 2, .tokens = 2, .taps = 3};
   return {};
 }
 
@@ -360,8 +405,15 @@ TEST(BackwardOperators, CostWhatTheirFormulaSays) {
       {operators::grouped_weight_grad, {{4, 2}, x}, {6, 7}, 2 * 2 * 28, 36, 42},
       {operators::head_part, {queries}, {6, 8}, 0, 48, 48},
       {operators::head_part_sum, {queries}, {6, 2}, 12 * 3, 48, 12},
+      {operators::column_sum, {x, x}, vector, 28 * 2, 56, 7},
+      {operators::conv_rows_backward, {x, {3, 7}}, x, 28 * 6, 49, 28},
+      {operators::conv_rows_weight_grad, {x, x}, {3, 7}, 28 * 6, 56, 21},
+      {operators::sequence_sum, {x}, {2, 7}, 28, 28, 14},
+      {operators::sequence_sum, {x, x}, {2, 7}, 28 * 2, 56, 14},
+      {operators::modulate_backward, {x, {2, 7}}, x, 28 * 2, 42, 28},
   };
-  std::set<std::string> seen{"rope_backward"};  // as rope
+  std::set<std::string> seen{"rope_backward",             // as rope
+                             "selective_scan_backward"};  // has several results
   for (const Cost& cost : costs) {
     const Graph g =
         one_op(cost.kind, cost.inputs, cost.output.rows, cost.output.cols, small(cost.kind));

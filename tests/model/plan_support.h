@@ -33,8 +33,10 @@ inline RandomBlock random_training_block(std::mt19937& random) {
 
 // The policies that plan a backward pass.
 inline std::vector<std::string> training_policies() {
-  return {"unfused",         "composed", "eager",         "per-operator",
-          "flash-attention", "xla",      "torch-compile", "coda"};
+  std::vector<std::string> names;
+  for (const PolicyInfo& p : policies())
+    if (p.trains) names.push_back(p.name);
+  return names;
 }
 
 inline std::string describe(const RandomBlock& b) {

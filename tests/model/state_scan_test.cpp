@@ -193,7 +193,6 @@ TEST(StateScan, StatesAndDecaysAreFp32) {
 TEST(StateScan, HasNoGradientYetAndSaysSo) {
   EXPECT_EQ(operators::state_scan.gradient.rule, nullptr);
   EXPECT_NE(std::string(operators::state_scan.gradient.why_none), "");
-  EXPECT_NE(std::string(operators::conv_rows.gradient.why_none), "");
 }
 
 // What follows a scan joins it where a tile of one head and chunk can do it, else it says why not.

@@ -26,7 +26,8 @@ struct TokenOfScan {
 };
 
 // Operands x, decay, k, q; the state that it begins with is operand `state`, where there is one,
-// and the state behind the last token is the second result. `token(t, h, n)` gives a TokenOfScan.
+// and the state behind the last token, or behind each of the pieces that the gradient begins with,
+// is the second result. `token(t, h, n)` gives a TokenOfScan.
 template <class Token>
 void scan_tokens(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out,
                  std::size_t state, Token token) {
@@ -37,6 +38,9 @@ void scan_tokens(const Graph& g, const Op& op, const TensorValues& in, TensorVal
   const auto& a = op.attributes.as<ScanShape>();
   const std::int64_t P = a.head_width;
   const std::int64_t N = a.state_width;
+  const bool pieces = op.writes.size() > 1 && op.writes[1].rows > a.batch * a.heads * P;
+  const bool rates_of_columns = state > 4 && op.reads[4].cols > 1;  // else operand 4 is a state
+  const std::int64_t kept = pieces ? a.kept_tokens(rates_of_columns) : a.tokens;
   std::vector<double> held(static_cast<std::size_t>(P * N));
   std::vector<double> decay(static_cast<std::size_t>(N)), share(decay);  // of one token
   const auto S = [&](std::int64_t p, std::int64_t n) -> double& {
@@ -65,11 +69,14 @@ void scan_tokens(const Graph& g, const Op& op, const TensorValues& in, TensorVal
           }
           y(t, h * P + p) = sum;
         }
+        const std::int64_t done = t + 1 - b * a.tokens;
+        if (op.writes.size() < 2 || (done % kept != 0 && done != a.tokens)) continue;
+        const View<double> after = write(g, out, op.writes[1]);
+        const std::int64_t row =
+            ((b * ceil_div(a.tokens, kept) + (done - 1) / kept) * a.heads + h) * P;
+        for (std::int64_t p = 0; p < P; ++p)
+          for (std::int64_t n = 0; n < N; ++n) after(row + p, n) = S(p, n);
       }
-      if (op.writes.size() < 2) continue;
-      const View<double> after = write(g, out, op.writes[1]);
-      for (std::int64_t p = 0; p < P; ++p)
-        for (std::int64_t n = 0; n < N; ++n) after(first + p, n) = S(p, n);
     }
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 
 #include "base/error.h"
+#include "model/backward_adjoint.h"
 #include "model/operators/attributes.h"
 #include "model/operators/operator.h"
 #include "model/operators/support/lowering.h"
@@ -26,5 +28,10 @@ void with_sequence(const Graph& g, const Op& op, const TensorValues& in, TensorV
     for (std::int64_t n = 0; n < x.cols; ++n) y(m, n) = f(x(m, n), s(m / tokens, n));
 }
 void with_sequence(Emitter& e, const Op& op, MapFn fn);
+
+// Of read i, which has a row for each sequence: the sum of dy, or of dy·z, over its rows.
+void sum_gradient_of_sequences(Adjoint& a, std::size_t i, const std::string& name);
+void sum_gradient_of_sequences(Adjoint& a, std::size_t i, const std::string& name,
+                               const Operand& z);
 
 }  // namespace fuseline

@@ -47,6 +47,64 @@ TEST(ModulatedBlock, IsProvedForRandomSizes) {
   }
 }
 
+TEST(ModulatedBlock, IsTrainedUnderEveryPolicy) {
+  for (const bool centred : {true, false})
+    expect_block_trained(modulated_block({}, centred), centred ? "centred" : "root mean square");
+}
+
+using test::training_policies;
+
+// Without attention, whose single token would have no gradients of Q and K: sequences of one token
+// have as many rows as their sums.
+TEST(Modulation, IsTrainedForSequencesOfAnyLength) {
+  for (const Sequences rows :
+       {Sequences{3, 1}, Sequences{1, 1}, Sequences{1, 300}, Sequences{3, 7}})
+    for (const std::string& policy : training_policies()) {
+      test::GraphByHand b;
+      const auto vectors = [&](const char* name) {
+        return b.tensor(name, Role::input, rows.batch, 70);
+      };
+      const std::int64_t count = rows.batch * rows.tokens;
+      const Operand x = b.tensor("x", Role::input, count, 70);
+      const Operand m = b.tensor("m", Role::activation, count, 70);
+      const Operand y = b.tensor("y", Role::output, count, 70);
+      b.op("modulate", operators::modulate, {x, vectors("scale"), vectors("shift")}, {m}, rows);
+      b.op("gate", operators::gate_add, {x, m, vectors("gate")}, {y}, rows);
+      expect_proved(make_plan(policy, differentiate(b.graph)),
+                    policy + ", " + std::to_string(rows.tokens) + " tokens");
+    }
+}
+
+TEST(ModulatedBlock, IsTrainedForRandomSizes) {
+  std::mt19937 random(17);
+  const std::vector<std::string> trains = training_policies();
+  for (std::size_t round = 0; round < 2 * trains.size(); ++round) {
+    BlockSizes s;
+    s.batch = pick(random, 1, 4);
+    s.tokens = pick(random, 2, 150);
+    s.model = pick(random, 3, 300);
+    s.inner = pick(random, 3, 60);
+    s.kv_heads = s.heads = pick(random, 1, 3);
+    s.width = pick(random, 2, 20);
+    const std::string& policy = trains[round % trains.size()];
+    expect_proved(make_plan(policy, differentiate(modulated_block(s, round % 2 == 0))),
+                  policy + " round " + std::to_string(round));
+  }
+}
+
+// What a framework's reverse mode launches for the gradients of one modulation: the products with
+// the normalised rows, two sums over the rows of sequences, and the rows times 1 + scale. A
+// compiler of loops needs no product of its own.
+TEST(ModulatedBlock, SumsTheGradientsOfASequence) {
+  const Plan eager = make_plan("eager", differentiate(modulated_block({}, true)));
+  for (const char* op :
+       {"ds_modulate1_mul_mul", "ds_modulate1_mul", "ds_modulate1_add", "d_modulate1_mul"})
+    EXPECT_EQ(kernel_of(eager, op).ops.size(), 1U) << op;
+  const Plan compiled = make_plan("torch-compile", differentiate(modulated_block({}, true)));
+  EXPECT_FALSE(compiled.graph.find_op("dscale_modulate1_mul").has_value());
+  EXPECT_TRUE(compiled.graph.find_op("dscale_modulate1").has_value());
+}
+
 // PyTorch 2.11: (1 + scale), times, plus; gate times branch, plus stream. Inductor: a norm with its
 // modulation, and a gated sum, are one kernel each. coda: the gate is behind the product.
 TEST(ModulatedBlock, IsLaunchedAsFrameworksDo) {

@@ -114,7 +114,7 @@ TEST(TrainedExperts, LeaveZerosForExpertsWithoutRows) {
   }
 }
 
-const Kernel& kernel_of(const Plan& plan, const std::string& op) {
+const Kernel& experts_kernel(const Plan& plan, const std::string& op) {
   for (const Kernel& kernel : plan.kernels)
     for (const OpId id : kernel.ops)
       if (plan.graph.op(id).name == op) return kernel;
@@ -126,7 +126,7 @@ const Kernel& kernel_of(const Plan& plan, const std::string& op) {
 TEST(TrainedExperts, AskForEveryRowInItsGroupOnly) {
   const auto requested = [](const RaggedRows& rows, const char* name) {
     const Plan plan = make_plan("unfused", differentiate(experts(rows, 3, 192, 64)));
-    const Kernel& kernel = kernel_of(plan, "dw_up");
+    const Kernel& kernel = experts_kernel(plan, "dw_up");
     for (const RequestedBytes& r :
          requested_bytes(plan.graph, kernel.phases[0], TileShape{128, 128}))
       if (plan.graph.tensor(r.tensor).name == name) return (r.loaded + r.stored).value();
@@ -208,7 +208,7 @@ TEST(TrainedExperts, OfBlocksAreProvedForRandomSizes) {
 TEST(TrainedExperts, RefuseDepthsThatDoNotFit) {
   Plan plan = make_plan("unfused", differentiate(experts({{3, 5}}, 2, 16, 16)));
   const auto at = std::ranges::find_if(
-      plan.kernels, [&](const Kernel& k) { return k.name == kernel_of(plan, "dw_up").name; });
+      plan.kernels, [&](const Kernel& k) { return k.name == experts_kernel(plan, "dw_up").name; });
   Program& program = at->phases[0];
   auto& m = std::get<GemmMainloop>(program.mainloop);
   m.depths = {3, 4};

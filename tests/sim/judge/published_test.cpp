@@ -14,20 +14,20 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kHeader =
+constexpr const char* kFiguresHeader =
     "id,quality,source,citation,published_gpu,gpu,what,model,policy,slack,phase,batch,seq,context,"
     "m,"
     "n,k,dtype,metric,value,unit,published_config,framework,caveat,not_predicted\n";
 
-std::vector<PublishedFigure> load(const std::string& row) {
+std::vector<PublishedFigure> load_figures(const std::string& row) {
   const auto path = std::filesystem::path(testing::TempDir()) / "figures.csv";
-  std::ofstream(path) << kHeader << row << "\n";
+  std::ofstream(path) << kFiguresHeader << row << "\n";
   return load_published_figures(path.string());
 }
 
 void refuses(const std::string& row, const std::string& column) {
   try {
-    load(row);
+    load_figures(row);
     FAIL() << row;
   } catch (const InputError& error) {
     EXPECT_THAT(error.what(), HasSubstr(column));
@@ -68,7 +68,7 @@ TEST(Published, AFrameworksSlackIsNoErrorOfTheModel) {
   const std::string figure =
       ",s,c,A100,a100-sxm-80gb,model,tinyllama,per-operator,yes,decode,1,1,64,,,,bf16,tokens_per_s,"
       "100,tok/s,x,y,,";
-  const JudgedFigure j = judge(load("1,A" + figure).front());
+  const JudgedFigure j = judge(load_figures("1,A" + figure).front());
   EXPECT_EQ(j.cause, Cause::framework);
   // Far fewer tokens than predicted: the framework's own time, which no band should hold.
   ASSERT_LT(*j.error(), 0);
@@ -78,7 +78,7 @@ TEST(Published, AFrameworksSlackIsNoErrorOfTheModel) {
 TEST(Published, RefusesWhatIsWrong) {
   const std::string gemm =
       "1,A,s,c,H200,h200,gemm,,,no,,,,,64,64,64,bf16,gemm_rate,10,TFLOP/s,x,y,,";
-  EXPECT_EQ(load(gemm).front().m, 64);
+  EXPECT_EQ(load_figures(gemm).front().m, 64);
   const auto with = [&](const std::string& from, const std::string& to) {
     std::string text = gemm;
     text.replace(text.find(from), from.size(), to);

@@ -15,7 +15,7 @@
 namespace fuseline {
 namespace {
 
-Program kernel_of(const Plan& plan, const std::string& name) {
+Program program_of_kernel(const Plan& plan, const std::string& name) {
   const auto found = std::ranges::find(plan.kernels, name, &Kernel::name);
   EXPECT_NE(found, plan.kernels.end()) << name;
   return found->phases.front();
@@ -23,7 +23,7 @@ Program kernel_of(const Plan& plan, const std::string& name) {
 
 TEST(EpilogueNeeds, OfResidualWithStatistics) {
   const Plan plan = make_plan("coda", build_block(load_model("llama2-7b"), test::forward(1, 256)));
-  const EpilogueNeeds needs = epilogue_needs(kernel_of(plan, "oproj"));
+  const EpilogueNeeds needs = epilogue_needs(program_of_kernel(plan, "oproj"));
   EXPECT_EQ(needs.row_partial_cols, 128);  // one partial of 128 columns
   EXPECT_EQ(needs.tile_loads, 1);          // the residual stream
   EXPECT_FALSE(needs.reduces_columns);

@@ -175,8 +175,8 @@ TEST(WorstCases, AreSortedByMagnitudeAndLimited) {
   const Predictor predictors[] = {always(100)};
   const auto worst = worst_cases(validate(m, predictors), Quantity::block_time, 0, 2);
   ASSERT_EQ(worst.size(), 2U);
-  EXPECT_EQ(worst[0].label, "tiny eager forward_of_one 1x16");  // +100 %
-  EXPECT_EQ(worst[1].label, "tiny eager forward_of_one 1x32");  // -75 %
+  EXPECT_EQ(worst[0].label, "tiny eager forward 1x16");  // +100 %
+  EXPECT_EQ(worst[1].label, "tiny eager forward 1x32");  // -75 %
 }
 
 std::vector<std::pair<std::size_t, std::size_t>> aligned(std::vector<KernelKind> measured,

@@ -1,5 +1,6 @@
 // fuseline diff: what differs between two predictions.
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include <fmt/format.h>
@@ -101,7 +102,7 @@ std::string json_of(const std::vector<PlanDifference>& all) {
 double parse_fail_if(const std::string& text) {
   constexpr std::string_view kBegin = "slower=";
   if (!text.starts_with(kBegin) || !text.ends_with("%")) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "--fail-if",
                       .value = text,
                       .message = "is no such condition",
@@ -126,10 +127,9 @@ CommandResult diff_command(const Arguments& args) {
   options.text("--format", "table|json", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const std::string chosen = parse_word("--format", format.value_or("table"), {"table", "json"});
-  const std::optional<double> most =
-      fail_if ? std::optional(parse_fail_if(*fail_if)) : std::nullopt;
+  const double most = fail_if ? parse_fail_if(*fail_if) : std::numeric_limits<double>::infinity();
   if (files.size() != 2) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "A B",
                       .message = "two predictions are compared",
                       .allowed = "two files"});
@@ -142,9 +142,9 @@ CommandResult diff_command(const Arguments& args) {
   }
   CommandResult result{chosen == "json" ? json_of(all) : text_of(all), {}, ExitStatus::done};
   for (const PlanDifference& d : all) {
-    if (!most || d.slower_by() <= *most) continue;
+    if (d.slower_by() <= most) continue;
     result.messages += fmt::format("fuseline: {} is slower by {}, more than {}\n", d.policy,
-                                   percent(d.slower_by()), percent(*most));
+                                   percent(d.slower_by()), percent(most));
     result.status = ExitStatus::check_failed;
   }
   return result;

@@ -100,7 +100,9 @@ ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
 
   const std::optional<ChunkLayout> chunks = chunk_layout(graph, *scan, shared_bytes);
   const Written w = chunks ? chunks_of(*scan, *chunks) : walk_of(*scan);
-  ScanKernelSource kernel{.threads = w.threads, .blocks = w.blocks};
+  ScanKernelSource kernel;
+  kernel.threads = w.threads;
+  kernel.blocks = w.blocks;
   kernel.function = body.steps.empty() ? "scan" : function_name("scan", body.steps);
   kernel.source.name = kernel.function + ".cu";
   std::string& text = kernel.source.text;

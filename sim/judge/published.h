@@ -20,9 +20,9 @@ struct PublishedFigure {
   std::string source, citation, config, framework, caveat;
   std::string published_gpu, gpu;  // as published; name in scenarios/gpus
   std::string what;                // "model", "gemm"; empty: not predicted
-  std::string model, policy;       // what the framework's kernels are predicted as
+  std::string model{}, policy{};   // what the framework's kernels are predicted as
   bool slack = false;              // no policy imitates the framework: its own time is in the error
-  Workload workload;
+  Workload workload{};
   std::int64_t m = 0, n = 0, k = 0;
   std::string metric, unit;
   double value = 0;
@@ -39,10 +39,10 @@ enum class Cause : std::uint8_t { model, gpu, framework };
 
 struct JudgedFigure {
   PublishedFigure figure;
-  std::optional<double> predicted;  // in the figure's unit
+  std::optional<double> predicted{};  // in the figure's unit
   Cause cause = Cause::model;
-  std::optional<Residual> residual;  // for bands
-  std::string not_predicted;         // why
+  std::optional<Residual> residual{};  // for bands
+  std::string not_predicted{};         // why
 
   // Of the time, above 0 where the prediction is too slow, whatever the metric.
   [[nodiscard]] std::optional<double> error() const;

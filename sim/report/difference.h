@@ -25,17 +25,17 @@ struct PlanDifference {
   PlanEstimate before, after;
   std::vector<KernelDifference> kernels;  // in the order of `after`, then those that went
   double gain = 1;                        // before.time / after.time
-  Band band;                              // of the gain
-  std::string verdict;                    // of `after`
+  Band band{};                            // of the gain
+  std::string verdict{};                  // of `after`
 
   [[nodiscard]] double slower_by() const { return after.time / before.time - 1; }
 };
 
 // One side: where, of what, and the plans by policy.
 struct PredictedSide {
-  std::string name, gpu;
-  Workload workload;
-  std::vector<PlanEstimate> plans;
+  std::string name{}, gpu{};
+  Workload workload{};
+  std::vector<PlanEstimate> plans{};
 };
 
 // Of the policies that both sides have, in the order of `before`. The band is that of the less

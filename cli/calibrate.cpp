@@ -75,7 +75,7 @@ void refuse_beside_bands(const std::optional<std::string>& without,
                          const std::optional<std::string>& iterations) {
   const auto refuse = [](const char* option, const std::optional<std::string>& value) {
     if (!value) return;
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = option,
                       .value = *value,
                       .message = "belongs to the fit of constants, not to --bands",
@@ -162,7 +162,7 @@ CommandResult calibrate_command(const Arguments& args) {
     return calibrate_bands(folders, output);
   }
   if (folders.size() > 1) {
-    throw InputError({.file = "command line",
+    throw InputError({.file = kCommandLine,
                       .field = "MEASUREMENT",
                       .value = folders[1],
                       .message = "constants are fitted to one measurement",

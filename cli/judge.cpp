@@ -133,7 +133,7 @@ Figures judged(const std::string& path, const std::optional<std::string>& gpu) {
     const std::string name = load_gpu_option(gpu).name;
     std::erase_if(published, [&](const PublishedFigure& f) { return f.gpu != name; });
     if (published.empty()) {
-      throw InputError({.file = "command line",
+      throw InputError({.file = kCommandLine,
                         .field = "--gpu",
                         .value = *gpu,
                         .message = "no figure was published of it",

@@ -31,7 +31,7 @@ enum class Implementation : std::uint8_t {
   epilogue_gemm,        // our GEMM mainloop with an epilogue program
   library_attention,    // a vendor's fused attention: keys are split for a single new token only
   flash_attention,      // fused attention, online softmax, our own kernels
-  library_scan,         // a library's scan, which takes no epilogue; the same walk as our own
+  library_scan,         // a library's scan, which takes no epilogue
   chunked_scan,         // our own: a thread block walks the tokens of a head, its state on chip
   vectorized,           // contiguous element-wise, 16-byte accesses
   strided,              // generic framework element-wise kernel with index arithmetic per element

@@ -348,6 +348,8 @@ Operand Adjoint::log_sum_exp() {
   return also_write(op_.name + "_lse", "[M, 1]", Dtype::fp32, op_.writes[0].rows, 1);
 }
 
+void Adjoint::leave_delta(TensorId probs, const Operand& delta) { deltas_[probs] = delta; }
+
 const Operand* Adjoint::delta(TensorId probs) const {
   const auto it = deltas_.find(probs);
   return it == deltas_.end() ? nullptr : &it->second;

@@ -42,7 +42,7 @@ class Adjoint {
   // Softmax at hand: whether its probabilities are computed again from the log-sum-exp, and the
   // row sums that attention_context's rule left for it.
   [[nodiscard]] bool saves_log_sum_exp() const { return options_.save_log_sum_exp; }
-  void leave_delta(TensorId probs, const Operand& delta) { deltas_[probs] = delta; }
+  void leave_delta(TensorId probs, const Operand& delta);
   [[nodiscard]] const Operand* delta(TensorId probs) const;
   // Where a recomputed result of the operator at hand goes when someone asked for it, else null.
   [[nodiscard]] const Operand* wanted_again() const;

@@ -27,6 +27,8 @@ void Emitter::set_mainloop(Mainloop mainloop, std::int64_t cols) {
   cols_ = cols;
 }
 
+Program Emitter::finish() { return std::move(program_); }
+
 Value Emitter::fresh(const std::string& name) {
   std::string unique = name;
   for (int n = 1; !taken_.insert(unique).second; ++n) unique = name + std::to_string(n);

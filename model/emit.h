@@ -50,7 +50,7 @@ class Emitter {
   // The mainloop's result, value 0.
   void produce_result(const Operand& written, const std::string& name = "y");
 
-  Program finish() { return std::move(program_); }
+  Program finish();
 
  private:
   struct Known {

@@ -165,6 +165,10 @@ std::optional<OpId> Graph::find_op(const std::string& name) const {
   return OpId{static_cast<std::int32_t>(it - ops_.begin())};
 }
 
+void Graph::derived_from(Graph forward) {
+  forward_ = std::make_shared<const Graph>(std::move(forward));
+}
+
 void Graph::relate(TensorId tensor, Relation relation, TensorId to) {
   FUSELINE_ASSERT(index_of(tensor) < tensors_.size() && index_of(to) < tensors_.size(),
                   "a relation to no tensor");

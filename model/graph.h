@@ -13,7 +13,7 @@
 
 #include "base/units.h"
 #include "model/attributes.h"
-#include "model/config/config.h"
+#include "model/config/dtype.h"
 
 namespace fuseline {
 
@@ -148,7 +148,7 @@ class Graph {
   // The graph without a backward pass from which this one with a backward pass was derived; null
   // when it has none. The two have tensors and operators of the same names, not the same ids.
   [[nodiscard]] const Graph* forward() const { return forward_.get(); }
-  void derived_from(Graph forward) { forward_ = std::make_shared<const Graph>(std::move(forward)); }
+  void derived_from(Graph forward);
 
   // Operators that write / read any part of the tensor, in insertion order.
   [[nodiscard]] std::vector<OpId> producers(TensorId id) const;

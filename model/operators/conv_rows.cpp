@@ -1,5 +1,6 @@
 // A causal convolution along the tokens of each sequence, every column by itself (the short
 // convolution ahead of a selective scan). A bias is an operator of its own behind it.
+#include "model/config/config.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"

@@ -1,5 +1,6 @@
 // Rows of a table, by token, and by position where the model has such a table.
 #include "base/error.h"
+#include "model/config/config.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"

@@ -1,6 +1,7 @@
 // A product for every head with a matrix of its own: how latent attention moves its queries into
 // the space of the cache, and its result out of it. Policies leave it alone as they leave
 // attention's own products: its class says so.
+#include "model/config/config.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"

@@ -1,5 +1,6 @@
 // Two parts of every head side by side. The first may be the same for all heads: the rotated
 // columns of a latent attention's keys.
+#include "model/config/config.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"

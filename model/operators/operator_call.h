@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "model/attributes.h"
-#include "model/config/config.h"
 #include "model/graph.h"
 
 namespace fuseline {
+
+struct Workload;  // model/config/config.h
 
 // What a call gives. Every function that asks for a value says its name, what it is where the call
 // is silent, and what is allowed; a call that gives other names is refused with those that were

@@ -1,4 +1,5 @@
 // Back from places to rows: what the experts made of a token, added up.
+#include "model/config/config.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"

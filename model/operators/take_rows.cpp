@@ -1,5 +1,6 @@
 // Rows in another order, each as often as it has places: the tokens of every expert behind each
 // other.
+#include "model/config/config.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"
 #include "model/operators/support/counts.h"

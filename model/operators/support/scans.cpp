@@ -1,5 +1,7 @@
 #include "model/operators/support/scans.h"
 
+#include "model/config/config.h"
+
 namespace fuseline {
 
 ScanShape scan_of_call(OperatorCall& c) {

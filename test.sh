@@ -8,13 +8,14 @@
 #   ./test.sh --clang   also clang++: model, simulator and their tests compile without a warning
 #   ./test.sh --tsan    also ThreadSanitizer, for the tests that use threads
 #   ./test.sh --tidy    also clang-tidy over our sources (slow)
-#   ./test.sh --rotate  also one of clang, tsan and tidy (of what changed last), another one each day
+#   ./test.sh --rotate  also one of clang, tsan and tidy (clang and tidy of what changed last), another
+#                       one each day
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 quick=false
 long=false
-clang=false
+clang=none
 tsan=false
 tidy=none
 rotate=false
@@ -22,7 +23,7 @@ for argument in "$@"; do
   case "$argument" in
     --quick) quick=true ;;
     --long) long=true ;;
-    --clang) clang=true ;;
+    --clang) clang=all ;;
     --tsan) tsan=true ;;
     --tidy) tidy=all ;;
     --rotate) rotate=true ;;
@@ -90,7 +91,7 @@ count_cpu() {
 
 # build_and_test PRESET TARGETS [ctest arguments]: TARGETS is "" for all of them.
 build_and_test() {
-  local preset="$1" targets="$2" begin="$SECONDS" built skipped cpu_begin cpu_built
+  local preset="$1" targets="$2" begin="$SECONDS" built log cpu_begin cpu_built
   shift 2
   count_cpu
   cpu_begin="$cpu"
@@ -107,18 +108,40 @@ build_and_test() {
   count_cpu
   cpu_built="$cpu"
   step "test $preset"
-  ctest --preset "$preset" -j "$jobs" --no-tests=error --no-label-summary "$@" |
+  # One more than there are cores: tests that write files wait for the disk.
+  ctest --preset "$preset" -j $((jobs + 1)) --no-tests=error --no-label-summary "$@" |
     tee "build/$preset-test.log"
-  skipped="$(grep -c '\*\*\*Skipped' "build/$preset-test.log" || true)"
+  log="build/$preset/Testing/Temporary/LastTest.log"  # what every test of every suite printed
   count_cpu
-  summary+=("$preset: built in $built s, tested in $((SECONDS - begin - built)) s, $skipped tests skipped;"
+  summary+=("$preset: built in $built s, tested in $((SECONDS - begin - built)) s:"
+    "  $(grep -c '^\[       OK \]' "$log" || true) tests passed,"
+    "  $(grep -c '^\[  SKIPPED \].* ms)$' "$log" || true) tests skipped;"
     "  CPU seconds: $((cpu_built - cpu_begin)) to build, $((cpu - cpu_built)) to test")
 }
 
-# Compiles without linking: what another compiler says about our code.
+# The .cpp files below the given folders (words between bars) that the last 20 commits changed and
+# that are still there, the newest first, 24 at most.
+changed_sources() {
+  git log -n 20 --name-only --format= --diff-filter=d | grep -E "^($1)/.*\.cpp$" |
+    awk '!seen[$0]++' | while read -r file; do if [[ -e "$file" ]]; then echo "$file"; fi; done | head -n 24
+}
+
+# Each file by itself and without precompiled headers, as no other build compiles it: which file
+# forgets an include.
 run_clang() {
-  step "clang"
+  step "clang, $1 sources"
   configure clang
+  if [[ "$1" == changed ]]; then
+    local files
+    mapfile -t files < <(changed_sources 'base|model|sim|lab|cli' || true)
+    if [[ ${#files[@]} -eq 0 ]]; then
+      echo "nothing changed in the last 20 commits"
+      return
+    fi
+    # Ninja's name for what is made of a source.
+    ninja -C build/clang "${files[@]/%/^}"
+    return
+  fi
   cmake --build --preset clang --target base_tests model_tests fuseline_sim
   ctest --preset clang -j "$jobs" --no-tests=error --no-label-summary -L '^(base|model)$'
 }
@@ -137,8 +160,7 @@ run_tidy() {
   configure clang
   local of_this_change=()
   if [[ "$1" == changed ]]; then
-    mapfile -t of_this_change < <(git log -n 20 --name-only --format= --diff-filter=d |
-      grep -E '^(base|model|sim|lab|cuda|cli|gui|tests|bench)/.*\.cpp$' | awk '!seen[$0]++' | head -n 24)
+    mapfile -t of_this_change < <(changed_sources 'base|model|sim|lab|cuda|cli|gui|tests|bench' || true)
     if [[ ${#of_this_change[@]} -eq 0 ]]; then
       echo "nothing changed in the last 20 commits"
       return
@@ -146,7 +168,7 @@ run_tidy() {
   fi
   {
     if [[ "$1" == changed ]]; then
-      ls -1 -- "${of_this_change[@]}" 2>/dev/null || true
+      printf '%s\n' "${of_this_change[@]}"
     else
       own_sources | tr '\0' '\n' | grep '\.cpp$'
     fi
@@ -156,7 +178,7 @@ run_tidy() {
 # Another one each day, so that each of them is at most three days old.
 if $rotate; then
   case $(($(date -u +%s) / 86400 % 3)) in
-    0) clang=true; chosen="--clang" ;;
+    0) [[ "$clang" == all ]] || clang=changed; chosen="--clang, of what changed in the last commits" ;;
     1) tsan=true; chosen="--tsan" ;;
     *) [[ "$tidy" == all ]] || tidy=changed; chosen="--tidy, of what changed in the last commits" ;;
   esac
@@ -165,7 +187,7 @@ fi
 
 with_checks=()
 # The sanitised build takes clang++.
-if ! $quick || $clang || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
+if ! $quick || [[ "$clang" != none ]] || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
 scripts/install-deps.sh --with-tests --with-gui ${with_checks[@]+"${with_checks[@]}"} </dev/null
 mkdir -p build
 check_format
@@ -182,7 +204,7 @@ else
   build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'
   build_and_test release optimised -LE long -E '_NOT_BUILT'
 fi
-if $clang; then run_clang; fi
+if [[ "$clang" != none ]]; then run_clang "$clang"; fi
 if [[ "$tidy" != none ]]; then run_tidy "$tidy"; fi
 if $tsan; then run_tsan; fi
 

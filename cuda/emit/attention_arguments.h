@@ -32,6 +32,16 @@ struct AttentionDecodeArguments {  // AttentionDecodeArgs
   std::int32_t log_sum_exp_ld;
 };
 
+struct AttentionWideArguments {  // AttentionWideArgs
+  Address q, k;
+  std::int64_t q_ld, k_ld, y_ld;
+  Address y, log_sum_exp;
+  gpu::AttentionShape shape;
+  std::int32_t splits;
+  Address partial;
+  std::int32_t log_sum_exp_ld;
+};
+
 struct AttentionOperandArguments {  // AttentionOperands
   Address q, k, v, dy;
   std::int64_t q_ld, k_ld, v_ld, dy_ld;

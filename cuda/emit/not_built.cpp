@@ -26,7 +26,8 @@ std::string of(const GemmMainloop& m) {
 
 std::string of(const AttentionMainloop& m) {
   const AttentionShape& s = m.shape;
-  if (s.v_width() != s.head_width) return "attention whose keys and values have different widths";
+  if (s.v_width() != s.head_width && m.gradient)
+    return "the gradient of attention whose keys and values have different widths";
   if (s.causal && s.prefix > 0) return "attention with a prefix that all queries see";
   if (s.softcap > 0 && m.gradient) return "the gradient of attention with capped scores";
   if (m.bias) return "attention with a bias";

@@ -40,9 +40,12 @@ TEST(NotBuilt, NamesWhatNoKernelDoes) {
   EXPECT_EQ(not_built(attention(a)), "attention with a prefix that all queries see");
   a.prefix = 0;
   a.value_width = 32;
-  EXPECT_EQ(not_built(attention(a)), "attention whose keys and values have different widths");
-  a.value_width = 64;
   EXPECT_EQ(not_built(attention(a)), "");
+  Program narrower = attention(a);
+  std::get<AttentionMainloop>(narrower.mainloop).gradient = AttentionGradient{};
+  EXPECT_EQ(not_built(narrower),
+            "the gradient of attention whose keys and values have different widths");
+  a.value_width = 64;
   Program biased = attention(a);
   std::get<AttentionMainloop>(biased.mainloop).bias = Operand{};
   EXPECT_EQ(not_built(biased), "attention with a bias");

@@ -114,6 +114,21 @@ TEST_F(OpenBlocks, FourNormsCompile) {
   EXPECT_EQ(missing, std::set<std::string>{});
 }
 
+// Latent attention: keys of 192 columns and values of 128, or one key of 576 columns that has the
+// value in its last 512 and serves all query heads. Few and many query heads take other tiles.
+TEST_F(OpenBlocks, LatentAttentionCompiles) {
+  std::set<std::string> missing;
+  for (const char* model : {"deepseek-v2-lite", "deepseek-v3"})
+    for (const Phase phase : {Phase::forward, Phase::decode}) {
+      Workload work = test::workload(phase);
+      work.batch = 1;
+      for (const char* gpu : {"h200", "a100-sxm-80gb"})
+        for (const char* policy : {"unfused", "per-operator", "torch-compile", "coda"})
+          expect_plan_compiles(make_plan(policy, load_model(model), work), gpu, missing);
+    }
+  EXPECT_EQ(missing, std::set<std::string>{});
+}
+
 TEST_F(OpenBlocks, PartialRotationsCompile) {
   for (const Pairs& pairs : {Pairs{.head_width = 64, .interleaved = true, .rotated = 16},
                              Pairs{.head_width = 64, .rotated = 32}}) {

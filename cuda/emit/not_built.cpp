@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cuda/emit/codes_source.h"
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
@@ -17,7 +18,6 @@ namespace {
 bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
-  if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
   if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
     return "a product of groups of rows with operands along K";
   if (!m.depths.empty()) return "a product whose groups of rows lie along K";
@@ -153,7 +153,8 @@ std::string of_body(const Program& program) {
 }  // namespace
 
 std::string not_built(const Program& program) {
-  const std::string missing = std::visit([](const auto& m) { return of(m); }, program.mainloop);
+  std::string missing = codes_not_built(program);
+  if (missing.empty()) missing = std::visit([](const auto& m) { return of(m); }, program.mainloop);
   return missing.empty() ? of_body(program) : missing;
 }
 

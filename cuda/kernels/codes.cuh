@@ -56,6 +56,20 @@ FUSELINE_DEVICE uint4 in_order_of_codes(uint4 x) {
                     __byte_perm(x.y, x.w, 0x5410), __byte_perm(x.y, x.w, 0x7632));
 }
 
+// Four pairs in the order of the eight codes.
+template <Codes codes>
+FUSELINE_DEVICE void natural_order(u32 (&pairs)[4]) {
+  if constexpr (bits_of(codes) == 8) return;
+  const u32 first = __byte_perm(pairs[0], pairs[1], 0x5410);
+  const u32 third = __byte_perm(pairs[0], pairs[1], 0x7632);
+  const u32 second = __byte_perm(pairs[2], pairs[3], 0x5410);
+  const u32 fourth = __byte_perm(pairs[2], pairs[3], 0x7632);
+  pairs[0] = first;
+  pairs[1] = second;
+  pairs[2] = third;
+  pairs[3] = fourth;
+}
+
 // A pair of exact bf16 in the element type: fp16 holds every code too.
 template <class Element>
 FUSELINE_DEVICE u32 as_element(u32 pair) {
@@ -72,22 +86,30 @@ constexpr bool is_bf16 = false;
 template <>
 constexpr bool is_bf16<bf16> = true;
 
-// Number `index` of scales.
+// The bits of number `index` of scales, and what they are worth: whoever loads ahead does not wait
+// for the bits.
+template <ScaleType type>
+FUSELINE_DEVICE u32 load_scale_bits(const void* scales, long long index) {
+  if constexpr (type == ScaleType::fp32)
+    return __ldg(static_cast<const u32*>(scales) + index);
+  else if constexpr (type == ScaleType::bf16 || type == ScaleType::fp16)
+    return __ldg(static_cast<const u16*>(scales) + index);
+  else
+    return __ldg(static_cast<const unsigned char*>(scales) + index);
+}
+template <ScaleType type>
+FUSELINE_DEVICE float scale_of_bits(u32 bits) {
+  if constexpr (type == ScaleType::fp32) return __uint_as_float(bits);
+  if constexpr (type == ScaleType::bf16) return unpack<bf16>(bits).low;
+  if constexpr (type == ScaleType::fp16) return unpack<fp16>(bits).low;
+  if constexpr (type == ScaleType::e4m3)
+    return unpack<bf16>(code_pair<Codes::e4m3, 0>(bits, 0)).low;
+  // A power of two: the exponent of an fp32. Its least is a subnormal.
+  return __uint_as_float(bits == 0 ? 0x00400000U : bits << 23);
+}
 template <ScaleType type>
 FUSELINE_DEVICE float load_scale(const void* scales, long long index) {
-  if constexpr (type == ScaleType::fp32) {
-    return static_cast<const float*>(scales)[index];
-  } else if constexpr (type == ScaleType::bf16) {
-    return to_float(static_cast<const bf16*>(scales)[index]);
-  } else if constexpr (type == ScaleType::fp16) {
-    return to_float(static_cast<const fp16*>(scales)[index]);
-  } else {
-    const u32 code = static_cast<const unsigned char*>(scales)[index];
-    if constexpr (type == ScaleType::e4m3)
-      return unpack<bf16>(code_pair<Codes::e4m3, 0>(code, 0)).low;
-    // A power of two: the exponent of an fp32. Its least is a subnormal.
-    return __uint_as_float(code == 0 ? 0x00400000U : code << 23);
-  }
+  return scale_of_bits<type>(load_scale_bits<type>(scales, index));
 }
 
 // How a weight is stored. `group`: columns that share a scale, 0 for all of a row.

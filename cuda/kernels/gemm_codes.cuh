@@ -22,12 +22,13 @@
 // in the other mainloops.
 #pragma once
 
-#include "codes.cuh"
 #include "epilogue/gather.cuh"
 #include "epilogue/store.cuh"
+#include "ptx/cp_async.cuh"
 #include "ragged.cuh"
 #include "raster.cuh"
 #include "sm80/tile_io.cuh"
+#include "weight_loads.cuh"
 
 namespace fuseline::gpu {
 
@@ -75,28 +76,29 @@ struct CodesGemm {
   static constexpr int cluster_k = Config::cluster_k;
   static constexpr int rows = Config::tile_m, strips = rows < 16 ? 1 : rows / 16;
   static constexpr int column_warps = 4, k_warps = 2, groups = 4;  // of 8 columns, of a warp
-  static constexpr int depth = rows <= 16 ? 2 : 1;                 // loads of B ahead
-  // A load of a lane: 16 bytes; of four lanes: a chunk of K. `eights`: times eight codes.
-  static constexpr int unit = 128 / Weight::bits, chunk = 4 * unit, eights = unit / 8;
+  using Loads = WeightLoads<Element, Weight, groups, Config::a_codes != Codes::none>;
+  using Load = typename Loads::Load;
+  static constexpr int depth = rows <= 32 ? 2 : 1;       // loads of B ahead
+  static constexpr int side_by_side = min_of(depth, 2);  // chunks of a warp: 128 bytes of a row
+  static constexpr int chunk = Loads::chunk, eights = Loads::eights;
   static constexpr bool in_rows = Weight::group > 0;  // scales along K
-  static constexpr bool codes_alone = !in_rows || Config::a_codes != Codes::none;
   // Sums of products of codes are multiplied by scales where these change along K.
   static constexpr bool rescaled = in_rows && Config::a_codes != Codes::none;
   static_assert(!rescaled || Weight::group % chunk == 0, "a chunk has one scale");
-  static constexpr bool one_scale = in_rows && Weight::group % unit == 0;  // of a load
-  static constexpr int scales = !in_rows ? 0 : one_scale ? 1 : eights;
-  // Columns of A in shared memory at once.
-  static constexpr int piece = 16384 / max_of(rows, 8) < 512 ? 512 : 16384 / max_of(rows, 8);
+  // Columns of A in each of two buffers: one is filled while the other is multiplied.
+  static constexpr int piece = rows <= 16 ? 1024 : rows == 32 ? 512 : 256;
   static constexpr int piece_chunks = piece / chunk;
   static_assert(piece_chunks % (k_warps * depth) == 0, "warps take their turns in every piece");
+  // Codes of 4 bits come in another order. Few rows of A follow it; else the codes do.
+  static constexpr bool turn_a = strips == 1;
   // Rows of A begin in other banks than their neighbours.
-  static constexpr int a_pitch = 2 * piece + 64;
+  static constexpr int a_pitch = 2 * piece + 64, a_bytes = rows * a_pitch;
   static constexpr int sum_pitch = Config::tile_n + 4;
   static constexpr int sum_rows = 16 * strips;
   static constexpr int sum_bytes = 4 * sum_rows * sum_pitch;
   // Shared memory: A, later sums of all warps along K and the warps' stages of the epilogue.
   static constexpr int stages_at = k_warps * sum_bytes;
-  static constexpr int shared_bytes = max_of(rows * a_pitch, stages_at + strips * warp_stage_bytes);
+  static constexpr int shared_bytes = max_of(2 * a_bytes, stages_at + strips * warp_stage_bytes);
   // What an epilogue sees.
   static constexpr int tile_rows = sum_rows;
   static constexpr int tile_threads = 32 * strips, strips_per_warp = 1;
@@ -105,10 +107,6 @@ struct CodesGemm {
   static_assert(Epilogue::scratch_bytes == 0, "no sums over columns behind weights in codes");
 
   using Accumulators = float[strips][groups][4];
-  struct Load {  // one lane's codes of a chunk, of its row of each group of columns
-    uint4 codes[groups];
-    CodeScale scale[groups][scales > 0 ? scales : 1];
-  };
 
   const Args& args;
   unsigned char* shared;
@@ -116,9 +114,7 @@ struct CodesGemm {
   int m0 = 0, n0 = 0, end = 0, group = 0;
   int rank = 0;  // in the cluster
   int lane, warp, k_warp;
-  float tensor_scale = 1.0F;
-  const unsigned char* b_rows[groups];  // this lane's 16 bytes of chunk 0
-  long long scale_rows[groups];         // its rows of scales
+  Loads b;
 
   FUSELINE_DEVICE CodesGemm(const Args& a, unsigned char* s)
       : args(a),
@@ -147,15 +143,7 @@ struct CodesGemm {
 
   FUSELINE_DEVICE void run() {
     if (ragged && group < 0) return;
-    if constexpr (Weight::tensor_scale) tensor_scale = *args.tensor_scale;
-#pragma unroll
-    for (int g = 0; g < groups; ++g) {
-      // Columns that do not exist repeat the last: nobody stores what they become.
-      const int n = min_of(n0 + warp % column_warps * 32 + 8 * g + lane / 4, args.N - 1);
-      b_rows[g] =
-          args.b + (static_cast<long long>(group) * args.N + n) * args.b_row_bytes + lane % 4 * 16;
-      scale_rows[g] = static_cast<long long>(group) * args.scale_rows + n / Weight::group_rows;
-    }
+    b.begin(args, group, n0 + warp % column_warps * 32);
     const int chunks = ceil_div(args.K, chunk);
     const int first = static_cast<int>(static_cast<long long>(chunks) * rank / cluster_k);
     const int last = static_cast<int>(static_cast<long long>(chunks) * (rank + 1) / cluster_k);
@@ -172,109 +160,95 @@ struct CodesGemm {
       cluster_arrive();
       cluster_wait();
       if (rank == 0) add_cluster();
-      // No block leaves while the first reads its sums.
-      cluster_arrive();
-      cluster_wait();
+      cluster_sync_relaxed();  // no block leaves while the first reads its sums
       if (rank > 0) return;
     }
     __syncthreads();
     if (warp < strips) finish_strip();
   }
 
-  // ---- B ----
-
-  FUSELINE_DEVICE void load(Load& to, int c) const {
-    const long long at = static_cast<long long>(c) * (chunk * Weight::bits / 8);
-#pragma unroll
-    for (int g = 0; g < groups; ++g) {
-      asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(to.codes[g].x), "=r"(to.codes[g].y), "=r"(to.codes[g].z),
-                     "=r"(to.codes[g].w)
-                   : "l"(b_rows[g] + at));
-#pragma unroll
-      for (int i = 0; i < scales; ++i) {
-        // What lies beyond K meets zeros; its scale is the last one.
-        const int k = min_of(c * chunk + lane % 4 * unit + (one_scale ? 0 : 8 * i), args.K - 1);
-        const int at_group = k / max_of(Weight::group, 1);
-        CodeScale& s = to.scale[g][i];
-        s.scale = load_scale<Weight::scale>(args.scale, scale_rows[g] * args.scale_ld + at_group);
-        if constexpr (Weight::tensor_scale) s.scale *= tensor_scale;
-        if constexpr (Weight::zeros)
-          s.zero = static_cast<float>(args.zero[scale_rows[g] * args.zero_ld + at_group]);
-      }
-    }
-  }
-
   // ---- A ----
 
-  // Columns [chunk `first`, chunk `last`) of the tile's rows; zeros where they do not exist.
-  FUSELINE_DEVICE void fetch_a(int first, int last) const {
-    const int eights_of_row = (last - first) * (chunk / 8);
+  // Chunks [first, last) of the tile's rows; zeros where they do not exist.
+  FUSELINE_DEVICE void fetch_a(u32 to, int first, int last) const {
+    constexpr int eights_of_chunk = chunk / 8;
+    const int eights_of_row = piece_chunks * eights_of_chunk;
     const int k0 = first * chunk;
+    const int here = (last - first) * eights_of_chunk;
+#pragma unroll 4
     for (int i = static_cast<int>(threadIdx.x); i < rows * eights_of_row; i += threads) {
       const int r = i / eights_of_row, e = i % eights_of_row;
+      if (e >= here) continue;
       const int k = k0 + 8 * e;
-      uint4 x = make_uint4(0U, 0U, 0U, 0U);
-      if (m0 + r < end && k < args.K) {
-        const unsigned char* row = static_cast<const unsigned char*>(args.a) +
-                                   static_cast<long long>(m0 + r) * args.a_row_bytes;
-        x = eight_of_a(row, k);
-        // Beyond K a row's padding lies, or the next row.
-        if (args.K - k < 8) x = cut(x, args.K - k);
-        x = in_order_of_codes<Weight::codes>(x);
-      }
+      const bool exists = m0 + r < end && k < args.K;
+      const unsigned char* row = static_cast<const unsigned char*>(args.a) +
+                                 static_cast<long long>(exists ? m0 + r : m0) * args.a_row_bytes;
       // In a chunk eight j of lane q lies at place 4 j + q.
-      const int in_chunk = e % (chunk / 8);
+      const int in_chunk = e % eights_of_chunk;
       const int place = in_chunk % eights * 4 + in_chunk / eights;
-      store_shared_16(base + r * a_pitch + e / (chunk / 8) * (2 * chunk) + 16 * place, x);
+      const u32 at = to + r * a_pitch + e / eights_of_chunk * (2 * chunk) + 16 * place;
+      const int count = exists ? min_of(args.K - k, 8) : 0;
+      if constexpr (Config::a_codes == Codes::none)
+        cp_async_16(at, row + (exists ? 2 * k : 0), 2 * count);
+      else
+        store_shared_16(at, numbers_of_a(row + (exists ? k : 0), count));
     }
+    cp_async_commit();
   }
-  static FUSELINE_DEVICE uint4 eight_of_a(const unsigned char* row, int k) {
-    if constexpr (Config::a_codes == Codes::none) {
-      return *reinterpret_cast<const uint4*>(row + 2 * k);
-    } else {
-      constexpr Codes codes = Config::a_codes;
-      const uint2 x = *reinterpret_cast<const uint2*>(row + k);
-      return make_uint4(as_element<Element>(code_pair<codes, 0>(x.x, x.y)),
-                        as_element<Element>(code_pair<codes, 1>(x.x, x.y)),
-                        as_element<Element>(code_pair<codes, 2>(x.x, x.y)),
-                        as_element<Element>(code_pair<codes, 3>(x.x, x.y)));
-    }
-  }
-  // The first `count` of eight numbers.
-  static FUSELINE_DEVICE uint4 cut(uint4 x, int count) {
-    u32* words = reinterpret_cast<u32*>(&x);
+  // The first `count` of eight codes as numbers.
+  static FUSELINE_DEVICE uint4 numbers_of_a(const unsigned char* from, int count) {
+    constexpr Codes codes = Config::a_codes;
+    const uint2 x = *reinterpret_cast<const uint2*>(from);
+    u32 words[4] = {as_element<Element>(code_pair<codes, 0>(x.x, x.y)),
+                    as_element<Element>(code_pair<codes, 1>(x.x, x.y)),
+                    as_element<Element>(code_pair<codes, 2>(x.x, x.y)),
+                    as_element<Element>(code_pair<codes, 3>(x.x, x.y))};
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       words[i] = count >= 2 * i + 2 ? words[i] : count == 2 * i + 1 ? words[i] & 0xffffU : 0U;
-    return x;
+    return make_uint4(words[0], words[1], words[2], words[3]);
   }
 
   // ---- the mainloop ----
 
+  // The chunk of this warp's turn `t`, counted from the block's first.
+  FUSELINE_DEVICE int chunk_of(int t) const {
+    return t / side_by_side * (k_warps * side_by_side) + k_warp * side_by_side + t % side_by_side;
+  }
+
   FUSELINE_DEVICE void multiply(Accumulators& acc, int first, int last) const {
+    constexpr int turns = piece_chunks / k_warps;  // of a piece
     Load loads[depth];
 #pragma unroll
     for (int d = 0; d < depth; ++d)
-      if (const int c = first + k_warp + k_warps * d; c < last) load(loads[d], c);
-    for (int begin = first; begin < last; begin += piece_chunks) {
-      const int stop = min_of(begin + piece_chunks, last);
-      __syncthreads();  // everyone is done with the piece before
-      fetch_a(begin, stop);
+      if (const int c = first + chunk_of(d); c < last) b.load(loads[d], args, c);
+    fetch_a(base, first, min_of(first + piece_chunks, last));
+    u32 from = base;
+    for (int begin = first, turn = 0; begin < last; begin += piece_chunks, turn += turns) {
+      const u32 other = 2 * base + a_bytes - from;
+      const int next = begin + piece_chunks;
+      if (next < last)
+        fetch_a(other, next, min_of(next + piece_chunks, last));
+      else
+        cp_async_commit();
+      cp_async_wait<1>();
       __syncthreads();
-      for (int turn = begin + k_warp; turn < stop; turn += k_warps * depth) {
+#pragma unroll 1
+      for (int t = turn; t < turn + turns; t += depth) {
 #pragma unroll
         for (int d = 0; d < depth; ++d) {
-          const int c = turn + k_warps * d;
-          if (c >= stop) break;
-          multiply_chunk(acc, loads[d], base + (c - begin) * (2 * chunk), c);
-          if (const int next = c + k_warps * depth; next < last) load(loads[d], next);
+          const int c = first + chunk_of(t + d);
+          if (c < last) multiply_chunk(acc, loads[d], from + (c - begin) * (2 * chunk), c);
+          if (const int ahead = first + chunk_of(t + d + depth); ahead < last)
+            b.load(loads[d], args, ahead);
         }
       }
+      __syncthreads();  // everyone is done with the piece
+      from = other;
     }
   }
 
-  FUSELINE_DEVICE void multiply_chunk(Accumulators& sums, const Load& b, u32 a, int c) const {
+  FUSELINE_DEVICE void multiply_chunk(Accumulators& sums, const Load& codes, u32 a, int c) const {
     Accumulators part;
     if constexpr (rescaled) {
 #pragma unroll
@@ -296,6 +270,7 @@ struct CodesGemm {
           if (rows >= 16 || half == 0)
             x = load_shared_16(a + (16 * s + 8 * half + lane / 4) * a_pitch + 64 * e +
                                lane % 4 * 16);
+          if constexpr (turn_a) x = in_order_of_codes<Weight::codes>(x);
           a_words[s][half][0] = x.x;
           a_words[s][half][1] = x.y;
           a_words[s][half][2] = x.z;
@@ -304,7 +279,8 @@ struct CodesGemm {
 #pragma unroll
       for (int g = 0; g < groups; ++g) {
         u32 pairs[4];
-        codes_of(pairs, b, g, e);
+        Loads::pairs(pairs, codes, g, e);
+        if constexpr (!turn_a) natural_order<Weight::codes>(pairs);
 #pragma unroll
         for (int s = 0; s < strips; ++s)
 #pragma unroll
@@ -315,23 +291,10 @@ struct CodesGemm {
           }
       }
     }
-    if constexpr (rescaled) rescale(sums, part, b, c);
-  }
-  static FUSELINE_DEVICE void codes_of(u32 (&pairs)[4], const Load& b, int g, int e) {
-    const u32 words[4] = {b.codes[g].x, b.codes[g].y, b.codes[g].z, b.codes[g].w};
-    const u32 low = Weight::bits == 4 ? words[e] : words[2 * e % 4];
-    const u32 high = Weight::bits == 4 ? 0U : words[(2 * e + 1) % 4];
-    if constexpr (codes_alone) {
-      pairs[0] = as_element<Element>(code_pair<Weight::codes, 0>(low, high));
-      pairs[1] = as_element<Element>(code_pair<Weight::codes, 1>(low, high));
-      pairs[2] = as_element<Element>(code_pair<Weight::codes, 2>(low, high));
-      pairs[3] = as_element<Element>(code_pair<Weight::codes, 3>(low, high));
-    } else {
-      dequantise<Element, Weight>(pairs, low, high, b.scale[g][one_scale ? 0 : e]);
-    }
+    if constexpr (rescaled) rescale(sums, part, codes, c);
   }
   // Sums of one chunk: times the scales of A's rows and of B's, whose columns lie in other lanes.
-  FUSELINE_DEVICE void rescale(Accumulators& sums, const Accumulators& part, const Load& b,
+  FUSELINE_DEVICE void rescale(Accumulators& sums, const Accumulators& part, const Load& codes,
                                int c) const {
     const int at_group = c * chunk / max_of(Weight::group, 1);
 #pragma unroll
@@ -346,7 +309,7 @@ struct CodesGemm {
         for (int e = 0; e < 2; ++e) {
           // Column 2 (lane mod 4) + e of the group is the row of lanes 4 times that.
           const float of_column =
-              __shfl_sync(0xffffffffU, b.scale[g][0].scale, (lane % 4 * 2 + e) * 4);
+              __shfl_sync(0xffffffffU, Loads::scale_of(codes, g, 0).scale, (lane % 4 * 2 + e) * 4);
 #pragma unroll
           for (int half = 0; half < 2; ++half)
             sums[s][g][2 * half + e] += part[s][g][2 * half + e] * (of_row[half] * of_column);
@@ -436,7 +399,8 @@ struct CodesGemm {
           const int n = min_of(n0 + col + e, args.N - 1);
           const long long row =
               static_cast<long long>(group) * args.scale_rows + n / Weight::group_rows;
-          of_column[e] = load_scale<Weight::scale>(args.scale, row * args.scale_ld) * tensor_scale;
+          of_column[e] =
+              load_scale<Weight::scale>(args.scale, row * args.scale_ld) * b.tensor_scale;
         }
       }
 #pragma unroll

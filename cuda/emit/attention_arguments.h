@@ -29,7 +29,8 @@ struct AttentionDecodeArguments {  // AttentionDecodeArgs
   gpu::AttentionShape shape;
   std::int32_t splits;
   Address partial, arrivals;
-  std::int32_t log_sum_exp_ld;
+  std::int32_t log_sum_exp_ld, scale_ld;
+  Address k_scale, v_scale;
 };
 
 struct AttentionWideArguments {  // AttentionWideArgs

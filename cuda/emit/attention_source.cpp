@@ -50,6 +50,7 @@ struct HeadWidths {
   std::int64_t keys = 0, values = 0;
   std::int64_t first = 0;  // of wide heads: the key's column where the value begins
   int rows = 0;            // of a tile of wide heads
+  std::string stored{};    // what keys and values are stored in
 };
 
 // Of a thread block: AttentionWide::threads, and those of the launch that joins (0 rows).
@@ -59,7 +60,7 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
                          const std::string& out, int stages, bool capped) {
   const auto text = [&](const char* pattern) {
     return fmt::format(fmt::runtime(pattern), element, width.keys, out, stages, width.values,
-                       width.first, width.rows);
+                       width.first, width.rows, width.stored);
   };
   // Kernels whose scores are capped are others. They need as much shared memory.
   const auto scored = [&](const char* pattern) {
@@ -102,9 +103,10 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
               sizeof(GenericForwardArguments)};
     case AttentionPart::decode:
       return {"decode",
-              text("AttentionDecodeArgs<{0}>"),
-              scored("attention_decode<{0}, {1}, {4}, {3}"),
-              text("AttentionDecode<{0}, {1}, {4}, {3}>::shared_bytes"),
+              text("AttentionDecodeArgs<{0}, {7}>"),
+              text("attention_decode<{0}, {1}, {4}, {3}, ") + (capped ? "true" : "false") +
+                  text(", {7}>"),
+              text("AttentionDecode<{0}, {1}, {4}, {3}, false, {7}>::shared_bytes"),
               128,
               1,
               sizeof(AttentionDecodeArguments)};
@@ -184,7 +186,8 @@ std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
     return parts;
   }
   if (!m.gradient) {
-    if (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode)
+    // Only decode's kernel takes codes, of any number of tokens.
+    if (m.shape.cache.quantised() || (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode))
       parts.push_back(AttentionPart::decode);
     else
       parts.push_back(hopper ? AttentionPart::forward_sm90 : AttentionPart::forward_generic);
@@ -316,7 +319,8 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
   const AttentionMainloop& m = attention_of(program);
   const std::int64_t d = m.shape.head_width;
   const Dtype type = graph.tensor(m.q.tensor).dtype;
-  HeadWidths width{d, m.shape.v_width(), 0, wide_rows(m.shape, architecture)};
+  HeadWidths width{d, m.shape.v_width(), 0, wide_rows(m.shape, architecture),
+                   element_name(graph.tensor(m.k.tensor).dtype)};
   if (const auto first = value_in_key(m); d > kWidestHead && first)
     width.first = *first;
   else

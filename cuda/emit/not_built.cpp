@@ -31,7 +31,10 @@ std::string of(const AttentionMainloop& m) {
   if (s.causal && s.prefix > 0) return "attention with a prefix that all queries see";
   if (s.softcap > 0 && m.gradient) return "the gradient of attention with capped scores";
   if (m.bias) return "attention with a bias";
-  if (s.cache.quantised()) return "attention with a cache in " + s.cache.name();
+  constexpr std::int64_t kWidestOfCodes = 256;
+  if (s.cache.quantised() && s.head_width > kWidestOfCodes)
+    return fmt::format("attention with a cache in {} of heads of {} columns", s.cache.name(),
+                       s.head_width);
   if (m.q_value < 0 && apart(m.q)) return "attention of queries whose rows lie apart";
   if (m.gradient && (apart(m.k) || apart(m.v)))
     return "attention's gradient of keys whose rows lie apart";
@@ -110,6 +113,9 @@ std::string of_body(const Program& program) {
       std::ranges::any_of(program.body, [](const Primitive& p) { return p.demands().whole_rows; });
   const bool columns = std::ranges::any_of(
       program.body, [](const Primitive& p) { return p.demands().whole_columns; });
+  if (const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
+      m != nullptr && m->shape.cache.quantised() && !program.prologue.empty())
+    return "attention that writes a cache in " + m->shape.cache.name() + " ahead of it";
   for (const Primitive& p : program.prologue)
     for (const Access& access : p.accesses())
       if (access.period > 0) return "attention that rotates a part of each head";

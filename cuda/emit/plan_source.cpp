@@ -20,6 +20,9 @@ namespace fuseline::cuda {
 
 namespace {
 
+// Types of a byte that streams and epilogues load and store.
+bool moved_as_bytes(Dtype type) { return type == Dtype::e4m3 || type == Dtype::int8; }
+
 // What mainloops take in few bits: their kernels read codes.
 std::vector<Operand> operands_in_codes(const Program& program) {
   std::vector<Operand> operands;
@@ -65,7 +68,8 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
   for (const std::vector<Operand>& moved : {loads(program), stores(program)})
     for (const Operand& o : moved)
       if (const Tensor& t = plan.graph.tensor(o.tensor);
-          size_of(t.dtype).bits() <= 8 && std::ranges::find(of_mainloop, o) == of_mainloop.end())
+          size_of(t.dtype).bits() <= 8 && !moved_as_bytes(t.dtype) &&
+          std::ranges::find(of_mainloop, o) == of_mainloop.end())
         throw MissingError(fmt::format(
             "policy {}, kernel {}: what moves {} in {} has no kernel for a real GPU yet",
             plan.policy, kernel.name, t.name, name_of(t.dtype)));

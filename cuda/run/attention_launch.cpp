@@ -288,6 +288,16 @@ class AttentionLaunches {
     a.y_ld = leading(y);
     std::tie(a.log_sum_exp, a.log_sum_exp_ld) = log_sum_exp();
     a.shape = shape_;
+    a.scale_ld = 1;
+    const auto scales = [&](const std::optional<Operand>& scale, Address& address) {
+      if (!scale) return;
+      const SequenceRows rows = rows_of(context_, *scale, m_.shape.batch);
+      FUSELINE_ASSERT(rows.step == shape_.kv_rows, "scales lie as their keys do");
+      address = rows.matrix.address;
+      a.scale_ld = leading(rows.matrix);
+    };
+    scales(m_.k_scale, a.k_scale);
+    scales(m_.v_scale, a.v_scale);
     shape.block[0] = 128;
     const int at_once = context_.device.blocks_at_once(code.function, 128, shape.shared_bytes) *
                         context_.device.info().multiprocessors;

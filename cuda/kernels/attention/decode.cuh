@@ -12,15 +12,18 @@
 // architecture from sm_80 on, d a multiple of 16.
 #pragma once
 
+#include "code_rows.cuh"
 #include "decode_work.cuh"
 #include "mma_tiles.cuh"
 #include "online_softmax.cuh"
 
 namespace fuseline::gpu {
 
-template <class Element>
+// `Stored`: what keys and values are stored in, Element or codes of a byte.
+template <class Element, class Stored = Element>
 struct AttentionDecodeArgs {
-  const Element *q, *k, *v;  // first columns
+  const Element* q;  // first columns
+  const Stored *k, *v;
   long long q_ld, k_ld, v_ld, y_ld;
   Element* y;
   float* log_sum_exp;  // or null
@@ -31,24 +34,32 @@ struct AttentionDecodeArgs {
   float* partial;
   u32* arrivals;
   int log_sum_exp_ld = 1;  // numbers from one row's to the next
+  int scale_ld = 1;
+  // Of codes: a number for each head of each key, or null for 1.
+  const float *k_scale = nullptr, *v_scale = nullptr;
 };
 
 // Stages of the ring: two let more thread blocks share a GPU's smaller shared memory.
-template <class Element, int d, int dv = d, int stages_ = 3, bool capped = false>
+template <class Element, int d, int dv = d, int stages_ = 3, bool capped = false,
+          class Stored = Element>
 struct AttentionDecode {
   static_assert(d % 16 == 0 && d <= 256 && dv % 16 == 0 && dv <= 256, "head width");
-  using Args = AttentionDecodeArgs<Element>;
+  using Args = AttentionDecodeArgs<Element, Stored>;
+  static constexpr bool codes = sizeof(Stored) == 1;
   static constexpr int warps = 4, threads = 32 * warps;
   static constexpr int keys = 16;  // of a stage
-  static constexpr int key_bytes = keys * row_pitch<d>;
-  static constexpr int stage_bytes = key_bytes + keys * row_pitch<dv>;
+  static constexpr int key_bytes = keys * (codes ? d : row_pitch<d>);
+  static constexpr int stage_bytes = key_bytes + keys * (codes ? dv : row_pitch<dv>);
   static constexpr int stages = stages_;
-  static constexpr int warp_bytes = stages * stage_bytes;
+  // Behind the ring of codes: one stage as numbers.
+  static constexpr int number_bytes = codes ? keys * (row_pitch<d> + row_pitch<dv>) : 0;
   // At the end the warps' results lie there: 16 rows of dv sums, their maximum score, their sum.
   static constexpr int pitch = dv + 4;
   static constexpr int result_floats = decode_rows * pitch;
   static constexpr int weight_floats = decode_rows * (most_splits + 2);  // behind the first result
-  static_assert((result_floats + weight_floats) * 4 <= warp_bytes, "all in the ring's place");
+  static constexpr int result_bytes = (result_floats + weight_floats) * 4;
+  static_assert(codes || result_bytes <= stages * stage_bytes, "all in the ring's place");
+  static constexpr int warp_bytes = max_of(stages * stage_bytes + number_bytes, result_bytes);
   static constexpr int shared_bytes = warps * warp_bytes;
 
   const Args& args;
@@ -108,8 +119,8 @@ struct AttentionDecode {
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
     const u32 ring = shared_address(shared) + warp * warp_bytes;
     const long long first_row = static_cast<long long>(batch) * s.kv_rows;
-    const HeadRows<Element> k{args.k + first_row * args.k_ld + kv_head * d, args.k_ld};
-    const HeadRows<Element> v{args.v + first_row * args.v_ld + kv_head * dv, args.v_ld};
+    const HeadRows<Stored> k{args.k + first_row * args.k_ld + kv_head * d, args.k_ld};
+    const HeadRows<Stored> v{args.v + first_row * args.v_ld + kv_head * dv, args.v_ld};
     // Chunks of 16 keys that any query sees, this split's part of them, every fourth.
     const int begin = s.first_key(0) / keys;
     const int chunks = max_of(0, ceil_div(s.end_key(s.q_tokens - 1), keys) - begin);
@@ -120,8 +131,13 @@ struct AttentionDecode {
     const auto fetch = [&](int which, int stage) {
       if (which < end) {
         const u32 to = ring + stage * stage_bytes;
-        fetch_rows<d, keys, 32>(to, k, which * keys, s.kv_tokens, lane);
-        fetch_rows<dv, keys, 32>(to + key_bytes, v, which * keys, s.kv_tokens, lane);
+        if constexpr (codes) {
+          fetch_codes<d, keys>(to, k, which * keys, s.kv_tokens);
+          fetch_codes<dv, keys>(to + key_bytes, v, which * keys, s.kv_tokens);
+        } else {
+          fetch_rows<d, keys, 32>(to, k, which * keys, s.kv_tokens, lane);
+          fetch_rows<dv, keys, 32>(to + key_bytes, v, which * keys, s.kv_tokens, lane);
+        }
       }
       cp_async_commit();
     };
@@ -133,13 +149,25 @@ struct AttentionDecode {
     const int t[2] = {token(lane / 4), token(lane / 4 + 8)};
     const float scale_log2 = s.scale * log2_of_e;
     int stage = 0;
+    KeyScales scales = scales_of(chunk);
     for (; chunk < end; chunk += warps) {
+      const KeyScales next = scales_of(chunk + warps);
       cp_async_wait<stages - 2>();
       __syncwarp();
       fetch(chunk + warps * (stages - 1), stage == 0 ? stages - 1 : stage - 1);
-      const u32 from = ring + stage * stage_bytes;
+      u32 from = ring + stage * stage_bytes;
+      u32 values = from + key_bytes;
+      if constexpr (codes) {
+        const u32 numbers = ring + stages * stage_bytes;
+        numbers_of_codes<Element, Stored, d, keys>(numbers, from);
+        numbers_of_codes<Element, Stored, dv, keys>(numbers + keys * row_pitch<d>, values);
+        from = numbers;
+        values = numbers + keys * row_pitch<d>;
+        __syncwarp();
+      }
       float x[keys / 2];
       multiply_rows<Element, d, keys>(x, q, from);
+      if constexpr (codes) scales.multiply(x, scales.of_key);
       if constexpr (capped) cap_scores(x, s);
 #pragma unroll
       for (int i = 0; i < keys / 2; ++i) {
@@ -150,10 +178,36 @@ struct AttentionDecode {
       float keep[2];
       softmax.step(x, scale_log2, keep);
       scale_rows(o, keep);
-      accumulate_rows<Element, dv, keys>(o, x, from + key_bytes);
+      if constexpr (codes) scales.multiply(x, scales.of_value);
+      accumulate_rows<Element, dv, keys>(o, x, values);
       __syncwarp();
+      scales = next;
       stage = stage + 1 == stages ? 0 : stage + 1;
     }
+  }
+  // Of the keys whose scores this thread has, loaded a chunk ahead.
+  struct KeyScales {
+    float of_key[codes ? 4 : 1], of_value[codes ? 4 : 1];
+    static FUSELINE_DEVICE void multiply(float (&x)[keys / 2], const float (&by)[codes ? 4 : 1]) {
+#pragma unroll
+      for (int i = 0; i < keys / 2; ++i) x[i] *= by[i / 4 * 2 + i % 2];
+    }
+  };
+  FUSELINE_DEVICE KeyScales scales_of(int chunk) const {
+    KeyScales scales;
+    if constexpr (codes) {
+      const int lane = static_cast<int>(threadIdx.x % 32);
+      const long long first_row = static_cast<long long>(batch) * args.shape.kv_rows;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int key =
+            min_of(chunk * keys + i / 2 * 8 + lane % 4 * 2 + i % 2, args.shape.kv_tokens - 1);
+        const long long at = (first_row + key) * args.scale_ld + kv_head;
+        scales.of_key[i] = args.k_scale != nullptr ? args.k_scale[at] : 1.0F;
+        scales.of_value[i] = args.v_scale != nullptr ? args.v_scale[at] : 1.0F;
+      }
+    }
+    return scales;
   }
   FUSELINE_DEVICE void load_queries(u32 (&q)[d / 16][4], int lane) const {
 #pragma unroll
@@ -301,10 +355,11 @@ struct AttentionDecode {
 
 // The body of a kernel with AttentionDecode::threads threads, AttentionDecode::shared_bytes of
 // dynamic shared memory and decode_tiles() · splits thread blocks.
-template <class Element, int d, int dv = d, int stages = 3, bool capped = false>
-FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element>& args) {
+template <class Element, int d, int dv = d, int stages = 3, bool capped = false,
+          class Stored = Element>
+FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element, Stored>& args) {
   extern __shared__ __align__(16) unsigned char shared_16[];
-  AttentionDecode<Element, d, dv, stages, capped>(args, shared_16).run();
+  AttentionDecode<Element, d, dv, stages, capped, Stored>(args, shared_16).run();
 }
 
 }  // namespace fuseline::gpu

@@ -26,14 +26,12 @@ FUSELINE_DEVICE void fence_to_async_proxy() {
 FUSELINE_DEVICE void cluster_sync_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
 }
-// The same in two steps, and with an order of memory accesses: what a thread wrote before it arrived
-// is seen by those that have waited. Each thread arrives once before it waits or leaves.
+// The same in two steps, and with an order of memory accesses: what a thread wrote before it
+// arrived is seen by those that have waited. Each thread arrives once before it waits or leaves.
 FUSELINE_DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
-FUSELINE_DEVICE void cluster_wait() {
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
-}
+FUSELINE_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 // Shared-memory address in thread block `rank` of the cluster, for the two functions below.
 FUSELINE_DEVICE u32 address_in_block(u32 shared, u32 rank) {
   u32 address;

@@ -131,6 +131,8 @@ std::string of_body(const Program& program) {
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
+    if (gemm != nullptr && p.is<StoreGroups>())
+      return "a product that leaves scales of groups of columns";
     if (p.is<ChooseExpertsGradient>()) return "the gradient of a choice of experts";
     if (p.is<PlaceNumbers>()) return "numbers put at the places that they were taken from";
     if (p.is<SumSequences>()) return "sums over the rows of each sequence";

@@ -190,6 +190,20 @@ FUSELINE_DEVICE void store_tile(const Tile<T, aligned>& to, const Place& place,
   }
 }
 
+// Number i of a row at all of its columns [i · group, (i + 1) · group).
+template <int group, class T, bool aligned, class Place>
+FUSELINE_DEVICE Strip<Place::units> load_groups(const Tile<T, aligned>& from, const Place& place) {
+  Strip<Place::units> out;
+#pragma unroll
+  for (int u = 0; u < Place::units; ++u)
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      const int at = (place.col(u) + e) / group;
+      out.v[u][e] =
+          exists(place, u, at, from.cols) ? to_float(*from.at(place.memory_row(u), at)) : 0.0F;
+    }
+  return out;
+}
 // Of every `group` columns the number at the first: all have the same.
 template <int group, class T, bool aligned, class Place, class Value>
 FUSELINE_DEVICE void store_groups(const Tile<T, aligned>& to, const Place& place,

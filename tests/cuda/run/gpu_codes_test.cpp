@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cuda/run/stream_launch.h"
+#include "model/activation_formats/stored_activation.h"
+#include "model/cache_formats/stored_cache.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/attributes.h"
 #include "tests/cuda/run/gpu_support.h"
@@ -139,6 +142,84 @@ TEST_P(SlowGpuFormats, HaveTheExecutorsBits) {
   }
 }
 
+// Every kernel of a plan whose caches or activations are codes.
+class SlowGpuCodePlans : public CodesTest, public testing::WithParamInterface<SmTarget> {
+ protected:
+  void check_plan(const std::string& policy, const ModelConfig& config, const Workload& work) {
+    if (!use(GetParam())) return;
+    SCOPED_TRACE(policy);
+    const executor::Workers workers;
+    const Graph block = build_block(config, work);
+    Plan plan = make_plan(policy, block);
+    const auto inputs =
+        executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
+    auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
+    test::ExecutedPlan executed(*device_, std::move(plan), std::move(done));
+    int in_codes = 0;
+    for (const Kernel& kernel : executed.plan.kernels) {
+      SCOPED_TRACE(kernel.name);
+      for (const StoredTensorError& e : errors_of(executed, kernel.phases.at(0))) {
+        const Tensor& t = executed.plan.graph.tensor(*executed.plan.graph.find_tensor(e.tensor));
+        const bool codes = size_of(t.dtype).bits() == 8;
+        in_codes += codes ? 1 : 0;
+        EXPECT_TRUE(e.finite) << e.tensor;
+        // A number beside a boundary of codes lands on its other side: a step of 2⁻³ of a number of
+        // e4m3 and 1 / 127 of the largest of int8. One number in 300 may, so √(1 / 300) · 2⁻³ / √3.
+        // Attention: gpu_attention_test.cpp.
+        const bool attention =
+            std::holds_alternative<AttentionMainloop>(kernel.phases.at(0).mainloop);
+        EXPECT_LT(e.relative_l2, codes ? 4e-3 : attention ? 6.6e-3 : 2e-3) << e.tensor;
+      }
+    }
+    EXPECT_GT(in_codes, 1);
+  }
+  std::vector<StoredTensorError> errors_of(test::ExecutedPlan& p, const Program& program) {
+    const executor::Memory& memory = *p.execution.memory;
+    if (std::holds_alternative<GemmMainloop>(program.mainloop))
+      return check_gemm(context(p), program, {.m = 128, .n = 128}, p.tensors, memory);
+    if (std::holds_alternative<AttentionMainloop>(program.mainloop))
+      return check_attention(context(p), program, p.tensors, memory);
+    const LaunchContext c = context(p);
+    const StreamKernelSource source = stream_kernel_source(p.plan.graph, program, "test");
+    return check_launches(c, program, prepare_stream(c, source, program), p.tensors, memory);
+  }
+};
+
+TEST_P(SlowGpuCodePlans, OfCachesEqualTheExecutor) {
+  for (const char* format : {"fp8", "int8"})
+    for (const std::int64_t tokens : {1, 5, 37}) {
+      SCOPED_TRACE(fmt::format("{}, {} tokens", format, tokens));
+      Workload work = fuseline::test::decode(2, tokens, 333);
+      work.formats.cache = parse_stored_cache(format, "", "");
+      check_plan("per-operator", test::small_llama(), work);
+      if (tokens == 1 && std::string(format) == "fp8")
+        check_plan("coda", test::small_llama(), work);
+    }
+  Workload work = fuseline::test::decode(1, 1, 1500);
+  work.formats.cache = parse_stored_cache("int8", "", "");
+  ModelConfig wide = test::small_llama();
+  wide.d = 128;
+  check_plan("per-operator", wide, work);
+}
+
+TEST_P(SlowGpuCodePlans, OfActivationsEqualTheExecutor) {
+  for (const char* format : {"fp8", "fp8-block", "int8"})
+    for (const Workload& shape :
+         {fuseline::test::decode(3, 1, 60), fuseline::test::forward(2, 75)}) {
+      SCOPED_TRACE(format);
+      Workload work = shape;
+      work.formats.activations = parse_stored_activation(format, "", "");
+      work.formats.weights = parse_stored_weight(weights_for(work.formats.activations), "", "");
+      ModelConfig config = test::small_llama();
+      config.D = config.F = 384;
+      config.d = 64;
+      check_plan("per-operator", config, work);
+      if (std::string(format) != "fp8-block") check_plan("coda", config, work);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuCodePlans, testing::Values(SmTarget::sm_90a, SmTarget::sm_80),
+                         [](const auto& p) { return name_of(p.param); });
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuFormats,
                          testing::Combine(testing::Values(SmTarget::sm_90a, SmTarget::sm_80),
                                           testing::ValuesIn(formats())),

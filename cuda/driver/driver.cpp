@@ -344,6 +344,7 @@ TensorMap Device::tensor_map(const TensorMapShape& shape) const {
   CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   if (shape.type == TensorType::fp16) type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
   if (shape.type == TensorType::fp32) type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+  if (shape.type == TensorType::byte) type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
   CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
   if (shape.swizzle == 32) swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
   if (shape.swizzle == 64) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;

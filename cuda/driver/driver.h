@@ -156,7 +156,7 @@ class Event {
 struct alignas(64) TensorMap {
   std::uint64_t words[16];
 };
-enum class TensorType : std::uint8_t { bf16, fp16, fp32 };
+enum class TensorType : std::uint8_t { bf16, fp16, fp32, byte };
 struct TensorMapShape {
   TensorType type = TensorType::bf16;
   std::uint64_t address = 0;

@@ -29,6 +29,17 @@ struct AttentionDecodeArguments {  // AttentionDecodeArgs
   gpu::AttentionShape shape;
   std::int32_t splits;
   Address partial, arrivals;
+  std::int32_t log_sum_exp_ld, scale_ld;
+  Address k_scale, v_scale;
+};
+
+struct AttentionWideArguments {  // AttentionWideArgs
+  Address q, k;
+  std::int64_t q_ld, k_ld, y_ld;
+  Address y, log_sum_exp;
+  gpu::AttentionShape shape;
+  std::int32_t splits;
+  Address partial;
   std::int32_t log_sum_exp_ld;
 };
 

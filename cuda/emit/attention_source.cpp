@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,7 @@ namespace {
 constexpr std::int64_t kDecodeTokens = 16;
 constexpr std::int64_t kNarrowestDecode = 32;  // its results must fit its ring
 constexpr std::int64_t kWidestHead = 256;
+constexpr std::int64_t kWidestLatent = 576;  // two blocks of its keys and a tile of queries fit
 // Heads from which on decode's ring of three stages is too large for GPUs with 99 KB a block.
 constexpr std::int64_t kTwoStages = 128;
 
@@ -43,10 +45,22 @@ struct AttentionParts {
   std::size_t size;       // of the host's arguments
 };
 
-AttentionParts kernel_of(AttentionPart part, const std::string& element, std::int64_t d,
-                         const std::string& out, int decode_stages, bool capped) {
+// The widths of heads, as the kernels' template arguments have them.
+struct HeadWidths {
+  std::int64_t keys = 0, values = 0;
+  std::int64_t first = 0;  // of wide heads: the key's column where the value begins
+  int rows = 0;            // of a tile of wide heads
+  std::string stored{};    // what keys and values are stored in
+};
+
+// Of a thread block: AttentionWide::threads, and those of the launch that joins (0 rows).
+int wide_threads(int rows) { return rows == 64 ? 256 : 128; }
+
+AttentionParts kernel_of(AttentionPart part, const std::string& element, const HeadWidths& width,
+                         const std::string& out, int stages, bool capped) {
   const auto text = [&](const char* pattern) {
-    return fmt::format(fmt::runtime(pattern), element, d, out, decode_stages);
+    return fmt::format(fmt::runtime(pattern), element, width.keys, out, stages, width.values,
+                       width.first, width.rows, width.stored);
   };
   // Kernels whose scores are capped are others. They need as much shared memory.
   const auto scored = [&](const char* pattern) {
@@ -74,27 +88,40 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, std::in
     case AttentionPart::forward_sm90:
       return {"forward_sm90",
               text("AttentionForwardArgs<{0}>"),
-              scored("attention_forward_sm90<{0}, {1}"),
-              text("AttentionSm90<{0}, {1}>::shared_bytes"),
+              scored("attention_forward_sm90<{0}, {1}, {4}"),
+              text("AttentionSm90<{0}, {1}, {4}>::shared_bytes"),
               384,
               1,
               sizeof(AttentionForwardArguments)};
     case AttentionPart::forward_generic:
       return {"generic",
               text("GenericForwardArgs<{0}>"),
-              scored("attention_forward_generic<{0}, {1}"),
-              text("generic_forward_bytes<{0}, {1}>"),
+              scored("attention_forward_generic<{0}, {1}, {4}"),
+              text("generic_forward_bytes<{0}, {1}, {4}>"),
               128,
               2,
               sizeof(GenericForwardArguments)};
     case AttentionPart::decode:
       return {"decode",
-              text("AttentionDecodeArgs<{0}>"),
-              scored("attention_decode<{0}, {1}, {3}"),
-              text("AttentionDecode<{0}, {1}, {3}>::shared_bytes"),
+              text("AttentionDecodeArgs<{0}, {7}>"),
+              text("attention_decode<{0}, {1}, {4}, {3}, ") + (capped ? "true" : "false") +
+                  text(", {7}>"),
+              text("AttentionDecode<{0}, {1}, {4}, {3}, false, {7}>::shared_bytes"),
               128,
               1,
               sizeof(AttentionDecodeArguments)};
+    case AttentionPart::wide:
+    case AttentionPart::wide_join: {
+      const bool join = part == AttentionPart::wide_join;
+      const std::string wide = scored("AttentionWide<{0}, {1}, {4}, {5}, {6}, {3}");
+      return {"decode_wide",
+              text("AttentionWideArgs<{0}>"),
+              (join ? "attention_wide_join<" : "attention_wide<") + wide + ">",
+              join ? "0" : wide + "::shared_bytes",
+              wide_threads(join ? 0 : width.rows),
+              1,
+              sizeof(AttentionWideArguments)};
+    }
     case AttentionPart::keys_sm90:
       return {"gradient_sm90",
               text("AttentionGradientArgs<{2}>"),
@@ -125,6 +152,8 @@ const char* suffix_of(AttentionPart part) {
   switch (part) {
     case AttentionPart::prologue:
       return "_prologue";
+    case AttentionPart::wide_join:
+      return "_join";
     case AttentionPart::keys_sm90:
       return "_dk_dv";
     case AttentionPart::queries_sm90:
@@ -137,6 +166,7 @@ const char* suffix_of(AttentionPart part) {
     case AttentionPart::forward_sm90:
     case AttentionPart::forward_generic:
     case AttentionPart::decode:
+    case AttentionPart::wide:
       return "";
   }
   FUSELINE_ASSERT(false, "unknown part of attention");
@@ -145,12 +175,19 @@ const char* suffix_of(AttentionPart part) {
 std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
                                     SmTarget architecture) {
   const AttentionMainloop& m = attention_of(program);
-  const std::int64_t d = m.shape.head_width;
-  const bool hopper = architecture == SmTarget::sm_90a && (d == 64 || d == 128);
+  const std::int64_t d = m.shape.head_width, dv = m.shape.v_width();
+  const bool hopper = architecture == SmTarget::sm_90a && (d == 64 || d == 128 || d == 192) &&
+                      (dv == 64 || dv == 128) && (m.gradient ? d == dv : dv <= d);
   std::vector<AttentionPart> parts;
   if (!program.prologue.empty()) parts.push_back(AttentionPart::prologue);
+  if (d > kWidestHead) {
+    parts.push_back(AttentionPart::wide);
+    parts.push_back(AttentionPart::wide_join);
+    return parts;
+  }
   if (!m.gradient) {
-    if (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode)
+    // Only decode's kernel takes codes, of any number of tokens.
+    if (m.shape.cache.quantised() || (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode))
       parts.push_back(AttentionPart::decode);
     else
       parts.push_back(hopper ? AttentionPart::forward_sm90 : AttentionPart::forward_generic);
@@ -178,6 +215,18 @@ Value result_of(AttentionPart part, const AttentionMainloop& m) {
   }
 }
 
+// Where the value begins in the columns of its key, if the kernel of wide heads takes them.
+std::optional<std::int64_t> value_in_key(const AttentionMainloop& m) {
+  const std::int64_t first = m.v.col_begin - m.k.col_begin;
+  const bool inside = m.v.tensor == m.k.tensor && m.v.rows == m.k.rows && m.v.at == m.k.at &&
+                      m.k_value < 0 && m.v_value < 0 && first >= 0 &&
+                      first + m.shape.v_width() <= m.shape.head_width;
+  const bool taken = !m.gradient && m.shape.kv_heads == 1 && first % 8 == 0 &&
+                     m.shape.head_width % 32 == 0 && m.shape.v_width() % 64 == 0 &&
+                     m.shape.head_width <= kWidestLatent;
+  return inside && taken ? std::optional(first) : std::nullopt;
+}
+
 std::string source_text(const AttentionParts& kernel, const std::string& function,
                         const std::string& comment) {
   std::string text = as_comment(comment);
@@ -197,6 +246,13 @@ std::string source_text(const AttentionParts& kernel, const std::string& functio
 }
 
 }  // namespace
+
+int wide_rows(const AttentionShape& shape, SmTarget architecture) {
+  // Tiles of 64 rows leave no room in the 99 KB that some GPUs of sm_80's family have.
+  return architecture == SmTarget::sm_90a && shape.heads / shape.kv_heads * shape.q_tokens > 16
+             ? 64
+             : 16;
+}
 
 Operand stored_as(const Graph& graph, const Program& program, Value result) {
   for (const Primitive& p : program.body) {
@@ -263,9 +319,17 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
   const AttentionMainloop& m = attention_of(program);
   const std::int64_t d = m.shape.head_width;
   const Dtype type = graph.tensor(m.q.tensor).dtype;
-  if (d % 16 != 0 || d > kWidestHead)
-    no_kernel(program,
-              fmt::format("heads are {} wide; allowed: multiples of 16 up to {}", d, kWidestHead));
+  HeadWidths width{d, m.shape.v_width(), 0, wide_rows(m.shape, architecture),
+                   element_name(graph.tensor(m.k.tensor).dtype)};
+  if (const auto first = value_in_key(m); d > kWidestHead && first)
+    width.first = *first;
+  else
+    for (const std::int64_t each : {d, width.values})
+      if (each % 16 != 0 || each > kWidestHead)
+        no_kernel(program,
+                  fmt::format("heads are {} wide; allowed: multiples of 16 up to {}, or one "
+                              "head of keys up to {} whose columns the values are",
+                              each, kWidestHead, kWidestLatent));
   if (type == Dtype::fp32) no_kernel(program, "its operands are fp32; allowed: bf16 and fp16");
   const auto plain_store = [&](const Primitive& p) {
     const auto* tile = p.as<StoreTile>();
@@ -273,9 +337,13 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
   };
   if (!std::ranges::all_of(program.body, plain_store))
     no_kernel(program, "more than stores follows it");
-  if (!program.prologue.empty()) (void)prologue_moves(graph, program);
+  if (!program.prologue.empty())
+    for (const AttentionMove& move : prologue_moves(graph, program))
+      if (move.from.cols % d != 0) no_kernel(program, "it moves heads of several widths");
 
-  const int decode_stages = architecture == SmTarget::sm_80 && d >= kTwoStages ? 2 : 3;
+  const bool two =
+      d > kWidestHead ? width.rows == 16 : architecture == SmTarget::sm_80 && d >= kTwoStages;
+  const int stages = two ? 2 : 3;
   const std::string name = Names().unique(program.name);
   std::vector<AttentionKernelSource> sources;
   for (const AttentionPart part : parts_of(graph, program, architecture)) {
@@ -285,9 +353,9 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
     s.part = part;
     s.function = name + suffix_of(part);
     s.source.name = s.function + ".cu";
-    s.source.text = source_text(kernel_of(part, element_name(type), d, element_name(out),
-                                          decode_stages, m.shape.softcap > 0),
-                                s.function, title + "\n\n" + print_program(graph, program));
+    s.source.text = source_text(
+        kernel_of(part, element_name(type), width, element_name(out), stages, m.shape.softcap > 0),
+        s.function, title + "\n\n" + print_program(graph, program));
     sources.push_back(std::move(s));
   }
   return sources;

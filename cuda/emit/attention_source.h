@@ -18,6 +18,8 @@ enum class AttentionPart : std::uint8_t {
   forward_sm90,
   forward_generic,
   decode,
+  wide,          // heads whose values are columns of their keys
+  wide_join,     // of its splits; left out where there is one
   keys_sm90,     // gradients of keys and values
   queries_sm90,  // gradient of queries
   queries_generic,
@@ -31,9 +33,12 @@ struct AttentionKernelSource {
   std::string function;  // the extern "C" kernel; FUNCTION_shared_bytes is a constant beside it
 };
 
+// Queries that share a key head, of a tile of the kernel for wide heads.
+int wide_rows(const AttentionShape& shape, SmTarget architecture);
+
 // In the order of their launches. MissingError: no kernel of ours does what the program asks for
-// (head widths that are no multiple of 16 or above 256, 32-bit operands, primitives behind
-// attention other than stores).
+// (head widths that are no multiple of 16, or above 256 unless one head of keys has the values in
+// its columns; 32-bit operands; primitives behind attention other than stores).
 std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const Program& program,
                                                      SmTarget architecture,
                                                      const std::string& title);

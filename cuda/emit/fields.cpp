@@ -16,6 +16,10 @@ const char* element_name(Dtype dtype) {
       return "fp16";
     case Dtype::fp32:
       return "float";
+    case Dtype::e4m3:
+      return "e4m3";
+    case Dtype::int8:
+      return "int8";
     default:  // not_built() refuses what has them
       break;
   }

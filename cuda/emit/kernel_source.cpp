@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "cuda/emit/codes_source.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/names.h"
 #include "cuda/emit/widths.h"
@@ -98,6 +99,10 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   GemmArguments arguments;
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
+  if (kernel.config.codes) {
+    arguments.whole = lay_out({{48, 8}, {40, 4}, epilogue, groups});
+    return arguments;
+  }
   arguments.whole = kernel.config.architecture == SmTarget::sm_90a
                         ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}, groups})
                         : lay_out({pointer, pointer, {24, 4}, epilogue, batch, groups});
@@ -108,6 +113,7 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
                                     const GemmTile& tile, SmTarget architecture,
                                     const std::string& title) {
   const GemmMainloop& gemm = gemm_of(program);
+  if (gemm.weight.quantised()) return codes_kernel_source(graph, program, architecture, title);
   FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
   const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmKernelSource kernel;

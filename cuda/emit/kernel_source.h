@@ -27,6 +27,7 @@ struct GemmConfig {
   bool a_apart =
       false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
+  bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
 };
 
 struct GemmKernelSource {
@@ -39,7 +40,8 @@ struct GemmKernelSource {
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
 // batch, the rows of a run of A, groups of rows. Ampere: A, B, M N K, their leading dimensions and
-// the raster's group, epilogue, batch, groups of rows.
+// the raster's group, epilogue, batch, groups of rows. Codes: six pointers, ten numbers, epilogue,
+// groups of rows.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "cuda/emit/codes_source.h"
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
@@ -17,7 +18,6 @@ namespace {
 bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
-  if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
   if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
     return "a product of groups of rows with operands along K";
   if (!m.depths.empty()) return "a product whose groups of rows lie along K";
@@ -26,11 +26,15 @@ std::string of(const GemmMainloop& m) {
 
 std::string of(const AttentionMainloop& m) {
   const AttentionShape& s = m.shape;
-  if (s.v_width() != s.head_width) return "attention whose keys and values have different widths";
+  if (s.v_width() != s.head_width && m.gradient)
+    return "the gradient of attention whose keys and values have different widths";
   if (s.causal && s.prefix > 0) return "attention with a prefix that all queries see";
   if (s.softcap > 0 && m.gradient) return "the gradient of attention with capped scores";
   if (m.bias) return "attention with a bias";
-  if (s.cache.quantised()) return "attention with a cache in " + s.cache.name();
+  constexpr std::int64_t kWidestOfCodes = 256;
+  if (s.cache.quantised() && s.head_width > kWidestOfCodes)
+    return fmt::format("attention with a cache in {} of heads of {} columns", s.cache.name(),
+                       s.head_width);
   if (m.q_value < 0 && apart(m.q)) return "attention of queries whose rows lie apart";
   if (m.gradient && (apart(m.k) || apart(m.v)))
     return "attention's gradient of keys whose rows lie apart";
@@ -109,6 +113,9 @@ std::string of_body(const Program& program) {
       std::ranges::any_of(program.body, [](const Primitive& p) { return p.demands().whole_rows; });
   const bool columns = std::ranges::any_of(
       program.body, [](const Primitive& p) { return p.demands().whole_columns; });
+  if (const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
+      m != nullptr && m->shape.cache.quantised() && !program.prologue.empty())
+    return "attention that writes a cache in " + m->shape.cache.name() + " ahead of it";
   for (const Primitive& p : program.prologue)
     for (const Access& access : p.accesses())
       if (access.period > 0) return "attention that rotates a part of each head";
@@ -124,6 +131,8 @@ std::string of_body(const Program& program) {
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
       if (columns) return "sums over heads on the way down columns";
     }
+    if (gemm != nullptr && p.is<StoreGroups>())
+      return "a product that leaves scales of groups of columns";
     if (p.is<ChooseExpertsGradient>()) return "the gradient of a choice of experts";
     if (p.is<PlaceNumbers>()) return "numbers put at the places that they were taken from";
     if (p.is<SumSequences>()) return "sums over the rows of each sequence";
@@ -152,7 +161,8 @@ std::string of_body(const Program& program) {
 }  // namespace
 
 std::string not_built(const Program& program) {
-  const std::string missing = std::visit([](const auto& m) { return of(m); }, program.mainloop);
+  std::string missing = codes_not_built(program);
+  if (missing.empty()) missing = std::visit([](const auto& m) { return of(m); }, program.mainloop);
   return missing.empty() ? of_body(program) : missing;
 }
 

@@ -1,5 +1,9 @@
 #include "cuda/emit/plan_source.h"
 
+#include <algorithm>
+#include <variant>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -13,6 +17,25 @@
 #include "sim/kernels/program_streams.h"
 
 namespace fuseline::cuda {
+
+namespace {
+
+// Types of a byte that streams and epilogues load and store.
+bool moved_as_bytes(Dtype type) { return type == Dtype::e4m3 || type == Dtype::int8; }
+
+// What mainloops take in few bits: their kernels read codes.
+std::vector<Operand> operands_in_codes(const Program& program) {
+  std::vector<Operand> operands;
+  if (const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+      gemm != nullptr && gemm->weight.quantised()) {
+    operands = gemm->beside_b;
+    operands.push_back(gemm->b);
+    if (gemm->activation.quantised()) operands.push_back(gemm->a);
+  }
+  return operands;
+}
+
+}  // namespace
 
 SmTarget target_of(const Gpu& gpu) {
   if (has_feature(gpu, Feature::wgmma) && has_feature(gpu, Feature::bulk_copy))
@@ -41,9 +64,12 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
   if (const std::string missing = not_built(program); !missing.empty())
     throw MissingError(fmt::format("policy {}, kernel {}: {} has no kernel for a real GPU yet",
                                    plan.policy, kernel.name, missing));
+  const std::vector<Operand> of_mainloop = operands_in_codes(program);
   for (const std::vector<Operand>& moved : {loads(program), stores(program)})
     for (const Operand& o : moved)
-      if (const Tensor& t = plan.graph.tensor(o.tensor); size_of(t.dtype).bits() <= 8)
+      if (const Tensor& t = plan.graph.tensor(o.tensor);
+          size_of(t.dtype).bits() <= 8 && !moved_as_bytes(t.dtype) &&
+          std::ranges::find(of_mainloop, o) == of_mainloop.end())
         throw MissingError(fmt::format(
             "policy {}, kernel {}: what moves {} in {} has no kernel for a real GPU yet",
             plan.policy, kernel.name, t.name, name_of(t.dtype)));

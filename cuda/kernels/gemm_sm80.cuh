@@ -59,6 +59,7 @@ struct Sm80Gemm {
   static constexpr int stage_bytes = a_bytes + Config::tile_n * Config::tile_k * 2;
   static constexpr int warps = Config::threads / 32;
   static constexpr int column_warps = Config::tile_n / 128;
+  static constexpr int tile_threads = 128, strips_per_warp = 2;
   // The epilogue uses the same memory: a stage per warp, then scratch per 128 columns. A warp has
   // two strips of rows: column reductions keep the first's while they wait for the second's.
   static constexpr int scratch_step = Epilogue::scratch_bytes;

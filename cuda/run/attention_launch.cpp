@@ -46,7 +46,8 @@ class AttentionLaunches {
       : context_(context),
         program_(program),
         m_(std::get<AttentionMainloop>(program.mainloop)),
-        d_(small(m_.shape.head_width)) {
+        d_(small(m_.shape.head_width)),
+        dv_(small(m_.shape.v_width())) {
     const AttentionShape& a = m_.shape;
     shape_.batch = small(a.batch);
     shape_.heads = small(a.heads);
@@ -61,19 +62,23 @@ class AttentionLaunches {
   }
 
   Launches run(const std::vector<AttentionKernelSource>& kernels) {
-    // The prologue comes first: it makes the workspaces that attention reads.
+    // The prologue comes first: it makes the workspaces that attention reads, and that the launch
+    // behind it keeps.
     Launches launches;
+    bool operands_known = false;
     for (const AttentionKernelSource& kernel : kernels) {
+      if (kernel.part == AttentionPart::wide_join && wide_.splits == 1) continue;
       KernelFunction code = load_function(context_, kernel.source, kernel.function);
-      if (kernel.part != AttentionPart::prologue) set_operands();
       std::vector<DeviceBuffer> workspaces;
+      if (kernel.part != AttentionPart::prologue && !operands_known) {
+        set_operands();
+        operands_known = true;
+        for (auto& [value, buffer] : made_) workspaces.push_back(std::move(buffer));
+      }
       LaunchShape shape;
       shape.shared_bytes = code.shared_bytes;
       std::vector<std::vector<std::byte>> parameters{
           arguments(kernel.part, code, shape, workspaces)};
-      // The last launch keeps what the prologue left for it.
-      if (&kernel == &kernels.back())
-        for (auto& [value, buffer] : made_) workspaces.push_back(std::move(buffer));
       launches.push_back(std::make_unique<KernelLaunch>(
           std::move(code.function), shape, std::move(parameters), std::move(workspaces)));
     }
@@ -92,6 +97,12 @@ class AttentionLaunches {
         return generic_forward(shape);
       case AttentionPart::decode:
         return decode(code, shape, workspaces);
+      case AttentionPart::wide:
+        return wide(code, shape, workspaces);
+      case AttentionPart::wide_join:
+        shape.grid[0] = static_cast<unsigned>(gpu::decode_tiles(shape_, wide_rows_) * wide_rows_);
+        shape.block[0] = 128;
+        return bytes_of(wide_);
       case AttentionPart::keys_sm90:
         return gradient(true, shape, workspaces);
       case AttentionPart::queries_sm90:
@@ -277,16 +288,51 @@ class AttentionLaunches {
     a.y_ld = leading(y);
     std::tie(a.log_sum_exp, a.log_sum_exp_ld) = log_sum_exp();
     a.shape = shape_;
+    a.scale_ld = 1;
+    const auto scales = [&](const std::optional<Operand>& scale, Address& address) {
+      if (!scale) return;
+      const SequenceRows rows = rows_of(context_, *scale, m_.shape.batch);
+      FUSELINE_ASSERT(rows.step == shape_.kv_rows, "scales lie as their keys do");
+      address = rows.matrix.address;
+      a.scale_ld = leading(rows.matrix);
+    };
+    scales(m_.k_scale, a.k_scale);
+    scales(m_.v_scale, a.v_scale);
     shape.block[0] = 128;
     const int at_once = context_.device.blocks_at_once(code.function, 128, shape.shared_bytes) *
                         context_.device.info().multiprocessors;
     a.splits = gpu::decode_splits(shape_, at_once);
     if (a.splits > 1) {
-      a.partial = scratch(4 * gpu::decode_partial_floats(shape_, a.splits, d_), workspaces);
+      a.partial = scratch(4 * gpu::decode_partial_floats(shape_, a.splits, dv_), workspaces);
       a.arrivals = zeroed(gpu::decode_tiles(shape_), workspaces);
     }
     shape.grid[0] = static_cast<unsigned>(gpu::decode_tiles(shape_) * a.splits);
     return bytes_of(a);
+  }
+
+  std::vector<std::byte> wide(const KernelFunction& code, LaunchShape& shape,
+                              std::vector<DeviceBuffer>& workspaces) {
+    wide_rows_ = wide_rows(m_.shape, context_.store.target());
+    const GpuMatrix y = result(0);
+    const AttentionOperandArguments in = operands();
+    wide_.q = in.q;
+    wide_.k = in.k;
+    wide_.q_ld = in.q_ld;
+    wide_.k_ld = in.k_ld;
+    wide_.y = y.address;
+    wide_.y_ld = leading(y);
+    std::tie(wide_.log_sum_exp, wide_.log_sum_exp_ld) = log_sum_exp();
+    wide_.shape = shape_;
+    shape.block[0] = wide_rows_ == 64 ? 256 : 128;
+    const int at_once = context_.device.blocks_at_once(
+                            code.function, static_cast<int>(shape.block[0]), shape.shared_bytes) *
+                        context_.device.info().multiprocessors;
+    wide_.splits = gpu::decode_splits(shape_, at_once, wide_rows_);
+    if (wide_.splits > 1)
+      wide_.partial = scratch(4 * gpu::decode_partial_floats(shape_, wide_.splits, dv_, wide_rows_),
+                              workspaces);
+    shape.grid[0] = static_cast<unsigned>(gpu::decode_tiles(shape_, wide_rows_) * wide_.splits);
+    return bytes_of(wide_);
   }
 
   std::vector<std::byte> gradient(bool keys_stay, LaunchShape& shape,
@@ -346,7 +392,9 @@ class AttentionLaunches {
   const LaunchContext& context_;
   const Program& program_;
   const AttentionMainloop& m_;
-  int d_;
+  int d_, dv_;  // widths of a head's key and value
+  int wide_rows_ = 0;
+  AttentionWideArguments wide_{};
   gpu::AttentionShape shape_{};
   GpuMatrix q_, k_, v_;
   std::map<Value, DeviceBuffer> made_;  // by the prologue

@@ -61,6 +61,7 @@ class Arguments {
         bytes_(static_cast<std::size_t>(layout_.whole.whole.size)) {}
 
   std::vector<std::byte> fill() {
+    if (config_.codes) return fill_codes();
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
     const int a_rows = static_cast<int>(config_.a_rows);
     const int tile_n = static_cast<int>(config_.tile_n);
@@ -95,7 +96,57 @@ class Arguments {
   std::vector<DeviceBuffer> workspaces() { return std::move(workspaces_); }
 
  private:
-  [[nodiscard]] bool hopper() const { return config_.architecture == SmTarget::sm_90a; }
+  // CodesArgs of kernels/gemm_codes.cuh.
+  std::vector<std::byte> fill_codes() {
+    const std::vector<std::int64_t>& at = layout_.whole.offsets;
+    const GpuMatrix a = context_.tensors.matrix(gemm_.a), b = context_.tensors.matrix(gemm_.b);
+    FUSELINE_ASSERT(a.address % 16 == 0 && b.address % 16 == 0 && b.row_bytes % 16 == 0,
+                    "rows start at multiples of 16 bytes");
+    std::uint64_t pointers[6] = {a.address, b.address, 0, 0, 0, 0};
+    std::int32_t numbers[10] = {static_cast<std::int32_t>(gemm_.M),
+                                static_cast<std::int32_t>(gemm_.N),
+                                static_cast<std::int32_t>(gemm_.K),
+                                static_cast<std::int32_t>(a.row_bytes),
+                                static_cast<std::int32_t>(b.row_bytes),
+                                0,
+                                0,
+                                0,
+                                0,
+                                kRasterGroup};
+    const std::vector<ScaleTensor> beside = gemm_.weight.beside(gemm_.N, gemm_.K);
+    for (std::size_t i = 0; i < beside.size(); ++i) {
+      const GpuMatrix m = context_.tensors.matrix(gemm_.beside_b.at(i));
+      switch (beside[i].kind) {
+        case ScaleKind::scale:
+          pointers[2] = m.address;
+          numbers[5] = leading(m);
+          numbers[8] = static_cast<std::int32_t>(beside[i].rows);
+          break;
+        case ScaleKind::zero_point:
+          pointers[3] = m.address;
+          numbers[6] = leading(m);
+          break;
+        case ScaleKind::tensor_scale:
+          pointers[4] = m.address;
+          break;
+      }
+    }
+    if (gemm_.a_scale) {
+      const GpuMatrix m = context_.tensors.matrix(*gemm_.a_scale);
+      pointers[5] = m.address;
+      numbers[7] = leading(m);
+    }
+    put(bytes_, at[0], pointers);
+    put(bytes_, at[1], numbers);
+    for (std::size_t i = 0; i < kernel_.fields.size(); ++i)
+      put_field(at[2] + layout_.epilogue.offsets[i], kernel_.fields[i]);
+    if (config_.ragged) put(bytes_, at[3], row_groups(context_.device, gemm_.groups, workspaces_));
+    return std::move(bytes_);
+  }
+
+  [[nodiscard]] bool hopper() const {
+    return config_.architecture == SmTarget::sm_90a && !config_.codes;
+  }
   // Ampere has no copy engine: its kernels do not look at maps.
   [[nodiscard]] TensorMap map(const GpuMatrix& m, int box_rows, int box_cols, int swizzle) const {
     return hopper() ? map_of(context_.device, m, box_rows, box_cols, swizzle) : TensorMap{};
@@ -254,7 +305,10 @@ LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multipro
   const std::int64_t tiles =
       tiles_below(c, gemm) * ceil_div(gemm.N, c.tile_n) * (gemm.batch / gemm.summed);
   LaunchShape shape;
-  if (c.architecture == SmTarget::sm_90a) {
+  if (c.codes) {
+    shape.grid[0] = static_cast<unsigned>(tiles * c.cluster_k);
+    shape.block[0] = 256;
+  } else if (c.architecture == SmTarget::sm_90a) {
     const std::int64_t most = multiprocessors / c.cluster * c.cluster;
     shape.grid[0] =
         static_cast<unsigned>(c.cluster_k > 1 ? tiles * c.cluster_k : std::min(tiles, most));

@@ -12,6 +12,9 @@ TensorType tensor_type(Dtype type) {
       return TensorType::fp16;
     case Dtype::fp32:
       return TensorType::fp32;
+    case Dtype::e4m3:
+    case Dtype::int8:
+      return TensorType::byte;
     default:  // not_built() refuses what has them
       break;
   }

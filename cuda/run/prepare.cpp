@@ -66,7 +66,11 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
   for (const Kernel& kernel : plan.kernels) {
     const Program& program = only_program(plan, kernel);
     PreparedKernel prepared{.name = kernel.name, .kind = kernel.kind};
-    if (options.library != nullptr && kernel.implementation == Implementation::library_gemm)
+    const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+    const bool codes =
+        gemm != nullptr && gemm->weight.quantised();  // no library of ours takes them
+    if (options.library != nullptr && !codes &&
+        kernel.implementation == Implementation::library_gemm)
       prepared.launches = prepare_library_gemm(context, *options.library, program);
     if (options.attention_library != nullptr &&
         std::holds_alternative<AttentionMainloop>(program.mainloop))

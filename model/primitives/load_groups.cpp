@@ -60,6 +60,10 @@ void LoadGroups::evaluate(TileContext& tile) const {
 
 void LoadGroups::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void LoadGroups::stream(StreamCode& code) const { code.refuse(name); }
+void LoadGroups::stream(StreamCode& code) const {
+  code.step("load_groups");
+  const std::string f = code.parameter(out, "groups", accesses().front());
+  code.define(out, fmt::format("load_groups<{}>(p.{}, {})", group, f, code.place_of(out)));
+}
 
 }  // namespace fuseline

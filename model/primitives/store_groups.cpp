@@ -64,6 +64,12 @@ void StoreGroups::evaluate(TileContext& tile) const {
 
 void StoreGroups::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void StoreGroups::stream(StreamCode& code) const { code.refuse(name); }
+void StoreGroups::stream(StreamCode& code) const {
+  code.where_stored(in, true, [&] {
+    code.step("store_groups");
+    code.line(fmt::format("store_groups<{}>(p.{}, {}, {});", group,
+                          code.parameter("groups", accesses().front()), code.here(), code.use(in)));
+  });
+}
 
 }  // namespace fuseline

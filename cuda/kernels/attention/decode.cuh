@@ -12,15 +12,18 @@
 // architecture from sm_80 on, d a multiple of 16.
 #pragma once
 
+#include "code_rows.cuh"
 #include "decode_work.cuh"
 #include "mma_tiles.cuh"
 #include "online_softmax.cuh"
 
 namespace fuseline::gpu {
 
-template <class Element>
+// `Stored`: what keys and values are stored in, Element or codes of a byte.
+template <class Element, class Stored = Element>
 struct AttentionDecodeArgs {
-  const Element *q, *k, *v;  // first columns
+  const Element* q;  // first columns
+  const Stored *k, *v;
   long long q_ld, k_ld, v_ld, y_ld;
   Element* y;
   float* log_sum_exp;  // or null
@@ -31,23 +34,32 @@ struct AttentionDecodeArgs {
   float* partial;
   u32* arrivals;
   int log_sum_exp_ld = 1;  // numbers from one row's to the next
+  int scale_ld = 1;
+  // Of codes: a number for each head of each key, or null for 1.
+  const float *k_scale = nullptr, *v_scale = nullptr;
 };
 
 // Stages of the ring: two let more thread blocks share a GPU's smaller shared memory.
-template <class Element, int d, int stages_ = 3, bool capped = false>
+template <class Element, int d, int dv = d, int stages_ = 3, bool capped = false,
+          class Stored = Element>
 struct AttentionDecode {
-  static_assert(d % 16 == 0 && d <= 256, "head width");
-  using Args = AttentionDecodeArgs<Element>;
+  static_assert(d % 16 == 0 && d <= 256 && dv % 16 == 0 && dv <= 256, "head width");
+  using Args = AttentionDecodeArgs<Element, Stored>;
+  static constexpr bool codes = sizeof(Stored) == 1;
   static constexpr int warps = 4, threads = 32 * warps;
   static constexpr int keys = 16;  // of a stage
-  static constexpr int half_stage = keys * row_pitch<d>;
+  static constexpr int key_bytes = keys * (codes ? d : row_pitch<d>);
+  static constexpr int stage_bytes = key_bytes + keys * (codes ? dv : row_pitch<dv>);
   static constexpr int stages = stages_;
-  static constexpr int warp_bytes = 2 * stages * half_stage;
-  // At the end the warps' results lie there: 16 rows of d sums, their maximum score, their sum.
-  static constexpr int pitch = d + 4;
+  // Behind the ring of codes: one stage as numbers.
+  static constexpr int number_bytes = codes ? keys * (row_pitch<d> + row_pitch<dv>) : 0;
+  // At the end the warps' results lie there: 16 rows of dv sums, their maximum score, their sum.
+  static constexpr int pitch = dv + 4;
   static constexpr int result_floats = decode_rows * pitch;
   static constexpr int weight_floats = decode_rows * (most_splits + 2);  // behind the first result
-  static_assert((result_floats + weight_floats) * 4 <= warp_bytes, "all in the ring's place");
+  static constexpr int result_bytes = (result_floats + weight_floats) * 4;
+  static_assert(codes || result_bytes <= stages * stage_bytes, "all in the ring's place");
+  static constexpr int warp_bytes = max_of(stages * stage_bytes + number_bytes, result_bytes);
   static constexpr int shared_bytes = warps * warp_bytes;
 
   const Args& args;
@@ -78,7 +90,7 @@ struct AttentionDecode {
   }
 
   FUSELINE_DEVICE void run() const {
-    float o[d / 2];
+    float o[dv / 2];
 #pragma unroll
     for (float& x : o) x = 0.0F;
     OnlineSoftmax softmax;
@@ -102,13 +114,13 @@ struct AttentionDecode {
 
   // ---- this warp's share of the keys ----
 
-  FUSELINE_DEVICE void read_keys(float (&o)[d / 2], OnlineSoftmax& softmax) const {
+  FUSELINE_DEVICE void read_keys(float (&o)[dv / 2], OnlineSoftmax& softmax) const {
     const AttentionShape& s = args.shape;
     const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
     const u32 ring = shared_address(shared) + warp * warp_bytes;
     const long long first_row = static_cast<long long>(batch) * s.kv_rows;
-    const HeadRows<Element> k{args.k + first_row * args.k_ld + kv_head * d, args.k_ld};
-    const HeadRows<Element> v{args.v + first_row * args.v_ld + kv_head * d, args.v_ld};
+    const HeadRows<Stored> k{args.k + first_row * args.k_ld + kv_head * d, args.k_ld};
+    const HeadRows<Stored> v{args.v + first_row * args.v_ld + kv_head * dv, args.v_ld};
     // Chunks of 16 keys that any query sees, this split's part of them, every fourth.
     const int begin = s.first_key(0) / keys;
     const int chunks = max_of(0, ceil_div(s.end_key(s.q_tokens - 1), keys) - begin);
@@ -118,9 +130,14 @@ struct AttentionDecode {
         begin + static_cast<int>(static_cast<long long>(chunks) * split / args.splits) + warp;
     const auto fetch = [&](int which, int stage) {
       if (which < end) {
-        const u32 to = ring + 2 * stage * half_stage;
-        fetch_rows<d, keys, 32>(to, k, which * keys, s.kv_tokens, lane);
-        fetch_rows<d, keys, 32>(to + half_stage, v, which * keys, s.kv_tokens, lane);
+        const u32 to = ring + stage * stage_bytes;
+        if constexpr (codes) {
+          fetch_codes<d, keys>(to, k, which * keys, s.kv_tokens);
+          fetch_codes<dv, keys>(to + key_bytes, v, which * keys, s.kv_tokens);
+        } else {
+          fetch_rows<d, keys, 32>(to, k, which * keys, s.kv_tokens, lane);
+          fetch_rows<dv, keys, 32>(to + key_bytes, v, which * keys, s.kv_tokens, lane);
+        }
       }
       cp_async_commit();
     };
@@ -132,13 +149,25 @@ struct AttentionDecode {
     const int t[2] = {token(lane / 4), token(lane / 4 + 8)};
     const float scale_log2 = s.scale * log2_of_e;
     int stage = 0;
+    KeyScales scales = scales_of(chunk);
     for (; chunk < end; chunk += warps) {
+      const KeyScales next = scales_of(chunk + warps);
       cp_async_wait<stages - 2>();
       __syncwarp();
       fetch(chunk + warps * (stages - 1), stage == 0 ? stages - 1 : stage - 1);
-      const u32 from = ring + 2 * stage * half_stage;
+      u32 from = ring + stage * stage_bytes;
+      u32 values = from + key_bytes;
+      if constexpr (codes) {
+        const u32 numbers = ring + stages * stage_bytes;
+        numbers_of_codes<Element, Stored, d, keys>(numbers, from);
+        numbers_of_codes<Element, Stored, dv, keys>(numbers + keys * row_pitch<d>, values);
+        from = numbers;
+        values = numbers + keys * row_pitch<d>;
+        __syncwarp();
+      }
       float x[keys / 2];
       multiply_rows<Element, d, keys>(x, q, from);
+      if constexpr (codes) scales.multiply(x, scales.of_key);
       if constexpr (capped) cap_scores(x, s);
 #pragma unroll
       for (int i = 0; i < keys / 2; ++i) {
@@ -149,10 +178,36 @@ struct AttentionDecode {
       float keep[2];
       softmax.step(x, scale_log2, keep);
       scale_rows(o, keep);
-      accumulate_rows<Element, d, keys>(o, x, from + half_stage);
+      if constexpr (codes) scales.multiply(x, scales.of_value);
+      accumulate_rows<Element, dv, keys>(o, x, values);
       __syncwarp();
+      scales = next;
       stage = stage + 1 == stages ? 0 : stage + 1;
     }
+  }
+  // Of the keys whose scores this thread has, loaded a chunk ahead.
+  struct KeyScales {
+    float of_key[codes ? 4 : 1], of_value[codes ? 4 : 1];
+    static FUSELINE_DEVICE void multiply(float (&x)[keys / 2], const float (&by)[codes ? 4 : 1]) {
+#pragma unroll
+      for (int i = 0; i < keys / 2; ++i) x[i] *= by[i / 4 * 2 + i % 2];
+    }
+  };
+  FUSELINE_DEVICE KeyScales scales_of(int chunk) const {
+    KeyScales scales;
+    if constexpr (codes) {
+      const int lane = static_cast<int>(threadIdx.x % 32);
+      const long long first_row = static_cast<long long>(batch) * args.shape.kv_rows;
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int key =
+            min_of(chunk * keys + i / 2 * 8 + lane % 4 * 2 + i % 2, args.shape.kv_tokens - 1);
+        const long long at = (first_row + key) * args.scale_ld + kv_head;
+        scales.of_key[i] = args.k_scale != nullptr ? args.k_scale[at] : 1.0F;
+        scales.of_value[i] = args.v_scale != nullptr ? args.v_scale[at] : 1.0F;
+      }
+    }
+    return scales;
   }
   FUSELINE_DEVICE void load_queries(u32 (&q)[d / 16][4], int lane) const {
 #pragma unroll
@@ -185,7 +240,7 @@ struct AttentionDecode {
   FUSELINE_DEVICE float* row_max() const { return weights() + decode_rows * most_splits; }
   FUSELINE_DEVICE float* row_sum() const { return row_max() + decode_rows; }
 
-  FUSELINE_DEVICE void share(const float (&o)[d / 2], const OnlineSoftmax& softmax) const {
+  FUSELINE_DEVICE void share(const float (&o)[dv / 2], const OnlineSoftmax& softmax) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
     __syncwarp();
     float* to = reinterpret_cast<float*>(shared + threadIdx.x / 32 * warp_bytes);
@@ -193,12 +248,12 @@ struct AttentionDecode {
     for (int half = 0; half < 2; ++half) {
       float* row = to + (lane / 4 + 8 * half) * pitch;
 #pragma unroll
-      for (int j = 0; j < d / 8; ++j)
+      for (int j = 0; j < dv / 8; ++j)
         *reinterpret_cast<float2*>(row + 8 * j + lane % 4 * 2) =
             make_float2(o[4 * j + 2 * half], o[4 * j + 2 * half + 1]);
       if (lane % 4 == 0) {
-        row[d] = softmax.m[half];
-        row[d + 1] = softmax.l[half];
+        row[dv] = softmax.m[half];
+        row[dv + 1] = softmax.l[half];
       }
     }
   }
@@ -215,7 +270,7 @@ struct AttentionDecode {
     for (int i = 0; i < each; ++i) {
       of[i] = make_float2(minus_infinity, 0.0F);
       if (first + 8 * i < count)
-        of[i] = *reinterpret_cast<const float2*>(part(first + 8 * i) + r * pitch + d);
+        of[i] = *reinterpret_cast<const float2*>(part(first + 8 * i) + r * pitch + dv);
     }
     float m = minus_infinity;
 #pragma unroll
@@ -255,13 +310,13 @@ struct AttentionDecode {
   template <class Part>
   FUSELINE_DEVICE void leave_partial(Part&& of_warp) const {
     float* to = partial(split);
-    for (int i = static_cast<int>(threadIdx.x); i < rows * d / 4; i += threads) {
-      const int r = i / (d / 4), c = i % (d / 4) * 4;
+    for (int i = static_cast<int>(threadIdx.x); i < rows * dv / 4; i += threads) {
+      const int r = i / (dv / 4), c = i % (dv / 4) * 4;
       *reinterpret_cast<float4*>(to + r * pitch + c) = join(warps, of_warp, r, c);
     }
     if (threadIdx.x < decode_rows) {  // all rows: the last block weighs them all
-      to[threadIdx.x * pitch + d] = row_max()[threadIdx.x];
-      to[threadIdx.x * pitch + d + 1] = row_sum()[threadIdx.x];
+      to[threadIdx.x * pitch + dv] = row_max()[threadIdx.x];
+      to[threadIdx.x * pitch + dv + 1] = row_sum()[threadIdx.x];
     }
   }
   // Whether all other splits of this tile have left their partial results.
@@ -280,13 +335,13 @@ struct AttentionDecode {
   template <class Part>
   FUSELINE_DEVICE void write(int count, Part&& part) const {
     const AttentionShape& s = args.shape;
-    for (int i = static_cast<int>(threadIdx.x); i < rows * d / 4; i += threads) {
-      const int r = i / (d / 4), c = i % (d / 4) * 4;
+    for (int i = static_cast<int>(threadIdx.x); i < rows * dv / 4; i += threads) {
+      const int r = i / (dv / 4), c = i % (dv / 4) * 4;
       const float sum = row_sum()[r];
       const float by = sum > 0.0F ? 1.0F / sum : 0.0F;
       const float4 x = join(count, part, r, c);
       const long long row = static_cast<long long>(batch) * s.q_tokens + token(r);
-      *reinterpret_cast<uint2*>(args.y + row * args.y_ld + head(r) * d + c) =
+      *reinterpret_cast<uint2*>(args.y + row * args.y_ld + head(r) * dv + c) =
           make_uint2(pack<Element>(x.x * by, x.y * by), pack<Element>(x.z * by, x.w * by));
     }
     const int r = static_cast<int>(threadIdx.x);
@@ -300,10 +355,11 @@ struct AttentionDecode {
 
 // The body of a kernel with AttentionDecode::threads threads, AttentionDecode::shared_bytes of
 // dynamic shared memory and decode_tiles() · splits thread blocks.
-template <class Element, int d, int stages = 3, bool capped = false>
-FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element>& args) {
+template <class Element, int d, int dv = d, int stages = 3, bool capped = false,
+          class Stored = Element>
+FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element, Stored>& args) {
   extern __shared__ __align__(16) unsigned char shared_16[];
-  AttentionDecode<Element, d, stages, capped>(args, shared_16).run();
+  AttentionDecode<Element, d, dv, stages, capped, Stored>(args, shared_16).run();
 }
 
 }  // namespace fuseline::gpu

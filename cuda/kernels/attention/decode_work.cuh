@@ -6,17 +6,18 @@
 namespace fuseline::gpu {
 
 constexpr int decode_rows = 16;
-FUSELINE_HD int decode_row_tiles(const AttentionShape& s) {
-  return ceil_div(s.q_tokens * s.shared_by(), decode_rows);
+// `rows` of a tile: more where heads are wide (decode_wide.cuh).
+FUSELINE_HD int decode_row_tiles(const AttentionShape& s, int rows = decode_rows) {
+  return ceil_div(s.q_tokens * s.shared_by(), rows);
 }
-FUSELINE_HD int decode_tiles(const AttentionShape& s) {
-  return s.batch * s.kv_heads * decode_row_tiles(s);
+FUSELINE_HD int decode_tiles(const AttentionShape& s, int rows = decode_rows) {
+  return s.batch * s.kv_heads * decode_row_tiles(s, rows);
 }
 constexpr int most_splits = 80;
 // Splits so that the thread blocks (`slots` run at once) finish together: the fewest rounds times
 // keys per block, and among those the fewest splits. A split has at least 128 keys.
-FUSELINE_HD int decode_splits(const AttentionShape& s, int slots) {
-  const int tiles = decode_tiles(s);
+FUSELINE_HD int decode_splits(const AttentionShape& s, int slots, int rows = decode_rows) {
+  const int tiles = decode_tiles(s, rows);
   const int most = max_of(1, min_of(most_splits, s.kv_tokens / 128));
   int best = 1;
   long long best_cost = 1LL << 62;
@@ -31,8 +32,9 @@ FUSELINE_HD int decode_splits(const AttentionShape& s, int slots) {
   }
   return best;
 }
-FUSELINE_HD long long decode_partial_floats(const AttentionShape& s, int splits, int head_width) {
-  return static_cast<long long>(decode_tiles(s)) * splits * decode_rows * (head_width + 4);
+FUSELINE_HD long long decode_partial_floats(const AttentionShape& s, int splits, int value_width,
+                                            int rows = decode_rows) {
+  return static_cast<long long>(decode_tiles(s, rows)) * splits * rows * (value_width + 4);
 }
 
 }  // namespace fuseline::gpu

@@ -46,21 +46,27 @@ struct AttentionForwardArgs {
 };
 
 // `capped`: the shape has a softcap.
-template <class Element, int d, bool capped = false>
+template <class Element, int d, int dv = d, bool capped = false>
 struct AttentionSm90 {
-  static_assert(d == 64 || d == 128, "other head widths: generic.cuh");
+  static_assert((d == 64 || d == 128 || d == 192) && (dv == 64 || dv == 128) && dv <= d,
+                "other head widths: generic.cuh");
   using Args = AttentionForwardArgs<Element>;
   static constexpr int threads = 384;
   static constexpr int tile_rows = 128, block_keys = 128;
 
-  // Shared memory: two tiles of queries (y leaves through them) | ring | barriers.
+  // Shared memory: tiles of queries (y leaves through them) | ring | barriers. Heads of 192 columns
+  // leave room for one tile of queries and three stages.
   static constexpr int panel_bytes = 128 * 128;  // 128 rows, 64 columns
-  static constexpr int panels = d / 64;
+  static constexpr int panels = d / 64, value_panels = dv / 64;
   static constexpr int tile_bytes = panels * panel_bytes;
-  static constexpr int stages = d == 128 ? 5 : 8;
-  static constexpr int shared_bytes = (2 + stages) * tile_bytes + 256;
+  static constexpr int slots = d > 128 ? 1 : 2;
+  static constexpr int stages = d > 128 ? 3 : d == 128 ? 5 : 8;
+  static constexpr int shared_bytes = (slots + stages) * tile_bytes + 256;
+  // A producer that keeps columns of keys and of values apart needs more. 128 p + 256 c ≤ 65,536.
+  static constexpr int producer_registers = d == dv ? 24 : 40;
+  static constexpr int consumer_registers = d == dv ? 240 : 232;
   using Place = RingPlace<stages>;
-  using QueryPlace = RingPlace<2>;
+  using QueryPlace = RingPlace<slots>;
 
   const Args& args;
   u32 base;
@@ -72,12 +78,12 @@ struct AttentionSm90 {
         group(__shfl_sync(0xffffffffU, static_cast<int>(threadIdx.x / 128), 0)) {}
 
   FUSELINE_DEVICE u32 queries_at(u32 slot) const { return base + slot * tile_bytes; }
-  FUSELINE_DEVICE u32 stage_at(u32 stage) const { return base + (2 + stage) * tile_bytes; }
+  FUSELINE_DEVICE u32 stage_at(u32 stage) const { return base + (slots + stage) * tile_bytes; }
   FUSELINE_DEVICE u32 full(u32 stage) const { return stage_at(stages) + 8 * stage; }
   FUSELINE_DEVICE u32 empty(u32 stage) const { return full(stage) + 8 * stages; }
   FUSELINE_DEVICE u32 queries_full(u32 slot) const { return full(2 * stages + slot); }
-  FUSELINE_DEVICE u32 queries_empty(u32 slot) const { return full(2 * stages + 2 + slot); }
-  FUSELINE_DEVICE u32 item_at(u32 slot) const { return full(2 * stages + 4) + 4 * slot; }
+  FUSELINE_DEVICE u32 queries_empty(u32 slot) const { return full(2 * stages + slots + slot); }
+  FUSELINE_DEVICE u32 item_at(u32 slot) const { return full(2 * stages + 2 * slots) + 4 * slot; }
 
   FUSELINE_DEVICE void run() {
     if (threadIdx.x == 0) {
@@ -85,7 +91,7 @@ struct AttentionSm90 {
         mbarrier_init(full(s), 1);
         mbarrier_init(empty(s), 8);  // the consumers' warps
       }
-      for (int s = 0; s < 2; ++s) {
+      for (int s = 0; s < slots; ++s) {
         mbarrier_init(queries_full(s), 1);
         mbarrier_init(queries_empty(s), 8);
       }
@@ -93,10 +99,10 @@ struct AttentionSm90 {
     }
     __syncthreads();
     if (group == 0) {
-      keep_registers<24>();
+      keep_registers<producer_registers>();
       if (threadIdx.x == 0) produce();
     } else {
-      take_registers<240>();
+      take_registers<consumer_registers>();
       consume(group - 1);
     }
   }
@@ -119,33 +125,36 @@ struct AttentionSm90 {
       }
       const AttentionItem item = args.order.item(index, args.shape);
       const BlockRange range = blocks_of(item);
-      send(queries_at(query.stage), queries_full(query.stage), args.q, item.head * d,
-           item.batch * args.shape.q_tokens + item.tile * tile_rows);
-      const int col = item.head / args.shape.shared_by() * d;
+      send<panels>(queries_at(query.stage), queries_full(query.stage), args.q, item.head * d,
+                   item.batch * args.shape.q_tokens + item.tile * tile_rows);
+      const int kv_head = item.head / args.shape.shared_by();
       const int row = item.batch * args.shape.kv_rows;
       for (int block = range.end - 1; block >= range.first; --block) {
-        enqueue(place, args.k, col, row + block * block_keys);
-        if (block + 1 < range.end) enqueue(place, args.v, col, row + (block + 1) * block_keys);
+        enqueue<panels>(place, args.k, kv_head * d, row + block * block_keys);
+        if (block + 1 < range.end)
+          enqueue<value_panels>(place, args.v, kv_head * dv, row + (block + 1) * block_keys);
       }
-      if (range.count() > 0) enqueue(place, args.v, col, row + range.first * block_keys);
+      if (range.count() > 0)
+        enqueue<value_panels>(place, args.v, kv_head * dv, row + range.first * block_keys);
     }
   }
+  template <int count>
   FUSELINE_DEVICE void enqueue(Place& place, const TmaMap& map, int col, int row) const {
     mbarrier_wait(empty(place.stage), place.parity ^ 1);
-    send(stage_at(place.stage), full(place.stage), map, col, row);
+    send<count>(stage_at(place.stage), full(place.stage), map, col, row);
     place.next();
   }
+  template <int count>  // panels
   FUSELINE_DEVICE void send(u32 to, u32 barrier, const TmaMap& map, int col, int row) const {
-    mbarrier_arrive_expect(barrier, tile_bytes);
+    mbarrier_arrive_expect(barrier, count * panel_bytes);
 #pragma unroll
-    for (int p = 0; p < panels; ++p)
-      tma_load(to + p * panel_bytes, map, col + 64 * p, row, barrier);
+    for (int p = 0; p < count; ++p) tma_load(to + p * panel_bytes, map, col + 64 * p, row, barrier);
   }
 
   // ---- consumers ----
 
   using Scores = float[block_keys / 2];
-  using Output = float[d / 2];
+  using Output = float[dv / 2];
   using Probabilities = u32[block_keys / 16][4];
 
   FUSELINE_DEVICE static void release(u32 barrier) {
@@ -165,7 +174,7 @@ struct AttentionSm90 {
     wgmma_fence();
 #pragma unroll
     for (int i = 0; i < block_keys / 16; ++i)
-      WgmmaRegisters<Element, d, 1>::run(o, p[i], wgmma_tile(v + i * 16 * 128, panel_bytes), 1);
+      WgmmaRegisters<Element, dv, 1>::run(o, p[i], wgmma_tile(v + i * 16 * 128, panel_bytes), 1);
     wgmma_commit();
   }
   FUSELINE_DEVICE static void round_scores(Probabilities& p, const Scores& s) {
@@ -212,8 +221,8 @@ struct AttentionSm90 {
       write_rows<Element>(tile, panel_bytes, row_in_tile, o);
       __syncwarp();
       const long long out_row = static_cast<long long>(item.batch) * args.shape.q_tokens + row;
-      copy_rows<Element, d>(args.y + out_row * args.y_ld + item.head * d, args.y_ld, rows, tile,
-                            panel_bytes, row_in_tile);
+      copy_rows<Element, dv>(args.y + out_row * args.y_ld + item.head * dv, args.y_ld, rows, tile,
+                             panel_bytes, row_in_tile);
       if (args.log_sum_exp != nullptr && lane % 4 == 0) {
         float* sums = args.log_sum_exp;
         const long long first =
@@ -288,10 +297,10 @@ struct AttentionSm90 {
 
 // The body of a kernel with __launch_bounds__(384, 1), AttentionSm90::shared_bytes of dynamic
 // shared memory and at most one block per SM.
-template <class Element, int d, bool capped = false>
+template <class Element, int d, int dv = d, bool capped = false>
 FUSELINE_DEVICE void attention_forward_sm90(const AttentionForwardArgs<Element>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  AttentionSm90<Element, d, capped>(args, shared_address(shared)).run();
+  AttentionSm90<Element, d, dv, capped>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

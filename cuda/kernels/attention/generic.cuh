@@ -68,13 +68,16 @@ struct GenericForwardArgs {
   int log_sum_exp_ld = 1;  // numbers from one row's to the next
 };
 
-template <class Element, int d>
-constexpr int generic_forward_bytes =
-    GenericForwardTile<d>::tile_bytes + 4 * GenericForwardTile<d>::block_bytes;
+// Heads of v and y have dv columns.
+template <class Element, int d, int dv = d>
+constexpr int generic_forward_bytes = GenericForwardTile<d>::tile_bytes +
+                                      2 * GenericForwardTile<d>::block*(row_pitch<d> +
+                                                                        row_pitch<dv>);
 
-template <class Element, int d, bool capped = false>
+template <class Element, int d, int dv = d, bool capped = false>
 FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>& args) {
   using Tile = GenericForwardTile<d>;
+  constexpr int stage_bytes = Tile::block * (row_pitch<d> + row_pitch<dv>);
   extern __shared__ __align__(16) unsigned char shared_16[];
   const u32 queries = shared_address(shared_16);
   const u32 buffers = queries + Tile::tile_bytes;
@@ -85,22 +88,22 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
   const int warp_row = tile_row + thread / 32 * 16;
   const long long first_q = static_cast<long long>(item.batch) * s.q_tokens;
   const long long first_k = static_cast<long long>(item.batch) * s.kv_rows;
-  const int kv_col = item.head / s.shared_by() * d;
+  const int kv_head = item.head / s.shared_by();
   const HeadRows<Element> q{args.in.q + first_q * args.in.q_ld + item.head * d, args.in.q_ld};
-  const HeadRows<Element> k{args.in.k + first_k * args.in.k_ld + kv_col, args.in.k_ld};
-  const HeadRows<Element> v{args.in.v + first_k * args.in.v_ld + kv_col, args.in.v_ld};
+  const HeadRows<Element> k{args.in.k + first_k * args.in.k_ld + kv_head * d, args.in.k_ld};
+  const HeadRows<Element> v{args.in.v + first_k * args.in.v_ld + kv_head * dv, args.in.v_ld};
   const BlockRange range = key_blocks(s, tile_row, Tile::rows, Tile::block);
   const auto fetch = [&](int block) {
-    const u32 to = buffers + (block & 1) * 2 * Tile::block_bytes;
+    const u32 to = buffers + (block & 1) * stage_bytes;
     fetch_rows<d, Tile::block, Tile::threads>(to, k, block * Tile::block, s.kv_tokens, thread);
-    fetch_rows<d, Tile::block, Tile::threads>(to + Tile::block_bytes, v, block * Tile::block,
-                                              s.kv_tokens, thread);
+    fetch_rows<dv, Tile::block, Tile::threads>(to + Tile::block_bytes, v, block * Tile::block,
+                                               s.kv_tokens, thread);
     cp_async_commit();
   };
   fetch_rows<d, Tile::rows, Tile::threads>(queries, q, tile_row, s.q_tokens, thread);
   if (range.count() > 0) fetch(range.first);
 
-  float o[d / 2];
+  float o[dv / 2];
 #pragma unroll
   for (float& x : o) x = 0.0F;
   OnlineSoftmax softmax;
@@ -108,7 +111,7 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
     cp_async_wait<0>();
     __syncthreads();  // the block has come, and everyone is done with the one before
     if (block + 1 < range.end) fetch(block + 1);
-    const u32 from = buffers + (block & 1) * 2 * Tile::block_bytes;
+    const u32 from = buffers + (block & 1) * stage_bytes;
     float x[Tile::block / 2];
     multiply_rows<Element, d, Tile::block>(x, queries + thread / 32 * 16 * row_pitch<d>, from);
     if constexpr (capped) cap_scores(x, s);
@@ -117,13 +120,13 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
     float keep[2];
     softmax.step(x, s.scale * log2_of_e, keep);
     scale_rows(o, keep);
-    accumulate_rows<Element, d, Tile::block>(o, x, from + Tile::block_bytes);
+    accumulate_rows<Element, dv, Tile::block>(o, x, from + Tile::block_bytes);
   }
   softmax.finish();
   const float inverse[2] = {softmax.inverse(0), softmax.inverse(1)};
   scale_rows(o, inverse);
-  store_fragment<d>(args.y + (first_q + warp_row) * args.y_ld + item.head * d, args.y_ld,
-                    s.q_tokens - warp_row, o);
+  store_fragment<dv>(args.y + (first_q + warp_row) * args.y_ld + item.head * dv, args.y_ld,
+                     s.q_tokens - warp_row, o);
   if (args.log_sum_exp != nullptr && lane % 4 == 0) {
     const long long first = (static_cast<long long>(item.batch) * s.heads + item.head) * s.q_tokens;
 #pragma unroll

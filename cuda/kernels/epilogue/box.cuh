@@ -2,7 +2,7 @@
 // Both mainloops use these; they differ in how a box comes from and goes to global memory.
 #pragma once
 
-#include "../element.cuh"
+#include "../byte_types.cuh"
 #include "../fragment.cuh"
 #include "../ptx/matrix.cuh"
 #include "../swizzle.cuh"
@@ -111,6 +111,16 @@ FUSELINE_DEVICE void write_box(u32 box, u32 first_row, const Fragment<each, grou
                      high);
       }
     }
+  } else if constexpr (sizeof(T) == 1) {  // two codes a thread, half a word
+    static_assert(each == 2, "codes are stored as wide as the accumulator");
+#pragma unroll
+    for (int g = 0; g < groups; ++g)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const u32 row = first_row + static_cast<u32>(fragment_row(static_cast<int>(lane), half));
+        store_shared_half(box + swizzle<row_bytes>(row, g / 2) + g % 2 * 8 + lane % 4 * 2,
+                          pack<T>(x.at(half, g, 0), x.at(half, g, 1)));
+      }
   } else {  // half a word a thread: neighbours swap, so that each has a whole word of two groups
     static_assert(each == 1 && sizeof(T) == 2, "no such store");
     const bool odd = lane % 2 != 0;

@@ -24,6 +24,7 @@ FUSELINE_DEVICE uint4 add_chunks(uint4 v, uint4 old) {
   const u32* b = reinterpret_cast<const u32*>(&old);
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
+    static_assert(sizeof(T) > 1, "codes are stored, and not added to");
     if constexpr (sizeof(T) == 2) {
       const FloatPair x = unpack<T>(a[i]);
       const FloatPair y = unpack<T>(b[i]);
@@ -64,7 +65,10 @@ FUSELINE_DEVICE void copy_box(u32 box, u32 first_row, T* data, const Rows& rows,
     if (place.row + row >= place.rows || col < 0 || col >= place.cols) return;
     auto* at = reinterpret_cast<uint4*>(data + rows(place.row + row) + col);
     const uint4 v = load_shared_16(box + swizzle<row_bytes>(first_row + row, chunk));
-    *at = add ? add_chunks<T>(v, *at) : v;
+    if constexpr (add)
+      *at = add_chunks<T>(v, *at);
+    else
+      *at = v;
   });
 }
 

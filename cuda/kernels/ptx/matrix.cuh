@@ -27,6 +27,10 @@ FUSELINE_DEVICE void stmatrix_x4(u32 row_address, const u32 (&words)[4]) {
       : "memory");
 }
 
+// The lower half of a word.
+FUSELINE_DEVICE void store_shared_half(u32 address, u32 word) {
+  asm volatile("st.shared.b16 [%0], %1;" ::"r"(address), "h"(static_cast<u16>(word)) : "memory");
+}
 FUSELINE_DEVICE void store_shared(u32 address, u32 word) {
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
 }

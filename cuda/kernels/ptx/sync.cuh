@@ -26,15 +26,13 @@ FUSELINE_DEVICE void fence_to_async_proxy() {
 FUSELINE_DEVICE void cluster_sync_relaxed() {
   asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
 }
-// The same in two steps, and with an order of memory accesses: what a thread wrote before it arrived
-// is seen by those that have waited. Each thread arrives once before it waits or leaves.
+// The same in two steps, and with an order of memory accesses: what a thread wrote before it
+// arrived is seen by those that have waited. Each thread arrives once before it waits or leaves.
 FUSELINE_DEVICE void cluster_arrive() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
 }
-FUSELINE_DEVICE void cluster_wait() {
-  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
-}
-// Shared-memory address in thread block `rank` of the cluster, for store_in_cluster().
+FUSELINE_DEVICE void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+// Shared-memory address in thread block `rank` of the cluster, for the two functions below.
 FUSELINE_DEVICE u32 address_in_block(u32 shared, u32 rank) {
   u32 address;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
@@ -44,6 +42,14 @@ FUSELINE_DEVICE void store_in_cluster(u32 address, float a, float b, float c, fl
   asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(a), "f"(b),
                "f"(c), "f"(d)
                : "memory");
+}
+FUSELINE_DEVICE float4 load_from_cluster(u32 address) {
+  float4 v;
+  asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+               : "r"(address)
+               : "memory");
+  return v;
 }
 FUSELINE_DEVICE u32 cluster_rank() {
   u32 rank;

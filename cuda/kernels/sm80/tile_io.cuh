@@ -21,14 +21,14 @@ struct Slab80 : SlabPlace {
   static constexpr int index = index_;
   static constexpr int tile_rows = Shape::tile_rows;
   static constexpr int tile_cols = 128;
-  static constexpr int tile_threads = 128;  // the four warps with the same columns
-  static constexpr int strips_per_warp = 2;
+  static constexpr int tile_threads = Shape::tile_threads;  // the warps with the same columns
+  static constexpr int strips_per_warp = Shape::strips_per_warp;
   static constexpr int groups = Shape::slab_groups;
   static constexpr int scratch_step = Shape::scratch_step;
   u32 stage;           // the warp's shared memory
   int row_in_tile;     // of the warp's 16 rows
-  int strip;           // 0 or 1
-  int thread_in_tile;  // among the four warps
+  int strip;           // of the warp
+  int thread_in_tile;  // among these warps
   u32 scratch;         // for column reductions
   int barrier;
 

@@ -4,7 +4,7 @@
 // branch around them would cost half of the bandwidth.
 #pragma once
 
-#include "../element.cuh"
+#include "../byte_types.cuh"
 #include "place.cuh"
 
 namespace fuseline::gpu::stream {
@@ -55,7 +55,21 @@ FUSELINE_DEVICE uint4 fetch_if(bool wanted, const void* from) {
 template <class T, int width>
 FUSELINE_DEVICE void read_some(int count, const T* from, float (&to)[width]) {
   const bool wanted = count > 0;
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 1) {
+#pragma unroll
+    for (int i = 0; i < (width + 7) / 8; ++i) {
+      uint2 x = make_uint2(0, 0);
+      if constexpr (width == 4) {
+        if (wanted) x.x = __ldg(reinterpret_cast<const u32*>(from));
+      } else {
+        if (8 * i < count) x = __ldg(reinterpret_cast<const uint2*>(from + 8 * i));
+      }
+      float eight[8];
+      unpack_bytes<T>(x, eight);
+#pragma unroll
+      for (int e = 0; e < min_of(width, 8); ++e) to[8 * i + e] = eight[e];
+    }
+  } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
     for (int i = 0; i < width / 4; ++i) {
       const uint4 x = fetch_if(4 * i < count, from + 4 * i);
@@ -90,7 +104,13 @@ FUSELINE_DEVICE void read_some(int count, const T* from, float (&to)[width]) {
 }
 template <class T, int width>
 FUSELINE_DEVICE void write_some(int count, T* to, const float (&from)[width]) {
-  if constexpr (sizeof(T) == 4) {
+  if constexpr (sizeof(T) == 1) {
+#pragma unroll
+    for (int i = 0; i < width / 4; ++i)
+      if (4 * i < count)
+        reinterpret_cast<u32*>(to)[i] =
+            pack_bytes<T>(from[4 * i], from[4 * i + 1], from[4 * i + 2], from[4 * i + 3]);
+  } else if constexpr (sizeof(T) == 4) {
 #pragma unroll
     for (int i = 0; i < width / 4; ++i)
       if (4 * i < count)
@@ -168,6 +188,34 @@ FUSELINE_DEVICE void store_tile(const Tile<T, aligned>& to, const Place& place,
           at[e] = from_float<T>(accumulate ? to_float(at[e]) + value.at(u, e) : value.at(u, e));
     }
   }
+}
+
+// Number i of a row at all of its columns [i · group, (i + 1) · group).
+template <int group, class T, bool aligned, class Place>
+FUSELINE_DEVICE Strip<Place::units> load_groups(const Tile<T, aligned>& from, const Place& place) {
+  Strip<Place::units> out;
+#pragma unroll
+  for (int u = 0; u < Place::units; ++u)
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      const int at = (place.col(u) + e) / group;
+      out.v[u][e] =
+          exists(place, u, at, from.cols) ? to_float(*from.at(place.memory_row(u), at)) : 0.0F;
+    }
+  return out;
+}
+// Of every `group` columns the number at the first: all have the same.
+template <int group, class T, bool aligned, class Place, class Value>
+FUSELINE_DEVICE void store_groups(const Tile<T, aligned>& to, const Place& place,
+                                  const Value& value) {
+#pragma unroll
+  for (int u = 0; u < Place::units; ++u)
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) {
+      const int col = place.col(u) + e;
+      if (col % group == 0 && exists(place, u, col / group, to.cols))
+        *to.at(place.memory_row(u), col / group) = from_float<T>(value.at(u, e));
+    }
 }
 
 template <class T, class Place>

@@ -40,14 +40,19 @@ TEST(NotBuilt, NamesWhatNoKernelDoes) {
   EXPECT_EQ(not_built(attention(a)), "attention with a prefix that all queries see");
   a.prefix = 0;
   a.value_width = 32;
-  EXPECT_EQ(not_built(attention(a)), "attention whose keys and values have different widths");
-  a.value_width = 64;
   EXPECT_EQ(not_built(attention(a)), "");
+  Program narrower = attention(a);
+  std::get<AttentionMainloop>(narrower.mainloop).gradient = AttentionGradient{};
+  EXPECT_EQ(not_built(narrower),
+            "the gradient of attention whose keys and values have different widths");
+  a.value_width = 64;
   Program biased = attention(a);
   std::get<AttentionMainloop>(biased.mainloop).bias = Operand{};
   EXPECT_EQ(not_built(biased), "attention with a bias");
   a.cache = parse_stored_cache("int8", "", "");
-  EXPECT_EQ(not_built(attention(a)), "attention with a cache in int8");
+  EXPECT_EQ(not_built(attention(a)), "");
+  a.head_width = 576;
+  EXPECT_EQ(not_built(attention(a)), "attention with a cache in int8 of heads of 576 columns");
 }
 
 TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
@@ -69,6 +74,10 @@ TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
   scores.mainloop = products;
   EXPECT_EQ(not_built(scores), "");
 
+  EXPECT_EQ(
+      not_built({.name = "keys", .mainloop = products, .body = {StoreGroups{0, Operand{}, 32}}}),
+      "a product that leaves scales of groups of columns");
+
   Operand apart{.tensor = {}, .cols = 8, .rows = 6};
   apart.at = {1, 3, 5};
   const StreamMainloop rows{6, 8};
@@ -86,7 +95,7 @@ TEST(NotBuilt, NamesWhatNoStreamOrEpilogueDoes) {
 // The whole way: a plan's kernel is refused as what is missing here, not as an internal error.
 TEST(NotBuilt, IsSaidOfAPlansKernel) {
   Workload work = fuseline::test::forward(1, 64);
-  work.formats.weights = parse_stored_weight("int8", "", "");
+  work.formats.weights = parse_stored_weight("int4:12", "", "");
   const Plan plan = make_plan("coda", load_model("mixtral-8x7b"), work);
   const Kernel* up = fuseline::test::find_kernel(plan, "expert_gate_up");
   ASSERT_NE(up, nullptr);
@@ -94,9 +103,10 @@ TEST(NotBuilt, IsSaidOfAPlansKernel) {
     static_cast<void>(kernel_sources(plan, *up, load_gpu("h200"), SmTarget::sm_90a));
     FAIL() << "it has no kernel";
   } catch (const MissingError& error) {
-    EXPECT_STREQ(error.what(),
-                 "policy coda, kernel expert_gate_up: a product with weights in int8 has no kernel "
-                 "for a real GPU yet");
+    EXPECT_STREQ(
+        error.what(),
+        "policy coda, kernel expert_gate_up: a product with weights in int4:12 whose groups "
+        "are no multiple of 8 columns has no kernel for a real GPU yet");
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include "cuda/emit/not_built.h"
 #include "cuda/emit/plan_source.h"
+#include "model/activation_formats/stored_activation.h"
+#include "model/cache_formats/stored_cache.h"
 #include "tests/cuda/emit/compile_support.h"
 #include "tests/sim/open_blocks.h"
 
@@ -112,6 +114,51 @@ TEST_F(OpenBlocks, FourNormsCompile) {
     compile(model, Phase::forward, "a100-sxm-80gb");
   }
   EXPECT_EQ(missing, std::set<std::string>{});
+}
+
+// Latent attention: keys of 192 columns and values of 128, or one key of 576 columns that has the
+// value in its last 512 and serves all query heads. Few and many query heads take other tiles.
+TEST_F(OpenBlocks, LatentAttentionCompiles) {
+  std::set<std::string> missing;
+  for (const char* model : {"deepseek-v2-lite", "deepseek-v3"})
+    for (const Phase phase : {Phase::forward, Phase::decode}) {
+      Workload work = test::workload(phase);
+      work.batch = 1;
+      for (const char* gpu : {"h200", "a100-sxm-80gb"})
+        for (const char* policy : {"unfused", "per-operator", "torch-compile", "coda"})
+          expect_plan_compiles(make_plan(policy, load_model(model), work), gpu, missing);
+    }
+  EXPECT_EQ(missing, std::set<std::string>{});
+}
+
+// Weights, activations and caches in codes: formats that differ in how they become numbers, few
+// rows and many. The suites on a GPU have all formats.
+TEST_F(OpenBlocks, NumbersInCodesCompile) {
+  std::set<std::string> missing;
+  const ModelConfig model = load_model("llama2-7b");
+  for (const char* gpu : {"h200", "a100-sxm-80gb"}) {
+    for (const char* weights : {"int4", "nvfp4", "fp8-block"})
+      for (const std::int64_t rows : {1, 24, 512}) {
+        Workload work = test::workload(Phase::decode);
+        work.batch = rows;
+        work.context = 512;
+        work.formats.weights = parse_stored_weight(weights, "", "");
+        expect_plan_compiles(make_plan("coda", model, work), gpu, missing);
+      }
+    Workload work = test::workload(Phase::forward);
+    work.formats.activations = parse_stored_activation("int8", "", "");
+    work.formats.weights = parse_stored_weight("int8", "", "");
+    expect_plan_compiles(make_plan("coda", model, work), gpu, missing);
+    for (const char* cache : {"fp8", "int8"}) {
+      Workload decode = test::workload(Phase::decode);
+      decode.formats.cache = parse_stored_cache(cache, "", "");
+      for (const char* policy : {"coda", "per-operator", "unfused"})
+        expect_plan_compiles(make_plan(policy, model, decode), gpu, missing);
+    }
+  }
+  EXPECT_EQ(missing, (std::set<std::string>{
+                         "a product whose epilogue sums over heads of 128 columns of more "
+                         "than the product and its rows"}));
 }
 
 TEST_F(OpenBlocks, PartialRotationsCompile) {

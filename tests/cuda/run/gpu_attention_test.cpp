@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cuda/run/gpu_support.h"
+#include "tests/model/small_experts.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -95,6 +96,35 @@ TEST_P(SlowGpuAttention, DecodeEqualsTheExecutor) {
 TEST_P(SlowGpuAttention, DecodeInAWindowEqualsTheExecutor) {
   for (const std::int64_t T : {1, 5, 37})
     check(windowed(llama(64), 100), fuseline::test::decode(2, T, 333));
+}
+
+// Heads of `plain` and `turned` columns together, values of `value`; in decode one key of the
+// latent row and the turned columns serves all heads.
+ModelConfig latent(std::int64_t heads, std::int64_t plain, std::int64_t turned, std::int64_t value,
+                   std::int64_t row) {
+  ModelConfig c = fuseline::test::small_latent_experts();
+  c.H = heads;
+  c.values["dn"] = plain;
+  c.values["dr"] = turned;
+  c.values["dv"] = value;
+  c.values["rkv"] = row;
+  return c;
+}
+
+TEST_P(SlowGpuAttention, ValuesNarrowerThanKeysEqualTheExecutor) {
+  check(latent(3, 128, 64, 128, 64), fuseline::test::forward(2, 203));
+  check(latent(3, 48, 16, 32, 64), fuseline::test::forward(1, 141));
+  for (const std::int64_t T : {1, 5, 37})
+    check(latent(3, 48, 16, 32, 64), fuseline::test::decode(2, T, 333));
+}
+
+// Wider than what other kernels take: few query heads and many, one split and several.
+TEST_P(SlowGpuAttention, ValuesAmongTheColumnsOfWideKeysEqualTheExecutor) {
+  for (const std::int64_t heads : {3, 37}) {
+    check(latent(heads, 24, 64, 24, 512), fuseline::test::decode(2, 1, 607));
+    check(latent(heads, 24, 64, 24, 512), fuseline::test::decode(1, 5, 97));
+    check(latent(heads, 24, 32, 24, 256), fuseline::test::decode(1, 37, 333));
+  }
 }
 
 TEST_P(SlowGpuAttention, TrainEqualsTheExecutor) {

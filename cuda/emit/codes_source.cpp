@@ -1,0 +1,150 @@
+#include "cuda/emit/codes_source.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "cuda/emit/comment.h"
+#include "cuda/emit/names.h"
+#include "cuda/kernels/ragged.cuh"
+#include "model/formats/weight_format.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+constexpr std::int64_t kColumns = 128;       // of a tile
+constexpr std::int64_t kCodesAtOnce = 8;     // which share a scale
+constexpr std::int64_t kBlocksAtOnce = 264;  // about what a large GPU holds: two a multiprocessor
+constexpr std::int64_t kLeastDepth = 512;    // of K that a thread block sums
+constexpr int kMostBlocksOfTile = 8;  // a cluster of this size runs on every GPU that has them
+
+const char* codes_name(Dtype type) {
+  switch (type) {
+    case Dtype::e4m3:
+      return "Codes::e4m3";
+    case Dtype::int8:
+      return "Codes::int8";
+    case Dtype::int4:
+      return "Codes::int4";
+    case Dtype::e2m1:
+      return "Codes::e2m1";
+    default:
+      FUSELINE_ASSERT(false, "codes of a type that weights do not have");
+  }
+}
+
+const char* scale_name(Dtype type) {
+  switch (type) {
+    case Dtype::fp32:
+      return "ScaleType::fp32";
+    case Dtype::bf16:
+      return "ScaleType::bf16";
+    case Dtype::fp16:
+      return "ScaleType::fp16";
+    case Dtype::e4m3:
+      return "ScaleType::e4m3";
+    case Dtype::e8m0:
+      return "ScaleType::e8m0";
+    default:
+      FUSELINE_ASSERT(false, "scales of a type that weights do not have");
+  }
+}
+
+std::string weight_text(const StoredWeight& weight) {
+  const WeightFormat& f = *weight.format;
+  return fmt::format("WeightCodes<{}, {}, {}, {}, {}, {}>", codes_name(f.element),
+                     scale_name(f.scale), weight.group, f.group_rows, f.zero_points,
+                     f.tensor_scale);
+}
+
+// Rows that the widest product of the mainloop has.
+std::int64_t rows_of(const GemmMainloop& gemm) {
+  return gemm.groups.empty() ? gemm.M : *std::ranges::max_element(gemm.groups);
+}
+
+}  // namespace
+
+std::string codes_not_built(const Program& program) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  if (gemm == nullptr || !gemm->weight.quantised()) return "";
+  const std::string product = "a product with weights in " + gemm->weight.name();
+  if (gemm->a_is_km || gemm->b_is_kn || gemm->batch > 1 || !gemm->depths.empty())
+    return product + " whose operands lie along K";
+  if (gemm->weight.group % kCodesAtOnce != 0)
+    return product + fmt::format(" whose groups are no multiple of {} columns", kCodesAtOnce);
+  if (gemm->K % 2 != 0 && size_of(gemm->weight.element()).bits() < 8)
+    return product + " and an odd number of them in a row";
+  if (gemm->a.at.run > 1) return product + " of rows that lie apart";
+  for (const Primitive& p : program.body)
+    for (const Access& access : p.accesses())
+      if (access.reach == Reach::partials && access.along == Axis::cols)
+        return product + " that sums columns";
+  return "";
+}
+
+GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture) {
+  GemmConfig config{.architecture = architecture, .tile_n = kColumns};
+  config.codes = true;
+  config.ragged = !gemm.groups.empty();
+  config.tile_m = 8;
+  while (config.tile_m < 64 && config.tile_m < rows_of(gemm)) config.tile_m *= 2;
+  const auto below = config.ragged ? gpu::most_row_tiles(static_cast<int>(gemm.M),
+                                                         static_cast<int>(gemm.groups.size()),
+                                                         static_cast<int>(config.tile_m))
+                                   : ceil_div(gemm.M, config.tile_m);
+  const std::int64_t tiles = below * ceil_div(gemm.N, kColumns);
+  if (architecture == SmTarget::sm_90a)
+    while (config.cluster_k < kMostBlocksOfTile && 2 * config.cluster_k * tiles <= kBlocksAtOnce &&
+           gemm.K >= 2 * config.cluster_k * kLeastDepth)
+      config.cluster_k *= 2;
+  return config;
+}
+
+GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
+                                     SmTarget architecture, const std::string& title) {
+  const auto& gemm = std::get<GemmMainloop>(program.mainloop);
+  const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
+  GemmKernelSource kernel;
+  kernel.config = codes_config(gemm, architecture);
+  kernel.fields = epilogue.fields;
+  kernel.slab_groups = epilogue.needs.slab_groups;
+  kernel.function = Names().unique(program.name);
+  kernel.source.name = kernel.function + ".cu";
+  const GemmConfig& c = kernel.config;
+  // A bf16 holds every code, so codes of both operands are multiplied as that.
+  const char* element =
+      gemm.activation.quantised() ? "bf16" : element_name(graph.tensor(gemm.a.tensor).dtype);
+
+  std::string& text = kernel.source.text;
+  text = as_comment(title) + "//\n" + as_comment(print_program(graph, program));
+  text +=
+      "#include \"gemm_codes.cuh\"\n#include \"epilogue/log_sum_exp.cuh\"\n"
+      "#include \"epilogue/pair.cuh\"\n#include \"epilogue/reduce.cuh\"\n"
+      "#include \"epilogue/vector.cuh\"\n\nnamespace fuseline::gpu {\n\n";
+  text += epilogue.text + "\n";
+  text += fmt::format("using Weight = {};\n", weight_text(gemm.weight));
+  text += fmt::format("using Config = CodesConfig<{}, Weight, {}, {}, {}", element, c.tile_m,
+                      c.cluster_k, c.ragged);
+  if (gemm.activation.quantised())
+    text += fmt::format(", {}, {}", codes_name(gemm.activation.element()), gemm.activation.group);
+  text += ">;\nusing Gemm = CodesGemm<Config, Epilogue>;\n";
+  text += fmt::format(
+      "static_assert(sizeof(Gemm::Args) == {}, \"the host lays out the parameters alike\");\n\n"
+      "}}  // namespace fuseline::gpu\n\n",
+      gemm_arguments(kernel).whole.whole.size);
+  text += fmt::format(
+      "extern \"C\" __constant__ int {}_shared_bytes = fuseline::gpu::Gemm::shared_bytes;\n\n",
+      kernel.function);
+  text += "extern \"C\" __global__ void ";
+  if (c.cluster_k > 1) text += fmt::format("__cluster_dims__({}, 1, 1) ", c.cluster_k);
+  text += fmt::format(
+      "__launch_bounds__(fuseline::gpu::Gemm::threads, {})\n{}(const __grid_constant__ "
+      "fuseline::gpu::Gemm::Args args) {{\n"
+      "  fuseline::gpu::gemm_codes<fuseline::gpu::Config>(args);\n}}\n",
+      c.tile_m <= 16 ? 2 : 1, kernel.function);
+  return kernel;
+}
+
+}  // namespace fuseline::cuda

@@ -27,6 +27,7 @@ struct GemmConfig {
   bool a_apart =
       false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
+  bool ragged_k = false;  // groups of rows along K, each of a product of the batch
 };
 
 struct GemmKernelSource {

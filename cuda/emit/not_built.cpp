@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cuda/emit/gathered_groups.h"
+#include "cuda/emit/scan_gradient_shape.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
 #include "model/primitives/primitives.h"
@@ -39,8 +40,11 @@ std::string of(const AttentionMainloop& m) {
 std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
 std::string of(const ScanMainloop& m) {
-  if (m.gradient) return "the gradient of a scan";
-  if (m.keeps_states()) return "a scan that keeps states for its gradient";
+  if (m.gradient) {
+    if (!m.rates || m.state || m.state_after)
+      return "the gradient of a scan without rates, or from and to states of a cache";
+    return scan_gradient_layout(m) ? "" : "the gradient of a scan of heads that no block has whole";
+  }
   const std::int64_t N = m.shape.state_width;
   if (N > widest_state)
     return "a scan whose state has " + std::to_string(N) + " columns, more than " +

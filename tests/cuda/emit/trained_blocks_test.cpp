@@ -1,5 +1,5 @@
-// Kernels of training become machine code for both architectures: modulation and
-// experts. What has no kernel yet is refused by name.
+// Kernels of training become machine code for both architectures: modulation, experts,
+// convolutions and scans. What has no kernel yet is refused by name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,6 +58,11 @@ TEST_F(SlowTrainedBlocks, OfExpertsCompile) {
             kAll);
 }
 
+TEST_F(SlowTrainedBlocks, OfConvolutionsAndScansCompile) {
+  for (const char* model : {"mamba2-2.7b", "mamba-2.8b"})
+    EXPECT_EQ(compile(load_model(model), fuseline::test::train(1, 512), {"coda"}), kAll) << model;
+}
+
 // The kernels of policies with more launches, and other models of the same kinds.
 class LongTrainedBlocks : public SlowTrainedBlocks {};
 
@@ -71,6 +76,11 @@ TEST_F(LongTrainedBlocks, OfExpertsCompile) {
   EXPECT_EQ(compile(fuseline::test::small_experts(), fuseline::test::train(3, 37), kUnfused), kAll);
   EXPECT_EQ(compile(load_model("mixtral-8x7b"), fuseline::test::train(1, 512), kUnfused), kAll);
   EXPECT_EQ(compile(load_model("qwen3-30b-a3b"), fuseline::test::train(1, 512), {"coda"}), kAll);
+}
+
+TEST_F(LongTrainedBlocks, OfConvolutionsAndScansCompile) {
+  for (const char* model : {"mamba2-2.7b", "mamba-2.8b", "jamba"})
+    EXPECT_EQ(compile(load_model(model), fuseline::test::train(1, 512), kUnfused), kAll) << model;
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ class Arguments {
     const bool of_groups = config_.ragged && transposed;
     if (of_groups || (config_.batched && !config_.ragged_k)) {
       const BatchedMatrix many =
-          batched_matrix(context_, operand, of_groups ? std::ssize(gemm_.groups) : gemm_.batch,
+          batched_matrix(context_, operand, of_groups ? operand.rows / gemm_.K : gemm_.batch,
                          transposed ? gemm_.K : rows, transposed ? rows : gemm_.K);
       place = many.place;
       m = many.matrix;

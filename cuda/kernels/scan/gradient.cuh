@@ -20,44 +20,9 @@
 // the sequences of the rates, goes to memory, and a second kernel adds it up in a fixed order.
 #pragma once
 
-#include "mainloop.cuh"
+#include "gradient_sums.cuh"
 
 namespace fuseline::gpu::stream {
-
-struct ScanGradientSpace {
-  ScanSpace scan;
-  int batch;
-  int piece;      // tokens between two kept states
-  float* states;  // [thread blocks, segments of a piece, state numbers of a block]
-  float* keys;    // [thread blocks, 2, tokens, N]: of dk, then of dq
-  float* rates;   // [batch, heads, rates]
-};
-
-constexpr int segment_tokens = 16;
-
-// Where things lie in shared memory, in floats.
-template <class Kernel>
-struct ScanGradientTile {
-  static constexpr int tokens = segment_tokens;
-  static constexpr int rows = Kernel::threads / Kernel::lanes;  // of threads
-  static constexpr int warps = Kernel::threads / 32;
-  static constexpr int heads = Kernel::heads;
-  // Of a row: whole vectors move, and threads without a column have a place too.
-  static constexpr int cols = ceil_div(rows * Kernel::columns, vector_cols) * vector_cols;
-  static constexpr int numbers = Kernel::lanes * Kernel::numbers;
-  static constexpr int key_cols = ceil_div(numbers, vector_cols) * vector_cols;
-  static constexpr int x = 0;
-  static constexpr int dy = x + tokens * cols;
-  static constexpr int k = dy + tokens * cols;
-  static constexpr int q = k + tokens * key_cols;
-  static constexpr int of_x = q + tokens * key_cols;
-  static constexpr int of_decay = of_x + tokens * cols;
-  static constexpr int steps = of_decay + tokens * cols;  // pairs of a step and a decay
-  static constexpr int parts = steps + 2 * tokens * heads;
-  static constexpr int part_floats = Kernel::together * 2 * warps * numbers;
-  // The sums of the rates take the same place.
-  static constexpr int shared_floats = parts + max_of(part_floats, rows* numbers);
-};
 
 template <class Kernel>
 class ScanGradientBlock {
@@ -441,37 +406,6 @@ FUSELINE_DEVICE void scan_gradient(const typename Kernel::Params& params,
                                    const ScanGradientSpace& space) {
   extern __shared__ __align__(32) float gradient_memory[];
   ScanGradientBlock<Kernel>(params, space, gradient_memory).run();
-}
-
-// Adds up what thread blocks left of dk, dq and the rates, one number a thread.
-template <class Kernel>
-FUSELINE_DEVICE void scan_gradient_sums(const typename Kernel::Params& p,
-                                        const ScanGradientSpace& space) {
-  const ScanSpace& s = space.scan;
-  const int groups = s.heads / s.heads_per_group, width = groups * s.state_width;
-  const int blocks = s.heads_per_group / Kernel::heads;  // of a group and sequence
-  const long long keys = static_cast<long long>(space.batch) * s.tokens * width;
-  const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (i < 2 * keys) {
-    const int which = i >= keys ? 1 : 0;
-    const int row = static_cast<int>((i - which * keys) / width);
-    const int col = static_cast<int>((i - which * keys) % width);
-    const int sequence = row / s.tokens, group = col / s.state_width;
-    const long long first = static_cast<long long>(sequence * groups + group) * blocks;
-    float sum = 0.0F;
-    for (int b = 0; b < blocks; ++b)
-      sum += space.keys[(((first + b) * 2 + which) * s.tokens + row % s.tokens) * s.state_width +
-                        col % s.state_width];
-    put_number(which == 0 ? p.dk.at(row, col) : p.dq.at(row, col), sum);
-    return;
-  }
-  const int rate = static_cast<int>(i - 2 * keys);
-  const int each = Kernel::decay == Decay::of_columns ? s.state_width : 1;
-  const int all = s.heads * each;
-  if (rate >= all) return;
-  float sum = 0.0F;
-  for (int b = 0; b < space.batch; ++b) sum += space.rates[static_cast<long long>(b) * all + rate];
-  put_number(p.d_rates.at(rate / each, rate % each), sum);
 }
 
 }  // namespace fuseline::gpu::stream

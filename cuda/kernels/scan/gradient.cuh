@@ -16,8 +16,7 @@
 // A thread block has whole heads of one sequence, and all N numbers of their states. A thread has
 // `columns` columns of one head and `numbers` numbers of each; `lanes` neighbouring lanes share
 // these columns. Sums over N are those of lanes; sums over columns are those of a warp's lanes,
-// then of the warps through shared memory. What the thread blocks of a group have of dk and dq, and
-// the sequences of the rates, goes to memory, and a second kernel adds it up in a fixed order.
+// then of the warps through shared memory. A second kernel adds up what thread blocks have.
 #pragma once
 
 #include "gradient_sums.cuh"
@@ -51,9 +50,6 @@ class ScanGradientBlock {
     } else {
       rates_[0] = read_number(p_.rates, first_head_ + head_, 0);
     }
-#pragma unroll
-    for (float& d : d_rates_) d = 0.0F;
-    each([&](int c, int i) { backward_[c][i] = 0.0F; });
   }
 
   FUSELINE_DEVICE void run() {
@@ -107,8 +103,6 @@ class ScanGradientBlock {
       for (int i = 0; i < numbers; ++i) f(c, i);
   }
 
-  // ---- states ----
-
   // Ahead of the first piece there is none.
   FUSELINE_DEVICE void load_kept(int piece, int kept) {
     each([&](int c, int i) { state_[c][i] = 0.0F; });
@@ -154,8 +148,6 @@ class ScanGradientBlock {
       }
   }
 
-  // ---- operands ----
-
   FUSELINE_DEVICE void put(int at, const float (&from)[vector_cols]) const {
     put_floats<4>(shared_ + at, from);
     put_floats<4>(shared_ + at + 4, from + 4);
@@ -163,8 +155,7 @@ class ScanGradientBlock {
   // Tokens [first, first + count) of the sequence; those behind them are zeros, whose decay is 1.
   FUSELINE_DEVICE void stage(int first, int count) const {
     constexpr int x_vectors = Tile::cols / vector_cols, k_vectors = Tile::key_cols / vector_cols;
-    const int row = sequence_ * s_.tokens + first;
-    const int begin = first_head_ * s_.head_width;
+    const int row = sequence_ * s_.tokens + first, begin = first_head_ * s_.head_width;
     const int thread = static_cast<int>(threadIdx.x);
     for (int i = thread; i < segment_tokens * x_vectors; i += Kernel::threads) {
       const int t = i / x_vectors, col = i % x_vectors * vector_cols;
@@ -208,8 +199,6 @@ class ScanGradientBlock {
   FUSELINE_DEVICE float decay_of(const Token& at, int i) const {
     return of_columns ? fast_exp(at.step * rates_[of_columns ? i : 0]) : at.decay;
   }
-
-  // ---- the walk ----
 
   FUSELINE_DEVICE void forward(int t) {
     const Token at = token(t);
@@ -397,8 +386,8 @@ class ScanGradientBlock {
   int sequence_, first_head_, group_, cols_;
   int lane_, first_, head_;  // among the lanes, first column and head in the block
   bool exists_;
-  State state_, backward_;
-  float rates_[of_columns ? numbers : 1], d_rates_[of_columns ? numbers : 1];
+  State state_ = {}, backward_ = {};
+  float rates_[of_columns ? numbers : 1], d_rates_[of_columns ? numbers : 1] = {};
 };
 
 template <class Kernel>

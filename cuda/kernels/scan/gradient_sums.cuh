@@ -1,4 +1,5 @@
-// The second kernel of a scan's gradient (gradient.cuh).
+// The second kernel of a scan's gradient (gradient.cuh): what the thread blocks of a group have of
+// dk and dq, and the sequences of the rates, lies in memory and is added up in a fixed order.
 #pragma once
 
 #include "gradient_tile.cuh"

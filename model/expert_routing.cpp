@@ -66,6 +66,18 @@ Weights weights_of(const ExpertChoice& choice, std::int64_t experts,
 
 }  // namespace
 
+const char* name_of(GateWeights weights) {
+  switch (weights) {
+    case GateWeights::softmax:
+      return "softmax";
+    case GateWeights::softmax_of_all:
+      return "softmax_of_all";
+    case GateWeights::sigmoid:
+      return "sigmoid";
+  }
+  FUSELINE_ASSERT(false, "unknown weights of gates");
+}
+
 RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t experts,
                     const std::function<double(std::int64_t)>& score) {
   RoutedRow row;

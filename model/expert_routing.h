@@ -9,6 +9,9 @@
 
 namespace fuseline {
 
+// "softmax", as kernels name it too.
+const char* name_of(GateWeights weights);
+
 // Of one row: numbers of its experts, and a gate for each.
 struct RoutedRow {
   std::vector<std::int64_t> experts;

@@ -96,7 +96,7 @@ struct GatherBack {
 // Softmax of a row whose numbers are the upper ones of pairs (sums among moments), with a bias.
 template <int cols>
 struct RowSoftmax {
-  static constexpr int threads = 16, units = ceil_div(cols, 8 * threads);
+  static constexpr int threads = 16, units = ceil_div(cols, 8 * threads), inner_rows = 0;
   struct Params {
     Tile<float, false> x;
     Cols<float, false> bias;
@@ -126,7 +126,7 @@ struct UpperMoments {
 
 // Partials of 128 rows of every column: sum and sum of squares.
 struct ColumnPartials {
-  static constexpr int units = 2, threads = 128, lanes = 4;
+  static constexpr int units = 2, threads = 128, lanes = 4, inner_rows = 0;
   struct Params {
     Tile<bf16> x;
     Partials partial;
@@ -143,10 +143,8 @@ struct ColumnPartials {
   }
   template <class Place>
   static FUSELINE_DEVICE void finish(const Params& p, State& state, const Place& place, int block) {
-    store_column_block(p.partial, 0, 2, block, place,
-                       column_result<lanes, threads>(state.sum));
-    store_column_block(p.partial, 1, 2, block, place,
-                       column_result<lanes, threads>(state.squares));
+    store_column_block(p.partial, 0, 2, block, place, column_result<lanes, threads>(state.sum));
+    store_column_block(p.partial, 1, 2, block, place, column_result<lanes, threads>(state.squares));
   }
 };
 
@@ -236,8 +234,8 @@ void check_gather() {
   const Matrix<float> sum(table_rows, cols, 0, 0), periods(table_rows, cols, 0, 0);
   constexpr int period = 8;
   Tile<float> first = periods.tile();
-  launch_tiles<GatherBack>({from.tile(), {on_device.data(), 1}, period, sum.tile(), first}, table_rows,
-                           cols, {});
+  launch_tiles<GatherBack>({from.tile(), {on_device.data(), 1}, period, sum.tile(), first},
+                           table_rows, cols, {});
   const auto f = from.values();
   std::vector<double> sums(table_rows * cols, 0.0), by_period(period * cols, 0.0);
   for (int m = 0; m < rows; ++m)

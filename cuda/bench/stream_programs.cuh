@@ -57,7 +57,7 @@ struct ResidualAdd {
 //    store y = xn
 template <int cols, bool aligned = true>
 struct RmsNorm {
-  static constexpr int threads = cols <= 256 ? 32 : cols <= 4096 ? 128 : 256;
+  static constexpr int threads = cols <= 256 ? 32 : cols <= 4096 ? 128 : 256, inner_rows = 0;
   static constexpr int units = (cols + 8 * threads - 1) / (8 * threads);
   struct Params {
     Tile<Element, aligned> x;
@@ -132,7 +132,7 @@ struct Swiglu {
 //    store_cols dw = dg
 template <bool aligned = true>
 struct NormWeightGradient {
-  static constexpr int units = aligned ? 2 : 1, threads = 1024, lanes = 4;
+  static constexpr int units = aligned ? 2 : 1, threads = 1024, lanes = 4, inner_rows = 0;
   struct Params {
     Tile<Element, aligned> d, h;
     Rows<const float> r;
@@ -164,7 +164,7 @@ struct NormWeightGradient {
 //    store_rows delta = delta
 template <int d>
 struct HeadDots {
-  static constexpr int threads = d / 8;
+  static constexpr int threads = d / 8, inner_rows = 0;
   static constexpr int units = 1;
   struct Params {
     Tile<Element> a, b;

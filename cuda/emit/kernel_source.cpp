@@ -51,11 +51,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   if (architecture == SmTarget::sm_80) {
     GemmConfig config = ampere_config(epilogue, tile, gemm.N);
     config.ragged = !gemm.groups.empty();
+    config.ragged_k = !gemm.depths.empty();
     return config;
   }
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
   config.ragged = !gemm.groups.empty();
-  if (epilogue.needs.reduces_columns) config.tile_m = 128;
+  config.ragged_k = !gemm.depths.empty();
+  if (epilogue.needs.reduces_columns || config.ragged_k) config.tile_m = 128;
   config.tile_m = config.tile_m < 128 ? 64 : 128;
   // The widest tile that fits and is no wider than the simulator's; where none is, the narrowest
   // wider one; and rather a wider tile than one of 64 rows.
@@ -78,17 +80,24 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   // Thread blocks below each other share the tile of B, if there are two. Those of groups may have
   // another B.
   config.cluster =
-      gemm.M > config.tile_m && !config.ragged
+      gemm.M > config.tile_m && !config.ragged && !config.ragged_k
           ? static_cast<int>(std::min<std::int64_t>(2, std::max<std::int64_t>(tile.cluster_m, 1)))
           : 1;
   const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
   const std::int64_t steps = (gemm.K + tile.k - 1) / tile.k;
-  if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && config.cluster == 1 &&
-      steps >= tile.cluster_k && fits(epilogue.needs, split))
+  if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && !config.ragged_k &&
+      config.cluster == 1 && steps >= tile.cluster_k && fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
-  const bool plain = !gemm.a_is_km && gemm.batch == 1 && !config.ragged;
+  const bool plain = !gemm.a_is_km && gemm.batch == 1 && !config.ragged && !config.ragged_k;
   config.a_apart = plain && gemm.a.at.run > 1 && gemm.a.at.run % config.tile_m == 0;
-  config.a_rows = plain && !config.a_apart ? own_loaded_rows(config.tile_m, gemm.M) : config.tile_m;
+  config.a_rows = config.tile_m;
+  if (plain && !config.a_apart) {
+    // Fewer rows of A make a smaller stage, which must hold what a slab loads.
+    const std::int64_t rows = own_loaded_rows(config.tile_m, gemm.M);
+    const std::int64_t loads =
+        epilogue.needs.tile_loads * config.tile_m * 128 + epilogue.needs.col_loads * 256;
+    if (loads <= (rows + config.tile_n) * 128) config.a_rows = rows;
+  }
   return config;
 }
 
@@ -118,7 +127,7 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
   const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmKernelSource kernel;
   kernel.config = gemm_config(program, epilogue, tile, architecture);
-  kernel.config.batched = gemm.batch > 1;
+  kernel.config.batched = gemm.batch > 1 || kernel.config.ragged_k;
   kernel.fields = epilogue.fields;
   kernel.slab_groups = epilogue.needs.slab_groups;
   kernel.function = Names().unique(program.name);
@@ -141,12 +150,16 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
         c.tile_m, c.tile_n, c.cluster,
         c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
         gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows,
-        c.ragged    ? ", false, true"
+        c.ragged_k  ? ", false, false, true"
+        : c.ragged  ? ", false, true"
         : c.a_apart ? ", true"
                     : "");
   else
     text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}{}>;\n", element, c.tile_n,
-                        gemm.a_is_km, gemm.b_is_kn, c.batched, c.ragged ? ", true" : "");
+                        gemm.a_is_km, gemm.b_is_kn, c.batched,
+                        c.ragged_k ? ", false, true"
+                        : c.ragged ? ", true"
+                                   : "");
   text += fmt::format("using Gemm = {}Gemm<Config, Epilogue>;\n", hopper ? "Sm90" : "Sm80");
   text += fmt::format(
       "static_assert(sizeof(Gemm::Args) == {}, \"the host lays out the parameters alike\");\n\n"

@@ -28,6 +28,7 @@ struct GemmConfig {
       false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
   bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
+  bool ragged_k = false;  // groups of rows along K, each of a product of the batch
 };
 
 struct GemmKernelSource {

@@ -7,6 +7,7 @@
 
 #include "cuda/emit/codes_source.h"
 #include "cuda/emit/gathered_groups.h"
+#include "cuda/emit/scan_gradient_shape.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
 #include "model/primitives/primitives.h"
@@ -18,9 +19,8 @@ namespace {
 bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
-  if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
-    return "a product of groups of rows with operands along K";
-  if (!m.depths.empty()) return "a product whose groups of rows lie along K";
+  if (!m.groups.empty() && m.a_is_km)
+    return "a product of groups of rows whose first operand lies along K";
   return "";
 }
 
@@ -44,8 +44,11 @@ std::string of(const AttentionMainloop& m) {
 std::string of(const StreamMainloop&) { return ""; }
 std::string of(const RowMainloop&) { return ""; }
 std::string of(const ScanMainloop& m) {
-  if (m.gradient) return "the gradient of a scan";
-  if (m.keeps_states()) return "a scan that keeps states for its gradient";
+  if (m.gradient) {
+    if (!m.rates || m.state || m.state_after)
+      return "the gradient of a scan without rates, or from and to states of a cache";
+    return scan_gradient_layout(m) ? "" : "the gradient of a scan of heads that no block has whole";
+  }
   const std::int64_t N = m.shape.state_width;
   if (N > widest_state)
     return "a scan whose state has " + std::to_string(N) + " columns, more than " +
@@ -53,10 +56,11 @@ std::string of(const ScanMainloop& m) {
   return "";
 }
 
-// Partial sums beside sums over whole rows: threads that hold a row have whole blocks of it.
-bool leaves_blocks(const Program& program, const Access& access) {
+// Partial sums beside sums over whole rows: threads that hold a row have whole blocks of it, or
+// walk down the rows of a block.
+bool leaves_blocks(const Program& program) {
   const auto* m = std::get_if<RowMainloop>(&program.mainloop);
-  return m != nullptr && m->heads == 1 && m->cols <= widest_row && access.along == Axis::rows;
+  return m != nullptr && m->heads == 1 && m->cols <= widest_row;
 }
 
 // What follows a scan takes the columns that a thread block has, which are parts of rows.
@@ -79,6 +83,16 @@ bool moves_rows_apart(const Access& access, bool gemm, bool attention) {
   const bool tile = access.reach == Reach::tile || access.reach == Reach::part_columns ||
                     access.reach == Reach::rows_above || access.reach == Reach::rows_before;
   return !tile || attention || (gemm && (!access.store || access.accumulate));
+}
+
+// Sums over the rows of each sequence take a walk of their own.
+std::string of_sequences(const Program& program) {
+  const bool columns = std::ranges::any_of(program.body, [](const Primitive& p) {
+    return p.demands().whole_columns || std::ranges::any_of(p.accesses(), [](const Access& a) {
+             return a.reach == Reach::partials && a.along == Axis::cols;
+           });
+  });
+  return columns ? "sums over the rows of each sequence beside sums down all rows" : "";
 }
 
 // A choice among the columns of rows that their threads hold.
@@ -129,15 +143,14 @@ std::string of_body(const Program& program) {
       if (gemm != nullptr)
         if (std::string what = groups_not_built(program, i); !what.empty()) return what;
       if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
-      if (columns) return "sums over heads on the way down columns";
+      if (columns && lanes_of_group(p.as<GroupReduce>()->group) == 0)
+        return "sums over heads on the way down columns, where no lanes hold a head";
     }
     if (gemm != nullptr && p.is<StoreGroups>())
       return "a product that leaves scales of groups of columns";
-    if (p.is<ChooseExpertsGradient>()) return "the gradient of a choice of experts";
-    if (p.is<PlaceNumbers>()) return "numbers put at the places that they were taken from";
-    if (p.is<SumSequences>()) return "sums over the rows of each sequence";
-    if (p.is<ConvolveBack>() || p.is<SumTaps>()) return "the gradient of a convolution along rows";
-    if (p.is<ChooseExperts>())
+    if (p.is<SumSequences>())
+      if (std::string what = of_sequences(program); !what.empty()) return what;
+    if (p.is<ChooseExperts>() || p.is<ChooseExpertsGradient>())
       if (std::string what = of_choice(program); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())
       if (std::string what = of_sorted(program, *sort); !what.empty()) return what;
@@ -145,7 +158,7 @@ std::string of_body(const Program& program) {
       if (gemm != nullptr && !gemm->groups.empty() && access.reach == Reach::partials &&
           access.along == Axis::cols)
         return "a product of groups of rows that sums columns";
-      if (rows && access.reach == Reach::partials && !leaves_blocks(program, access))
+      if (rows && access.reach == Reach::partials && !leaves_blocks(program))
         return "partial sums beside sums over whole rows";
       if (access.reach == Reach::sequence_rows && attention)
         return std::string(p.name()) + " of one row for each sequence";

@@ -90,7 +90,8 @@ std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const
     return sources;
   }
   if (std::holds_alternative<ScanMainloop>(program.mainloop))
-    return {scan_kernel_source(plan.graph, program, title, plan_target(gpu).shared_bytes_per_block)
+    return {scan_kernel_source(plan.graph, program, title, plan_target(gpu).shared_bytes_per_block,
+                               gpu.sm_count)
                 .source};
   return {stream_kernel_source(plan.graph, program, title).source};
 }

@@ -43,19 +43,29 @@ std::vector<StreamField> mainloop_fields(const Graph& graph, const ScanMainloop&
   if (scan.rates) add("rates", *scan.rates);
   if (scan.state) add("state", *scan.state);
   if (scan.state_after) add("state_after", *scan.state_after);
+  if (!scan.gradient) return fields;
+  const ScanGradient& g = *scan.gradient;
+  add("dy", g.dy);
+  if (g.states) add("states", *g.states);
+  add("d_step", g.d_decay);
+  add("dk", g.dk);
+  add("dq", g.dq);
+  if (g.d_rates) add("d_rates", *g.d_rates);
   return fields;
 }
 
 // How a mainloop is written into the source.
 struct Written {
-  std::string header, constants, shared_of_tile, entry;
+  std::string header, constants, shared_of_tile, entry, space = "ScanSpace";
   std::int64_t threads = 0, blocks = 0, blocks_at_once = 1, shared_bytes = 0;
 };
 
 std::string common_constants(const ScanMainloop& scan) {
   return fmt::format(
-      "static constexpr Decay decay = Decay::{};\n  static constexpr bool begins = {}, ends = {}",
-      decay_of(scan), scan.state.has_value(), scan.state_after.has_value());
+      "static constexpr Decay decay = Decay::{};\n  static constexpr bool begins = {}, ends = {};\n"
+      "  static constexpr int kept_tokens = {}",
+      decay_of(scan), scan.state.has_value(), scan.state_after.has_value(),
+      scan.keeps_states() ? scan.shape.kept_tokens(scan.has_rates_of_columns()) : 0);
 }
 
 Written walk_of(const ScanMainloop& scan) {
@@ -86,10 +96,38 @@ Written chunks_of(const ScanMainloop& scan, const ChunkLayout& l) {
           .shared_bytes = l.shared_bytes()};
 }
 
+Written gradient_of(const ScanMainloop& scan, const ScanGradientLayout& l) {
+  return {.header = "scan/gradient.cuh",
+          .constants = fmt::format(
+              "threads = {}, lanes = {}, numbers = {}, columns = {}, heads = {}, together = {}, "
+              "units = {};\n  static constexpr Decay decay = Decay::{};\n"
+              "  static constexpr bool begins = {}",
+              l.threads, l.lanes, l.numbers, l.columns, l.heads, l.together, l.units,
+              decay_of(scan), scan.gradient->states.has_value()),
+          .shared_of_tile = "4 * ScanGradientTile<Kernel>::shared_floats",
+          .entry = "scan_gradient",
+          .space = "ScanGradientSpace",
+          .threads = l.threads,
+          .blocks = scan_gradient_blocks(scan, l),
+          .shared_bytes = l.shared_bytes()};
+}
+
+// `Params` and the space are the kernel's parameters.
+std::string kernel_text(const std::string& function, const std::string& entry,
+                        const std::string& space, std::int64_t threads, std::int64_t blocks) {
+  return fmt::format(
+      "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
+      "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
+      "   const __grid_constant__ fuseline::gpu::stream::{} space) {{\n"
+      "  fuseline::gpu::stream::{}<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
+      threads, blocks, function, space, entry);
+}
+
 }  // namespace
 
 ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
-                                    const std::string& title, std::int64_t shared_bytes) {
+                                    const std::string& title, std::int64_t shared_bytes,
+                                    std::int64_t multiprocessors) {
   const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
   FUSELINE_ASSERT(scan != nullptr, program.name + " is no scan");
   const StreamValues values = stream_values(program);
@@ -98,12 +136,20 @@ ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
   fields.insert(fields.end(), body.fields.begin(), body.fields.end());
   body.fields = std::move(fields);
 
-  const std::optional<ChunkLayout> chunks = chunk_layout(graph, *scan, shared_bytes);
-  const Written w = chunks ? chunks_of(*scan, *chunks) : walk_of(*scan);
   ScanKernelSource kernel;
+  Written w;
+  if (scan->gradient) {
+    kernel.gradient = scan_gradient_layout(*scan);
+    FUSELINE_ASSERT(kernel.gradient.has_value(), program.name + ": a gradient that is not built");
+    w = gradient_of(*scan, *kernel.gradient);
+  } else {
+    const std::optional<ChunkLayout> chunks =
+        chunk_layout(graph, *scan, shared_bytes, multiprocessors);
+    w = chunks ? chunks_of(*scan, *chunks) : walk_of(*scan);
+  }
   kernel.threads = w.threads;
   kernel.blocks = w.blocks;
-  kernel.function = body.steps.empty() ? "scan" : function_name("scan", body.steps);
+  kernel.function = body.steps.empty() ? w.entry : function_name(w.entry, body.steps);
   kernel.source.name = kernel.function + ".cu";
   std::string& text = kernel.source.text;
   text = stream_comment(graph, program, title, body.fields);
@@ -115,12 +161,10 @@ ScanKernelSource scan_kernel_source(const Graph& graph, const Program& program,
       w.shared_of_tile, w.shared_bytes);
   text += fmt::format("extern \"C\" __constant__ int {}_shared_bytes = {};\n\n", kernel.function,
                       w.shared_bytes);
-  text += fmt::format(
-      "extern \"C\" __global__ void __launch_bounds__({}, {})\n"
-      "{}(const __grid_constant__ fuseline::gpu::stream::Kernel::Params params,\n"
-      "   const __grid_constant__ fuseline::gpu::stream::ScanSpace space) {{\n"
-      "  fuseline::gpu::stream::{}<fuseline::gpu::stream::Kernel>(params, space);\n}}\n",
-      w.threads, w.blocks_at_once, kernel.function, w.entry);
+  text += kernel_text(kernel.function, w.entry, w.space, w.threads, w.blocks_at_once);
+  if (kernel.gradient)
+    text += "\n" + kernel_text(kernel.function + "_sums", "scan_gradient_sums", w.space,
+                               scan_sum_threads, 1);
   kernel.fields = std::move(body.fields);
   return kernel;
 }

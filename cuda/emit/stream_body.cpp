@@ -60,6 +60,7 @@ class StreamEmitter final : public StreamCode {
     }
     if (!scopes_.last_walk.text.empty()) scopes_.run.text += walk_text(scopes_.last_walk);
     body_.run = std::move(scopes_.run.text);
+    body_.after_block = std::move(scopes_.after_block.text);
     body_.finish = std::move(scopes_.finish.text);
     body_.fields = parameters_.take();
     return std::move(body_);
@@ -170,8 +171,19 @@ class StreamEmitter final : public StreamCode {
   }
   std::string column_state(const char* reducer) override {
     const std::string member = fmt::format("total{}", columns_++);
-    body_.state += fmt::format("    ColumnState<{}> {};\n", reducer, member);
+    body_.state += shape_.loop == StreamLoop::rows
+                       ? fmt::format("    ColumnStates<{}, units> {};\n", reducer, member)
+                       : fmt::format("    ColumnState<{}> {};\n", reducer, member);
     return member;
+  }
+  [[nodiscard]] std::string column_total(const std::string& member) const override {
+    if (shape_.loop == StreamLoop::rows) return "state." + member;
+    return fmt::format("column_result<lanes, threads>(state.{})", member);
+  }
+  [[nodiscard]] bool lanes_hold(std::int64_t group) const override {
+    return scopes_.part < 0 && scopes_.in_run() && lanes_of_group(group) > 0 &&
+           lanes_of_group(group) <=
+               (shape_.loop == StreamLoop::columns_down ? shape_.lanes : shape_.least_lanes);
   }
 
   void in_walk(const std::function<void()>& statements) override {
@@ -179,6 +191,13 @@ class StreamEmitter final : public StreamCode {
   }
   void after_walk(const std::function<void()>& statements) override {
     scopes_.at(scopes_.finish, statements);
+  }
+  void after_block(const std::string& member, const std::function<void()>& statements) override {
+    if (shape_.inner_rows == 0) return after_walk(statements);
+    scopes_.at(scopes_.after_block, [&] {
+      statements();
+      line(fmt::format("state.{} = {{}};", member));
+    });
   }
   void where_stored(Value v, bool as_tile, const std::function<void()>& statements) override {
     StreamScope& scope = value(v).after_columns     ? scopes_.finish

@@ -9,7 +9,7 @@ namespace fuseline::cuda {
 StreamScopes::StreamScopes(const Program& program, StreamParameters& parameters, std::int64_t cols)
     : program_(program), parameters_(parameters), parts_(parts_of(program)) {
   for (const char* name : {"p", "state", "place", "block"}) taken_.unique(name);
-  run.cols = finish.cols = last_walk.cols = cols;
+  run.cols = after_block.cols = finish.cols = last_walk.cols = cols;
   last_walk.outer = &run;
   last_walk.place = "step";
   last_walk.indent = 6;

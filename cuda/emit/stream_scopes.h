@@ -28,11 +28,13 @@ class StreamScopes {
  public:
   StreamScopes(const Program& program, StreamParameters& parameters, std::int64_t cols);
 
-  // Of the struct's run and finish, and of the walk that stores what a walked row makes.
-  StreamScope run, finish, last_walk;
+  // Of the struct's run, after_block and finish, and of the walk that stores what a walked row
+  // makes.
+  StreamScope run, after_block, finish, last_walk;
   int part = -1;  // where statements are made: index into the program's parts
 
   [[nodiscard]] StreamScope& current() { return *current_; }
+  [[nodiscard]] bool in_run() const { return current_ == &run; }
   [[nodiscard]] const EpilogueParts& parts() const { return parts_; }
   // Statements go to `scope` while `f` runs.
   template <class F>

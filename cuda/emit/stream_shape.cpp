@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cuda/emit/widths.h"
+#include "model/primitives/group_reduce.h"
 #include "model/primitives/sort_places.h"
 #include "model/primitives/values.h"
 
@@ -40,6 +41,7 @@ bool moves(const Primitive& p, const Statement& statement) {
 
 bool reduces_rows(const Primitive& p) { return p.demands().whole_rows; }
 bool reduces_columns(const Primitive& p) { return p.demands().whole_columns; }
+bool reduces_sequences(const Primitive& p) { return p.demands().rows_of_tile > 0; }
 bool sums_other_rows(const Primitive& p) {
   return moves(p, [](const Access& a) { return a.reach == Reach::summed_rows; });
 }
@@ -49,14 +51,15 @@ bool sorts(const Primitive& p) { return p.is<SortPlaces>(); }
 // A window along rows counts as many times as it has rows.
 std::int64_t loaded_tiles(const Program& program) {
   const auto of_tile = [](const Access& a) {
-    return !a.store && (a.reach == Reach::tile || a.reach == Reach::table ||
-                        a.reach == Reach::part_columns || a.reach == Reach::sequence_rows ||
-                        a.reach == Reach::gathered_rows || a.reach == Reach::rows_above);
+    return !a.store &&
+           (a.reach == Reach::tile || a.reach == Reach::table || a.reach == Reach::part_columns ||
+            a.reach == Reach::sequence_rows || a.reach == Reach::gathered_rows ||
+            a.reach == Reach::rows_above || a.reach == Reach::rows_below);
   };
   std::int64_t loads = count(program, [&](const Primitive& p) { return moves(p, of_tile); });
   for (const Primitive& p : program.body)
     for (const Access& a : p.accesses())
-      if (a.reach == Reach::rows_above) loads += a.halo;
+      if (a.reach == Reach::rows_above || a.reach == Reach::rows_below) loads += a.halo;
   return loads;
 }
 
@@ -159,6 +162,15 @@ bool has_odd_groups(const Program& program) {
   return rows != nullptr && rows->heads > 1 && odd(rows->cols);
 }
 
+// Lanes that hold the widest group whose columns are summed, and so all of them; 0: there is none.
+int lanes_of_groups(const Program& program) {
+  int lanes = 0;
+  for (const Primitive& p : program.body)
+    if (const auto* reduce = p.as<GroupReduce>())
+      lanes = std::max(lanes, lanes_of_group(reduce->group));
+  return lanes;
+}
+
 // The most columns of a result that has a part of its operand's; 0: there is none.
 std::int64_t widest_sum(const Program& program, std::int64_t cols) {
   std::int64_t widest = 0;
@@ -171,7 +183,7 @@ std::int64_t widest_sum(const Program& program, std::int64_t cols) {
   return widest;
 }
 
-void shape_rows(const Program& program, StreamShape& s, bool row_partials) {
+void shape_rows(const Program& program, StreamShape& s, bool row_partials, bool col_partials) {
   s.loop = StreamLoop::rows;
   const std::int64_t vectors = ceil_div(s.cols, kVectorCols);
   const auto whole_warps = [](std::int64_t threads) { return ceil_div(threads, kWarp) * kWarp; };
@@ -195,11 +207,16 @@ void shape_rows(const Program& program, StreamShape& s, bool row_partials) {
   else
     threads =
         whole_warps(ceil_div(vectors, tiles_kept(program) + has_col_vectors(program) > 2 ? 2 : 4));
+  // A thread block walks down the rows of a partial, one after the other.
+  if (col_partials) {
+    s.inner_rows = partial_tile;
+    threads = std::max(threads, kWarp);
+  }
   const std::int64_t units = ceil_div(vectors, std::min<std::int64_t>(threads, 1024));
   if (threads > kWarp) threads = whole_warps(ceil_div(vectors, units));
   s.row_threads = static_cast<int>(threads);
   s.units = static_cast<int>(units);
-  if (threads <= kWarp) {
+  if (threads <= kWarp && !col_partials) {
     s.block_threads = s.units > 4 ? 64 : 256;
     return;
   }
@@ -210,27 +227,63 @@ void shape_rows(const Program& program, StreamShape& s, bool row_partials) {
   int resident_threads = loads == 2 ? 640 : 768;
   if (row_partials) resident_threads = 512;
   if (wide) resident_threads = loads > 2 ? 256 : 512;
+  // Few blocks have work: registers for the columns' sums matter more.
+  if (col_partials) resident_threads = s.block_threads;
   s.resident_blocks = std::max(1, resident_threads / s.block_threads);
+}
+
+// Numbers of each column that a thread carries down: those of partials, one for a vector of
+// results, and one for every row that is stored.
+std::int64_t column_states(const Program& program) {
+  std::int64_t states = 0;
+  for (const Primitive& p : program.body)
+    for (const Access& a : p.accesses()) {
+      if (!a.store) continue;
+      if (a.reach == Reach::partials && a.along == Axis::cols)
+        states += p.uses().size() > 1 ? 2 : 1;
+      else if (reduces_columns(p))
+        states += a.operand.rows;
+      else if (reduces_sequences(p))
+        ++states;
+    }
+  return states + count(program, [](const Primitive& p) {
+           return reduces_columns(p) && !p.defines().empty();
+         });
 }
 
 void shape_columns(const Program& program, StreamShape& s, bool blocks, bool row_partials) {
   s.loop = StreamLoop::columns_down;
   const std::int64_t loads = loaded_tiles(program);
-  if (blocks) {
-    FUSELINE_ASSERT(!any(program, reduces_columns),
-                    program.name + ": column reductions beside partials of 128 rows");
+  std::int64_t tokens = 0;  // of the sequences whose rows are summed
+  for (const Primitive& p : program.body) tokens = std::max(tokens, p.demands().rows_of_tile);
+  const bool whole = any(program, reduces_columns);
+  if (blocks && !whole && tokens == 0) {
     s.block_rows = partial_tile;
-    s.lanes = 16;
+    s.lanes = std::max(16, lanes_of_groups(program));
     s.block_threads = 256;
     s.units = s.odd ? 1 : loads > 4 ? 2 : 4;
     return;
   }
   // Thread blocks are as many as columns give; few of them take more threads and fewer columns.
-  s.block_rows = s.rows;
-  const std::int64_t vectors = ceil_div(s.cols, kVectorCols);
+  FUSELINE_ASSERT(!whole || tokens == 0 || tokens == s.rows,
+                  program.name + ": sums of columns beside those of sequences");
+  s.block_rows = whole ? s.rows : tokens;
+  if (blocks) s.inner_rows = partial_tile;
+  const std::int64_t vectors = ceil_div(s.cols, kVectorCols) * (s.rows / s.block_rows);
   s.lanes = row_partials ? 16 : vectors < 4 * kFewColumnBlocks ? 2 : 4;
-  s.block_threads = vectors < 8 * kFewColumnBlocks ? 1024 : 256;
   s.units = s.odd || loads > 2 ? 1 : loads > 1 || count(program, reduces_columns) > 1 ? 2 : 4;
+  s.block_threads = vectors < 8 * kFewColumnBlocks ? 1024 : 256;
+  // More numbers on the way down than the registers of 1,024 threads hold.
+  if (column_states(program) > 2) {
+    s.lanes = row_partials ? 16 : 2;
+    s.units = 1;
+    s.block_threads = 256;
+  }
+  if (const int lanes = lanes_of_groups(program); lanes > s.lanes) {
+    s.lanes = lanes;
+    s.units = 1;
+    s.block_threads = 512;
+  }
 }
 
 void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, bool row_partials) {
@@ -263,7 +316,8 @@ void shape_tiles(const Graph& graph, const Program& program, StreamShape& s, boo
   else
     s.units = loads > 2 ? 2 : 4;
   while (s.units > 1 && vectors / s.units < kBusyThreads) s.units /= 2;
-  if (row_partials) s.least_lanes = 16;
+  s.least_lanes = std::max(1, lanes_of_groups(program));
+  if (row_partials) s.least_lanes = std::max(16, s.least_lanes);
   if (any(program, sums_other_rows)) s.least_lanes = 32;
   if (any(program, sorts)) {
     // All lanes of a warp look for the places of the same keys.
@@ -306,11 +360,14 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
           half_partials || (a.along == Axis::rows && values.at(p.uses().front()).each == 4);
     }
   }
-  const bool columns = col_partials || any(program, reduces_columns);
+  const bool columns =
+      col_partials || any(program, reduces_columns) || any(program, reduces_sequences);
   if (any(program, reduces_rows) || s.heads > 1) {
-    FUSELINE_ASSERT(!columns && !(row_partials && (s.heads > 1 || s.cols > widest_row)),
-                    program.name + ": reductions of tiles in a row mainloop");
-    shape_rows(program, s, row_partials);
+    const bool whole = any(program, reduces_columns) || any(program, reduces_sequences);
+    FUSELINE_ASSERT(
+        !whole && !((row_partials || col_partials) && (s.heads > 1 || s.cols > widest_row)),
+        program.name + ": reductions of tiles in a row mainloop");
+    shape_rows(program, s, row_partials, col_partials);
   } else if (columns) {
     shape_columns(program, s, col_partials, row_partials);
   } else {
@@ -318,6 +375,13 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
     if (half_partials) s.least_lanes = 32;
   }
   return s;
+}
+
+int lanes_of_group(std::int64_t group) {
+  const std::int64_t lanes = group / kVectorCols;
+  const bool fits = group % kVectorCols == 0 && lanes <= kWarp &&
+                    std::has_single_bit(static_cast<std::uint64_t>(lanes));
+  return fits ? static_cast<int>(lanes) : 0;
 }
 
 bool pairs_in_thread(const StreamShape& shape, std::int64_t distance) {

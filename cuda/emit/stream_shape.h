@@ -39,6 +39,8 @@ struct StreamShape {
   int least_lanes = 1;          // tiles: of a warp beside each other
   int lanes = 4;                // columns_down: threads beside each other
   std::int64_t block_rows = 0;  // columns_down
+  // columns_down: of partials within a longer walk; rows: of a thread block. 0: neither.
+  std::int64_t inner_rows = 0;
   // Columns that belong together are no multiples of 8: elements move one by one.
   bool odd = false;
 };
@@ -46,6 +48,10 @@ struct StreamShape {
 // Of a scan: the space of its body alone. InternalError: no mainloop offers the program's
 // primitives together.
 StreamShape stream_shape(const Graph& graph, const Program& program, const StreamValues& values);
+
+// Neighbouring lanes that have `group` columns, 8 each; 0: they are no power of two, or more than a
+// warp has.
+int lanes_of_group(std::int64_t group);
 
 // Whether pairs of columns so far apart are in one thread; else each thread computes its columns'
 // partners.

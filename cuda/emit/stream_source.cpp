@@ -39,9 +39,11 @@ std::string constants_of(const StreamShape& s) {
     case StreamLoop::tiles:
       return fmt::format("units = {}, distance = {}", s.units, s.distance);
     case StreamLoop::rows:
-      return fmt::format("units = {}, threads = {}", s.units, s.row_threads);
+      return fmt::format("units = {}, threads = {}, inner_rows = {}", s.units, s.row_threads,
+                         s.inner_rows);
     case StreamLoop::columns_down:
-      return fmt::format("units = {}, threads = {}, lanes = {}", s.units, s.block_threads, s.lanes);
+      return fmt::format("units = {}, threads = {}, lanes = {}, inner_rows = {}", s.units,
+                         s.block_threads, s.lanes, s.inner_rows);
   }
   FUSELINE_ASSERT(false, "unknown mainloop");
 }

@@ -67,6 +67,10 @@ std::string struct_text(const Graph& graph, const StreamBody& body, const std::s
   t += "  template <class Place>\n  static FUSELINE_DEVICE void run(const Params& p, State& state, "
        "const Place& place) {\n" +
        body.run + "  }\n";
+  if (!body.after_block.empty())
+    t += "  template <class Place>\n  static FUSELINE_DEVICE void after_block(const Params& p, "
+         "State& state, const Place& place,\n                                     int block) {\n" +
+         body.after_block + "  }\n";
   if (finishes)
     t += "  template <class Place>\n  static FUSELINE_DEVICE void finish(const Params& p, State& "
          "state, const Place& place,\n                                     int block) {\n" +

@@ -9,7 +9,8 @@
 // Operands as on sm_90: A is [M, K] or [K, M], B is [N, K] or [K, N], rows at multiples of 16
 // bytes. With `batched` there are many such products (batch.cuh), tiles of all of them in one row.
 // With `ragged` the rows of A and D lie in groups, and group g is multiplied with rows g · N onward
-// of B (ragged.cuh).
+// of B, or g · K onward where B is [K, N] (ragged.cuh). With `ragged_k` the groups lie along K:
+// product g of the batch sums their rows.
 #pragma once
 
 #include "batch.cuh"
@@ -23,13 +24,15 @@
 namespace fuseline::gpu {
 
 template <class Element_, int tile_n_ = 128, bool a_is_km_ = false, bool b_is_kn_ = false,
-          bool batched_ = false, bool ragged_ = false, int stages_ = 4>
+          bool batched_ = false, bool ragged_ = false, bool ragged_k_ = false, int stages_ = 4>
 struct Sm80Config {
   using Element = Element_;
   static constexpr int tile_m = 128, tile_n = tile_n_, tile_k = 32, stages = stages_;
   static constexpr bool a_is_km = a_is_km_, b_is_kn = b_is_kn_, batched = batched_;
   static constexpr bool ragged = ragged_;
-  static_assert(!ragged || (!batched && !a_is_km && !b_is_kn), "groups are rows of A and of B");
+  static_assert(!ragged || (!batched && !a_is_km), "groups are rows of A");
+  static constexpr bool ragged_k = ragged_k_;
+  static_assert(!ragged_k || (batched && a_is_km && b_is_kn), "groups are rows of A and of B");
   static constexpr int threads = tile_n;  // a warp has 32 rows × 128 columns
   static_assert(tile_n == 128 || tile_n == 256, "one or two warps side by side");
 };
@@ -42,8 +45,10 @@ struct Sm80Args {
   int lda, ldb;  // elements from row to row as stored
   int raster_group;
   typename Epilogue::Params epilogue;
-  Batch batch{};       // if Config::batched: M, N and K are of one product
-  RowGroups groups{};  // if Config::ragged: N is one group's, M that of all groups
+  Batch batch{};  // if Config::batched: M, N and K are of one product
+  // If Config::ragged: N is one group's, M that of all groups. If Config::ragged_k: K is that of
+  // all.
+  RowGroups groups{};
 };
 
 template <class Config, class Epilogue>
@@ -54,6 +59,7 @@ struct Sm80Gemm {
   static constexpr int tile_rows = Config::tile_m;
   static constexpr bool batched = Config::batched;
   static constexpr bool ragged = Config::ragged;
+  static constexpr bool ragged_k = Config::ragged_k;
   static constexpr int slab_groups = Epilogue::slab_groups;
   static constexpr int a_bytes = Config::tile_m * Config::tile_k * 2;
   static constexpr int stage_bytes = a_bytes + Config::tile_n * Config::tile_k * 2;
@@ -152,8 +158,10 @@ struct Sm80Gemm {
   using CopyA = Copier<Config::tile_m, Config::a_is_km>;
   using CopyB = Copier<Config::tile_n, Config::b_is_kn>;
 
+  // Rows of K of one product.
+  FUSELINE_DEVICE int depth() const { return ragged_k ? args.groups.rows(result) : args.K; }
   FUSELINE_DEVICE int steps() const {
-    return ceil_div(args.K, Config::tile_k) * (batched ? args.batch.summed : 1);
+    return ceil_div(depth(), Config::tile_k) * (batched && !ragged_k ? args.batch.summed : 1);
   }
 
   FUSELINE_DEVICE void copy_stage(const CopyA& a, const CopyB& b, int step) const {
@@ -161,15 +169,19 @@ struct Sm80Gemm {
       const u32 to = base + step % Config::stages * stage_bytes;
       int k = step * Config::tile_k;
       long long shift_a = 0, shift_b = 0;
-      if constexpr (batched) {
+      if constexpr (ragged_k) {
+        const long long begin = args.groups.begin(result);
+        shift_a = begin * args.lda;
+        shift_b = begin * args.ldb;
+      } else if constexpr (batched) {
         const int each = ceil_div(args.K, Config::tile_k);
         const int product = result * args.batch.summed + step / each;
         k = step % each * Config::tile_k;
         shift_a = args.batch.a.offset(product);
         shift_b = args.batch.b.offset(product);
       }
-      a.copy(to, k, args.K, shift_a);
-      b.copy(to + a_bytes, k, args.K, shift_b);
+      a.copy(to, k, depth(), shift_a);
+      b.copy(to + a_bytes, k, depth(), shift_b);
     }
     cp_async_commit();  // also when empty: so that groups can be counted
   }
@@ -237,7 +249,8 @@ struct Sm80Gemm {
                       SlabPlace{m0 + warp_m + 16 * m, 0, end(), args.N, 0});
     float acc[2][16][4] = {};
     const CopyA copy_a(args.a, args.lda, m0, end());
-    const long long matrix = ragged ? static_cast<long long>(group) * args.N * args.ldb : 0;
+    const int rows_of_b = Config::b_is_kn ? args.K : args.N;  // of one group
+    const long long matrix = ragged ? static_cast<long long>(group) * rows_of_b * args.ldb : 0;
     const CopyB copy_b(args.b + matrix, args.ldb, n0, args.N);
     const ReadA read_a(static_cast<u32>(warp_m));
     const ReadB read_b(static_cast<u32>(warp_n));

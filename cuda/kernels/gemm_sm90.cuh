@@ -16,8 +16,10 @@
 // bytes. The copy engine fills what lies outside with zeros and drops stores there, so M, N and K
 // are arbitrary. With `batched` there are many such products (batch.cuh), tiles of all of them in
 // one row. With `ragged` the rows of A and D lie in groups, and group g is multiplied with rows
-// g · N onward of B (ragged.cuh): the copy engine stores boxes whose rows are all the group's, and
-// threads store the others.
+// g · N onward of B, or g · K onward where B is [K, N] (ragged.cuh): the copy engine stores boxes
+// whose rows are all the group's, and threads store the others. With `ragged_k` the groups lie
+// along K: product g of the batch sums their rows. A group's last step brings rows of the next
+// group too, of which the consumers make zeros.
 #pragma once
 
 #include "epilogue/gather.cuh"
@@ -42,6 +44,7 @@ struct Sm90Gemm {
   static constexpr int blocks_of_cluster = cluster * cluster_k;
   static constexpr bool batched = Config::batched;
   static constexpr bool ragged = Config::ragged;
+  static constexpr bool ragged_k = Config::ragged_k;
 
   // The tile as the epilogue sees it.
   static constexpr int tile_rows = Config::tile_m, tile_cols = Config::tile_n;
@@ -149,6 +152,9 @@ struct Sm90Gemm {
   FUSELINE_DEVICE int tiles() const {
     return tiles_m * tiles_n * (batched ? args.batch.results : 1);
   }
+  FUSELINE_DEVICE int steps_of(const TilePlace& tile) const {
+    return ragged_k ? ceil_div(args.groups.rows(tile.result), Config::tile_k) : k_steps;
+  }
 
   FUSELINE_DEVICE void run() {
     if (ragged && first_tile >= tiles()) return;  // launched for the most that there can be
@@ -189,7 +195,8 @@ struct Sm90Gemm {
     TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
     for (int t = first_tile; t < tiles(); t += tile_step) {
       const TilePlace tile = corner(t, walk);
-      for (int k = 0; k < k_steps; ++k) {
+      const int steps = steps_of(tile);
+      for (int k = 0; k < steps; ++k) {
         send_operands(place, tile, k);
         if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
       }
@@ -214,7 +221,9 @@ struct Sm90Gemm {
   FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int step) const {
     int k = (first_step + step) * Config::tile_k;
     int product = tile.result;
-    if constexpr (batched) {
+    if constexpr (ragged_k) {
+      k += args.groups.begin(tile.result);
+    } else if constexpr (batched) {
       const int each = ceil_div(args.K, Config::tile_k);
       product = tile.result * args.batch.summed + step / each;
       k = step % each * Config::tile_k;
@@ -225,7 +234,7 @@ struct Sm90Gemm {
     const u32 a = stage_at(place.stage);
     const u32 b = a + a_bytes;
     const auto load_a = [&](u32 to, int x, int y) {
-      if constexpr (batched)
+      if constexpr (batched && !ragged_k)
         tma_load(to, args.a, x, y, args.batch.a.head(product), args.batch.a.stack(product), bar);
       else if constexpr (Config::a_apart)
         tma_load(to, args.a, x, y % args.a_run, 0, y / args.a_run, bar);
@@ -241,7 +250,9 @@ struct Sm90Gemm {
     constexpr u16 everyone = (1 << cluster) - 1;
     const int share = cluster > 1 ? static_cast<int>(rank) * Config::b_box_rows : 0;
     const auto load_b = [&](u32 to, int x, int y) {
-      if constexpr (batched) {
+      if constexpr (ragged && Config::b_is_kn) {
+        tma_load(to, args.b, x, y, 0, tile.result, bar);
+      } else if constexpr (batched && !ragged_k) {
         const int head = args.batch.b.head(product), stack = args.batch.b.stack(product);
         if constexpr (cluster > 1)
           tma_load_multicast(to, args.b, x, y, head, stack, bar, everyone);
@@ -321,14 +332,16 @@ struct Sm90Gemm {
       // Consumers of ping-pong enter their mainloops in turn, or one would wait for entries that
       // are rounds of the ring ahead.
       if (!Config::cooperative) named_barrier(turn_of(consumer), 256);
+      const int steps = steps_of(tile);
       const u32 last =
-          multiply(acc, place, Config::cooperative ? consumer : 0, !Config::cooperative && !first);
+          multiply(acc, place, Config::cooperative ? consumer : 0, !Config::cooperative && !first,
+                   steps, ragged_k ? args.groups.rows(tile.result) : 0);
       first = false;
       if (!Config::cooperative && more) named_barrier_arrive(turn_of(1 - consumer), 256);
       wgmma_wait<0>();
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s) wgmma_pin(acc[s]);
-      release(last);
+      if (!ragged_k || steps > 0) release(last);
 
       if constexpr (cluster_k > 1)
         add_up<cluster_k>(acc[0], sums(), sum_bytes, rank, tile.m + row_in_tile < args.M);
@@ -349,21 +362,49 @@ struct Sm90Gemm {
 
   static FUSELINE_DEVICE int turn_of(int consumer) { return 4 + consumer; }
 
-  // All steps of K of one tile. Returns the stage of the last step, which is still being read.
+  // Rows of K from `first` on become zeros in a stage, for both consumers. Both read all of B.
+  FUSELINE_DEVICE void clear_rows(u32 stage, int first) const {
+    static_assert(!ragged_k || Config::a_rows == Config::tile_m, "boxes of 64 rows of K");
+    constexpr int boxes = (Config::tile_m + Config::tile_n) / 64;
+    const int chunks = (Config::tile_k - first) * (box_row_bytes / 16);  // of 16 bytes in a box
+    for (int i = static_cast<int>(threadIdx.x) - 128; i < boxes * chunks; i += tile_threads)
+      store_shared_16(stage_at(stage) + i / chunks * (Config::tile_k * box_row_bytes) +
+                          first * box_row_bytes + i % chunks * 16,
+                      make_uint4(0, 0, 0, 0));
+    fence_to_async_proxy();
+    named_barrier(clear_barrier, tile_threads);
+  }
+  static constexpr int clear_barrier = 6;
+
+  // All `steps` of K of one tile, `rows_of_k` rows of which are its own if ragged_k. Returns the
+  // stage of the last step, which is still being read.
   //
   // `foreign`: slabs of the other consumer lie between the first steps (ping-pong). A wait by
   // parity tells an entry of the ring from the one before it in the same stage, not from older
   // ones, and a slab may come later than younger steps. So we wait for the other's slabs too, each
   // before we release the step before it: until then its stage cannot be filled again.
-  FUSELINE_DEVICE u32 multiply(Accumulators& acc, Place& place, int rows, bool foreign) const {
+  FUSELINE_DEVICE u32 multiply(Accumulators& acc, Place& place, int rows, bool foreign, int steps,
+                               int rows_of_k) const {
     const u32 first_a =
         wgmma_tile(base + rows * Config::rows_per_group * box_row_bytes, 64 * box_row_bytes);
     const u32 first_b = wgmma_tile(base + a_bytes, 64 * box_row_bytes);
     u32 last = 0;
     Place slab;
-    for (int k = 0; k < k_steps; ++k) {
+    if constexpr (ragged_k) {
+      if (steps == 0) {
+#pragma unroll
+        for (int s = 0; s < Config::subtiles; ++s)
+#pragma unroll
+          for (float& x : acc[s]) x = 0.0F;
+      }
+    }
+    for (int k = 0; k < steps; ++k) {
       const u32 stage = place.stage;
       wait_full(place);
+      if constexpr (ragged_k) {
+        const int left = rows_of_k - k * Config::tile_k;
+        if (left < Config::tile_k) clear_rows(stage, left);
+      }
       const u32 a = first_a + stage * (stage_bytes >> 4);
       const u32 b = first_b + stage * (stage_bytes >> 4);
       wgmma_fence();
@@ -389,9 +430,9 @@ struct Sm90Gemm {
         place.next();
       }
     }
-    if (foreign && k_steps <= ring_slabs) {
+    if (foreign && steps <= ring_slabs) {
       wait_full(slab);
-      for (int s = k_steps; s < ring_slabs; ++s) {
+      for (int s = steps; s < ring_slabs; ++s) {
         wait_full(place);
         place.next();
       }

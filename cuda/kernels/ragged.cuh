@@ -21,6 +21,7 @@ struct RowGroups {
   int count = 0;
 
   FUSELINE_HD int begin(int group) const { return group > 0 ? ends[group - 1] : 0; }
+  FUSELINE_HD int rows(int group) const { return ends[group] - begin(group); }
 };
 
 // The group that has the row; the last one has all rows behind it too.
@@ -51,8 +52,7 @@ struct RaggedTile {
 
 FUSELINE_HD int row_tiles(const RowGroups& groups, int tile_m) {
   int tiles = 0;
-  for (int g = 0; g < groups.count; ++g)
-    tiles += ceil_div(groups.ends[g] - groups.begin(g), tile_m);
+  for (int g = 0; g < groups.count; ++g) tiles += ceil_div(groups.rows(g), tile_m);
   return tiles;
 }
 

@@ -85,8 +85,9 @@ class Arguments {
       put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
     put(bytes_, at[4], batch);
     if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
-    if (config_.ragged)
-      put(bytes_, at.back(), row_groups(context_.device, gemm_.groups, workspaces_));
+    if (config_.ragged || config_.ragged_k)
+      put(bytes_, at.back(),
+          row_groups(context_.device, config_.ragged ? gemm_.groups : gemm_.depths, workspaces_));
     return std::move(bytes_);
   }
 
@@ -157,9 +158,12 @@ class Arguments {
                            bool transposed, int box_rows, gpu::BatchPlace& place) {
     GpuMatrix m;
     std::optional<TensorMap> described;
-    if (config_.batched) {
-      const BatchedMatrix many = batched_matrix(
-          context_, operand, gemm_.batch, transposed ? gemm_.K : rows, transposed ? rows : gemm_.K);
+    // Matrices of groups end where their rows of K do.
+    const bool of_groups = config_.ragged && transposed;
+    if (of_groups || (config_.batched && !config_.ragged_k)) {
+      const BatchedMatrix many =
+          batched_matrix(context_, operand, of_groups ? operand.rows / gemm_.K : gemm_.batch,
+                         transposed ? gemm_.K : rows, transposed ? rows : gemm_.K);
       place = many.place;
       m = many.matrix;
       if (hopper()) described = map_of(context_.device, many, box_rows, 64, 128);

@@ -32,8 +32,8 @@ KernelText text_of(const LaunchContext& context, const Kernel& kernel, const Gem
   if (std::holds_alternative<AttentionMainloop>(program.mainloop))
     return attention_sources(graph, program, target, title);
   if (std::holds_alternative<ScanMainloop>(program.mainloop))
-    return scan_kernel_source(graph, program, title,
-                              context.device.info().shared_per_block.value());
+    return scan_kernel_source(graph, program, title, context.device.info().shared_per_block.value(),
+                              context.device.info().multiprocessors);
   return stream_kernel_source(graph, program, title);
 }
 

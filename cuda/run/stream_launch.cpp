@@ -40,7 +40,9 @@ Grid tile_grid(const StreamShape& s) {
 }
 
 Grid row_grid(const StreamShape& s) {
-  const std::int64_t rows = s.row_threads <= kWarp ? s.block_threads / s.row_threads : 1;
+  const std::int64_t rows = s.inner_rows > 0         ? s.inner_rows
+                            : s.row_threads <= kWarp ? s.block_threads / s.row_threads
+                                                     : 1;
   return {ceil_div(s.rows, rows),
           bytes_of(std::array{narrow(s.rows), narrow(s.cols), narrow(s.heads), narrow(s.tokens)})};
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "model/expert_routing.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
@@ -10,22 +9,6 @@
 #include "model/primitives/tile_context.h"
 
 namespace fuseline {
-
-namespace {
-
-const char* name_of(GateWeights weights) {
-  switch (weights) {
-    case GateWeights::softmax:
-      return "softmax";
-    case GateWeights::softmax_of_all:
-      return "softmax_of_all";
-    case GateWeights::sigmoid:
-      return "sigmoid";
-  }
-  FUSELINE_ASSERT(false, "unknown weights of gates");
-}
-
-}  // namespace
 
 std::vector<Value> ChooseExperts::uses() const { return {scores}; }
 

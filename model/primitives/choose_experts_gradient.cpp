@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <string>
+
 #include "model/expert_routing.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
@@ -66,6 +68,15 @@ void ChooseExpertsGradient::evaluate(TileContext& tile) const {
 
 void ChooseExpertsGradient::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void ChooseExpertsGradient::stream(StreamCode& code) const { code.refuse(name); }
+void ChooseExpertsGradient::stream(StreamCode& code) const {
+  code.step(name);
+  const std::string gradient = code.use(d_gates);
+  const std::string x = code.use(scores);
+  const std::string experts = code.use(chosen);
+  code.define(d_scores,
+              fmt::format("score_gradients<threads, {}, GateWeights::{}>({}, {}, {}, {}, {:#.9g}F)",
+                          choice.count, name_of(choice.weights), gradient, x, experts,
+                          code.place_of(scores), choice.factor));
+}
 
 }  // namespace fuseline

@@ -67,7 +67,7 @@ void ColumnReduce::stream(StreamCode& code) const {
     code.line(fmt::format("gather_columns(state.{}, {}, {});", total, x, code.here()));
   });
   code.step("column_sum");
-  code.define(out, fmt::format("column_result<lanes, threads>(state.{})", total));
+  code.define(out, code.column_total(total));
 }
 
 }  // namespace fuseline

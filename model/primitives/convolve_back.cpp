@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 
+#include "base/error.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
@@ -83,6 +85,14 @@ void ConvolveBack::evaluate(TileContext& tile) const {
 
 void ConvolveBack::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void ConvolveBack::stream(StreamCode& code) const { code.refuse(name); }
+void ConvolveBack::stream(StreamCode& code) const {
+  FUSELINE_ASSERT(code.each(out) == 8, "a convolution of whole units");
+  const Access taps{.operand = weight, .reach = Reach::tile};
+  const std::string in = code.parameter(out, "in", accesses().front());
+  const std::string w = code.parameter("weight", taps);
+  code.step(name);
+  code.define(out, fmt::format("convolve_back<{}>(p.{}, p.{}, p.{}, {})", shape.taps, in, w,
+                               code.count("tokens", shape.tokens), code.place_of(out)));
+}
 
 }  // namespace fuseline

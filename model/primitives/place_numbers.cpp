@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
@@ -59,6 +62,14 @@ void PlaceNumbers::evaluate(TileContext& tile) const {
 
 void PlaceNumbers::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void PlaceNumbers::stream(StreamCode& code) const { code.refuse(name); }
+void PlaceNumbers::stream(StreamCode& code) const {
+  code.step(name);
+  code.not_in_rows("numbers put at their places");
+  code.only_as_tile("numbers put at their places");
+  const std::vector<Access> moved = accesses();
+  const std::string places = code.parameter(out, "ids", moved[0]);
+  const std::string numbers = code.parameter(out, "in", moved[1]);
+  code.define(out, fmt::format("place_numbers<{}>(p.{}, p.{}, place)", cols, numbers, places));
+}
 
 }  // namespace fuseline

@@ -64,11 +64,16 @@ class StreamCode {
   virtual std::string constant(Value made, double number) = 0;
   virtual std::string visible(Value made, const AttentionShape& attention, std::int64_t keys) = 0;
   virtual std::string count(const char* name, std::int64_t number) = 0;
-  // A member that gathers columns on the way down them.
+  // A member that gathers columns on the way down them, and what it has in the end.
   virtual std::string column_state(const char* reducer) = 0;
+  [[nodiscard]] virtual std::string column_total(const std::string& member) const = 0;
+  // Whether neighbouring lanes hold every `group` columns of the space, where statements run.
+  [[nodiscard]] virtual bool lanes_hold(std::int64_t group) const = 0;
 
-  // Statements in other scopes: of the walk; after it; where `v` is stored, as a tile or not.
+  // Statements in other scopes: of the walk; behind each of its blocks of 128 rows; after it; where
+  // `v` is stored, as a tile or not. What a member gathered until the end of a block belongs to it.
   virtual void in_walk(const std::function<void()>& statements) = 0;
+  virtual void after_block(const std::string& member, const std::function<void()>& statements) = 0;
   virtual void after_walk(const std::function<void()>& statements) = 0;
   virtual void where_stored(Value v, bool as_tile, const std::function<void()>& statements) = 0;
 

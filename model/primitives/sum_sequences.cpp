@@ -63,6 +63,18 @@ void SumSequences::evaluate(TileContext& tile) const {
 
 void SumSequences::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void SumSequences::stream(StreamCode& code) const { code.refuse(name); }
+void SumSequences::stream(StreamCode& code) const {
+  const std::string total = code.column_state(reducer_for(code, reductions::sum));
+  code.in_walk([&] {
+    const std::string x = code.use(in);
+    code.line(fmt::format("gather_columns(state.{}, {}, {});", total, x, code.here()));
+  });
+  code.step("sum_sequences");
+  const std::string f = code.parameter("sums", accesses().front());
+  code.after_walk([&] {
+    code.line(fmt::format("store_column_row(p.{}, block, {}, {});", f, code.place_of(in),
+                          code.column_total(total)));
+  });
+}
 
 }  // namespace fuseline

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "model/primitives/all_reductions.h"
@@ -68,6 +70,30 @@ void SumTaps::evaluate(TileContext& tile) const {
 
 void SumTaps::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
-void SumTaps::stream(StreamCode& code) const { code.refuse(name); }
+// The row above is loaded or computed again at its own place: other threads have it.
+void SumTaps::stream(StreamCode& code) const {
+  FUSELINE_ASSERT(code.each(dy) == 8 && code.each(x) == 8, "sums of taps of whole units");
+  const std::string tokens = code.count("tokens", shape.tokens);
+  std::vector<std::string> totals;
+  for (std::int64_t j = 0; j < shape.taps; ++j)
+    totals.push_back(code.column_state(reducer_for(code, reductions::sum)));
+  code.in_walk([&] {
+    const std::string gradient = code.use(dy);
+    const std::string place = code.place_of(x);
+    const std::string value = code.unique("above");
+    code.line(
+        fmt::format("const auto {} = {};", value, code.computed_at("there", code.cols(x), x)));
+    for (std::int64_t j = 0; j < shape.taps; ++j)
+      code.line(fmt::format("gather_tap<{}>(state.{}, {}, p.{}, {}, {});", shape.taps - 1 - j,
+                            totals[static_cast<std::size_t>(j)], gradient, tokens, place, value));
+  });
+  code.step(name);
+  const std::string f = code.parameter("taps", accesses().front());
+  code.after_walk([&] {
+    for (std::int64_t j = 0; j < shape.taps; ++j)
+      code.line(fmt::format("store_column_row(p.{}, {}, {}, {});", f, j, code.place_of(dy),
+                            code.column_total(totals[static_cast<std::size_t>(j)])));
+  });
+}
 
 }  // namespace fuseline

@@ -46,11 +46,9 @@ void TileReduce::leave(StreamCode& code, const char* reducer, Value v, const std
     FUSELINE_ASSERT(code.each(v) == 8, "column reductions of whole units");
     const std::string total = code.column_state(reducer);
     code.line(fmt::format("gather_columns(state.{}, {}, {});", total, x, code.here()));
-    code.after_walk([&] {
-      code.line(
-          fmt::format("store_column_block(p.{}, {}, {}, block, {}, column_result<lanes, "
-                      "threads>(state.{}));",
-                      to, index, numbers(), code.place_of(v), total));
+    code.after_block(total, [&] {
+      code.line(fmt::format("store_column_block(p.{}, {}, {}, block, {}, {});", to, index,
+                            numbers(), code.place_of(v), code.column_total(total)));
     });
   });
 }

@@ -12,6 +12,7 @@
 #include "model/operators/operator_table.h"
 #include "sim/executor/panel_cache.h"
 #include "sim/executor/reference_attention.h"
+#include "sim/executor/reference_fast.h"
 
 namespace fuseline::executor {
 
@@ -30,9 +31,11 @@ std::set<TensorId> streamed(const Graph& block) {
 
 bool only_products_read(const Graph& graph, TensorId id) {
   const std::vector<OpId> readers = graph.consumers(id);
-  // Those of groups of rows take their operands as doubles.
-  return std::all_of(readers.begin(), readers.end(),
-                     [&](OpId op) { return is_gemm(graph.op(op)) && !is_ragged(graph.op(op)); });
+  return std::all_of(readers.begin(), readers.end(), [&](OpId id) {
+    const Op& op = graph.op(id);
+    // Those of groups of rows with codes take their operands as doubles.
+    return is_gemm(op) && (!is_ragged(op) || products_of_groups(op));
+  });
 }
 
 std::string gigabytes(Bytes bytes) {

@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <map>
+#include <numeric>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
@@ -15,27 +19,46 @@ std::int64_t place(std::int64_t j, std::int64_t group) {
   return j < group / 2 ? 2 * j : 2 * (j - group / 2) + 1;
 }
 
-std::shared_ptr<const Storage> reordered(const Storage& from, const Interleaving& how) {
+// Where all rows, or columns, of a tensor go: one after the other, as the plan says.
+std::vector<std::int64_t> targets(const std::vector<const Interleaving*>& steps, bool columns,
+                                  std::int64_t length) {
+  std::vector<std::int64_t> to(static_cast<std::size_t>(length));
+  std::iota(to.begin(), to.end(), 0);
+  for (const Interleaving* how : steps) {
+    if (how->columns != columns) continue;
+    FUSELINE_ASSERT(how->begin + how->count <= length && how->count % how->group == 0, how->tensor);
+    for (std::int64_t& i : to) {
+      const std::int64_t j = i - how->begin;
+      if (j < 0 || j >= how->count) continue;
+      i = how->begin + j / how->group * how->group + place(j % how->group, how->group);
+    }
+  }
+  return to;
+}
+
+// All steps at once: the matrices of many experts are one tensor, with a step for each.
+std::shared_ptr<const Storage> reordered(const Storage& from,
+                                         const std::vector<const Interleaving*>& steps,
+                                         const Workers& workers) {
   auto to = std::make_shared<Storage>(from.type(), from.rows(), from.cols());
   const ElementSize element = size_of(from.type());
-  const std::int64_t length = how.columns ? from.cols() : from.rows();
-  FUSELINE_ASSERT(how.begin + how.count <= length && how.count % how.group == 0, how.tensor);
-  const auto target = [&](std::int64_t i) {
-    const std::int64_t j = i - how.begin;
-    if (j < 0 || j >= how.count) return i;
-    return how.begin + j / how.group * how.group + place(j % how.group, how.group);
-  };
-  FUSELINE_ASSERT(!how.columns || element.bits() >= 8,
-                  how.tensor + " has no columns of whole bytes");
+  const std::vector<std::int64_t> rows = targets(steps, false, from.rows());
+  const std::vector<std::int64_t> cols = targets(steps, true, from.cols());
+  const bool whole_rows = std::ranges::is_sorted(cols);
+  FUSELINE_ASSERT(whole_rows || element.bits() >= 8,
+                  steps.front()->tensor + " has no columns of whole bytes");
   const std::int64_t row_bytes = from.cols() * element;
-  for (std::int64_t r = 0; r < from.rows(); ++r) {
-    if (!how.columns) {
-      std::copy_n(from.at(r, 0), row_bytes, to->at(target(r), 0));
-      continue;
-    }
-    for (std::int64_t c = 0; c < from.cols(); ++c)
-      std::copy_n(from.at(r, c), 1 * element, to->at(r, target(c)));
-  }
+  parallel_for(workers, Loop{from.rows(), static_cast<double>(from.rows() * from.cols())},
+               [&](std::int64_t r, int) {
+                 const std::int64_t row = rows[static_cast<std::size_t>(r)];
+                 if (whole_rows) {
+                   std::copy_n(from.at(r, 0), row_bytes, to->at(row, 0));
+                   return;
+                 }
+                 for (std::int64_t c = 0; c < from.cols(); ++c)
+                   std::copy_n(from.at(r, c), 1 * element,
+                               to->at(row, cols[static_cast<std::size_t>(c)]));
+               });
   return to;
 }
 
@@ -123,10 +146,12 @@ Inputs prepare_inputs(const Plan& plan, const Inputs& original, std::uint64_t se
     }
   }
   result.merge(random_storage(unknown, seed, workers));
-  for (const Interleaving& how : plan.preparation.interleavings) {
-    const auto found = result.find(how.tensor);
-    FUSELINE_ASSERT(found != result.end(), how.tensor);
-    found->second = reordered(*found->second, how);
+  std::map<std::string, std::vector<const Interleaving*>> steps;  // by tensor
+  for (const Interleaving& how : plan.preparation.interleavings) steps[how.tensor].push_back(&how);
+  for (const auto& [tensor, of_tensor] : steps) {
+    const auto found = result.find(tensor);
+    FUSELINE_ASSERT(found != result.end(), tensor);
+    found->second = reordered(*found->second, of_tensor, workers);
   }
   return result;
 }

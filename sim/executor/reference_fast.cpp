@@ -36,6 +36,8 @@ class FastReference {
           attentions_, [&](const AttentionSteps& steps) { return steps.holds(op); });
       if (is_gemm(op) && !is_ragged(op)) {
         gemm(op);
+      } else if (is_ragged(op) && products_of_groups(op)) {
+        groups(op);
       } else if (attention != attentions_.end()) {
         step(op, *attention);
       } else {
@@ -97,15 +99,57 @@ class FastReference {
       for (std::int64_t j = 0; j < count && s.weight.quantised(); ++j)
         dequantise_row(op, s, n + j, panel.data() + j * s.K);
       const BlasPanel<double> right{panel.data(), s.b_is_kn ? count : s.K, s.b_is_kn};
-      if (y.is_matrix()) {
-        multiply(left, right, s.M, count, s.K, 0.0, y.data + n, y.stride);
-        return;
-      }
-      std::vector<double> product(static_cast<std::size_t>(s.M * count));
-      multiply(left, right, s.M, count, s.K, 0.0, product.data(), count);
-      for (std::int64_t m = 0; m < s.M; ++m)
-        std::copy_n(product.data() + m * count, count, &y(m, n));
+      multiply_into(y, 0, n, left, right, s.M, count, s.K);
     });
+  }
+
+  // Rows [row, row + M) × columns [col, col + N) of y.
+  static void multiply_into(const View<double>& y, std::int64_t row, std::int64_t col,
+                            const BlasPanel<double>& a, const BlasPanel<double>& b, std::int64_t M,
+                            std::int64_t N, std::int64_t K) {
+    if (y.is_matrix()) {
+      multiply(a, b, M, N, K, 0.0, y.data + row * y.stride + col, y.stride);
+      return;
+    }
+    std::vector<double> product(static_cast<std::size_t>(M * N));
+    multiply(a, b, M, N, K, 0.0, product.data(), N);
+    for (std::int64_t m = 0; m < M; ++m) std::copy_n(product.data() + m * N, N, &y(row + m, col));
+  }
+
+  // A product for each group of rows, a panel of its matrix or of its result at a time. Rows of A
+  // are the group's; B has the group's matrix, or where groups lie along K the same rows as A.
+  void groups(const Op& op) {
+    const GemmShape s = gemm_shape(op);
+    const bool along_k = !s.depths.empty();
+    const Source a(graph_, values_, inputs_, op.reads[0]);
+    const Source b(graph_, values_, inputs_, op.reads[1]);
+    values_.writable(op.writes[0].tensor);
+    const View<double> y = reference::write(graph_, values_, op.writes[0]);
+    std::vector<double> whole_a;
+    a.copy(0, op.reads[0].rows, 0, op.reads[0].cols, whole_a);
+    std::int64_t begin = 0, index = 0;
+    for (const std::int64_t count : along_k ? s.depths : s.groups) {
+      const std::int64_t first = begin, group = index++;
+      begin += count;
+      if (count == 0) continue;  // its result is zeros, or has no rows
+      const std::int64_t M = along_k ? s.M : count, K = along_k ? count : s.K;
+      const std::int64_t matrix = along_k ? first : group * (s.b_is_kn ? s.K : s.N);
+      const BlasPanel<double> left{whole_a.data() + first * op.reads[0].cols, op.reads[0].cols,
+                                   along_k};
+      const double operations = 2.0 * static_cast<double>(M * s.N) * static_cast<double>(K);
+      parallel_for(workers_, Loop{ceil_div(s.N, kBlock), operations}, [&](std::int64_t block, int) {
+        const std::int64_t n = block * kBlock, cols = std::min(kBlock, s.N - n);
+        const bool transposed = along_k || s.b_is_kn;
+        std::vector<double> panel;
+        if (transposed)
+          b.copy(matrix, K, n, cols, panel);
+        else
+          b.copy(matrix + n, cols, 0, K, panel);
+        multiply_into(y, along_k ? group * M : first, n, left,
+                      {panel.data(), transposed ? cols : K, transposed}, M, cols, K);
+      });
+    }
+    FUSELINE_ASSERT(begin == op.reads[0].rows, op.name + ": its groups are not its rows");
   }
 
   // Row n of the weight: its codes become what they are worth.
@@ -138,6 +182,10 @@ class FastReference {
 TensorValues fast_reference(const Graph& graph, const Inputs& inputs, const Workers& workers) {
   use_blas_threads(1);
   return FastReference(graph, inputs, workers).run();
+}
+
+bool products_of_groups(const Op& op) {
+  return op.reads.size() == 2 && !gemm_shape(op).weight.quantised();
 }
 
 }  // namespace fuseline::executor

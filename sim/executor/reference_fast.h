@@ -15,4 +15,8 @@ namespace fuseline::executor {
 // their storage types hold. InputError when one is missing. The graph must outlive the result.
 TensorValues fast_reference(const Graph& graph, const Inputs& inputs, const Workers& workers);
 
+// Whether the reference takes products of groups of rows from OpenBLAS too, whose matrices are then
+// in memory as doubles a panel at a time: where they are no codes.
+bool products_of_groups(const Op& op);
+
 }  // namespace fuseline::executor

@@ -13,8 +13,6 @@ constexpr std::int64_t kWidest = 64;
 constexpr std::int64_t kStateNumbers = 64 * 128;
 // A walk takes about a quarter of a microsecond a token, a chunk about three microseconds.
 constexpr std::int64_t kLeastTokens = 16;
-// Multiprocessors of an H200: narrower thread blocks are worth it while all of them run at once.
-constexpr std::int64_t kBlocksAtOnce = 132;
 
 bool is_copied_by_vectors(const Graph& graph, const Operand& operand) {
   return graph.tensor(operand.tensor).dtype == Dtype::bf16 && operand.at.run == 0 &&
@@ -37,16 +35,19 @@ std::int64_t ChunkLayout::shared_bytes() const {
 }
 
 std::optional<ChunkLayout> chunk_layout(const Graph& graph, const ScanMainloop& scan,
-                                        std::int64_t shared_bytes) {
+                                        std::int64_t shared_bytes, std::int64_t multiprocessors) {
   const ScanShape& s = scan.shape;
   if (scan.has_rates_of_columns() || std::min(s.tokens, s.chunk) < kLeastTokens) return {};
   for (const Operand& operand : {scan.x, scan.k, scan.q})
     if (!is_copied_by_vectors(graph, operand)) return {};
+  // The states that a gradient begins with stand behind whole chunks.
+  if (scan.keeps_states() && s.chunk % scan_chunk_tokens != 0) return {};
   std::optional<ChunkLayout> chosen;
   for (std::int64_t cols = kWidest; cols >= kTile; cols /= 2) {
     const ChunkLayout l{.cols = cols, .numbers = s.state_width};
     if (!makes_whole_tiles(s, l) || l.shared_bytes() > shared_bytes) continue;
-    if (!chosen || chunk_blocks(s, l) <= kBlocksAtOnce) chosen = l;
+    // Narrower thread blocks are worth it while all of them run at once.
+    if (!chosen || chunk_blocks(s, l) <= multiprocessors) chosen = l;
   }
   return chosen;
 }

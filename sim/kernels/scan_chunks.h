@@ -25,9 +25,9 @@ struct ChunkLayout {
 // Nothing where a chunk is no product of whole tiles in 16 bits: x, k and q in bf16 (scores and
 // states may leave the range of fp16), heads and states of whole tiles of 16 numbers, one rate for
 // a head, rows that lie side by side; where there are few tokens; or where a thread block has not
-// `shared_bytes` enough.
+// `shared_bytes` enough. Of a GPU with so many multiprocessors.
 std::optional<ChunkLayout> chunk_layout(const Graph& graph, const ScanMainloop& scan,
-                                        std::int64_t shared_bytes);
+                                        std::int64_t shared_bytes, std::int64_t multiprocessors);
 
 // Thread blocks of a launch.
 std::int64_t chunk_blocks(const ScanShape& shape, const ChunkLayout& layout);

@@ -86,7 +86,7 @@ ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap&
   else
     state(after, m->state_after, true);
   ScanWalk scan;
-  scan.chunks = chunk_layout(graph, *m, plan_target(gpu).shared_bytes_per_block);
+  scan.chunks = chunk_layout(graph, *m, plan_target(gpu).shared_bytes_per_block, gpu.sm_count);
   if (!before.streams.empty()) scan.before = stream_walk(before, gpu);
   scan.during = stream_walk(during, gpu);
   if (!after.streams.empty()) scan.after = stream_walk(after, gpu);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -9,6 +10,16 @@
 #include "model/blocks/block.h"
 #include "model/policy.h"
 #include "tests/model/tiny_models.h"
+
+namespace fuseline {
+
+// Parameters of tests by what they say, not by their bytes.
+inline void PrintTo(const Workload& w, std::ostream* out) {
+  *out << name_of(w.phase) << " of " << w.batch << " x " << w.seq;
+  if (w.phase == Phase::decode) *out << " against " << w.context;
+}
+
+}  // namespace fuseline
 
 namespace fuseline::test {
 

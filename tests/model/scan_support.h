@@ -108,6 +108,22 @@ inline Graph selective_graph(const ScanCase& c, bool rates_of_columns) {
   return std::move(g.graph);
 }
 
+// The steps are softplus of what is given, as in Mamba.
+inline Graph scan_of_steps(const ScanCase& c, bool rates_of_columns) {
+  const ScanShape& s = c.shape;
+  const std::int64_t rows = s.batch * s.tokens;
+  GraphMaker g;
+  const Operand raw = g.add("raw", Role::input, rows, s.heads, c.dtype);
+  const Operand dt = g.step("dt", operators::softplus, {raw}, s.heads, Dtype::fp32);
+  const Operand x = g.add("x", Role::input, rows, s.heads * s.head_width, c.dtype);
+  const Operand k = g.add("k", Role::input, rows, s.groups * s.state_width, c.dtype);
+  const Operand q = g.add("q", Role::input, rows, s.groups * s.state_width, c.dtype);
+  const Operand rates =
+      g.add("rates", Role::weight, s.heads, rates_of_columns ? s.state_width : 1, Dtype::fp32);
+  g.step("y", operators::selective_scan, {x, dt, k, q, rates}, x.cols, c.dtype, s, Role::output);
+  return std::move(g.graph);
+}
+
 // Normal numbers; decays from none at all to one that forgets everything.
 inline NamedTensors scan_inputs(const Graph& graph, std::mt19937& random) {
   std::normal_distribution<double> normal;

@@ -200,9 +200,19 @@ class ChunkState {
   }
 
   FUSELINE_DEVICE void end() {
-    if constexpr (Kernel::ends)
-      each(p_.state_after, ChunkPlace<Kernel>(at_.space, at_.shared),
-           [](auto* to, float number) { put_number(to, number); });
+    if constexpr (Kernel::ends && Kernel::kept_tokens == 0) store(0);
+  }
+  // Behind chunk `chunk`. A gradient begins with the state behind every piece, which is whole
+  // chunks: those of a sequence lie behind each other.
+  FUSELINE_DEVICE void keep(int chunk) {
+    if constexpr (Kernel::kept_tokens > 0) {
+      static_assert(Kernel::kept_tokens % chunk_tokens == 0, "pieces are whole chunks");
+      constexpr int each_piece = Kernel::kept_tokens / chunk_tokens;
+      if ((chunk + 1) % each_piece != 0 && chunk + 1 < at_.chunks) return;
+      const int pieces = ceil_div(at_.chunks, each_piece);
+      store((at_.sequence * (pieces - 1) + chunk / each_piece) * at_.space.heads *
+            at_.space.head_width);
+    }
   }
 
  private:
@@ -219,12 +229,18 @@ class ChunkState {
       col = number * Tile::state_tiles * 16;
     }
   };
+  // `below`: rows from the sequence's first state on.
+  FUSELINE_DEVICE void store(int below) {
+    each(
+        p_.state_after, ChunkPlace<Kernel>(at_.space, at_.shared),
+        [](auto* to, float number) { put_number(to, number); }, below);
+  }
   // f(the number's place in memory, number) for all numbers of the thread.
   template <class T, bool aligned, class F>
   FUSELINE_DEVICE void each(const stream::Tile<T, aligned>& memory, const ChunkPlace<Kernel>& at,
-                            F&& f) {
+                            F&& f, int below = 0) {
     const Part part(at);
-    const int first = (at.sequence * at.space.heads * at.space.head_width + at.first_col) +
+    const int first = (at.sequence * at.space.heads * at.space.head_width + at.first_col) + below +
                       part.row + at.lane / 4;
     const int col = part.col + at.lane % 4 * 2;
     T* rows[2] = {memory.at(first, col), memory.at(first + 8, col)};
@@ -263,7 +279,10 @@ FUSELINE_DEVICE void scan_chunks(const typename Kernel::Params& params, const Sc
     for (int c = 0; c <= at.chunks; ++c) {
       meet();
       if (c < at.chunks) state.read(c);
-      if (c + 1 < at.chunks || (Kernel::ends && c + 1 == at.chunks)) state.add(c);
+      if (c + 1 < at.chunks || (Kernel::ends && c + 1 == at.chunks)) {
+        state.add(c);
+        state.keep(c);
+      }
     }
     state.end();
   } else {

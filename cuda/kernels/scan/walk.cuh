@@ -223,20 +223,18 @@ class ScanBlock {
     }
   }
 
-  FUSELINE_HD void end() {
-    if constexpr (Kernel::ends) {
-      if (!exists_) return;
-      FUSELINE_UNROLL
-      for (int i = 0; i < Kernel::numbers; i += 4) {
-        FUSELINE_UNROLL
-        for (int c = 0; c < Kernel::columns; ++c) {
-          float to[4];
-          FUSELINE_UNROLL
-          for (int e = 0; e < 4; ++e) to[e] = state_[c][i + e];
-          write_row(p_.state_after, row_ + c, number_of(i), space_.state_width, to);
-        }
-      }
+  // A gradient begins with the state behind every piece: those of a sequence lie behind each other.
+  FUSELINE_HD void keep(int tokens) const {
+    if constexpr (Kernel::kept_tokens > 0) {
+      if (tokens % Kernel::kept_tokens != 0 && tokens < space_.tokens) return;
+      const int pieces = ceil_div(space_.tokens, Kernel::kept_tokens);
+      const int piece = ceil_div(tokens, Kernel::kept_tokens) - 1;
+      const int cols = space_.heads * space_.head_width;
+      store_state(row_ + (sequence_ * (pieces - 1) + piece) * cols);
     }
+  }
+  FUSELINE_HD void end() const {
+    if constexpr (Kernel::ends && Kernel::kept_tokens == 0) store_state(row_);
   }
 
  private:
@@ -263,6 +261,20 @@ class ScanBlock {
         pair[1] = fast_exp(step * read_number(p_.rates, head, 0));
     }
     put_floats<2>(to, pair);
+  }
+
+  FUSELINE_HD void store_state(int row) const {
+    if (!exists_) return;
+    FUSELINE_UNROLL
+    for (int i = 0; i < Kernel::numbers; i += 4) {
+      FUSELINE_UNROLL
+      for (int c = 0; c < Kernel::columns; ++c) {
+        float to[4];
+        FUSELINE_UNROLL
+        for (int e = 0; e < 4; ++e) to[e] = state_[c][i + e];
+        write_row(p_.state_after, row + c, number_of(i), space_.state_width, to);
+      }
+    }
   }
 
   // S <- decay · S + step · x k^T; y: the thread's part of S q.
@@ -313,13 +325,16 @@ FUSELINE_HD void walk_tokens(const typename Kernel::Params& params, const ScanSp
                              float* shared, const Block& block) {
   ScanBlock<Kernel, Block> scan(params, space, shared, block);
   scan.begin();
-  for (int first = 0; first < space.tokens; first += Kernel::tokens) {
-    const int count = min_of(Kernel::tokens, space.tokens - first);
+  for (int first = 0, count = 0; first < space.tokens; first += count) {
+    count = min_of(Kernel::tokens, space.tokens - first);
+    if constexpr (Kernel::kept_tokens > 0)
+      count = min_of(count, Kernel::kept_tokens - first % Kernel::kept_tokens);
     scan.stage(first, count);
     block.sync();
     scan.walk(count);
     block.sync();
     scan.finish(first, count);
+    scan.keep(first + count);
     block.sync();  // the next tokens take its place
   }
   scan.end();

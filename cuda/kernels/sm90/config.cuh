@@ -12,7 +12,7 @@ enum class Schedule { cooperative, ping_pong };
 template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
           bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_, bool a_apart_ = false,
-          bool ragged_ = false>
+          bool ragged_ = false, bool ragged_k_ = false>
 struct Sm90Config {
   using Element = Element_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
@@ -34,7 +34,10 @@ struct Sm90Config {
   // Groups of rows, each with a matrix of its own (ragged.cuh).
   static constexpr bool ragged = ragged_;
   static_assert(!ragged || (cluster == 1 && cluster_k == 1 && a_rows == tile_m && !a_is_km &&
-                            !b_is_kn && !batched && !a_apart));
+                            !batched && !a_apart));
+  // The same along K: product g of a batch sums the rows of group g of A and B.
+  static constexpr bool ragged_k = ragged_k_;
+  static_assert(!ragged_k || (batched && cooperative && cluster == 1 && a_is_km && b_is_kn));
 
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
@@ -55,9 +58,11 @@ struct Sm90Args {
   int M, N, K;
   int raster_group;  // cluster rows of tiles that are swept together
   typename Epilogue::Params epilogue;
-  Batch batch{};       // if Config::batched: M, N and K are of one product; maps of matrices
-  int a_run = 0;       // if Config::a_apart: the rows of a run, a multiple of the tile's
-  RowGroups groups{};  // if Config::ragged: N is one group's, M that of all groups
+  Batch batch{};  // if Config::batched: M, N and K are of one product; maps of matrices
+  int a_run = 0;  // if Config::a_apart: the rows of a run, a multiple of the tile's
+  // If Config::ragged: N is one group's, M that of all groups. If Config::ragged_k: K is that of
+  // all.
+  RowGroups groups{};
 };
 
 }  // namespace fuseline::gpu

@@ -64,19 +64,31 @@ struct ExpertsOfPattern {
   }
 };
 
+// What gates are shares of. `top`: the row's largest score.
+template <GateWeights weights>
+FUSELINE_DEVICE float weight_of(float score, float top) {
+  return weights == GateWeights::sigmoid ? sigmoid_of(score) : fast_exp(score - top);
+}
+template <GateWeights weights, int threads, int units>
+FUSELINE_DEVICE float sum_of_weights(const Strip<units>& scores, const WholeRow<units>& place,
+                                     float top) {
+  RowTotal<Sum> all;
+  for_each<Strip<units>>([&](int u, int e) {
+    if (place.col(u) + e < place.cols) all.v += weight_of<weights>(scores.at(u, e), top);
+  });
+  return row_result<threads>(all).v[0];
+}
+
 template <int threads, int count, GateWeights weights, int units, class Experts>
 FUSELINE_DEVICE RoutedRow<units> gates_of(const Strip<units>& scores, const WholeRow<units>& place,
                                           float factor, Experts experts) {
   const float top = row_reduce<Max, threads>(scores, place).v[0];
-  const auto weight = [&](float score) {
-    return weights == GateWeights::sigmoid ? sigmoid_of(score) : fast_exp(score - top);
-  };
   RoutedRow<units> row{};
   float sum = 0.0F;
 #pragma unroll 1
   for (int j = 0; j < count; ++j) {
     const int expert = experts.next(j);
-    const float gate = weight(score_at<threads>(scores, place, expert));
+    const float gate = weight_of<weights>(score_at<threads>(scores, place, expert), top);
     sum += gate;
     for_each<Strip<units>>([&](int u, int e) {
       if (place.col(u) + e != j) return;
@@ -84,13 +96,8 @@ FUSELINE_DEVICE RoutedRow<units> gates_of(const Strip<units>& scores, const Whol
       row.chosen.at(u, e) = static_cast<float>(expert);
     });
   }
-  if constexpr (weights == GateWeights::softmax_of_all) {
-    RowTotal<Sum> all;
-    for_each<Strip<units>>([&](int u, int e) {
-      if (place.col(u) + e < place.cols) all.v += weight(scores.at(u, e));
-    });
-    sum = row_result<threads>(all).v[0];
-  }
+  if constexpr (weights == GateWeights::softmax_of_all)
+    sum = sum_of_weights<weights, threads>(scores, place, top);
   const float scale = factor / sum;
   for_each<Strip<units>>([&](int u, int e) { row.gates.at(u, e) *= scale; });
   return row;
@@ -108,6 +115,47 @@ FUSELINE_DEVICE RoutedRow<units> choose_by_pattern(const Strip<units>& scores,
                                                    const RowGroups& groups) {
   return gates_of<threads, count, weights>(scores, place, factor,
                                            ExpertsOfPattern<units>{groups, place});
+}
+
+// ---- choose_experts_gradient, in a row mainloop ----
+
+// What the loss says of the scores, where the first `count` columns of `d_gates` have what it says
+// of the gates and those of `chosen` the experts: with shares w / Σw of the weights and their mean
+// m = Σ share · d_gate, factor · share · slope · (d_gate - m) at the experts of the row. Of a
+// softmax of all scores, the others have -factor · share · m, else 0.
+template <int threads, int count, GateWeights weights, int units>
+FUSELINE_DEVICE Strip<units> score_gradients(const Strip<units>& d_gates,
+                                             const Strip<units>& scores, const Strip<units>& chosen,
+                                             const WholeRow<units>& place, float factor) {
+  const float top = row_reduce<Max, threads>(scores, place).v[0];
+  Strip<units> own{};  // the gradient of the gate of a column's expert
+  Strip<units> is_chosen{};
+  float sum = 0.0F;
+  float mean = 0.0F;
+#pragma unroll 1
+  for (int j = 0; j < count; ++j) {
+    const int expert = static_cast<int>(score_at<threads>(chosen, place, j));
+    const float d_gate = score_at<threads>(d_gates, place, j);
+    const float weight = weight_of<weights>(score_at<threads>(scores, place, expert), top);
+    sum += weight;
+    mean += weight * d_gate;
+    for_each<Strip<units>>([&](int u, int e) {
+      if (place.col(u) + e != expert) return;
+      own.at(u, e) = d_gate;
+      is_chosen.at(u, e) = 1.0F;
+    });
+  }
+  constexpr bool of_all = weights == GateWeights::softmax_of_all;
+  if constexpr (of_all) sum = sum_of_weights<weights, threads>(scores, place, top);
+  mean /= sum;
+  Strip<units> out;
+  for_each<Strip<units>>([&](int u, int e) {
+    const float weight = weight_of<weights>(scores.at(u, e), top);
+    const float slope = weights == GateWeights::sigmoid ? 1.0F - weight : 1.0F;
+    const bool counts = of_all || is_chosen.at(u, e) > 0.0F;
+    out.at(u, e) = counts ? factor * (weight / sum) * slope * (own.at(u, e) - mean) : 0.0F;
+  });
+  return out;
 }
 
 // ---- sort_places, in a stream ----
@@ -159,6 +207,35 @@ FUSELINE_DEVICE void store_rows(const Rows<T>& to, const TilePlace<units>& place
   for (int u = 0; u < units; ++u)
     if (place.row(u) < place.rows)
       to.data[key.v[u] * to.step] = from_float<T>(static_cast<float>(place.row(u)));
+}
+
+// ---- place_numbers, in a stream ----
+
+// Element (r, c) of a matrix of `cols` columns is the number of the row m of `from` with ids[m] =
+// r · cols + c. All lanes of a warp must be at the same rows: they look for the places of these
+// rows among 32 ids at a time, and every lane keeps what belongs to its columns.
+template <int cols, class T, bool aligned, class Ids, int units>
+FUSELINE_DEVICE Strip<units> place_numbers(const Tile<T, aligned>& from, const Ids& ids,
+                                           const TilePlace<units>& place) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const int first_place = place.row(0) * cols;
+  const int last_place = place.row(units - 1) * cols + cols - 1;
+  Strip<units> out{};
+  for (int first = 0; first < from.rows; first += 32) {
+    const int m = first + lane;
+    const int id = m < from.rows ? static_cast<int>(ids.data[m * ids.step]) : -1;
+    u32 found = __ballot_sync(0xffffffffU, id >= first_place && id <= last_place);
+    for (; found != 0; found &= found - 1) {
+      const int source = __ffs(static_cast<int>(found)) - 1;
+      const int at = __shfl_sync(0xffffffffU, id, source);
+      const float number = to_float(*from.at(first + source, 0));
+      for_each<Strip<units>>([&](int u, int e) {
+        if (place.row(u) * cols + place.first_col + e == at && place.first_col + e < cols)
+          out.at(u, e) = number;
+      });
+    }
+  }
+  return out;
 }
 
 // ---- gather_number ----

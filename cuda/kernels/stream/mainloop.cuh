@@ -98,16 +98,12 @@ FUSELINE_HD constexpr int rows_per_block(int block_threads) {
   return Program::threads <= 32 ? block_threads / Program::threads : 1;
 }
 
-template <class Program>
-FUSELINE_DEVICE void rows(const typename Program::Params& params, const RowSpace& space) {
-  const int thread = static_cast<int>(threadIdx.x) % Program::threads;
-  const int row =
-      static_cast<int>(blockIdx.x) * rows_per_block<Program>(static_cast<int>(blockDim.x)) +
-      static_cast<int>(threadIdx.x) / Program::threads;
-  WholeRow<Program::units> place;
+template <int units>
+FUSELINE_DEVICE WholeRow<units> whole_row(const RowSpace& space, int row, int thread, int threads) {
+  WholeRow<units> place;
   place.the_row = row;
   place.first_col = thread * vector_cols;
-  place.col_step = Program::threads * vector_cols;
+  place.col_step = threads * vector_cols;
   place.rows = space.rows;
   place.cols = space.cols;
   place.operand_row = row;
@@ -117,8 +113,28 @@ FUSELINE_DEVICE void rows(const typename Program::Params& params, const RowSpace
     place.operand_row = head / space.heads * space.tokens + row - head * space.tokens;
     place.operand_col = head % space.heads * space.cols;
   }
+  return place;
+}
+
+// With Program::inner_rows a thread block has one row after the other of so many, and sums their
+// columns.
+template <class Program>
+FUSELINE_DEVICE void rows(const typename Program::Params& params, const RowSpace& space) {
+  const int thread = static_cast<int>(threadIdx.x) % Program::threads;
   typename Program::State state;
-  Program::run(params, state, place);
+  if constexpr (Program::inner_rows > 0) {
+    const int block = static_cast<int>(blockIdx.x);
+    const int end = min_of(space.rows, (block + 1) * Program::inner_rows);
+    for (int row = block * Program::inner_rows; row < end; ++row)
+      Program::run(params, state, whole_row<Program::units>(space, row, thread, Program::threads));
+    Program::after_block(params, state,
+                         whole_row<Program::units>(space, 0, thread, Program::threads), block);
+  } else {
+    const int row =
+        static_cast<int>(blockIdx.x) * rows_per_block<Program>(static_cast<int>(blockDim.x)) +
+        static_cast<int>(threadIdx.x) / Program::threads;
+    Program::run(params, state, whole_row<Program::units>(space, row, thread, Program::threads));
+  }
 }
 
 // A row that is too wide to be resident: its threads take `units` at a time. Every reduction is a
@@ -134,7 +150,7 @@ FUSELINE_DEVICE void walk(const WholeRow<units>& row, Step&& step) {
 
 struct ColumnSpace {
   int rows, cols;
-  int block_rows;  // rows of one block: all of them, or 128 for partials
+  int block_rows;  // rows of one block: all of them, those of a sequence, or 128 for partials
 };
 template <class Program>
 FUSELINE_HD int column_blocks(const ColumnSpace& space) {
@@ -158,9 +174,21 @@ FUSELINE_DEVICE void columns_down(const typename Program::Params& params,
   place.cols = space.cols;
   typename Program::State state;
   // All threads take the same number of steps: a row's lanes may reduce together.
-  for (int first = begin; first < place.rows; first += down * Program::units) {
-    place.first_row = first + static_cast<int>(threadIdx.x) / lanes;
-    Program::run(params, state, place);
+  const auto walk_down = [&](int first, int last) {
+    place.rows = last;
+    for (; first < last; first += down * Program::units) {
+      place.first_row = first + static_cast<int>(threadIdx.x) / lanes;
+      Program::run(params, state, place);
+    }
+  };
+  const int end = place.rows;
+  if constexpr (Program::inner_rows > 0) {
+    for (int first = begin; first < end; first += Program::inner_rows) {
+      walk_down(first, min_of(end, first + Program::inner_rows));
+      Program::after_block(params, state, place, first / Program::inner_rows);
+    }
+  } else {
+    walk_down(begin, end);
   }
   Program::finish(params, state, place, block_row);
 }

@@ -200,6 +200,24 @@ FUSELINE_HD RowsAhead<halo, Place> rows_ahead(const Place& place, int tokens, in
   return out;
 }
 
+// The row `ahead` rows below, in the same sequence of `tokens` rows. Rows that it does not have lie
+// outside.
+template <class Place>
+struct RowsBelow : Place {
+  int tokens, ahead;
+  FUSELINE_HD bool holds(int u) const { return Place::row(u) % tokens + ahead < tokens; }
+  FUSELINE_HD int row(int u) const { return holds(u) ? Place::row(u) : this->rows; }
+  FUSELINE_HD int memory_row(int u) const { return Place::memory_row(u) + ahead; }
+};
+template <class Place>
+FUSELINE_HD RowsBelow<Place> rows_below(const Place& place, int tokens, int ahead) {
+  RowsBelow<Place> out;
+  static_cast<Place&>(out) = place;
+  out.tokens = tokens;
+  out.ahead = ahead;
+  return out;
+}
+
 // Columns [begin, begin + cols) of the space, counted from the part's start. What belongs to the
 // part is stored only there: if (in_columns(part)).
 template <int units>

@@ -18,6 +18,22 @@ FUSELINE_DEVICE float join_lanes(float x) {
   return x;
 }
 
+// What Op makes of every `group` columns, which neighbouring lanes hold, at each of them.
+template <class Op, int group, int units>
+FUSELINE_DEVICE Strip<units> reduce_lanes(const Strip<units>& x) {
+  Strip<units> out;
+#pragma unroll
+  for (int u = 0; u < units; ++u) {
+    float sum = Op::start;
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) sum = Op::join(sum, Op::term(x.v[u][e]));
+    sum = join_lanes<Op, group / vector_cols>(sum);
+#pragma unroll
+    for (int e = 0; e < vector_cols; ++e) out.v[u][e] = sum;
+  }
+  return out;
+}
+
 // What a thread has of a row's reduction.
 template <class Op>
 struct RowTotal {
@@ -187,6 +203,37 @@ FUSELINE_DEVICE PerCol<1> column_result(const ColumnState<Op>& state) {
     out.v[0][e] = x;
   }
   return out;
+}
+// What a thread of a row mainloop carries down the rows of its block, for each of its columns.
+template <class Op, int units>
+struct ColumnStates {
+  float v[units][vector_cols];
+  FUSELINE_DEVICE ColumnStates() {
+    for_each<Strip<units>>([&](int u, int e) { v[u][e] = Op::start; });
+  }
+};
+template <class Op, int units>
+FUSELINE_DEVICE void gather_columns(ColumnStates<Op, units>& state, const Strip<units>& x,
+                                    const WholeRow<units>&) {
+  for_each<Strip<units>>(
+      [&](int u, int e) { state.v[u][e] = Op::join(state.v[u][e], Op::term(x.at(u, e))); });
+}
+template <class Op, int units>
+FUSELINE_DEVICE void store_column_block(const Partials& to, int index, int numbers, int block,
+                                        const WholeRow<units>& place,
+                                        const ColumnStates<Op, units>& state) {
+  for_each<Strip<units>>([&](int u, int e) {
+    if (place.col(u) + e < place.cols)
+      to.data[static_cast<long long>(place.col(u) + e) * to.ld + block * numbers + index] =
+          state.v[u][e];
+  });
+}
+
+// Column results as row `row` of a matrix.
+template <class T, bool aligned, class Place>
+FUSELINE_DEVICE void store_column_row(const Tile<T, aligned>& to, int row, const Place& place,
+                                      const PerCol<1>& value) {
+  store_cols(Cols<T, aligned>{to.at(row, 0)}, place, value);
 }
 // One block's column results as partials: number `index` of column n and block b of 128 rows.
 template <int units>

@@ -67,7 +67,7 @@ BlockSizes sizes(std::int64_t width) {
 
 TEST_F(OpenBlocks, NormsOfHeadsCompile) {
   EXPECT_EQ(expect_block_compiles(fuseline::test::qwen3_like(sizes(32)), true),
-            (std::set<std::string>{"sums over heads on the way down columns"}));
+            std::set<std::string>{});
 }
 
 // Heads of 128 columns are wider than what an epilogue sees at once.

@@ -82,8 +82,10 @@ TEST_F(ScanSource, WideStatesAndWindowsOverACacheCompile) {
         make_plan("per-operator", fuseline::test::conv_graph({3, 5, taps}, 24, true, Dtype::bf16)));
 }
 
+constexpr std::int64_t kShared = 227 * 1024, kMultiprocessors = 132;
+
 std::string text_of(const Graph& graph, const Program& program) {
-  return scan_kernel_source(graph, program, "A test.").source.text;
+  return scan_kernel_source(graph, program, "A test.", kShared, kMultiprocessors).source.text;
 }
 
 TEST(ScanText, SaysHowItBeginsAndEnds) {
@@ -106,13 +108,15 @@ TEST(ScanText, GoesInChunksWhereItCan) {
   const fuseline::test::ScanCase c{.shape = {80, 1, 64, 128, 1, 200, 256}, .dtype = Dtype::bf16};
   const Plan plan = make_plan("per-operator", fuseline::test::selective_graph(c, false));
   const Program& program = plan.kernels[0].phases[0];
-  const ScanKernelSource chunks = scan_kernel_source(plan.graph, program, "A test.");
+  const ScanKernelSource chunks =
+      scan_kernel_source(plan.graph, program, "A test.", kShared, kMultiprocessors);
   EXPECT_THAT(chunks.source.text, HasSubstr("cols = 64, numbers = 128, across = 1, units = 4;"));
   EXPECT_THAT(chunks.source.text, HasSubstr("using Element = bf16;"));
   EXPECT_THAT(chunks.source.text, HasSubstr("scan_chunks<"));
   EXPECT_EQ(chunks.blocks, 80);
   EXPECT_EQ(chunks.threads, 384);
-  const ScanKernelSource walk = scan_kernel_source(plan.graph, program, "A test.", 48 * 1024);
+  const ScanKernelSource walk =
+      scan_kernel_source(plan.graph, program, "A test.", 48 * 1024, kMultiprocessors);
   EXPECT_THAT(walk.source.text, HasSubstr("together = 4"));
   EXPECT_THAT(walk.source.text, Not(HasSubstr("scan_chunks")));
 }

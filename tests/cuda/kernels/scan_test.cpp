@@ -82,6 +82,7 @@ struct TestKernel {
                        units = std::min(tokens_, 2);
   static constexpr Decay decay = decay_;
   static constexpr bool begins = state, ends = state;
+  static constexpr int kept_tokens = 0;
   using Params = Operands;
   struct State {};
   template <class Place>

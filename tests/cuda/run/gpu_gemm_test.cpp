@@ -66,6 +66,14 @@ TEST_P(SlowGpuGemm, TrainEqualsTheExecutor) {
   check(test::small_gpt(), fuseline::test::train(1, 141));
 }
 
+// Groups along K that end within a step, and matrices that lie along K; an expert without rows.
+TEST_P(SlowGpuGemm, TrainingOfExpertsEqualsTheExecutor) {
+  ModelConfig experts = fuseline::test::small_experts();
+  check(experts, fuseline::test::train(2, 75));
+  experts.values["E"] = std::int64_t{40};
+  check(experts, fuseline::test::train(1, 7));
+}
+
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuGemm, testing::Values(SmTarget::sm_90a, SmTarget::sm_80),
                          [](const auto& p) { return name_of(p.param); });
 

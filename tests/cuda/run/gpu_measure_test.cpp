@@ -142,6 +142,9 @@ struct ExpertCase {
   Workload workload;
   std::vector<std::string> policies;
 };
+void PrintTo(const ExpertCase& c, std::ostream* out) {
+  *out << c.model << ' ' << testing::PrintToString(c.workload);
+}
 class SlowGpuExperts : public testing::TestWithParam<ExpertCase> {};
 
 TEST_P(SlowGpuExperts, PassTheCheck) {
@@ -173,6 +176,17 @@ TEST_P(SlowGpuStateSpace, PassesTheCheck) {
 INSTANTIATE_TEST_SUITE_P(Workloads, SlowGpuStateSpace,
                          testing::Values(test::forward(1, 333), test::decode(3, 1, 100),
                                          test::decode(2, 5, 100)));
+
+// What trains and no LLaMA has: modulation, experts, convolutions and scans.
+class SlowGpuTraining : public testing::TestWithParam<const char*> {};
+
+TEST_P(SlowGpuTraining, PassesTheCheck) {
+  expect_passes(load_model(GetParam()), test::train(1, 200), {"unfused", "per-operator", "coda"});
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SlowGpuTraining,
+                         testing::Values("sd3-medium", "qwen3-30b-a3b", "mamba2-2.7b",
+                                         "mamba-2.8b"));
 
 INSTANTIATE_TEST_SUITE_P(Phases, SlowGpuMeasure,
                          testing::Values(test::forward(1, 200), test::decode(3, 1, 100),

@@ -4,7 +4,10 @@
 
 #include <random>
 
+#include "cuda/emit/not_built.h"
 #include "cuda/run/block_on_gpu.h"
+#include "cuda/run/scan_launch.h"
+#include "model/backward.h"
 #include "tests/cuda/run/gpu_support.h"
 #include "tests/model/scan_support.h"
 
@@ -102,6 +105,68 @@ TEST_F(SlowGpuScan, ChunksEqualTheExecutor) {
   // As many heads as multiprocessors: a thread block has a whole head.
   const fuseline::test::ScanCase many{{140, 2, 64, 128, 1, 130, 256}, true, true, Dtype::bf16};
   check(fuseline::test::scan_graph(many), random, fuseline::test::describe(many));
+}
+
+// The forward pass that keeps states, and the gradient that begins with them, each with what the
+// executor had. Both compute in fp32 in different orders: sums over tokens, columns and heads.
+class SlowGpuScanGradient : public test::GpuKernelTest {
+ protected:
+  void check(const fuseline::test::ScanCase& c, bool columns) {
+    SCOPED_TRACE(fuseline::test::describe(c) + (columns ? " columns" : ""));
+    const Graph graph = differentiate(fuseline::test::scan_of_steps(c, columns));
+    const executor::Workers workers;
+    const auto inputs = executor::random_storage(graph, 7, workers);
+    Plan plan = make_plan("per-operator", graph);
+    const auto given = executor::prepare_inputs(plan, inputs, 7, workers);
+    auto done = executor::execute(plan, given, load_gpu("h200"), {.workers = workers});
+    test::ExecutedPlan p(*device_, std::move(plan), std::move(done));
+    const DeviceInfo& info = device_->info();
+    for (const Kernel& kernel : p.plan.kernels) {
+      const Program& program = kernel.phases.front();
+      const auto* scan = std::get_if<ScanMainloop>(&program.mainloop);
+      if (scan == nullptr || !not_built(program).empty()) continue;
+      ++(scan->gradient ? gradients_ : kept_);
+      const ScanKernelSource source = scan_kernel_source(
+          p.plan.graph, program, "A test.", info.shared_per_block.value(), info.multiprocessors);
+      const LaunchContext here = context(p);
+      for (const StoredTensorError& e :
+           check_launches(here, program, prepare_scan(here, source, program), p.tensors,
+                          *p.execution.memory)) {
+        EXPECT_TRUE(e.finite) << e.tensor;
+        const bool rounded =
+            p.plan.graph.tensor(*p.plan.graph.find_tensor(e.tensor)).dtype != Dtype::fp32;
+        EXPECT_LT(e.relative_l2, rounded ? 2e-3 : 1e-4) << e.tensor << source.source.text;
+      }
+    }
+  }
+  int kept_ = 0, gradients_ = 0;
+};
+
+TEST_F(SlowGpuScanGradient, OfRandomSizesEqualsTheExecutor) {
+  if (!use(SmTarget::sm_80)) return;
+  std::mt19937 random(75);
+  for (int round = 0; round < 24; ++round) {
+    fuseline::test::ScanCase c = fuseline::test::random_scan(random);
+    c.shape.tokens = std::max<std::int64_t>(c.shape.tokens, 2);
+    c.state = false;
+    check(c, round % 2 == 0);
+  }
+  EXPECT_GT(gradients_, 5);
+}
+
+// Heads of real models, several sequences and groups, pieces that end within a segment.
+TEST_F(SlowGpuScanGradient, OfRealWidthsEqualsTheExecutor) {
+  if (!use(SmTarget::sm_80)) return;
+  for (const Dtype type : {Dtype::bf16, Dtype::fp32})
+    for (const ScanShape& s :
+         {ScanShape{6, 1, 64, 128, 2, 333, 64}, ScanShape{6, 2, 64, 128, 2, 70, 256},
+          ScanShape{6, 3, 24, 40, 1, 65, 16}, ScanShape{4, 2, 8, 256, 1, 50, 19}})
+      check({s, false, true, type}, false);
+  check({{200, 1, 1, 16, 2, 333, 64}, false, true, Dtype::bf16}, true);
+  check({{64, 1, 1, 16, 1, 2100, 64}, false, true, Dtype::bf16}, true);
+  check({{16, 2, 4, 20, 2, 90, 32}, false, true, Dtype::bf16}, true);
+  EXPECT_EQ(gradients_, 11);
+  EXPECT_EQ(kept_, 11);
 }
 
 TEST_F(SlowGpuScan, ConvolutionsEqualTheExecutor) {

@@ -7,12 +7,15 @@
 #include "base/error.h"
 #include "cuda/run/kernel_check.h"
 #include "cuda/run/stream_launch.h"
+#include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/policy.h"
 #include "sim/executor/inputs.h"
 #include "sim/gpu/gpu.h"
 #include "tests/cuda/run/gpu_support.h"
 #include "tests/model/small_experts.h"
+#include "tests/sim/open_blocks.h"
+#include "tests/sim/shipped_sizes.h"
 
 namespace fuseline::cuda {
 namespace {
@@ -130,6 +133,33 @@ TEST_F(SlowGpuStream, ExpertsEqualTheExecutor) {
   check_all(experts, fuseline::test::forward(1, 41));
   check_all(fuseline::test::small_latent_experts(), fuseline::test::forward(2, 75));
   EXPECT_GT(checked_, 100);
+}
+
+// The gradients of routing, of modulation and of convolutions along rows: sums over sequences and
+// taps, choices, places, sums over heads on the way down.
+TEST_F(SlowGpuStream, GradientsOfOpenBlocksEqualTheExecutor) {
+  ModelConfig experts = fuseline::test::small_experts();
+  check_all(experts, fuseline::test::train(2, 75));
+  experts.values["E"] = std::int64_t{64};
+  experts.values["k"] = std::int64_t{6};
+  experts.values["all_scores"] = true;
+  check_all(experts, fuseline::test::train(1, 141));
+  for (const char* policy : {"unfused", "per-operator", "coda"}) {
+    fuseline::test::BlockSizes sizes{.batch = 3,
+                                     .tokens = 77,
+                                     .model = 200,
+                                     .inner = 136,
+                                     .heads = 6,
+                                     .kv_heads = 2,
+                                     .width = 32};
+    check(policy, differentiate(fuseline::test::modulated_block(sizes, true)));
+    check(policy, differentiate(fuseline::test::qwen3_like(sizes)));
+    sizes.model = 150;  // no whole vectors
+    check(policy, differentiate(fuseline::test::modulated_block(sizes, false)));
+  }
+  for (const char* block : {"mamba", "mamba2"})
+    check_all(fuseline::test::sized(block, true), fuseline::test::train(3, 141));
+  EXPECT_GT(checked_, 300);
 }
 
 // Columns beyond what a thread has at once, rows beyond a block of 128, a sliding window.

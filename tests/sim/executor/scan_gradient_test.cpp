@@ -15,25 +15,10 @@ namespace {
 
 using test::expect_proved;
 using test::pick;
+using test::scan_of_steps;
 using test::ScanCase;
 using testing::Contains;
 using testing::HasSubstr;
-
-// The steps are softplus of what is given, as in Mamba.
-Graph scan_of_steps(const ScanCase& c, bool rates_of_columns) {
-  const ScanShape& s = c.shape;
-  const std::int64_t rows = s.batch * s.tokens;
-  test::GraphMaker g;
-  const Operand raw = g.add("raw", Role::input, rows, s.heads, c.dtype);
-  const Operand dt = g.step("dt", operators::softplus, {raw}, s.heads, Dtype::fp32);
-  const Operand x = g.add("x", Role::input, rows, s.heads * s.head_width, c.dtype);
-  const Operand k = g.add("k", Role::input, rows, s.groups * s.state_width, c.dtype);
-  const Operand q = g.add("q", Role::input, rows, s.groups * s.state_width, c.dtype);
-  const Operand rates =
-      g.add("rates", Role::weight, s.heads, rates_of_columns ? s.state_width : 1, Dtype::fp32);
-  g.step("y", operators::selective_scan, {x, dt, k, q, rates}, x.cols, c.dtype, s, Role::output);
-  return std::move(g.graph);
-}
 
 TEST(ScanGradient, IsProvedForRandomSizes) {
   std::mt19937 random(41);

@@ -13,11 +13,12 @@ namespace fuseline {
 namespace {
 
 constexpr std::int64_t kHopper = 227 * 1024, kAmpere = 163 * 1024, kConsumer = 99 * 1024;
+constexpr std::int64_t kMultiprocessors = 132;
 
 std::optional<ChunkLayout> layout_of(const Graph& graph, std::int64_t shared = kHopper) {
   const Plan plan = make_plan("per-operator", graph);
   return chunk_layout(plan.graph, std::get<ScanMainloop>(plan.kernels[0].phases[0].mainloop),
-                      shared);
+                      shared, kMultiprocessors);
 }
 std::optional<ChunkLayout> layout_of(const ScanShape& shape, std::int64_t shared = kHopper,
                                      Dtype dtype = Dtype::bf16) {
@@ -54,13 +55,13 @@ TEST(ScanChunks, CopiesNeedWholeVectors) {
   Graph graph = test::scan_graph(c);
   const Plan plan = make_plan("per-operator", graph);
   ScanMainloop m = std::get<ScanMainloop>(plan.kernels[0].phases[0].mainloop);
-  EXPECT_TRUE(chunk_layout(plan.graph, m, kHopper));
+  EXPECT_TRUE(chunk_layout(plan.graph, m, kHopper, kMultiprocessors));
   m.k.col_begin = 12;
-  EXPECT_FALSE(chunk_layout(plan.graph, m, kHopper));
+  EXPECT_FALSE(chunk_layout(plan.graph, m, kHopper, kMultiprocessors));
   m.k.col_begin = 16;
-  EXPECT_TRUE(chunk_layout(plan.graph, m, kHopper));
+  EXPECT_TRUE(chunk_layout(plan.graph, m, kHopper, kMultiprocessors));
   m.q.at.run = 50;
-  EXPECT_FALSE(chunk_layout(plan.graph, m, kHopper));
+  EXPECT_FALSE(chunk_layout(plan.graph, m, kHopper, kMultiprocessors));
 }
 
 // Whatever the shape: blocks that cover every column once, and fit.

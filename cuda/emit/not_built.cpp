@@ -17,6 +17,7 @@ namespace {
 bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
+  if (m.weight.pairs) return "a product whose pairs of columns have scales of two blocks";
   if (m.weight.quantised()) return "a product with weights in " + m.weight.name();
   if (!m.groups.empty() && (m.a_is_km || m.b_is_kn))
     return "a product of groups of rows with operands along K";

@@ -4,18 +4,31 @@
 
 namespace fuseline {
 
-std::string toml_text(const std::string& text) {
-  std::string out = "\"";
+namespace {
+
+std::string escaped(const std::string& text, bool in_lines) {
+  std::string out;
   for (const char c : text) {
     if (c == '"' || c == '\\') {
       out += {'\\', c};
+    } else if (c == '\n' && in_lines) {
+      out += c;
     } else if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') {
       out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
     } else {
       out += c;
     }
   }
-  return out + "\"";
+  return out;
+}
+
+}  // namespace
+
+std::string toml_text(const std::string& text) { return "\"" + escaped(text, false) + "\""; }
+
+// The first line end behind the quotes is no part of the text.
+std::string toml_lines(const std::string& text) {
+  return "\"\"\"\n" + escaped(text, true) + "\"\"\"";
 }
 
 std::string toml_list(const std::vector<std::string>& texts) {

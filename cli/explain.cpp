@@ -82,6 +82,7 @@ std::string explanations_json(const Selection& s, const std::vector<Explanation>
                             {"weights", weights_text(s.workload)},
                             {"activations", activations_text(s.workload)},
                             {"kv", cache_text(s.workload)},
+                            {"routing", routing_text(s.workload.routing)},
                             {"plans", std::move(plans)}};
   return json_text(out);
 }

@@ -47,6 +47,16 @@ auto format_option(const char* option, const std::string& text, Dtype plain, Par
   }
 }
 
+RoutingLoads routing_option(const std::string& text) {
+  try {
+    return parse_routing(text, "--routing");
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (problem.file.empty()) problem.file = kCommandLine;
+    throw InputError(std::move(problem));
+  }
+}
+
 void leave_training_policies(std::vector<std::string>& names) {
   for (const PolicyInfo& p : policies()) {
     if (!p.trains) std::erase(names, p.name);
@@ -73,6 +83,7 @@ Workload resolve_workload(const SelectionTexts& texts, Workload w) {
   }
   if (texts.weights) w.formats.weights = weights_option(*texts.weights, w.dtype);
   if (texts.kv) w.formats.cache = format_option("--kv", *texts.kv, w.dtype, parse_stored_cache);
+  if (texts.routing) w.routing = routing_option(*texts.routing);
   if (texts.activations) w.formats.activations = activations_option(*texts.activations, w.dtype);
   return w;
 }
@@ -138,6 +149,8 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--activations", "FORMAT",
                "of what meets those weights: fp8, fp8-block, int8, as theirs", activations);
   options.text("--kv", "FORMAT", "of the cache's keys and values: fp8 or int8", kv);
+  options.text("--routing", "expected|uniform|FILE",
+               "rows of each expert; a CSV of expert and share, or tokens", routing);
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }
 
@@ -300,9 +313,12 @@ Selection resolve_selection(const std::optional<Scenario>& read,
   }
   const std::string file = scenario_path.value_or("");
   const bool block_alone = texts.block && !texts.model && !scenario_path;
+  // Another block on the command line takes the place of the scenario's.
+  const BlockChange change = texts.block ? BlockChange{} : scenario.change;
   if (!block_alone)
-    s.model =
-        load_named("--model", texts.model, texts.model.value_or(scenario.model), load_model, file);
+    s.model = load_named(
+        "--model", texts.model, texts.model.value_or(scenario.model),
+        [&](const std::string& name) { return load_model(name, change); }, file);
   if (texts.block)
     s.model = load_named("--block", texts.block, *texts.block, [&](const std::string& block) {
       return block_alone ? model_of_block(block) : with_block(std::move(s.model), block);

@@ -294,6 +294,7 @@ std::string verification_json(const Selection& selection, const executor::Verify
                             {"weights", weights_text(w)},
                             {"activations", activations_text(w)},
                             {"kv", cache_text(w)},
+                            {"routing", routing_text(w.routing)},
                             {"seed", options.seed},
                             {"inputs",
                              {{"outliers", options.inputs.outliers},

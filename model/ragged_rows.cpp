@@ -1,8 +1,12 @@
 #include "model/ragged_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
+#include <utility>
 
 #include "base/error.h"
 
@@ -54,6 +58,63 @@ RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups, std::int64_t eac
     left += left > 0 ? -1 : 1;
   }
   std::ranges::sort(result.groups, std::greater<>());
+  return result;
+}
+
+namespace {
+
+[[noreturn]] void refuse_loads(const RoutingLoads& routing, const std::string& message,
+                               const std::string& allowed) {
+  throw InputError({.file = routing.name, .message = message, .allowed = allowed});
+}
+
+// Shares of `all` rows as whole numbers that add up to it.
+std::vector<std::int64_t> whole_rows(const std::vector<double>& shares, std::int64_t all) {
+  std::vector<std::int64_t> lengths;
+  std::vector<std::size_t> order;
+  std::vector<double> rests;
+  std::int64_t left = all;
+  for (const double share : shares) {
+    const double wanted = share * static_cast<double>(all);
+    lengths.push_back(static_cast<std::int64_t>(std::floor(wanted)));
+    rests.push_back(wanted - std::floor(wanted));
+    order.push_back(order.size());
+    left -= lengths.back();
+  }
+  std::ranges::stable_sort(order,
+                           [&](std::size_t a, std::size_t b) { return rests[a] > rests[b]; });
+  for (std::size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++lengths[order[i]];
+  return lengths;
+}
+
+}  // namespace
+
+RaggedRows routed_rows(const RoutingLoads& routing, std::int64_t rows, std::int64_t groups,
+                       std::int64_t each) {
+  if (!routing.given()) return assumed_rows(rows, groups, each);
+  const bool counted = !routing.rows.empty();
+  std::vector<double> shares = routing.shares;
+  if (!counted && shares.empty())
+    shares.assign(static_cast<std::size_t>(groups), 1.0 / static_cast<double>(groups));
+  const std::size_t lines = counted ? routing.rows.size() : shares.size();
+  if (std::cmp_not_equal(lines, groups))
+    refuse_loads(routing, fmt::format("has {} experts, and the block has {}", lines, groups),
+                 "a line for each expert of the block");
+  RaggedRows result{counted ? routing.rows : whole_rows(shares, rows * each), true};
+  const std::int64_t sum =
+      std::accumulate(result.groups.begin(), result.groups.end(), std::int64_t{0});
+  if (sum != rows * each)
+    refuse_loads(routing,
+                 fmt::format("counts {} rows, and {} tokens that go to {} experts each make {}",
+                             sum, rows, each, rows * each),
+                 "such a sum, or the column share in the place of tokens");
+  std::ranges::sort(result.groups, std::greater<>());
+  if (result.groups.front() > rows)
+    refuse_loads(routing,
+                 fmt::format("gives an expert {} rows, more than the {} tokens that there are",
+                             result.groups.front(), rows),
+                 fmt::format("at most one row of every token: a share of 1/{}", each));
+  std::erase(result.groups, 0);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "model/config/routing_loads.h"
 #include "model/operators/attributes.h"
 
 namespace fuseline {
@@ -13,5 +14,12 @@ namespace fuseline {
 // of independent draws (quantiles of the binomial distribution), the longest first, at most `rows`,
 // and add up to rows · each. Groups without rows are left out.
 RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups, std::int64_t each = 1);
+
+// The same where loads of experts are given: the longest first, those without rows left out.
+// Shares become whole rows, with the largest remainders rounded up. InputError: loads of another
+// number of experts, rows that are not those of so many tokens, a group with more rows than there
+// are tokens.
+RaggedRows routed_rows(const RoutingLoads& routing, std::int64_t rows, std::int64_t groups,
+                       std::int64_t each = 1);
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@
 
 #include "model/operators/operator_table.h"
 #include "model/reference.h"
+#include "model/rotation_angles.h"
 
 namespace fuseline {
 
@@ -39,18 +40,12 @@ class Normal {
   std::mt19937_64 engine_;
 };
 
-// Angle of position `row` (from 1) and frequency column mod d/2, base 10000.
-double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
-  const std::int64_t half = t.cols / 2;
-  const double exponent = static_cast<double>(col % half) / static_cast<double>(half);
-  return static_cast<double>(row + 1) * std::pow(10000.0, -exponent);
-}
-
 std::vector<double> values_of(const Graph& graph, TensorId id, std::uint64_t seed) {
   const Tensor& t = graph.tensor(id);
   Normal normal(seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols)));
   const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
   const bool norm_weight = t.role == Role::weight && t.rows == 1 && t.name.rfind("w_", 0) == 0;
+  const RotationAngles angles(graph, id);
   const double weight_scale = 1.0 / std::sqrt(static_cast<double>(t.cols));
 
   std::vector<double> values;
@@ -60,7 +55,7 @@ std::vector<double> values_of(const Graph& graph, TensorId id, std::uint64_t see
       if (vocabulary > 0) {
         values.push_back(static_cast<double>(normal.integer() % vocabulary));
       } else if (t.role == Role::table && t.cols > 1) {
-        const double angle = rope_angle(t, row, col);
+        const double angle = angles.at(row, col);
         values.push_back(t.name.rfind("sin", 0) == 0 ? std::sin(angle) : std::cos(angle));
       } else if (norm_weight) {
         values.push_back(1.0 + 0.2 * normal());

@@ -78,12 +78,22 @@ bool pairs_apart(const Op& op) {
 }
 
 // Whole heads lie in a tile when it begins and ends with one.
-std::string heads_reason(const Op& op, const Op& main, const Target& target) {
+std::string heads_reason(const Graph& graph, const Op& op, const Op& main, const Target& target) {
   FUSELINE_ASSERT(op.kind->head_width != nullptr, op.name);
   const std::int64_t d = op.kind->head_width(op);
   if (target.tile.n % d != 0)
     return op.name + " needs whole heads of " + std::to_string(d) + " columns, while tiles of " +
            main.name + " hold " + std::to_string(target.tile.n);
+  // Behind pairs that became one column a head takes twice as many of the product's: a tile so wide
+  // has two stages in shared memory, or there is none.
+  constexpr std::int64_t kStages = 2, kWidest = 256, kElement = 2;
+  const std::vector<OpId> makers = graph.producers(op.reads[0].tensor);
+  const bool of_pairs = makers.size() == 1 && is_gated(graph.op(makers[0]));
+  const std::int64_t wide = std::max(target.tile.n, 2 * d);
+  const std::int64_t bytes = kStages * (target.tile.m + wide) * target.tile.k * kElement;
+  if (of_pairs && (wide > kWidest || bytes > target.shared_bytes_per_block))
+    return op.name + " needs whole heads of " + std::to_string(d) + " columns, which are " +
+           std::to_string(2 * d) + " of " + main.name + "'s, more than its tiles have";
   for (const Operand& r : op.reads)
     if (r.tensor == main.writes[0].tensor && (r.col_begin - main.writes[0].col_begin) % d != 0)
       return op.name + " begins within a head of " + std::to_string(d) + " columns";
@@ -134,7 +144,8 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
              " rows, while a tile of " + main.name + " holds 128 of them";
     if (needs_full_row(*op)) return row_reason(*op, main, target);
     if (needs_whole_heads(*op)) {
-      if (std::string reason = heads_reason(*op, main, target); !reason.empty()) return reason;
+      if (std::string reason = heads_reason(graph, *op, main, target); !reason.empty())
+        return reason;
     }
     if (pairs_apart(*op))
       return "the pairs of " + op->name + " are in different tiles of " + main.name +

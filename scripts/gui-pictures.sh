@@ -33,5 +33,6 @@ draw() {
 draw window 1240x800 "" --light
 draw window 1240x800 -dark --dark
 draw graph 600x820 "" --light
+draw block 900x640 "" --light
 draw traffic,waterfall,memory,timeline,roofline-hbm 900x500 "" --light
 draw validation,sweep 1180x520 "" --light

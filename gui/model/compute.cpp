@@ -4,6 +4,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "base/data_files.h"
 #include "base/error.h"
 #include "base/parallel_for.h"
 #include "gui/model/run_machine.h"
@@ -27,6 +28,9 @@ std::string result_key(const Document& document, const Run& run) {
   if (run.is_measurement()) {
     key += "\n" + std::to_string(last_change(run.measurements));
   }
+  // A saved text is in its file and no longer in the setup.
+  const BlockChange& change = setup_of(document, run).change;
+  if (looks_like_path(change.block)) key += "\n" + std::to_string(last_change(change.block));
   return key;
 }
 

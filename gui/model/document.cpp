@@ -33,15 +33,19 @@ RunList runs_for(const Setup& setup, const std::vector<std::string>& policies,
   return runs;
 }
 
+const std::vector<std::string>& default_policies() {
+  static const std::vector<std::string> policies{"eager", "torch-compile", "coda"};
+  return policies;
+}
+
 Document default_document() {
   const Scenario scenario = load_scenario("llama2-7b-h200");
   Document document;
   document.title = scenario.title;
   document.setup =
-      from_scenario({scenario.model, scenario.gpu, {}, scenario.workload, scenario.fidelity});
+      from_scenario({scenario.model, scenario.gpu, {}, scenario.workload, scenario.fidelity, {}});
   document.measurements = scenario.measurements.string();
-  document.runs =
-      runs_for(document.setup, {"eager", "torch-compile", "coda"}, {}, document.measurements);
+  document.runs = runs_for(document.setup, default_policies(), {}, document.measurements);
   // What our own kernels measured lies in a folder of its own.
   const std::string own = (data_dir() / "measurements/h200-fuseline").string();
   for (Run& run : measured_runs(load_measurements(own), document.setup))

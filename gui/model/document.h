@@ -15,6 +15,8 @@ struct Document {
   std::optional<std::int64_t> layers = 1;  // blocks in a row; empty: the whole model
   std::string measurements;                // where measured runs are looked for first; may be empty
   RunList runs;
+  // The block's text where it is wrong: predictions are of the setup, whose text was right.
+  std::string draft;
 
   friend bool operator==(const Document&, const Document&) = default;
 };
@@ -26,6 +28,9 @@ Setup setup_of(const Document& document, const Run& run);
 // LLaMA-2-7B on the H200 as scenarios/llama2-7b-h200.toml has it: eager, torch-compile and coda,
 // predicted, and measured where the shipped measurements have them. Baseline: eager.
 Document default_document();
+
+// The policies of its predictions.
+const std::vector<std::string>& default_policies();
 
 // A run for each of the policies, predicted, each followed by its measurement when `measurements`
 // (a folder or file, may be empty) holds the setup's case. InputError: the setup or the

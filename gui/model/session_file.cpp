@@ -47,8 +47,9 @@ LoadedDocument load_document(const std::string& path) {
   Document& d = out.document;
   d.title = scenario.title;
   d.layers = scenario.layers;
-  d.setup = from_scenario(
-      {scenario.model, scenario.gpu, scenario.what_if, scenario.workload, scenario.fidelity});
+  d.setup = from_scenario({scenario.model, scenario.gpu, scenario.what_if, scenario.workload,
+                           scenario.fidelity, scenario.change});
+  d.draft = scenario.draft;
   d.measurements = scenario.measurements.string();
   check_setup(d.setup, path, "");
   if (!scenario.runs.empty()) {
@@ -81,6 +82,8 @@ Scenario to_scenario(const Document& d) {
   Scenario s;
   s.title = d.title.empty() ? "Session" : d.title;
   s.model = setup.model;
+  s.change = setup.change;
+  s.draft = d.draft;
   s.gpu = setup.gpu;
   s.workload = setup.workload;
   s.fidelity = setup.fidelity;

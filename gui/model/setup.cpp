@@ -82,7 +82,7 @@ bool operator==(const Setup& a, const Setup& b) { return cache_key(a) == cache_k
 
 PredictionCase resolve(const Setup& setup) {
   PredictionCase c;
-  c.model = load_model(setup.model);
+  c.model = load_model(setup.model, setup.change);
   c.gpu = with_what_if(load_gpu(setup.gpu), setup.what_if);
   c.workload = setup.workload;
   Formats& formats = c.workload.formats;
@@ -103,6 +103,8 @@ std::string cache_key(const Setup& s) {
                   w.seq, w.context, name_of(w.dtype), weights_text(w), activations_text(w),
                   cache_text(w), name_of(s.fidelity));
   for (const WhatIfField& field : kWhatIfFields) key += fmt::format(" {}", s.what_if.*field.factor);
+  key += "\n" + routing_text(w.routing);
+  key += "\n" + s.change.block + "\n" + s.change.text;
   return key;
 }
 
@@ -127,7 +129,8 @@ Setup from_scenario(const ScenarioSetup& s) {
           .what_if = s.what_if,
           .workload = s.workload,
           .fidelity =
-              s.fidelity == name_of(Fidelity::roofline) ? Fidelity::roofline : Fidelity::hierarchy};
+              s.fidelity == name_of(Fidelity::roofline) ? Fidelity::roofline : Fidelity::hierarchy,
+          .change = s.change};
 }
 
 ScenarioSetup to_scenario(const Setup& s) {
@@ -135,7 +138,8 @@ ScenarioSetup to_scenario(const Setup& s) {
           .gpu = s.gpu,
           .what_if = s.what_if,
           .workload = s.workload,
-          .fidelity = name_of(s.fidelity)};
+          .fidelity = name_of(s.fidelity),
+          .change = s.change};
 }
 
 std::vector<WhatIfSlider> what_if_sliders(const Setup& setup) {

@@ -12,11 +12,12 @@
 namespace fuseline::gui {
 
 struct Setup {
-  std::string model = "llama2-7b";  // a name, a TOML path, or a config.json path
+  std::string model = "llama2-7b";  // a name, a TOML path, a config.json path; empty: the block
   std::string gpu = "h200";         // a name or a TOML path
   WhatIf what_if;
   Workload workload;
   Fidelity fidelity = Fidelity::hierarchy;
+  BlockChange change{};  // another block in the place of the model's, or its text as it is edited
 };
 bool operator==(const Setup& a, const Setup& b);
 

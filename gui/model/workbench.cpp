@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "gui/model/block_editor.h"
 
 namespace fuseline::gui {
 
@@ -84,8 +85,11 @@ void Workbench::compute_anew() {
 
 void Workbench::change(Document next, const std::string& what, const std::string& gesture) {
   if (next == document()) return;
+  Document predicted = next;  // a draft is not
+  predicted.draft = document().draft;
+  const bool same = predicted == document();
   history_.change(std::move(next), what, gesture);
-  compute_anew();
+  if (!same) compute_anew();
 }
 
 void Workbench::open(Document document) {
@@ -113,10 +117,59 @@ bool Workbench::redo() {
 }
 
 void Workbench::set_setup(const Setup& setup, const std::string& what, const std::string& gesture) {
-  static_cast<void>(resolve(setup));  // refused before anything changes
   Document next = document();
+  // Another model brings its own block along: the text was written for the other one.
+  const bool other_model = setup.model != next.setup.model;
   next.setup = setup;
+  if (other_model) {
+    next.setup.change = {};
+    next.draft.clear();
+  }
+  static_cast<void>(resolve(next.setup));  // refused before anything changes
+  if (!next.draft.empty()) {               // other sizes may be what it was written for
+    const CheckedText checked = with_text(next.setup, next.draft);
+    next.setup = checked.setup;
+    if (!checked.problem) next.draft.clear();
+  }
   change(std::move(next), what, gesture);
+}
+
+void Workbench::set_block_text(const std::string& text, const std::string& gesture) {
+  Document next = document();
+  const CheckedText checked = with_text(next.setup, text);
+  next.setup = checked.setup;
+  next.draft = checked.problem ? text : std::string();
+  change(std::move(next), "edit the block", gesture);
+}
+
+void Workbench::reset_block_text() {
+  Document next = document();
+  next.setup.change.text.clear();
+  next.draft.clear();
+  change(std::move(next), "reset the block's text");
+}
+
+void Workbench::choose_block(const std::string& block) {
+  Document next = document();
+  if (block.empty()) {
+    next.setup.change = {};
+    if (next.setup.model.empty()) next.setup.model = Setup().model;
+    static_cast<void>(resolve(next.setup));
+  } else {
+    next.setup = with_block_of(next.setup, block);
+  }
+  next.draft.clear();
+  change(std::move(next), block.empty() ? "the model's own block"
+                                        : "block " + std::filesystem::path(block).stem().string());
+}
+
+void Workbench::save_block(const std::string& path) {
+  const BlockEditorText editor = block_editor_text(document());
+  save_block_text(editor.text, path);
+  if (editor.problem) return;
+  Document next = document();
+  next.setup = with_block_of(next.setup, path);
+  change(std::move(next), "save the block as " + std::filesystem::path(path).filename().string());
 }
 
 void Workbench::set_layers(std::optional<std::int64_t> layers, const std::string& gesture) {

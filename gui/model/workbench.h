@@ -50,6 +50,15 @@ class Workbench {
 
   // Each is one step of undo, and InputError leaves everything as it was.
   void set_setup(const Setup& setup, const std::string& what, const std::string& gesture = {});
+  // The text as it stands in the editor. A right one is predicted; a wrong one is kept as the
+  // document's draft, and the last right one stays predicted. Typing is one gesture.
+  void set_block_text(const std::string& text, const std::string& gesture = {});
+  // Back to what the file says.
+  void reset_block_text();
+  // Another block (block_editor.h: with_block_of); empty: the model's own.
+  void choose_block(const std::string& block);
+  // Writes the text; a right one is read from there from now on.
+  void save_block(const std::string& path);
   // Blocks in a row, 1 to kMostLayers; none: the whole model.
   void set_layers(std::optional<std::int64_t> layers, const std::string& gesture = {});
   void end_gesture() { history_.end_gesture(); }

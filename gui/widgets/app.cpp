@@ -11,6 +11,7 @@
 #include <ostream>
 
 #include "base/error.h"
+#include "gui/model/block_editor.h"
 #include "gui/model/document.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
@@ -145,16 +146,28 @@ std::vector<View*> chosen_views(const AppOptions& options, const MainWindow& win
   return chosen;
 }
 
-int export_pictures(const AppOptions& options, std::ostream& out) {
-  const std::filesystem::path state = state_folder();
+// What was measured is of the models' own blocks.
+Document first_document(const AppOptions& options) {
   Document document =
       options.session.empty() ? default_document() : load_document(options.session).document;
-  Session session(std::move(document), state);
+  if (options.block.empty()) return document;
+  document.setup = with_block_of(document.setup, options.block);
+  if (!options.session.empty()) return document;
+  document.title = "Block " + options.block;
+  document.measurements.clear();
+  document.runs = runs_for(document.setup, default_policies(), {}, "");
+  return document;
+}
+
+int export_pictures(const AppOptions& options, std::ostream& out) {
+  const std::filesystem::path state = state_folder();
+  Session session(first_document(options), state);
   show_named_run(session, options.run);
   MainWindow window(session, options.export_folder);  // no layout is read from there
   const std::vector<View*> views = chosen_views(options, window);
   window.resize(options.size.expandedTo(window.minimumSize()));
   window.show();
+  if (!options.block.empty()) window.raise_view("block");
   session.wait();
   QApplication::processEvents();
   const QStringList names =
@@ -176,10 +189,13 @@ int export_pictures(const AppOptions& options, std::ostream& out) {
 
 int show_window(const AppOptions& options) {
   const std::filesystem::path state = state_folder();
-  Session session(default_document(), state);
+  Session session(options.session.empty() ? first_document(options) : default_document(), state);
   MainWindow window(session, state);
   window.show();
   if (!options.session.empty()) session.open(options.session);
+  if (!options.session.empty() && !options.block.empty())
+    session.act([&](Workbench& bench) { bench.choose_block(options.block); });
+  if (!options.block.empty()) window.raise_view("block");
   QTimer::singleShot(0, &window, [&] { window.files().offer_recovery(); });
   return QApplication::exec();
 }
@@ -188,9 +204,11 @@ int show_window(const AppOptions& options) {
 
 std::string usage() {
   return "fuseline-gui: try fusion choices, see predicted beside measured.\n\n"
-         "usage: fuseline-gui [SCENARIO.toml]\n"
-         "       fuseline-gui --export DIR [SCENARIO.toml] [--size WxH] [--scale N] [--dark]\n"
-         "                    [--format png,svg,pdf] [--views LIST] [--run NAME]\n\n"
+         "usage: fuseline-gui [SCENARIO.toml] [--block FILE.block]\n"
+         "       fuseline-gui --export DIR [SCENARIO.toml] [--block FILE.block] [--size WxH]\n"
+         "                    [--scale N] [--dark] [--format png,svg,pdf] [--views LIST]\n"
+         "                    [--run NAME]\n\n"
+         "  --block FILE   a block in the place of the session's: a shipped name or a file\n"
          "  --export DIR   write every view's picture, and its data as CSV and JSON; needs no "
          "display\n"
          "  --size WxH     of the pictures, 1200x800\n"
@@ -223,6 +241,9 @@ AppOptions parse_options(const std::vector<std::string>& args) {
     if (name == "--export") {
       o.export_folder = value();
       if (o.export_folder.empty()) refuse(name, {}, "needs a folder", {});
+    } else if (name == "--block") {
+      o.block = value();
+      if (o.block.empty()) refuse(name, {}, "needs a block's name or file", {});
     } else if (name == "--size") {
       o.size = parse_size(value());
     } else if (name == "--scale") {
@@ -246,8 +267,8 @@ AppOptions parse_options(const std::vector<std::string>& args) {
           {.file = "command line",
            .value = name,
            .message = "there is no such option",
-           .nearest = nearest_name(name, {"--export", "--size", "--scale", "--format", "--views",
-                                          "--run", "--dark", "--light", "--help"})});
+           .nearest = nearest_name(name, {"--export", "--block", "--size", "--scale", "--format",
+                                          "--views", "--run", "--dark", "--light", "--help"})});
     } else if (!o.session.empty()) {
       refuse({}, name, "is a second session", "one session");
     } else {

@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "gui/widgets/block_view.h"
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
 #include "gui/widgets/program_view.h"
@@ -65,6 +66,7 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   views_.insert(views_.begin(), graph_);
   views_.push_back(new KernelView(session.bench(), this));
   views_.push_back(new ProgramView(session.bench(), this));
+  views_.push_back(new BlockView(session, this));
 
   add_dock(runs_, "runs", tr("Runs"));
   add_dock(scrolling(setup_), "setup", tr("Setup"));

@@ -12,9 +12,9 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kLayoutVersion = 1;  // raised when docks come or go
+constexpr int kLayoutVersion = 2;  // raised when docks come or go
 const QStringList kLeft = {"runs", "setup", "details"};
-const QStringList kBelowCharts = {"kernels", "program", "sweep", "validation"};
+const QStringList kBelowCharts = {"kernels", "program", "block", "sweep", "validation"};
 
 }  // namespace
 

@@ -1,13 +1,12 @@
 #include "gui/widgets/program_view.h"
 
-#include <QPainter>
 #include <QScrollBar>
 #include <QTextBrowser>
-#include <QTextDocument>
 #include <QUrl>
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/widgets/html_picture.h"
 #include "gui/widgets/qt_text.h"
 
 namespace fuseline::gui {
@@ -118,22 +117,7 @@ void ProgramView::show_highlight(const Highlight&) {
 void ProgramView::restyle() { text_->setHtml(html()); }
 
 void ProgramView::paint_to(QPainter& painter, QSize size) {
-  constexpr int kMargin = 14;
-  painter.fillRect(QRect(QPoint(), size), theme().background());
-  QTextDocument document;
-  document.setDefaultFont(font());
-  document.setDefaultStyleSheet(
-      QString("body { color: %1 }").arg(hex(theme().colour(ColourRole::text))));
-  document.setHtml("<body>" + html() + "</body>");
-  document.setTextWidth(size.width() - 2 * kMargin);
-  const double scale =
-      std::clamp((size.height() - 2 * kMargin) / std::max(1.0, document.size().height()), 0.1, 1.0);
-  document.setTextWidth((size.width() - 2 * kMargin) / scale);
-  painter.save();
-  painter.translate(kMargin, kMargin);
-  painter.scale(scale, scale);
-  document.drawContents(&painter);
-  painter.restore();
+  paint_html(painter, size, html(), theme(), font());
 }
 
 std::vector<Table> ProgramView::tables() const {

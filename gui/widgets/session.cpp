@@ -273,6 +273,9 @@ bool Session::take_in(const std::filesystem::path& path, FileKind kind) {
         setup.model = path.string();
         bench.set_setup(setup, "model " + name);
         return;
+      case FileKind::block:
+        bench.choose_block(path.string());
+        return;
       case FileKind::gpu:
         setup.gpu = path.string();
         bench.set_setup(setup, "GPU " + name);

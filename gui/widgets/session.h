@@ -62,7 +62,8 @@ class Session : public QObject {
   bool save(const std::filesystem::path& path);
   void start_anew(Document document);
   bool recover(const Autosave::Left& left);
-  // A model, a GPU, measurements: put into the session. What it is was found by kind_of_file().
+  // A model, a block, a GPU, measurements: put into the session. What it is was found by
+  // kind_of_file().
   bool take_in(const std::filesystem::path& path, FileKind kind);
 
   void wait();                  // until results are those of the document, and drawn

@@ -7,6 +7,7 @@
 #include <QSpinBox>
 #include <algorithm>
 
+#include "base/error.h"
 #include "gui/model/choices.h"
 #include "gui/model/glossary.h"
 #include "gui/widgets/qt_text.h"
@@ -51,6 +52,14 @@ SetupPanel::SetupPanel(Session& session, QWidget* parent) : QWidget(parent), ses
   for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
     dtype_->addItem(name_of(dtype), static_cast<int>(dtype));
   }
+  add_format(*form, "setup-weights", tr("&Weights"),
+             "Number format of the layers' weights; scales are tensors of their own",
+             FormatOf::weights);
+  add_format(*form, "setup-activations", tr("&Activations"),
+             "Number format of what the weights are multiplied by; it brings its weights along",
+             FormatOf::activations);
+  add_format(*form, "setup-kv", tr("&Cache"), "Number format of cached keys and values",
+             FormatOf::cache);
   fidelity_ = add_choice(*form, "setup-fidelity", tr("&Fidelity"), "hierarchy");
   for (const Fidelity fidelity : {Fidelity::hierarchy, Fidelity::roofline}) {
     fidelity_->addItem(name_of(fidelity), static_cast<int>(fidelity));
@@ -93,6 +102,53 @@ QComboBox* SetupPanel::add_choice(QFormLayout& form, const char* name, const QSt
   text->setToolTip(tip);
   form.addRow(text, box);
   return box;
+}
+
+void SetupPanel::add_format(QFormLayout& form, const char* name, const QString& label,
+                            const char* term, FormatOf of) {
+  auto* box = qobject_cast<ShortCombo*>(add_choice(form, name, label, term));
+  formats_.emplace_back(of, box);
+  box->fill_before_showing([this, box, of] { fill_formats(*box, of); });
+  connect(box, QOverload<int>::of(&QComboBox::activated), this, [this, box, of, label](int index) {
+    const std::string value = from_qt(box->itemData(index).toString());
+    const QString what = QString(label).remove('&').toLower() + " " + box->itemText(index);
+    const Setup now = session_.bench().document().setup;
+    session_.act(
+        [&](Workbench& bench) { bench.set_setup(with_format(now, of, value), from_qt(what)); });
+  });
+}
+
+// Whether each can be had is found when the list is opened; until then the present one is enough.
+void SetupPanel::show_formats() {
+  const Setup& setup = session_.bench().document().setup;
+  Workload work = setup.workload;
+  try {
+    work = resolve(setup).workload;
+  } catch (const InputError&) {  // the setup is wrong: the runs say why
+  }
+  for (const auto& [of, box] : formats_) {
+    const QSignalBlocker quiet(box);
+    box->clear();
+    box->addItem(to_qt(format_text(work, of)), to_qt(format_value(setup, of)));
+  }
+}
+
+void SetupPanel::fill_formats(QComboBox& box, FormatOf of) {
+  const Setup& setup = session_.bench().document().setup;
+  const QSignalBlocker quiet(&box);
+  const std::string now = format_value(setup, of);
+  box.clear();
+  try {
+    for (const Choice& choice : format_choices(setup, of)) {
+      box.addItem(to_qt(choice.text), to_qt(choice.value));
+      const int index = box.count() - 1;
+      box.setItemData(index, to_qt(choice.tooltip), Qt::ToolTipRole);
+      if (!choice.enabled) box.setItemData(index, QVariant(0), Qt::UserRole - 1);
+      if (choice.value == now) box.setCurrentIndex(index);
+    }
+  } catch (const InputError&) {
+    show_formats();
+  }
 }
 
 QSpinBox* SetupPanel::add_spin(QFormLayout& form, const char* name, const QString& label,
@@ -184,6 +240,7 @@ void SetupPanel::refresh() {
   const Workload& w = setup.workload;
   phase_->setCurrentIndex(phase_->findData(static_cast<int>(w.phase)));
   dtype_->setCurrentIndex(dtype_->findData(static_cast<int>(w.dtype)));
+  show_formats();
   fidelity_->setCurrentIndex(fidelity_->findData(static_cast<int>(setup.fidelity)));
   const auto set = [](QSpinBox* box, std::int64_t value) {
     const QSignalBlocker quiet(box);

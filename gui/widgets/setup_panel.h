@@ -26,10 +26,15 @@ class SetupPanel : public QWidget {
   void add_layers(QFormLayout& form);
   void fill(QComboBox& box, const std::vector<Choice>& choices, const std::string& now);
   void choose_file(FileKind kind);
+  void add_format(QFormLayout& form, const char* name, const QString& label, const char* term,
+                  FormatOf of);
+  void fill_formats(QComboBox& box, FormatOf of);
+  void show_formats();
   void change(const QString& what, const std::function<void(Setup&)>& how);
 
   Session& session_;
   QComboBox *model_, *gpu_, *phase_, *dtype_, *fidelity_;
+  std::vector<std::pair<FormatOf, QComboBox*>> formats_;
   QSpinBox *batch_, *seq_, *context_, *layers_;
 };
 

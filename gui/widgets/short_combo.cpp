@@ -10,6 +10,11 @@ ShortCombo::ShortCombo(QWidget* parent) : QComboBox(parent) {
   setMinimumContentsLength(8);
 }
 
+void ShortCombo::showPopup() {
+  if (fill_) fill_();
+  QComboBox::showPopup();
+}
+
 void ShortCombo::paintEvent(QPaintEvent*) {
   QStylePainter painter(this);
   QStyleOptionComboBox option;

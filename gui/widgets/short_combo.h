@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QComboBox>
+#include <functional>
 
 namespace fuseline::gui {
 
@@ -10,8 +11,15 @@ class ShortCombo : public QComboBox {
  public:
   explicit ShortCombo(QWidget* parent);
 
+  // What its list offers is found when it is about to be shown.
+  void fill_before_showing(std::function<void()> fill) { fill_ = std::move(fill); }
+  void showPopup() override;
+
  protected:
   void paintEvent(QPaintEvent* event) override;
+
+ private:
+  std::function<void()> fill_;
 };
 
 }  // namespace fuseline::gui

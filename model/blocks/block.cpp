@@ -48,6 +48,17 @@ bool keeps_cache(const BlockUse& use) {
   return text->calls("cache") || text->calls("kept") || text->calls("recent");
 }
 
+bool has_experts(const BlockUse& use) { return text_of(use)->calls("expert_linear"); }
+
+Workload workload_of(const ModelConfig& config, const BlockUse& use, Workload workload) {
+  if (use.tokens.empty()) return workload;
+  const ParameterValues values = block_values(config, use);
+  const auto found = values.find(use.tokens);
+  FUSELINE_ASSERT(found != values.end(), use.tokens);
+  workload.seq = std::get<std::int64_t>(found->second);
+  return workload;
+}
+
 bool has_parameter(const ModelConfig& config, const std::string& name) {
   return std::any_of(config.blocks.begin(), config.blocks.end(), [&](const BlockUse& use) {
     const std::vector<std::string> names = parameter_names(*text_of(use));
@@ -85,14 +96,17 @@ Graph build_block(const ModelConfig& config, const BlockUse& use, const Workload
   return build(config, use, workload);
 }
 
+Graph build_end(const ModelConfig& config, const std::string& block, const Workload& workload) {
+  FUSELINE_ASSERT(!block.empty(), config.name);
+  return build(config, {.block = block}, in_own_type(workload));
+}
+
 Graph build_entry(const ModelConfig& config, const Workload& workload) {
-  FUSELINE_ASSERT(!config.entry.empty(), config.name);
-  return build(config, {.block = config.entry}, in_own_type(workload));
+  return build_end(config, config.entry, workload);
 }
 
 Graph build_exit(const ModelConfig& config, const Workload& workload) {
-  FUSELINE_ASSERT(!config.exit.empty(), config.name);
-  return build(config, {.block = config.exit}, in_own_type(workload));
+  return build_end(config, config.exit, workload);
 }
 
 }  // namespace fuseline

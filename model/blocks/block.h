@@ -24,6 +24,8 @@ Graph build_block(const ModelConfig& config, const BlockUse& use, const Workload
 // table's bytes are those of the rows gathered, at most min(M, V). In train also dx input and the
 // gradients of the tables outputs. Asserts that the model has an entry.
 Graph build_entry(const ModelConfig& config, const Workload& workload);
+// A block before or behind layers by its name, as those are; with the workload of these layers.
+Graph build_end(const ModelConfig& config, const std::string& block, const Workload& workload);
 
 // Final norm and LM head: x [R, D] -> logits [R, V]. Rows R are the tokens whose logits serving
 // needs: the last of each sequence in forward (R = B), all new tokens in decode (R = M). In train
@@ -36,6 +38,10 @@ Graph build_exit(const ModelConfig& config, const Workload& workload);
 std::shared_ptr<const BlockText> text_of(const BlockUse& use);
 // Whether the block keeps what decode reads again: keys and values of earlier tokens.
 bool keeps_cache(const BlockUse& use);
+// Whether it sends tokens to experts.
+bool has_experts(const BlockUse& use);
+// What the layers of that kind run over: an encoder has tokens of its own.
+Workload workload_of(const ModelConfig& config, const BlockUse& use, Workload workload);
 // Whether any block of the model's layers has the parameter.
 bool has_parameter(const ModelConfig& config, const std::string& name);
 // What the model gives the parameters of one of its blocks.

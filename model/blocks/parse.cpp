@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -19,9 +20,9 @@ namespace {
 
 constexpr std::string_view kVersion = "fuseline.block/1";
 // Words that no tensor, size or part can be called by.
-constexpr std::string_view kBlockWords[] = {"block",  "part", "use", "input",   "table",
-                                            "output", "give", "if",  "require", "else",
-                                            "and",    "or",   "not"};
+constexpr std::array<std::string_view, 13> kBlockWords = {
+    "block", "part", "use",     "input", "table", "output", "give",
+    "if",    "else", "require", "and",   "or",    "not"};
 // What one expression may hold: no block comes near, and no nonsense fills the stack.
 constexpr int kMostWords = 2'000;
 
@@ -391,6 +392,8 @@ class Parser : private TokenCursor {
 };
 
 }  // namespace
+
+std::span<const std::string_view> block_words() { return kBlockWords; }
 
 BlockFile parse_block_file(const std::string& text, const std::string& file) {
   return Parser(std::make_shared<const SourceText>(SourceText{file, text})).file();

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/text/source_text.h"
@@ -98,6 +100,9 @@ struct BlockFile {
 
 // InputError with place and line. Sizes are not known here, and no names but the language's own.
 BlockFile parse_block_file(const std::string& text, const std::string& file);
+
+// Words of the language, which no tensor, size or part can be called by.
+std::span<const std::string_view> block_words();
 
 // The file as text, in the one way that we write it; parse_block_file() gives the same again.
 std::string block_file_text(const BlockFile& file);

@@ -95,6 +95,19 @@ void check_config(const ModelConfig& c, const std::string& file) {
   }
 }
 
+namespace {
+
+void check_routing(const Workload& w, const ModelConfig& config) {
+  // A model without a name stands for one that is not known yet.
+  if (!w.routing.given() || config.name.empty()) return;
+  if (std::none_of(config.blocks.begin(), config.blocks.end(), has_experts))
+    refuse("", "routing", routing_text(w.routing),
+           fmt::format("says how tokens go to experts, and {} has none", config.name),
+           "a model with experts");
+}
+
+}  // namespace
+
 void check_workload(const Workload& w, const ModelConfig& config) {
   check_range("", "batch", w.batch, 1, kLargestDimension);
   check_range("", "seq", w.seq, 1, kLargestDimension);
@@ -140,6 +153,7 @@ void check_workload(const Workload& w, const ModelConfig& config) {
              fmt::format("is multiplied by weights in {}, not in {}", needed, weights_text(w)),
              fmt::format("weights {}, or activations {}", needed, name_of(w.dtype)));
   }
+  check_routing(w, config);
   // The largest tensor of any policy: the attention scores [B·H·T, S].
   static_cast<void>(checked_product<Bytes>(w.batch, std::max<std::int64_t>(1, config.H), w.seq,
                                            w.kv_tokens(), 4));
@@ -179,6 +193,7 @@ std::string activations_text(const Workload& w) {
 
 std::string describe(const Workload& w) {
   std::string formats;
+  if (w.routing.given()) formats += ", routing " + routing_text(w.routing);
   if (w.formats.weights.quantised()) formats += ", weights " + w.formats.weights.name();
   if (w.formats.activations.quantised()) formats += ", activations " + w.formats.activations.name();
   if (w.formats.cache.quantised()) formats += ", cache " + w.formats.cache.name();

@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "model/cache_formats/stored_cache.h"
 #include "model/config/dtype.h"
+#include "model/config/routing_loads.h"
 #include "model/formats/stored_weight.h"
 
 namespace fuseline {
@@ -43,11 +44,14 @@ struct Formats {
 
 // A block and how many layers are of it.
 struct BlockUse {
-  std::string block;                        // a name of scenarios/blocks, or a path
-  std::int64_t layers = 0;                  // 0: all that the model has
-  std::string name{};                       // "local"; empty: as the block
-  ParameterValues values{};                 // what differs from the model's
-  bool decodes = true;                      // whether generating a token runs these layers
+  std::string block;         // a name of scenarios/blocks, or a path
+  std::int64_t layers = 0;   // 0: all that the model has
+  std::string name{};        // "local"; empty: as the block
+  ParameterValues values{};  // what differs from the model's
+  bool decodes = true;       // whether generating a token runs these layers
+  // Of a stack beside the first one, as an encoder is: the size that says how many tokens a
+  // sequence has there ("source_tokens"), and the blocks before and behind its layers.
+  std::string tokens{}, entry{}, exit{};
   std::shared_ptr<const BlockText> text{};  // read already; null: found by its name
 
   [[nodiscard]] const std::string& label() const { return name.empty() ? block : name; }
@@ -99,6 +103,7 @@ struct Workload {
   std::int64_t context = 0;  // S, decode only: tokens in the cache, the new ones included
   Dtype dtype = Dtype::bf16;
   Formats formats{};
+  RoutingLoads routing{};  // of tokens to experts
 
   [[nodiscard]] std::int64_t rows() const { return batch * seq; }
   [[nodiscard]] std::int64_t kv_tokens() const { return phase == Phase::decode ? context : seq; }

@@ -107,6 +107,24 @@ double positive(const HfFields& fields, const char* key, double absent) {
   fields.fail(key, Json(number), "is not above 0", "a number above 0");
 }
 
+std::int64_t rotated_columns(const HfFields& fields, const char* key, double absent,
+                             std::int64_t head_width) {
+  constexpr const char* kNested = "partial_rotary_factor";
+  double part = fields.real_or(key, absent);
+  if (const Json* rope = fields.find("rope_parameters"); rope != nullptr && rope->is_object() &&
+                                                         rope->contains(kNested) &&
+                                                         rope->at(kNested).is_number())
+    part = rope->at(kNested).get<double>();
+  const double columns = part * static_cast<double>(head_width);
+  const auto rotated = columns >= 0 && columns <= static_cast<double>(head_width)
+                           ? static_cast<std::int64_t>(columns)
+                           : std::int64_t{0};
+  if (rotated < 2 || rotated % 2 != 0)
+    fields.fail(key, Json(part), "the part of a head that turns has no pairs of columns",
+                "0.5, or up to 1");
+  return rotated;
+}
+
 double read_rope_theta(const HfFields& fields, double absent) {
   const Json* nested = fields.find("rope_parameters");
   if (fields.find("rope_theta") != nullptr || nested == nullptr || !nested->is_object()) {

@@ -47,6 +47,9 @@ std::int64_t head_width(const HfFields& fields, const char* heads_key, std::int6
 double positive(const HfFields& fields, const char* key, double absent);
 // Newer files write rope_parameters.rope_theta.
 double read_rope_theta(const HfFields& fields, double absent = 10000.0);
+// The columns of each head that turn: a part of its width, under the name or in rope_parameters.
+std::int64_t rotated_columns(const HfFields& fields, const char* key, double absent,
+                             std::int64_t head_width);
 // A whole number that may be 0.
 std::int64_t count_or(const HfFields& fields, const char* key, std::int64_t absent);
 // Fields whose other values compute something that no block here does.

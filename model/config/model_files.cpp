@@ -74,6 +74,22 @@ BlockUse read_block_name(const TomlTable& table, const std::string& key) {
   return use;
 }
 
+constexpr std::string_view kOfLayers[] = {"block",  "layers", "name", "decodes",
+                                          "tokens", "entry",  "exit"};
+
+// Tokens, entry and exit of a stack of its own.
+void read_stack(const TomlTable& table, BlockUse& use) {
+  use.tokens = table.text_or("tokens", "");
+  for (const auto& [key, end] : {std::pair{"entry", &use.entry}, {"exit", &use.exit}}) {
+    if (!table.has(key)) continue;
+    static_cast<void>(read_block_name(table, key));
+    *end = table.text(key);
+    if (use.tokens.empty())
+      table.fail(key, "belongs to a stack of layers with tokens of its own",
+                 "tokens = the size that says how many, beside it");
+  }
+}
+
 // [[blocks]] of a model of several kinds of layers: block, layers, name, and sizes of its own.
 std::vector<BlockUse> read_blocks(const TomlTable& table) {
   std::vector<BlockUse> all;
@@ -82,9 +98,11 @@ std::vector<BlockUse> read_blocks(const TomlTable& table) {
     use.layers = one.whole("layers", {1, kMostLayers});
     use.name = one.text_or("name", "");
     use.decodes = one.flag_or("decodes", true);
+    read_stack(one, use);
     const std::vector<std::string> known = parameter_names(*use.text);
     for (const std::string& key : one.keys()) {
-      if (key == "block" || key == "layers" || key == "name" || key == "decodes") continue;
+      if (std::find(std::begin(kOfLayers), std::end(kOfLayers), key) != std::end(kOfLayers))
+        continue;
       use.values[key] = read_parameter(one, key, known, use.label());
     }
     for (const BlockUse& other : all)
@@ -244,6 +262,16 @@ ModelConfig read_model(const TomlTable& table) {
   for (std::size_t i = own; i < known.size(); ++i)
     if (table.has(known[i]))
       c.values[known[i]] = table.number_or_flag(known[i], {0, kLargestDimension});
+  for (const BlockUse& use : c.blocks) {
+    if (use.tokens.empty()) continue;
+    const auto said = c.values.find(use.tokens);
+    if (said == c.values.end() || !std::holds_alternative<std::int64_t>(said->second))
+      throw InputError({.file = table.file(),
+                        .field = "tokens",
+                        .value = use.tokens,
+                        .message = "is no size that the model says",
+                        .allowed = "a size of one of its blocks, such as source_tokens"});
+  }
   try {
     check_config(c, table.file());
   } catch (const InputError& error) {
@@ -288,9 +316,10 @@ void take_defaults(ModelConfig& model, const ParameterValues& defaults) {
 void check_parameters(const ModelConfig& model) {
   const BlockUse& use = model.blocks.front();
   const ParameterValues values = block_values(model, use);
-  for (const Parameter& p : use.text->block().parameters)
+  const auto text = text_of(use);
+  for (const Parameter& p : text->block().parameters)
     if (!p.absent && !values.contains(p.name))
-      use.text->file().source->fail(
+      text->file().source->fail(
           p.at, {.value = p.name,
                  .message = fmt::format("the block needs it, and the model '{}' does not say it",
                                         model.name),
@@ -305,6 +334,7 @@ ModelConfig with_block(ModelConfig model, const std::string& block) {
     BlockUse chosen = use;
     model.layers = model.layers_of(use);
     chosen.layers = 0;
+    chosen.tokens.clear();  // alone it has those that are asked for
     if (model.blocks.size() > 1) name_after(model, block);
     model.blocks = {std::move(chosen)};
     return model;
@@ -327,6 +357,29 @@ ModelConfig model_of_block(const std::string& block) {
   take_defaults(model, default_values(*model.blocks.front().text));
   check_config(model, block);
   return model;
+}
+
+ModelConfig load_model(const std::string& name, const BlockChange& change) {
+  if (name.empty() && change.block.empty())
+    throw InputError({.field = "model", .message = "is missing, and there is no block"});
+  ModelConfig model = name.empty()           ? model_of_block(change.block)
+                      : change.block.empty() ? load_model(name)
+                                             : with_block(load_model(name), change.block);
+  if (change.text.empty()) return model;
+  const std::string file = text_of(model.blocks.front())->file().source->file;
+  const auto text = BlockText::parse(change.text, file);
+  static_cast<void>(text->block());
+  for (BlockUse& use : model.blocks)
+    if (text_of(use)->file().source->file == file) use.text = text;
+  check_parameters(model);
+  if (change.block.empty()) name_after(model, text->name());
+  model.title += ", edited";
+  return model;
+}
+
+std::shared_ptr<const BlockText> original_text(const std::string& model,
+                                               const BlockChange& change) {
+  return text_of(load_model(model, BlockChange{.block = change.block}).blocks.front());
 }
 
 ModelConfig load_model(const std::string& name_or_path) {

@@ -26,6 +26,26 @@ void refuse_several_gpus(const TomlTable& table) {
   }
 }
 
+// A block stands for a model too, where its sizes have defaults.
+template <class Setup>
+void read_model_and_block(const TomlTable& table, const std::filesystem::path& path, Setup& s) {
+  if (table.has("block")) s.change.block = name_or_relative(table.text("block"), path);
+  if (s.change.block.empty() || table.has("model"))
+    s.model = name_or_relative(table.text("model"), path);
+  s.change.text = table.text_or("block_text", "");
+}
+
+RoutingLoads read_routing(const TomlTable& table) {
+  const std::string text = table.text("routing");
+  try {
+    return parse_routing(
+        is_routing_word(text) ? text : relative_to_file(text, table.file()).string(), "routing");
+  } catch (const InputError& error) {
+    if (!error.problem().file.empty()) throw;
+    table.fail_at(error.problem());
+  }
+}
+
 Workload read_workload(const TomlTable& table) {
   Workload w;
   if (table.has("phase")) {
@@ -52,6 +72,7 @@ Workload read_workload(const TomlTable& table) {
   read_format("weights", w.formats.weights, parse_stored_weight);
   read_format("activations", w.formats.activations, parse_stored_activation);
   read_format("kv", w.formats.cache, parse_stored_cache);
+  if (table.has("routing")) w.routing = read_routing(table);
   try {
     ModelConfig one_head;  // the model may be changed later, so only the workload itself is judged
     one_head.H = 1;
@@ -146,10 +167,11 @@ WhatIf read_what_if(const TomlTable& table) {
 
 ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& path) {
   refuse_several_gpus(table);
-  table.refuse_other_keys({"model", "gpu", "phase", "batch", "seq", "context", "dtype", "weights",
-                           "activations", "kv", "fidelity", "what_if"});
+  table.refuse_other_keys({"model", "block", "block_text", "gpu", "phase", "batch", "seq",
+                           "context", "dtype", "weights", "activations", "kv", "routing",
+                           "fidelity", "what_if"});
   ScenarioSetup s;
-  s.model = name_or_relative(table.text("model"), path);
+  read_model_and_block(table, path, s);
   s.gpu = name_or_relative(table.text("gpu"), path);
   s.workload = read_workload(table);
   s.fidelity = read_fidelity(table);
@@ -195,7 +217,7 @@ std::vector<ScenarioRun> read_runs(const TomlTable& top, const std::filesystem::
 
 // The name of one of the runs.
 std::string read_baseline(const TomlTable& gui, const std::vector<ScenarioRun>& runs) {
-  gui.refuse_other_keys({"baseline"});
+  gui.refuse_other_keys({"baseline", "block_draft"});
   if (!gui.has("baseline")) return {};
   std::vector<std::string> names;
   for (const ScenarioRun& run : runs) names.push_back(run.name);
@@ -223,12 +245,14 @@ Scenario load_scenario(const std::string& name_or_path) {
       find_data_file(name_or_path, {.field = "scenario", .folder = ""});
   const TomlTable table = TomlTable::load(path);
   refuse_several_gpus(table);
-  table.refuse_other_keys({"title", "model", "gpu", "phase", "batch", "seq", "context", "dtype",
-                           "weights", "activations", "kv", "policies", "fidelity", "layers",
-                           "measurements", "what_if", "custom", "gui", "runs"});
+  table.refuse_other_keys({"title",    "model",       "block",        "block_text", "gpu",
+                           "phase",    "batch",       "seq",          "context",    "dtype",
+                           "weights",  "activations", "kv",           "routing",    "policies",
+                           "fidelity", "layers",      "measurements", "what_if",    "custom",
+                           "gui",      "runs"});
   Scenario s;
   s.title = table.text("title");
-  s.model = name_or_relative(table.text("model"), path);
+  read_model_and_block(table, path, s);
   s.gpu = name_or_relative(table.text("gpu"), path);
   s.workload = read_workload(table);
   s.policies = read_policies(table);
@@ -244,7 +268,10 @@ Scenario load_scenario(const std::string& name_or_path) {
     s.custom = read_custom(custom);
   }
   if (table.has("runs")) s.runs = read_runs(table, path);
-  if (table.has("gui")) s.baseline = read_baseline(table.table("gui"), s.runs);
+  if (table.has("gui")) {
+    s.baseline = read_baseline(table.table("gui"), s.runs);
+    s.draft = table.table("gui").text_or("block_draft", "");
+  }
   return s;
 }
 

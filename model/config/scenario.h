@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/config/config.h"
+#include "model/config/model_files.h"
 #include "model/config/what_if.h"
 #include "model/custom_fusion.h"
 
@@ -21,6 +22,7 @@ struct ScenarioSetup {
   WhatIf what_if;
   Workload workload;
   std::string fidelity;
+  BlockChange change{};
 };
 
 // One [[runs]] table: what the window compares. The command line does not read it.
@@ -34,7 +36,7 @@ struct ScenarioRun {
 
 struct Scenario {
   std::string title;
-  std::string model;  // a name or a path, for load_model()
+  std::string model;  // a name or a path, for load_model(); empty: `change` names a block
   std::string gpu;    // a name or a path, for load_gpu()
   Workload workload;
   std::vector<std::string> policies;       // names of policies(), or `custom`; at least one
@@ -45,6 +47,8 @@ struct Scenario {
   std::optional<CustomFusion> custom;      // [custom]: what policy `custom` does
   std::vector<ScenarioRun> runs;           // [[runs]]: of the window
   std::string baseline;  // [gui] baseline: a run's name; empty: the window chooses
+  BlockChange change;    // block, block_text
+  std::string draft;     // [gui] block_draft: the block's text as it was left, with errors in it
 };
 
 // From a name of scenario_names() or a TOML path. Paths inside the file start at its folder.

@@ -23,7 +23,7 @@ std::string name_or_path(const std::string& text, const fs::path& folder) {
   return looks_like_path(text) ? path_text(text, folder) : text;
 }
 
-std::string workload_text(const Workload& w) {
+std::string workload_text(const Workload& w, const fs::path& folder) {
   std::string out =
       fmt::format("phase = \"{}\"\nbatch = {}\nseq = {}\n", name_of(w.phase), w.batch, w.seq);
   if (w.phase == Phase::decode) out += fmt::format("context = {}\n", w.context);
@@ -32,14 +32,27 @@ std::string workload_text(const Workload& w) {
     out += fmt::format("weights = \"{}\"\n", w.formats.weights.name());
   if (w.formats.activations.quantised())
     out += fmt::format("activations = \"{}\"\n", w.formats.activations.name());
+  if (w.routing.given())
+    out += fmt::format("routing = {}\n", toml_text(is_routing_word(w.routing.name)
+                                                       ? w.routing.name
+                                                       : path_text(w.routing.name, folder)));
   if (w.formats.cache.quantised()) out += fmt::format("kv = \"{}\"\n", w.formats.cache.name());
   return out;
 }
 
 std::string setup_text(const ScenarioSetup& s, const fs::path& folder) {
-  return fmt::format("model = {}\ngpu = {}\n", toml_text(name_or_path(s.model, folder)),
-                     toml_text(name_or_path(s.gpu, folder))) +
-         workload_text(s.workload) + fmt::format("fidelity = \"{}\"\n", s.fidelity);
+  std::string out;
+  const auto add = [&out](const char* key, const std::string& text) {
+    if (!text.empty()) out += fmt::format("{} = {}\n", key, text);
+  };
+  const auto named = [&](const std::string& text) {
+    return text.empty() ? text : toml_text(name_or_path(text, folder));
+  };
+  add("model", named(s.model));
+  add("block", named(s.change.block));
+  add("block_text", s.change.text.empty() ? "" : toml_lines(s.change.text));
+  add("gpu", named(s.gpu));
+  return out + workload_text(s.workload, folder) + fmt::format("fidelity = \"{}\"\n", s.fidelity);
 }
 
 std::string what_if_text(const std::string& table, const WhatIf& what_if) {
@@ -75,7 +88,7 @@ std::string run_text(const ScenarioRun& run, const fs::path& folder) {
 
 std::string scenario_text(const Scenario& s, const fs::path& folder) {
   std::string out = fmt::format("title = {}\n", toml_text(s.title));
-  out += setup_text({s.model, s.gpu, s.what_if, s.workload, s.fidelity}, folder);
+  out += setup_text({s.model, s.gpu, s.what_if, s.workload, s.fidelity, s.change}, folder);
   out += fmt::format("policies = {}\n", toml_list(s.policies));
   out += s.layers ? fmt::format("layers = {}\n", *s.layers) : "layers = \"all\"\n";
   if (!s.measurements.empty()) {
@@ -83,7 +96,9 @@ std::string scenario_text(const Scenario& s, const fs::path& folder) {
   }
   out += what_if_text("what_if", s.what_if);
   if (s.custom) out += "\n[custom]  # what policy custom does\n" + custom_text(*s.custom);
-  if (!s.baseline.empty()) out += fmt::format("\n[gui]\nbaseline = {}\n", toml_text(s.baseline));
+  if (!s.baseline.empty() || !s.draft.empty()) out += "\n[gui]\n";
+  if (!s.baseline.empty()) out += fmt::format("baseline = {}\n", toml_text(s.baseline));
+  if (!s.draft.empty()) out += fmt::format("block_draft = {}\n", toml_lines(s.draft));
   for (const ScenarioRun& run : s.runs) out += run_text(run, folder);
   return out;
 }

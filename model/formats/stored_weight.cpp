@@ -68,8 +68,8 @@ ScaleRange StoredWeight::beside(ScaleKind kind, std::int64_t n_begin, std::int64
   const std::int64_t first = k_begin == 0 ? 1 : 0;
   if (kind == ScaleKind::tensor_scale) return {0, 1, 0, first};
   ScaleRange range;
-  range.row_begin = scale_row(n_begin);
-  range.row_end = scale_row(n_end - 1) + 1;
+  range.row_begin = scale_row(pairs ? n_begin / 2 * 2 : n_begin);
+  range.row_end = scale_row(pairs ? (n_end - 1) / 2 * 2 + 1 : n_end - 1) + 1;
   range.col_begin = group == 0 ? 0 : ceil_div(k_begin, group);
   range.col_end = group == 0 ? first : ceil_div(k_end, group);
   return range;
@@ -84,7 +84,7 @@ double StoredWeight::scale_bytes_per_element(std::int64_t K) const {
 
 std::int64_t StoredWeight::scale_row(std::int64_t n) const {
   FUSELINE_ASSERT(format != nullptr, "a weight without a format");
-  return n / format->group_rows;
+  return pairs ? n / 2 / format->group_rows * 2 + n % 2 : n / format->group_rows;
 }
 
 StoredWeight parse_stored_weight(const std::string& text, const std::string& field,

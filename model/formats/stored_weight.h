@@ -36,6 +36,8 @@ struct ScaleTensor {
 struct StoredWeight {
   const WeightFormat* format = nullptr;  // null: weights are numbers of the workload's type
   std::int64_t group = 0;                // columns; 0: all of a row
+  // Rows 2j and 2j + 1 were rows j of two halves, whose blocks of scales alternate as they do.
+  bool pairs = false;
 
   [[nodiscard]] bool quantised() const { return format != nullptr; }
   // "int4", or "int4:64" where the group is not the format's own; "" without a format.

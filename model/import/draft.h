@@ -16,14 +16,6 @@ namespace fuseline {
 
 enum class MatrixKind : std::uint8_t { activation, input, weight, table };
 
-struct DraftMatrix {
-  MatrixKind kind = MatrixKind::activation;
-  std::int64_t rows = 1;
-  std::int64_t columns = 1;
-  std::string name{};                    // wanted; of a weight or table what its module calls it
-  std::optional<std::size_t> made_by{};  // the step
-};
-
 // A size that becomes a letter of the block: "H", 32. Another number under the same letter becomes
 // "H2".
 struct Letter {
@@ -31,7 +23,18 @@ struct Letter {
   std::int64_t number = 0;
   friend bool operator==(const Letter&, const Letter&) = default;
 };
-using Width = std::vector<Letter>;  // a product: H d
+
+struct DraftMatrix {
+  MatrixKind kind = MatrixKind::activation;
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  std::string name{};                    // wanted; of a weight or table what its module calls it
+  std::optional<std::size_t> made_by{};  // the step
+  std::optional<Letter> each_of{};       // of a weight: one matrix for each of so many experts
+};
+
+// A product of letters: H d.
+using Width = std::vector<Letter>;
 
 // A number that steps share as a parameter, while it is the same: norm_eps.
 struct Setting {
@@ -49,6 +52,7 @@ struct StepName {
   std::string site{};
   std::string op{};      // empty: as the site
   std::string result{};  // of a product behind which columns are taken: of those columns
+  std::string second{};  // of a second result
   std::string weight{};  // empty: as op
   bool counted = false;  // norm1, norm2; "#" in result is the number
 };

@@ -35,7 +35,7 @@ std::string number_text(double number) {
 class TextOfDraft {
  public:
   explicit TextOfDraft(const Draft& draft)
-      : draft_(draft), widths_(draft, letters_), names_(draft, widths_, taken()) {}
+      : draft_(draft), widths_(draft, letters_), names_(draft, widths_, taken(draft)) {}
 
   std::string text(const std::string& name, const std::vector<std::string>& remarks) {
     inputs();
@@ -52,8 +52,10 @@ class TextOfDraft {
   }
 
  private:
-  static std::set<std::string> taken() {
+  static std::set<std::string> taken(const Draft& draft) {
     std::set<std::string> all = kTakenWords;
+    for (const DraftStep& step : draft.steps)
+      if (step.live && step.call == "choose_experts") all.insert({"E", "k"});
     for (const char* letter : {"D", "F", "H", "Hkv", "d", "dv", "rotated", "Tt"}) {
       all.insert(letter);
       for (int n = 2; n < 10; ++n) all.insert(letter + std::to_string(n));
@@ -128,6 +130,9 @@ class TextOfDraft {
     const DraftMatrix& matrix = draft_.matrices[read.matrix];
     if (matrix.kind != MatrixKind::weight) return names_.of(read);
     const std::string out = widths_.words(draft_.all_of(step.writes.front()));
+    if (matrix.each_of)
+      return fmt::format("{}[{}, {}, {}]", names_.of(read), letters_.word(*matrix.each_of), out,
+                         widths_.words(step.reads.front()));
     if (step.call != "linear") return fmt::format("{}[{}]", names_.of(read), widths_.words(read));
     if (matrix.rows == 1) return fmt::format("{}[{}]", names_.of(read), out);
     return fmt::format("{}[{}, {}]", names_.of(read), out, widths_.words(step.reads.front()));

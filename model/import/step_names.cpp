@@ -94,8 +94,7 @@ void StepNames::name_step(std::size_t at) {
   for (std::size_t i = 0; i < step.writes.size(); ++i) {
     const MatrixColumns all = draft_.all_of(step.writes[i]);
     if (!names_.contains(all)) {
-      const bool values = step.writes.size() > 1 && i == 1;
-      names_[all] = unused(values ? "values" : name.result);
+      names_[all] = unused(i == 1 && !name.second.empty() ? name.second : name.result);
     }
     named.results.push_back(names_[all]);
     int number = 0;

@@ -118,8 +118,9 @@ void Translator::take_input(std::size_t at) {
   const SavedNode& n = graph_.nodes[at];
   if (!n.has_shape || !is_float(n.dtype)) return;
   if (n.kind == SavedKind::parameter) {
-    if (n.shape.empty() || n.shape.size() > 2) return;
-    const std::int64_t rows = n.shape.size() == 2 ? n.shape[0] : 1;
+    if (n.shape.empty() || n.shape.size() > 3) return;
+    std::int64_t rows = n.shape.size() >= 2 ? n.shape[0] : 1;
+    if (n.shape.size() == 3) rows *= n.shape[1];  // a matrix of each expert
     views_[at] = view_of_matrix(draft_.add(DraftMatrix{.kind = MatrixKind::weight,
                                                        .rows = rows,
                                                        .columns = n.shape.back(),

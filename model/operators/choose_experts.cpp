@@ -50,7 +50,7 @@ Attributes called(OperatorCall& c) {
               : weights == "softmax_of_all" ? GateWeights::softmax_of_all
                                             : GateWeights::softmax;
   a.factor = c.number_or("factor", 1, 1e-6, 1e6);
-  a.loads = assumed_rows(x.rows, x.cols, a.count);
+  a.loads = routed_rows(c.workload().routing, x.rows, x.cols, a.count);
   c.result(x.rows, a.count);
   c.result_in(Dtype::fp32);
   c.also_result(x.rows, a.count, Dtype::fp32);

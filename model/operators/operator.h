@@ -185,6 +185,8 @@ struct Operator {
   // Index of the operand whose numbers are negative, as rates of decay are: with others a state
   // would grow from token to token; -1 = none.
   int negative_read = -1;
+  // Index of the operand at whose zeros the result jumps: the slope of ReLU; -1 = none.
+  int jump_read = -1;
   // Of a contraction: sets the program's mainloop and its result. `interleaved`: pairs of the
   // kernel are adjacent columns.
   void (*mainloop)(Emitter&, const Op&, bool interleaved) = nullptr;

@@ -31,6 +31,7 @@ constinit const Operator operators::relu_backward{.name = "relu_backward",
                                                   .lower = lower,
                                                   .extent = widest,
                                                   .gradient = no_gradient(kOfAGradient),
-                                                  .framework = by_layout};
+                                                  .framework = by_layout,
+                                                  .jump_read = 1};
 
 }  // namespace fuseline

@@ -159,6 +159,11 @@ ColumnRange ValueAnalysis::columns(Value v, ColumnRange tile) const {
   return {std::max<std::int64_t>(0, map(tile.begin)), std::min(width(v), map(tile.end))};
 }
 
+std::int64_t ValueAnalysis::columns_each(Value v) const {
+  const Place& p = at(v).place;
+  return std::max<std::int64_t>(1, p.den / p.num);
+}
+
 ColumnRange ValueAnalysis::span(Value v) const {
   const Place& p = at(v).place;
   return {-p.offset * p.den / p.num, (width(v) - p.offset) * p.den / p.num};

@@ -52,6 +52,8 @@ class ValueAnalysis {
   // pair map 2→1, tile [256, 512) holds columns [128, 256); after Columns{begin 128}, columns [128,
   // 384).
   [[nodiscard]] ColumnRange columns(Value v, ColumnRange tile) const;
+  // Columns of the index space for one of the value: 2 behind a pair map 2→1.
+  [[nodiscard]] std::int64_t columns_each(Value v) const;
   // The other way: where in the index space all columns of the value lie.
   [[nodiscard]] ColumnRange span(Value v) const;
   // Numbers of the value that belong to `rows` rows and `cols` columns of the index space, 4 bytes

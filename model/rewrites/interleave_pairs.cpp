@@ -1,10 +1,12 @@
 #include "model/rewrites/interleave_pairs.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "model/formats/weight_format.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 
@@ -31,7 +33,23 @@ void add(std::vector<Interleaving>& all, const std::string& tensor, bool columns
     all.push_back({tensor, columns, at, groups.group, groups.group});
 }
 
-// The scales of reordered rows of a weight go with them. Rows that share theirs cannot part.
+// Whether all rows of the product are pairs of two halves that have blocks of scales of their own.
+// The blocks of both halves then alternate as the rows do (StoredWeight::pairs):
+//   rows   g0 g1 .. g127 | u0 u1 .. u127  ->  g0 u0 g1 u1 .. g127 u127, scales G U -> G U
+bool pairs_of_blocks(const GemmShape& shape, const Operand& o, const Groups& group) {
+  const std::int64_t rows = shape.weight.format->group_rows;
+  return group.group == group.step && group.group == shape.N && o.col_begin == 0 &&
+         o.cols == shape.N && shape.N % (2 * rows) == 0;
+}
+
+// Whether pairs lie within blocks of rows that share their scales: there rows may change places.
+bool within_blocks(const GemmShape& shape, const Operand& o, const Groups& group) {
+  const std::int64_t rows = shape.weight.format->group_rows;
+  return rows % group.step == 0 && o.col_begin % group.step == 0;
+}
+
+// The scales of reordered rows of a weight go with them. Rows that share theirs part only where
+// those of their partners do too.
 bool trace_scales(const Graph& graph, const Op& product, const Operand& o, const Groups& group,
                   std::vector<Interleaving>& found) {
   const GemmShape shape = gemm_shape(product);
@@ -39,10 +57,16 @@ bool trace_scales(const Graph& graph, const Op& product, const Operand& o, const
   const auto matrices = std::max<std::int64_t>(1, std::ssize(shape.groups));
   for (std::size_t i = 0; i < beside.size(); ++i) {
     if (beside[i].kind == ScaleKind::tensor_scale) continue;
-    if (beside[i].rows != shape.N) return false;
+    const std::string& scales = graph.tensor(product.reads[2 + i].tensor).name;
+    if (beside[i].rows != shape.N) {
+      if (within_blocks(shape, o, group)) continue;
+      if (!pairs_of_blocks(shape, o, group)) return false;
+      for (std::int64_t m = 0; m < matrices; ++m)
+        found.push_back({scales, false, m * beside[i].rows, beside[i].rows, beside[i].rows});
+      continue;
+    }
     for (std::int64_t m = 0; m < matrices; ++m)
-      add(found, graph.tensor(product.reads[2 + i].tensor).name, false, m * shape.N + o.col_begin,
-          o.cols, group);
+      add(found, scales, false, m * shape.N + o.col_begin, o.cols, group);
   }
   return true;
 }
@@ -136,6 +160,38 @@ std::vector<Interleaving> plan(const Graph& graph, Chosen chosen) {
   return all;
 }
 
+// The product whose columns these are, behind what is applied to them.
+std::optional<OpId> product_of(const Graph& graph, Operand o) {
+  for (;;) {
+    const std::vector<OpId> producers = graph.producers(o.tensor);
+    if (producers.size() != 1) return std::nullopt;
+    const Op& op = graph.op(producers[0]);
+    if (is_gemm(op)) return producers[0];
+    o = op.reads[0];
+  }
+}
+
+// Products whose pairs have blocks of scales say so.
+void mark_pairs(Graph& graph, const Op& chosen) {
+  const auto product = product_of(graph, chosen.reads[0]);
+  if (!product) return;
+  Op& op = graph.op(*product);
+  const StoredWeight weight = gemm_shape(op).weight;
+  const Groups all{chosen.reads[0].cols, chosen.reads[0].cols};
+  if (!weight.quantised() || weight.format->group_rows == 1 ||
+      within_blocks(gemm_shape(op), chosen.reads[0], all))
+    return;
+  if (auto* layout = op.attributes.get<GemmLayout>()) {
+    GemmLayout marked = *layout;
+    marked.weight.pairs = true;
+    op.attributes = marked;
+  } else if (auto* rows = op.attributes.get<RaggedRows>()) {
+    RaggedRows marked = *rows;
+    marked.weight.pairs = true;
+    op.attributes = marked;
+  }
+}
+
 void interleave(Block& block, Chosen chosen) {
   const std::vector<Interleaving> all = plan(block.graph, chosen);
   FUSELINE_ASSERT(!all.empty(), "no pairs to interleave");
@@ -146,6 +202,7 @@ void interleave(Block& block, Chosen chosen) {
     Pairs pairs = op.attributes.as<Pairs>();
     pairs.interleaved = true;
     op.attributes = pairs;
+    if (chosen == is_gated) mark_pairs(block.graph, op);
   }
 }
 

@@ -45,7 +45,10 @@ std::optional<TensorId> stream_output(const Graph& graph, const Operand& x) {
 
 bool can_rotate(const Graph& graph, Matches matches) {
   const Op* op = entry_op(graph, matches);
-  if (op == nullptr || !stream_output(graph, op->reads[0])) return false;
+  if (op == nullptr) return false;
+  // Where its result is what the block gives, no layer stands behind it.
+  const auto stream = stream_output(graph, op->reads[0]);
+  if (!stream || *stream == op->writes[0].tensor) return false;
   // Only its first result crosses the boundary: a norm's statistics may not have readers.
   return std::all_of(op->writes.begin() + 1, op->writes.end(),
                      [&](const Operand& o) { return graph.consumers(o.tensor).empty(); });

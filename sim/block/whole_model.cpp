@@ -50,9 +50,15 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
   for (std::size_t i = 1; i < config.blocks.size(); ++i) {
     const BlockUse& use = config.blocks[i];
     if (workload.phase == Phase::decode && !use.decodes) continue;
-    const Plan plan = make_plan(block.policy, build_block(config, use, workload), plan_target(gpu));
+    const Workload work = workload_of(config, use, workload);
+    const Plan plan = make_plan(block.policy, build_block(config, use, work), plan_target(gpu));
     add(sum, simulate(plan, gpu, block.fidelity), config.layers_of(use));
     sum.layers += config.layers_of(use);
+    // A stack of its own has its own ends, as the first one below.
+    if (!use.entry.empty())
+      add(sum, simulate_graph(build_end(config, use.entry, work), {.replay = true, .runs = 1}), 1);
+    if (!use.exit.empty())
+      add(sum, simulate_graph(build_end(config, use.exit, work), {.replay = true, .runs = 2}), 1);
   }
   // The embedding starts cold; the exit finds what the last block left, and its weights are too
   // large to stay.

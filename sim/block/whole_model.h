@@ -28,9 +28,9 @@ struct LayersEstimate {
 // `layers` times the block: every sum is that multiple.
 LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers);
 
-// All layers of the model and what stands around them, under the block's policy. `block` is the
-// model's first block; its others are simulated here. InputError: a custom plan of a model with
-// others.
+// All layers of the model, an encoder's over its own tokens, and what stands around them, under the
+// block's policy. `block` is the model's first block; its others are simulated here. InputError: a
+// custom plan of a model with others.
 LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
                            const Workload& workload, const Gpu& gpu);
 

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numbers>
 #include <optional>
+#include <set>
+#include <vector>
 
 #include "base/error.h"
 #include "model/operators/all_operators.h"
@@ -144,6 +147,38 @@ double code_slack(const Graph& block) {
   return std::hypot(cache, chain);
 }
 
+// The operators that a tensor of the block is made by, in no order.
+std::set<OpId> made_by(const Graph& block, TensorId id) {
+  std::set<OpId> found;
+  std::vector<TensorId> open{id};
+  while (!open.empty()) {
+    const TensorId next = open.back();
+    open.pop_back();
+    for (const OpId producer : block.producers(next))
+      if (found.insert(producer).second)
+        for (const Operand& o : block.op(producer).reads) open.push_back(o.tensor);
+  }
+  return found;
+}
+
+// What a jump on the way may add to a tensor's error. A number whose relative error is e has the
+// wrong sign with a probability of e/π, and what the jump makes of it is then off by all of it;
+// half of the results are zero, so that their relative L2 error is sqrt(2e/π). Roundings before
+// the jump are independent of each other: e is the root of the sum of their squares.
+double jump_slack(const Graph& block, TensorId id) {
+  double slack = 0;
+  for (const OpId at : made_by(block, id)) {
+    const Op& op = block.op(at);
+    if (op.kind->jump_read < 0) continue;
+    double e = 0;
+    for (const OpId before :
+         made_by(block, op.reads[static_cast<std::size_t>(op.kind->jump_read)].tensor))
+      e = std::hypot(e, tolerance(block, block.op(before)));
+    slack = std::hypot(slack, std::sqrt(2 * e / std::numbers::pi));
+  }
+  return slack;
+}
+
 double Comparison::tolerance_of_block() const {
   double sum = 0;
   for (const Op& op : block_.ops()) sum += tolerance(block_, op);
@@ -175,7 +210,7 @@ void Comparison::decide(ComparedTensor& t, bool unfused_plan) const {
   }
   // A plan is judged by the unfused one, which therefore has to be right itself.
   const double judge = unfused_plan ? t.error.relative_l2 : t.unfused.relative_l2;
-  const double allowed = tolerance_of_block() + code_slack(block_);
+  const double allowed = tolerance_of_block() + code_slack(block_) + t.jump_slack;
   if (judge > allowed) {
     t.problem = std::string(unfused_plan ? "" : "of the unfused plan: ") + "relative L2 error " +
                 text(judge) + " exceeds " + text(allowed) +
@@ -184,7 +219,7 @@ void Comparison::decide(ComparedTensor& t, bool unfused_plan) const {
   }
   const double limit = worst_ratio(t.error.numbers);
   const auto exceeds = [&](double error, double unfused) {
-    return error >= limit * unfused + t.slack && error > unfused;
+    return error >= limit * unfused + t.slack + t.jump_slack && error > unfused;
   };
   const bool whole = exceeds(t.error.relative_l2, t.unfused.relative_l2);
   if (!whole && !exceeds(t.error.worst_tile, t.unfused.worst_tile)) return;
@@ -233,6 +268,7 @@ std::vector<ComparedTensor> Comparison::judge(const Plan& plan, const Memory& me
         compared.slack = std::max(compared.slack, tolerance(plan.graph, plan.graph.op(op)));
     }
     compared.slack = std::max(compared.slack, code_slack(block_));
+    if (id) compared.jump_slack = jump_slack(block_, *id);
     decide(compared, plan.policy == "unfused");
     result.push_back(std::move(compared));
   }

@@ -7,6 +7,7 @@
 #include "model/cache_formats/stored_cache.h"
 #include "model/formats/least_scale.h"
 #include "model/operators/operator_table.h"
+#include "model/rotation_angles.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/quantise_weight.h"
 
@@ -57,30 +58,19 @@ class Random {
   bool spare_ready_ = false;
 };
 
-// Position `row` counts from 1; frequencies of base 10000, column mod d/2.
-double rope_angle(const Tensor& t, std::int64_t row, std::int64_t col) {
-  const std::int64_t half = t.cols / 2;
-  const double exponent = static_cast<double>(col % half) / static_cast<double>(half);
-  return static_cast<double>(row + 1) * std::pow(10000.0, -exponent);
-}
-
 // An element is scale·(shift + normal number), which is `outliers` times larger in some columns.
 struct OutlierSpread {
   float outliers = 1, scale = 1, shift = 0;
 };
 
-void fill_row(const Tensor& t, std::uint64_t vocabulary, const OutlierSpread& spread,
-              std::int64_t row, Random random, float* values) {
+void fill_row(const Tensor& t, std::uint64_t vocabulary, const OutlierSpread& spread, Random random,
+              float* values) {
   const bool norm_weight = t.role == Role::weight && t.rows == 1 && t.name.starts_with("w_");
   const float weight_scale = 1.0F / std::sqrt(static_cast<float>(t.cols));
-  const bool sine = t.name.starts_with("sin");
   for (std::int64_t col = 0; col < t.cols; ++col) {
     float& value = values[col];
     if (vocabulary > 0) {
       value = static_cast<float>(random.next() % vocabulary);
-    } else if (t.role == Role::table && t.cols > 1) {
-      const double angle = rope_angle(t, row, col);
-      value = static_cast<float>(sine ? std::sin(angle) : std::cos(angle));
     } else if (norm_weight) {
       value = 1.0F + 0.2F * random.normal();
     } else if (t.role == Role::weight) {
@@ -93,9 +83,14 @@ void fill_row(const Tensor& t, std::uint64_t vocabulary, const OutlierSpread& sp
   }
 }
 
-}  // namespace
-
-namespace {
+void fill_rotation_row(const Tensor& t, const RotationAngles& angles, std::int64_t row,
+                       float* values) {
+  const bool sine = t.name.starts_with("sin");
+  for (std::int64_t col = 0; col < t.cols; ++col) {
+    const double angle = angles.at(row, col);
+    values[col] = static_cast<float>(sine ? std::sin(angle) : std::cos(angle));
+  }
+}
 
 std::uint64_t seed_of(const Tensor& t, std::uint64_t seed) {
   return seed ^ hash(t.name + ":" + std::to_string(t.rows) + "x" + std::to_string(t.cols));
@@ -117,7 +112,7 @@ void add_quantised(const Graph& graph, std::uint64_t seed, const Workers& worker
     const QuantisedWeight made = quantise_weight(
         shape.weight, w.rows / shape.N, shape.N, shape.K,
         [&](std::int64_t row, float* values) {
-          fill_row(w, 0, {}, row, row_stream(seed_of(w, seed), row), values);
+          fill_row(w, 0, {}, row_stream(seed_of(w, seed), row), values);
         },
         workers);
     inputs[w.name] = made.codes;
@@ -141,7 +136,7 @@ void add_quantised_caches(const Graph& graph, std::uint64_t seed, const Workers&
     const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
     parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));
-      fill_row(t, 0, {}, row, row_stream(seed_of(t, seed), row), values.data());
+      fill_row(t, 0, {}, row_stream(seed_of(t, seed), row), values.data());
       for (std::int64_t head = 0; head < scaled->heads; ++head) {
         float* const first = values.data() + head * d;
         float scale = 0;
@@ -172,6 +167,8 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     const std::uint64_t tensor_seed = seed_of(t, seed);
     const std::uint64_t vocabulary = static_cast<std::uint64_t>(index_range(graph, id));
     const bool negative = is_negative(graph, id);
+    const bool turns = t.role == Role::table && t.cols > 1;
+    const RotationAngles angles(graph, id);
     OutlierSpread spread{static_cast<float>(distribution.outliers), 1.0F, 0.0F};
     if (t.role == Role::input && graph.related(id, Relation::gradient_of)) {
       spread.scale = static_cast<float>(distribution.gradient_scale);
@@ -182,7 +179,11 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
     parallel_for(workers, loop, [&](std::int64_t row, int) {
       std::vector<float> values(static_cast<std::size_t>(t.cols));
-      fill_row(t, vocabulary, spread, row, row_stream(tensor_seed, row), values.data());
+      if (turns) {
+        fill_rotation_row(t, angles, row, values.data());
+      } else {
+        fill_row(t, vocabulary, spread, row_stream(tensor_seed, row), values.data());
+      }
       if (negative)
         for (float& value : values) value = -std::fabs(value);
       storage->write(row, 0, t.cols, values.data());

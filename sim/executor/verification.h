@@ -42,6 +42,7 @@ struct ComparedTensor {
   std::string unfused_of{};  // another tensor's, where the block has none of this name
   double ratio = 0;          // the larger of the two that are judged: relative L2, worst tile
   double slack = 0;          // error allowed beyond kWorstRatio times the unfused one's
+  double jump_slack = 0;     // the same where a jump of a gradient lies on the way
   std::string problem{};     // why it fails; empty: it agrees
 };
 
@@ -88,7 +89,8 @@ struct Verification {
 // block itself does not have, may add their operator's tolerance to that: their way from the
 // block's input is short, and one more rounding on it is no fault. No tensor that a plan keeps may
 // hold a NaN or infinity. The unfused plan's own relative
-// L2 errors must stay below the sum of its operators' tolerances.
+// L2 errors must stay below the sum of its operators' tolerances. Behind a jump, the slope of ReLU
+// at zero, both may be larger by what numbers of the wrong sign add.
 Verification verify(const ModelConfig& config, const Workload& workload,
                     const std::vector<std::string>& policies, const Gpu& gpu,
                     const VerifyOptions& options);

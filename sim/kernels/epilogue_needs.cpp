@@ -54,8 +54,12 @@ EpilogueNeeds epilogue_needs(const Program& program) {
   const ValueAnalysis values = analyse(program);
   const Placement placement = placement_of(program, values);
   EpilogueNeeds needs;
-  for (const Primitive& primitive : program.body)
-    needs.column_group = std::lcm(needs.column_group, primitive.demands().column_group);
+  for (const Primitive& primitive : program.body) {
+    // Groups are counted in columns of the value that they are made of.
+    const std::vector<Value> uses = primitive.uses();
+    const std::int64_t each = uses.empty() ? 1 : values.columns_each(uses.front());
+    needs.column_group = std::lcm(needs.column_group, each * primitive.demands().column_group);
+  }
   for (const ThroughShared& load : placement.shared) {
     if (load.reach == Reach::tile) needs.tile_loads += load.each == 4 ? 2 : 1;
     if (load.reach == Reach::col_numbers) ++needs.col_loads;

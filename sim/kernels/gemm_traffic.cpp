@@ -368,6 +368,7 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
     key.number(s.rows_of_group);
     key.number(p.weight.group);
     key.number(p.weight.scale_row(p.n));
+    key.number(p.weight.pairs ? 1 : 0);
   }
   if (p.row_scales) {
     key.matrix(*p.row_scales);

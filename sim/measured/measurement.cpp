@@ -305,7 +305,7 @@ bool same_case(const BlockCase& a, const BlockCase& b) {
   return a.model == b.model && a.execution == b.execution && a.workload.phase == b.workload.phase &&
          a.workload.batch == b.workload.batch && a.workload.seq == b.workload.seq &&
          a.workload.kv_tokens() == b.workload.kv_tokens() && a.workload.dtype == b.workload.dtype &&
-         a.workload.formats == b.workload.formats;
+         a.workload.formats == b.workload.formats && a.workload.routing == b.workload.routing;
 }
 
 std::optional<MeasuredBlock> find_block(const Measurements& all, const BlockCase& wanted) {

@@ -94,6 +94,24 @@ Activations activations_of(const Plan& plan) {
   return out;
 }
 
+// Weights of what stands around the layers, tied ones once: the head and the embeddings of every
+// stack are then one matrix.
+template <class Sum, class Count, class Tied>
+Sum around_layers(const ModelConfig& config, const Workload& work, const Count& count,
+                  const Tied& tied) {
+  Sum sum(0);
+  if (!config.entry.empty()) sum += count(build_entry(config, work));
+  if (!config.exit.empty()) sum += count(build_exit(config, work));
+  if (config.tied_embeddings) sum -= tied;
+  for (const BlockUse& use : config.blocks) {
+    // The encoder's tokens come out of the decoder's table.
+    if (!use.exit.empty()) sum += count(build_end(config, use.exit, work));
+    if (!use.entry.empty() && use.entry != config.entry)
+      sum += count(build_end(config, use.entry, work));
+  }
+  return sum;
+}
+
 // Rows of the caches that the block reads or writes: a window leaves the others behind.
 Bytes cached_by(const Graph& decode) {
   std::vector<Operand> touched;
@@ -116,11 +134,9 @@ Bytes weight_bytes(const ModelConfig& config, const Workload& workload) {
   Bytes bytes(0);
   for (const BlockUse& use : config.blocks)
     bytes += weights_of(build_block(config, use, one)) * config.layers_of(use);
-  if (!config.entry.empty()) bytes += weights_of(build_entry(config, one));
-  if (!config.exit.empty()) bytes += weights_of(build_exit(config, one));
-  if (config.tied_embeddings)
-    bytes -= checked_product<Bytes>(config.V, config.D, size_of(one.dtype));
-  return bytes;
+  return bytes +
+         around_layers<Bytes>(config, one, weights_of,
+                              checked_product<Bytes>(config.V, config.D, size_of(one.dtype)));
 }
 
 std::int64_t parameter_count(const ModelConfig& config) {
@@ -134,9 +150,7 @@ std::int64_t parameter_count(const ModelConfig& config) {
   std::int64_t count = 0;
   for (const BlockUse& use : config.blocks)
     count += numbers(build_block(config, use, one)) * config.layers_of(use);
-  if (!config.entry.empty()) count += numbers(build_entry(config, one));
-  if (!config.exit.empty()) count += numbers(build_exit(config, one));
-  return config.tied_embeddings ? count - config.V * config.D : count;
+  return count + around_layers<std::int64_t>(config, one, numbers, config.V * config.D);
 }
 
 Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
@@ -156,19 +170,31 @@ MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workl
   const std::int64_t element = 1 * size_of(workload.dtype);
   need.weights = weight_bytes(config, workload);
   need.kv_cache = kv_cache_bytes(config, workload);
-  const Activations in_block = activations_of(block);
+  // Of every kind of layers, each over its own tokens; the first kind's plan is at hand.
+  Bytes peak, saved, other_layers;
+  for (std::size_t i = 0; i < config.blocks.size(); ++i) {
+    const BlockUse& use = config.blocks[i];
+    if (workload.phase == Phase::decode && !use.decodes) continue;
+    const Activations one =
+        i == 0 ? activations_of(block)
+               : activations_of(make_end_plan(
+                     block.policy, build_block(config, use, workload_of(config, use, workload))));
+    saved += one.saved * config.layers_of(use);
+    peak = std::max(peak, one.peak);
+    // Above what all layers have saved, its own among it.
+    other_layers = std::max(other_layers, one.peak - one.saved);
+  }
   Activations at_exit;
   if (!config.exit.empty())
     at_exit = activations_of(make_end_plan(block.policy, build_exit(config, workload)));
   if (workload.phase != Phase::train) {
-    need.activations = std::max(in_block.peak, at_exit.peak);
+    need.activations = std::max(peak, at_exit.peak);
     return need;
   }
   need.training = checked_product<Bytes>(
       parameters, element + kMomentBytes + (element < kMasterBytes ? kMasterBytes : 0));
-  // In the loss every layer has saved; in the last layer's backward pass all others have.
-  need.activations = std::max(in_block.saved * config.layers + at_exit.peak,
-                              in_block.saved * (config.layers - 1) + in_block.peak);
+  // In the loss every layer has saved; in a layer's backward pass all others still have, at most.
+  need.activations = saved + std::max(at_exit.peak, other_layers);
   return need;
 }
 

@@ -32,8 +32,9 @@ std::int64_t parameter_count(const ModelConfig& config);
 // with a sliding window at most window + T - 1 of the S. Zero in train.
 Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload);
 
-// `block`: the plan of one block of that model and workload. Activations: the most bytes in memory
-// between two kernels of the block, or of the final norm and LM head under the same policy. In
+// `block`: the plan of the model's first block under that workload; those of its other kinds of
+// layers are made here, an encoder's over its own tokens. Activations: the most bytes in memory
+// between two kernels of a block, or of the final norm and LM head under the same policy. In
 // train, every other layer keeps what its forward pass saves for its backward pass. AdamW: two fp32
 // moments a parameter and, where weights are 16-bit, an fp32 copy.
 MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workload& workload);

@@ -184,6 +184,7 @@ ordered_json case_object(const PredictionCase& c, const std::vector<Prediction>&
           {"weights", weights_text(w)},
           {"activations", activations_text(w)},
           {"kv", cache_text(w)},
+          {"routing", routing_text(w.routing)},
           {"predictions", std::move(list)}};
 }
 

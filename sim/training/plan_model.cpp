@@ -74,10 +74,10 @@ PlanModel::PlanModel(const ModelConfig& config, const Workload& workload, const 
       exit_(std::make_unique<PlanRunner>(exit_plan_, gpu, workers)) {
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     blocks_.push_back(std::make_unique<PlanRunner>(block_plan_, gpu, workers));
-  Graph tables;
-  for (const Tensor& t : graphs_.block.tensors())
-    if (t.role == Role::table) tables.add_tensor(t);
-  tables_ = executor::random_storage(tables, 0, workers);  // angles, not random numbers
+  // Angles, not random numbers.
+  for (const auto& [name, storage] : executor::random_storage(graphs_.block, 0, workers))
+    if (graphs_.block.tensor(*graphs_.block.find_tensor(name)).role == Role::table)
+      tables_[name] = storage;
 }
 
 // Sets the tensors that the plan makes of weights, tables and, for the first block, x.

@@ -90,6 +90,9 @@ inline const Meanings kScenarioMeanings = {
      "number format of what meets the weights, as `--activations`; the storage type where left "
      "out"},
     {"kv", "number format of the cache, as `--kv`; the storage type where left out"},
+    {"routing", "rows of each expert, as `--routing`; a path is relative to the file"},
+    {"block", "a block in the place of the model's, as `--block`; without model, alone"},
+    {"block_text", "its text as it was edited; the file's where left out"},
     {"policies", "what to predict, in this order"},
     {"fidelity", "how closely memory is simulated"},
     {"layers", "blocks in a row; `\"all\"`: the whole model"},
@@ -105,6 +108,7 @@ inline const Meanings kScenarioMeanings = {
     {"what_if.sm_clock", "all SM clocks, and rates with them"},
     {"custom.rewrites", "rewrites by name, in order"},
     {"custom.on_chip", "edges to keep on chip: \"from -> to\""},
+    {"gui.block_draft", "the block's text as it was left, with a mistake in it"},
     {"gui.baseline", "name of the run that others are compared with"},
     {"runs.name", "of its own"},
     {"runs.policy", "a policy, or `custom`; with measurements, an execution"},

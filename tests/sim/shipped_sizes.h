@@ -44,6 +44,7 @@ inline ModelConfig sized(const std::string& block, bool other) {
               {"shared", std::int64_t{2}},
               {"source_tokens", std::int64_t{7}}};
   if (other) c.values["adjacent_pairs"] = true;
+  c.values["parallel"] = !other;
   if (other) c.values["softcap"] = 20.0;
   if (other) c.values["rotated"] = std::int64_t{8};
   return c;
@@ -69,7 +70,7 @@ inline bool refuses_decode(const std::string& block) {
 
 // What stands around the layers is planned without what a layer before it would leave.
 inline bool is_end(const std::string& block) {
-  return block.starts_with("embed") || block.starts_with("head");
+  return block.starts_with("embed") || block.starts_with("head") || block.starts_with("final");
 }
 
 }  // namespace fuseline::test

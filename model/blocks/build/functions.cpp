@@ -195,7 +195,7 @@ TextValue BlockBuilder::expert_linear(Call& call, const Naming& naming) {
         fmt::format("at most {}", experts));
   needs(x.operand.rows % k == 0, call.place(0),
         fmt::format("{} rows are not {} for each token", x.operand.rows, k), "a multiple");
-  RaggedRows rows = assumed_rows(x.operand.rows / k, experts, k);
+  RaggedRows rows = routed_rows(workload_.routing, x.operand.rows / k, experts, k);
   std::string base = after_weight(weight.name);
   if (base.starts_with(scope().prefix)) base = base.substr(scope().prefix.size());
   TensorValue used = w;

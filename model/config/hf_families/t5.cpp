@@ -4,6 +4,9 @@ namespace fuseline {
 
 namespace {
 
+// The length of the texts that the models were trained on.
+constexpr std::int64_t kSourceTokens = 512;
+
 ModelConfig read(const HfFields& fields) {
   const std::string activation = fields.text_or("feed_forward_proj", "relu");
   if (activation != "relu")
@@ -23,7 +26,12 @@ ModelConfig read(const HfFields& fields) {
   c.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
   c.blocks = {{.block = "t5_decoder", .layers = decoder, .name = "decoder"},
               {.block = "t5_encoder", .layers = encoder, .name = "encoder"}};
-  c.blocks.back().decodes = false;
+  BlockUse& encoder_layers = c.blocks.back();
+  encoder_layers.decodes = false;
+  encoder_layers.tokens = "source_tokens";
+  encoder_layers.entry = "embed";
+  encoder_layers.exit = "final_rms_norm";
+  c.values["source_tokens"] = kSourceTokens;
   return c;
 }
 

@@ -71,6 +71,12 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
   const bool reordered = terms.size() > 2;
   std::rotate(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(stream),
               terms.begin() + static_cast<std::ptrdiff_t>(stream) + 1);
+  // Branches stand in the order in which the module computes them, not in that of its sum.
+  const auto place = [&](std::size_t term) {
+    return t.draft().matrices[t.view(term)->matrix].made_by.value_or(t.draft().steps.size());
+  };
+  std::stable_sort(terms.begin() + 1, terms.end(),
+                   [&](std::size_t a, std::size_t b) { return place(a) < place(b); });
   std::optional<TensorView> sum = t.view(terms.front());
   for (std::size_t i = 1; i < terms.size(); ++i) {
     const TensorView branch = *t.view(terms[i]);

@@ -189,7 +189,7 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t part
     for (const Heads* read : {&*k, &*v})
       cache.writes.push_back(
           draft.add(DraftMatrix{.rows = t.rows_of(read->view), .columns = read->range.count}));
-    cache.name = {.site = "kvcache", .result = "keys"};
+    cache.name = {.site = "kvcache", .result = "keys", .second = "values"};
     cache.values = {{"heads", kv_heads}, {"window", Setting{"sliding_window", 0}}};
     cache.widths = {{draft.all_of(cache.writes[0]), {kv_heads, d}},
                     {draft.all_of(cache.writes[1]), {kv_heads, value_width}}};

@@ -135,7 +135,9 @@ Ceilings Predictions::ceilings(const std::string& model_name, const std::string&
   };
   for (const BlockUse& use : config.blocks) {
     if (workload.phase == Phase::decode && !use.decodes) continue;
-    add(limits_of(build_block(config, use, workload), machine), config.layers_of(use));
+    const Workload work = workload_of(config, use, workload);
+    add(limits_of(build_block(config, use, work), machine), config.layers_of(use));
+    if (!use.exit.empty()) add(limits_of(build_end(config, use.exit, work), machine), 1);
   }
   if (!config.exit.empty()) add(limits_of(build_exit(config, workload), machine), 1);
   return all;

@@ -203,6 +203,47 @@ TEST(HfFamilies, Gemma2LayersTakeTurnsOrAreSaidOneByOne) {
   EXPECT_EQ(c.layers_of(c.blocks[1]), 2);
 }
 
+// Pythia-2.8B: its count of parameters is published with it (2,775,208,960).
+TEST(HfFamilies, GptNeoXHasTwoNormsSideBySideOrOneAfterTheOther) {
+  const std::string pythia = R"({"architectures": ["GPTNeoXForCausalLM"], "hidden_act": "gelu",
+    "hidden_size": 2560, "intermediate_size": 10240, "layer_norm_eps": 1e-05,
+    "max_position_embeddings": 2048, "model_type": "gpt_neox", "num_attention_heads": 32,
+    "num_hidden_layers": 32, "rotary_emb_base": 10000, "rotary_pct": 0.25,
+    "tie_word_embeddings": false, "torch_dtype": "float16", "use_parallel_residual": true,
+    "vocab_size": 50304})";
+  const ModelConfig c = read(pythia);
+  std::int64_t parameters = 0;
+  const auto count = [&](const Graph& graph, std::int64_t times) {
+    for (const Tensor& t : graph.tensors())
+      if (t.role == Role::weight) parameters += times * t.rows * t.cols;
+  };
+  const Workload one{.seq = 1};
+  count(build_block(c, one), c.layers);
+  count(build_entry(c, one), 1);
+  count(build_exit(c, one), 1);
+  EXPECT_EQ(parameters, 2'775'208'960);
+  EXPECT_EQ(c.values.at("rotated"), ParameterValue(std::int64_t{20}));
+  const auto norm_reads_stream = [&](const ModelConfig& config) {
+    const Graph graph = build_block(config, Workload{.batch = 1, .seq = 8});
+    const Op& norm = graph.op(*graph.find_op("norm2"));
+    return graph.tensor(norm.reads[0].tensor).name == "x";
+  };
+  EXPECT_TRUE(norm_reads_stream(c));
+  EXPECT_FALSE(norm_reads_stream(
+      read(with(pythia, R"("use_parallel_residual": true)", R"("use_parallel_residual": false)"))));
+  EXPECT_FALSE(read(with(pythia, "{", R"({"attention_bias": false, )")).qkv_bias);
+  // As newer files write it.
+  EXPECT_EQ(read(with(with(pythia, R"("rotary_emb_base": 10000, "rotary_pct": 0.25,)", ""), "{",
+                      R"({"rope_parameters": {"rope_type": "default", "rope_theta": 25000.0,
+                          "partial_rotary_factor": 0.5}, )"))
+                .values.at("rotated"),
+            ParameterValue(std::int64_t{40}));
+  EXPECT_EQ(refused_field(with(pythia, R"("rotary_pct": 0.25)", R"("rotary_pct": 0.01)")),
+            "rotary_pct");
+  EXPECT_EQ(refused_field(with(pythia, R"("hidden_act": "gelu")", R"("hidden_act": "relu")")),
+            "hidden_act");
+}
+
 TEST(HfFamilies, Gemma3LeavesOutWhatATurnDoesNotFill) {
   const ModelConfig c =
       read(with(text_of("gemma3"), R"("num_hidden_layers": 48)", R"("num_hidden_layers": 26)"));

@@ -39,8 +39,8 @@ SCHEMAS = {
     "aten.layer_norm.default": ["input", "normalized_shape", "weight", "bias", "eps"],
     "aten.scaled_dot_product_attention.default": [
         "query", "key", "value", "attn_mask", "dropout_p", "is_causal"],
-    "aten.cumsum.default": ["self", "dim"],
-    "aten.sort.default": ["self", "dim"],
+    "aten.cumprod.default": ["self", "dim"],
+    "aten.mode.default": ["self", "dim"],
     "aten._assert_tensor_metadata.default": ["a", "size", "stride", "dtype"],
 }
 TYPES = {"bfloat16": 13, "float32": 7, "int64": 5, "bool": 12}
@@ -438,8 +438,8 @@ def strange():
     """A layer that no block can be."""
     t = Trace("StrangeLayer", "strange.py")
     x = t.input("x", 1, 5, 16)
-    y = t.call(12, "aten.cumsum.default", x.shape, t.linear(11, x, "first", 16), 1)
-    values = t.parts(14, "aten.sort.default", [[1, 5, 16]] * 2, t.linear(13, x, "second", 16), -1)
+    y = t.call(12, "aten.cumprod.default", x.shape, t.linear(11, x, "first", 16), 1)
+    values = t.parts(14, "aten.mode.default", [[1, 5, 16]] * 2, t.linear(13, x, "second", 16), -1)
     return t, [t.binary(16, "add", y, values[0])]
 
 

@@ -86,6 +86,57 @@ TEST(ActivationFormats, AreMadeInTheKernelThatHoldsTheNumbers) {
   EXPECT_GE(kernels("coda", "fp8-block").size(), 3U);
 }
 
+// Gate and up alternate column by column and their blocks of scales with them, so that a tile of
+// 256 columns holds 128 of SwiGLU's: a whole group.
+TEST(ActivationFormats, OfGroupsAreMadeBehindSwigluInItsProduct) {
+  const auto kernel_of = [](const Plan& plan, const std::string& op) {
+    for (const Kernel& k : plan.kernels)
+      for (const OpId id : k.ops)
+        if (plan.graph.op(id).name == op) return &k;
+    return static_cast<const Kernel*>(nullptr);
+  };
+  for (const auto& [block, product] :
+       {std::pair{"llama", "gate_up"}, {"qwen3", "gate_up"}, {"moe", "expert_gate_up"}}) {
+    ModelConfig c = test::sized_in_groups(block);
+    for (const std::int64_t F : {std::int64_t{384}, std::int64_t{128}}) {
+      c.F = F;
+      for (const Workload& work : {test::forward(2, 19), test::decode(3, 1, 23)}) {
+        const Plan plan = make_plan("coda", build_block(c, in_codes(work, "fp8-block")),
+                                    plan_target(executor::executor_gpu()));
+        const Kernel* kernel = kernel_of(plan, product);
+        ASSERT_NE(kernel, nullptr) << block;
+        const bool codes = std::ranges::any_of(kernel->ops, [&](OpId id) {
+          return plan.graph.op(id).kind == operators::quantise_groups;
+        });
+        EXPECT_TRUE(codes) << block << ", F " << F;
+        const PlanEstimate predicted = test::expect_proved(plan, block);
+        for (const KernelEstimate& k : predicted.kernels)
+          if (k.name == kernel->name) EXPECT_EQ(k.tile.at(1) % 256, 0) << block;
+      }
+    }
+    // Blocks of scales that hold rows of gate and of up cannot part.
+    c.F = 192;
+    EXPECT_THROW(build_block(c, in_codes(test::forward(2, 19), "fp8-block")), InputError) << block;
+  }
+}
+
+// Where no tile is wide enough, SwiGLU keeps its codes to itself.
+TEST(ActivationFormats, OfGroupsWaitForTilesThatHoldThem) {
+  ModelConfig c = test::sized_in_groups("llama");
+  Target narrow = plan_target(executor::executor_gpu());
+  narrow.shared_bytes_per_block = 64 * 1024;
+  const Plan plan =
+      make_plan("coda", build_block(c, in_codes(test::forward(2, 19), "fp8-block")), narrow);
+  for (const Kernel& k : plan.kernels) {
+    bool product = false, codes = false;
+    for (const OpId id : k.ops) {
+      product |= plan.graph.op(id).name == "gate_up";
+      codes |= plan.graph.op(id).name == "quantise_act";
+    }
+    EXPECT_FALSE(product && codes);
+  }
+}
+
 // By hand: LLaMA-2-7B's gate and up of 2,048 tokens move a byte for each number, and the scales.
 TEST(ActivationFormats, MoveCodesAndScales) {
   const Gpu gpu = load_gpu("h200");

@@ -45,6 +45,30 @@ INSTANTIATE_TEST_SUITE_P(All, ImportedBlockProof,
                          testing::Values("llama", "qwen3", "gpt2", "gptj", "phi3"),
                          [](const auto& p) { return std::string(p.param); });
 
+// Layers of real sizes, proved at small ones.
+TEST(ImportedBlock, OfAMixtureAndOfHeadsInPartsIsProved) {
+  const ParameterValues mixture{{"D", std::int64_t{40}}, {"F", std::int64_t{24}},
+                                {"H", std::int64_t{4}},  {"Hkv", std::int64_t{2}},
+                                {"d", std::int64_t{6}},  {"E", std::int64_t{5}},
+                                {"k", std::int64_t{3}}};
+  const ParameterValues heads{{"D", std::int64_t{40}},
+                              {"F", std::int64_t{56}},
+                              {"H", std::int64_t{4}},
+                              {"d", std::int64_t{10}},
+                              {"rotated", std::int64_t{4}}};
+  for (const auto& [name, values] :
+       {std::pair{"pytorch/mixtral", mixture}, {"pytorch/gpt_neox", heads}}) {
+    const auto text = imported(name);
+    for (const PolicyInfo& policy : policies()) {
+      const std::string what = std::string(name) + " " + policy.name;
+      test::expect_proved(make_plan(policy.name, build_graph(*text, values, test::forward(2, 33))),
+                          what);
+      test::expect_proved(
+          make_plan(policy.name, build_graph(*text, values, test::decode(2, 1, 19))), what);
+    }
+  }
+}
+
 TEST(ImportedBlock, MovesTheBytesOfTheShippedLlamaBlock) {
   const auto ours = load_block_text("llama");
   const auto theirs = imported("llama");

@@ -109,6 +109,39 @@ TEST(Verification, SoundTrainingPlansPassInEveryStorageType) {
   }
 }
 
+// A gradient turns rotated values back, which a table of cos and sin for halves of the heads would
+// not do for neighbours; behind a bias it must.
+TEST(Verification, RotationsOfAdjacentPairsAreTurnedBackBehindABias) {
+  Workload work = test::train(2, 19);
+  work.dtype = Dtype::fp32;
+  const Verification v =
+      verify(test::sized("glm4", true), work, {"unfused", "coda"}, executor_gpu(), {});
+  EXPECT_TRUE(v.passed()) << failures(v);
+}
+
+// Rounding gives a few of ReLU's operands the other sign, whose gradients are then all wrong. More
+// of them are a fault.
+TEST(Verification, SignsThatRoundingTurnsAreNoFaultOfReluButOthersAre) {
+  ModelConfig config = test::sized("t5_encoder", false);
+  config.D = 136;
+  config.F = 200;
+  config.d = 24;
+  Workload work = test::train(2, 37);
+  work.dtype = Dtype::fp16;
+  VerifyOptions options;
+  bool turned = false;
+  for (options.seed = 1; options.seed <= 6; ++options.seed) {
+    const Verification v =
+        verify(config, work, {"unfused", "xla", "coda"}, executor_gpu(), options);
+    EXPECT_TRUE(v.passed()) << options.seed << '\n' << failures(v);
+    for (const ComparedTensor& t : v.policies.at(0).tensors)
+      turned = turned || (t.name == "dup" && t.error.relative_l2 > 0.02);
+  }
+  EXPECT_TRUE(turned) << "no seed shows what the test is about";
+  options.fault = FaultKind::stale_tile;
+  EXPECT_FALSE(verify(config, work, {"coda"}, executor_gpu(), options).passed());
+}
+
 // The products before a mask are not defined where it hides pairs, and not judged there.
 TEST(Verification, ScoresThatAMaskHidesAreNotJudged) {
   for (const char* block : {"gemma2", "mla"}) {

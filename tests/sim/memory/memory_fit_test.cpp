@@ -4,6 +4,7 @@
 
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
+#include "model/custom_fusion.h"
 #include "sim/block/whole_model.h"
 #include "tests/sim/sim_support.h"
 
@@ -32,6 +33,33 @@ TEST(ParameterCount, IsThatOfTheCheckpoints) {
   const std::int64_t layer = 3 * inner * D + 5 * inner + (rank + 2 * N) * inner +
                              (rank + 1) * inner + inner * N + inner + D;
   EXPECT_EQ(parameter_count(load_model("mamba-2.8b")), 64 * layer + 50280 * D + D);
+}
+
+// Encoder and decoder have an embedding together and a final norm each; the biases of distances,
+// 2 x 32 x 16 numbers, are a table here.
+TEST(ParameterCount, OfAnEncoderBesideADecoderIsThatOfTheCheckpoint) {
+  EXPECT_EQ(parameter_count(load_model("t5-large")), 737'668'096 - 2 * 32 * 16);
+  EXPECT_EQ(weight_bytes(load_model("t5-large"), forward(1, 1)),
+            Bytes(2 * (737'668'096LL - 2 * 32 * 16)));
+}
+
+// By hand: in decode 24 layers keep keys and values of S tokens and of the source's.
+TEST(KvCache, OfADecoderHoldsTheSourceToo) {
+  const ModelConfig c = load_model("t5-large");
+  const std::int64_t both = 2LL * 24 * 3 * 16 * 64 * 2;
+  EXPECT_EQ(kv_cache_bytes(c, decode(3, 1, 100)), Bytes(both * (100 + 512)));
+}
+
+TEST(Activations, OfAnEncoderFollowItsOwnTokens) {
+  ModelConfig c = load_model("t5-large");
+  const Workload w = forward(1, 8);
+  const MemoryNeed few = memory_need(plan_of("eager", c, w), c, w);
+  c.values["source_tokens"] = std::int64_t{4096};
+  const MemoryNeed many = memory_need(plan_of("eager", c, w), c, w);
+  // Two matrices [4096, F] or more are alive in the encoder, whatever the decoder's tokens.
+  EXPECT_GT(many.activations, Bytes(2LL * 4096 * c.F));
+  EXPECT_LT(few.activations, many.activations);
+  EXPECT_EQ(few.weights, many.weights);
 }
 
 TEST(KvCache, HoldsKeysAndValuesOfEveryLayerAndToken) {
@@ -170,6 +198,28 @@ TEST(GpusNeeded, RoundsUp) {
   gpu.hbm_capacity = Bytes(100);
   EXPECT_EQ(gpus_needed(Bytes(100), gpu), 1);
   EXPECT_EQ(gpus_needed(Bytes(101), gpu), 2);
+}
+
+// The parts one by one: 24 layers each, embeddings of both texts, the encoder's norm, the LM head.
+TEST(WholeModel, OfAnEncoderBesideADecoderRunsEachOverItsOwnTokens) {
+  const ModelConfig c = load_model("t5-large");
+  const Gpu gpu = test_gpu();
+  const Workload decoder = forward(2, 24);
+  const Workload encoder = forward(2, 512);
+  const auto flops = [&](const Graph& graph) {
+    return simulate(make_end_plan("eager", graph), gpu, Fidelity::roofline).flops;
+  };
+  const Flops expected = flops(build_block(c, c.blocks[0], decoder)) * 24 +
+                         flops(build_block(c, c.blocks[1], encoder)) * 24 +
+                         flops(build_entry(c, decoder)) + flops(build_entry(c, encoder)) +
+                         flops(build_end(c, "final_rms_norm", encoder)) +
+                         flops(build_exit(c, decoder));
+  const PlanEstimate block = simulate(plan_of("eager", c, decoder), gpu, Fidelity::roofline);
+  EXPECT_EQ(whole_model(block, c, decoder, gpu).flops, expected);
+  // A token that is generated runs no layer of the encoder.
+  const Workload step = decode(2, 1, 24);
+  const PlanEstimate one = simulate(plan_of("eager", c, step), gpu, Fidelity::roofline);
+  EXPECT_EQ(whole_model(one, c, step, gpu).layers, 24);
 }
 
 }  // namespace

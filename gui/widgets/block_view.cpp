@@ -1,0 +1,238 @@
+#include "gui/widgets/block_view.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QSignalBlocker>
+#include <QToolButton>
+#include <QVBoxLayout>
+#include <filesystem>
+
+#include "base/data_files.h"
+#include "gui/model/choices.h"
+#include "gui/widgets/code_edit.h"
+#include "gui/widgets/html_picture.h"
+#include "gui/widgets/qt_text.h"
+#include "gui/widgets/short_combo.h"
+
+namespace fuseline::gui {
+
+namespace {
+
+constexpr int kPauseMs = 1200;
+const char* const kTyping = "block-text";
+const char* const kBlockFile = "\n";  // no name of a block
+const char* const kBlockFilter = QT_TRANSLATE_NOOP("block", "Blocks (*.block);;All files (*)");
+
+}  // namespace
+
+BlockView::BlockView(Session& session, QWidget* parent)
+    : View(session.bench(), parent),
+      session_(session),
+      choice_(new ShortCombo(this)),
+      state_(new QLabel(this)),
+      save_(new QToolButton(this)),
+      reset_(new QToolButton(this)),
+      edit_(new CodeEdit(this)),
+      problem_(new QToolButton(this)) {
+  choice_->setObjectName("block-choice");
+  choice_->setAccessibleName(tr("Block"));
+  choice_->setToolTip(
+      tr("The block that is predicted: the model's own, another shipped one, or a file"));
+  state_->setObjectName("block-state");
+  save_->setObjectName("block-save");
+  save_->setText(tr("Save as…"));
+  save_->setToolTip(tr("Write the text into a .block file, which is then predicted"));
+  reset_->setObjectName("block-reset");
+  reset_->setText(tr("Reset"));
+  reset_->setToolTip(tr("Back to what the block's file says"));
+  edit_->setObjectName("block-text");
+  edit_->setAccessibleName(tr("Text of the block"));
+  problem_->setObjectName("block-problem");
+  problem_->setToolTip(tr("Go to the place"));
+  problem_->setAutoRaise(true);
+  problem_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  problem_->hide();
+  for (QToolButton* button : {save_, reset_}) button->setAutoRaise(true);
+  auto* row = new QHBoxLayout;
+  row->setContentsMargins(8, 4, 4, 0);
+  row->addWidget(choice_, 1);
+  row->addWidget(state_);
+  row->addWidget(reset_);
+  row->addWidget(save_);
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(2);
+  column->addLayout(row);
+  column->addWidget(edit_, 1);
+  column->addWidget(problem_);
+  setFocusProxy(edit_);
+
+  pause_.setSingleShot(true);
+  pause_.setInterval(kPauseMs);
+  connect(&pause_, &QTimer::timeout, this, [this] { bench().end_gesture(); });
+  connect(edit_, &CodeEdit::typed, this, [this](const QString& text) {
+    pause_.start();
+    session_.act([&](Workbench& b) { b.set_block_text(from_qt(text), kTyping); });
+  });
+  connect(edit_, &CodeEdit::line_ended, this, [this] { bench().end_gesture(); });
+  connect(problem_, &QToolButton::clicked, edit_, &CodeEdit::go_to_mark);
+  connect(reset_, &QToolButton::clicked, this,
+          [this] { session_.act([](Workbench& b) { b.reset_block_text(); }); });
+  connect(save_, &QToolButton::clicked, this, [this] { save(true); });
+  connect(choice_, QOverload<int>::of(&QComboBox::activated), this, &BlockView::choose);
+  connect(&session_, &Session::document_changed, this, [this] {
+    stale_ = visibleRegion().isEmpty();  // behind another tab
+    if (!stale_) show_document();
+  });
+  show_document();
+}
+
+QString BlockView::hint() const {
+  return tr(
+      "What a layer computes, as text. Predictions follow a right text; the first mistake of "
+      "a wrong one is marked.");
+}
+
+void BlockView::refresh() { show_document(); }
+
+// Told to when it is raised, too.
+void BlockView::show_highlight(const Highlight&) {
+  if (stale_) show_document();
+}
+
+void BlockView::show_document() {
+  stale_ = false;
+  shown_ = block_editor_text(bench().document());
+  edit_->show_text(to_qt(shown_.text));
+  edit_->mark(shown_.problem);
+  fill_choices();
+  show_state();
+}
+
+void BlockView::show_state() {
+  const bool edited = shown_.edited();
+  state_->setText(edited ? tr("edited") : QString());
+  reset_->setEnabled(edited);
+  problem_->setVisible(shown_.problem.has_value());
+  if (!shown_.problem) return;
+  const BlockProblem& p = *shown_.problem;
+  const QString place = p.line > 0 ? tr("Line %1, column %2: ").arg(p.line).arg(p.column) : "";
+  const QString text = place + to_qt(p.text);
+  const int room = std::max(200, width() - 24);
+  problem_->setText(problem_->fontMetrics().elidedText(text, Qt::ElideRight, room));
+  problem_->setToolTip(text + "\n" +
+                       tr("Predictions are of the last text without a mistake. Click: go there"));
+  QPalette colours = palette();
+  colours.setColor(QPalette::ButtonText, theme().colour(ColourRole::worse));
+  problem_->setPalette(colours);
+}
+
+void BlockView::fill_choices() {
+  const Setup& setup = bench().document().setup;
+  const QSignalBlocker quiet(choice_);
+  choice_->clear();
+  for (const Choice& choice : block_choices(setup)) {
+    choice_->addItem(to_qt(choice.text), to_qt(choice.value));
+    choice_->setItemData(choice_->count() - 1, to_qt(choice.tooltip), Qt::ToolTipRole);
+    if (choice.value == setup.change.block) choice_->setCurrentIndex(choice_->count() - 1);
+  }
+  choice_->insertSeparator(choice_->count());
+  choice_->addItem(tr("From a file…"), kBlockFile);
+}
+
+void BlockView::choose(int index) {
+  QString block = choice_->itemData(index).toString();
+  if (block == kBlockFile) {
+    block = QFileDialog::getOpenFileName(this, tr("Open a block"), {}, tr(kBlockFilter));
+    if (block.isEmpty()) return fill_choices();
+  }
+  session_.act([&](Workbench& b) { b.choose_block(from_qt(block)); });
+}
+
+bool BlockView::save(bool again) {
+  const std::string& block = bench().document().setup.change.block;
+  const bool has_file = looks_like_path(block);
+  if (has_file && !again) {
+    save_as(block);
+    return true;
+  }
+  const QString start = has_file ? to_qt(block) : to_qt(shown_.name) + ".block";
+  QString file = QFileDialog::getSaveFileName(this, tr("Save the block"), start, tr(kBlockFilter));
+  if (file.isEmpty()) return false;
+  if (QFileInfo(file).suffix().isEmpty()) file += ".block";
+  save_as(from_qt(file));
+  return true;
+}
+
+void BlockView::save_as(const std::filesystem::path& path) {
+  session_.act([&](Workbench& b) { b.save_block(path.string()); });
+}
+
+void BlockView::restyle() {
+  edit_->restyle();
+  show_state();
+}
+
+QString BlockView::html() const {
+  const Theme t = theme();
+  const QFont code = code_font(font());
+  const QString muted = t.colour(ColourRole::muted).name();
+  const QString wrong = t.colour(ColourRole::worse).name();
+  const QStringList lines = to_qt(shown_.text).split('\n');
+  const int width = QString::number(lines.size()).size();
+  QString out = QString(
+                    "<p style='font-weight:600'>%1%2</p><pre style='font-family:\"%3\"; "
+                    "font-size:%4pt; white-space:pre-wrap'>")
+                    .arg(to_qt(shown_.name).toHtmlEscaped(),
+                         shown_.edited() ? tr(", edited") : QString(), code.family())
+                    .arg(code.pointSizeF());
+  for (int i = 0; i < lines.size(); ++i) {
+    if (i + 1 == lines.size() && lines[i].isEmpty()) break;
+    const bool here = shown_.problem && shown_.problem->line == i + 1;
+    out += QString("<span style='color:%1'>%2  </span>")
+               .arg(here ? wrong : muted, QString::number(i + 1).rightJustified(width));
+    const QByteArray bytes = lines[i].toUtf8();
+    const auto part = [&](std::size_t begin, std::size_t end) {
+      return QString::fromUtf8(bytes.mid(static_cast<int>(begin), static_cast<int>(end - begin)))
+          .toHtmlEscaped();
+    };
+    QString text;
+    std::size_t reached = 0;
+    for (const WordSpan& word :
+         words_of_line({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
+      text += part(reached, word.begin);
+      reached = word.begin + word.length;
+      text += QString("<span style='color:%1%2'>%3</span>")
+                  .arg(colour_of(t, word.role).name(),
+                       word.role == WordRole::keyword ? "; font-weight:600" : "",
+                       part(word.begin, reached));
+    }
+    text += part(reached, static_cast<std::size_t>(bytes.size()));
+    out += here ? QString("<span style='background:%1'>%2</span>")
+                      .arg(mixed(t.background(), t.colour(ColourRole::worse), 0.18).name(), text)
+                : text;
+    out += "\n";
+  }
+  out += "</pre>";
+  if (shown_.problem)
+    out += QString("<p style='color:%1'>%2</p>")
+               .arg(wrong, to_qt(shown_.problem->text).toHtmlEscaped());
+  return out;
+}
+
+void BlockView::paint_to(QPainter& painter, QSize size) {
+  paint_html(painter, size, html(), theme(), font());
+}
+
+std::vector<Table> BlockView::tables() const {
+  Table table{"block", {"line", "text"}, {}};
+  std::int64_t number = 0;
+  for (const QString& line : to_qt(shown_.text).split('\n'))
+    table.rows.push_back({++number, from_qt(line)});
+  return {table};
+}
+
+}  // namespace fuseline::gui

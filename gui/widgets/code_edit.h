@@ -1,0 +1,52 @@
+// An editor for our languages: numbers beside the lines, coloured words, and a mark where the text
+// is wrong. It has no undo of its own: undoing is the session's, for text and controls alike.
+#pragma once
+
+#include <QPlainTextEdit>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "gui/model/block_editor.h"
+#include "gui/widgets/theme.h"
+
+namespace fuseline::gui {
+
+// The colour of a word, on the background of texts.
+QColor colour_of(const Theme& theme, WordRole role);
+
+class CodeEdit : public QPlainTextEdit {
+  Q_OBJECT
+ public:
+  explicit CodeEdit(QWidget* parent);
+
+  // The text as a program changes it: typed() is not told. The cursor goes behind what differs.
+  void show_text(const QString& text);
+  // Line and byte column as BlockProblem has them; no line: no mark.
+  void mark(const std::optional<BlockProblem>& problem);
+  void go_to_mark();
+  void restyle();
+
+ signals:
+  void typed(const QString& text);
+  void line_ended();  // Return was pressed, or the cursor went to another line
+
+ protected:
+  bool event(QEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;
+
+ private:
+  class Numbers;
+  class Colours;
+  [[nodiscard]] int numbers_width() const;
+  void paint_numbers(QPaintEvent* event);
+  void show_mark();
+
+  Numbers* numbers_;
+  Colours* colours_;
+  std::optional<BlockProblem> problem_;
+  int line_ = 0;
+  bool quiet_ = false;
+};
+
+}  // namespace fuseline::gui

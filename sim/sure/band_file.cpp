@@ -22,10 +22,13 @@ const std::vector<std::string> kPhases = {"forward", "decode", "train"};
 const std::vector<std::string> kMakers = {"own", "library", "mixed"};
 const std::vector<std::string> kSizes = {"short", "small", "large"};
 
-std::vector<std::string> kernel_words() {
-  std::vector<std::string> words = {"dense", "scores", "experts", "scans"};
-  for (const KernelKind kind : all_kernel_kinds()) words.emplace_back(name_of(kind));
-  return words;
+const std::vector<std::string>& kernel_words() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> words = {"dense", "scores", "experts", "scans"};
+    for (const KernelKind kind : all_kernel_kinds()) words.emplace_back(name_of(kind));
+    return words;
+  }();
+  return all;
 }
 
 std::string word_or_any(const TomlTable& table, const char* key,

@@ -161,6 +161,7 @@ PublishedFigure read_figure(const CsvTable& table, std::size_t row) {
 struct Predicted {
   double value = 0;  // in the figure's unit
   WorkClass work;
+  Seconds time;  // of what the class is of: the product, or one block
 };
 
 Predicted predict_gemm(const PublishedFigure& f, const Gpu& gpu, const FigureMetric& metric) {
@@ -168,7 +169,7 @@ Predicted predict_gemm(const PublishedFigure& f, const Gpu& gpu, const FigureMet
       {.m = f.m, .n = f.n, .k = f.k, .dtype = f.workload.dtype}, gpu, Fidelity::hierarchy);
   const double amount =
       metric.kind == Kind::flops ? e.flops.as_double() / e.time.value() : e.time.value();
-  return {amount / metric.scale, time_class(e, Phase::forward, "library")};
+  return {amount / metric.scale, time_class(e, Phase::forward, "library"), e.time};
 }
 
 Predicted predict_model(const PublishedFigure& f, const Gpu& gpu, const FigureMetric& metric) {
@@ -182,7 +183,7 @@ Predicted predict_model(const PublishedFigure& f, const Gpu& gpu, const FigureMe
   if (metric.kind == Kind::weight_bytes) {
     amount = weight_bytes(model, f.workload).as_double() / all.time.value();
   }
-  return {amount / metric.scale, time_class(block, f.workload.phase)};
+  return {amount / metric.scale, time_class(block, f.workload.phase), block.time};
 }
 
 // The time of the kernels that have one of the edges' operators.
@@ -261,8 +262,8 @@ JudgedFigure judge(const PublishedFigure& f) {
                           .model = "published, " + f.source,
                           .where = f.citation + " " + f.id,
                           .standing = standing_of(gpu),
-                          .predicted = 1 + *out.error(),
-                          .measured = 1};
+                          .predicted = p.time.value(),
+                          .measured = p.time.value() / (1 + *out.error())};
   return out;
 }
 

@@ -94,22 +94,25 @@ Standing standing_for(const Gpu& gpu, const Workload& workload, const std::strin
 
 std::optional<Band> Sureness::time(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands().of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy));
+  return bands().of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
+                    e.time.value());
 }
 
 std::optional<Band> Sureness::hbm(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands().of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy));
+  return bands().of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
+                    (e.hbm_read + e.hbm_write).as_double());
 }
 
 Band Sureness::time(const KernelEstimate& k, const std::string& policy) const {
   return bands().of(time_class(k, workload_->phase, maker_of(policy)),
-                    standing_for(*gpu_, *workload_, policy));
+                    standing_for(*gpu_, *workload_, policy), k.time.value());
 }
 
 Band Sureness::hbm(const KernelEstimate& k, const std::string& policy) const {
   return bands().of(hbm_class(k, workload_->phase, maker_of(policy)),
-                    standing_for(*gpu_, *workload_, policy));
+                    standing_for(*gpu_, *workload_, policy),
+                    (k.hbm_read + k.hbm_write).as_double());
 }
 
 std::optional<Band> Sureness::gain(const PlanEstimate& base, const PlanEstimate& plan) const {

@@ -118,7 +118,7 @@ std::string what_refuses(EpilogueNeeds needs, const GemmTile& tile, std::int64_t
 // it ran before.
 struct Mainloops {
   GemmProblem fused, alone, before;
-  GemmTile fused_tile, alone_tile, before_tile;
+  GemmTile fused_tile{}, alone_tile{}, before_tile{};
   std::size_t tiles = 0, tiles_that_fit = 0;
 };
 

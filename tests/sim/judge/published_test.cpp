@@ -77,6 +77,38 @@ TEST(Published, AFrameworksSlackIsNoErrorOfTheModel) {
   EXPECT_TRUE(published_rows({j}).empty());
 }
 
+// Errors of one cause, GPU and phase stand together, and of no two.
+TEST(Published, GroupsKeepCausesGpusAndPhasesApart) {
+  std::vector<JudgedFigure> figures;
+  for (const Cause cause : {Cause::framework, Cause::model, Cause::gpu}) {
+    for (const char* gpu : {"h200", "b200"}) {
+      for (const Phase phase : {Phase::forward, Phase::decode}) {
+        for (const double predicted : {90.0, 120.0}) {
+          JudgedFigure j;
+          j.figure.gpu = gpu;
+          j.figure.what = "model";
+          j.figure.workload.phase = phase;
+          j.figure.metric = "first_token_latency";
+          j.figure.unit = "ms";
+          j.figure.value = 100;
+          j.predicted = predicted;
+          j.cause = cause;
+          figures.push_back(j);
+        }
+      }
+    }
+  }
+  const auto groups = groups_of(figures);
+  ASSERT_EQ(groups.size(), 12U);
+  for (const FigureGroup& g : groups) {
+    EXPECT_EQ(g.figures, 2U);
+    EXPECT_NEAR(g.mean_error, 0.15, 1e-12);
+    EXPECT_NEAR(g.bias, 0.05, 1e-12);
+  }
+  EXPECT_EQ(groups.front().cause, Cause::model);  // our own errors come first
+  EXPECT_EQ(groups.back().cause, Cause::framework);
+}
+
 // A fusion of two element-wise kernels in an MLP whose products take 19 of 20 parts of the time.
 const std::string kFusion =
     "1,A,s,c,A100,a100-sxm-80gb,fusion,llama2-7b-mlp,per-operator,no,forward,4,1024,,,,,bf16,gain,"

@@ -76,6 +76,16 @@ double of_few_models(double models) {
   return std::min(kMost, student(models - 1) / kZ * std::sqrt(1 + 1 / models));
 }
 
+bool has_quantiles(const BandClass& c) {
+  return c.rows >= static_cast<std::int64_t>(kRowsForQuantiles) &&
+         c.models >= static_cast<std::int64_t>(kModelsForQuantiles);
+}
+
+// How much wider a class of order statistics was made for its few models.
+double widened_for_models(const BandClass& c) {
+  return has_quantiles(c) ? of_few_models(static_cast<double>(c.models)) : 1;
+}
+
 // Widenings of nothing but size and kind.
 std::vector<Widening> stretches() {
   std::vector<Widening> all;
@@ -109,7 +119,7 @@ std::optional<BandClass> class_of(const WorkClass& of, const Rows& rows, const B
               .slope = of.what == "gain" ? slope_of(rows) : 1,
               .rows = static_cast<std::int64_t>(rows.size()),
               .models = static_cast<std::int64_t>(models.size())};
-  const bool many = rows.size() >= kRowsForQuantiles && models.size() >= kModelsForQuantiles;
+  const bool many = has_quantiles(c);
   if (!many && parent != nullptr) c.slope = parent->slope;
   std::vector<double> residuals;
   for (const Residual* r : rows) {
@@ -120,10 +130,8 @@ std::optional<BandClass> class_of(const WorkClass& of, const Rows& rows, const B
   if (many || parent == nullptr) {
     c.low = order_statistic(residuals, (n + 1) * (1 - kCoverage) / 2);
     c.high = order_statistic(residuals, (n + 1) * (1 + kCoverage) / 2);
-    if (many) {
-      c.low *= of_few_models(static_cast<double>(models.size()));
-      c.high *= of_few_models(static_cast<double>(models.size()));
-    }
+    c.low *= widened_for_models(c);
+    c.high *= widened_for_models(c);
   } else if (rows.size() < kRowsForSpread || models.size() < kModelsForSpread) {
     return std::nullopt;
   } else {
@@ -132,8 +140,10 @@ std::optional<BandClass> class_of(const WorkClass& of, const Rows& rows, const B
     for (const double r : residuals) squares += (r - mean) * (r - mean);
     const double reach = student(n - 1) * std::sqrt(squares / (n - 1) * (1 + 1 / n));
     const bool alone = rows.size() >= kRowsWithoutParent;
-    c.low = std::min(alone ? 0.0 : parent->low, mean - reach);
-    c.high = std::max(alone ? 0.0 : parent->high, mean + reach);
+    // Student's interval knows of few models already: the parent's rows count, not its own.
+    const double plain = widened_for_models(*parent);
+    c.low = std::min(alone ? 0.0 : parent->low / plain, mean - reach);
+    c.high = std::max(alone ? 0.0 : parent->high / plain, mean + reach);
   }
   if (of.what != "gain") {
     const auto [least, most] = std::ranges::minmax_element(rows, {}, &Residual::predicted);

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "sim/block/estimate.h"
 #include "sim/gpu/constant_table.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/gpu/standing.h"

@@ -10,10 +10,12 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/data_dir.h"
 #include "base/error.h"
 #include "base/printable.h"
+#include "cli/calibrate_here.h"
 #include "cli/commands.h"
 #include "cli/compare_table.h"
 #include "cli/long_work.h"
@@ -33,15 +35,21 @@ constexpr const char* kBandNotes[] = {
     "Bands of predictions: the interval that holds the truth in 90 of 100 cases.",
     "Made by: fuseline calibrate --bands. `low` and `high` are natural logarithms of measured over",
     "predicted; a band always holds its estimate.",
-    "A class of at least 20 rows of 3 models lies between order statistics of its residuals (the "
-    "5th",
-    "and the 95th of 100). With fewer, but 10 rows of 2 models, it is Student's interval of them, "
-    "and",
-    "from 5 rows on that interval beside the parent's band. With fewer there is no class, and the",
+    "A class of at least 20 rows of 3 models lies between order statistics of its residuals (the",
+    "5th and the 95th of 100), wider as Student's distribution is for so many models: rows of one",
+    "model err alike. With fewer rows, but 10 of 2 models, it is Student's interval of them, and "
+    "from",
+    "5 rows on that interval beside the parent's band. With fewer there is no class, and the",
     "parent's (with fewer words) counts.",
-    "All classes of a subject and phase are then scaled until 90 % of the rows of a model lie "
-    "within",
-    "bands that were made without that model, at most by 1.4.",
+    "All classes of a subject and phase are then scaled until 90 % of the rows of a model lie",
+    "within bands that were made without that model, from 1 to 1.4 times.",
+    "`least` and `most` are what was predicted of a class's rows, in seconds or bytes. Beyond them "
+    "a",
+    "band is 1 + beyond ln(distance) times wider, at most 4 times, and `unseen` times wider where "
+    "no",
+    "class is of the work's kernels: residuals of left-out models grow so. These numbers were "
+    "chosen",
+    "on every other model in alphabetical order, and hold for the others as well.",
     "What is refitted without the model: its bands; its constants only where a measurement folder "
     "has",
     "without-MODEL.toml. Other rows were not used in fitting constants, or are predicted with the",
@@ -84,6 +92,28 @@ void refuse_beside_bands(const std::optional<std::string>& without,
   refuse("--without", without);
   refuse("--gpu", gpu);
   refuse("--iterations", iterations);
+}
+
+void refuse_beside_here(const std::vector<std::string>& folders, bool bands,
+                        const std::optional<std::string>& without) {
+  if (folders.empty() && !bands && !without) return;
+  throw InputError({.file = kCommandLine,
+                    .field = "--here",
+                    .message = "measures what it fits to",
+                    .allowed = "--minutes, --folder, --name, --gpu, --iterations, --output"});
+}
+
+void refuse_without_here(const HereTexts& texts) {
+  for (const auto& [option, value] : {std::pair{"--minutes", &texts.minutes},
+                                      {"--folder", &texts.folder},
+                                      {"--name", &texts.name}}) {
+    if (!*value) continue;
+    throw InputError({.file = kCommandLine,
+                      .field = option,
+                      .value = **value,
+                      .message = "belongs to a calibration of the GPU here",
+                      .allowed = "with --here"});
+  }
 }
 
 // Models left out one by one; then rows of GPUs without fitted constants, by bands that know no
@@ -141,10 +171,14 @@ CommandResult calibrate_bands(std::vector<std::string> folders,
 CommandResult calibrate_command(const Arguments& args) {
   std::vector<std::string> folders;
   std::optional<std::string> without, gpu_name, iterations, output;
-  bool bands = false;
+  bool bands = false, here = false;
+  HereTexts here_texts;
   Options options(
-      "calibrate", "Fits the hierarchy model's constants to measurements. Takes minutes.",
+      "calibrate",
+      "Fits the hierarchy model's constants to measurements, with --here to its own. Takes "
+      "minutes.",
       {"fuseline calibrate scenarios/measurements/h200-pytorch --without gpt2-xl --output c.toml",
+       "fuseline calibrate --here --minutes 10 --name my-gpu",
        "fuseline calibrate --bands --output bands.toml"});
   options.positional("MEASUREMENT",
                      "a folder of measurements, or one of its CSV files; with --bands several "
@@ -152,11 +186,26 @@ CommandResult calibrate_command(const Arguments& args) {
                      folders, kMostFolders);
   options.flag("--bands", "how sure predictions are, from their errors: scenarios/bands/bands.toml",
                bands);
+  options.flag("--here", "measure on the GPU here, fit, check, and write a GPU file", here);
+  options.text("--minutes", "N", "with --here: of measuring (10)", here_texts.minutes);
+  options.text("--folder", "FOLDER",
+               "with --here: its measurements; an interrupted run goes on (calibration-NAME)",
+               here_texts.folder);
+  options.text("--name", "NAME", "with --here: of the GPU in its new file (the GPU's with -here)",
+               here_texts.name);
   options.text("--without", "MODEL", "leave out what was measured of this model", without);
   options.text("--gpu", "NAME|FILE", "the GPU measured (from the measurement)", gpu_name);
   options.text("--iterations", "N", "at most this many steps of the fit (6)", iterations);
   options.text("--output", "FILE", "write there instead of standard output", output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  if (here) {
+    refuse_beside_here(folders, bands, without);
+    here_texts.gpu = gpu_name;
+    here_texts.iterations = iterations;
+    here_texts.output = output;
+    return calibrate_the_gpu_here(here_texts, args);
+  }
+  refuse_without_here(here_texts);
   if (bands) {
     refuse_beside_bands(without, gpu_name, iterations);
     return calibrate_bands(folders, output);

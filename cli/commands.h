@@ -26,6 +26,7 @@ CommandResult train_command(const Arguments& args);
 // Also MissingError without a GPU or driver, and where memory is short.
 CommandResult measure_command(const Arguments& args);
 CommandResult compare_command(const Arguments& args);
+CommandResult verdict_command(const Arguments& args);
 CommandResult judge_command(const Arguments& args);
 CommandResult diff_command(const Arguments& args);
 CommandResult import_command(const Arguments& args);

@@ -20,6 +20,7 @@
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
 #include "sim/block/residence.h"
+#include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
@@ -34,7 +35,41 @@ struct ExplainOptions {
   bool cuda = false;
 };
 
-ordered_json explanation_json(const Explanation& e) {
+// A plan's explanation, and what it is predicted to take.
+struct Explained {
+  Explanation what;
+  PlanEstimate estimate;
+
+  [[nodiscard]] const KernelEstimate* kernel(const std::string& name) const {
+    const auto at = std::ranges::find(estimate.kernels, name, &KernelEstimate::name);
+    return at == estimate.kernels.end() ? nullptr : &*at;
+  }
+};
+
+std::string predicted_text(const Sureness& sure, const std::string& policy,
+                           const KernelEstimate& k) {
+  const Band time = sure.time(k, policy), hbm = sure.hbm(k, policy);
+  const Bytes bytes = k.hbm_read + k.hbm_write;
+  return fmt::format("predicted {} µs, 90 % {} to {}; HBM {} MB, 90 % {} to {}",
+                     in_microseconds(k.time), in_microseconds(low_end(k.time, time)),
+                     in_microseconds(high_end(k.time, time)), megabytes(bytes),
+                     megabytes(low_end(bytes, hbm)), megabytes(high_end(bytes, hbm)));
+}
+
+void put_predicted(ordered_json& out, const Sureness& sure, const std::string& policy,
+                   const KernelEstimate& k) {
+  const Band time = sure.time(k, policy), hbm = sure.hbm(k, policy);
+  const Bytes bytes = k.hbm_read + k.hbm_write;
+  out["time_us"] = to_us(k.time);
+  out["time_us_low"] = to_us(low_end(k.time, time));
+  out["time_us_high"] = to_us(high_end(k.time, time));
+  out["hbm_bytes"] = bytes.value();
+  out["hbm_bytes_low"] = low_end(bytes, hbm).value();
+  out["hbm_bytes_high"] = high_end(bytes, hbm).value();
+}
+
+ordered_json explanation_json(const Explained& explained, const Sureness& sure) {
+  const Explanation& e = explained.what;
   ordered_json kernels = ordered_json::array(), tensors = ordered_json::array(),
                edges = ordered_json::array();
   for (const KernelExplanation& k : e.kernels) {
@@ -44,6 +79,8 @@ ordered_json explanation_json(const Explanation& e) {
                        {"operators", k.operators},
                        {"programs", k.programs},
                        {"beside", k.beside}});
+    const KernelEstimate* estimate = explained.kernel(k.name);
+    if (estimate != nullptr) put_predicted(kernels.back(), sure, e.policy, *estimate);
   }
   for (const TensorExplanation& t : e.tensors) {
     tensors.push_back({{"name", t.name},
@@ -69,9 +106,10 @@ ordered_json explanation_json(const Explanation& e) {
           {"edges", std::move(edges)}};
 }
 
-std::string explanations_json(const Selection& s, const std::vector<Explanation>& all) {
+std::string explanations_json(const Selection& s, const std::vector<Explained>& all) {
   ordered_json plans = ordered_json::array();
-  for (const Explanation& e : all) plans.push_back(explanation_json(e));
+  const Sureness sure(s.gpu, s.workload);
+  for (const Explained& e : all) plans.push_back(explanation_json(e, sure));
   const ordered_json out = {{"schema", "fuseline.plan/1"},
                             {"model", s.model.name},
                             {"phase", name_of(s.workload.phase)},
@@ -156,7 +194,7 @@ CommandResult explain_command(const Arguments& args) {
                       .value = format,
                       .message = "does not go with --cuda: sources are text",
                       .allowed = "text"});
-  std::vector<Explanation> all;
+  std::vector<Explained> all;
   std::string sources;
   for (const std::string& policy : s.policies) {
     if (format == "block") break;  // it is the same under every policy
@@ -167,8 +205,10 @@ CommandResult explain_command(const Arguments& args) {
       sources += (sources.empty() ? "" : "\n") + cuda_text(plan, s.gpu, o.kernel);
       continue;
     }
-    add_residence(e, plan, simulate(plan, s.gpu, Fidelity::hierarchy));
-    all.push_back(o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e));
+    PlanEstimate estimate = simulate(plan, s.gpu, Fidelity::hierarchy);
+    add_residence(e, plan, estimate);
+    all.push_back(
+        {o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e), std::move(estimate)});
   }
   std::string text;
   if (o.cuda) {
@@ -181,7 +221,14 @@ CommandResult explain_command(const Arguments& args) {
     text = wrap(fmt::format("{}: {}; what L2 holds, on {}",
                             s.model.title.empty() ? s.model.name : s.model.title,
                             describe(s.workload), s.gpu.title));
-    for (const Explanation& e : all) text += "\n" + explain_text(e);
+    const Sureness sure(s.gpu, s.workload);
+    for (Explained& e : all) {
+      for (KernelExplanation& k : e.what.kernels) {
+        const KernelEstimate* estimate = e.kernel(k.name);
+        if (estimate != nullptr) k.predicted = predicted_text(sure, e.what.policy, *estimate);
+      }
+      text += "\n" + explain_text(e.what);
+    }
   }
   if (!o.output) return {std::move(text), {}, ExitStatus::done};
   write_file_atomically(*o.output, text);

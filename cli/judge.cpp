@@ -44,6 +44,32 @@ std::string groups_table(const Figures& figures) {
          "errors of times: above 0 where the prediction is too slow\n";
 }
 
+// Fusions: is the sign right, and how much of what was published can the fusion's kernels be?
+std::string fusions_table(const Figures& figures) {
+  std::vector<std::vector<std::string>> rows;
+  for (const JudgedFigure& j : figures) {
+    if (!j.share) continue;
+    const double published = j.figure.value;
+    const bool right = (published > 1) == (*j.predicted > 1);
+    rows.push_back({j.figure.config, j.figure.gpu, fmt::format("{:.3f}", published),
+                    fmt::format("{:.3f}", *j.predicted), right ? "right" : "wrong",
+                    percent(*j.share), j.cause == Cause::framework ? "not the fusion" : ""});
+  }
+  if (rows.empty()) return {};
+  return "\n" +
+         format_table({{"gain of a fusion", Align::left},
+                       {"GPU", Align::left},
+                       {"published"},
+                       {"predicted"},
+                       {"sign", Align::left},
+                       {"share"},
+                       {"", Align::left}},
+                      rows) +
+         wrap(
+             "share: of the time without the fusion that its operators' kernels are predicted to "
+             "take; a published change beyond it is not the fusion's");
+}
+
 std::string worst_table(const Figures& figures, std::size_t count) {
   Figures judged;
   std::ranges::copy_if(figures, std::back_inserter(judged),
@@ -94,6 +120,8 @@ std::string judged_json(const Figures& figures) {
       one["predicted"] = *j.predicted;
       one["error"] = *j.error();
       one["cause"] = name_of(j.cause);
+      if (j.share) one["share"] = *j.share;
+      if (j.share) one["verdict"] = j.verdict;
     } else {
       one["not_predicted"] = j.not_predicted;
     }
@@ -176,7 +204,8 @@ CommandResult judge_command(const Arguments& args) {
   } else if (chosen == "csv") {
     text = judged_csv(figures);
   } else {
-    text = groups_table(figures) + worst_table(figures, count) + reasons_text(figures);
+    text = groups_table(figures) + fusions_table(figures) + worst_table(figures, count) +
+           reasons_text(figures);
   }
   if (!output) return {std::move(text), {}, ExitStatus::done};
   write_file_atomically(*output, text);

@@ -268,9 +268,9 @@ std::string first_failure(const cuda::GpuMeasurement& m) {
   return {};
 }
 
-std::string recorded_command(const std::vector<std::string>& args) {
+std::string recorded_command(const std::vector<std::string>& args, const std::string& command) {
   constexpr std::size_t kLongest = 900;  // twice as much where every character is escaped
-  std::string line = fmt::format("fuseline measure {}", fmt::join(args, " "));
+  std::string line = fmt::format("fuseline {} {}", command, fmt::join(args, " "));
   for (char& c : line)
     if (c < ' ' || c > '~') c = '?';
   if (line.size() > kLongest) line = line.substr(0, kLongest) + " ...";

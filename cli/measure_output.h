@@ -21,6 +21,7 @@ std::string first_failure(const cuda::GpuMeasurement& m);
 
 // What a folder's meta.toml says of the arguments: one line of printable ASCII, other bytes as '?',
 // of a length that it holds.
-std::string recorded_command(const std::vector<std::string>& args);
+std::string recorded_command(const std::vector<std::string>& args,
+                             const std::string& command = "measure");
 
 }  // namespace fuseline

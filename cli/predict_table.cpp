@@ -279,23 +279,28 @@ std::string describe(const Gpu& gpu, const std::string& prefix) {
   return standing.empty() ? text : text + wrap(standing);
 }
 
-std::string kernel_table(const std::vector<KernelEstimate>& kernels) {
+std::string kernel_table(const std::vector<KernelEstimate>& kernels, const Sureness* sure,
+                         const std::string& policy) {
+  std::vector<Column> columns = {{"kernel", Align::left},
+                                 {"kind", Align::left},
+                                 {"time µs"},
+                                 {"HBM read"},
+                                 {"HBM write"},
+                                 {"L2 MB"},
+                                 {"bound", Align::left},
+                                 {"tile", Align::left}};
+  if (sure != nullptr) columns.insert(columns.begin() + 3, {"90 %"});
   std::vector<std::vector<std::string>> rows;
   for (const KernelEstimate& k : kernels) {
     std::string tile = k.tile.empty() ? "-" : fmt::format("{}", fmt::join(k.tile, "x"));
     if (k.split_k > 1) tile += fmt::format(" /{}", k.split_k);
     rows.push_back({k.name, name_of(k.kind), in_microseconds(k.time), megabytes(k.hbm_read),
                     megabytes(k.hbm_write), megabytes(k.l2), name_of(k.bound), tile});
+    if (sure != nullptr) {
+      rows.back().insert(rows.back().begin() + 3, in_percent(sure->time(k, policy)));
+    }
   }
-  return format_table({{"kernel", Align::left},
-                       {"kind", Align::left},
-                       {"time µs"},
-                       {"HBM read"},
-                       {"HBM write"},
-                       {"L2 MB"},
-                       {"bound", Align::left},
-                       {"tile", Align::left}},
-                      rows);
+  return format_table(columns, rows);
 }
 
 std::string predictions_table(const Selection& selection,
@@ -311,8 +316,11 @@ std::string predictions_table(const Selection& selection,
   if (predictions.front().layers) out += layers_table(selection, predictions);
   if (meta != nullptr) out += "\n" + measured_table(predictions, *meta);
   if (kernels) {
+    const Sureness sure(selection.gpu, selection.workload);
+    const bool bound = selection.fidelity == Fidelity::roofline;  // which has no band
     for (const Prediction& p : predictions) {
-      out += "\n" + p.block.policy + "\n" + kernel_table(p.block.kernels);
+      out += "\n" + p.block.policy + "\n" +
+             kernel_table(p.block.kernels, bound ? nullptr : &sure, p.block.policy);
     }
   }
   return out;

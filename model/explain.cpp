@@ -138,6 +138,7 @@ std::string explain_text(const Explanation& e) {
     text += wrap(fmt::format("\n{}. {} ({}, {}): {}", i + 1, k.name, k.kind, k.implementation,
                              join(k.operators, " ")),
                  "   ");
+    if (!k.predicted.empty()) text += wrap("   " + k.predicted, "   ");
     if (!k.beside.empty())
       text += wrap(std::string("   launched ") + (k.in_pieces ? "in its place: " : "beside it: ") +
                        join(k.beside, ", "),

@@ -16,6 +16,7 @@ struct KernelExplanation {
   std::vector<std::string> programs;  // one text per phase
   std::vector<std::string> beside{};  // further launches, by name
   bool in_pieces = false;             // they do all of its work
+  std::string predicted{};            // what it takes, in words; empty where nobody asked
 };
 
 struct TensorExplanation {

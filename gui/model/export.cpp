@@ -12,6 +12,7 @@
 #include "gui/model/kernel_table.h"
 #include "gui/model/memory_chart.h"
 #include "gui/model/roofline_chart.h"
+#include "gui/model/sureness.h"
 #include "gui/model/timeline_chart.h"
 #include "gui/model/traffic_chart.h"
 #include "gui/model/validation_chart.h"
@@ -79,13 +80,56 @@ std::vector<Cell> machine_cells(const RunView& view) {
           c.workload.batch, c.workload.seq, decode ? Cell(c.workload.context) : Cell()};
 }
 
+// The ends of the bands, and the gain over the baseline; empty cells where there are none.
+std::vector<Cell> sure_cells(const RunView* base, const RunView& view) {
+  std::vector<Cell> cells(8);
+  if (const auto ends = sure_figures(view)) {
+    cells[0] = to_us(ends->time_low);
+    cells[1] = to_us(ends->time_high);
+    cells[2] = ends->hbm_low.value();
+    cells[3] = ends->hbm_high.value();
+  }
+  const auto gain = base == nullptr ? std::nullopt : sure_gain(*base, view);
+  if (gain) {
+    cells[4] = gain->gain;
+    cells[5] = gain->low;
+    cells[6] = gain->high;
+    cells[7] = gain->verdict;
+  }
+  return cells;
+}
+
 }  // namespace
 
 Table runs_table(const Results& results) {
   Table table{"runs",
-              {"run", "policy", "measured", "baseline", "model", "gpu", "phase", "batch", "seq",
-               "context", "launches", "time_us", "flops", "hbm_read_bytes", "hbm_write_bytes",
-               "l2_bytes", "time_relative", "hbm_relative", "problem"},
+              {"run",
+               "policy",
+               "measured",
+               "baseline",
+               "model",
+               "gpu",
+               "phase",
+               "batch",
+               "seq",
+               "context",
+               "launches",
+               "time_us",
+               "flops",
+               "hbm_read_bytes",
+               "hbm_write_bytes",
+               "l2_bytes",
+               "time_relative",
+               "hbm_relative",
+               "time_us_low",
+               "time_us_high",
+               "hbm_bytes_low",
+               "hbm_bytes_high",
+               "gain",
+               "gain_low",
+               "gain_high",
+               "verdict",
+               "problem"},
               {}};
   const RunView* base = results.baseline_view();
   for (const RunView& view : results.runs) {
@@ -115,11 +159,12 @@ Table runs_table(const Results& results) {
     const auto bytes = [&](Bytes b) { return t.has_bytes ? Cell(b.value()) : Cell(); };
     std::vector<Cell> row{view.run.name, view.run.policy, measured, baseline};
     for (const Cell& cell : machine_cells(view)) row.push_back(cell);
-    for (const Cell& cell :
-         {Cell(t.launches), Cell(to_us(t.time)), Cell(t.flops.value()), bytes(t.hbm_read),
-          bytes(t.hbm_write), bytes(t.l2), time, hbm, Cell()}) {
+    for (const Cell& cell : {Cell(t.launches), Cell(to_us(t.time)), Cell(t.flops.value()),
+                             bytes(t.hbm_read), bytes(t.hbm_write), bytes(t.l2), time, hbm}) {
       row.push_back(cell);
     }
+    for (const Cell& cell : sure_cells(base, view)) row.push_back(cell);
+    row.emplace_back();
     table.rows.push_back(std::move(row));
   }
   return table;

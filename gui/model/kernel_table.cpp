@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/format.h"
+#include "gui/model/sureness.h"
 #include "gui/model/text.h"
 
 namespace fuseline::gui {
@@ -36,10 +37,16 @@ KernelCell text_cell(std::string text) { return {.text = std::move(text), .toolt
 KernelCell bytes_cell(Bytes b) {
   return {.text = megabytes(b) + " MB", .sort_key = b.as_double(), .tooltip = exact_bytes(b)};
 }
-KernelCell time_cell(Seconds t) {
-  return {.text = in_microseconds(t),
-          .sort_key = to_us(t),
-          .tooltip = fmt::format("{:.3f} µs", to_us(t))};
+// With the 90 % band in the tooltip, where there is one.
+KernelCell time_cell(Seconds t, const std::optional<SureFigures>& ends) {
+  KernelCell cell{.text = in_microseconds(t),
+                  .sort_key = to_us(t),
+                  .tooltip = fmt::format("{:.3f} µs", to_us(t))};
+  if (ends) {
+    cell.tooltip += fmt::format(", 90 % {} to {} µs", in_microseconds(ends->time_low),
+                                in_microseconds(ends->time_high));
+  }
+  return cell;
 }
 KernelCell delta_cell(const Delta& d, double absolute) {
   return {.text = d.relative_text,
@@ -102,7 +109,8 @@ std::string tile_text(const KernelEstimate& k) {
   return tile;
 }
 
-std::vector<KernelCell> cells_of(const KernelRow& row, std::size_t order, const Charged* base) {
+std::vector<KernelCell> cells_of(const RunView& view, const KernelRow& row, std::size_t order,
+                                 const Charged* base) {
   const KernelEstimate& k = row.estimate;
   KernelCell delta_time, delta_hbm;
   if (base != nullptr && base->any) {
@@ -114,7 +122,7 @@ std::vector<KernelCell> cells_of(const KernelRow& row, std::size_t order, const 
       text_cell(k.name),
       text_cell(name_of(k.kind)),
       text_cell(fmt::format("{}", fmt::join(k.operators, " "))),
-      time_cell(k.time),
+      time_cell(k.time, sure_figures(view, row)),
       delta_time,
       bytes_cell(k.hbm_read),
       bytes_cell(k.hbm_write),
@@ -144,7 +152,7 @@ std::vector<KernelCell> total_cells(const Results& results, const RunView& view)
           text_cell("total"),
           text_cell(t.launches > 0 ? fmt::format("{} launches", t.launches) : ""),
           KernelCell{},
-          time_cell(t.time),
+          time_cell(t.time, sure_figures(view)),
           delta_time,
           bytes(t.hbm_read),
           bytes(t.hbm_write),
@@ -175,8 +183,9 @@ KernelTable kernel_table(const Results& results, RunId run) {
   const RunView* base = results.baseline_view();
   if (base != nullptr && base->run.id != run) charged = charge(*base->result, r);
   for (std::size_t i = 0; i < r.kernels.size(); ++i) {
-    table.lines.push_back({i, cells_of(r.kernels[i], i, charged.empty() ? nullptr : &charged[i]),
-                           kernel_thing(run, i)});
+    table.lines.push_back(
+        {i, cells_of(*view, r.kernels[i], i, charged.empty() ? nullptr : &charged[i]),
+         kernel_thing(run, i)});
   }
   table.total = total_cells(results, *view);
   if (r.kernels.empty()) table.problem = "only the block's time was measured: no kernel trace";

@@ -16,13 +16,25 @@ constexpr std::size_t kModelsForQuantiles = 3;
 constexpr std::size_t kRowsForSpread = 5, kModelsForSpread = 2;
 constexpr std::size_t kRowsWithoutParent = 10;  // Student's interval stands alone
 constexpr double kLeastHalfWidth = 0.01;        // clocks differ by as much from run to run
-constexpr double kNarrowest = 0.5, kFactorStep = 0.05;
+// Factors below 1 that hold enough rows of one half of the models hold too few of the other half.
+constexpr double kNarrowest = 1, kFactorStep = 0.05;
 constexpr double kWidestClass = 3;  // a factor of 20
 // Beyond it more width for all buys little: what lies outside are kinds of work that no other model
 // of the class has.
 constexpr double kMostFactor = 1.4;
 constexpr double kWidestChecked = 2, kWidestStanding = 5;
 constexpr double kNeverOverChecked = 2;
+// How much wider beyond the sizes of all rows: chosen on every other model (in alphabetical order)
+// as the least that holds 85 % of its rows, or has the least interval score; checked on the rest.
+// Likewise of kernels of which no row is.
+constexpr struct {
+  const char* what;
+  double beyond, unseen;
+} kStretches[] = {{"time", 0.5, 1.5},
+                  {"hbm", 2, 1.5},
+                  {"kernel_time", 0.5, 1},
+                  {"kernel_hbm", 1, 1},
+                  {"gain", 0, 1.5}};
 constexpr double kZ = 1.6449;  // the 95th percentile of the normal distribution
 
 using Rows = std::vector<const Residual*>;
@@ -57,6 +69,39 @@ double student(double freedom) {
          (1 + (z2 + 1) / (4 * freedom) + (5 * z2 * z2 + 16 * z2 + 3) / (96 * freedom * freedom));
 }
 
+// Rows of one model err alike, so that a band of few models is as wide as Student's for so many
+// independent rows.
+double of_few_models(double models) {
+  constexpr double kMost = 2;
+  return std::min(kMost, student(models - 1) / kZ * std::sqrt(1 + 1 / models));
+}
+
+bool has_quantiles(const BandClass& c) {
+  return c.rows >= static_cast<std::int64_t>(kRowsForQuantiles) &&
+         c.models >= static_cast<std::int64_t>(kModelsForQuantiles);
+}
+
+// How much wider a class of order statistics was made for its few models.
+double widened_for_models(const BandClass& c) {
+  return has_quantiles(c) ? of_few_models(static_cast<double>(c.models)) : 1;
+}
+
+// Widenings of nothing but size and kind.
+std::vector<Widening> stretches() {
+  std::vector<Widening> all;
+  for (const auto& s : kStretches) {
+    all.push_back({.what = s.what, .phase = {}, .beyond = s.beyond, .unseen = s.unseen});
+  }
+  return all;
+}
+
+Widening stretch_of(const std::string& what) {
+  for (Widening& w : stretches()) {
+    if (w.what == what) return w;
+  }
+  return {.what = what, .phase = {}};
+}
+
 // Between the order statistics around `rank` of n, counted from 1.
 double order_statistic(const std::vector<double>& sorted, double rank) {
   const double at = std::clamp(rank, 1.0, static_cast<double>(sorted.size())) - 1;
@@ -74,7 +119,7 @@ std::optional<BandClass> class_of(const WorkClass& of, const Rows& rows, const B
               .slope = of.what == "gain" ? slope_of(rows) : 1,
               .rows = static_cast<std::int64_t>(rows.size()),
               .models = static_cast<std::int64_t>(models.size())};
-  const bool many = rows.size() >= kRowsForQuantiles && models.size() >= kModelsForQuantiles;
+  const bool many = has_quantiles(c);
   if (!many && parent != nullptr) c.slope = parent->slope;
   std::vector<double> residuals;
   for (const Residual* r : rows) {
@@ -85,6 +130,8 @@ std::optional<BandClass> class_of(const WorkClass& of, const Rows& rows, const B
   if (many || parent == nullptr) {
     c.low = order_statistic(residuals, (n + 1) * (1 - kCoverage) / 2);
     c.high = order_statistic(residuals, (n + 1) * (1 + kCoverage) / 2);
+    c.low *= widened_for_models(c);
+    c.high *= widened_for_models(c);
   } else if (rows.size() < kRowsForSpread || models.size() < kModelsForSpread) {
     return std::nullopt;
   } else {
@@ -93,8 +140,15 @@ std::optional<BandClass> class_of(const WorkClass& of, const Rows& rows, const B
     for (const double r : residuals) squares += (r - mean) * (r - mean);
     const double reach = student(n - 1) * std::sqrt(squares / (n - 1) * (1 + 1 / n));
     const bool alone = rows.size() >= kRowsWithoutParent;
-    c.low = std::min(alone ? 0.0 : parent->low, mean - reach);
-    c.high = std::max(alone ? 0.0 : parent->high, mean + reach);
+    // Student's interval knows of few models already: the parent's rows count, not its own.
+    const double plain = widened_for_models(*parent);
+    c.low = std::min(alone ? 0.0 : parent->low / plain, mean - reach);
+    c.high = std::max(alone ? 0.0 : parent->high / plain, mean + reach);
+  }
+  if (of.what != "gain") {
+    const auto [least, most] = std::ranges::minmax_element(rows, {}, &Residual::predicted);
+    c.least = (*least)->predicted;
+    c.most = (*most)->predicted;
   }
   c.low = std::clamp(c.low, -kWidestClass, -kLeastHalfWidth);
   c.high = std::clamp(c.high, kLeastHalfWidth, kWidestClass);
@@ -177,7 +231,8 @@ double least_factor(const std::string& what, const std::string& phase, const Row
       if (!has_subject(classes, what)) continue;
       auto found = scaled_tables.find(r->model);
       if (found == scaled_tables.end()) {
-        found = scaled_tables.emplace(r->model, BandTable(scaled(classes, what, phase, factor), {}))
+        found = scaled_tables
+                    .emplace(r->model, BandTable(scaled(classes, what, phase, factor), stretches()))
                     .first;
       }
       ++count;
@@ -198,9 +253,9 @@ double least_widening(const Rows& rows, const WithoutModel& tables) {
     for (const Residual* r : rows) {
       const auto& classes = tables.at(r->model);
       if (!has_subject(classes, r->work.what)) continue;
-      const Widening by{.what = r->work.what, .phase = {}, .checked = wide, .uncalibrated = wide};
-      const auto& table =
-          of_model.try_emplace(r->model, classes, std::vector<Widening>{by}).first->second;
+      std::vector<Widening> by = stretches();
+      for (Widening& w : by) w.checked = w.uncalibrated = wide;
+      const auto& table = of_model.try_emplace(r->model, classes, std::move(by)).first->second;
       ++count;
       held += static_cast<std::size_t>(holds(band_of(table, *r), *r));
     }
@@ -227,7 +282,11 @@ class Widenings {
         const double c = pick(checked, phase);
         const double n = of_.contains({Standing::uncalibrated, what}) ? pick(never, phase)
                                                                       : kNeverOverChecked * c;
-        out.push_back({.what = what, .phase = phase, .checked = c, .uncalibrated = std::max(c, n)});
+        Widening w = stretch_of(what);
+        w.phase = phase;
+        w.checked = c;
+        w.uncalibrated = std::max(c, n);
+        out.push_back(std::move(w));
       }
     }
     return out;
@@ -260,7 +319,7 @@ class Widenings {
 
 Band band_of(const BandTable& table, const Residual& row) {
   return row.work.what == "gain" ? table.of_gain(row.work, row.standing, row.predicted)
-                                 : table.of(row.work, row.standing);
+                                 : table.of(row.work, row.standing, row.predicted);
 }
 
 BandTable fit_bands(const std::vector<Residual>& rows) {

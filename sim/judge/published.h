@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/config/config.h"
+#include "model/custom_fusion.h"
 #include "sim/gpu/standing.h"
 #include "sim/judge/band_fit.h"
 
@@ -19,9 +20,10 @@ struct PublishedFigure {
   std::string quality;  // A usable, B usable with its caveat, C doubtful, N needs what is not here
   std::string source, citation, config, framework, caveat;
   std::string published_gpu, gpu;  // as published; name in scenarios/gpus
-  std::string what;                // "model", "gemm"; empty: not predicted
+  std::string what;                // "model", "gemm", "fusion"; empty: not predicted
   std::string model{}, policy{};   // what the framework's kernels are predicted as
   bool slack = false;              // no policy imitates the framework: its own time is in the error
+  CustomFusion fusion{};           // of a fusion: what the policy's plan gets on top
   Workload workload{};
   std::int64_t m = 0, n = 0, k = 0;
   std::string metric, unit;
@@ -42,7 +44,11 @@ struct JudgedFigure {
   std::optional<double> predicted{};  // in the figure's unit
   Cause cause = Cause::model;
   std::optional<Residual> residual{};  // for bands
-  std::string not_predicted{};         // why
+  // Of a fusion: the share of the time without it that its operators' kernels take. What was
+  // published beyond that share is not the fusion's: Cause::framework.
+  std::optional<double> share{};
+  std::string verdict{};        // of a fusion: "faster", "slower", "too close to call"
+  std::string not_predicted{};  // why
 
   // Of the time, above 0 where the prediction is too slow, whatever the metric.
   [[nodiscard]] std::optional<double> error() const;

@@ -12,6 +12,7 @@
 #include "base/path_kind.h"
 #include "base/toml_file.h"
 #include "base/toml_text.h"
+#include "sim/gpu/constant_table.h"
 #include "sim/gpu/gpu_file.h"
 #include "sim/judge/validation.h"
 
@@ -60,6 +61,36 @@ std::vector<double> residuals_of(const Measurements& measurements,
     residuals.push_back(c.error(0) ? std::log(1.0 + *c.error(0)) : 0.0);
   }
   return residuals;
+}
+
+}  // namespace
+
+// A constant that is a tenth larger and moves no time by as much as this on average is not one that
+// the measurements tell of.
+constexpr double kTold = 5e-4, kMoved = 1.1;
+
+namespace {
+
+double mean_change(const std::vector<double>& a, const std::vector<double>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) sum += std::abs(a[i] - b[i]);
+  return a.empty() ? 0 : sum / static_cast<double>(a.size());
+}
+
+// The parameters at the GPU's own values, without those that do not matter to the residuals.
+std::vector<FitParameter> told_parameters(const Gpu& gpu, const ResidualFn& residuals) {
+  std::vector<FitParameter> all = refit_parameters(), told;
+  for (FitParameter& p : all) {
+    const ConstantInfo* info = find_constant(p.name);
+    FUSELINE_ASSERT(info != nullptr, p.name);
+    p.initial = std::clamp(value_of(*info, gpu.constants), p.lower, p.upper);
+  }
+  const std::vector<double> now = residuals({});
+  for (const FitParameter& p : all) {
+    const double moved = p.initial * (p.initial * kMoved <= p.upper ? kMoved : 1 / kMoved);
+    if (mean_change(now, residuals({{p.name, moved}})) > kTold) told.push_back(p);
+  }
+  return told;
 }
 
 }  // namespace
@@ -130,7 +161,9 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
     if (options.progress) options.progress(++evaluations);
     return all;
   };
-  return fit_constants(refit_parameters(), residuals, {.iterations = options.iterations});
+  const std::vector<FitParameter> parameters =
+      options.from_gpu ? told_parameters(gpu, residuals) : refit_parameters();
+  return fit_constants(parameters, residuals, {.iterations = options.iterations});
 }
 
 Gpu with_constants(Gpu gpu, const ConstantValues& constants) {

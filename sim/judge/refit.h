@@ -19,6 +19,9 @@ std::vector<FitParameter> refit_parameters();
 struct RefitOptions {
   std::optional<std::string> without{};  // model whose blocks, kernels and GEMMs are left out
   int iterations = 5;
+  // Starts from the GPU's own constants instead of round ones, and fits those alone that the
+  // measurements tell something of: the others keep their values and are not in the result.
+  bool from_gpu = false;
   std::function<void(int)> progress = {};  // evaluations done so far
 };
 

@@ -1,7 +1,9 @@
 #include "sim/report/difference.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "base/error.h"
 #include "sim/gpu/gpu.h"
 #include "sim/sure/estimate_bands.h"
 
@@ -33,6 +35,17 @@ double hbm_of(const std::optional<KernelEstimate>& k) {
   return k ? (k->hbm_read + k->hbm_write).as_double() : 0;
 }
 
+// The error names the file that names the GPU.
+Gpu gpu_of(const PredictedSide& side) {
+  try {
+    return load_gpu(side.gpu);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (problem.file.empty()) problem.file = side.name;
+    throw InputError(std::move(problem));
+  }
+}
+
 }  // namespace
 
 Seconds KernelDifference::time() const {
@@ -42,7 +55,7 @@ Seconds KernelDifference::time() const {
 double KernelDifference::hbm_bytes() const { return hbm_of(after) - hbm_of(before); }
 
 std::vector<PlanDifference> differences(const PredictedSide& before, const PredictedSide& after) {
-  const Gpu one = load_gpu(before.gpu), other = load_gpu(after.gpu);
+  const Gpu one = gpu_of(before), other = gpu_of(after);
   std::vector<PlanDifference> out;
   for (const PlanEstimate& b : before.plans) {
     const auto a = std::ranges::find(after.plans, b.policy, &PlanEstimate::policy);

@@ -29,6 +29,17 @@ std::string band_cells(const Sureness& sure, const PlanEstimate& base, const Pla
                      ratio, ratio * gain->low, ratio * gain->high);
 }
 
+// The same of one of its kernels.
+std::string kernel_band_cells(const Sureness& sure, const PlanEstimate& e,
+                              const KernelEstimate& k) {
+  if (e.fidelity == Fidelity::roofline) return ",,,,\n";
+  const Band time = sure.time(k, e.policy), hbm = sure.hbm(k, e.policy);
+  const Bytes bytes = k.hbm_read + k.hbm_write;
+  return fmt::format(",{:.3f},{:.3f},{},{}\n", to_us(low_end(k.time, time)),
+                     to_us(high_end(k.time, time)), low_end(bytes, hbm).value(),
+                     high_end(bytes, hbm).value());
+}
+
 }  // namespace
 
 std::string predictions_csv_header() {
@@ -77,15 +88,17 @@ std::string predictions_csv_rows(const PredictionCase& c,
 std::string kernels_csv(const PredictionCase& c, const std::vector<Prediction>& predictions) {
   std::string out = fmt::format(
       "{},order,name,kind,operators,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,bound,"
-      "tile,split_k\n",
+      "tile,split_k,time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high\n",
       kCaseColumns);
+  const Sureness sure(c.gpu, c.workload);
   for (const Prediction& p : predictions) {
     for (std::size_t i = 0; i < p.block.kernels.size(); ++i) {
       const KernelEstimate& k = p.block.kernels[i];
-      out += fmt::format("{},{},{},{},{},{:.3f},{},{},{},{},{},{},{}\n", case_cells(c, p.block), i,
+      out += fmt::format("{},{},{},{},{},{:.3f},{},{},{},{},{},{},{}", case_cells(c, p.block), i,
                          csv_cell(k.name), name_of(k.kind), fmt::join(k.operators, " "),
                          to_us(k.time), k.flops.value(), k.hbm_read.value(), k.hbm_write.value(),
-                         k.l2.value(), name_of(k.bound), fmt::join(k.tile, "x"), k.split_k);
+                         k.l2.value(), name_of(k.bound), fmt::join(k.tile, "x"), k.split_k) +
+             kernel_band_cells(sure, p.block, k);
     }
   }
   return out;

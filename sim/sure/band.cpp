@@ -14,6 +14,8 @@ namespace {
 
 // 1 % beyond which a band is printed with both its ends.
 constexpr double kLopsided = 0.01;
+// Far beyond all rows nothing says how much wider; nor is a band wider than a factor of 20.
+constexpr double kMostBeyond = 4, kWidest = 3;
 
 bool fits(const std::string& asked, const std::string& of) { return of.empty() || of == asked; }
 
@@ -58,26 +60,35 @@ const BandClass& BandTable::best(const WorkClass& work) const {
   return *found;
 }
 
-double BandTable::widening(const WorkClass& work, Standing standing) const {
-  if (standing == Standing::fitted) return 1;
+double BandTable::widening(const WorkClass& work, const BandClass& c, Standing standing,
+                           double predicted) const {
   const Widening* found = nullptr;
   for (const Widening& w : widenings_) {
     if (w.what != work.what || !fits(work.phase, w.phase)) continue;
     if (found == nullptr || found->phase.empty()) found = &w;
   }
   if (found == nullptr) return 1;
-  return standing == Standing::checked ? found->checked : found->uncalibrated;
+  double wide = 1;
+  if (standing == Standing::checked) wide = found->checked;
+  if (standing == Standing::uncalibrated) wide = found->uncalibrated;
+  if (c.of.kernels.empty() && !work.kernels.empty()) wide *= found->unseen;
+  if (c.most > 0 && predicted > 0) {
+    const double away =
+        std::max({0.0, std::log(c.least / predicted), std::log(predicted / c.most)});
+    wide *= std::min(kMostBeyond, 1 + found->beyond * away);
+  }
+  return wide;
 }
 
-Band BandTable::of(const WorkClass& work, Standing standing) const {
+Band BandTable::of(const WorkClass& work, Standing standing, double predicted) const {
   const BandClass& c = best(work);
-  const double wide = widening(work, standing);
-  return {std::exp(wide * c.low), std::exp(wide * c.high)};
+  const double wide = widening(work, c, standing, predicted);
+  return {std::exp(std::max(-kWidest, wide * c.low)), std::exp(std::min(kWidest, wide * c.high))};
 }
 
 Band BandTable::of_gain(const WorkClass& work, Standing standing, double predicted) const {
   const BandClass& c = best(work);
-  const double wide = widening(work, standing);
+  const double wide = widening(work, c, standing, 0);  // a gain has no size
   const double size = std::abs(std::log(predicted));
   const double shift = (c.slope - 1) * size;
   const double low = std::min(0.0, shift + wide * c.low);

@@ -47,13 +47,16 @@ struct BandClass {
   double low = 0, high = 0;  // low <= 0 <= high
   double slope = 1;
   std::int64_t rows = 0, models = 0;
+  double least = 0, most = 0;  // what was predicted of the rows: seconds or bytes; 0: not known
 };
 
-// How many times wider (in logarithms) where no constant was fitted on the GPU. An empty phase: of
-// those that have no widening of their own.
+// How many times wider (in logarithms) where residuals say less. An empty phase: of those that have
+// no widening of their own.
 struct Widening {
   std::string what, phase;
-  double checked = 1, uncalibrated = 1;
+  double checked = 1, uncalibrated = 1;  // no constant was fitted on the GPU
+  double beyond = 0;  // 1 + beyond · ln(how many times less or more than any row of the class)
+  double unseen = 1;  // no class is of these kernels
 };
 
 class BandTable {
@@ -65,8 +68,9 @@ class BandTable {
   // out of range, a class twice, a subject without a class of its own.
   static BandTable load(const std::string& path);
 
-  // Of a time or of bytes. The class with the most words that fits counts.
-  [[nodiscard]] Band of(const WorkClass& work, Standing standing) const;
+  // Of a time or of bytes, `predicted` in seconds or bytes. The class with the most words that fits
+  // counts.
+  [[nodiscard]] Band of(const WorkClass& work, Standing standing, double predicted) const;
   // Of a gain: time of one plan over another's, `predicted` either way round.
   [[nodiscard]] Band of_gain(const WorkClass& work, Standing standing, double predicted) const;
 
@@ -75,7 +79,8 @@ class BandTable {
 
  private:
   [[nodiscard]] const BandClass& best(const WorkClass& work) const;
-  [[nodiscard]] double widening(const WorkClass& work, Standing standing) const;
+  [[nodiscard]] double widening(const WorkClass& work, const BandClass& c, Standing standing,
+                                double predicted) const;
 
   std::vector<BandClass> classes_;
   std::vector<Widening> widenings_;

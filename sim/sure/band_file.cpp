@@ -16,16 +16,21 @@ namespace {
 // exp(3) = 20 times off: no band of a useful model is wider.
 constexpr double kWidestBand = 3;
 constexpr double kMostWidening = 20;
+constexpr double kRounding = 1e-4;
+constexpr double kLargestBeyond = 10, kMostAmount = 1e18;
 constexpr std::int64_t kMostRows = 10'000'000;
 
 const std::vector<std::string> kPhases = {"forward", "decode", "train"};
 const std::vector<std::string> kMakers = {"own", "library", "mixed"};
 const std::vector<std::string> kSizes = {"short", "small", "large"};
 
-std::vector<std::string> kernel_words() {
-  std::vector<std::string> words = {"dense", "scores", "experts", "scans"};
-  for (const KernelKind kind : all_kernel_kinds()) words.emplace_back(name_of(kind));
-  return words;
+const std::vector<std::string>& kernel_words() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> words = {"dense", "scores", "experts", "scans"};
+    for (const KernelKind kind : all_kernel_kinds()) words.emplace_back(name_of(kind));
+    return words;
+  }();
+  return all;
 }
 
 std::string word_or_any(const TomlTable& table, const char* key,
@@ -34,8 +39,8 @@ std::string word_or_any(const TomlTable& table, const char* key,
 }
 
 BandClass read_class(const TomlTable& table) {
-  table.refuse_other_keys(
-      {"what", "phase", "maker", "kernels", "size", "low", "high", "slope", "rows", "models"});
+  table.refuse_other_keys({"what", "phase", "maker", "kernels", "size", "low", "high", "slope",
+                           "rows", "models", "least", "most"});
   BandClass c;
   c.of = {.what = table.word("what", band_subjects()),
           .phase = word_or_any(table, "phase", kPhases),
@@ -50,16 +55,20 @@ BandClass read_class(const TomlTable& table) {
   }
   c.rows = table.whole("rows", {1, kMostRows});
   c.models = table.whole("models", {1, c.rows});
+  c.least = table.real_or("least", {0, kMostAmount}, 0);
+  c.most = table.real_or("most", {c.least, kMostAmount}, c.least);
   return c;
 }
 
 Widening read_widening(const TomlTable& table) {
-  table.refuse_other_keys({"what", "phase", "checked", "uncalibrated"});
+  table.refuse_other_keys({"what", "phase", "checked", "uncalibrated", "beyond", "unseen"});
   Widening w;
   w.what = table.word("what", band_subjects());
   w.phase = word_or_any(table, "phase", kPhases);
   w.checked = table.real("checked", {1, kMostWidening});
   w.uncalibrated = table.real("uncalibrated", {w.checked, kMostWidening});
+  w.beyond = table.real_or("beyond", {0, kLargestBeyond}, 0);
+  w.unseen = table.real_or("unseen", {1, kMostWidening}, 1);
   return w;
 }
 
@@ -88,7 +97,13 @@ std::string class_text(const BandClass& c) {
   add("size", c.of.size);
   text += fmt::format("low = {:.4f}\nhigh = {:.4f}\n", c.low, c.high);
   if (c.of.what == "gain") text += fmt::format("slope = {:.3f}\n", c.slope);
-  return text + fmt::format("rows = {}\nmodels = {}\n", c.rows, c.models);
+  text += fmt::format("rows = {}\nmodels = {}\n", c.rows, c.models);
+  // Rounded outwards, so that every row stays within.
+  if (c.most > 0) {
+    text += fmt::format("least = {:.4e}\nmost = {:.4e}\n", c.least * (1 - kRounding),
+                        c.most * (1 + kRounding));
+  }
+  return text;
 }
 
 }  // namespace
@@ -130,6 +145,7 @@ std::string bands_toml(const BandTable& table, const BandSources& sources) {
     text += fmt::format("\n[[widening]]\nwhat = {}\n", toml_text(w.what));
     if (!w.phase.empty()) text += fmt::format("phase = {}\n", toml_text(w.phase));
     text += fmt::format("checked = {:.2f}\nuncalibrated = {:.2f}\n", w.checked, w.uncalibrated);
+    text += fmt::format("beyond = {:.2f}\nunseen = {:.2f}\n", w.beyond, w.unseen);
   }
   for (const BandClass& c : table.classes()) text += class_text(c);
   return text;

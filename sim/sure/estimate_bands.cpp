@@ -94,36 +94,51 @@ Standing standing_for(const Gpu& gpu, const Workload& workload, const std::strin
 
 std::optional<Band> Sureness::time(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands_->of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy));
+  return bands().of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
+                    e.time.value());
 }
 
 std::optional<Band> Sureness::hbm(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands_->of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy));
+  return bands().of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
+                    (e.hbm_read + e.hbm_write).as_double());
 }
 
 Band Sureness::time(const KernelEstimate& k, const std::string& policy) const {
-  return bands_->of(time_class(k, workload_->phase, maker_of(policy)),
-                    standing_for(*gpu_, *workload_, policy));
+  return bands().of(time_class(k, workload_->phase, maker_of(policy)),
+                    standing_for(*gpu_, *workload_, policy), k.time.value());
 }
 
 Band Sureness::hbm(const KernelEstimate& k, const std::string& policy) const {
-  return bands_->of(hbm_class(k, workload_->phase, maker_of(policy)),
-                    standing_for(*gpu_, *workload_, policy));
+  return bands().of(hbm_class(k, workload_->phase, maker_of(policy)),
+                    standing_for(*gpu_, *workload_, policy),
+                    (k.hbm_read + k.hbm_write).as_double());
 }
 
 std::optional<Band> Sureness::gain(const PlanEstimate& base, const PlanEstimate& plan) const {
   if (plan.fidelity == Fidelity::roofline) return std::nullopt;
-  if (base.policy == plan.policy) return Band{};
-  const double gain = base.time / plan.time;
+  if (base.policy == plan.policy && base.time == plan.time) return Band{};
+  return band_of_gain(base, plan, base.time / plan.time);
+}
+
+Band Sureness::gain_of_part(const PlanEstimate& base, const PlanEstimate& plan, Seconds before,
+                            Seconds after) const {
+  if (base.time == plan.time) return Band{};
+  const Band band = band_of_gain(base, plan, before / after);
+  const double share = before / base.time;
+  return {1 - share * (1 - band.low), 1 + share * (band.high - 1)};
+}
+
+Band Sureness::band_of_gain(const PlanEstimate& base, const PlanEstimate& plan, double gain) const {
   const Phase phase = workload_->phase;
   const Standing standing = std::max(standing_for(*gpu_, *workload_, base.policy),
                                      standing_for(*gpu_, *workload_, plan.policy));
-  return bands_->of_gain(gain_class(time_class(base, phase), time_class(plan, phase), gain),
+  return bands().of_gain(gain_class(time_class(base, phase), time_class(plan, phase), gain),
                          standing, gain);
 }
 
 std::string verdict_of(double gain, const Band& band) {
+  if (gain == 1 && band.low == 1 && band.high == 1) return "the same";
   if (gain * band.low > 1) return "faster";
   return gain * band.high < 1 ? "slower" : "too close to call";
 }

@@ -30,8 +30,10 @@ Standing standing_for(const Gpu& gpu, const Workload& workload, const std::strin
 // and table must outlive it.
 class Sureness {
  public:
-  Sureness(const Gpu& gpu, const Workload& workload, const BandTable& bands = shipped_bands())
+  Sureness(const Gpu& gpu, const Workload& workload, const BandTable& bands)
       : bands_(&bands), gpu_(&gpu), workload_(&workload) {}
+  // By shipped_bands(), which are read when the first band is asked for.
+  Sureness(const Gpu& gpu, const Workload& workload) : gpu_(&gpu), workload_(&workload) {}
 
   [[nodiscard]] std::optional<Band> time(const PlanEstimate& estimate) const;
   [[nodiscard]] std::optional<Band> hbm(const PlanEstimate& estimate) const;
@@ -40,14 +42,27 @@ class Sureness {
   [[nodiscard]] Band hbm(const KernelEstimate& kernel, const std::string& policy) const;
   // Of base.time / plan.time.
   [[nodiscard]] std::optional<Band> gain(const PlanEstimate& base, const PlanEstimate& plan) const;
+  // Of the same where the plans differ in a part alone, which takes `before` in `base` and `after`
+  // in `plan`: the part's gain has the band of a gain, and the rest runs alike in both. No
+  // roofline.
+  [[nodiscard]] Band gain_of_part(const PlanEstimate& base, const PlanEstimate& plan,
+                                  Seconds before, Seconds after) const;
 
  private:
-  const BandTable* bands_;
+  [[nodiscard]] Band band_of_gain(const PlanEstimate& base, const PlanEstimate& plan,
+                                  double gain) const;
+
+  [[nodiscard]] const BandTable& bands() const {
+    return bands_ == nullptr ? shipped_bands() : *bands_;
+  }
+
+  const BandTable* bands_ = nullptr;
   const Gpu* gpu_;
   const Workload* workload_;
 };
 
-// "faster" or "slower" where the band of the gain does not hold 1, else "too close to call".
+// "the same" where nothing differs, "faster" or "slower" where the band of the gain does not hold
+// 1, else "too close to call".
 std::string verdict_of(double gain, const Band& band);
 
 }  // namespace fuseline

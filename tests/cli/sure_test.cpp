@@ -37,7 +37,38 @@ TEST(Sure, EveryEstimateOfAPredictionLiesInItsBand) {
   EXPECT_EQ(all["predictions"][1]["verdict"], "faster");
 }
 
+TEST(Sure, KernelsHaveBandsInTableCsvAndExplanation) {
+  const std::vector<std::string> selection = {"--model", "tinyllama", "--gpu",    "h200",
+                                              "--seq",   "100",       "--policy", "coda"};
+  const auto with = [&](const std::string& command, std::vector<std::string> more) {
+    std::vector<std::string> args = {command};
+    args.insert(args.end(), selection.begin(), selection.end());
+    args.insert(args.end(), more.begin(), more.end());
+    return cli(args);
+  };
+  const CliRun table = with("predict", {"--kernels"});
+  EXPECT_THAT(table.out, HasSubstr("90 %  HBM read"));
+  expect_fits_100_columns(table.out);
+  const std::vector<std::string> csv =
+      lines_of(with("predict", {"--kernels", "--format", "csv"}).out);
+  EXPECT_TRUE(csv[0].ends_with("split_k,time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high"));
+  for (const std::string& line : csv) EXPECT_FALSE(line.ends_with(",")) << line;
+  const CliRun text = with("explain", {});
+  EXPECT_THAT(text.out, HasSubstr("predicted "));
+  EXPECT_THAT(text.out, HasSubstr("HBM "));
+  const json plan = json::parse(with("explain", {"--format", "json"}).out)["plans"][0];
+  for (const json& k : plan["kernels"]) {
+    EXPECT_LT(k["time_us_low"], k["time_us"]);
+    EXPECT_GT(k["time_us_high"], k["time_us"]);
+    EXPECT_LE(k["hbm_bytes_low"], k["hbm_bytes"]);
+  }
+}
+
 TEST(Sure, ARooflineHasNoBand) {
+  const CliRun kernels = cli({"predict", "--model", "tinyllama", "--fidelity", "roofline",
+                              "--policy", "coda", "--kernels", "--format", "csv"});
+  EXPECT_TRUE(lines_of(kernels.out)[1].ends_with(",,,,"));
+
   const CliRun run = cli({"predict", "--model", "tinyllama", "--fidelity", "roofline", "--policy",
                           "eager,coda", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
@@ -95,7 +126,7 @@ TEST(Judge, JsonHasEveryFigure) {
   const CliRun run = cli({"judge", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
   const json all = json::parse(run.out);
-  EXPECT_EQ(all["figures"].size(), 197U);
+  EXPECT_EQ(all["figures"].size(), 203U);
   for (const json& f : all["figures"]) {
     EXPECT_NE(f.contains("predicted"), f.contains("not_predicted")) << f["id"];
   }

@@ -157,6 +157,32 @@ std::vector<RefusedFile> refused_files() {
       {"claims/no-reason-why-not-testable.toml", {"not_testable: the field is missing"}},
       {"claims/syntax.toml", {":8:8: TOML syntax error"}},
       {"claims/empty.toml", {"the file is empty"}},
+      // Published figures, which judge reads
+      {"published/unknown-gpu.csv", {":2: gpu = 'h2000'", "rtx5090", "did you mean 'h200'?"}},
+      {"published/wrong-unit.csv",
+       {":2: metric = 'gemm_rate': no such metric in GB/s", "gemm_rate in TFLOP/s"}},
+      {"published/negative-rate.csv", {":2: value = '-10'", "a number above 0"}},
+      {"published/neither-predicted-nor-excused.csv", {":2: not_predicted", "the reason"}},
+      {"published/unknown-policy.csv",
+       {":2: policy = 'coad'", "whole-block", "did you mean 'coda'?"}},
+      {"published/fusion-without-edges.csv", {":2: edges", "a -> b; b -> c"}},
+      {"published/fusion-without-arrow.csv",
+       {":2: edges = 'gate_up swiglu': is not an edge", "gate_up -> swiglu"}},
+      {"published/gain-of-a-gemm.csv", {":2: metric = 'gain'", "a fusion"}},
+      {"published/missing-columns.csv", {":1: source: the header lacks this column"}},
+      {"published/empty.csv", {"the file is empty"}},
+      // Saved predictions, which diff reads
+      {"predictions/another-schema.json",
+       {"schema = 'fuseline.sweep/1': is another kind of file", "fuseline.prediction/1"}},
+      {"predictions/negative-time.json", {"predictions[0].time_us = '-3'", "a number above 0"}},
+      {"predictions/unknown-kind.json",
+       {"predictions[0].kernels[0].kind = 'gem': there is no such kind", "gemm, attention"}},
+      {"predictions/fractional-bytes.json",
+       {"predictions[0].hbm_read_bytes = '1.5'", "a whole number"}},
+      {"predictions/no-predictions.json", {"predictions: is missing", "a list"}},
+      {"predictions/unknown-gpu.json", {"'h2000'", "did you mean 'h200'?"}},
+      {"predictions/syntax.json", {":4:1: JSON syntax error"}},
+      {"predictions/empty.json", {"the file is empty"}},
   };
 }
 

@@ -8,10 +8,12 @@
 #include <set>
 
 #include "base/error.h"
+#include "cli/saved_prediction.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
 #include "sim/gpu/gpu.h"
 #include "sim/judge/audit/claim_file.h"
+#include "sim/judge/published.h"
 #include "tests/error/run_program.h"
 
 namespace fuseline {
@@ -27,6 +29,8 @@ std::vector<std::string> arguments_for(const RefusedFile& file) {
   if (file.path.starts_with("models/")) return {"predict", "--model", path, "--gpu", "h200"};
   if (file.path.starts_with("gpus/")) return {"predict", "--model", "tinyllama", "--gpu", path};
   if (file.path.starts_with("claims/")) return {"audit", "--claims", path};
+  if (file.path.starts_with("published/")) return {"judge", path};
+  if (file.path.starts_with("predictions/")) return {"diff", path, path};
   return {"predict", path};
 }
 
@@ -38,6 +42,10 @@ void load(const RefusedFile& file) {
     load_gpu(path);
   } else if (file.path.starts_with("claims/")) {
     audit::load_claims(path);
+  } else if (file.path.starts_with("published/")) {
+    load_published_figures(path);
+  } else if (file.path.starts_with("predictions/")) {
+    load_gpu(load_predictions(path).gpu);
   } else {
     const Scenario scenario = load_scenario(path);
     load_model(scenario.model);
@@ -86,7 +94,7 @@ TEST(RefusedFiles, EveryFileIsListedOnce) {
     EXPECT_TRUE(listed.insert(file.path).second) << file.path;
     EXPECT_FALSE(file.parts.empty()) << file.path;
   }
-  for (const char* kind : {"models", "gpus", "scenarios"}) {
+  for (const char* kind : {"models", "gpus", "scenarios", "claims", "published", "predictions"}) {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder() / kind)) {
       EXPECT_TRUE(listed.contains(kind + ("/" + entry.path().filename().string())))
           << entry.path() << " has no expected message";

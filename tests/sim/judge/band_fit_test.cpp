@@ -48,8 +48,10 @@ TEST(BandFit, WidensForGpusWithLargerErrors) {
   std::vector<Residual> rows = normal_rows(Standing::fitted, 0.05, 1);
   for (const Residual& r : normal_rows(Standing::uncalibrated, 0.15, 2)) rows.push_back(r);
   const BandTable table = fit_bands(rows);
-  const double fitted = std::log(table.of(rows.front().work, Standing::fitted).high);
-  const double never = std::log(table.of(rows.front().work, Standing::uncalibrated).high);
+  const double fitted =
+      std::log(table.of(rows.front().work, Standing::fitted, rows.front().predicted).high);
+  const double never =
+      std::log(table.of(rows.front().work, Standing::uncalibrated, rows.front().predicted).high);
   EXPECT_NEAR(never / fitted, 3, 0.5);
 }
 
@@ -62,10 +64,31 @@ TEST(BandFit, FewRowsAreWiderThanManyOfTheSameSpread) {
     rows.back().work = few;
   }
   const BandTable table = fit_bands(rows);
-  const Band of_few = table.of(few, Standing::fitted);
-  const Band of_many = table.of(rows.front().work, Standing::fitted);
+  const Band of_few = table.of(few, Standing::fitted, rows.front().predicted);
+  const Band of_many = table.of(rows.front().work, Standing::fitted, rows.front().predicted);
   EXPECT_GT(of_few.high, of_many.high);
   EXPECT_LT(of_few.low, of_many.low);
+}
+
+// Rows of one model err alike: 1,000 of 4 models say less than 1,000 of 40.
+TEST(BandFit, FewModelsAreWiderThanManyOfTheSameSpread) {
+  const std::vector<Residual> many = normal_rows(Standing::fitted, 0.1, 7);
+  std::vector<Residual> few = many;
+  for (std::size_t i = 0; i < few.size(); ++i) few[i].model = "model " + std::to_string(i % 4);
+  const double of_many = std::log(band_of(fit_bands(many), many.front()).high);
+  const double of_few = std::log(band_of(fit_bands(few), few.front()).high);
+  // Student's 95th percentile with 3 degrees of freedom is 2.35, that of the normal one 1.64.
+  EXPECT_NEAR(of_few / of_many, 2.353 / 1.645 * std::sqrt(1 + 1 / 4.0), 0.1);
+}
+
+// The table knows the sizes of its rows, and is wider beyond them.
+TEST(BandFit, IsWiderBeyondTheSizesOfItsRows) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.1, 7);
+  for (Residual& r : rows) r.work.what = "hbm";
+  const BandTable table = fit_bands(rows);
+  const Band within = table.of(rows.front().work, Standing::fitted, 1e-3);
+  const Band beyond = table.of(rows.front().work, Standing::fitted, 2e-3);
+  EXPECT_NEAR(std::log(beyond.high) / std::log(within.high), 1 + 2 * std::log(2), 1e-9);
 }
 
 TEST(BandFit, GainsOfTwoPlansCancelWhatTheyShare) {

@@ -50,23 +50,46 @@ TEST(Band, TheClassWithTheMostWordsCounts) {
        .rows = 25,
        .models = 4});
   const BandTable table(classes, {});
-  EXPECT_NEAR(table.of(kDecode, Standing::fitted).low, std::exp(-0.2), 1e-12);
-  EXPECT_NEAR(table.of(kDecode, Standing::fitted).high, std::exp(0.1), 1e-12);
+  EXPECT_NEAR(table.of(kDecode, Standing::fitted, 1e-3).low, std::exp(-0.2), 1e-12);
+  EXPECT_NEAR(table.of(kDecode, Standing::fitted, 1e-3).high, std::exp(0.1), 1e-12);
   WorkClass forward = kDecode;
   forward.phase = "forward";
-  EXPECT_NEAR(table.of(forward, Standing::fitted).high, std::exp(0.5), 1e-12);
+  EXPECT_NEAR(table.of(forward, Standing::fitted, 1e-3).high, std::exp(0.5), 1e-12);
 }
 
 TEST(Band, IsWiderOnGpusThatWereNeverMeasured) {
   const BandTable table(any_work(-0.1, 0.1),
                         {{.what = "time", .phase = "", .checked = 1.5, .uncalibrated = 3},
                          {.what = "time", .phase = "decode", .checked = 2, .uncalibrated = 4}});
-  EXPECT_NEAR(table.of(kDecode, Standing::fitted).high, std::exp(0.1), 1e-12);
-  EXPECT_NEAR(table.of(kDecode, Standing::checked).high, std::exp(0.2), 1e-12);
-  EXPECT_NEAR(table.of(kDecode, Standing::uncalibrated).low, std::exp(-0.4), 1e-12);
+  EXPECT_NEAR(table.of(kDecode, Standing::fitted, 1e-3).high, std::exp(0.1), 1e-12);
+  EXPECT_NEAR(table.of(kDecode, Standing::checked, 1e-3).high, std::exp(0.2), 1e-12);
+  EXPECT_NEAR(table.of(kDecode, Standing::uncalibrated, 1e-3).low, std::exp(-0.4), 1e-12);
   WorkClass train = kDecode;
   train.phase = "train";
-  EXPECT_NEAR(table.of(train, Standing::uncalibrated).high, std::exp(0.3), 1e-12);
+  EXPECT_NEAR(table.of(train, Standing::uncalibrated, 1e-3).high, std::exp(0.3), 1e-12);
+}
+
+// Beyond the sizes of all rows, and for kernels of which none is, residuals say less.
+TEST(Band, IsWiderBeyondItsRowsAndForUnseenKernels) {
+  std::vector<BandClass> classes = any_work(-0.1, 0.1);
+  for (BandClass& c : classes) {
+    c.least = 1e-4;
+    c.most = 1e-2;
+  }
+  const BandTable table(classes, {{.what = "time", .phase = {}, .beyond = 2, .unseen = 1.5},
+                                  {.what = "hbm", .phase = {}, .beyond = 2}});
+  const auto high = [&](const char* what, double predicted) {
+    WorkClass work = kDecode;
+    work.what = what;
+    return std::log(table.of(work, Standing::fitted, predicted).high);
+  };
+  EXPECT_NEAR(high("hbm", 1e-4), 0.1, 1e-12);
+  EXPECT_NEAR(high("hbm", 1e-2), 0.1, 1e-12);
+  EXPECT_NEAR(high("hbm", 1e-2 * std::exp(0.5)), 0.2, 1e-12);
+  EXPECT_NEAR(high("hbm", 1e-4 / std::exp(0.25)), 0.15, 1e-12);
+  EXPECT_NEAR(high("hbm", 1e6), 0.4, 1e-12);  // four times at most
+  EXPECT_NEAR(high("time", 1e-3), 0.15, 1e-12);
+  EXPECT_NEAR(high("time", 1e-2 * std::exp(0.5)), 0.3, 1e-12);
 }
 
 // With a slope below 1 the truth lies nearer to 1 than the prediction, whichever plan is faster.
@@ -188,9 +211,9 @@ TEST(ShippedBands, AreWiderWhereNothingWasCompared) {
 
 TEST(ShippedBands, AreNoNarrowerOnAGpuThatWasNeverMeasured) {
   for (const BandClass& c : shipped_bands().classes()) {
-    const Band fitted = shipped_bands().of(c.of, Standing::fitted);
-    const Band checked = shipped_bands().of(c.of, Standing::checked);
-    const Band never = shipped_bands().of(c.of, Standing::uncalibrated);
+    const Band fitted = shipped_bands().of(c.of, Standing::fitted, 0);
+    const Band checked = shipped_bands().of(c.of, Standing::checked, 0);
+    const Band never = shipped_bands().of(c.of, Standing::uncalibrated, 0);
     EXPECT_LE(checked.low, fitted.low);
     EXPECT_GE(checked.high, fitted.high);
     EXPECT_LE(never.low, checked.low);

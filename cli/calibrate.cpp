@@ -47,9 +47,8 @@ constexpr const char* kBandNotes[] = {
     "a",
     "band is 1 + beyond ln(distance) times wider, at most 4 times, and `unseen` times wider where "
     "no",
-    "class is of the work's kernels: residuals of left-out models grow so. These numbers were "
-    "chosen",
-    "on every other model in alphabetical order, and hold for the others as well.",
+    "class is of the work's kernels: residuals of left-out models grow so. `beyond` was chosen on",
+    "every other model in alphabetical order and checked on the others, `unseen` on all of them.",
     "What is refitted without the model: its bands; its constants only where a measurement folder "
     "has",
     "without-MODEL.toml. Other rows were not used in fitting constants, or are predicted with the",

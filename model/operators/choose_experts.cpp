@@ -1,6 +1,7 @@
 // The experts of every row and their gates. A plan has to know how many rows each expert gets, so
 // a block's text assumes what even routing gives (model/ragged_rows.h); which rows then go where is
 // a fixed pattern, and the gates alone depend on the data.
+#include "model/config/config.h"
 #include "model/expert_routing.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_call.h"

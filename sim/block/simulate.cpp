@@ -20,8 +20,8 @@ void sum_kernels(PlanEstimate& estimate) {
     estimate.hbm_read += k.hbm_read;
     estimate.hbm_write += k.hbm_write;
     estimate.l2 += k.l2;
+    estimate.launches += k.launches;
   }
-  estimate.launches = static_cast<std::int64_t>(estimate.kernels.size());
 }
 
 bool on_tensor_cores(const KernelEstimate& k) {

@@ -160,7 +160,9 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   FUSELINE_ASSERT(clock_factor > 0 && clock_factor <= 1, "clock factor");
   const WaveModel model(problem, tile, gpu, clock_factor);
   GemmTime result;
-  result.launch = gpu.tiny_kernel + gpu.constants.gemm.start;
+  const auto launches = static_cast<double>(problem.launches());
+  result.launch = launches * (gpu.tiny_kernel + gpu.constants.gemm.start) +
+                  (launches - 1) * gpu.constants.launch.gap;
   result.time = result.launch;
   std::array<double, 6> set_by{};  // seconds by Bound
   set_by[static_cast<std::size_t>(Bound::launch)] = result.launch.value();

@@ -181,20 +181,17 @@ void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmU
 constexpr std::int64_t kChunkReadBudget = 3'000'000;
 
 template <class Visit>
-void for_each_unit(const GemmSchedule& schedule, std::int64_t wave, Visit visit) {
-  const auto count = static_cast<std::int64_t>(schedule.units.size());
-  const std::int64_t last = std::min(count, (wave + 1) * schedule.units_per_wave);
-  for (std::int64_t i = wave * schedule.units_per_wave; i < last; ++i) {
+void for_each_unit(const GemmSchedule& schedule, const UnitRange& range, Visit visit) {
+  for (std::int64_t i = range.begin; i < range.end; ++i)
     visit(schedule.units[static_cast<std::size_t>(i)]);
-  }
 }
 
 // Everything of a wave but its HBM traffic, and the panels that it reads.
 GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
-                       const GemmSchedule& schedule, std::int64_t index, WavePanels& panels) {
+                       const GemmSchedule& schedule, const UnitRange& range, WavePanels& panels) {
   GemmWave wave;
   panels.clear();
-  for_each_unit(schedule, index, [&](const GemmUnit& unit) {
+  for_each_unit(schedule, range, [&](const GemmUnit& unit) {
     const std::int64_t height = unit.m_end - unit.m_begin;
     const std::int64_t width = unit.n_end - unit.n_begin;
     const std::int64_t depth = unit.k_end - unit.k_begin;
@@ -250,13 +247,15 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
   const HbmTraffic before = cache.take_traffic();
   FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(),
                   "traffic of the kernel before was not collected");
-  const std::int64_t total = schedule.waves();
+  const std::vector<UnitRange> ranges = schedule.waves();
+  const std::int64_t total = std::ssize(ranges);
+  const auto range = [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)]; };
   std::vector<GemmWave> waves;
   waves.reserve(static_cast<std::size_t>(total));
   WavePanels panels(problem);
   std::int64_t chunk_reads = 0;
   for (std::int64_t index = 0; index < total; ++index) {
-    waves.push_back(describe_wave(problem, tile, schedule, index, panels));
+    waves.push_back(describe_wave(problem, tile, schedule, range(index), panels));
     GemmWave& wave = waves.back();
     const std::int64_t tail = index / 4;
     if (chunk_reads > kChunkReadBudget && total - index > 2 * tail) {
@@ -265,7 +264,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       const HbmTraffic mean = mean_traffic(waves, index / 2, index);
       for (; index < total - tail - 1; ++index) {
         waves.back().hbm = mean;
-        waves.push_back(describe_wave(problem, tile, schedule, index + 1, panels));
+        waves.push_back(describe_wave(problem, tile, schedule, range(index + 1), panels));
       }
       chunk_reads = std::numeric_limits<std::int64_t>::min() / 2;
       waves.back().hbm = mean;
@@ -273,7 +272,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
     }
     chunk_reads +=
         read_panels(problem, panels.distinct(), wave.k_steps * tile.cluster_k * tile.k, cache);
-    for_each_unit(schedule, index, [&](const GemmUnit& unit) {
+    for_each_unit(schedule, range(index), [&](const GemmUnit& unit) {
       if (tile.split_k == 1) {
         run_epilogue(problem, unit, cache);
       } else {
@@ -334,6 +333,9 @@ GemmSchedule schedule_of(const GemmWalk& gemm) {
   const GemmProblem& p = gemm.problem;
   if (!p.depths.empty())
     return schedule_depths(p.depths, p.m, p.n, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  if (!p.calls.empty())
+    return schedule_calls(p.calls, p.m, p.n, p.k, gemm.tile, gemm.blocks_at_once,
+                          gemm.raster_group);
   if (p.groups.empty())
     return schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
   return schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
@@ -359,6 +361,9 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   for (const std::int64_t rows : p.groups) key.number(rows);
   key.number(std::ssize(p.depths));
   for (const std::int64_t depth : p.depths) key.number(depth);
+  key.number(std::ssize(p.calls));
+  for (const StridedBatch& call : p.calls)
+    for (const std::int64_t number : {call.first, call.step, call.count}) key.number(number);
   describe(p.a, key);
   describe(p.b, key);
   key.number(std::ssize(p.scales));

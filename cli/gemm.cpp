@@ -1,6 +1,8 @@
 // fuseline gemm: one library GEMM.
+#include <algorithm>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -96,7 +98,8 @@ void check_activations(const LibraryGemm& gemm) {
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
-  std::optional<std::string> m, n, k, gpu, dtype, weights, activations, fidelity, format;
+  std::optional<std::string> m, n, k, gpu, dtype, weights, activations, fidelity, format, operands,
+      run;
   LibraryGemm gemm;
   Options options("gemm", "One GEMM y[m,n] = x[m,k] w[n,k]^T as the vendor's library runs it.",
                   {"fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200",
@@ -111,6 +114,10 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--activations", "FORMAT", "number format of x, beside --weights of its kind",
                activations);
   options.flag("--bias", "adds a bias in the epilogue", gemm.bias);
+  options.text("--operands", "cold|rotating|hot",
+               "L2 before it: nothing; x, and five w and y by turns (default); all", operands);
+  options.text("--run", "benchmark|burst|sustained",
+               "how long it goes on: a table's time, below the power limit, for ever", run);
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
@@ -132,6 +139,13 @@ CommandResult gemm_command(const Arguments& args) {
          .allowed = "an even number"});
   if (activations) gemm.activations = activations_option(*activations, gemm.dtype);
   check_activations(gemm);
+  const auto place = [](const std::vector<std::string>& words, const std::string& word) {
+    return std::ranges::find(words, word) - words.begin();
+  };
+  gemm.operands = static_cast<Operands>(place(
+      operand_words(), parse_word("--operands", operands.value_or("rotating"), operand_words())));
+  gemm.run = static_cast<Run>(
+      place(run_words(), parse_word("--run", run.value_or("benchmark"), run_words())));
   const Fidelity level = parse_fidelity(fidelity.value_or("hierarchy"));
   const Gpu device = load_gpu_option(gpu);
   const KernelEstimate estimate = estimate_library_gemm(gemm, device, level);

@@ -9,6 +9,7 @@
 #include "cli/table.h"
 #include "model/policy.h"
 #include "sim/gpu/standing.h"
+#include "sim/report/energy.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
@@ -43,6 +44,17 @@ std::string clocks_line(const Selection& s, const std::vector<Prediction>& predi
                      s.gpu.hbm_bandwidth.value() / 1e12);
 }
 
+// Of launches one by one, where they keep the GPU waiting.
+std::string waiting_lines(const std::vector<Prediction>& predictions) {
+  std::string text;
+  for (const Prediction& p : predictions) {
+    if (p.block.launch_wait <= Seconds()) continue;
+    text += fmt::format("{}: the GPU waits {} µs of {} for the CPU that launches\n", p.block.policy,
+                        in_microseconds(p.block.launch_wait), in_microseconds(p.block.time));
+  }
+  return text;
+}
+
 std::string policies_table(const std::vector<Prediction>& predictions) {
   const PlanEstimate& base = baseline_of(predictions);
   std::vector<std::vector<std::string>> rows;
@@ -73,6 +85,12 @@ std::string low_to_high(double value, const Band& band, int digits) {
   return fmt::format("{:.{}f} to {:.{}f}", value * band.low, digits, value * band.high, digits);
 }
 
+std::string in_millijoules(const Energy& e) {
+  const double low = e.low.value() * 1e3, high = e.high.value() * 1e3;
+  const int digits = high < 10 ? 2 : high < 1000 ? 1 : 0;
+  return fmt::format("{:.{}f} to {:.{}f}", low, digits, high, digits);
+}
+
 // The 90 % bands, and what they make of the gain. A roofline has none.
 std::string sure_table(const Selection& s, const std::vector<Prediction>& predictions) {
   const PlanEstimate& base = baseline_of(predictions);
@@ -83,7 +101,8 @@ std::string sure_table(const Selection& s, const std::vector<Prediction>& predic
     const auto time = sure.time(e), hbm = sure.hbm(e), gain = sure.gain(base, e);
     if (!time || !hbm || !gain) return {};
     std::vector<std::string> row = {e.policy, in_percent(*time),
-                                    low_to_high(to_us(e.time), *time, 1), in_percent(*hbm)};
+                                    low_to_high(to_us(e.time), *time, 1), in_percent(*hbm),
+                                    in_millijoules(energy_of(e, s.gpu, *time))};
     if (e.policy == base.policy) {
       row.insert(row.end(), {"-", "-"});
     } else {
@@ -96,6 +115,7 @@ std::string sure_table(const Selection& s, const std::vector<Prediction>& predic
                               {"time"},
                               {"time µs"},
                               {"HBM"},
+                              {"energy mJ"},
                               {"speed-up"},
                               {"than " + base.policy, Align::left}},
                              rows);
@@ -311,7 +331,8 @@ std::string predictions_table(const Selection& selection,
   std::string out = wrap(fmt::format("{}, one block of {}: {}", model, selection.model.layers,
                                      describe(selection.workload)));
   out += describe(selection.gpu) + clocks_line(selection, predictions) + "\n";
-  out += policies_table(predictions) + unverified_lines(predictions) + limits_lines(predictions);
+  out += policies_table(predictions) + waiting_lines(predictions) + unverified_lines(predictions) +
+         limits_lines(predictions);
   out += sure_table(selection, predictions);
   if (predictions.front().layers) out += layers_table(selection, predictions);
   if (meta != nullptr) out += "\n" + measured_table(predictions, *meta);

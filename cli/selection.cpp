@@ -157,6 +157,8 @@ void SelectionTexts::add_to(Options& options) {
 void SelectionTexts::add_simulation_to(Options& options) {
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);
+  options.text("--launch", "graph|stream",
+               "kernels in a CUDA graph, or one by one as a framework's CPU launches them", launch);
 }
 
 void SelectionTexts::add_image_to(Options& options) {
@@ -305,6 +307,10 @@ Selection resolve_selection(const std::optional<Scenario>& read,
   const bool named = texts.policy ? *texts.policy != "all" : scenario_path && !texts.phase;
   if (!named && s.workload.phase == Phase::train) leave_training_policies(s.policies);
   s.fidelity = parse_fidelity(texts.fidelity.value_or(scenario.fidelity));
+  const std::string launch =
+      parse_word("--launch", texts.launch.value_or(name_of(Launching::graph)),
+                 {name_of(Launching::graph), name_of(Launching::stream)});
+  s.launching = launch == name_of(Launching::stream) ? Launching::stream : Launching::graph;
   s.layers = scenario.layers;
   if (texts.layers == "all") {
     s.layers.reset();

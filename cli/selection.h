@@ -29,12 +29,12 @@ Plan plan_of(const Selection& selection, const std::string& policy);
 // What the command line says, before it is checked; absent = not said.
 struct SelectionTexts {
   std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, weights,
-      activations, kv, routing, policy, fidelity, layers, image, steps, guidance;
+      activations, kv, routing, policy, fidelity, layers, image, steps, guidance, launch;
 
   // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype, --weights, --activations,
   // --kv, --routing and --policy to the options.
   void add_to(Options& options);
-  // Adds --fidelity and --layers.
+  // Adds --fidelity, --layers and --launch.
   void add_simulation_to(Options& options);
   // Adds --image, --steps and --guidance.
   void add_image_to(Options& options);

@@ -12,6 +12,7 @@
 #if FUSELINE_HAS_CUDA && FUSELINE_HAS_CUBLASLT
 #include "cuda/vendor/cublaslt_product.h"
 #include "sim/executor/tile_interpreter.h"
+#include "sim/kernels/strided_batches.h"
 #endif
 
 namespace fuseline::cuda {

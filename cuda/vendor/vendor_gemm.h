@@ -2,11 +2,7 @@
 // neither a GPU nor the library.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <optional>
-#include <span>
-#include <vector>
 
 #include "model/graph.h"
 #include "model/program.h"
@@ -27,14 +23,5 @@ struct VendorGemm {
 // result (`summed`).
 std::optional<VendorGemm> vendor_gemm(const Graph& graph, const Program& program);
 bool supports(const Graph& graph, const Program& program);
-
-// Products first, first + step, ... of a batch, whose operands each lie at equal distances.
-struct StridedBatch {
-  std::int64_t first = 0, step = 1, count = 1;
-};
-// Element offsets of a, b and out of one product of the batch.
-using BatchOffsets = std::array<std::int64_t, 3>;
-// The fewest such batches with one step that together hold every product once.
-std::vector<StridedBatch> strided_batches(std::span<const BatchOffsets> offsets);
 
 }  // namespace fuseline::cuda

@@ -26,11 +26,18 @@ class Walker {
   }
 
   // Walks the blocks that come before the one that counts, or as much of them as L2 remembers.
-  void warm_up(int blocks, bool replay, bool whole_layers) {
+  void warm_up(const WalkOptions& options) {
+    const int blocks = options.runs - 1;
     if (blocks == 0) return;
-    const std::int64_t last = replay ? 0 : blocks - 1;
-    if (!whole_layers && warm_up_by_last_phases(last)) return;
-    for (int block = 0; block < blocks; ++block) run(replay ? 0 : block, false);
+    if (!options.whole_layers && options.copies == 0 &&
+        warm_up_by_last_phases(layer_of(blocks - 1, options)))
+      return;
+    for (int block = 0; block < blocks; ++block) run(layer_of(block, options), false);
+  }
+
+  static std::int64_t layer_of(int block, const WalkOptions& options) {
+    if (options.replay) return 0;
+    return options.copies > 0 ? block % options.copies : block;
   }
 
   // One block. `detailed`: also what does not depend on the cache (requested bytes, FLOPs).
@@ -340,8 +347,8 @@ WalkedPhase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
 std::vector<WalkedKernel> walk_block(const Plan& plan, const Gpu& gpu, const WalkOptions& options) {
   FUSELINE_ASSERT(options.runs >= 1, "a walk needs at least one block");
   Walker walker(plan, gpu, options);
-  walker.warm_up(options.runs - 1, options.replay, options.whole_layers);
-  return walker.run(options.replay ? 0 : options.runs - 1, true);
+  walker.warm_up(options);
+  return walker.run(Walker::layer_of(options.runs - 1, options), true);
 }
 
 }  // namespace fuseline

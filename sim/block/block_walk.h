@@ -13,7 +13,8 @@ namespace fuseline {
 
 struct WalkOptions {
   bool replay = false;
-  int runs = 2;  // blocks walked; the last one counts
+  int runs = 2;    // blocks walked; the last one counts
+  int copies = 0;  // layers that take turns; 0: as many as runs
   std::optional<TensorId> watched{};
   bool whole_layers = false;  // walks all of the layers before, also where L2 forgets most of them
   WalkMemo* memo = &WalkMemo::shared();  // none: every kernel is walked

@@ -14,6 +14,9 @@ namespace fuseline {
 
 enum class Fidelity : std::uint8_t { roofline, hierarchy };
 
+// How kernels are started: by one replay of a CUDA graph, or one by one by a framework's CPU.
+enum class Launching : std::uint8_t { graph, stream };
+
 // Lower bounds no implementation of the block can pass: of the block as it is given, the same for
 // every policy. sim/block/limits.h has the formulas.
 struct Limits {
@@ -32,6 +35,8 @@ struct PlanEstimate {
   Seconds time;
   Flops flops;
   Bytes hbm_read, hbm_write, l2;
+  Seconds launch_wait;    // of `time`, what the GPU waits for the CPU that launches; 0 of graphs
+  Joules dynamic_energy;  // of the kernels
   Limits limits;
   double clock_factor = 1.0;  // sustained over boost clock, under load
   std::int64_t launches = 0;
@@ -40,11 +45,13 @@ struct PlanEstimate {
 
 struct SimulationOptions {
   bool replay =
-      false;     // the same input and weights each time, as when one block is timed in a loop;
-                 // otherwise every run is a new layer that reads what the last one wrote
-  int runs = 2;  // blocks walked until the L2 is in its steady state; the last one counts
+      false;       // the same input and weights each time, as when one block is timed in a loop;
+                   // otherwise every run is a new layer that reads what the last one wrote
+  int runs = 2;    // blocks walked until the L2 is in its steady state; the last one counts
+  int copies = 0;  // of what belongs to a layer, which take turns; 0: every block has its own
   bool remember = true;  // kernels that the process walked before are not walked again
   double repeats = 24;   // blocks run back to back; the power limit acts as in the middle of them
+  Launching launching = Launching::graph;
 };
 
 // Predicts one block in its steady state. Milliseconds of work at hierarchy fidelity.
@@ -52,5 +59,6 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
                       const SimulationOptions& options = {});
 
 const char* name_of(Fidelity);
+const char* name_of(Launching);
 
 }  // namespace fuseline

@@ -55,6 +55,7 @@ WalkedPhase PhaseWalker::gemm(const Kernel& kernel, const Program& program) {
   e.bound = g.time.bound;
   e.tile = {g.tile.m, g.tile.n, g.tile.k};
   e.split_k = g.tile.split_k * g.tile.cluster_k;
+  e.launches = walked.problem.launches();
   if (walked.problem.activation.quantised()) {
     const double share = gpu_.tensor_bf16 / code_rate(gpu_, walked.problem.activation.element());
     e.spared = Flops(static_cast<std::int64_t>(g.flops.as_double() * (1 - share)));

@@ -20,8 +20,9 @@ void sum_kernels(PlanEstimate& estimate) {
     estimate.hbm_read += k.hbm_read;
     estimate.hbm_write += k.hbm_write;
     estimate.l2 += k.l2;
+    estimate.launches += k.launches;
+    estimate.dynamic_energy += k.dynamic_energy;
   }
-  estimate.launches = static_cast<std::int64_t>(estimate.kernels.size());
 }
 
 bool on_tensor_cores(const KernelEstimate& k) {
@@ -44,19 +45,36 @@ bool on_tensor_cores(const KernelEstimate& k) {
                   text("seconds", e.time.value(), e.limits.time.value()));
 }
 
-// The clock that the whole block's power allows, and the kernels' times at it.
-double apply_power_limit(std::vector<WalkedKernel>& kernels, const Gpu& gpu, double repeats) {
+Seconds time_of_all(const std::vector<WalkedKernel>& kernels, const Gpu& gpu, double factor) {
+  Seconds time;
+  for (const WalkedKernel& kernel : kernels) time += time_at(kernel, gpu, factor);
+  return time;
+}
+
+// The clock that the whole block's power allows, and the kernels' times and energies at it. No
+// clock makes the block shorter than `least`.
+double apply_power_limit(std::vector<WalkedKernel>& kernels, const Gpu& gpu, double repeats,
+                         Seconds least) {
   const PowerModel model = power_model(gpu);
-  PowerLoad load;
-  for (const WalkedKernel& kernel : kernels) {
-    const KernelEstimate& k = kernel.estimate;
-    load += {dynamic_energy(model, on_tensor_cores(k) ? k.flops - k.spared : Flops(),
-                            k.hbm_read + k.hbm_write, k.l2),
-             k.time};
+  Joules dynamic;
+  for (WalkedKernel& kernel : kernels) {
+    KernelEstimate& k = kernel.estimate;
+    k.dynamic_energy = dynamic_energy(model, on_tensor_cores(k) ? k.flops - k.spared : Flops(),
+                                      k.hbm_read + k.hbm_write, k.l2, k.smem);
+    dynamic += k.dynamic_energy;
   }
-  const double factor = clock_factor_after(model, load, load.time * (repeats / 2));
+  const auto time = [&](double factor) {
+    return std::max(least, time_of_all(kernels, gpu, factor));
+  };
+  const double steady = steady_clock_factor(model, dynamic, time);
+  if (steady >= 1.0) return 1.0;
+  const double factor = clock_factor_after(model, steady, time(1.0) * (repeats / 2));
   if (factor >= 1.0) return 1.0;
-  for (WalkedKernel& kernel : kernels) kernel.estimate.time = time_at(kernel, gpu, factor);
+  for (WalkedKernel& kernel : kernels) {
+    KernelEstimate& k = kernel.estimate;
+    k.time = time_at(kernel, gpu, factor);
+    k.dynamic_energy = k.dynamic_energy * std::pow(factor, model.clock_exponent - 1);
+  }
   return factor;
 }
 
@@ -76,20 +94,30 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
   estimate.in_groups = has_groups(plan.graph);
   if (fidelity == Fidelity::roofline) {
     estimate.kernels = roofline(plan, gpu);
+    sum_kernels(estimate);
   } else {
     check_walk_size(plan);
     std::vector<WalkedKernel> kernels =
         walk_block(plan, gpu,
                    {.replay = options.replay,
                     .runs = options.runs,
+                    .copies = options.copies,
                     .memo = options.remember ? &WalkMemo::shared() : nullptr});
-    estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats);
+    // The CPU's launches run ahead of the GPU: in a row of blocks the slower of both sets the pace.
+    Seconds least;
+    if (options.launching == Launching::stream) {
+      for (const WalkedKernel& kernel : kernels)
+        least += gpu.constants.launch.stream * static_cast<double>(kernel.estimate.launches);
+    }
+    estimate.clock_factor = apply_power_limit(kernels, gpu, options.repeats, least);
     for (WalkedKernel& kernel : kernels) estimate.kernels.push_back(std::move(kernel.estimate));
+    sum_kernels(estimate);
+    estimate.launch_wait = std::max(Seconds(), least - estimate.time);
+    estimate.time += estimate.launch_wait;
   }
-  sum_kernels(estimate);
 #ifndef NDEBUG
   // Replays find in L2 what a row of blocks must fetch.
-  if (!options.replay) check_limits(estimate);
+  if (!options.replay && options.copies == 0) check_limits(estimate);
 #endif
   FUSELINE_ASSERT(std::isfinite(estimate.time.value()) && estimate.time > Seconds(),
                   plan.policy + " on " + gpu.name);
@@ -104,6 +132,16 @@ const char* name_of(Fidelity fidelity) {
       return "hierarchy";
   }
   FUSELINE_ASSERT(false, "fidelity");
+}
+
+const char* name_of(Launching launching) {
+  switch (launching) {
+    case Launching::graph:
+      return "graph";
+    case Launching::stream:
+      return "stream";
+  }
+  FUSELINE_ASSERT(false, "launching");
 }
 
 }  // namespace fuseline

@@ -10,6 +10,33 @@
 
 namespace fuseline {
 
+namespace {
+
+constexpr int kCopies = 5;             // of w and y that take turns
+constexpr double kTableLaunches = 30;  // of a table's benchmark before its median
+constexpr double kHotLaunches = 100;   // of a search for the best rate of one shape
+
+// Launches before the one that counts, of which the power limit knows.
+double launches_before(const LibraryGemm& gemm, Bytes working_set) {
+  if (gemm.run == Run::burst) return 0;
+  if (gemm.run == Run::sustained) return 1e9;
+  if (gemm.operands == Operands::rotating) return kTableLaunches;
+  if (gemm.operands == Operands::hot) return kHotLaunches;
+  return benchmark_elapsed(working_set, Seconds(1)).value();
+}
+
+}  // namespace
+
+const std::vector<std::string>& operand_words() {
+  static const std::vector<std::string> words = {"cold", "rotating", "hot"};
+  return words;
+}
+
+const std::vector<std::string>& run_words() {
+  static const std::vector<std::string> words = {"benchmark", "burst", "sustained"};
+  return words;
+}
+
 Plan library_gemm_plan(const LibraryGemm& gemm) {
   Plan plan;
   plan.policy = "library";
@@ -23,10 +50,13 @@ Plan library_gemm_plan(const LibraryGemm& gemm) {
                              .rows = rows,
                              .cols = cols});
   };
-  // Roles that say that every repetition has its own: weights and caches belong to a layer.
-  const TensorId x = tensor("x", "[M, K]", Role::weight, gemm.m, gemm.k);
+  // Roles that say that every repetition has its own: weights and caches belong to a layer. Others
+  // are the same memory each time.
+  const bool cold = gemm.operands == Operands::cold;
+  const TensorId x = tensor("x", "[M, K]", cold ? Role::weight : Role::activation, gemm.m, gemm.k);
   const TensorId w = tensor("w", "[N, K]", Role::weight, gemm.n, gemm.k);
-  const TensorId y = tensor("y", "[M, N]", Role::cache, gemm.m, gemm.n);
+  const bool hot = gemm.operands == Operands::hot;
+  const TensorId y = tensor("y", "[M, N]", hot ? Role::activation : Role::cache, gemm.m, gemm.n);
   std::vector<OpId> ops;
   const auto add = [&](const char* name, OpKind kind, std::vector<Operand> reads, TensorId to,
                        const Attributes& attributes = {}) {
@@ -81,9 +111,13 @@ KernelEstimate estimate_library_gemm(const LibraryGemm& gemm, const Gpu& gpu, Fi
   const Plan plan = library_gemm_plan(gemm);
   Bytes working_set;
   for (const Tensor& tensor : plan.graph.tensors()) working_set += tensor.bytes();
-  // Timed over rotated buffers, so that the run is long and large GEMMs meet the power limit.
-  const double launches = benchmark_elapsed(working_set, Seconds(1)).value();
-  PlanEstimate all = simulate(plan, gpu, fidelity, {.repeats = 2 * launches});
+  SimulationOptions options{.repeats = 2 * launches_before(gemm, working_set)};
+  if (gemm.operands == Operands::hot) options.replay = true;
+  if (gemm.operands == Operands::rotating) {
+    options.runs = 2 * kCopies;
+    options.copies = kCopies;
+  }
+  PlanEstimate all = simulate(plan, gpu, fidelity, options);
   FUSELINE_ASSERT(!all.kernels.empty(), "a plan of one GEMM has no kernel");
   KernelEstimate whole = std::move(all.kernels.front());
   for (std::size_t i = 1; i < all.kernels.size(); ++i) {
@@ -91,6 +125,7 @@ KernelEstimate estimate_library_gemm(const LibraryGemm& gemm, const Gpu& gpu, Fi
     whole.flops += part.flops;
     whole.l2 += part.l2;
     whole.smem += part.smem;
+    whole.dynamic_energy += part.dynamic_energy;
   }
   // The plan's sums, which know of overlap between launches and of what is written back later.
   whole.time = all.time;

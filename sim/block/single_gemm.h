@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "model/config/config.h"
 #include "model/plan.h"
@@ -10,6 +12,20 @@
 
 namespace fuseline {
 
+// Where a benchmark's repetitions find the operands.
+// cold: every repetition has its own x, w and y, as when all buffers are rotated.
+// rotating: x stays, and five copies of w and y take turns, as in tables of serving frameworks: a
+//   product within a network, whose x the kernel before left in L2 and whose w is another layer's.
+// hot: the same x, w and y each time.
+enum class Operands : std::uint8_t { cold, rotating, hot };
+
+// How long it goes on. benchmark: some milliseconds to some hundred, as published tables are timed;
+// burst: too short for the power limit; sustained: for ever.
+enum class Run : std::uint8_t { benchmark, burst, sustained };
+
+const std::vector<std::string>& operand_words();  // in the order of the enumerators
+const std::vector<std::string>& run_words();
+
 // y[m,n] = x[m,k] w[n,k]^T, plus b[n] in the epilogue.
 struct LibraryGemm {
   std::int64_t m = 0, n = 0, k = 0;
@@ -17,10 +33,11 @@ struct LibraryGemm {
   bool bias = false;
   StoredWeight weights{};      // the number format of w
   StoredWeight activations{};  // and of x
+  Operands operands = Operands::cold;
+  Run run = Run::benchmark;
 };
 
-// A plan of that one kernel. Both operands are new in every repetition, as when buffers are
-// rotated, so L2 holds neither.
+// A plan of that one kernel.
 Plan library_gemm_plan(const LibraryGemm& gemm);
 
 // The kernel "gemm". A split-K reduction, a launch of its own, is added to it: `split_k` tells.

@@ -16,6 +16,7 @@ void add(LayersEstimate& sum, const PlanEstimate& part, std::int64_t times) {
   sum.hbm_write += part.hbm_write * times;
   sum.l2 += part.l2 * times;
   sum.launches += part.launches * times;
+  sum.dynamic_energy += part.dynamic_energy * static_cast<double>(times);
 }
 
 }  // namespace
@@ -35,9 +36,10 @@ LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers) {
 // estimate counts them; the exit's own norm then stands for the first block's, which has no block
 // before it.
 LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
-                           const Workload& workload, const Gpu& gpu) {
+                           const Workload& workload, const Gpu& gpu, Launching launching) {
   LayersEstimate sum = repeat_block(block, config.layers_of(config.blocks.front()));
-  const auto simulate_graph = [&](const Graph& graph, const SimulationOptions& options) {
+  const auto simulate_graph = [&](const Graph& graph, SimulationOptions options) {
+    options.launching = launching;
     return simulate(make_end_plan(block.policy, graph, plan_target(gpu)), gpu, block.fidelity,
                     options);
   };
@@ -52,7 +54,7 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
     if (workload.phase == Phase::decode && !use.decodes) continue;
     const Workload work = workload_of(config, use, workload);
     const Plan plan = make_plan(block.policy, build_block(config, use, work), plan_target(gpu));
-    add(sum, simulate(plan, gpu, block.fidelity), config.layers_of(use));
+    add(sum, simulate(plan, gpu, block.fidelity, {.launching = launching}), config.layers_of(use));
     sum.layers += config.layers_of(use);
     // A stack of its own has its own ends, as the first one below.
     if (!use.entry.empty())

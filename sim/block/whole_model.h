@@ -20,6 +20,7 @@ struct LayersEstimate {
   Flops flops;
   Bytes hbm_read, hbm_write, l2;
   std::int64_t launches = 0;
+  Joules dynamic_energy;
 
   // Tokens that the workload processes (forward) or generates (decode), over the time.
   [[nodiscard]] double tokens_per_second(const Workload& workload) const;
@@ -32,6 +33,7 @@ LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers);
 // block's policy. `block` is the model's first block; its others are simulated here. InputError: a
 // custom plan of a model with others.
 LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
-                           const Workload& workload, const Gpu& gpu);
+                           const Workload& workload, const Gpu& gpu,
+                           Launching launching = Launching::graph);
 
 }  // namespace fuseline

@@ -23,6 +23,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
     s.tile = {gemm.tile.m, gemm.tile.n};
     s.splits = gemm.tile.split_k;
     s.gemm = schedule_of(gemm);
+    s.launches = gemm.problem.launches();
   }
   return s;
 }
@@ -31,7 +32,7 @@ std::int64_t launches_of(const Kernel& kernel, const std::vector<PhaseSchedule>&
   const std::int64_t beside = std::ssize(kernel.beside);
   if (kernel.in_pieces) return beside;
   if (kernel.phases.size() > 1) return 1 + beside;
-  return (phases.front().splits > 1 ? 2 : 1) + beside;
+  return phases.front().launches + (phases.front().splits > 1 ? 1 : 0) + beside;
 }
 
 }  // namespace fuseline::executor

@@ -14,7 +14,8 @@ namespace fuseline::executor {
 
 struct PhaseSchedule {
   TileShape tile;
-  GemmSchedule gemm;        // GEMM programs: the clusters' units, in the order they are taken
+  GemmSchedule gemm;          // GEMM programs: the clusters' units, in the order they are taken
+  std::int64_t launches = 1;  // GEMM: of a batch that the library takes in several
   std::int64_t splits = 1;  // GEMM: parts of K, joined by a second launch; attention: parts of the
                             // keys, joined by a second launch
 };

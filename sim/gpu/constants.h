@@ -18,10 +18,12 @@ struct GemmConstants {
   double l2_fraction = 0;
   double hbm_fraction = 0;
   double concurrency_exponent = 0;
+  double drift = 0;
   double overlap_exponent = 0;
   double epilogue_bytes_per_cycle = 0;
   double exposed_epilogue_bytes_per_cycle = 0;
   Seconds start;
+  Seconds hot_start;
   Seconds reduction;
   Seconds cluster_wave;
   double reduction_fraction = 0;
@@ -54,6 +56,10 @@ struct AttentionConstants {
   double exp_cycles = 0;
   double gradient_exps = 0;
   double gradient_products = 0;
+  double gradient_item_cycles = 0;
+  double own_gradient_exps = 0;
+  double own_gradient_product = 0;
+  double own_gradient_item_cycles = 0;
   double hbm_fraction = 0;
   double item_cycles_per_width = 0;
   double product_exposed = 0;
@@ -79,6 +85,7 @@ struct ScanConstants {
 // Launches of a graph.
 struct LaunchConstants {
   Seconds gap;
+  Seconds stream;
 };
 
 // Waiting within one launch.
@@ -92,12 +99,14 @@ struct L2Constants {
   double single_partition_fraction = 0;
 };
 
-// The power limit.
+// Energy, and the power limit.
 struct PowerConstants {
-  double constant_share = 0;
-  double tensor_share = 0;
-  double hbm_share = 0;
-  double l2_share = 0;
+  double idle_w = 0;
+  double tensor_pj_per_flop = 0;
+  double hbm_pj_per_byte = 0;
+  double l2_pj_per_byte = 0;
+  double smem_pj_per_byte = 0;
+  double energy_uncertainty = 0;
   double clock_exponent = 0;
   Seconds reaction;
   double reaction_sharpness = 0;

@@ -7,45 +7,76 @@ namespace fuseline {
 
 PowerModel power_model(const Gpu& gpu) {
   const PowerConstants& c = gpu.constants.power;
-  const double tdp = gpu.tdp.value();
+  constexpr double kJoulesPerGigabyte = 1e-3;  // of a picojoule a byte
   PowerModel model;
   model.limit = gpu.tdp;
-  model.constant = Watts(tdp * c.constant_share);
-  model.per_tensor_teraflop = Joules(tdp * c.tensor_share / (gpu.tensor_bf16.value() * 1e-12));
-  model.per_hbm_gigabyte = Joules(tdp * c.hbm_share / (gpu.hbm_bandwidth.value() * 1e-9));
-  model.per_l2_gigabyte = Joules(tdp * c.l2_share / (gpu.l2_bandwidth.value() * 1e-9));
+  model.constant = Watts(c.idle_w);
+  model.per_tensor_teraflop = Joules(c.tensor_pj_per_flop);
+  model.per_hbm_gigabyte = Joules(c.hbm_pj_per_byte * kJoulesPerGigabyte);
+  model.per_l2_gigabyte = Joules(c.l2_pj_per_byte * kJoulesPerGigabyte);
+  model.per_smem_gigabyte = Joules(c.smem_pj_per_byte * kJoulesPerGigabyte);
   model.clock_exponent = c.clock_exponent;
   model.lowest_clock_factor = c.lowest_clock;
   model.reaction = c.reaction;
   model.reaction_sharpness = c.reaction_sharpness;
+  model.uncertainty = c.energy_uncertainty;
   return model;
 }
 
-Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2) {
+Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2, Bytes smem) {
   return model.per_tensor_teraflop * (tensor.as_double() * 1e-12) +
          model.per_hbm_gigabyte * (hbm.as_double() * 1e-9) +
-         model.per_l2_gigabyte * (l2.as_double() * 1e-9);
+         model.per_l2_gigabyte * (l2.as_double() * 1e-9) +
+         model.per_smem_gigabyte * (smem.as_double() * 1e-9);
 }
 
-Watts unlimited_power(const PowerModel& model, const PowerLoad& load) {
-  if (load.time <= Seconds()) return model.constant;
-  return model.constant + Watts(load.dynamic.value() / load.time.value());
+Watts power_at(const PowerModel& model, Joules dynamic, const TimeAtClock& time, double factor) {
+  const Seconds taken = time(factor);
+  if (taken <= Seconds()) return model.constant;
+  return Watts(energy_of(model, dynamic, taken, factor).value.value() / taken.value());
 }
 
-double steady_clock_factor(const PowerModel& model, const PowerLoad& load) {
-  const Watts dynamic = unlimited_power(model, load) - model.constant;
-  const Watts budget = model.limit - model.constant;
-  if (dynamic <= budget) return 1.0;
-  const double factor = std::pow(budget / dynamic, 1.0 / model.clock_exponent);
-  return std::max(model.lowest_clock_factor, factor);
+double steady_clock_factor(const PowerModel& model, Joules dynamic, const TimeAtClock& time) {
+  const auto above = [&](double factor) {
+    return (power_at(model, dynamic, time, factor) - model.limit).value();
+  };
+  double high = 1, over = above(high);
+  if (over <= 0) return 1;
+  double low = model.lowest_clock_factor, under = above(low);
+  if (under >= 0) return low;
+  // False position with halving (Illinois): power rises smoothly with the clock.
+  constexpr int kMostSteps = 12;
+  constexpr double kWatt = 0.1;
+  for (int step = 0, side = 0; step < kMostSteps; ++step) {
+    const double middle = (low * over - high * under) / (over - under);
+    const double there = above(middle);
+    if (std::abs(there) < kWatt) return middle;
+    if (there > 0) {
+      high = middle, over = there;
+      if (side == 1) under /= 2;
+      side = 1;
+    } else {
+      low = middle, under = there;
+      if (side == -1) over /= 2;
+      side = -1;
+    }
+  }
+  return low;
 }
 
-double clock_factor_after(const PowerModel& model, const PowerLoad& load, Seconds elapsed) {
-  const double steady = steady_clock_factor(model, load);
+double clock_factor_after(const PowerModel& model, double steady, Seconds elapsed) {
   // A sharp but smooth step, half done after the reaction time.
   const double ratio = std::max(0.0, elapsed / model.reaction);
   const double acting = 1.0 - std::exp(-std::pow(ratio, model.reaction_sharpness) * std::log(2.0));
   return 1.0 + (steady - 1.0) * acting;
+}
+
+Energy energy_of(const PowerModel& model, Joules dynamic, Seconds time, double factor, double low,
+                 double high) {
+  const Joules idle = model.constant * time;
+  const Joules work = dynamic * std::pow(factor, model.clock_exponent - 1);
+  return {idle + work, idle * low + work * std::max(0.0, 1 - model.uncertainty),
+          idle * high + work * (1 + model.uncertainty)};
 }
 
 Seconds benchmark_elapsed(Bytes working_set, Seconds once) {

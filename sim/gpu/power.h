@@ -1,50 +1,56 @@
-// The power limit: which SM clock a load sustains, and after how long the limit acts.
+// Energy of work, and the power limit: which SM clock a load sustains, and after how long the limit
+// acts.
 #pragma once
+
+#include <functional>
 
 #include "base/units.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline {
 
-// Energy of work at the boost clock. Per-unit energies are fitted so that sustained library GEMMs
-// draw the TDP at their measured rates; GPUs that were not measured take the H200's shares of TDP.
+// Energy of work at the boost clock, from the constants power.*. They were fitted so that sustained
+// library GEMMs draw the H200's TDP at their measured rates.
 struct PowerModel {
   Watts limit;                  // the board's TDP
   Watts constant;               // drawn by an active GPU that computes nothing
-  Joules per_tensor_teraflop;   // 10^12 floating-point operations of the tensor cores
+  Joules per_tensor_teraflop;   // 10^12 operations of the tensor cores on 16-bit operands
   Joules per_hbm_gigabyte;      // 10^9 bytes read or written
   Joules per_l2_gigabyte;       // 10^9 bytes between L2 and SMs
+  Joules per_smem_gigabyte;     // 10^9 bytes into or out of shared memory
   double clock_exponent = 2.5;  // dynamic power ∝ (clock)^this: voltage falls with the clock
   double lowest_clock_factor = 0.4;
   Seconds reaction;                // the limit acts on power averaged over about this long
   double reaction_sharpness = 16;  // of the step from full speed to the steady clock
+  double uncertainty = 0;          // of the energies of work: half of their 90 % band
 };
 
 PowerModel power_model(const Gpu& gpu);
 
-// Work done at the boost clock within `time`, for one kernel or summed over a block.
-struct PowerLoad {
-  Joules dynamic;
-  Seconds time;
-  PowerLoad& operator+=(const PowerLoad& other) {
-    dynamic += other.dynamic;
-    time += other.time;
-    return *this;
-  }
+Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2, Bytes smem);
+
+// Time of a load at a clock over the boost clock.
+using TimeAtClock = std::function<Seconds(double)>;
+
+// Average power of a load of this energy at the boost clock. Its energy falls with the clock to the
+// power of clock_exponent - 1.
+Watts power_at(const PowerModel& model, Joules dynamic, const TimeAtClock& time, double factor);
+
+// Clock over boost clock, 1 or less, of a load that goes on for ever: the highest at which it draws
+// no more than the limit, or the lowest clock.
+double steady_clock_factor(const PowerModel& model, Joules dynamic, const TimeAtClock& time);
+
+// Of a load that sustains `steady`, `elapsed` after it began on a rested GPU: near 1 well before
+// the reaction time, the steady factor well after it.
+double clock_factor_after(const PowerModel& model, double steady, Seconds elapsed);
+
+// What a load takes at this clock, the idle power included, and the ends of its 90 % band. `low`
+// and `high`: factors of the time's band.
+struct Energy {
+  Joules value, low, high;
 };
-
-Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2);
-
-// Average power of the load at the boost clock.
-Watts unlimited_power(const PowerModel& model, const PowerLoad& load);
-
-// Clock over boost clock, 1 or less, of a load that goes on for ever: constant + dynamic ×
-// c^exponent = limit.
-double steady_clock_factor(const PowerModel& model, const PowerLoad& load);
-
-// The same `elapsed` after the load began on a rested GPU: near 1 well before the reaction time,
-// the steady factor well after it.
-double clock_factor_after(const PowerModel& model, const PowerLoad& load, Seconds elapsed);
+Energy energy_of(const PowerModel& model, Joules dynamic, Seconds time, double factor,
+                 double low = 1, double high = 1);
 
 // How long a benchmark of one GEMM has run when its median launch begins: 20 replays of a graph
 // that walks through about 5 GB of rotated operands. A block's benchmark: 10 × block time.

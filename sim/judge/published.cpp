@@ -166,7 +166,8 @@ struct Predicted {
 
 Predicted predict_gemm(const PublishedFigure& f, const Gpu& gpu, const FigureMetric& metric) {
   const KernelEstimate e = estimate_library_gemm(
-      {.m = f.m, .n = f.n, .k = f.k, .dtype = f.workload.dtype}, gpu, Fidelity::hierarchy);
+      {.m = f.m, .n = f.n, .k = f.k, .dtype = f.workload.dtype, .operands = Operands::hot}, gpu,
+      Fidelity::hierarchy);
   const double amount =
       metric.kind == Kind::flops ? e.flops.as_double() / e.time.value() : e.time.value();
   return {amount / metric.scale, time_class(e, Phase::forward, "library"), e.time};

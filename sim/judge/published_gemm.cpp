@@ -36,9 +36,9 @@ std::vector<PublishedGemm> load_published_gemms(const std::string& path) {
 }
 
 JudgedGemm judge(const PublishedGemm& gemm) {
-  const KernelEstimate e =
-      estimate_library_gemm({.m = gemm.m, .n = gemm.n, .k = gemm.k, .dtype = Dtype::bf16},
-                            load_gpu(gemm.gpu), Fidelity::hierarchy);
+  const KernelEstimate e = estimate_library_gemm(
+      {.m = gemm.m, .n = gemm.n, .k = gemm.k, .dtype = Dtype::bf16, .operands = Operands::hot},
+      load_gpu(gemm.gpu), Fidelity::hierarchy);
   return {gemm, FlopsPerSecond(e.flops.as_double() / e.time.value())};
 }
 

@@ -113,7 +113,7 @@ std::vector<FitParameter> refit_parameters() {
       {"gemm.tensor_fraction", 0.8, 0.4, 1.0, kFree},
       {"l2.capacity_fraction", 0.5, 0.2, 1.0, kFree},
       {"launch.gap_us", 0.3, 0.01, 5, kFree},
-      {"power.tensor_share", 1.0, 0.3, 2.0, kFree},
+      {"power.tensor_pj_per_flop", 0.7, 0.1, 3.0, kFree},
       {"stream.concat_instructions", 100, 10, 500, kFree},
       {"stream.gelu_instructions", 40, 1, 200, kFree},
       {"stream.generated_norm_instructions", 80, 1, 500, kFree},
@@ -179,7 +179,7 @@ std::string calibration_toml(const ConstantValues& constants, const std::string&
     text += fmt::format(
         "{} = {{ value = {:.4g}, unit = \"{}\", source = {}, date = {}, status = "
         "\"fitted\" }}\n",
-        name, value, name.ends_with("_us") ? "us" : "1", quoted_source, toml_text(date));
+        name, value, find_constant(name)->unit, quoted_source, toml_text(date));
   }
   return text;
 }

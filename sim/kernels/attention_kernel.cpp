@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <functional>
-#include <queue>
 #include <variant>
 #include <vector>
 
@@ -19,60 +17,6 @@ namespace {
 constexpr std::int64_t kMostSplitQueries = 16;  // of our own kernel
 constexpr std::int64_t kDecodeQueries = 16;     // rows of a thread block's tile, ours and cuDNN's
 constexpr std::int64_t kNarrowWidth = 64;       // the narrowest tile of keys
-
-bool behind_context(const AttentionShape& s) { return s.kv_tokens > s.q_tokens; }
-
-std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query,
-                          std::int64_t count) {
-  const KeyRange range = visible_keys(shape, first_query, count);
-  return ceil_div(range.end, kKeyTile) * kKeyTile - range.begin / kKeyTile * kKeyTile;
-}
-
-// The longest-loaded SM: query-key pairs of its tiles, masked parts included, and the number of its
-// tiles.
-struct Load {
-  double pairs = 0;
-  double items = 0;
-};
-
-// Deals the query tiles of one head after the other, in ascending order, to whichever SM is free
-// first. `item_pairs`: what a tile costs besides its pairs, in pairs.
-Load longest_load(const AttentionShape& shape, std::int64_t sms, double item_pairs) {
-  std::vector<double> tiles;
-  double sum = 0;
-  for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
-    const std::int64_t count = std::min(kQueryTile, shape.q_tokens - q);
-    // Warp groups take 64 queries each; a half-empty tile still costs the half. Behind a context
-    // the library's kernel takes as long for 2 tokens as for 128.
-    const std::int64_t height = behind_context(shape) ? kQueryTile : ceil_div(count, 64) * 64;
-    tiles.push_back(static_cast<double>(height * rounded_keys(shape, q, count)));
-    sum += tiles.back();
-  }
-  const std::int64_t heads = shape.batch * shape.heads;
-  const std::int64_t items = static_cast<std::int64_t>(tiles.size()) * heads;
-  constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
-  if (items > kEnough) {
-    const double share = static_cast<double>(heads) / static_cast<double>(sms);
-    return {sum * share + tiles.back() / 2, static_cast<double>(tiles.size()) * share};
-  }
-  struct Sm {
-    double load, pairs, items;
-    bool operator>(const Sm& other) const { return load > other.load; }
-  };
-  std::priority_queue<Sm, std::vector<Sm>, std::greater<>> free_first;
-  for (std::int64_t i = 0; i < std::min(sms, items); ++i) free_first.push({0, 0, 0});
-  Sm longest{0, 0, 0};
-  for (std::int64_t head = 0; head < heads; ++head) {
-    for (const double pairs : tiles) {
-      Sm sm = free_first.top();
-      free_first.pop();
-      sm = {sm.load + pairs + item_pairs, sm.pairs + pairs, sm.items + 1};
-      if (sm > longest) longest = sm;
-      free_first.push(sm);
-    }
-  }
-  return {longest.pairs, longest.items};
-}
 
 // Every query head of a sequence reads its keys after the heads that share them.
 void read_operands(const AttentionWalk& attention, L2Cache& cache) {
@@ -169,7 +113,7 @@ bool same_place(const CachedSlice& a, const CachedSlice& b) {
 
 bool splits_keys(const AttentionShape& shape, Implementation implementation) {
   const bool library = implementation == Implementation::library_attention;
-  return behind_context(shape) && shape.q_tokens <= (library ? 1 : kMostSplitQueries);
+  return shape.kv_tokens > shape.q_tokens && shape.q_tokens <= (library ? 1 : kMostSplitQueries);
 }
 
 DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementation, const Gpu& gpu) {
@@ -187,34 +131,6 @@ DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementatio
       c.blocks_per_sm * gpu.sm_count / grid.heads, std::max<std::int64_t>(1, count / kKeyTile)));
   grid.splits = static_cast<std::int64_t>(std::bit_floor(fitting));
   return grid;
-}
-
-PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor,
-                         bool gradient) {
-  const AttentionConstants& c = gpu.constants.attention;
-  const double clock = gpu.sm_clock.value() * clock_factor;
-  const double tensor_clock =
-      gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
-  const double flops_per_cycle =
-      gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
-  const double width = static_cast<double>(shape.head_width + shape.v_width()) / 2;
-  // Three of the gradient's products have the width of the keys, two that of the values.
-  const double multiplied =
-      gradient ? static_cast<double>(3 * shape.head_width + 2 * shape.v_width()) / 5 : width;
-  // Wide heads leave room for smaller tiles only: about a third more time per doubling.
-  const double full = static_cast<double>(c.full_tile_width);
-  const double tile_loss = 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
-  double product_cycles =  // per pair
-      4.0 * multiplied / flops_per_cycle * c.product_exposed * tile_loss;
-  double exp_cycles = c.exp_cycles;
-  if (gradient) {  // five products for two, and dS beside P
-    product_cycles *= c.gradient_products;
-    exp_cycles *= c.gradient_exps;
-  }
-  const double item_cycles = width * c.item_cycles_per_width;
-  const Load load = longest_load(shape, gpu.sm_count, item_cycles / (product_cycles + exp_cycles));
-  return {Seconds((load.pairs * product_cycles + load.items * item_cycles) / clock),
-          Seconds(load.pairs * exp_cycles / clock)};
 }
 
 AttentionWalk attention_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu) {
@@ -343,7 +259,9 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
                                           scale_bytes(walk, visits);
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
-    const PrefillTime t = prefill_time(s, gpu, 1.0, m->gradient.has_value());
+    const PrefillTime t = m->gradient
+                              ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)
+                              : prefill_time(s, gpu);
     e.tensor_time = t.tensor;
     if (s.cache.quantised())
       e.tensor_time += Seconds(dequantise_cycles(s, static_cast<double>(visits), gpu) /
@@ -352,6 +270,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
     start = c.start;
+    if (m->gradient) start += gradient_overhead(s, implementation, gpu);
   }
   const Seconds compute = e.tensor_time + e.exp_time;
   const Seconds memory = std::max(e.hbm_time, e.l2_time);

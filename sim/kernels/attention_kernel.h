@@ -6,15 +6,13 @@
 
 #include "model/plan.h"
 #include "sim/gpu/gpu.h"
+#include "sim/kernels/attention_time.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {
-
-inline constexpr std::int64_t kQueryTile = 128;  // queries of one head that a thread block works on
-inline constexpr std::int64_t kKeyTile = 128;    // keys it takes at a time
 
 struct AttentionEstimate {
   HbmTraffic hbm;
@@ -58,17 +56,6 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
 // takes up to 16. More run the prefill kernel, whole tiles of queries, each of which walks all
 // keys.
 bool splits_keys(const AttentionShape& shape, Implementation implementation);
-
-// Time of prefill attention from shapes, without memory. The query tiles of head after head, in
-// ascending order, go to whichever SM is free first; a tile costs its two products, as far as
-// softmax does not hide them, its softmax, and the way of Q and the result. The longest-loaded SM
-// sets the time.
-struct PrefillTime {
-  Seconds tensor;  // products and transfers on the longest-loaded SM
-  Seconds exp;     // softmax on the same
-};
-PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor = 1.0,
-                         bool gradient = false);
 
 // The thread blocks of the kernel for few queries behind a context. A block has a tile of 16
 // queries that share keys; further ones read the same keys again. Where heads of V are wide,

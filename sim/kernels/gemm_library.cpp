@@ -77,6 +77,12 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   if (problem.tile) return *problem.tile;
+  if (!problem.calls.empty()) {  // every launch chooses for itself, and all are alike
+    GemmProblem one = problem;
+    one.batch = problem.products_at_once();
+    one.calls.clear();
+    return choose_tile(one, gpu);
+  }
   FUSELINE_ASSERT(gpu.architecture != nullptr, gpu.name + " has no architecture");
   const bool ragged = !problem.groups.empty() || !problem.depths.empty();
   if (problem.library && ragged) {
@@ -99,10 +105,10 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
         ceil_div(problem.typical_rows(), tile.m) * ceil_div(problem.n, tile.n) * problem.products();
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
       // A split of few steps is all pipeline fill, and more units than run at once are no gain. Our
-      // own mainloop splits within clusters.
-      if (split > 1 &&
-          (!problem.library || ragged || problem.k < split * constants.least_split_steps * tile.k ||
-           blocks * split > blocks_at_once(tile, gpu))) {
+      // own mainloop splits within clusters; the library splits no batch.
+      if (split > 1 && (!problem.library || ragged || problem.batch > 1 ||
+                        problem.k < split * constants.least_split_steps * tile.k ||
+                        blocks * split > blocks_at_once(tile, gpu))) {
         break;
       }
       tile.split_k = split;

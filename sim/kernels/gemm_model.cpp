@@ -11,7 +11,7 @@ GemmWalk gemm_walk(GemmProblem problem, const Gpu& gpu) {
   const GemmTile tile = choose_tile(problem, gpu);
   const std::int64_t group =
       raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
-  return {std::move(problem), tile, blocks_at_once(tile, gpu), group};
+  return {std::move(problem), tile, blocks_at_once(tile, gpu), group, gpu.constants.gemm.drift};
 }
 
 GemmEstimate estimate_gemm(const GemmWalk& gemm, WalkTraffic traffic, const Gpu& gpu) {

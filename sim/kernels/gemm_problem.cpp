@@ -1,5 +1,7 @@
 #include "sim/kernels/gemm_problem.h"
 
+#include <algorithm>
+
 namespace fuseline {
 
 GemmProblem plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::uint32_t a,
@@ -19,6 +21,11 @@ GemmProblem plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::uint
   problem.epilogue.push_back(out_stream);
   problem.workspace_tensor = workspace;
   return problem;
+}
+
+std::int64_t GemmProblem::products_at_once() const {
+  if (calls.empty()) return products();
+  return std::ranges::max_element(calls, {}, &StridedBatch::count)->count;
 }
 
 std::int64_t GemmProblem::scale_bytes(std::int64_t n_begin, std::int64_t n_end,

@@ -9,6 +9,7 @@
 #include "model/formats/stored_weight.h"
 #include "model/gemm_tile.h"
 #include "sim/kernels/epilogue_needs.h"
+#include "sim/kernels/strided_batches.h"
 #include "sim/memory/l2_cache.h"
 
 namespace fuseline {
@@ -68,6 +69,9 @@ struct GemmProblem {
   // Of every product of the batch the part of k that it sums: parts behind each other, which add up
   // to k. 0: the product is zeros. Empty: each sums all of k.
   std::vector<std::int64_t> depths{};
+  // The library takes a batch in calls, one launch each, where its matrices do not all lie at equal
+  // distances. Empty: one launch.
+  std::vector<StridedBatch> calls{};
   GemmOperand a;
   GemmOperand b;
   StoredWeight weight{};  // the number format of b
@@ -88,6 +92,11 @@ struct GemmProblem {
   [[nodiscard]] std::int64_t products() const {
     return groups.empty() ? batch : static_cast<std::int64_t>(groups.size());
   }
+  [[nodiscard]] std::int64_t launches() const {
+    return calls.empty() ? 1 : static_cast<std::int64_t>(calls.size());
+  }
+  // Products of one launch, the largest.
+  [[nodiscard]] std::int64_t products_at_once() const;
   // What a product sums on average, and what all of them sum together.
   [[nodiscard]] std::int64_t typical_depth() const {
     return depths.empty() ? k : ceil_div(k, static_cast<std::int64_t>(depths.size()));

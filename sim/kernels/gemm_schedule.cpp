@@ -13,6 +13,19 @@ std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m) {
   return rows;
 }
 
+std::vector<UnitRange> GemmSchedule::waves() const {
+  const auto count = static_cast<std::int64_t>(units.size());
+  std::vector<UnitRange> waves;
+  std::size_t launch = 0;
+  for (std::int64_t begin = 0; begin < count;) {
+    if (launch < launch_ends.size() && begin >= launch_ends[launch]) ++launch;
+    const std::int64_t last = launch < launch_ends.size() ? launch_ends[launch] : count;
+    waves.push_back({begin, std::min(last, begin + units_per_wave)});
+    begin = waves.back().end;
+  }
+  return waves;
+}
+
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles) {
   return library ? static_cast<std::int64_t>(library_tiles) : kOwnRasterClusters * tile.cluster_m;
 }
@@ -78,6 +91,22 @@ GemmSchedule schedule_groups(const std::vector<std::int64_t>& groups, std::int64
     }
     row += groups[g];
     row_tile += ceil_div(groups[g], tile.m);
+  }
+  return all;
+}
+
+GemmSchedule schedule_calls(const std::vector<StridedBatch>& calls, std::int64_t m, std::int64_t n,
+                            std::int64_t k, const GemmTile& tile, std::int64_t blocks_at_once,
+                            std::int64_t group_tiles) {
+  GemmSchedule all;
+  for (const StridedBatch& call : calls) {
+    GemmSchedule own = schedule_gemm(m, n, k, call.count, tile, blocks_at_once, group_tiles);
+    all.units_per_wave = own.units_per_wave;
+    for (GemmUnit& unit : own.units) {
+      unit.batch = call.first + unit.batch * call.step;
+      all.units.push_back(unit);
+    }
+    all.launch_ends.push_back(std::ssize(all.units));
   }
   return all;
 }

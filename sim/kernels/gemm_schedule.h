@@ -24,12 +24,17 @@ struct GemmUnit {
   }
 };
 
+// Units [begin, end) that run at the same time.
+struct UnitRange {
+  std::int64_t begin = 0, end = 0;
+};
+
 struct GemmSchedule {
   std::vector<GemmUnit> units;      // in the order in which clusters take them
   std::int64_t units_per_wave = 1;  // clusters on the GPU at once
-  [[nodiscard]] std::int64_t waves() const {
-    return ceil_div(static_cast<std::int64_t>(units.size()), units_per_wave);
-  }
+  // Where launches end, of a batch that takes several; no wave goes on beyond. Empty: one launch.
+  std::vector<std::int64_t> launch_ends{};
+  [[nodiscard]] std::vector<UnitRange> waves() const;
 };
 
 // Cluster rows of tiles that our own mainloop sweeps together.
@@ -54,6 +59,11 @@ GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::
 GemmSchedule schedule_groups(const std::vector<std::int64_t>& groups, std::int64_t n,
                              std::int64_t k, const GemmTile& tile, std::int64_t blocks_at_once,
                              std::int64_t group_tiles);
+
+// The same for a batch in several launches.
+GemmSchedule schedule_calls(const std::vector<StridedBatch>& calls, std::int64_t m, std::int64_t n,
+                            std::int64_t k, const GemmTile& tile, std::int64_t blocks_at_once,
+                            std::int64_t group_tiles);
 
 // The same for products of a batch that sum depths[g] elements of k each, one part behind the
 // other. Tiles of a product without any have k_begin = k_end.

@@ -20,6 +20,7 @@ struct GemmTime {
   Bound bound = Bound::tensor;  // the part that set most of the time
 };
 
+// launch = empty kernel + gemm.start_us, less of gemm.hot_start_us as L2 holds the first operands.
 // time = launch + Σ over waves of mainloop + epilogue, where
 //   mainloop = p-norm of (tensor, fetch, HBM, convert), at least L2 and SMEM
 //   tensor   = k steps × tile FLOPs / SM rate

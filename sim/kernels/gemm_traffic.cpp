@@ -1,9 +1,11 @@
 #include "sim/kernels/gemm_traffic.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "base/error.h"
+#include "sim/kernels/gemm_panels.h"
 
 namespace fuseline {
 namespace {
@@ -11,81 +13,6 @@ namespace {
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-};
-
-// A strip of operand rows over the k range of some unit of the wave: one or more of the blocks of
-// 64 rows that operands are read in.
-struct Panel {
-  bool of_b;
-  std::int64_t batch, row_begin, row_end, k_begin, k_end;
-  friend auto operator<=>(const Panel&, const Panel&) = default;
-  [[nodiscard]] std::int64_t blocks() const { return ceil_div(row_end - row_begin, kChunkEdge); }
-};
-
-void sort_and_make_distinct(std::vector<Panel>& panels) {
-  std::sort(panels.begin(), panels.end());
-  panels.erase(std::unique(panels.begin(), panels.end()), panels.end());
-}
-
-// Whether blocks of 64 rows of this operand, and steps of 64 along k, begin where the cache's
-// chunks do: then blocks side by side are read in the same order one by one and together.
-bool on_chunk_edges(const GemmOperand& operand, const Panel& panel) {
-  const MatrixOrigin origin = operand.origin(panel.batch);
-  const CachedMatrix& m = operand.matrix;
-  return m.at.run == 0 && (m.at.begin + origin.row) % kChunkEdge == 0 &&
-         origin.col % kChunkEdge == 0 && panel.k_begin % kChunkEdge == 0;
-}
-
-// From the operand rows of units to the distinct strips that a wave reads, in the order of their
-// rows. Blocks belong to the matrix, not to the unit, so that neighbours whose edges share a block
-// share its chunk.
-class WavePanels {
- public:
-  explicit WavePanels(const GemmProblem& problem) : problem_(problem) {}
-
-  void clear() { wanted_.clear(); }
-  void add(const GemmUnit& unit) {
-    wanted_.push_back({false, unit.batch, unit.m_begin, unit.m_end, unit.k_begin, unit.k_end});
-    wanted_.push_back({true, unit.batch, unit.n_begin, unit.n_end, unit.k_begin, unit.k_end});
-  }
-  // Units of a wave share most of their panels, so few are left once equal ones are gone.
-  const std::vector<Panel>& distinct() {
-    sort_and_make_distinct(wanted_);
-    blocks_.clear();
-    for (const Panel& p : wanted_) {
-      const std::int64_t limit = p.of_b ? problem_.n : problem_.m;
-      for (std::int64_t row = p.row_begin / kChunkEdge * kChunkEdge; row < p.row_end;
-           row += kChunkEdge) {
-        blocks_.push_back(
-            {p.of_b, p.batch, row, std::min(limit, row + kChunkEdge), p.k_begin, p.k_end});
-      }
-    }
-    sort_and_make_distinct(blocks_);
-    join_neighbours();
-    return blocks_;
-  }
-
- private:
-  void join_neighbours() {
-    std::size_t last = 0;
-    for (std::size_t i = 1; i < blocks_.size(); ++i) {
-      Panel& before = blocks_[last];
-      const Panel& panel = blocks_[i];
-      const bool next = before.of_b == panel.of_b && before.batch == panel.batch &&
-                        before.row_end == panel.row_begin && before.k_begin == panel.k_begin &&
-                        before.k_end == panel.k_end;
-      if (next && on_chunk_edges(panel.of_b ? problem_.b : problem_.a, panel)) {
-        before.row_end = panel.row_end;
-      } else {
-        blocks_[++last] = panel;
-      }
-    }
-    if (!blocks_.empty()) blocks_.resize(last + 1);
-  }
-
-  const GemmProblem& problem_;
-  std::vector<Panel> wanted_;  // by units
-  std::vector<Panel> blocks_;
 };
 
 // The scales of one depth of a panel.
@@ -181,20 +108,80 @@ void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmU
 constexpr std::int64_t kChunkReadBudget = 3'000'000;
 
 template <class Visit>
-void for_each_unit(const GemmSchedule& schedule, std::int64_t wave, Visit visit) {
-  const auto count = static_cast<std::int64_t>(schedule.units.size());
-  const std::int64_t last = std::min(count, (wave + 1) * schedule.units_per_wave);
-  for (std::int64_t i = wave * schedule.units_per_wave; i < last; ++i) {
+void for_each_unit(const GemmSchedule& schedule, const UnitRange& range, Visit visit) {
+  for (std::int64_t i = range.begin; i < range.end; ++i)
     visit(schedule.units[static_cast<std::size_t>(i)]);
-  }
 }
+
+// Reads the panels at one depth. Returns the number of blocks of 64 rows.
+std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& panels,
+                         std::int64_t k, L2Cache& cache) {
+  std::int64_t reads = 0;
+  for (const Panel& panel : panels) {
+    const std::int64_t k_begin = panel.k_begin + k;
+    const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
+    if (k_begin >= k_end) continue;
+    read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
+    read_scales(problem, panel, k_begin, k_end, cache);
+    reads += panel.blocks();
+  }
+  return reads;
+}
+
+// A wave reads its panels along k, at about the same depth at the same time. Nothing keeps thread
+// blocks together: half of them, every other unit, fall behind by a part of the way that they have
+// gone. What they read late L2 may have lost. Where all that is read in between fits into a part of
+// L2 the delay changes nothing, and the wave is read in lockstep.
+class WaveReader {
+ public:
+  WaveReader(const GemmProblem& problem, double drift)
+      : problem_(&problem), drift_(drift), all_(problem), ahead_(problem), behind_(problem) {}
+
+  void clear() {
+    for (WavePanels* panels : {&all_, &ahead_, &behind_}) panels->clear();
+    units_ = 0;
+  }
+  void add(const GemmUnit& unit) {
+    all_.add(unit);
+    if (drift_ > 0) (units_ % 2 == 0 ? ahead_ : behind_).add(unit);
+    ++units_;
+  }
+  [[nodiscard]] Bytes distinct() { return bytes_of(*problem_, all_.distinct()); }
+
+  // Returns the number of blocks of 64 rows and a step of 64 along k.
+  std::int64_t read(std::int64_t depth, L2Cache& cache) {
+    constexpr double kSurelyKept = 0.25;  // of L2
+    const double between = distinct().as_double() * drift_;
+    const bool drifts =
+        units_ > 1 && drift_ > 0 && between > kSurelyKept * cache.capacity().as_double();
+    const std::vector<Panel> none;
+    const std::vector<Panel>& first = drifts ? ahead_.distinct() : all_.distinct();
+    const std::vector<Panel>& second = drifts ? behind_.distinct() : none;
+    std::int64_t reads = 0, late = 0;
+    for (std::int64_t k = 0; k < depth; k += kChunkEdge) {
+      reads += read_panels(*problem_, first, k, cache);
+      const auto reached = static_cast<std::int64_t>(static_cast<double>(k) * (1 - drift_));
+      for (; drifts && late < reached; late += kChunkEdge)
+        reads += read_panels(*problem_, second, late, cache);
+    }
+    for (; drifts && late < depth; late += kChunkEdge)
+      reads += read_panels(*problem_, second, late, cache);
+    return reads;
+  }
+
+ private:
+  const GemmProblem* problem_;
+  double drift_;
+  WavePanels all_, ahead_, behind_;
+  std::int64_t units_ = 0;
+};
 
 // Everything of a wave but its HBM traffic, and the panels that it reads.
 GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
-                       const GemmSchedule& schedule, std::int64_t index, WavePanels& panels) {
+                       const GemmSchedule& schedule, const UnitRange& range, WaveReader& panels) {
   GemmWave wave;
   panels.clear();
-  for_each_unit(schedule, index, [&](const GemmUnit& unit) {
+  for_each_unit(schedule, range, [&](const GemmUnit& unit) {
     const std::int64_t height = unit.m_end - unit.m_begin;
     const std::int64_t width = unit.n_end - unit.n_begin;
     const std::int64_t depth = unit.k_end - unit.k_begin;
@@ -208,24 +195,6 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
   return wave;
-}
-
-// Reads the panels, all of them at one depth before the next. Returns the number of blocks of 64
-// rows and a step of 64 along k.
-std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& panels,
-                         std::int64_t depth, L2Cache& cache) {
-  std::int64_t reads = 0;
-  for (std::int64_t k = 0; k < depth; k += kChunkEdge) {
-    for (const Panel& panel : panels) {
-      const std::int64_t k_begin = panel.k_begin + k;
-      const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
-      if (k_begin >= k_end) continue;
-      read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
-      read_scales(problem, panel, k_begin, k_end, cache);
-      reads += panel.blocks();
-    }
-  }
-  return reads;
 }
 
 HbmTraffic mean_traffic(const std::vector<GemmWave>& waves, std::int64_t first, std::int64_t last) {
@@ -246,17 +215,18 @@ CachedMatrix partials(const GemmProblem& problem, const GemmTile& tile) {
 }
 
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
-                                const GemmSchedule& schedule, L2Cache& cache) {
+                                const GemmSchedule& schedule, L2Cache& cache, double drift) {
   const HbmTraffic before = cache.take_traffic();
-  FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(),
-                  "traffic of the kernel before was not collected");
-  const std::int64_t total = schedule.waves();
+  FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(), "traffic was not collected");
+  const std::vector<UnitRange> ranges = schedule.waves();
+  const std::int64_t total = std::ssize(ranges);
+  const auto range = [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)]; };
   std::vector<GemmWave> waves;
   waves.reserve(static_cast<std::size_t>(total));
-  WavePanels panels(problem);
+  WaveReader panels(problem, drift);
   std::int64_t chunk_reads = 0;
   for (std::int64_t index = 0; index < total; ++index) {
-    waves.push_back(describe_wave(problem, tile, schedule, index, panels));
+    waves.push_back(describe_wave(problem, tile, schedule, range(index), panels));
     GemmWave& wave = waves.back();
     const std::int64_t tail = index / 4;
     if (chunk_reads > kChunkReadBudget && total - index > 2 * tail) {
@@ -265,15 +235,15 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       const HbmTraffic mean = mean_traffic(waves, index / 2, index);
       for (; index < total - tail - 1; ++index) {
         waves.back().hbm = mean;
-        waves.push_back(describe_wave(problem, tile, schedule, index + 1, panels));
+        waves.push_back(describe_wave(problem, tile, schedule, range(index + 1), panels));
       }
       chunk_reads = std::numeric_limits<std::int64_t>::min() / 2;
       waves.back().hbm = mean;
       continue;
     }
-    chunk_reads +=
-        read_panels(problem, panels.distinct(), wave.k_steps * tile.cluster_k * tile.k, cache);
-    for_each_unit(schedule, index, [&](const GemmUnit& unit) {
+    wave.distinct = panels.distinct();
+    chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, cache);
+    for_each_unit(schedule, range(index), [&](const GemmUnit& unit) {
       if (tile.split_k == 1) {
         run_epilogue(problem, unit, cache);
       } else {
@@ -334,6 +304,9 @@ GemmSchedule schedule_of(const GemmWalk& gemm) {
   const GemmProblem& p = gemm.problem;
   if (!p.depths.empty())
     return schedule_depths(p.depths, p.m, p.n, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  if (!p.calls.empty())
+    return schedule_calls(p.calls, p.m, p.n, p.k, gemm.tile, gemm.blocks_at_once,
+                          gemm.raster_group);
   if (p.groups.empty())
     return schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
   return schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
@@ -341,7 +314,7 @@ GemmSchedule schedule_of(const GemmWalk& gemm) {
 
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
   WalkTraffic traffic;
-  traffic.waves = walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache);
+  traffic.waves = walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache, gemm.drift);
   if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
   return traffic;
 }
@@ -350,15 +323,18 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   const GemmProblem& p = gemm.problem;
   const GemmTile& t = gemm.tile;
   key.kind(WalkKey::Kind::gemm);
-  for (const std::int64_t number :
-       {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n, t.cluster_k, t.split_k,
-        gemm.blocks_at_once, gemm.raster_group}) {
+  for (const std::int64_t number : {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n,
+                                    t.cluster_k, t.split_k, gemm.blocks_at_once, gemm.raster_group,
+                                    static_cast<std::int64_t>(std::llround(gemm.drift * 1e6))}) {
     key.number(number);
   }
   key.number(std::ssize(p.groups));
   for (const std::int64_t rows : p.groups) key.number(rows);
   key.number(std::ssize(p.depths));
   for (const std::int64_t depth : p.depths) key.number(depth);
+  key.number(std::ssize(p.calls));
+  for (const StridedBatch& call : p.calls)
+    for (const std::int64_t number : {call.first, call.step, call.count}) key.number(number);
   describe(p.a, key);
   describe(p.b, key);
   key.number(std::ssize(p.scales));

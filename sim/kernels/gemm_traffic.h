@@ -13,11 +13,12 @@
 
 namespace fuseline {
 
-// Runs the schedule through the cache. The clusters of a wave advance through k in lockstep, so
-// each distinct 64 × 64 chunk of an operand is asked for once per wave; epilogues follow at the
-// wave's end, and their dirty bytes stay in the cache for the kernels after this one.
+// Runs the schedule through the cache. The clusters of a wave advance through k together, so each
+// distinct 64 × 64 chunk of an operand is asked for once per wave; epilogues follow at the wave's
+// end, and their dirty bytes stay in the cache for the kernels after this one. `drift`: every other
+// cluster falls behind by so much of its way, and asks for its chunks late.
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
-                                const GemmSchedule& schedule, L2Cache& cache);
+                                const GemmSchedule& schedule, L2Cache& cache, double drift = 0);
 
 // All that decides what a GEMM touches, its reduction included, and in which order.
 struct GemmWalk {
@@ -25,6 +26,7 @@ struct GemmWalk {
   GemmTile tile;
   std::int64_t blocks_at_once = 1;  // thread blocks
   std::int64_t raster_group = 1;    // tiles
+  double drift = 0;                 // of the way along k that every other cluster falls behind
 };
 GemmSchedule schedule_of(const GemmWalk& gemm);  // its units in their order
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache);

@@ -11,6 +11,7 @@ namespace fuseline {
 struct GemmWave {
   std::int64_t blocks = 0;   // thread blocks with work
   std::int64_t k_steps = 0;  // the longest unit's
+  Bytes distinct;            // operand bytes, each once
   Bytes operands;            // operand bytes from L2, multicast counted once
   Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
   HbmTraffic hbm;

@@ -30,7 +30,10 @@ struct KernelEstimate {
   Bound bound = Bound::hbm;
   std::vector<std::int64_t> tile;  // {tileM, tileN, tileK} or empty
   std::int64_t split_k = 1;
+  std::int64_t launches = 1;  // a library takes some batches of products in several
   std::vector<RequestedBytes> requested;
+  // Of the work at the clock of the estimate; without what an idle GPU draws in this time.
+  Joules dynamic_energy;
   // Parts of the time, for the picture: they overlap, so they do not add up.
   Seconds tensor_time, hbm_time, l2_time, smem_time, launch_time;
 };

@@ -235,6 +235,24 @@ GemmOperand operand_of(const CachedSlice& slice, std::int64_t batch, std::int64_
   return operand;
 }
 
+// What the library makes of a batch: each of its calls takes matrices at equal distances.
+std::vector<StridedBatch> library_calls(const GemmProblem& problem) {
+  std::vector<BatchOffsets> offsets;
+  const auto offset = [](const MatrixOrigin& origin, const CachedMatrix& matrix) {
+    return origin.row * matrix.cols + origin.col;
+  };
+  for (std::int64_t i = 0; i < problem.batch; ++i) {
+    BatchOffsets at = {offset(problem.a.origin(i), problem.a.matrix),
+                       offset(problem.b.origin(i), problem.b.matrix), 0};
+    for (const EpilogueStream& stream : problem.epilogue)
+      if (stream.store) at[2] = offset(stream.origin(i), stream.matrix);
+    offsets.push_back(at);
+  }
+  std::vector<StridedBatch> calls = strided_batches(offsets);
+  if (calls.size() == 1) calls.clear();
+  return calls;
+}
+
 }  // namespace
 
 std::vector<Stream> streams_of(const Program& program, const AddressMap& addresses) {
@@ -298,6 +316,8 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
     }
     problem.epilogue.push_back(epilogue);
   }
+  if (library && problem.batch > 1 && problem.depths.empty())
+    problem.calls = library_calls(problem);
   return problem;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/json_text.h"
 #include "sim/gpu/standing.h"
+#include "sim/report/energy.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
@@ -19,6 +20,13 @@ void put_bands(ordered_json& out, Seconds time, Bytes hbm, const Band& of_time,
   out["time_us_high"] = to_us(high_end(time, of_time));
   out["hbm_bytes_low"] = low_end(hbm, of_hbm).value();
   out["hbm_bytes_high"] = high_end(hbm, of_hbm).value();
+}
+
+// Joules, with the ends of their band.
+void put_energy(ordered_json& out, const Energy& energy) {
+  out["energy_j"] = energy.value.value();
+  out["energy_j_low"] = energy.low.value();
+  out["energy_j_high"] = energy.high.value();
 }
 
 ordered_json limits_json(const Limits& limits) {
@@ -95,13 +103,14 @@ void put_gain(ordered_json& out, const PlanEstimate& base, const PlanEstimate& e
   out["verdict"] = base.policy == e.policy ? "the same" : verdict_of(gain, *band);
 }
 
-ordered_json kernels_json(const PlanEstimate& e, const Sureness& sure) {
+ordered_json kernels_json(const PlanEstimate& e, const Gpu& gpu, const Sureness& sure) {
   ordered_json kernels = ordered_json::array();
   for (const KernelEstimate& k : e.kernels) {
     kernels.push_back(kernel_object(k));
     if (e.fidelity == Fidelity::roofline) continue;
     put_bands(kernels.back(), k.time, k.hbm_read + k.hbm_write, sure.time(k, e.policy),
               sure.hbm(k, e.policy));
+    put_energy(kernels.back(), energy_of(k, gpu, sure.time(k, e.policy)));
   }
   return kernels;
 }
@@ -121,14 +130,18 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c,
                       {"hbm_compulsory_bytes", e.limits.compulsory.value()},
                       {"hbm_least_bytes", e.limits.least.value()},
                       {"launches", e.launches},
+                      {"launch", name_of(c.launching)},
+                      {"launch_wait_us", to_us(e.launch_wait)},
                       {"clock_factor", e.clock_factor},
                       {"limits", limits_json(e.limits)}};
   if (of_time && of_hbm) put_bands(out, e.time, e.hbm_read + e.hbm_write, *of_time, *of_hbm);
+  if (of_time) put_energy(out, energy_of(e, c.gpu, *of_time));
   put_gain(out, base, e, sure);
   if (p.layers) {
     const LayersEstimate& all = *p.layers;
     out["total"] = layers_json(all, c.workload);
     if (of_time && of_hbm) {
+      put_energy(out["total"], energy_of(all, c.gpu, *of_time));
       put_bands(out["total"], all.time, all.hbm_read + all.hbm_write, *of_time, *of_hbm);
       out["total"]["tokens_per_s_low"] = all.tokens_per_second(c.workload) / of_time->high;
       out["total"]["tokens_per_s_high"] = all.tokens_per_second(c.workload) / of_time->low;
@@ -147,7 +160,7 @@ ordered_json one_prediction(const Prediction& p, const PredictionCase& c,
   }
   if (p.memory) out["memory"] = memory_json(*p.memory, c.gpu);
   if (p.measured || p.trace) out["measured"] = measured_json(p);
-  out["kernels"] = kernels_json(e, sure);
+  out["kernels"] = kernels_json(e, c.gpu, sure);
   return out;
 }
 
@@ -224,6 +237,7 @@ std::string kernel_json(const KernelEstimate& kernel, const Gpu& gpu, const Work
   const Sureness sure(gpu, workload);
   put_bands(out, kernel.time, kernel.hbm_read + kernel.hbm_write, sure.time(kernel, {}),
             sure.hbm(kernel, {}));
+  put_energy(out, energy_of(kernel, gpu, sure.time(kernel, {})));
   return json_text(out);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include "base/csv_text.h"
+#include "sim/report/energy.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
@@ -18,24 +19,27 @@ std::string case_cells(const PredictionCase& s, const PlanEstimate& e) {
 }
 
 // The last columns, and the end of the line; empty cells for a roofline.
-std::string band_cells(const Sureness& sure, const PlanEstimate& base, const PlanEstimate& e) {
+std::string band_cells(const Sureness& sure, const Gpu& gpu, const PlanEstimate& base,
+                       const PlanEstimate& e) {
   const auto time = sure.time(e), hbm = sure.hbm(e), gain = sure.gain(base, e);
-  if (!time || !hbm || !gain) return ",,,,,,,,\n";
+  if (!time || !hbm || !gain) return ",,,,,,,,,,,\n";
   const Bytes bytes = e.hbm_read + e.hbm_write;
   const double ratio = base.time / e.time;
-  return fmt::format(",{:.3f},{:.3f},{},{},{},{:.4f},{:.4f},{:.4f}\n",
+  const Energy energy = energy_of(e, gpu, *time);
+  return fmt::format(",{:.3f},{:.3f},{},{},{},{:.4f},{:.4f},{:.4f},{:.6g},{:.6g},{:.6g}\n",
                      to_us(low_end(e.time, *time)), to_us(high_end(e.time, *time)),
                      low_end(bytes, *hbm).value(), high_end(bytes, *hbm).value(), base.policy,
-                     ratio, ratio * gain->low, ratio * gain->high);
+                     ratio, ratio * gain->low, ratio * gain->high, energy.value.value(),
+                     energy.low.value(), energy.high.value());
 }
 
 // The same of one of its kernels.
 std::string kernel_band_cells(const Sureness& sure, const PlanEstimate& e,
                               const KernelEstimate& k) {
-  if (e.fidelity == Fidelity::roofline) return ",,,,\n";
+  if (e.fidelity == Fidelity::roofline) return ",,,,";
   const Band time = sure.time(k, e.policy), hbm = sure.hbm(k, e.policy);
   const Bytes bytes = k.hbm_read + k.hbm_write;
-  return fmt::format(",{:.3f},{:.3f},{},{}\n", to_us(low_end(k.time, time)),
+  return fmt::format(",{:.3f},{:.3f},{},{}", to_us(low_end(k.time, time)),
                      to_us(high_end(k.time, time)), low_end(bytes, hbm).value(),
                      high_end(bytes, hbm).value());
 }
@@ -48,7 +52,7 @@ std::string predictions_csv_header() {
       "limit_time_us,layers,total_time_us,tokens_per_s,measured_time_us,memory_need_bytes,"
       "memory_capacity_bytes,price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,"
       "activations,time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high,gain_over,gain,gain_low,"
-      "gain_high\n",
+      "gain_high,energy_j,energy_j_low,energy_j_high\n",
       kCaseColumns);
 }
 
@@ -80,7 +84,7 @@ std::string predictions_csv_rows(const PredictionCase& c,
     out += cost ? fmt::format("{:g},{:.4f}", c.price->value(), cost->value()) : ",";
     out += fmt::format(",{},{},{},{}", e.limits.least.value(), weights_text(c.workload),
                        cache_text(c.workload), activations_text(c.workload)) +
-           band_cells(sure, base, e);
+           band_cells(sure, c.gpu, base, e);
   }
   return out;
 }
@@ -88,7 +92,7 @@ std::string predictions_csv_rows(const PredictionCase& c,
 std::string kernels_csv(const PredictionCase& c, const std::vector<Prediction>& predictions) {
   std::string out = fmt::format(
       "{},order,name,kind,operators,time_us,flops,hbm_read_bytes,hbm_write_bytes,l2_bytes,bound,"
-      "tile,split_k,time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high\n",
+      "tile,split_k,time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high,energy_j\n",
       kCaseColumns);
   const Sureness sure(c.gpu, c.workload);
   for (const Prediction& p : predictions) {
@@ -98,7 +102,8 @@ std::string kernels_csv(const PredictionCase& c, const std::vector<Prediction>& 
                          csv_cell(k.name), name_of(k.kind), fmt::join(k.operators, " "),
                          to_us(k.time), k.flops.value(), k.hbm_read.value(), k.hbm_write.value(),
                          k.l2.value(), name_of(k.bound), fmt::join(k.tile, "x"), k.split_k) +
-             kernel_band_cells(sure, p.block, k);
+             kernel_band_cells(sure, p.block, k) +
+             fmt::format(",{:.6g}\n", energy_of(k, c.gpu, {}).value.value());
     }
   }
   return out;

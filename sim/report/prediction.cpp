@@ -16,14 +16,14 @@ const PlanEstimate& baseline_of(const std::vector<Prediction>& predictions) {
 }
 
 PlanEstimate simulate_replay(const Plan& plan, const PredictionCase& c) {
-  return simulate(plan, c.gpu, c.fidelity, {.replay = true, .runs = 2});
+  return simulate(plan, c.gpu, c.fidelity, {.replay = true, .runs = 2, .launching = c.launching});
 }
 
 Prediction predict(const Plan& plan, const PredictionCase& c, const Measurements* measurements) {
   Prediction out;
-  out.block = simulate(plan, c.gpu, c.fidelity);
+  out.block = simulate(plan, c.gpu, c.fidelity, {.launching = c.launching});
   if (!c.layers) {
-    out.layers = whole_model(out.block, c.model, c.workload, c.gpu);
+    out.layers = whole_model(out.block, c.model, c.workload, c.gpu, c.launching);
     out.memory = memory_need(plan, c.model, c.workload);
   } else if (*c.layers > 1) {
     out.layers = repeat_block(out.block, *c.layers);

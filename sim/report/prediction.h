@@ -30,6 +30,7 @@ struct PredictionCase {
   Gpu gpu;
   Workload workload;
   Fidelity fidelity = Fidelity::hierarchy;
+  Launching launching = Launching::graph;
   std::optional<std::int64_t> layers = 1;  // empty: the whole model
   std::optional<MoneyPerHour> price{};     // of the GPU, where tokens are to be paid for
   std::optional<ImageRun> image{};         // what the workload's tokens are, and how often they run

@@ -22,7 +22,6 @@ namespace {
 
 using testing::Contains;
 using testing::EndsWith;
-using testing::IsEmpty;
 
 // Programs of the GEMMs that the plan leaves to the library.
 std::vector<const Program*> library_gemms(const Plan& plan) {
@@ -165,62 +164,6 @@ TEST_F(ChangedGemm, AddingToTheResultOfGeluIsOurs) {
 TEST_F(ChangedGemm, OfTwoResultsOnlyGelusInputIsTheLibrarys) {
   EXPECT_FALSE(after([](Program& p) { p.body.push_back(p.body.back()); }));
   EXPECT_FALSE(after([](Program& p) { p.body.pop_back(); }));
-}
-
-// All products, each once, at the distances that the batches claim.
-void expect_covers(const std::vector<BatchOffsets>& offsets,
-                   const std::vector<StridedBatch>& batches) {
-  std::vector<int> times(offsets.size());
-  for (const StridedBatch& b : batches) {
-    for (std::int64_t i = 0; i < b.count; ++i) {
-      const std::int64_t at = b.first + i * b.step;
-      ASSERT_LT(at, std::ssize(offsets));
-      ++times[static_cast<std::size_t>(at)];
-      for (std::size_t k = 0; b.count > 1 && k < 3; ++k) {
-        const auto value = [&](std::int64_t n) { return offsets[static_cast<std::size_t>(n)][k]; };
-        EXPECT_EQ(value(at), value(b.first) + i * (value(b.first + b.step) - value(b.first)));
-      }
-    }
-  }
-  EXPECT_THAT(times, testing::Each(1));
-}
-
-// Q [B·T, H·d] by K [B·S, Hkv·d] into scores [B·H·T, S], as BatchOffsets.
-std::vector<BatchOffsets> scores(std::int64_t sequences, std::int64_t heads, std::int64_t share) {
-  std::vector<BatchOffsets> offsets;
-  for (std::int64_t b = 0; b < sequences; ++b)
-    for (std::int64_t h = 0; h < heads; ++h)
-      offsets.push_back({b * 1000 + h * 8, b * 700 + h / share * 8, (b * heads + h) * 90});
-  return offsets;
-}
-
-TEST(StridedBatches, HeadsOfASequenceAreOne) {
-  EXPECT_EQ(strided_batches(scores(1, 12, 1)).size(), 1U);
-  EXPECT_EQ(strided_batches(scores(3, 12, 1)).size(), 3U);
-  expect_covers(scores(3, 12, 1), strided_batches(scores(3, 12, 1)));
-}
-
-TEST(StridedBatches, ManySequencesOfFewHeadsGoHeadByHead) {
-  const auto batches = strided_batches(scores(9, 2, 1));
-  EXPECT_EQ(batches.size(), 2U);
-  expect_covers(scores(9, 2, 1), batches);
-}
-
-TEST(StridedBatches, HeadsThatShareAKeyGoByTheirPlaceInTheGroup) {
-  const auto batches = strided_batches(scores(1, 32, 4));
-  EXPECT_EQ(batches.size(), 4U);
-  expect_covers(scores(1, 32, 4), batches);
-  // All share one key: distance 0.
-  EXPECT_EQ(strided_batches(scores(1, 16, 16)).size(), 1U);
-}
-
-TEST(StridedBatches, SingleAndIrregularProductsAreTaken) {
-  const std::vector<BatchOffsets> one = {{5, 6, 7}};
-  EXPECT_EQ(strided_batches(one).size(), 1U);
-  const std::vector<BatchOffsets> irregular = {
-      {0, 0, 0}, {1, 5, 2}, {4, 6, 9}, {7, 1, 1}, {9, 9, 9}};
-  expect_covers(irregular, strided_batches(irregular));
-  EXPECT_THAT(strided_batches({}), IsEmpty());
 }
 
 TEST(ToolkitLibraries, EndWithTheLoadersOwnSearch) {

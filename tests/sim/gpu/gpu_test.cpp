@@ -259,8 +259,8 @@ TEST(ReadGpu, ReadsFittedConstants) {
   const char* fitted = "source = \"block.csv\", date = \"2026-11-20\", status = \"fitted\"";
   const Gpu g =
       read(file_with() + "[calibration]\nstream.ramp_us = " + inline_number("0.75|us", fitted) +
-           "\npower.tensor_share = " + inline_number("1.5|1", fitted) + "\n");
-  EXPECT_EQ(g.constants.power.tensor_share, 1.5);
+           "\npower.tensor_pj_per_flop = " + inline_number("1.5|pJ/FLOP", fitted) + "\n");
+  EXPECT_EQ(g.constants.power.tensor_pj_per_flop, 1.5);
   EXPECT_DOUBLE_EQ(to_us(g.constants.stream.ramp), 0.75);
   EXPECT_EQ(g.constants.stream.hbm_fraction, g.architecture->constants.stream.hbm_fraction);
   EXPECT_EQ(g.sources.at("calibration.stream.ramp_us"), "0.75 us (block.csv, 2026-11-20, fitted)");

@@ -60,7 +60,7 @@ TEST(GemmSchedule, WalksGroupsOfRowsAlongColumnsAndBack) {
                                                                        {30, 10},
                                                                        {20, 0},
                                                                        {30, 0}}));
-  EXPECT_EQ(schedule.waves(), 3);
+  EXPECT_EQ(schedule.waves().size(), 3U);
 }
 
 TEST(GemmSchedule, AClusterAlongColumnsGroupsColumns) {

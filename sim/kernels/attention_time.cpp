@@ -1,0 +1,161 @@
+#include "sim/kernels/attention_time.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <vector>
+
+#include "sim/memory/visible_keys.h"
+
+namespace fuseline {
+
+std::int64_t rounded_keys(const AttentionShape& shape, std::int64_t first_query,
+                          std::int64_t count) {
+  const KeyRange range = visible_keys(shape, first_query, count);
+  return ceil_div(range.end, kKeyTile) * kKeyTile - range.begin / kKeyTile * kKeyTile;
+}
+
+namespace {
+
+bool behind_context(const AttentionShape& s) { return s.kv_tokens > s.q_tokens; }
+
+// The longest-loaded SM: query-key pairs of its tiles, masked parts included, and the number of its
+// tiles.
+struct Load {
+  double pairs = 0;
+  double items = 0;
+};
+
+// The query tiles of one head, in ascending order: their pairs of a query and a key.
+std::vector<double> query_tiles(const AttentionShape& shape) {
+  std::vector<double> tiles;
+  for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
+    const std::int64_t count = std::min(kQueryTile, shape.q_tokens - q);
+    // Warp groups take 64 queries each; a half-empty tile still costs the half. Behind a context
+    // the library's kernel takes as long for 2 tokens as for 128.
+    const std::int64_t height = behind_context(shape) ? kQueryTile : ceil_div(count, 64) * 64;
+    tiles.push_back(static_cast<double>(height * rounded_keys(shape, q, count)));
+  }
+  return tiles;
+}
+
+// The key tiles of one head, the first keys, which are seen most, at the front: pairs with the
+// queries that see some key of the tile, in blocks of 64, of `queries` heads.
+std::vector<double> key_tiles(const AttentionShape& shape, std::int64_t queries) {
+  std::vector<double> tiles;
+  for (std::int64_t k = 0; k < shape.kv_tokens; k += kKeyTile) {
+    std::int64_t seen = 0;
+    for (std::int64_t q = 0; q < shape.q_tokens; q += 64) {
+      const KeyRange keys = visible_keys(shape, q, std::min<std::int64_t>(64, shape.q_tokens - q));
+      if (keys.begin < k + kKeyTile && keys.end > k) seen += 64;
+    }
+    tiles.push_back(static_cast<double>(seen * kKeyTile * queries));
+  }
+  return tiles;
+}
+
+// Deals the tiles of head after head, in their order, to whichever SM is free first.
+// `item_pairs`: what a tile costs besides its pairs, in pairs.
+Load longest_load(const std::vector<double>& tiles, std::int64_t heads, std::int64_t sms,
+                  double item_pairs) {
+  const double sum = std::accumulate(tiles.begin(), tiles.end(), 0.0);
+  const std::int64_t items = static_cast<std::int64_t>(tiles.size()) * heads;
+  constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
+  if (items > kEnough) {
+    const double share = static_cast<double>(heads) / static_cast<double>(sms);
+    return {sum * share + tiles.back() / 2, static_cast<double>(tiles.size()) * share};
+  }
+  struct Sm {
+    double load, pairs, items;
+    bool operator>(const Sm& other) const { return load > other.load; }
+  };
+  std::priority_queue<Sm, std::vector<Sm>, std::greater<>> free_first;
+  for (std::int64_t i = 0; i < std::min(sms, items); ++i) free_first.push({0, 0, 0});
+  Sm longest{0, 0, 0};
+  for (std::int64_t head = 0; head < heads; ++head) {
+    for (const double pairs : tiles) {
+      Sm sm = free_first.top();
+      free_first.pop();
+      sm = {sm.load + pairs + item_pairs, sm.pairs + pairs, sm.items + 1};
+      if (sm > longest) longest = sm;
+      free_first.push(sm);
+    }
+  }
+  return {longest.pairs, longest.items};
+}
+
+// SM cycles for one product of a pair of a query and a key, with heads so wide. Softmax hides a
+// part of it in the forward kernel.
+double product_cycles(double width, const Gpu& gpu) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const double tensor_clock =
+      gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
+  const double flops_per_cycle =
+      gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
+  // Wide heads leave room for smaller tiles only: about a third more time per doubling.
+  const double full = static_cast<double>(c.full_tile_width);
+  const double tile_loss = 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
+  return 2.0 * width / flops_per_cycle * c.product_exposed * tile_loss;
+}
+
+// What a pair and a tile cost, in SM cycles.
+struct PassCost {
+  double products, exp, item;
+};
+
+PrefillTime pass_time(const std::vector<double>& tiles, std::int64_t heads, const PassCost& cost,
+                      const Gpu& gpu, double clock) {
+  const Load load =
+      longest_load(tiles, heads, gpu.sm_count, cost.item / (cost.products + cost.exp));
+  return {Seconds((load.pairs * cost.products + load.items * cost.item) / clock),
+          Seconds(load.pairs * cost.exp / clock)};
+}
+
+}  // namespace
+
+PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const double width = static_cast<double>(shape.head_width + shape.v_width()) / 2;
+  return pass_time(query_tiles(shape), shape.batch * shape.heads,
+                   {2 * product_cycles(width, gpu), c.exp_cycles, width * c.item_cycles_per_width},
+                   gpu, gpu.sm_clock.value() * clock_factor);
+}
+
+PrefillTime gradient_time(const AttentionShape& shape, const Gpu& gpu,
+                          Implementation implementation, bool per_query_head) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const double clock = gpu.sm_clock.value();
+  const auto k = static_cast<double>(shape.head_width), v = static_cast<double>(shape.v_width());
+  const double way = (k + v) / 2 * c.item_cycles_per_width;
+  const std::int64_t heads = shape.batch * shape.heads;
+  if (implementation == Implementation::library_attention) {
+    // Three of the five products have the width of the keys, two that of the values.
+    const double products = 2 * product_cycles((3 * k + 2 * v) / 5, gpu) * c.gradient_products;
+    return pass_time(query_tiles(shape), heads,
+                     {products, c.exp_cycles * c.gradient_exps, c.gradient_item_cycles + way}, gpu,
+                     clock);
+  }
+  const double of_k = product_cycles(k, gpu) * c.own_gradient_product;
+  const double of_v = product_cycles(v, gpu) * c.own_gradient_product;
+  const double exp = c.exp_cycles * c.own_gradient_exps;
+  const double item = c.own_gradient_item_cycles + way;
+  const std::int64_t together = per_query_head ? 1 : shape.heads / shape.kv_heads;
+  // S, dP, dV and dK; then S, dP and dQ, the last queries, which see most keys, first.
+  const PrefillTime keys = pass_time(key_tiles(shape, together), heads / together,
+                                     {2 * of_k + 2 * of_v, exp, item}, gpu, clock);
+  std::vector<double> queries = query_tiles(shape);
+  std::ranges::reverse(queries);
+  const PrefillTime rest = pass_time(queries, heads, {2 * of_k + of_v, exp, item}, gpu, clock);
+  return {keys.tensor + rest.tensor, keys.exp + rest.exp};
+}
+
+Seconds gradient_overhead(const AttentionShape& s, Implementation implementation, const Gpu& gpu) {
+  const Constants& c = gpu.constants;
+  if (implementation != Implementation::library_attention)
+    return gpu.tiny_kernel + c.launch.gap + c.attention.start;
+  const Bytes sums = checked_product<Bytes>(4 * s.batch * s.heads, s.q_tokens, s.head_width);
+  return sums / BytesPerSecond(gpu.hbm_bandwidth_sustained.value() * c.stream.hbm_fraction);
+}
+
+}  // namespace fuseline

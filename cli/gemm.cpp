@@ -117,7 +117,7 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--operands", "cold|rotating|hot",
                "L2 before it: nothing; x, and five w and y by turns (default); all", operands);
   options.text("--run", "benchmark|burst|sustained",
-               "how long it goes on: a table's time, below the power limit, for ever", run);
+               "how long: as tables are timed, too short to throttle, for ever", run);
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};

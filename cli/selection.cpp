@@ -157,8 +157,8 @@ void SelectionTexts::add_to(Options& options) {
 void SelectionTexts::add_simulation_to(Options& options) {
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);
-  options.text("--launch", "graph|stream",
-               "kernels in a CUDA graph, or one by one as a framework's CPU launches them", launch);
+  options.text("--launch", "graph|stream", "in a CUDA graph, or one by one from a framework's CPU",
+               launch);
 }
 
 void SelectionTexts::add_image_to(Options& options) {

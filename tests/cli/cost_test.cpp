@@ -41,7 +41,8 @@ TEST(PredictCost, StandsInEveryFormat) {
       lines_of(predict({"--price-per-hour", "2", "--format", "csv"}).out);
   EXPECT_TRUE(csv[0].ends_with(
       "price_per_hour,cost_per_million_tokens,hbm_least_bytes,weights,kv,activations,"
-      "time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high,gain_over,gain,gain_low,gain_high"));
+      "time_us_low,time_us_high,hbm_bytes_low,hbm_bytes_high,gain_over,gain,gain_low,gain_high,"
+      "energy_j,energy_j_low,energy_j_high"));
   EXPECT_THAT(csv[1], HasSubstr(",2,0."));
 }
 

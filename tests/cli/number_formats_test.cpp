@@ -65,8 +65,9 @@ TEST(WeightsOption, OfAnotherNameIsRefused) {
 
 TEST(WeightsOption, IsTakenByOneGemm) {
   const auto bytes = [](const std::vector<std::string>& more) {
-    std::vector<std::string> args = {"gemm", "--m",   "16",   "--n",      "4096", "--k",
-                                     "4096", "--gpu", "h200", "--format", "json"};
+    std::vector<std::string> args = {"gemm", "--m",        "16",    "--n",  "4096",
+                                     "--k",  "4096",       "--gpu", "h200", "--format",
+                                     "json", "--operands", "cold"};
     args.insert(args.end(), more.begin(), more.end());
     const CliRun run = cli(args);
     EXPECT_EQ(run.status, 0) << run.err;

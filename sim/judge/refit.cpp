@@ -58,12 +58,17 @@ std::vector<double> residuals_of(const Measurements& measurements,
   for (const JudgedCase& c : table.cases) {
     // Whole blocks' bytes repeat what their kernels say.
     if (c.quantity == Quantity::block_hbm || c.quantity == Quantity::kernel_time) continue;
-    residuals.push_back(c.error(0) ? std::log(1.0 + *c.error(0)) : 0.0);
+    residuals.push_back(c.error(0) ? log_error(*c.error(0)) : 0.0);
   }
   return residuals;
 }
 
 }  // namespace
+
+double log_error(double error) {
+  constexpr double kLeastRatio = 0.05;
+  return std::log(std::max(1.0 + error, kLeastRatio));
+}
 
 // A constant that is a tenth larger and moves no time by as much as this on average is not one that
 // the measurements tell of.

@@ -12,6 +12,11 @@
 
 namespace fuseline {
 
+// What the fit makes small: the logarithm of predicted over measured, from the relative error. A
+// ratio below a twentieth counts as that, for bytes that L2 was predicted to hold have no
+// logarithm.
+double log_error(double error);
+
 // The constants that measurements of blocks and GEMMs determine, with the round values a fit starts
 // from: they are not the shipped ones, so that a fit without a model knows nothing of it.
 std::vector<FitParameter> refit_parameters();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -61,6 +62,15 @@ TEST(Refit, LeavesOutTheGemmsThatTheModelShares) {
     const FitResult without = refit(all, load_gpu("h200"), {.without = model, .iterations = 1});
     EXPECT_LT(without.initial_mean_abs, 1.0) << model;
   }
+}
+
+// All bytes of a small product of attention come from L2 as predicted, and some did not when they
+// were counted: no logarithm of nothing.
+TEST(Refit, WhatWasPredictedToBeNothingIsAFiniteError) {
+  EXPECT_DOUBLE_EQ(log_error(0.25), std::log(1.25));
+  EXPECT_DOUBLE_EQ(log_error(-0.5), std::log(0.5));
+  EXPECT_DOUBLE_EQ(log_error(-1.0), -std::log(20.0));
+  EXPECT_DOUBLE_EQ(log_error(-0.999), -std::log(20.0));
 }
 
 TEST(Refit, EveryParameterIsAConstantOfTheModelWithinItsRange) {

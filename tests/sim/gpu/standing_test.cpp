@@ -114,7 +114,7 @@ TEST(SlowChecks, OfTheShippedGpusAreWhatTheirMeasurementsSay) {
       EXPECT_NEAR(worst, check.worst_error, 0.005);
     }
   }
-  EXPECT_GE(checked, 2U);
+  EXPECT_GE(checked, 1U);
 }
 
 // No block of a checked GPU's folder is left out of its checks.

@@ -31,8 +31,8 @@ std::set<TensorId> streamed(const Graph& block) {
 
 bool only_products_read(const Graph& graph, TensorId id) {
   const std::vector<OpId> readers = graph.consumers(id);
-  return std::all_of(readers.begin(), readers.end(), [&](OpId id) {
-    const Op& op = graph.op(id);
+  return std::all_of(readers.begin(), readers.end(), [&](OpId reader) {
+    const Op& op = graph.op(reader);
     // Those of groups of rows with codes take their operands as doubles.
     return is_gemm(op) && (!is_ragged(op) || products_of_groups(op));
   });

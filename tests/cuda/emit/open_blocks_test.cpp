@@ -158,7 +158,8 @@ TEST_F(OpenBlocks, NumbersInCodesCompile) {
   }
   EXPECT_EQ(missing, (std::set<std::string>{
                          "a product whose epilogue sums over heads of 128 columns of more "
-                         "than the product and its rows"}));
+                         "than the product and its rows",
+                         "a product whose pairs of columns have scales of two blocks"}));
 }
 
 TEST_F(OpenBlocks, PartialRotationsCompile) {

@@ -18,6 +18,8 @@ namespace fuseline {
 struct GpuCheck {
   std::string measurements;           // folder in scenarios/measurements
   std::vector<std::string> policies;  // whose blocks of that folder, of all phases
+  // Policies whose blocks of that folder are no check, because a mechanism was described from them.
+  std::vector<std::string> looked_at;
   std::int64_t blocks = 0;
   double mean_error = 0;   // of block times, |predicted / measured - 1|
   double worst_error = 0;  // the largest of them

@@ -84,11 +84,17 @@ std::vector<GpuCheck> read_checks(const TomlTable& table) {
   std::vector<std::string> names;
   for (const PolicyInfo& p : policies()) names.push_back(p.name);
   for (const TomlTable& entry : table.tables("checked")) {
-    entry.refuse_other_keys(
-        {"measurements", "policies", "blocks", "mean_error", "worst_error", "source", "date"});
+    entry.refuse_other_keys({"measurements", "policies", "looked_at", "blocks", "mean_error",
+                             "worst_error", "source", "date"});
     GpuCheck check;
     check.measurements = entry.text("measurements");
     check.policies = entry.words("policies", names);
+    if (entry.has("looked_at")) check.looked_at = entry.words("looked_at", names);
+    for (const std::string& policy : check.looked_at) {
+      if (std::count(check.policies.begin(), check.policies.end(), policy) == 0) continue;
+      entry.fail("looked_at", "names " + policy + ", whose blocks are a check",
+                 "policies that `policies` does not name");
+    }
     check.blocks = entry.whole("blocks", {1, kMostBlocks});
     check.mean_error = read_error(entry, "mean_error");
     check.worst_error = read_error(entry, "worst_error");

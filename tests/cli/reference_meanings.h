@@ -47,7 +47,8 @@ inline const Meanings kGpuMeanings = {
     {"calibrated", "constants were fitted on this hardware"},
     {"checked",
      "blocks measured on this GPU on which nothing was fitted, and the errors of their "
-     "predictions"},
+     "predictions; `looked_at` names policies whose blocks are left out, because a mechanism was "
+     "described from them"},
     {"calibration", "constants that replace the architecture's: [calibration.md](calibration.md)"},
     {"shared_cache", "the name of the cache that the l2_ fields describe; L2 where it is left out"},
     {"memory", "[[memory]]: levels that the numbers below do not hold, with scope and capacity"},

@@ -2,17 +2,11 @@
 # file. The name of the file is the thing's.
 
 # fuseline_describe(<header> FOLDER <folder> NAMESPACE <namespace> INCLUDES <header>... EXCEPT <stem>...
-#                   DECLARATION <text with @name@> ENTRY <text with @name@> TYPE <type of an entry>
-#                   [ALONE])
-#   ALONE: each file is compiled by itself also where others are compiled together (CMAKE_UNITY_BUILD),
-#   because such files give their local functions the same names: lower, count, gradient.
+#                   DECLARATION <text with @name@> ENTRY <text with @name@> TYPE <type of an entry>)
 function(fuseline_describe header)
-  cmake_parse_arguments(ARG "ALONE" "FOLDER;NAMESPACE;DECLARATION;ENTRY;TYPE" "INCLUDES;EXCEPT" ${ARGN})
+  cmake_parse_arguments(ARG "" "FOLDER;NAMESPACE;DECLARATION;ENTRY;TYPE" "INCLUDES;EXCEPT" ${ARGN})
   file(GLOB files CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${ARG_FOLDER}/*.cpp")
   list(SORT files)
-  if(ARG_ALONE)
-    set_source_files_properties(${files} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-  endif()
   set(text "// Made from the files of ${ARG_FOLDER}/: one declaration for each.\n#pragma once\n\n")
   foreach(include IN LISTS ARG_INCLUDES)
     string(APPEND text "#include \"${include}\"\n")

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_add {
 namespace {
 
 using namespace reference;
@@ -31,6 +32,7 @@ Implementation framework(const Graph&, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_add
 
 constinit const Operator operators::add{.name = "add",
                                         .op_class = OpClass::pointwise,
@@ -40,11 +42,11 @@ constinit const Operator operators::add{.name = "add",
                                         .write = kY,
                                         .flops = per_output<1>,
                                         .sum_length = one_term,
-                                        .reference = compute,
-                                        .lower = lower,
+                                        .reference = in_add::compute,
+                                        .lower = in_add::lower,
                                         .extent = widest,
-                                        .gradient = gradient,
-                                        .framework = framework,
+                                        .gradient = in_add::gradient,
+                                        .framework = in_add::framework,
                                         .stream = StreamCost::two_layouts,
                                         .called = no_attributes};
 

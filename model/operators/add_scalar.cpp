@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_add_scalar {
 namespace {
 
 using namespace reference;
@@ -23,6 +24,7 @@ void lower(Emitter& e, const Op& op) {
 void gradient(Adjoint& a) { a.pass(0, a.dy()); }
 
 }  // namespace
+}  // namespace in_add_scalar
 
 constinit const Operator operators::add_scalar{.name = "add_scalar",
                                                .op_class = OpClass::pointwise,
@@ -32,10 +34,10 @@ constinit const Operator operators::add_scalar{.name = "add_scalar",
                                                .write = kY,
                                                .flops = per_output<1>,
                                                .sum_length = one_term,
-                                               .reference = compute,
-                                               .lower = lower,
+                                               .reference = in_add_scalar::compute,
+                                               .lower = in_add_scalar::lower,
                                                .extent = widest,
-                                               .gradient = gradient,
+                                               .gradient = in_add_scalar::gradient,
                                                .framework = by_layout};
 
 }  // namespace fuseline

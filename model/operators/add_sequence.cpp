@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_add_sequence {
 namespace {
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
@@ -20,6 +21,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_add_sequence
 
 constinit const Operator operators::add_sequence{
     .name = "add_sequence",
@@ -30,10 +32,10 @@ constinit const Operator operators::add_sequence{
     .write = kY,
     .flops = per_output<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_add_sequence::compute,
+    .lower = in_add_sequence::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_add_sequence::gradient,
     .framework = always<Implementation::strided>};
 
 }  // namespace fuseline

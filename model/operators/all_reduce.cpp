@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_all_reduce {
 namespace {
 
 [[noreturn]] void refuse(const Op& op) {
@@ -33,6 +34,7 @@ void compute(const Graph&, const Op& op, const TensorValues&, TensorValues&) { r
 void lower(Emitter&, const Op& op) { refuse(op); }
 
 }  // namespace
+}  // namespace in_all_reduce
 
 constinit const Operator operators::all_reduce{
     .name = "all_reduce",
@@ -41,10 +43,10 @@ constinit const Operator operators::all_reduce{
     .formula = "y = sum of x over the GPUs (declared, not built yet)",
     .reads = {kX},
     .write = kY,
-    .flops = count,
-    .sum_length = terms,
-    .reference = compute,
-    .lower = lower,
+    .flops = in_all_reduce::count,
+    .sum_length = in_all_reduce::terms,
+    .reference = in_all_reduce::compute,
+    .lower = in_all_reduce::lower,
     .extent = of_result,
     .gradient = no_gradient("several GPUs are not built yet"),
     .framework = always<Implementation::vectorized>,

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_attention_backward_dot {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ RowMainloop rows(const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_attention_backward_dot
 
 constinit const Operator operators::attention_backward_dot{
     .name = "attention_backward_dot",
@@ -51,12 +53,12 @@ constinit const Operator operators::attention_backward_dot{
     .write = OperandSpec{"delta", "P", "1"},
     .flops = per_input<2>,
     .sum_length = head_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_attention_backward_dot::compute,
+    .lower = in_attention_backward_dot::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::vectorized>,
-    .rows = rows,
+    .rows = in_attention_backward_dot::rows,
     .around_attention = true,
     .alone = "works on heads, not tokens"};
 

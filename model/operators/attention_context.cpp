@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_attention_context {
 namespace {
 
 using namespace reference;
@@ -59,6 +60,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_attention_context
 
 constinit const Operator operators::attention_context{
     .name = "attention_context",
@@ -69,12 +71,12 @@ constinit const Operator operators::attention_context{
     .write = OperandSpec{"y", "M", "Q"},
     .flops = attention_value_flops,
     .sum_length = input_columns,
-    .reference = compute,
+    .reference = in_attention_context::compute,
     .lower = in_mainloop,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_attention_context::gradient,
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = in_attention_context::mainloop,
     .attention = true,
     .columns = ColumnOrder::lost};
 

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_attention_d_capped {
 namespace {
 
 using namespace reference;
@@ -33,6 +34,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_attention_d_capped
 
 constinit const Operator operators::attention_d_capped{
     .name = "attention_d_capped",
@@ -43,8 +45,8 @@ constinit const Operator operators::attention_d_capped{
     .write = OperandSpec{"ds", "P", "S"},
     .flops = per_visible_pair<4>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_attention_d_capped::compute,
+    .lower = in_attention_d_capped::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_attention_d_k {
 namespace {
 
 using namespace reference;
@@ -21,6 +22,7 @@ void mainloop(Emitter& e, const Op& op, bool) {
 }
 
 }  // namespace
+}  // namespace in_attention_d_k
 
 constinit const Operator operators::attention_d_k{
     .name = "attention_d_k",
@@ -31,12 +33,12 @@ constinit const Operator operators::attention_d_k{
     .write = OperandSpec{"dk", "R", "C"},
     .flops = attention_flops,
     .sum_length = queries_of_a_key,
-    .reference = compute,
+    .reference = in_attention_d_k::compute,
     .lower = in_mainloop,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = in_attention_d_k::mainloop,
     .attention = true,
     .columns = ColumnOrder::heads_of_second};
 

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_attention_d_probs {
 namespace {
 
 using namespace reference;
@@ -33,6 +34,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void mainloop(Emitter& e, const Op& op, bool) { heads_result(e, op, queries_with_keys(op), false); }
 
 }  // namespace
+}  // namespace in_attention_d_probs
 
 constinit const Operator operators::attention_d_probs{
     .name = "attention_d_probs",
@@ -43,12 +45,12 @@ constinit const Operator operators::attention_d_probs{
     .write = OperandSpec{"dp", "P", "S"},
     .flops = attention_value_flops,
     .sum_length = head_value_columns,
-    .reference = compute,
+    .reference = in_attention_d_probs::compute,
     .lower = in_mainloop,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = in_attention_d_probs::mainloop,
     .attention = true,
     .columns = ColumnOrder::lost};
 

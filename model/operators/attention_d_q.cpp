@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_attention_d_q {
 namespace {
 
 using namespace reference;
@@ -33,6 +34,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void mainloop(Emitter& e, const Op& op, bool) { heads_result(e, op, scores_with_values(op), true); }
 
 }  // namespace
+}  // namespace in_attention_d_q
 
 constinit const Operator operators::attention_d_q{.name = "attention_d_q",
                                                   .op_class = OpClass::attention,
@@ -42,12 +44,12 @@ constinit const Operator operators::attention_d_q{.name = "attention_d_q",
                                                   .write = OperandSpec{"dq", "M", "Q"},
                                                   .flops = attention_flops,
                                                   .sum_length = input_columns,
-                                                  .reference = compute,
+                                                  .reference = in_attention_d_q::compute,
                                                   .lower = in_mainloop,
                                                   .extent = widest,
                                                   .gradient = no_gradient(kOfAGradient),
                                                   .framework = never_alone,
-                                                  .mainloop = mainloop,
+                                                  .mainloop = in_attention_d_q::mainloop,
                                                   .attention = true,
                                                   .columns = ColumnOrder::heads_of_second};
 

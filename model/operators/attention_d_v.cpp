@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_attention_d_v {
 namespace {
 
 using namespace reference;
@@ -21,6 +22,7 @@ void mainloop(Emitter& e, const Op& op, bool) {
 }
 
 }  // namespace
+}  // namespace in_attention_d_v
 
 constinit const Operator operators::attention_d_v{
     .name = "attention_d_v",
@@ -31,12 +33,12 @@ constinit const Operator operators::attention_d_v{
     .write = OperandSpec{"dv", "R", "C"},
     .flops = attention_value_flops,
     .sum_length = queries_of_a_key,
-    .reference = compute,
+    .reference = in_attention_d_v::compute,
     .lower = in_mainloop,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = in_attention_d_v::mainloop,
     .attention = true,
     .columns = ColumnOrder::lost};
 

@@ -13,6 +13,7 @@
 
 namespace fuseline {
 
+namespace in_attention_scores {
 namespace {
 
 using namespace reference;
@@ -103,6 +104,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_attention_scores
 
 constinit const Operator operators::attention_scores{
     .name = "attention_scores",
@@ -114,14 +116,14 @@ constinit const Operator operators::attention_scores{
               {"bias", "H", "S", true},
               {"scale", "R", "G", true}},
     .write = OperandSpec{"s", "P", "S"},
-    .flops = count,
+    .flops = in_attention_scores::count,
     .sum_length = head_columns,
-    .reference = compute,
+    .reference = in_attention_scores::compute,
     .lower = in_mainloop,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_attention_scores::gradient,
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = in_attention_scores::mainloop,
     .attention = true,
     .columns = ColumnOrder::lost};
 

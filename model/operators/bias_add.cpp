@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_bias_add {
 namespace {
 
 using namespace reference;
@@ -33,6 +34,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_bias_add
 
 constinit const Operator operators::bias_add{.name = "bias_add",
                                              .op_class = OpClass::pointwise,
@@ -42,10 +44,10 @@ constinit const Operator operators::bias_add{.name = "bias_add",
                                              .write = kY,
                                              .flops = per_output<1>,
                                              .sum_length = one_term,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_bias_add::compute,
+                                             .lower = in_bias_add::lower,
                                              .extent = widest,
-                                             .gradient = gradient,
+                                             .gradient = in_bias_add::gradient,
                                              .framework = by_layout,
                                              .minor = true,
                                              .library_epilogue = true,

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_cache_append {
 namespace {
 
 using namespace reference;
@@ -27,6 +28,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { e.produce(op.writes[0], e.tile(op.reads[0])); }
 
 }  // namespace
+}  // namespace in_cache_append
 
 constinit const Operator operators::cache_append{
     .name = "cache_append",
@@ -37,8 +39,8 @@ constinit const Operator operators::cache_append{
     .write = OperandSpec{"cache", "M", "N"},
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_cache_append::compute,
+    .lower = in_cache_append::lower,
     .extent = widest,
     .gradient = no_gradient("a cache is not trained"),
     .framework = always<Implementation::strided>,

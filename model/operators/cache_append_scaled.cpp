@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_cache_append_scaled {
 namespace {
 
 std::int64_t head_width(const Op& op) {
@@ -27,6 +28,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { lower_groups(e, coding(op), op); }
 
 }  // namespace
+}  // namespace in_cache_append_scaled
 
 constinit const Operator operators::cache_append_scaled{
     .name = "cache_append_scaled",
@@ -37,13 +39,13 @@ constinit const Operator operators::cache_append_scaled{
     .write = OperandSpec{"cache", "M", "N"},
     .flops = per_output<3>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_cache_append_scaled::compute,
+    .lower = in_cache_append_scaled::lower,
     .extent = widest,
     .gradient = no_gradient("a cache is not trained"),
     .framework = always<Implementation::strided>,
     .also_writes = {"scale", "M", "H"},
-    .head_width = head_width,
+    .head_width = in_cache_append_scaled::head_width,
     .appends = true,
     .before_attention = true};
 

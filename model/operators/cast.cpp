@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_cast {
 namespace {
 
 using namespace reference;
@@ -27,6 +28,7 @@ Implementation framework(const Graph& graph, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_cast
 
 constinit const Operator operators::cast{.name = "cast",
                                          .op_class = OpClass::pointwise,
@@ -36,10 +38,10 @@ constinit const Operator operators::cast{.name = "cast",
                                          .write = kY,
                                          .flops = per_output<0>,
                                          .sum_length = one_term,
-                                         .reference = compute,
-                                         .lower = lower,
+                                         .reference = in_cast::compute,
+                                         .lower = in_cast::lower,
                                          .extent = widest,
-                                         .gradient = gradient,
-                                         .framework = framework};
+                                         .gradient = in_cast::gradient,
+                                         .framework = in_cast::framework};
 
 }  // namespace fuseline

@@ -15,6 +15,7 @@
 
 namespace fuseline {
 
+namespace in_choose_experts {
 namespace {
 
 using namespace reference;
@@ -77,6 +78,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_choose_experts
 
 constinit const Operator operators::choose_experts{
     .name = "choose_experts",
@@ -87,13 +89,13 @@ constinit const Operator operators::choose_experts{
     .write = OperandSpec{"gates", "M", "K"},
     .flops = per_input<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_choose_experts::compute,
+    .lower = in_choose_experts::lower,
     .extent = of_operand,
-    .gradient = gradient,
+    .gradient = in_choose_experts::gradient,
     .framework = always<Implementation::framework_reduce>,
     .also_writes = {"chosen", "M", "K"},
-    .framework_launches = framework_launches,
-    .called = called};
+    .framework_launches = in_choose_experts::framework_launches,
+    .called = in_choose_experts::called};
 
 }  // namespace fuseline

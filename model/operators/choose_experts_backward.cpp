@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_choose_experts_backward {
 namespace {
 
 using namespace reference;
@@ -66,6 +67,7 @@ FrameworkLaunches framework_launches(const Graph&, const Op&, bool generated) {
 }
 
 }  // namespace
+}  // namespace in_choose_experts_backward
 
 constinit const Operator operators::choose_experts_backward{
     .name = "choose_experts_backward",
@@ -74,16 +76,16 @@ constinit const Operator operators::choose_experts_backward{
     .formula = "gradient of the scores by that of the gates, the choice as it was",
     .reads = {{"dgates", "M", "K"}, {"scores", "M", "E"}, {"chosen", "M", "K"}},
     .write = OperandSpec{"dscores", "M", "E"},
-    .flops = count,
-    .sum_length = terms,
-    .reference = compute,
-    .lower = lower,
-    .extent = extent,
+    .flops = in_choose_experts_backward::count,
+    .sum_length = in_choose_experts_backward::terms,
+    .reference = in_choose_experts_backward::compute,
+    .lower = in_choose_experts_backward::lower,
+    .extent = in_choose_experts_backward::extent,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::framework_reduce>,
     .index_read = 2,
     .index_range = [](const Graph&, const Op& op) { return op.reads[1].cols; },
-    .rows = rows,
-    .framework_launches = framework_launches};
+    .rows = in_choose_experts_backward::rows,
+    .framework_launches = in_choose_experts_backward::framework_launches};
 
 }  // namespace fuseline

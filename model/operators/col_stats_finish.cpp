@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_col_stats_finish {
 namespace {
 
 using namespace reference;
@@ -27,6 +28,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_col_stats_finish
 
 constinit const Operator operators::col_stats_finish{
     .name = "col_stats_finish",
@@ -37,8 +39,8 @@ constinit const Operator operators::col_stats_finish{
     .write = OperandSpec{"y", "1", "N"},
     .flops = per_input<1>,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_col_stats_finish::compute,
+    .lower = in_col_stats_finish::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

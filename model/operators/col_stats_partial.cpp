@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_col_stats_partial {
 namespace {
 
 using namespace reference;
@@ -54,6 +55,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_col_stats_partial
 
 constinit const Operator operators::col_stats_partial{
     .name = "col_stats_partial",
@@ -62,10 +64,10 @@ constinit const Operator operators::col_stats_partial{
     .formula = "sum of x (·z, z = r·h (- r·mean), or z = h) over each tile of rows",
     .reads = {kX, {"h", "M", "N", true}, {"stats", "M", "C", true}},
     .write = OperandSpec{"partials", "N", "P"},
-    .flops = count,
+    .flops = in_col_stats_partial::count,
     .sum_length = tile_rows,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_col_stats_partial::compute,
+    .lower = in_col_stats_partial::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

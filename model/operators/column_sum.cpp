@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_column_sum {
 namespace {
 
 using namespace reference;
@@ -34,6 +35,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_column_sum
 
 constinit const Operator operators::column_sum{
     .name = "column_sum",
@@ -42,10 +44,10 @@ constinit const Operator operators::column_sum{
     .formula = "y = sum of each column of x (·z)",
     .reads = {kX, {"z", "M", "N", true}},
     .write = OperandSpec{"y", "1", "N"},
-    .flops = count,
+    .flops = in_column_sum::count,
     .sum_length = input_rows,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_column_sum::compute,
+    .lower = in_column_sum::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::framework_reduce>};

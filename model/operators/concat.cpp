@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_concat {
 namespace {
 
 using namespace reference;
@@ -54,6 +55,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_concat
 
 constinit const Operator operators::concat{.name = "concat",
                                            .op_class = OpClass::pointwise,
@@ -68,13 +70,13 @@ constinit const Operator operators::concat{.name = "concat",
                                            .write = kY,
                                            .flops = per_output<0>,
                                            .sum_length = one_term,
-                                           .reference = compute,
-                                           .lower = lower,
-                                           .extent = extent,
+                                           .reference = in_concat::compute,
+                                           .lower = in_concat::lower,
+                                           .extent = in_concat::extent,
                                            .gradient = no_gradient(kOfAGradient),
                                            .framework = by_layout,
-                                           .in_parts = in_parts,
+                                           .in_parts = in_concat::in_parts,
                                            .columns = ColumnOrder::side_by_side,
-                                           .called = called};
+                                           .called = in_concat::called};
 
 }  // namespace fuseline

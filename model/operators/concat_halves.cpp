@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_concat_halves {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_concat_halves
 
 constinit const Operator operators::concat_halves{
     .name = "concat_halves",
@@ -51,8 +53,8 @@ constinit const Operator operators::concat_halves{
     .write = OperandSpec{"y", "M", "2N"},
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_concat_halves::compute,
+    .lower = in_concat_halves::lower,
     .extent = widest,
     .gradient = no_gradient(kMadeLater),
     .framework = always<Implementation::concat>,

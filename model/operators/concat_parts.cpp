@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_concat_parts {
 namespace {
 
 using namespace reference;
@@ -51,6 +52,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_concat_parts
 
 constinit const Operator operators::concat_parts{
     .name = "concat_parts",
@@ -61,8 +63,8 @@ constinit const Operator operators::concat_parts{
     .write = kY,
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_concat_parts::compute,
+    .lower = in_concat_parts::lower,
     .extent = of_result,
     .gradient = no_gradient(kMadeLater),
     .framework = always<Implementation::concat>,

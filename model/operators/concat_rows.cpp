@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_concat_rows {
 namespace {
 
 using namespace reference;
@@ -57,6 +58,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_concat_rows
 
 constinit const Operator operators::concat_rows{
     .name = "concat_rows",
@@ -67,10 +69,10 @@ constinit const Operator operators::concat_rows{
     .write = kY,
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_concat_rows::compute,
+    .lower = in_concat_rows::lower,
     .extent = of_result,
-    .gradient = gradient,
+    .gradient = in_concat_rows::gradient,
     .framework = always<Implementation::concat>,
     .alone = "its operands have different rows"};
 

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_conv_rows {
 namespace {
 
 using namespace reference;
@@ -84,6 +85,7 @@ FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool gene
 bool turns(const Op& op) { return op.attributes.as<ConvolutionShape>().tokens > 1; }
 
 }  // namespace
+}  // namespace in_conv_rows
 
 constinit const Operator operators::conv_rows{
     .name = "conv_rows",
@@ -92,15 +94,15 @@ constinit const Operator operators::conv_rows{
     .formula = "y[t] = sum over j of w[j] · x[t - (K - 1) + j] in each sequence",
     .reads = {kX, {"w", "K", "N"}, {"before", "R", "N", true}},
     .write = kY,
-    .flops = count,
-    .sum_length = taps,
-    .reference = compute,
-    .lower = lower,
+    .flops = in_conv_rows::count,
+    .sum_length = in_conv_rows::taps,
+    .reference = in_conv_rows::compute,
+    .lower = in_conv_rows::lower,
     .extent = of_result,
-    .gradient = gradient,
+    .gradient = in_conv_rows::gradient,
     .framework = always<Implementation::vectorized>,
-    .framework_launches = framework_launches,
-    .framework_turns = turns,
-    .called = called};
+    .framework_launches = in_conv_rows::framework_launches,
+    .framework_turns = in_conv_rows::turns,
+    .called = in_conv_rows::called};
 
 }  // namespace fuseline

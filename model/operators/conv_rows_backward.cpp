@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_conv_rows_backward {
 namespace {
 
 using namespace reference;
@@ -42,6 +43,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_conv_rows_backward
 
 constinit const Operator operators::conv_rows_backward{
     .name = "conv_rows_backward",
@@ -50,10 +52,10 @@ constinit const Operator operators::conv_rows_backward{
     .formula = "dx[t] = sum over j of w[j] · dy[t + (K - 1) - j] in each sequence",
     .reads = {kDy, {"w", "K", "N"}},
     .write = kDx,
-    .flops = count,
-    .sum_length = taps,
-    .reference = compute,
-    .lower = lower,
+    .flops = in_conv_rows_backward::count,
+    .sum_length = in_conv_rows_backward::taps,
+    .reference = in_conv_rows_backward::compute,
+    .lower = in_conv_rows_backward::lower,
     .extent = of_result,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::vectorized>};

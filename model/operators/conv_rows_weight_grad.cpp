@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_conv_rows_weight_grad {
 namespace {
 
 using namespace reference;
@@ -38,6 +39,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_conv_rows_weight_grad
 
 constinit const Operator operators::conv_rows_weight_grad{
     .name = "conv_rows_weight_grad",
@@ -46,10 +48,10 @@ constinit const Operator operators::conv_rows_weight_grad{
     .formula = "dw[j] = sum over rows of dy[t] · x[t - (K - 1) + j] in each sequence",
     .reads = {kDy, kX},
     .write = OperandSpec{"dw", "K", "N"},
-    .flops = count,
+    .flops = in_conv_rows_weight_grad::count,
     .sum_length = input_rows,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_conv_rows_weight_grad::compute,
+    .lower = in_conv_rows_weight_grad::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::framework_reduce>};

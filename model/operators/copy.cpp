@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_copy {
 namespace {
 
 using namespace reference;
@@ -21,6 +22,7 @@ void lower(Emitter& e, const Op& op) { unary(e, op, maps::copy, "x"); }
 void gradient(Adjoint& a) { a.pass(0, a.dy()); }
 
 }  // namespace
+}  // namespace in_copy
 
 constinit const Operator operators::copy{.name = "copy",
                                          .op_class = OpClass::pointwise,
@@ -30,10 +32,10 @@ constinit const Operator operators::copy{.name = "copy",
                                          .write = kY,
                                          .flops = per_output<0>,
                                          .sum_length = one_term,
-                                         .reference = compute,
-                                         .lower = lower,
+                                         .reference = in_copy::compute,
+                                         .lower = in_copy::lower,
                                          .extent = widest,
-                                         .gradient = gradient,
+                                         .gradient = in_copy::gradient,
                                          .framework = by_layout};
 
 }  // namespace fuseline

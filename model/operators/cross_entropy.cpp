@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_cross_entropy {
 namespace {
 
 using namespace reference;
@@ -57,6 +58,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_cross_entropy
 
 constinit const Operator operators::cross_entropy{
     .name = "cross_entropy",
@@ -67,14 +69,14 @@ constinit const Operator operators::cross_entropy{
     .write = OperandSpec{"loss", "M", "1"},
     .flops = per_row<4, 3>,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_cross_entropy::compute,
+    .lower = in_cross_entropy::lower,
     .extent = of_operand,
-    .gradient = gradient,
+    .gradient = in_cross_entropy::gradient,
     .framework = always<Implementation::framework_reduce>,
     .also_writes = {"lse", "M", "1"},
     .index_read = 1,
-    .index_range = indices,
-    .called = called};
+    .index_range = in_cross_entropy::indices,
+    .called = in_cross_entropy::called};
 
 }  // namespace fuseline

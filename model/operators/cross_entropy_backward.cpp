@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_cross_entropy_backward {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ void lower(Emitter& e, const Op& op) {
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[1].cols; }
 
 }  // namespace
+}  // namespace in_cross_entropy_backward
 
 constinit const Operator operators::cross_entropy_backward{
     .name = "cross_entropy_backward",
@@ -51,12 +53,12 @@ constinit const Operator operators::cross_entropy_backward{
     .write = kDx,
     .flops = per_output<4>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_cross_entropy_backward::compute,
+    .lower = in_cross_entropy_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,
     .index_read = 2,
-    .index_range = indices};
+    .index_range = in_cross_entropy_backward::indices};
 
 }  // namespace fuseline

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_cross_entropy_finish {
 namespace {
 
 using namespace reference;
@@ -62,6 +63,7 @@ void lower(Emitter& e, const Op& op) {
 RowMainloop rows(const Op& op) { return {op.reads[0].rows, op.reads[0].cols / 3}; }
 
 }  // namespace
+}  // namespace in_cross_entropy_finish
 
 constinit const Operator operators::cross_entropy_finish{
     .name = "cross_entropy_finish",
@@ -70,15 +72,15 @@ constinit const Operator operators::cross_entropy_finish{
     .formula = "lse = max + log of the sum of s·exp(m - max), loss = lse - sum of targets",
     .reads = {{"partials", "M", "P"}},
     .write = OperandSpec{"loss", "M", "1"},
-    .flops = count,
+    .flops = in_cross_entropy_finish::count,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_cross_entropy_finish::compute,
+    .lower = in_cross_entropy_finish::lower,
     .extent = of_operand,
     .gradient = no_gradient(kMadeLater),
     .framework = by_layout,
     .also_writes = {"lse", "M", "1"},
-    .rows = rows,
+    .rows = in_cross_entropy_finish::rows,
     .finishes = Sums::rows};
 
 }  // namespace fuseline

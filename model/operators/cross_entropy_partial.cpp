@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_cross_entropy_partial {
 namespace {
 
 using namespace reference;
@@ -42,6 +43,7 @@ void lower(Emitter& e, const Op& op) {
 std::int64_t indices(const Graph&, const Op& op) { return op.reads[0].cols; }
 
 }  // namespace
+}  // namespace in_cross_entropy_partial
 
 constinit const Operator operators::cross_entropy_partial{
     .name = "cross_entropy_partial",
@@ -52,13 +54,13 @@ constinit const Operator operators::cross_entropy_partial{
     .write = OperandSpec{"partials", "M", "P"},
     .flops = per_input<4>,
     .sum_length = tile_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_cross_entropy_partial::compute,
+    .lower = in_cross_entropy_partial::lower,
     .extent = of_operand,
     .gradient = no_gradient(kMadeLater),
     .framework = by_layout,
     .index_read = 1,
-    .index_range = indices,
+    .index_range = in_cross_entropy_partial::indices,
     .partial = Sums::rows,
     .minor = true};
 

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_cube {
 namespace {
 
 using namespace reference;
@@ -23,6 +24,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_cube
 
 constinit const Operator operators::cube{.name = "cube",
                                          .op_class = OpClass::pointwise,
@@ -32,8 +34,8 @@ constinit const Operator operators::cube{.name = "cube",
                                          .write = kY,
                                          .flops = per_output<2>,
                                          .sum_length = one_term,
-                                         .reference = compute,
-                                         .lower = lower,
+                                         .reference = in_cube::compute,
+                                         .lower = in_cube::lower,
                                          .extent = widest,
                                          .gradient = no_gradient(kOfAGradient),
                                          .framework = by_layout,

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_dequantise_cache {
 namespace {
 
 using namespace reference;
@@ -35,6 +36,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_dequantise_cache
 
 constinit const Operator operators::dequantise_cache{
     .name = "dequantise_cache",
@@ -45,11 +47,11 @@ constinit const Operator operators::dequantise_cache{
     .write = kY,
     .flops = per_output<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_dequantise_cache::compute,
+    .lower = in_dequantise_cache::lower,
     .extent = widest,
     .gradient = no_gradient("a cache is not trained"),
     .framework = always<Implementation::strided>,
-    .head_width = head_width};
+    .head_width = in_dequantise_cache::head_width};
 
 }  // namespace fuseline

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_embedding {
 namespace {
 
 using namespace reference;
@@ -60,6 +61,7 @@ std::int64_t indices(const Graph& graph, const Op& op) {
 Attributes called(OperatorCall& c) { return Positions{c.workload().seq}; }
 
 }  // namespace
+}  // namespace in_embedding
 
 constinit const Operator operators::embedding{
     .name = "embedding",
@@ -68,16 +70,16 @@ constinit const Operator operators::embedding{
     .formula = "y = w[ids] (+ positions)",
     .reads = {{"ids", "M", "1"}, {"w", "V", "N"}, {"positions", "T", "N", true}},
     .write = kY,
-    .flops = count,
+    .flops = in_embedding::count,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_embedding::compute,
+    .lower = in_embedding::lower,
     .extent = of_result,
-    .gradient = gradient,
+    .gradient = in_embedding::gradient,
     .framework = by_layout,
     .index_read = 0,
-    .index_range = indices,
+    .index_range = in_embedding::indices,
     .alone = kGathers,
-    .called = called};
+    .called = in_embedding::called};
 
 }  // namespace fuseline

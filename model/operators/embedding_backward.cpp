@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_embedding_backward {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ void lower(Emitter& e, const Op& op) {
 std::int64_t indices(const Graph&, const Op& op) { return op.writes[0].rows; }
 
 }  // namespace
+}  // namespace in_embedding_backward
 
 constinit const Operator operators::embedding_backward{
     .name = "embedding_backward",
@@ -51,13 +53,13 @@ constinit const Operator operators::embedding_backward{
     .write = OperandSpec{"dw", "V", "N"},
     .flops = per_input<1>,
     .sum_length = input_rows,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_embedding_backward::compute,
+    .lower = in_embedding_backward::lower,
     .extent = of_result,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,
     .index_read = 1,
-    .index_range = indices,
+    .index_range = in_embedding_backward::indices,
     .alone = kGathers,
     .scatters = true};
 

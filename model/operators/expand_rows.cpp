@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_expand_rows {
 namespace {
 
 using namespace reference;
@@ -25,6 +26,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_expand_rows
 
 constinit const Operator operators::expand_rows{.name = "expand_rows",
                                                 .op_class = OpClass::pointwise,
@@ -34,8 +36,8 @@ constinit const Operator operators::expand_rows{.name = "expand_rows",
                                                 .write = kY,
                                                 .flops = per_output<1>,
                                                 .sum_length = one_term,
-                                                .reference = compute,
-                                                .lower = lower,
+                                                .reference = in_expand_rows::compute,
+                                                .lower = in_expand_rows::lower,
                                                 .extent = widest,
                                                 .gradient = no_gradient(kOfAGradient),
                                                 .framework = always<Implementation::strided>};

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_gate_add {
 namespace {
 
 using namespace reference;
@@ -45,6 +46,7 @@ void gradient(Adjoint& a) {
 Attributes called(OperatorCall& c) { return sequences_of_call(c, 2); }
 
 }  // namespace
+}  // namespace in_gate_add
 
 constinit const Operator operators::gate_add{
     .name = "gate_add",
@@ -55,11 +57,11 @@ constinit const Operator operators::gate_add{
     .write = OperandSpec{"h", "M", "N"},
     .flops = per_output<2>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_gate_add::compute,
+    .lower = in_gate_add::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_gate_add::gradient,
     .framework = always<Implementation::strided>,
-    .called = called};
+    .called = in_gate_add::called};
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_geglu {
 namespace {
 
 using namespace reference;
@@ -23,6 +24,7 @@ void lower(Emitter& e, const Op& op) {
 void gradient(Adjoint& a) { gated_gradient(a, operators::geglu_backward); }
 
 }  // namespace
+}  // namespace in_geglu
 
 constinit const Operator operators::geglu{
     .name = "geglu",
@@ -33,10 +35,10 @@ constinit const Operator operators::geglu{
     .write = kY,
     .flops = per_output<10>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_geglu::compute,
+    .lower = in_geglu::lower,
     .extent = gated_extent,
-    .gradient = gradient,
+    .gradient = in_geglu::gradient,
     .framework = by_layout,
     .given_by_gradient = true,
     .cheap_again = true,

@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_geglu_backward {
 namespace {
 
 using namespace reference;
@@ -28,6 +29,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_geglu_backward
 
 constinit const Operator operators::geglu_backward{
     .name = "geglu_backward",
@@ -36,10 +38,10 @@ constinit const Operator operators::geglu_backward{
     .formula = "(dg, du) = (dy·u·gelu'(g), dy·t), t = gelu(g); recomputed y = t·u",
     .reads = {kDy, {"gu", "M", "2N"}},
     .write = OperandSpec{"dgu", "M", "2N"},
-    .flops = count,
+    .flops = in_geglu_backward::count,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_geglu_backward::compute,
+    .lower = in_geglu_backward::lower,
     .extent = gated_backward_extent,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_gelu {
 namespace {
 
 using namespace reference;
@@ -22,6 +23,7 @@ void lower(Emitter& e, const Op& op) { unary(e, op, maps::gelu_tanh, "o"); }
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::gelu_backward); }
 
 }  // namespace
+}  // namespace in_gelu
 
 constinit const Operator operators::gelu{
     .name = "gelu",
@@ -32,10 +34,10 @@ constinit const Operator operators::gelu{
     .write = kY,
     .flops = per_output<9>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_gelu::compute,
+    .lower = in_gelu::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_gelu::gradient,
     .framework = by_layout,
     .library_epilogue = true,
     .cheap_again = true,

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_gelu_backward {
 namespace {
 
 using namespace reference;
@@ -18,6 +19,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { by_slope(e, op, maps::gelu_tanh_slope); }
 
 }  // namespace
+}  // namespace in_gelu_backward
 
 constinit const Operator operators::gelu_backward{
     .name = "gelu_backward",
@@ -29,8 +31,8 @@ constinit const Operator operators::gelu_backward{
     .write = kDx,
     .flops = per_output<18>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_gelu_backward::compute,
+    .lower = in_gelu_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_gelu_erf {
 namespace {
 
 using namespace reference;
@@ -22,6 +23,7 @@ void lower(Emitter& e, const Op& op) { unary(e, op, maps::gelu_erf, "o"); }
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::gelu_erf_backward); }
 
 }  // namespace
+}  // namespace in_gelu_erf
 
 constinit const Operator operators::gelu_erf{.name = "gelu_erf",
                                              .op_class = OpClass::pointwise,
@@ -31,10 +33,10 @@ constinit const Operator operators::gelu_erf{.name = "gelu_erf",
                                              .write = kY,
                                              .flops = per_output<5>,
                                              .sum_length = one_term,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_gelu_erf::compute,
+                                             .lower = in_gelu_erf::lower,
                                              .extent = widest,
-                                             .gradient = gradient,
+                                             .gradient = in_gelu_erf::gradient,
                                              .framework = by_layout,
                                              .cheap_again = true,
                                              .stream = StreamCost::exponential,

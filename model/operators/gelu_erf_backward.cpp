@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_gelu_erf_backward {
 namespace {
 
 using namespace reference;
@@ -21,6 +22,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { by_slope(e, op, maps::gelu_erf_slope); }
 
 }  // namespace
+}  // namespace in_gelu_erf_backward
 
 constinit const Operator operators::gelu_erf_backward{
     .name = "gelu_erf_backward",
@@ -31,8 +33,8 @@ constinit const Operator operators::gelu_erf_backward{
     .write = kDx,
     .flops = per_output<10>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_gelu_erf_backward::compute,
+    .lower = in_gelu_erf_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -15,6 +15,7 @@
 
 namespace fuseline {
 
+namespace in_gemm {
 namespace {
 
 using namespace reference;
@@ -123,6 +124,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_gemm
 
 constinit const Operator operators::gemm{.name = "gemm",
                                          .op_class = OpClass::gemm,
@@ -135,10 +137,10 @@ constinit const Operator operators::gemm{.name = "gemm",
                                          .write = kY,
                                          .flops = product_flops,
                                          .sum_length = product_length,
-                                         .reference = compute,
+                                         .reference = in_gemm::compute,
                                          .lower = in_mainloop,
                                          .extent = widest,
-                                         .gradient = gradient,
+                                         .gradient = in_gemm::gradient,
                                          .framework = never_alone,
                                          .mainloop = product_mainloop,
                                          .columns = ColumnOrder::weight_rows};

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_grad_add {
 namespace {
 
 using namespace reference;
@@ -18,6 +19,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { binary(e, op, maps::add, "h"); }
 
 }  // namespace
+}  // namespace in_grad_add
 
 constinit const Operator operators::grad_add{
     .name = "grad_add",
@@ -28,8 +30,8 @@ constinit const Operator operators::grad_add{
     .write = kY,
     .flops = per_output<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_grad_add::compute,
+    .lower = in_grad_add::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -14,6 +14,7 @@
 
 namespace fuseline {
 
+namespace in_grouped_gemm {
 namespace {
 
 using namespace reference;
@@ -75,6 +76,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_grouped_gemm
 
 constinit const Operator operators::grouped_gemm{
     .name = "grouped_gemm",
@@ -88,14 +90,14 @@ constinit const Operator operators::grouped_gemm{
     .write = kY,
     .flops = product_flops,
     .sum_length = product_length,
-    .reference = compute,
+    .reference = in_grouped_gemm::compute,
     .lower = in_mainloop,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_grouped_gemm::gradient,
     .framework = never_alone,
     .all_rows_gradient = 1,
     .mainloop = product_mainloop,
     .columns = ColumnOrder::weight_rows,
-    .framework_launches = framework_launches};
+    .framework_launches = in_grouped_gemm::framework_launches};
 
 }  // namespace fuseline

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_grouped_weight_grad {
 namespace {
 
 using namespace reference;
@@ -49,6 +50,7 @@ FrameworkLaunches framework_launches(const Graph&, const Op&, bool) {
 }
 
 }  // namespace
+}  // namespace in_grouped_weight_grad
 
 constinit const Operator operators::grouped_weight_grad{
     .name = "grouped_weight_grad",
@@ -58,14 +60,14 @@ constinit const Operator operators::grouped_weight_grad{
     .reads = {{"dy", "M", "N"}, {"x", "M", "K"}},
     .write = OperandSpec{"dw", "GN", "K"},
     .flops = product_flops,
-    .sum_length = terms,
-    .reference = compute,
+    .sum_length = in_grouped_weight_grad::terms,
+    .reference = in_grouped_weight_grad::compute,
     .lower = in_mainloop,
     .extent = of_result,
     .gradient = no_gradient(kOfAGradient),
     .framework = never_alone,
     .mainloop = product_mainloop,
     .columns = ColumnOrder::lost,
-    .framework_launches = framework_launches};
+    .framework_launches = in_grouped_weight_grad::framework_launches};
 
 }  // namespace fuseline

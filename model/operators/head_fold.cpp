@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_head_fold {
 namespace {
 
 using namespace reference;
@@ -37,6 +38,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_head_fold
 
 constinit const Operator operators::head_fold{.name = "head_fold",
                                               .op_class = OpClass::reduction,
@@ -44,10 +46,10 @@ constinit const Operator operators::head_fold{.name = "head_fold",
                                               .formula = "y = sum of all heads of a row",
                                               .reads = {{"x", "M", "Q"}},
                                               .write = OperandSpec{"y", "M", "d"},
-                                              .flops = count,
-                                              .sum_length = heads,
-                                              .reference = compute,
-                                              .lower = lower,
+                                              .flops = in_head_fold::count,
+                                              .sum_length = in_head_fold::heads,
+                                              .reference = in_head_fold::compute,
+                                              .lower = in_head_fold::lower,
                                               .extent = widest,
                                               .gradient = no_gradient(kOfAGradient),
                                               .framework = always<Implementation::framework_reduce>,

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_head_linear {
 namespace {
 
 using namespace reference;
@@ -66,6 +67,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_head_linear
 
 constinit const Operator operators::head_linear{
     .name = "head_linear",
@@ -74,16 +76,16 @@ constinit const Operator operators::head_linear{
     .formula = "y_h = x_h w_h^T for each head h",
     .reads = {{"x", "M", "C"}, {"w", "N", "K"}},
     .write = kY,
-    .flops = count,
-    .sum_length = terms,
-    .reference = compute,
+    .flops = in_head_linear::count,
+    .sum_length = in_head_linear::terms,
+    .reference = in_head_linear::compute,
     .lower = in_mainloop,
     .extent = widest,
     .gradient =
         no_gradient("only decode moves heads into the space of the cache, and it is not trained"),
     .framework = never_alone,
-    .mainloop = mainloop,
+    .mainloop = in_head_linear::mainloop,
     .columns = ColumnOrder::lost,
-    .called = called};
+    .called = in_head_linear::called};
 
 }  // namespace fuseline

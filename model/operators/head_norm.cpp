@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_head_norm {
 namespace {
 
 using namespace reference;
@@ -59,6 +60,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_head_norm
 
 constinit const Operator operators::head_norm{
     .name = "head_norm",
@@ -69,12 +71,12 @@ constinit const Operator operators::head_norm{
     .write = kY,
     .flops = per_head<4, 3>,
     .sum_length = norm_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_head_norm::compute,
+    .lower = in_head_norm::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_head_norm::gradient,
     .framework = always<Implementation::row_norm>,
     .head_width = norm_head_width,
-    .called = called};
+    .called = in_head_norm::called};
 
 }  // namespace fuseline

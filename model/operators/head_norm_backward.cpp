@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_head_norm_backward {
 namespace {
 
 using namespace reference;
@@ -47,6 +48,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_head_norm_backward
 
 constinit const Operator operators::head_norm_backward{
     .name = "head_norm_backward",
@@ -57,8 +59,8 @@ constinit const Operator operators::head_norm_backward{
     .write = kDx,
     .flops = per_head<9, 4>,
     .sum_length = norm_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_head_norm_backward::compute,
+    .lower = in_head_norm_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::row_norm>,

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_head_norm_weight_grad {
 namespace {
 
 using namespace reference;
@@ -36,6 +37,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_head_norm_weight_grad
 
 constinit const Operator operators::head_norm_weight_grad{
     .name = "head_norm_weight_grad",
@@ -46,8 +48,8 @@ constinit const Operator operators::head_norm_weight_grad{
     .write = OperandSpec{"dw", "1", "N"},
     .flops = per_head<5, 3>,
     .sum_length = input_rows,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_head_norm_weight_grad::compute,
+    .lower = in_head_norm_weight_grad::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::row_norm>,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_head_part {
 namespace {
 
 using namespace reference;
@@ -27,6 +28,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_head_part
 
 constinit const Operator operators::head_part{.name = "head_part",
                                               .op_class = OpClass::pointwise,
@@ -36,8 +38,8 @@ constinit const Operator operators::head_part{.name = "head_part",
                                               .write = OperandSpec{"y", "M", "C"},
                                               .flops = per_output<0>,
                                               .sum_length = one_term,
-                                              .reference = compute,
-                                              .lower = lower,
+                                              .reference = in_head_part::compute,
+                                              .lower = in_head_part::lower,
                                               .extent = of_result,
                                               .gradient = no_gradient(kOfAGradient),
                                               .framework = always<Implementation::strided>,

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_head_part_sum {
 namespace {
 
 using namespace reference;
@@ -46,6 +47,7 @@ Flops count(const Graph&, const Op& op) {
 std::int64_t terms(const Graph&, const Op& op) { return heads_of(op); }
 
 }  // namespace
+}  // namespace in_head_part_sum
 
 constinit const Operator operators::head_part_sum{
     .name = "head_part_sum",
@@ -54,10 +56,10 @@ constinit const Operator operators::head_part_sum{
     .formula = "y = sum over the heads of some columns of each",
     .reads = {{"x", "M", "W"}},
     .write = OperandSpec{"y", "M", "C"},
-    .flops = count,
-    .sum_length = terms,
-    .reference = compute,
-    .lower = lower,
+    .flops = in_head_part_sum::count,
+    .sum_length = in_head_part_sum::terms,
+    .reference = in_head_part_sum::compute,
+    .lower = in_head_part_sum::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::framework_reduce>,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_head_sum {
 namespace {
 
 using namespace reference;
@@ -39,6 +40,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_head_sum
 
 constinit const Operator operators::head_sum{
     .name = "head_sum",
@@ -47,10 +49,10 @@ constinit const Operator operators::head_sum{
     .formula = "y = sum over the query heads that share a key",
     .reads = {{"x", "M", "Q"}},
     .write = OperandSpec{"y", "M", "C"},
-    .flops = count,
+    .flops = in_head_sum::count,
     .sum_length = heads_of_a_key,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_head_sum::compute,
+    .lower = in_head_sum::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::vectorized>,

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_join_heads {
 namespace {
 
 using namespace reference;
@@ -79,6 +80,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_join_heads
 
 constinit const Operator operators::join_heads{
     .name = "join_heads",
@@ -89,13 +91,13 @@ constinit const Operator operators::join_heads{
     .write = kY,
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_join_heads::compute,
+    .lower = in_join_heads::lower,
     .extent = of_result,
-    .gradient = gradient,
+    .gradient = in_join_heads::gradient,
     .framework = always<Implementation::concat>,
     .alone = "puts parts of heads side by side",
     .columns = ColumnOrder::within_heads,
-    .called = called};
+    .called = in_join_heads::called};
 
 }  // namespace fuseline

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_layer_norm {
 namespace {
 
 using namespace reference;
@@ -68,6 +69,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_layer_norm
 
 constinit const Operator operators::layer_norm{
     .name = "layer_norm",
@@ -78,10 +80,10 @@ constinit const Operator operators::layer_norm{
     .write = kY,
     .flops = per_row<7, 4>,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_layer_norm::compute,
+    .lower = in_layer_norm::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_layer_norm::gradient,
     .framework = always<Implementation::row_norm>,
     .also_writes = kStats,
     .statistics = 2,

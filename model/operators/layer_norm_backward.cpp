@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_layer_norm_backward {
 namespace {
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
@@ -16,6 +17,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { norm_backward(e, op); }
 
 }  // namespace
+}  // namespace in_layer_norm_backward
 
 constinit const Operator operators::layer_norm_backward{
     .name = "layer_norm_backward",
@@ -26,8 +28,8 @@ constinit const Operator operators::layer_norm_backward{
     .write = kDx,
     .flops = per_row<10, 2>,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_layer_norm_backward::compute,
+    .lower = in_layer_norm_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::row_norm>};

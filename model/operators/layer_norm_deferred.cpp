@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_layer_norm_deferred {
 namespace {
 
 using namespace reference;
@@ -39,6 +40,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_layer_norm_deferred
 
 constinit const Operator operators::layer_norm_deferred{
     .name = "layer_norm_deferred",
@@ -49,8 +51,8 @@ constinit const Operator operators::layer_norm_deferred{
     .write = kY,
     .flops = per_output<4>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_layer_norm_deferred::compute,
+    .lower = in_layer_norm_deferred::lower,
     .extent = widest,
     .gradient = no_gradient(kMadeLater),
     .framework = by_layout,

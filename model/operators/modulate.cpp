@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_modulate {
 namespace {
 
 using namespace reference;
@@ -48,6 +49,7 @@ void gradient(Adjoint& a) {
 Attributes called(OperatorCall& c) { return sequences_of_call(c, 1); }
 
 }  // namespace
+}  // namespace in_modulate
 
 constinit const Operator operators::modulate{
     .name = "modulate",
@@ -58,11 +60,11 @@ constinit const Operator operators::modulate{
     .write = kY,
     .flops = per_output<3>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_modulate::compute,
+    .lower = in_modulate::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_modulate::gradient,
     .framework = always<Implementation::strided>,
-    .called = called};
+    .called = in_modulate::called};
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_modulate_backward {
 namespace {
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
@@ -21,6 +22,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_modulate_backward
 
 constinit const Operator operators::modulate_backward{
     .name = "modulate_backward",
@@ -31,8 +33,8 @@ constinit const Operator operators::modulate_backward{
     .write = kDx,
     .flops = per_output<2>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_modulate_backward::compute,
+    .lower = in_modulate_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::strided>};

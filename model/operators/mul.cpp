@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_mul {
 namespace {
 
 using namespace reference;
@@ -30,6 +31,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_mul
 
 constinit const Operator operators::mul{.name = "mul",
                                         .op_class = OpClass::pointwise,
@@ -39,10 +41,10 @@ constinit const Operator operators::mul{.name = "mul",
                                         .write = kY,
                                         .flops = per_output<1>,
                                         .sum_length = one_term,
-                                        .reference = compute,
-                                        .lower = lower,
+                                        .reference = in_mul::compute,
+                                        .lower = in_mul::lower,
                                         .extent = widest,
-                                        .gradient = gradient,
+                                        .gradient = in_mul::gradient,
                                         .framework = by_layout,
                                         .called = no_attributes};
 

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_mul_cols {
 namespace {
 
 using namespace reference;
@@ -37,6 +38,7 @@ Implementation framework(const Graph&, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_mul_cols
 
 constinit const Operator operators::mul_cols{.name = "mul_cols",
                                              .op_class = OpClass::pointwise,
@@ -46,11 +48,11 @@ constinit const Operator operators::mul_cols{.name = "mul_cols",
                                              .write = kY,
                                              .flops = per_output<1>,
                                              .sum_length = one_term,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_mul_cols::compute,
+                                             .lower = in_mul_cols::lower,
                                              .extent = widest,
-                                             .gradient = gradient,
-                                             .framework = framework,
+                                             .gradient = in_mul_cols::gradient,
+                                             .framework = in_mul_cols::framework,
                                              .called = no_attributes};
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_mul_rows {
 namespace {
 
 using namespace reference;
@@ -37,6 +38,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_mul_rows
 
 constinit const Operator operators::mul_rows{.name = "mul_rows",
                                              .op_class = OpClass::pointwise,
@@ -46,10 +48,10 @@ constinit const Operator operators::mul_rows{.name = "mul_rows",
                                              .write = kY,
                                              .flops = per_output<1>,
                                              .sum_length = one_term,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_mul_rows::compute,
+                                             .lower = in_mul_rows::lower,
                                              .extent = widest,
-                                             .gradient = gradient,
+                                             .gradient = in_mul_rows::gradient,
                                              .framework = always<Implementation::strided>,
                                              .called = no_attributes};
 

@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_mul_sequence {
 namespace {
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
@@ -23,6 +24,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_mul_sequence
 
 constinit const Operator operators::mul_sequence{
     .name = "mul_sequence",
@@ -33,10 +35,10 @@ constinit const Operator operators::mul_sequence{
     .write = kY,
     .flops = per_output<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_mul_sequence::compute,
+    .lower = in_mul_sequence::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_mul_sequence::gradient,
     .framework = always<Implementation::strided>};
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_mul_table {
 namespace {
 
 using namespace reference;
@@ -22,6 +23,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_mul_table
 
 constinit const Operator operators::mul_table{.name = "mul_table",
                                               .op_class = OpClass::pointwise,
@@ -31,8 +33,8 @@ constinit const Operator operators::mul_table{.name = "mul_table",
                                               .write = kY,
                                               .flops = per_output<1>,
                                               .sum_length = one_term,
-                                              .reference = compute,
-                                              .lower = lower,
+                                              .reference = in_mul_table::compute,
+                                              .lower = in_mul_table::lower,
                                               .extent = widest,
                                               .gradient = no_gradient(kMadeLater),
                                               .framework = always<Implementation::strided>};

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_mul_table_part {
 namespace {
 
 using namespace reference;
@@ -29,6 +30,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_mul_table_part
 
 constinit const Operator operators::mul_table_part{
     .name = "mul_table_part",
@@ -39,8 +41,8 @@ constinit const Operator operators::mul_table_part{
     .write = kY,
     .flops = per_output<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_mul_table_part::compute,
+    .lower = in_mul_table_part::lower,
     .extent = of_result,
     .gradient = no_gradient(kMadeLater),
     .framework = always<Implementation::strided>,

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_negate_half {
 namespace {
 
 using namespace reference;
@@ -31,6 +32,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_negate_half
 
 constinit const Operator operators::negate_half{
     .name = "negate_half",
@@ -41,8 +43,8 @@ constinit const Operator operators::negate_half{
     .write = kY,
     .flops = per_output<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_negate_half::compute,
+    .lower = in_negate_half::lower,
     .extent = of_result,
     .gradient = no_gradient(kMadeLater),
     .framework = always<Implementation::strided>,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_negate_part {
 namespace {
 
 using namespace reference;
@@ -28,6 +29,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_negate_part
 
 constinit const Operator operators::negate_part{.name = "negate_part",
                                                 .op_class = OpClass::pointwise,
@@ -37,8 +39,8 @@ constinit const Operator operators::negate_part{.name = "negate_part",
                                                 .write = kY,
                                                 .flops = per_output<1>,
                                                 .sum_length = one_term,
-                                                .reference = compute,
-                                                .lower = lower,
+                                                .reference = in_negate_part::compute,
+                                                .lower = in_negate_part::lower,
                                                 .extent = of_result,
                                                 .gradient = no_gradient(kMadeLater),
                                                 .framework = always<Implementation::strided>,

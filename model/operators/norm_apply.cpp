@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_norm_apply {
 namespace {
 
 using namespace reference;
@@ -39,6 +40,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_norm_apply
 
 constinit const Operator operators::norm_apply{
     .name = "norm_apply",
@@ -47,10 +49,10 @@ constinit const Operator operators::norm_apply{
     .formula = "y = z·w (+ b), z = r·x (- r·mean)",
     .reads = {kX, kStats, {"w", "1", "N"}, {"b", "1", "N", true}},
     .write = kY,
-    .flops = count,
+    .flops = in_norm_apply::count,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_norm_apply::compute,
+    .lower = in_norm_apply::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_norm_backward_deferred {
 namespace {
 
 using namespace reference;
@@ -59,6 +60,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_norm_backward_deferred
 
 constinit const Operator operators::norm_backward_deferred{
     .name = "norm_backward_deferred",
@@ -72,10 +74,10 @@ constinit const Operator operators::norm_backward_deferred{
               {"c", "M", "C"},
               {"dres", "M", "N", true}},
     .write = kY,
-    .flops = count,
+    .flops = in_norm_backward_deferred::count,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_norm_backward_deferred::compute,
+    .lower = in_norm_backward_deferred::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_norm_weight_grad {
 namespace {
 
 using namespace reference;
@@ -36,6 +37,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_norm_weight_grad
 
 constinit const Operator operators::norm_weight_grad{
     .name = "norm_weight_grad",
@@ -44,10 +46,10 @@ constinit const Operator operators::norm_weight_grad{
     .formula = "dw = sum over rows of dy·z, z = r·x (- r·mean)",
     .reads = {kDy, kX, kStats},
     .write = OperandSpec{"dw", "1", "N"},
-    .flops = count,
+    .flops = in_norm_weight_grad::count,
     .sum_length = input_rows,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_norm_weight_grad::compute,
+    .lower = in_norm_weight_grad::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::row_norm>,

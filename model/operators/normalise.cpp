@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_normalise {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_normalise
 
 constinit const Operator operators::normalise{
     .name = "normalise",
@@ -49,14 +51,14 @@ constinit const Operator operators::normalise{
     .formula = "y = (x - mean x) · rsqrt(var x + eps), or x · rsqrt(mean x² + eps)",
     .reads = {kX},
     .write = kY,
-    .flops = count,
+    .flops = in_normalise::count,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_normalise::compute,
+    .lower = in_normalise::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_normalise::gradient,
     .framework = always<Implementation::row_norm>,
     .stream = StreamCost::welford,
-    .called = called};
+    .called = in_normalise::called};
 
 }  // namespace fuseline

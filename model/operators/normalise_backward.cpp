@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_normalise_backward {
 namespace {
 
 using namespace reference;
@@ -49,6 +50,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_normalise_backward
 
 constinit const Operator operators::normalise_backward{
     .name = "normalise_backward",
@@ -57,10 +59,10 @@ constinit const Operator operators::normalise_backward{
     .formula = "dx = r·(dy - mean dy - z·mean(dy·z)), z normalised; without the means for RMSNorm",
     .reads = {kDy, kX},
     .write = kDx,
-    .flops = count,
+    .flops = in_normalise_backward::count,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_normalise_backward::compute,
+    .lower = in_normalise_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::row_norm>,

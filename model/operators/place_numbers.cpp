@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_place_numbers {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ FrameworkLaunches framework_launches(const Graph&, const Op&, bool generated) {
 }
 
 }  // namespace
+}  // namespace in_place_numbers
 
 constinit const Operator operators::place_numbers{
     .name = "place_numbers",
@@ -51,15 +53,15 @@ constinit const Operator operators::place_numbers{
     .write = OperandSpec{"y", "M", "K"},
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_place_numbers::compute,
+    .lower = in_place_numbers::lower,
     .extent = of_result,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::vectorized>,
     .index_read = 1,
-    .index_range = indices,
+    .index_range = in_place_numbers::indices,
     .alone = "puts numbers at their places",
     .scatters = true,
-    .framework_launches = framework_launches};
+    .framework_launches = in_place_numbers::framework_launches};
 
 }  // namespace fuseline

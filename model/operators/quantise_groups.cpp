@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_quantise_groups {
 namespace {
 
 std::int64_t group_width(const Op& op) { return row_coding(op).columns; }
@@ -18,6 +19,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { lower_groups(e, row_coding(op), op); }
 
 }  // namespace
+}  // namespace in_quantise_groups
 
 // A framework calls a kernel of its own, as vLLM has one: a group is a load of 16 lanes.
 constinit const Operator operators::quantise_groups{
@@ -29,12 +31,12 @@ constinit const Operator operators::quantise_groups{
     .write = OperandSpec{"code", "M", "N"},
     .flops = per_output<3>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_quantise_groups::compute,
+    .lower = in_quantise_groups::lower,
     .extent = widest,
     .gradient = no_gradient("products of codes are not trained"),
     .framework = always<Implementation::vectorized>,
     .also_writes = {"scale", "M", "G"},
-    .head_width = group_width};
+    .head_width = in_quantise_groups::group_width};
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_quantise_rows {
 namespace {
 
 void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues& out) {
@@ -20,6 +21,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_quantise_rows
 
 // A framework calls a kernel of its own, as vLLM has one, which walks along a row.
 constinit const Operator operators::quantise_rows{
@@ -31,8 +33,8 @@ constinit const Operator operators::quantise_rows{
     .write = OperandSpec{"code", "M", "N"},
     .flops = per_row<3, 3>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_quantise_rows::compute,
+    .lower = in_quantise_rows::lower,
     .extent = widest,
     .gradient = no_gradient("products of codes are not trained"),
     .framework = always<Implementation::row_norm>,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_relu {
 namespace {
 
 using namespace reference;
@@ -22,6 +23,7 @@ void lower(Emitter& e, const Op& op) { unary(e, op, maps::relu, "o"); }
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::relu_backward); }
 
 }  // namespace
+}  // namespace in_relu
 
 constinit const Operator operators::relu{.name = "relu",
                                          .op_class = OpClass::pointwise,
@@ -31,10 +33,10 @@ constinit const Operator operators::relu{.name = "relu",
                                          .write = kY,
                                          .flops = per_output<1>,
                                          .sum_length = one_term,
-                                         .reference = compute,
-                                         .lower = lower,
+                                         .reference = in_relu::compute,
+                                         .lower = in_relu::lower,
                                          .extent = widest,
-                                         .gradient = gradient,
+                                         .gradient = in_relu::gradient,
                                          .framework = by_layout,
                                          .cheap_again = true,
                                          .called = no_attributes};

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_residual_add {
 namespace {
 
 using namespace reference;
@@ -25,6 +26,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_residual_add
 
 constinit const Operator operators::residual_add{.name = "residual_add",
                                                  .op_class = OpClass::pointwise,
@@ -34,10 +36,10 @@ constinit const Operator operators::residual_add{.name = "residual_add",
                                                  .write = kY,
                                                  .flops = per_output<1>,
                                                  .sum_length = one_term,
-                                                 .reference = compute,
-                                                 .lower = lower,
+                                                 .reference = in_residual_add::compute,
+                                                 .lower = in_residual_add::lower,
                                                  .extent = widest,
-                                                 .gradient = gradient,
+                                                 .gradient = in_residual_add::gradient,
                                                  .framework = by_layout,
                                                  .called = no_attributes};
 

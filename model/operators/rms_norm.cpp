@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_rms_norm {
 namespace {
 
 using namespace reference;
@@ -46,6 +47,7 @@ void lower(Emitter& e, const Op& op) {
 void gradient(Adjoint& a) { norm_gradient(a, operators::rms_norm_backward); }
 
 }  // namespace
+}  // namespace in_rms_norm
 
 constinit const Operator operators::rms_norm{.name = "rms_norm",
                                              .op_class = OpClass::norm,
@@ -55,10 +57,10 @@ constinit const Operator operators::rms_norm{.name = "rms_norm",
                                              .write = kY,
                                              .flops = per_row<4, 3>,
                                              .sum_length = input_columns,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_rms_norm::compute,
+                                             .lower = in_rms_norm::lower,
                                              .extent = widest,
-                                             .gradient = gradient,
+                                             .gradient = in_rms_norm::gradient,
                                              .framework = always<Implementation::row_norm>,
                                              .also_writes = kStats,
                                              .statistics = 1,

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_rope {
 namespace {
 
 using namespace reference;
@@ -69,6 +70,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_rope
 
 constinit const Operator operators::rope{
     .name = "rope",
@@ -79,13 +81,13 @@ constinit const Operator operators::rope{
     .write = kY,
     .flops = rotation_flops,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_rope::compute,
+    .lower = in_rope::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_rope::gradient,
     .framework = by_layout,
     .before_attention = true,
     .stream = StreamCost::rotation,
-    .called = called};
+    .called = in_rope::called};
 
 }  // namespace fuseline

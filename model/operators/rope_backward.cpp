@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_rope_backward {
 namespace {
 
 using namespace reference;
@@ -40,6 +41,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { rotate(e, op, pairs::rope_inverse); }
 
 }  // namespace
+}  // namespace in_rope_backward
 
 constinit const Operator operators::rope_backward{
     .name = "rope_backward",
@@ -50,8 +52,8 @@ constinit const Operator operators::rope_backward{
     .write = kDx,
     .flops = rotation_flops,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_rope_backward::compute,
+    .lower = in_rope_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_row_dot {
 namespace {
 
 using namespace reference;
@@ -41,6 +42,7 @@ FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool gene
 }
 
 }  // namespace
+}  // namespace in_row_dot
 
 constinit const Operator operators::row_dot{.name = "row_dot",
                                             .op_class = OpClass::reduction,
@@ -50,11 +52,11 @@ constinit const Operator operators::row_dot{.name = "row_dot",
                                             .write = OperandSpec{"y", "M", "1"},
                                             .flops = per_input<2>,
                                             .sum_length = input_columns,
-                                            .reference = compute,
-                                            .lower = lower,
+                                            .reference = in_row_dot::compute,
+                                            .lower = in_row_dot::lower,
                                             .extent = of_operand,
                                             .gradient = no_gradient(kOfAGradient),
                                             .framework = always<Implementation::framework_reduce>,
-                                            .framework_launches = framework_launches};
+                                            .framework_launches = in_row_dot::framework_launches};
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_row_dot_finish {
 namespace {
 
 using namespace reference;
@@ -50,6 +51,7 @@ RowMainloop rows(const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_row_dot_finish
 
 constinit const Operator operators::row_dot_finish{.name = "row_dot_finish",
                                                    .op_class = OpClass::reduction,
@@ -57,14 +59,14 @@ constinit const Operator operators::row_dot_finish{.name = "row_dot_finish",
                                                    .formula = "c = sum of partials / D",
                                                    .reads = {{"partials", "M", "P"}},
                                                    .write = OperandSpec{"c", "M", "C"},
-                                                   .flops = count,
+                                                   .flops = in_row_dot_finish::count,
                                                    .sum_length = input_columns,
-                                                   .reference = compute,
-                                                   .lower = lower,
+                                                   .reference = in_row_dot_finish::compute,
+                                                   .lower = in_row_dot_finish::lower,
                                                    .extent = widest,
                                                    .gradient = no_gradient(kOfAGradient),
                                                    .framework = by_layout,
-                                                   .rows = rows,
+                                                   .rows = in_row_dot_finish::rows,
                                                    .finishes = Sums::rows};
 
 }  // namespace fuseline

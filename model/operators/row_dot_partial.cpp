@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_row_dot_partial {
 namespace {
 
 using namespace reference;
@@ -56,6 +57,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_row_dot_partial
 
 constinit const Operator operators::row_dot_partial{
     .name = "row_dot_partial",
@@ -64,10 +66,10 @@ constinit const Operator operators::row_dot_partial{
     .formula = "sum of dy·(y - b) (and of dy·g) over each tile of columns",
     .reads = {kDy, kY, {"b", "1", "N", true}, {"g", "1", "N", true}},
     .write = OperandSpec{"partials", "M", "P"},
-    .flops = count,
+    .flops = in_row_dot_partial::count,
     .sum_length = tile_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_row_dot_partial::compute,
+    .lower = in_row_dot_partial::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

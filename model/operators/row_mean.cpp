@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_row_mean {
 namespace {
 
 using namespace reference;
@@ -27,6 +28,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_row_mean
 
 constinit const Operator operators::row_mean{.name = "row_mean",
                                              .op_class = OpClass::reduction,
@@ -36,8 +38,8 @@ constinit const Operator operators::row_mean{.name = "row_mean",
                                              .write = OperandSpec{"y", "M", "1"},
                                              .flops = per_row<1, 1>,
                                              .sum_length = input_columns,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_row_mean::compute,
+                                             .lower = in_row_mean::lower,
                                              .extent = widest,
                                              .gradient = no_gradient(kMadeLater),
                                              .framework = always<Implementation::framework_reduce>};

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_row_scale {
 namespace {
 
 using namespace reference;
@@ -22,6 +23,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_row_scale
 
 constinit const Operator operators::row_scale{.name = "row_scale",
                                               .op_class = OpClass::pointwise,
@@ -31,8 +33,8 @@ constinit const Operator operators::row_scale{.name = "row_scale",
                                               .write = kY,
                                               .flops = per_output<1>,
                                               .sum_length = one_term,
-                                              .reference = compute,
-                                              .lower = lower,
+                                              .reference = in_row_scale::compute,
+                                              .lower = in_row_scale::lower,
                                               .extent = widest,
                                               .gradient = no_gradient(kMadeLater),
                                               .framework = by_layout};

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_row_stats_finish {
 namespace {
 
 using namespace reference;
@@ -78,6 +79,7 @@ RowMainloop rows(const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_row_stats_finish
 
 constinit const Operator operators::row_stats_finish{
     .name = "row_stats_finish",
@@ -86,14 +88,14 @@ constinit const Operator operators::row_stats_finish{
     .formula = "r = rsqrt(sum of partials / D + eps), or (r, r·mean)",
     .reads = {{"partials", "M", "P"}},
     .write = kStats,
-    .flops = count,
+    .flops = in_row_stats_finish::count,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_row_stats_finish::compute,
+    .lower = in_row_stats_finish::lower,
     .extent = widest,
     .gradient = no_gradient(kMadeLater),
     .framework = by_layout,
-    .rows = rows,
+    .rows = in_row_stats_finish::rows,
     .finishes = Sums::rows};
 
 }  // namespace fuseline

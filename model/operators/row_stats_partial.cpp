@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_row_stats_partial {
 namespace {
 
 using namespace reference;
@@ -53,6 +54,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_row_stats_partial
 
 constinit const Operator operators::row_stats_partial{
     .name = "row_stats_partial",
@@ -61,10 +63,10 @@ constinit const Operator operators::row_stats_partial{
     .formula = "sum of x² (and of x) over each tile of columns",
     .reads = {kX},
     .write = OperandSpec{"partials", "M", "P"},
-    .flops = count,
+    .flops = in_row_stats_partial::count,
     .sum_length = tile_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_row_stats_partial::compute,
+    .lower = in_row_stats_partial::lower,
     .extent = of_operand,
     .gradient = no_gradient(kMadeLater),
     .framework = by_layout,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_rsqrt {
 namespace {
 
 using namespace reference;
@@ -20,6 +21,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { unary(e, op, maps::rsqrt, "r"); }
 
 }  // namespace
+}  // namespace in_rsqrt
 
 constinit const Operator operators::rsqrt{.name = "rsqrt",
                                           .op_class = OpClass::pointwise,
@@ -29,8 +31,8 @@ constinit const Operator operators::rsqrt{.name = "rsqrt",
                                           .write = kY,
                                           .flops = per_output<1>,
                                           .sum_length = one_term,
-                                          .reference = compute,
-                                          .lower = lower,
+                                          .reference = in_rsqrt::compute,
+                                          .lower = in_rsqrt::lower,
                                           .extent = widest,
                                           .gradient = no_gradient(kMadeLater),
                                           .framework = by_layout};

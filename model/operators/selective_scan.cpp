@@ -16,6 +16,7 @@
 
 namespace fuseline {
 
+namespace in_selective_scan {
 namespace {
 
 using namespace reference;
@@ -66,6 +67,7 @@ FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool gene
 }
 
 }  // namespace
+}  // namespace in_selective_scan
 
 constinit const Operator operators::selective_scan{
     .name = "selective_scan",
@@ -79,18 +81,18 @@ constinit const Operator operators::selective_scan{
               {"rates", "H", "C"},
               {"state", "R", "S", true}},
     .write = kY,
-    .flops = count,
+    .flops = in_selective_scan::count,
     .sum_length = scan_terms,
-    .reference = compute,
+    .reference = in_selective_scan::compute,
     .lower = in_mainloop,
     .extent = of_result,
     .gradient = selective_scan_gradient,
     .framework = always<Implementation::library_scan>,
     .also_writes = {"state_after", "R", "S"},
     .negative_read = 4,
-    .mainloop = mainloop,
+    .mainloop = in_selective_scan::mainloop,
     .columns = ColumnOrder::lost,
-    .framework_launches = framework_launches,
-    .called = called};
+    .framework_launches = in_selective_scan::framework_launches,
+    .called = in_selective_scan::called};
 
 }  // namespace fuseline

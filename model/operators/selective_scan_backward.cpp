@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_selective_scan_backward {
 namespace {
 
 using namespace reference;
@@ -46,6 +47,7 @@ void mainloop(Emitter& e, const Op& op, bool) {
 }
 
 }  // namespace
+}  // namespace in_selective_scan_backward
 
 constinit const Operator operators::selective_scan_backward{
     .name = "selective_scan_backward",
@@ -62,9 +64,9 @@ constinit const Operator operators::selective_scan_backward{
               {"rates", "H", "C"},
               {"states", "R", "S", true}},
     .write = kDx,
-    .flops = count,
+    .flops = in_selective_scan_backward::count,
     .sum_length = scan_gradient_terms,
-    .reference = compute,
+    .reference = in_selective_scan_backward::compute,
     .lower = in_mainloop,
     .extent = of_result,
     .gradient = no_gradient(kOfAGradient),
@@ -74,7 +76,7 @@ constinit const Operator operators::selective_scan_backward{
                        {"dq", "M", "K"},
                        {"d_rates", "H", "C"}},
     .negative_read = 5,
-    .mainloop = mainloop,
+    .mainloop = in_selective_scan_backward::mainloop,
     .columns = ColumnOrder::lost};
 
 }  // namespace fuseline

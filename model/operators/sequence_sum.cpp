@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_sequence_sum {
 namespace {
 
 using namespace reference;
@@ -39,6 +40,7 @@ void lower(Emitter& e, const Op& op) {
 std::int64_t terms(const Graph&, const Op& op) { return tokens_of(op); }
 
 }  // namespace
+}  // namespace in_sequence_sum
 
 constinit const Operator operators::sequence_sum{
     .name = "sequence_sum",
@@ -47,10 +49,10 @@ constinit const Operator operators::sequence_sum{
     .formula = "y = sum of x (·z) over the rows of each sequence",
     .reads = {kX, {"z", "M", "N", true}},
     .write = OperandSpec{"y", "B", "N"},
-    .flops = count,
-    .sum_length = terms,
-    .reference = compute,
-    .lower = lower,
+    .flops = in_sequence_sum::count,
+    .sum_length = in_sequence_sum::terms,
+    .reference = in_sequence_sum::compute,
+    .lower = in_sequence_sum::lower,
     .extent = of_operand,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::framework_reduce>};

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_silu {
 namespace {
 
 using namespace reference;
@@ -22,6 +23,7 @@ void lower(Emitter& e, const Op& op) { unary(e, op, maps::silu, "t"); }
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::silu_backward); }
 
 }  // namespace
+}  // namespace in_silu
 
 constinit const Operator operators::silu{.name = "silu",
                                          .op_class = OpClass::pointwise,
@@ -31,10 +33,10 @@ constinit const Operator operators::silu{.name = "silu",
                                          .write = kY,
                                          .flops = per_output<4>,
                                          .sum_length = one_term,
-                                         .reference = compute,
-                                         .lower = lower,
+                                         .reference = in_silu::compute,
+                                         .lower = in_silu::lower,
                                          .extent = widest,
-                                         .gradient = gradient,
+                                         .gradient = in_silu::gradient,
                                          .framework = by_layout,
                                          .stream = StreamCost::exponential,
                                          .called = no_attributes};

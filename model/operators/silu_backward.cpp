@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_silu_backward {
 namespace {
 
 using namespace reference;
@@ -32,6 +33,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_silu_backward
 
 constinit const Operator operators::silu_backward{
     .name = "silu_backward",
@@ -42,8 +44,8 @@ constinit const Operator operators::silu_backward{
     .write = kDx,
     .flops = per_output<8>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_silu_backward::compute,
+    .lower = in_silu_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout};

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_softcap {
 namespace {
 
 using namespace reference;
@@ -30,6 +31,7 @@ void gradient(Adjoint& a) { element_wise_gradient(a, operators::softcap_backward
 Attributes called(OperatorCall& c) { return Scalar{c.number_or("cap", 30, 1e-3, 1e9)}; }
 
 }  // namespace
+}  // namespace in_softcap
 
 constinit const Operator operators::softcap{.name = "softcap",
                                             .op_class = OpClass::pointwise,
@@ -39,12 +41,12 @@ constinit const Operator operators::softcap{.name = "softcap",
                                             .write = kY,
                                             .flops = per_output<3>,
                                             .sum_length = one_term,
-                                            .reference = compute,
-                                            .lower = lower,
+                                            .reference = in_softcap::compute,
+                                            .lower = in_softcap::lower,
                                             .extent = widest,
-                                            .gradient = gradient,
+                                            .gradient = in_softcap::gradient,
                                             .framework = by_layout,
                                             .stream = StreamCost::exponential,
-                                            .called = called};
+                                            .called = in_softcap::called};
 
 }  // namespace fuseline

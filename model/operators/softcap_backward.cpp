@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_softcap_backward {
 namespace {
 
 using namespace reference;
@@ -30,6 +31,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_softcap_backward
 
 constinit const Operator operators::softcap_backward{.name = "softcap_backward",
                                                      .op_class = OpClass::pointwise,
@@ -39,8 +41,8 @@ constinit const Operator operators::softcap_backward{.name = "softcap_backward",
                                                      .write = kDx,
                                                      .flops = per_output<5>,
                                                      .sum_length = one_term,
-                                                     .reference = compute,
-                                                     .lower = lower,
+                                                     .reference = in_softcap_backward::compute,
+                                                     .lower = in_softcap_backward::lower,
                                                      .extent = widest,
                                                      .gradient = no_gradient(kOfAGradient),
                                                      .framework = by_layout};

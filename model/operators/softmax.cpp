@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_softmax {
 namespace {
 
 using namespace reference;
@@ -77,6 +78,7 @@ void again(Adjoint&, const Op& op, Again& again) {
 }
 
 }  // namespace
+}  // namespace in_softmax
 
 constinit const Operator operators::softmax{
     .name = "softmax",
@@ -85,16 +87,16 @@ constinit const Operator operators::softmax{
     .formula = "p = exp(s - max s) / sum exp(s - max s), visible columns",
     .reads = {{"s", "P", "S"}},
     .write = OperandSpec{"p", "P", "S"},
-    .flops = count,
+    .flops = in_softmax::count,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_softmax::compute,
+    .lower = in_softmax::lower,
     .extent = widest,
-    .gradient = gradient,
+    .gradient = in_softmax::gradient,
     .framework = always<Implementation::row_norm>,
     .also_writes = {"lse", "P", "1"},
     .attention = true,
-    .again = again,
+    .again = in_softmax::again,
     .stream = StreamCost::softmax};
 
 }  // namespace fuseline

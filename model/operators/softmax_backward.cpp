@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_softmax_backward {
 namespace {
 
 using namespace reference;
@@ -36,6 +37,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_softmax_backward
 
 constinit const Operator operators::softmax_backward{
     .name = "softmax_backward",
@@ -46,8 +48,8 @@ constinit const Operator operators::softmax_backward{
     .write = OperandSpec{"ds", "P", "S"},
     .flops = per_visible_pair<4>,
     .sum_length = input_columns,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_softmax_backward::compute,
+    .lower = in_softmax_backward::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = always<Implementation::row_norm>,

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_softmax_backward_delta {
 namespace {
 
 using namespace reference;
@@ -30,6 +31,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_softmax_backward_delta
 
 constinit const Operator operators::softmax_backward_delta{
     .name = "softmax_backward_delta",
@@ -40,8 +42,8 @@ constinit const Operator operators::softmax_backward_delta{
     .write = OperandSpec{"ds", "P", "S"},
     .flops = per_visible_pair<2>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_softmax_backward_delta::compute,
+    .lower = in_softmax_backward_delta::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

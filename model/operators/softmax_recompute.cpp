@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_softmax_recompute {
 namespace {
 
 using namespace reference;
@@ -36,6 +37,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_softmax_recompute
 
 constinit const Operator operators::softmax_recompute{
     .name = "softmax_recompute",
@@ -46,8 +48,8 @@ constinit const Operator operators::softmax_recompute{
     .write = OperandSpec{"p", "P", "S"},
     .flops = per_visible_pair<2>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_softmax_recompute::compute,
+    .lower = in_softmax_recompute::lower,
     .extent = widest,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_softplus {
 namespace {
 
 using namespace reference;
@@ -23,6 +24,7 @@ void lower(Emitter& e, const Op& op) { unary(e, op, maps::softplus, "o"); }
 void gradient(Adjoint& a) { element_wise_gradient(a, operators::softplus_backward); }
 
 }  // namespace
+}  // namespace in_softplus
 
 constinit const Operator operators::softplus{.name = "softplus",
                                              .op_class = OpClass::pointwise,
@@ -32,10 +34,10 @@ constinit const Operator operators::softplus{.name = "softplus",
                                              .write = kY,
                                              .flops = per_output<3>,
                                              .sum_length = one_term,
-                                             .reference = compute,
-                                             .lower = lower,
+                                             .reference = in_softplus::compute,
+                                             .lower = in_softplus::lower,
                                              .extent = widest,
-                                             .gradient = gradient,
+                                             .gradient = in_softplus::gradient,
                                              .framework = by_layout,
                                              .stream = StreamCost::exponential,
                                              .called = no_attributes};

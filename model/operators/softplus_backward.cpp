@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_softplus_backward {
 namespace {
 
 using namespace reference;
@@ -18,6 +19,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { by_slope(e, op, maps::sigmoid); }
 
 }  // namespace
+}  // namespace in_softplus_backward
 
 constinit const Operator operators::softplus_backward{.name = "softplus_backward",
                                                       .op_class = OpClass::pointwise,
@@ -27,8 +29,8 @@ constinit const Operator operators::softplus_backward{.name = "softplus_backward
                                                       .write = kDx,
                                                       .flops = per_output<4>,
                                                       .sum_length = one_term,
-                                                      .reference = compute,
-                                                      .lower = lower,
+                                                      .reference = in_softplus_backward::compute,
+                                                      .lower = in_softplus_backward::lower,
                                                       .extent = widest,
                                                       .gradient = no_gradient(kOfAGradient),
                                                       .framework = by_layout};

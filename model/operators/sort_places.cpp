@@ -14,6 +14,7 @@
 
 namespace fuseline {
 
+namespace in_sort_places {
 namespace {
 
 using namespace reference;
@@ -95,6 +96,7 @@ FrameworkLaunches framework_launches(const Graph& graph, const Op& op, bool gene
 }
 
 }  // namespace
+}  // namespace in_sort_places
 
 constinit const Operator operators::sort_places{
     .name = "sort_places",
@@ -105,13 +107,13 @@ constinit const Operator operators::sort_places{
     .write = OperandSpec{"y", "P", "1"},
     .flops = per_input<1>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_sort_places::compute,
+    .lower = in_sort_places::lower,
     .extent = of_result,
     .gradient = no_gradient("places have none"),
     .framework = always<Implementation::framework_reduce>,
     .alone = "sorts what all rows have",
-    .framework_launches = framework_launches,
-    .called = called};
+    .framework_launches = in_sort_places::framework_launches,
+    .called = in_sort_places::called};
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_square {
 namespace {
 
 using namespace reference;
@@ -19,6 +20,7 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 void lower(Emitter& e, const Op& op) { unary(e, op, maps::square, "x2"); }
 
 }  // namespace
+}  // namespace in_square
 
 constinit const Operator operators::square{.name = "square",
                                            .op_class = OpClass::pointwise,
@@ -28,8 +30,8 @@ constinit const Operator operators::square{.name = "square",
                                            .write = kY,
                                            .flops = per_output<1>,
                                            .sum_length = one_term,
-                                           .reference = compute,
-                                           .lower = lower,
+                                           .reference = in_square::compute,
+                                           .lower = in_square::lower,
                                            .extent = widest,
                                            .gradient = no_gradient(kMadeLater),
                                            .framework = by_layout,

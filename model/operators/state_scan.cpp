@@ -14,6 +14,7 @@
 
 namespace fuseline {
 
+namespace in_state_scan {
 namespace {
 
 using namespace reference;
@@ -60,6 +61,7 @@ Attributes called(OperatorCall& c) {
 }
 
 }  // namespace
+}  // namespace in_state_scan
 
 constinit const Operator operators::state_scan{
     .name = "state_scan",
@@ -69,16 +71,16 @@ constinit const Operator operators::state_scan{
     .reads =
         {kX, {"log_decay", "M", "H"}, {"k", "M", "K"}, {"q", "M", "K"}, {"state", "R", "S", true}},
     .write = kY,
-    .flops = count,
+    .flops = in_state_scan::count,
     .sum_length = scan_terms,
-    .reference = compute,
+    .reference = in_state_scan::compute,
     .lower = in_mainloop,
     .extent = of_result,
     .gradient = no_gradient("it comes with the first block that trains one"),
     .framework = always<Implementation::library_scan>,
     .also_writes = {"state_after", "R", "S"},
-    .mainloop = mainloop,
+    .mainloop = in_state_scan::mainloop,
     .columns = ColumnOrder::lost,
-    .called = called};
+    .called = in_state_scan::called};
 
 }  // namespace fuseline

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_sum_rows {
 namespace {
 
 using namespace reference;
@@ -62,6 +63,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_sum_rows
 
 constinit const Operator operators::sum_rows{
     .name = "sum_rows",
@@ -71,17 +73,17 @@ constinit const Operator operators::sum_rows{
     .reads = {{"x", "P", "N"}, {"order", "P", "1"}},
     .write = kY,
     .flops = per_input<1>,
-    .sum_length = terms,
-    .reference = compute,
-    .lower = lower,
+    .sum_length = in_sum_rows::terms,
+    .reference = in_sum_rows::compute,
+    .lower = in_sum_rows::lower,
     .extent = of_result,
-    .gradient = gradient,
+    .gradient = in_sum_rows::gradient,
     .framework = always<Implementation::scatter_add>,
     .index_read = 1,
-    .index_range = indices,
+    .index_range = in_sum_rows::indices,
     .alone = "gathers rows by their places",
     .scatters = true,
-    .framework_launches = framework_launches,
-    .called = called};
+    .framework_launches = in_sum_rows::framework_launches,
+    .called = in_sum_rows::called};
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_swiglu {
 namespace {
 
 using namespace reference;
@@ -23,6 +24,7 @@ void lower(Emitter& e, const Op& op) {
 void gradient(Adjoint& a) { gated_gradient(a, operators::swiglu_backward); }
 
 }  // namespace
+}  // namespace in_swiglu
 
 constinit const Operator operators::swiglu{
     .name = "swiglu",
@@ -33,10 +35,10 @@ constinit const Operator operators::swiglu{
     .write = kY,
     .flops = per_output<5>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_swiglu::compute,
+    .lower = in_swiglu::lower,
     .extent = gated_extent,
-    .gradient = gradient,
+    .gradient = in_swiglu::gradient,
     .framework = by_layout,
     .given_by_gradient = true,
     .cheap_again = true,

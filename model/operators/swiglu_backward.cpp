@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_swiglu_backward {
 namespace {
 
 using namespace reference;
@@ -45,6 +46,7 @@ void lower(Emitter& e, const Op& op) {
 }
 
 }  // namespace
+}  // namespace in_swiglu_backward
 
 constinit const Operator operators::swiglu_backward{
     .name = "swiglu_backward",
@@ -54,10 +56,10 @@ constinit const Operator operators::swiglu_backward{
         "(dg, du) = (dy·u·(s + t·(1 - s)), dy·t), s = sigmoid(g), t = g·s; recomputed y = t·u",
     .reads = {kDy, {"gu", "M", "2N"}},
     .write = OperandSpec{"dgu", "M", "2N"},
-    .flops = count,
+    .flops = in_swiglu_backward::count,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_swiglu_backward::compute,
+    .lower = in_swiglu_backward::lower,
     .extent = gated_backward_extent,
     .gradient = no_gradient(kOfAGradient),
     .framework = by_layout,

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_take_numbers {
 namespace {
 
 using namespace reference;
@@ -55,6 +56,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_take_numbers
 
 constinit const Operator operators::take_numbers{
     .name = "take_numbers",
@@ -65,14 +67,14 @@ constinit const Operator operators::take_numbers{
     .write = OperandSpec{"y", "P", "1"},
     .flops = per_output<0>,
     .sum_length = one_term,
-    .reference = compute,
-    .lower = lower,
+    .reference = in_take_numbers::compute,
+    .lower = in_take_numbers::lower,
     .extent = of_result,
-    .gradient = gradient,
+    .gradient = in_take_numbers::gradient,
     .framework = always<Implementation::vectorized>,
     .index_read = 1,
-    .index_range = indices,
-    .framework_launches = framework_launches,
-    .called = called};
+    .index_range = in_take_numbers::indices,
+    .framework_launches = in_take_numbers::framework_launches,
+    .called = in_take_numbers::called};
 
 }  // namespace fuseline

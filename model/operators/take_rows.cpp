@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_take_rows {
 namespace {
 
 using namespace reference;
@@ -52,6 +53,7 @@ void gradient(Adjoint& a) {
 }
 
 }  // namespace
+}  // namespace in_take_rows
 
 constinit const Operator operators::take_rows{.name = "take_rows",
                                               .op_class = OpClass::pointwise,
@@ -61,14 +63,14 @@ constinit const Operator operators::take_rows{.name = "take_rows",
                                               .write = OperandSpec{"y", "P", "N"},
                                               .flops = per_output<0>,
                                               .sum_length = one_term,
-                                              .reference = compute,
-                                              .lower = lower,
+                                              .reference = in_take_rows::compute,
+                                              .lower = in_take_rows::lower,
                                               .extent = of_result,
-                                              .gradient = gradient,
+                                              .gradient = in_take_rows::gradient,
                                               .framework = always<Implementation::vectorized>,
                                               .index_read = 1,
-                                              .index_range = indices,
+                                              .index_range = in_take_rows::indices,
                                               .alone = "gathers rows by their places",
-                                              .called = called};
+                                              .called = in_take_rows::called};
 
 }  // namespace fuseline

@@ -22,6 +22,7 @@
 
 namespace fuseline {
 
+namespace in_coda {
 namespace {
 
 bool is_tile(const Operand& o) { return o.rows > 1 && o.cols > 2; }
@@ -75,6 +76,7 @@ bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<
 }
 
 }  // namespace
+}  // namespace in_coda
 
 PolicyRules policy::coda() {
   return {.info = {.name = "coda",
@@ -90,7 +92,7 @@ PolicyRules policy::coda() {
                                               split_cross_entropy(), rotate_statistics(),
                                               rotate_weighted()}},
           .fuse = epilogue_programs,
-          .siblings = siblings,
+          .siblings = in_coda::siblings,
           .implement = hand_written_implementation};
 }
 

@@ -14,6 +14,7 @@
 
 namespace fuseline {
 
+namespace in_eager {
 namespace {
 
 // The library sums the gradients of a norm's weight and bias in one kernel.
@@ -26,6 +27,7 @@ bool gradients_of_one_norm(const Graph& graph, const std::vector<OpId>& a,
 }
 
 }  // namespace
+}  // namespace in_eager
 
 PolicyRules policy::eager() {
   return {
@@ -42,7 +44,7 @@ PolicyRules policy::eager() {
                                           sum_grouped_heads(), copy_slices(), decompose_rope(),
                                           decompose_swiglu(), order_linear_gradients()}},
       .fuse = bias_into_gemm,
-      .siblings = gradients_of_one_norm,
+      .siblings = in_eager::gradients_of_one_norm,
       .implement = framework_implementation,
       .beside = framework_launches};
 }

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_tensorrt_llm {
 namespace {
 
 bool activation_or_bias(const Op& op) {
@@ -37,6 +38,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 }
 
 }  // namespace
+}  // namespace in_tensorrt_llm
 
 PolicyRules policy::tensorrt_llm() {
   return {
@@ -49,7 +51,7 @@ PolicyRules policy::tensorrt_llm() {
                    "a plan after its documentation; no kernel of TensorRT-LLM was compared"},
       .rewrites = {interleave_gate_up(), rotate_entry_norm()},
       .why_no_training = "it is an inference engine",
-      .fuse = fuse,
+      .fuse = in_tensorrt_llm::fuse,
       .siblings = {},
       .implement = hand_written_implementation};
 }

@@ -15,6 +15,7 @@
 
 namespace fuseline {
 
+namespace in_torch_compile {
 namespace {
 
 // Whether nobody outside the group reads the tensor.
@@ -76,6 +77,7 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 }
 
 }  // namespace
+}  // namespace in_torch_compile
 
 PolicyRules policy::torch_compile() {
   return {.info = {.name = "torch-compile",
@@ -88,8 +90,8 @@ PolicyRules policy::torch_compile() {
                                     .after = {accumulate_dq(), sum_grouped_heads(),
                                               order_linear_gradients(), split_column_sums(),
                                               inline_pointwise()}},
-          .fuse = fuse,
-          .siblings = siblings,
+          .fuse = in_torch_compile::fuse,
+          .siblings = in_torch_compile::siblings,
           .implement = generated_implementation,
           .beside = generated_launches,
           .cache_writes_first = true,

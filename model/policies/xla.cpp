@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_xla {
 namespace {
 
 std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::vector<OpId>& to,
@@ -43,6 +44,7 @@ bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<
 }
 
 }  // namespace
+}  // namespace in_xla
 
 PolicyRules policy::xla() {
   return {
@@ -57,8 +59,8 @@ PolicyRules policy::xla() {
       .rewrites = {},
       .training = TrainingRules{.options = framework_options,
                                 .after = {accumulate_dq(), sum_grouped_heads()}},
-      .fuse = fuse,
-      .siblings = siblings,
+      .fuse = in_xla::fuse,
+      .siblings = in_xla::siblings,
       .implement = generated_implementation,
       .beside = generated_launches};
 }

@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_attention_backward {
 namespace {
 
 // Only what one kernel computes: textbook attention stores its products as they are.
@@ -70,20 +71,26 @@ void sum_both(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_attention_backward
 
 Rewrite accumulate_dq() {
-  return {
-      "accumulate_dq", "dQ is summed in fp32 and converted by a kernel of its own",
-      [](const Graph& graph) { return is_fused(graph) && std::ranges::any_of(graph.ops(), is_dq); },
-      [](Block& block) { block.graph = replace_ops(block.graph, accumulate); }};
+  return {"accumulate_dq", "dQ is summed in fp32 and converted by a kernel of its own",
+          [](const Graph& graph) {
+            return in_attention_backward::is_fused(graph) &&
+                   std::ranges::any_of(graph.ops(), in_attention_backward::is_dq);
+          },
+          [](Block& block) {
+            block.graph = replace_ops(block.graph, in_attention_backward::accumulate);
+          }};
 }
 
 Rewrite sum_grouped_heads() {
   return {"sum_grouped_heads", "dK and dV are made for every query head and summed afterwards",
           [](const Graph& graph) {
-            return is_fused(graph) && std::ranges::any_of(graph.ops(), is_grouped);
+            return in_attention_backward::is_fused(graph) &&
+                   std::ranges::any_of(graph.ops(), in_attention_backward::is_grouped);
           },
-          sum_both};
+          in_attention_backward::sum_both};
 }
 
 }  // namespace fuseline

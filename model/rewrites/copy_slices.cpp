@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_copy_slices {
 namespace {
 
 bool reads_slice(const Graph& graph, const Op& op) {
@@ -32,10 +33,12 @@ bool copy(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_copy_slices
 
 Rewrite copy_slices() {
-  return {"copy_slices", "slices are copied before the library's norm of each head", applies,
-          [](Block& block) { block.graph = replace_ops(block.graph, copy); }};
+  return {"copy_slices", "slices are copied before the library's norm of each head",
+          in_copy_slices::applies,
+          [](Block& block) { block.graph = replace_ops(block.graph, in_copy_slices::copy); }};
 }
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_decompose_modulation {
 namespace {
 
 bool is_modulation(const Op& op) {
@@ -41,10 +42,13 @@ bool decompose(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_decompose_modulation
 
 Rewrite decompose_modulation() {
   return {"decompose_modulation", "a modulation or a gated sum becomes framework primitives",
-          applies, [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
+          in_decompose_modulation::applies, [](Block& block) {
+            block.graph = replace_ops(block.graph, in_decompose_modulation::decompose);
+          }};
 }
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_decompose_norm {
 namespace {
 
 const Op* weight_gradient(const Graph& graph, const Op& norm) {
@@ -159,10 +160,11 @@ void apply(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_decompose_norm
 
 Rewrite decompose_norm() {
   return {"decompose_norm", "RMSNorm becomes 8 framework primitives with fp32 intermediates",
-          applies, apply};
+          in_decompose_norm::applies, in_decompose_norm::apply};
 }
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_decompose_rope {
 namespace {
 
 bool is_rotation(const Op& op) {
@@ -171,10 +172,12 @@ bool decompose(const Op& rope, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_decompose_rope
 
 Rewrite decompose_rope() {
-  return {"decompose_rope", "RoPE becomes 5 framework primitives a tensor", applies,
-          [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
+  return {
+      "decompose_rope", "RoPE becomes 5 framework primitives a tensor", in_decompose_rope::applies,
+      [](Block& block) { block.graph = replace_ops(block.graph, in_decompose_rope::decompose); }};
 }
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_decompose_swiglu {
 namespace {
 
 // A gated activation of two halves, or the gradient of one.
@@ -88,11 +89,14 @@ bool decompose(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_decompose_swiglu
 
 Rewrite decompose_swiglu() {
   return {"decompose_swiglu",
           "SwiGLU, or another gated activation, becomes an activation and a multiplication",
-          applies, [](Block& block) { block.graph = replace_ops(block.graph, decompose); }};
+          in_decompose_swiglu::applies, [](Block& block) {
+            block.graph = replace_ops(block.graph, in_decompose_swiglu::decompose);
+          }};
 }
 
 }  // namespace fuseline

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_defer_norm_backward {
 namespace {
 
 bool is_norm_backward(const Op& op) {
@@ -238,11 +239,13 @@ void apply(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_defer_norm_backward
 
 Rewrite defer_norm_backward() {
   return {"defer_norm_backward",
           "a norm's gradient behind the GEMM, from row sums of y·dy known before it",
-          [](const Graph& graph) { return !sites(graph).empty(); }, apply};
+          [](const Graph& graph) { return !in_defer_norm_backward::sites(graph).empty(); },
+          in_defer_norm_backward::apply};
 }
 
 }  // namespace fuseline

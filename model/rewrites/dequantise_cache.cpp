@@ -9,6 +9,7 @@
 
 namespace fuseline {
 
+namespace in_dequantise_cache {
 namespace {
 
 // Keys or values: the second operand of the scores, and of the context.
@@ -47,10 +48,13 @@ bool with_numbers(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_dequantise_cache
 
 Rewrite dequantise_cache() {
   return {"dequantise_cache", "codes of a cache become numbers before attention's products",
-          applies, [](Block& block) { block.graph = replace_ops(block.graph, with_numbers); }};
+          in_dequantise_cache::applies, [](Block& block) {
+            block.graph = replace_ops(block.graph, in_dequantise_cache::with_numbers);
+          }};
 }
 
 }  // namespace fuseline

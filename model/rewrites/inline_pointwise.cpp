@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_inline_pointwise {
 namespace {
 
 constexpr std::size_t max_reads = 4;
@@ -108,10 +109,12 @@ void apply(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_inline_pointwise
 
 Rewrite inline_pointwise() {
   return {"inline_pointwise", "cheap element-wise values are computed again where they are needed",
-          [](const Graph& graph) { return !candidates(graph).empty(); }, apply};
+          [](const Graph& graph) { return !in_inline_pointwise::candidates(graph).empty(); },
+          in_inline_pointwise::apply};
 }
 
 }  // namespace fuseline

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_interleave_pairs {
 namespace {
 
 // The operators whose pairs a rewrite brings together.
@@ -207,17 +208,21 @@ void interleave(Block& block, Chosen chosen) {
 }
 
 }  // namespace
+}  // namespace in_interleave_pairs
 
 Rewrite interleave_gate_up() {
   return {"interleave_gate_up", "gate and up become adjacent columns",
-          [](const Graph& graph) { return !plan(graph, is_gated).empty(); },
-          [](Block& block) { interleave(block, is_gated); }};
+          [](const Graph& graph) { return !in_interleave_pairs::plan(graph, is_gated).empty(); },
+          [](Block& block) { in_interleave_pairs::interleave(block, is_gated); }};
 }
 
 Rewrite interleave_heads() {
-  return {"interleave_heads", "the two halves of each RoPE pair become adjacent columns",
-          [](const Graph& graph) { return !plan(graph, is_rope).empty(); },
-          [](Block& block) { interleave(block, is_rope); }};
+  return {
+      "interleave_heads", "the two halves of each RoPE pair become adjacent columns",
+      [](const Graph& graph) {
+        return !in_interleave_pairs::plan(graph, in_interleave_pairs::is_rope).empty();
+      },
+      [](Block& block) { in_interleave_pairs::interleave(block, in_interleave_pairs::is_rope); }};
 }
 
 void note_reordered_gradients(Block& block) {

@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_join_in_epilogues {
 namespace {
 
 // Streams that nobody makes here are copied by one kernel as well as by several.
@@ -43,9 +44,11 @@ void apply(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_join_in_epilogues
 
 Rewrite join_in_epilogues() {
-  return {"join_in_epilogues", "each stream is stored where its joint rows are", applies, apply};
+  return {"join_in_epilogues", "each stream is stored where its joint rows are",
+          in_join_in_epilogues::applies, in_join_in_epilogues::apply};
 }
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_merge_rope {
 namespace {
 
 struct Pair {
@@ -74,10 +75,12 @@ void apply(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_merge_rope
 
 Rewrite merge_rope() {
   return {"merge_rope", "the slices of Q and K are rotated by one operator",
-          [](const Graph& graph) { return find_pair(graph).has_value(); }, apply};
+          [](const Graph& graph) { return in_merge_rope::find_pair(graph).has_value(); },
+          in_merge_rope::apply};
 }
 
 }  // namespace fuseline

@@ -11,6 +11,7 @@
 
 namespace fuseline {
 
+namespace in_order_linear_gradients {
 namespace {
 
 struct Linear {
@@ -63,10 +64,12 @@ void apply(Block& block) {
 }
 
 }  // namespace
+}  // namespace in_order_linear_gradients
 
 Rewrite order_linear_gradients() {
   return {"order_linear_gradients", "gradients of a linear layer: input, weight, bias",
-          [](const Graph& graph) { return !linears(graph).empty(); }, apply};
+          [](const Graph& graph) { return !in_order_linear_gradients::linears(graph).empty(); },
+          in_order_linear_gradients::apply};
 }
 
 }  // namespace fuseline

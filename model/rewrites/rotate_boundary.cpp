@@ -10,6 +10,7 @@
 
 namespace fuseline {
 
+namespace in_rotate_boundary {
 namespace {
 
 using Matches = bool (*)(const Op&);
@@ -97,34 +98,50 @@ void rotate(Block& block, Matches matches, const std::string& in, const std::str
 }
 
 }  // namespace
+}  // namespace in_rotate_boundary
 
 Rewrite rotate_statistics() {
   return {"rotate_statistics",
           "the entry norm's partial statistics come from the previous block's last epilogue",
-          [](const Graph& graph) { return can_rotate(graph, is_statistics); },
-          [](Block& block) { rotate(block, is_statistics, "x_stats", "y_stats", "stats_next"); }};
+          [](const Graph& graph) {
+            return in_rotate_boundary::can_rotate(graph, in_rotate_boundary::is_statistics);
+          },
+          [](Block& block) {
+            in_rotate_boundary::rotate(block, in_rotate_boundary::is_statistics, "x_stats",
+                                       "y_stats", "stats_next");
+          }};
 }
 
 Rewrite rotate_weighted() {
-  return {
-      "rotate_weighted", "the entry norm's weight is applied in the previous block's last epilogue",
-      [](const Graph& graph) { return can_rotate(graph, is_weighting); },
-      [](Block& block) { rotate(block, is_weighting, "x_weighted", "y_weighted", "weight_next"); }};
+  return {"rotate_weighted",
+          "the entry norm's weight is applied in the previous block's last epilogue",
+          [](const Graph& graph) {
+            return in_rotate_boundary::can_rotate(graph, in_rotate_boundary::is_weighting);
+          },
+          [](Block& block) {
+            in_rotate_boundary::rotate(block, in_rotate_boundary::is_weighting, "x_weighted",
+                                       "y_weighted", "weight_next");
+          }};
 }
 
 Rewrite rotate_weighted_before_codes() {
   Rewrite rewrite = rotate_weighted();
   rewrite.applies = [](const Graph& graph) {
-    return can_rotate(graph, is_weighting) &&
-           feeds_codes(graph, entry_op(graph, is_weighting)->writes[0].tensor);
+    return in_rotate_boundary::can_rotate(graph, in_rotate_boundary::is_weighting) &&
+           in_rotate_boundary::feeds_codes(
+               graph, in_rotate_boundary::entry_op(graph, in_rotate_boundary::is_weighting)
+                          ->writes[0]
+                          .tensor);
   };
   return rewrite;
 }
 
 Rewrite rotate_entry_norm() {
   return {"rotate_entry_norm", "the entry norm runs at the end of the previous block",
-          [](const Graph& graph) { return can_rotate(graph, is_norm); },
-          [](Block& block) { rotate(block, is_norm, "xn1", "xn1_next", "norm1_next"); }};
+          [](const Graph& graph) { return in_rotate_boundary::can_rotate(graph, is_norm); },
+          [](Block& block) {
+            in_rotate_boundary::rotate(block, is_norm, "xn1", "xn1_next", "norm1_next");
+          }};
 }
 
 }  // namespace fuseline

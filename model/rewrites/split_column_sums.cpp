@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_split_column_sums {
 namespace {
 
 bool is_column_sum(const Op& op) {
@@ -30,11 +31,15 @@ bool split(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_split_column_sums
 
 Rewrite split_column_sums() {
-  return {"split_column_sums", "sums over rows leave partials of 128 rows that a finisher adds",
-          [](const Graph& graph) { return std::ranges::any_of(graph.ops(), is_column_sum); },
-          [](Block& block) { block.graph = replace_ops(block.graph, split); }};
+  return {
+      "split_column_sums", "sums over rows leave partials of 128 rows that a finisher adds",
+      [](const Graph& graph) {
+        return std::ranges::any_of(graph.ops(), in_split_column_sums::is_column_sum);
+      },
+      [](Block& block) { block.graph = replace_ops(block.graph, in_split_column_sums::split); }};
 }
 
 }  // namespace fuseline

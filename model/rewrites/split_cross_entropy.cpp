@@ -5,6 +5,7 @@
 
 namespace fuseline {
 
+namespace in_split_cross_entropy {
 namespace {
 
 bool is_loss(const Op& op) { return op.kind == operators::cross_entropy; }
@@ -28,12 +29,16 @@ bool split(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_split_cross_entropy
 
 Rewrite split_cross_entropy() {
-  return {"split_cross_entropy",
-          "the loss leaves partials of 128 columns behind the LM head, and a finisher",
-          [](const Graph& graph) { return std::ranges::any_of(graph.ops(), is_loss); },
-          [](Block& block) { block.graph = replace_ops(block.graph, split); }};
+  return {
+      "split_cross_entropy",
+      "the loss leaves partials of 128 columns behind the LM head, and a finisher",
+      [](const Graph& graph) {
+        return std::ranges::any_of(graph.ops(), in_split_cross_entropy::is_loss);
+      },
+      [](Block& block) { block.graph = replace_ops(block.graph, in_split_cross_entropy::split); }};
 }
 
 }  // namespace fuseline

@@ -12,6 +12,7 @@
 
 namespace fuseline {
 
+namespace in_split_norm {
 namespace {
 
 // Legal because the scale is constant along the contraction: every reader must be a GEMM that
@@ -214,16 +215,17 @@ void split(Block& block, bool keep_weight) {
 }
 
 }  // namespace
+}  // namespace in_split_norm
 
 Rewrite split_norm() {
   return {"split_norm",
-          "a norm becomes partial statistics, a finisher and a scale behind the next GEMM", applies,
-          [](Block& block) { split(block, false); }};
+          "a norm becomes partial statistics, a finisher and a scale behind the next GEMM",
+          in_split_norm::applies, [](Block& block) { in_split_norm::split(block, false); }};
 }
 
 Rewrite split_norm_keeping_weight() {
   return {"split_norm_keeping_weight", "the same, and the norm's weight is applied before the GEMM",
-          applies, [](Block& block) { split(block, true); }};
+          in_split_norm::applies, [](Block& block) { in_split_norm::split(block, true); }};
 }
 
 }  // namespace fuseline

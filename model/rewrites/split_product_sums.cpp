@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_split_product_sums {
 namespace {
 
 bool sums_products(const Op& op) {
@@ -24,11 +25,16 @@ bool split_products(const Op& op, Graph& to) {
 }
 
 }  // namespace
+}  // namespace in_split_product_sums
 
 Rewrite split_product_sums() {
   return {"split_product_sums", "sums of products over rows become products and their sums",
-          [](const Graph& graph) { return std::ranges::any_of(graph.ops(), sums_products); },
-          [](Block& block) { block.graph = replace_ops(block.graph, split_products); }};
+          [](const Graph& graph) {
+            return std::ranges::any_of(graph.ops(), in_split_product_sums::sums_products);
+          },
+          [](Block& block) {
+            block.graph = replace_ops(block.graph, in_split_product_sums::split_products);
+          }};
 }
 
 }  // namespace fuseline

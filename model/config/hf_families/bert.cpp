@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_bert {
 namespace {
 
 // An encoder whose norms stand behind its sums.
@@ -38,12 +39,13 @@ constexpr HfRefused kRefused[] = {
     {"sliding_window", HfNeutral::zero, "the architecture has no sliding window"}};
 
 }  // namespace
+}  // namespace in_bert
 
 constinit const HfFamily hf_families::bert{.model_type = "bert",
                                            .architecture = "Bert",
-                                           .read = read,
-                                           .spellings = kSpellings,
-                                           .refused = kRefused,
+                                           .read = in_bert::read,
+                                           .spellings = in_bert::kSpellings,
+                                           .refused = in_bert::kRefused,
                                            .positions = "absolute"};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_falcon {
 namespace {
 
 // Falcon-7B: attention and MLP side by side behind one norm, one head of keys and values. Files of
@@ -44,12 +45,13 @@ constexpr HfRefused kRefused[] = {
     {"sliding_window", HfNeutral::zero, "the architecture has no sliding window"}};
 
 }  // namespace
+}  // namespace in_falcon
 
 constinit const HfFamily hf_families::falcon{.model_type = "falcon",
                                              .architecture = "Falcon",
-                                             .read = read,
-                                             .spellings = kSpellings,
-                                             .reads = kReads,
-                                             .refused = kRefused};
+                                             .read = in_falcon::read,
+                                             .spellings = in_falcon::kSpellings,
+                                             .reads = in_falcon::kReads,
+                                             .refused = in_falcon::kRefused};
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_gemma2 {
 namespace {
 
 // Layers with a window and layers that see everything take turns. The cap of the logits stands
@@ -33,11 +34,12 @@ constexpr HfRefused kRefused[] = {{"attention_bias", HfNeutral::zero, kNoBias},
                                    "attention of all tokens to all is not built here"}};
 
 }  // namespace
+}  // namespace in_gemma2
 
 constinit const HfFamily hf_families::gemma2{.model_type = "gemma2",
                                              .architecture = "Gemma2",
-                                             .read = read,
-                                             .reads = kReads,
-                                             .refused = kRefused};
+                                             .read = in_gemma2::read,
+                                             .reads = in_gemma2::kReads,
+                                             .refused = in_gemma2::kRefused};
 
 }  // namespace fuseline

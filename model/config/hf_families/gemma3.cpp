@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_gemma3 {
 namespace {
 
 // The text model: five layers with a window, then one that sees everything.
@@ -29,8 +30,11 @@ constexpr HfRefused kRefused[] = {{"attention_bias", HfNeutral::zero, kNoBias},
                                    "attention of all tokens to all is not built here"}};
 
 }  // namespace
+}  // namespace in_gemma3
 
-constinit const HfFamily hf_families::gemma3{
-    .model_type = "gemma3_text", .architecture = "Gemma3", .read = read, .refused = kRefused};
+constinit const HfFamily hf_families::gemma3{.model_type = "gemma3_text",
+                                             .architecture = "Gemma3",
+                                             .read = in_gemma3::read,
+                                             .refused = in_gemma3::kRefused};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_glm4 {
 namespace {
 
 // Four norms a layer; neighbouring columns turn, half of each head.
@@ -20,11 +21,12 @@ constexpr HfRefused kRefused[] = {
     {"sliding_window", HfNeutral::zero, "the architecture has no sliding window"}};
 
 }  // namespace
+}  // namespace in_glm4
 
 constinit const HfFamily hf_families::glm4{.model_type = "glm4",
                                            .architecture = "Glm4",
-                                           .read = read,
-                                           .reads = kReads,
-                                           .refused = kRefused};
+                                           .read = in_glm4::read,
+                                           .reads = in_glm4::kReads,
+                                           .refused = in_glm4::kRefused};
 
 }  // namespace fuseline

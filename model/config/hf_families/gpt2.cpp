@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_gpt2 {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -24,12 +25,13 @@ constexpr HfRefused kRefused[] = {
     {"reorder_and_upcast_attn", HfNeutral::zero, "attention in fp32 alone is not built"}};
 
 }  // namespace
+}  // namespace in_gpt2
 
 constinit const HfFamily hf_families::gpt2{.model_type = "gpt2",
                                            .architecture = "GPT2",
-                                           .read = read,
+                                           .read = in_gpt2::read,
                                            .spellings = kGptSpellings,
-                                           .refused = kRefused,
+                                           .refused = in_gpt2::kRefused,
                                            .positions = "absolute"};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_gpt_neox {
 namespace {
 
 constexpr HfSpelling kSpellings[] = {{"layers", "num_hidden_layers"},
@@ -47,12 +48,13 @@ constexpr HfRefused kRefused[] = {
     {"sliding_window", HfNeutral::zero, "the architecture has no sliding window"}};
 
 }  // namespace
+}  // namespace in_gpt_neox
 
 constinit const HfFamily hf_families::gpt_neox{.model_type = "gpt_neox",
                                                .architecture = "GPTNeoX",
-                                               .read = read,
-                                               .spellings = kSpellings,
-                                               .reads = kReads,
-                                               .refused = kRefused};
+                                               .read = in_gpt_neox::read,
+                                               .spellings = in_gpt_neox::kSpellings,
+                                               .reads = in_gpt_neox::kReads,
+                                               .refused = in_gpt_neox::kRefused};
 
 }  // namespace fuseline

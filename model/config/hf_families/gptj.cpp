@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_gptj {
 namespace {
 
 // Attention and MLP side by side; neighbouring columns turn, the first rotary_dim of each head.
@@ -30,12 +31,13 @@ constexpr HfRefused kRefused[] = {
     {"scale_attn_weights", HfNeutral::one, "scores are scaled by 1 / sqrt(head width) alone"}};
 
 }  // namespace
+}  // namespace in_gptj
 
 constinit const HfFamily hf_families::gptj{.model_type = "gptj",
                                            .architecture = "GPTJ",
-                                           .read = read,
+                                           .read = in_gptj::read,
                                            .spellings = kGptSpellings,
-                                           .reads = kReads,
-                                           .refused = kRefused};
+                                           .reads = in_gptj::kReads,
+                                           .refused = in_gptj::kRefused};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_jamba {
 namespace {
 
 // Which layers have attention and which have experts, each by a period and an offset.
@@ -52,8 +53,11 @@ ModelConfig read(const HfFields& fields) {
 constexpr const char* kReads[] = {"num_experts", "num_experts_per_tok"};
 
 }  // namespace
+}  // namespace in_jamba
 
-constinit const HfFamily hf_families::jamba{
-    .model_type = "jamba", .architecture = "Jamba", .read = read, .reads = kReads};
+constinit const HfFamily hf_families::jamba{.model_type = "jamba",
+                                            .architecture = "Jamba",
+                                            .read = in_jamba::read,
+                                            .reads = in_jamba::kReads};
 
 }  // namespace fuseline

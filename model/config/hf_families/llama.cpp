@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_llama {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -20,8 +21,11 @@ constexpr HfRefused kRefused[] = {
     {"bias", HfNeutral::zero, "attention_bias and mlp_bias say which biases there are"}};
 
 }  // namespace
+}  // namespace in_llama
 
-constinit const HfFamily hf_families::llama{
-    .model_type = "llama", .architecture = "Llama", .read = read, .refused = kRefused};
+constinit const HfFamily hf_families::llama{.model_type = "llama",
+                                            .architecture = "Llama",
+                                            .read = in_llama::read,
+                                            .refused = in_llama::kRefused};
 
 }  // namespace fuseline

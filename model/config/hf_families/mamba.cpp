@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_mamba {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -23,8 +24,11 @@ ModelConfig read(const HfFields& fields) {
 constexpr const char* kReads[] = {"use_bias"};
 
 }  // namespace
+}  // namespace in_mamba
 
-constinit const HfFamily hf_families::mamba{
-    .model_type = "mamba", .architecture = "Mamba", .read = read, .reads = kReads};
+constinit const HfFamily hf_families::mamba{.model_type = "mamba",
+                                            .architecture = "Mamba",
+                                            .read = in_mamba::read,
+                                            .reads = in_mamba::kReads};
 
 }  // namespace fuseline

@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_mamba2 {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -31,8 +32,11 @@ ModelConfig read(const HfFields& fields) {
 constexpr const char* kReads[] = {"use_bias", "head_dim"};
 
 }  // namespace
+}  // namespace in_mamba2
 
-constinit const HfFamily hf_families::mamba2{
-    .model_type = "mamba2", .architecture = "Mamba2", .read = read, .reads = kReads};
+constinit const HfFamily hf_families::mamba2{.model_type = "mamba2",
+                                             .architecture = "Mamba2",
+                                             .read = in_mamba2::read,
+                                             .reads = in_mamba2::kReads};
 
 }  // namespace fuseline

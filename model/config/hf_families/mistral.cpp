@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_mistral {
 namespace {
 
 // A window of 4,096 tokens where the file is silent, all tokens where it says null.
@@ -19,8 +20,11 @@ constexpr HfRefused kRefused[] = {{"attention_bias", HfNeutral::zero, kNoBias},
                                   {"mlp_bias", HfNeutral::zero, kNoBias}};
 
 }  // namespace
+}  // namespace in_mistral
 
-constinit const HfFamily hf_families::mistral{
-    .model_type = "mistral", .architecture = "Mistral", .read = read, .refused = kRefused};
+constinit const HfFamily hf_families::mistral{.model_type = "mistral",
+                                              .architecture = "Mistral",
+                                              .read = in_mistral::read,
+                                              .refused = in_mistral::kRefused};
 
 }  // namespace fuseline

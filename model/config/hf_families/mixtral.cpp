@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_mixtral {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -20,8 +21,11 @@ ModelConfig read(const HfFields& fields) {
 constexpr const char* kReads[] = {"num_local_experts", "num_experts_per_tok"};
 
 }  // namespace
+}  // namespace in_mixtral
 
-constinit const HfFamily hf_families::mixtral{
-    .model_type = "mixtral", .architecture = "Mixtral", .read = read, .reads = kReads};
+constinit const HfFamily hf_families::mixtral{.model_type = "mixtral",
+                                              .architecture = "Mixtral",
+                                              .read = in_mixtral::read,
+                                              .reads = in_mixtral::kReads};
 
 }  // namespace fuseline

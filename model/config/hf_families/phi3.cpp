@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_phi3 {
 namespace {
 
 // LLaMA's block with Q, K and V, and gate and up, in one product each in the file too. All layers
@@ -19,8 +20,11 @@ constexpr HfRefused kRefused[] = {{"attention_bias", HfNeutral::zero, kNoBias},
                                   {"mlp_bias", HfNeutral::zero, kNoBias}};
 
 }  // namespace
+}  // namespace in_phi3
 
-constinit const HfFamily hf_families::phi3{
-    .model_type = "phi3", .architecture = "Phi3", .read = read, .refused = kRefused};
+constinit const HfFamily hf_families::phi3{.model_type = "phi3",
+                                           .architecture = "Phi3",
+                                           .read = in_phi3::read,
+                                           .refused = in_phi3::kRefused};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 namespace fuseline {
 
+namespace in_qwen2 {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -20,8 +21,11 @@ constexpr HfRefused kRefused[] = {
     {"qkv_bias", HfNeutral::one, kAlways}};
 
 }  // namespace
+}  // namespace in_qwen2
 
-constinit const HfFamily hf_families::qwen2{
-    .model_type = "qwen2", .architecture = "Qwen2", .read = read, .refused = kRefused};
+constinit const HfFamily hf_families::qwen2{.model_type = "qwen2",
+                                            .architecture = "Qwen2",
+                                            .read = in_qwen2::read,
+                                            .refused = in_qwen2::kRefused};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 namespace fuseline {
 
+namespace in_qwen3 {
 namespace {
 
 // Heads are 128 wide where the file is silent.
@@ -20,8 +21,11 @@ constexpr HfRefused kRefused[] = {
     {"attention_bias", HfNeutral::zero, "biases beside norms of heads are not built"}};
 
 }  // namespace
+}  // namespace in_qwen3
 
-constinit const HfFamily hf_families::qwen3{
-    .model_type = "qwen3", .architecture = "Qwen3", .read = read, .refused = kRefused};
+constinit const HfFamily hf_families::qwen3{.model_type = "qwen3",
+                                            .architecture = "Qwen3",
+                                            .read = in_qwen3::read,
+                                            .refused = in_qwen3::kRefused};
 
 }  // namespace fuseline

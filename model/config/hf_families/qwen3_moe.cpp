@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_qwen3_moe {
 namespace {
 
 ModelConfig read(const HfFields& fields) {
@@ -24,8 +25,11 @@ ModelConfig read(const HfFields& fields) {
 constexpr const char* kReads[] = {"num_experts", "num_experts_per_tok", "moe_intermediate_size"};
 
 }  // namespace
+}  // namespace in_qwen3_moe
 
-constinit const HfFamily hf_families::qwen3_moe{
-    .model_type = "qwen3_moe", .architecture = "Qwen3Moe", .read = read, .reads = kReads};
+constinit const HfFamily hf_families::qwen3_moe{.model_type = "qwen3_moe",
+                                                .architecture = "Qwen3Moe",
+                                                .read = in_qwen3_moe::read,
+                                                .reads = in_qwen3_moe::kReads};
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_sd3 {
 namespace {
 
 // transformer/config.json of Stable Diffusion 3 as the diffusers library writes it. Patches and the
@@ -43,12 +44,13 @@ constexpr HfSpelling kSpellings[] = {{"layers", "num_layers"},       {"D", "num_
 constexpr const char* kReads[] = {"qk_norm"};
 
 }  // namespace
+}  // namespace in_sd3
 
 constinit const HfFamily hf_families::sd3{.model_type = "sd3",
                                           .architecture = "SD3Transformer2D",
-                                          .read = read,
-                                          .spellings = kSpellings,
-                                          .reads = kReads,
+                                          .read = in_sd3::read,
+                                          .spellings = in_sd3::kSpellings,
+                                          .reads = in_sd3::kReads,
                                           .class_name = "SD3Transformer2DModel"};
 
 }  // namespace fuseline

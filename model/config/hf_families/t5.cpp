@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_t5 {
 namespace {
 
 // The length of the texts that the models were trained on.
@@ -45,11 +46,12 @@ constexpr HfSpelling kT5Spellings[] = {{"layers", "num_layers"},
 constexpr const char* kReads[] = {"is_encoder_decoder"};
 
 }  // namespace
+}  // namespace in_t5
 
 constinit const HfFamily hf_families::t5{.model_type = "t5",
                                          .architecture = "T5",
-                                         .read = read,
-                                         .spellings = kT5Spellings,
-                                         .reads = kReads};
+                                         .read = in_t5::read,
+                                         .spellings = in_t5::kT5Spellings,
+                                         .reads = in_t5::kReads};
 
 }  // namespace fuseline

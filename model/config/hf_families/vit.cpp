@@ -2,6 +2,7 @@
 
 namespace fuseline {
 
+namespace in_vit {
 namespace {
 
 // An encoder of image patches; the patches' own product and the classifier are not predicted.
@@ -32,12 +33,13 @@ constexpr HfRefused kRefused[] = {
     {"sliding_window", HfNeutral::zero, "the architecture has no sliding window"}};
 
 }  // namespace
+}  // namespace in_vit
 
 constinit const HfFamily hf_families::vit{.model_type = "vit",
                                           .architecture = "ViT",
-                                          .read = read,
-                                          .spellings = kSpellings,
-                                          .refused = kRefused,
+                                          .read = in_vit::read,
+                                          .spellings = in_vit::kSpellings,
+                                          .refused = in_vit::kRefused,
                                           .positions = "absolute"};
 
 }  // namespace fuseline

@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_activations {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -24,8 +25,11 @@ constexpr const char* kCalls[] = {"aten.gelu", "aten.silu", "aten.relu", "aten.m
 constexpr const char* kWithin[] = {"aten.sigmoid", "aten.tanh", "aten.pow"};
 
 }  // namespace
+}  // namespace in_activations
 
-constinit const ImportPattern patterns::activations{
-    .calls = kCalls, .within = kWithin, .size = 4, .match = match};
+constinit const ImportPattern patterns::activations{.calls = in_activations::kCalls,
+                                                    .within = in_activations::kWithin,
+                                                    .size = 4,
+                                                    .match = in_activations::match};
 
 }  // namespace fuseline

@@ -5,6 +5,7 @@
 
 namespace fuseline {
 
+namespace in_add {
 namespace {
 
 // A layer sums a stream and its branches; each sum of a long chain would open all before it.
@@ -103,7 +104,8 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
 constexpr const char* kCalls[] = {"aten.add"};
 
 }  // namespace
+}  // namespace in_add
 
-constinit const ImportPattern patterns::add{.calls = kCalls, .match = match};
+constinit const ImportPattern patterns::add{.calls = in_add::kCalls, .match = in_add::match};
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@
 
 namespace fuseline {
 
+namespace in_attention {
 namespace {
 
 // What both forms say.
@@ -235,8 +236,11 @@ constexpr const char* kWithin[] = {"aten.softmax", "aten._softmax", "aten.tanh",
                                    "aten.masked_fill"};
 
 }  // namespace
+}  // namespace in_attention
 
-constinit const ImportPattern patterns::attention{
-    .calls = kCalls, .within = kWithin, .size = 4, .match = match};
+constinit const ImportPattern patterns::attention{.calls = in_attention::kCalls,
+                                                  .within = in_attention::kWithin,
+                                                  .size = 4,
+                                                  .match = in_attention::match};
 
 }  // namespace fuseline

@@ -5,6 +5,7 @@
 
 namespace fuseline {
 
+namespace in_choose_experts {
 namespace {
 
 bool along_last(Translator& t, std::size_t at, std::size_t place, const char* name,
@@ -57,8 +58,11 @@ constexpr const char* kCalls[] = {"aten.topk"};
 constexpr const char* kWithin[] = {"aten.softmax", "aten._softmax"};
 
 }  // namespace
+}  // namespace in_choose_experts
 
-constinit const ImportPattern patterns::choose_experts{
-    .calls = kCalls, .within = kWithin, .size = 2, .match = match};
+constinit const ImportPattern patterns::choose_experts{.calls = in_choose_experts::kCalls,
+                                                       .within = in_choose_experts::kWithin,
+                                                       .size = 2,
+                                                       .match = in_choose_experts::match};
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_copies {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -12,7 +13,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
 }
 
 }  // namespace
+}  // namespace in_copies
 
-constinit const ImportPattern patterns::copies{.calls = kCopyCalls, .size = 0, .match = match};
+constinit const ImportPattern patterns::copies{
+    .calls = kCopyCalls, .size = 0, .match = in_copies::match};
 
 }  // namespace fuseline

@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_expert_linear {
 namespace {
 
 // cumsum(histc(sorted experts)).
@@ -67,8 +68,11 @@ constexpr const char* kCalls[] = {"aten._grouped_mm"};
 constexpr const char* kWithin[] = {"aten.cumsum", "aten.histc", "aten.bincount"};
 
 }  // namespace
+}  // namespace in_expert_linear
 
-constinit const ImportPattern patterns::expert_linear{
-    .calls = kCalls, .within = kWithin, .size = 3, .match = match};
+constinit const ImportPattern patterns::expert_linear{.calls = in_expert_linear::kCalls,
+                                                      .within = in_expert_linear::kWithin,
+                                                      .size = 3,
+                                                      .match = in_expert_linear::match};
 
 }  // namespace fuseline

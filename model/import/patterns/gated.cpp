@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_gated {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -34,7 +35,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
 constexpr const char* kCalls[] = {"aten.mul"};
 
 }  // namespace
+}  // namespace in_gated
 
-constinit const ImportPattern patterns::gated{.calls = kCalls, .size = 5, .match = match};
+constinit const ImportPattern patterns::gated{
+    .calls = in_gated::kCalls, .size = 5, .match = in_gated::match};
 
 }  // namespace fuseline

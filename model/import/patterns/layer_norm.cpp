@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_layer_norm {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t part) {
@@ -23,7 +24,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t part
 constexpr const char* kCalls[] = {"aten.layer_norm", "aten.native_layer_norm"};
 
 }  // namespace
+}  // namespace in_layer_norm
 
-constinit const ImportPattern patterns::layer_norm{.calls = kCalls, .match = match};
+constinit const ImportPattern patterns::layer_norm{.calls = in_layer_norm::kCalls,
+                                                   .match = in_layer_norm::match};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 namespace fuseline {
 
+namespace in_linear {
 namespace {
 
 struct Weight {
@@ -81,7 +82,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
 constexpr const char* kCalls[] = {"aten.linear", "aten.addmm", "aten.mm", "aten.matmul"};
 
 }  // namespace
+}  // namespace in_linear
 
-constinit const ImportPattern patterns::linear{.calls = kCalls, .match = match};
+constinit const ImportPattern patterns::linear{.calls = in_linear::kCalls,
+                                               .match = in_linear::match};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 namespace fuseline {
 
+namespace in_mul {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -34,7 +35,8 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
 constexpr const char* kCalls[] = {"aten.mul", "aten.div"};
 
 }  // namespace
+}  // namespace in_mul
 
-constinit const ImportPattern patterns::mul{.calls = kCalls, .match = match};
+constinit const ImportPattern patterns::mul{.calls = in_mul::kCalls, .match = in_mul::match};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 namespace fuseline {
 
+namespace in_normalised_gates {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -29,8 +30,11 @@ constexpr const char* kCalls[] = {"aten.div"};
 constexpr const char* kWithin[] = {"aten.sum"};
 
 }  // namespace
+}  // namespace in_normalised_gates
 
-constinit const ImportPattern patterns::normalised_gates{
-    .calls = kCalls, .within = kWithin, .size = 2, .match = match};
+constinit const ImportPattern patterns::normalised_gates{.calls = in_normalised_gates::kCalls,
+                                                         .within = in_normalised_gates::kWithin,
+                                                         .size = 2,
+                                                         .match = in_normalised_gates::match};
 
 }  // namespace fuseline

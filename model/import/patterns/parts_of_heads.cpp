@@ -7,6 +7,7 @@
 
 namespace fuseline {
 
+namespace in_parts_of_heads {
 namespace {
 
 constexpr std::int64_t kParts = 3;
@@ -71,7 +72,9 @@ constexpr const char* kCalls[] = {"aten.chunk", "aten.split", "aten.split_with_s
                                   "aten.unbind", "aten.select"};
 
 }  // namespace
+}  // namespace in_parts_of_heads
 
-constinit const ImportPattern patterns::parts_of_heads{.calls = kCalls, .size = 1, .match = match};
+constinit const ImportPattern patterns::parts_of_heads{
+    .calls = in_parts_of_heads::kCalls, .size = 1, .match = in_parts_of_heads::match};
 
 }  // namespace fuseline

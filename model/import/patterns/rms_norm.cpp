@@ -5,6 +5,7 @@
 
 namespace fuseline {
 
+namespace in_rms_norm {
 namespace {
 
 struct Weight {
@@ -91,8 +92,11 @@ constexpr const char* kCalls[] = {"aten.mul", "aten.rms_norm"};
 constexpr const char* kWithin[] = {"aten.pow", "aten.square", "aten.mean", "aten.rsqrt"};
 
 }  // namespace
+}  // namespace in_rms_norm
 
-constinit const ImportPattern patterns::rms_norm{
-    .calls = kCalls, .within = kWithin, .size = 6, .match = match};
+constinit const ImportPattern patterns::rms_norm{.calls = in_rms_norm::kCalls,
+                                                 .within = in_rms_norm::kWithin,
+                                                 .size = 6,
+                                                 .match = in_rms_norm::match};
 
 }  // namespace fuseline

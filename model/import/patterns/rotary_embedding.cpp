@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_rotary_embedding {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -31,8 +32,11 @@ constexpr const char* kCalls[] = {"aten.add", "aten.cat"};
 constexpr const char* kWithin[] = {"aten.neg", "aten.stack", "aten.cos", "aten.sin"};
 
 }  // namespace
+}  // namespace in_rotary_embedding
 
-constinit const ImportPattern patterns::rotary_embedding{
-    .calls = kCalls, .within = kWithin, .size = 5, .match = match};
+constinit const ImportPattern patterns::rotary_embedding{.calls = in_rotary_embedding::kCalls,
+                                                         .within = in_rotary_embedding::kWithin,
+                                                         .size = 5,
+                                                         .match = in_rotary_embedding::match};
 
 }  // namespace fuseline

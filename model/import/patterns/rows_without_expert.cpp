@@ -5,6 +5,7 @@
 
 namespace fuseline {
 
+namespace in_rows_without_expert {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -24,8 +25,12 @@ constexpr const char* kCalls[] = {"aten.masked_fill"};
 constexpr const char* kWithin[] = {"aten.ge"};
 
 }  // namespace
+}  // namespace in_rows_without_expert
 
 constinit const ImportPattern patterns::rows_without_expert{
-    .calls = kCalls, .within = kWithin, .size = 3, .match = match};
+    .calls = in_rows_without_expert::kCalls,
+    .within = in_rows_without_expert::kWithin,
+    .size = 3,
+    .match = in_rows_without_expert::match};
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_sort_places {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t part) {
@@ -26,7 +27,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t part
 constexpr const char* kCalls[] = {"aten.sort", "aten.argsort"};
 
 }  // namespace
+}  // namespace in_sort_places
 
-constinit const ImportPattern patterns::sort_places{.calls = kCalls, .match = match};
+constinit const ImportPattern patterns::sort_places{.calls = in_sort_places::kCalls,
+                                                    .match = in_sort_places::match};
 
 }  // namespace fuseline

@@ -5,6 +5,7 @@
 
 namespace fuseline {
 
+namespace in_summed_experts {
 namespace {
 
 // The order of which the tensor is the inverse.
@@ -53,8 +54,11 @@ constexpr const char* kWithin[] = {"aten.index", "aten.index_put", "aten.arange"
                                    "aten.empty_like"};
 
 }  // namespace
+}  // namespace in_summed_experts
 
-constinit const ImportPattern patterns::summed_experts{
-    .calls = kCalls, .within = kWithin, .size = 4, .match = match};
+constinit const ImportPattern patterns::summed_experts{.calls = in_summed_experts::kCalls,
+                                                       .within = in_summed_experts::kWithin,
+                                                       .size = 4,
+                                                       .match = in_summed_experts::match};
 
 }  // namespace fuseline

@@ -4,6 +4,7 @@
 
 namespace fuseline {
 
+namespace in_taken_rows {
 namespace {
 
 std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
@@ -45,8 +46,11 @@ constexpr const char* kCalls[] = {"aten.index"};
 constexpr const char* kWithin[] = {"aten.floor_divide"};
 
 }  // namespace
+}  // namespace in_taken_rows
 
-constinit const ImportPattern patterns::taken_rows{
-    .calls = kCalls, .within = kWithin, .size = 2, .match = match};
+constinit const ImportPattern patterns::taken_rows{.calls = in_taken_rows::kCalls,
+                                                   .within = in_taken_rows::kWithin,
+                                                   .size = 2,
+                                                   .match = in_taken_rows::match};
 
 }  // namespace fuseline

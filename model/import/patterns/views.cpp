@@ -6,6 +6,7 @@
 
 namespace fuseline {
 
+namespace in_views {
 namespace {
 
 using Sizes = std::vector<std::int64_t>;
@@ -119,7 +120,9 @@ constexpr const char* kCalls[] = {"aten.view",
                                   "aten.unbind"};
 
 }  // namespace
+}  // namespace in_views
 
-constinit const ImportPattern patterns::views{.calls = kCalls, .size = 0, .match = match};
+constinit const ImportPattern patterns::views{
+    .calls = in_views::kCalls, .size = 0, .match = in_views::match};
 
 }  // namespace fuseline

@@ -3,6 +3,7 @@
 
 namespace fuseline {
 
+namespace in_weighed_rows {
 namespace {
 
 // A column that the number of each row stands in: [M, 1].
@@ -36,7 +37,9 @@ std::optional<TensorView> match(Translator& t, std::size_t at, std::int64_t) {
 constexpr const char* kCalls[] = {"aten.mul"};
 
 }  // namespace
+}  // namespace in_weighed_rows
 
-constinit const ImportPattern patterns::weighed_rows{.calls = kCalls, .size = 2, .match = match};
+constinit const ImportPattern patterns::weighed_rows{
+    .calls = in_weighed_rows::kCalls, .size = 2, .match = in_weighed_rows::match};
 
 }  // namespace fuseline

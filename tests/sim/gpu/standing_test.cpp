@@ -95,7 +95,7 @@ std::vector<double> errors(const Gpu& gpu, const GpuCheck& check) {
     const ErrorTable table = validate(all, {&predictors.at(1), 1}, scope);
     for (const JudgedCase& c : table.cases) {
       const bool of_check =
-          std::count(check.policies.begin(), check.policies.end(), c.block.execution) > 0;
+          std::count(check.policies.begin(), check.policies.end(), c.measured.block.execution) > 0;
       if (c.quantity == Quantity::block_time && of_check) out.push_back(std::abs(*c.error(0)));
     }
   }
@@ -134,11 +134,12 @@ TEST(Checks, OfTheH100CoverEveryMeasuredBlock) {
     return std::count(policies.begin(), policies.end(), policy) > 0;
   };
   std::int64_t of_check = 0;
-  for (const auto& block :
+  for (const MeasuredBlock& measured :
        load_measurements((data_dir() / "measurements" / check.measurements).string()).blocks) {
-    EXPECT_NE(has(check.policies, block.execution), has(check.looked_at, block.execution))
-        << block.execution;
-    of_check += has(check.policies, block.execution) ? 1 : 0;
+    EXPECT_NE(has(check.policies, measured.block.execution),
+              has(check.looked_at, measured.block.execution))
+        << measured.block.execution;
+    of_check += has(check.policies, measured.block.execution) ? 1 : 0;
   }
   EXPECT_EQ(of_check, check.blocks);
 }

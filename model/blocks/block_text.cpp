@@ -60,7 +60,13 @@ class Circles {
       const BlockText::Found next = text_.part(call.text);
       if (next.definition == nullptr) return;
       const auto at = std::find(path_.begin(), path_.end(), next.definition);
-      if (at == path_.end()) return check(next);
+      if (at == path_.end()) {
+        if (path_.size() >= kDeepestParts)
+          found.source->fail(call.at, {.value = call.text,
+                                       .message = "parts within parts go too deep",
+                                       .allowed = fmt::format("at most {}", kDeepestParts)});
+        return check(next);
+      }
       std::vector<std::string> names;
       for (auto i = at; i != path_.end(); ++i) names.push_back((*i)->name);
       names.push_back(call.text);

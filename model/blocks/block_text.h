@@ -15,6 +15,9 @@
 
 namespace fuseline {
 
+// Parts within parts.
+inline constexpr int kDeepestParts = 16;
+
 class BlockText {
  public:
   // The file's own text; parts of the files that it uses are read too. InputError: what

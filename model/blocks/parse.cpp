@@ -23,8 +23,10 @@ constexpr std::string_view kVersion = "fuseline.block/1";
 constexpr std::array<std::string_view, 13> kBlockWords = {
     "block", "part", "use",     "input", "table", "output", "give",
     "if",    "else", "require", "and",   "or",    "not"};
-// What one expression may hold: no block comes near, and no nonsense fills the stack.
+// What one expression may hold, and one chain of cases: no block comes near, and no nonsense fills
+// the stack.
 constexpr int kMostWords = 2'000;
+constexpr int kMostCases = 200;
 
 class Parser : private TokenCursor {
  public:
@@ -193,7 +195,11 @@ class Parser : private TokenCursor {
     out.message = next().text;
   }
 
-  Statement choose(Statement out) {
+  // `before`: cases of the same chain, each of which is a case of the other side of the last.
+  Statement choose(Statement out, int before = 0) {
+    if (before >= kMostCases)
+      fail(out.at, {.message = "too many cases behind each other",
+                    .allowed = fmt::format("at most {}", kMostCases)});
     out.kind = StatementKind::choose;
     out.value = whole_expression();
     need_line_end();
@@ -203,7 +209,7 @@ class Parser : private TokenCursor {
         Statement other;
         other.at = here();
         next();
-        out.otherwise.push_back(choose(std::move(other)));
+        out.otherwise.push_back(choose(std::move(other), before + 1));
       } else {
         need_line_end();
         out.otherwise = indented("the statements of the other case, further in");

@@ -214,8 +214,22 @@ ModelConfig read_model(const TomlTable& table) {
     known.insert(known.end(), {table.has("blocks") ? "blocks" : "block", "entry", "exit"});
   }
   const std::size_t own = known.size();
-  for (const BlockUse& use : c.blocks)
-    for (const std::string& name : parameter_names(*text_of(use)))
+  std::vector<std::shared_ptr<const BlockText>> texts;
+  for (const BlockUse& use : c.blocks) texts.push_back(text_of(use));
+  if (!of_family) {
+    for (const auto& [key, end] : {std::pair{"entry", &c.entry}, {"exit", &c.exit}}) {
+      if (table.has(key) && table.text(key) == "none") {
+        end->clear();
+      } else if (table.has(key)) {
+        *end = table.text(key);
+        texts.push_back(read_block_name(table, key).text);
+      } else {
+        texts.push_back(load_block_text(*end));
+      }
+    }
+  }
+  for (const auto& text : texts)
+    for (const std::string& name : parameter_names(*text))
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
   table.refuse_other_keys(known);
   const bool strict = of_family;  // these have all letters
@@ -239,15 +253,6 @@ ModelConfig read_model(const TomlTable& table) {
                fmt::format("a divisor of {}, or give the head width d", c.D));
   }
   c.d = table.has("d") || c.H > 0 ? table.whole_or("d", kDimension, c.H > 0 ? c.D / c.H : 0) : 0;
-  if (!of_family) {
-    c.entry = table.text_or("entry", c.entry);
-    c.exit = table.text_or("exit", c.exit);
-    if (c.entry == "none") c.entry.clear();
-    if (c.exit == "none") c.exit.clear();
-    for (const char* key : {"entry", "exit"})
-      if (table.has(key) && table.text(key) != "none")
-        static_cast<void>(read_block_name(table, key));
-  }
   c.V = dimension("V");
   c.max_positions = strict ? table.whole("max_positions", kDimension)
                            : table.whole_or("max_positions", kDimension, kLargestDimension);

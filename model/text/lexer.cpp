@@ -101,6 +101,9 @@ class Lexer {
   }
 
   void next() {
+    if (out_.tokens.size() >= kMostTokens)
+      fail({.message = "the file has too many words",
+            .allowed = fmt::format("at most {}", kMostTokens)});
     const char c = peek();
     if (c == '\n') return end_line();
     if (c == ' ' || c == '\r' || c == '\t') {

@@ -3,6 +3,7 @@
 // means nothing. "#" begins a remark.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@ struct Tokens {
 
 // The limits that make a nonsense file an error at once.
 inline constexpr int kMostLines = 20'000;
+inline constexpr std::size_t kMostTokens = 1'000'000;
 inline constexpr int kDeepestIndentation = 16;
 inline constexpr int kMostBrackets = 32;  // within each other
 

@@ -13,7 +13,10 @@ namespace fuseline::executor {
 
 // How large the random numbers of a block's inputs are: what arrives of the residual stream, x =
 // scale·(shift + normal), and the gradients dy = gradient_scale·normal. One column in twenty of
-// both is `outliers` times larger.
+// both is `outliers` times larger. Other inputs, such as the conditioning of a diffusion model,
+// have no such columns: nothing normalises them, and scores made of them would be so large that a
+// softmax takes one key, by chance where two are nearly equal. Of a block that does not say which
+// of its inputs the layer before makes, all are streams.
 struct InputDistribution {
   double outliers = 20;
   double scale = 1;
@@ -23,8 +26,8 @@ struct InputDistribution {
 
 // Values for all inputs, weights, tables and caches of the graph, distributed as those of
 // fuseline::random_inputs: normal, weights scaled by 1/sqrt(K), norm weights about 1, cos and sin
-// of RoPE angles, outlier columns in the inputs. They depend on the tensor's name and shape and on
-// the seed and distribution only, not on the graph or the threads.
+// of RoPE angles, outlier columns in the streams. They depend on the tensor's name and shape, on
+// whether it is a stream, and on the seed and distribution only, not on the graph or the threads.
 Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& workers,
                       const InputDistribution& distribution = {});
 

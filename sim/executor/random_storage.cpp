@@ -101,6 +101,14 @@ Random row_stream(std::uint64_t tensor_seed, std::int64_t row) {
   return Random(seeds.next());
 }
 
+// Whether the layer before makes the input, or no layer makes any.
+bool is_stream(const Graph& graph, TensorId id) {
+  return graph.with(Relation::carried_to_next_layer, id) ||
+         std::ranges::none_of(graph.relations(), [](const Related& r) {
+           return r.relation == Relation::carried_to_next_layer;
+         });
+}
+
 // The weights that products read as codes: rounded from the numbers that they would be without a
 // number format.
 void add_quantised(const Graph& graph, std::uint64_t seed, const Workers& workers, Inputs& inputs) {
@@ -175,6 +183,7 @@ Inputs random_storage(const Graph& graph, std::uint64_t seed, const Workers& wor
     } else if (t.role == Role::input) {
       spread.scale = static_cast<float>(distribution.scale);
       spread.shift = static_cast<float>(distribution.shift);
+      if (!is_stream(graph, id)) spread.outliers = 1;
     }
     const Loop loop{t.rows, static_cast<double>(t.rows * t.cols) * kPerNumber};
     parallel_for(workers, loop, [&](std::int64_t row, int) {

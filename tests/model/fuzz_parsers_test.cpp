@@ -14,10 +14,12 @@
 #include "base/data_files.h"
 #include "base/error.h"
 #include "base/toml_file.h"
+#include "model/blocks/block.h"
 #include "model/config/hf_config.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
 #include "model/import/import_graph.h"
+#include "tests/model/config/published_configs.h"
 
 namespace fuseline {
 namespace {
@@ -143,6 +145,27 @@ void fuzz_hugging_face_json(int rounds) {
   }));
 }
 
+// Every architecture, and weights in few bits: what is accepted has blocks or says why not.
+void fuzz_published_configs(int rounds) {
+  std::vector<std::string> texts;
+  for (const Published& p : kPublished) {
+    texts.emplace_back(p.text);
+    if (std::string_view(p.model).starts_with("mixtral"))
+      texts.push_back(
+          texts.back().substr(0, texts.back().size() - 1) +
+          R"(, "quantization_config": {"bits": 4, "group_size": 128, "quant_method": "awq",
+ "version": "gemm", "zero_point": true, "modules_to_not_convert": ["gate"]}})");
+  }
+  expect_both(fuzz(texts, rounds, [](const std::string& text) {
+    const ModelConfig c = parse_hf_config(text, "config.json");
+    check_config(c, "config.json");
+    for (const BlockUse& layer : c.blocks) {
+      const Graph g = build_block(c, layer, Workload{.batch = 1, .seq = 2});
+      EXPECT_FALSE(g.ops().empty());
+    }
+  }));
+}
+
 void fuzz_scenario_toml(int rounds) {
   std::vector<std::string> texts;
   for (const std::string& name : scenario_names()) {
@@ -174,7 +197,8 @@ void fuzz_with_noise(int rounds) {
 
 void fuzz_saved_graphs(int rounds) {
   std::vector<std::string> texts;
-  for (const char* name : {"llama", "gpt2.program", "gptj"})
+  for (const char* name : {"llama", "gpt2.program", "gptj", "pytorch/mixtral", "pytorch/gemma3",
+                           "pytorch/gpt_neox", "pytorch/llama.program"})
     texts.push_back(read_input_file(std::filesystem::path(FUSELINE_SOURCE_DIR) /
                                     "tests/model/import/graphs" / (std::string(name) + ".json")));
   // What comes out is a block that can be built: import_graph() itself builds it.
@@ -190,7 +214,10 @@ TEST(LongFuzzParsers, ModelToml) { fuzz_model_toml(4000); }
 TEST(FuzzParsers, HuggingFaceJson) { fuzz_hugging_face_json(400); }
 TEST(LongFuzzParsers, HuggingFaceJson) { fuzz_hugging_face_json(4000); }
 
-TEST(FuzzParsers, SavedGraphs) { fuzz_saved_graphs(200); }
+TEST(FuzzParsers, PublishedConfigs) { fuzz_published_configs(60); }
+TEST(LongFuzzParsers, PublishedConfigs) { fuzz_published_configs(2000); }
+
+TEST(FuzzParsers, SavedGraphs) { fuzz_saved_graphs(100); }
 TEST(LongFuzzParsers, SavedGraphs) { fuzz_saved_graphs(4000); }
 
 TEST(FuzzParsers, ScenarioToml) { fuzz_scenario_toml(50); }

@@ -16,8 +16,6 @@ namespace fuseline {
 
 namespace {
 
-constexpr int kDeepestParts = 16;
-
 // "w_qkv" is the weight of "qkv".
 std::string after_weight(const std::string& weight) {
   return weight.starts_with("w_") && weight.size() > 2 ? weight.substr(2) : weight;

@@ -7,17 +7,19 @@ namespace fuseline {
 namespace in_gemma2 {
 namespace {
 
-// Layers with a window and layers that see everything take turns. The cap of the logits stands
-// behind the layers and is left out, as in the model that we ship.
+double cap(const HfFields& fields, const char* field, double absent) {
+  return fields.is_null(field) ? 0.0 : fields.real_or(field, absent);
+}
+
+// Layers with a window and layers that see everything take turns.
 ModelConfig read(const HfFields& fields) {
   require_activation(fields, "hidden_activation", {"gelu_pytorch_tanh"});
   ModelConfig c = read_llama_sizes(fields);
   if (fields.find("head_dim") == nullptr) c.d = 256;
   c.max_positions = fields.whole_or("max_position_embeddings", 8192);
   c.tied_embeddings = fields.flag_or("tie_word_embeddings", true);
-  c.values["softcap"] = fields.is_null("attn_logit_softcapping")
-                            ? 0.0
-                            : fields.real_or("attn_logit_softcapping", 50.0);
+  c.values["softcap"] = cap(fields, "attn_logit_softcapping", 50.0);
+  c.values["final_softcap"] = cap(fields, "final_logit_softcapping", 30.0);
   c.values["score_scale"] = 1 / std::sqrt(positive(fields, "query_pre_attn_scalar", 256));
   std::vector<bool> every_other;
   for (std::int64_t i = 0; i < c.layers; ++i) every_other.push_back(i % 2 == 0);

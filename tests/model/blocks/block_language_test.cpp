@@ -1,4 +1,5 @@
 // The language of blocks: what is read, what comes back as text, and what is refused where.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -308,6 +309,46 @@ TEST(BlockLanguage, NonsenseOfAnyLengthIsOneMessage) {
   EXPECT_THAT(
       block_problem(parts + "block b(D = 8)\n  input x[M, D]\n  y = p14(x)\n  output y\n").message,
       HasSubstr("too many operators"));
+}
+
+// What the reader, the check of circles and the builder would go down into, one level a line.
+TEST(BlockLanguage, ChainsOfThousandsAreRefusedBeforeTheStackEnds) {
+  std::string cases = "  if D == 1\n    y = gelu(x)\n";
+  for (int i = 0; i < 6'000; ++i)
+    cases += "  else if D == " + std::to_string(i) + "\n    y = gelu(x)\n";
+  const InputProblem chosen = block_problem(block(cases));
+  EXPECT_THAT(chosen.message, HasSubstr("too many cases"));
+  EXPECT_EQ(chosen.line, 4 + 2 * 200);
+
+  std::string parts = "fuseline.block/1\n";
+  for (int i = 0; i < 9'000; ++i)
+    parts += fmt::format("part p{:05}(x)\n  give p{:05}(x)\n", i, i + 1);
+  const InputProblem nested =
+      block_problem(parts +
+                    "part p09000(x)\n  give gelu(x)\nblock b(D = 8)\n  input x[M, D]\n"
+                    "  y = p00000(x)\n  output y\n");
+  EXPECT_THAT(nested.message, HasSubstr("go too deep"));
+  EXPECT_EQ(nested.line, 33);
+}
+
+// Names are compared with each other for a suggestion, in time that grows with both.
+TEST(BlockLanguage, NamesOfMegabytesAreRefusedAtOnce) {
+  const std::string name(4'000'000, 'a');
+  const InputProblem p =
+      block_problem(block("  " + name + " = gelu(x)\n  y = gelu(" + name + "b)\n"));
+  EXPECT_EQ(p.line, 5);
+  EXPECT_EQ(p.column, 12);
+  EXPECT_THAT(p.message, HasSubstr("has no meaning here"));
+  EXPECT_LT(format_problem(p).size(), 2'000U);
+}
+
+TEST(BlockLanguage, MillionsOfWordsAreRefusedAtTheOneThatIsTooMany) {
+  std::string words = "fuseline.block/1\n";
+  for (int i = 0; i < 2'000'000; ++i) words += "a ";
+  const InputProblem p = block_problem(words + "\n");
+  EXPECT_EQ(p.line, 2);
+  EXPECT_GT(p.column, 1'900'000);
+  EXPECT_THAT(p.message, HasSubstr("too many words"));
 }
 
 // Whatever a file holds, it is a block or one InputError.

@@ -15,6 +15,7 @@
 #include "tests/model/plan_support.h"
 #include "tests/model/scan_support.h"
 #include "tests/sim/executor/executor_support.h"
+#include "tests/sim/shipped_sizes.h"
 
 namespace fuseline::executor {
 namespace {
@@ -48,6 +49,23 @@ TEST(RandomStorage, HasOutlierColumnsAndUnitVariance) {
   for (std::size_t i = 0; i < x.size(); ++i) (i % 20 == 10 ? outlier : usual) += x[i] * x[i];
   EXPECT_NEAR(usual / (static_cast<double>(x.size()) * 0.95), 1.0, 0.03);
   EXPECT_NEAR(outlier / (static_cast<double>(x.size()) * 0.05), 400.0, 40.0);
+}
+
+// The conditioning of a diffusion model is normalised by nothing.
+TEST(RandomStorage, OnlyStreamsHaveOutlierColumns) {
+  ModelConfig config = test::sized("mmdit", false);
+  config.D = 200;
+  const Graph block = build_block(config, test::forward(50, 2));
+  const Inputs inputs = random_storage(block, 5, {});
+  const auto square_of_outliers = [&](const char* name) {
+    const std::vector<double> values = to_doubles(*inputs.at(name));
+    double sum = 0;
+    for (std::size_t i = 10; i < values.size(); i += 20) sum += values[i] * values[i];
+    return sum * 20 / static_cast<double>(values.size());
+  };
+  EXPECT_NEAR(square_of_outliers("x"), 400.0, 80.0);
+  EXPECT_NEAR(square_of_outliers("e"), 400.0, 80.0);
+  EXPECT_NEAR(square_of_outliers("c"), 1.0, 0.25);
 }
 
 // A scan with rates above 0 would leave no finite number behind some hundred tokens.

@@ -15,6 +15,7 @@ struct WhatIf {
   double sm_clock = 1;
 
   [[nodiscard]] bool is_neutral() const { return *this == WhatIf{}; }
+  [[nodiscard]] bool is_only_sm_count() const { return *this == WhatIf{.sm_count = sm_count}; }
   friend bool operator==(const WhatIf&, const WhatIf&) = default;
 };
 

@@ -55,6 +55,8 @@ WalkedPhase PhaseWalker::gemm(const Kernel& kernel, const Program& program) {
   e.bound = g.time.bound;
   e.tile = {g.tile.m, g.tile.n, g.tile.k};
   e.split_k = g.tile.split_k * g.tile.cluster_k;
+  e.choice = {g.tile.cluster_m, g.tile.cluster_n, g.tile.cluster_k, g.tile.split_k,
+              fetches_by_elements(walked.problem, gpu_) ? 1 : 0};
   e.launches = walked.problem.launches();
   if (walked.problem.activation.quantised()) {
     const double share = gpu_.tensor_bf16 / code_rate(gpu_, walked.problem.activation.element());
@@ -90,6 +92,7 @@ WalkedPhase PhaseWalker::attention(const Kernel& kernel, const Program& program)
   e.hbm_time = a.hbm_time;
   e.l2_time = a.l2_time;
   e.tile = {kQueryTile, kKeyTile};
+  e.choice = {a.splits};
   phase.tile = {kQueryTile, kKeyTile};
   const bool computes = a.bound == Bound::tensor || a.bound == Bound::smem;
   phase.kernel.compute = computes ? a.tensor_time + a.exp_time : Seconds();
@@ -126,7 +129,7 @@ WalkedPhase PhaseWalker::scan(const Kernel& kernel, const Program& program) {
 
 WalkedPhase PhaseWalker::stream(const Kernel& kernel, const Program& program) {
   const StreamKernel walked = stream_kernel_of(plan_.graph, kernel, program, addresses_, gpu_);
-  const StreamEstimate s = estimate_stream(walked, gpu_, through_l2(stream_walk(walked, gpu_)).hbm);
+  const StreamEstimate s = estimate_stream(walked, gpu_, through_l2(stream_walk(walked, gpu_)));
   WalkedPhase phase;
   KernelEstimate& e = phase.kernel.estimate;
   e.hbm_read = s.hbm.read;
@@ -145,7 +148,7 @@ WalkedKernel PhaseWalker::walk(const Kernel& kernel, const FrameworkLaunch& laun
   const std::string name = kernel.name + "_" + launch.name;
   if (launch.moved.empty()) return follower(name, kernel.kind, Seconds(), {}, Bytes());
   const StreamKernel walked = stream_kernel_of(launch, kernel, addresses_, gpu_);
-  const StreamEstimate s = estimate_stream(walked, gpu_, through_l2(stream_walk(walked, gpu_)).hbm);
+  const StreamEstimate s = estimate_stream(walked, gpu_, through_l2(stream_walk(walked, gpu_)));
   const Seconds tensor = launch.flops / (gpu_.tensor_bf16 * gpu_.constants.gemm.tensor_fraction);
   WalkedKernel k = follower(name, kernel.kind, Seconds(), s.hbm, s.l2);
   k.estimate.hbm_time = s.hbm_time;

@@ -18,6 +18,7 @@ struct GemmConstants {
   double l2_fraction = 0;
   double hbm_fraction = 0;
   double concurrency_exponent = 0;
+  double stream_gb_per_s = 0;
   double drift = 0;
   double overlap_exponent = 0;
   double epilogue_bytes_per_cycle = 0;

@@ -74,6 +74,8 @@ struct Gpu {
   Hertz tensor_clock;  // the clock at which tensor_* are quoted; above or below the boost clock
   std::string compute_capability;    // "9.0"
   std::vector<std::string> aliases;  // other names that load_gpu() takes
+  // What if some of its numbers were others: the GPU that libraries and plans still choose for.
+  std::shared_ptr<const Gpu> chosen_for;
 };
 
 // Whether kernels may use it; false of a GPU without an architecture.

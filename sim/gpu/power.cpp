@@ -45,8 +45,8 @@ double steady_clock_factor(const PowerModel& model, Joules dynamic, const TimeAt
   double low = model.lowest_clock_factor, under = above(low);
   if (under >= 0) return low;
   // False position with halving (Illinois): power rises smoothly with the clock.
-  constexpr int kMostSteps = 12;
-  constexpr double kWatt = 0.1;
+  constexpr int kMostSteps = 60;
+  constexpr double kWatt = 1e-6;  // two GPUs that differ a little must not be ordered by rounding
   for (int step = 0, side = 0; step < kMostSteps; ++step) {
     const double middle = (low * over - high * under) / (over - under);
     const double there = above(middle);

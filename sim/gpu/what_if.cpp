@@ -47,6 +47,12 @@ std::string describe(const WhatIf& what_if) {
 Gpu with_what_if(Gpu gpu, const WhatIf& what_if) {
   check(what_if);
   if (what_if.is_neutral()) return gpu;
+  // Another number of SMs asks for other tiles. For the rest a library chooses as it does today.
+  if (!what_if.is_only_sm_count()) {
+    const Gpu& known = gpu.chosen_for ? *gpu.chosen_for : gpu;
+    gpu.chosen_for =
+        std::make_shared<const Gpu>(with_what_if(known, {.sm_count = what_if.sm_count}));
+  }
   gpu.hbm_bandwidth *= what_if.hbm_bandwidth;
   gpu.hbm_bandwidth_sustained *= what_if.hbm_bandwidth;
   gpu.l2_bandwidth *= what_if.l2_bandwidth;

@@ -169,7 +169,7 @@ WalkTraffic walk(const AttentionWalk& attention, L2Cache& cache) {
   touch_all(attention.before, cache);
   read_operands(attention, cache);
   touch_all(attention.after, cache);
-  return {{}, cache.take_traffic(), {}};
+  return {{}, cache.take_traffic(), {}, 0};
 }
 
 void describe(const AttentionWalk& attention, WalkKey& key) {

@@ -77,6 +77,7 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   if (problem.tile) return *problem.tile;
+  if (gpu.chosen_for) return choose_tile(problem, *gpu.chosen_for);
   if (!problem.calls.empty()) {  // every launch chooses for itself, and all are alike
     GemmProblem one = problem;
     one.batch = problem.products_at_once();

@@ -26,25 +26,6 @@ double sm_tensor_rate(const GemmProblem& problem, const Gpu& gpu) {
   return rate / static_cast<double>(gpu.sm_count);
 }
 
-// Whether the library must fetch element by element: rows of an operand or of the result that are
-// no multiple of the alignment rule out bulk copies and vector loads. A single row is contiguous.
-// Batched GEMMs, whose sizes are tokens, are taken as padded.
-bool is_unaligned(const GemmProblem& problem, const Gpu& gpu) {
-  const std::int64_t alignment = gpu.constants.gemm.alignment_bytes;
-  const auto odd = [alignment](std::int64_t columns, ElementSize element) {
-    return columns * element % alignment != 0;
-  };
-  // Results are of the other operand's type where b is stored in few bits, and of another one where
-  // both are.
-  ElementSize result = (problem.weight.quantised() ? problem.a : problem.b).matrix.element;
-  if (problem.activation.quantised())
-    for (const EpilogueStream& stream : problem.epilogue)
-      if (stream.store) result = stream.matrix.element;
-  return problem.library && problem.batch == 1 && problem.m > 1 &&
-         (odd(problem.k, problem.a.matrix.element) || odd(problem.n, result) ||
-          (problem.weight.quantised() && odd(problem.k, problem.b.matrix.element)));
-}
-
 // Instructions of one k step of a tile that are no matrix products. Weights in few bits beside
 // numbers are dequantised. Sums of products of codes are rescaled where their scales change along
 // the row; a scale of a whole row waits for the epilogue.
@@ -68,7 +49,7 @@ struct WaveModel {
   double hbm_rate;
   double concurrency;
   double overlap;
-  double sms;
+  double needed_streams;        // for the full HBM rate
   double cluster_k;             // thread blocks for one epilogue
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
 
@@ -91,9 +72,9 @@ struct WaveModel {
         converted(problem, tile, constants) / (gpu.constants.stream.issue_lanes * clock);
     step_seconds =
         flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
-    const double fetched = is_unaligned(problem, gpu)       ? constants.unaligned_bytes_per_cycle
-                           : tile.fetch_bytes_per_cycle > 0 ? tile.fetch_bytes_per_cycle
-                                                            : constants.sm_fetch_bytes_per_cycle;
+    const double fetched = fetches_by_elements(problem, gpu) ? constants.unaligned_bytes_per_cycle
+                           : tile.fetch_bytes_per_cycle > 0  ? tile.fetch_bytes_per_cycle
+                                                             : constants.sm_fetch_bytes_per_cycle;
     fetch_seconds = panel / (fetched * clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
@@ -102,7 +83,7 @@ struct WaveModel {
     hbm_rate = gpu.hbm_bandwidth_sustained.value() * constants.hbm_fraction;
     concurrency = constants.concurrency_exponent;
     overlap = constants.overlap_exponent;
-    sms = static_cast<double>(gpu.sm_count);
+    needed_streams = gpu.hbm_bandwidth_sustained.value() / (constants.stream_gb_per_s * 1e9);
     cluster_k = static_cast<double>(tile.cluster_k);
     // fp32, of whole warps of 16 rows, through the port that operands come through.
     const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
@@ -122,7 +103,11 @@ struct WaveTime {
 WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   const double steps = static_cast<double>(wave.k_steps);
   const double blocks = static_cast<double>(wave.blocks);
-  const double busy = std::min(1.0, blocks / model.sms);
+  // Thread blocks that load the same panels wait for the same bytes: only what is distinct keeps
+  // HBM busy.
+  const double own =
+      std::min(1.0, wave.distinct.as_double() / std::max(1.0, wave.operands.as_double()));
+  const double busy = std::min(1.0, blocks * own / model.needed_streams);
   WaveTime t{};
   t.tensor = steps * model.step_seconds;
   t.fetch = steps * model.fetch_seconds;
@@ -131,8 +116,7 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
   t.hbm = (wave.hbm.read + wave.hbm.write).as_double() /
           (model.hbm_rate * std::pow(busy, model.concurrency));
-  t.epilogue = wave.epilogue.as_double() * model.cluster_k / blocks / model.sm_epilogue_rate +
-               model.exchange_seconds;
+  t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
   // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
@@ -153,14 +137,28 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   return t;
 }
 
-// Of the first operands, what L2 had. The first loads then return sooner.
-double found_share(const std::vector<GemmWave>& waves) {
-  if (waves.empty() || waves.front().distinct <= Bytes()) return 0;
-  const GemmWave& first = waves.front();
-  return 1 - std::min(1.0, first.hbm.read.as_double() / first.distinct.as_double());
-}
-
 }  // namespace
+
+bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu) {
+  const std::int64_t alignment = gpu.constants.gemm.alignment_bytes;
+  const auto odd = [alignment](std::int64_t columns, ElementSize element) {
+    return columns * element % alignment != 0;
+  };
+  // Results are of the other operand's type where b is stored in few bits, and of another one where
+  // both are.
+  ElementSize result = (problem.weight.quantised() ? problem.a : problem.b).matrix.element;
+  if (problem.activation.quantised())
+    for (const EpilogueStream& stream : problem.epilogue)
+      if (stream.store) result = stream.matrix.element;
+  // A stored row of a transposed operand, of which the gradients of weights have two, is as long as
+  // the matrix is wide, whatever the number of tokens along k.
+  const auto row_of = [&problem](const GemmOperand& operand) {
+    return operand.transposed ? operand.matrix.cols : problem.k;
+  };
+  return problem.library && problem.batch == 1 && problem.m > 1 &&
+         (odd(row_of(problem.a), problem.a.matrix.element) || odd(problem.n, result) ||
+          (problem.weight.quantised() && odd(problem.k, problem.b.matrix.element)));
+}
 
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor) {
@@ -169,7 +167,8 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   GemmTime result;
   const auto launches = static_cast<double>(problem.launches());
   const Seconds start = std::max(
-      Seconds(), gpu.constants.gemm.start - gpu.constants.gemm.hot_start * found_share(waves));
+      Seconds(), gpu.constants.gemm.start -
+                     gpu.constants.gemm.hot_start * (waves.empty() ? 0.0 : waves.front().found));
   result.launch = launches * (gpu.tiny_kernel + start) + (launches - 1) * gpu.constants.launch.gap;
   result.time = result.launch;
   std::array<double, 6> set_by{};  // seconds by Bound
@@ -224,6 +223,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
                                  static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +
                             static_cast<double>(out_bytes);
 
+  const std::int64_t group_tiles =
+      raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
   const auto wave_of = [&](std::int64_t count) {
     GemmWave wave;
     const double share = static_cast<double>(count) / static_cast<double>(units);
@@ -235,6 +236,17 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
                                         static_cast<double>(count * depth * unit_m) * row_scales));
     wave.epilogue = Bytes(
         static_cast<std::int64_t>(static_cast<double>(count * unit_m * unit_n) * bytes_per_output));
+    wave.block_epilogue = Bytes(static_cast<std::int64_t>(
+        static_cast<double>(std::min(unit_m, tile.m) * std::min(unit_n, tile.n)) *
+        bytes_per_output));
+    // Of one product and split, the units that run together: a raster group high.
+    const std::int64_t together = ceil_div(count, tile.split_k * products);
+    const std::int64_t group = std::max<std::int64_t>(1, group_tiles / tile.cluster_m);
+    const std::int64_t wide = ceil_div(together, std::min(group, ceil_div(m, unit_m)));
+    const std::int64_t high = ceil_div(together, wide);
+    wave.distinct = Bytes(
+        tile.split_k * products * depth *
+        (std::min(m, high * unit_m) * a_bytes + std::min(problem.n, wide * unit_n) * b_bytes));
     wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory * share));
     const WaveTime t = time_of(wave, model);
     return t.mainloop + t.epilogue;

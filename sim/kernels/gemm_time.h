@@ -26,14 +26,21 @@ struct GemmTime {
 //   tensor   = k steps × tile FLOPs / SM rate
 //   convert  = k steps × elements of b × instructions / issue lanes, where b is stored in few bits
 //   fetch    = k steps × tile panel bytes / fetch rate of one SM
-//   HBM      = bytes missed and written back / sustained rate × (SMs with work / SMs)^exponent
+//   HBM      = bytes missed and written back / sustained rate × busy^exponent, where busy is the
+//              thread blocks' distinct share of what they load × gemm.stream_gb_per_s / that rate,
+//              at most 1
 //   L2       = operand and epilogue bytes of the wave / L2 rate
-//   epilogue = epilogue bytes of one tile / rate of one SM; with clusters along K, whose blocks
-//   make
+//   epilogue = epilogue bytes of the fullest tile / rate of one SM; with clusters along K, whose
+//   blocks make
 //              one tile each, also their start and end and the partial sums that they exchange.
 // `clock_factor`: sustained over boost clock; all but HBM and launch slow down with it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);
+
+// Whether the library must fetch element by element, which takes another kernel: rows of an operand
+// or of the result that are no multiple of the alignment rule out bulk copies and vector loads. A
+// single row is contiguous. Batched GEMMs, whose sizes are tokens, are taken as padded.
+bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu);
 
 // The same from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing
 // tiles.

@@ -113,16 +113,23 @@ void for_each_unit(const GemmSchedule& schedule, const UnitRange& range, Visit v
     visit(schedule.units[static_cast<std::size_t>(i)]);
 }
 
+// What of the two operands L2 did not hold, scales included.
+struct Missed {
+  Bytes a, b;
+};
+
 // Reads the panels at one depth. Returns the number of blocks of 64 rows.
 std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& panels,
-                         std::int64_t k, L2Cache& cache) {
+                         std::int64_t k, L2Cache& cache, Missed& missed) {
   std::int64_t reads = 0;
   for (const Panel& panel : panels) {
     const std::int64_t k_begin = panel.k_begin + k;
     const std::int64_t k_end = std::min(panel.k_end, k_begin + kChunkEdge);
     if (k_begin >= k_end) continue;
+    const Bytes before = cache.read_since_taken();
     read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
     read_scales(problem, panel, k_begin, k_end, cache);
+    (panel.of_b ? missed.b : missed.a) += cache.read_since_taken() - before;
     reads += panel.blocks();
   }
   return reads;
@@ -140,6 +147,7 @@ class WaveReader {
   void clear() {
     for (WavePanels* panels : {&all_, &ahead_, &behind_}) panels->clear();
     units_ = 0;
+    missed_ = {};
   }
   void add(const GemmUnit& unit) {
     all_.add(unit);
@@ -147,6 +155,16 @@ class WaveReader {
     ++units_;
   }
   [[nodiscard]] Bytes distinct() { return bytes_of(*problem_, all_.distinct()); }
+
+  // After read(): of each operand the share that L2 held, and the smaller of them.
+  [[nodiscard]] double found() {
+    Bytes a, b;
+    for (const Panel& panel : all_.distinct()) (panel.of_b ? b : a) += bytes_of(*problem_, {panel});
+    const auto held = [](Bytes missed, Bytes all) {
+      return 1 - std::min(1.0, missed.as_double() / std::max(1.0, all.as_double()));
+    };
+    return std::min(held(missed_.a, a), held(missed_.b, b));
+  }
 
   // Returns the number of blocks of 64 rows and a step of 64 along k.
   std::int64_t read(std::int64_t depth, L2Cache& cache) {
@@ -159,13 +177,13 @@ class WaveReader {
     const std::vector<Panel>& second = drifts ? behind_.distinct() : none;
     std::int64_t reads = 0, late = 0;
     for (std::int64_t k = 0; k < depth; k += kChunkEdge) {
-      reads += read_panels(*problem_, first, k, cache);
+      reads += read_panels(*problem_, first, k, cache, missed_);
       const auto reached = static_cast<std::int64_t>(static_cast<double>(k) * (1 - drift_));
       for (; drifts && late < reached; late += kChunkEdge)
-        reads += read_panels(*problem_, second, late, cache);
+        reads += read_panels(*problem_, second, late, cache, missed_);
     }
     for (; drifts && late < depth; late += kChunkEdge)
-      reads += read_panels(*problem_, second, late, cache);
+      reads += read_panels(*problem_, second, late, cache, missed_);
     return reads;
   }
 
@@ -173,6 +191,7 @@ class WaveReader {
   const GemmProblem* problem_;
   double drift_;
   WavePanels all_, ahead_, behind_;
+  Missed missed_;
   std::int64_t units_ = 0;
 };
 
@@ -191,7 +210,13 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
               problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end) +
               problem.row_scale_bytes(unit.m_begin, unit.m_end, unit.k_begin, unit.k_end));
-    wave.epilogue += tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
+    const Bytes out = tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
+    wave.epilogue += out;
+    // The unit's first thread block is a whole tile, or all there is.
+    const double share = static_cast<double>(std::min(height, tile.m) * std::min(width, tile.n)) /
+                         static_cast<double>(height * width);
+    wave.block_epilogue =
+        std::max(wave.block_epilogue, Bytes(static_cast<std::int64_t>(out.as_double() * share)));
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
   return wave;
@@ -228,6 +253,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
   for (std::int64_t index = 0; index < total; ++index) {
     waves.push_back(describe_wave(problem, tile, schedule, range(index), panels));
     GemmWave& wave = waves.back();
+    wave.distinct = panels.distinct();
     const std::int64_t tail = index / 4;
     if (chunk_reads > kChunkReadBudget && total - index > 2 * tail) {
       // A very large GEMM repeats itself: the middle takes the traffic of the latter half of the
@@ -236,13 +262,14 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       for (; index < total - tail - 1; ++index) {
         waves.back().hbm = mean;
         waves.push_back(describe_wave(problem, tile, schedule, range(index + 1), panels));
+        waves.back().distinct = panels.distinct();
       }
       chunk_reads = std::numeric_limits<std::int64_t>::min() / 2;
       waves.back().hbm = mean;
       continue;
     }
-    wave.distinct = panels.distinct();
     chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, cache);
+    if (index == 0) wave.found = panels.found();
     for_each_unit(schedule, range(index), [&](const GemmUnit& unit) {
       if (tile.split_k == 1) {
         run_epilogue(problem, unit, cache);

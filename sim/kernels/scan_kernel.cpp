@@ -98,7 +98,7 @@ ScanWalk scan_walk(const Graph& graph, const Program& program, const AddressMap&
 
 WalkTraffic walk(const ScanWalk& scan, L2Cache& cache) {
   for (const StreamWalk* part : {&scan.before, &scan.during, &scan.after}) touch_all(*part, cache);
-  return {{}, cache.take_traffic(), {}};
+  return {{}, cache.take_traffic(), {}, 0};
 }
 
 void describe(const ScanWalk& scan, WalkKey& key) {

@@ -121,8 +121,11 @@ Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu&
 // read it since the layer before.
 double missing_of_row(const StreamKernel& kernel, Bytes hbm_read) {
   double vectors = 0, rows = 0;
-  for (const Stream& s : kernel.streams)
-    if (!s.store) (s.vector ? vectors : rows) += s.bytes().as_double();
+  for (const Stream& s : kernel.streams) {
+    if (s.store) continue;
+    const bool shared = s.vector || (s.part.rows == 1 && kernel.rows > 1);
+    (shared ? vectors : rows) += s.bytes().as_double();
+  }
   const double vectors_missed = std::min(vectors, hbm_read.as_double());
   const double rows_missed = std::min(rows, hbm_read.as_double() - vectors_missed);
   const double count = static_cast<double>(std::max<std::int64_t>(1, kernel.rows));
@@ -210,7 +213,8 @@ StreamWalk stream_walk(const StreamKernel& kernel, const Gpu& gpu) {
   return {kernel.streams, kernel.rows, rows_at_once(kernel, gpu)};
 }
 
-void touch_all(const StreamWalk& kernel, L2Cache& cache) {
+double touch_all(const StreamWalk& kernel, L2Cache& cache) {
+  std::vector<std::int64_t> missed(kernel.streams.size());
   // Rows per step, so that a step covers whole chunks also of a part whose rows hold several of the
   // kernel's (heads side by side).
   std::int64_t step = kChunkEdge;
@@ -224,19 +228,27 @@ void touch_all(const StreamWalk& kernel, L2Cache& cache) {
     const std::int64_t last = std::min(kernel.rows, first + at_once);
     for (const bool store : {false, true}) {
       for (std::int64_t row = first; row < last; row += step) {
-        for (const Stream& stream : kernel.streams) {
-          if (stream.store == store) {
-            touch_part(stream, row, std::min(last, row + step), kernel.rows, cache);
-          }
+        for (std::size_t i = 0; i < kernel.streams.size(); ++i) {
+          const Stream& stream = kernel.streams[i];
+          if (stream.store != store) continue;
+          const Bytes before = cache.read_since_taken();
+          touch_part(stream, row, std::min(last, row + step), kernel.rows, cache);
+          missed[i] += (cache.read_since_taken() - before).value();
         }
       }
     }
   }
+  double most = 0;
+  for (std::size_t i = 0; i < kernel.streams.size(); ++i) {
+    const double bytes = std::max(1.0, kernel.streams[i].bytes().as_double());
+    most = std::max(most, std::min(1.0, static_cast<double>(missed[i]) / bytes));
+  }
+  return most;
 }
 
 WalkTraffic walk(const StreamWalk& streams, L2Cache& cache) {
-  touch_all(streams, cache);
-  return {{}, cache.take_traffic(), {}};
+  const double most_missed = touch_all(streams, cache);
+  return {{}, cache.take_traffic(), {}, most_missed};
 }
 
 void describe(const CachedSlice& slice, WalkKey& key) {
@@ -260,19 +272,17 @@ void describe(const StreamWalk& streams, WalkKey& key) {
 }
 
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache) {
-  return estimate_stream(kernel, gpu, walk(stream_walk(kernel, gpu), cache).hbm);
+  return estimate_stream(kernel, gpu, walk(stream_walk(kernel, gpu), cache));
 }
 
-StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTraffic hbm) {
+StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
+                               const WalkTraffic& traffic) {
+  const HbmTraffic hbm = traffic.hbm;
   const StreamConstants& c = gpu.constants.stream;
   StreamEstimate estimate;
   estimate.hbm = hbm;
   Bytes moved;
-  Bytes loaded;
-  for (const Stream& s : kernel.streams) {
-    moved += s.bytes();
-    if (!s.store) loaded += s.bytes();
-  }
+  for (const Stream& s : kernel.streams) moved += s.bytes();
   estimate.l2 = Bytes(static_cast<std::int64_t>(moved.as_double() * l2_crossing(gpu)));
 
   const double elements = static_cast<double>(kernel.elements());
@@ -283,7 +293,9 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTr
   const double found_in_l2 =
       std::max(0.0, 1.0 - (estimate.hbm.read + estimate.hbm.write).as_double() /
                               std::max(1.0, moved.as_double()));
-  const Seconds bandwidth = estimate.hbm_time + found_in_l2 * estimate.l2_time;
+  // All of them pass through L2.
+  const Seconds bandwidth =
+      std::max(estimate.hbm_time + found_in_l2 * estimate.l2_time, estimate.l2_time);
 
   // A grid smaller than the GPU leaves SMs idle.
   constexpr double kLeastBusy = 1e-3;  // keeps an empty kernel's time finite
@@ -296,8 +308,6 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTr
   estimate.issue_time =
       Seconds(elements * kernel.instructions * steps.padding / (issue_rate(gpu) * busy));
 
-  const double missing =
-      std::min(1.0, estimate.hbm.read.as_double() / std::max(1.0, loaded.as_double()));
   // Dependent steps wait for HBM where the row is not in L2.
   estimate.latency = latency_of(kernel, steps, gpu) *
                      (kernel.whole_rows ? 1 + c.miss_wait * missing_of_row(kernel, hbm.read) : 1);
@@ -313,9 +323,9 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTr
         static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
     estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, c.exposed_row_waves);
   } else if (kernel.whole_rows) {
-    estimate.work += c.miss_exposed * missing * std::min(streaming, estimate.latency);
+    estimate.work += c.miss_exposed * std::min(estimate.hbm_time, estimate.latency);
   } else {
-    estimate.work += missing * c.ramp;
+    estimate.work += traffic.most_missed * c.ramp;
   }
   if (streaming <= gpu.tiny_kernel + estimate.latency) {
     estimate.bound = Bound::launch;

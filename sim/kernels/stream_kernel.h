@@ -54,7 +54,8 @@ struct StreamEstimate {
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);
 
 // What simulate_stream() says of a kernel that moves this.
-StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu, HbmTraffic hbm);
+StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
+                               const WalkTraffic& traffic);
 
 // All that decides which chunks streams touch, and in which order.
 struct StreamWalk {
@@ -63,7 +64,8 @@ struct StreamWalk {
   std::int64_t rows_at_once = 1;  // resident on the GPU together
 };
 StreamWalk stream_walk(const StreamKernel& kernel, const Gpu& gpu);
-void touch_all(const StreamWalk& streams, L2Cache& cache);
+// Returns the largest share of one loaded stream that L2 did not hold.
+double touch_all(const StreamWalk& streams, L2Cache& cache);
 WalkTraffic walk(const StreamWalk& streams, L2Cache& cache);
 void describe(const StreamWalk& streams, WalkKey& key);
 void describe(const CachedSlice& slice, WalkKey& key);

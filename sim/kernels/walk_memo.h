@@ -31,6 +31,7 @@ struct WalkTraffic {
   std::vector<GemmWave> waves;  // of a GEMM
   HbmTraffic hbm;               // of any other kernel, and of what follows a GEMM
   Bytes l2;                     // of what follows a GEMM
+  double most_missed = 0;       // of streams: the largest share of one that L2 did not hold
 };
 using Walk = std::function<WalkTraffic(L2Cache&)>;
 

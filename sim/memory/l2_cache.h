@@ -93,6 +93,7 @@ class L2Cache {
 
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
+  [[nodiscard]] Bytes read_since_taken() const { return Bytes(hbm_read_); }
   // Bytes of that tensor read from HBM since the last call, and the same forgotten for all tensors.
   Bytes take_missed(std::uint32_t tensor);
   void forget_missed() { missed_.clear(); }

@@ -140,7 +140,7 @@ TEST(WalkMemo, HoldsNoMoreThanItsBudget) {
     key.matrix(m);
     const WalkTraffic traffic = l2.walk(key, [&](L2Cache& cache) {
       cache.write(m, 0, std::min<std::int64_t>(m.rows, 640), 0, 64);
-      return WalkTraffic{{}, cache.take_traffic(), {}};
+      return WalkTraffic{{}, cache.take_traffic(), {}, 0};
     });
     EXPECT_EQ(traffic.hbm.read, Bytes());
     most = std::max(most, memo.use().memory);

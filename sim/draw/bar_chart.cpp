@@ -52,10 +52,10 @@ Svg draw(const BarChart& chart) {
     svg.text(at, 16, name, Anchor::start, 11);
     at -= 8;
     sign(at - 8);
-    at -= 22;
+    at -= 28;
   };
   if (chart.limit)
-    legend(chart.limit_name, [&](double sx) { svg.line(sx - 8, 12, sx + 6, 12, 1.5, 0.8, true); });
+    legend(chart.limit_name, [&](double sx) { svg.line(sx - 10, 12, sx + 5, 12, 1.5, 0.8, true); });
   if (measured) legend("measured", [&](double sx) { svg.diamond(sx, 12, 5); });
   if (chart.parts.size() > 1) {
     for (std::size_t p = chart.parts.size(); p-- > 0;)

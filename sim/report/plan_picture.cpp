@@ -12,7 +12,7 @@ namespace fuseline {
 
 namespace {
 
-constexpr double kPlanWidth = 820, kPlanTop = 40, kBoxWidth = 400, kPlanLeft = 8, kPlanGap = 14;
+constexpr double kPlanWidth = 820, kPlanTop = 40, kBoxWidth = 360, kPlanLeft = 8, kPlanGap = 14;
 constexpr double kPlanLine = 15, kPlanPadding = 8;
 
 struct Box {

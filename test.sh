@@ -50,7 +50,7 @@ summary=()  # a line for each build that was tested
 step() { printf '\n== %s\n' "$*"; }
 
 own_sources() {
-  find base model sim lab cuda cli gui tests bench -type f \( -name '*.cpp' -o -name '*.h' \) \
+  find base model sim lab cuda cli gui python tests bench -type f \( -name '*.cpp' -o -name '*.h' \) \
     -print0 2>/dev/null || true
 }
 
@@ -188,7 +188,7 @@ fi
 with_checks=()
 # The sanitised build takes clang++.
 if ! $quick || [[ "$clang" != none ]] || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
-scripts/install-deps.sh --with-tests --with-gui ${with_checks[@]+"${with_checks[@]}"} </dev/null
+scripts/install-deps.sh --with-tests --with-gui --with-python ${with_checks[@]+"${with_checks[@]}"} </dev/null
 mkdir -p build
 check_format
 

@@ -1,5 +1,7 @@
 #include "base/data_dir.h"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <system_error>
 
@@ -21,7 +23,14 @@ bool holds_data(const fs::path& folder) {
   return fs::is_directory(folder / "models", ignored) && fs::is_directory(folder / "gpus", ignored);
 }
 
+// The program, or the shared library that this code lies in: Python's module has its data beside
+// it.
 fs::path own_executable() {
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&holds_data), &self) != 0 && self.dli_fname != nullptr) {
+    const fs::path library = self.dli_fname;
+    if (library.extension() == ".so") return fs::absolute(library);
+  }
   std::error_code failed;
   fs::path link = fs::read_symlink("/proc/self/exe", failed);
   return failed ? fs::path() : link;

@@ -14,13 +14,13 @@
 
 #include "base/error.h"
 #include "base/printable.h"
+#include "base/version.h"
 #include "cli/commands.h"
 
 namespace fuseline {
 
 namespace {
 
-constexpr const char* kVersion = "0.1.0";
 constexpr std::size_t kLongestMessages = 100'000;
 
 struct Command {
@@ -29,7 +29,7 @@ struct Command {
   CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 17> kCommands = {{
+constexpr std::array<Command, 18> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
@@ -46,6 +46,8 @@ constexpr std::array<Command, 17> kCommands = {{
      import_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
     {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
+    {"report", "one HTML file: tables, charts, plans, and the commands that give the numbers",
+     report_command},
     {"audit", "published claims against predictions, limits and measurements", audit_command},
     {"list", "models, gpus, architectures, memory, policies, scenarios, operators", list_command},
     {"measure", "runs plans on the GPU of this machine: checked, timed, counted", measure_command},

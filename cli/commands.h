@@ -33,6 +33,7 @@ CommandResult import_command(const Arguments& args);
 CommandResult import_graph_command(const Arguments& args);
 CommandResult calibrate_command(const Arguments& args);
 CommandResult sweep_command(const Arguments& args);
+CommandResult report_command(const Arguments& args);
 CommandResult audit_command(const Arguments& args);
 CommandResult list_command(const Arguments& args);
 CommandResult lab_command(const Arguments& args);

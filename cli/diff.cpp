@@ -11,10 +11,10 @@
 #include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "cli/saved_prediction.h"
 #include "cli/selection.h"
 #include "cli/table.h"
 #include "sim/report/difference.h"
+#include "sim/selection/saved_prediction.h"
 
 namespace fuseline {
 

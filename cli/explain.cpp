@@ -6,11 +6,9 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/format.h"
-#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
@@ -19,31 +17,18 @@
 #include "cuda/emit/plan_source.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
-#include "sim/block/residence.h"
+#include "sim/report/explained_plan.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
 namespace {
 
-using nlohmann::ordered_json;
-
 struct ExplainOptions {
   SelectionTexts selection;
   std::optional<std::string> kernel, format, output;
   std::vector<std::string> scenario;
   bool cuda = false;
-};
-
-// A plan's explanation, and what it is predicted to take.
-struct Explained {
-  Explanation what;
-  PlanEstimate estimate;
-
-  [[nodiscard]] const KernelEstimate* kernel(const std::string& name) const {
-    const auto at = std::ranges::find(estimate.kernels, name, &KernelEstimate::name);
-    return at == estimate.kernels.end() ? nullptr : &*at;
-  }
 };
 
 std::string predicted_text(const Sureness& sure, const std::string& policy,
@@ -54,75 +39,6 @@ std::string predicted_text(const Sureness& sure, const std::string& policy,
                      in_microseconds(k.time), in_microseconds(low_end(k.time, time)),
                      in_microseconds(high_end(k.time, time)), megabytes(bytes),
                      megabytes(low_end(bytes, hbm)), megabytes(high_end(bytes, hbm)));
-}
-
-void put_predicted(ordered_json& out, const Sureness& sure, const std::string& policy,
-                   const KernelEstimate& k) {
-  const Band time = sure.time(k, policy), hbm = sure.hbm(k, policy);
-  const Bytes bytes = k.hbm_read + k.hbm_write;
-  out["time_us"] = to_us(k.time);
-  out["time_us_low"] = to_us(low_end(k.time, time));
-  out["time_us_high"] = to_us(high_end(k.time, time));
-  out["hbm_bytes"] = bytes.value();
-  out["hbm_bytes_low"] = low_end(bytes, hbm).value();
-  out["hbm_bytes_high"] = high_end(bytes, hbm).value();
-}
-
-ordered_json explanation_json(const Explained& explained, const Sureness& sure) {
-  const Explanation& e = explained.what;
-  ordered_json kernels = ordered_json::array(), tensors = ordered_json::array(),
-               edges = ordered_json::array();
-  for (const KernelExplanation& k : e.kernels) {
-    kernels.push_back({{"name", k.name},
-                       {"kind", k.kind},
-                       {"implementation", k.implementation},
-                       {"operators", k.operators},
-                       {"programs", k.programs},
-                       {"beside", k.beside}});
-    const KernelEstimate* estimate = explained.kernel(k.name);
-    if (estimate != nullptr) put_predicted(kernels.back(), sure, e.policy, *estimate);
-  }
-  for (const TensorExplanation& t : e.tensors) {
-    tensors.push_back({{"name", t.name},
-                       {"shape", t.shape},
-                       {"role", t.role},
-                       {"home", t.home},
-                       {"producer", t.producer},
-                       {"consumers", t.consumers},
-                       {"bytes", t.bytes.value()}});
-  }
-  for (const EdgeExplanation& edge : e.edges) {
-    edges.push_back({{"from", edge.from},
-                     {"to", edge.to},
-                     {"tensor", edge.tensor},
-                     {"fused", edge.fused},
-                     {"reason", edge.reason}});
-  }
-  return {{"policy", e.policy},
-          {"rewrites", e.rewrites},
-          {"preparation", e.preparation},
-          {"kernels", std::move(kernels)},
-          {"tensors", std::move(tensors)},
-          {"edges", std::move(edges)}};
-}
-
-std::string explanations_json(const Selection& s, const std::vector<Explained>& all) {
-  ordered_json plans = ordered_json::array();
-  const Sureness sure(s.gpu, s.workload);
-  for (const Explained& e : all) plans.push_back(explanation_json(e, sure));
-  const ordered_json out = {{"schema", "fuseline.plan/1"},
-                            {"model", s.model.name},
-                            {"phase", name_of(s.workload.phase)},
-                            {"batch", s.workload.batch},
-                            {"seq", s.workload.seq},
-                            {"context", s.workload.context},
-                            {"dtype", name_of(s.workload.dtype)},
-                            {"weights", weights_text(s.workload)},
-                            {"activations", activations_text(s.workload)},
-                            {"kv", cache_text(s.workload)},
-                            {"routing", routing_text(s.workload.routing)},
-                            {"plans", std::move(plans)}};
-  return json_text(out);
 }
 
 // Leaves that kernel, the tensors it touches, and the edges of its operators.
@@ -194,21 +110,18 @@ CommandResult explain_command(const Arguments& args) {
                       .value = format,
                       .message = "does not go with --cuda: sources are text",
                       .allowed = "text"});
-  std::vector<Explained> all;
+  std::vector<ExplainedPlan> all;
   std::string sources;
   for (const std::string& policy : s.policies) {
     if (format == "block") break;  // it is the same under every policy
     const Plan plan = plan_of(s, policy);
-    Explanation e = explain(plan);
     if (o.cuda) {
-      if (o.kernel) (void)only_kernel(std::move(e), *o.kernel);  // refuses unknown names
+      if (o.kernel) (void)only_kernel(explain(plan), *o.kernel);  // refuses unknown names
       sources += (sources.empty() ? "" : "\n") + cuda_text(plan, s.gpu, o.kernel);
       continue;
     }
-    PlanEstimate estimate = simulate(plan, s.gpu, Fidelity::hierarchy);
-    add_residence(e, plan, estimate);
-    all.push_back(
-        {o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e), std::move(estimate)});
+    all.push_back(explain_on(plan, s.gpu));
+    if (o.kernel) all.back().what = only_kernel(std::move(all.back().what), *o.kernel);
   }
   std::string text;
   if (o.cuda) {
@@ -222,7 +135,7 @@ CommandResult explain_command(const Arguments& args) {
                             s.model.title.empty() ? s.model.name : s.model.title,
                             describe(s.workload), s.gpu.title));
     const Sureness sure(s.gpu, s.workload);
-    for (Explained& e : all) {
+    for (ExplainedPlan& e : all) {
       for (KernelExplanation& k : e.what.kernels) {
         const KernelEstimate* estimate = e.kernel(k.name);
         if (estimate != nullptr) k.predicted = predicted_text(sure, e.what.policy, *estimate);

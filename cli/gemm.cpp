@@ -1,5 +1,4 @@
 // fuseline gemm: one library GEMM.
-#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,29 +6,18 @@
 #include <fmt/format.h>
 
 #include "base/csv_text.h"
-#include "base/error.h"
 #include "base/format.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/predict_table.h"
-#include "cli/selection.h"
 #include "cli/table.h"
-#include "model/activation_formats/stored_activation.h"
 #include "sim/block/single_gemm.h"
-#include "sim/report/json_output.h"
+#include "sim/selection/gemm_request.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
 
 namespace {
-
-std::int64_t required_dimension(const std::string& option, const std::optional<std::string>& text) {
-  if (text) return parse_whole_number(option, *text, 1, kLargestDimension);
-  throw InputError({.file = kCommandLine,
-                    .field = option,
-                    .message = "is missing",
-                    .allowed = fmt::format("a whole number from 1 to {}", kLargestDimension)});
-}
 
 std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
   const double rate = k.flops / FlopsPerSecond(1e12) / k.time;
@@ -44,18 +32,8 @@ std::string gemm_table(const LibraryGemm& g, const Gpu& gpu, const KernelEstimat
                      megabytes(k.compulsory));
 }
 
-// Bands of products of few rows come from decode's.
-constexpr std::int64_t kFewRows = 128;
-
-Workload workload_of(const LibraryGemm& g) {
-  Workload w{.phase = g.m < kFewRows ? Phase::decode : Phase::forward, .dtype = g.dtype};
-  w.formats.weights = g.weights;
-  w.formats.activations = g.activations;
-  return w;
-}
-
 std::string band_line(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate& k) {
-  const Workload workload = workload_of(g);
+  const Workload workload = bands_workload(g);
   const Sureness sure(gpu, workload);
   return fmt::format("90 % band: time {}, HBM bytes {}\n", in_percent(sure.time(k, {})),
                      in_percent(sure.hbm(k, {})));
@@ -75,88 +53,44 @@ std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate&
       g.activations.quantised() ? g.activations.name() : name_of(g.dtype));
 }
 
-// Codes are multiplied by codes of their own kind, and rows in groups are whole ones.
-void check_activations(const LibraryGemm& gemm) {
-  const StoredWeight& rows = gemm.activations;
-  if (!rows.quantised()) return;
-  const auto refuse = [&](const char* field, const std::string& value, const std::string& message,
-                          const std::string& allowed) {
-    throw InputError({.file = kCommandLine,
-                      .field = field,
-                      .value = value,
-                      .message = message,
-                      .allowed = allowed});
-  };
-  if (weights_for(rows) != gemm.weights.name())
-    refuse("--activations", rows.name(), "is multiplied by weights in " + weights_for(rows),
-           "--weights " + weights_for(rows));
-  if (rows.scaled_within_rows() && gemm.k % rows.group != 0)
-    refuse("--k", std::to_string(gemm.k),
-           fmt::format("rows of x are no whole groups of {}", rows.group), "a multiple");
-}
-
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
-  std::optional<std::string> m, n, k, gpu, dtype, weights, activations, fidelity, format, operands,
-      run;
-  LibraryGemm gemm;
+  GemmWords words;
+  std::optional<std::string> format;
   Options options("gemm", "One GEMM y[m,n] = x[m,k] w[n,k]^T as the vendor's library runs it.",
                   {"fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200",
                    "fuseline gemm --m 16 --n 4096 --k 11008 --gpu h100 --format json"});
-  options.text("--m", "M", "rows (tokens)", m);
-  options.text("--n", "N", "columns (output features)", n);
-  options.text("--k", "K", "contraction (input features)", k);
-  options.text("--gpu", "NAME|FILE", "a shipped GPU or a TOML file", gpu);
-  options.text("--dtype", "bf16|fp16|fp32", "storage type", dtype);
+  options.text("--m", "M", "rows (tokens)", words.m);
+  options.text("--n", "N", "columns (output features)", words.n);
+  options.text("--k", "K", "contraction (input features)", words.k);
+  options.text("--gpu", "NAME|FILE", "a shipped GPU or a TOML file", words.gpu);
+  options.text("--dtype", "bf16|fp16|fp32", "storage type", words.dtype);
   options.text("--weights", "FORMAT[:GROUP]", "number format of w: int4:64, fp8, nvfp4, ...",
-               weights);
+               words.weights);
   options.text("--activations", "FORMAT", "number format of x, beside --weights of its kind",
-               activations);
-  options.flag("--bias", "adds a bias in the epilogue", gemm.bias);
+               words.activations);
+  options.flag("--bias", "adds a bias in the epilogue", words.bias);
   options.text("--operands", "cold|rotating|hot",
-               "L2 before it: nothing; x, and five w and y by turns (default); all", operands);
+               "L2 before it: nothing; x, and five w and y by turns (default); all",
+               words.operands);
   options.text("--run", "benchmark|burst|sustained",
-               "how long: as tables are timed, too short to throttle, for ever", run);
-  options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
+               "how long: as tables are timed, too short to throttle, for ever", words.run);
+  options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated",
+               words.fidelity);
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string chosen =
       parse_word("--format", format.value_or("table"), {"table", "json", "csv"});
-  gemm.m = required_dimension("--m", m);
-  gemm.n = required_dimension("--n", n);
-  gemm.k = required_dimension("--k", k);
-  gemm.dtype = parse_dtype(parse_word("--dtype", dtype.value_or("bf16"), {"bf16", "fp16", "fp32"}),
-                           "--dtype");
-  if (weights) gemm.weights = weights_option(*weights, gemm.dtype);
-  if (gemm.weights.quantised() && gemm.k * size_of(gemm.weights.element()).bits() % 8 != 0)
-    throw InputError(
-        {.file = kCommandLine,
-         .field = "--k",
-         .value = std::to_string(gemm.k),
-         .message = fmt::format("rows of w in {} do not fill whole bytes", gemm.weights.name()),
-         .allowed = "an even number"});
-  if (activations) gemm.activations = activations_option(*activations, gemm.dtype);
-  check_activations(gemm);
-  const auto place = [](const std::vector<std::string>& words, const std::string& word) {
-    return std::ranges::find(words, word) - words.begin();
-  };
-  gemm.operands = static_cast<Operands>(place(
-      operand_words(), parse_word("--operands", operands.value_or("rotating"), operand_words())));
-  gemm.run = static_cast<Run>(
-      place(run_words(), parse_word("--run", run.value_or("benchmark"), run_words())));
-  const Fidelity level = parse_fidelity(fidelity.value_or("hierarchy"));
-  const Gpu device = load_gpu_option(gpu);
-  const KernelEstimate estimate = estimate_library_gemm(gemm, device, level);
-  const bool has_band = level == Fidelity::hierarchy;
-  if (chosen == "json") {
-    return {has_band ? kernel_json(estimate, device, workload_of(gemm)) : kernel_json(estimate),
-            {},
-            ExitStatus::done};
-  }
+  const GemmRequest request = resolve_gemm(words);
+  const LibraryGemm& gemm = request.gemm;
+  const Gpu& device = request.gpu;
+  const KernelEstimate estimate = estimate_library_gemm(gemm, device, request.fidelity);
+  if (chosen == "json") return {gemm_json(request, estimate), {}, ExitStatus::done};
   if (chosen == "csv") return {gemm_csv(gemm, device, estimate), {}, ExitStatus::done};
-  return {gemm_table(gemm, device, estimate) + (has_band ? band_line(gemm, device, estimate) : ""),
+  return {gemm_table(gemm, device, estimate) +
+              (request.fidelity == Fidelity::hierarchy ? band_line(gemm, device, estimate) : ""),
           {},
           ExitStatus::done};
 }

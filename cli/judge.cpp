@@ -5,20 +5,18 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/csv_text.h"
-#include "base/data_dir.h"
-#include "base/error.h"
 #include "base/format.h"
-#include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cli/table.h"
+#include "sim/judge/judged_json.h"
 #include "sim/judge/published.h"
+#include "sim/selection/judge_request.h"
 
 namespace fuseline {
 
@@ -106,41 +104,6 @@ std::string reasons_text(const Figures& figures) {
   return text.empty() ? text : "\n" + text;
 }
 
-std::string judged_json(const Figures& figures) {
-  using nlohmann::ordered_json;
-  ordered_json list = ordered_json::array(), groups = ordered_json::array();
-  for (const JudgedFigure& j : figures) {
-    ordered_json one = {
-        {"id", j.figure.id},         {"source", j.figure.source},   {"citation", j.figure.citation},
-        {"gpu", j.figure.gpu},       {"quality", j.figure.quality}, {"config", j.figure.config},
-        {"metric", j.figure.metric}, {"unit", j.figure.unit},       {"published", j.figure.value},
-        {"caveat", j.figure.caveat}};
-    if (j.predicted) {
-      one["policy"] = j.figure.policy;
-      one["predicted"] = *j.predicted;
-      one["error"] = *j.error();
-      one["cause"] = name_of(j.cause);
-      if (j.share) one["share"] = *j.share;
-      if (j.share) one["verdict"] = j.verdict;
-    } else {
-      one["not_predicted"] = j.not_predicted;
-    }
-    list.push_back(std::move(one));
-  }
-  for (const FigureGroup& g : groups_of(figures)) {
-    groups.push_back({{"cause", name_of(g.cause)},
-                      {"gpu", g.gpu},
-                      {"phase", g.phase},
-                      {"metric", g.metric},
-                      {"figures", g.figures},
-                      {"mean_error", g.mean_error},
-                      {"bias", g.bias}});
-  }
-  return json_text({{"schema", "fuseline.judgement/1"},
-                    {"groups", std::move(groups)},
-                    {"figures", std::move(list)}});
-}
-
 std::string judged_csv(const Figures& figures) {
   std::string text =
       "id,quality,gpu,config,metric,unit,published,predicted,error,cause,not_predicted\n";
@@ -153,30 +116,6 @@ std::string judged_csv(const Figures& figures) {
                         : fmt::format(",,,{}\n", csv_cell(j.not_predicted));
   }
   return text;
-}
-
-Figures judged(const std::string& path, const std::optional<std::string>& gpu) {
-  std::vector<PublishedFigure> published = load_published_figures(path);
-  if (gpu) {
-    const std::string name = load_gpu_option(gpu).name;
-    std::erase_if(published, [&](const PublishedFigure& f) { return f.gpu != name; });
-    if (published.empty()) {
-      throw InputError({.file = kCommandLine,
-                        .field = "--gpu",
-                        .value = *gpu,
-                        .message = "no figure was published of it",
-                        .allowed = "a GPU of " + path});
-    }
-  }
-  Figures figures;
-  ProgressBar bar;
-  for (const PublishedFigure& f : published) {
-    bar.show(fmt::format("{} of {} figures", figures.size(), published.size()),
-             static_cast<double>(figures.size()) / static_cast<double>(published.size()));
-    figures.push_back(judge(f));
-  }
-  bar.clear();
-  return figures;
 }
 
 }  // namespace
@@ -196,8 +135,14 @@ CommandResult judge_command(const Arguments& args) {
       parse_word("--format", format.value_or("table"), {"table", "json", "csv"});
   const auto count =
       static_cast<std::size_t>(parse_whole_number("--worst", worst.value_or("5"), 0, 100'000));
-  const Figures figures = judged(
-      file.empty() ? (data_dir() / "published" / "figures.csv").string() : file.front(), gpu);
+  ProgressBar bar;
+  const Figures figures =
+      judge_figures(file.empty() ? std::nullopt : std::optional(file.front()), gpu,
+                    [&bar](std::size_t done, std::size_t all) {
+                      bar.show(fmt::format("{} of {} figures", done, all),
+                               static_cast<double>(done) / static_cast<double>(all));
+                    });
+  bar.clear();
   std::string text;
   if (chosen == "json") {
     text = judged_json(figures);

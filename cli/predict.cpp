@@ -10,6 +10,7 @@
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
 #include "cli/selection.h"
+#include "sim/report/chrome_trace.h"
 #include "sim/report/json_output.h"
 #include "sim/report/predict_csv.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 struct PredictOptions {
   SelectionTexts selection;
-  std::optional<std::string> format, output, price;
+  std::optional<std::string> format, output, price, trace;
   std::vector<std::string> scenario;
   bool kernels = false;
 };
@@ -43,10 +44,13 @@ CommandResult predict_command(const Arguments& args) {
   options.flag("--kernels", "a table of kernels for each policy (table, csv)", o.kernels);
   options.text("--format", "table|json|csv", "what to print (table)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
+  options.text("--trace", "FILE", "also a trace of predicted and measured runs, for Perfetto",
+               o.trace);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
       parse_word("--format", o.format.value_or("table"), {"table", "json", "csv"});
+  if (o.trace) check_writable(*o.trace, "--trace");
   Selection selection = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   if (o.price) selection.price = parse_price(*o.price, selection.layers);
@@ -74,9 +78,14 @@ CommandResult predict_command(const Arguments& args) {
     text = predictions_table(selection, predictions, measurements ? &measurements->meta : nullptr,
                              o.kernels);
   }
-  if (!o.output) return {std::move(text), {}, ExitStatus::done};
+  std::string messages;
+  if (o.trace) {
+    write_file_atomically(*o.trace, chrome_trace(selection, predictions), "--trace");
+    messages += fmt::format("fuseline: written {}\n", *o.trace);
+  }
+  if (!o.output) return {std::move(text), std::move(messages), ExitStatus::done};
   write_file_atomically(*o.output, text);
-  return {{}, fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
+  return {{}, messages + fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
 }
 
 }  // namespace fuseline

@@ -1,36 +1,12 @@
-// The options that predict, explain and compare share: which block, on which GPU, under which
-// policies.
+// The options that predict, explain and compare share.
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
 #include "cli/options.h"
-#include "model/config/config.h"
-#include "model/config/scenario.h"
-#include "model/custom_fusion.h"
-#include "sim/block/estimate.h"
-#include "sim/gpu/gpu.h"
-#include "sim/report/prediction.h"
+#include "sim/selection/selection.h"
 
 namespace fuseline {
 
-struct Selection : PredictionCase {
-  std::string title;  // of the scenario, or empty
-  std::vector<std::string> policies;
-  CustomFusion custom;                      // what policy `custom` does, when the scenario says
-  std::optional<std::string> measurements;  // folder or file, when the scenario names one
-};
-
-// The selection's plan under one of its policies.
-Plan plan_of(const Selection& selection, const std::string& policy);
-
-// What the command line says, before it is checked; absent = not said.
-struct SelectionTexts {
-  std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, weights,
-      activations, kv, routing, policy, fidelity, layers, image, steps, guidance, launch;
-
+struct SelectionTexts : SelectionWords {
   // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype, --weights, --activations,
   // --kv, --routing and --policy to the options.
   void add_to(Options& options);
@@ -39,33 +15,5 @@ struct SelectionTexts {
   // Adds --image, --steps and --guidance.
   void add_image_to(Options& options);
 };
-
-// The scenario file (if any) with the command line's options on top. Where neither says anything:
-// llama2-7b, h100, forward, batch 1, 2,048 tokens (decode: 1 new token, 2,048 of context), bf16,
-// all policies; weights in the format that the model's file is stored in. InputError for anything
-// unknown, out of range, or inconsistent.
-Selection resolve_selection(const std::optional<std::string>& scenario_path,
-                            const SelectionTexts& texts);
-// The same of a scenario that was read before, for several selections of one scenario.
-Selection resolve_selection(const std::optional<Scenario>& read,
-                            const std::optional<std::string>& scenario_path,
-                            const SelectionTexts& texts);
-
-// The GPU that --gpu names. InputError: absent, unknown (nearest name), a bad file.
-Gpu load_gpu_option(const std::optional<std::string>& text);
-
-// A price an hour, above 0. InputError: not that, or without the whole model, which alone makes
-// tokens.
-MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers);
-
-// The number format that --weights names; `plain`: the type that means none. InputError: unknown
-// (nearest name), or a group that the format does not have.
-StoredWeight weights_option(const std::string& text, Dtype plain);
-// The same of what meets those weights.
-StoredWeight activations_option(const std::string& text, Dtype plain);
-
-Fidelity parse_fidelity(const std::string& text);
-// "a,b" or "all". InputError for an unknown policy (nearest name). `with_custom`: `custom` is one.
-std::vector<std::string> parse_policies(const std::string& text, bool with_custom = false);
 
 }  // namespace fuseline

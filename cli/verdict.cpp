@@ -4,36 +4,15 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/verdict_output.h"
+#include "sim/selection/verdict_request.h"
+#include "sim/verdict/verdict_json.h"
 
 namespace fuseline {
-
-namespace {
-
-// The policy below all edges: one, and not `custom`.
-std::string parse_on(const std::string& text, const Workload& workload) {
-  std::vector<std::string> names;
-  for (const PolicyInfo& p : policies()) {
-    if (workload.phase != Phase::train || p.trains) names.push_back(p.name);
-  }
-  return parse_word("--on", without_version("--on", text), names);
-}
-
-void refuse_roofline(const std::string& scenario, const Selection& s) {
-  if (s.fidelity == Fidelity::hierarchy) return;
-  throw InputError({.file = scenario,
-                    .field = "fidelity",
-                    .value = name_of(s.fidelity),
-                    .message = "has no gains of edges: a roofline does not see what L2 holds",
-                    .allowed = "hierarchy"});
-}
-
-}  // namespace
 
 CommandResult verdict_command(const Arguments& args) {
   SelectionTexts texts;
@@ -57,11 +36,8 @@ CommandResult verdict_command(const Arguments& args) {
       parse_word("--format", format.value_or("table"), {"table", "json", "csv"});
   const Selection s =
       resolve_selection(scenario.empty() ? std::nullopt : std::optional(scenario.front()), texts);
-  if (!scenario.empty()) refuse_roofline(scenario.front(), s);
-  VerdictOptions how{.on = parse_on(on.value_or("per-operator"), s.workload),
-                     .policies = s.policies,
-                     .turnings = !quick};
-  std::erase(how.policies, kCustomPolicy);
+  VerdictOptions how = verdict_options(
+      s, scenario.empty() ? std::nullopt : std::optional(scenario.front()), on, quick);
   std::optional<BlockVerdict> verdict;
   {
     const InterruptGuard guard;

@@ -10,8 +10,6 @@ namespace fuseline {
 
 // Tables of edges and policies, and below each what limits it.
 std::string verdict_text(const Selection& selection, const BlockVerdict& verdict);
-// fuseline.verdict/1
-std::string verdict_json(const Selection& selection, const BlockVerdict& verdict);
 // A line for each edge and each policy.
 std::string verdict_csv(const Selection& selection, const BlockVerdict& verdict);
 

@@ -4,13 +4,10 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/format.h"
-#include "base/json_text.h"
 #include "cli/table.h"
-#include "model/policy.h"
-#include "sim/gpu/plan_target.h"
+#include "sim/executor/moved_bytes.h"
 
 namespace fuseline {
 
@@ -20,41 +17,6 @@ using executor::ComparedTensor;
 using executor::CountedKernel;
 using executor::TensorError;
 using executor::VerifiedPolicy;
-using nlohmann::ordered_json;
-
-struct Totals {
-  Bytes loaded;
-  Bytes stored;
-};
-
-Totals totals(const std::vector<RequestedBytes>& moved) {
-  Totals t;
-  for (const RequestedBytes& r : moved) {
-    t.loaded += r.loaded;
-    t.stored += r.stored;
-  }
-  return t;
-}
-
-Totals counted(const VerifiedPolicy& p) {
-  Totals sum;
-  for (const CountedKernel& k : p.kernels) {
-    const Totals t = totals(k.counted);
-    sum.loaded += t.loaded;
-    sum.stored += t.stored;
-  }
-  return sum;
-}
-
-Totals predicted(const VerifiedPolicy& p) {
-  Totals sum;
-  for (const CountedKernel& k : p.kernels) {
-    const Totals t = totals(k.predicted);
-    sum.loaded += t.loaded;
-    sum.stored += t.stored;
-  }
-  return sum;
-}
 
 std::string error_text(double error) {
   return std::isfinite(error) ? fmt::format("{:.2e}", error) : "not finite";
@@ -89,7 +51,7 @@ std::string tensor_table(const VerifiedPolicy& p) {
 }
 
 std::string bytes_text(const VerifiedPolicy& p) {
-  const Totals got = counted(p);
+  const executor::MovedBytes got = counted_bytes(p);
   std::string text = fmt::format("bytes counted: {} MB loaded, {} MB stored in {} kernels",
                                  megabytes(got.loaded), megabytes(got.stored), p.kernels.size());
   if (p.bytes_equal()) {
@@ -119,7 +81,7 @@ std::string summary_table(const std::vector<VerifiedPolicy>& policies) {
   std::vector<std::vector<std::string>> rows;
   for (const VerifiedPolicy& p : policies) {
     const ComparedTensor* t = worst(p);
-    const Totals got = counted(p);
+    const executor::MovedBytes got = counted_bytes(p);
     std::string worst_ratio =
         t != nullptr && std::isfinite(t->ratio) ? fmt::format("{:.2f}", t->ratio) : "-";
     std::string worst_tensor = t != nullptr ? t->name : "";
@@ -174,76 +136,6 @@ std::string inputs_text(const executor::InputDistribution& inputs) {
   return text.empty() ? text : "inputs: " + text + "\n";
 }
 
-ordered_json number(double value) {
-  if (std::isfinite(value)) return value;
-  return nullptr;
-}
-
-ordered_json error_json(const TensorError& e) {
-  ordered_json out = {{"relative_l2", number(e.relative_l2)},
-                      {"max_error", number(e.largest)},
-                      {"worst_tile", number(e.worst_tile)}};
-  if (e.not_finite) out["not_finite_at"] = {e.not_finite->first, e.not_finite->second};
-  return out;
-}
-
-ordered_json tensor_json(const ComparedTensor& t) {
-  ordered_json out = {{"name", t.name}, {"kernel", t.kernel}, {"output", t.output}};
-  out.update(error_json(t.error));
-  out["unfused"] = error_json(t.unfused);
-  if (!t.unfused_of.empty()) out["unfused"]["tensor"] = t.unfused_of;
-  out["ratio"] = number(t.ratio);
-  out["passed"] = t.problem.empty();
-  if (!t.problem.empty()) out["problem"] = t.problem;
-  return out;
-}
-
-ordered_json bytes_json(const std::vector<RequestedBytes>& moved,
-                        const std::vector<Tensor>& tensors) {
-  ordered_json out = ordered_json::object();
-  for (const RequestedBytes& r : moved) {
-    out[tensors[static_cast<std::size_t>(r.tensor.index)].name] = {
-        {"loaded_bytes", r.loaded.value()}, {"stored_bytes", r.stored.value()}};
-  }
-  return out;
-}
-
-ordered_json policy_json(const Selection& selection, const VerifiedPolicy& p) {
-  const Totals got = counted(p);
-  const Totals want = predicted(p);
-  ordered_json tensors = ordered_json::array();
-  for (const ComparedTensor& t : p.tensors) tensors.push_back(tensor_json(t));
-  const Plan plan =
-      make_plan(p.policy, selection.model, selection.workload, plan_target(selection.gpu));
-  ordered_json kernels = ordered_json::array();
-  for (const CountedKernel& k : p.kernels) {
-    kernels.push_back({{"name", k.name},
-                       {"counted", bytes_json(k.counted, plan.graph.tensors())},
-                       {"differing", k.differing}});
-  }
-  ordered_json not_finite;  // null
-  if (p.not_finite) {
-    not_finite = {{"tensor", p.not_finite->tensor},
-                  {"at", {p.not_finite->row, p.not_finite->col}},
-                  {"value", std::isnan(p.not_finite->value) ? "nan"
-                            : p.not_finite->value > 0       ? "inf"
-                                                            : "-inf"}};
-    if (!p.not_finite->kernel.empty()) not_finite["kernel"] = p.not_finite->kernel;
-  }
-  return {{"policy", p.policy},
-          {"passed", p.passed()},
-          {"first_not_finite", not_finite},
-          {"launches", p.launches},
-          {"launches_predicted", p.launches_predicted},
-          {"loaded_bytes", got.loaded.value()},
-          {"stored_bytes", got.stored.value()},
-          {"predicted_loaded_bytes", want.loaded.value()},
-          {"predicted_stored_bytes", want.stored.value()},
-          {"bytes_equal", p.bytes_equal()},
-          {"tensors", tensors},
-          {"kernels", kernels}};
-}
-
 }  // namespace
 
 std::string first_failure(const executor::Verification& result) {
@@ -276,35 +168,6 @@ std::string verification_table(const Selection& selection, const executor::Verif
   text += inputs_text(options.inputs);
   for (const VerifiedPolicy& p : result.policies) text += "\n" + policy_text(p, fault);
   return text + "\n" + summary_table(result.policies);
-}
-
-std::string verification_json(const Selection& selection, const executor::VerifyOptions& options,
-                              const executor::Verification& result) {
-  const Workload& w = selection.workload;
-  ordered_json policies = ordered_json::array();
-  for (const VerifiedPolicy& p : result.policies) policies.push_back(policy_json(selection, p));
-  const ordered_json out = {{"schema", "fuseline.verification/1"},
-                            {"model", selection.model.name},
-                            {"gpu", selection.gpu.name},
-                            {"phase", name_of(w.phase)},
-                            {"batch", w.batch},
-                            {"seq", w.seq},
-                            {"context", w.context},
-                            {"dtype", name_of(w.dtype)},
-                            {"weights", weights_text(w)},
-                            {"activations", activations_text(w)},
-                            {"kv", cache_text(w)},
-                            {"routing", routing_text(w.routing)},
-                            {"seed", options.seed},
-                            {"inputs",
-                             {{"outliers", options.inputs.outliers},
-                              {"scale", options.inputs.scale},
-                              {"shift", options.inputs.shift},
-                              {"gradient_scale", options.inputs.gradient_scale}}},
-                            {"worst_ratio", executor::kWorstRatio},
-                            {"passed", result.passed()},
-                            {"policies", policies}};
-  return json_text(out);
 }
 
 }  // namespace fuseline

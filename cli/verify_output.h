@@ -11,10 +11,6 @@ namespace fuseline {
 std::string verification_table(const Selection& selection, const executor::VerifyOptions& options,
                                const executor::Verification& result);
 
-// {"schema":"fuseline.verification/1", ...}: docs/cli.md lists the keys.
-std::string verification_json(const Selection& selection, const executor::VerifyOptions& options,
-                              const executor::Verification& result);
-
 // The first thing that failed, in one line; empty when all passed.
 std::string first_failure(const executor::Verification& result);
 

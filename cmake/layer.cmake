@@ -5,6 +5,11 @@ add_library(fuseline_flags INTERFACE)
 target_include_directories(fuseline_flags INTERFACE "${PROJECT_SOURCE_DIR}"
   "${PROJECT_BINARY_DIR}/generated")
 target_compile_options(fuseline_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+# Nobody replaces our functions while the program runs, so the compiler may inline them although the
+# code is position independent.
+if(CMAKE_POSITION_INDEPENDENT_CODE)
+  target_compile_options(fuseline_flags INTERFACE -fno-semantic-interposition)
+endif()
 # GCC 12 warns falsely of overlapping string copies when it optimises (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   target_compile_options(fuseline_flags INTERFACE -Wno-restrict)

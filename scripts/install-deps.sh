@@ -5,6 +5,7 @@
 #   --with-tests  what the tests take too
 #   --with-gui    the window: fuseline-gui is built where these are
 #   --with-clang  the second compiler and clang-tidy
+#   --with-python the Python module: it is built where these are
 set -euo pipefail
 
 run_packages=(
@@ -15,6 +16,7 @@ run_packages=(
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld)
 gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)
 clang_packages=(clang libomp-dev clang-tidy-14)
+python_packages=(python3 python3-dev pybind11-dev)
 
 packages=("${run_packages[@]}")
 for option in "$@"; do
@@ -22,9 +24,10 @@ for option in "$@"; do
     --with-tests) packages+=("${test_packages[@]}") ;;
     --with-gui) packages+=("${gui_packages[@]}") ;;
     --with-clang) packages+=("${clang_packages[@]}") ;;
+    --with-python) packages+=("${python_packages[@]}") ;;
     *)
       echo "install-deps: there is no option '$option'; allowed: --with-tests, --with-gui," \
-        "--with-clang" >&2
+        "--with-clang, --with-python" >&2
       exit 2
       ;;
   esac

@@ -18,7 +18,7 @@ constexpr double kWidestBand = 3;
 constexpr double kMostWidening = 20;
 constexpr double kRounding = 1e-4;
 constexpr double kLargestBeyond = 10, kMostAmount = 1e18;
-constexpr std::int64_t kMostRows = 10'000'000;
+constexpr std::int64_t kMostBandRows = 10'000'000;
 
 const std::vector<std::string> kPhases = {"forward", "decode", "train"};
 const std::vector<std::string> kMakers = {"own", "library", "mixed"};
@@ -53,7 +53,7 @@ BandClass read_class(const TomlTable& table) {
   if (table.has("slope") && c.of.what != "gain") {
     table.fail("slope", "only a gain has one", "no slope");
   }
-  c.rows = table.whole("rows", {1, kMostRows});
+  c.rows = table.whole("rows", {1, kMostBandRows});
   c.models = table.whole("models", {1, c.rows});
   c.least = table.real_or("least", {0, kMostAmount}, 0);
   c.most = table.real_or("most", {c.least, kMostAmount}, c.least);

@@ -34,17 +34,22 @@ const std::vector<Room>& rooms() {
       {"sim/judge",
        {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block", "sim/measured",
         "sim/sure"}},
+      {"sim/draw", {"base"}},
       {"sim/report",
-       {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block", "sim/measured",
-        "sim/judge", "sim/sure"}},
+       {"sim/draw", "base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block",
+        "sim/measured", "sim/judge", "sim/sure"}},
       {"sim/verdict",
        {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block", "sim/measured",
         "sim/sure", "sim/report"}},
+      {"sim/selection",
+       {"base", "model", "sim/gpu", "sim/block", "sim/executor", "sim/measured", "sim/judge",
+        "sim/sure", "sim/report", "sim/verdict"}},
       {"lab", {"base", "model", "sim"}},
       {"cuda", {"base", "model", "sim"}},
       {"gui/model", {"base", "model", "sim"}},
       {"gui/widgets", {"base", "model", "sim", "gui/model"}},
       {"gui/bench", {"gui/model", "gui/widgets"}},
+      {"python", {"base", "model", "sim"}},
       {"cli", {"base", "model", "sim", "lab", "cuda"}},
   };
   return all;
@@ -89,7 +94,7 @@ std::string crossing(const std::string& file, const std::string& header) {
 TEST(Floors, NoIncludeCrossesAFloor) {
   const fs::path root = FUSELINE_SOURCE_DIR;
   std::size_t files = 0;
-  for (const char* layer : {"base", "model", "sim", "lab", "cuda", "cli", "gui"}) {
+  for (const char* layer : {"base", "model", "sim", "lab", "cuda", "cli", "gui", "python"}) {
     for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / layer)) {
       const std::string extension = entry.path().extension();
       if (extension != ".h" && extension != ".cpp") continue;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "cli/saved_prediction.h"
+#include "sim/selection/saved_prediction.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

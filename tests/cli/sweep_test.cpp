@@ -7,7 +7,7 @@
 #include "base/data_dir.h"
 #include "base/data_files.h"
 #include "base/error.h"
-#include "cli/size_list.h"
+#include "sim/selection/size_list.h"
 #include "tests/cli/cli_run.h"
 
 namespace fuseline {

@@ -8,12 +8,12 @@
 #include <set>
 
 #include "base/error.h"
-#include "cli/saved_prediction.h"
 #include "model/config/model_files.h"
 #include "model/config/scenario.h"
 #include "sim/gpu/gpu.h"
 #include "sim/judge/audit/claim_file.h"
 #include "sim/judge/published.h"
+#include "sim/selection/saved_prediction.h"
 #include "tests/error/run_program.h"
 
 namespace fuseline {

@@ -1,4 +1,4 @@
-#include "cli/saved_match.h"
+#include "sim/selection/saved_match.h"
 
 #include <algorithm>
 #include <functional>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "cli/selection.h"
+#include "sim/selection/selection.h"
 
 namespace fuseline {
 
@@ -16,13 +16,13 @@ namespace {
 using Cases = std::vector<BlockCase>;
 
 // One thing that a prediction and a measurement of the same block have in common.
-struct Part {
+struct MatchedPart {
   const char* field;
   std::function<std::string(const BlockCase&)> text;
 };
 
-const std::vector<Part>& parts() {
-  static const std::vector<Part> all = {
+const std::vector<MatchedPart>& parts() {
+  static const std::vector<MatchedPart> all = {
       {"model", [](const BlockCase& c) { return c.model; }},
       {"phase", [](const BlockCase& c) { return std::string(name_of(c.workload.phase)); }},
       {"batch", [](const BlockCase& c) { return std::to_string(c.workload.batch); }},
@@ -35,7 +35,7 @@ const std::vector<Part>& parts() {
   return all;
 }
 
-std::string distinct(const Cases& cases, const Part& part) {
+std::string distinct(const Cases& cases, const MatchedPart& part) {
   std::vector<std::string> values;
   for (const BlockCase& c : cases) {
     if (std::find(values.begin(), values.end(), part.text(c)) == values.end()) {
@@ -90,12 +90,12 @@ void check_match(const SavedPredictions& saved, const Measurements& measurements
                       .message = fmt::format("no such block was measured in {}", measurements.path),
                       .allowed = allowed});
   };
-  for (const Part& part : parts()) {
+  for (const MatchedPart& part : parts()) {
     const Cases before = left;
     std::erase_if(left, [&](const BlockCase& c) { return part.text(c) != part.text(block); });
     if (left.empty()) refuse(part.field, part.text(block), distinct(before, part));
   }
-  const Part execution = {"policy", [](const BlockCase& c) { return c.execution; }};
+  const MatchedPart execution = {"policy", [](const BlockCase& c) { return c.execution; }};
   std::vector<std::string> predicted;
   for (const SavedPrediction& p : saved.list) {
     predicted.push_back(p.block.execution);

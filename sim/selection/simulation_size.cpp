@@ -1,4 +1,4 @@
-#include "cli/simulation_size.h"
+#include "sim/selection/simulation_size.h"
 
 #include <fmt/format.h>
 
@@ -26,8 +26,8 @@ double rough_tiles(const ModelConfig& model, const Workload& w) {
   return tiles;
 }
 
-bool fits(const Selection& selection, const std::string& policy, std::int64_t Workload::*field,
-          std::int64_t size) {
+bool can_simulate(const Selection& selection, const std::string& policy,
+                  std::int64_t Workload::*field, std::int64_t size) {
   Selection s = selection;
   s.workload.*field = size;
   return walk_size(plan_of(s, policy)).fits();
@@ -38,11 +38,11 @@ std::int64_t largest(const Selection& s, const std::string& policy, std::int64_t
                      std::int64_t too_large) {
   const bool is_context = field == &Workload::context;
   std::int64_t least = is_context ? s.workload.seq : 1;
-  if (!fits(s, policy, field, least)) return 0;
+  if (!can_simulate(s, policy, field, least)) return 0;
   std::int64_t most = too_large;
   while (most - least > 1) {
     const std::int64_t middle = least + (most - least) / 2;
-    (fits(s, policy, field, middle) ? least : most) = middle;
+    (can_simulate(s, policy, field, middle) ? least : most) = middle;
   }
   return least;
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "cli/selection.h"
+#include "sim/selection/selection.h"
 
 namespace fuseline {
 

@@ -1,4 +1,4 @@
-#include "cli/saved_prediction.h"
+#include "sim/selection/saved_prediction.h"
 
 #include <nlohmann/json.hpp>
 
@@ -77,7 +77,7 @@ class JsonReader {
 };
 
 // "bf16" where the file has none: the type came later than the schema.
-Dtype read_dtype(const JsonReader& reader) {
+Dtype saved_dtype(const JsonReader& reader) {
   if (!reader.has("dtype")) return Dtype::bf16;
   const std::string text = reader.text("dtype");
   for (const Dtype dtype : {Dtype::bf16, Dtype::fp16, Dtype::fp32}) {
@@ -87,7 +87,7 @@ Dtype read_dtype(const JsonReader& reader) {
 }
 
 // Files without number formats have no such fields.
-Formats read_formats(const JsonReader& reader, Dtype plain) {
+Formats saved_formats(const JsonReader& reader, Dtype plain) {
   Formats formats;
   const auto read = [&](const char* field, auto& format, auto parse) {
     if (!reader.has(field)) return;
@@ -159,8 +159,8 @@ SavedPredictions load_predictions(const std::string& path) {
   block.workload.batch = reader.whole("batch", kLargestDimension);
   block.workload.seq = reader.whole("seq", kLargestDimension);
   block.workload.context = reader.whole("context", kLargestDimension);
-  block.workload.dtype = read_dtype(reader);
-  block.workload.formats = read_formats(reader, block.workload.dtype);
+  block.workload.dtype = saved_dtype(reader);
+  block.workload.formats = saved_formats(reader, block.workload.dtype);
   SavedPredictions out{.gpu = reader.text("gpu"), .list = {}};
   for (const JsonReader& p : reader.list("predictions")) {
     out.list.push_back({block, read_estimate(p)});

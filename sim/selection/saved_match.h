@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "cli/saved_prediction.h"
 #include "sim/measured/measurement.h"
+#include "sim/selection/saved_prediction.h"
 
 namespace fuseline {
 

@@ -1,0 +1,128 @@
+"""The other functions: the same words and numbers as the command line."""
+import json
+import os
+import pathlib
+import subprocess
+import unittest
+
+import fuseline
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("FUSELINE_PROGRAM")
+SMALL = {"model": "tinyllama", "gpu": "h200", "seq": 256}
+
+
+def command_line(*arguments):
+    run = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=True, cwd=ROOT)
+    return json.loads(run.stdout)
+
+
+@unittest.skipUnless(PROGRAM, "FUSELINE_PROGRAM names no program")
+class SameAsTheCommandLine(unittest.TestCase):
+    words = ("--model", "tinyllama", "--gpu", "h200", "--seq", "256")
+
+    def test_predict(self):
+        said = command_line("predict", *self.words, "--policy", "eager,coda", "--format", "json")
+        shared = {k: v for k, v in said.items() if k not in ("schema", "predictions")}
+        got = fuseline.predict(**SMALL, policy="eager,coda").to_dicts()
+        self.assertEqual(got, [{**shared, **one} for one in said["predictions"]])
+
+    def test_explain(self):
+        said = command_line("explain", *self.words, "--policy", "coda", "--format", "json")
+        self.assertEqual(fuseline.explain(**SMALL, policy="coda").to_dict(), said["plans"][0])
+
+    def test_gemm(self):
+        said = command_line("gemm", "--m", "256", "--n", "512", "--k", "1024", "--gpu", "h200",
+                            "--format", "json")
+        self.assertEqual(fuseline.gemm(m=256, n=512, k=1024, gpu="h200").to_dict(), said)
+
+    def test_verdict(self):
+        said = command_line("verdict", *self.words, "--policy", "coda", "--quick", "--format", "json")
+        said.pop("schema")
+        got = fuseline.verdict(**SMALL, policy="coda", quick=True).to_dict()
+        got.pop("schema")
+        self.assertEqual(got, said)
+
+    def test_sweep(self):
+        said = command_line("sweep", "--model", "tinyllama", "--gpu", "h200", "--seq", "128,256",
+                            "--policy", "coda", "--format", "json")
+        got = fuseline.sweep(model="tinyllama", gpu="h200", seq=[128, 256], policy="coda")
+        self.assertEqual([p.time_us for p in got],
+                         [c["predictions"][0]["time_us"] for c in said["cases"]])
+
+    def test_compare(self):
+        folder = str(ROOT / "scenarios" / "measurements" / "h200-pytorch")
+        words = ("--model", "gpt2-xl", "--phase", "decode")
+        said = command_line("compare", folder, *words, "--format", "json")
+        got = fuseline.compare(folder, model="gpt2-xl", phase="decode").to_dict()
+        self.assertEqual(got, said)
+
+
+class Functions(unittest.TestCase):
+    def test_explain_says_why(self):
+        plan = fuseline.explain(**SMALL, policy="coda")
+        self.assertTrue(any(edge.fused for edge in plan.edges))
+        for edge in plan.edges:
+            self.assertTrue(edge.reason)
+            self.assertTrue(edge.from_)
+        self.assertIn(plan.kernels[0].name, plan.text)
+
+    def test_verify_passes_and_a_fault_fails(self):
+        good = fuseline.verify(model="tinyllama", seq=16, policy="coda")
+        self.assertTrue(good.passed)
+        self.assertTrue(good.policies["coda"].bytes_equal)
+        bad = fuseline.verify(model="tinyllama", seq=16, policy="coda", fault="swapped-pair")
+        self.assertFalse(bad.passed)
+        self.assertTrue(any(t.problem for t in bad.policies["coda"].tensors))
+
+    def test_a_verdict_has_every_edge(self):
+        verdict = fuseline.verdict(**SMALL, policy="coda", quick=True)
+        self.assertGreater(len(verdict.edges), 5)
+        self.assertIn(verdict.policies["coda"].verdict, ("faster", "slower", "too close to call"))
+
+    def test_judge_leaves_one_gpu(self):
+        judged = fuseline.judge(gpu="a100-sxm-80gb")
+        self.assertEqual({f.gpu for f in judged.figures}, {"a100-sxm-80gb"})
+
+    def test_a_sweep_is_drawn_with_a_line_for_each_policy(self):
+        sweep = fuseline.sweep(model="tinyllama", gpu="h200", seq="128:512:x2", policy="eager,coda")
+        self.assertEqual(len(sweep), 6)
+        svg = sweep.plot().svg
+        self.assertEqual(svg.count("<circle"), 6)
+        with self.assertRaisesRegex(fuseline.InputError, "no size varies"):
+            fuseline.sweep(model="tinyllama", gpu="h200", seq=128, policy="coda").plot()
+
+    def test_lists_have_facts_as_attributes(self):
+        self.assertEqual(fuseline.models()["llama2-7b"].D, 4096)
+        self.assertEqual(fuseline.gpus()["h200"].standing, "fitted")
+        self.assertTrue(fuseline.blocks()["llama"].computes)
+        self.assertIn("coda", fuseline.policies().names())
+        with self.assertRaisesRegex(AttributeError, "layers"):
+            fuseline.models()[0].depth
+        with self.assertRaisesRegex(fuseline.InputError, "models, blocks"):
+            fuseline.listing("things")
+
+    def test_a_report_is_one_page_without_scripts_and_links_to_elsewhere(self):
+        page = fuseline.report(**SMALL, policy="eager,coda")
+        self.assertTrue(page.startswith("<!DOCTYPE html>"))
+        for outside in ("<script", "<link", "src=", "@import", "url("):
+            self.assertNotIn(outside, page)
+        self.assertIn("--model tinyllama --gpu h200 --seq 256 --policy eager,coda", page)
+
+    def test_control_c_stops_long_work(self):
+        import signal
+        import sys
+        import time
+        program = ("import fuseline\n"
+                   "print('begun', flush=True)\n"
+                   "try: fuseline.verify(model='llama2-7b', seq=1024)\n"
+                   "except KeyboardInterrupt: print('stopped')\n")
+        run = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(run.stdout.readline(), "begun\n")
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        self.assertEqual(run.communicate(timeout=60)[0], "stopped\n")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -19,6 +19,7 @@
 #include "cuda/emit/plan_source.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
+#include "model/programs/program_file.h"
 #include "sim/block/residence.h"
 #include "sim/sure/estimate_bands.h"
 
@@ -179,13 +180,15 @@ CommandResult explain_command(const Arguments& args) {
   o.selection.add_to(options);
   options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
   options.flag("--cuda", "the kernels' CUDA sources, for the GPU that --gpu names", o.cuda);
-  options.text("--format", "text|json|block", "what to print (text); block: the block's own text",
+  options.text("--format", "text|json|block|program",
+               "what to print (text); block: the block's own text; program: the plan as a text that "
+               "is read (*.fuse)",
                o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
-      parse_word("--format", o.format.value_or("text"), {"text", "json", "block"});
+      parse_word("--format", o.format.value_or("text"), {"text", "json", "block", "program"});
   const Selection s = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   if (o.cuda && format != "text")
@@ -196,9 +199,14 @@ CommandResult explain_command(const Arguments& args) {
                       .allowed = "text"});
   std::vector<Explained> all;
   std::string sources;
+  std::vector<std::string> plans;
   for (const std::string& policy : s.policies) {
     if (format == "block") break;  // it is the same under every policy
     const Plan plan = plan_of(s, policy);
+    if (format == "program") {
+      plans.push_back(plan_text(plan, s.gpu.name));
+      continue;
+    }
     Explanation e = explain(plan);
     if (o.cuda) {
       if (o.kernel) (void)only_kernel(std::move(e), *o.kernel);  // refuses unknown names
@@ -211,7 +219,15 @@ CommandResult explain_command(const Arguments& args) {
         {o.kernel ? only_kernel(std::move(e), *o.kernel) : std::move(e), std::move(estimate)});
   }
   std::string text;
-  if (o.cuda) {
+  if (plans.size() > 1)
+    throw InputError({.file = kCommandLine,
+                      .field = "--policy",
+                      .value = fmt::format("{}", fmt::join(s.policies, ",")),
+                      .message = "a text of programs holds one plan",
+                      .allowed = "one policy"});
+  if (format == "program") {
+    text = plans.front();
+  } else if (o.cuda) {
     text = std::move(sources);
   } else if (format == "json") {
     text = explanations_json(s, all);

@@ -178,12 +178,14 @@ CommandResult explain_command(const Arguments& args) {
                    "fuseline explain --phase decode --policy eager,tensorrt-llm --format json"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
   o.selection.add_to(options);
+  o.selection.add_plan_to(options);
   options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
   options.flag("--cuda", "the kernels' CUDA sources, for the GPU that --gpu names", o.cuda);
-  options.text("--format", "text|json|block|program",
-               "what to print (text); block: the block's own text; program: the plan as a text that "
-               "is read (*.fuse)",
-               o.format);
+  options.text(
+      "--format", "text|json|block|program",
+      "what to print (text); block: the block's own text; program: the plan as a text that "
+      "is read (*.fuse)",
+      o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

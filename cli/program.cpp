@@ -50,8 +50,11 @@ std::string with_sizes(const std::string& text, const std::optional<std::string>
   for (const std::string& part : parse_list("--size", *sizes)) {
     const std::vector<std::string> halves = split_list(part, '=');
     if (halves.size() != 2)
-      throw InputError({.file = kCommandLine, .field = "--size", .value = part,
-                        .message = "is no size", .allowed = "LETTER=NUMBER, as M=64"});
+      throw InputError({.file = kCommandLine,
+                        .field = "--size",
+                        .value = part,
+                        .message = "is no size",
+                        .allowed = "LETTER=NUMBER, as M=64"});
     wanted[halves[0]] =
         std::to_string(parse_whole_number("--size", halves[1], 1, std::int64_t{1} << 32));
   }
@@ -77,7 +80,9 @@ std::string with_sizes(const std::string& text, const std::optional<std::string>
   }
   for (const auto& [letter, size] : wanted)
     if (!known.contains(letter))
-      throw InputError({.file = kCommandLine, .field = "--size", .value = letter,
+      throw InputError({.file = kCommandLine,
+                        .field = "--size",
+                        .value = letter,
                         .message = "no line \"size\" of the file has this letter"});
   return out;
 }
@@ -90,8 +95,7 @@ struct Checked {
 
 Checked checked(const std::string& path, const ProgramOptions& o) {
   Checked c{.file = read_program_file(path), .gpu = {}, .diagnoses = {}};
-  if (o.sizes)
-    c.file = read_program_text(with_sizes(c.file.source->text, o.sizes), path);
+  if (o.sizes) c.file = read_program_text(with_sizes(c.file.source->text, o.sizes), path);
   c.diagnoses = check_programs(c.file);
   const std::string gpu = o.gpu.value_or(c.file.target.empty() ? "h100" : c.file.target);
   c.gpu = load_gpu_option(gpu);
@@ -147,7 +151,9 @@ Answer answer(const std::string& verb, const Checked& c, const ProgramOptions& o
     }
   }
   if (text.empty())
-    throw InputError({.file = kCommandLine, .field = "--kernel", .value = o.kernel.value_or(""),
+    throw InputError({.file = kCommandLine,
+                      .field = "--kernel",
+                      .value = o.kernel.value_or(""),
                       .message = "the file has no such program"});
   return {std::move(text), {{"sources", std::move(sources)}}};
 }
@@ -200,18 +206,20 @@ CommandResult watch(const std::string& verb, const std::string& path, const Prog
 
 CommandResult program_command(const Arguments& args) {
   ProgramOptions o;
-  Options options("program",
-                  "Programs as text (*.fuse): check, explain, predict, verify, or their CUDA source.",
-                  {"fuseline program check scenarios/programs/geglu-fp8.fuse",
-                   "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
-                   "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
-                   "fuseline program check mine.fuse --watch",
-                   "fuseline program check mine.fuse --format json"});
-  options.positional("VERB FILE.fuse",
-                     "check: every mistake with its rule and line; explain: tile, registers, shared "
-                     "memory, what each line moves; predict: time with its band, bound and limits; "
-                     "verify: executes it on the CPU, against fp64; cuda: the source",
-                     o.words, 2);
+  Options options(
+      "program",
+      "Programs as text (*.fuse): check, explain, predict, verify, or their CUDA source.",
+      {"fuseline program check scenarios/programs/geglu-fp8.fuse",
+       "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
+       "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
+       "fuseline program check mine.fuse --watch",
+       "fuseline program check mine.fuse --format json"});
+  options.positional(
+      "VERB FILE.fuse",
+      "check: every mistake with its rule and line; explain: tile, registers, shared "
+      "memory, what each line moves; predict: time with its band, bound and limits; "
+      "verify: executes it on the CPU, against fp64; cuda: the source",
+      o.words, 2);
   options.text("--gpu", "GPU", "on which (the file's target, else h100)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);

@@ -75,11 +75,12 @@ ProgramExplanation explain_programs(const ProgramFile& file, const Plan& plan, c
         if (costs.budget && in_body)
           for (const Value v : primitive.defines())
             if (values.knows(v) && values.form(v) == Form::tile)
-              line.registers += costs.budget->accumulator_registers *
-                                values.width(v) / std::max<std::int64_t>(1, values.width(0));
+              line.registers += costs.budget->accumulator_registers * values.width(v) /
+                                std::max<std::int64_t>(1, values.width(0));
         body.push_back(std::move(line));
       };
-      for (std::size_t j = 0; j < p.prologue.size(); ++j) add(p.prologue[j], places.prologue[j], false);
+      for (std::size_t j = 0; j < p.prologue.size(); ++j)
+        add(p.prologue[j], places.prologue[j], false);
       for (std::size_t j = 0; j < p.body.size(); ++j) add(p.body[j], places.body[j], true);
       if (costs.budget) mainloop.registers = costs.budget->accumulator_registers;
       costs.lines.push_back(std::move(mainloop));
@@ -96,8 +97,10 @@ std::string program_explanation_text(const ProgramExplanation& e) {
     if (p.budget) {
       const TileBudget& b = *p.budget;
       text += fmt::format(
-          "  tile {} x {} x {}, {} stages; a thread holds {} accumulators, and at most {} registers "
-          "of values\n  shared memory: {:.1f} KiB of stages, {:.1f} KiB of loaded tiles, of {} KiB\n",
+          "  tile {} x {} x {}, {} stages; a thread holds {} accumulators, and at most {} "
+          "registers "
+          "of values\n  shared memory: {:.1f} KiB of stages, {:.1f} KiB of loaded tiles, of {} "
+          "KiB\n",
           b.tile.m, b.tile.n, b.tile.k, b.tile.stages, b.accumulator_registers, b.value_registers,
           static_cast<double>(b.stage_bytes) / 1024, static_cast<double>(b.epilogue_bytes) / 1024,
           b.shared_bytes_per_block / 1024);
@@ -108,9 +111,9 @@ std::string program_explanation_text(const ProgramExplanation& e) {
                       l.loaded > 0 ? megabytes(Bytes(l.loaded)) : "-",
                       l.stored > 0 ? megabytes(Bytes(l.stored)) : "-",
                       l.registers > 0 ? std::to_string(l.registers) : "-"});
-    text += format_table({{"line"}, {"program", Align::left}, {"loads MB"}, {"stores MB"},
-                          {"numbers/thread"}},
-                         rows);
+    text += format_table(
+        {{"line"}, {"program", Align::left}, {"loads MB"}, {"stores MB"}, {"numbers/thread"}},
+        rows);
   }
   return text;
 }
@@ -160,7 +163,8 @@ std::string program_prediction_text(const PlanEstimate& e, const Gpu& gpu) {
                         in_microseconds(high_end(e.time, *time)));
   text += fmt::format("; HBM {} MB\n", megabytes(e.hbm_read + e.hbm_write));
   text += fmt::format(
-      "limits: {} MB compulsory, {} MB at least with this much on chip, {} µs at the fastest rates; "
+      "limits: {} MB compulsory, {} MB at least with this much on chip, {} µs at the fastest "
+      "rates; "
       "the prediction is {:.2f} times that\n",
       megabytes(e.limits.compulsory), megabytes(e.limits.capacity_bound),
       in_microseconds(e.limits.time),
@@ -203,8 +207,11 @@ std::string program_verification_text(const VerifiedPrograms& v) {
   for (const VerifiedTensor& t : v.tensors)
     rows.push_back({t.name, t.program, fmt::format("{:.2e}", t.error),
                     fmt::format("{:.2e}", t.allowed), t.agrees() ? "agrees" : "DIFFERS"});
-  std::string text = format_table({{"tensor", Align::left}, {"program", Align::left},
-                                   {"relative L2"}, {"allowed"}, {"verdict", Align::left}},
+  std::string text = format_table({{"tensor", Align::left},
+                                   {"program", Align::left},
+                                   {"relative L2"},
+                                   {"allowed"},
+                                   {"verdict", Align::left}},
                                   rows);
   std::int64_t loaded = 0, stored = 0;
   std::string differing;

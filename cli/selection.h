@@ -2,6 +2,7 @@
 // policies.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,19 +22,23 @@ struct Selection : PredictionCase {
   std::vector<std::string> policies;
   CustomFusion custom;                      // what policy `custom` does, when the scenario says
   std::optional<std::string> measurements;  // folder or file, when the scenario names one
+  std::shared_ptr<const Plan> plan{};       // of --plan, in the place of the policies' plans
 };
 
-// The selection's plan under one of its policies.
+// The selection's plan under one of its policies, or that of its file. InputError: the file's plan
+// is one of another block.
 Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What the command line says, before it is checked; absent = not said.
 struct SelectionTexts {
   std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, weights,
-      activations, kv, routing, policy, fidelity, layers, image, steps, guidance, launch;
+      activations, kv, routing, policy, fidelity, layers, image, steps, guidance, launch, plan;
 
   // Adds --model, --gpu, --phase, --batch, --seq, --context, --dtype, --weights, --activations,
   // --kv, --routing and --policy to the options.
   void add_to(Options& options);
+  // Adds --plan.
+  void add_plan_to(Options& options);
   // Adds --fidelity, --layers and --launch.
   void add_simulation_to(Options& options);
   // Adds --image, --steps and --guidance.

@@ -119,6 +119,7 @@ CommandResult verify_command(const Arguments& args) {
   options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
                      1);
   texts.selection.add_to(options);
+  texts.selection.add_plan_to(options);
   options.text("--layers", "1", "verify executes one block", texts.layers);
   options.text("--threads", "N", "threads (all cores); results do not depend on them",
                texts.threads);
@@ -144,6 +145,10 @@ CommandResult verify_command(const Arguments& args) {
       parse_word("--format", texts.format.value_or("table"), {"table", "json"});
   executor::VerifyOptions verify = verify_options(texts);
   const Selection selection = verify_selection(texts);
+  if (selection.plan) {
+    (void)plan_of(selection, selection.plan->policy);  // refuses a plan of another block
+    verify.plan = selection.plan;
+  }
 
   const executor::Verification result = run_long_work([&](const ShowProgress& show) {
     verify.progress = show;

@@ -5,12 +5,12 @@
 #include <string>
 
 #include "model/expert_routing.h"
-#include "model/programs/all_lines.h"
-#include "model/programs/syntax_arguments.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 

@@ -7,14 +7,14 @@
 
 #include "base/error.h"
 #include "model/primitives/all_reductions.h"
-#include "model/programs/all_lines.h"
-#include "model/programs/known_functions.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/primitives/tile_maths.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -98,7 +98,8 @@ void meaning(const ColumnReduce& p, Meaning& exact) {
 void lines::column_reduce(LineForms& forms) {
   forms.of<ColumnReduce>(syntax, meaning);
   for (const ReduceFn fn : reduce_functions())
-    if (fn->also == nullptr) forms.makes("column_" + name_of(fn), ColumnReduce{.out = 0, .fn = fn, .in = 0});
+    if (fn->also == nullptr)
+      forms.makes("column_" + name_of(fn), ColumnReduce{.out = 0, .fn = fn, .in = 0});
 }
 
 }  // namespace fuseline

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <string>
 
-#include "model/programs/all_lines.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/programs/all_lines.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 

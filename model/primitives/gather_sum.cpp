@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <string>
 
-#include "model/programs/all_lines.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -32,7 +32,8 @@ std::vector<ColumnRelation> GatherSum::relations() const { return {}; }
 TileDemands GatherSum::demands() const { return {.other_columns = true}; }
 
 bool GatherSum::check(ShapeCheck& check) const {
-  if (!check.space().columns_resident) check.problem("a sum of gathered rows needs a stream", "whole-column");
+  if (!check.space().columns_resident)
+    check.problem("a sum of gathered rows needs a stream", "whole-column");
   if (ids)
     check.expect(*ids, from.rows, 1, "row ids");
   else if (period < 1 || from.rows % period != 0)

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/programs/all_lines.h"
-#include "model/programs/known_functions.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -97,7 +97,7 @@ void meaning(const GroupReduce& p, Meaning& exact) {
   exact.fill(p.out, x.rows, x.cols, [&](auto r, auto c) {
     const std::int64_t first = r * x.cols + c / p.group * p.group;
     return exact.reduced(p.fn, std::span(x.data).subspan(static_cast<std::size_t>(first),
-                                                       static_cast<std::size_t>(p.group)));
+                                                         static_cast<std::size_t>(p.group)));
   });
 }
 

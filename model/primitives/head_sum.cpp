@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/error.h"
-#include "model/programs/all_lines.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -34,7 +34,8 @@ TileDemands HeadSum::demands() const {
 bool HeadSum::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
-  if (!check.space().rows_resident) check.problem("the heads of a row are in different tiles", "whole-row");
+  if (!check.space().rows_resident)
+    check.problem("the heads of a row are in different tiles", "whole-row");
   if (count < 1 || width < 1 || s->width % (count * width) != 0)
     check.problem("sums over " + std::to_string(count) + " heads of " + std::to_string(width) +
                   " columns in " + std::to_string(s->width));

@@ -6,12 +6,12 @@
 #include <numeric>
 #include <string>
 
-#include "model/programs/all_lines.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -91,7 +91,8 @@ void syntax(LoadTable& p, Syntax& line) {
   line.operand(p.from);
   line.number("period", p.period, 0);
   line.real("rest", p.rest, 0);
-  line.remark(p.period == 0 ? "row mod T, column mod d" : "row mod T, column mod period, then rest");
+  line.remark(p.period == 0 ? "row mod T, column mod d"
+                            : "row mod T, column mod period, then rest");
 }
 
 void meaning(const LoadTable& p, Meaning& exact) {

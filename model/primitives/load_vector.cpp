@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "model/programs/all_lines.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -79,7 +79,8 @@ void syntax(LoadVector& p, Syntax& line) {
 
 void meaning(const LoadVector& p, Meaning& exact) {
   if (p.axis == Axis::cols)
-    return exact.fill(p.out, 1, p.from.cols, [&](auto, auto c) { return exact.read(p.from, 0, c); });
+    return exact.fill(p.out, 1, p.from.cols,
+                      [&](auto, auto c) { return exact.read(p.from, 0, c); });
   exact.fill(p.out, exact.rows(), 1, [&](auto r, auto) { return exact.read(p.from, r, 0); });
 }
 

@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/error.h"
-#include "model/programs/all_lines.h"
-#include "model/programs/known_functions.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -110,7 +110,8 @@ bool PairMap::check(ShapeCheck& check) const {
   const std::int64_t width = shapes[0].width;
   if (shapes[0].form != Form::tile) check.problem("a pair map needs a tile");
   if (width % 2 != 0)
-    check.problem("pairs of " + std::to_string(width) + " columns: the width is odd", "pair-across-tiles");
+    check.problem("pairs of " + std::to_string(width) + " columns: the width is odd",
+                  "pair-across-tiles");
   if (head > 0 && (!rotates() || distance == 1 || 2 * distance > head || width % head != 0))
     check.problem("pairs in the first columns of every " + std::to_string(head),
                   "pair-across-tiles");
@@ -121,7 +122,7 @@ bool PairMap::check(ShapeCheck& check) const {
   if (!check.space().tiles_of_pairs && !check.in_prologue()) {
     if (distance != 1)
       check.problem("the pairs are " + std::to_string(distance) +
-                    " columns apart, not adjacent: a GEMM tile does not hold both",
+                        " columns apart, not adjacent: a GEMM tile does not hold both",
                     "pair-across-tiles");
     else if (!check.space().interleaved)
       check.problem("adjacent columns are no pairs: the weight's rows are not interleaved",
@@ -267,9 +268,10 @@ void lines::pair_map(LineForms& forms) {
   for (const PairFn fn : pair_functions()) {
     const PairForm form = fn->maths.value.form;
     const std::size_t reads = form == PairForm::rotated ? 3 : form == PairForm::joined ? 1 : 2;
-    forms.makes(fn->name.value, PairMap{.out = std::vector<Value>(form == PairForm::gradient ? 2 : 1),
-                                        .fn = fn,
-                                        .in = std::vector<Value>(reads)});
+    forms.makes(fn->name.value,
+                PairMap{.out = std::vector<Value>(form == PairForm::gradient ? 2 : 1),
+                        .fn = fn,
+                        .in = std::vector<Value>(reads)});
   }
 }
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "model/programs/all_lines.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -31,7 +31,8 @@ std::vector<ColumnRelation> PlaceNumbers::relations() const { return {}; }
 TileDemands PlaceNumbers::demands() const { return {.other_columns = true}; }
 
 bool PlaceNumbers::check(ShapeCheck& check) const {
-  if (!check.space().columns_resident) check.problem("numbers put at their places need a stream", "whole-column");
+  if (!check.space().columns_resident)
+    check.problem("numbers put at their places need a stream", "whole-column");
   check.expect(ids, from.rows, 1, "places");
   // Every place gets one number: the places are those of a permutation.
   if (from.cols != 1 || from.rows != check.space().rows * cols)

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 
-#include "model/programs/all_lines.h"
-#include "model/programs/known_functions.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/primitives/tile_maths.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -32,8 +32,7 @@ TileDemands RowReduce::demands() const { return {.whole_rows = true}; }
 bool RowReduce::check(ShapeCheck& check) const {
   if (fn->also != nullptr) check.problem("a row reduction makes one number");
   if (!check.space().rows_resident)
-    check.problem("a row reduction needs a full row, but tiles hold a part of it",
-                  "whole-row");
+    check.problem("a row reduction needs a full row, but tiles hold a part of it", "whole-row");
   return check.use(in) != nullptr;
 }
 
@@ -70,7 +69,7 @@ void meaning(const RowReduce& p, Meaning& exact) {
   const ExactMatrix x = exact.value(p.in);
   exact.fill(p.out, x.rows, 1, [&](auto r, auto) {
     return exact.reduced(p.fn, std::span(x.data).subspan(static_cast<std::size_t>(r * x.cols),
-                                                       static_cast<std::size_t>(x.cols)));
+                                                         static_cast<std::size_t>(x.cols)));
   });
 }
 
@@ -79,7 +78,8 @@ void meaning(const RowReduce& p, Meaning& exact) {
 void lines::row_reduce(LineForms& forms) {
   forms.of<RowReduce>(syntax, meaning);
   for (const ReduceFn fn : reduce_functions())
-    if (fn->also == nullptr) forms.makes("row_" + name_of(fn), RowReduce{.out = 0, .fn = fn, .in = 0});
+    if (fn->also == nullptr)
+      forms.makes("row_" + name_of(fn), RowReduce{.out = 0, .fn = fn, .in = 0});
 }
 
 }  // namespace fuseline

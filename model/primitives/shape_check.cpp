@@ -55,7 +55,8 @@ const ValueShape* ShapeCheck::use(Value v) {
 }
 
 void ShapeCheck::define(Value v, const ValueShape& shape) {
-  if (v < 0 || !values_.emplace(v, shape).second) problem(text(v) + " is defined twice", "defined-twice");
+  if (v < 0 || !values_.emplace(v, shape).second)
+    problem(text(v) + " is defined twice", "defined-twice");
 }
 
 void ShapeCheck::expect(const Operand& o, std::int64_t rows, std::int64_t cols, const char* what) {

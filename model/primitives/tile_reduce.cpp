@@ -7,13 +7,13 @@
 
 #include "base/error.h"
 #include "model/primitives/all_reductions.h"
-#include "model/programs/all_lines.h"
-#include "model/programs/known_functions.h"
-#include "model/programs/meaning.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -192,7 +192,7 @@ void syntax(TileReduce& p, Syntax& line) {
   p.axis = along == 0 ? Axis::rows : Axis::cols;
   line.close();
   line.remark(p.axis == Axis::rows ? "fp32 partials, one per row and tile"
-                                 : "fp32 partials, one per column and tile");
+                                   : "fp32 partials, one per column and tile");
 }
 
 void meaning(const TileReduce& p, Meaning& exact) {
@@ -209,7 +209,8 @@ void meaning(const TileReduce& p, Meaning& exact) {
     for (std::int64_t b = 0; b * partial_tile < length; ++b) {
       exact.write(p.partial, i, b * p.numbers(), reduce(p.fn, x, i, b));
       if (p.fn->also != nullptr) exact.write(p.partial, i, b * 2 + 1, reduce(*p.fn->also, x, i, b));
-      if (p.second >= 0) exact.write(p.partial, i, b * 2 + 1, reduce(p.fn, exact.value(p.second), i, b));
+      if (p.second >= 0)
+        exact.write(p.partial, i, b * 2 + 1, reduce(p.fn, exact.value(p.second), i, b));
     }
 }
 
@@ -218,7 +219,9 @@ void meaning(const TileReduce& p, Meaning& exact) {
 void lines::tile_reduce(LineForms& forms) {
   forms.of<TileReduce>(syntax, meaning);
   for (const ReduceFn fn : reduce_functions())
-    if (!fn->divided) forms.stores("store", word_of(fn), TileReduce{.fn = fn, .axis = Axis::rows, .in = 0, .partial = {}});
+    if (!fn->divided)
+      forms.stores("store", word_of(fn),
+                   TileReduce{.fn = fn, .axis = Axis::rows, .in = 0, .partial = {}});
 }
 
 }  // namespace fuseline

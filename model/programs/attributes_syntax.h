@@ -9,8 +9,8 @@
 
 namespace fuseline {
 
-// The word of the struct that they hold; empty: there are none, or they are those of an operator from
-// outside, which have no text.
+// The word of the struct that they hold; empty: there are none, or they are those of an operator
+// from outside, which have no text.
 std::string attributes_word(const Op& op);
 std::vector<std::string> attribute_words();
 // Writes or reads what stands in the brackets behind the word.

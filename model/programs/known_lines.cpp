@@ -39,15 +39,15 @@ Collected collected() {
   return found;
 }
 
-Collected& table() {
+Collected& all_lines_known() {
   static Collected all = collected();
   return all;
 }
 
 }  // namespace
 
-const std::vector<LineForm>& known_lines() { return table().all; }
-const std::vector<LineKind>& known_kinds() { return table().kinds; }
+const std::vector<LineForm>& known_lines() { return all_lines_known().all; }
+const std::vector<LineKind>& known_kinds() { return all_lines_known().kinds; }
 
 const LineKind* kind_of(const Primitive& primitive) {
   for (const LineKind& kind : known_kinds())
@@ -57,7 +57,7 @@ const LineKind* kind_of(const Primitive& primitive) {
 
 AddedLines::AddedLines(AddLines add) {
   from_outside().push_back(add);
-  table() = collected();
+  all_lines_known() = collected();
 }
 
 }  // namespace fuseline

@@ -11,9 +11,9 @@ namespace fuseline {
 
 struct LineForm {
   std::size_t kind = 0;  // index into known_kinds()
-  std::string keyword;  // of a line that stores: "store"; empty: the line makes values
-  std::string word;     // behind "=": "load"; empty: a value, or a pattern
-  std::string pattern;  // "{} + {}"
+  std::string keyword;   // of a line that stores: "store"; empty: the line makes values
+  std::string word;      // behind "=": "load"; empty: a value, or a pattern
+  std::string pattern;   // "{} + {}"
   Primitive filled;
 };
 

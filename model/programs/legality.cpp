@@ -75,8 +75,9 @@ class Checker {
     for (const ProgramProblem& problem : program_problems(graph_, p)) {
       const std::string text =
           problem.text.starts_with(lead) ? problem.text.substr(lead.size()) : problem.text;
-      add(problem.rule == "stores-nothing" ? places.head
-                                           : place_of(places, problem.in_prologue, problem.primitive),
+      add(problem.rule == "stores-nothing"
+              ? places.head
+              : place_of(places, problem.in_prologue, problem.primitive),
           problem.rule, named(text, p));
     }
     const std::vector<Moved> moved = moved_by(p, places);
@@ -109,7 +110,8 @@ class Checker {
   static std::vector<Moved> moved_by(const Program& p, const ProgramPlaces& places) {
     std::vector<Moved> all;
     std::vector<Operand> seen;
-    const auto primitives = [&](const std::vector<Primitive>& list, const std::vector<Position>& at) {
+    const auto primitives = [&](const std::vector<Primitive>& list,
+                                const std::vector<Position>& at) {
       for (std::size_t i = 0; i < list.size() && i < at.size(); ++i)
         for (const Access& a : list[i].accesses()) {
           all.push_back({a.operand, a.reach, a.store, at[i]});
@@ -162,7 +164,8 @@ class Checker {
   void store(const Moved& m, const std::vector<Moved>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
     if (on_chip(m.operand.tensor))
-      add(m.at, "on-chip", t.name + " stays on chip: it has no place in memory", "a tensor in memory");
+      add(m.at, "on-chip", t.name + " stays on chip: it has no place in memory",
+          "a tensor in memory");
     if (t.role == Role::input || t.role == Role::weight || t.role == Role::table)
       return add(m.at, "alias",
                  fmt::format("{} is {} {}: a store would change what the caller holds", t.name,
@@ -170,8 +173,8 @@ class Checker {
                  "an output, an activation or a cache");
     for (const Moved& other : all) {
       if (other.store || !overlap(other.operand, m.operand)) continue;
-      const bool same_tile = other.reach == Reach::tile && m.reach == Reach::tile &&
-                             other.operand == m.operand;
+      const bool same_tile =
+          other.reach == Reach::tile && m.reach == Reach::tile && other.operand == m.operand;
       // Attention appends to a cache whose old rows it reads.
       if (same_tile || t.role == Role::cache) continue;
       if (other.reach == Reach::partials && m.reach == Reach::partials) continue;
@@ -237,8 +240,7 @@ class Checker {
                         t.name),
             fmt::format("a program that loads {} for each row and sums its columns", t.name));
       if (count > 1)
-        add(at, "several-finishers",
-            fmt::format("{} programs read the partials {}", count, t.name),
+        add(at, "several-finishers", fmt::format("{} programs read the partials {}", count, t.name),
             "one finisher, whose result the others read");
     }
   }

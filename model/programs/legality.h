@@ -1,5 +1,5 @@
-// Whether the programs of a file are legal, each by itself and all as a plan, with the line of every
-// mistake.
+// Whether the programs of a file are legal, each by itself and all as a plan, with the line of
+// every mistake.
 #pragma once
 
 #include <vector>

@@ -73,11 +73,12 @@ Range read_range(TokenCursor& cursor, const Sizes& sizes, const Tensor& t, bool 
   const std::int64_t first = sizes.read(cursor);
   if (!cursor.take(":")) {
     if (first == own) return {};
-    refuse_at(*cursor.source(), at, "shape",
-              {.value = ahead,
-               .message = fmt::format("{} has {} {}", t.name, own, rows ? "rows" : "columns"),
-               .allowed = symbol.empty() ? fmt::format("{}, or a part as 0:{}", own, own)
-                                         : fmt::format("{}, {}, or a part as 0:{}", symbol, own, own)});
+    refuse_at(
+        *cursor.source(), at, "shape",
+        {.value = ahead,
+         .message = fmt::format("{} has {} {}", t.name, own, rows ? "rows" : "columns"),
+         .allowed = symbol.empty() ? fmt::format("{}, or a part as 0:{}", own, own)
+                                   : fmt::format("{}, {}, or a part as 0:{}", symbol, own, own)});
   }
   Range range{.whole = false, .begin = first, .end = sizes.read(cursor)};
   if (cursor.take_name("of")) {
@@ -86,9 +87,12 @@ Range read_range(TokenCursor& cursor, const Sizes& sizes, const Tensor& t, bool 
     range.count = range.step > 0 ? own / range.step * (range.end - range.begin) : 0;
     if (cursor.take_name("for")) range.count = sizes.read(cursor);
   }
-  const bool bad_step = range.step != 0 && (range.step < range.end - range.begin || range.count < 1 ||
-                                            range.begin + (range.count / std::max<std::int64_t>(1, range.end - range.begin) - 1) *
-                                                                  range.step >= own);
+  const bool bad_step =
+      range.step != 0 &&
+      (range.step < range.end - range.begin || range.count < 1 ||
+       range.begin + (range.count / std::max<std::int64_t>(1, range.end - range.begin) - 1) *
+                         range.step >=
+           own);
   if (range.end <= range.begin || range.end > own || bad_step)
     refuse_at(*cursor.source(), at, "shape",
               {.value = ahead,
@@ -170,7 +174,8 @@ void LineReader::finish() {
     const auto& [name, at] = head_.results[i];
     if (!values_.known.emplace(name, made_[i]).second)
       refuse(at, "defined-twice",
-             {.value = name, .message = "a line above makes a value of this name",
+             {.value = name,
+              .message = "a line above makes a value of this name",
               .allowed = "another name"});
     values_.names.resize(std::max(values_.names.size(), static_cast<std::size_t>(made_[i]) + 1));
     values_.names[static_cast<std::size_t>(made_[i])] = name;
@@ -244,8 +249,8 @@ Value LineReader::read_value() {
   refuse(at, "undefined-value",
          {.value = name,
           .message = "no line above makes this value",
-          .allowed = names.empty() ? std::string("none yet")
-                                   : fmt::format("{}", fmt::join(names, ", ")),
+          .allowed =
+              names.empty() ? std::string("none yet") : fmt::format("{}", fmt::join(names, ", ")),
           .nearest = nearest_name(name, names)});
 }
 
@@ -346,9 +351,9 @@ void LineReader::index_arguments() {
     if (!first_) cursor_.need(",");
     first_ = false;
     const Position at = cursor_.here();
-    if (cursor_.kind() != TokenKind::name || !(cursor_.is("=", 1) || cursor_.is(",", 1) ||
-                                               cursor_.is(")", 1) || cursor_.is("->", 1) ||
-                                               cursor_.token(1).kind == TokenKind::line_end))
+    if (cursor_.kind() != TokenKind::name ||
+        !(cursor_.is("=", 1) || cursor_.is(",", 1) || cursor_.is(")", 1) || cursor_.is("->", 1) ||
+          cursor_.token(1).kind == TokenKind::line_end))
       refuse(at, "arguments",
              {.value = std::string(cursor_.token().text),
               .message = "the line takes no further value or tensor",
@@ -390,8 +395,8 @@ void LineReader::refuse_unused() {
     refuse(a.at, "arguments",
            {.value = name,
             .message = "the line takes no argument of this name",
-            .allowed = asked_.empty() ? std::string("none")
-                                      : fmt::format("{}", fmt::join(asked_, ", ")),
+            .allowed =
+                asked_.empty() ? std::string("none") : fmt::format("{}", fmt::join(asked_, ", ")),
             .nearest = nearest_name(name, asked_)});
   }
 }
@@ -402,7 +407,8 @@ void LineReader::number(std::string_view name, std::int64_t& n, std::int64_t usu
     if (usual == kNeeded) {
       cursor_.go_to(end_);
       refuse(cursor_.here(), "arguments",
-             {.value = std::string(name), .message = "the argument is missing",
+             {.value = std::string(name),
+              .message = "the argument is missing",
               .allowed = fmt::format("{} = a whole number", name)});
     }
     n = usual;

@@ -24,7 +24,9 @@ std::pair<std::string, std::string> letters_of(const Tensor& t) {
 }  // namespace
 
 std::string name_text(const std::string& name) {
-  const auto in_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const auto in_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
   const bool plain = !name.empty() && std::ranges::all_of(name, in_word) &&
                      std::isdigit(static_cast<unsigned char>(name[0])) == 0;
   return plain ? name : "\"" + name + "\"";

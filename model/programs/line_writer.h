@@ -63,7 +63,7 @@ class LineWriter final : public MainloopSyntax {
   const Graph& graph_;
   const ProgramNames& names_;
   CodeLine line_;
-  bool first_ = true;   // nothing stands in the bracket, or behind the word, yet
+  bool first_ = true;    // nothing stands in the bracket, or behind the word, yet
   bool spaced_ = false;  // a space is due before what follows
 };
 

@@ -17,14 +17,17 @@ namespace {
 
 constexpr const char* kGelu = "0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))";
 
-ValueFunction of_map(const std::string& text) { return ValueFunction::of_text(text, {"x", "z", "c"}); }
+ValueFunction of_map(const std::string& text) {
+  return ValueFunction::of_text(text, {"x", "z", "c"});
+}
 
 // A function of the table with x called otherwise, and its derivative.
 std::string with(const std::string& name, std::string text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool alone = text[i] == 'x' && (i == 0 || !std::isalpha(static_cast<unsigned char>(text[i - 1]))) &&
-                       (i + 1 == text.size() || !std::isalpha(static_cast<unsigned char>(text[i + 1])));
+    const bool alone =
+        text[i] == 'x' && (i == 0 || !std::isalpha(static_cast<unsigned char>(text[i - 1]))) &&
+        (i + 1 == text.size() || !std::isalpha(static_cast<unsigned char>(text[i + 1])));
     out += alone ? name : std::string(1, text[i]);
   }
   return out;
@@ -122,9 +125,7 @@ ExactReduction meaning_of(ReduceFn fn) {
   if (fn == ReduceFn(reductions::max))
     return [](const double* v, std::int64_t n) { return *std::max_element(v, v + n); };
   if (fn == ReduceFn(reductions::sum_squares))
-    return [](const double* v, std::int64_t n) {
-      return std::inner_product(v, v + n, v, 0.0);
-    };
+    return [](const double* v, std::int64_t n) { return std::inner_product(v, v + n, v, 0.0); };
   if (fn == ReduceFn(reductions::mean))
     return [](const double* v, std::int64_t n) {
       return std::accumulate(v, v + n, 0.0) / static_cast<double>(n);

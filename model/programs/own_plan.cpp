@@ -24,13 +24,18 @@ const Operator kProgram{
     .formula = "the lines of a program",
     .reads = {},
     .write = OperandSpec{"out", "M", "N"},
-    .flops = [](const Graph&, const Op& op) {
-      return checked_product<Flops>(op.writes[0].rows, op.writes[0].cols);
-    },
+    .flops =
+        [](const Graph&, const Op& op) {
+          return checked_product<Flops>(op.writes[0].rows, op.writes[0].cols);
+        },
     .sum_length = [](const Graph&, const Op&) { return std::int64_t{1}; },
-    .reference = [](const Graph&, const Op&, const TensorValues&, TensorValues&) { no_reference(); },
+    .reference = [](const Graph&, const Op&, const TensorValues&,
+                    TensorValues&) { no_reference(); },
     .lower = [](Emitter&, const Op&) {},
-    .extent = [](const Op& op) { return Extent{op.writes[0].rows, op.writes[0].cols}; },
+    .extent =
+        [](const Op& op) {
+          return Extent{op.writes[0].rows, op.writes[0].cols};
+        },
     .gradient = no_gradient("a program of one's own has the gradient that its author writes"),
     .framework = [](const Graph&, const Op&) { return Implementation::vectorized; }};
 

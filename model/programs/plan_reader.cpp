@@ -26,9 +26,9 @@ constexpr std::int64_t kMostElements = std::int64_t{1} << 44;
 
 const std::vector<std::string>& statement_words() {
   static const std::vector<std::string> all = {
-      "plan",  "target", "hash",  "rewrites",    "size",   "let",     "input", "weight",
-      "table", "cache",  "output", "activation", "op",     "relate",  "forward", "block",
-      "preparation", "kernel", "program", "edge"};
+      "plan",    "target", "hash",        "rewrites", "size",       "let", "input",
+      "weight",  "table",  "cache",       "output",   "activation", "op",  "relate",
+      "forward", "block",  "preparation", "kernel",   "program",    "edge"};
   return all;
 }
 
@@ -64,12 +64,15 @@ class FileReader {
   void version() {
     const Position at = cursor_.here();
     if (!cursor_.take_name("fuse") || cursor_.kind() != TokenKind::number)
-      refuse(at, "version", {.message = "the first line names no version",
-                             .allowed = fmt::format("fuse {}", kProgramVersion)});
+      refuse(at, "version",
+             {.message = "the first line names no version",
+              .allowed = fmt::format("fuse {}", kProgramVersion)});
     const std::string version(cursor_.next().text);
     if (version != std::to_string(kProgramVersion))
-      refuse(at, "version", {.value = version, .message = "this version of the language is unknown",
-                             .allowed = std::to_string(kProgramVersion)});
+      refuse(at, "version",
+             {.value = version,
+              .message = "this version of the language is unknown",
+              .allowed = std::to_string(kProgramVersion)});
     cursor_.need_line_end();
   }
 
@@ -82,8 +85,8 @@ class FileReader {
       cursor_.fail(cursor_.here(), {.message = "a line further in", .allowed = "column 1"});
     }
     const Position at = cursor_.here();
-    const std::string word = cursor_.kind() == TokenKind::name ? std::string(cursor_.token().text)
-                                                               : std::string();
+    const std::string word =
+        cursor_.kind() == TokenKind::name ? std::string(cursor_.token().text) : std::string();
     if (words::role(word)) return tensor(out_.plan.graph, &out_.plan.homes);
     if (word == "op") return op(out_.plan.graph);
     if (word == "relate") return relate(out_.plan.graph);
@@ -128,9 +131,10 @@ class FileReader {
       text += cursor_.next().text;
     const std::string own = hash_of_text(out_.source->text);
     if (text != own)
-      refuse(at, "hash", {.value = text,
-                          .message = "the text was changed after it was written",
-                          .allowed = own + ", or no line \"hash\""});
+      refuse(at, "hash",
+             {.value = text,
+              .message = "the text was changed after it was written",
+              .allowed = own + ", or no line \"hash\""});
     cursor_.need_line_end();
   }
 
@@ -154,12 +158,13 @@ class FileReader {
     cursor_.need("=");
     std::vector<NamedFunction> known;
     for (const DefinedFunction& f : out_.functions) {
-      if (f.name == name) refuse(at, "defined-twice", {.value = name, .message = "is a function already"});
+      if (f.name == name)
+        refuse(at, "defined-twice", {.value = name, .message = "is a function already"});
       known.push_back({f.name, f.function.parameters().size(), f.function.body()});
     }
     if (parameters.size() > 2)
-      refuse(at, "arguments", {.value = name, .message = "has more than two parameters",
-                               .allowed = "one or two"});
+      refuse(at, "arguments",
+             {.value = name, .message = "has more than two parameters", .allowed = "one or two"});
     ValueFunction f = ValueFunction::parse(cursor_, parameters, known);
     cursor_.need_line_end();
     out_.functions.push_back({name, std::move(f)});
@@ -174,8 +179,8 @@ class FileReader {
     const Position name_at = cursor_.here();
     t.name = read_any_name(cursor_, "the name of a tensor");
     if (graph.find_tensor(t.name))
-      refuse(name_at, "defined-twice", {.value = t.name, .message = "is declared already",
-                                        .allowed = "another name"});
+      refuse(name_at, "defined-twice",
+             {.value = t.name, .message = "is declared already", .allowed = "another name"});
     cursor_.need("[");
     const std::size_t begin = cursor_.place();
     std::string symbol = "[";
@@ -195,9 +200,11 @@ class FileReader {
     cursor_.need("]");
     if (!given) cursor_.go_to(behind);
     if (t.rows < 1 || t.cols < 1 || t.rows > kMostElements / t.cols)
-      refuse(shape_at, "shape", {.message = fmt::format("a tensor of [{}, {}]", t.rows, t.cols),
-                                 .allowed = "sizes from 1, and at most 2^44 elements"});
-    const bool letters = std::ranges::any_of(symbol, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
+      refuse(shape_at, "shape",
+             {.message = fmt::format("a tensor of [{}, {}]", t.rows, t.cols),
+              .allowed = "sizes from 1, and at most 2^44 elements"});
+    const bool letters = std::ranges::any_of(
+        symbol, [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
     if (given || letters) t.symbol = spaced(symbol);
     bool on_chip = false;
     while (cursor_.take(",")) tensor_argument(t, on_chip);
@@ -264,8 +271,11 @@ class FileReader {
     if (known == nullptr) {
       std::vector<std::string> names;
       for (const Operator* o : all_operators()) names.emplace_back(o->name.value);
-      refuse(at, "unknown-operator", {.value = kind, .message = "there is no such operator",
-                                      .allowed = "see docs/reference", .nearest = nearest_name(kind, names)});
+      refuse(at, "unknown-operator",
+             {.value = kind,
+              .message = "there is no such operator",
+              .allowed = "see docs/reference",
+              .nearest = nearest_name(kind, names)});
     }
     op.kind = *known;
     op.reads = operands(graph);
@@ -291,9 +301,11 @@ class FileReader {
       } else if (word == "inlined") {
         op.inlined = true;
       } else {
-        refuse(word_at, "arguments", {.value = word, .message = "no attributes are called so",
-                                      .allowed = fmt::format("{}, site, backward, inlined", fmt::join(words, ", ")),
-                                      .nearest = nearest_name(word, words)});
+        refuse(word_at, "arguments",
+               {.value = word,
+                .message = "no attributes are called so",
+                .allowed = fmt::format("{}, site, backward, inlined", fmt::join(words, ", ")),
+                .nearest = nearest_name(word, words)});
       }
     }
     cursor_.need_line_end();
@@ -307,8 +319,11 @@ class FileReader {
     if (id) return *id;
     std::vector<std::string> names;
     for (const Tensor& t : graph.tensors()) names.push_back(t.name);
-    refuse(at, "unknown-tensor", {.value = name, .message = "there is no such tensor",
-                                  .allowed = "a declared tensor", .nearest = nearest_name(name, names)});
+    refuse(at, "unknown-tensor",
+           {.value = name,
+            .message = "there is no such tensor",
+            .allowed = "a declared tensor",
+            .nearest = nearest_name(name, names)});
   }
   OpId op_of(const Graph& graph) {
     const Position at = cursor_.here();
@@ -317,8 +332,11 @@ class FileReader {
     if (id) return *id;
     std::vector<std::string> names;
     for (const Op& o : graph.ops()) names.push_back(o.name);
-    refuse(at, "unknown-operator", {.value = name, .message = "the plan has no such operator",
-                                    .allowed = "an operator of a line \"op\"", .nearest = nearest_name(name, names)});
+    refuse(at, "unknown-operator",
+           {.value = name,
+            .message = "the plan has no such operator",
+            .allowed = "an operator of a line \"op\"",
+            .nearest = nearest_name(name, names)});
   }
 
   void relate(Graph& graph) {
@@ -327,8 +345,9 @@ class FileReader {
     const Position at = cursor_.here();
     const std::optional<Relation> relation = words::relation(read_any_name(cursor_, "a relation"));
     if (!relation)
-      refuse(at, "arguments", {.message = "there is no such relation",
-                               .allowed = "gradient_of, carried_to, recomputed_from"});
+      refuse(at, "arguments",
+             {.message = "there is no such relation",
+              .allowed = "gradient_of, carried_to, recomputed_from"});
     graph.relate(tensor, *relation, tensor_of(graph, "a tensor"));
     cursor_.need_line_end();
   }
@@ -367,7 +386,8 @@ class FileReader {
     i.columns = cursor_.is_name("columns");
     if (!i.columns && !cursor_.is_name("rows")) cursor_.expected("'rows' or 'columns'");
     cursor_.next();
-    for (const auto& [word, to] : {std::pair{"begin", &i.begin}, {"count", &i.count}, {"group", &i.group}}) {
+    for (const auto& [word, to] :
+         {std::pair{"begin", &i.begin}, {"count", &i.count}, {"group", &i.group}}) {
       cursor_.need(",");
       if (!cursor_.take_name(word)) cursor_.expected(std::string("'") + word + "'");
       cursor_.need("=");
@@ -404,8 +424,11 @@ class FileReader {
     const std::optional<Implementation> found = words::implementation(word);
     if (found) return *found;
     const std::vector<std::string> all = words::implementations();
-    refuse(at, "arguments", {.value = word, .message = "kernels are not made so",
-                             .allowed = fmt::format("{}", fmt::join(all, ", ")), .nearest = nearest_name(word, all)});
+    refuse(at, "arguments",
+           {.value = word,
+            .message = "kernels are not made so",
+            .allowed = fmt::format("{}", fmt::join(all, ", ")),
+            .nearest = nearest_name(word, all)});
   }
 
   void kernel(Position) {
@@ -418,8 +441,11 @@ class FileReader {
     if (!found) {
       std::vector<std::string> all;
       for (const KernelKind each : all_kernel_kinds()) all.emplace_back(name_of(each));
-      refuse(at, "arguments", {.value = kind, .message = "there is no such kind of kernel",
-                               .allowed = fmt::format("{}", fmt::join(all, ", ")), .nearest = nearest_name(kind, all)});
+      refuse(at, "arguments",
+             {.value = kind,
+              .message = "there is no such kind of kernel",
+              .allowed = fmt::format("{}", fmt::join(all, ", ")),
+              .nearest = nearest_name(kind, all)});
     }
     k.kind = *found;
     cursor_.need(",");
@@ -462,8 +488,10 @@ class FileReader {
     ProgramPlaces& place = places.emplace_back();
     place.head = at;
     if (cursor_.kind() != TokenKind::indent)
-      refuse(at, "stores-nothing", {.value = name, .message = "the program has no lines",
-                                    .allowed = "indented lines below it"});
+      refuse(at, "stores-nothing",
+             {.value = name,
+              .message = "the program has no lines",
+              .allowed = "indented lines below it"});
     cursor_.next();
     ProgramReader reader(cursor_, out_.plan.graph, out_.sizes, out_.functions);
     Program p = reader.read(name, place, out_.diagnoses);
@@ -583,10 +611,12 @@ ProgramFile read_program_file(const std::string& path) {
   std::error_code error;
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   if (error || !std::filesystem::is_regular_file(path))
-    throw InputError({.file = path, .message = "there is no such file",
+    throw InputError({.file = path,
+                      .message = "there is no such file",
                       .allowed = "a text of programs, *.fuse"});
   if (size > kLargestFile)
-    throw InputError({.file = path, .message = "the file is too large", .allowed = "at most 16 MiB"});
+    throw InputError(
+        {.file = path, .message = "the file is too large", .allowed = "at most 16 MiB"});
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();

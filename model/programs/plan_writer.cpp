@@ -147,8 +147,8 @@ class PlanWriter {
     std::string reads, writes;
     for (const Operand& o : op.reads) reads += (reads.empty() ? "" : ", ") + operand_text(g, o);
     for (const Operand& o : op.writes) writes += (writes.empty() ? "" : ", ") + operand_text(g, o);
-    std::string text = fmt::format("op {} = {}({}) -> ({})", name_text(op.name), name_of(op.kind),
-                                   reads, writes);
+    std::string text =
+        fmt::format("op {} = {}({}) -> ({})", name_text(op.name), name_of(op.kind), reads, writes);
     const std::string word = attributes_word(op);
     if (!word.empty()) {
       const ProgramNames no_names(g, {});
@@ -185,13 +185,13 @@ class PlanWriter {
       const std::string way = a.store ? "store " : "load ";
       const auto* scratch = std::get_if<Scratch>(&a.of);
       moved += moved.empty() ? "" : ", ";
-      moved += scratch != nullptr ? fmt::format("{}scratch {}[{}, {}] {}", way,
-                                                name_text(scratch->name), scratch->rows,
-                                                scratch->cols, name_of(scratch->dtype))
-                                  : way + operand_text(plan_.graph, std::get<Operand>(a.of));
+      moved += scratch != nullptr
+                   ? fmt::format("{}scratch {}[{}, {}] {}", way, name_text(scratch->name),
+                                 scratch->rows, scratch->cols, name_of(scratch->dtype))
+                   : way + operand_text(plan_.graph, std::get<Operand>(a.of));
     }
-    std::string text = fmt::format("beside {}: {}({})", quoted(l.name),
-                                   words::of(l.implementation), moved);
+    std::string text =
+        fmt::format("beside {}: {}({})", quoted(l.name), words::of(l.implementation), moved);
     if (l.each != 1) text += fmt::format(", each = {}", l.each);
     if (l.flops.value() != 0) text += fmt::format(", flops = {}", l.flops.value());
     line(1, text);
@@ -203,7 +203,8 @@ class PlanWriter {
     LineWriter writer(plan_.graph, names);
     const auto put = [&](const Primitive& primitive) {
       const LineKind* kind = kind_of(primitive);
-      FUSELINE_ASSERT(kind != nullptr, "a primitive without a line: " + std::string(primitive.name()));
+      FUSELINE_ASSERT(kind != nullptr,
+                      "a primitive without a line: " + std::string(primitive.name()));
       LineWriter one(plan_.graph, names);
       (void)kind->walk(primitive, one);
       const CodeLine text = one.take();
@@ -258,11 +259,11 @@ class PlanWriter {
   void notes() {
     if (!plan_.notes.empty()) out_ += "\n";
     for (const FusionNote& n : plan_.notes)
-      line(0, fmt::format("edge {} -> {} of {}, {}, {}",
-                          name_text(plan_.graph.op(n.edge.from).name),
-                          name_text(plan_.graph.op(n.edge.to).name),
-                          name_text(plan_.graph.tensor(n.edge.tensor).name),
-                          n.fused ? "fused" : "apart", quoted(n.reason)));
+      line(0,
+           fmt::format("edge {} -> {} of {}, {}, {}", name_text(plan_.graph.op(n.edge.from).name),
+                       name_text(plan_.graph.op(n.edge.to).name),
+                       name_text(plan_.graph.tensor(n.edge.tensor).name),
+                       n.fused ? "fused" : "apart", quoted(n.reason)));
   }
 
   const Plan& plan_;

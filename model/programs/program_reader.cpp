@@ -37,8 +37,8 @@ bool may_match(const TokenCursor& cursor, std::string_view pattern) {
     }
     std::size_t end = i + 1;
     if (std::isalnum(static_cast<unsigned char>(pattern[i])) != 0)
-      while (end < pattern.size() && (std::isalnum(static_cast<unsigned char>(pattern[end])) != 0 ||
-                                      pattern[end] == '_'))
+      while (end < pattern.size() &&
+             (std::isalnum(static_cast<unsigned char>(pattern[end])) != 0 || pattern[end] == '_'))
         ++end;
     if (cursor.token(ahead).text != pattern.substr(i, end - i)) return false;
     ++ahead;
@@ -108,8 +108,9 @@ Program ProgramReader::read(const std::string& name, ProgramPlaces& places,
   if (!has_mainloop_ && diagnoses.size() == before) {
     InputProblem problem{.file = cursor_.source()->file,
                          .message = "program " + name + " has no mainloop",
-                         .allowed = "y = a[M,K] · b[N,K]ᵀ, attention(...), scan(...), "
-                                    "for each tile of [M, N], for each row of [M, N]",
+                         .allowed =
+                             "y = a[M,K] · b[N,K]ᵀ, attention(...), scan(...), "
+                             "for each tile of [M, N], for each row of [M, N]",
                          .line = places.head.line,
                          .column = places.head.column,
                          .shown = cursor_.source()->line(places.head.line)};
@@ -270,10 +271,11 @@ void ProgramReader::unknown(const LineHead& head) const {
   }
   std::ranges::sort(words);
   if (!fitting.empty())
-    refuse_at(*cursor_.source(), cursor_.here(), "arguments",
-              {.value = word,
-               .message = "does not take what stands in the brackets",
-               .allowed = fmt::format("{}, with a value in place of {{}}", fmt::join(fitting, " or "))});
+    refuse_at(
+        *cursor_.source(), cursor_.here(), "arguments",
+        {.value = word,
+         .message = "does not take what stands in the brackets",
+         .allowed = fmt::format("{}, with a value in place of {{}}", fmt::join(fitting, " or "))});
   refuse_at(*cursor_.source(), cursor_.here(), "unknown-primitive",
             {.value = word,
              .message = "no primitive and no function has this name",

@@ -88,11 +88,12 @@ class LineForms {
   template <class P>
   void of(void (*walk)(P&, Syntax&), void (*meaning)(const P&, Meaning&) = nullptr) {
     LineKind kind{.is = [](const Primitive& p) { return p.is<P>(); },
-                  .walk = [walk](const Primitive& p, Syntax& line) {
-                    P copy = *p.as<P>();
-                    walk(copy, line);
-                    return Primitive(std::move(copy));
-                  },
+                  .walk =
+                      [walk](const Primitive& p, Syntax& line) {
+                        P copy = *p.as<P>();
+                        walk(copy, line);
+                        return Primitive(std::move(copy));
+                      },
                   .meaning = {}};
     if (meaning != nullptr)
       kind.meaning = [meaning](const Primitive& p, Meaning& exact) { meaning(*p.as<P>(), exact); };

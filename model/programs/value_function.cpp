@@ -62,12 +62,18 @@ ValueNodePtr call(std::string_view name, Nodes parts) {
   if (name == "+" && is(parts[0], 0)) return parts[1];
   if ((name == "+" || name == "-") && is(parts[1], 0)) return parts[0];
   if (name == "/" && is(parts[0], 0)) return number(0);
-  return std::make_shared<const ValueNode>(ValueNode{
-      .kind = NodeKind::call, .function = index_of(name), .parts = std::move(parts)});
+  return std::make_shared<const ValueNode>(
+      ValueNode{.kind = NodeKind::call, .function = index_of(name), .parts = std::move(parts)});
 }
-ValueNodePtr times(ValueNodePtr a, ValueNodePtr b) { return call("*", {std::move(a), std::move(b)}); }
-ValueNodePtr minus(ValueNodePtr a, ValueNodePtr b) { return call("-", {std::move(a), std::move(b)}); }
-ValueNodePtr over(ValueNodePtr a, ValueNodePtr b) { return call("/", {std::move(a), std::move(b)}); }
+ValueNodePtr times(ValueNodePtr a, ValueNodePtr b) {
+  return call("*", {std::move(a), std::move(b)});
+}
+ValueNodePtr minus(ValueNodePtr a, ValueNodePtr b) {
+  return call("-", {std::move(a), std::move(b)});
+}
+ValueNodePtr over(ValueNodePtr a, ValueNodePtr b) {
+  return call("/", {std::move(a), std::move(b)});
+}
 
 // What is larger or smaller counts; of equal ones the first.
 ValueNodePtr taken(const Nodes& x, std::size_t which, bool smaller) {
@@ -77,19 +83,18 @@ ValueNodePtr taken(const Nodes& x, std::size_t which, bool smaller) {
 }
 
 const std::array kKnown = {
-    Known{"+", 2, [](double a, double b) { return a + b; },
-          [](float a, float b) { return a + b; }, "({} + {})",
-          [](const Nodes&, const ValueNodePtr&, std::size_t) { return number(1); }},
-    Known{"-", 2, [](double a, double b) { return a - b; },
-          [](float a, float b) { return a - b; }, "({} - {})",
+    Known{"+", 2, [](double a, double b) { return a + b; }, [](float a, float b) { return a + b; },
+          "({} + {})", [](const Nodes&, const ValueNodePtr&, std::size_t) { return number(1); }},
+    Known{"-", 2, [](double a, double b) { return a - b; }, [](float a, float b) { return a - b; },
+          "({} - {})",
           [](const Nodes&, const ValueNodePtr&, std::size_t which) {
             return number(which == 0 ? 1 : -1);
           }},
-    Known{"*", 2, [](double a, double b) { return a * b; },
-          [](float a, float b) { return a * b; }, "({} * {})",
+    Known{"*", 2, [](double a, double b) { return a * b; }, [](float a, float b) { return a * b; },
+          "({} * {})",
           [](const Nodes& x, const ValueNodePtr&, std::size_t which) { return x[1 - which]; }},
-    Known{"/", 2, [](double a, double b) { return a / b; },
-          [](float a, float b) { return a / b; }, "({} / {})",
+    Known{"/", 2, [](double a, double b) { return a / b; }, [](float a, float b) { return a / b; },
+          "({} / {})",
           [](const Nodes& x, const ValueNodePtr& self, std::size_t which) {
             if (which == 0) return over(number(1), x[1]);
             return call("negate", {over(self, x[1])});
@@ -162,7 +167,9 @@ std::size_t index_of(std::string_view name) {
   return static_cast<std::size_t>(at - kKnown.begin());
 }
 
-bool is_operator(const Known& k) { return std::isalpha(static_cast<unsigned char>(k.name[0])) == 0; }
+bool is_operator(const Known& k) {
+  return std::isalpha(static_cast<unsigned char>(k.name[0])) == 0;
+}
 
 ValueNodePtr substituted(const ValueNodePtr& node, const Nodes& arguments) {
   if (node->kind == NodeKind::number) return node;
@@ -196,8 +203,8 @@ class Parser {
     if (++nodes_ > kMostNodes)
       cursor_.fail(cursor_.here(), {.message = "the formula is too long",
                                     .allowed = fmt::format("at most {} steps", kMostNodes)});
-    return std::make_shared<const ValueNode>(ValueNode{
-        .kind = NodeKind::call, .function = index_of(name), .parts = std::move(parts)});
+    return std::make_shared<const ValueNode>(
+        ValueNode{.kind = NodeKind::call, .function = index_of(name), .parts = std::move(parts)});
   }
 
   ValueNodePtr product() {
@@ -233,7 +240,8 @@ class Parser {
       cursor_.need(")");
       return inner;
     }
-    if (cursor_.kind() != TokenKind::name) cursor_.expected("a number, a name, a call or a bracket");
+    if (cursor_.kind() != TokenKind::name)
+      cursor_.expected("a number, a name, a call or a bracket");
     const std::string name(cursor_.next().text);
     if (cursor_.take("(")) return called(name, at);
     const auto mine = std::ranges::find(parameters_, name);
@@ -271,8 +279,8 @@ class Parser {
 
   void count(const std::string& name, Position at, std::size_t given, std::size_t wanted) const {
     if (given == wanted) return;
-    cursor_.fail(at, {.value = name,
-                      .message = fmt::format("takes {} arguments, not {}", wanted, given)});
+    cursor_.fail(
+        at, {.value = name, .message = fmt::format("takes {} arguments, not {}", wanted, given)});
   }
 
   TokenCursor& cursor_;

@@ -38,12 +38,12 @@ std::vector<Diagnosis> check_tiles(const ProgramFile& file, const Gpu& gpu) {
       if (any) continue;
       found.push_back(diagnosis_at(
           file, file.places[k][i].mainloop, "tile",
-          fmt::format("no tile of {} has room for this epilogue: its values take {} registers of a "
-                      "thread at a time, it loads {} tile{} in a slab, and groups of {} columns lie "
-                      "in one tile; a thread block has {} KiB of shared memory",
-                      gpu.name, needs.live_registers, needs.tile_loads,
-                      needs.tile_loads == 1 ? "" : "s", needs.column_group,
-                      target.shared_bytes_per_block / 1024),
+          fmt::format(
+              "no tile of {} has room for this epilogue: its values take {} registers of a "
+              "thread at a time, it loads {} tile{} in a slab, and groups of {} columns lie "
+              "in one tile; a thread block has {} KiB of shared memory",
+              gpu.name, needs.live_registers, needs.tile_loads, needs.tile_loads == 1 ? "" : "s",
+              needs.column_group, target.shared_bytes_per_block / 1024),
           "fewer loads and values that live at a time, or two programs"));
     }
   }

@@ -47,8 +47,8 @@ void refuse_large(const Plan& plan) {
   throw InputError({.field = "size",
                     .value = std::to_string(products),
                     .message = "multiplications are too many for fp64 without tiles",
-                    .allowed = fmt::format("at most {}: give the letters smaller sizes, with --size",
-                                           kMostProducts)});
+                    .allowed = fmt::format(
+                        "at most {}: give the letters smaller sizes, with --size", kMostProducts)});
 }
 
 }  // namespace

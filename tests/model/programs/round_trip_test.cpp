@@ -19,9 +19,10 @@ struct Case {
 void round_trips(std::size_t every) {
   std::size_t index = 0, made = 0;
   for (const std::string& name : model_names()) {
-    const ModelConfig model = load_model(name, {});
-    for (const std::string& policy : policy_names())
+    const ModelConfig model = load_model(name);
+    for (const PolicyInfo& info : policies())
       for (const Phase phase : {Phase::forward, Phase::train, Phase::decode}) {
+        const std::string& policy = info.name;
         if (index++ % every != 0) continue;
         Workload w{.phase = phase};
         if (phase == Phase::decode) {

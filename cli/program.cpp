@@ -35,7 +35,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const std::vector<std::string> kVerbs = {"check", "explain", "predict", "verify", "cuda"};
+const std::vector<std::string> kProgramVerbs = {"check", "explain", "predict", "verify", "cuda"};
 
 struct ProgramOptions {
   std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes;
@@ -93,7 +93,7 @@ struct Checked {
   std::vector<Diagnosis> diagnoses;
 };
 
-Checked checked(const std::string& path, const ProgramOptions& o) {
+Checked checked_program(const std::string& path, const ProgramOptions& o) {
   Checked c{.file = read_program_file(path), .gpu = {}, .diagnoses = {}};
   if (o.sizes) c.file = read_program_text(with_sizes(c.file.source->text, o.sizes), path);
   c.diagnoses = check_programs(c.file);
@@ -112,7 +112,7 @@ struct Answer {
   ExitStatus status = ExitStatus::done;
 };
 
-Answer answer(const std::string& verb, const Checked& c, const ProgramOptions& o) {
+Answer answer_program(const std::string& verb, const Checked& c, const ProgramOptions& o) {
   const Gpu& gpu = *c.gpu;
   if (verb == "check") {
     std::size_t programs = 0;
@@ -160,7 +160,7 @@ Answer answer(const std::string& verb, const Checked& c, const ProgramOptions& o
 
 CommandResult run_once(const std::string& verb, const std::string& path, const ProgramOptions& o,
                        bool json) {
-  const Checked c = checked(path, o);
+  const Checked c = checked_program(path, o);
   ordered_json out = {{"schema", "fuseline.program/1"},
                       {"verb", verb},
                       {"file", path},
@@ -171,15 +171,15 @@ CommandResult run_once(const std::string& verb, const std::string& path, const P
     if (json) return {json_text(out), {}, ExitStatus::wrong_input};
     return {{}, diagnoses_text(c.diagnoses), ExitStatus::wrong_input};
   }
-  Answer a = answer(verb, c, o);
+  Answer a = answer_program(verb, c, o);
   if (!json) return {std::move(a.text), {}, a.status};
   out.update(a.json);
   return {json_text(out), {}, a.status};
 }
 
 // Answers after each save, until Ctrl-C. The file is looked at twenty times a second.
-CommandResult watch(const std::string& verb, const std::string& path, const ProgramOptions& o,
-                    bool json) {
+CommandResult watch_program(const std::string& verb, const std::string& path,
+                            const ProgramOptions& o, bool json) {
   const InterruptGuard guard;
   std::optional<std::filesystem::file_time_type> seen;
   while (!guard.flag()->load()) {
@@ -234,9 +234,9 @@ CommandResult program_command(const Arguments& args) {
                       .field = o.words.empty() ? "VERB" : "FILE.fuse",
                       .message = "is missing",
                       .allowed = "fuseline program check|explain|predict|verify|cuda FILE.fuse"});
-  const std::string verb = parse_word("VERB", o.words[0], kVerbs);
+  const std::string verb = parse_word("VERB", o.words[0], kProgramVerbs);
   const bool json = parse_word("--format", o.format.value_or("text"), {"text", "json"}) == "json";
-  if (o.watch) return watch(verb, o.words[1], o, json);
+  if (o.watch) return watch_program(verb, o.words[1], o, json);
   CommandResult result = run_once(verb, o.words[1], o, json);
   if (!o.output || result.output.empty()) return result;
   write_file_atomically(*o.output, result.output);

@@ -22,6 +22,7 @@ CommandResult predict_command(const Arguments& args);
 CommandResult gemm_command(const Arguments& args);
 CommandResult explain_command(const Arguments& args);
 CommandResult verify_command(const Arguments& args);
+CommandResult program_command(const Arguments& args);
 CommandResult train_command(const Arguments& args);
 // Also MissingError without a GPU or driver, and where memory is short.
 CommandResult measure_command(const Arguments& args);

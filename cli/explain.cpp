@@ -17,6 +17,7 @@
 #include "cuda/emit/plan_source.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
+#include "model/programs/program_file.h"
 #include "sim/report/explained_plan.h"
 #include "sim/sure/estimate_bands.h"
 
@@ -93,15 +94,19 @@ CommandResult explain_command(const Arguments& args) {
                    "fuseline explain --phase decode --policy eager,tensorrt-llm --format json"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
   o.selection.add_to(options);
+  o.selection.add_plan_to(options);
   options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
   options.flag("--cuda", "the kernels' CUDA sources, for the GPU that --gpu names", o.cuda);
-  options.text("--format", "text|json|block", "what to print (text); block: the block's own text",
-               o.format);
+  options.text(
+      "--format", "text|json|block|program",
+      "what to print (text); block: the block's own text; program: the plan as a text that "
+      "is read (*.fuse)",
+      o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
-      parse_word("--format", o.format.value_or("text"), {"text", "json", "block"});
+      parse_word("--format", o.format.value_or("text"), {"text", "json", "block", "program"});
   const Selection s = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   if (o.cuda && format != "text")
@@ -112,9 +117,14 @@ CommandResult explain_command(const Arguments& args) {
                       .allowed = "text"});
   std::vector<ExplainedPlan> all;
   std::string sources;
+  std::vector<std::string> plans;
   for (const std::string& policy : s.policies) {
     if (format == "block") break;  // it is the same under every policy
     const Plan plan = plan_of(s, policy);
+    if (format == "program") {
+      plans.push_back(plan_text(plan, s.gpu.name));
+      continue;
+    }
     if (o.cuda) {
       if (o.kernel) (void)only_kernel(explain(plan), *o.kernel);  // refuses unknown names
       sources += (sources.empty() ? "" : "\n") + cuda_text(plan, s.gpu, o.kernel);
@@ -124,7 +134,15 @@ CommandResult explain_command(const Arguments& args) {
     if (o.kernel) all.back().what = only_kernel(std::move(all.back().what), *o.kernel);
   }
   std::string text;
-  if (o.cuda) {
+  if (plans.size() > 1)
+    throw InputError({.file = kCommandLine,
+                      .field = "--policy",
+                      .value = fmt::format("{}", fmt::join(s.policies, ",")),
+                      .message = "a text of programs holds one plan",
+                      .allowed = "one policy"});
+  if (format == "program") {
+    text = plans.front();
+  } else if (o.cuda) {
     text = std::move(sources);
   } else if (format == "json") {
     text = explanations_json(s, all);

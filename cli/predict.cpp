@@ -37,6 +37,7 @@ CommandResult predict_command(const Arguments& args) {
                    "fuseline predict --model sd3-medium --gpu h200 --image 512 --steps 28"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
   o.selection.add_to(options);
+  o.selection.add_plan_to(options);
   o.selection.add_simulation_to(options);
   o.selection.add_image_to(options);
   options.text("--price-per-hour", "X", "of the GPU; with --layers all: cost per million tokens",

@@ -22,6 +22,10 @@ void SelectionTexts::add_to(Options& options) {
   options.text("--policy", "P,P,...", "policies, or 'all'", policy);
 }
 
+void SelectionTexts::add_plan_to(Options& options) {
+  options.text("--plan", "FILE.fuse", "a plan as text, in the place of a policy's", plan);
+}
+
 void SelectionTexts::add_simulation_to(Options& options) {
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated", fidelity);
   options.text("--layers", "N|all", "blocks in a row; all: the whole model, with tokens/s", layers);

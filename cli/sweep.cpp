@@ -38,6 +38,7 @@ CommandResult sweep_command(const Arguments& args) {
                    "fuseline sweep --model llama2-7b,llama3-8b --seq 512:2048:+512 --format json"});
   options.positional("SCENARIO.toml", "what the lists leave open", o.scenario, 1);
   o.lists.add_to(options);
+  o.lists.add_plan_to(options);
   o.lists.add_simulation_to(options);
   options.text("--price-per-hour", "X", "of a GPU; with --layers all: cost per million tokens",
                o.price);

@@ -46,6 +46,7 @@ CommandResult verify_command(const Arguments& args) {
   options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
                      1);
   texts.selection.add_to(options);
+  texts.selection.add_plan_to(options);
   options.text("--layers", "1", "verify executes one block", texts.layers);
   options.text("--threads", "N", "threads (all cores); results do not depend on them",
                texts.threads);
@@ -74,6 +75,10 @@ CommandResult verify_command(const Arguments& args) {
   const Selection selection = verify_selection(
       texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()),
       texts.selection, texts);
+  if (selection.plan) {
+    (void)plan_of(selection, selection.plan->policy);  // refuses a plan of another block
+    verify.plan = selection.plan;
+  }
 
   const executor::Verification result = run_long_work([&](const ShowProgress& show) {
     verify.progress = show;

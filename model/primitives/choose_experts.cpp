@@ -7,6 +7,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 
@@ -28,7 +30,8 @@ bool ChooseExperts::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(scores);
   if (s == nullptr) return false;
   if (!check.space().rows_resident)
-    check.problem("a choice among all columns needs a full row, but tiles hold a part of it");
+    check.problem("a choice among all columns needs a full row, but tiles hold a part of it",
+                  "whole-row");
   if (choice.count < 1 || choice.count > s->width)
     check.problem(fmt::format("{} of {} columns are chosen", choice.count, s->width));
   return true;
@@ -70,6 +73,26 @@ void ChooseExperts::stream(StreamCode& code) const {
                         name_of(choice.weights), x, code.place_of(scores), choice.factor, groups));
   code.name(gates, row + ".gates");
   code.name(chosen, row + ".chosen");
+}
+
+namespace {
+
+void syntax(ChooseExperts& p, Syntax& line) {
+  line.makes(p.gates, p.chosen);
+  line.word("choose_experts");
+  line.open();
+  line.value(p.scores);
+  choice_arguments(line, p.choice);
+  line.close();
+  line.remark(fmt::format("{} largest{}", p.choice.count,
+                          p.choice.loads.groups.empty() ? "" : ", loads assumed"));
+}
+
+}  // namespace
+
+void lines::choose_experts(LineForms& forms) {
+  forms.of<ChooseExperts>(syntax);
+  forms.makes("choose_experts", ChooseExperts{});
 }
 
 }  // namespace fuseline

@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 
@@ -35,7 +37,7 @@ bool ChooseExpertsGradient::check(ShapeCheck& check) const {
   const ValueShape* experts = check.use(chosen);
   if (s == nullptr || gates == nullptr || experts == nullptr) return false;
   if (!check.space().rows_resident)
-    check.problem("the gradient of a choice among all columns needs a full row");
+    check.problem("the gradient of a choice among all columns needs a full row", "whole-row");
   if (gates->width != choice.count || experts->width != choice.count || choice.count > s->width)
     check.problem(fmt::format("{} gates of {} experts, chosen were {} of {}", gates->width,
                               experts->width, choice.count, s->width));
@@ -77,6 +79,27 @@ void ChooseExpertsGradient::stream(StreamCode& code) const {
               fmt::format("score_gradients<threads, {}, GateWeights::{}>({}, {}, {}, {}, {:#.9g}F)",
                           choice.count, name_of(choice.weights), gradient, x, experts,
                           code.place_of(scores), choice.factor));
+}
+
+namespace {
+
+void syntax(ChooseExpertsGradient& p, Syntax& line) {
+  line.makes(p.d_scores);
+  line.word("choose_experts_gradient");
+  line.open();
+  line.value(p.d_gates);
+  line.value(p.scores);
+  line.value(p.chosen);
+  choice_arguments(line, p.choice);
+  line.close();
+  line.remark(fmt::format("{} experts a row", p.choice.count));
+}
+
+}  // namespace
+
+void lines::choose_experts_gradient(LineForms& forms) {
+  forms.of<ChooseExpertsGradient>(syntax);
+  forms.makes("choose_experts_gradient", ChooseExpertsGradient{});
 }
 
 }  // namespace fuseline

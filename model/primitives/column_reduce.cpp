@@ -12,6 +12,9 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/primitives/tile_maths.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -33,7 +36,7 @@ bool ColumnReduce::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
   if (!check.space().columns_resident)
-    check.problem("a column reduction needs whole columns: a stream of them");
+    check.problem("a column reduction needs whole columns: a stream of them", "whole-column");
   if (s->form != Form::tile) check.problem("a column reduction needs a tile");
   if (fn != reductions::sum) check.problem("a column reduction is a sum");
   return true;
@@ -68,6 +71,35 @@ void ColumnReduce::stream(StreamCode& code) const {
   });
   code.step("column_sum");
   code.define(out, code.column_total(total));
+}
+
+namespace {
+
+void syntax(ColumnReduce& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("column_" + name_of(p.fn));
+  line.open();
+  line.value(p.in);
+  line.close();
+  line.remark("full column");
+}
+
+void meaning(const ColumnReduce& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  exact.fill(p.out, 1, x.cols, [&](auto, auto c) {
+    std::vector<double> column;
+    for (std::int64_t r = 0; r < x.rows; ++r) column.push_back(x.at(r, c));
+    return exact.reduced(p.fn, column);
+  });
+}
+
+}  // namespace
+
+void lines::column_reduce(LineForms& forms) {
+  forms.of<ColumnReduce>(syntax, meaning);
+  for (const ReduceFn fn : reduce_functions())
+    if (fn->also == nullptr)
+      forms.makes("column_" + name_of(fn), ColumnReduce{.out = 0, .fn = fn, .in = 0});
 }
 
 }  // namespace fuseline

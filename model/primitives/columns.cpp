@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -51,5 +53,24 @@ void Columns::evaluate(TileContext& tile) const {
 void Columns::epilogue(EpilogueCode& code) const { code.alias(out, in); }
 
 void Columns::stream(StreamCode& code) const { code.alias(out, in); }
+
+namespace {
+
+void syntax(Columns& p, Syntax& line) {
+  line.makes(p.out);
+  line.slice(p.in, p.begin, p.cols);
+}
+
+void meaning(const Columns& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  exact.fill(p.out, x.rows, p.cols, [&](auto r, auto c) { return x.at(r, p.begin + c); });
+}
+
+}  // namespace
+
+void lines::columns(LineForms& forms) {
+  forms.of<Columns>(syntax, meaning);
+  forms.makes("[", Columns{});
+}
 
 }  // namespace fuseline

@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -70,6 +72,37 @@ void ConcatHalves::stream(StreamCode& code) const {
                                    ? fmt::format("concat_halves<{}>", group)
                                    : fmt::format("concat_parts<{}, {}>", group, first());
   code.define(out, fmt::format("{}({}, {}, {})", function, place, low, high));
+}
+
+namespace {
+
+void syntax(ConcatHalves& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("concat");
+  line.open();
+  line.value(p.lower);
+  line.value(p.upper);
+  line.number("group", p.group);
+  line.number("first", p.lower_cols, 0);
+  line.close();
+  line.remark(p.lower_cols == 0 ? "halves" : "the first ones and the rest");
+}
+
+void meaning(const ConcatHalves& p, Meaning& exact) {
+  const ExactMatrix low = exact.value(p.lower);
+  const ExactMatrix high = exact.value(p.upper);
+  const std::int64_t rest = p.group - p.first();
+  exact.fill(p.out, low.rows, low.cols + high.cols, [&](auto r, auto c) {
+    const std::int64_t g = c / p.group, j = c % p.group;
+    return j < p.first() ? low.at(r, g * p.first() + j) : high.at(r, g * rest + j - p.first());
+  });
+}
+
+}  // namespace
+
+void lines::concat_halves(LineForms& forms) {
+  forms.of<ConcatHalves>(syntax, meaning);
+  forms.makes("concat", ConcatHalves{});
 }
 
 }  // namespace fuseline

@@ -10,6 +10,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -110,6 +111,24 @@ void ConcatRows::stream(StreamCode& code) const {
   }
   code.step(name);
   code.name(out, joined);
+}
+
+namespace {
+
+void syntax(ConcatRows& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("concat_rows");
+  line.open();
+  line.more(p.parts);
+  line.number("sequences", p.sequences, 1);
+  line.close();
+}
+
+}  // namespace
+
+void lines::concat_rows(LineForms& forms) {
+  forms.of<ConcatRows>(syntax);
+  forms.makes("concat_rows", ConcatRows{});
 }
 
 }  // namespace fuseline

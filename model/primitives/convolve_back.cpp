@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 
@@ -34,7 +36,8 @@ TileDemands ConvolveBack::demands() const { return {}; }
 bool ConvolveBack::check(ShapeCheck& check) const {
   const IndexSpace& space = check.space();
   if (!space.columns_resident && !space.rows_resident)
-    check.problem("a convolution along rows is no epilogue: it loads rows below its tile");
+    check.problem("a convolution along rows is no epilogue: it loads rows below its tile",
+                  "other-rows");
   if (space.heads > 1) check.problem("a convolution along rows takes no rows of heads");
   if (shape.taps < 1 || shape.tokens < 1 || shape.batch < 1) {
     check.problem("a dimension of the convolution is below 1");
@@ -93,6 +96,26 @@ void ConvolveBack::stream(StreamCode& code) const {
   code.step(name);
   code.define(out, fmt::format("convolve_back<{}>(p.{}, p.{}, p.{}, {})", shape.taps, in, w,
                                code.count("tokens", shape.tokens), code.place_of(out)));
+}
+
+namespace {
+
+void syntax(ConvolveBack& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("convolve_back");
+  line.open();
+  line.operand(p.from);
+  line.operand(p.weight);
+  convolution_arguments(line, p.shape);
+  line.close();
+  line.remark(fmt::format("{} rows below", p.shape.taps - 1));
+}
+
+}  // namespace
+
+void lines::convolve_back(LineForms& forms) {
+  forms.of<ConvolveBack>(syntax);
+  forms.makes("convolve_back", ConvolveBack{});
 }
 
 }  // namespace fuseline

@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 
@@ -39,7 +41,8 @@ TileDemands ConvolveRows::demands() const { return {}; }
 bool ConvolveRows::check(ShapeCheck& check) const {
   const IndexSpace& space = check.space();
   if (!space.columns_resident && !space.rows_resident)
-    check.problem("a convolution along rows is no epilogue: it loads rows above its tile");
+    check.problem("a convolution along rows is no epilogue: it loads rows above its tile",
+                  "other-rows");
   if (space.heads > 1) check.problem("a convolution along rows takes no rows of heads");
   if (shape.taps < 1 || shape.tokens < 1 || shape.batch < 1) {
     check.problem("a dimension of the convolution is below 1");
@@ -107,6 +110,27 @@ void ConvolveRows::stream(StreamCode& code) const {
   code.step(name);
   code.define(out, fmt::format("convolve_rows<{}>({}, p.{}, {})", shape.taps, operands,
                                code.count("tokens", shape.tokens), code.place_of(out)));
+}
+
+namespace {
+
+void syntax(ConvolveRows& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("convolve_rows");
+  line.open();
+  line.operand(p.from);
+  line.operand(p.weight);
+  line.named("before", p.before);
+  convolution_arguments(line, p.shape);
+  line.close();
+  line.remark(fmt::format("{} rows above", p.shape.taps - 1));
+}
+
+}  // namespace
+
+void lines::convolve_rows(LineForms& forms) {
+  forms.of<ConvolveRows>(syntax);
+  forms.makes("convolve_rows", ConvolveRows{});
 }
 
 }  // namespace fuseline

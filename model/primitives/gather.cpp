@@ -8,6 +8,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -58,6 +60,32 @@ void Gather::stream(StreamCode& code) const {
   const std::string table = code.parameter(out, "in", accesses().back());
   code.define(out, fmt::format("load_tile(p.{}, gather{}({}, p.{}))", table,
                                each > 1 ? fmt::format("<{}>", each) : "", code.here(), rows));
+}
+
+namespace {
+
+void syntax(Gather& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("gather");
+  line.open();
+  line.operand(p.from);
+  line.operand(p.ids);
+  line.number("each", p.each, 1);
+  line.close();
+  line.remark("rows by their numbers");
+}
+
+void meaning(const Gather& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.from.cols, [&](auto r, auto c) {
+    return exact.read_row(p.from, static_cast<std::int64_t>(exact.read(p.ids, r, 0)) / p.each, c);
+  });
+}
+
+}  // namespace
+
+void lines::gather(LineForms& forms) {
+  forms.of<Gather>(syntax, meaning);
+  forms.makes("gather", Gather{});
 }
 
 }  // namespace fuseline

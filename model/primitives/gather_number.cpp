@@ -6,6 +6,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -64,6 +65,25 @@ void GatherNumber::stream(StreamCode& code) const {
   const std::string places = code.parameter(out, "ids", accesses().front());
   code.define(out, fmt::format("load_numbers<{}>(p.{}, p.{}, {})", from.cols, numbers, places,
                                code.scope_place()));
+}
+
+namespace {
+
+void syntax(GatherNumber& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("gather_number");
+  line.open();
+  line.operand(p.from);
+  line.operand(p.ids);
+  line.close();
+  line.remark("by their places");
+}
+
+}  // namespace
+
+void lines::gather_number(LineForms& forms) {
+  forms.of<GatherNumber>(syntax);
+  forms.makes("gather_number", GatherNumber{});
 }
 
 }  // namespace fuseline

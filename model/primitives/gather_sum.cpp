@@ -9,6 +9,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -31,7 +32,8 @@ std::vector<ColumnRelation> GatherSum::relations() const { return {}; }
 TileDemands GatherSum::demands() const { return {.other_columns = true}; }
 
 bool GatherSum::check(ShapeCheck& check) const {
-  if (!check.space().columns_resident) check.problem("a sum of gathered rows needs a stream");
+  if (!check.space().columns_resident)
+    check.problem("a sum of gathered rows needs a stream", "whole-column");
   if (ids)
     check.expect(*ids, from.rows, 1, "row ids");
   else if (period < 1 || from.rows % period != 0)
@@ -82,6 +84,27 @@ void GatherSum::stream(StreamCode& code) const {
   else
     code.define(out,
                 fmt::format("period_sum(p.{}, p.{}, place)", rows, code.count("period", period)));
+}
+
+namespace {
+
+void syntax(GatherSum& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("gather_sum");
+  line.open();
+  line.operand(p.from);
+  line.named("ids", p.ids);
+  line.number("period", p.period, 0);
+  line.number("each", p.each, 1);
+  line.close();
+  line.remark(p.ids ? "rows whose number is the row" : "rows m with m mod period = row");
+}
+
+}  // namespace
+
+void lines::gather_sum(LineForms& forms) {
+  forms.of<GatherSum>(syntax);
+  forms.makes("gather_sum", GatherSum{});
 }
 
 }  // namespace fuseline

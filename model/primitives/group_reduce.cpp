@@ -10,6 +10,9 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -75,6 +78,36 @@ void GroupReduce::stream(StreamCode& code) const {
   code.step("group_reduce");
   code.define(
       out, fmt::format("group_reduce<{}, {}>({}, {})", reducer_for(code, fn), group, place, there));
+}
+
+namespace {
+
+void syntax(GroupReduce& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("group_" + name_of(p.fn));
+  line.open();
+  line.value(p.in);
+  line.number("group", p.group);
+  line.close();
+  line.remark("of every group of columns");
+}
+
+void meaning(const GroupReduce& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  exact.fill(p.out, x.rows, x.cols, [&](auto r, auto c) {
+    const std::int64_t first = r * x.cols + c / p.group * p.group;
+    return exact.reduced(p.fn, std::span(x.data).subspan(static_cast<std::size_t>(first),
+                                                         static_cast<std::size_t>(p.group)));
+  });
+}
+
+}  // namespace
+
+void lines::group_reduce(LineForms& forms) {
+  forms.of<GroupReduce>(syntax, meaning);
+  for (const ReduceFn fn : reduce_functions())
+    if (fn->also == nullptr)
+      forms.makes("group_" + name_of(fn), GroupReduce{.out = 0, .fn = fn, .in = 0});
 }
 
 }  // namespace fuseline

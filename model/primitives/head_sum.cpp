@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -32,7 +34,8 @@ TileDemands HeadSum::demands() const {
 bool HeadSum::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
-  if (!check.space().rows_resident) check.problem("the heads of a row are in different tiles");
+  if (!check.space().rows_resident)
+    check.problem("the heads of a row are in different tiles", "whole-row");
   if (count < 1 || width < 1 || s->width % (count * width) != 0)
     check.problem("sums over " + std::to_string(count) + " heads of " + std::to_string(width) +
                   " columns in " + std::to_string(s->width));
@@ -66,6 +69,36 @@ void HeadSum::stream(StreamCode& code) const {
   const std::string wide = code.computed_at("wide", code.cols(in), in);
   code.step("head_sum");
   code.define(out, fmt::format("head_sum<{}, {}>({}, {})", count, width, place, wide));
+}
+
+namespace {
+
+void syntax(HeadSum& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("head_sum");
+  line.open();
+  line.value(p.in);
+  line.number("count", p.count);
+  line.number("width", p.width);
+  line.close();
+  line.remark("heads that share a key");
+}
+
+void meaning(const HeadSum& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  exact.fill(p.out, x.rows, x.cols / p.count, [&](auto r, auto c) {
+    double sum = 0;
+    for (std::int64_t head = 0; head < p.count; ++head)
+      sum += x.at(r, c / p.width * p.count * p.width + head * p.width + c % p.width);
+    return sum;
+  });
+}
+
+}  // namespace
+
+void lines::head_sum(LineForms& forms) {
+  forms.of<HeadSum>(syntax, meaning);
+  forms.makes("head_sum", HeadSum{});
 }
 
 }  // namespace fuseline

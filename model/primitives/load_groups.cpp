@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -64,6 +66,28 @@ void LoadGroups::stream(StreamCode& code) const {
   code.step("load_groups");
   const std::string f = code.parameter(out, "groups", accesses().front());
   code.define(out, fmt::format("load_groups<{}>(p.{}, {})", group, f, code.place_of(out)));
+}
+
+namespace {
+
+void syntax(LoadGroups& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("load_groups");
+  line.operand(p.from);
+  line.number("group", p.group);
+  line.remark("one for every group of columns");
+}
+
+void meaning(const LoadGroups& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.from.cols * p.group,
+             [&](auto r, auto c) { return exact.read(p.from, r, c / p.group); });
+}
+
+}  // namespace
+
+void lines::load_groups(LineForms& forms) {
+  forms.of<LoadGroups>(syntax, meaning);
+  forms.makes("load_groups", LoadGroups{});
 }
 
 }  // namespace fuseline

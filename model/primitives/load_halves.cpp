@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -33,7 +35,7 @@ TileDemands LoadHalves::demands() const { return {.column_run = group / 2, .othe
 
 bool LoadHalves::check(ShapeCheck& check) const {
   if (!check.space().tiles_of_pairs)
-    check.problem("halves of " + check.name(from) + " are not in one tile");
+    check.problem("halves of " + check.name(from) + " are not in one tile", "pair-across-tiles");
   if (group < 2 || group % 2 != 0 || from.cols % group != 0)
     check.problem("halves of groups of " + std::to_string(group) + " columns of " +
                   check.name(from));
@@ -66,6 +68,31 @@ void LoadHalves::stream(StreamCode& code) const {
   const std::string f = code.parameter(out, "in", accesses().front());
   code.define(out, f,
               fmt::format("load_halves<{}, {}>(p.{}, {})", group, upper, f, code.place_of(out)));
+}
+
+namespace {
+
+void syntax(LoadHalves& p, Syntax& line) {
+  line.makes(p.out);
+  line.word(p.upper ? "load_upper" : "load_lower");
+  line.operand(p.from);
+  line.number("group", p.group);
+  line.remark("half of every group of columns");
+}
+
+void meaning(const LoadHalves& p, Meaning& exact) {
+  const std::int64_t half = p.group / 2;
+  exact.fill(p.out, exact.rows(), p.from.cols / 2, [&](auto r, auto c) {
+    return exact.read(p.from, r, c / half * p.group + (p.upper ? half : 0) + c % half);
+  });
+}
+
+}  // namespace
+
+void lines::load_halves(LineForms& forms) {
+  forms.of<LoadHalves>(syntax, meaning);
+  forms.makes("load_lower", LoadHalves{});
+  forms.makes("load_upper", LoadHalves{.out = 0, .from = {}, .upper = true});
 }
 
 }  // namespace fuseline

@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -35,7 +37,7 @@ TileDemands LoadPart::demands() const {
 
 bool LoadPart::check(ShapeCheck& check) const {
   if (!check.space().tiles_of_pairs)
-    check.problem("parts of " + check.name(from) + " are not in one tile");
+    check.problem("parts of " + check.name(from) + " are not in one tile", "pair-across-tiles");
   if (!part.fits(from.cols)) {
     check.problem(fmt::format("columns {}, {}, ... ({} of them) of every {} columns of {}",
                               part.begin, part.begin + part.step, part.count, part.group,
@@ -73,6 +75,31 @@ void LoadPart::stream(StreamCode& code) const {
   code.define(out, f,
               fmt::format("load_part<{}, {}, {}, {}>(p.{}, {})", part.group, part.begin, part.step,
                           part.count, f, code.place_of(out)));
+}
+
+namespace {
+
+void syntax(LoadPart& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("load_part");
+  line.operand(p.from);
+  line.number("group", p.part.group);
+  line.number("begin", p.part.begin, 0);
+  line.number("step", p.part.step, 1);
+  line.number("count", p.part.count);
+  line.remark("columns of every group");
+}
+
+void meaning(const LoadPart& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.part.cols(p.from.cols),
+             [&](auto r, auto c) { return exact.read(p.from, r, p.part.column(c)); });
+}
+
+}  // namespace
+
+void lines::load_part(LineForms& forms) {
+  forms.of<LoadPart>(syntax, meaning);
+  forms.makes("load_part", LoadPart{});
 }
 
 }  // namespace fuseline

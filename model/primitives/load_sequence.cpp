@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -61,6 +63,28 @@ void LoadSequence::stream(StreamCode& code) const {
   const std::string f = code.parameter(out, "in", accesses().front());
   code.define(out, f,
               fmt::format("load_tile(p.{}, sequence_rows<{}>({}))", f, tokens, code.place_of(out)));
+}
+
+namespace {
+
+void syntax(LoadSequence& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("load_sequence");
+  line.operand(p.from);
+  line.number("tokens", p.tokens);
+  line.remark("row / tokens");
+}
+
+void meaning(const LoadSequence& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.from.cols,
+             [&](auto r, auto c) { return exact.read(p.from, r / p.tokens, c); });
+}
+
+}  // namespace
+
+void lines::load_sequence(LineForms& forms) {
+  forms.of<LoadSequence>(syntax, meaning);
+  forms.makes("load_sequence", LoadSequence{});
 }
 
 }  // namespace fuseline

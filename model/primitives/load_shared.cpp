@@ -6,6 +6,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -54,6 +56,28 @@ void LoadShared::stream(StreamCode& code) const {
   code.step("load_shared");
   const std::string f = code.parameter(out, "in", accesses().front());
   code.define(out, fmt::format("load_repeated<{}>(p.{}, {})", from.cols, f, code.place_of(out)));
+}
+
+namespace {
+
+void syntax(LoadShared& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("load_shared");
+  line.operand(p.from);
+  line.number("times", p.times);
+  line.remark("side by side");
+}
+
+void meaning(const LoadShared& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.from.cols * p.times,
+             [&](auto r, auto c) { return exact.read(p.from, r, c % p.from.cols); });
+}
+
+}  // namespace
+
+void lines::load_shared(LineForms& forms) {
+  forms.of<LoadShared>(syntax, meaning);
+  forms.makes("load_shared", LoadShared{});
 }
 
 }  // namespace fuseline

@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -79,6 +81,31 @@ void LoadTable::stream(StreamCode& code) const {
       period > 0 ? fmt::format("_part<{}>(p.{}, {}, {:#.9g}F)", period, f, code.here(), rest)
                  : fmt::format("(p.{}, {})", f, code.here());
   code.define(out, f, "load_table" + part);
+}
+
+namespace {
+
+void syntax(LoadTable& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("load_table");
+  line.operand(p.from);
+  line.number("period", p.period, 0);
+  line.real("rest", p.rest, 0);
+  line.remark(p.period == 0 ? "row mod T, column mod d"
+                            : "row mod T, column mod period, then rest");
+}
+
+void meaning(const LoadTable& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.width(), [&](auto r, auto c) {
+    return c < p.from.cols ? exact.read(p.from, r % p.from.rows, c) : p.rest;
+  });
+}
+
+}  // namespace
+
+void lines::load_table(LineForms& forms) {
+  forms.of<LoadTable>(syntax, meaning);
+  forms.makes("load_table", LoadTable{});
 }
 
 }  // namespace fuseline

@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -59,6 +61,30 @@ void LoadTile::stream(StreamCode& code) const {
   code.define(out, f,
               fmt::format("load_tile{}(p.{}, {})", each == 8 ? "" : fmt::format("<{}>", each), f,
                           code.here()));
+}
+
+namespace {
+
+void syntax(LoadTile& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("load");
+  line.operand(p.from);
+}
+
+void meaning(const LoadTile& p, Meaning& exact) {
+  const std::int64_t cols = p.from.cols / exact.heads();
+  ExactMatrix& m = exact.make(p.out, exact.rows(), cols);
+  for (std::int64_t r = 0; r < m.rows; ++r) {
+    const Corner at = exact.place(p.from, cols, r);
+    for (std::int64_t c = 0; c < cols; ++c) m.at(r, c) = exact.read(p.from, at.row, at.col + c);
+  }
+}
+
+}  // namespace
+
+void lines::load_tile(LineForms& forms) {
+  forms.of<LoadTile>(syntax, meaning);
+  forms.makes("load", LoadTile{});
 }
 
 }  // namespace fuseline

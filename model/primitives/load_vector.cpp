@@ -8,6 +8,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -63,6 +65,31 @@ void LoadVector::stream(StreamCode& code) const {
   code.define(out, f,
               rows ? fmt::format("load_rows(p.{}, {})", f, code.scope_place())
                    : fmt::format("load_cols(p.{}, {})", f, code.place_of(out)));
+}
+
+namespace {
+
+void syntax(LoadVector& p, Syntax& line) {
+  const bool rows = p.axis == Axis::rows;
+  line.makes(p.out);
+  line.word(rows ? "load_rows" : "load_cols");
+  line.operand(p.from);
+  line.remark(rows ? "one per row" : "one per column");
+}
+
+void meaning(const LoadVector& p, Meaning& exact) {
+  if (p.axis == Axis::cols)
+    return exact.fill(p.out, 1, p.from.cols,
+                      [&](auto, auto c) { return exact.read(p.from, 0, c); });
+  exact.fill(p.out, exact.rows(), 1, [&](auto r, auto) { return exact.read(p.from, r, 0); });
+}
+
+}  // namespace
+
+void lines::load_vector(LineForms& forms) {
+  forms.of<LoadVector>(syntax, meaning);
+  forms.makes("load_rows", LoadVector{.out = 0, .from = {}, .axis = Axis::rows});
+  forms.makes("load_cols", LoadVector{.out = 0, .from = {}, .axis = Axis::cols});
 }
 
 }  // namespace fuseline

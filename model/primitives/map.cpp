@@ -10,6 +10,9 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -73,7 +76,8 @@ bool Map::check(ShapeCheck& check) const {
   const Joined both = joined(*a, *b);
   if (both.problem != nullptr)
     check.problem(
-        fmt::format(fmt::runtime(both.problem), ShapeCheck::text(out), both.wide, both.other));
+        fmt::format(fmt::runtime(both.problem), ShapeCheck::text(out), both.wide, both.other),
+        "two-layouts");
   return true;
 }
 
@@ -119,6 +123,38 @@ void Map::stream(StreamCode& code) const {
   if (takes_constant(fn)) arguments += ", p." + code.constant(out, constant);
   code.step(fn->step != nullptr ? fn->step : fn->name.value);
   code.define(out, fmt::format("{}({})", fn->name.value, arguments));
+}
+
+namespace {
+
+void syntax(Map& p, Syntax& line) {
+  line.makes(p.out);
+  const std::string values = operands(p.fn) == 1 && !takes_constant(p.fn) ? "{}" : "{}, {}";
+  const std::string call = fmt::format("{}({})", p.fn->name.value, values);
+  line.pattern(p.fn->text != nullptr ? std::string_view(p.fn->text) : call, p.in,
+               takes_constant(p.fn) ? &p.constant : nullptr);
+}
+
+void meaning(const Map& p, Meaning& exact) {
+  const ValueFunction& f = meaning_of(p.fn);
+  const ExactMatrix a = exact.value(p.in[0]);
+  const ExactMatrix b = p.in.size() > 1 ? exact.value(p.in[1]) : a;
+  exact.fill(p.out, std::max(a.rows, b.rows), std::max(a.cols, b.cols), [&](auto r, auto c) {
+    const double of[] = {a.repeated(r, c), b.repeated(r, c), p.constant};
+    return f(of);
+  });
+}
+
+}  // namespace
+
+void lines::map(LineForms& forms) {
+  forms.of<Map>(syntax, meaning);
+  for (const MapFn fn : map_functions()) {
+    const std::size_t count = operands(fn);
+    const std::string values = count == 1 && !takes_constant(fn) ? "{}" : "{}, {}";
+    forms.pattern(fn->text != nullptr ? fn->text : fmt::format("{}({})", fn->name.value, values),
+                  Map{.out = 0, .fn = fn, .in = std::vector<Value>(count)});
+  }
 }
 
 }  // namespace fuseline

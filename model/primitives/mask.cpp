@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 
@@ -57,6 +59,25 @@ void Mask::stream(StreamCode& code) const {
   const std::string x = code.use(in);
   code.step("mask");
   code.define(out, fmt::format("mask({}, p.{}, {})", x, f, code.here()));
+}
+
+namespace {
+
+void syntax(Mask& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("mask");
+  line.open();
+  line.value(p.in);
+  attention_arguments(line, p.shape);
+  line.close();
+  line.remark("hidden keys become -inf");
+}
+
+}  // namespace
+
+void lines::mask(LineForms& forms) {
+  forms.of<Mask>(syntax);
+  forms.makes("mask", Mask{});
 }
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -56,6 +57,23 @@ void OneHot::stream(StreamCode& code) const {
   code.step("one_hot");
   const std::string f = code.parameter(out, "ids", accesses().front());
   code.define(out, fmt::format("one_hot(p.{}, {})", f, code.here()));
+}
+
+namespace {
+
+void syntax(OneHot& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("one_hot");
+  line.operand(p.ids);
+  line.number("columns", p.cols);
+  line.remark("1 in its column");
+}
+
+}  // namespace
+
+void lines::one_hot(LineForms& forms) {
+  forms.of<OneHot>(syntax);
+  forms.makes("one_hot", OneHot{});
 }
 
 }  // namespace fuseline

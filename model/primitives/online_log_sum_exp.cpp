@@ -12,6 +12,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -121,6 +122,25 @@ void OnlineLogSumExp::stream(StreamCode& code) const {
     code.line(
         fmt::format("log_sum_exp_blocks(p.{}, p.{}, {}, {});", to, ids, code.place_of(in), x));
   });
+}
+
+namespace {
+
+void syntax(OnlineLogSumExp& p, Syntax& line) {
+  line.stores("store", p.partial);
+  line.word("log_sum_exp");
+  line.open();
+  line.value(p.in);
+  line.operand(p.targets);
+  line.close();
+  line.remark("online: max, sum, target per row and tile");
+}
+
+}  // namespace
+
+void lines::online_log_sum_exp(LineForms& forms) {
+  forms.of<OnlineLogSumExp>(syntax);
+  forms.stores("store", "log_sum_exp", OnlineLogSumExp{});
 }
 
 }  // namespace fuseline

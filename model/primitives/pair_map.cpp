@@ -11,6 +11,9 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -107,18 +110,23 @@ bool PairMap::check(ShapeCheck& check) const {
   const std::int64_t width = shapes[0].width;
   if (shapes[0].form != Form::tile) check.problem("a pair map needs a tile");
   if (width % 2 != 0)
-    check.problem("pairs of " + std::to_string(width) + " columns: the width is odd");
+    check.problem("pairs of " + std::to_string(width) + " columns: the width is odd",
+                  "pair-across-tiles");
   if (head > 0 && (!rotates() || distance == 1 || 2 * distance > head || width % head != 0))
-    check.problem("pairs in the first columns of every " + std::to_string(head));
+    check.problem("pairs in the first columns of every " + std::to_string(head),
+                  "pair-across-tiles");
   if (distance < 1 || (distance > 1 && head == 0 && width % (2 * distance) != 0))
     check.problem("pairs " + std::to_string(distance) + " columns apart do not fill " +
-                  std::to_string(width) + " columns");
+                      std::to_string(width) + " columns",
+                  "pair-across-tiles");
   if (!check.space().tiles_of_pairs && !check.in_prologue()) {
     if (distance != 1)
       check.problem("the pairs are " + std::to_string(distance) +
-                    " columns apart, not adjacent: a GEMM tile does not hold both");
+                        " columns apart, not adjacent: a GEMM tile does not hold both",
+                    "pair-across-tiles");
     else if (!check.space().interleaved)
-      check.problem("adjacent columns are no pairs: the weight's rows are not interleaved");
+      check.problem("adjacent columns are no pairs: the weight's rows are not interleaved",
+                    "pair-across-tiles");
   }
   if (rotates()) {
     for (const std::size_t i : {std::size_t{1}, std::size_t{2}})
@@ -200,6 +208,71 @@ void PairMap::stream(StreamCode& code) const {
   code.line(fmt::format("const auto {} = {}({}, {});", both, function, pairs, d));
   code.name(out.at(0), both + ".pairs");
   code.name(out.at(1), both + ".again");
+}
+
+namespace {
+
+void syntax(PairMap& p, Syntax& line) {
+  std::vector<Value*> results;
+  for (Value& v : p.out) results.push_back(&v);
+  line.makes(results);
+  line.word(p.fn->name.value);
+  line.open();
+  line.value(p.in.at(0));
+  line.word("pairs");
+  for (std::size_t i = 1; i < p.in.size(); ++i) line.value(p.in[i]);
+  line.number("distance", p.distance, 1);
+  line.number("head", p.head, 0);
+  line.close();
+  line.remark(std::string(p.distance == 1 ? "adjacent columns" : "columns that far apart") +
+              (p.rotates() ? "" : " (gate, up)"));
+}
+
+void meaning(const PairMap& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in[0]);
+  const bool again = p.form() == PairForm::gradient;
+  const ValueFunction& first = meaning_of(p.fn, 0);
+  const ValueFunction& other = p.form() == PairForm::joined ? first : meaning_of(p.fn, 1);
+  const ValueFunction& joined = again ? meaning_of(p.fn, 2) : first;
+  const ExactMatrix second = p.in.size() > 1 ? exact.value(p.in[1]) : x;
+  const ExactMatrix third = p.in.size() > 2 ? exact.value(p.in[2]) : x;
+  ExactMatrix to = x;  // a rotation keeps the columns behind its pairs
+  ExactMatrix half{x.rows, x.cols / 2};
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t g = 0; g < x.cols; g += p.group())
+      for (std::int64_t j = 0; j < p.distance; ++j) {
+        const std::int64_t a = g + j, b = a + p.distance, c = g / 2 + j;
+        const double of[] = {x.at(r, a), x.at(r, b), again ? second.at(r, c) : 0.0};
+        if (p.rotates()) {
+          const double sines[] = {third.repeated(r, a), third.repeated(r, b)};
+          const double left[] = {of[0], of[1], second.repeated(r, a), sines[0], sines[1]};
+          const double right[] = {of[0], of[1], second.repeated(r, b), sines[1], sines[0]};
+          to.at(r, a) = first(left);
+          to.at(r, b) = other(right);
+          continue;
+        }
+        half.at(r, c) = joined(of);
+        if (!again) continue;
+        to.at(r, a) = first(of);
+        to.at(r, b) = other(of);
+      }
+  if (p.form() == PairForm::joined) return exact.make(p.out[0], std::move(half));
+  exact.make(p.out[0], std::move(to));
+  if (again) exact.make(p.out[1], std::move(half));
+}
+
+}  // namespace
+
+void lines::pair_map(LineForms& forms) {
+  forms.of<PairMap>(syntax, meaning);
+  for (const PairFn fn : pair_functions()) {
+    const PairForm form = fn->maths.value.form;
+    const std::size_t reads = form == PairForm::rotated ? 3 : form == PairForm::joined ? 1 : 2;
+    forms.makes(fn->name.value,
+                PairMap{.out = std::vector<Value>(form == PairForm::gradient ? 2 : 1),
+                        .fn = fn,
+                        .in = std::vector<Value>(reads)});
+  }
 }
 
 }  // namespace fuseline

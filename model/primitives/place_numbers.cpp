@@ -9,6 +9,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -30,7 +31,8 @@ std::vector<ColumnRelation> PlaceNumbers::relations() const { return {}; }
 TileDemands PlaceNumbers::demands() const { return {.other_columns = true}; }
 
 bool PlaceNumbers::check(ShapeCheck& check) const {
-  if (!check.space().columns_resident) check.problem("numbers put at their places need a stream");
+  if (!check.space().columns_resident)
+    check.problem("numbers put at their places need a stream", "whole-column");
   check.expect(ids, from.rows, 1, "places");
   // Every place gets one number: the places are those of a permutation.
   if (from.cols != 1 || from.rows != check.space().rows * cols)
@@ -70,6 +72,26 @@ void PlaceNumbers::stream(StreamCode& code) const {
   const std::string places = code.parameter(out, "ids", moved[0]);
   const std::string numbers = code.parameter(out, "in", moved[1]);
   code.define(out, fmt::format("place_numbers<{}>(p.{}, p.{}, place)", cols, numbers, places));
+}
+
+namespace {
+
+void syntax(PlaceNumbers& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("place_numbers");
+  line.open();
+  line.operand(p.from);
+  line.operand(p.ids);
+  line.number("columns", p.cols);
+  line.close();
+  line.remark("at their places");
+}
+
+}  // namespace
+
+void lines::place_numbers(LineForms& forms) {
+  forms.of<PlaceNumbers>(syntax);
+  forms.makes("place_numbers", PlaceNumbers{});
 }
 
 }  // namespace fuseline

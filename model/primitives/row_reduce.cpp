@@ -9,6 +9,9 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/primitives/tile_maths.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -29,7 +32,7 @@ TileDemands RowReduce::demands() const { return {.whole_rows = true}; }
 bool RowReduce::check(ShapeCheck& check) const {
   if (fn->also != nullptr) check.problem("a row reduction makes one number");
   if (!check.space().rows_resident)
-    check.problem("a row reduction needs a full row, but tiles hold a part of it");
+    check.problem("a row reduction needs a full row, but tiles hold a part of it", "whole-row");
   return check.use(in) != nullptr;
 }
 
@@ -50,5 +53,33 @@ void RowReduce::evaluate(TileContext& tile) const {
 void RowReduce::epilogue(EpilogueCode& code) const { code.refuse(name); }
 
 void RowReduce::stream(StreamCode& code) const { code.row_reduction(out, in, fn); }
+
+namespace {
+
+void syntax(RowReduce& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("row_" + name_of(p.fn));
+  line.open();
+  line.value(p.in);
+  line.close();
+  line.remark("full row");
+}
+
+void meaning(const RowReduce& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  exact.fill(p.out, x.rows, 1, [&](auto r, auto) {
+    return exact.reduced(p.fn, std::span(x.data).subspan(static_cast<std::size_t>(r * x.cols),
+                                                         static_cast<std::size_t>(x.cols)));
+  });
+}
+
+}  // namespace
+
+void lines::row_reduce(LineForms& forms) {
+  forms.of<RowReduce>(syntax, meaning);
+  for (const ReduceFn fn : reduce_functions())
+    if (fn->also == nullptr)
+      forms.makes("row_" + name_of(fn), RowReduce{.out = 0, .fn = fn, .in = 0});
+}
 
 }  // namespace fuseline

@@ -8,19 +8,35 @@
 
 namespace fuseline {
 
-std::vector<std::string> ShapeCheck::run() {
-  space_ = index_space_of(graph_, program_, problems_);
+void ShapeCheck::problem(const std::string& text, const char* rule) {
+  problems_.push_back({rule, program_.name + ": " + text, in_prologue_, current_});
+}
+
+std::vector<ProgramProblem> ShapeCheck::run() {
+  std::vector<std::string> of_mainloop;
+  space_ = index_space_of(graph_, program_, of_mainloop);
+  for (std::string& text : of_mainloop) problems_.push_back({"mainloop", std::move(text)});
   const auto* attention = std::get_if<AttentionMainloop>(&program_.mainloop);
   if (!program_.prologue.empty() && attention == nullptr)
     problem("only an attention mainloop has a prologue");
-  for (const Primitive& p : program_.prologue) check(p);
+  in_prologue_ = true;
+  for (const Primitive& p : program_.prologue) {
+    ++current_;
+    check(p);
+  }
+  in_prologue_ = false;
+  current_ = -1;
   if (attention != nullptr) prologue_values(*attention);
   if (attention != nullptr || std::holds_alternative<GemmMainloop>(program_.mainloop) ||
       std::holds_alternative<ScanMainloop>(program_.mainloop))
     values_[0] = {Form::tile, space_.cols};
   if (attention != nullptr) attention_results(*attention);
-  for (const Primitive& p : program_.body) check(p);
-  if (stores(program_).empty()) problem("stores nothing");
+  for (const Primitive& p : program_.body) {
+    ++current_;
+    check(p);
+  }
+  current_ = -1;
+  if (stores(program_).empty()) problem("stores nothing", "stores-nothing");
   return std::move(problems_);
 }
 
@@ -34,12 +50,13 @@ void ShapeCheck::check(const Primitive& primitive) {
 const ValueShape* ShapeCheck::use(Value v) {
   const auto it = values_.find(v);
   if (it != values_.end()) return &it->second;
-  problem(text(v) + " is used before it is defined");
+  problem(text(v) + " is used before it is defined", "undefined-value");
   return nullptr;
 }
 
 void ShapeCheck::define(Value v, const ValueShape& shape) {
-  if (v < 0 || !values_.emplace(v, shape).second) problem(text(v) + " is defined twice");
+  if (v < 0 || !values_.emplace(v, shape).second)
+    problem(text(v) + " is defined twice", "defined-twice");
 }
 
 void ShapeCheck::expect(const Operand& o, std::int64_t rows, std::int64_t cols, const char* what) {
@@ -76,7 +93,7 @@ void ShapeCheck::partials(const Operand& o, std::int64_t rows, std::int64_t cols
 
 void ShapeCheck::stored(const Operand& o) {
   for (const Operand& other : stored_)
-    if (overlap(other, o)) problem(name(o) + " is stored twice");
+    if (overlap(other, o)) problem(name(o) + " is stored twice", "stored-twice");
   stored_.push_back(o);
 }
 
@@ -112,8 +129,14 @@ void ShapeCheck::attention_results(const AttentionMainloop& m) {
   define(g.dv, {Form::tile, kv * m.shape.v_width()});
 }
 
-std::vector<std::string> check_program(const Graph& graph, const Program& program) {
+std::vector<ProgramProblem> program_problems(const Graph& graph, const Program& program) {
   return ShapeCheck(graph, program).run();
+}
+
+std::vector<std::string> check_program(const Graph& graph, const Program& program) {
+  std::vector<std::string> texts;
+  for (ProgramProblem& p : program_problems(graph, program)) texts.push_back(std::move(p.text));
+  return texts;
 }
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@
 #include "model/primitives/shapes.h"
 #include "model/program.h"
 #include "model/program_space.h"
+#include "model/programs/problem.h"
 
 namespace fuseline {
 
@@ -16,9 +17,10 @@ class ShapeCheck {
   ShapeCheck(const Graph& graph, const Program& program) : graph_(graph), program_(program) {}
 
   // Of all primitives and the mainloop, in program order.
-  std::vector<std::string> run();
+  std::vector<ProgramProblem> run();
 
-  void problem(const std::string& text) { problems_.push_back(program_.name + ": " + text); }
+  // `rule`: its name in model/programs/rules.h.
+  void problem(const std::string& text, const char* rule = "shape");
   [[nodiscard]] std::string name(const Operand& o) const { return graph_.tensor(o.tensor).name; }
   static std::string text(Value v) { return "value " + std::to_string(v); }
 
@@ -48,7 +50,9 @@ class ShapeCheck {
 
   const Graph& graph_;
   const Program& program_;
-  std::vector<std::string> problems_;
+  std::vector<ProgramProblem> problems_;
+  bool in_prologue_ = false;  // where it is
+  int current_ = -1;
   ValueShapes values_;
   std::vector<Operand> stored_;
   IndexSpace space_;

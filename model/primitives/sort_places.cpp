@@ -9,6 +9,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -63,6 +64,22 @@ void SortPlaces::stream(StreamCode& code) const {
   code.only_as_tile("sorted places");
   const std::string f = code.parameter(out, "keys", accesses().front());
   code.define(out, fmt::format("sort_places<{}>(p.{}, place)", keys.cols, f));
+}
+
+namespace {
+
+void syntax(SortPlaces& p, Syntax& line) {
+  line.makes(p.out);
+  line.word("sort_places");
+  line.operand(p.keys);
+  line.remark("equal keys keep their order");
+}
+
+}  // namespace
+
+void lines::sort_places(LineForms& forms) {
+  forms.of<SortPlaces>(syntax);
+  forms.makes("sort_places", SortPlaces{});
 }
 
 }  // namespace fuseline

@@ -7,6 +7,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -70,6 +72,28 @@ void StoreGroups::stream(StreamCode& code) const {
     code.line(fmt::format("store_groups<{}>(p.{}, {}, {});", group,
                           code.parameter("groups", accesses().front()), code.here(), code.use(in)));
   });
+}
+
+namespace {
+
+void syntax(StoreGroups& p, Syntax& line) {
+  line.stores("store_groups", p.to);
+  line.value(p.in);
+  line.number("group", p.group);
+  line.remark("one for every group of columns");
+}
+
+void meaning(const StoreGroups& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t c = 0; c < p.to.cols; ++c) exact.write(p.to, r, c, x.at(r, c * p.group));
+}
+
+}  // namespace
+
+void lines::store_groups(LineForms& forms) {
+  forms.of<StoreGroups>(syntax, meaning);
+  forms.stores("store_groups", "", StoreGroups{});
 }
 
 }  // namespace fuseline

@@ -10,6 +10,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -90,6 +92,32 @@ void StoreTile::stream(StreamCode& code) const {
     code.line(
         fmt::format("store_tile{}(p.{}, {}, {});", accumulate ? "<true>" : "", f, code.here(), x));
   });
+}
+
+namespace {
+
+void syntax(StoreTile& p, Syntax& line) {
+  line.stores("store", p.to, &p.accumulate);
+  line.value(p.in);
+}
+
+void meaning(const StoreTile& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  const std::int64_t width = x.cols == 1 ? p.to.cols / exact.heads() : x.cols;
+  for (std::int64_t r = 0; r < exact.rows(); ++r) {
+    const Corner at = exact.place(p.to, width, r);
+    for (std::int64_t c = 0; c < width; ++c) {
+      const double old = p.accumulate ? exact.read(p.to, at.row, at.col + c) : 0.0;
+      exact.write(p.to, at.row, at.col + c, old + x.repeated(r, c));
+    }
+  }
+}
+
+}  // namespace
+
+void lines::store_tile(LineForms& forms) {
+  forms.of<StoreTile>(syntax, meaning);
+  forms.stores("store", "", StoreTile{});
 }
 
 }  // namespace fuseline

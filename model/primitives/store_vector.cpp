@@ -9,6 +9,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -82,6 +84,31 @@ void StoreVector::stream(StreamCode& code) const {
                   ? fmt::format("store_cols(p.{}, {}, {});", f, code.place_of(in), x)
                   : fmt::format("store_rows(p.{}, {}, {});", f, code.scope_place(), x));
   });
+}
+
+namespace {
+
+void syntax(StoreVector& p, Syntax& line) {
+  line.stores(p.axis == Axis::rows ? "store_rows" : "store_cols", p.to);
+  line.value(p.in);
+}
+
+void meaning(const StoreVector& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  if (p.axis == Axis::cols) {
+    for (std::int64_t c = 0; c < x.cols; ++c) exact.write(p.to, 0, c, x.at(0, c));
+    return;
+  }
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    exact.write(p.to, p.to.rows == 1 ? 0 : r, p.to.rows == 1 ? r : 0, x.at(r, 0));
+}
+
+}  // namespace
+
+void lines::store_vector(LineForms& forms) {
+  forms.of<StoreVector>(syntax, meaning);
+  forms.stores("store_rows", "", StoreVector{.in = 0, .to = {}, .axis = Axis::rows});
+  forms.stores("store_cols", "", StoreVector{.in = 0, .to = {}, .axis = Axis::cols});
 }
 
 }  // namespace fuseline

@@ -10,6 +10,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
 
 namespace fuseline {
 
@@ -31,7 +32,8 @@ bool SumSequences::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
   if (!check.space().columns_resident)
-    check.problem("sums over the rows of sequences need whole columns: a stream of them");
+    check.problem("sums over the rows of sequences need whole columns: a stream of them",
+                  "whole-column");
   if (s->form != Form::tile) check.problem("sums over the rows of sequences need a tile");
   if (tokens < 1 || to.rows * tokens != check.space().rows)
     check.problem(fmt::format("{} has {} rows, not one for every {} of {}", check.name(to), to.rows,
@@ -75,6 +77,24 @@ void SumSequences::stream(StreamCode& code) const {
     code.line(fmt::format("store_column_row(p.{}, block, {}, {});", f, code.place_of(in),
                           code.column_total(total)));
   });
+}
+
+namespace {
+
+void syntax(SumSequences& p, Syntax& line) {
+  line.stores("store", p.to);
+  line.word("sum_sequences");
+  line.open();
+  line.value(p.in);
+  line.number("tokens", p.tokens);
+  line.close();
+}
+
+}  // namespace
+
+void lines::sum_sequences(LineForms& forms) {
+  forms.of<SumSequences>(syntax);
+  forms.stores("store", "sum_sequences", SumSequences{});
 }
 
 }  // namespace fuseline

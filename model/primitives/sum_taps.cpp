@@ -12,6 +12,8 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
 
@@ -34,7 +36,7 @@ bool SumTaps::check(ShapeCheck& check) const {
   const ValueShape* b = check.use(x);
   if (a == nullptr || b == nullptr) return false;
   if (!check.space().columns_resident)
-    check.problem("sums of taps need whole columns: a stream of them");
+    check.problem("sums of taps need whole columns: a stream of them", "whole-column");
   if (a->form != Form::tile || *a != *b) check.problem("sums of taps need two tiles of one shape");
   if (shape.taps < 1 || shape.tokens < 1 || shape.batch * shape.tokens != check.space().rows)
     check.problem(fmt::format("{} rows are no {} sequences of {} tokens", check.space().rows,
@@ -94,6 +96,26 @@ void SumTaps::stream(StreamCode& code) const {
       code.line(fmt::format("store_column_row(p.{}, {}, {}, {});", f, j, code.place_of(dy),
                             code.column_total(totals[static_cast<std::size_t>(j)])));
   });
+}
+
+namespace {
+
+void syntax(SumTaps& p, Syntax& line) {
+  line.stores("store", p.to);
+  line.word("sum_taps");
+  line.open();
+  line.value(p.dy);
+  line.value(p.x);
+  convolution_arguments(line, p.shape);
+  line.close();
+  line.remark("full column");
+}
+
+}  // namespace
+
+void lines::sum_taps(LineForms& forms) {
+  forms.of<SumTaps>(syntax);
+  forms.stores("store", "sum_taps", SumTaps{});
 }
 
 }  // namespace fuseline

@@ -11,6 +11,9 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/all_lines.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -170,6 +173,55 @@ void TileReduce::stream(StreamCode& code) const {
   if (numbers() == 2)
     leave(code, two ? reducer_for(code, *fn->also) : first, two ? in : second, to, 1);
   code.step(fn->name.value);
+}
+
+namespace {
+
+void syntax(TileReduce& p, Syntax& line) {
+  line.stores("store", p.partial);
+  line.word(word_of(p.fn));
+  line.open();
+  line.value(p.in);
+  std::vector<Value> also;
+  if (p.second >= 0) also.push_back(p.second);
+  line.more(also);
+  p.second = also.empty() ? -1 : also.front();
+  int along = p.axis == Axis::rows ? 0 : 1;
+  static constexpr std::string_view kAxes[] = {"rows", "columns"};
+  line.choice("of", along, kAxes);
+  p.axis = along == 0 ? Axis::rows : Axis::cols;
+  line.close();
+  line.remark(p.axis == Axis::rows ? "fp32 partials, one per row and tile"
+                                   : "fp32 partials, one per column and tile");
+}
+
+void meaning(const TileReduce& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  const bool by_row = p.axis == Axis::rows;
+  const std::int64_t lines = by_row ? x.rows : x.cols, length = by_row ? x.cols : x.rows;
+  const auto reduce = [&](ReduceFn how, const ExactMatrix& m, std::int64_t line, std::int64_t b) {
+    std::vector<double> numbers;
+    for (std::int64_t i = b * partial_tile; i < std::min(length, (b + 1) * partial_tile); ++i)
+      numbers.push_back(by_row ? m.at(line, i) : m.at(i, line));
+    return exact.reduced(how, numbers);
+  };
+  for (std::int64_t i = 0; i < lines; ++i)
+    for (std::int64_t b = 0; b * partial_tile < length; ++b) {
+      exact.write(p.partial, i, b * p.numbers(), reduce(p.fn, x, i, b));
+      if (p.fn->also != nullptr) exact.write(p.partial, i, b * 2 + 1, reduce(*p.fn->also, x, i, b));
+      if (p.second >= 0)
+        exact.write(p.partial, i, b * 2 + 1, reduce(p.fn, exact.value(p.second), i, b));
+    }
+}
+
+}  // namespace
+
+void lines::tile_reduce(LineForms& forms) {
+  forms.of<TileReduce>(syntax, meaning);
+  for (const ReduceFn fn : reduce_functions())
+    if (!fn->divided)
+      forms.stores("store", word_of(fn),
+                   TileReduce{.fn = fn, .axis = Axis::rows, .in = 0, .partial = {}});
 }
 
 }  // namespace fuseline

@@ -16,7 +16,8 @@ char closing(char open) { return open == '(' ? ')' : ']'; }
 
 class Lexer {
  public:
-  explicit Lexer(const SourceText& source) : source_(source), text_(source.text) {}
+  Lexer(const SourceText& source, std::span<const std::string_view> signs)
+      : source_(source), text_(source.text), signs_(signs) {}
 
   Tokens read() {
     while (at_ < text_.size()) {
@@ -172,6 +173,8 @@ class Lexer {
     static constexpr std::string_view two[] = {"->", "==", "!=", "<=", ">="};
     for (const std::string_view s : two)
       if (text_.substr(at_, 2) == s) return add(TokenKind::sign, 2);
+    for (const std::string_view s : signs_)
+      if (text_.substr(at_, s.size()) == s) return add(TokenKind::sign, s.size());
     if (std::string_view("()[],:=+-*/<>.").find(c) == std::string_view::npos) {
       // A whole character, where it takes several bytes.
       std::size_t length = 1;
@@ -197,6 +200,7 @@ class Lexer {
 
   const SourceText& source_;
   std::string_view text_;
+  std::span<const std::string_view> signs_;
   std::size_t at_ = 0;
   std::size_t line_begin_ = 0;
   int line_ = 1;
@@ -208,6 +212,8 @@ class Lexer {
 
 }  // namespace
 
-Tokens read_tokens(const SourceText& source) { return Lexer(source).read(); }
+Tokens read_tokens(const SourceText& source, std::span<const std::string_view> signs) {
+  return Lexer(source, signs).read();
+}
 
 }  // namespace fuseline

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,7 +51,7 @@ inline constexpr int kMostBrackets = 32;  // within each other
 
 // InputError: a character that no word has, a tab before a statement, an indentation that no line
 // around has, a bracket or a quote that is not closed, more than the limits. `source` must outlive
-// the result.
-Tokens read_tokens(const SourceText& source);
+// the result. `signs`: further characters that are signs in that language.
+Tokens read_tokens(const SourceText& source, std::span<const std::string_view> signs = {});
 
 }  // namespace fuseline

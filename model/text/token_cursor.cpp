@@ -6,8 +6,9 @@
 namespace fuseline {
 
 TokenCursor::TokenCursor(std::shared_ptr<const SourceText> source,
-                         std::span<const std::string_view> words)
-    : source_(std::move(source)), words_(words), read_(read_tokens(*source_)) {}
+                         std::span<const std::string_view> words,
+                         std::span<const std::string_view> signs)
+    : source_(std::move(source)), words_(words), read_(read_tokens(*source_, signs)) {}
 
 const Token& TokenCursor::token(std::size_t ahead) const {
   return read_.tokens[std::min(at_ + ahead, read_.tokens.size() - 1)];

@@ -15,7 +15,9 @@ namespace fuseline {
 class TokenCursor {
  public:
   // `words` are those of the language itself, which nothing can be called by; they must outlive it.
-  TokenCursor(std::shared_ptr<const SourceText> source, std::span<const std::string_view> words);
+  // `signs`: as read_tokens() takes them.
+  TokenCursor(std::shared_ptr<const SourceText> source, std::span<const std::string_view> words,
+              std::span<const std::string_view> signs = {});
 
   [[nodiscard]] const std::shared_ptr<const SourceText>& source() const { return source_; }
   [[nodiscard]] const Token& token(std::size_t ahead = 0) const;
@@ -25,6 +27,10 @@ class TokenCursor {
   [[nodiscard]] bool is(std::string_view sign, std::size_t ahead = 0) const;
   [[nodiscard]] bool is_name(std::string_view word) const;
   [[nodiscard]] bool is_free_name(std::size_t ahead = 0) const;  // and no word of the language
+
+  // Where it is among the tokens, and back to such a place.
+  [[nodiscard]] std::size_t place() const { return at_; }
+  void go_to(std::size_t place) { at_ = place; }
 
   // The token, and on to the next.
   const Token& next() { return read_.tokens[at_++]; }

@@ -82,7 +82,7 @@ class Verifier {
     const Target target = plan_target(gpu);
     plans_.push_back(make_plan("unfused", config, workload, target));
     for (const std::string& policy : policies)
-      plans_.push_back(make_plan(policy, config, workload, target));
+      plans_.push_back(options.plan ? *options.plan : make_plan(policy, config, workload, target));
     check_memory(memory_need(block_, plans_, options.workers.threads),
                  options.memory_limit.value_or(available_memory()));
     require_fault();
@@ -105,7 +105,7 @@ class Verifier {
 
     Verification result;
     for (std::size_t i = 1; i < plans_.size(); ++i) {
-      const bool reuse = plans_[i].policy == "unfused" && !options_.fault;
+      const bool reuse = plans_[i].policy == "unfused" && !options_.fault && !options_.plan;
       if (!reuse) unfused.reset();
       result.policies.push_back(
           verify_plan(plans_[i], comparison, baseline, reuse ? std::move(unfused) : std::nullopt));

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/units.h"
 #include "model/config/config.h"
+#include "model/plan.h"
 #include "sim/block/estimate.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
@@ -31,6 +33,7 @@ struct VerifyOptions {
   std::optional<Bytes> memory_limit{};  // empty: what the machine has left
   // What is being done: a policy and kernel, and the share of the whole work.
   std::function<void(const std::string&, double)> progress{};
+  std::shared_ptr<const Plan> plan{};  // a plan of the block, in the place of the policies'
 };
 
 struct ComparedTensor {

@@ -7,8 +7,11 @@
 #include "base/data_files.h"
 #include "base/error.h"
 #include "model/activation_formats/stored_activation.h"
+#include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "model/programs/legality.h"
+#include "model/programs/program_file.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/gpu/what_if.h"
 #include "sim/selection/simulation_size.h"
@@ -223,7 +226,44 @@ MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64
                     .allowed = "with --layers all"});
 }
 
+namespace {
+
+// What a plan computes is the block that the command line names.
+void check_same_block(const Selection& s) {
+  const Graph block = build_block(s.model, s.workload);
+  for (const Tensor& t : block.tensors()) {
+    const std::optional<TensorId> own = s.plan->block.find_tensor(t.name);
+    if (own && s.plan->block.tensor(*own).rows == t.rows &&
+        s.plan->block.tensor(*own).cols == t.cols && s.plan->block.tensor(*own).dtype == t.dtype)
+      continue;
+    throw InputError(
+        {.file = kCommandLine,
+         .field = "--plan",
+         .message = fmt::format("the plan is one of another block: {} is [{}, {}] {} in "
+                                "the block of {}",
+                                t.name, t.rows, t.cols, name_of(t.dtype), s.model.name),
+         .allowed = "the model, phase and sizes that the plan was made for"});
+  }
+}
+
+std::shared_ptr<const Plan> plan_of_file(const ProgramFile& file) {
+  std::vector<Diagnosis> wrong = check_programs(file);
+  if (!wrong.empty()) throw InputError(wrong.front().problem);
+  if (!file.has_operators)
+    throw InputError({.file = file.source->file,
+                      .message = "holds programs without the operators of a block",
+                      .allowed = "a plan of explain --format program; programs alone go to "
+                                 "fuseline program"});
+  return std::make_shared<const Plan>(file.plan);
+}
+
+}  // namespace
+
 Plan plan_of(const Selection& selection, const std::string& policy) {
+  if (selection.plan) {
+    check_same_block(selection);
+    return *selection.plan;
+  }
   return make_plan(policy, selection.model, selection.workload, selection.custom,
                    plan_target(selection.gpu));
 }
@@ -261,10 +301,22 @@ Selection resolve_selection(const std::optional<Scenario>& read,
                             const SelectionWords& texts) {
   const Scenario scenario = read ? *read : default_scenario();
   Selection s;
+  std::optional<ProgramFile> plan;
+  if (texts.plan) {
+    if (texts.policy)
+      throw InputError({.file = kCommandLine,
+                        .field = "--policy",
+                        .value = *texts.policy,
+                        .message = "--plan takes the place of a policy",
+                        .allowed = "one of the two"});
+    plan = read_program_file(*texts.plan);
+    s.plan = plan_of_file(*plan);
+  }
   s.title = scenario.title;
   s.workload = resolve_workload(texts, scenario.workload);
   s.policies =
       texts.policy ? parse_policies(*texts.policy, scenario.custom.has_value()) : scenario.policies;
+  if (s.plan) s.policies = {s.plan->policy};
   if (scenario.custom) s.custom = *scenario.custom;
   // Policies named for this phase must support it; of "all", those that do are meant.
   const bool named = texts.policy ? *texts.policy != "all" : scenario_path && !texts.phase;
@@ -292,7 +344,9 @@ Selection resolve_selection(const std::optional<Scenario>& read,
     s.model = load_named("--block", texts.block, *texts.block, [&](const std::string& block) {
       return block_alone ? model_of_block(block) : with_block(std::move(s.model), block);
     });
-  s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(scenario.gpu), load_gpu, file);
+  const bool of_plan = plan && !plan->target.empty();
+  s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(of_plan ? plan->target : scenario.gpu),
+                     load_gpu, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   take_formats_of_model(texts, s.model.formats, s.workload.formats);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();

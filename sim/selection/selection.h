@@ -2,6 +2,7 @@
 // options and Python's keywords say it in the same words.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,15 +22,17 @@ struct Selection : PredictionCase {
   std::vector<std::string> policies;
   CustomFusion custom;                      // what policy `custom` does, when the scenario says
   std::optional<std::string> measurements;  // folder or file, when the scenario names one
+  std::shared_ptr<const Plan> plan{};       // of --plan, in the place of the policies' plans
 };
 
-// The selection's plan under one of its policies.
+// The selection's plan under one of its policies, or that of its file. InputError: the file's plan
+// is one of another block.
 Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What was said, before it is checked; absent = not said.
 struct SelectionWords {
   std::optional<std::string> model, block, gpu, phase, batch, seq, context, dtype, weights,
-      activations, kv, routing, policy, fidelity, layers, image, steps, guidance, launch;
+      activations, kv, routing, policy, fidelity, layers, image, steps, guidance, launch, plan;
 };
 
 // The scenario file (if any) with the command line's options on top. Where neither says anything:

@@ -1,0 +1,246 @@
+// fuseline program: what is right and wrong about a text of programs, and what it costs.
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "base/json_text.h"
+#include "cli/commands.h"
+#include "cli/long_work.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/predict_table.h"
+#include "cli/program_output.h"
+#include "cli/selection.h"
+#include "cuda/emit/plan_source.h"
+#include "model/programs/legality.h"
+#include "model/programs/own_plan.h"
+#include "model/programs/program_file.h"
+#include "sim/programs/tile_check.h"
+#include "sim/programs/verify_programs.h"
+
+namespace fuseline {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+const std::vector<std::string> kProgramVerbs = {"check", "explain", "predict", "verify", "cuda"};
+
+struct ProgramOptions {
+  std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes;
+  std::vector<std::string> words;
+  bool watch = false;
+};
+
+// "M=64,D=128": sizes that take the place of the file's.
+std::string with_sizes(const std::string& text, const std::optional<std::string>& sizes) {
+  if (!sizes) return text;
+  std::map<std::string, std::string> wanted;
+  for (const std::string& part : parse_list("--size", *sizes)) {
+    const std::vector<std::string> halves = split_list(part, '=');
+    if (halves.size() != 2)
+      throw InputError({.file = kCommandLine,
+                        .field = "--size",
+                        .value = part,
+                        .message = "is no size",
+                        .allowed = "LETTER=NUMBER, as M=64"});
+    wanted[halves[0]] =
+        std::to_string(parse_whole_number("--size", halves[1], 1, std::int64_t{1} << 32));
+  }
+  std::string out, used;
+  std::set<std::string> known;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.find('\n', begin);
+    if (end == std::string::npos) end = text.size();
+    std::string line = text.substr(begin, end - begin);
+    if (line.starts_with("size ")) {
+      std::string changed;
+      for (const std::string& part : split_list(line.substr(5, line.find('#') - 5), ',')) {
+        const std::vector<std::string> halves = split_list(part, '=');
+        const bool there = halves.size() == 2 && wanted.contains(halves[0]);
+        if (there) known.insert(halves[0]);
+        changed += (changed.empty() ? "size " : ", ") +
+                   (there ? halves[0] + " = " + wanted[halves[0]] : part);
+      }
+      line = changed;
+    }
+    out += line + (end < text.size() ? "\n" : "");
+    begin = end + 1;
+  }
+  for (const auto& [letter, size] : wanted)
+    if (!known.contains(letter))
+      throw InputError({.file = kCommandLine,
+                        .field = "--size",
+                        .value = letter,
+                        .message = "no line \"size\" of the file has this letter"});
+  return out;
+}
+
+struct Checked {
+  ProgramFile file;
+  std::optional<Gpu> gpu;
+  std::vector<Diagnosis> diagnoses;
+};
+
+Checked checked_program(const std::string& path, const ProgramOptions& o) {
+  Checked c{.file = read_program_file(path), .gpu = {}, .diagnoses = {}};
+  if (o.sizes) c.file = read_program_text(with_sizes(c.file.source->text, o.sizes), path);
+  c.diagnoses = check_programs(c.file);
+  const std::string gpu = o.gpu.value_or(c.file.target.empty() ? "h100" : c.file.target);
+  c.gpu = load_gpu_option(gpu);
+  if (!c.diagnoses.empty()) return c;
+  for (Diagnosis& d : check_tiles(c.file, *c.gpu)) c.diagnoses.push_back(std::move(d));
+  sort_by_line(c.diagnoses);
+  return c;
+}
+
+// The result of a verb on a legal file.
+struct Answer {
+  std::string text;
+  ordered_json json;
+  ExitStatus status = ExitStatus::done;
+};
+
+Answer answer_program(const std::string& verb, const Checked& c, const ProgramOptions& o) {
+  const Gpu& gpu = *c.gpu;
+  if (verb == "check") {
+    std::size_t programs = 0;
+    for (const Kernel& k : c.file.plan.kernels) programs += k.phases.size();
+    return {fmt::format("{}: {} program{}, legal on {}\n", c.file.source->file, programs,
+                        programs == 1 ? "" : "s", gpu.name),
+            {{"programs", programs}}};
+  }
+  const Plan plan = whole_plan(c.file);
+  if (verb == "explain") {
+    const ProgramExplanation e = explain_programs(c.file, plan, gpu);
+    return {program_explanation_text(e), program_explanation_json(e)};
+  }
+  if (verb == "predict") {
+    const PlanEstimate estimate = simulate(plan, gpu, Fidelity::hierarchy);
+    return {program_prediction_text(estimate, gpu), program_prediction_json(estimate, gpu)};
+  }
+  if (verb == "verify") {
+    executor::Workers workers;
+    workers.threads =
+        o.threads ? static_cast<int>(parse_whole_number("--threads", *o.threads, 1, kMostThreads))
+                  : executor::available_threads();
+    const auto seed = static_cast<std::uint64_t>(
+        o.seed ? parse_whole_number("--seed", *o.seed, 0, std::int64_t{1} << 62) : 1);
+    const VerifiedPrograms v = verify_programs(plan, gpu, seed, workers);
+    return {program_verification_text(v), program_verification_json(v),
+            v.passed() ? ExitStatus::done : ExitStatus::check_failed};
+  }
+  ordered_json sources = ordered_json::array();
+  std::string text;
+  for (const Kernel& kernel : plan.kernels) {
+    if (o.kernel && kernel.name != *o.kernel) continue;
+    for (const cuda::Source& s : cuda::kernel_sources(plan, kernel, gpu, cuda::target_of(gpu))) {
+      text += (text.empty() ? "" : "\n") + s.text;
+      sources.push_back({{"kernel", kernel.name}, {"text", s.text}});
+    }
+  }
+  if (text.empty())
+    throw InputError({.file = kCommandLine,
+                      .field = "--kernel",
+                      .value = o.kernel.value_or(""),
+                      .message = "the file has no such program"});
+  return {std::move(text), {{"sources", std::move(sources)}}};
+}
+
+CommandResult run_once(const std::string& verb, const std::string& path, const ProgramOptions& o,
+                       bool json) {
+  const Checked c = checked_program(path, o);
+  ordered_json out = {{"schema", "fuseline.program/1"},
+                      {"verb", verb},
+                      {"file", path},
+                      {"gpu", c.gpu->name},
+                      {"legal", c.diagnoses.empty()},
+                      {"diagnoses", diagnoses_json(c.diagnoses)}};
+  if (!c.diagnoses.empty()) {
+    if (json) return {json_text(out), {}, ExitStatus::wrong_input};
+    return {{}, diagnoses_text(c.diagnoses), ExitStatus::wrong_input};
+  }
+  Answer a = answer_program(verb, c, o);
+  if (!json) return {std::move(a.text), {}, a.status};
+  out.update(a.json);
+  return {json_text(out), {}, a.status};
+}
+
+// Answers after each save, until Ctrl-C. The file is looked at twenty times a second.
+CommandResult watch_program(const std::string& verb, const std::string& path,
+                            const ProgramOptions& o, bool json) {
+  const InterruptGuard guard;
+  std::optional<std::filesystem::file_time_type> seen;
+  while (!guard.flag()->load()) {
+    std::error_code error;
+    const auto now = std::filesystem::last_write_time(path, error);
+    if (!error && (!seen || now != *seen)) {
+      seen = now;
+      CommandResult r;
+      try {
+        r = run_once(verb, path, o, json);
+      } catch (const InputError& e) {
+        r.messages = std::string("fuseline: error: ") + e.what() + "\n";
+      } catch (const MissingError& e) {
+        r.messages = std::string("fuseline: not available: ") + e.what() + "\n";
+      }
+      std::cout << r.output << r.messages << std::flush;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return {};
+}
+
+}  // namespace
+
+CommandResult program_command(const Arguments& args) {
+  ProgramOptions o;
+  Options options(
+      "program",
+      "Programs as text (*.fuse): check, explain, predict, verify, or their CUDA source.",
+      {"fuseline program check scenarios/programs/geglu-fp8.fuse",
+       "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
+       "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
+       "fuseline program check mine.fuse --watch",
+       "fuseline program check mine.fuse --format json"});
+  options.positional(
+      "VERB FILE.fuse",
+      "check: every mistake with its rule and line; explain: tile, registers, shared "
+      "memory, what each line moves; predict: time with its band, bound and limits; "
+      "verify: executes it on the CPU, against fp64; cuda: the source",
+      o.words, 2);
+  options.text("--gpu", "GPU", "on which (the file's target, else h100)", o.gpu);
+  options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
+  options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);
+  options.text("--threads", "N", "of the CPU (verify)", o.threads);
+  options.text("--seed", "N", "of the random inputs (verify)", o.seed);
+  options.flag("--watch", "answer again after every save, until Ctrl-C", o.watch);
+  options.text("--format", "text|json", "json: one object with every diagnosis (text)", o.format);
+  options.text("--output", "FILE", "write there instead of standard output", o.output);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  if (o.words.size() != 2)
+    throw InputError({.file = kCommandLine,
+                      .field = o.words.empty() ? "VERB" : "FILE.fuse",
+                      .message = "is missing",
+                      .allowed = "fuseline program check|explain|predict|verify|cuda FILE.fuse"});
+  const std::string verb = parse_word("VERB", o.words[0], kProgramVerbs);
+  const bool json = parse_word("--format", o.format.value_or("text"), {"text", "json"}) == "json";
+  if (o.watch) return watch_program(verb, o.words[1], o, json);
+  CommandResult result = run_once(verb, o.words[1], o, json);
+  if (!o.output || result.output.empty()) return result;
+  write_file_atomically(*o.output, result.output);
+  return {{}, fmt::format("fuseline: written {}\n", *o.output), result.status};
+}
+
+}  // namespace fuseline

@@ -31,7 +31,8 @@ std::string describe(const GpuCheck& check);
 std::string standing_text(const Gpu& gpu);
 
 // The tables [[checked]] of a GPU file: measurements, policies, blocks, mean_error, worst_error,
-// source, date, and looked_at where blocks were. InputError: missing or unknown fields, values out of range, a mean above the worst.
+// source, date, and looked_at where blocks were. InputError: missing or unknown fields, values out
+// of range, a mean above the worst.
 std::vector<GpuCheck> read_checks(const TomlTable& table);
 
 }  // namespace fuseline

@@ -14,7 +14,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<std::string> small(std::vector<std::string> more) {
+std::vector<std::string> small_report(std::vector<std::string> more) {
   std::vector<std::string> args = {more.front(), "--model", "tinyllama", "--gpu",     "rtx4090",
                                    "--seq",      "256",     "--policy",  "eager,coda"};
   args.insert(args.end(), more.begin() + 1, more.end());
@@ -46,7 +46,7 @@ std::string unbalanced(const std::string& page) {
 class Report : public ::testing::Test {
  protected:
   static const std::string& page() {
-    static const std::string text = cli(small({"report"})).out;
+    static const std::string text = cli(small_report({"report"})).out;
     return text;
   }
 };
@@ -59,7 +59,7 @@ TEST_F(Report, IsOnePageThatNeedsNothingElse) {
 }
 
 TEST_F(Report, HasTheNumbersThatPredictPrints) {
-  const json said = json::parse(cli(small({"predict", "--format", "json"})).out);
+  const json said = json::parse(cli(small_report({"predict", "--format", "json"})).out);
   for (const json& p : said["predictions"]) {
     char time[32];
     std::snprintf(time, sizeof time, "%.1f", p["time_us"].get<double>());
@@ -102,7 +102,7 @@ TEST_F(Report, TakesMeasuredRuns) {
 }
 
 TEST_F(Report, RefusesAFolderThatCannotBeWrittenBeforeItWorks) {
-  const CliRun run = cli(small({"report", "--output", "/nowhere/report.html"}));
+  const CliRun run = cli(small_report({"report", "--output", "/nowhere/report.html"}));
   EXPECT_EQ(run.status, 2);
   EXPECT_THAT(run.err, HasSubstr("--output"));
 }

@@ -95,7 +95,7 @@ std::vector<double> errors(const Gpu& gpu, const GpuCheck& check) {
     const ErrorTable table = validate(all, {&predictors.at(1), 1}, scope);
     for (const JudgedCase& c : table.cases) {
       const bool of_check =
-          std::count(check.policies.begin(), check.policies.end(), c.measured.block.execution) > 0;
+          std::count(check.policies.begin(), check.policies.end(), c.block.execution) > 0;
       if (c.quantity == Quantity::block_time && of_check) out.push_back(std::abs(*c.error(0)));
     }
   }

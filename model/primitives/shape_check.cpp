@@ -79,6 +79,9 @@ bool ShapeCheck::width_known(std::int64_t cols) const {
   // A part, with the columns that it has; a tile of whole rows has all of them.
   const bool whole = space_.columns_resident || (space_.rows_resident && space_.heads == 1);
   if (whole && cols < space_.cols) return true;
+  // A slice that is taken further down: its operands may be loaded before it.
+  for (const Primitive& p : program_.body)
+    if (const auto slice = p.demands().slice; slice && slice->cols == cols) return true;
   return std::any_of(values_.begin(), values_.end(), [&](const auto& v) {
     return v.second.form == Form::tile && v.second.width == cols;
   });

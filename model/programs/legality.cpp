@@ -109,20 +109,20 @@ class Checker {
 
   static std::vector<Moved> moved_by(const Program& p, const ProgramPlaces& places) {
     std::vector<Moved> all;
-    std::vector<Operand> seen;
+    std::vector<Operand> loaded, stored;
     const auto primitives = [&](const std::vector<Primitive>& list,
                                 const std::vector<Position>& at) {
       for (std::size_t i = 0; i < list.size() && i < at.size(); ++i)
         for (const Access& a : list[i].accesses()) {
           all.push_back({a.operand, a.reach, a.store, at[i]});
-          seen.push_back(a.moved());
+          (a.store ? stored : loaded).push_back(a.moved());
         }
     };
     primitives(p.prologue, places.prologue);
     primitives(p.body, places.body);
     // What no primitive moves, the mainloop does: panels, which many tiles read.
     const auto mainloop = [&](const std::vector<Operand>& list, bool store) {
-      std::vector<Operand> left = seen;
+      std::vector<Operand> left = store ? stored : loaded;
       for (const Operand& o : list) {
         const auto known = std::ranges::find(left, o);
         if (known != left.end())

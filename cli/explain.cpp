@@ -97,11 +97,8 @@ CommandResult explain_command(const Arguments& args) {
   o.selection.add_plan_to(options);
   options.text("--kernel", "NAME", "only this kernel and what touches it", o.kernel);
   options.flag("--cuda", "the kernels' CUDA sources, for the GPU that --gpu names", o.cuda);
-  options.text(
-      "--format", "text|json|block|program",
-      "what to print (text); block: the block's own text; program: the plan as a text that "
-      "is read (*.fuse)",
-      o.format);
+  options.text("--format", "text|json|block|program",
+               "what to print (text); block, program: as text that is read", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

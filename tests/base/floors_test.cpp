@@ -28,6 +28,8 @@ const std::vector<Room>& rooms() {
       {"sim/kernels", {"base", "model", "sim/gpu", "sim/memory"}},
       {"sim/block", {"base", "model", "sim/gpu", "sim/memory", "sim/kernels"}},
       {"sim/executor", {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block"}},
+      {"sim/programs",
+       {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block", "sim/executor"}},
       {"sim/training", {"base", "model", "sim/gpu", "sim/executor"}},
       {"sim/measured", {"base", "model"}},
       {"sim/sure", {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block"}},

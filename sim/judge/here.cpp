@@ -162,6 +162,7 @@ HereResult calibrate_here(const Gpu& described, const std::filesystem::path& fol
   result.after = error_of(checked, with_constants(described, result.fit.constants));
   result.check = {.measurements = folder.filename().string(),
                   .policies = {},
+                  .looked_at = {},
                   .blocks = result.after.blocks,
                   .mean_error = result.after.mean,
                   .worst_error = result.after.worst,

@@ -34,7 +34,7 @@ struct VerifiedPrograms {
 // the types of the stored tensors on its way, and sums in fp32, can add: roundings u_i of each
 // tensor and (2·sqrt(K) + 8)·2^-24 of each sum of K terms. The factor four is for maps that make
 // relative errors larger.
-// MissingError: a primitive or mainloop that states no meaning. InputError: more than 2^28
+// MissingError: a primitive or mainloop that states no meaning. InputError: more than 2^31
 // multiplications, which fp64 without tiles would take minutes for.
 VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t seed,
                                  const executor::Workers& workers);

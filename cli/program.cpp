@@ -206,20 +206,19 @@ CommandResult watch_program(const std::string& verb, const std::string& path,
 
 CommandResult program_command(const Arguments& args) {
   ProgramOptions o;
-  Options options(
-      "program",
-      "Programs as text (*.fuse): check, explain, predict, verify, or their CUDA source.",
-      {"fuseline program check scenarios/programs/geglu-fp8.fuse",
-       "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
-       "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
-       "fuseline program check mine.fuse --watch",
-       "fuseline program check mine.fuse --format json"});
-  options.positional(
-      "VERB FILE.fuse",
-      "check: every mistake with its rule and line; explain: tile, registers, shared "
-      "memory, what each line moves; predict: time with its band, bound and limits; "
-      "verify: executes it on the CPU, against fp64; cuda: the source",
-      o.words, 2);
+  Options options("program",
+                  "Programs as text (*.fuse).\n"
+                  "  check    every mistake, with its rule and line\n"
+                  "  explain  tile, registers, shared memory, what each line moves\n"
+                  "  predict  time with its band, bound and limits\n"
+                  "  verify   executes it on the CPU, against fp64\n"
+                  "  cuda     the source of its kernels",
+                  {"fuseline program check scenarios/programs/geglu-fp8.fuse",
+                   "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
+                   "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
+                   "fuseline program check mine.fuse --watch",
+                   "fuseline program check mine.fuse --format json"});
+  options.positional("VERB FILE", "what to do, and with which file", o.words, 2);
   options.text("--gpu", "GPU", "on which (the file's target, else h100)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);

@@ -21,8 +21,8 @@ CommandResult report_command(const Arguments& args) {
   std::vector<std::string> scenario;
   Options options(
       "report",
-      "One self-contained HTML file of a case: times with their bands, traffic, kernels, "
-      "plans, the GPU's standing, and the commands that give the numbers.",
+      "One self-contained HTML file of a case: times with bands, traffic, kernels, plans, "
+      "commands.",
       {"fuseline report scenarios/llama2-7b-h200.toml --output report.html",
        "fuseline report --model llama3-8b --gpu h200 --policy eager,coda > report.html"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", scenario, 1);

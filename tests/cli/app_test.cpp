@@ -26,7 +26,8 @@ TEST(App, HelpAndVersionAreOutput) {
 }
 
 TEST(App, EveryCommandHasHelpWithExamples) {
-  for (const char* command : {"predict", "gemm", "explain", "compare", "list"}) {
+  for (const char* command :
+       {"predict", "gemm", "explain", "program", "compare", "report", "list"}) {
     const CliRun run = cli({command, "--help"});
     EXPECT_EQ(run.status, 0) << command;
     EXPECT_THAT(run.out, HasSubstr("Examples:")) << command;

@@ -30,6 +30,7 @@ inline const Meanings kModelMeanings = {
     {"sliding_window", "keys that a query sees at most; 0 = all"},
     {"norm", "kind of norm"},
     {"norm_eps", "epsilon below the root"},
+    {"final_softcap", "the head's logits are limited to ± this; 0 = not"},
     {"activation", "of the MLP"},
     {"rope_theta", "base of RoPE's angles; family llama only"},
     {"qkv_bias", "whether the QKV projection has a bias"},

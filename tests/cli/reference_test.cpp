@@ -390,6 +390,8 @@ std::string contents_page() {
     if (page.text != contents_page)
       out += fmt::format("| [{0}]({0}) | {1} |\n", page.file, page.holds);
   }
+  // Made from the module's docstrings by tests/python/test_docs.py.
+  out += "| [python.md](python.md) | functions, errors and results of the Python module |\n";
   return out + "\nExplanations are in the [handbook](../handbook/README.md).\n";
 }
 

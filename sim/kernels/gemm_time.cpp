@@ -105,8 +105,10 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   const double blocks = static_cast<double>(wave.blocks);
   // Thread blocks that load the same panels wait for the same bytes: only what is distinct keeps
   // HBM busy.
-  const double own =
-      std::min(1.0, wave.distinct.as_double() / std::max(1.0, wave.operands.as_double()));
+  // Groups without rows load nothing and store zeros, each block its own.
+  const double own = wave.operands > Bytes()
+                         ? std::min(1.0, wave.distinct.as_double() / wave.operands.as_double())
+                         : 1.0;
   const double busy = std::min(1.0, blocks * own / model.needed_streams);
   WaveTime t{};
   t.tensor = steps * model.step_seconds;

@@ -138,8 +138,8 @@ run_clang() {
       echo "nothing changed in the last 20 commits"
       return
     fi
-    # Ninja's name for what is made of a source.
-    ninja -C build/clang "${files[@]/%/^}"
+    # Not by Ninja, which would build the libraries of a whole program first.
+    scripts/compile_alone.py build/clang "${files[@]}"
     return
   fi
   cmake --build --preset clang --target base_tests model_tests fuseline_sim

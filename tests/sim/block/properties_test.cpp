@@ -24,7 +24,9 @@ void expect_properties(std::int64_t cases, std::uint64_t seed) {
   if (const char* path = std::getenv("FUSELINE_PROPERTY_BREAKS")) details.open(path);
   PropertyRun run(seed, details.is_open() ? &details : nullptr);
   run.run(cases);
+  std::int64_t compared = 0;
   for (const auto& [what, count] : run.counts()) {
+    compared += count.compared;
     std::cout << what << ": " << count.broken << " of " << count.compared << ", worst "
               << 100 * count.worst << " %\n";
     const double most = what.ends_with("with other kernels") ? kOfChoice
@@ -34,6 +36,7 @@ void expect_properties(std::int64_t cases, std::uint64_t seed) {
     EXPECT_LE(count.worst, most) << what << ": " << count.where;
   }
   EXPECT_GT(run.judged(), cases * 9 / 10);
+  EXPECT_GT(compared, cases);  // several properties a block
 }
 
 TEST(Properties, HoldForSomeShapes) { expect_properties(120, 1); }

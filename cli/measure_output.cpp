@@ -183,6 +183,7 @@ ordered_json policy_json(const Selection& selection, const MeasuredPolicy& p) {
       tried.push_back({{"tile", {tile.m, tile.n, tile.k}},
                        {"cluster_m", tile.cluster_m},
                        {"cluster_k", tile.cluster_k},
+                       {"tail_parts", tile.tail_parts},
                        {"time_us", to_us(time)}});
     tuned.push_back({{"kernel", t.kernel},
                      {"m", t.M},

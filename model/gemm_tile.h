@@ -16,6 +16,9 @@ struct GemmTile {
   std::int64_t cluster_n = 1;  // thread blocks that share the M operand
   std::int64_t cluster_k = 1;  // thread blocks that each multiply a part of K; one adds them up
   std::int64_t split_k = 1;
+  // Of our own mainloop: the tiles of a last round that would fill only a part of the GPU are made
+  // by so many clusters each, a part of K by each one. In a menu: at most so many.
+  std::int64_t tail_parts = 1;
   double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
   [[nodiscard]] std::int64_t cluster() const { return cluster_m * cluster_n * cluster_k; }
   friend bool operator==(const GemmTile&, const GemmTile&) = default;

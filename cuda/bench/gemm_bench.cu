@@ -79,23 +79,25 @@ struct Kernel {
 };
 
 template <class Config>
-Kernel plain(const std::string& name, int group) {
-  return {name, false, [group](const Problem& p, const Set& s, cudaStream_t stream) {
+Kernel plain(const std::string& name, int group, int tail_parts = 1) {
+  return {name, false, [group, tail_parts](const Problem& p, const Set& s, cudaStream_t stream) {
             using E = gpu::StoreResult<gpu::TileOut<T>>;
             const E::Params params{tile_out(s.y.data(), p.shape.M, p.shape.N, p.ldy)};
-            launch<Config, E>(p.operands(), s.a.data(), s.b.data(), group, params, stream);
+            launch<Config, E>(p.operands(), s.a.data(), s.b.data(), group, params, stream,
+                              tail_parts);
           }};
 }
 template <class Config>
-Kernel fused(const std::string& name, int group) {
-  return {name, true, [group](const Problem& p, const Set& s, cudaStream_t stream) {
+Kernel fused(const std::string& name, int group, int tail_parts = 1) {
+  return {name, true, [group, tail_parts](const Problem& p, const Set& s, cudaStream_t stream) {
             using E = ResidualScaleSquares<T>;
             const E::Params params{
                 tile_in<T, 0>(s.x.data(), p.shape.M, p.shape.N, p.ldy, Config::tile_m),
                 {s.r.data(), 1},
                 tile_out(s.y.data(), p.shape.M, p.shape.N, p.ldy),
                 {s.s.data(), p.blocks}};
-            launch<Config, E>(p.operands(), s.a.data(), s.b.data(), group, params, stream);
+            launch<Config, E>(p.operands(), s.a.data(), s.b.data(), group, params, stream,
+                              tail_parts);
           }};
 }
 
@@ -108,6 +110,11 @@ Kernel rung(const std::string& name, int number) {
 constexpr auto coop = gpu::Schedule::cooperative;
 constexpr auto ping = gpu::Schedule::ping_pong;
 
+// Tiles of the last round shared along K.
+template <int tile_m, int tile_n, int cluster>
+using Shared = gpu::Sm90Config<T, tile_m, tile_n, cluster, coop, false, false, false, 1, tile_m,
+                               false, false, false, true>;
+
 // Names: tile, cluster, schedule where it is ping-pong, rows of clusters that are swept together.
 std::vector<Kernel> product_kernels() {
   using Coop = gpu::Sm90Config<T, 128, 256, 2, coop>;
@@ -118,6 +125,18 @@ std::vector<Kernel> product_kernels() {
   k.push_back(plain<gpu::Sm90Config<T, 256, 128, 2, coop>>("256x128 c2 g4", 4));
   k.push_back(plain<gpu::Sm90Config<T, 128, 192, 2, coop>>("128x192 c2 g8", 8));
   k.push_back(plain<Ping>("128x128 c2 ping g8", 8));
+  k.push_back(plain<gpu::Sm90Config<T, 128, 128, 2, coop>>("128x128 c2 g8", 8));
+  k.push_back(plain<gpu::Sm90Config<T, 128, 192, 1, coop>>("128x192 c1 g8", 8));
+  k.push_back(plain<gpu::Sm90Config<T, 64, 256, 1, ping>>("64x256 c1 ping g8", 8));
+  k.push_back(plain<gpu::Sm90Config<T, 64, 192, 2, ping>>("64x192 c2 ping g8", 8));
+  k.push_back(plain<gpu::Sm90Config<T, 64, 128, 2, ping>>("64x128 c2 ping g8", 8));
+  for (int parts = 2; parts <= most_tail_parts; ++parts) {
+    const std::string in_parts = " g8 tail in " + std::to_string(parts);
+    k.push_back(plain<Shared<128, 256, 2>>("128x256 c2" + in_parts, 8, parts));
+    k.push_back(plain<Shared<128, 192, 2>>("128x192 c2" + in_parts, 8, parts));
+    k.push_back(plain<Shared<128, 256, 1>>("128x256 c1" + in_parts, 8, parts));
+    k.push_back(fused<Shared<128, 256, 2>>("fused 128x256 c2" + in_parts, 8, parts));
+  }
   k.push_back(fused<Coop>("fused 128x256 c2 g8", 8));
   k.push_back(fused<Coop>("fused 128x256 c2 g4", 4));
   k.push_back(fused<Ping>("fused 128x128 c2 ping g8", 8));
@@ -199,8 +218,9 @@ int run(const Options& options) {
     return !options.only.empty() && k.name.find(options.only) == std::string::npos;
   });
   if (options.check) {
-    std::vector<Shape> shapes = {{64, 64, 64},    {128, 256, 64}, {1, 8, 8},        {129, 257, 65},
-                                 {333, 777, 555}, {300, 136, 40}, {1000, 1000, 200}};
+    std::vector<Shape> shapes = {{64, 64, 64},      {128, 256, 64},    {1, 8, 8},
+                                 {129, 257, 65},    {333, 777, 555},   {300, 136, 40},
+                                 {1000, 1000, 200}, {2100, 3072, 1096}};
     if (!options.small) {
       shapes.push_back({2048, 4096, 4096});
       shapes.push_back({2055, 22016, 520});

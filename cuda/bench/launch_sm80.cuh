@@ -36,11 +36,11 @@ constexpr bool is_sm80 = Config::tile_k == 32;
 
 template <class Config, class Epilogue, class T = typename Config::Element>
 void launch(const Operands& op, const T* a, const T* b, int raster_group,
-            const typename Epilogue::Params& epilogue, cudaStream_t stream) {
+            const typename Epilogue::Params& epilogue, cudaStream_t stream, int tail_parts = 1) {
   if constexpr (is_sm80<Config>)
     launch_sm80<Config, Epilogue>(op, a, b, raster_group, epilogue, stream);
   else
-    launch_sm90<Config, Epilogue>(op, a, b, raster_group, epilogue, stream);
+    launch_sm90<Config, Epilogue>(op, a, b, raster_group, epilogue, stream, tail_parts);
 }
 
 }  // namespace fuseline::bench

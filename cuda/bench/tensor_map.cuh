@@ -91,9 +91,24 @@ struct Operands {
   int lda, ldb;  // elements from row to row of A and B as stored
 };
 
+// For kernels that share tiles: for each thread block and part but the last a tile of 256 × 128 in
+// fp32, and zeros.
+constexpr int most_tail_parts = 4;
+inline gpu::TailSums tail_sums(int parts) {
+  static const auto places = static_cast<std::size_t>(multiprocessors()) * (most_tail_parts - 1);
+  static const Buffer<float> sums(places * 256 * 128);
+  static const Buffer<gpu::u32> ready = [] {
+    Buffer<gpu::u32> numbers(places * 4);
+    numbers.zero();
+    return numbers;
+  }();
+  return {sums.data(), ready.data(), parts};
+}
+
 template <class Config, class Epilogue, class T = typename Config::Element>
 void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
-                 const typename Epilogue::Params& epilogue, cudaStream_t stream) {
+                 const typename Epilogue::Params& epilogue, cudaStream_t stream,
+                 int tail_parts = 1) {
   using Gemm = gpu::Sm90Gemm<Config, Epilogue>;
   gpu::Sm90Args<Epilogue> args;
   args.a = matrix_map(a, Config::a_is_km ? op.K : op.M, Config::a_is_km ? op.M : op.K, op.lda,
@@ -114,7 +129,10 @@ void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
   (void)once;
   const int tiles = gpu::ceil_div(op.M, Config::tile_m * Config::cluster) * Config::cluster *
                     gpu::ceil_div(op.N, Config::tile_n);
-  const int blocks = std::min(tiles, multiprocessors() / Config::cluster * Config::cluster);
+  const int most = multiprocessors() / Config::cluster * Config::cluster;
+  const int blocks = Config::shares_tail ? most : std::min(tiles, most);
+  if (Config::shares_tail)
+    args.tail = tail_sums(std::min(tail_parts, gpu::ceil_div(op.K, Config::tile_k)));
   sm90_kernel<Config, Epilogue>
       <<<static_cast<unsigned>(blocks), Gemm::threads, Gemm::shared_bytes, stream>>>(args);
   FUSELINE_CUDA(cudaGetLastError());

@@ -89,6 +89,8 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
       config.cluster == 1 && steps >= tile.cluster_k && fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
   const bool plain = !gemm.a_is_km && gemm.batch == 1 && !config.ragged && !config.ragged_k;
+  if (plain && config.schedule == Schedule::cooperative && config.cluster_k == 1)
+    config.tail_parts = static_cast<int>(std::min(tile.tail_parts, steps));
   config.a_apart = plain && gemm.a.at.run > 1 && gemm.a.at.run % config.tile_m == 0;
   config.a_rows = config.tile_m;
   if (plain && !config.a_apart) {
@@ -104,7 +106,7 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
 GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   std::vector<Layout> fields;
   for (const Field& f : kernel.fields) fields.push_back(layout_of(f.kind));
-  constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8}, groups{16, 8};
+  constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8}, groups{16, 8}, tail{24, 8};
   GemmArguments arguments;
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
@@ -113,7 +115,7 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
     return arguments;
   }
   arguments.whole = kernel.config.architecture == SmTarget::sm_90a
-                        ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}, groups})
+                        ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}, groups, tail})
                         : lay_out({pointer, pointer, {24, 4}, epilogue, batch, groups});
   return arguments;
 }
@@ -150,10 +152,11 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
         c.tile_m, c.tile_n, c.cluster,
         c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
         gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows,
-        c.ragged_k  ? ", false, false, true"
-        : c.ragged  ? ", false, true"
-        : c.a_apart ? ", true"
-                    : "");
+        c.tail_parts > 1 ? fmt::format(", {}, false, false, true", c.a_apart)
+        : c.ragged_k     ? ", false, false, true"
+        : c.ragged       ? ", false, true"
+        : c.a_apart      ? ", true"
+                         : "");
   else
     text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}{}>;\n", element, c.tile_n,
                         gemm.a_is_km, gemm.b_is_kn, c.batched,

@@ -29,6 +29,7 @@ struct GemmConfig {
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
   bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
+  int tail_parts = 1;     // of K, of the tiles of the last round (kernels/sm90/tile_walk.cuh)
 };
 
 struct GemmKernelSource {
@@ -40,9 +41,9 @@ struct GemmKernelSource {
 };
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
-// batch, the rows of a run of A, groups of rows. Ampere: A, B, M N K, their leading dimensions and
-// the raster's group, epilogue, batch, groups of rows. Codes: six pointers, ten numbers, epilogue,
-// groups of rows.
+// batch, the rows of a run of A, groups of rows, sums of parts of tiles. Ampere: A, B, M N K, their
+// leading dimensions and the raster's group, epilogue, batch, groups of rows. Codes: six pointers,
+// ten numbers, epilogue, groups of rows.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

@@ -9,6 +9,8 @@
 //   cooperative: both consumers on one tile, each half of its rows. Largest tiles, fewest bytes.
 //   ping-pong:   each consumer has a tile of its own; one multiplies while the other is in its
 //                epilogue.
+//   shares_tail: the tiles of the last rounds are shared along K, so that all thread blocks end
+//                together (sm90/tile_walk.cuh). Cooperative only.
 //   cluster_k:   for few rows and so few tiles. The blocks of a cluster have one tile together and
 //                a part of K each; the first adds up what the others put into its shared memory.
 //
@@ -31,6 +33,7 @@
 #include "sm90/config.cuh"
 #include "sm90/ring_order.cuh"
 #include "sm90/tile_io.cuh"
+#include "sm90/tile_walk.cuh"
 
 namespace fuseline::gpu {
 
@@ -45,6 +48,7 @@ struct Sm90Gemm {
   static constexpr bool batched = Config::batched;
   static constexpr bool ragged = Config::ragged;
   static constexpr bool ragged_k = Config::ragged_k;
+  static constexpr bool shares_tail = Config::shares_tail;
 
   // The tile as the epilogue sees it.
   static constexpr int tile_rows = Config::tile_m, tile_cols = Config::tile_n;
@@ -156,6 +160,12 @@ struct Sm90Gemm {
     return ragged_k ? ceil_div(args.groups.rows(tile.result), Config::tile_k) : k_steps;
   }
 
+  // The parts of tiles from `first` on, every `step`-th tile.
+  FUSELINE_DEVICE TileWalk<shares_tail> walk_from(int first, int step) const {
+    const int of_tile = shares_tail ? args.tail.parts : 1;
+    return {SharedTiles(tiles(), k_steps, tile_step, of_tile), first, step};
+  }
+
   FUSELINE_DEVICE void run() {
     if (ragged && first_tile >= tiles()) return;  // launched for the most that there can be
     if (threadIdx.x == 0) {
@@ -193,16 +203,17 @@ struct Sm90Gemm {
     Place place;
     RaggedTiles walk = ragged_tiles();
     TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
-    for (int t = first_tile; t < tiles(); t += tile_step) {
-      const TilePlace tile = corner(t, walk);
-      const int steps = steps_of(tile);
+    TileWalk<shares_tail> parts = walk_from(first_tile, tile_step);
+    for (TilePart part = parts.next(); part.tile >= 0; part = parts.next()) {
+      const TilePlace tile = corner(part.tile, walk);
+      const int steps = shares_tail ? part.steps : steps_of(tile);
       for (int k = 0; k < steps; ++k) {
-        send_operands(place, tile, k);
+        send_operands(place, tile, part.first + k);
         if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
       }
       if (!Config::cooperative && before.m >= 0)
         for (int s = k_steps; s < ring_slabs; ++s) send_slab(place, before, s);
-      if (Config::cooperative)
+      if (Config::cooperative && (!shares_tail || is_last(part)))
         for (int s = 0; s < ring_slabs; ++s) send_slab(place, tile, s);
       before = tile;
     }
@@ -319,8 +330,9 @@ struct Sm90Gemm {
     const int row_in_tile = (Config::cooperative ? consumer * Config::rows_per_group : 0) +
                             static_cast<int>(threadIdx.x % 128) / 32 * 16;
     RaggedTiles walk = ragged_tiles();
-    for (; t < tiles(); t += step) {
-      const Tile tile = corner(t, walk);
+    TileWalk<shares_tail> parts = walk_from(t, step);
+    for (TilePart part = parts.next(); part.tile >= 0; part = parts.next()) {
+      const Tile tile = corner(part.tile, walk);
       States state;
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s)
@@ -328,11 +340,11 @@ struct Sm90Gemm {
                         SlabPlace{tile.m + row_in_tile + 64 * s, 0, tile.end, args.N, 0});
 
       Accumulators acc;
-      const bool more = t + tile_step < tiles();
+      const bool more = part.tile + tile_step < tiles();
       // Consumers of ping-pong enter their mainloops in turn, or one would wait for entries that
       // are rounds of the ring ahead.
       if (!Config::cooperative) named_barrier(turn_of(consumer), 256);
-      const int steps = steps_of(tile);
+      const int steps = shares_tail ? part.steps : steps_of(tile);
       const u32 last =
           multiply(acc, place, Config::cooperative ? consumer : 0, !Config::cooperative && !first,
                    steps, ragged_k ? args.groups.rows(tile.result) : 0);
@@ -345,6 +357,10 @@ struct Sm90Gemm {
 
       if constexpr (cluster_k > 1)
         add_up<cluster_k>(acc[0], sums(), sum_bytes, rank, tile.m + row_in_tile < args.M);
+      if constexpr (shares_tail) {
+        if (part.steps < k_steps) share_sums(acc, parts.all, part, consumer);
+        if (!is_last(part)) continue;
+      }
       if (finishes()) {
         if constexpr (gathers_groups<Epilogue>) {
 #pragma unroll
@@ -359,6 +375,30 @@ struct Sm90Gemm {
     }
     if (threadIdx.x % 128 == 0) tma_wait<0>();  // the buffers must outlive the copies
   }
+
+  // The sums of a part of a tile. Those of its last part leave with all others' added, in the order
+  // of the parts, whenever they come.
+  FUSELINE_DEVICE void share_sums(Accumulators& acc, const SharedTiles& all, const TilePart& part,
+                                  int consumer) const {
+    constexpr int count = Config::tile_n / 2;
+    const auto place = [&](int number, int subtile) {
+      const int block = number * cluster + static_cast<int>(rank);
+      return TailPlace<count>(args.tail, (block * 2 + consumer) * Config::subtiles + subtile);
+    };
+    const int barrier = tail_barrier + consumer;
+#pragma unroll
+    for (int s = 0; s < Config::subtiles; ++s) {
+      if (is_last(part))
+        for (int number = part.tile; number < part.number; number += all.rest)
+          place(number, s).add(acc[s], barrier);
+      else
+        place(part.number, s).leave(acc[s], barrier);
+    }
+  }
+  FUSELINE_DEVICE bool is_last(const TilePart& part) const {
+    return part.first + part.steps == k_steps;
+  }
+  static constexpr int tail_barrier = 7;  // and 8
 
   static FUSELINE_DEVICE int turn_of(int consumer) { return 4 + consumer; }
 

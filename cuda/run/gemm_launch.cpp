@@ -19,6 +19,8 @@ namespace fuseline::cuda {
 
 namespace {
 
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
 constexpr std::int64_t kSlabCols = 64;
 constexpr int kRasterGroup = static_cast<int>(kOwnRasterClusters);
 
@@ -42,6 +44,10 @@ struct RowsParameter {
 struct TableParameter {
   std::uint64_t data;
   std::int32_t period, cols;
+};
+struct TailParameter {
+  std::uint64_t sums, ready;
+  std::int32_t parts, unused = 0;
 };
 struct SequenceParameter {
   std::uint64_t data;
@@ -85,8 +91,9 @@ class Arguments {
       put_field(at[3] + layout_.epilogue.offsets[i], kernel_.fields[i]);
     put(bytes_, at[4], batch);
     if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
+    if (hopper() && config_.tail_parts > 1) put(bytes_, at[7], tail_sums());
     if (config_.ragged || config_.ragged_k)
-      put(bytes_, at.back(),
+      put(bytes_, at[hopper() ? 6 : 5],
           row_groups(context_.device, config_.ragged ? gemm_.groups : gemm_.depths, workspaces_));
     return std::move(bytes_);
   }
@@ -97,6 +104,23 @@ class Arguments {
   std::vector<DeviceBuffer> workspaces() { return std::move(workspaces_); }
 
  private:
+  // TailSums of kernels/sm90/tail_sums.cuh, with the workspace that it points to.
+  TailParameter tail_sums() {
+    const std::int64_t tiles =
+        ceil_div(gemm_.M, config_.tile_m * config_.cluster) * ceil_div(gemm_.N, config_.tile_n);
+    const std::int64_t rest = tiles % (context_.device.info().multiprocessors / config_.cluster);
+    const std::int64_t places =
+        std::max<std::int64_t>(1, rest * (config_.tail_parts - 1)) * config_.cluster;
+    workspaces_.push_back(
+        context_.device.allocate(Bytes(places * config_.tile_m * config_.tile_n * 4)));
+    DeviceBuffer ready = context_.device.allocate(Bytes(places * config_.tile_m / 64 * 4));
+    ready.fill(0);
+    const TailParameter parameter{workspaces_.back().address(), ready.address(),
+                                  config_.tail_parts};
+    workspaces_.push_back(std::move(ready));
+    return parameter;
+  }
+
   // CodesArgs of kernels/gemm_codes.cuh.
   std::vector<std::byte> fill_codes() {
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
@@ -293,8 +317,6 @@ class Arguments {
   std::vector<DeviceBuffer> workspaces_;
 };
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 // Of groups of rows, the most that there can be.
 std::int64_t tiles_below(const GemmConfig& c, const GemmMainloop& gemm) {
   if (c.ragged)
@@ -314,8 +336,9 @@ LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multipro
     shape.block[0] = 256;
   } else if (c.architecture == SmTarget::sm_90a) {
     const std::int64_t most = multiprocessors / c.cluster * c.cluster;
-    shape.grid[0] =
-        static_cast<unsigned>(c.cluster_k > 1 ? tiles * c.cluster_k : std::min(tiles, most));
+    shape.grid[0] = static_cast<unsigned>(c.cluster_k > 1    ? tiles * c.cluster_k
+                                          : c.tail_parts > 1 ? most
+                                                             : std::min(tiles, most));
     shape.block[0] = 384;
   } else {
     shape.grid[0] = static_cast<unsigned>(tiles);

@@ -22,10 +22,12 @@ namespace {
 
 constexpr int kRounds = 5;
 constexpr int kReplays = 4;  // of a round
+constexpr std::int64_t kMostPartsTried = 4;
 
 bool same_config(const GemmConfig& a, const GemmConfig& b) {
   return a.tile_m == b.tile_m && a.tile_n == b.tile_n && a.cluster == b.cluster &&
-         a.cluster_k == b.cluster_k && a.a_rows == b.a_rows && a.schedule == b.schedule;
+         a.cluster_k == b.cluster_k && a.tail_parts == b.tail_parts && a.a_rows == b.a_rows &&
+         a.schedule == b.schedule;
 }
 
 // Launches of a graph draw on the power limit; a rest between them keeps the clocks up.
@@ -49,7 +51,14 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
   // not the GPU's where the other mainloop runs on it.
   const auto written_for = load_architecture(hopper ? "hopper" : "ampere");
   for (const GemmTile& tile : written_for->tiles.own)
-    if (!hopper || fits(needs, tile)) tiles.push_back(tile);
+    if (!hopper || fits(needs, tile)) {
+      tiles.push_back(tile);
+      tiles.back().tail_parts = 1;
+      for (std::int64_t parts = 2; parts <= std::min(tile.tail_parts, kMostPartsTried); ++parts) {
+        tiles.push_back(tile);
+        tiles.back().tail_parts = parts;
+      }
+    }
   std::vector<Candidate> found;
   for (const GemmTile& tile : tiles) {
     Candidate c{.tile = tile,
@@ -59,8 +68,8 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
       return same_config(other.source.config, c.source.config);
     });
     const GemmConfig& config = c.source.config;
-    c.name = fmt::format("{}, tile {} x {}, cluster {}", program.name, config.tile_m, config.tile_n,
-                         config.cluster * config.cluster_k);
+    c.name = fmt::format("{}, tile {} x {}, cluster {}, {} parts", program.name, config.tile_m,
+                         config.tile_n, config.cluster * config.cluster_k, config.tail_parts);
     if (!known) found.push_back(std::move(c));
   }
   return found;

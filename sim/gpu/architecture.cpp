@@ -28,6 +28,7 @@ constexpr std::int64_t kMostGroupRows = std::int64_t{1} << 24;
 constexpr std::int64_t kLargestEdge = 4096;
 constexpr std::int64_t kMostStages = 64;
 constexpr std::int64_t kLargestCluster = 16;
+constexpr std::int64_t kMostTailParts = 64;
 constexpr std::int64_t kMostSplits = 1024;
 
 ConstantOrigin read_constant(const TomlTable& number, const ConstantInfo& constant,
@@ -80,13 +81,15 @@ GemmTile read_tile(const TomlTable& entry) {
   tile.cluster_m = entry.whole_or("cluster_m", {1, kLargestCluster}, 1);
   tile.cluster_n = entry.whole_or("cluster_n", {1, kLargestCluster}, 1);
   tile.cluster_k = entry.whole_or("cluster_k", {1, kLargestCluster}, 1);
+  tile.tail_parts = entry.whole_or("tail_parts", {1, kMostTailParts}, 1);
   return tile;
 }
 
 std::vector<GemmTile> read_tiles(const TomlTable& menu, const char* key) {
   std::vector<GemmTile> tiles;
   for (const TomlTable& entry : menu.tables(key)) {
-    entry.refuse_other_keys({"m", "n", "k", "stages", "cluster_m", "cluster_n", "cluster_k"});
+    entry.refuse_other_keys(
+        {"m", "n", "k", "stages", "cluster_m", "cluster_n", "cluster_k", "tail_parts"});
     tiles.push_back(read_tile(entry));
   }
   if (tiles.empty()) menu.fail(key, "holds no tile", "a list of { m, n, k, stages }");

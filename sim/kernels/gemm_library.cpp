@@ -11,6 +11,8 @@
 namespace fuseline {
 namespace {
 
+constexpr std::int64_t kTailPlaces = 2;  // for sums of parts, for each cluster of the GPU
+
 // A part of K of few steps is all pipeline fill, and more clusters than run at once are no gain:
 // their blocks make one tile each.
 bool worth_splitting(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
@@ -18,6 +20,23 @@ bool worth_splitting(const GemmProblem& problem, const GemmTile& tile, const Gpu
   return problem.products() == 1 &&
          problem.k >= tile.cluster_k * gpu.constants.gemm.least_split_steps * tile.k &&
          tiles * tile.cluster_k <= blocks_at_once(tile, gpu);
+}
+
+// Parts of K that the tiles of the last round are cut into at most. Those of next to no steps are
+// all exchange of sums, for which there are two places for each cluster.
+std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  if (problem.library || problem.products() > 1 || !problem.groups.empty() ||
+      !problem.depths.empty() || problem.weight.quantised())
+    return 1;
+  const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();
+  const std::int64_t units =
+      ceil_div(problem.m, tile.m * tile.cluster_m) * ceil_div(problem.n, tile.n * tile.cluster_n);
+  const std::int64_t rest = units % clusters;
+  if (rest == 0) return 1;
+  const auto steps = static_cast<double>(ceil_div(problem.k, tile.k));
+  const auto by_steps = static_cast<std::int64_t>(steps / gpu.constants.gemm.least_split_steps);
+  return std::max<std::int64_t>(
+      1, std::min({tile.tail_parts, by_steps, 1 + kTailPlaces * clusters / rest}));
 }
 
 // Up to some rows stay in one tile, the narrowest that covers them, and the next few in at most
@@ -104,6 +123,10 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   for (GemmTile tile : tiles_to_try(problem, gpu)) {
     const std::int64_t blocks =
         ceil_div(problem.typical_rows(), tile.m) * ceil_div(problem.n, tile.n) * problem.products();
+    const std::int64_t most_parts = most_tail_parts(problem, tile, gpu);
+    for (tile.tail_parts = most_parts; tile.tail_parts > 1; --tile.tail_parts)
+      options.push_back({tile, quick_gemm_time(problem, tile, gpu),
+                         1.0 / static_cast<double>(tile.m) + 1.0 / static_cast<double>(tile.n)});
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
       // A split of few steps is all pipeline fill, and more units than run at once are no gain. Our
       // own mainloop splits within clusters; the library splits no batch.
@@ -124,7 +147,8 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
   FUSELINE_ASSERT(first != options.end(), "no tile for a GEMM");
   // Among those about as fast: the fewest splits, the fewest bytes loaded, the earlier.
   const auto rank = [](const Option& option) {
-    return std::pair(option.tile.split_k * option.tile.cluster_k, option.operand_bytes);
+    return std::pair(option.tile.split_k * option.tile.cluster_k * option.tile.tail_parts,
+                     option.operand_bytes);
   };
   const Option* best = &*first;
   for (const Option& option : options) {

@@ -1,6 +1,7 @@
 #include "sim/kernels/gemm_schedule.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -16,15 +17,37 @@ std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m) {
 std::vector<UnitRange> GemmSchedule::waves() const {
   const auto count = static_cast<std::int64_t>(units.size());
   std::vector<UnitRange> waves;
-  std::size_t launch = 0;
+  std::size_t next = 0;
   for (std::int64_t begin = 0; begin < count;) {
-    if (launch < launch_ends.size() && begin >= launch_ends[launch]) ++launch;
-    const std::int64_t last = launch < launch_ends.size() ? launch_ends[launch] : count;
+    if (next < breaks.size() && begin >= breaks[next]) ++next;
+    const std::int64_t last = next < breaks.size() ? breaks[next] : count;
     waves.push_back({begin, std::min(last, begin + units_per_wave)});
     begin = waves.back().end;
   }
   return waves;
 }
+
+namespace {
+
+// The units that would be alone in the last wave, each as tail_parts units, ahead of the others.
+void share_tail(GemmSchedule& schedule, std::int64_t k, const GemmTile& tile) {
+  const std::int64_t rest = std::ssize(schedule.units) % schedule.units_per_wave;
+  if (rest == 0) return;
+  const std::int64_t steps = ceil_div(k, tile.k);
+  std::vector<GemmUnit> units;
+  for (std::int64_t part = 0; part < tile.tail_parts; ++part) {
+    for (std::int64_t i = 0; i < rest; ++i) {
+      units.push_back(schedule.units[static_cast<std::size_t>(i)]);
+      units.back().k_begin = part * steps / tile.tail_parts * tile.k;
+      units.back().k_end = std::min(k, (part + 1) * steps / tile.tail_parts * tile.k);
+    }
+  }
+  schedule.breaks.push_back(std::ssize(units));
+  units.insert(units.end(), schedule.units.begin() + rest, schedule.units.end());
+  schedule.units = std::move(units);
+}
+
+}  // namespace
 
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles) {
   return library ? static_cast<std::int64_t>(library_tiles) : kOwnRasterClusters * tile.cluster_m;
@@ -69,6 +92,7 @@ GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::
       }
     }
   }
+  if (tile.tail_parts > 1) share_tail(schedule, k, tile);
   return schedule;
 }
 
@@ -106,7 +130,7 @@ GemmSchedule schedule_calls(const std::vector<StridedBatch>& calls, std::int64_t
       unit.batch = call.first + unit.batch * call.step;
       all.units.push_back(unit);
     }
-    all.launch_ends.push_back(std::ssize(all.units));
+    all.breaks.push_back(std::ssize(all.units));
   }
   return all;
 }

@@ -32,8 +32,9 @@ struct UnitRange {
 struct GemmSchedule {
   std::vector<GemmUnit> units;      // in the order in which clusters take them
   std::int64_t units_per_wave = 1;  // clusters on the GPU at once
-  // Where launches end, of a batch that takes several; no wave goes on beyond. Empty: one launch.
-  std::vector<std::int64_t> launch_ends{};
+  // Where a wave ends early: at the end of a launch, of a batch that takes several, and behind the
+  // parts of tiles that are shared. Empty: nowhere.
+  std::vector<std::int64_t> breaks{};
   [[nodiscard]] std::vector<UnitRange> waves() const;
 };
 
@@ -50,7 +51,9 @@ std::int64_t raster_group(bool library, const GemmTile& tile, double library_til
 // Units in groups of `group_tiles` tiles across the cluster's longer direction (M for cluster_m ≥
 // cluster_n), walking the other direction, which reverses from group to group so that the last
 // operand panels of one group are the first of the next. Every output element × k lies in exactly
-// one unit. `blocks_at_once`: thread blocks resident on the GPU together.
+// one unit. `blocks_at_once`: thread blocks resident on the GPU together. With tail_parts > 1 the
+// tiles that would be alone in a last wave come first, cut along K: the first parts of all of them,
+// then the second parts (cuda/kernels/sm90/tile_walk.cuh takes them in the same order).
 GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,
                            const GemmTile& tile, std::int64_t blocks_at_once,
                            std::int64_t group_tiles);

@@ -203,7 +203,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const ElementSize b_bytes = problem.b.matrix.element;
   const double scales = problem.weight.scale_bytes_per_element(problem.k);
   const double row_scales = problem.activation.scale_bytes_per_element(problem.k);
-  const std::int64_t depth =
+  const std::int64_t whole_depth =
       ceil_div(ceil_div(problem.typical_depth(), tile.k), tile.split_k) * tile.k;
 
   std::int64_t out_bytes =
@@ -225,11 +225,14 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
                                  static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +
                             static_cast<double>(out_bytes);
 
+  const auto sums = static_cast<double>(tile.m * tile.n * 4);  // of a part of a tile
   const std::int64_t group_tiles =
       raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
-  const auto wave_of = [&](std::int64_t count) {
+  // `parts` of K of each of the tiles; the first `count` of them all run.
+  const auto wave_of = [&](std::int64_t count, std::int64_t parts) {
     GemmWave wave;
-    const double share = static_cast<double>(count) / static_cast<double>(units);
+    const double share = static_cast<double>(count) / static_cast<double>(units * parts);
+    const std::int64_t depth = ceil_div(ceil_div(whole_depth, tile.k), parts) * tile.k;
     wave.blocks = count * ceil_div(unit_m, tile.m) * ceil_div(unit_n, tile.n) * tile.cluster_k;
     wave.k_steps = ceil_div(ceil_div(depth, tile.k), tile.cluster_k);
     wave.operands =
@@ -256,8 +259,12 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t full = units / at_once;
   const std::int64_t rest = units % at_once;
   double seconds = (gpu.tiny_kernel + gpu.constants.gemm.start).value();
-  if (full > 0) seconds += static_cast<double>(full) * wave_of(at_once);
-  if (rest > 0) seconds += wave_of(rest);
+  if (full > 0) seconds += static_cast<double>(full) * wave_of(at_once, 1);
+  const std::int64_t parts = tile.tail_parts;
+  for (std::int64_t left = rest * parts; left > 0; left -= at_once)
+    seconds += wave_of(std::min(left, at_once), parts);
+  // The sums of the parts of one tile are written together and read one after the other.
+  if (rest > 0 && parts > 1) seconds += static_cast<double>(parts) * sums / model.sm_epilogue_rate;
   if (tile.split_k > 1) {
     const Bytes partials(static_cast<std::int64_t>(outputs) * 4 * tile.split_k);
     seconds += reduction_time(partials, Bytes(), gpu).value();

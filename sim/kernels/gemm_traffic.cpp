@@ -104,6 +104,35 @@ void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmU
   cache.write(workspace, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
 }
 
+// A unit of tile.tail_parts: the last one of a tile has the epilogue.
+bool is_part(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit) {
+  return tile.tail_parts > 1 && unit.k_end - unit.k_begin < problem.k;
+}
+bool gives_sums_away(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit) {
+  return is_part(problem, tile, unit) && unit.k_end < problem.k;
+}
+
+// Where the sums of parts lie: a matrix for each part but the last, below each other.
+CachedMatrix tail_sums(const GemmProblem& problem, const GemmTile& tile) {
+  const std::int64_t rows = ceil_div(problem.m, kChunkEdge) * kChunkEdge;
+  return {problem.workspace_tensor, rows * (tile.tail_parts - 1), problem.n, 4};
+}
+
+// A part's sums are written, or the last part reads those of the others.
+void move_tail_sums(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit,
+                    L2Cache& cache) {
+  const CachedMatrix sums = tail_sums(problem, tile);
+  const std::int64_t stride = sums.rows / (tile.tail_parts - 1);
+  const std::int64_t steps = ceil_div(problem.k, tile.k);
+  for (std::int64_t part = 0; part < tile.tail_parts - 1; ++part) {
+    const std::int64_t base = part * stride;
+    if (!gives_sums_away(problem, tile, unit))
+      cache.read(sums, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
+    else if (unit.k_begin == part * steps / tile.tail_parts * tile.k)
+      cache.write(sums, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
+  }
+}
+
 // Chunk reads simulated one by one: about 0.1 s.
 constexpr std::int64_t kChunkReadBudget = 3'000'000;
 
@@ -210,7 +239,17 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
               problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end) +
               problem.row_scale_bytes(unit.m_begin, unit.m_end, unit.k_begin, unit.k_end));
-    const Bytes out = tile.split_k == 1 ? epilogue_bytes(problem, unit) : Bytes(height * width * 4);
+    // Of parts of tiles all accumulators move, also those beyond the matrix.
+    const Bytes sums(ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.m * tile.n * 4);
+    Bytes out;
+    if (tile.split_k > 1)
+      out = Bytes(height * width * 4);
+    else if (gives_sums_away(problem, tile, unit))
+      out = sums;
+    else
+      out = epilogue_bytes(problem, unit);
+    if (is_part(problem, tile, unit) && !gives_sums_away(problem, tile, unit))
+      out += sums * (tile.tail_parts - 1);
     wave.epilogue += out;
     // The unit's first thread block is a whole tile, or all there is.
     const double share = static_cast<double>(std::min(height, tile.m) * std::min(width, tile.n)) /
@@ -271,11 +310,11 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
     chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, cache);
     if (index == 0) wave.found = panels.found();
     for_each_unit(schedule, range(index), [&](const GemmUnit& unit) {
-      if (tile.split_k == 1) {
-        run_epilogue(problem, unit, cache);
-      } else {
+      if (is_part(problem, tile, unit)) move_tail_sums(problem, tile, unit, cache);
+      if (tile.split_k > 1)
         store_partial(problem, tile, unit, cache);
-      }
+      else if (!gives_sums_away(problem, tile, unit))
+        run_epilogue(problem, unit, cache);
     });
     wave.hbm = cache.take_traffic();
   }
@@ -350,9 +389,10 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   const GemmProblem& p = gemm.problem;
   const GemmTile& t = gemm.tile;
   key.kind(WalkKey::Kind::gemm);
-  for (const std::int64_t number : {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n,
-                                    t.cluster_k, t.split_k, gemm.blocks_at_once, gemm.raster_group,
-                                    static_cast<std::int64_t>(std::llround(gemm.drift * 1e6))}) {
+  for (const std::int64_t number :
+       {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n, t.cluster_k, t.split_k,
+        t.tail_parts, gemm.blocks_at_once, gemm.raster_group,
+        static_cast<std::int64_t>(std::llround(gemm.drift * 1e6))}) {
     key.number(number);
   }
   key.number(std::ssize(p.groups));

@@ -4,6 +4,7 @@
 #include "../batch.cuh"
 #include "../ptx/tma.cuh"
 #include "../ragged.cuh"
+#include "tail_sums.cuh"
 
 namespace fuseline::gpu {
 
@@ -12,7 +13,7 @@ enum class Schedule { cooperative, ping_pong };
 template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
           bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_, bool a_apart_ = false,
-          bool ragged_ = false, bool ragged_k_ = false>
+          bool ragged_ = false, bool ragged_k_ = false, bool shares_tail_ = false>
 struct Sm90Config {
   using Element = Element_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
@@ -39,6 +40,11 @@ struct Sm90Config {
   static constexpr bool ragged_k = ragged_k_;
   static_assert(!ragged_k || (batched && cooperative && cluster == 1 && a_is_km && b_is_kn));
 
+  // Where the last round of tiles would fill only a part of the GPU, thread blocks share the tiles
+  // of it and of the round before along K (tile_walk.cuh).
+  static constexpr bool shares_tail = shares_tail_;
+  static_assert(!shares_tail || (cooperative && !batched && !ragged && cluster_k == 1));
+
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
   static constexpr int subtiles = rows_per_group / 64;
@@ -63,6 +69,7 @@ struct Sm90Args {
   // If Config::ragged: N is one group's, M that of all groups. If Config::ragged_k: K is that of
   // all.
   RowGroups groups{};
+  TailSums tail{};  // if Config::shares_tail
 };
 
 }  // namespace fuseline::gpu

@@ -19,7 +19,7 @@ TEST(GemmSchedule, CoversEveryOutputAndDepthExactlyOnce) {
     GemmTile tile{.m = pick(1, 9), .n = pick(1, 9), .k = pick(1, 5)};
     tile.cluster_m = pick(1, 2);
     tile.cluster_n = pick(1, 3);
-    tile.split_k = pick(1, 4);
+    (trial % 2 == 0 ? tile.split_k : tile.tail_parts) = pick(1, 4);
     // when it is scheduled,
     const GemmSchedule schedule = schedule_gemm(m, n, k, batch, tile, pick(1, 20), pick(1, 6));
     // then every (batch, row, column, depth) is computed by one unit.
@@ -35,6 +35,28 @@ TEST(GemmSchedule, CoversEveryOutputAndDepthExactlyOnce) {
     }
     for (const int c : count) ASSERT_EQ(c, 1) << "trial " << trial;
   }
+}
+
+TEST(GemmSchedule, PutsTheLastWavesTilesFirstInParts) {
+  // Given 7 tiles of 4 steps on 4 clusters, the last 3 tiles in 2 parts each,
+  const GemmTile tile{.m = 10, .n = 10, .k = 10, .tail_parts = 2};
+  const GemmSchedule schedule = schedule_gemm(70, 10, 40, 1, tile, 4, 7);
+  // then tiles 0 to 2 come first, half of K each, and waves end behind them.
+  std::vector<std::vector<std::int64_t>> units;
+  for (const GemmUnit& u : schedule.units) units.push_back({u.m_begin, u.k_begin, u.k_end});
+  EXPECT_EQ(units, (std::vector<std::vector<std::int64_t>>{{0, 0, 20},
+                                                           {10, 0, 20},
+                                                           {20, 0, 20},
+                                                           {0, 20, 40},
+                                                           {10, 20, 40},
+                                                           {20, 20, 40},
+                                                           {30, 0, 40},
+                                                           {40, 0, 40},
+                                                           {50, 0, 40},
+                                                           {60, 0, 40}}));
+  std::vector<std::int64_t> ends;
+  for (const UnitRange& wave : schedule.waves()) ends.push_back(wave.end);
+  EXPECT_EQ(ends, (std::vector<std::int64_t>{4, 6, 10}));
 }
 
 std::vector<std::vector<std::int64_t>> origins(const GemmSchedule& schedule) {

@@ -105,6 +105,8 @@ constexpr ConstantInfo kTable[] = {
     {"gemm.least_tile_rows", "rows",
      "tiles below this height are taken only where they cover all rows", Zero::allowed,
      [](Constants& c) -> ConstantPlace { return &c.gemm.least_tile_rows; }},
+    {"gemm.own_l2_fraction", "1", "the same for the tiles of our own mainloop", Zero::refused,
+     [](Constants& c) -> ConstantPlace { return &c.gemm.own_l2_fraction; }},
     {"gemm.overlap_exponent", "1", "p-norm over the parts of a wave; large = perfect overlap",
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.gemm.overlap_exponent; }},
     {"gemm.packed_cluster", "blocks",

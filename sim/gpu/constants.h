@@ -16,6 +16,7 @@ struct GemmConstants {
   double tensor_fraction = 0;
   double sm_fetch_bytes_per_cycle = 0;
   double l2_fraction = 0;
+  double own_l2_fraction = 0;
   double hbm_fraction = 0;
   double concurrency_exponent = 0;
   double stream_gb_per_s = 0;

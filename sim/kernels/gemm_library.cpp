@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <utility>
+#include <tuple>
 
 #include "base/error.h"
 #include "sim/kernels/gemm_time.h"
@@ -145,10 +145,11 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
       std::min_element(options.begin(), options.end(),
                        [](const Option& a, const Option& b) { return a.time < b.time; });
   FUSELINE_ASSERT(first != options.end(), "no tile for a GEMM");
-  // Among those about as fast: the fewest splits, the fewest bytes loaded, the earlier.
+  // Among those about as fast: the fewest splits, the fewest bytes loaded, the fewest parts of the
+  // last round's tiles, the earlier.
   const auto rank = [](const Option& option) {
-    return std::pair(option.tile.split_k * option.tile.cluster_k * option.tile.tail_parts,
-                     option.operand_bytes);
+    return std::tuple(option.tile.split_k * option.tile.cluster_k, option.operand_bytes,
+                      option.tile.tail_parts);
   };
   const Option* best = &*first;
   for (const Option& option : options) {

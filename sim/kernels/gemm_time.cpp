@@ -79,7 +79,8 @@ struct WaveModel {
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
-    l2_rate = gpu.l2_bandwidth.value() * constants.l2_fraction * clock_factor;
+    l2_rate = gpu.l2_bandwidth.value() * clock_factor *
+              (problem.library ? constants.l2_fraction : constants.own_l2_fraction);
     hbm_rate = gpu.hbm_bandwidth_sustained.value() * constants.hbm_fraction;
     concurrency = constants.concurrency_exponent;
     overlap = constants.overlap_exponent;

@@ -1,0 +1,73 @@
+// fuseline search: the best plan of a block for an objective.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/long_work.h"
+#include "cli/options.h"
+#include "cli/output_file.h"
+#include "cli/search_output.h"
+#include "cli/selection.h"
+#include "model/programs/program_file.h"
+#include "sim/search/search_json.h"
+#include "sim/selection/search_request.h"
+
+namespace fuseline {
+
+CommandResult search_command(const Arguments& args) {
+  SelectionTexts texts;
+  SearchWords words;
+  std::vector<std::string> scenario;
+  std::optional<std::string> format, output;
+  Options options(
+      "search",
+      "The best plan of a block for an objective: what to fuse, how far the plan may be "
+      "from the best there is, and which decisions mattered.",
+      {"fuseline search --model llama3-8b --gpu h200 --phase decode --batch 8 "
+       "--context 4096",
+       "fuseline search --model llama2-7b --gpu h200 --phase train --output best.fuse",
+       "fuseline search --model llama2-7b --gpu h200 --objective hbm --pareto time",
+       "fuseline search --model llama2-7b --gpu h200 --keep-apart gate_up,swiglu"});
+  options.positional("SCENARIO.toml", "a scenario; options override what it says", scenario, 1);
+  texts.add_to(options);
+  options.text("--launch", "graph|stream", "by a CUDA graph, or one by one by the CPU (graph)",
+               texts.launch);
+  options.text("--objective", "NAME",
+               "what to make small: time, hbm, launches, memory, energy (time)", words.objective);
+  options.text("--pareto", "NAME", "also the plans that trade the objective for this one",
+               words.pareto);
+  options.text("--budget", "SECONDS", "how long to search; then the best so far (20)",
+               words.budget);
+  options.text("--keep-together", "A,B", "operators that share a kernel; more with a semicolon",
+               words.keep_together);
+  options.text("--keep-apart", "A,B", "operators that do not", words.keep_apart);
+  options.text("--output", "FILE.fuse", "write the plan there", output);
+  options.text("--format", "table|json", "what to print (table)", format);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  const std::string chosen = parse_word("--format", format.value_or("table"), {"table", "json"});
+  if (output) check_writable(*output, "--output");
+  const auto path = scenario.empty() ? std::nullopt : std::optional(scenario.front());
+  const Selection s = resolve_selection(path, texts);
+  SearchOptions how = search_options(s, path, words);
+  std::optional<SearchResult> result;
+  {
+    const InterruptGuard guard;
+    ProgressBar bar;
+    how.stop = InterruptGuard::flag();
+    how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
+    result = search_block(s, how);
+  }
+  std::string messages;
+  if (result->stopped) messages = "fuseline: stopped; this is the best plan so far\n";
+  if (output) {
+    write_file_atomically(*output, plan_text(result->plan, s.gpu.name), "--output");
+    messages += fmt::format("fuseline: written {}\n", *output);
+  }
+  return {chosen == "json" ? search_json(s, *result) : search_text(s, *result), messages,
+          ExitStatus::done};
+}
+
+}  // namespace fuseline

@@ -21,6 +21,7 @@ std::string found_line(const SearchResult& r) {
   const std::string unit = r.objective == Objective::launches ? "" : unit_of(r.objective);
   std::string text = fmt::format("found: {} {} {}", name_of(r.objective),
                                  value_text(r.objective, r.value()), unit);
+  if (!r.policys_own.empty()) text += " by the plan of " + r.policys_own + " with its own kernels";
   if (r.complete) return text + ", optimal in this space";
   return text + fmt::format("; no plan of this space is below {} {}: at most {:.1f} % better",
                             value_text(r.objective, r.bound), unit,

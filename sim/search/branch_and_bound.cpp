@@ -106,17 +106,19 @@ class Bounding {
     };
     const Gpu& gpu = evaluator_.gpu();
     const Objective objective = evaluator_.options().objective;
+    const bool one_launch = evaluator_.options().one_launch;
     double clock = 1;
     if (objective == Objective::time && evaluator_.best()) {
       const double energy =
           opened_with([](const LeastCost& c) { return c.energy.value(); })->rest.of({});
-      const double fastest =
-          opened_with([&](const LeastCost& c) { return c.time(gpu, 1).value(); })->rest.of({});
+      const double fastest = opened_with([&](const LeastCost& c) {
+                               return least_of(Objective::time, c, gpu, 1, one_launch);
+                             })->rest.of({});
       clock = highest_clock(gpu, Seconds(evaluator_.best_value()), Seconds(fastest), Joules(energy),
                             kRepeats);
     }
-    opened_[block] =
-        opened_with([&](const LeastCost& c) { return least_of(objective, c, gpu, clock); });
+    opened_[block] = opened_with(
+        [&](const LeastCost& c) { return least_of(objective, c, gpu, clock, one_launch); });
     const double root = std::max(limit_, opened_[block]->rest.of({}));
     if (root < std::numeric_limits<double>::infinity()) push(root, {.block = block});
     return true;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <tuple>
 
 #include "sim/search/descent.h"
 
@@ -11,26 +11,6 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t kStepsAfterRewrite = 60;  // plans tried where a rewrite is undone
-
-// Times of kernels that only one of the two plans has.
-struct Parts {
-  Seconds before, after;
-};
-
-Parts parts_that_differ(const PlanEstimate& without, const PlanEstimate& with) {
-  const auto names_of = [](const PlanEstimate& e) {
-    std::set<std::vector<std::string>> names;
-    for (const KernelEstimate& k : e.kernels) names.insert(k.operators);
-    return names;
-  };
-  const auto of = [](const PlanEstimate& e, const std::set<std::vector<std::string>>& other) {
-    Seconds sum;
-    for (const KernelEstimate& k : e.kernels)
-      if (k.operators.empty() || !other.contains(k.operators)) sum += k.time;
-    return sum;
-  };
-  return {of(without, names_of(with)), of(with, names_of(without))};
-}
 
 class Undoing {
  public:
@@ -55,7 +35,7 @@ class Undoing {
                .what = what,
                .gain = {.without = estimate.time, .with = estimate_.time, .verdict = {}},
                .value = value_of(evaluator_.options().objective, plan, estimate, evaluator_.gpu())};
-    const Parts parts = parts_that_differ(estimate, estimate_);
+    const DifferentKernels parts = different_kernels(estimate, estimate_);
     d.gain.band = sure_.gain_of_part(estimate, estimate_, parts.before, parts.after);
     d.gain.verdict = verdict_of(d.gain.gain(), d.gain.band);
     out_.push_back(std::move(d));
@@ -155,6 +135,28 @@ class Undoing {
 };
 
 }  // namespace
+
+DifferentKernels different_kernels(const PlanEstimate& before, const PlanEstimate& after) {
+  // A split product's second launch has no operators: it goes with the kernel before it.
+  using Kind =
+      std::tuple<std::vector<std::string>, std::vector<std::int64_t>, std::vector<std::int64_t>>;
+  const auto of = [](const PlanEstimate& e) {
+    std::map<Kind, Seconds> kinds;
+    Kind last;
+    for (const KernelEstimate& k : e.kernels) {
+      if (!k.operators.empty()) last = {k.operators, k.tile, k.choice};
+      kinds[last] += k.time;
+    }
+    return kinds;
+  };
+  const std::map<Kind, Seconds> a = of(before), b = of(after);
+  DifferentKernels out;
+  for (const auto& [kind, time] : a)
+    if (!b.contains(kind)) out.before += time;
+  for (const auto& [kind, time] : b)
+    if (!a.contains(kind)) out.after += time;
+  return out;
+}
 
 std::vector<Decision> decisions_of(Evaluator& evaluator, const Candidate& best,
                                    const PlanEstimate& estimate, const Sureness& sure) {

@@ -8,6 +8,12 @@
 
 namespace fuseline {
 
+// Times of the kernels that only one of two plans has: other operators, or another tile.
+struct DifferentKernels {
+  Seconds before, after;
+};
+DifferentKernels different_kernels(const PlanEstimate& before, const PlanEstimate& after);
+
 // Undoes every edge that the plan keeps on chip, and every rewrite of it, one at a time. Where an
 // edge is undone, the kernel falls apart there and all else stays. Where a rewrite is undone,
 // operators of the same names stay together, and steps that gain are made from there. Sorted by

@@ -44,7 +44,7 @@ bool Evaluator::over() const {
   return options_.budget_seconds > 0 && seconds() >= options_.budget_seconds;
 }
 
-Plan Evaluator::plan(const Candidate& candidate, bool reasons) {
+Plan Evaluator::plan_as(const Candidate& candidate, bool one_launch, bool reasons) const {
   const KernelSpace& space = *spaces_[candidate.block].space;
   PlanParts parts;
   parts.policy = kPolicyName;
@@ -53,6 +53,7 @@ Plan Evaluator::plan(const Candidate& candidate, bool reasons) {
   parts.groups = space.groups(candidate.grouping);
   parts.implement = hand_written_implementation;
   parts.rule = not_kept;
+  parts.persistent = one_launch;
   parts.rewrites = space.block().rewrites;
   parts.preparation = space.block().preparation;
   parts.target = target_;
@@ -60,17 +61,25 @@ Plan Evaluator::plan(const Candidate& candidate, bool reasons) {
   return assemble(std::move(parts));
 }
 
+Plan Evaluator::plan(const Candidate& candidate, bool reasons) {
+  static_cast<void>(values(candidate));
+  const Known& known = spaces_[candidate.block].known.at(key_of(candidate.grouping));
+  return plan_as(candidate, known.one_launch, reasons);
+}
+
 PlanEstimate Evaluator::estimate(const Plan& plan) const {
   return simulate(plan, gpu_, Fidelity::hierarchy, {.launching = options_.launching});
 }
 
-std::optional<PlanValues> Evaluator::values(const Candidate& candidate) {
-  Space& space = spaces_[candidate.block];
-  const auto [at, first] = space.known.try_emplace(key_of(candidate.grouping));
-  if (!first) return at->second;
-  if (!order_groups(space.block.graph, space.space->groups(candidate.grouping)))
-    return std::nullopt;
-  const Plan made = plan(candidate, false);
+bool Evaluator::less(const PlanValues& a, const PlanValues& b) const {
+  const auto rank = [&](const PlanValues& v) {
+    return std::tuple(v[place(options_.objective)], v[place(Objective::time)]);
+  };
+  return rank(a) < rank(b);
+}
+
+std::optional<PlanValues> Evaluator::tried_as(const Candidate& candidate, bool one_launch) {
+  const Plan made = plan_as(candidate, one_launch, false);
   PlanEstimate predicted;
   try {
     predicted = estimate(made);
@@ -81,15 +90,27 @@ std::optional<PlanValues> Evaluator::values(const Candidate& candidate) {
   PlanValues values{};
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = value_of(static_cast<Objective>(i), made, predicted, gpu_);
-  at->second = values;
-  const auto rank = [&](const PlanValues& v) {
-    return std::tuple(v[place(options_.objective)], v[place(Objective::time)]);
-  };
-  if (!best_ || rank(values) < rank(best_values_)) {
-    best_ = candidate;
-    best_values_ = values;
-  }
   return values;
+}
+
+std::optional<PlanValues> Evaluator::values(const Candidate& candidate) {
+  Space& space = spaces_[candidate.block];
+  const auto [at, first] = space.known.try_emplace(key_of(candidate.grouping));
+  Known& known = at->second;
+  if (!first) return known.values;
+  if (!order_groups(space.block.graph, space.space->groups(candidate.grouping)))
+    return std::nullopt;
+  known.values = tried_as(candidate, false);
+  if (options_.one_launch) {
+    const auto other = tried_as(candidate, true);
+    if (other && (!known.values || less(*other, *known.values)))
+      known = {.values = other, .one_launch = true};
+  }
+  if (known.values && (!best_ || less(*known.values, best_values_))) {
+    best_ = candidate;
+    best_values_ = *known.values;
+  }
+  return known.values;
 }
 
 double Evaluator::best_value() const {
@@ -99,8 +120,8 @@ double Evaluator::best_value() const {
 std::vector<Evaluator::Tried> Evaluator::front(Objective one, Objective other) const {
   std::vector<Tried> all;
   for (std::size_t b = 0; b < spaces_.size(); ++b)
-    for (const auto& [key, values] : spaces_[b].known)
-      if (values) all.push_back({{b, Grouping(key.begin(), key.end())}, *values});
+    for (const auto& [key, known] : spaces_[b].known)
+      if (known.values) all.push_back({{b, Grouping(key.begin(), key.end())}, *known.values});
   std::ranges::sort(all, [&](const Tried& a, const Tried& b) {
     const auto rank = [&](const Tried& t) {
       return std::tuple(t.values[place(one)], t.values[place(other)], t.candidate.block,

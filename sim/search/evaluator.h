@@ -26,6 +26,7 @@ struct Candidate {
 struct EvaluatorOptions {
   Objective objective = Objective::time;
   Launching launching = Launching::graph;
+  bool one_launch = false;                  // kernels may be phases of one launch too
   double budget_seconds = 0;                // 0: as long as it takes
   const std::atomic<bool>* stop = nullptr;  // set: as if the time were up
 };
@@ -45,7 +46,8 @@ class Evaluator {
 
   // Empty where the kernels cannot be ordered, or the plan is too large to be simulated.
   std::optional<PlanValues> values(const Candidate& candidate);
-  // The plan with its reasons, and what it is predicted to do.
+  // The plan with its reasons, as one launch where that was tried and is better; and what it is
+  // predicted to do.
   [[nodiscard]] Plan plan(const Candidate& candidate, bool reasons = true);
   [[nodiscard]] PlanEstimate estimate(const Plan& plan) const;
 
@@ -65,10 +67,18 @@ class Evaluator {
   [[nodiscard]] bool over() const;  // time is up, or it was stopped
 
  private:
+  struct Known {
+    std::optional<PlanValues> values;
+    bool one_launch = false;
+  };
+  std::optional<PlanValues> tried_as(const Candidate& candidate, bool one_launch);
+  [[nodiscard]] Plan plan_as(const Candidate& candidate, bool one_launch, bool reasons) const;
+  [[nodiscard]] bool less(const PlanValues& a, const PlanValues& b) const;
+
   struct Space {
     RewrittenBlock block;
     std::unique_ptr<KernelSpace> space;
-    std::unordered_map<std::string, std::optional<PlanValues>> known;
+    std::unordered_map<std::string, Known> known;
   };
 
   const Graph& block_;

@@ -5,9 +5,11 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "model/lower.h"
 #include "model/operators/operator_table.h"
 #include "model/policies/all_policies.h"
 #include "model/policies/support/rules.h"
+#include "model/program.h"
 #include "model/why_not.h"
 
 namespace fuseline {
@@ -98,6 +100,8 @@ bool KernelSpace::possible(const UnitSet& kernel) {
   // Operators in the graph's own order: what a merge in grouping.cpp gives.
   const std::vector<OpId> ops = operators(kernel);
   if (!why_no_program(block_->graph, ops, target_).empty()) return false;
+  // why_no_program() is about operators; the program that they make must hold as well.
+  if (!check_program(block_->graph, lower(block_->graph, "kernel", ops)).empty()) return false;
   Groups rest = {ops};
   for (std::size_t u = 0; u < units_.size(); ++u)
     if (!kernel.test(u)) rest.push_back(units_[u]);

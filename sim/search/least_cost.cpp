@@ -108,6 +108,21 @@ Seconds LeastCost::time(const Gpu& gpu, double clock_factor) const {
   return sum;
 }
 
+// n phases take n - 1 barriers and one launch, so each takes the less of the two at least.
+Seconds LeastCost::time_in_one_launch(const Gpu& gpu, double clock_factor) const {
+  Seconds sum;
+  for (const WalkedKernel& k : launches) {
+    Seconds launch = k.estimate.launch_time;
+    if (!k.gemms.empty()) {
+      launch = gpu.constants.launch.gap;
+      for (const WalkedGemm& gemm : k.gemms) launch += gemm.estimate.time.launch;
+    }
+    const Seconds own = time_at(k, gpu, clock_factor);
+    sum += std::min(own, own - launch + std::min(gpu.constants.sync.barrier, gpu.tiny_kernel));
+  }
+  return sum;
+}
+
 LeastCosts::LeastCosts(const Gpu& gpu) : gpu_(&gpu), generous_(gpu) {
   generous_.l2_capacity = kEnough;
 }

@@ -22,6 +22,8 @@ struct LeastCost {
   std::int64_t count = 0;
 
   [[nodiscard]] Seconds time(const Gpu& gpu, double clock_factor) const;
+  // As phases of a launch that other kernels share, or as launches: what is less.
+  [[nodiscard]] Seconds time_in_one_launch(const Gpu& gpu, double clock_factor) const;
 };
 
 // Costs of kernels by what they do, so that equal kernels of several rewritten blocks are walked

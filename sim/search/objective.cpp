@@ -15,7 +15,7 @@ namespace {
 
 // Energy at the clock where the kernel takes least: between two clocks the work is that of the
 // lower one at least, and the idle GPU's part that of the higher one.
-double least_energy(const LeastCost& cost, const Gpu& gpu, double highest_clock) {
+double least_energy(const LeastCost& cost, const Gpu& gpu, double highest_clock, bool one_launch) {
   const PowerModel power = power_model(gpu);
   constexpr int kSteps = 24;
   double least = std::numeric_limits<double>::infinity();
@@ -23,7 +23,9 @@ double least_energy(const LeastCost& cost, const Gpu& gpu, double highest_clock)
   for (int i = 0; i < kSteps; ++i) {
     const double low = power.lowest_clock_factor + i * width;
     const Joules work = cost.energy * std::pow(low, power.clock_exponent - 1);
-    const Joules idle = power.constant * cost.time(gpu, std::min(1.0, low + width));
+    const double high = std::min(1.0, low + width);
+    const Joules idle =
+        power.constant * (one_launch ? cost.time_in_one_launch(gpu, high) : cost.time(gpu, high));
     least = std::min(least, (work + idle).value());
   }
   return least;
@@ -94,18 +96,21 @@ double value_of(Objective objective, const Plan& plan, const PlanEstimate& estim
   FUSELINE_ASSERT(false, "objective");
 }
 
-double least_of(Objective objective, const LeastCost& cost, const Gpu& gpu, double highest_clock) {
+double least_of(Objective objective, const LeastCost& cost, const Gpu& gpu, double highest_clock,
+                bool one_launch) {
   switch (objective) {
     case Objective::time:
-      return cost.time(gpu, highest_clock).value();
+      return (one_launch ? cost.time_in_one_launch(gpu, highest_clock)
+                         : cost.time(gpu, highest_clock))
+          .value();
     case Objective::hbm:
       return cost.hbm.as_double();
     case Objective::launches:
-      return static_cast<double>(cost.count);
+      return one_launch ? 0 : static_cast<double>(cost.count);
     case Objective::memory:
       return 0;
     case Objective::energy:
-      return least_energy(cost, gpu, highest_clock);
+      return least_energy(cost, gpu, highest_clock, one_launch);
   }
   FUSELINE_ASSERT(false, "objective");
 }

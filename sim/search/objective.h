@@ -31,7 +31,9 @@ double value_of(Objective objective, const Plan& plan, const PlanEstimate& estim
 double shown(Objective objective, double value);
 
 // What a kernel adds to it at least, where no plan that is looked for runs at a higher clock.
-double least_of(Objective objective, const LeastCost& cost, const Gpu& gpu, double highest_clock);
+// `one_launch`: it may be a phase of a launch.
+double least_of(Objective objective, const LeastCost& cost, const Gpu& gpu, double highest_clock,
+                bool one_launch);
 // What no plan of the block passes.
 double limit_of(Objective objective, const Graph& block, const Gpu& gpu);
 

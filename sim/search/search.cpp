@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -22,6 +23,10 @@ namespace {
 
 constexpr std::size_t kDescents = 6;  // from so many of the best first plans
 constexpr const char* kAttentionFused = "fuse_attention";
+// Rewrites into a framework's primitives: more kernels for the same work.
+constexpr std::string_view kPrimitives[] = {
+    "decompose_norm", "decompose_rope",     "decompose_swiglu",       "decompose_modulation",
+    "copy_slices",    "split_product_sums", "order_linear_gradients", "dequantise_cache"};
 
 void refuse_objective(Objective objective, const Gpu& gpu, const char* option) {
   const std::string why = why_not_modelled(objective, gpu);
@@ -38,6 +43,12 @@ std::vector<std::string> own_names(std::vector<std::string> rewrites) {
   return rewrites;
 }
 
+bool of_primitives(const std::vector<std::string>& rewrites) {
+  return std::ranges::any_of(rewrites, [](const std::string& name) {
+    return std::ranges::find(kPrimitives, name) != std::end(kPrimitives);
+  });
+}
+
 class Search {
  public:
   Search(const Graph& block, const Gpu& gpu, const Workload& workload, Launching launching,
@@ -49,6 +60,7 @@ class Search {
         evaluator_(block, gpu,
                    {.objective = options.objective,
                     .launching = launching,
+                    .one_launch = options.one_launch,
                     .budget_seconds = options.budget_seconds,
                     .stop = options.stop}) {
     refuse_objective(options.objective, gpu, "--objective");
@@ -71,7 +83,7 @@ class Search {
     out_.walked = costs.walked();
     take_best();
     if (options_.front_with) take_front();
-    if (options_.decisions) explain();
+    if (options_.decisions && out_.policys_own.empty()) explain();
     out_.tried = evaluator_.tried();
     out_.seconds = evaluator_.seconds();
     out_.stopped = options_.stop != nullptr && *options_.stop;
@@ -106,7 +118,7 @@ class Search {
       like.rewrites = own_names(std::move(like.rewrites));
       const bool known = std::ranges::any_of(
           blocks, [&](const RewrittenBlock& b) { return b.rewrites == like.rewrites; });
-      if (!known) blocks.push_back(std::move(like));
+      if (!known && !of_primitives(like.rewrites)) blocks.push_back(std::move(like));
     }
     blocks = with_operators(std::move(blocks), options_.constraints);
     const auto add_all = [&](const std::vector<Constraint>& constraints) {
@@ -170,6 +182,7 @@ class Search {
   std::string try_policy(const Plan& plan) {
     if (std::ranges::any_of(plan.kernels, [](const Kernel& k) { return k.phases.size() != 1; }))
       return "one launch with grid barriers between its phases: no kernel of ours does that";
+    if (of_primitives(plan.rewrites)) return "its operators are a framework's primitives";
     Groups groups;
     for (const Kernel& k : plan.kernels) groups.push_back(k.ops);
     const std::vector<std::string> names = own_names(plan.rewrites);
@@ -199,6 +212,15 @@ class Search {
     }
   }
 
+  // Kernels that both plans have run alike, where both are our own: the part that differs has the
+  // band of a gain.
+  Band band_beside(const PlanEstimate& policy) const {
+    if (maker_of(policy.policy) != "own" || maker_of(out_.estimate.policy) != "own")
+      return *sure_.gain(policy, out_.estimate);
+    const DifferentKernels parts = different_kernels(policy, out_.estimate);
+    return sure_.gain_of_part(policy, out_.estimate, parts.before, parts.after);
+  }
+
   void take_best() {
     if (!evaluator_.best())
       throw InputError({.file = "command line",
@@ -209,9 +231,11 @@ class Search {
     best_ = *evaluator_.best();
     out_.objective = options_.objective;
     out_.front_with = options_.front_with;
+    out_.one_launch = options_.one_launch;
     out_.plan = evaluator_.plan(best_);
     out_.estimate = evaluator_.estimate(out_.plan);
     out_.values = evaluator_.best_values();
+    take_policys_own();
     out_.time_band = *sure_.time(out_.estimate);
     for (std::size_t i = 0; i < plans_.size(); ++i) {
       PolicyComparison p{
@@ -222,10 +246,29 @@ class Search {
           .outside = outside_[i]};
       for (std::size_t o = 0; o < p.values.size(); ++o)
         p.values[o] = value_of(static_cast<Objective>(o), plans_[i], estimates_[i], gpu_);
-      p.gain->band = *sure_.gain(estimates_[i], out_.estimate);
+      p.gain->band = band_beside(estimates_[i]);
       p.gain->verdict = verdict_of(p.gain->gain(), p.gain->band);
       out_.policies.push_back(std::move(p));
     }
+  }
+
+  // A policy's plan as it is belongs to the space: where its own kernels are better, it is found.
+  void take_policys_own() {
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+      const bool one_launch = std::ranges::any_of(
+          plans_[i].kernels, [](const Kernel& k) { return k.phases.size() != 1; });
+      if ((one_launch && !options_.one_launch) || !options_.constraints.empty()) continue;
+      PlanValues values{};
+      for (std::size_t o = 0; o < values.size(); ++o)
+        values[o] = value_of(static_cast<Objective>(o), plans_[i], estimates_[i], gpu_);
+      const auto place = static_cast<std::size_t>(options_.objective);
+      if (values[place] >= out_.values[place]) continue;
+      out_.plan = plans_[i];
+      out_.estimate = estimates_[i];
+      out_.values = values;
+      out_.policys_own = plans_[i].policy;
+    }
+    out_.bound = std::min(out_.bound, out_.value());
   }
 
   // Steps that make products of powers of both smaller reach plans between the two ends.

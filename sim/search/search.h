@@ -20,6 +20,7 @@ struct SearchOptions {
   std::optional<Objective> front_with{};  // also a Pareto front of the two
   std::vector<std::string> policies{};    // to compare with, and to start from
   std::vector<Constraint> constraints{};
+  bool one_launch = false;  // kernels may be phases of one launch; no kernel of ours does that yet
   double budget_seconds = 20;  // 0: until the search is complete
   bool decisions = true;
   const std::atomic<bool>* stop = nullptr;  // the best so far, as when the time is up
@@ -57,9 +58,11 @@ struct SearchResult {
   PlanEstimate estimate;
   PlanValues values{};
   Band time_band{};
-  double bound = 0;       // of the objective: no plan of the space is below
-  bool complete = false;  // optimal in this space
-  bool stopped = false;   // somebody stopped it
+  double bound = 0;           // of the objective: no plan of the space is below
+  bool complete = false;      // optimal in this space
+  bool stopped = false;       // somebody stopped it
+  bool one_launch = false;    // plans of one launch were in the space
+  std::string policys_own{};  // the policy whose plan this is, with its own kernels
   std::size_t tried = 0, rewrites = 0, kernels = 0, walked = 0;
   double seconds = 0;
   std::vector<PolicyComparison> policies;

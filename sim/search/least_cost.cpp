@@ -32,6 +32,20 @@ bool touches(const Op& op, TensorId tensor) {
   return std::ranges::any_of(op.reads, is) || std::ranges::any_of(op.writes, is);
 }
 
+// The graph whose inputs are no outputs of the layer before: what a layer read is there for the
+// next one, as if whoever made it had left it in L2.
+Graph every_layer_alike(const Graph& graph) {
+  Graph out;
+  for (Tensor t : graph.tensors()) {
+    if (t.role == Role::input || t.role == Role::output) t.role = Role::activation;
+    out.add_tensor(std::move(t));
+  }
+  for (const Op& op : graph.ops()) out.add_op(op);
+  for (const Related& r : graph.relations())
+    if (r.relation != Relation::carried_to_next_layer) out.relate(r.tensor, r.relation, r.to);
+  return out;
+}
+
 // The kernel behind those that append to a cache that it reads: the new rows may be in L2. Other
 // tensors of a layer's own that more than this kernel touches count as found there.
 Plan alone(const KernelSpace& space, const UnitSet& set) {
@@ -61,11 +75,11 @@ Plan alone(const KernelSpace& space, const UnitSet& set) {
   for (const OpId id : appends)
     plan.kernels.push_back(kernel_of(graph, "append_" + graph.op(id).name, {id}));
   plan.kernels.push_back(kernel_of(graph, "kernel", ops));
-  plan.graph = graph;
+  plan.graph = every_layer_alike(graph);
   plan.homes.assign(graph.tensors().size(), Home::hbm);
   for (const TensorId tensor : shared)
     if (graph.tensor(tensor).role == Role::weight || graph.tensor(tensor).role == Role::cache)
-      plan.graph.tensor(tensor).role = Role::input;
+      plan.graph.tensor(tensor).role = Role::activation;
   return plan;
 }
 

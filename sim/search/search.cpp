@@ -181,7 +181,9 @@ class Search {
   // Tries the kernels of a policy's plan as our own. Says why they are not in the space.
   std::string try_policy(const Plan& plan) {
     if (std::ranges::any_of(plan.kernels, [](const Kernel& k) { return k.phases.size() != 1; }))
-      return "one launch with grid barriers between its phases: no kernel of ours does that";
+      return options_.one_launch
+                 ? ""
+                 : "one launch with grid barriers between its phases: no kernel of ours does that";
     if (of_primitives(plan.rewrites)) return "its operators are a framework's primitives";
     Groups groups;
     for (const Kernel& k : plan.kernels) groups.push_back(k.ops);

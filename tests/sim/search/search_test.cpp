@@ -1,0 +1,335 @@
+// The search against all plans of small graphs, against every policy, and what it refuses.
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/blocks/block.h"
+#include "model/config/model_files.h"
+#include "model/policy.h"
+#include "model/programs/program_file.h"
+#include "sim/search/search.h"
+#include "tests/sim/search/exhaustive.h"
+#include "tests/sim/search/random_graph.h"
+#include "tests/sim/sim_support.h"
+#include "tests/support/problem_of.h"
+
+namespace fuseline {
+namespace {
+
+using test::problem_of;
+using testing::HasSubstr;
+
+// Two sums of the same times in another order.
+constexpr double kRounding = 1e-9;
+
+SearchOptions complete() {
+  SearchOptions options;
+  options.budget_seconds = 0;
+  options.decisions = false;
+  return options;
+}
+
+SearchOptions against(const Workload& work) {
+  SearchOptions options = complete();
+  for (const PolicyInfo& p : policies())
+    if (p.trains || work.phase != Phase::train) options.policies.push_back(p.name);
+  return options;
+}
+
+bool in_one_launch(const PolicyComparison& p) { return p.outside.starts_with("one launch"); }
+
+// Of the policies but those of one launch, which are not in the space.
+double best_of_policies(const SearchResult& r) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const PolicyComparison& p : r.policies)
+    if (!in_one_launch(p)) best = std::min(best, p.values[0]);
+  return best;
+}
+
+void expect_optimum(int graphs, unsigned seed) {
+  std::mt19937 random(seed);
+  const Gpu gpu = test_gpu();
+  std::size_t plans = 0;
+  for (int i = 0; i < graphs; ++i) {
+    const Graph block = test::random_small_graph(random);
+    ASSERT_LE(block.ops().size(), 8U);
+    const SearchResult found = search_block(block, gpu, {}, Launching::graph, complete());
+    double best = std::numeric_limits<double>::infinity();
+    for (const RewrittenBlock& rewritten : rewritten_blocks(block)) {
+      test::AllPlans all(block, rewritten, gpu);
+      all.each([&](const Groups&, const PlanEstimate& e) {
+        ++plans;
+        best = std::min(best, e.time.value());
+      });
+    }
+    const std::string where = "graph " + std::to_string(i) + " of seed " + std::to_string(seed);
+    EXPECT_NEAR(found.value() / best, 1, kRounding) << where;
+    EXPECT_TRUE(found.complete) << where;
+    EXPECT_LE(found.bound, best * (1 + kRounding)) << where;
+    EXPECT_EQ(check_plan(found.plan), std::vector<std::string>{}) << where;
+  }
+  EXPECT_GT(plans, static_cast<std::size_t>(graphs) * 10);
+}
+
+TEST(Search, FindsTheOptimumOfSmallGraphs) { expect_optimum(25, 7); }
+TEST(SlowSearch, FindsTheOptimumOf200SmallGraphs) { expect_optimum(200, 11); }
+
+// The sum of least costs, at the clock that the plan ran at, is below the time of every plan.
+TEST(Search, LeastCostsAreBelowEveryPlan) {
+  std::mt19937 random(3);
+  const Gpu gpu = test_gpu();
+  std::size_t compared = 0;
+  double tightest = 0;
+  for (int i = 0; i < 8; ++i) {
+    const Graph block = test::random_small_graph(random);
+    LeastCosts costs(gpu);
+    for (const RewrittenBlock& rewritten : rewritten_blocks(block)) {
+      KernelSpace space(rewritten, plan_target(gpu), {});
+      test::AllPlans all(block, rewritten, gpu);
+      all.each([&](const Groups& groups, const PlanEstimate& e) {
+        const auto grouping = space.grouping_of(groups);
+        ASSERT_TRUE(grouping.has_value());
+        Seconds least;
+        Bytes hbm;
+        for (const UnitSet& kernel : space.kernels_of(*grouping)) {
+          least += costs.of(space, kernel).time(gpu, e.clock_factor);
+          hbm += costs.of(space, kernel).hbm;
+        }
+        EXPECT_LE(least.value(), e.time.value() * (1 + kRounding));
+        EXPECT_LE(hbm, e.hbm_read + e.hbm_write);
+        tightest = std::max(tightest, least / e.time);
+        ++compared;
+      });
+    }
+  }
+  EXPECT_GT(compared, 100U);
+  EXPECT_GT(tightest, 0.9);  // a bound of nothing would pass too
+}
+
+struct Case {
+  const char* model;
+  Workload work;
+};
+
+Workload train(std::int64_t batch, std::int64_t seq) {
+  Workload work = forward(batch, seq);
+  work.phase = Phase::train;
+  return work;
+}
+
+void expect_never_worse(const std::vector<Case>& cases, double budget) {
+  const Gpu gpu = load_gpu("h200");
+  for (const Case& c : cases) {
+    SearchOptions options = against(c.work);
+    options.budget_seconds = budget;
+    const ModelConfig model = load_model(c.model);
+    const SearchResult r =
+        search_block(build_block(model, c.work), gpu, c.work, Launching::graph, options);
+    const std::string where = std::string(c.model) + " " + name_of(c.work.phase) + " " +
+                              std::to_string(c.work.batch) + " x " + std::to_string(c.work.seq);
+    EXPECT_LE(r.value(), best_of_policies(r) * (1 + kRounding)) << where;
+    EXPECT_LE(r.bound, r.value()) << where;
+    EXPECT_GT(r.bound, 0.5 * r.value()) << where;
+    EXPECT_EQ(check_plan(r.plan), std::vector<std::string>{}) << where;
+    for (const PolicyComparison& p : r.policies)
+      if (p.outside.empty()) {
+        EXPECT_LE(r.bound, p.values[0] * (1 + kRounding)) << where << p.policy;
+      }
+  }
+}
+
+TEST(Search, IsNeverWorseThanAPolicy) {
+  expect_never_worse({{"llama2-7b", forward(1, 512)},
+                      {"llama3-8b", decode(8, 1, 1024)},
+                      {"gpt2-xl", decode(1, 1, 512)},
+                      {"mamba2-2.7b", forward(1, 256)}},
+                     5);
+}
+
+TEST(SlowSearch, IsNeverWorseThanAPolicyOnMoreBlocks) {
+  expect_never_worse({{"llama3-8b", forward(2, 1500)},
+                      {"mixtral-8x7b", decode(16, 1, 2048)},
+                      {"sd3-medium", forward(1, 1024)},
+                      {"gemma2-9b", forward(1, 700)},
+                      {"bert-large", forward(8, 384)},
+                      {"t5-large", forward(4, 512)},
+                      {"gpt2-xl", train(1, 512)},
+                      {"deepseek-v2-lite", decode(4, 1, 1024)}},
+                     2);
+}
+
+std::vector<Case> forty() {
+  std::vector<Case> cases;
+  for (const char* model : {"llama2-7b", "llama3-8b", "qwen3-8b", "gemma2-9b", "gpt2-xl"}) {
+    const std::int64_t most = std::string(model) == "gpt2-xl" ? 1024 : 4096;
+    for (const Workload& work :
+         {forward(1, 333), forward(1, 1000), forward(8, 512), decode(1, 1, most),
+          decode(16, 1, most / 2), decode(64, 1, 1000), train(1, 512)})
+      cases.push_back({model, work});
+  }
+  for (const char* model : {"mixtral-8x7b", "deepseek-v2-lite"})
+    for (const Workload& work : {forward(1, 777), decode(8, 1, 2048)})
+      cases.push_back({model, work});
+  cases.push_back({"sd3-medium", forward(2, 1024)});
+  return cases;
+}
+
+TEST(LongSearch, IsNeverWorseThanAPolicyOn40Blocks) {
+  ASSERT_EQ(forty().size(), 40U);
+  expect_never_worse(forty(), 10);
+}
+
+ModelConfig small_model(const std::string& name) {
+  return name == "gpt" ? small_gpt() : small_llama();
+}
+
+// Computed with the bytes that are predicted and the results of the reference.
+TEST(Search, FoundPlansCompute) {
+  for (const std::string name : {"llama", "gpt"}) {
+    for (Workload work : {forward(2, 37), decode(3, 1, 40), train(1, 33)}) {
+      ModelConfig model = small_model(name);
+      model.D = 128;
+      model.F = 192;
+      SearchOptions options = complete();
+      options.budget_seconds = 1;
+      const SearchResult r =
+          search_block(build_block(model, work), test_gpu(), work, Launching::graph, options);
+      test::expect_proved(r.plan, name + " " + name_of(work.phase));
+    }
+  }
+}
+
+TEST(Search, FoundPlanReadsBackToTheSamePrediction) {
+  for (const Workload& work : {forward(1, 300), train(1, 200)}) {
+    SearchOptions options = complete();
+    options.budget_seconds = 1;
+    const SearchResult r =
+        search_block(build_block(small_llama(), work), test_gpu(), work, Launching::graph, options);
+    const ProgramFile file = read_program_text(plan_text(r.plan, "test-gpu"), "found.fuse");
+    ASSERT_TRUE(file.readable()) << name_of(work.phase);
+    EXPECT_EQ(simulate(file.plan, test_gpu(), Fidelity::hierarchy).time, r.estimate.time);
+  }
+}
+
+TEST(Search, EveryObjectiveIsAtMostWhatTheFastestPlanHas) {
+  const Workload work = forward(1, 400);
+  const Graph block = build_block(small_llama(), work);
+  const SearchResult fastest =
+      search_block(block, test_gpu(), work, Launching::graph, against(work));
+  for (const std::string& word : objective_words()) {
+    const auto objective = static_cast<Objective>(std::ranges::find(objective_words(), word) -
+                                                  objective_words().begin());
+    SearchOptions options = against(work);
+    options.objective = objective;
+    options.budget_seconds = 2;
+    const SearchResult r = search_block(block, test_gpu(), work, Launching::graph, options);
+    const auto place = static_cast<std::size_t>(objective);
+    EXPECT_LE(r.value(), fastest.values[place]) << word;
+    EXPECT_LE(r.bound, r.value()) << word;
+    for (const PolicyComparison& p : r.policies)
+      if (!in_one_launch(p)) {
+        EXPECT_LE(r.value(), p.values[place]) << word << " " << p.policy;
+      }
+  }
+}
+
+TEST(Search, FrontHasNoPlanThatAnotherBeatsInBoth) {
+  const Workload work = forward(1, 2000);
+  SearchOptions options = complete();
+  options.objective = Objective::time;
+  options.front_with = Objective::hbm;
+  const SearchResult r =
+      search_block(build_block(small_llama(), work), test_gpu(), work, Launching::graph, options);
+  ASSERT_FALSE(r.front.empty());
+  EXPECT_EQ(r.front.front().values[0], r.value());
+  for (std::size_t i = 1; i < r.front.size(); ++i) {
+    EXPECT_GT(r.front[i].values[0], r.front[i - 1].values[0]);
+    EXPECT_LT(r.front[i].values[1], r.front[i - 1].values[1]);
+  }
+}
+
+TEST(Search, OneLaunchIsAtMostWholeBlock) {
+  const Workload work = decode(4, 1, 600);
+  SearchOptions options = against(work);
+  options.one_launch = true;
+  const SearchResult r =
+      search_block(build_block(small_llama(), work), test_gpu(), work, Launching::graph, options);
+  for (const PolicyComparison& p : r.policies)
+    EXPECT_LE(r.value(), p.values[0] * (1 + kRounding)) << p.policy;
+  EXPECT_LE(r.bound, r.value());
+  EXPECT_EQ(r.plan.kernels.size(), 1U);
+}
+
+bool share_a_kernel(const Plan& plan, const std::string& a, const std::string& b) {
+  const auto from = plan.graph.find_op(a), to = plan.graph.find_op(b);
+  return from && to && std::ranges::any_of(plan.kernels, [&](const Kernel& k) {
+           return std::ranges::find(k.ops, *from) != k.ops.end() &&
+                  std::ranges::find(k.ops, *to) != k.ops.end();
+         });
+}
+
+SearchResult constrained(const std::vector<Constraint>& constraints) {
+  const Workload work = forward(1, 300);
+  SearchOptions options = against(work);
+  options.constraints = constraints;
+  return search_block(build_block(small_llama(), work), test_gpu(), work, Launching::graph,
+                      options);
+}
+
+TEST(Search, ObeysConstraints) {
+  const SearchResult free = constrained({});
+  const bool fused = share_a_kernel(free.plan, "gate_up", "swiglu");
+  const SearchResult other = constrained({{!fused, "gate_up", "swiglu"}});
+  EXPECT_EQ(share_a_kernel(other.plan, "gate_up", "swiglu"), !fused);
+  EXPECT_GE(other.value(), free.value());
+  EXPECT_TRUE(
+      share_a_kernel(constrained({{true, "residual1", "norm2"}}).plan, "residual1", "norm2"));
+}
+
+TEST(Search, DecisionsThatAreUndoneAreSlower) {
+  const Workload work = forward(1, 1000);
+  SearchOptions options = complete();
+  options.decisions = true;
+  const SearchResult r =
+      search_block(build_block(llama_7b(), work), test_gpu(), work, Launching::graph, options);
+  ASSERT_TRUE(r.complete);
+  ASSERT_GE(r.decisions.size(), 3U);
+  for (const Decision& d : r.decisions) {
+    EXPECT_GE(d.gain.gain(), 1 - kRounding) << d.what;  // the plan is the best of the space
+    EXPECT_LE(d.gain.band.low, 1) << d.what;
+    EXPECT_GE(d.gain.band.high, 1) << d.what;
+  }
+}
+
+TEST(SearchRefuses, ConstraintsThatLeaveNoPlan) {
+  const InputProblem alone = problem_of([] { constrained({{true, "qkv", "down"}}); });
+  EXPECT_EQ(alone.field, "--keep-together");
+  EXPECT_EQ(alone.value, "qkv,down");
+  const InputProblem second = problem_of([] {
+    constrained({{true, "residual1", "norm2"}, {false, "norm2", "residual1"}});
+  });
+  EXPECT_EQ(second.field, "--keep-apart");
+  EXPECT_THAT(second.message, HasSubstr("beside the constraints before it"));
+  const InputProblem unknown = problem_of([] { constrained({{false, "gate_pu", "swiglu"}}); });
+  EXPECT_EQ(unknown.nearest, "gate_up");
+}
+
+TEST(SearchRefuses, EnergyWhereItIsNotModelled) {
+  Gpu gpu = test_gpu();
+  gpu.constants.power.tensor_pj_per_flop = 0;
+  SearchOptions options = complete();
+  options.objective = Objective::energy;
+  const Workload work = forward(1, 64);
+  const InputProblem p = problem_of([&] {
+    search_block(build_block(small_llama(), work), gpu, work, Launching::graph, options);
+  });
+  EXPECT_EQ(p.field, "--objective");
+  EXPECT_EQ(p.value, "energy");
+  EXPECT_THAT(p.message, HasSubstr("not modelled"));
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -44,9 +44,8 @@ CommandResult search_command(const Arguments& args) {
   options.text("--keep-together", "A,B", "operators that share a kernel; more with a semicolon",
                words.keep_together);
   options.text("--keep-apart", "A,B", "operators that do not", words.keep_apart);
-  options.flag("--one-launch",
-               "kernels may be phases of one launch, which no kernel of ours is yet",
-               words.one_launch);
+  options.text("--kernels", "own|any", "any: also one launch, and attention that rotates (own)",
+               words.kernels);
   options.text("--output", "FILE.fuse", "write the plan there", output);
   options.text("--format", "table|json", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};

@@ -106,7 +106,7 @@ class Bounding {
     };
     const Gpu& gpu = evaluator_.gpu();
     const Objective objective = evaluator_.options().objective;
-    const bool one_launch = evaluator_.options().one_launch;
+    const bool one_launch = evaluator_.options().allowed == Allowed::any_kernels;
     double clock = 1;
     if (objective == Objective::time && evaluator_.best()) {
       const double energy =

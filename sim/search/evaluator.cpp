@@ -31,7 +31,7 @@ Evaluator::Evaluator(const Graph& block, const Gpu& gpu, const EvaluatorOptions&
 
 std::size_t Evaluator::add(RewrittenBlock block, const std::vector<Constraint>& constraints) {
   Space& space = spaces_.emplace_back(Space{std::move(block), nullptr, {}});
-  space.space = std::make_unique<KernelSpace>(space.block, target_, constraints);
+  space.space = std::make_unique<KernelSpace>(space.block, target_, constraints, options_.allowed);
   return spaces_.size() - 1;
 }
 
@@ -101,7 +101,7 @@ std::optional<PlanValues> Evaluator::values(const Candidate& candidate) {
   if (!order_groups(space.block.graph, space.space->groups(candidate.grouping)))
     return std::nullopt;
   known.values = tried_as(candidate, false);
-  if (options_.one_launch) {
+  if (options_.allowed == Allowed::any_kernels) {
     const auto other = tried_as(candidate, true);
     if (other && (!known.values || less(*other, *known.values)))
       known = {.values = other, .one_launch = true};

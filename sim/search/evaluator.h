@@ -26,7 +26,7 @@ struct Candidate {
 struct EvaluatorOptions {
   Objective objective = Objective::time;
   Launching launching = Launching::graph;
-  bool one_launch = false;                  // kernels may be phases of one launch too
+  Allowed allowed = Allowed::own_kernels;   // any: they may be phases of one launch too
   double budget_seconds = 0;                // 0: as long as it takes
   const std::atomic<bool>* stop = nullptr;  // set: as if the time were up
 };

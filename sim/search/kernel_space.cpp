@@ -36,8 +36,8 @@ bool side_by_side(const Graph& graph, const std::vector<OpId>& a, const std::vec
 }  // namespace
 
 KernelSpace::KernelSpace(const RewrittenBlock& block, const Target& target,
-                         const std::vector<Constraint>& constraints)
-    : block_(&block), target_(target) {
+                         const std::vector<Constraint>& constraints, Allowed allowed)
+    : block_(&block), target_(target), allowed_(allowed) {
   const Graph& graph = block.graph;
   units_ = fuse_attention(graph, one_each(graph));
   if (const auto order = order_groups(graph, units_)) {
@@ -53,6 +53,7 @@ KernelSpace::KernelSpace(const RewrittenBlock& block, const Target& target,
       unit_of[static_cast<std::size_t>(id.index)] = u;
       if (is_contraction(graph.op(id))) contractions_.set(u);
       if (graph.op(id).pass == Pass::backward) backward_.set(u);
+      if (graph.op(id).kind->op_class == OpClass::attention) attentions_.set(u);
     }
   }
   for (const Edge& e : edges(graph)) {
@@ -95,6 +96,8 @@ bool KernelSpace::fulfils(const UnitSet& kernel) const {
 
 bool KernelSpace::possible(const UnitSet& kernel) {
   if ((kernel & contractions_).count() > 1) return false;
+  if (allowed_ == Allowed::own_kernels && (kernel & attentions_).any() && kernel.count() > 1)
+    return false;
   const auto [at, first] = known_.try_emplace(kernel, false);
   if (!first) return at->second;
   // Operators in the graph's own order: what a merge in grouping.cpp gives.

@@ -26,12 +26,16 @@ using Grouping = std::basic_string<std::uint8_t>;
 // The units of a rewritten block: its operators in dependency order, those of attention's core
 // together. A kernel is a set of units that are connected, by edges or as operators that `coda` or
 // `per-operator` put side by side, and for which why_no_program() has no reason: the legality that
-// policy `custom` obeys.
+// policy `custom` obeys. Among our own kernels attention's core is alone, as in `coda`: RoPE and
+// the cache's new rows are a launch ahead of our attention (cuda/kernels/attention/prologue.cuh),
+// which a prediction of one kernel leaves out, and nothing but stores follows it.
+enum class Allowed : std::uint8_t { own_kernels, any_kernels };
+
 class KernelSpace {
  public:
   // `block` must outlive it.
   KernelSpace(const RewrittenBlock& block, const Target& target,
-              const std::vector<Constraint>& constraints);
+              const std::vector<Constraint>& constraints, Allowed allowed);
 
   [[nodiscard]] const RewrittenBlock& block() const { return *block_; }
   [[nodiscard]] std::size_t units() const { return units_.size(); }
@@ -73,10 +77,11 @@ class KernelSpace {
 
   const RewrittenBlock* block_;
   Target target_;
+  Allowed allowed_;
   Groups units_;
   std::vector<UnitSet> neighbours_;        // by unit
   std::vector<UnitSet> together_, apart_;  // pairs of units
-  UnitSet contractions_, backward_;
+  UnitSet contractions_, backward_, attentions_;
   std::unordered_map<UnitSet, bool> known_;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <string_view>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -60,7 +61,7 @@ class Search {
         evaluator_(block, gpu,
                    {.objective = options.objective,
                     .launching = launching,
-                    .one_launch = options.one_launch,
+                    .allowed = options.allowed,
                     .budget_seconds = options.budget_seconds,
                     .stop = options.stop}) {
     refuse_objective(options.objective, gpu, "--objective");
@@ -141,7 +142,7 @@ class Search {
       so_far.push_back(c);
       bool possible = false;
       for (const RewrittenBlock& b : blocks) {
-        KernelSpace space(b, plan_target(gpu_), so_far);
+        KernelSpace space(b, plan_target(gpu_), so_far, options_.allowed);
         possible = possible || (space.searchable() && space.least_fused().has_value());
       }
       if (possible && !blocks.empty()) continue;
@@ -178,12 +179,25 @@ class Search {
     if (const auto values = evaluator_.values(candidate)) starts_.push_back({*values, candidate});
   }
 
+  // Why no kernels of ours do what the plan's are predicted to do; empty: they do, or others' do.
+  std::string beyond_own(const Plan& plan) const {
+    if (options_.allowed == Allowed::any_kernels) return "";
+    for (const Kernel& k : plan.kernels) {
+      if (k.phases.size() != 1)
+        return "one launch with grid barriers between its phases: no kernel of ours does that";
+      const Program& program = k.phases.front();
+      if (std::holds_alternative<AttentionMainloop>(program.mainloop) && !program.prologue.empty())
+        return "its attention rotates or stores what it loads: ours does that in a launch of its "
+               "own, which the prediction leaves out";
+    }
+    return "";
+  }
+
   // Tries the kernels of a policy's plan as our own. Says why they are not in the space.
   std::string try_policy(const Plan& plan) {
+    if (std::string why = beyond_own(plan); !why.empty()) return why;
     if (std::ranges::any_of(plan.kernels, [](const Kernel& k) { return k.phases.size() != 1; }))
-      return options_.one_launch
-                 ? ""
-                 : "one launch with grid barriers between its phases: no kernel of ours does that";
+      return "";
     if (of_primitives(plan.rewrites)) return "its operators are a framework's primitives";
     Groups groups;
     for (const Kernel& k : plan.kernels) groups.push_back(k.ops);
@@ -193,7 +207,7 @@ class Search {
       if (space.block().rewrites != names || !space.searchable()) continue;
       const auto grouping = space.grouping_of(groups);
       if (!grouping) return "attention's scores go through memory";
-      if (!space.legal(*grouping)) return "the constraints rule it out";
+      if (!space.legal(*grouping)) return "its kernels are not all legal here";
       start({b, *grouping});
       return "";
     }
@@ -233,7 +247,7 @@ class Search {
     best_ = *evaluator_.best();
     out_.objective = options_.objective;
     out_.front_with = options_.front_with;
-    out_.one_launch = options_.one_launch;
+    out_.allowed = options_.allowed;
     out_.plan = evaluator_.plan(best_);
     out_.estimate = evaluator_.estimate(out_.plan);
     out_.values = evaluator_.best_values();
@@ -257,9 +271,7 @@ class Search {
   // A policy's plan as it is belongs to the space: where its own kernels are better, it is found.
   void take_policys_own() {
     for (std::size_t i = 0; i < plans_.size(); ++i) {
-      const bool one_launch = std::ranges::any_of(
-          plans_[i].kernels, [](const Kernel& k) { return k.phases.size() != 1; });
-      if ((one_launch && !options_.one_launch) || !options_.constraints.empty()) continue;
+      if (!beyond_own(plans_[i]).empty() || !options_.constraints.empty()) continue;
       PlanValues values{};
       for (std::size_t o = 0; o < values.size(); ++o)
         values[o] = value_of(static_cast<Objective>(o), plans_[i], estimates_[i], gpu_);

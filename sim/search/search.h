@@ -10,6 +10,7 @@
 
 #include "sim/report/prediction.h"
 #include "sim/search/constraints.h"
+#include "sim/search/kernel_space.h"
 #include "sim/search/objective.h"
 #include "sim/verdict/verdict.h"
 
@@ -20,8 +21,8 @@ struct SearchOptions {
   std::optional<Objective> front_with{};  // also a Pareto front of the two
   std::vector<std::string> policies{};    // to compare with, and to start from
   std::vector<Constraint> constraints{};
-  bool one_launch = false;  // kernels may be phases of one launch; no kernel of ours does that yet
-  double budget_seconds = 20;  // 0: until the search is complete
+  Allowed allowed = Allowed::own_kernels;  // any: also what no kernel of ours does in this way
+  double budget_seconds = 20;              // 0: until the search is complete
   bool decisions = true;
   const std::atomic<bool>* stop = nullptr;  // the best so far, as when the time is up
   // The share of the budget, and what was found.
@@ -58,10 +59,10 @@ struct SearchResult {
   PlanEstimate estimate;
   PlanValues values{};
   Band time_band{};
-  double bound = 0;           // of the objective: no plan of the space is below
-  bool complete = false;      // optimal in this space
-  bool stopped = false;       // somebody stopped it
-  bool one_launch = false;    // plans of one launch were in the space
+  double bound = 0;       // of the objective: no plan of the space is below
+  bool complete = false;  // optimal in this space
+  bool stopped = false;   // somebody stopped it
+  Allowed allowed = Allowed::own_kernels;
   std::string policys_own{};  // the policy whose plan this is, with its own kernels
   std::size_t tried = 0, rewrites = 0, kernels = 0, walked = 0;
   double seconds = 0;

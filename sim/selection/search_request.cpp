@@ -30,7 +30,8 @@ SearchOptions search_options(const Selection& selection,
   SearchOptions options;
   options.policies = selection.policies;
   std::erase(options.policies, kCustomPolicy);
-  options.one_launch = words.one_launch;
+  if (words.kernels && parse_word("--kernels", *words.kernels, {"own", "any"}) == "any")
+    options.allowed = Allowed::any_kernels;
   if (words.objective) options.objective = parse_objective("--objective", *words.objective);
   if (words.pareto) {
     options.front_with = parse_objective("--pareto", *words.pareto);

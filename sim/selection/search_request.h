@@ -11,8 +11,7 @@ namespace fuseline {
 
 // What was said, before it is checked; absent = not said.
 struct SearchWords {
-  std::optional<std::string> objective, pareto, budget, keep_together, keep_apart;
-  bool one_launch = false;
+  std::optional<std::string> objective, pareto, budget, keep_together, keep_apart, kernels;
 };
 
 // time, and 20 seconds, where the words do not say. InputError: an unknown objective, two equal

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
@@ -46,6 +47,9 @@ CommandResult search_command(const Arguments& args) {
   options.text("--keep-apart", "A,B", "operators that do not", words.keep_apart);
   options.text("--kernels", "own|any", "any: also one launch, and attention that rotates (own)",
                words.kernels);
+  options.text("--distribution", "FILE.csv", "shapes that vary: batch, tokens, context, weight",
+               words.distribution);
+  options.text("--buckets", "K", "with it: how many plans serve all shapes (3)", words.buckets);
   options.text("--output", "FILE.fuse", "write the plan there", output);
   options.text("--format", "table|json", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
@@ -54,14 +58,29 @@ CommandResult search_command(const Arguments& args) {
   const auto path = scenario.empty() ? std::nullopt : std::optional(scenario.front());
   const Selection s = resolve_selection(path, texts);
   SearchOptions how = search_options(s, path, words);
+  const auto varying = distribution_request(words);
+  if (varying && output)
+    throw InputError({.file = kCommandLine,
+                      .field = "--output",
+                      .value = *output,
+                      .message = "writes the plan of one shape",
+                      .allowed = "without --distribution"});
   std::optional<SearchResult> result;
+  std::optional<DistributionResult> of_shapes;
   {
     const InterruptGuard guard;
     ProgressBar bar;
     how.stop = InterruptGuard::flag();
     how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
-    result = search_block(s, how);
+    if (varying)
+      of_shapes = search_distribution(s, varying->shapes, varying->buckets, how);
+    else
+      result = search_block(s, how);
   }
+  if (of_shapes)
+    return {chosen == "json" ? distribution_json(s, *of_shapes) : distribution_text(s, *of_shapes),
+            of_shapes->stopped ? "fuseline: stopped; these are the best plans so far\n" : "",
+            ExitStatus::done};
   std::string messages;
   if (result->stopped) messages = "fuseline: stopped; this is the best plan so far\n";
   if (output) {

@@ -18,12 +18,13 @@ std::string value_text(Objective objective, double value) {
 }
 
 std::string found_line(const SearchResult& r) {
-  const std::string unit = r.objective == Objective::launches ? "" : unit_of(r.objective);
-  std::string text = fmt::format("found: {} {} {}", name_of(r.objective),
-                                 value_text(r.objective, r.value()), unit);
+  const std::string unit =
+      r.objective == Objective::launches ? "" : std::string(" ") + unit_of(r.objective);
+  std::string text =
+      fmt::format("found: {} {}{}", name_of(r.objective), value_text(r.objective, r.value()), unit);
   if (!r.policys_own.empty()) text += " by the plan of " + r.policys_own + " with its own kernels";
   if (r.complete) return text + ", optimal in this space";
-  return text + fmt::format("; no plan of this space is below {} {}: at most {:.1f} % better",
+  return text + fmt::format("; no plan of this space is below {}{}: at most {:.1f} % better",
                             value_text(r.objective, r.bound), unit,
                             100 * (1 - r.bound / r.value()));
 }
@@ -64,7 +65,8 @@ std::string policies_table(const SearchResult& r) {
   if (r.policies.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   std::string outside;
-  const bool other = r.objective != Objective::time;
+  // Time and launches have columns of their own.
+  const bool other = r.objective != Objective::time && r.objective != Objective::launches;
   for (const PolicyComparison& p : r.policies) {
     std::vector<std::string> row = {p.policy + (p.outside.empty() ? "" : " *"),
                                     std::to_string(p.launches),
@@ -86,20 +88,21 @@ std::string policies_table(const SearchResult& r) {
 
 std::string decisions_table(const SearchResult& r) {
   if (r.decisions.empty()) return {};
+  const bool other = r.objective != Objective::time;
   std::vector<std::vector<std::string>> rows;
   for (const Decision& d : r.decisions) {
     std::vector<std::string> row = {d.what, d.kind};
+    if (other) row.push_back(fmt::format("{:.3f}", d.value / r.value()));
     for (std::string& cell : gain_cells(d.gain)) row.push_back(std::move(cell));
     rows.push_back(std::move(row));
   }
-  return "\n" +
-         format_table({{"decision", Align::left},
-                       {"kind", Align::left},
-                       {"gain in time"},
-                       {"90 % band", Align::left},
-                       {"with it", Align::left}},
-                      rows) +
-         "gain: time with that decision alone undone, over the found plan's\n";
+  std::vector<Column> columns = {{"decision", Align::left}, {"kind", Align::left}};
+  if (other) columns.push_back({fmt::format("gain in {}", name_of(r.objective))});
+  columns.push_back({"in time"});
+  columns.push_back({"90 % band", Align::left});
+  columns.push_back({"with it", Align::left});
+  return "\n" + format_table(columns, rows) +
+         "gain: the plan with that decision alone undone, over the found one\n";
 }
 
 std::string front_table(const SearchResult& r, Objective other) {
@@ -132,6 +135,38 @@ std::string search_text(const Selection& s, const SearchResult& r) {
   text += "\n" + kernels_table(r) + policies_table(r) + decisions_table(r);
   if (r.front_with) text += front_table(r, *r.front_with);
   return text;
+}
+
+std::string distribution_text(const Selection& s, const DistributionResult& r) {
+  const std::string& model = s.model.title.empty() ? s.model.name : s.model.title;
+  std::string text = wrap(fmt::format("{}, one block of {}: {}, {} shapes", model, s.model.layers,
+                                      name_of(s.workload.phase), r.shapes.size())) +
+                     describe(s.gpu) + "\n\n";
+  std::vector<std::vector<std::string>> rows;
+  for (const ShapeResult& one : r.shapes)
+    rows.push_back({grouped(one.shape.batch), grouped(one.shape.tokens), grouped(one.shape.context),
+                    fmt::format("{:g}", one.shape.weight),
+                    in_microseconds(one.own) + (one.complete ? "" : " *"),
+                    in_microseconds(one.shared), in_microseconds(one.bucketed),
+                    std::to_string(one.choices + 1)});
+  text += format_table({{"batch"},
+                        {"tokens"},
+                        {"context"},
+                        {"weight"},
+                        {"own plan µs", Align::left},
+                        {"one for all"},
+                        {"bucket's"},
+                        {"of line"}},
+                       rows);
+  text +=
+      "own plan: the best of the space, with * the best found; of line: whose choices serve it\n\n";
+  const auto mean = [&](const char* what, std::size_t plans, Seconds time) {
+    return fmt::format("{:<24} {:>3} plans  {:>9} µs  {:+.2f} %\n", what, plans,
+                       in_microseconds(time), 100 * (time / r.each - 1));
+  };
+  return text + "weighted mean\n" + mean("a plan for each shape", r.different, r.each) +
+         mean("buckets", r.buckets.size(), r.bucketed) +
+         mean(fmt::format("that of line {} for all", r.for_all + 1).c_str(), 1, r.one);
 }
 
 }  // namespace fuseline

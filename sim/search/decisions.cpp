@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
 #include "sim/search/descent.h"
 
@@ -21,8 +22,9 @@ class Undoing {
   std::vector<Decision> all() {
     edges_apart();
     rewrites_undone();
-    std::ranges::stable_sort(
-        out_, [](const Decision& a, const Decision& b) { return a.gain.gain() > b.gain.gain(); });
+    std::ranges::stable_sort(out_, [](const Decision& a, const Decision& b) {
+      return std::pair(a.value, a.gain.gain()) > std::pair(b.value, b.gain.gain());
+    });
     return std::move(out_);
   }
 

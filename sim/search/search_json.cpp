@@ -93,8 +93,10 @@ std::string search_json(const PredictionCase& c, const SearchResult& r) {
   out["policies"] = policies_json(r, c.gpu);
   ordered_json decisions = ordered_json::array();
   for (const Decision& d : r.decisions) {
-    ordered_json one = {
-        {"kind", d.kind}, {"what", d.what}, {"time_us_without", to_us(d.gain.without)}};
+    ordered_json one = {{"kind", d.kind},
+                        {"what", d.what},
+                        {"time_us_without", to_us(d.gain.without)},
+                        {"value_without", value_json(r.objective, d.value)}};
     put_gain(one, d.gain);
     decisions.push_back(std::move(one));
   }

@@ -53,4 +53,31 @@ SearchOptions search_options(const Selection& selection,
   return options;
 }
 
+std::optional<DistributionRequest> distribution_request(const SearchWords& words) {
+  constexpr std::int64_t kMostBuckets = 64;
+  if (!words.distribution) {
+    if (words.buckets)
+      throw InputError({.file = kCommandLine,
+                        .field = "--buckets",
+                        .value = *words.buckets,
+                        .message = "needs shapes that vary",
+                        .allowed = "with --distribution FILE.csv"});
+    return std::nullopt;
+  }
+  for (const auto& [option, text] :
+       {std::pair{"--objective", &words.objective}, std::pair{"--pareto", &words.pareto}}) {
+    if (*text && **text != "time")
+      throw InputError({.file = kCommandLine,
+                        .field = option,
+                        .value = **text,
+                        .message = "is not searched for shapes that vary",
+                        .allowed = "time"});
+  }
+  DistributionRequest request{.shapes = read_distribution(*words.distribution)};
+  if (words.buckets)
+    request.buckets =
+        static_cast<std::size_t>(parse_whole_number("--buckets", *words.buckets, 1, kMostBuckets));
+  return request;
+}
+
 }  // namespace fuseline

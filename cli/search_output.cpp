@@ -98,7 +98,7 @@ std::string decisions_table(const SearchResult& r) {
   }
   std::vector<Column> columns = {{"decision", Align::left}, {"kind", Align::left}};
   if (other) columns.push_back({fmt::format("gain in {}", name_of(r.objective))});
-  columns.push_back({"in time"});
+  columns.push_back({other ? "in time" : "gain in time"});
   columns.push_back({"90 % band", Align::left});
   columns.push_back({"with it", Align::left});
   return "\n" + format_table(columns, rows) +
@@ -141,7 +141,7 @@ std::string distribution_text(const Selection& s, const DistributionResult& r) {
   const std::string& model = s.model.title.empty() ? s.model.name : s.model.title;
   std::string text = wrap(fmt::format("{}, one block of {}: {}, {} shapes", model, s.model.layers,
                                       name_of(s.workload.phase), r.shapes.size())) +
-                     describe(s.gpu) + "\n\n";
+                     describe(s.gpu) + "\n";
   std::vector<std::vector<std::string>> rows;
   for (const ShapeResult& one : r.shapes)
     rows.push_back({grouped(one.shape.batch), grouped(one.shape.tokens), grouped(one.shape.context),

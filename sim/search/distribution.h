@@ -24,8 +24,8 @@ std::vector<ShapeWeight> read_distribution(const std::string& path);
 struct ShapeResult {
   ShapeWeight shape;
   bool complete = false;    // its own plan is the best of the space
-  Seconds own;              // with the plan that was found for it
-  Seconds shared;           // with the one set of choices for all
+  Seconds own{};            // with the plan that was found for it
+  Seconds shared{};         // with the one set of choices for all
   std::size_t choices = 0;  // of the buckets: which shape's serve it
   Seconds bucketed{};
 };

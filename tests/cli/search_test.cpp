@@ -64,6 +64,23 @@ TEST(SearchCommand, WritesAPlanThatVerifies) {
   EXPECT_EQ(explained.status, 0) << explained.err;
 }
 
+TEST(SearchCommand, ShapesThatVary) {
+  const std::string file =
+      temporary_file("shapes.csv", "batch,tokens,context,weight\n1,64,0,1\n2,300,0,3\n");
+  const CliRun table = cli({"search", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda",
+                            "--distribution", file, "--buckets", "2"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  expect_fits_100_columns(table.out);
+  EXPECT_THAT(table.out, HasSubstr("a plan for each shape"));
+  const CliRun run = cli({"search", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda",
+                          "--distribution", file, "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json r = json::parse(run.out);
+  EXPECT_EQ(r["schema"], "fuseline.distribution/1");
+  EXPECT_EQ(r["shapes"].size(), 2U);
+  EXPECT_LE(r["mean_us_plan_for_each"], r["mean_us_one_plan"]);
+}
+
 TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
   struct Refused {
     std::vector<std::string> more;
@@ -77,6 +94,9 @@ TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
            {{"--keep-together", "qkv,down"}, {"--keep-together", "'qkv,down'", "leaves no plan"}},
            {{"--keep-apart", "qkv"}, {"--keep-apart", "'qkv'", "not a pair"}},
            {{"--keep-apart", "qkv,donw"}, {"'qkv,donw'", "did you mean 'down'"}},
+           {{"--buckets", "2"}, {"--buckets", "needs shapes that vary"}},
+           {{"--kernels", "all"}, {"--kernels", "own, any"}},
+           {{"--distribution", "no-such.csv"}, {"no-such.csv"}},
            {{"--output", "no/such/folder/a.fuse"}, {"--output"}}}) {
     const CliRun run = cli(small(r.more));
     EXPECT_EQ(run.status, 2) << run.err;

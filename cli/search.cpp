@@ -34,6 +34,7 @@ CommandResult search_command(const Arguments& args) {
        "fuseline search --model llama2-7b --gpu h200 --keep-apart gate_up,swiglu"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", scenario, 1);
   texts.add_to(options);
+  texts.add_image_to(options);
   options.text("--launch", "graph|stream", "by a CUDA graph, or one by one by the CPU (graph)",
                texts.launch);
   options.text("--objective", "NAME",

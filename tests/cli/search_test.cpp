@@ -53,14 +53,14 @@ TEST(SearchCommand, JsonHasTimeBoundAndAPlanThatPredictReads) {
 TEST(SearchCommand, WritesAPlanThatVerifies) {
   const std::string file = temporary_file("best.fuse", "");
   const CliRun run =
-      cli({"search", "--model", "tinyllama", "--gpu", "h200", "--seq", "64", "--output", file});
+      cli({"search", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--output", file});
   ASSERT_EQ(run.status, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("written"));
   const CliRun verified =
-      cli({"verify", "--model", "tinyllama", "--gpu", "h200", "--seq", "64", "--plan", file});
+      cli({"verify", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--plan", file});
   EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
   const CliRun explained =
-      cli({"explain", "--model", "tinyllama", "--gpu", "h200", "--seq", "64", "--plan", file});
+      cli({"explain", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--plan", file});
   EXPECT_EQ(explained.status, 0) << explained.err;
 }
 

@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-std::vector<std::string> small(std::vector<std::string> more) {
+std::vector<std::string> small_search(std::vector<std::string> more) {
   std::vector<std::string> args = {"search", "--model",  "tinyllama",
                                    "--gpu",  "h200",     "--seq",
                                    "333",    "--policy", "per-operator,coda,whole-block"};
@@ -22,7 +22,7 @@ std::vector<std::string> small(std::vector<std::string> more) {
 }
 
 TEST(SearchCommand, TableFitsTheTerminal) {
-  const CliRun run = cli(small({"--pareto", "hbm"}));
+  const CliRun run = cli(small_search({"--pareto", "hbm"}));
   ASSERT_EQ(run.status, 0) << run.err;
   expect_fits_100_columns(run.out);
   for (const char* part : {"optimal in this space", "plans simulated", "in the place of",
@@ -31,7 +31,7 @@ TEST(SearchCommand, TableFitsTheTerminal) {
 }
 
 TEST(SearchCommand, JsonHasTimeBoundAndAPlanThatPredictReads) {
-  const CliRun run = cli(small({"--format", "json"}));
+  const CliRun run = cli(small_search({"--format", "json"}));
   ASSERT_EQ(run.status, 0) << run.err;
   const json r = json::parse(run.out);
   EXPECT_EQ(r["schema"], "fuseline.search/1");
@@ -98,7 +98,7 @@ TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
            {{"--kernels", "all"}, {"--kernels", "own, any"}},
            {{"--distribution", "no-such.csv"}, {"no-such.csv"}},
            {{"--output", "no/such/folder/a.fuse"}, {"--output"}}}) {
-    const CliRun run = cli(small(r.more));
+    const CliRun run = cli(small_search(r.more));
     EXPECT_EQ(run.status, 2) << run.err;
     EXPECT_EQ(run.out, "");
     for (const std::string& part : r.said) EXPECT_THAT(run.err, HasSubstr(part));

@@ -15,7 +15,7 @@ namespace {
 using test::problem_of;
 using testing::HasSubstr;
 
-std::string file_of(const std::string& text) {
+std::string shapes_file(const std::string& text) {
   const auto path = std::filesystem::path(testing::TempDir()) / "shapes.csv";
   std::ofstream(path) << text;
   return path.string();
@@ -32,12 +32,12 @@ DistributionResult searched(const std::vector<ShapeWeight>& shapes, std::size_t 
   return search_distribution(c, shapes, buckets, options);
 }
 
-const std::vector<ShapeWeight> kShapes = {
+const std::vector<ShapeWeight> kSomeShapes = {
     {.tokens = 16, .weight = 1}, {.tokens = 300, .weight = 2}, {.tokens = 2000, .weight = 5}};
 
 TEST(Distribution, MorePlansAreNeverSlower) {
-  const DistributionResult one = searched(kShapes, 1), two = searched(kShapes, 2),
-                           three = searched(kShapes, 3);
+  const DistributionResult one = searched(kSomeShapes, 1), two = searched(kSomeShapes, 2),
+                           three = searched(kSomeShapes, 3);
   EXPECT_EQ(one.bucketed, one.one);
   EXPECT_EQ(one.buckets, std::vector<std::size_t>{one.for_all});
   EXPECT_LE(two.bucketed, one.bucketed);
@@ -52,7 +52,7 @@ TEST(Distribution, MorePlansAreNeverSlower) {
 }
 
 TEST(Distribution, MeanIsWeighted) {
-  const DistributionResult r = searched(kShapes, 1);
+  const DistributionResult r = searched(kSomeShapes, 1);
   double sum = 0, weights = 0;
   for (const ShapeResult& s : r.shapes) {
     sum += s.own.value() * s.shape.weight;
@@ -60,12 +60,12 @@ TEST(Distribution, MeanIsWeighted) {
   }
   EXPECT_DOUBLE_EQ(r.each.value(), sum / weights);
   // The plan of a shape alone is the one that the search finds for it.
-  EXPECT_EQ(searched({kShapes[1]}, 1).one, r.shapes[1].own);
+  EXPECT_EQ(searched({kSomeShapes[1]}, 1).one, r.shapes[1].own);
 }
 
 TEST(Distribution, ReadsShapesThatHaveWeight) {
-  const auto shapes =
-      read_distribution(file_of("batch,tokens,context,weight\n1,64,0,0.5\n2,32,0,0\n4,1,100,3\n"));
+  const auto shapes = read_distribution(
+      shapes_file("batch,tokens,context,weight\n1,64,0,0.5\n2,32,0,0\n4,1,100,3\n"));
   ASSERT_EQ(shapes.size(), 2U);
   EXPECT_EQ(shapes[1].batch, 4);
   EXPECT_EQ(shapes[1].context, 100);
@@ -74,7 +74,8 @@ TEST(Distribution, ReadsShapesThatHaveWeight) {
 
 TEST(DistributionRefuses, WhatHasNoWeightOrNoSize) {
   const auto problem = [](const std::string& text) {
-    return problem_of([&] { read_distribution(file_of("batch,tokens,context,weight\n" + text)); });
+    return problem_of(
+        [&] { read_distribution(shapes_file("batch,tokens,context,weight\n" + text)); });
   };
   EXPECT_THAT(problem("1,64,0,0\n").message, HasSubstr("is 0 on every line"));
   EXPECT_EQ(problem("1,64,0,-1\n").line, 2);

@@ -23,9 +23,9 @@ using test::problem_of;
 using testing::HasSubstr;
 
 // Two sums of the same times in another order.
-constexpr double kRounding = 1e-9;
+constexpr double kSumRounding = 1e-9;
 
-SearchOptions complete() {
+SearchOptions until_complete() {
   SearchOptions options;
   options.budget_seconds = 0;
   options.decisions = false;
@@ -33,7 +33,7 @@ SearchOptions complete() {
 }
 
 SearchOptions against(const Workload& work) {
-  SearchOptions options = complete();
+  SearchOptions options = until_complete();
   for (const PolicyInfo& p : policies())
     if (p.trains || work.phase != Phase::train) options.policies.push_back(p.name);
   return options;
@@ -68,7 +68,7 @@ void expect_optimum(int graphs, unsigned seed) {
     const Gpu gpu = i % 2 == 0 ? test_gpu() : limited_gpu();
     const Graph block = test::random_small_graph(random);
     ASSERT_LE(block.ops().size(), 8U);
-    const SearchResult found = search_block(block, gpu, {}, Launching::graph, complete());
+    const SearchResult found = search_block(block, gpu, {}, Launching::graph, until_complete());
     double best = std::numeric_limits<double>::infinity();
     for (const RewrittenBlock& rewritten : rewritten_blocks(block)) {
       test::AllPlans all(block, rewritten, gpu);
@@ -79,9 +79,9 @@ void expect_optimum(int graphs, unsigned seed) {
       });
     }
     const std::string where = "graph " + std::to_string(i) + " of seed " + std::to_string(seed);
-    EXPECT_NEAR(found.value() / best, 1, kRounding) << where;
+    EXPECT_NEAR(found.value() / best, 1, kSumRounding) << where;
     EXPECT_TRUE(found.complete) << where;
-    EXPECT_LE(found.bound, best * (1 + kRounding)) << where;
+    EXPECT_LE(found.bound, best * (1 + kSumRounding)) << where;
     EXPECT_EQ(check_plan(found.plan), std::vector<std::string>{}) << where;
   }
   EXPECT_GT(plans, static_cast<std::size_t>(graphs) * 10);
@@ -112,7 +112,7 @@ TEST(Search, LeastCostsAreBelowEveryPlan) {
           least += costs.of(space, kernel).time(gpu, e.clock_factor);
           hbm += costs.of(space, kernel).hbm;
         }
-        EXPECT_LE(least.value(), e.time.value() * (1 + kRounding));
+        EXPECT_LE(least.value(), e.time.value() * (1 + kSumRounding));
         EXPECT_LE(hbm, e.hbm_read + e.hbm_write);
         tightest = std::max(tightest, least / e.time);
         ++compared;
@@ -151,7 +151,7 @@ TEST(Search, LeastCostsAreBelowPlansOfShippedBlocks) {
           hbm += costs.of(space, kernel).hbm;
         }
         const std::string where = std::string(name) + " " + name_of(work.phase) + " " + policy;
-        EXPECT_LE(least.value(), e.time.value() * (1 + kRounding)) << where;
+        EXPECT_LE(least.value(), e.time.value() * (1 + kSumRounding)) << where;
         EXPECT_GT(least.value(), e.time.value() * 0.5) << where;
         EXPECT_LE(hbm, e.hbm_read + e.hbm_write) << where;
       }
@@ -159,21 +159,21 @@ TEST(Search, LeastCostsAreBelowPlansOfShippedBlocks) {
   }
 }
 
-struct Case {
+struct SearchCase {
   const char* model;
   Workload work;
 };
 
-Workload train(std::int64_t batch, std::int64_t seq) {
+Workload training(std::int64_t batch, std::int64_t seq) {
   Workload work = forward(batch, seq);
   work.phase = Phase::train;
   return work;
 }
 
-void expect_never_worse(const std::vector<Case>& cases, double budget,
+void expect_never_worse(const std::vector<SearchCase>& cases, double budget,
                         Allowed allowed = Allowed::own_kernels) {
   const Gpu gpu = load_gpu("h200");
-  for (const Case& c : cases) {
+  for (const SearchCase& c : cases) {
     SearchOptions options = against(c.work);
     options.budget_seconds = budget;
     options.allowed = allowed;
@@ -182,7 +182,7 @@ void expect_never_worse(const std::vector<Case>& cases, double budget,
         search_block(build_block(model, c.work), gpu, c.work, Launching::graph, options);
     const std::string where = std::string(c.model) + " " + name_of(c.work.phase) + " " +
                               std::to_string(c.work.batch) + " x " + std::to_string(c.work.seq);
-    EXPECT_LE(r.value(), best_of_policies(r) * (1 + kRounding)) << where;
+    EXPECT_LE(r.value(), best_of_policies(r) * (1 + kSumRounding)) << where;
     if (allowed == Allowed::any_kernels) {
       for (const PolicyComparison& p : r.policies) EXPECT_FALSE(beyond_own(p)) << p.policy;
     }
@@ -193,7 +193,7 @@ void expect_never_worse(const std::vector<Case>& cases, double budget,
     EXPECT_EQ(check_plan(r.plan), std::vector<std::string>{}) << where;
     for (const PolicyComparison& p : r.policies)
       if (p.outside.empty()) {
-        EXPECT_LE(r.bound, p.values[0] * (1 + kRounding)) << where << p.policy;
+        EXPECT_LE(r.bound, p.values[0] * (1 + kSumRounding)) << where << p.policy;
       }
   }
 }
@@ -218,18 +218,18 @@ TEST(SlowSearch, IsNeverWorseThanAPolicyOnMoreBlocks) {
                       {"gemma2-9b", forward(1, 700)},
                       {"bert-large", forward(8, 384)},
                       {"t5-large", forward(4, 512)},
-                      {"gpt2-xl", train(1, 512)},
+                      {"gpt2-xl", training(1, 512)},
                       {"deepseek-v2-lite", decode(4, 1, 1024)}},
                      2);
 }
 
-std::vector<Case> forty() {
-  std::vector<Case> cases;
+std::vector<SearchCase> forty_blocks() {
+  std::vector<SearchCase> cases;
   for (const char* model : {"llama2-7b", "llama3-8b", "qwen3-8b", "gemma2-9b", "gpt2-xl"}) {
     const std::int64_t most = std::string(model) == "gpt2-xl" ? 1024 : 4096;
     for (const Workload& work :
          {forward(1, 333), forward(1, 1000), forward(8, 512), decode(1, 1, most),
-          decode(16, 1, most / 2), decode(64, 1, 1000), train(1, 512)})
+          decode(16, 1, most / 2), decode(64, 1, 1000), training(1, 512)})
       cases.push_back({model, work});
   }
   for (const char* model : {"mixtral-8x7b", "deepseek-v2-lite"})
@@ -240,9 +240,9 @@ std::vector<Case> forty() {
 }
 
 TEST(LongSearch, IsNeverWorseThanAPolicyOn40Blocks) {
-  ASSERT_EQ(forty().size(), 40U);
-  expect_never_worse(forty(), 10);
-  expect_never_worse(forty(), 10, Allowed::any_kernels);
+  ASSERT_EQ(forty_blocks().size(), 40U);
+  expect_never_worse(forty_blocks(), 10);
+  expect_never_worse(forty_blocks(), 10, Allowed::any_kernels);
 }
 
 ModelConfig small_model(const std::string& name) {
@@ -252,11 +252,11 @@ ModelConfig small_model(const std::string& name) {
 // Computed with the bytes that are predicted and the results of the reference.
 TEST(Search, FoundPlansCompute) {
   for (const std::string name : {"llama", "gpt"}) {
-    for (Workload work : {forward(2, 37), decode(3, 1, 40), train(1, 33)}) {
+    for (Workload work : {forward(2, 37), decode(3, 1, 40), training(1, 33)}) {
       ModelConfig model = small_model(name);
       model.D = 128;
       model.F = 192;
-      SearchOptions options = complete();
+      SearchOptions options = until_complete();
       options.budget_seconds = 1;
       const SearchResult r =
           search_block(build_block(model, work), test_gpu(), work, Launching::graph, options);
@@ -266,8 +266,8 @@ TEST(Search, FoundPlansCompute) {
 }
 
 TEST(Search, FoundPlanReadsBackToTheSamePrediction) {
-  for (const Workload& work : {forward(1, 300), train(1, 200)}) {
-    SearchOptions options = complete();
+  for (const Workload& work : {forward(1, 300), training(1, 200)}) {
+    SearchOptions options = until_complete();
     options.budget_seconds = 1;
     const SearchResult r =
         search_block(build_block(small_llama(), work), test_gpu(), work, Launching::graph, options);
@@ -301,7 +301,7 @@ TEST(Search, EveryObjectiveIsAtMostWhatTheFastestPlanHas) {
 
 TEST(Search, FrontHasNoPlanThatAnotherBeatsInBoth) {
   const Workload work = forward(1, 2000);
-  SearchOptions options = complete();
+  SearchOptions options = until_complete();
   options.objective = Objective::time;
   options.front_with = Objective::hbm;
   const SearchResult r =
@@ -321,7 +321,7 @@ TEST(Search, OfAnyKernelsMayBeOneLaunch) {
   const SearchResult r =
       search_block(build_block(small_llama(), work), test_gpu(), work, Launching::graph, options);
   for (const PolicyComparison& p : r.policies)
-    EXPECT_LE(r.value(), p.values[0] * (1 + kRounding)) << p.policy;
+    EXPECT_LE(r.value(), p.values[0] * (1 + kSumRounding)) << p.policy;
   EXPECT_LE(r.bound, r.value());
   EXPECT_EQ(r.plan.kernels.size(), 1U);
 }
@@ -354,14 +354,14 @@ TEST(Search, ObeysConstraints) {
 
 TEST(Search, DecisionsThatAreUndoneAreSlower) {
   const Workload work = forward(1, 1000);
-  SearchOptions options = complete();
+  SearchOptions options = until_complete();
   options.decisions = true;
   const SearchResult r =
       search_block(build_block(llama_7b(), work), test_gpu(), work, Launching::graph, options);
   ASSERT_TRUE(r.complete);
   ASSERT_GE(r.decisions.size(), 3U);
   for (const Decision& d : r.decisions) {
-    EXPECT_GE(d.gain.gain(), 1 - kRounding) << d.what;  // the plan is the best of the space
+    EXPECT_GE(d.gain.gain(), 1 - kSumRounding) << d.what;  // the plan is the best of the space
     EXPECT_LE(d.gain.band.low, 1) << d.what;
     EXPECT_GE(d.gain.band.high, 1) << d.what;
   }
@@ -383,7 +383,7 @@ TEST(SearchRefuses, ConstraintsThatLeaveNoPlan) {
 TEST(SearchRefuses, EnergyWhereItIsNotModelled) {
   Gpu gpu = test_gpu();
   gpu.constants.power.tensor_pj_per_flop = 0;
-  SearchOptions options = complete();
+  SearchOptions options = until_complete();
   options.objective = Objective::energy;
   const Workload work = forward(1, 64);
   const InputProblem p = problem_of([&] {

@@ -29,7 +29,7 @@ struct Command {
   CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 19> kCommands = {{
+constexpr std::array<Command, 20> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
@@ -40,6 +40,8 @@ constexpr std::array<Command, 19> kCommands = {{
     {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
     {"verdict", "fuse or not, per edge and policy: gain, band, break-even size, what limits it",
      verdict_command},
+    {"search", "the best plan for an objective, its gap to the bound, the decisions that mattered",
+     search_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
     {"judge", "predictions beside figures that others published", judge_command},
     {"diff", "what differs between two predictions; --fail-if slower=3%", diff_command},

@@ -136,7 +136,7 @@ Plan assemble(PlanParts parts) {
   plan.graph = parts.graph;
   plan.block = std::move(parts.block);
   plan.homes = homes_of(plan);
-  plan.notes = notes_of(parts, plan.homes);
+  if (parts.reasons) plan.notes = notes_of(parts, plan.homes);
   return plan;
 }
 

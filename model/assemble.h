@@ -21,7 +21,8 @@ struct PlanParts {
   bool persistent = false;  // the groups are phases of one kernel
   std::vector<std::string> rewrites;
   Preparation preparation;
-  Target target{};  // for the reasons
+  Target target{};      // for the reasons
+  bool reasons = true;  // notes; without them a plan is made much faster
 };
 
 // InternalError when the groups cannot be ordered or lowered.

@@ -1,0 +1,14 @@
+// What a search found, as text for a terminal.
+#pragma once
+
+#include <string>
+
+#include "sim/search/distribution.h"
+#include "sim/selection/selection.h"
+
+namespace fuseline {
+
+std::string distribution_text(const Selection& s, const DistributionResult& result);
+std::string search_text(const Selection& s, const SearchResult& result);
+
+}  // namespace fuseline

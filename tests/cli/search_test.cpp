@@ -1,0 +1,109 @@
+// The search on the command line.
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/cli_run.h"
+
+namespace fuseline {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+std::vector<std::string> small_search(std::vector<std::string> more) {
+  std::vector<std::string> args = {"search", "--model",  "tinyllama",
+                                   "--gpu",  "h200",     "--seq",
+                                   "333",    "--policy", "per-operator,coda,whole-block"};
+  args.insert(args.end(), more.begin(), more.end());
+  return args;
+}
+
+TEST(SearchCommand, TableFitsTheTerminal) {
+  const CliRun run = cli(small_search({"--pareto", "hbm"}));
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  for (const char* part : {"optimal in this space", "plans simulated", "in the place of",
+                           "decision", "whole-block is not in the space", "in both"})
+    EXPECT_THAT(run.out, HasSubstr(part));
+}
+
+TEST(SearchCommand, JsonHasTimeBoundAndAPlanThatPredictReads) {
+  const CliRun run = cli(small_search({"--format", "json"}));
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json r = json::parse(run.out);
+  EXPECT_EQ(r["schema"], "fuseline.search/1");
+  EXPECT_TRUE(r["optimal"].get<bool>());
+  EXPECT_EQ(r["gap"], 0);
+  EXPECT_LE(r["bound_us"], r["time_us"]);
+  EXPECT_LT(r["time_us_low"], r["time_us"]);
+  EXPECT_GT(r["evaluated"], 10);
+  ASSERT_EQ(r["policies"].size(), 3U);
+  EXPECT_FALSE(r["policies"][2]["in_space"].get<bool>());
+  EXPECT_FALSE(r["decisions"].empty());
+  const std::string plan = temporary_file("found.fuse", r["plan"].get<std::string>());
+  const CliRun predicted = cli({"predict", "--model", "tinyllama", "--gpu", "h200", "--seq", "333",
+                                "--plan", plan, "--format", "json"});
+  ASSERT_EQ(predicted.status, 0) << predicted.err;
+  EXPECT_EQ(json::parse(predicted.out)["predictions"][0]["time_us"], r["time_us"]);
+}
+
+TEST(SearchCommand, WritesAPlanThatVerifies) {
+  const std::string file = temporary_file("best.fuse", "");
+  const CliRun run =
+      cli({"search", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--output", file});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("written"));
+  const CliRun verified =
+      cli({"verify", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--plan", file});
+  EXPECT_EQ(verified.status, 0) << verified.out << verified.err;
+  const CliRun explained =
+      cli({"explain", "--model", "tinyllama", "--gpu", "h200", "--seq", "16", "--plan", file});
+  EXPECT_EQ(explained.status, 0) << explained.err;
+}
+
+TEST(SearchCommand, ShapesThatVary) {
+  const std::string file =
+      temporary_file("shapes.csv", "batch,tokens,context,weight\n1,64,0,1\n2,300,0,3\n");
+  const CliRun table = cli({"search", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda",
+                            "--distribution", file, "--buckets", "2"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  expect_fits_100_columns(table.out);
+  EXPECT_THAT(table.out, HasSubstr("a plan for each shape"));
+  const CliRun run = cli({"search", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda",
+                          "--distribution", file, "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json r = json::parse(run.out);
+  EXPECT_EQ(r["schema"], "fuseline.distribution/1");
+  EXPECT_EQ(r["shapes"].size(), 2U);
+  EXPECT_LE(r["mean_us_plan_for_each"], r["mean_us_one_plan"]);
+}
+
+TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
+  struct Refused {
+    std::vector<std::string> more;
+    std::vector<std::string> said;
+  };
+  for (const Refused& r : std::vector<Refused>{
+           {{"--objective", "tiem"}, {"--objective", "'tiem'", "time, hbm, launches", "did you"}},
+           {{"--budget", "0"}, {"--budget", "'0'"}},
+           {{"--budget", "soon"}, {"--budget", "'soon'"}},
+           {{"--pareto", "time"}, {"--pareto", "is the objective already"}},
+           {{"--keep-together", "qkv,down"}, {"--keep-together", "'qkv,down'", "leaves no plan"}},
+           {{"--keep-apart", "qkv"}, {"--keep-apart", "'qkv'", "not a pair"}},
+           {{"--keep-apart", "qkv,donw"}, {"'qkv,donw'", "did you mean 'down'"}},
+           {{"--buckets", "2"}, {"--buckets", "needs shapes that vary"}},
+           {{"--kernels", "all"}, {"--kernels", "own, any"}},
+           {{"--distribution", "no-such.csv"}, {"no-such.csv"}},
+           {{"--output", "no/such/folder/a.fuse"}, {"--output"}}}) {
+    const CliRun run = cli(small_search(r.more));
+    EXPECT_EQ(run.status, 2) << run.err;
+    EXPECT_EQ(run.out, "");
+    for (const std::string& part : r.said) EXPECT_THAT(run.err, HasSubstr(part));
+  }
+}
+
+}  // namespace
+}  // namespace fuseline

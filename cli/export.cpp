@@ -48,8 +48,8 @@ CommandResult export_command(const Arguments& args) {
   const std::int64_t layers =
       layers_text ? parse_whole_number("--layers", *layers_text, 1, kMostExportedLayers) : 2;
   if (!texts.policy && scenario.empty()) texts.policy = "coda";
-  const Selection s = resolve_selection(
-      scenario.empty() ? std::nullopt : std::optional(scenario.front()), texts);
+  const Selection s =
+      resolve_selection(scenario.empty() ? std::nullopt : std::optional(scenario.front()), texts);
   if (s.policies.size() != 1)
     throw InputError({.file = kCommandLine,
                       .field = "--policy",

@@ -36,13 +36,13 @@ void check_export_folder(const std::string& folder, bool force) {
   const fs::file_status status = fs::status(folder, error);
   if (fs::exists(status) && !fs::is_directory(status)) refuse_folder(folder, "is no folder");
   if (fs::is_directory(status) && !fs::is_empty(folder, error)) {
-    if (!force)
-      refuse_folder(folder, "has something in it", "a new or empty folder, or --force");
+    if (!force) refuse_folder(folder, "has something in it", "a new or empty folder, or --force");
     // --force never removes what somebody else put there.
     if (!fs::exists(fs::path(folder) / kMarkOfExports, error))
-      refuse_folder(folder, fmt::format("has something in it and no {}: it is no exported folder",
-                                        kMarkOfExports),
-                    "a new or empty folder");
+      refuse_folder(
+          folder,
+          fmt::format("has something in it and no {}: it is no exported folder", kMarkOfExports),
+          "a new or empty folder");
   }
   const OutputFolder possible(folder);  // its folder can be written to
 }
@@ -70,8 +70,9 @@ std::string export_text_of(const cuda::Exported& e, const std::string& folder) {
     text += fmt::format("operator {}: {} launches, {} inputs, {} outputs, gradient: {}\n", o.name,
                         o.launches.size(), o.inputs.size() + o.changed.size(), o.outputs.size(),
                         o.gradient.empty() ? "none is known" : o.gradient);
-  return text + "fuseline_kernels.h and .c for C, fuseline_kernels.py for Python; README.md says "
-                "how\n";
+  return text +
+         "fuseline_kernels.h and .c for C, fuseline_kernels.py for Python; README.md says "
+         "how\n";
 }
 
 nlohmann::ordered_json export_json_of(const cuda::Exported& e, const std::string& folder) {

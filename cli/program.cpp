@@ -133,8 +133,8 @@ cuda::ProgramMeasureOptions measure_options(const ProgramOptions& o) {
                          std::int64_t most, std::int64_t otherwise) {
     return text ? parse_whole_number(option, *text, 1, most) : otherwise;
   };
-  m.workers.threads = static_cast<int>(
-      number("--threads", o.threads, kMostThreads, executor::available_threads()));
+  m.workers.threads =
+      static_cast<int>(number("--threads", o.threads, kMostThreads, executor::available_threads()));
   m.workers.stop = InterruptGuard::flag();
   m.seed = static_cast<std::uint64_t>(number("--seed", o.seed, std::int64_t{1} << 62, 1));
   m.replays = static_cast<int>(number("--replays", o.replays, kMostReplays, m.replays));
@@ -274,29 +274,31 @@ CommandResult watch_program(const std::string& verb, const std::string& path,
 
 CommandResult program_command(const Arguments& args) {
   ProgramOptions o;
-  Options options("program",
-                  "Programs as text (*.fuse).\n"
-                  "  check    every mistake, with its rule and line\n"
-                  "  explain  tile, registers, shared memory, what each line moves\n"
-                  "  predict  time with its band, bound and limits\n"
-                  "  verify   executes it on the CPU, against fp64\n"
-                  "  cuda     the source of its kernels\n"
-                  "  measure  on the GPU here: checked, timed, counted, judged, in turns with the\n"
-                  "           same maths without fusion\n"
-                  "  export   machine code, launcher and loader in a folder of its own",
-                  {"fuseline program check scenarios/programs/geglu-fp8.fuse",
-                   "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
-                   "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
-                   "fuseline program measure scenarios/programs/geglu-fp8.fuse",
-                   "fuseline program export scenarios/programs/geglu-fp8.fuse --gpu h200 --to geglu",
-                   "fuseline program check mine.fuse --watch",
-                   "fuseline program check mine.fuse --format json"});
+  Options options(
+      "program",
+      "Programs as text (*.fuse).\n"
+      "  check    every mistake, with its rule and line\n"
+      "  explain  tile, registers, shared memory, what each line moves\n"
+      "  predict  time with its band, bound and limits\n"
+      "  verify   executes it on the CPU, against fp64\n"
+      "  cuda     the source of its kernels\n"
+      "  measure  on the GPU here: checked, timed, counted, judged, in turns with the\n"
+      "           same maths without fusion\n"
+      "  export   machine code, launcher and loader in a folder of its own",
+      {"fuseline program check scenarios/programs/geglu-fp8.fuse",
+       "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
+       "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
+       "fuseline program measure scenarios/programs/geglu-fp8.fuse",
+       "fuseline program export scenarios/programs/geglu-fp8.fuse --gpu h200 --to geglu",
+       "fuseline program check mine.fuse --watch",
+       "fuseline program check mine.fuse --format json"});
   options.positional("VERB FILE", "what to do, and with which file", o.words, 2);
   options.text("--gpu", "GPU", "on which (the file's target, else h100; measure: here)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);
   options.text("--threads", "N", "of the CPU (verify, measure)", o.threads);
-  options.text("--seed", "N", "of the random inputs (verify; measure: of the first of three)", o.seed);
+  options.text("--seed", "N", "of the random inputs (verify; measure: of the first of three)",
+               o.seed);
   options.text("--replays", "N", "timed replays in a burst (measure: 20)", o.replays);
   options.text("--rounds", "N", "bursts, in turns with the unfused plan (measure: 2)", o.rounds);
   options.flag("--no-counters", "only times: no hardware counters (measure)", o.no_counters);
@@ -307,10 +309,11 @@ CommandResult program_command(const Arguments& args) {
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (o.words.size() != 2)
-    throw InputError({.file = kCommandLine,
-                      .field = o.words.empty() ? "VERB" : "FILE.fuse",
-                      .message = "is missing",
-                      .allowed = "fuseline program check|explain|predict|verify|cuda|measure|export FILE.fuse"});
+    throw InputError(
+        {.file = kCommandLine,
+         .field = o.words.empty() ? "VERB" : "FILE.fuse",
+         .message = "is missing",
+         .allowed = "fuseline program check|explain|predict|verify|cuda|measure|export FILE.fuse"});
   const std::string verb = parse_word("VERB", o.words[0], kProgramVerbs);
   const bool json = parse_word("--format", o.format.value_or("text"), {"text", "json"}) == "json";
   if (o.watch) return watch_program(verb, o.words[1], o, json);

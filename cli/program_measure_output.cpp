@@ -47,13 +47,9 @@ std::string kernels_table_of(const cuda::ProgramMeasurement& m, const PlanEstima
     }
     rows.push_back(std::move(row));
   }
-  return format_table({{"kernel", Align::left},
-                       {"time µs"},
-                       {"predicted"},
-                       {"error"},
-                       {"HBM MB"},
-                       {"predicted"}},
-                      rows);
+  return format_table(
+      {{"kernel", Align::left}, {"time µs"}, {"predicted"}, {"error"}, {"HBM MB"}, {"predicted"}},
+      rows);
 }
 
 std::string checks_text(const MeasuredPrograms& p) {
@@ -99,12 +95,9 @@ ordered_json plan_json(const MeasuredPrograms& p) {
                         {"agrees", t.agrees()}});
   ordered_json faults = ordered_json::array();
   for (const cuda::ClaimFault& f : p.faults) faults.push_back({{"rule", f.rule}, {"text", f.text}});
-  ordered_json out = {{"time_us", to_us(p.time.median)},
-                      {"time_us_least", to_us(p.time.least)},
-                      {"time_us_most", to_us(p.time.most)},
-                      {"copies", p.copies},
-                      {"kernels", std::move(kernels)},
-                      {"checks", std::move(checks)},
+  ordered_json out = {{"time_us", to_us(p.time.median)},    {"time_us_least", to_us(p.time.least)},
+                      {"time_us_most", to_us(p.time.most)}, {"copies", p.copies},
+                      {"kernels", std::move(kernels)},      {"checks", std::move(checks)},
                       {"faults", std::move(faults)}};
   if (p.hbm_read) out["hbm_read_bytes"] = p.hbm_read->value();
   if (p.hbm_write) out["hbm_write_bytes"] = p.hbm_write->value();
@@ -150,8 +143,7 @@ ordered_json program_measurement_json(const cuda::ProgramMeasurement& m,
                       {"measured", plan_json(m.programs)},
                       {"predicted_time_us", to_us(predicted.time)},
                       {"predicted_hbm_bytes", (predicted.hbm_read + predicted.hbm_write).value()},
-                      {"least_possible_us",
-                       to_us(cuda::least_possible(m.programs.evidence, gpu))},
+                      {"least_possible_us", to_us(cuda::least_possible(m.programs.evidence, gpu))},
                       {"notes", m.notes}};
   if (m.unfused) {
     out["unfused"] = plan_json(*m.unfused);

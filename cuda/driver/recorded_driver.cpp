@@ -50,8 +50,9 @@ T read_at(const char* bytes, std::size_t at) {
 // A file's size is where its last section or table ends.
 std::size_t size_of_elf(const char* image) {
   const auto head = read_at<Elf64_Ehdr>(image, 0);
-  std::size_t end = std::max<std::size_t>(head.e_shoff + std::size_t{head.e_shentsize} * head.e_shnum,
-                                          head.e_phoff + std::size_t{head.e_phentsize} * head.e_phnum);
+  std::size_t end =
+      std::max<std::size_t>(head.e_shoff + std::size_t{head.e_shentsize} * head.e_shnum,
+                            head.e_phoff + std::size_t{head.e_phentsize} * head.e_phnum);
   for (std::size_t i = 0; i < head.e_shnum; ++i) {
     const auto section = read_at<Elf64_Shdr>(image, head.e_shoff + i * head.e_shentsize);
     if (section.sh_type != SHT_NOBITS)
@@ -159,7 +160,9 @@ CUresult error_text(CUresult, const char** text) {
   return CUDA_SUCCESS;
 }
 
-CUresult launch(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult launch(const CUlaunchConfig*, CUfunction, void**, void**) {
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 #if CUDA_VERSION >= 12000
 CUresult encode_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address,

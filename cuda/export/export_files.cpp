@@ -45,10 +45,8 @@ std::string role_word(Role role) {
 }
 
 ordered_json place_json(const AddressPlace& p) {
-  return {{"parameter", p.parameter},
-          {"offset", p.offset},
-          {"target", p.target},
-          {"addend", p.addend}};
+  return {
+      {"parameter", p.parameter}, {"offset", p.offset}, {"target", p.target}, {"addend", p.addend}};
 }
 
 ordered_json launch_json(const RecordedLaunch& l) {
@@ -107,7 +105,9 @@ std::string number_list(std::span<const std::byte> bytes) {
   std::string text;
   for (std::size_t i = 0; i < bytes.size(); ++i)
     text += fmt::format("{}{}", static_cast<unsigned>(bytes[i]),
-                        i + 1 == bytes.size() ? "" : i % 24 == 23 ? ",\n    " : ",");
+                        i + 1 == bytes.size() ? ""
+                        : i % 24 == 23        ? ",\n    "
+                                              : ",");
   return text.empty() ? "0" : text;
 }
 
@@ -167,22 +167,22 @@ std::string kernels_json(const Exported& e) {
                          {"gradients", std::move(gradients)}});
   }
   return json_text(ordered_json{{"schema", "fuseline.kernels/1"},
-                    {"name", identifier(e.name)},
-                    {"version", kVersion},
-                    {"command", e.command},
-                    {"gpu", e.gpu},
-                    {"architecture", e.architecture},
-                    {"toolkit", e.toolkit},
-                    {"policy", e.policy},
-                    {"hash", e.hash},
-                    {"layers", e.layers},
-                    {"checked", e.checked},
-                    {"tensors", std::move(tensors)},
-                    {"workspaces", std::move(workspaces)},
-                    {"codes", std::move(codes)},
-                    {"operators", std::move(operators)},
-                    {"preparation", preparation_json(e.preparation)},
-                    {"launches", std::move(launches)}});
+                                {"name", identifier(e.name)},
+                                {"version", kVersion},
+                                {"command", e.command},
+                                {"gpu", e.gpu},
+                                {"architecture", e.architecture},
+                                {"toolkit", e.toolkit},
+                                {"policy", e.policy},
+                                {"hash", e.hash},
+                                {"layers", e.layers},
+                                {"checked", e.checked},
+                                {"tensors", std::move(tensors)},
+                                {"workspaces", std::move(workspaces)},
+                                {"codes", std::move(codes)},
+                                {"operators", std::move(operators)},
+                                {"preparation", preparation_json(e.preparation)},
+                                {"launches", std::move(launches)}});
 }
 
 std::string launcher_header(const Exported& e) {
@@ -196,15 +196,17 @@ std::string launcher_header(const Exported& e) {
     const auto names = [&](const std::vector<int>& all) {
       std::string list;
       for (const int t : all)
-        list += (list.empty() ? "" : ", ") + identifier(e.tensors[static_cast<std::size_t>(t)].name);
+        list +=
+            (list.empty() ? "" : ", ") + identifier(e.tensors[static_cast<std::size_t>(t)].name);
       return list.empty() ? std::string("nothing") : list;
     };
     text += fmt::format("  // reads {}\n  // changes {}; writes {}\n  // memory to work in: {}\n",
                         names(o.inputs), names(o.changed), names(o.outputs), names(o.temporaries));
     text += fmt::format("  FUSELINE_OPERATOR_{} = {},\n", identifier(o.name), i);
   }
-  return text + "};\n\nextern const fuseline_tensor fuseline_tensors[FUSELINE_TENSORS];\n\n"
-                "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return text +
+         "};\n\nextern const fuseline_tensor fuseline_tensors[FUSELINE_TENSORS];\n\n"
+         "#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
 std::string launcher_source(const Exported& e) {
@@ -236,7 +238,8 @@ std::string launcher_source(const Exported& e) {
     const RecordedLaunch& l = e.launches[i];
     std::string here;
     for (const AddressPlace& p : l.addresses)
-      here += fmt::format("    {{{}, {}, {}, {}, -1}},\n", p.parameter, p.offset, p.target, p.addend);
+      here +=
+          fmt::format("    {{{}, {}, {}, {}, -1}},\n", p.parameter, p.offset, p.target, p.addend);
     for (const MapPlace& m : l.maps) {
       here += fmt::format("    {{{}, {}, {}, {}, {}}},\n", m.at.parameter, m.at.offset, m.at.target,
                           m.at.addend, map_count++);
@@ -248,8 +251,8 @@ std::string launcher_source(const Exported& e) {
     if (here.empty()) here = "    {0, 0, 0, 0, -1},\n";
     places += fmt::format("static const place places_{}[] = {{\n{}}};\n", i, here);
     const std::vector<std::byte> all = packed(l);
-    bytes += fmt::format("static const unsigned char bytes_{}[] = {{\n    {}}};\n", i,
-                         number_list(all));
+    bytes +=
+        fmt::format("static const unsigned char bytes_{}[] = {{\n    {}}};\n", i, number_list(all));
     std::vector<std::int64_t> begin;
     std::int64_t at = 0;
     for (const std::vector<std::byte>& p : l.parameters) {
@@ -308,7 +311,8 @@ std::string export_page(const Exported& e) {
       "Inputs that lie otherwise in memory are copied first by the loader for Python; the launcher "
       "for C expects them as the tables say.\n\n"
       "| file | is |\n|---|---|\n"
-      "| `NAME.cubin`, `NAME.ptx` | machine code of a kernel, and the text it was assembled from |\n"
+      "| `NAME.cubin`, `NAME.ptx` | machine code of a kernel, and the text it was assembled from "
+      "|\n"
       "| `NAME.cu`, `source/` | its CUDA source, and the headers that it includes: `nvcc -I source "
       "-std=c++17 -default-device` |\n"
       "| `fuseline_kernels.h`, `.c` | a launcher for C (C11, the CUDA driver, nothing else) |\n"
@@ -328,8 +332,9 @@ std::string export_page(const Exported& e) {
     text += fmt::format("{} launches. Gradient: {}.\n\n", o.launches.size(),
                         o.gradient.empty() ? "none is known" : "operator " + o.gradient);
   }
-  text += "## Tensors\n\n| name | role | type | rows x columns | bytes from row to row |\n"
-          "|---|---|---|---|---|\n";
+  text +=
+      "## Tensors\n\n| name | role | type | rows x columns | bytes from row to row |\n"
+      "|---|---|---|---|---|\n";
   for (const ExportedTensor& t : e.tensors)
     text += fmt::format("| `{}` | {} | {} | {} x {} | {} |\n", identifier(t.name),
                         role_word(t.role), name_of(t.dtype), t.rows, t.cols, t.row_bytes);

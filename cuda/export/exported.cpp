@@ -236,13 +236,13 @@ class Layers {
       const bool sums = one && op->kind == operators::row_stats_partial && op->reads.size() == 1;
       const bool weighted = one && op->kind == operators::mul_cols && op->reads.size() == 2;
       if (!sums && !weighted)
-        throw InputError({.file = "command line",
-                          .field = "--policy",
-                          .value = plan_.policy,
-                          .message = fmt::format(
-                              "the first layer's {} comes from what no entry program is known for",
-                              t.name),
-                          .allowed = "blocks whose norms are RMSNorms"});
+        throw InputError(
+            {.file = "command line",
+             .field = "--policy",
+             .value = plan_.policy,
+             .message = fmt::format(
+                 "the first layer's {} comes from what no entry program is known for", t.name),
+             .allowed = "blocks whose norms are RMSNorms"});
       const Tensor& from = made.tensor(op->reads[0].tensor);
       const auto x = g.find_tensor(from.name);
       declare("input", tensor(*x));
@@ -263,7 +263,8 @@ class Layers {
       entry_.insert(t.name);
     }
     const ProgramFile file = read_program_text(text + "\nprogram entry\n" + space + lines, "entry");
-    FUSELINE_ASSERT(file.readable(), "the entry program: " + text + lines + format_problem(file.diagnoses.front().problem));
+    FUSELINE_ASSERT(file.readable(), "the entry program: " + text + lines +
+                                         format_problem(file.diagnoses.front().problem));
     entry_plan_ = whole_plan(file);
     RecordedPlan recorded = record_plan(entry_plan_, gpu_, threads_);
     const std::vector<RecordedLaunch> launches = recorded.launches;
@@ -394,9 +395,8 @@ Exported exported_programs(const Plan& plan, const Gpu& gpu, int threads) {
     uses.give_to(op, [](int) { return true; });
     out.operators.push_back(std::move(op));
   }
-  all_uses.give_to(all, [&](int t) {
-    return out.tensors[static_cast<std::size_t>(t)].role == Role::output;
-  });
+  all_uses.give_to(
+      all, [&](int t) { return out.tensors[static_cast<std::size_t>(t)].role == Role::output; });
   out.operators.push_back(std::move(all));
   return out;
 }

@@ -1,5 +1,5 @@
-// Kernels for other programs: the launches of a plan over tensors with names, and the operators that
-// they make up.
+// Kernels for other programs: the launches of a plan over tensors with names, and the operators
+// that they make up.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,12 @@ struct ExportedTensor {
 struct ExportedOperator {
   std::string name;
   std::vector<int> launches{};
-  std::vector<int> inputs{}, outputs{};   // tensors that are given, and that are made
-  std::vector<int> changed{};           // given and written to
-  std::vector<int> temporaries{};       // made and read within, of no use outside
-  std::string gradient{};             // the operator that computes it; empty: none is known
-  std::vector<std::pair<int, int>> gradients{};  // of a gradient: (tensor, the one it is the gradient of)
+  std::vector<int> inputs{}, outputs{};  // tensors that are given, and that are made
+  std::vector<int> changed{};            // given and written to
+  std::vector<int> temporaries{};        // made and read within, of no use outside
+  std::string gradient{};                // the operator that computes it; empty: none is known
+  std::vector<std::pair<int, int>>
+      gradients{};  // of a gradient: (tensor, the one it is the gradient of)
 };
 
 struct Exported {

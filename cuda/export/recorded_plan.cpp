@@ -194,15 +194,14 @@ RecordedPlan record_plan(const Plan& plan, const Gpu& gpu, int threads) {
     }
     out.workspaces.push_back(std::move(workspace));
   }
-  parallel_for(
-      sources.size(),
-      [&](std::size_t i) {
-        Compiled compiled = compiler.compile(*sources[i], store.code());
-        out.codes[i].cubin = std::move(compiled.cubin);
-        out.codes[i].ptx = std::move(compiled.ptx);
-        out.codes[i].log = std::move(compiled.log);
-      },
-      {.threads = static_cast<unsigned>(std::max(1, threads))});
+  parallel_for(sources.size(),
+               [&](std::size_t i) {
+                 Compiled compiled = compiler.compile(*sources[i], store.code());
+                 out.codes[i].cubin = std::move(compiled.cubin);
+                 out.codes[i].ptx = std::move(compiled.ptx);
+                 out.codes[i].log = std::move(compiled.log);
+               },
+               {.threads = static_cast<unsigned>(std::max(1, threads))});
   return out;
 }
 

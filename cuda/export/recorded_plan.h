@@ -28,10 +28,10 @@ struct MapPlace {
 struct RecordedLaunch {
   std::string program, function;
   int code = 0;  // index into RecordedPlan::codes
-  LaunchShape shape;
-  std::vector<std::vector<std::byte>> parameters;  // zeros where addresses and maps go
-  std::vector<AddressPlace> addresses;
-  std::vector<MapPlace> maps;
+  LaunchShape shape{};
+  std::vector<std::vector<std::byte>> parameters{};  // zeros where addresses and maps go
+  std::vector<AddressPlace> addresses{};
+  std::vector<MapPlace> maps{};
 };
 struct RecordedWorkspace {
   std::int64_t bytes = 0;
@@ -39,8 +39,8 @@ struct RecordedWorkspace {
 };
 struct RecordedCode {
   std::string name;  // of its files
-  std::string text, ptx, log;
-  std::vector<char> cubin;
+  std::string text, ptx{}, log{};
+  std::vector<char> cubin{};
 };
 
 struct RecordedPlan {
@@ -50,9 +50,9 @@ struct RecordedPlan {
   std::string toolkit, architecture;
 };
 
-// The launches that the described GPU gets, with the tiles that a prediction for it has. A target of
-// at least 0 is the tensor's id. MissingError: no toolkit, or a kernel that no code of ours runs.
-// InternalError: a parameter's address belongs to nothing.
+// The launches that the described GPU gets, with the tiles that a prediction for it has. A target
+// of at least 0 is the tensor's id. MissingError: no toolkit, or a kernel that no code of ours
+// runs. InternalError: a parameter's address belongs to nothing.
 RecordedPlan record_plan(const Plan& plan, const Gpu& gpu, int threads);
 
 }  // namespace fuseline::cuda

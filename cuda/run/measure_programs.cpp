@@ -87,6 +87,8 @@ struct Runner {
   const Plan* plan = nullptr;
   std::vector<TensorId> stored{};
   std::vector<std::unique_ptr<BlockOnGpu>> copies{};
+  std::vector<executor::Inputs> inputs{};  // by run: the last seed first
+  std::vector<std::unique_ptr<executor::Memory>> results{};
   std::unique_ptr<LaunchGraph> graph{};
   int runs = 1;  // of the plan in a replay
   std::vector<Seconds> times{};
@@ -113,9 +115,10 @@ class MeasuringPrograms {
     const Clock::time_point start = Clock::now();
     describe_machine();
     for (std::size_t seed = 0; seed < kSeeds; ++seed)
-      seeds_.push_back(executor::random_storage(runners_.front().plan->graph,
-                                                options_.seed + seed, options_.workers));
+      seeds_.push_back(executor::random_storage(runners_.front().plan->graph, options_.seed + seed,
+                                                options_.workers));
     for (Runner& r : runners_) put_on_gpu(r);
+    check();
     time();
     for (Runner& r : runners_) look_again(r);
     out_.seconds = since(start);
@@ -173,42 +176,46 @@ class MeasuringPrograms {
           device_, store, *r.plan, described_, 1,
           PrepareOptions{.library = fused ? nullptr : instruments_.library(),
                          .threads = options_.workers.threads}));
-    report(fused ? "checking" : "checking the unfused kernels", fused ? 0.2 : 0.5);
-    std::vector<executor::Inputs> inputs;
-    std::vector<std::unique_ptr<executor::Memory>> results;
+    report(fused ? "running" : "running the unfused kernels", fused ? 0.2 : 0.5);
     for (std::size_t seed = kSeeds; seed-- > 0;) {  // the first seed last: its results stay
-      inputs.push_back(inputs_of(*r.plan, seed));
+      r.inputs.push_back(inputs_of(*r.plan, seed));
       BlockOnGpu& copy = *r.copies.front();
-      copy.give(inputs.back());
+      copy.give(r.inputs.back());
       copy.run_step_by_step(stream_);
-      results.push_back(copy.result(inputs.back()));
-      SeedRun run{.seed = options_.seed + seed,
-                  .bits = fingerprint(stored_in(r, copy), options_.workers),
-                  .check = {}};
-      r.result.evidence.seeds.push_back(std::move(run));
+      r.results.push_back(copy.result(r.inputs.back()));
+      r.result.evidence.seeds.push_back({.seed = options_.seed + seed,
+                                         .bits = fingerprint(stored_in(r, copy), options_.workers),
+                                         .check = {}});
     }
-    executor::parallel_for(options_.workers, kSeeds, [&](std::int64_t i, int) {
-      const auto at = static_cast<std::size_t>(i);
-      SeedRun& run = r.result.evidence.seeds[at];
-      run.check = check_results(
-          *r.plan, inputs[at],
-          [&](TensorId id) -> const executor::Storage& { return results[at]->at(id); }, run.seed);
-    });
-    std::ranges::reverse(r.result.evidence.seeds);
     r.result.evidence.flops = flops_of(*r.plan);
     r.result.evidence.compulsory = compulsory_of(*runners_.front().plan);
     r.result.evidence.products = products_in(*r.plan);
     const double predicted = simulate(*r.plan, described_, Fidelity::hierarchy).time.value();
-    const int turns = std::clamp(
-        static_cast<int>(std::ceil(kShortestReplay / predicted / r.result.copies)), 1,
-        std::max(1, kMostProgramRepeats / r.result.copies));
+    const int turns =
+        std::clamp(static_cast<int>(std::ceil(kShortestReplay / predicted / r.result.copies)), 1,
+                   std::max(1, kMostProgramRepeats / r.result.copies));
     r.runs = turns * r.result.copies;
     // Poisoned again: whatever the timed runs do not store is seen.
-    for (const auto& copy : r.copies) copy->give(inputs.back());
+    for (const auto& copy : r.copies) copy->give(r.inputs.back());
     r.graph = std::make_unique<LaunchGraph>(capture(stream_, [&](Stream& stream) {
       for (int i = 0; i < r.runs; ++i)
         r.copies[static_cast<std::size_t>(i % r.result.copies)]->launch(stream, 0);
     }));
+  }
+
+  // All runs of all plans beside each other: fp64 without tiles has one core for each.
+  void check() {
+    report("checking", 0.6);
+    const auto runs = static_cast<std::int64_t>(runners_.size() * kSeeds);
+    executor::parallel_for(options_.workers, runs, [&](std::int64_t i, int) {
+      Runner& r = runners_[static_cast<std::size_t>(i / kSeeds)];
+      const auto at = static_cast<std::size_t>(i % kSeeds);
+      SeedRun& run = r.result.evidence.seeds[at];
+      run.check = check_results(
+          *r.plan, r.inputs[at],
+          [&](TensorId id) -> const executor::Storage& { return r.results[at]->at(id); }, run.seed);
+    });
+    for (Runner& r : runners_) std::ranges::reverse(r.result.evidence.seeds);
   }
 
   void time() {

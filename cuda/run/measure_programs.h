@@ -23,8 +23,8 @@ struct ProgramMeasureOptions {
   int replays = 20;
   int rounds = 2;  // bursts of each plan, in turns with the other
   bool counters = true;
-  // Takes the place of the source of a fused kernel: how tests show that kernels that cheat are found
-  // out.
+  // Takes the place of the source of a fused kernel: how tests show that kernels that cheat are
+  // found out.
   std::function<std::string(const std::string& text)> replace_source{};
   std::function<void(const std::string&, double)> progress{};
 };
@@ -50,8 +50,8 @@ struct ProgramMeasurement {
   [[nodiscard]] bool passed() const { return programs.faults.empty(); }
 };
 
-// `unfused`: null where nothing can be taken apart. MissingError: no driver, GPU, toolkit or memory.
-// InternalError: a kernel faulted.
+// `unfused`: null where nothing can be taken apart. MissingError: no driver, GPU, toolkit or
+// memory. InternalError: a kernel faulted.
 ProgramMeasurement measure_programs(const Plan& programs, const Plan* unfused, const Gpu& described,
                                     const ProgramMeasureOptions& options);
 

@@ -25,8 +25,7 @@ std::vector<std::string> claim_rules() {
 }
 
 Seconds least_possible(const ClaimEvidence& e, const Gpu& gpu) {
-  const Bytes beyond(
-      std::max<std::int64_t>(0, e.compulsory.value() - gpu.l2_capacity.value()));
+  const Bytes beyond(std::max<std::int64_t>(0, e.compulsory.value() - gpu.l2_capacity.value()));
   return std::max(e.flops / boosted_tensor_peak(gpu, e.products), beyond / gpu.hbm_bandwidth);
 }
 
@@ -54,8 +53,8 @@ std::vector<ClaimFault> claim_faults(const ClaimEvidence& e, const Gpu& gpu) {
   const bool same = std::ranges::all_of(
       e.seeds, [&](const SeedRun& run) { return run.bits == e.seeds.front().bits; });
   if (e.seeds.size() > 1 && same)
-    faults.push_back({"ignores-inputs", fmt::format("{} different inputs gave the same bits",
-                                                    e.seeds.size())});
+    faults.push_back(
+        {"ignores-inputs", fmt::format("{} different inputs gave the same bits", e.seeds.size())});
   if (!e.stored_while_timed)
     faults.push_back({"no-work",
                       "what the programs store was made NaN before the timed runs, and is not what "

@@ -20,10 +20,10 @@ struct SeedRun {
 };
 
 struct ClaimEvidence {
-  std::vector<SeedRun> seeds;  // at least three
-  Seconds least;               // the shortest of the timed runs
-  Flops flops;                 // that the text asks for on tensor cores
-  Bytes compulsory;            // inputs once and outputs once
+  std::vector<SeedRun> seeds{};  // at least three
+  Seconds least;                 // the shortest of the timed runs
+  Flops flops;                   // that the text asks for on tensor cores
+  Bytes compulsory;              // inputs once and outputs once
   Dtype products = Dtype::bf16;
   // What the programs stored was made NaN before the timed runs; behind them every copy has again
   // the bits that the checked run of the same inputs had.
@@ -38,9 +38,9 @@ struct ClaimFault {
 // "unchecked", "wrong", "one-seed", "ignores-inputs", "no-work", "above-ceilings".
 std::vector<std::string> claim_rules();
 
-// The shortest time that the GPU's ceilings allow: FLOPs at the datasheet's tensor rate and the boost
-// clock, and what exceeds the L2 of the compulsory bytes at the datasheet's HBM rate, since the L2
-// may hold the rest.
+// The shortest time that the GPU's ceilings allow: FLOPs at the datasheet's tensor rate and the
+// boost clock, and what exceeds the L2 of the compulsory bytes at the datasheet's HBM rate, since
+// the L2 may hold the rest.
 Seconds least_possible(const ClaimEvidence& evidence, const Gpu& gpu);
 
 // Empty: nothing speaks against the claim.

@@ -61,8 +61,8 @@ class Apart {
         store != nullptr && homes_.contains(store->in) && homes_.at(store->in) == store->to)
       return;  // the kernel that made it stored it there
     const std::vector<Value> made = p.defines();
-    const bool tile = std::ranges::any_of(
-        made, [&](Value v) { return values_.form(v) == Form::tile; });
+    const bool tile =
+        std::ranges::any_of(made, [&](Value v) { return values_.form(v) == Form::tile; });
     if (!stored && (!tile || p.is<LoadTile>() || p.uses().empty())) {
       again_.push_back(p);  // a load, or a number of a row or of a column
       return;
@@ -96,13 +96,12 @@ class Apart {
         homes_[v] = store->to;
         return p;
       }
-    const TensorId id = plan_.graph.add_tensor(
-        {.name = fmt::format("{}_value{}", program_.name, v),
-         .symbol = "[M, N]",
-         .role = Role::activation,
-         .dtype = type_,
-         .rows = rows_,
-         .cols = values_.width(v)});
+    const TensorId id = plan_.graph.add_tensor({.name = fmt::format("{}_value{}", program_.name, v),
+                                                .symbol = "[M, N]",
+                                                .role = Role::activation,
+                                                .dtype = type_,
+                                                .rows = rows_,
+                                                .cols = values_.width(v)});
     plan_.homes.push_back(Home::hbm);
     homes_[v] = plan_.graph.whole(id);
     return StoreTile{.in = v, .to = homes_.at(v)};
@@ -123,8 +122,7 @@ class Apart {
         continue;
       }
       for (const Primitive& p : again_)
-        if (std::ranges::count(p.defines(), v) != 0 &&
-            std::ranges::find(chain, p) == chain.end()) {
+        if (std::ranges::count(p.defines(), v) != 0 && std::ranges::find(chain, p) == chain.end()) {
           chain.push_back(p);
           for (const Value u : p.uses()) open.push_back(u);
         }

@@ -7,11 +7,11 @@
 
 namespace fuseline {
 
-// Of a file of programs alone: each GEMM's product goes to memory in the operands' type, and so does
-// every tile that a line of a GEMM's or a stream's body makes, each in a kernel of its own. Loads,
-// parts of columns and numbers of rows or columns are made again where a kernel needs them. Row
-// loops, attention and scans stay as they are: frameworks have them as one kernel too.
-// Nothing: the file is a whole plan with operators, or no program has anything to take apart.
+// Of a file of programs alone: each GEMM's product goes to memory in the operands' type, and so
+// does every tile that a line of a GEMM's or a stream's body makes, each in a kernel of its own.
+// Loads, parts of columns and numbers of rows or columns are made again where a kernel needs them.
+// Row loops, attention and scans stay as they are: frameworks have them as one kernel too. Nothing:
+// the file is a whole plan with operators, or no program has anything to take apart.
 std::optional<Plan> unfused_programs(const ProgramFile& file);
 
 }  // namespace fuseline

@@ -78,7 +78,8 @@ CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
   std::vector<std::int64_t> rows;
   const std::int64_t products = products_of(plan), all = rows_of(plan);
   if (products > kMostChecked) {
-    const std::int64_t count = all == 0 ? 0 : kMostChecked / std::max<std::int64_t>(1, products / all);
+    const std::int64_t count =
+        all == 0 ? 0 : kMostChecked / std::max<std::int64_t>(1, products / all);
     if (count >= kFewestRows) some = plan_of_rows(plan, std::min(count, all));
     if (!some) {
       out.why_not = fmt::format(

@@ -76,10 +76,9 @@ class Cutting {
     for (Primitive& primitive : p.body) {
       bool by_rows = true;
       for (const Access& a : primitive.accesses()) {
-        const bool moves_rows =
-            a.reach == Reach::tile || a.reach == Reach::part_columns ||
-            a.reach == Reach::row_numbers ||
-            (a.reach == Reach::partials && a.along == Axis::rows);
+        const bool moves_rows = a.reach == Reach::tile || a.reach == Reach::part_columns ||
+                                a.reach == Reach::row_numbers ||
+                                (a.reach == Reach::partials && a.along == Axis::rows);
         if (a.reach == Reach::col_numbers)
           whole(a.operand);
         else if (!moves_rows)

@@ -27,7 +27,8 @@ std::int64_t rows_of(const Plan& plan);
 // Those rows of a tensor, behind each other.
 executor::Storage take_rows(const executor::Storage& from, std::span<const std::int64_t> rows);
 
-// `count` different rows of [0, all) in order, from the seed; the first and the last are among them.
+// `count` different rows of [0, all) in order, from the seed; the first and the last are among
+// them.
 std::vector<std::int64_t> sample_of_rows(std::int64_t all, std::int64_t count, std::uint64_t seed);
 
 }  // namespace fuseline

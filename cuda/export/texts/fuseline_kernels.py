@@ -336,6 +336,7 @@ def _register_gradient(kernels, forward, backward, torch):
         known = dict(zip(f["inputs"] + f["changed"], inputs))
         known.update(zip(f["outputs"], output))
         ctx.indices = [i for i in b["inputs"] if i in known]
+        ctx.shapes = [tensor.shape for tensor in inputs]
         ctx.save_for_backward(*[known[i] for i in ctx.indices])
         ctx.set_materialize_grads(False)
 
@@ -346,7 +347,8 @@ def _register_gradient(kernels, forward, backward, torch):
                 known[gradient_of_output[i]] = gradient.contiguous()
         made = backward.op(*[known[i] for i in b["inputs"]])
         made = dict(zip(b["outputs"], made if isinstance(made, (tuple, list)) else (made,)))
-        return tuple(made.get(gradient_of_input.get(i)) for i in f["inputs"] + f["changed"])
+        found = [made.get(gradient_of_input.get(i)) for i in f["inputs"] + f["changed"]]
+        return tuple(g if g is None else g.reshape(s) for g, s in zip(found, ctx.shapes))
 
     forward.op.register_autograd(compute, setup_context=keep)
 

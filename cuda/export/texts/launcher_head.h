@@ -1,6 +1,6 @@
-// The kernels of this folder, for programs in C: the CUDA driver and nothing else. libcuda is opened
-// while the program runs (link with -ldl where the C library wants it); no header of the toolkit is
-// needed. README.md lists operators, tensors, shapes and what was checked.
+// The kernels of this folder, for programs in C: the CUDA driver and nothing else. libcuda is
+// opened while the program runs (link with -ldl where the C library wants it); no header of the
+// toolkit is needed. README.md lists operators, tensors, shapes and what was checked.
 //
 //   fuseline_kernels *k;
 //   const char *problem = fuseline_open("FOLDER", &k);       // with a context current
@@ -27,7 +27,7 @@ typedef struct {
   int64_t rows, cols, row_bytes, bytes;
 } fuseline_tensor;
 
-const char *fuseline_open(const char *folder, fuseline_kernels **kernels);
-const char *fuseline_run(fuseline_kernels *kernels, int op, const uint64_t *addresses, void *stream);
-void fuseline_close(fuseline_kernels *kernels);
-
+const char* fuseline_open(const char* folder, fuseline_kernels** kernels);
+const char* fuseline_run(fuseline_kernels* kernels, int op, const uint64_t* addresses,
+                         void* stream);
+void fuseline_close(fuseline_kernels* kernels);

@@ -65,15 +65,22 @@ ordered_json launch_json(const RecordedLaunch& l) {
                 {"promotion", m.map.promotion}});
     maps.push_back(std::move(one));
   }
-  return {{"program", l.program},
-          {"function", l.function},
-          {"code", l.code},
-          {"grid", l.shape.grid},
-          {"block", l.shape.block},
-          {"shared_bytes", l.shape.shared_bytes},
-          {"parameters", std::move(parameters)},
-          {"addresses", std::move(addresses)},
-          {"maps", std::move(maps)}};
+  ordered_json out = {{"program", l.program},
+                      {"function", l.function},
+                      {"code", l.code},
+                      {"grid", l.shape.grid},
+                      {"block", l.shape.block},
+                      {"shared_bytes", l.shape.shared_bytes},
+                      {"parameters", std::move(parameters)},
+                      {"addresses", std::move(addresses)},
+                      {"maps", std::move(maps)}};
+  if (l.product)
+    out["product"] = {{"a", l.product->a},
+                      {"b", l.product->b},
+                      {"out", l.product->out},
+                      {"a_transposed", l.product->a_transposed},
+                      {"b_transposed", l.product->b_transposed}};
+  return out;
 }
 
 ordered_json steps_json(const std::vector<Interleaving>& steps) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -91,6 +92,9 @@ RecordedLaunch placed(RecordedLaunch launch, const std::function<int(TensorId)>&
   };
   for (AddressPlace& a : launch.addresses) move(a);
   for (MapPlace& m : launch.maps) move(m.at);
+  if (launch.product)
+    for (int* t : {&launch.product->a, &launch.product->b, &launch.product->out})
+      *t = place(TensorId{*t});
   return launch;
 }
 
@@ -114,15 +118,12 @@ class Layers {
     find_backward();
     describe(out_, plan_, gpu_);
     out_.layers = layers_;
-    RecordedPlan block = record_plan(plan_, gpu_, threads_);
-    const std::vector<RecordedLaunch> launches = block.launches;
-    RecordedPlan renumbered = std::move(block);
-    renumbered.launches.clear();
-    // Entry first, so that its launch is the first.
     add_entry();
+    RecordedPlan block = record_plan(plan_, gpu_, threads_);
+    const std::vector<RecordedLaunch> launches = std::exchange(block.launches, {});
     const int codes = static_cast<int>(out_.codes.size());
     const int workspaces = static_cast<int>(out_.workspaces.size());
-    take_codes(out_, std::move(renumbered));
+    take_codes(out_, std::move(block));
     ExportedOperator forward{.name = "forward"}, backward{.name = "backward"};
     Uses forward_uses, backward_uses;
     for (const int l : entry_launches_) forward.launches.push_back(l);

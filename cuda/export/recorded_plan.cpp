@@ -17,6 +17,7 @@
 #include "base/parallel_for.h"
 #include "cuda/run/gpu_tensors.h"
 #include "cuda/run/prepare.h"
+#include "model/primitives/store_tile.h"
 
 namespace fuseline::cuda {
 
@@ -144,6 +145,26 @@ void find_places(const Ready& a, const Ready& b, const std::vector<std::byte>& o
   out.parameters.push_back(std::move(bytes));
 }
 
+// Of a kernel that the plan gives to a library, and whose tensors are whole matrices.
+std::optional<LibraryProduct> product_of(const Plan& plan, const std::string& name) {
+  const auto kernel = std::ranges::find(plan.kernels, name, &Kernel::name);
+  if (kernel->implementation != Implementation::library_gemm || kernel->phases.size() != 1)
+    return std::nullopt;
+  const Program& p = kernel->phases.front();
+  const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop);
+  const auto* store = p.body.size() == 1 ? p.body.front().as<StoreTile>() : nullptr;
+  if (gemm == nullptr || store == nullptr || gemm->batch != 1 || gemm->weight.quantised() ||
+      gemm->activation.quantised() || !gemm->groups.empty() || !gemm->depths.empty())
+    return std::nullopt;
+  for (const Operand& o : {gemm->a, gemm->b, store->to})
+    if (o != plan.graph.whole(o.tensor)) return std::nullopt;
+  return LibraryProduct{.a = gemm->a.tensor.index,
+                        .b = gemm->b.tensor.index,
+                        .out = store->to.tensor.index,
+                        .a_transposed = gemm->a_is_km,
+                        .b_transposed = !gemm->b_is_kn};
+}
+
 // "tiles_mul", or "tiles_mul_2" where that is taken.
 std::string file_name(const std::string& function, std::set<std::string>& taken) {
   std::string name = function;
@@ -181,6 +202,7 @@ RecordedPlan record_plan(const Plan& plan, const Gpu& gpu, int threads) {
     for (std::size_t p = 0; p < launches[i]->parameters().size(); ++p)
       find_places(a, b, launches[i]->parameters()[p], again[i]->parameters()[p],
                   static_cast<int>(p), launch);
+    launch.product = product_of(plan, launch.program);
     out.launches.push_back(std::move(launch));
   }
   for (const DeviceBuffer* w : a.workspaces()) {

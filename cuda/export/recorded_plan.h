@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,12 @@ struct MapPlace {
   AddressPlace at;  // of the 128 bytes; target and addend are those of the map's address
   RecordedMap map;
 };
+// A launch that is a product alone, which a library may do as well: out = a b, each transposed
+// where it is stored so. Targets as in AddressPlace.
+struct LibraryProduct {
+  int a = 0, b = 0, out = 0;
+  bool a_transposed = false, b_transposed = false;
+};
 struct RecordedLaunch {
   std::string program, function;
   int code = 0;  // index into RecordedPlan::codes
@@ -32,6 +39,7 @@ struct RecordedLaunch {
   std::vector<std::vector<std::byte>> parameters{};  // zeros where addresses and maps go
   std::vector<AddressPlace> addresses{};
   std::vector<MapPlace> maps{};
+  std::optional<LibraryProduct> product{};
 };
 struct RecordedWorkspace {
   std::int64_t bytes = 0;

@@ -275,11 +275,13 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--own-products", action="store_true",
+                        help="our kernels also for products that the plan leaves to a library")
     parser.add_argument("--no-times", action="store_true")
     options = parser.parse_args()
     sys.path.insert(0, options.folder)
     import fuseline_kernels
-    kernels = fuseline_kernels.load(options.folder)
+    kernels = fuseline_kernels.load(options.folder, library_products=not options.own_products)
     use_cudnn_attention()
     torch.manual_seed(1)
     shape = Shape(kernels)

@@ -85,6 +85,7 @@ class _Launch:
 
     def __init__(self, cuda, function, described, address):
         self.cuda, self.function, self.name = cuda, function, described["function"]
+        self.product = described.get("product")
         self.shape = described["grid"] + described["block"] + [described["shared_bytes"]]
         blocks = [bytearray.fromhex(p) for p in described["parameters"]]
         for place in described["addresses"]:
@@ -126,8 +127,9 @@ class Operator:
         self.bound = collections.OrderedDict()
         self.op = None
 
-    def run(self, addresses, stream):
-        """`addresses` of all tensors of the operator, by index. Launches on that stream."""
+    def run(self, addresses, stream, tensors=None):
+        """`addresses` of all tensors of the operator, by index. Launches on that stream. With the
+        tensors of PyTorch themselves, products that a library may do are PyTorch's."""
         key = tuple(addresses.values())
         launches = self.bound.get(key)
         if launches is None:
@@ -142,7 +144,12 @@ class Operator:
                 self.bound.popitem(last=False)
             self.bound[key] = launches
         for launch in launches:
-            launch(stream)
+            if launch.product is None or tensors is None:
+                launch(stream)
+                continue
+            a, b, out = (tensors[launch.product[name]] for name in ("a", "b", "out"))
+            self.kernels.torch.mm(a.t() if launch.product["a_transposed"] else a,
+                                  b.t() if launch.product["b_transposed"] else b, out=out)
 
     def __call__(self, *tensors, **named):
         """Tensors of PyTorch in the order of inputs and changed, or by name."""
@@ -160,8 +167,8 @@ class Operator:
 
 
 class Kernels:
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, library_products=True):
+        self.folder, self.library_products = folder, library_products
         with open(os.path.join(folder, "kernels.json"), encoding="utf-8") as file:
             self.manifest = json.load(file)
         if self.manifest.get("schema") != "fuseline.kernels/1":
@@ -299,20 +306,15 @@ def _register_operator(kernels, operator, torch):
     changed = [kernels.tensors[i]["name"] for i in d["changed"]]
 
     def compute(*tensors):
-        addresses, kept = {}, []
+        device, lying = tensors[0].device, {}
         for i, tensor in zip(given, tensors):
-            lying = _as_given(torch, kernels.tensors[i], tensor, operator.name, i in d["inputs"])
-            kept.append(lying)
-            addresses[i] = lying.data_ptr()
-        device = tensors[0].device
-        made = []
-        for i in d["outputs"]:
-            made.append(_empty(torch, kernels.tensors[i], device))
-            addresses[i] = made[-1].data_ptr()
-        for i in d["temporaries"]:
-            kept.append(_empty(torch, kernels.tensors[i], device))
-            addresses[i] = kept[-1].data_ptr()
-        operator.run(addresses, torch.cuda.current_stream(device).cuda_stream)
+            lying[i] = _as_given(torch, kernels.tensors[i], tensor, operator.name, i in d["inputs"])
+        for i in d["outputs"] + d["temporaries"]:
+            lying[i] = _empty(torch, kernels.tensors[i], device)
+        made = [lying[i] for i in d["outputs"]]
+        operator.run({i: t.data_ptr() for i, t in lying.items()},
+                     torch.cuda.current_stream(device).cuda_stream,
+                     lying if kernels.library_products else None)
         return None if count == 0 else made[0] if count == 1 else tuple(made)
 
     def shapes(*tensors):
@@ -353,5 +355,7 @@ def _register_gradient(kernels, forward, backward, torch):
     forward.op.register_autograd(compute, setup_context=keep)
 
 
-def load(folder=None):
-    return Kernels(folder or os.path.dirname(os.path.abspath(__file__)))
+def load(folder=None, library_products=True):
+    """`library_products`: products without anything behind them, which the plan leaves to a library,
+    are PyTorch's; else the folder has kernels for them too."""
+    return Kernels(folder or os.path.dirname(os.path.abspath(__file__)), library_products)

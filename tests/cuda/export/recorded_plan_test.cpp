@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "cuda/compile/compiler.h"
 #include "cuda/export/exported.h"
 #include "model/policy.h"
 #include "model/programs/own_plan.h"

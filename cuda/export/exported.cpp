@@ -10,6 +10,9 @@
 #include "base/error.h"
 #include "cuda/emit/row_pitch.h"
 #include "model/operators/all_operators.h"
+#include "model/primitives/tile_reduce.h"
+#include "model/programs/known_functions.h"
+#include "model/programs/legality.h"
 #include "model/programs/own_plan.h"
 
 namespace fuseline::cuda {
@@ -209,6 +212,18 @@ class Layers {
     FUSELINE_ASSERT(false, "unknown role");
   }
 
+  // How the layers' last kernel reduces what it stores to the tensor that is carried to `id`.
+  [[nodiscard]] std::string reduction_of(TensorId id) const {
+    const auto source = plan_.graph.with(Relation::carried_to_next_layer, id);
+    for (const Kernel& k : plan_.kernels)
+      for (const Program& p : k.phases)
+        for (const Primitive& line : p.body)
+          if (const auto* reduce = line.as<TileReduce>();
+              reduce != nullptr && reduce->partial.tensor == *source)
+            return word_of(reduce->fn);
+    FUSELINE_ASSERT(false, "nothing makes " + tensor(*source).name);
+  }
+
   // What the first layer needs besides the block's input, computed from that.
   void add_entry() {
     std::vector<TensorId> wanted;
@@ -254,7 +269,8 @@ class Layers {
       declare("output", t);
       const std::string shape = fmt::format("{}[{}, {}]", t.name, t.rows, t.cols);
       if (sums) {
-        lines += fmt::format("  store {} = sum_squares(x)\n", shape);
+        // As the layer before leaves them: squares of RMSNorm, sums and squares of LayerNorm.
+        lines += fmt::format("  store {} = {}(x)\n", shape, reduction_of(id));
       } else {
         const Tensor& gamma = made.tensor(op->reads[1].tensor);
         declare("weight", gamma);
@@ -264,8 +280,8 @@ class Layers {
       entry_.insert(t.name);
     }
     const ProgramFile file = read_program_text(text + "\nprogram entry\n" + space + lines, "entry");
-    FUSELINE_ASSERT(file.readable(), "the entry program: " + text + lines +
-                                         format_problem(file.diagnoses.front().problem));
+    FUSELINE_ASSERT(file.readable() && check_programs(file).empty(),
+                    "the entry program: " + file.source->text);
     entry_plan_ = whole_plan(file);
     RecordedPlan recorded = record_plan(entry_plan_, gpu_, threads_);
     const std::vector<RecordedLaunch> launches = recorded.launches;

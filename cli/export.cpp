@@ -63,6 +63,9 @@ CommandResult export_command(const Arguments& args) {
   });
   e.name = fmt::format("{}_{}", s.model.name, name_of(s.workload.phase));
   e.hash = hash_of_text(plan_text(plan, s.gpu.name));
+  e.checked =
+      "not run by this command; `fuseline verify` executes the plan on the CPU against fp64, "
+      "`fuseline measure` its kernels on the GPU";
   e.command = recorded_command(args, "export");
   write_export(e, *to, force);
   if (json) return {json_text(export_json_of(e, *to)), {}, ExitStatus::done};

@@ -167,6 +167,10 @@ Answer exported_file(const Checked& c, const Plan& plan, const ProgramOptions& o
   });
   e.name = std::filesystem::path(c.file.source->file).stem().string();
   e.hash = hash_of_text(c.file.source->text);
+  e.checked = fmt::format(
+      "legal by every rule of `fuseline program check` on {}; not run: `fuseline program measure` "
+      "checks results on the GPU",
+      c.gpu->title);
   e.command = fmt::format("fuseline program export {} --gpu {}", c.file.source->file, c.gpu->name);
   write_export(e, *o.to, o.force);
   return {export_text_of(e, *o.to), export_json_of(e, *o.to)};

@@ -1,7 +1,9 @@
 #include "cuda/export/exported.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -9,11 +11,7 @@
 
 #include "base/error.h"
 #include "cuda/emit/row_pitch.h"
-#include "model/operators/all_operators.h"
-#include "model/primitives/tile_reduce.h"
-#include "model/programs/known_functions.h"
-#include "model/programs/legality.h"
-#include "model/programs/own_plan.h"
+#include "cuda/export/entry_program.h"
 
 namespace fuseline::cuda {
 
@@ -212,77 +210,12 @@ class Layers {
     FUSELINE_ASSERT(false, "unknown role");
   }
 
-  // How the layers' last kernel reduces what it stores to the tensor that is carried to `id`.
-  [[nodiscard]] std::string reduction_of(TensorId id) const {
-    const auto source = plan_.graph.with(Relation::carried_to_next_layer, id);
-    for (const Kernel& k : plan_.kernels)
-      for (const Program& p : k.phases)
-        for (const Primitive& line : p.body)
-          if (const auto* reduce = line.as<TileReduce>();
-              reduce != nullptr && reduce->partial.tensor == *source)
-            return word_of(reduce->fn);
-    FUSELINE_ASSERT(false, "nothing makes " + tensor(*source).name);
-  }
-
   // What the first layer needs besides the block's input, computed from that.
   void add_entry() {
-    std::vector<TensorId> wanted;
-    const Graph& g = plan_.graph;
-    for (std::size_t i = 0; i < g.tensors().size(); ++i) {
-      const TensorId id{static_cast<std::int32_t>(i)};
-      if (tensor(id).role == Role::input && g.with(Relation::carried_to_next_layer, id) &&
-          !plan_.block.find_tensor(tensor(id).name))
-        wanted.push_back(id);
-    }
-    if (wanted.empty()) return;
-    std::string text = "fuse 1\n", lines;
-    const Graph& made = plan_.preparation.graph;
-    std::set<std::string> declared;
-    const auto declare = [&](const std::string& role, const Tensor& t) {
-      if (!declared.insert(t.name).second) return;
-      text += fmt::format("{} {}[{}, {}], {}\n", role, t.name, t.rows, t.cols, name_of(t.dtype));
-    };
-    std::string space;
-    for (const TensorId id : wanted) {
-      const Tensor& t = tensor(id);
-      const auto known = made.find_tensor(t.name);
-      const std::vector<OpId> by = known ? made.producers(*known) : std::vector<OpId>{};
-      const bool one = by.size() == 1;
-      const Op* op = one ? &made.op(by.front()) : nullptr;
-      const bool sums = one && op->kind == operators::row_stats_partial && op->reads.size() == 1;
-      const bool weighted = one && op->kind == operators::mul_cols && op->reads.size() == 2;
-      if (!sums && !weighted)
-        throw InputError(
-            {.file = "command line",
-             .field = "--policy",
-             .value = plan_.policy,
-             .message = fmt::format(
-                 "the first layer's {} comes from what no entry program is known for", t.name),
-             .allowed = "blocks whose norms are RMSNorms"});
-      const Tensor& from = made.tensor(op->reads[0].tensor);
-      const auto x = g.find_tensor(from.name);
-      declare("input", tensor(*x));
-      if (space.empty()) {
-        space = fmt::format("  for each tile of [{}, {}]\n", from.rows, from.cols);
-        lines = fmt::format("  x = load {}[{}, {}]\n", from.name, from.rows, from.cols);
-      }
-      declare("output", t);
-      const std::string shape = fmt::format("{}[{}, {}]", t.name, t.rows, t.cols);
-      if (sums) {
-        // As the layer before leaves them: squares of RMSNorm, sums and squares of LayerNorm.
-        lines += fmt::format("  store {} = {}(x)\n", shape, reduction_of(id));
-      } else {
-        const Tensor& gamma = made.tensor(op->reads[1].tensor);
-        declare("weight", gamma);
-        lines += fmt::format("  g = load_cols {}[{}, {}]\n  a = x * g\n  store {} = a\n",
-                             gamma.name, gamma.rows, gamma.cols, shape);
-      }
-      entry_.insert(t.name);
-    }
-    const ProgramFile file = read_program_text(text + "\nprogram entry\n" + space + lines, "entry");
-    FUSELINE_ASSERT(file.readable() && check_programs(file).empty(),
-                    "the entry program: " + file.source->text);
-    entry_plan_ = whole_plan(file);
+    std::optional<EntryProgram> entry = entry_program(plan_);
+    if (!entry) return;
+    entry_ = std::move(entry->makes);
+    entry_plan_ = std::move(entry->plan);
     RecordedPlan recorded = record_plan(entry_plan_, gpu_, threads_);
     const std::vector<RecordedLaunch> launches = recorded.launches;
     take_codes(out_, std::move(recorded));

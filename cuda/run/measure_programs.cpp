@@ -82,6 +82,26 @@ std::vector<TensorId> stored_tensors(const Plan& plan) {
   return {stored.begin(), stored.end()};
 }
 
+// Runs that change what they read do not repeat.
+void refuse_changed_inputs(const Plan& plan) {
+  std::set<TensorId> stored;
+  for (const Kernel& k : plan.kernels)
+    for (const Program& p : k.phases) {
+      std::set<TensorId> given;
+      for (const Operand& o : loads(p))
+        if (!stored.contains(o.tensor)) given.insert(o.tensor);
+      for (const Operand& o : stores(p)) {
+        if (given.contains(o.tensor))
+          throw InputError({.field = "program " + p.name,
+                            .value = plan.graph.tensor(o.tensor).name,
+                            .message = "is read and changed: no run repeats the one before, so "
+                                       "results cannot be looked at again after the timing",
+                            .allowed = "programs that store to other tensors than they are given"});
+        stored.insert(o.tensor);
+      }
+    }
+}
+
 // A plan in several copies on the GPU.
 struct Runner {
   const Plan* plan = nullptr;
@@ -294,6 +314,7 @@ class MeasuringPrograms {
 
 ProgramMeasurement measure_programs(const Plan& programs, const Plan* unfused, const Gpu& described,
                                     const ProgramMeasureOptions& options) {
+  refuse_changed_inputs(programs);
   return MeasuringPrograms(programs, unfused, described, options).run();
 }
 

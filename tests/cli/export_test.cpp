@@ -1,6 +1,7 @@
 // export, program measure and program export through the whole program: what they refuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>

@@ -109,19 +109,5 @@ TEST_F(SlowExportedBlock, TwoLayersHaveAnEntryAndAnExit) {
   }
 }
 
-// Statistics of a LayerNorm are sums and squares: the entry leaves what the layers' last kernel
-// does.
-TEST_F(SlowExportedBlock, TheEntryLeavesTheStatisticsOfTheNorm) {
-  ModelConfig config = test::tiny_gpt();
-  config.D = 256;
-  config.F = 512;
-  config.H = config.Hkv = 4;
-  config.d = 64;
-  const Gpu gpu = load_gpu("a100");
-  const Plan plan = make_plan("coda", config, Workload{.batch = 1, .seq = 64}, plan_target(gpu));
-  const Exported e = exported_block(plan, gpu, 2, 2);
-  EXPECT_THAT(e.programs.front(), testing::HasSubstr("= sum, sum_squares(x)"));
-}
-
 }  // namespace
 }  // namespace fuseline::cuda

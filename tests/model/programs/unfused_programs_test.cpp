@@ -9,30 +9,30 @@
 namespace fuseline {
 namespace {
 
-ProgramFile file_of(const std::string& text) {
+ProgramFile programs_of(const std::string& text) {
   ProgramFile file = read_program_text(text, "test.fuse");
   EXPECT_TRUE(file.readable());
   return file;
 }
 
-std::vector<std::string> texts_of(const Plan& plan) {
+std::vector<std::string> lines_of_kernels(const Plan& plan) {
   std::vector<std::string> texts;
   for (const Kernel& k : plan.kernels) texts.push_back(print_program(plan.graph, k.phases.front()));
   return texts;
 }
 
-constexpr const char* kSizes = "fuse 1\nsize M = 64, N = 256, K = 128\n";
+constexpr const char* kUnfusedSizes = "fuse 1\nsize M = 64, N = 256, K = 128\n";
 
 TEST(UnfusedPrograms, EachTileOfAnEpilogueIsAKernel) {
-  const ProgramFile file = file_of(
-      std::string(kSizes) +
+  const ProgramFile file = programs_of(
+      std::string(kUnfusedSizes) +
       "input x[M,K]\nweight w[N,K]\nweight b[1,N]\ninput r[M,N]\noutput y[M,N]\n"
       "activation s[M,⌈N/128⌉], fp32\n\nprogram product\n  y = x[M,K] · w[N,K]ᵀ\n"
       "  b = load_cols b[1,N]\n  z = y + b\n  r = load r[M,N]\n  h = z + r\n  store y[M,N] = h\n"
       "  store s[M,⌈N/128⌉] = sum_squares(h)\n");
   const std::optional<Plan> plan = unfused_programs(file);
   ASSERT_TRUE(plan);
-  const std::vector<std::string> texts = texts_of(*plan);
+  const std::vector<std::string> texts = lines_of_kernels(*plan);
   ASSERT_EQ(texts.size(), 4U);  // the product, + b, + r, the sums
   EXPECT_THAT(texts[0], testing::HasSubstr("store product_value0"));
   EXPECT_THAT(texts[1], testing::HasSubstr("load_cols b"));
@@ -42,14 +42,14 @@ TEST(UnfusedPrograms, EachTileOfAnEpilogueIsAKernel) {
 }
 
 TEST(UnfusedPrograms, NumbersOfRowsAreMadeAgain) {
-  const ProgramFile file =
-      file_of(std::string(kSizes) +
-              "input x[M,N]\ninput s[M,1], fp32\noutput y[M,N]\n\nprogram scaled\n"
-              "  for each tile of [M, N]\n  x = load x[M,N]\n  s = load_rows s[M,1]\n  i = 1 / s\n"
-              "  a = x * i\n  z = a * i\n  store y[M,N] = z\n");
+  const ProgramFile file = programs_of(
+      std::string(kUnfusedSizes) +
+      "input x[M,N]\ninput s[M,1], fp32\noutput y[M,N]\n\nprogram scaled\n"
+      "  for each tile of [M, N]\n  x = load x[M,N]\n  s = load_rows s[M,1]\n  i = 1 / s\n"
+      "  a = x * i\n  z = a * i\n  store y[M,N] = z\n");
   const std::optional<Plan> plan = unfused_programs(file);
   ASSERT_TRUE(plan);
-  const std::vector<std::string> texts = texts_of(*plan);
+  const std::vector<std::string> texts = lines_of_kernels(*plan);
   // The program was a stream alone: a kernel for each of its two tiles.
   ASSERT_EQ(texts.size(), 2U);
   for (const std::string& text : texts) EXPECT_THAT(text, testing::HasSubstr("1 /"));
@@ -57,14 +57,14 @@ TEST(UnfusedPrograms, NumbersOfRowsAreMadeAgain) {
 
 TEST(UnfusedPrograms, WhatIsApartStaysAsItIs) {
   EXPECT_FALSE(
-      unfused_programs(file_of(std::string(kSizes) +
-                               "input x[M,K]\nweight w[N,K]\noutput y[M,N]\n\nprogram product\n"
-                               "  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n")));
+      unfused_programs(programs_of(std::string(kUnfusedSizes) +
+                                   "input x[M,K]\nweight w[N,K]\noutput y[M,N]\n\nprogram product\n"
+                                   "  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n")));
   EXPECT_FALSE(
-      unfused_programs(file_of(std::string(kSizes) +
-                               "input x[M,N]\noutput s[M,1], fp32\n\nprogram sums\n"
-                               "  for each row of [M, N]\n  x = load x[M,N]\n  t = row_sum(x)\n"
-                               "  u = t * 2\n  store_rows s[M,1] = u\n")));
+      unfused_programs(programs_of(std::string(kUnfusedSizes) +
+                                   "input x[M,N]\noutput s[M,1], fp32\n\nprogram sums\n"
+                                   "  for each row of [M, N]\n  x = load x[M,N]\n  t = row_sum(x)\n"
+                                   "  u = t * 2\n  store_rows s[M,1] = u\n")));
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 namespace fuseline {
 namespace {
 
-std::string program_text(std::int64_t m, std::int64_t n, std::int64_t k) {
+std::string product_text(std::int64_t m, std::int64_t n, std::int64_t k) {
   return "fuse 1\nsize M = " + std::to_string(m) + ", N = " + std::to_string(n) +
          ", K = " + std::to_string(k) +
          "\ninput x[M,K]\nweight w[N,K]\nweight b[1,N]\ninput r[M,N]\noutput y[M,N]\n"
@@ -28,48 +28,48 @@ std::string program_text(std::int64_t m, std::int64_t n, std::int64_t k) {
          "  t = row_sum(p)\n  store_rows total[M,1] = t\n";
 }
 
-struct Run {
+struct ExecutedPrograms {
   Plan plan;
   executor::Inputs inputs;
   executor::Execution executed;
 };
 
-Run run_of(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const ProgramFile file = read_program_text(program_text(m, n, k), "test.fuse");
+ExecutedPrograms executed_programs(std::int64_t m, std::int64_t n, std::int64_t k) {
+  const ProgramFile file = read_program_text(product_text(m, n, k), "test.fuse");
   EXPECT_TRUE(file.readable());
-  Run run{.plan = whole_plan(file), .inputs = {}, .executed = {}};
+  ExecutedPrograms run{.plan = whole_plan(file), .inputs = {}, .executed = {}};
   const executor::Workers workers{.threads = 2};
   run.inputs = executor::random_storage(run.plan.graph, 3, workers);
   run.executed = executor::execute(run.plan, run.inputs, load_gpu("h200"), {.workers = workers});
   return run;
 }
 
-CheckedResults checked(const Run& run) {
+CheckedResults held_against_text(const ExecutedPrograms& run) {
   return check_results(
       run.plan, run.inputs,
       [&](TensorId id) -> const executor::Storage& { return run.executed.memory->at(id); }, 5);
 }
 
-executor::Storage& stored(Run& run, const char* name) {
+executor::Storage& tensor_of(ExecutedPrograms& run, const char* name) {
   return run.executed.memory->writable(*run.plan.graph.find_tensor(name));
 }
 
 TEST(CheckResults, SmallProgramsAreCheckedInEveryRow) {
-  const CheckedResults c = checked(run_of(96, 128, 64));
+  const CheckedResults c = held_against_text(executed_programs(96, 128, 64));
   EXPECT_TRUE(c.passed());
   EXPECT_EQ(c.rows, 0);
   EXPECT_EQ(c.tensors.size(), 3U);
 }
 
 TEST(CheckResults, ManyProductsAreCheckedInSomeRows) {
-  Run run = run_of(640, 2048, 1024);
-  const CheckedResults c = checked(run);
+  ExecutedPrograms run = executed_programs(640, 2048, 1024);
+  const CheckedResults c = held_against_text(run);
   EXPECT_TRUE(c.passed());
   EXPECT_EQ(c.rows, (std::int64_t{1} << 30) / (2048 * 1024));
   // One wrong row among those of the sample is seen, and the first always is one of them.
   const std::vector<float> zeros(2048);
-  stored(run, "y").write(0, 0, 2048, zeros.data());
-  const CheckedResults wrong = checked(run);
+  tensor_of(run, "y").write(0, 0, 2048, zeros.data());
+  const CheckedResults wrong = held_against_text(run);
   EXPECT_FALSE(wrong.passed());
   EXPECT_FALSE(wrong.tensors[0].agrees());
   EXPECT_TRUE(wrong.tensors[1].agrees());
@@ -77,10 +77,10 @@ TEST(CheckResults, ManyProductsAreCheckedInSomeRows) {
 
 TEST(CheckResults, ConstantsAndNaNsAreWrong) {
   for (const float constant : {0.0F, 1.0F, std::numeric_limits<float>::quiet_NaN()}) {
-    Run run = run_of(96, 128, 64);
+    ExecutedPrograms run = executed_programs(96, 128, 64);
     const std::vector<float> row(128, constant);
-    for (std::int64_t r = 0; r < 96; ++r) stored(run, "y").write(r, 0, 128, row.data());
-    EXPECT_FALSE(checked(run).passed()) << constant;
+    for (std::int64_t r = 0; r < 96; ++r) tensor_of(run, "y").write(r, 0, 128, row.data());
+    EXPECT_FALSE(held_against_text(run).passed()) << constant;
   }
 }
 

@@ -10,7 +10,7 @@
 #include "base/version.h"
 #include "cuda/compile/device_headers.h"
 #include "cuda/export/texts.h"
-#include "model/operators/all_operators.h"
+#include "model/operators/operator.h"
 #include "model/programs/file_words.h"
 
 namespace fuseline::cuda {
@@ -94,14 +94,26 @@ ordered_json steps_json(const std::vector<Interleaving>& steps) {
   return all;
 }
 
+// What the loader computes once from a block's own weights, in order: rows of columns multiplied by
+// a vector (mul_cols), a vector times a weight (gemm), sums with a bias (bias_add).
 ordered_json preparation_json(const Preparation& p) {
-  ordered_json folds = ordered_json::array();
-  for (const Op& op : p.graph.ops())
-    if (op.kind == operators::mul_cols && p.graph.tensor(op.reads[0].tensor).role == Role::weight)
-      folds.push_back({{"result", identifier(p.graph.tensor(op.writes[0].tensor).name)},
-                       {"weight", identifier(p.graph.tensor(op.reads[0].tensor).name)},
-                       {"scale", identifier(p.graph.tensor(op.reads[1].tensor).name)}});
-  return {{"folds", std::move(folds)},
+  ordered_json steps = ordered_json::array();
+  for (const Op& op : p.graph.ops()) {
+    const Tensor& result = p.graph.tensor(op.writes[0].tensor);
+    ordered_json reads = ordered_json::array();
+    bool of_weights = true;
+    for (const Operand& o : op.reads) {
+      const Tensor& read = p.graph.tensor(o.tensor);
+      of_weights = of_weights && read.role != Role::input && o == p.graph.whole(o.tensor);
+      reads.push_back(identifier(read.name));
+    }
+    if (of_weights)
+      steps.push_back({{"result", identifier(result.name)},
+                       {"operator", op.kind->name},
+                       {"reads", std::move(reads)},
+                       {"dtype", name_of(result.dtype)}});
+  }
+  return {{"steps", std::move(steps)},
           {"interleavings", steps_json(p.interleavings)},
           {"results", steps_json(p.results)}};
 }
@@ -346,14 +358,13 @@ std::string export_page(const Exported& e) {
     text += fmt::format("| `{}` | {} | {} | {} x {} | {} |\n", identifier(t.name),
                         role_word(t.role), name_of(t.dtype), t.rows, t.cols, t.row_bytes);
   const ordered_json preparation = preparation_json(e.preparation);
-  if (!preparation["folds"].empty() || !preparation["interleavings"].empty())
+  if (!preparation["steps"].empty() || !preparation["interleavings"].empty())
     text +=
         "\n## Weights\n\nThe kernels take some weights in another form than the block has them. "
         "`prepare()` of the loader makes them:\n\n";
-  for (const ordered_json& f : preparation["folds"])
-    text += fmt::format("* `{}` is `{}` with its columns multiplied by `{}`.\n",
-                        f["result"].get<std::string>(), f["weight"].get<std::string>(),
-                        f["scale"].get<std::string>());
+  for (const ordered_json& s : preparation["steps"])
+    text += fmt::format("* `{}` is {} of {}.\n", s["result"].get<std::string>(),
+                        s["operator"].get<std::string>(), s["reads"].dump());
   for (const ordered_json& s : preparation["interleavings"])
     text += fmt::format(
         "* `{}`: in every group of {} of {} {} from {} on, the first half goes to even places and "

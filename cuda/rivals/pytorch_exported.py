@@ -4,7 +4,7 @@
     python3 pytorch_exported.py FOLDER --out RESULT.json [--steps 200] [--seeds 3]
 
 FOLDER is what `fuseline export --model M --policy coda` made, forward or --phase train, of a block
-of the family llama. Both run the same layers with the same weights: the results are compared with
+of the family llama or gpt. Both run the same layers with the same weights: the results are compared with
 PyTorch's in fp32, and whole stacks are timed in turns, as replays of CUDA graphs, with eager and
 torch.compile. With --phase train also: gradients, and with --steps a small model trained with both
 (the folder's own shape), from --seeds seeds.
@@ -25,24 +25,34 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from pytorch_blocks import Block  # noqa: E402
 from rival_timing import replay_times_ms, use_cudnn_attention, warm_up  # noqa: E402
 
-OWN = {"w_norm1": "norm1_weight", "w_qkv": "qkv_weight", "w_o": "out_weight",
-       "w_norm2": "norm2_weight", "w_gate_up": "first_weight", "w_down": "down_weight"}
+OWN = {"w_norm1": "norm1_weight", "b_norm1": "norm1_bias", "w_qkv": "qkv_weight",
+       "b_qkv": "qkv_bias", "w_o": "out_weight", "b_o": "out_bias", "w_norm2": "norm2_weight",
+       "b_norm2": "norm2_bias", "w_gate_up": "first_weight", "w_up": "first_weight",
+       "b_up": "first_bias", "w_down": "down_weight", "b_down": "down_bias"}
+
+
+def own_weights(block):
+    """A block's parameters by fuseline's names, as matrices."""
+    other = "w_up" if block.model.family == "llama" else "w_gate_up"
+    found = {name: getattr(block, of) for name, of in OWN.items() if name != other}
+    return {name: p if p.dim() == 2 else p.reshape(1, -1)
+            for name, p in found.items() if p is not None}
 
 
 class Shape:
     """What Block asks of a model, from the folder's tensors."""
 
-    family, qkv_bias = "llama", False
-
-    def __init__(self, kernels):
+    def __init__(self, kernels, head_width):
         tensors = {t["name"]: t for t in kernels.tensors}
+        self.family = "llama" if "cos" in tensors else "gpt"
+        self.qkv_bias = self.family == "gpt"
         self.tokens, self.width = tensors["x"]["rows"], tensors["x"]["cols"]
-        self.head_width = tensors["cos"]["cols"]
+        self.head_width = tensors["cos"]["cols"] if "cos" in tensors else head_width
         self.feed_forward = tensors["w_down_0"]["cols"]
         self.heads = tensors["w_o_0"]["cols"] // self.head_width
         qkv = tensors.get("w_qkv_folded_0") or tensors["w_qkv_0"]
         self.kv_heads = (qkv["rows"] // self.head_width - self.heads) // 2
-        self.batch = self.tokens // tensors["cos"]["rows"]
+        self.batch = self.tokens // tensors["cos"]["rows"] if "cos" in tensors else 1
 
 
 def tables(shape):
@@ -57,8 +67,7 @@ def exported_weights(kernels, blocks, cos, sin):
     """What the kernels take, by name, from PyTorch's blocks."""
     given = {}
     for layer, block in enumerate(blocks):
-        own = {name: getattr(block, of).detach().reshape(1, -1) if "norm" in name
-               else getattr(block, of).detach() for name, of in OWN.items()}
+        own = {name: weight.detach() for name, weight in own_weights(block).items()}
         own.update(cos=cos, sin=sin)
         made = kernels.prepare(own)
         given.update(cos=made.pop("cos"), sin=made.pop("sin"))
@@ -187,7 +196,8 @@ def compare_training(kernels, shape, result):
     got = dict(zip(["x"] + trained, ours()))
     errors = {"x": [relative(got["x"], want["x"]), relative(eager["x"], want["x"])]}
     for layer in range(layers):
-        for name, of in OWN.items():
+        for name in own_weights(blocks[layer]):
+            of = OWN[name]
             own = kernels.restore({"d" + name: got[f"{name}_{layer}"]})["d" + name]
             key = f"{of}_{layer}"
             errors[key] = [relative(own, want[key]), relative(eager[key], want[key])]
@@ -223,9 +233,7 @@ class Model(nn.Module):
 def prepared(kernels, block, cos, sin):
     """The kernels' weights of one layer as a function of its parameters, so that gradients reach
     them."""
-    own = {name: getattr(block, of).reshape(1, -1) if "norm" in name else getattr(block, of)
-           for name, of in OWN.items()}
-    own.update(cos=cos, sin=sin)
+    own = dict(own_weights(block), cos=cos, sin=sin)
     return kernels.prepare(own)
 
 
@@ -275,6 +283,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--steps", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--head-width", type=int, default=64, help="of a block without RoPE")
     parser.add_argument("--own-products", action="store_true",
                         help="our kernels also for products that the plan leaves to a library")
     parser.add_argument("--no-times", action="store_true")
@@ -284,7 +293,7 @@ def main():
     kernels = fuseline_kernels.load(options.folder, library_products=not options.own_products)
     use_cudnn_attention()
     torch.manual_seed(1)
-    shape = Shape(kernels)
+    shape = Shape(kernels, options.head_width)
     result = {"folder": kernels.manifest["name"], "hash": kernels.manifest["hash"],
               "layers": kernels.manifest["layers"], "device": torch.cuda.get_device_name(),
               "torch": torch.__version__}

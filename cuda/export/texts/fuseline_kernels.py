@@ -220,10 +220,13 @@ class Kernels:
         """From a block's own weights by name to those of the kernels: norms folded in, rows and
         columns whose pairs are adjacent."""
         torch, made = self.torch, dict(weights)
-        for fold in self.manifest["preparation"]["folds"]:
-            if fold["weight"] in made and fold["scale"] in made:
-                weight, scale = made[fold["weight"]], made[fold["scale"]]
-                made[fold["result"]] = (weight.float() * scale.float().reshape(1, -1)).to(weight.dtype)
+        for step in self.manifest["preparation"]["steps"]:
+            if all(name in made for name in step["reads"]):
+                first, *others = [made[name].float() for name in step["reads"]]
+                made[step["result"]] = _step(step, first, others)
+        for step in self.manifest["preparation"]["steps"]:
+            if step["result"] in made:
+                made[step["result"]] = made[step["result"]].to(_torch_type(torch, step["dtype"]))
         for step in self.manifest["preparation"]["interleavings"]:
             if step["tensor"] in made:
                 made[step["tensor"]] = _interleaved(torch, made[step["tensor"]], step)
@@ -236,6 +239,17 @@ class Kernels:
             if step["tensor"] in made:
                 made[step["tensor"]] = _interleaved(self.torch, made[step["tensor"]], step, back=True)
         return made
+
+
+def _step(step, first, others):
+    """What is computed once from weights, in fp32."""
+    if step["operator"] == "mul_cols":
+        return first * others[0].reshape(1, -1)
+    if step["operator"] == "gemm":
+        return first @ others[0].t()
+    if step["operator"] == "bias_add":
+        return first + others[0].reshape(1, -1)
+    raise KernelError(f"{step['result']}: this loader does not compute {step['operator']}")
 
 
 def _interleaved(torch, tensor, step, back=False):

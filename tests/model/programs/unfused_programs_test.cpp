@@ -27,13 +27,16 @@ TEST(UnfusedPrograms, EachTileOfAnEpilogueIsAKernel) {
   const ProgramFile file = programs_of(
       std::string(kUnfusedSizes) +
       "input x[M,K]\nweight w[N,K]\nweight b[1,N]\ninput r[M,N]\noutput y[M,N]\n"
-      "activation s[M,⌈N/128⌉], fp32\n\nprogram product\n  y = x[M,K] · w[N,K]ᵀ\n"
+      "activation s[M,⌈N/128⌉], fp32\noutput total[M,1], fp32\n\nprogram product\n  y = x[M,K] · "
+      "w[N,K]ᵀ\n"
       "  b = load_cols b[1,N]\n  z = y + b\n  r = load r[M,N]\n  h = z + r\n  store y[M,N] = h\n"
-      "  store s[M,⌈N/128⌉] = sum_squares(h)\n");
+      "  store s[M,⌈N/128⌉] = sum_squares(h)\n\nprogram finish\n"
+      "  for each row of [M, ⌈N/128⌉]\n  p = load s[M,⌈N/128⌉]\n  t = row_sum(p)\n"
+      "  store_rows total[M,1] = t\n");
   const std::optional<Plan> plan = unfused_programs(file);
   ASSERT_TRUE(plan);
   const std::vector<std::string> texts = lines_of_kernels(*plan);
-  ASSERT_EQ(texts.size(), 4U);  // the product, + b, + r, the sums
+  ASSERT_EQ(texts.size(), 5U);  // the product, + b, + r, the sums, their finisher
   EXPECT_THAT(texts[0], testing::HasSubstr("store product_value0"));
   EXPECT_THAT(texts[1], testing::HasSubstr("load_cols b"));
   EXPECT_THAT(texts[2], testing::HasSubstr("store y"));

@@ -157,7 +157,10 @@ std::optional<LibraryProduct> product_of(const Plan& plan, const std::string& na
       gemm->activation.quantised() || !gemm->groups.empty() || !gemm->depths.empty())
     return std::nullopt;
   for (const Operand& o : {gemm->a, gemm->b, store->to})
-    if (o != plan.graph.whole(o.tensor)) return std::nullopt;
+    // A framework's product has the type of its operands.
+    if (o != plan.graph.whole(o.tensor) ||
+        plan.graph.tensor(o.tensor).dtype != plan.graph.tensor(gemm->a.tensor).dtype)
+      return std::nullopt;
   return LibraryProduct{.a = gemm->a.tensor.index,
                         .b = gemm->b.tensor.index,
                         .out = store->to.tensor.index,

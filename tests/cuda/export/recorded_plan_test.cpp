@@ -71,6 +71,19 @@ TEST_F(RecordedPlanTest, AddressesLeaveNoTraceInTheParameters) {
   EXPECT_EQ(a.codes[0].cubin, b.codes[0].cubin);
 }
 
+// PyTorch refuses to write a product of bf16 to fp32: such a product stays a kernel of ours.
+TEST_F(RecordedPlanTest, ProductsOfALibraryHaveTheTypeOfTheirOperands) {
+  for (const bool wide : {false, true}) {
+    Plan plan = plan_of_text(std::string("fuse 1\nsize M = 128, N = 128, K = 64\ninput x[M,K]\n"
+                                         "weight w[N,K]\noutput y[M,N]") +
+                             (wide ? ", fp32" : "") +
+                             "\n\nprogram product\n  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n");
+    plan.kernels.front().implementation = Implementation::library_gemm;
+    const RecordedPlan recorded = record_plan(plan, load_gpu("a100"), 2);
+    EXPECT_EQ(recorded.launches.at(0).product.has_value(), !wide);
+  }
+}
+
 // Machine code of a whole block is made: some seconds.
 class SlowExportedBlock : public RecordedPlanTest {};
 

@@ -36,7 +36,8 @@ constexpr std::array<Command, 20> kCommands = {{
      explain_command},
     {"verify", "executes plans on the CPU: errors against fp64, bytes against the prediction",
      verify_command},
-    {"program", "programs as text: check, explain, predict, verify, CUDA source", program_command},
+    {"program", "programs as text: check, explain, predict, verify, measure, export",
+     program_command},
     {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
     {"verdict", "fuse or not, per edge and policy: gain, band, break-even size, what limits it",
      verdict_command},
@@ -54,6 +55,7 @@ constexpr std::array<Command, 20> kCommands = {{
     {"audit", "published claims against predictions, limits and measurements", audit_command},
     {"list", "models, gpus, architectures, memory, policies, scenarios, operators", list_command},
     {"measure", "runs plans on the GPU of this machine: checked, timed, counted", measure_command},
+    {"export", "kernels and launchers of a block's plan, for other programs", export_command},
     {"lab", "exercises with checks", lab_command},
     {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},
 }};

@@ -23,6 +23,7 @@ CommandResult gemm_command(const Arguments& args);
 CommandResult explain_command(const Arguments& args);
 CommandResult verify_command(const Arguments& args);
 CommandResult program_command(const Arguments& args);
+CommandResult export_command(const Arguments& args);
 CommandResult train_command(const Arguments& args);
 // Also MissingError without a GPU or driver, and where memory is short.
 CommandResult measure_command(const Arguments& args);

@@ -16,16 +16,21 @@
 #include "base/format.h"
 #include "base/json_text.h"
 #include "cli/commands.h"
+#include "cli/export_output.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
+#include "cli/program_measure_output.h"
 #include "cli/program_output.h"
 #include "cli/selection.h"
 #include "cuda/emit/plan_source.h"
+#include "cuda/run/known_gpu.h"
+#include "cuda/run/measure_programs.h"
 #include "model/programs/legality.h"
 #include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
+#include "model/programs/unfused_programs.h"
 #include "sim/programs/tile_check.h"
 #include "sim/programs/verify_programs.h"
 
@@ -35,12 +40,16 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const std::vector<std::string> kProgramVerbs = {"check", "explain", "predict", "verify", "cuda"};
+const std::vector<std::string> kProgramVerbs = {"check", "explain", "predict", "verify",
+                                                "cuda",  "measure", "export"};
+
+constexpr std::int64_t kMostReplays = 100'000;
+constexpr std::int64_t kMostRounds = 100;
 
 struct ProgramOptions {
-  std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes;
+  std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to;
   std::vector<std::string> words;
-  bool watch = false;
+  bool watch = false, no_counters = false, force = false;
 };
 
 // "M=64,D=128": sizes that take the place of the file's.
@@ -93,12 +102,18 @@ struct Checked {
   std::vector<Diagnosis> diagnoses;
 };
 
-Checked checked_program(const std::string& path, const ProgramOptions& o) {
+// The GPU that programs are checked for: "here" is the one of this machine.
+Gpu gpu_of(const ProgramFile& file, const ProgramOptions& o, bool measured) {
+  if (measured ? o.gpu.value_or("here") == "here" : o.gpu == "here")
+    return cuda::known_gpu(cuda::device_here());
+  return load_gpu_option(o.gpu.value_or(file.target.empty() ? "h100" : file.target));
+}
+
+Checked checked_program(const std::string& verb, const std::string& path, const ProgramOptions& o) {
   Checked c{.file = read_program_file(path), .gpu = {}, .diagnoses = {}};
   if (o.sizes) c.file = read_program_text(with_sizes(c.file.source->text, o.sizes), path);
   c.diagnoses = check_programs(c.file);
-  const std::string gpu = o.gpu.value_or(c.file.target.empty() ? "h100" : c.file.target);
-  c.gpu = load_gpu_option(gpu);
+  c.gpu = gpu_of(c.file, o, verb == "measure");
   if (!c.diagnoses.empty()) return c;
   for (Diagnosis& d : check_tiles(c.file, *c.gpu)) c.diagnoses.push_back(std::move(d));
   sort_by_line(c.diagnoses);
@@ -111,6 +126,55 @@ struct Answer {
   ordered_json json;
   ExitStatus status = ExitStatus::done;
 };
+
+cuda::ProgramMeasureOptions measure_options(const ProgramOptions& o) {
+  cuda::ProgramMeasureOptions m;
+  const auto number = [](const char* option, const std::optional<std::string>& text,
+                         std::int64_t most, std::int64_t otherwise) {
+    return text ? parse_whole_number(option, *text, 1, most) : otherwise;
+  };
+  m.workers.threads =
+      static_cast<int>(number("--threads", o.threads, kMostThreads, executor::available_threads()));
+  m.workers.stop = InterruptGuard::flag();
+  m.seed = static_cast<std::uint64_t>(number("--seed", o.seed, std::int64_t{1} << 62, 1));
+  m.replays = static_cast<int>(number("--replays", o.replays, kMostReplays, m.replays));
+  m.rounds = static_cast<int>(number("--rounds", o.rounds, kMostRounds, m.rounds));
+  m.counters = !o.no_counters;
+  return m;
+}
+
+Answer measured_program(const Checked& c, const Plan& plan, const ProgramOptions& o) {
+  cuda::ProgramMeasureOptions options = measure_options(o);
+  const std::optional<Plan> unfused = unfused_programs(c.file);
+  const cuda::ProgramMeasurement m = run_long_work([&](const ShowProgress& show) {
+    options.progress = show;
+    return cuda::measure_programs(plan, unfused ? &*unfused : nullptr, *c.gpu, options);
+  });
+  const PlanEstimate predicted = simulate(plan, *c.gpu, Fidelity::hierarchy);
+  return {program_measurement_text(m, predicted, *c.gpu),
+          program_measurement_json(m, predicted, *c.gpu),
+          m.passed() ? ExitStatus::done : ExitStatus::check_failed};
+}
+
+Answer exported_file(const Checked& c, const Plan& plan, const ProgramOptions& o) {
+  if (!o.to)
+    throw InputError({.file = kCommandLine,
+                      .field = "--to",
+                      .message = "is missing: the folder that export makes"});
+  check_export_folder(*o.to, o.force);
+  cuda::Exported e = run_long_work([&](const ShowProgress&) {
+    return cuda::exported_programs(plan, *c.gpu, executor::available_threads());
+  });
+  e.name = std::filesystem::path(c.file.source->file).stem().string();
+  e.hash = hash_of_text(c.file.source->text);
+  e.checked = fmt::format(
+      "legal by every rule of `fuseline program check` on {}; not run: `fuseline program measure` "
+      "checks results on the GPU",
+      c.gpu->title);
+  e.command = fmt::format("fuseline program export {} --gpu {}", c.file.source->file, c.gpu->name);
+  write_export(e, *o.to, o.force);
+  return {export_text_of(e, *o.to), export_json_of(e, *o.to)};
+}
 
 Answer answer_program(const std::string& verb, const Checked& c, const ProgramOptions& o) {
   const Gpu& gpu = *c.gpu;
@@ -128,8 +192,16 @@ Answer answer_program(const std::string& verb, const Checked& c, const ProgramOp
   }
   if (verb == "predict") {
     const PlanEstimate estimate = simulate(plan, gpu, Fidelity::hierarchy);
-    return {program_prediction_text(estimate, gpu), program_prediction_json(estimate, gpu)};
+    Answer answer{program_prediction_text(estimate, gpu), program_prediction_json(estimate, gpu)};
+    if (const std::optional<Plan> unfused = unfused_programs(c.file)) {
+      const PlanEstimate apart = simulate(*unfused, gpu, Fidelity::hierarchy);
+      answer.text += unfused_prediction_text(estimate, apart);
+      answer.json["unfused"] = unfused_prediction_json(estimate, apart);
+    }
+    return answer;
   }
+  if (verb == "measure") return measured_program(c, plan, o);
+  if (verb == "export") return exported_file(c, plan, o);
   if (verb == "verify") {
     executor::Workers workers;
     workers.threads =
@@ -160,7 +232,7 @@ Answer answer_program(const std::string& verb, const Checked& c, const ProgramOp
 
 CommandResult run_once(const std::string& verb, const std::string& path, const ProgramOptions& o,
                        bool json) {
-  const Checked c = checked_program(path, o);
+  const Checked c = checked_program(verb, path, o);
   ordered_json out = {{"schema", "fuseline.program/1"},
                       {"verb", verb},
                       {"file", path},
@@ -206,33 +278,46 @@ CommandResult watch_program(const std::string& verb, const std::string& path,
 
 CommandResult program_command(const Arguments& args) {
   ProgramOptions o;
-  Options options("program",
-                  "Programs as text (*.fuse).\n"
-                  "  check    every mistake, with its rule and line\n"
-                  "  explain  tile, registers, shared memory, what each line moves\n"
-                  "  predict  time with its band, bound and limits\n"
-                  "  verify   executes it on the CPU, against fp64\n"
-                  "  cuda     the source of its kernels",
-                  {"fuseline program check scenarios/programs/geglu-fp8.fuse",
-                   "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
-                   "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
-                   "fuseline program check mine.fuse --watch",
-                   "fuseline program check mine.fuse --format json"});
+  Options options(
+      "program",
+      "Programs as text (*.fuse).\n"
+      "  check    every mistake, with its rule and line\n"
+      "  explain  tile, registers, shared memory, what each line moves\n"
+      "  predict  time with its band, bound and limits\n"
+      "  verify   executes it on the CPU, against fp64\n"
+      "  cuda     the source of its kernels\n"
+      "  measure  on the GPU here: checked, timed, counted, judged, in turns with the\n"
+      "           same maths without fusion\n"
+      "  export   machine code, launcher and loader in a folder of its own",
+      {"fuseline program check scenarios/programs/geglu-fp8.fuse",
+       "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
+       "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
+       "fuseline program measure scenarios/programs/geglu-fp8.fuse",
+       "fuseline program export scenarios/programs/geglu-fp8.fuse --gpu h200 --to geglu",
+       "fuseline program check mine.fuse --watch",
+       "fuseline program check mine.fuse --format json"});
   options.positional("VERB FILE", "what to do, and with which file", o.words, 2);
-  options.text("--gpu", "GPU", "on which (the file's target, else h100)", o.gpu);
+  options.text("--gpu", "GPU", "on which (the file's target, else h100; measure: here)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);
-  options.text("--threads", "N", "of the CPU (verify)", o.threads);
-  options.text("--seed", "N", "of the random inputs (verify)", o.seed);
+  options.text("--threads", "N", "of the CPU (verify, measure)", o.threads);
+  options.text("--seed", "N", "of the random inputs (verify; measure: of the first of three)",
+               o.seed);
+  options.text("--replays", "N", "timed replays in a burst (measure: 20)", o.replays);
+  options.text("--rounds", "N", "bursts, in turns with the unfused plan (measure: 2)", o.rounds);
+  options.flag("--no-counters", "only times: no hardware counters (measure)", o.no_counters);
+  options.text("--to", "FOLDER", "what export makes: complete or absent", o.to);
+  options.flag("--force", "replace an exported folder that is there (export)", o.force);
   options.flag("--watch", "answer again after every save, until Ctrl-C", o.watch);
   options.text("--format", "text|json", "json: one object with every diagnosis (text)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (o.words.size() != 2)
-    throw InputError({.file = kCommandLine,
-                      .field = o.words.empty() ? "VERB" : "FILE.fuse",
-                      .message = "is missing",
-                      .allowed = "fuseline program check|explain|predict|verify|cuda FILE.fuse"});
+    throw InputError(
+        {.file = kCommandLine,
+         .field = o.words.empty() ? "VERB" : "FILE.fuse",
+         .message = "is missing",
+         .allowed = "fuseline program check|explain|predict|verify|cuda|measure|export FILE.fuse"});
   const std::string verb = parse_word("VERB", o.words[0], kProgramVerbs);
   const bool json = parse_word("--format", o.format.value_or("text"), {"text", "json"}) == "json";
   if (o.watch) return watch_program(verb, o.words[1], o, json);

@@ -1,5 +1,6 @@
 #include "cuda/driver/driver.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <utility>
@@ -122,12 +123,14 @@ Module::~Module() {
 Module::Module(Module&& other) noexcept
     : calls_(std::move(other.calls_)),
       handle_(std::exchange(other.handle_, nullptr)),
-      name_(std::move(other.name_)) {}
+      name_(std::move(other.name_)),
+      given_(std::move(other.given_)) {}
 
 Module& Module::operator=(Module&& other) noexcept {
   std::swap(calls_, other.calls_);
   std::swap(handle_, other.handle_);
   std::swap(name_, other.name_);
+  std::swap(given_, other.given_);
   return *this;
 }
 
@@ -140,10 +143,15 @@ Function Module::function(const std::string& name, unsigned shared_bytes) const 
         calls_->set_function_attribute(handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                        static_cast<int>(shared_bytes)),
         fmt::format("giving {} {} bytes of shared memory", name, shared_bytes));
+  given_.push_back(handle);
   Function function;
   function.handle_ = handle;
   function.name_ = name;
   return function;
+}
+
+bool Module::gave(const Function& function) const {
+  return std::ranges::find(given_, function.handle()) != given_.end();
 }
 
 void Module::read_constant(const std::string& name, std::span<std::byte> value) const {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -68,6 +69,8 @@ class Module {
 
   // An extern "C" kernel that may use so much shared memory.
   [[nodiscard]] Function function(const std::string& name, unsigned shared_bytes) const;
+  // Whether function() gave it.
+  [[nodiscard]] bool gave(const Function& function) const;
   // The bytes of a constant of the module.
   void read_constant(const std::string& name, std::span<std::byte> value) const;
 
@@ -75,6 +78,7 @@ class Module {
   std::shared_ptr<const DriverCalls> calls_;
   void* handle_ = nullptr;
   std::string name_;
+  mutable std::vector<void*> given_{};  // functions
 };
 
 class Function {
@@ -175,6 +179,9 @@ class Device {
  public:
   // MissingError: no driver, no GPU, or one older than compute capability 8.0, in words.
   explicit Device(int ordinal = 0);
+  // One that other functions stand for (recorded_driver.h).
+  Device(std::shared_ptr<const DriverCalls> calls, DeviceInfo info)
+      : calls_(std::move(calls)), info_(std::move(info)) {}
   ~Device();
   Device(Device&&) noexcept;
   Device& operator=(Device&&) noexcept;

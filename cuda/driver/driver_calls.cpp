@@ -2,6 +2,9 @@
 
 #include "cuda/driver/driver_calls.h"
 
+#include <utility>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -12,10 +15,10 @@ namespace fuseline::cuda {
 // library's symbol is the macro's expansion.
 #define FUSELINE_NAME(function) FUSELINE_TEXT(function)
 #define FUSELINE_TEXT(function) #function
-#define FUSELINE_LOAD(member, function) library_.load(member, FUSELINE_NAME(function))
+#define FUSELINE_LOAD(member, function) library_->load(member, FUSELINE_NAME(function))
 
 DriverCalls::DriverCalls()
-    : library_({"libcuda.so.1", "libcuda.so"},
+    : library_(std::in_place, std::vector<std::string>{"libcuda.so.1", "libcuda.so"},
                "no NVIDIA driver on this machine, so nothing can be measured here") {
   FUSELINE_LOAD(init, cuInit);
   FUSELINE_LOAD(driver_version, cuDriverGetVersion);

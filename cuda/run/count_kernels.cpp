@@ -33,9 +33,11 @@ std::string code_of(const PreparedKernel& kernel) {
 
 }  // namespace
 
-CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockOnGpu& block) {
+CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockOnGpu& block,
+                           const std::function<void(Stream&)>& behind) {
   const auto run_all = [&] {
     for (int layer = 0; layer < block.layers(); ++layer) block.launch(stream, layer);
+    if (behind) behind(stream);
     stream.synchronize("running a block");
   };
   std::vector<PreparedKernel>& kernels = block.kernels();

@@ -1,6 +1,7 @@
 // A block's kernels under the hardware's counters.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "cuda/counters/gpu_state.h"
@@ -16,8 +17,10 @@ struct CountedBlock {
 };
 
 // Caches are as warm as in a replay: all layers run before the one that counts. Medians of three
-// passes.
-CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockOnGpu& block);
+// passes. `behind` runs behind the layers, ahead of what counts: work that drives the block's own
+// tensors out of L2.
+CountedBlock count_kernels(const RangeProfiler& profiler, Stream& stream, BlockOnGpu& block,
+                           const std::function<void(Stream&)>& behind = {});
 
 // The summary of several times of watching.
 GpuStateSummary merged(const std::vector<GpuStateSummary>& parts);

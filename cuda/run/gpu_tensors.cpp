@@ -64,6 +64,11 @@ bool GpuTensors::has(TensorId id) const {
   return buffers_[static_cast<std::size_t>(id.index)] != nullptr;
 }
 
+const DeviceBuffer& GpuTensors::buffer(TensorId id) const {
+  FUSELINE_ASSERT(has(id), "the tensor is in HBM");
+  return *buffers_[static_cast<std::size_t>(id.index)];
+}
+
 GpuMatrix GpuTensors::matrix(const Operand& operand) const {
   FUSELINE_ASSERT(has(operand.tensor), "the tensor is in HBM");
   const Tensor& t = graph_->tensor(operand.tensor);

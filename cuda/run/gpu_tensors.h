@@ -37,6 +37,8 @@ class GpuTensors {
   [[nodiscard]] GpuMatrix all_rows(Operand operand) const;
   [[nodiscard]] Bytes bytes() const { return bytes_; }  // that it allocated
 
+  // Where a tensor begins, and its bytes with what lies behind its last row.
+  [[nodiscard]] const DeviceBuffer& buffer(TensorId id) const;
   void upload(TensorId id, const executor::Storage& values);
   [[nodiscard]] executor::Storage download(TensorId id) const;
   // NaNs, so that what a kernel forgets to write is seen.

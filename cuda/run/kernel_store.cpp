@@ -47,15 +47,25 @@ KernelStore::KernelStore(const Device& device, CubinCache cache, std::optional<S
       cache_(std::move(cache)),
       code_(code_of(device.info(), compiler_, target)) {}
 
-const Module& KernelStore::load(const Source& source) {
+const Module& KernelStore::load(const Source& given) {
+  Source source = given;
+  if (change_) source.text = change_(source.text);
   const std::string key = cache_key(compiler_, code_, source);
   const auto found = loaded_.find(key);
   if (found != loaded_.end()) return found->second;
+  sources_.emplace(key, source);
   return loaded_.emplace(key, find_or_compile(key, source)).first->second;
+}
+
+const Source& KernelStore::source_of(const Function& function) const {
+  for (const auto& [key, module] : loaded_)
+    if (module.gave(function)) return sources_.at(key);
+  FUSELINE_ASSERT(false, function.name() + " is of no module of this store");
 }
 
 void KernelStore::compile_ahead(const std::vector<Source>& sources, int threads) {
   std::map<std::string, const Source*> missing;
+  if (change_) return;  // load() changes and compiles them
   for (const Source& source : sources) {
     const std::string key = cache_key(compiler_, code_, source);
     if (!loaded_.contains(key) && !ahead_.contains(key) && !cache_.find(key))

@@ -1,9 +1,11 @@
 // Sources to loaded machine code: from the cache on disk, or compiled and put there.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cuda/compile/compiler.h"
@@ -24,6 +26,13 @@ class KernelStore {
   // Compiles what neither is loaded nor in the cache, on so many threads of the host, so that
   // load() finds it. Errors are left to load().
   void compile_ahead(const std::vector<Source>& sources, int threads);
+  // Every text is changed by this before it is compiled: for tests of those who judge kernels.
+  void replace_texts(std::function<std::string(const std::string&)> change) {
+    change_ = std::move(change);
+  }
+  // The source whose machine code has the function, which this store loaded.
+  [[nodiscard]] const Source& source_of(const Function& function) const;
+  [[nodiscard]] const SmCode& code() const { return code_; }
   [[nodiscard]] SmTarget target() const { return code_.target; }
   [[nodiscard]] int compiled() const { return compiled_; }  // how many were not in the cache
 
@@ -35,6 +44,8 @@ class KernelStore {
   Compiler compiler_;
   SmCode code_;
   int compiled_ = 0;
+  std::function<std::string(const std::string&)> change_{};
+  std::map<std::string, Source> sources_{};         // by cache key
   std::map<std::string, Module> loaded_;            // by cache key
   std::map<std::string, std::vector<char>> ahead_;  // compiled, not loaded yet
 };

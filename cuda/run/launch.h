@@ -41,6 +41,11 @@ class KernelLaunch final : public Launch {
                std::vector<DeviceBuffer> workspaces = {});
   void launch(Stream& stream) override;
   [[nodiscard]] const LaunchShape& shape() const { return shape_; }
+  [[nodiscard]] const Function& function() const { return function_; }
+  [[nodiscard]] const std::vector<std::vector<std::byte>>& parameters() const {
+    return parameters_;
+  }
+  [[nodiscard]] const std::vector<DeviceBuffer>& workspaces() const { return workspaces_; }
 
  private:
   Function function_;

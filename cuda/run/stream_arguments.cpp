@@ -60,6 +60,12 @@ class Parameters {
     return t;
   }
 
+  // The row that an operand begins with, which need not be its tensor's first.
+  [[nodiscard]] std::uint64_t cols(const Operand& operand) const {
+    const GpuMatrix all = all_rows(operand);
+    return all.address + static_cast<std::uint64_t>(operand.at.begin * all.row_bytes);
+  }
+
   void write(std::vector<std::byte>& bytes, std::int64_t at, const StreamField& f) const {
     switch (f.kind) {
       case StreamFieldKind::tile:
@@ -77,7 +83,7 @@ class Parameters {
                    RowsParameter{m.address, f.operand.rows == 1 ? 1 : std::int64_t{leading(m)}});
       }
       case StreamFieldKind::cols:
-        return put(bytes, at, all_rows(f.operand).address);
+        return put(bytes, at, cols(f.operand));
       case StreamFieldKind::table: {
         const GpuMatrix all = context_.tensors.matrix(f.operand);
         return put(bytes, at,

@@ -72,17 +72,29 @@ void multiply(const GemmMainloop& m, const Meaning& exact, ExactMatrix& y) {
       !m.depths.empty())
     throw MissingError(
         "a GEMM in a batch, in groups or of numbers in codes states no meaning in fp64 yet");
-  std::vector<double> b(static_cast<std::size_t>(m.K * m.N));  // [K, N]
-  for (std::int64_t k = 0; k < m.K; ++k)
-    for (std::int64_t n = 0; n < m.N; ++n)
-      b[static_cast<std::size_t>(k * m.N + n)] =
-          m.b_is_kn ? exact.read(m.b, k, n) : exact.read(m.b, n, k);
+  std::vector<double> a(static_cast<std::size_t>(m.M * m.K));
   for (std::int64_t r = 0; r < m.M; ++r)
-    for (std::int64_t k = 0; k < m.K; ++k) {
-      const double a = m.a_is_km ? exact.read(m.a, k, r) : exact.read(m.a, r, k);
-      for (std::int64_t n = 0; n < m.N; ++n)
-        y.at(r, n) += a * b[static_cast<std::size_t>(k * m.N + n)];
+    for (std::int64_t k = 0; k < m.K; ++k)
+      a[static_cast<std::size_t>(r * m.K + k)] =
+          m.a_is_km ? exact.read(m.a, k, r) : exact.read(m.a, r, k);
+  // Some columns at a time, so that b is read once and their sums are beside each other.
+  constexpr std::int64_t kBeside = 8;
+  std::vector<double> b(static_cast<std::size_t>(m.K * kBeside));  // [K, kBeside]
+  for (std::int64_t n = 0; n < m.N; n += kBeside) {
+    const std::int64_t cols = std::min(kBeside, m.N - n);
+    for (std::int64_t c = 0; c < cols; ++c)
+      for (std::int64_t k = 0; k < m.K; ++k)
+        b[static_cast<std::size_t>(k * kBeside + c)] =
+            m.b_is_kn ? exact.read(m.b, k, n + c) : exact.read(m.b, n + c, k);
+    for (std::int64_t r = 0; r < m.M; ++r) {
+      double sums[kBeside] = {};
+      const double* row = a.data() + r * m.K;
+      for (std::int64_t k = 0; k < m.K; ++k)
+        for (std::int64_t c = 0; c < kBeside; ++c)
+          sums[c] += row[k] * b[static_cast<std::size_t>(k * kBeside + c)];
+      for (std::int64_t c = 0; c < cols; ++c) y.at(r, n + c) = sums[c];
     }
+  }
 }
 
 }  // namespace

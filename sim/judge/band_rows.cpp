@@ -42,7 +42,8 @@ void add_rows(const std::string& folder, std::vector<Residual>& rows) {
 std::vector<std::string> measurement_folders() {
   std::vector<std::string> folders;
   for (const auto& entry : folder_entries(data_dir() / "measurements")) {
-    if (kind_of_path(entry) == PathKind::folder) folders.push_back(entry.string());
+    // Folders without blocks hold measurements of another kind: of programs, of exported kernels.
+    if (kind_of_path(entry / "block.csv") != PathKind::missing) folders.push_back(entry.string());
   }
   return folders;
 }

@@ -3,39 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/error.h"
-#include "model/operators/operator_table.h"
 #include "model/programs/meaning.h"
 #include "sim/block/estimate.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
 #include "sim/executor/tensor_error.h"
+#include "sim/programs/check_results.h"
 
 namespace fuseline {
 
 namespace {
 
 constexpr std::int64_t kMostProducts = std::int64_t{1} << 31;
-constexpr double kAmplified = 4;
-
-double roundoff_of(Dtype type) {
-  // Codes of a row are whole steps of its largest number, or have three bits of mantissa.
-  return size_of(type).bits() <= 8 ? row_code_roundoff(type) : unit_roundoff(type);
-}
-
-// The longest sum that one of the program's lines makes.
-double sum_length(const Program& p) {
-  double longest = 1;
-  if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
-    longest = std::max(longest, static_cast<double>(gemm->K));
-  if (const auto* row = std::get_if<RowMainloop>(&p.mainloop))
-    longest = std::max(longest, static_cast<double>(row->cols));
-  return longest;
-}
 
 void refuse_large(const Plan& plan) {
   std::int64_t products = 0;
@@ -63,37 +46,28 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
   refuse_large(plan);
   const executor::Inputs inputs = executor::random_storage(plan.graph, seed, workers);
   ExactTensors exact;
-  std::vector<double> allowed;  // by tensor, of what was made so far
   for (const Tensor& t : plan.graph.tensors()) {
     const auto given = inputs.find(t.name);
     const auto elements = static_cast<std::size_t>(t.rows * t.cols);
     exact.push_back(given == inputs.end() ? std::vector<double>(elements)
                                           : executor::to_doubles(*given->second));
-    allowed.push_back(0);
   }
   VerifiedPrograms out;
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases) run_meaning(plan.graph, p, exact);
 
   const executor::Execution executed = executor::execute(plan, inputs, gpu, {.workers = workers});
-  for (const Kernel& k : plan.kernels)
-    for (const Program& p : k.phases) {
-      double arriving = (2 * std::sqrt(sum_length(p)) + 8) * unit_roundoff(Dtype::fp32);
-      for (const Operand& o : loads(p))
-        arriving += allowed[static_cast<std::size_t>(o.tensor.index)];
-      for (const Operand& o : stores(p)) {
-        const auto i = static_cast<std::size_t>(o.tensor.index);
-        const Tensor& t = plan.graph.tensor(o.tensor);
-        allowed[i] = std::max(allowed[i], arriving + roundoff_of(t.dtype));
-        const executor::TensorError error =
-            executor::compare(executed.memory->at(o.tensor), exact[i], o.col_begin, o.cols);
-        const bool nothing = error.nothing_wanted && error.largest == 0;
-        out.tensors.push_back({.name = t.name,
-                               .program = p.name,
-                               .error = nothing ? 0 : error.relative_l2,
-                               .allowed = kAmplified * allowed[i]});
-      }
-    }
+  for (const AllowedError& allowed : allowed_errors(plan)) {
+    const Operand& o = allowed.stored;
+    const executor::TensorError error =
+        executor::compare(executed.memory->at(o.tensor),
+                          exact[static_cast<std::size_t>(o.tensor.index)], o.col_begin, o.cols);
+    const bool nothing = error.nothing_wanted && error.largest == 0;
+    out.tensors.push_back({.name = plan.graph.tensor(o.tensor).name,
+                           .program = allowed.program,
+                           .error = nothing ? 0 : error.relative_l2,
+                           .allowed = allowed.error});
+  }
 
   const PlanEstimate predicted = simulate(plan, gpu, Fidelity::hierarchy);
   for (const executor::ExecutedKernel& k : executed.kernels) {

@@ -1,0 +1,72 @@
+#include "model/programs/rewritten.h"
+
+#include <string>
+
+#include "base/error.h"
+#include "model/programs/known_lines.h"
+#include "model/programs/syntax.h"
+
+namespace fuseline {
+
+namespace {
+
+class Changing final : public Syntax {
+ public:
+  Changing(const ChangeOperand& operand, const ChangeValue& value)
+      : operand_(operand), value_(value) {}
+
+  void makes(std::span<Value* const> results) override {
+    for (Value* v : results) change(*v);
+  }
+  void stores(std::string_view, Operand& to, bool*) override { change(to); }
+  void word(std::string_view) override {}
+  void open() override {}
+  void close() override {}
+  void value(Value& v) override { change(v); }
+  void operand(Operand& o) override { change(o); }
+  void slice(Value& in, std::int64_t&, std::int64_t&) override { change(in); }
+  void pattern(std::string_view, std::vector<Value>& in, double*) override { change_all(in); }
+  void more(std::vector<Operand>& operands) override { change_all(operands); }
+  void more(std::vector<Value>& values) override { change_all(values); }
+  void number(std::string_view, std::int64_t&, std::int64_t) override {}
+  void real(std::string_view, double&, double) override {}
+  void numbers(std::string_view, std::vector<std::int64_t>&) override {}
+  void flag(std::string_view, bool&) override {}
+  void named(std::string_view, std::optional<Operand>& o) override {
+    if (o) change(*o);
+  }
+  void named(std::string_view, std::vector<Operand>& all) override { change_all(all); }
+  void named(std::string_view, Value& v) override {
+    if (v >= 0) change(v);
+  }
+  void choice(std::string_view, int&, std::span<const std::string_view>) override {}
+  void text(std::string_view, const std::string&,
+            const std::function<void(const std::string&)>&) override {}
+  void remark(const std::string&) override {}
+
+ private:
+  void change(Operand& o) const {
+    if (operand_) operand_(o);
+  }
+  void change(Value& v) const {
+    if (value_) value_(v);
+  }
+  template <class T>
+  void change_all(std::vector<T>& all) const {
+    for (T& one : all) change(one);
+  }
+  const ChangeOperand& operand_;
+  const ChangeValue& value_;
+};
+
+}  // namespace
+
+Primitive rewritten(const Primitive& primitive, const ChangeOperand& operand,
+                    const ChangeValue& value) {
+  const LineKind* kind = kind_of(primitive);
+  FUSELINE_ASSERT(kind != nullptr, std::string(primitive.name()) + " has no line");
+  Changing walk(operand, value);
+  return kind->walk(primitive, walk);
+}
+
+}  // namespace fuseline

@@ -1,0 +1,18 @@
+// A primitive with other operands or values: the walk of its line that changes what it meets.
+#pragma once
+
+#include <functional>
+
+#include "model/primitives/primitive.h"
+
+namespace fuseline {
+
+using ChangeOperand = std::function<void(Operand&)>;
+using ChangeValue = std::function<void(Value&)>;
+
+// Calls the functions for each operand and each value of the primitive's line, in order; an empty
+// one changes nothing. InternalError: the primitive added no lines (model/programs/syntax.h).
+Primitive rewritten(const Primitive& primitive, const ChangeOperand& operand,
+                    const ChangeValue& value = {});
+
+}  // namespace fuseline

@@ -1,0 +1,130 @@
+#include "sim/programs/check_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "base/error.h"
+#include "model/operators/operator_table.h"
+#include "model/programs/meaning.h"
+#include "sim/executor/tensor_error.h"
+#include "sim/programs/some_rows.h"
+
+namespace fuseline {
+
+namespace {
+
+// Multiplications that fp64 without tiles does in about two seconds on one core.
+constexpr std::int64_t kMostChecked = std::int64_t{1} << 30;
+constexpr std::int64_t kFewestRows = 2;
+constexpr double kAmplified = 4;
+
+double storage_roundoff(Dtype type) {
+  // Codes of a row are whole steps of its largest number, or have three bits of mantissa.
+  return size_of(type).bits() <= 8 ? row_code_roundoff(type) : unit_roundoff(type);
+}
+
+// The longest sum that one of the program's lines makes.
+double longest_sum(const Program& p) {
+  double longest = 1;
+  if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
+    longest = std::max(longest, static_cast<double>(gemm->K));
+  if (const auto* row = std::get_if<RowMainloop>(&p.mainloop))
+    longest = std::max(longest, static_cast<double>(row->cols));
+  return longest;
+}
+
+std::int64_t products_of(const Plan& plan) {
+  std::int64_t products = 0;
+  for (const Kernel& k : plan.kernels)
+    for (const Program& p : k.phases)
+      if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
+        products += checked_product<Flops>(gemm->M, gemm->N, gemm->K, gemm->batch).value();
+  return products;
+}
+
+}  // namespace
+
+bool CheckedResults::passed() const {
+  return why_not.empty() && !tensors.empty() &&
+         std::ranges::all_of(tensors, &VerifiedTensor::agrees);
+}
+
+std::vector<AllowedError> allowed_errors(const Plan& plan) {
+  std::vector<double> allowed(plan.graph.tensors().size());  // of what was made so far
+  std::vector<AllowedError> out;
+  for (const Kernel& k : plan.kernels)
+    for (const Program& p : k.phases) {
+      double arriving = (2 * std::sqrt(longest_sum(p)) + 8) * unit_roundoff(Dtype::fp32);
+      for (const Operand& o : loads(p))
+        arriving += allowed[static_cast<std::size_t>(o.tensor.index)];
+      for (const Operand& o : stores(p)) {
+        double& here = allowed[static_cast<std::size_t>(o.tensor.index)];
+        here = std::max(here, arriving + storage_roundoff(plan.graph.tensor(o.tensor).dtype));
+        out.push_back({.program = p.name, .stored = o, .error = kAmplified * here});
+      }
+    }
+  return out;
+}
+
+CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
+                             const std::function<const executor::Storage&(TensorId)>& stored,
+                             std::uint64_t seed) {
+  CheckedResults out;
+  std::optional<PlanOfRows> some;
+  std::vector<std::int64_t> rows;
+  const std::int64_t products = products_of(plan), all = rows_of(plan);
+  if (products > kMostChecked) {
+    const std::int64_t count =
+        all == 0 ? 0 : kMostChecked / std::max<std::int64_t>(1, products / all);
+    if (count >= kFewestRows) some = plan_of_rows(plan, std::min(count, all));
+    if (!some) {
+      out.why_not = fmt::format(
+          "{} multiplications are too many for fp64, and a row of the programs needs other rows: "
+          "check smaller sizes with --size",
+          products);
+      return out;
+    }
+    rows = sample_of_rows(all, std::min(count, all), seed);
+    out.rows = static_cast<std::int64_t>(rows.size());
+  }
+  const Plan& checked = some ? some->plan : plan;
+  ExactTensors exact;
+  for (std::size_t i = 0; i < checked.graph.tensors().size(); ++i) {
+    const Tensor& t = checked.graph.tensors()[i];
+    const auto given = inputs.find(t.name);
+    if (given == inputs.end())
+      exact.emplace_back(static_cast<std::size_t>(t.rows * t.cols));
+    else if (some && some->cut[i])
+      exact.push_back(executor::to_doubles(take_rows(*given->second, rows)));
+    else
+      exact.push_back(executor::to_doubles(*given->second));
+  }
+  try {
+    for (const Kernel& k : checked.kernels)
+      for (const Program& p : k.phases) run_meaning(checked.graph, p, exact);
+  } catch (const MissingError& error) {
+    out.why_not = error.what();
+    return out;
+  }
+  for (const AllowedError& allowed : allowed_errors(checked)) {
+    const auto i = static_cast<std::size_t>(allowed.stored.tensor.index);
+    const executor::Storage& whole = stored(allowed.stored.tensor);
+    const auto compare = [&](const executor::Storage& got) {
+      return executor::compare(got, exact[i], allowed.stored.col_begin, allowed.stored.cols);
+    };
+    const executor::TensorError error =
+        some && some->cut[i] ? compare(take_rows(whole, rows)) : compare(whole);
+    const bool nothing = error.nothing_wanted && error.largest == 0;
+    out.tensors.push_back({.name = checked.graph.tensor(allowed.stored.tensor).name,
+                           .program = allowed.program,
+                           .error = nothing ? 0 : error.relative_l2,
+                           .allowed = allowed.error});
+  }
+  return out;
+}
+
+}  // namespace fuseline

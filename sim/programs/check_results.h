@@ -1,0 +1,39 @@
+// What a machine stored, held against the fp64 meaning of the programs' text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/plan.h"
+#include "sim/executor/storage.h"
+#include "sim/programs/verify_programs.h"
+
+namespace fuseline {
+
+// What an operand that a program stores may be away from fp64, relative L2 (verify_programs.h has
+// the formula).
+struct AllowedError {
+  std::string program;
+  Operand stored;
+  double error = 0;
+};
+// Of every store, in the plan's order.
+std::vector<AllowedError> allowed_errors(const Plan& plan);
+
+struct CheckedResults {
+  std::vector<VerifiedTensor> tensors;
+  std::int64_t rows = 0;  // of every tensor that were checked; 0: all of them
+  std::string why_not;    // why nothing was checked; empty: it was
+  [[nodiscard]] bool passed() const;
+};
+
+// All rows where fp64 can compute them in some seconds, else a sample of them that depends on the
+// seed. `stored` gives the tensors after the run. A plan whose meaning nobody states, or whose rows
+// are too many and need each other, is not checked, and says so.
+CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
+                             const std::function<const executor::Storage&(TensorId)>& stored,
+                             std::uint64_t seed);
+
+}  // namespace fuseline

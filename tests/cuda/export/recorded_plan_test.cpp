@@ -1,0 +1,126 @@
+// Launches as data, from the functions that get launches ready for a GPU. Needs the toolkit;
+// skipped without it.
+#include "cuda/export/recorded_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "cuda/compile/compiler.h"
+#include "cuda/export/exported.h"
+#include "model/policy.h"
+#include "model/programs/own_plan.h"
+#include "model/programs/program_file.h"
+#include "sim/gpu/plan_target.h"
+#include "tests/model/plan_support.h"
+
+namespace fuseline::cuda {
+namespace {
+
+Plan plan_of_text(const std::string& text) {
+  const ProgramFile file = read_program_text(text, "test.fuse");
+  EXPECT_TRUE(file.readable());
+  return whole_plan(file);
+}
+
+class RecordedPlanTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      const Compiler compiler;
+    } catch (const MissingError& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+};
+
+constexpr const char* kSecondRow =
+    "fuse 1\nsize M = 64, N = 128\ninput x[M,N]\nweight w[4,N]\noutput y[M,N]\n\nprogram scaled\n"
+    "  for each tile of [M, N]\n  x = load x[M,N]\n  w = load_cols w[1:2, N]\n  z = x * w\n"
+    "  store y[M,N] = z\n";
+
+// Numbers of columns from a row that is not the tensor's first: kernels took the first one's.
+TEST_F(RecordedPlanTest, AddressesPointToTheRowsThatAreMeant) {
+  const Plan plan = plan_of_text(kSecondRow);
+  const RecordedPlan recorded = record_plan(plan, load_gpu("h200"), 2);
+  ASSERT_EQ(recorded.launches.size(), 1U);
+  const RecordedLaunch& launch = recorded.launches[0];
+  ASSERT_EQ(launch.addresses.size(), 3U);
+  const auto addend = [&](const char* name) {
+    const int id = plan.graph.find_tensor(name)->index;
+    const auto found = std::ranges::find(launch.addresses, id, &AddressPlace::target);
+    EXPECT_NE(found, launch.addresses.end()) << name;
+    return found->addend;
+  };
+  EXPECT_EQ(addend("x"), 0);
+  EXPECT_EQ(addend("w"), 256);
+  EXPECT_EQ(addend("y"), 0);
+  EXPECT_EQ(launch.shape.block[0], 128U);
+  EXPECT_THAT(recorded.codes[0].ptx, testing::HasSubstr(launch.function));
+  EXPECT_FALSE(recorded.codes[0].cubin.empty());
+}
+
+TEST_F(RecordedPlanTest, AddressesLeaveNoTraceInTheParameters) {
+  const Plan plan = plan_of_text(kSecondRow);
+  const RecordedPlan a = record_plan(plan, load_gpu("h200"), 2);
+  const RecordedPlan b = record_plan(plan, load_gpu("h200"), 2);
+  EXPECT_EQ(a.launches[0].parameters, b.launches[0].parameters);
+  EXPECT_EQ(a.codes[0].cubin, b.codes[0].cubin);
+}
+
+// PyTorch refuses to write a product of bf16 to fp32: such a product stays a kernel of ours.
+TEST_F(RecordedPlanTest, ProductsOfALibraryHaveTheTypeOfTheirOperands) {
+  for (const bool wide : {false, true}) {
+    Plan plan = plan_of_text(std::string("fuse 1\nsize M = 128, N = 128, K = 64\ninput x[M,K]\n"
+                                         "weight w[N,K]\noutput y[M,N]") +
+                             (wide ? ", fp32" : "") +
+                             "\n\nprogram product\n  y = x[M,K] · w[N,K]ᵀ\n  store y[M,N] = y\n");
+    plan.kernels.front().implementation = Implementation::library_gemm;
+    const RecordedPlan recorded = record_plan(plan, load_gpu("a100"), 2);
+    EXPECT_EQ(recorded.launches.at(0).product.has_value(), !wide);
+  }
+}
+
+// Machine code of a whole block is made: some seconds.
+class SlowExportedBlock : public RecordedPlanTest {};
+
+TEST_F(SlowExportedBlock, TwoLayersHaveAnEntryAndAnExit) {
+  ModelConfig config = test::tiny_llama();
+  config.D = 256;
+  config.F = 512;
+  config.H = 4;
+  config.Hkv = 2;
+  config.d = 64;
+  const Gpu gpu = load_gpu("a100");
+  const Workload work{.batch = 1, .seq = 128};
+  const Plan plan = make_plan("coda", config, work, plan_target(gpu));
+  const Exported e = exported_block(plan, gpu, 2, 2);
+  ASSERT_EQ(e.operators.size(), 1U);
+  const ExportedOperator& forward = e.operators[0];
+  EXPECT_EQ(forward.launches.size(), 1 + 2 * plan.kernels.size());
+  EXPECT_EQ(e.launches[static_cast<std::size_t>(forward.launches[0])].program, "entry");
+  const auto names = [&](const std::vector<int>& all) {
+    std::set<std::string> out;
+    for (const int t : all) out.insert(e.tensors[static_cast<std::size_t>(t)].name);
+    return out;
+  };
+  const std::set<std::string> inputs = names(forward.inputs);
+  for (const char* name : {"x", "cos", "w_o_0", "w_o_1", "w_down_0", "w_down_1"})
+    EXPECT_TRUE(inputs.contains(name)) << name;
+  EXPECT_FALSE(inputs.contains("x_stats"));  // the entry makes them
+  EXPECT_TRUE(names(forward.outputs).contains("y"));
+  EXPECT_TRUE(names(forward.temporaries).contains("y_0"));  // the second layer's input
+  // Whatever a launch points to is a tensor or a workspace.
+  for (const RecordedLaunch& l : e.launches) {
+    for (const AddressPlace& a : l.addresses) {
+      EXPECT_LT(a.target, static_cast<int>(e.tensors.size())) << l.function;
+      EXPECT_LT(-1 - a.target, static_cast<int>(e.workspaces.size())) << l.function;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fuseline::cuda

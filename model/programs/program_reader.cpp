@@ -73,7 +73,7 @@ void skip_statement(TokenCursor& cursor) {
 
 Diagnosis diagnosis_of(const InputError& error) {
   if (const auto* refused = dynamic_cast<const RefusedLine*>(&error)) return refused->diagnosis();
-  return {.rule = "syntax", .problem = error.problem()};
+  return {.rule = "syntax", .problem = error.problem(), .mend = line_with_nearest(error.problem())};
 }
 
 Program ProgramReader::read(const std::string& name, ProgramPlaces& places,

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "model/programs/columns_check.h"
 #include "model/programs/line_writer.h"
 #include "model/programs/mends.h"
 #include "model/programs/problem.h"
@@ -22,6 +23,7 @@ struct Moved {
   Reach reach = Reach::tile;
   bool store = false;
   Position at{};
+  ColumnPart part{};
 };
 
 std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
@@ -45,6 +47,14 @@ class Checker {
         if (!whole && spoilt(k, p)) continue;
         program(kernel.phases[p], places);
       }
+    }
+    for (std::size_t i = 0; i < graph_.tensors().size() && i < file_.tensors.size(); ++i) {
+      const Tensor& t = graph_.tensors()[i];
+      if (size_of(t.dtype).bits() < 8 && t.cols % 2 != 0)
+        add(file_.tensors[i], "number-format",
+            fmt::format("{} is {}: two columns share a byte, and it has {}", t.name,
+                        name_of(t.dtype), t.cols),
+            "an even number of columns, or a format of 8 bits and more");
     }
     if (whole) {
       partials();
@@ -112,7 +122,9 @@ class Checker {
 
   void program(const Program& p, const ProgramPlaces& places) {
     const std::string lead = p.name + ": ";
-    for (const ProgramProblem& problem : program_problems(graph_, p)) {
+    std::vector<ProgramProblem> problems = program_problems(graph_, p);
+    if (problems.empty()) problems = column_problems(graph_, p);
+    for (const ProgramProblem& problem : problems) {
       const std::string text =
           problem.text.starts_with(lead) ? problem.text.substr(lead.size()) : problem.text;
       add(problem.rule == "stores-nothing"
@@ -121,6 +133,7 @@ class Checker {
           problem.rule, named(text, p), {}, mend(problem, p, places));
     }
     const std::vector<Moved> moved = moved_by(p, places);
+    for (const Moved& m : moved) half_bytes(m);
     for (const Moved& m : moved)
       if (m.store)
         store(m, moved);
@@ -154,7 +167,7 @@ class Checker {
                                 const std::vector<Position>& at) {
       for (std::size_t i = 0; i < list.size() && i < at.size(); ++i)
         for (const Access& a : list[i].accesses()) {
-          all.push_back({a.operand, a.reach, a.store, at[i]});
+          all.push_back({a.operand, a.reach, a.store, at[i], a.part});
           (a.store ? stored : loaded).push_back(a.moved());
         }
     };
@@ -179,6 +192,21 @@ class Checker {
   [[nodiscard]] bool on_chip(TensorId id) const {
     return index_of(id) < file_.plan.homes.size() &&
            file_.plan.homes[index_of(id)] == Home::on_chip;
+  }
+
+  // Two numbers of four bits share a byte, which one thread writes.
+  void half_bytes(const Moved& m) {
+    const Tensor& t = graph_.tensor(m.operand.tensor);
+    if (size_of(t.dtype).bits() >= 8) return;
+    const bool of_part = m.part.group > 0 && (m.part.begin % 2 != 0 || m.part.count % 2 != 0 ||
+                                              m.part.group % 2 != 0 || m.part.step != 1);
+    if (m.operand.col_begin % 2 == 0 && m.operand.cols % 2 == 0 && !of_part &&
+        m.reach != Reach::row_numbers)
+      return;
+    add(m.at, "number-format",
+        fmt::format("{} is {}: two columns share a byte, and half of one is moved", t.name,
+                    name_of(t.dtype)),
+        "an even number of columns from an even one on, or a format of 8 bits and more");
   }
 
   void load(const Moved& m, const std::vector<Moved>& all) {

@@ -1,5 +1,7 @@
 #include "model/programs/meaning.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <variant>
@@ -14,7 +16,7 @@ double Roundings::off(double x, double terms, double magnitude) {
   // Two roundings of a step; partial sums of n terms are about sqrt(n) of them, and are rounded n
   // times.
   const double sums = terms > 1 ? 2 * terms * magnitude : 0;
-  return x + by * unit_roundoff(Dtype::fp32) * (2 * std::fabs(x) + sums);
+  return static_cast<float>(x + by * unit_roundoff(Dtype::fp32) * (2 * std::fabs(x) + sums));
 }
 
 Meaning::Meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
@@ -79,6 +81,12 @@ double Meaning::read(const Operand& o, std::int64_t row, std::int64_t col) const
   return tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, o.tensor_row(row), col));
 }
 double Meaning::read_row(const Operand& o, std::int64_t row, std::int64_t col) const {
+  const Tensor& t = graph_.tensor(o.tensor);
+  if (row < 0 || row >= t.rows)
+    throw InputError({.field = "program " + program_.name,
+                      .value = std::to_string(row),
+                      .message = "is named as a row of " + t.name + ", which it does not have",
+                      .allowed = fmt::format("rows 0 to {}", t.rows - 1)});
   return tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, row, col));
 }
 void Meaning::write(const Operand& o, std::int64_t row, std::int64_t col, double x) {

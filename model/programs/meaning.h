@@ -63,6 +63,7 @@ class Meaning {
   ExactMatrix& make(Value v, std::int64_t rows, std::int64_t cols);
   // Where there are roundings: of a sum of so many terms, as large as those of `from` (-1: as it).
   void round(Value v, double terms, Value from);
+  [[nodiscard]] bool rounds() const { return roundings_ != nullptr; }
   template <class F>
   void fill(Value v, std::int64_t rows, std::int64_t cols, F f) {
     ExactMatrix m(rows, cols);

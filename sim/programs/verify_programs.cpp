@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
+#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -54,7 +56,8 @@ double changed(const std::vector<double>& exact, const std::vector<double>& roun
   return std::isfinite(relative) ? relative : 0;
 }
 
-void refuse_not_finite(const Graph& graph, const Program& p, const ExactTensors& exact) {
+void refuse_not_finite(const Graph& graph, const Program& p, const ExactTensors& exact,
+                       const char* type) {
   for (const Operand& o : stores(p)) {
     const Tensor& t = graph.tensor(o.tensor);
     const std::vector<double>& all = exact[static_cast<std::size_t>(o.tensor.index)];
@@ -64,11 +67,43 @@ void refuse_not_finite(const Graph& graph, const Program& p, const ExactTensors&
     throw InputError(
         {.field = "program " + p.name,
          .value = t.name,
-         .message = fmt::format("is no finite number in row {}, column {}, even in fp64: there is "
-                                "nothing to compare with",
-                                i / t.cols, i % t.cols),
+         .message = fmt::format("is no finite number of {} in row {}, column {}: there is nothing "
+                                "to compare with",
+                                type, i / t.cols, i % t.cols),
          .allowed = "steps whose results are finite for the random inputs, such as log(max(x, "
                     "1e-6))"});
+  }
+}
+
+// Given tensors by whose numbers rows are chosen hold such numbers.
+void choose_rows(const Plan& plan, std::uint64_t seed, executor::Inputs& inputs) {
+  std::map<TensorId, std::int64_t> rows;
+  for (const Kernel& k : plan.kernels)
+    for (const Program& p : k.phases)
+      for (const Primitive& primitive : p.body) {
+        const std::vector<Access> accesses = primitive.accesses();
+        for (std::size_t i = 1; i < accesses.size(); ++i)
+          if (accesses[i].reach == Reach::gathered_rows) {
+            const auto [at, first] =
+                rows.emplace(accesses[i - 1].operand.tensor, accesses[i].operand.rows);
+            if (!first) at->second = std::min(at->second, accesses[i].operand.rows);
+          }
+      }
+  std::mt19937_64 random(seed);
+  for (const auto& [id, count] : rows) {
+    const Tensor& t = plan.graph.tensor(id);
+    if (!inputs.contains(t.name)) continue;
+    const auto numbers = std::make_shared<executor::Storage>(t.dtype, t.rows, t.cols);
+    std::vector<float> row(static_cast<std::size_t>(t.cols));
+    for (std::int64_t r = 0; r < t.rows; ++r) {
+      for (float& x : row) {
+        x = executor::rounded_to(t.dtype,
+                                 static_cast<float>(random() % static_cast<std::uint64_t>(count)));
+        if (x >= static_cast<float>(count)) x = 0;  // rounded up
+      }
+      numbers->write(r, 0, t.cols, row.data());
+    }
+    inputs[t.name] = numbers;
   }
 }
 
@@ -96,7 +131,8 @@ bool VerifiedPrograms::passed() const {
 VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t seed,
                                  const executor::Workers& workers) {
   refuse_large(plan);
-  const executor::Inputs inputs = executor::random_storage(plan.graph, seed, workers);
+  executor::Inputs inputs = executor::random_storage(plan.graph, seed, workers);
+  choose_rows(plan, seed, inputs);
   ExactTensors exact;
   std::vector<double> allowed;  // by tensor, of what was made so far
   for (const Tensor& t : plan.graph.tensors()) {
@@ -112,8 +148,9 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases) {
       run_meaning(plan.graph, p, exact);
-      refuse_not_finite(plan.graph, p, exact);
+      refuse_not_finite(plan.graph, p, exact, "fp64");
       run_meaning(plan.graph, p, rounded, &roundings);
+      refuse_not_finite(plan.graph, p, rounded, "the tensor's type");
     }
 
   const executor::Execution executed = executor::execute(plan, inputs, gpu, {.workers = workers});

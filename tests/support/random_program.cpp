@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "model/primitives/map.h"
+#include "model/primitives/store_tile.h"
 #include "model/programs/defined_map.h"
 #include "model/programs/known_lines.h"
 #include "model/programs/line_writer.h"
@@ -112,7 +113,10 @@ class RandomLine final : public MainloopSyntax {
     if (add != nullptr) *add = dice_.chance(0.03);
     if (dice_.chance(0.03) && !file_.graph.tensors().empty()) return operand(to);
     const bool twice = dice_.chance(0.03);
-    const std::int64_t cols = columns();
+    const std::int64_t cols =
+        dice_.chance(0.5) && !program_.shapes.empty()
+            ? std::max<std::int64_t>(1, program_.shapes.rbegin()->second.width)
+            : columns();
     to = file_.graph.whole(add_tensor(dice_.chance(0.85) ? program_.rows : 1,
                                       twice ? 2 * cols : cols,
                                       dice_.chance(0.5) ? Role::output : Role::activation));
@@ -367,11 +371,32 @@ class FileMaker {
       for (int n = 0; n < kTries && !add(state, {}, ""); ++n) {
       }
     for (int n = 0; n < 4 * kTries && state.made.empty(); ++n) add(state, {}, "store");
+    if (!dice_.chance(0.02)) prune(state);
     for (const TensorId id : state.made) {
       file_.stored.push_back(id);
       if (file_.graph.tensor(id).role == Role::activation) file_.waiting.push_back(id);
     }
     programs_.push_back(std::move(state.program));
+  }
+
+  // Leaves out lines whose results nothing uses, until all are used; the product is stored.
+  void prune(ProgramState& state) {
+    std::vector<Primitive>& body = state.program.body;
+    for (bool changed = true; changed;) {
+      std::set<Value> used;
+      for (const Primitive& p : body)
+        for (const Value v : p.uses()) used.insert(v);
+      changed = std::erase_if(body, [&](const Primitive& p) {
+                  const std::vector<Value> made = p.defines();
+                  return !made.empty() &&
+                         std::ranges::none_of(made, [&](Value v) { return used.contains(v); });
+                }) > 0;
+      const bool product = std::holds_alternative<GemmMainloop>(state.program.mainloop);
+      if (changed || !product || used.contains(0)) continue;
+      RandomLine line(dice_, file_, state);
+      const TensorId id = line.add_tensor(state.rows, state.cols, Role::output);
+      body.emplace_back(StoreTile{.in = 0, .to = file_.graph.whole(id)});
+    }
   }
 
   // A random line; false: it is refused, or its numbers would be too large.

@@ -24,6 +24,8 @@ namespace fuseline::test {
 
 struct RandomRunCounts {
   std::int64_t files = 0, legal = 0, programs = 0, lines = 0, tensors = 0;
+  // Whose numbers are not finite, or name rows that there are not, as verifying says.
+  std::int64_t without_numbers = 0;
   std::int64_t vague = 0;  // tensors that rounding alone changes by more than a twentieth
   std::map<std::string, std::int64_t> refused{};  // by the first mistake's rule
 };
@@ -38,6 +40,11 @@ class RandomRun {
     std::string wrong;
     try {
       wrong = broken(text);
+    } catch (const InputError& e) {
+      if (e.problem().field.starts_with("program "))
+        ++counts_.without_numbers;
+      else
+        wrong = e.what();
     } catch (const std::exception& e) {
       wrong = e.what();
     }

@@ -52,6 +52,8 @@ class ColumnsCheck {
       }
     }
     place_all();
+    if (!whole_)
+      for (std::size_t i = 0; i < program_.body.size(); ++i) groups(static_cast<int>(i));
     for (const auto& [v, shape] : shapes_) inside(v, shape);
     return std::move(found_);
   }
@@ -122,20 +124,34 @@ class ColumnsCheck {
     if (from == places_.end() && to == places_.end()) return false;
     const bool back = from == places_.end();
     const std::optional<Place> place = moved(back ? to->second : from->second, r, back);
-    if (place && !back && to != places_.end()) {
-      if (!(*place == to->second) && !whole_ && said_.insert(primitive).second)
-        add("two-layouts", primitive,
-            text(r.from) + " and " + text(r.to) + " are of other columns: no tile has both");
-      return false;
-    }
-    if (!place) {
-      if (said_.insert(primitive).second)
-        add("two-layouts", primitive, text(r.to) + " begins within a pair of columns");
-      places_[back ? r.from : r.to] = Place{};
-      return true;
-    }
-    places_[back ? r.from : r.to] = *place;
+    const bool both = !back && to != places_.end();
+    if (!place && said_.insert(primitive).second)
+      add("two-layouts", primitive, text(r.to) + " begins within a pair of columns");
+    else if (place && both && !(*place == to->second) && !whole_ && said_.insert(primitive).second)
+      add("two-layouts", primitive,
+          text(r.from) + " and " + text(r.to) + " are of other columns: no tile has both");
+    if (both) return false;
+    places_[back ? r.from : r.to] = place.value_or(Place{});
     return true;
+  }
+
+  // Groups of columns begin where tiles do.
+  void groups(int primitive) {
+    const Primitive& p = program_.body[static_cast<std::size_t>(primitive)];
+    const std::int64_t group = p.demands().column_group;
+    if (group <= 1) return;
+    std::vector<Value> values = p.uses();
+    for (const Value v : p.defines()) values.push_back(v);
+    for (const Value v : values) {
+      const auto place = places_.find(v);
+      if (place == places_.end() || place->second.offset % group == 0) continue;
+      add("pair-across-tiles", primitive,
+          fmt::format(
+              "groups of {} columns of {} begin within a tile: it is a slice from column {} "
+              "on",
+              group, text(v), -place->second.offset));
+      return;
+    }
   }
 
   void inside(Value v, const ValueShape& shape) {
@@ -144,7 +160,12 @@ class ColumnsCheck {
     const Place& p = found->second;
     // Columns of the index space where it begins and ends, times p.num.
     const std::int64_t begin = -p.offset * p.den, end = (shape.width - p.offset) * p.den;
-    if (begin < 0 || end > space_.cols * p.num)
+    if (!whole_ && space_.cols * p.num % p.den != 0)
+      add("pair-across-tiles", made_at_.contains(v) ? made_at_[v] : -1,
+          fmt::format(
+              "{} has one column for {} of the index space, whose {} columns end within them",
+              text(v), p.den / p.num, space_.cols));
+    else if (begin < 0 || end > space_.cols * p.num)
       add("shape", made_at_.contains(v) ? made_at_[v] : -1,
           fmt::format("{} has {} columns, more than the index space of {} has for it", text(v),
                       shape.width, space_.cols));

@@ -165,7 +165,8 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
         allowed[i] = std::max(allowed[i], arriving + roundoff_of(t.dtype));
         const executor::TensorError error =
             executor::compare(executed.memory->at(o.tensor), exact[i], o.col_begin, o.cols);
-        const bool nothing = error.nothing_wanted && error.largest == 0;
+        // Where fp64 rounds everything away, such as log(1 + 1e-20), fp32 may keep more.
+        const bool nothing = error.nothing_wanted && error.largest < 0x1p-50;
         const double by_rounding = changed(exact[i], rounded[i], t.cols, o);
         out.tensors.push_back({.name = t.name,
                                .program = p.name,

@@ -16,6 +16,7 @@
 #include "model/policy.h"
 #include "model/programs/legality.h"
 #include "model/programs/program_file.h"
+#include "model/programs/rules.h"
 #include "sim/gpu/gpu.h"
 #include "sim/programs/tile_check.h"
 #include "tests/error/program_mistakes.h"
@@ -125,6 +126,17 @@ TEST(MistakenPrograms, AreRefusedByTheRightRuleInTheRightLine) {
         "whole-column", "second-mainloop", "mainloop", "read-before-stored", "output-not-stored",
         "on-chip", "kernel-name", "operators", "tile"})
     EXPECT_TRUE(rules.contains(rule)) << rule;
+}
+
+TEST(HandbookOfPrograms, ListsEveryRuleWithItsReason) {
+  const std::string page =
+      text_of(fs::path(FUSELINE_SOURCE_DIR) / "docs/handbook/10-write-an-epilogue.md");
+  std::size_t at = page.find("| rule | reason |");
+  ASSERT_NE(at, std::string::npos);
+  std::string table = "| rule | reason |\n|---|---|\n";
+  for (const ProgramRule& rule : program_rules())
+    table += fmt::format("| `{}` | {} |\n", rule.name, rule.reason);
+  EXPECT_EQ(page.substr(at, table.size() + 1), table + "\n");
 }
 
 TEST(GeneratedReferenceOfMistakes, IsWhatTheProgramSays) {

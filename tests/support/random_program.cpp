@@ -26,6 +26,7 @@ constexpr int kFormulas = 60;     // fewer than the maps that a run of the progr
 constexpr double kLargest = 3e3;  // numbers of values: fp16 holds them, and so do their squares
 constexpr int kTries = 60;        // of a line, until one is legal
 constexpr std::size_t kMostPrograms = 6;
+constexpr std::int64_t kWidest = 2000;  // columns
 
 using Sample = std::array<double, 8>;  // a few numbers that the value may have
 
@@ -440,6 +441,15 @@ class FileMaker {
     bool refused = false;
     for (const ProgramProblem& p : program_problems(file_.graph, state.program))
       refused = refused || p.rule != "stores-nothing";
+    // Sizes that multiply would take minutes.
+    bool wide = false;
+    for (const Access& a : made.accesses()) wide = wide || a.operand.cols > kWidest;
+    if (!refused)
+      for (const ValueShape& s : made.results(state.shapes, 1)) wide = wide || s.width > kWidest;
+    if (wide) {
+      state.program.body.pop_back();
+      return false;
+    }
     const bool keep = !refused || (!mistaken_ && dice_.chance(0.02));
     std::map<Value, Sample> numbers;
     if (!keep || (!refused && !sampled(state, made, numbers))) {

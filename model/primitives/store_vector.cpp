@@ -73,8 +73,8 @@ void StoreVector::evaluate(TileContext& tile) const {
 
 void StoreVector::epilogue(EpilogueCode& code) const {
   const std::string x = code.use(in);
-  FUSELINE_ASSERT(axis == Axis::rows && code.form(in) == Form::per_row,
-                  "an epilogue stores row vectors");
+  if (axis != Axis::rows || code.form(in) != Form::per_row)
+    code.refuse("a vector along columns that is stored");
   const std::string f = code.parameter(accesses().front());
   code.line(fmt::format("if (slab.col == 0) store_rows(p.{}, {}, {});", f, code.place(), x));
 }

@@ -132,6 +132,7 @@ class Checker {
               : place_of(places, problem.in_prologue, problem.primitive),
           problem.rule, named(text, p), {}, mend(problem, p, places));
     }
+    product_ = std::holds_alternative<GemmMainloop>(p.mainloop);
     const std::vector<Moved> moved = moved_by(p, places);
     for (const Moved& m : moved) half_bytes(m);
     for (const Moved& m : moved)
@@ -277,7 +278,7 @@ class Checker {
       const bool same_tile =
           other.reach == Reach::tile && m.reach == Reach::tile && other.operand == m.operand;
       // Attention appends to a cache whose old rows it reads.
-      if (same_tile || t.role == Role::cache) continue;
+      if (same_tile || (t.role == Role::cache && !product_)) continue;
       if (other.reach == Reach::partials && m.reach == Reach::partials) continue;
       if (m.reach == Reach::partials) continue;  // said of the load
       return add(m.at, "in-place",
@@ -376,6 +377,7 @@ class Checker {
   const ProgramFile& file_;
   const Graph& graph_;
   std::vector<Diagnosis> found_;
+  bool product_ = false;  // the program that is looked at has a product as its mainloop
   std::vector<std::vector<Operand>> present_;  // by tensor: what was stored so far
   std::map<TensorId, std::set<const Program*>> readers_;
   std::map<TensorId, Position> partial_at_;

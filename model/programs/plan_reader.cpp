@@ -188,7 +188,12 @@ class FileReader {
     cursor_.need("[");
     const std::size_t begin = cursor_.place();
     std::string symbol = "[";
-    while (!cursor_.is("]") && cursor_.kind() != TokenKind::line_end) symbol += cursor_.next().text;
+    int commas = 0;
+    while (!cursor_.is("]") && cursor_.kind() != TokenKind::line_end) {
+      commas += cursor_.is(",") ? 1 : 0;
+      if (commas > 1) cursor_.expected("']': a tensor has rows and columns");
+      symbol += cursor_.next().text;
+    }
     cursor_.need("]");
     symbol += "]";
     const std::size_t behind = cursor_.place();

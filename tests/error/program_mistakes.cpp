@@ -369,6 +369,7 @@ class Maker {
           text.set(p.mainloop, replaced(text.code(p.mainloop), ", pairs", ""));
           add("the weight's rows are not in pairs", text, {"pair-across-tiles"}, {p.mainloop, i});
           const std::string in = code.substr(code.find('(') + 1, pairs - code.find('(') - 1);
+          if (made.empty()) continue;
           if (code.find("swiglu") != std::string::npos || code.find("geglu") != std::string::npos) {
             text = right_;
             text.insert(i + 1, spaces, "zz = " + in + " + " + made);
@@ -387,7 +388,11 @@ class Maker {
         if (code.find("= load_rows ") != std::string::npos) {
           text = right_;
           text.set(i, replaced(code, "load_rows", "load"));
-          add("a vector is loaded as a tile", text, {"shape"}, {i});
+          // A stream has narrower tiles too: then the line that uses it is to blame.
+          std::set<std::size_t> lines = {i};
+          for (std::size_t j = i + 1; j < p.end; ++j)
+            if (mentions(right_.code(j), made)) lines.insert(j);
+          add("a vector is loaded as a tile", text, {"shape", "two-layouts"}, lines);
         }
         if (code.find("= load ") != std::string::npos) {
           text = right_;
@@ -439,29 +444,30 @@ class Maker {
       text.lines.push_back("  " + (has ? replaced(product, pairs, "") : product + pairs));
       add("one weight in two orders", text, {"two-layouts"}, {text.lines.size() - 1, p.mainloop});
       text = right_;
-      std::string sum = text.code(p.mainloop).substr(0, text.code(p.mainloop).find(' '));
       std::vector<std::string> loaded;
       for (std::size_t i = p.begin(); i < p.end; ++i)
         if (right_.code(i).find("= load ") != std::string::npos)
           loaded.push_back(right_.operand(i));
       if (loaded.empty()) continue;
-      std::size_t at = p.end;
-      for (int i = 0; i < 24; ++i)
-        text.insert(at++, spaces, "more" + std::to_string(i) + " = load " + loaded[0]);
-      for (int i = 0; i < 24; ++i) {
-        text.insert(at++, spaces,
-                    "add" + std::to_string(i) + " = " + sum + " + more" + std::to_string(i));
-        sum = "add" + std::to_string(i);
-      }
-      for (std::size_t i = p.begin(); i < p.end; ++i)
-        if (right_.code(i).starts_with("store ") && !right_.stores_partials(i) &&
-            right_.operand(i).substr(right_.operand(i).find('[')) ==
-                loaded[0].substr(loaded[0].find('['))) {
-          Text big = text;
-          big.erase(i, i + 1);
-          big.insert(at - 1, spaces, right_.code(i).substr(0, right_.code(i).rfind(' ') + 1) + sum);
-          add("an epilogue that no tile has room for", big, {"tile"}, {p.mainloop});
+      for (std::size_t i = p.begin(); i < p.end; ++i) {
+        if (!right_.code(i).starts_with("store ") || right_.stores_partials(i) ||
+            right_.operand(i).substr(right_.operand(i).find('[')) !=
+                loaded[0].substr(loaded[0].find('[')))
+          continue;
+        text = right_;
+        std::string sum = right_.code(i).substr(right_.code(i).rfind(' ') + 1);
+        text.erase(i, i + 1);
+        std::size_t at = p.end - 1;
+        for (int n = 0; n < 24; ++n)
+          text.insert(at++, spaces, "more" + std::to_string(n) + " = load " + loaded[0]);
+        for (int n = 0; n < 24; ++n) {
+          text.insert(at++, spaces,
+                      "add" + std::to_string(n) + " = " + sum + " + more" + std::to_string(n));
+          sum = "add" + std::to_string(n);
         }
+        text.insert(at, spaces, right_.code(i).substr(0, right_.code(i).rfind(' ') + 1) + sum);
+        add("an epilogue that no tile has room for", text, {"tile"}, {p.mainloop});
+      }
     }
   }
 
@@ -591,7 +597,12 @@ class Maker {
         typed("a kind of kernel is misspelt", replaced(code, ": ", ": x"), {"arguments"});
       if (i == 0) {
         typed("a version that there is not", "fuse 9", {"version"});
-        typed("no version", "# fuse", {"version"});
+        // What stands in its place is to blame: the first statement.
+        std::size_t next = 1;
+        while (next < right_.lines.size() && right_.code(next).empty()) ++next;
+        Text text = right_;
+        text.set(0, "");
+        add("no version", text, {"version"}, {0, next}, true);
       }
     }
   }

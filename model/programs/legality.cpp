@@ -74,6 +74,11 @@ class Checker {
   [[nodiscard]] std::string line(Position at) const { return file_.source->line(at.line); }
   [[nodiscard]] std::string text(const Operand& o) const { return operand_text(graph_, o); }
 
+  // How the partials that a line stores are joined.
+  [[nodiscard]] std::string joins(Position at) const {
+    return line(at).find("= max(") != std::string::npos ? "max" : "sum";
+  }
+
   // Of what a program's own check found.
   std::string mend(const ProgramProblem& problem, const Program& p,
                    const ProgramPlaces& places) const {
@@ -222,7 +227,7 @@ class Checker {
                                "blocks may not be there",
                                t.name),
                    "a program of its own that finishes them, behind this one",
-                   finisher_of(graph_, m.operand.tensor));
+                   finisher_of(graph_, m.operand.tensor, joins(other.at)));
     const bool made = t.role == Role::activation || t.role == Role::output;
     if (made && !in_memory(m.operand))
       add(m.at, "read-before-stored",
@@ -344,7 +349,7 @@ class Checker {
                         "row and tile, not for each row",
                         t.name),
             fmt::format("a program that loads {} for each row and sums its columns", t.name),
-            finisher_of(graph_, id));
+            finisher_of(graph_, id, joins(at)));
       if (count > 1)
         add(at, "several-finishers", fmt::format("{} programs read the partials {}", count, t.name),
             "one finisher, whose result the others read");

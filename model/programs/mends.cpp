@@ -23,7 +23,7 @@ std::string declaration(const Tensor& t, Role role) {
   return text;
 }
 
-std::string finisher_of(const Graph& graph, TensorId partials) {
+std::string finisher_of(const Graph& graph, TensorId partials, const std::string& reduction) {
   const Tensor& t = graph.tensor(partials);
   const std::string operand = operand_text(graph, graph.whole(partials));
   return fmt::format(
@@ -31,13 +31,14 @@ std::string finisher_of(const Graph& graph, TensorId partials) {
       "program finish_{0}\n"
       "  for each row of [{1}, {2}]\n"
       "  p = load {3}\n"
-      "  r = row_sum(p)\n"
+      "  r = row_{4}(p)\n"
       "  store_rows {0}_all[{1},1] = r",
-      t.name, t.rows, t.cols, operand);
+      t.name, t.rows, t.cols, operand, reduction);
 }
 
 std::string partials_of(const std::string& value, const std::string& reduction, std::int64_t rows,
                         std::int64_t width) {
+  const bool mean = reduction == "mean";
   const std::int64_t count = (width + partial_tile - 1) / partial_tile;
   return fmt::format(
       "activation {0}_parts[{2},{3}], fp32\n"
@@ -46,8 +47,9 @@ std::string partials_of(const std::string& value, const std::string& reduction, 
       "program finish_{0}\n"
       "  for each row of [{2}, {3}]\n"
       "  p = load {0}_parts[{2},{3}]\n"
-      "  r = row_{4}(p)",
-      value, reduction, rows, count, reduction == "max" ? "max" : "sum");
+      "  r = row_{4}(p){5}",
+      value, mean ? "sum" : reduction, rows, count, reduction == "max" ? "max" : "sum",
+      mean ? fmt::format("\n  m = r * {}", 1.0 / static_cast<double>(width)) : "");
 }
 
 std::string other_tensor(const Graph& graph, const Operand& stored, const std::string& value) {

@@ -8,7 +8,8 @@
 namespace fuseline {
 
 // "program finish_s ...": joins the partials of each row; its result is for others to read.
-std::string finisher_of(const Graph& graph, TensorId partials);
+// `reduction`: "sum", or "max" for partials of the largest.
+std::string finisher_of(const Graph& graph, TensorId partials, const std::string& reduction);
 // A reduction of whole rows inside a tile as partials and their finisher; `value`: by its name.
 std::string partials_of(const std::string& value, const std::string& reduction, std::int64_t rows,
                         std::int64_t width);

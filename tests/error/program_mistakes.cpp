@@ -388,10 +388,9 @@ class Maker {
         if (code.find("= load_rows ") != std::string::npos) {
           text = right_;
           text.set(i, replaced(code, "load_rows", "load"));
-          // A stream has narrower tiles too: then the line that uses it is to blame.
+          // A stream has narrower tiles too: then a line that uses it is to blame.
           std::set<std::size_t> lines = {i};
-          for (std::size_t j = i + 1; j < p.end; ++j)
-            if (mentions(right_.code(j), made)) lines.insert(j);
+          for (std::size_t j = i + 1; j < p.end; ++j) lines.insert(j);
           add("a vector is loaded as a tile", text, {"shape", "two-layouts"}, lines);
         }
         if (code.find("= load ") != std::string::npos) {

@@ -25,7 +25,7 @@ bool has_columns(const ValueShape& s) { return s.form == Form::tile || s.form ==
 
 class ColumnsCheck {
  public:
-  ColumnsCheck(const Graph& graph, const Program& program) : program_(program) {
+  ColumnsCheck(const Graph& graph, const Program& program) : graph_(graph), program_(program) {
     std::vector<std::string> problems;
     space_ = index_space_of(graph, program, problems);
     whole_ = std::holds_alternative<RowMainloop>(program.mainloop);
@@ -52,8 +52,11 @@ class ColumnsCheck {
       }
     }
     place_all();
-    if (!whole_)
-      for (std::size_t i = 0; i < program_.body.size(); ++i) groups(static_cast<int>(i));
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      if (!whole_) groups(static_cast<int>(i));
+      half_bytes(static_cast<int>(i));
+      if (product_) parts(static_cast<int>(i));
+    }
     for (const auto& [v, shape] : shapes_) inside(v, shape);
     return std::move(found_);
   }
@@ -98,6 +101,8 @@ class ColumnsCheck {
           for (const ColumnRelation& r : program_.body[i].relations())
             changed = relate(static_cast<int>(i), r) || changed;
       }
+      if (joined_.empty())
+        for (const auto& [v, place] : places_) joined_.insert(v);
       // Of what nothing joins with placed values, the widest begins at the first column.
       const std::pair<const Value, ValueShape>* widest = nullptr;
       for (const auto& one : shapes_)
@@ -154,6 +159,45 @@ class ColumnsCheck {
     }
   }
 
+  // Tiles end at even columns of the index space: a value of four bits begins at one.
+  void half_bytes(int primitive) {
+    const Primitive& p = program_.body[static_cast<std::size_t>(primitive)];
+    for (const Access& a : p.accesses()) {
+      const std::vector<Value> values = a.store ? p.uses() : p.defines();
+      if (size_of(graph_.tensor(a.operand.tensor).dtype).bits() >= 8 || values.empty()) continue;
+      const auto place = places_.find(values.front());
+      if (place == places_.end() || place->second.offset % 2 == 0) continue;
+      add("number-format", primitive,
+          fmt::format("two columns of {} share a byte, and a tile ends between them: {} is a slice "
+                      "from column {} on",
+                      graph_.tensor(a.operand.tensor).name, text(values.front()),
+                      -place->second.offset));
+    }
+  }
+
+  // An epilogue runs what follows from a part of the product's columns in the tiles that have it.
+  void parts(int primitive) {
+    if (said_.contains(primitive)) return;
+    const Primitive& p = program_.body[static_cast<std::size_t>(primitive)];
+    int part = -1;
+    for (const Value v : p.uses()) {
+      const auto known = parts_of_.find(v);
+      if (known == parts_of_.end()) continue;
+      if (part >= 0 && known->second != part)
+        return add("two-layouts", primitive,
+                   "values of two parts of the columns meet, each with tiles of its own");
+      part = known->second;
+    }
+    if (const auto slice = p.demands().slice) {
+      if (!joined_.contains(slice->of))
+        return add("shape", primitive,
+                   text(slice->of) + " meets no value of the product: load its part alone");
+      part = primitive;
+    }
+    if (part >= 0)
+      for (const Value v : p.defines()) parts_of_[v] = part;
+  }
+
   void inside(Value v, const ValueShape& shape) {
     const auto found = places_.find(v);
     if (found == places_.end() || !has_columns(shape)) return;
@@ -179,12 +223,15 @@ class ColumnsCheck {
                       p.den / p.num));
   }
 
+  const Graph& graph_;
   const Program& program_;
   IndexSpace space_;
   bool whole_ = false, product_ = false;
   ValueShapes shapes_;
   std::map<Value, int> made_at_;
   std::map<Value, Place> places_;
+  std::set<Value> joined_;         // with the product, by the steps between
+  std::map<Value, int> parts_of_;  // by value: the line that took its part of the columns
   std::set<int> said_;
   std::vector<ProgramProblem> found_;
 };

@@ -172,6 +172,13 @@ std::int64_t needed_elements(const Access& access, const Primitive& primitive, c
       };
       return met(needs.first) * first_rows + met(needs.others) * (tiling.rows - first_rows);
     }
+    case Reach::sequence_rows:
+    case Reach::rows_above:
+    case Reach::rows_below:
+      if (made < 0 || values.form(made) != Form::tile || columns(needs.first) >= values.width(made))
+        break;
+      return loaded_elements(access, primitive, tiling, values) / values.width(made) *
+             columns(needs.first);
     default:
       break;
   }

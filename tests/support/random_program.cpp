@@ -457,13 +457,13 @@ class FileMaker {
       return false;
     }
     if (refused) mistaken_ = true;
+    if (const auto* map = made.as<Map>(); map != nullptr && definition_of(map->fn) != nullptr)
+      file_.called.insert(map->fn->name.value);
     if (!refused) {
       const std::vector<Value> defined = made.defines();
       const std::vector<ValueShape> shapes = made.results(state.shapes, 1);
       for (std::size_t i = 0; i < defined.size(); ++i) state.shapes[defined[i]] = shapes[i];
       for (const auto& [v, s] : numbers) state.samples[v] = s;
-      if (const auto* map = made.as<Map>(); map != nullptr && definition_of(map->fn) != nullptr)
-        file_.called.insert(map->fn->name.value);
     }
     state.next = line.next_value();
     for (const TensorId id : line.stored()) {

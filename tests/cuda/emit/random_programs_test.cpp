@@ -46,8 +46,11 @@ class RandomProgramSources : public test::CompileTest {
       --wanted;
       for (const Source& source : sources) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        const Compiled compiled = compiler_->compile(source, target_of(gpu));
-        EXPECT_FALSE(compiled.ptx.empty());
+        try {
+          EXPECT_FALSE(compiler_->compile(source, target_of(gpu)).ptx.empty());
+        } catch (const std::exception& e) {
+          ADD_FAILURE() << e.what() << "\n" << source.text;
+        }
       }
     }
   }

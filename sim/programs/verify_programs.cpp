@@ -168,6 +168,12 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
         // Where fp64 rounds everything away, such as log(1 + 1e-20), fp32 may keep more.
         const bool nothing = error.nothing_wanted && error.largest < 0x1p-50;
         const double by_rounding = changed(exact[i], rounded[i], t.cols, o);
+        if (by_rounding >= 1)
+          throw InputError(
+              {.field = "program " + p.name,
+               .value = t.name,
+               .message = "is nothing but roundings: they change it by as much as it is",
+               .allowed = "steps that do not take near numbers from each other"});
         out.tensors.push_back({.name = t.name,
                                .program = p.name,
                                .error = nothing ? 0 : error.relative_l2,

@@ -37,7 +37,7 @@ struct VerifiedPrograms {
 // with a random rounding behind each step, and four times the difference is allowed as well.
 // MissingError: a primitive or mainloop that states no meaning. InputError: more than 2^31
 // multiplications, which fp64 without tiles would take minutes for; a result that is not finite in
-// fp64.
+// fp64, or that roundings change by as much as it is.
 VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t seed,
                                  const executor::Workers& workers);
 

@@ -24,7 +24,7 @@ void run(std::uint64_t first, std::uint64_t files, const test::RandomProgramOpti
   EXPECT_GT(c.lines, 2 * c.programs);
   EXPECT_GT(c.tensors, c.legal * 9 / 10);
   EXPECT_LT(c.vague, c.tensors / 5);
-  EXPECT_LT(c.without_numbers, c.legal / 50);
+  EXPECT_LT(c.without_numbers, c.legal / 20);
   EXPECT_GE(c.refused.size(), files < 1000 ? 5U : 8U);
 }
 

@@ -24,7 +24,8 @@ namespace fuseline::test {
 
 struct RandomRunCounts {
   std::int64_t files = 0, legal = 0, programs = 0, lines = 0, tensors = 0;
-  // Whose numbers are not finite, or name rows that there are not, as verifying says.
+  // Whose numbers are not finite, are roundings alone, or name rows that there are not, as
+  // verifying says.
   std::int64_t without_numbers = 0;
   std::int64_t vague = 0;  // tensors that rounding alone changes by more than a twentieth
   std::map<std::string, std::int64_t> refused{};  // by the first mistake's rule

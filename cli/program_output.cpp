@@ -1,6 +1,7 @@
 #include "cli/program_output.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/format.h"
@@ -16,12 +17,27 @@ namespace fuseline {
 
 using nlohmann::ordered_json;
 
+namespace {
+
+// The lines of a mend as they are.
+std::string mend_text(const std::string& mend) {
+  std::string text;
+  for (std::size_t begin = 0; begin < mend.size();) {
+    const std::size_t end = std::min(mend.find('\n', begin), mend.size());
+    text += (begin == 0 ? "  write: " : "         ") + mend.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return text;
+}
+
+}  // namespace
+
 std::string diagnoses_text(const std::vector<Diagnosis>& diagnoses) {
   std::string text;
   for (const Diagnosis& d : diagnoses) {
     text += fmt::format("fuseline: error [{}]: {}\n", d.rule, format_problem(d.problem));
     text += wrap("  why: " + std::string(program_rule(d.rule).reason), "    ");
-    if (!d.mend.empty()) text += wrap("  write: " + d.mend, "    ");
+    text += mend_text(d.mend);
   }
   text += fmt::format("{} mistake{}\n", diagnoses.size(), diagnoses.size() == 1 ? "" : "s");
   return text;
@@ -48,6 +64,16 @@ ordered_json diagnoses_json(const std::vector<Diagnosis>& diagnoses) {
 
 ProgramExplanation explain_programs(const ProgramFile& file, const Plan& plan, const Gpu& gpu) {
   ProgramExplanation e;
+  for (const DefinedFunction& f : file.functions) {
+    const std::vector<std::string>& parameters = f.function.parameters();
+    ExplainedFunction& known = e.functions.emplace_back(
+        ExplainedFunction{.call = fmt::format("{}({})", f.name, fmt::join(parameters, ", ")),
+                          .formula = f.function.text(),
+                          .parameters = parameters,
+                          .derivatives = {}});
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+      known.derivatives.push_back(f.function.derivative(i).text());
+  }
   for (std::size_t k = 0; k < plan.kernels.size(); ++k)
     for (std::size_t i = 0; i < plan.kernels[k].phases.size(); ++i) {
       const Program& p = plan.kernels[k].phases[i];
@@ -92,6 +118,11 @@ ProgramExplanation explain_programs(const ProgramFile& file, const Plan& plan, c
 
 std::string program_explanation_text(const ProgramExplanation& e) {
   std::string text;
+  for (const ExplainedFunction& f : e.functions) {
+    text += wrap(f.call + " = " + f.formula, "    ");
+    for (std::size_t i = 0; i < f.parameters.size(); ++i)
+      text += wrap(fmt::format("  by {}: {}", f.parameters[i], f.derivatives[i]), "    ");
+  }
   for (const ProgramCosts& p : e.programs) {
     text += (text.empty() ? "" : "\n") + p.name + "\n";
     if (p.budget) {
@@ -141,7 +172,13 @@ ordered_json program_explanation_json(const ProgramExplanation& e) {
     }
     programs.push_back(std::move(one));
   }
-  return {{"programs", std::move(programs)}};
+  ordered_json functions = ordered_json::array();
+  for (const ExplainedFunction& f : e.functions) {
+    ordered_json by = ordered_json::object();
+    for (std::size_t i = 0; i < f.parameters.size(); ++i) by[f.parameters[i]] = f.derivatives[i];
+    functions.push_back({{"call", f.call}, {"formula", f.formula}, {"derivatives", std::move(by)}});
+  }
+  return {{"functions", std::move(functions)}, {"programs", std::move(programs)}};
 }
 
 namespace {

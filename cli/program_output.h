@@ -31,7 +31,13 @@ struct ProgramCosts {
   std::optional<TileBudget> budget;  // of a GEMM
   std::vector<LineCost> lines;
 };
+// A function that the file defines, with its derivative by each parameter.
+struct ExplainedFunction {
+  std::string call, formula;  // "swish(x)", "x * sigmoid(x)"
+  std::vector<std::string> parameters, derivatives;
+};
 struct ProgramExplanation {
+  std::vector<ExplainedFunction> functions;
   std::vector<ProgramCosts> programs;
 };
 ProgramExplanation explain_programs(const ProgramFile& file, const Plan& plan, const Gpu& gpu);

@@ -101,7 +101,7 @@ class Emitter final : public EpilogueCode {
   void load(Value out, const Access& access) override {
     const Operand& from = access.operand;
     if (access.reach == Reach::tile) {
-      FUSELINE_ASSERT(dtype(from) != Dtype::fp32, "an epilogue loads 16-bit tiles");
+      if (dtype(from) == Dtype::fp32) refuse("tiles of fp32 that it loads");
       Field& f = field(FieldKind::tile_in, from);
       f.slot = tile_slots_;
       f.each = each_of(from.cols);
@@ -110,7 +110,7 @@ class Emitter final : public EpilogueCode {
       define(out, fmt::format("load_tile(p.{}, {})", f.name, place()));
     } else if (access.reach == Reach::col_numbers) {
       Field& f = field(FieldKind::cols_in, from);
-      FUSELINE_ASSERT(each_of(from.cols) == 2, "vectors are as long as the accumulator is wide");
+      if (each_of(from.cols) != 2) refuse("vectors that are not as long as the product is wide");
       f.slot = col_slots_++;
       f.begin = parts_.begin(part_);
       define(out, fmt::format("load_cols(p.{}, {})", f.name, place()));
@@ -164,7 +164,7 @@ class Emitter final : public EpilogueCode {
   }
   int column_reduction(int each) override {
     scratch_ = std::max(scratch_, kWarps * 32 * each * 4);
-    FUSELINE_ASSERT(column_reductions_ < kMostColumnReductions, program_.name);
+    if (column_reductions_ >= kMostColumnReductions) refuse("so many sums down columns");
     return column_reductions_++;
   }
   [[nodiscard]] std::int64_t slab_cols() const override {
@@ -180,7 +180,9 @@ class Emitter final : public EpilogueCode {
     define(out, fmt::format("gathered({}, state.{})", place(), member));
   }
   [[noreturn]] void refuse(std::string_view primitive) const override {
-    FUSELINE_ASSERT(false, fmt::format("{}: no epilogue has {}", program_.name, primitive));
+    throw MissingError(
+        fmt::format("program {}: {} in the epilogue of a product has no kernel for a real GPU yet",
+                    program_.name, primitive));
   }
 
  private:

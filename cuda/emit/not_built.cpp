@@ -11,6 +11,7 @@
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
 #include "model/primitives/primitives.h"
+#include "model/primitives/values.h"
 
 namespace fuseline::cuda {
 
@@ -151,6 +152,10 @@ std::string of_body(const Program& program) {
       return "a product that leaves scales of groups of columns";
     if (p.is<SumSequences>())
       if (std::string what = of_sequences(program); !what.empty()) return what;
+    if (const auto* m = std::get_if<RowMainloop>(&program.mainloop); m != nullptr && m->heads == 1)
+      if (const auto* reduce = p.as<RowReduce>();
+          reduce != nullptr && analyse(program).width(reduce->in) < m->cols)
+        return "a sum over the columns of a value that is narrower than its rows";
     if (p.is<ChooseExperts>() || p.is<ChooseExpertsGradient>())
       if (std::string what = of_choice(program); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())

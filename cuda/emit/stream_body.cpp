@@ -53,8 +53,8 @@ class StreamEmitter final : public StreamCode {
     if (std::holds_alternative<ScanMainloop>(program_.mainloop)) define(0, "y", "place.result()");
     for (std::size_t i = 0; i < program_.body.size(); ++i) {
       scopes_.part = scopes_.parts().home[i];
-      FUSELINE_ASSERT(scopes_.part < 0 || shape_.loop != StreamLoop::rows,
-                      program_.name + ": parts of the columns in a row mainloop");
+      if (scopes_.part >= 0 && shape_.loop == StreamLoop::rows)
+        refuse("a part of the columns in a row mainloop");
       // Values are made where they are wanted.
       if (program_.body[i].defines().empty()) program_.body[i].stream(*this);
     }
@@ -84,7 +84,7 @@ class StreamEmitter final : public StreamCode {
     });
   }
   std::string computed_at(const char* place, std::int64_t cols, Value v) override {
-    FUSELINE_ASSERT(scopes_.part < 0, program_.name + ": other columns of a part");
+    if (scopes_.part >= 0) refuse("a step that reads other columns of a part");
     StreamScope scope = scopes_.inner(place, cols);
     const std::string result = scopes_.at(scope, [&] { return use(v); });
     return fmt::format("[&](const auto& {}) {{\n{}{:{}}return {};\n{:{}}}}", scope.place,
@@ -100,20 +100,19 @@ class StreamEmitter final : public StreamCode {
     const bool blocks =
         scopes_.part < 0 ||
         scopes_.parts().parts[static_cast<std::size_t>(scopes_.part)].begin % partial_tile == 0;
-    FUSELINE_ASSERT(blocks, program_.name + ": partials of columns within a block");
+    if (!blocks) refuse("partial sums of columns that begin within a block");
   }
   [[noreturn]] void refuse(std::string_view primitive) const override {
     throw MissingError(
         fmt::format("{}: {} has no kernel for a real GPU yet", program_.name, primitive));
   }
   void not_in_rows(const char* what) const override {
-    FUSELINE_ASSERT(shape_.loop != StreamLoop::rows,
-                    fmt::format("{}: {} in a row mainloop", program_.name, what));
+    if (shape_.loop == StreamLoop::rows) refuse(std::string(what) + " in a row mainloop");
   }
   void only_as_tile(const char* what) override {
-    FUSELINE_ASSERT(
-        shape_.loop == StreamLoop::tiles && &scopes_.current() == &scopes_.run && scopes_.part < 0,
-        fmt::format("{}: {} are loaded as a tile", program_.name, what));
+    const bool tile =
+        shape_.loop == StreamLoop::tiles && &scopes_.current() == &scopes_.run && scopes_.part < 0;
+    if (!tile) refuse(std::string(what) + " but as whole tiles");
   }
   [[nodiscard]] bool pairs_in_thread(std::int64_t distance) const override {
     return cuda::pairs_in_thread(shape_, distance);

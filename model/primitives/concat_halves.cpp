@@ -39,6 +39,8 @@ bool ConcatHalves::check(ShapeCheck& check) const {
   const ValueShape* a = check.use(lower);
   const ValueShape* b = check.use(upper);
   if (a == nullptr || b == nullptr) return false;
+  if (a->form != Form::tile || b->form != Form::tile)
+    check.problem("the halves of " + ShapeCheck::text(out) + " are no tiles");
   if (group < 2 || first() >= group || (a->width + b->width) % group != 0 ||
       a->width * (group - first()) != b->width * first())
     check.problem("the halves of " + ShapeCheck::text(out) + " do not match");

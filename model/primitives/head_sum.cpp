@@ -34,6 +34,7 @@ TileDemands HeadSum::demands() const {
 bool HeadSum::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
+  if (s->form != Form::tile) check.problem("heads are columns of a tile");
   if (!check.space().rows_resident)
     check.problem("the heads of a row are in different tiles", "whole-row");
   if (count < 1 || width < 1 || s->width % (count * width) != 0)

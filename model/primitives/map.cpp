@@ -141,7 +141,10 @@ void meaning(const Map& p, Meaning& exact) {
   const ExactMatrix b = p.in.size() > 1 ? exact.value(p.in[1]) : a;
   exact.fill(p.out, std::max(a.rows, b.rows), std::max(a.cols, b.cols), [&](auto r, auto c) {
     const double of[] = {a.repeated(r, c), b.repeated(r, c), p.constant};
-    return f(of);
+    if (!exact.rounds()) return f(of);
+    const float single[] = {static_cast<float>(of[0]), static_cast<float>(of[1]),
+                            static_cast<float>(of[2])};
+    return static_cast<double>(f.in_fp32(single));
   });
 }
 

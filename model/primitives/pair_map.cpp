@@ -195,7 +195,7 @@ void PairMap::epilogue(EpilogueCode& code) const {
 void PairMap::stream(StreamCode& code) const {
   if (fn->device != nullptr) code.device_function(fn->device);
   if (rotates()) return rotate(code);
-  FUSELINE_ASSERT(distance == 1, "gate and up are adjacent columns");
+  if (distance != 1) code.refuse("a pair map of gate and up that are not adjacent columns");
   const char* function = fn->name;
   const std::string pairs = code.use(in.at(0));
   if (form() == PairForm::joined) {

@@ -33,7 +33,10 @@ bool RowReduce::check(ShapeCheck& check) const {
   if (fn->also != nullptr) check.problem("a row reduction makes one number");
   if (!check.space().rows_resident)
     check.problem("a row reduction needs a full row, but tiles hold a part of it", "whole-row");
-  return check.use(in) != nullptr;
+  const ValueShape* s = check.use(in);
+  if (s == nullptr) return false;
+  if (s->form != Form::tile) check.problem("a row reduction needs a tile");
+  return true;
 }
 
 CodeLine RowReduce::text(const ProgramNames& names) const {

@@ -77,7 +77,7 @@ void StoreTile::evaluate(TileContext& tile) const {
 
 void StoreTile::epilogue(EpilogueCode& code) const {
   const std::string x = code.use(in);
-  FUSELINE_ASSERT(code.form(in) == Form::tile, "an epilogue stores tiles as tiles");
+  if (code.form(in) != Form::tile) code.refuse("a vector that is stored as a tile");
   const std::string f = code.parameter(accesses().front(), in);
   FUSELINE_ASSERT(!(code.within_slab() && accumulate), "parts are stored, not added");
   const char* call = code.within_slab() ? "store_part" : "store_tile";

@@ -33,7 +33,10 @@ bool StoreVector::check(ShapeCheck& check) const {
   const ValueShape* s = check.use(in);
   if (s == nullptr) return false;
   const std::int64_t rows = check.space().rows;
-  if (s->form == Form::tile) check.problem("what is stored to " + check.name(to) + " is no vector");
+  const bool by_row = s->form == Form::per_row || s->form == Form::per_score_row;
+  if (axis == Axis::rows ? !by_row : s->form != Form::per_col)
+    check.problem("what is stored to " + check.name(to) + " is no vector along " +
+                  (axis == Axis::rows ? "rows" : "columns"));
   if (s->form == Form::per_score_row) {
     check.expect(to, check.score_rows(), 1, "vector along the rows of scores");
   } else if (axis == Axis::rows && to.rows == 1 && to.cols == rows) {
@@ -70,8 +73,8 @@ void StoreVector::evaluate(TileContext& tile) const {
 
 void StoreVector::epilogue(EpilogueCode& code) const {
   const std::string x = code.use(in);
-  FUSELINE_ASSERT(axis == Axis::rows && code.form(in) == Form::per_row,
-                  "an epilogue stores row vectors");
+  if (axis != Axis::rows || code.form(in) != Form::per_row)
+    code.refuse("a vector along columns that is stored");
   const std::string f = code.parameter(accesses().front());
   code.line(fmt::format("if (slab.col == 0) store_rows(p.{}, {}, {});", f, code.place(), x));
 }

@@ -60,6 +60,7 @@ ValueAnalysis::ValueAnalysis(std::span<const Primitive> primitives, Value anchor
   }
   for (std::size_t i = 0; i < primitives.size(); ++i)
     add(primitives[i], static_cast<std::ptrdiff_t>(i), heads);
+  partners_through_maps(primitives);
   if (anchor > 0) values_.at(anchor).placed = true;
   place_all(primitives);
 }
@@ -97,6 +98,21 @@ void ValueAnalysis::pair_tables(const std::vector<Value>& uses) {
     for (const Value other : uses)
       if (form(other) == Form::tile) values_.at(table).partners.push_back(other);
   }
+}
+
+// What meets a map of a table meets the table. Operands are made before they are used, so that the
+// last map comes first.
+void ValueAnalysis::partners_through_maps(std::span<const Primitive> primitives) {
+  for (std::size_t i = primitives.size(); i-- > 0;)
+    for (const Value made : primitives[i].defines()) {
+      if (form(made) != Form::table) continue;
+      for (const Value from : primitives[i].uses()) {
+        if (!values_.contains(from) || form(from) != Form::table) continue;
+        std::vector<Value>& all = values_.at(from).partners;
+        for (const Value partner : std::vector<Value>(values_.at(made).partners))
+          if (std::ranges::find(all, partner) == all.end()) all.push_back(partner);
+      }
+    }
 }
 
 // True when one of the two became known.

@@ -74,6 +74,7 @@ class ValueAnalysis {
   [[nodiscard]] const Entry& at(Value v) const;
   void add(const Primitive& primitive, std::ptrdiff_t index, std::int64_t heads);
   void pair_tables(const std::vector<Value>& uses);
+  void partners_through_maps(std::span<const Primitive> primitives);
   bool relate(const ColumnRelation& relation);
   void place_all(std::span<const Primitive> primitives);
 

@@ -25,8 +25,12 @@ class RefusedLine : public InputError {
   Diagnosis diagnosis_;
 };
 
-// File, line, column and the line itself are filled in.
+// File, line, column and the line itself are filled in. Without a mend the line is one with the
+// nearest name in place of the wrong one, where there is such a name.
 [[noreturn]] void refuse_at(const SourceText& source, Position at, const std::string& rule,
-                            InputProblem problem);
+                            InputProblem problem, std::string mend = {});
+
+// The problem's line with the nearest name in place of the wrong one; empty where there is none.
+std::string line_with_nearest(const InputProblem& problem);
 
 }  // namespace fuseline

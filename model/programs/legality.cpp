@@ -8,6 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "model/programs/columns_check.h"
+#include "model/programs/line_writer.h"
+#include "model/programs/mends.h"
 #include "model/programs/problem.h"
 
 namespace fuseline {
@@ -20,6 +23,7 @@ struct Moved {
   Reach reach = Reach::tile;
   bool store = false;
   Position at{};
+  ColumnPart part{};
 };
 
 std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
@@ -38,10 +42,19 @@ class Checker {
       for (std::size_t p = 0; p < kernel.phases.size() && p < file_.places[k].size(); ++p) {
         const ProgramPlaces& places = file_.places[k][p];
         if (p == 0 && !names.insert(kernel.name).second)
-          add(places.head, "kernel-name", "another kernel is named " + kernel.name);
+          add(places.head, "kernel-name", "another kernel is named " + kernel.name, "another name",
+              "program " + name_text(kernel.name + "_2"));
         if (!whole && spoilt(k, p)) continue;
         program(kernel.phases[p], places);
       }
+    }
+    for (std::size_t i = 0; i < graph_.tensors().size() && i < file_.tensors.size(); ++i) {
+      const Tensor& t = graph_.tensors()[i];
+      if (size_of(t.dtype).bits() < 8 && t.cols % 2 != 0)
+        add(file_.tensors[i], "number-format",
+            fmt::format("{} is {}: two columns share a byte, and it has {}", t.name,
+                        name_of(t.dtype), t.cols),
+            "an even number of columns, or a format of 8 bits and more");
     }
     if (whole) {
       partials();
@@ -54,8 +67,50 @@ class Checker {
 
  private:
   void add(Position at, const std::string& rule, const std::string& message,
-           const std::string& allowed = {}) {
-    found_.push_back(diagnosis_at(file_, at, rule, message, allowed));
+           const std::string& allowed = {}, const std::string& mend = {}) {
+    found_.push_back(diagnosis_at(file_, at, rule, message, allowed, mend));
+  }
+
+  [[nodiscard]] std::string line(Position at) const { return file_.source->line(at.line); }
+  [[nodiscard]] std::string text(const Operand& o) const { return operand_text(graph_, o); }
+
+  // How the partials that a line stores are joined.
+  [[nodiscard]] std::string joins(Position at) const {
+    return line(at).find("= max(") != std::string::npos ? "max" : "sum";
+  }
+
+  // Of what a program's own check found.
+  std::string mend(const ProgramProblem& problem, const Program& p,
+                   const ProgramPlaces& places) const {
+    const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop);
+    const std::vector<Primitive>& list = problem.in_prologue ? p.prologue : p.body;
+    const bool of_line =
+        problem.primitive >= 0 && static_cast<std::size_t>(problem.primitive) < list.size();
+    const Primitive* primitive =
+        of_line ? &list[static_cast<std::size_t>(problem.primitive)] : nullptr;
+    const ProgramNames names(graph_, p.names);
+    if (problem.rule == "mainloop" && gemm != nullptr)
+      return exchanged_product(graph_, *gemm, names.name(0));
+    if (problem.rule == "pair-across-tiles" && gemm != nullptr && !gemm->interleaved)
+      return with_flag(line(places.mainloop), "pairs");
+    if (problem.rule == "whole-row" && primitive != nullptr && !primitive->uses().empty()) {
+      const Value v = primitive->uses().front();
+      const auto* reduce = primitive->as<RowReduce>();
+      if (reduce != nullptr && gemm != nullptr && v == 0)
+        return partials_of(names.name(v), name_of(reduce->fn), gemm->M, gemm->N);
+    }
+    if (problem.rule == "stored-twice" && primitive != nullptr && !primitive->uses().empty())
+      return other_tensor(graph_, primitive->accesses().front().operand,
+                          names.name(primitive->uses().front()));
+    if (problem.rule == "stores-nothing" && gemm != nullptr)
+      for (std::size_t i = 0; i < graph_.tensors().size(); ++i) {
+        const Tensor& t = graph_.tensors()[i];
+        if (t.role == Role::output && t.rows == gemm->M && t.cols == gemm->N)
+          return fmt::format("store {} = {}",
+                             text(graph_.whole(TensorId{static_cast<std::int32_t>(i)})),
+                             names.name(0));
+      }
+    return "";
   }
 
   // Whether a line of the program could not be read: what it would have said is then unknown.
@@ -72,15 +127,19 @@ class Checker {
 
   void program(const Program& p, const ProgramPlaces& places) {
     const std::string lead = p.name + ": ";
-    for (const ProgramProblem& problem : program_problems(graph_, p)) {
+    std::vector<ProgramProblem> problems = program_problems(graph_, p);
+    if (problems.empty()) problems = column_problems(graph_, p);
+    for (const ProgramProblem& problem : problems) {
       const std::string text =
           problem.text.starts_with(lead) ? problem.text.substr(lead.size()) : problem.text;
       add(problem.rule == "stores-nothing"
               ? places.head
               : place_of(places, problem.in_prologue, problem.primitive),
-          problem.rule, named(text, p));
+          problem.rule, named(text, p), {}, mend(problem, p, places));
     }
+    product_ = std::holds_alternative<GemmMainloop>(p.mainloop);
     const std::vector<Moved> moved = moved_by(p, places);
+    for (const Moved& m : moved) half_bytes(m);
     for (const Moved& m : moved)
       if (m.store)
         store(m, moved);
@@ -114,7 +173,7 @@ class Checker {
                                 const std::vector<Position>& at) {
       for (std::size_t i = 0; i < list.size() && i < at.size(); ++i)
         for (const Access& a : list[i].accesses()) {
-          all.push_back({a.operand, a.reach, a.store, at[i]});
+          all.push_back({a.operand, a.reach, a.store, at[i], a.part});
           (a.store ? stored : loaded).push_back(a.moved());
         }
     };
@@ -141,48 +200,97 @@ class Checker {
            file_.plan.homes[index_of(id)] == Home::on_chip;
   }
 
+  // Two numbers of four bits share a byte, which one thread writes.
+  void half_bytes(const Moved& m) {
+    const Tensor& t = graph_.tensor(m.operand.tensor);
+    if (size_of(t.dtype).bits() >= 8) return;
+    const bool of_part = m.part.group > 0 && (m.part.begin % 2 != 0 || m.part.count % 2 != 0 ||
+                                              m.part.group % 2 != 0 || m.part.step != 1);
+    if (m.operand.col_begin % 2 == 0 && m.operand.cols % 2 == 0 && !of_part &&
+        m.reach != Reach::row_numbers)
+      return;
+    add(m.at, "number-format",
+        fmt::format("{} is {}: two columns share a byte, and half of one is moved", t.name,
+                    name_of(t.dtype)),
+        "an even number of columns from an even one on, or a format of 8 bits and more");
+  }
+
   void load(const Moved& m, const std::vector<Moved>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
     if (on_chip(m.operand.tensor))
       return add(m.at, "on-chip", t.name + " stays on chip, and is gone when its kernel ends",
-                 "a tensor in memory");
+                 "a tensor in memory", in_memory_line(m.operand.tensor));
     for (const Moved& other : all)
       if (other.store && other.reach == Reach::partials && other.operand.tensor == m.operand.tensor)
         return add(m.at, "unfinished-partial",
                    fmt::format("{} holds partials that this program makes: those of other thread "
                                "blocks may not be there",
                                t.name),
-                   "a program of its own that finishes them, behind this one");
+                   "a program of its own that finishes them, behind this one",
+                   finisher_of(graph_, m.operand.tensor, joins(other.at)));
     const bool made = t.role == Role::activation || t.role == Role::output;
     if (made && !in_memory(m.operand))
       add(m.at, "read-before-stored",
           fmt::format("no program above stores {}{}", t.name,
                       present_[index_of(m.operand.tensor)].empty() ? "" : ", or not all of it"),
-          "an input, a weight, a table, a cache, or what a program above stores");
+          "an input, a weight, a table, a cache, or what a program above stores", stored_below(m));
+  }
+
+  // The declaration of a tensor that stays on chip, without that.
+  [[nodiscard]] std::string in_memory_line(TensorId id) const {
+    if (index_of(id) >= file_.tensors.size()) return "";
+    return without_flag(line(file_.tensors[index_of(id)]), "on_chip");
+  }
+
+  // Where a program below stores what is read, it has to stand above.
+  [[nodiscard]] std::string stored_below(const Moved& m) const {
+    for (std::size_t k = 0; k < file_.plan.kernels.size(); ++k)
+      for (std::size_t p = 0; p < file_.places[k].size(); ++p) {
+        const ProgramPlaces& places = file_.places[k][p];
+        const Program& program = file_.plan.kernels[k].phases[p];
+        if (places.head.line > m.at.line &&
+            std::ranges::any_of(stores(program),
+                                [&](const Operand& o) { return overlap(o, m.operand); }))
+          return fmt::format("program {} of line {} above this program", program.name,
+                             places.head.line);
+      }
+    return present_[index_of(m.operand.tensor)].empty() &&
+                   graph_.tensor(m.operand.tensor).role == Role::activation
+               ? declaration(graph_.tensor(m.operand.tensor), Role::input)
+               : "";
+  }
+
+  // The value of a line "store t[...] = v", as it is written.
+  [[nodiscard]] std::string value_of(Position at) const {
+    const std::string stored = code_of_line(line(at));
+    const std::size_t sign = stored.rfind("= ");
+    return sign == std::string::npos ? "" : stored.substr(sign + 2);
   }
 
   void store(const Moved& m, const std::vector<Moved>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
     if (on_chip(m.operand.tensor))
       add(m.at, "on-chip", t.name + " stays on chip: it has no place in memory",
-          "a tensor in memory");
+          "a tensor in memory", in_memory_line(m.operand.tensor));
     if (t.role == Role::input || t.role == Role::weight || t.role == Role::table)
       return add(m.at, "alias",
                  fmt::format("{} is {} {}: a store would change what the caller holds", t.name,
                              t.role == Role::input ? "an" : "a", name_of(t.role)),
-                 "an output, an activation or a cache");
+                 "an output, an activation or a cache",
+                 other_tensor(graph_, m.operand, value_of(m.at)));
     for (const Moved& other : all) {
       if (other.store || !overlap(other.operand, m.operand)) continue;
       const bool same_tile =
           other.reach == Reach::tile && m.reach == Reach::tile && other.operand == m.operand;
       // Attention appends to a cache whose old rows it reads.
-      if (same_tile || t.role == Role::cache) continue;
+      if (same_tile || (t.role == Role::cache && !product_)) continue;
       if (other.reach == Reach::partials && m.reach == Reach::partials) continue;
       if (m.reach == Reach::partials) continue;  // said of the load
       return add(m.at, "in-place",
                  fmt::format("line {} reads {} for other tiles too, and they run in any order",
                              other.at.line, t.name),
-                 "another tensor, or a load of the same tile");
+                 "another tensor, or a load of the same tile",
+                 other_tensor(graph_, m.operand, value_of(m.at)));
     }
   }
 
@@ -224,7 +332,9 @@ class Checker {
                       gemm->interleaved ? "interleaved in pairs" : "in its usual order",
                       gemm->interleaved ? "in its usual order" : "interleaved in pairs",
                       at->second.second),
-          "pairs in both programs, or in none");
+          "pairs in both programs, or in none",
+          gemm->interleaved ? without_flag(line(places.mainloop), "pairs")
+                            : with_flag(line(places.mainloop), "pairs"));
   }
 
   void partials() {
@@ -238,7 +348,8 @@ class Checker {
             fmt::format("no program below finishes the partials {}: they are one number for each "
                         "row and tile, not for each row",
                         t.name),
-            fmt::format("a program that loads {} for each row and sums its columns", t.name));
+            fmt::format("a program that loads {} for each row and sums its columns", t.name),
+            finisher_of(graph_, id, joins(at)));
       if (count > 1)
         add(at, "several-finishers", fmt::format("{} programs read the partials {}", count, t.name),
             "one finisher, whose result the others read");
@@ -252,7 +363,8 @@ class Checker {
       add(i < file_.tensors.size() ? file_.tensors[i] : Position{1, 1}, "output-not-stored",
           fmt::format("no program stores {}{}", graph_.tensor(id).name,
                       present_[i].empty() ? "" : " as a whole"),
-          "a store of every element");
+          "a store of every element",
+          "store " + text(graph_.whole(id)) + " = a value of this shape");
     }
   }
 
@@ -262,13 +374,15 @@ class Checker {
       for (const OpId id : k.ops) ++count[static_cast<std::size_t>(id.index)];
     for (std::size_t i = 0; i < count.size(); ++i)
       if (count[i] != 1)
-        add({1, 1}, "operators",
-            fmt::format("operator {} is in {} kernels", graph_.ops()[i].name, count[i]));
+        add(i < file_.operators.size() ? file_.operators[i] : Position{1, 1}, "operators",
+            fmt::format("operator {} is in {} kernels", graph_.ops()[i].name, count[i]),
+            "one kernel, in whose line \"ops\" it stands");
   }
 
   const ProgramFile& file_;
   const Graph& graph_;
   std::vector<Diagnosis> found_;
+  bool product_ = false;  // the program that is looked at has a product as its mainloop
   std::vector<std::vector<Operand>> present_;  // by tensor: what was stored so far
   std::map<TensorId, std::set<const Program*>> readers_;
   std::map<TensorId, Position> partial_at_;
@@ -278,14 +392,16 @@ class Checker {
 }  // namespace
 
 Diagnosis diagnosis_at(const ProgramFile& file, Position at, const std::string& rule,
-                       const std::string& message, const std::string& allowed) {
+                       const std::string& message, const std::string& allowed,
+                       const std::string& mend) {
   return {.rule = rule,
           .problem = {.file = file.source->file,
                       .message = message,
                       .allowed = allowed,
                       .line = at.line,
                       .column = at.column,
-                      .shown = file.source->line(at.line)}};
+                      .shown = file.source->line(at.line)},
+          .mend = mend};
 }
 
 Position place_of(const ProgramPlaces& places, bool in_prologue, int primitive) {

@@ -14,7 +14,8 @@ std::vector<Diagnosis> check_programs(const ProgramFile& file);
 
 // One at that place of the file.
 Diagnosis diagnosis_at(const ProgramFile& file, Position at, const std::string& rule,
-                       const std::string& message, const std::string& allowed = {});
+                       const std::string& message, const std::string& allowed = {},
+                       const std::string& mend = {});
 // The line of a primitive, or of the mainloop (-1).
 Position place_of(const ProgramPlaces& places, bool in_prologue, int primitive);
 void sort_by_line(std::vector<Diagnosis>& diagnoses);

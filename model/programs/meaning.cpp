@@ -1,6 +1,9 @@
 #include "model/programs/meaning.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 #include "base/error.h"
@@ -8,8 +11,17 @@
 
 namespace fuseline {
 
-Meaning::Meaning(const Graph& graph, const Program& program, ExactTensors& tensors)
-    : graph_(graph), program_(program), tensors_(tensors) {
+double Roundings::off(double x, double terms, double magnitude) {
+  const double by = std::uniform_real_distribution<double>(-1, 1)(random);
+  // Two roundings of a step; partial sums of n terms are about sqrt(n) of them, and are rounded n
+  // times.
+  const double sums = terms > 1 ? 2 * terms * magnitude : 0;
+  return static_cast<float>(x + by * unit_roundoff(Dtype::fp32) * (2 * std::fabs(x) + sums));
+}
+
+Meaning::Meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
+                 Roundings* roundings)
+    : graph_(graph), program_(program), tensors_(tensors), roundings_(roundings) {
   std::vector<std::string> problems;
   space_ = index_space_of(graph, program, problems);
 }
@@ -30,6 +42,20 @@ void Meaning::make(Value v, ExactMatrix m) {
 ExactMatrix& Meaning::make(Value v, std::int64_t rows, std::int64_t cols) {
   make(v, ExactMatrix(rows, cols));
   return values_[static_cast<std::size_t>(v)].front();
+}
+
+void Meaning::round(Value v, double terms, Value from) {
+  if (roundings_ == nullptr) return;
+  ExactMatrix& m = values_[static_cast<std::size_t>(v)].front();
+  double magnitude = 0;
+  if (terms > 1) {
+    const ExactMatrix& source = from >= 0 ? value(from) : m;
+    for (const double x : source.data) magnitude += x * x;
+    magnitude = std::sqrt(magnitude / static_cast<double>(source.data.size()));
+  }
+  // Value 0 is a sum already: its terms are smaller by the square root of their number.
+  if (from < 0) magnitude /= std::sqrt(terms);
+  for (double& x : m.data) x = roundings_->off(x, terms, magnitude);
 }
 
 Corner Meaning::place(const Operand& o, std::int64_t width, std::int64_t r) const {
@@ -55,9 +81,16 @@ double Meaning::read(const Operand& o, std::int64_t row, std::int64_t col) const
   return tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, o.tensor_row(row), col));
 }
 double Meaning::read_row(const Operand& o, std::int64_t row, std::int64_t col) const {
+  const Tensor& t = graph_.tensor(o.tensor);
+  if (row < 0 || row >= t.rows)
+    throw InputError({.field = "program " + program_.name,
+                      .value = std::to_string(row),
+                      .message = "is named as a row of " + t.name + ", which it does not have",
+                      .allowed = fmt::format("rows 0 to {}", t.rows - 1)});
   return tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, row, col));
 }
 void Meaning::write(const Operand& o, std::int64_t row, std::int64_t col, double x) {
+  if (roundings_ != nullptr) x = roundings_->stored(graph_.tensor(o.tensor).dtype, x);
   tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, o.tensor_row(row), col)) = x;
 }
 
@@ -99,10 +132,12 @@ void multiply(const GemmMainloop& m, const Meaning& exact, ExactMatrix& y) {
 
 }  // namespace
 
-void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors) {
-  Meaning exact(graph, program, tensors);
+void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
+                 Roundings* roundings) {
+  Meaning exact(graph, program, tensors, roundings);
   if (const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop)) {
     multiply(*gemm, exact, exact.make(0, gemm->M, gemm->N));
+    exact.round(0, static_cast<double>(gemm->K), -1);
   } else if (!std::holds_alternative<StreamMainloop>(program.mainloop) &&
              !std::holds_alternative<RowMainloop>(program.mainloop)) {
     throw MissingError("attention and scans state no meaning in fp64 yet");
@@ -112,6 +147,15 @@ void run_meaning(const Graph& graph, const Program& program, ExactTensors& tenso
     if (kind == nullptr || !kind->meaning)
       throw MissingError(std::string(p.name()) + " states no meaning in fp64 yet");
     kind->meaning(p, exact);
+    if (roundings == nullptr) continue;
+    const std::vector<Value> uses = p.uses();
+    for (const Value v : p.defines()) {
+      const std::int64_t read = uses.empty() ? 1 : std::ssize(exact.value(uses.front()).data);
+      const double terms =
+          static_cast<double>(read) /
+          static_cast<double>(std::max<std::int64_t>(1, exact.value(v).cols * exact.value(v).rows));
+      exact.round(v, terms, uses.empty() ? v : uses.front());
+    }
   }
 }
 

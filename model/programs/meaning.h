@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <random>
 #include <span>
 #include <string>
 #include <utility>
@@ -38,16 +39,31 @@ struct ExactMatrix {
 // The tensors of a graph in fp64, by id.
 using ExactTensors = std::vector<std::vector<double>>;
 
+// Roundings as a machine makes them: every result of a step is off by chance, by as much as fp32
+// can be, and what is stored is rounded to its type. What this changes is what roundings can
+// change.
+struct Roundings {
+  std::mt19937_64 random{};
+  double (*stored)(Dtype type, double x) = nullptr;
+
+  // So many sums of terms of that magnitude came before x.
+  [[nodiscard]] double off(double x, double terms, double magnitude);
+};
+
 // What a primitive asks of the values before it, and of memory.
 class Meaning {
  public:
-  Meaning(const Graph& graph, const Program& program, ExactTensors& tensors);
+  // `roundings`: null for none.
+  Meaning(const Graph& graph, const Program& program, ExactTensors& tensors, Roundings* roundings);
 
   [[nodiscard]] std::int64_t rows() const { return space_.rows; }
   [[nodiscard]] std::int64_t heads() const { return space_.heads; }
   [[nodiscard]] const ExactMatrix& value(Value v) const;
   void make(Value v, ExactMatrix m);
   ExactMatrix& make(Value v, std::int64_t rows, std::int64_t cols);
+  // Where there are roundings: of a sum of so many terms, as large as those of `from` (-1: as it).
+  void round(Value v, double terms, Value from);
+  [[nodiscard]] bool rounds() const { return roundings_ != nullptr; }
   template <class F>
   void fill(Value v, std::int64_t rows, std::int64_t cols, F f) {
     ExactMatrix m(rows, cols);
@@ -71,11 +87,13 @@ class Meaning {
   const Graph& graph_;
   const Program& program_;
   ExactTensors& tensors_;
+  Roundings* roundings_;
   IndexSpace space_;
   std::vector<std::vector<ExactMatrix>> values_;  // by value; empty: not made
 };
 
 // Runs one program. MissingError: a mainloop, primitive or function that states no meaning.
-void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors);
+void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
+                 Roundings* roundings = nullptr);
 
 }  // namespace fuseline

@@ -57,8 +57,9 @@ class FileReader {
     }
   }
 
-  [[noreturn]] void refuse(Position at, const char* rule, InputProblem problem) const {
-    refuse_at(*out_.source, at, rule, std::move(problem));
+  [[noreturn]] void refuse(Position at, const char* rule, InputProblem problem,
+                           std::string mend = {}) const {
+    refuse_at(*out_.source, at, rule, std::move(problem), std::move(mend));
   }
 
   void version() {
@@ -66,13 +67,15 @@ class FileReader {
     if (!cursor_.take_name("fuse") || cursor_.kind() != TokenKind::number)
       refuse(at, "version",
              {.message = "the first line names no version",
-              .allowed = fmt::format("fuse {}", kProgramVersion)});
+              .allowed = fmt::format("fuse {}", kProgramVersion)},
+             fmt::format("fuse {}", kProgramVersion));
     const std::string version(cursor_.next().text);
     if (version != std::to_string(kProgramVersion))
       refuse(at, "version",
              {.value = version,
               .message = "this version of the language is unknown",
-              .allowed = std::to_string(kProgramVersion)});
+              .allowed = std::to_string(kProgramVersion)},
+             fmt::format("fuse {}", kProgramVersion));
     cursor_.need_line_end();
   }
 
@@ -88,7 +91,7 @@ class FileReader {
     const std::string word =
         cursor_.kind() == TokenKind::name ? std::string(cursor_.token().text) : std::string();
     if (words::role(word)) return tensor(out_.plan.graph, &out_.plan.homes);
-    if (word == "op") return op(out_.plan.graph);
+    if (word == "op") return op(out_.plan.graph, &out_.operators);
     if (word == "relate") return relate(out_.plan.graph);
     if (word == "forward") return forward(out_.plan.graph);
     if (!word.empty()) cursor_.next();
@@ -134,7 +137,8 @@ class FileReader {
       refuse(at, "hash",
              {.value = text,
               .message = "the text was changed after it was written",
-              .allowed = own + ", or no line \"hash\""});
+              .allowed = own + ", or no line \"hash\""},
+             "hash " + own);
     cursor_.need_line_end();
   }
 
@@ -184,7 +188,12 @@ class FileReader {
     cursor_.need("[");
     const std::size_t begin = cursor_.place();
     std::string symbol = "[";
-    while (!cursor_.is("]") && cursor_.kind() != TokenKind::line_end) symbol += cursor_.next().text;
+    int commas = 0;
+    while (!cursor_.is("]") && cursor_.kind() != TokenKind::line_end) {
+      commas += cursor_.is(",") ? 1 : 0;
+      if (commas > 1) cursor_.expected("']': a tensor has rows and columns");
+      symbol += cursor_.next().text;
+    }
     cursor_.need("]");
     symbol += "]";
     const std::size_t behind = cursor_.place();
@@ -260,7 +269,8 @@ class FileReader {
     return all;
   }
 
-  void op(Graph& graph) {
+  void op(Graph& graph, std::vector<Position>* places = nullptr) {
+    const Position line_at = cursor_.here();
     cursor_.next();
     Op op;
     op.name = read_any_name(cursor_, "the name of an operator");
@@ -310,6 +320,7 @@ class FileReader {
     }
     cursor_.need_line_end();
     graph.add_op(std::move(op));
+    if (places != nullptr) places->push_back(line_at);
   }
 
   TensorId tensor_of(const Graph& graph, const char* what) {

@@ -38,6 +38,7 @@ struct ProgramFile {
   std::vector<DefinedFunction> functions;
   std::vector<std::vector<ProgramPlaces>> places;  // by kernel and phase
   std::vector<Position> tensors;                   // by tensor of the plan's graph
+  std::vector<Position> operators;                 // by operator of it
   std::vector<Diagnosis> diagnoses;                // what could not be read
 
   [[nodiscard]] bool readable() const { return diagnoses.empty(); }

@@ -73,7 +73,7 @@ void skip_statement(TokenCursor& cursor) {
 
 Diagnosis diagnosis_of(const InputError& error) {
   if (const auto* refused = dynamic_cast<const RefusedLine*>(&error)) return refused->diagnosis();
-  return {.rule = "syntax", .problem = error.problem()};
+  return {.rule = "syntax", .problem = error.problem(), .mend = line_with_nearest(error.problem())};
 }
 
 Program ProgramReader::read(const std::string& name, ProgramPlaces& places,
@@ -81,8 +81,7 @@ Program ProgramReader::read(const std::string& name, ProgramPlaces& places,
   program_ = {};
   program_.name = name;
   values_ = {};
-  has_mainloop_ = false;
-  const std::size_t before = diagnoses.size();
+  has_mainloop_ = tried_mainloop_ = false;
   LineReader reader(cursor_, graph_, sizes_, values_);
   while (cursor_.kind() != TokenKind::dedent && cursor_.kind() != TokenKind::end) {
     const Position at = cursor_.here();
@@ -105,7 +104,8 @@ Program ProgramReader::read(const std::string& name, ProgramPlaces& places,
     if (has_mainloop_ && !had) places.mainloop = at;
   }
   program_.names = values_.names;
-  if (!has_mainloop_ && diagnoses.size() == before) {
+  // A mainloop that could not be read was said already.
+  if (!has_mainloop_ && !tried_mainloop_) {
     InputProblem problem{.file = cursor_.source()->file,
                          .message = "program " + name + " has no mainloop",
                          .allowed =
@@ -158,6 +158,7 @@ bool ProgramReader::mainloop(LineReader& reader, LineHead& head) {
                         return cursor_.is_name(word);
                       });
   if (!loop && !gemm && !called) return false;
+  tried_mainloop_ = true;
   if (has_mainloop_)
     refuse_at(*cursor_.source(), head.at, "second-mainloop",
               {.message = "the program has a mainloop already: a tile of a second product needs "

@@ -34,7 +34,7 @@ class ProgramReader {
   const std::vector<DefinedFunction>& functions_;
   ValueNames values_;
   Program program_;
-  bool has_mainloop_ = false;
+  bool has_mainloop_ = false, tried_mainloop_ = false;
   LineHead failed_;  // of the line that is read: its results are spoilt when it fails
 };
 

@@ -36,6 +36,9 @@ constexpr ProgramRule kRules[] = {
      "Both operands of a step have one order and width, or an element meets another's partner."},
     {"stored-twice",
      "Two stores of one element in one program leave it to chance which one stays."},
+    {"unused-value",
+     "A step whose result nothing reads takes time and bytes for nothing; most often a name is "
+     "mistyped."},
     {"stores-nothing", "A program without a store leaves no trace of its work."},
     {"alias", "An input, a weight or a table is the caller's, or is read by other layers."},
     {"in-place",

@@ -153,7 +153,8 @@ Matrix& TileInterpreter::result(Value v) {
 
 const Matrix& TileInterpreter::operand(Value v, Value out, Matrix& turned) const {
   const Matrix& m = matrices_[index(v)];
-  if (values_.form(v) != Form::table) return m;
+  // A map of a table is a table: its columns are turned where it meets a tile.
+  if (values_.form(v) != Form::table || values_.form(out) == Form::table) return m;
   const std::int64_t first = columns(out).begin % m.cols;
   if (first == 0) return m;
   turned.resize(m.rows, m.cols);

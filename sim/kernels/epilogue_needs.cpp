@@ -77,6 +77,12 @@ EpilogueNeeds epilogue_needs(const Program& program) {
   return needs;
 }
 
+bool epilogue_has_tile(const EpilogueNeeds& needs, const GemmTile& tile, bool bulk_copies,
+                       std::int64_t shared_bytes) {
+  // The epilogue's needs are those of the mainloop whose tiles bulk copies fill.
+  return (!bulk_copies || fits(needs, tile, shared_bytes)) && tile.n % needs.column_group == 0;
+}
+
 bool fits(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t shared_bytes) {
   const std::int64_t stage_bytes = (tile.m + tile.n) * 128;
   if (needs.reduces_columns && tile.m != 128) return false;

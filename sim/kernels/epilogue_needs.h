@@ -26,6 +26,10 @@ struct EpilogueNeeds {
 // InternalError: the program is no GEMM's.
 EpilogueNeeds epilogue_needs(const Program& program);
 
+// Whether our own mainloop has the tile for the epilogue on a GPU: bulk copies fill it, or threads.
+bool epilogue_has_tile(const EpilogueNeeds& needs, const GemmTile& tile, bool bulk_copies,
+                       std::int64_t shared_bytes);
+
 // Whether the Hopper mainloop can give this tile to such an epilogue: registers, room for what a
 // slab loads, whole partials. `shared_bytes`: that one thread block may have.
 bool fits(const EpilogueNeeds& needs, const GemmTile& tile,

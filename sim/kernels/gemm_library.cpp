@@ -64,10 +64,8 @@ class LibraryHabits {
 
 // Our own mainloop has no code for the others, or nothing to gain from them.
 bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
-  // The epilogue's needs are those of the mainloop whose tiles bulk copies fill.
-  return (has_feature(gpu, Feature::bulk_copy) &&
-          !fits(problem.needs, tile, gpu.smem_per_block_max.value())) ||
-         tile.n % problem.needs.column_group != 0 ||
+  return !epilogue_has_tile(problem.needs, tile, has_feature(gpu, Feature::bulk_copy),
+                            gpu.smem_per_block_max.value()) ||
          (tile.cluster_m > 1 && problem.typical_rows() <= tile.m) ||
          (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu));
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "model/operators/operator_table.h"
 #include "model/primitives/values.h"
+#include "sim/memory/tile_needs.h"
 #include "sim/memory/visible_keys.h"
 
 namespace fuseline {
@@ -63,23 +64,27 @@ struct Tiling {
   }
 };
 
-// Σ over the tile columns: how many of a table's `cols` columns, which begin again after `width`, a
-// row of the tile meets.
+// How many of a table's `cols` columns, which begin again after `width`, a row of the tile meets.
 // `partners`: where the values lie that meet the table.
+std::int64_t table_columns(ColumnRange tile, const std::vector<ColumnRange>& partners,
+                           std::int64_t width, std::int64_t cols) {
+  std::set<std::int64_t> met;
+  for (const ColumnRange& p : partners) {
+    const std::int64_t begin = std::max(tile.begin, p.begin);
+    const std::int64_t end = std::min({tile.end, p.end, begin + width});
+    for (std::int64_t c = begin; c < end; ++c)
+      if ((c - p.begin) % width < cols) met.insert((c - p.begin) % width);
+  }
+  return std::ssize(met);
+}
+
+// The same of all tiles of a row.
 std::int64_t table_columns(const Tiling& tiling, const std::vector<ColumnRange>& partners,
                            std::int64_t width, std::int64_t cols) {
   std::int64_t sum = 0;
-  for (std::int64_t first = 0; first < tiling.cols; first += tiling.tile.n) {
-    const std::int64_t last = std::min(tiling.cols, first + tiling.tile.n);
-    std::set<std::int64_t> met;
-    for (const ColumnRange& p : partners) {
-      const std::int64_t begin = std::max(first, p.begin);
-      const std::int64_t end = std::min({last, p.end, begin + width});
-      for (std::int64_t c = begin; c < end; ++c)
-        if ((c - p.begin) % width < cols) met.insert((c - p.begin) % width);
-    }
-    sum += std::ssize(met);
-  }
+  for (std::int64_t first = 0; first < tiling.cols; first += tiling.tile.n)
+    sum += table_columns(ColumnRange{first, std::min(tiling.cols, first + tiling.tile.n)}, partners,
+                         width, cols);
   return sum;
 }
 
@@ -124,16 +129,74 @@ std::int64_t loaded_elements(const Access& access, const Primitive& primitive, c
   FUSELINE_ASSERT(false, "partials are loaded as tiles");
 }
 
+// The same of the tiles that need it, each of which takes its own columns.
+std::int64_t needed_elements(const Access& access, const Primitive& primitive, const Tiling& tiling,
+                             const ValueAnalysis& values, const TileNeeds& needs) {
+  const std::int64_t first_rows = std::min(tiling.tile.m, tiling.rows);
+  const auto tiles = [](const std::vector<ColumnRange>& all) { return std::ssize(all); };
+  const std::int64_t below = tiling.row_tiles() - 1;
+  const Value made = primitive.defines().empty() ? -1 : primitive.defines().front();
+  // Columns of what is made in all tiles of a row that need it.
+  const auto columns = [&](const std::vector<ColumnRange>& all) {
+    std::int64_t sum = 0;
+    for (const ColumnRange& tile : all)
+      sum += std::max<std::int64_t>(0, values.columns(made, tile).count());
+    return sum;
+  };
+  switch (access.reach) {
+    case Reach::row_numbers:
+      return access.elements() / std::max<std::int64_t>(1, tiling.rows) *
+             (tiles(needs.first) * first_rows + tiles(needs.others) * (tiling.rows - first_rows));
+    case Reach::all_numbers:
+      return access.elements() * (tiles(needs.first) + tiles(needs.others) * below);
+    case Reach::col_numbers:
+      if (made < 0 || values.form(made) != Form::per_col) break;
+      return columns(needs.first) + columns(needs.others) * below;
+    case Reach::tile:
+    case Reach::part_columns:
+    case Reach::gathered_rows: {
+      if (made < 0 || values.form(made) != Form::tile) break;
+      const std::int64_t first = columns(needs.first), others = columns(needs.others);
+      if (first == others && first == values.width(made)) break;
+      return access.elements() * (first * first_rows + others * (tiling.rows - first_rows)) /
+             std::max<std::int64_t>(1, values.width(made) * tiling.rows);
+    }
+    case Reach::table: {
+      const std::vector<ColumnRange> partners = partners_of(made, values);
+      const std::int64_t period = access.period > 0 ? access.period : access.operand.cols;
+      const auto met = [&](const std::vector<ColumnRange>& all) {
+        std::int64_t sum = 0;
+        for (const ColumnRange& tile : all)
+          sum += table_columns(tile, partners, period, access.operand.cols);
+        return sum;
+      };
+      return met(needs.first) * first_rows + met(needs.others) * (tiling.rows - first_rows);
+    }
+    case Reach::sequence_rows:
+    case Reach::rows_above:
+    case Reach::rows_below:
+      if (made < 0 || values.form(made) != Form::tile || columns(needs.first) >= values.width(made))
+        break;
+      return loaded_elements(access, primitive, tiling, values) / values.width(made) *
+             columns(needs.first);
+    default:
+      break;
+  }
+  return loaded_elements(access, primitive, tiling, values);
+}
+
 // What a primitive adds; a slice narrows the tiling for those after it.
 void add_primitive(const Primitive& primitive, const ValueAnalysis& values, Tiling& tiling,
-                   Tally& tally) {
+                   const TileNeeds* needs, Tally& tally) {
   if (const auto slice = primitive.demands().slice) {
     tiling.first_col = slice->begin;
     tiling.end_col = slice->begin + slice->cols;
   }
   for (const Access& access : primitive.accesses()) {
     if (!access.store) {
-      tally.load(access.operand, loaded_elements(access, primitive, tiling, values));
+      tally.load(access.operand, needs != nullptr
+                                     ? needed_elements(access, primitive, tiling, values, *needs)
+                                     : loaded_elements(access, primitive, tiling, values));
       continue;
     }
     if (access.accumulate) tally.load(access.operand, access.elements());
@@ -331,7 +394,16 @@ std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& p
     attention_prologue(*attention, program, tile, tally);
   }
   const ValueAnalysis values = analyse(program);
-  for (const Primitive& p : program.body) add_primitive(p, values, tiling, tally);
+  // Tiles of attention, of scans and of batches have the columns of one head.
+  const auto* rows = std::get_if<RowMainloop>(&program.mainloop);
+  const bool alike = std::holds_alternative<AttentionMainloop>(program.mainloop) ||
+                     std::holds_alternative<ScanMainloop>(program.mainloop) || tiling.batch > 1 ||
+                     !tiling.groups.empty() || (rows != nullptr && rows->heads > 1);
+  const std::vector<TileNeeds> needs =
+      alike ? std::vector<TileNeeds>{}
+            : tile_needs(program, values, tiling.cols, rows != nullptr ? tiling.cols : tile.n);
+  for (std::size_t i = 0; i < program.body.size(); ++i)
+    add_primitive(program.body[i], values, tiling, alike ? nullptr : &needs[i], tally);
   return tally.take();
 }
 

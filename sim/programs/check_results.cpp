@@ -20,7 +20,6 @@ namespace {
 // Multiplications that fp64 without tiles does in about two seconds on one core.
 constexpr std::int64_t kMostChecked = std::int64_t{1} << 30;
 constexpr std::int64_t kFewestRows = 2;
-constexpr double kAmplified = 4;
 
 double storage_roundoff(Dtype type) {
   // Codes of a row are whole steps of its largest number, or have three bits of mantissa.
@@ -64,7 +63,7 @@ std::vector<AllowedError> allowed_errors(const Plan& plan) {
       for (const Operand& o : stores(p)) {
         double& here = allowed[static_cast<std::size_t>(o.tensor.index)];
         here = std::max(here, arriving + storage_roundoff(plan.graph.tensor(o.tensor).dtype));
-        out.push_back({.program = p.name, .stored = o, .error = kAmplified * here});
+        out.push_back({.program = p.name, .stored = o, .error = kAmplifiedRoundings * here});
       }
     }
   return out;

@@ -12,6 +12,9 @@
 
 namespace fuseline {
 
+// Maps may make relative errors so many times larger than roundings are.
+inline constexpr double kAmplifiedRoundings = 4;
+
 // What an operand that a program stores may be away from fp64, relative L2 (verify_programs.h has
 // the formula).
 struct AllowedError {

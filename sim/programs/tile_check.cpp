@@ -33,7 +33,8 @@ std::vector<Diagnosis> check_tiles(const ProgramFile& file, const Gpu& gpu) {
       const EpilogueNeeds needs = epilogue_needs(program);
       const auto& menu = gpu.architecture->tiles.own;
       const bool any = std::ranges::any_of(menu, [&](const GemmTile& tile) {
-        return fits(needs, tile, target.shared_bytes_per_block);
+        return epilogue_has_tile(needs, tile, has_feature(gpu, Feature::bulk_copy),
+                                 target.shared_bytes_per_block);
       });
       if (any) continue;
       found.push_back(diagnosis_at(

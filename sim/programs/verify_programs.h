@@ -32,10 +32,12 @@ struct VerifiedPrograms {
 
 // Random inputs. A tensor agrees when its relative L2 error is below four times what rounding to
 // the types of the stored tensors on its way, and sums in fp32, can add: roundings u_i of each
-// tensor and (2·sqrt(K) + 8)·2^-24 of each sum of K terms. The factor four is for maps that make
-// relative errors larger.
+// tensor and (2·sqrt(K) + 8)·2^-24 of each sum of K terms. Steps that make errors larger, such as
+// the difference of two near numbers, are allowed what they do: the fp64 meaning runs a second time
+// with a random rounding behind each step, and four times the difference is allowed as well.
 // MissingError: a primitive or mainloop that states no meaning. InputError: more than 2^31
-// multiplications, which fp64 without tiles would take minutes for.
+// multiplications, which fp64 without tiles would take minutes for; a result that is not finite in
+// fp64, or that roundings change by as much as it is.
 VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t seed,
                                  const executor::Workers& workers);
 

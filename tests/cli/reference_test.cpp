@@ -25,6 +25,7 @@
 #include "sim/measured/measurement.h"
 #include "sim/measured/measurement_table.h"
 #include "tests/cli/cli_run.h"
+#include "tests/cli/programs_page.h"
 #include "tests/cli/reference_meanings.h"
 
 namespace fuseline {
@@ -365,6 +366,8 @@ std::string measurements_page() {
   return out;
 }
 
+std::string language_page() { return programs_page(kMade); }
+
 struct Page {
   const char* file;
   const char* holds;
@@ -382,6 +385,7 @@ const std::array kPages = {
     Page{"calibration.md", "constants of the hierarchy model", calibration_page},
     Page{"measurements.md", "columns of measurement files", measurements_page},
     Page{"claims.md", "keys of claim files", claims_page},
+    Page{"programs.md", "the language of programs, and its rules", language_page},
 };
 
 std::string contents_page() {
@@ -392,6 +396,8 @@ std::string contents_page() {
   }
   // Made from the module's docstrings by tests/python/test_docs.py.
   out += "| [python.md](python.md) | functions, errors and results of the Python module |\n";
+  // Made by tests/error/mistaken_programs_test.cpp.
+  out += "| [program-mistakes.md](program-mistakes.md) | ten mistakes in programs, with mends |\n";
   return out + "\nExplanations are in the [handbook](../handbook/README.md).\n";
 }
 

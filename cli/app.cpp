@@ -29,7 +29,7 @@ struct Command {
   CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 20> kCommands = {{
+constexpr std::array<Command, 21> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",

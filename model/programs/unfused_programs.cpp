@@ -79,7 +79,7 @@ class Apart {
     }
     own.names = program_.names;
     own.mainloop = StreamMainloop{rows_, cols};
-    Kernel k{.name = own.name, .kind = KernelKind::pointwise};
+    Kernel k{.name = own.name, .kind = KernelKind::pointwise, .ops = {}, .phases = {}};
     k.phases.push_back(std::move(own));
     made_.push_back(std::move(k));
   }

@@ -33,8 +33,7 @@ std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, c
       ceil_div(problem.m, tile.m * tile.cluster_m) * ceil_div(problem.n, tile.n * tile.cluster_n);
   const std::int64_t rest = units % clusters;
   if (rest == 0) return 1;
-  const auto steps = static_cast<double>(ceil_div(problem.k, tile.k));
-  const auto by_steps = static_cast<std::int64_t>(steps / gpu.constants.gemm.least_split_steps);
+  const std::int64_t by_steps = ceil_div(problem.k, tile.k) / gpu.constants.gemm.least_split_steps;
   return std::max<std::int64_t>(
       1, std::min({tile.tail_parts, by_steps, 1 + kTailPlaces * clusters / rest}));
 }

@@ -34,14 +34,10 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string shown_line(const InputProblem& problem) {
   constexpr std::size_t kBefore = 60, kMost = 120;
   const std::size_t column = problem.column > 0 ? static_cast<std::size_t>(problem.column) - 1 : 0;
-  const std::size_t begin = column > kBefore ? column - kBefore : 0;
-  std::string part = begin < problem.shown.size() ? problem.shown.substr(begin, kMost) : "";
-  // One character stands for one byte, so that the mark stands below the column.
-  for (char& c : part)
-    if (c < ' ' || c > '~') c = c == '\t' ? ' ' : '?';
+  const MarkedLine line = marked_line(problem.shown, column, kBefore, kMost);
   const std::string number = std::to_string(problem.line);
-  return "  " + number + " | " + part + "\n  " + std::string(number.size(), ' ') + " | " +
-         std::string(column - begin, ' ') + "^";
+  return "  " + number + " | " + line.text + "\n  " + std::string(number.size(), ' ') + " | " +
+         std::string(line.mark, ' ') + "^";
 }
 
 }  // namespace

@@ -79,4 +79,24 @@ std::string printable_lines(std::string_view text, std::size_t longest) {
   return printed(text, longest, true);
 }
 
+MarkedLine marked_line(std::string_view line, std::size_t at, std::size_t before,
+                       std::size_t most) {
+  MarkedLine out;
+  const std::size_t begin = at > before ? at - before : 0;
+  for (std::size_t i = 0; i < line.size() && i < begin + most;) {
+    const auto character = first_character(line.substr(i));
+    const std::size_t bytes = character ? character->bytes : 1;
+    if (i >= begin) {
+      if (i < at) ++out.mark;
+      if (!character || is_obeyed(character->code))
+        out.text += line[i] == '\t' ? ' ' : '?';
+      else
+        out.text += line.substr(i, bytes);
+    }
+    i += bytes;
+  }
+  if (at > line.size() && line.size() >= begin) out.mark += at - line.size();
+  return out;
+}
+
 }  // namespace fuseline

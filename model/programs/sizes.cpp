@@ -51,7 +51,7 @@ std::int64_t Sizes::product(TokenCursor& cursor, bool up, int depth) const {
     }
     const bool sign = cursor.take("·") || cursor.take("*");
     // "4095:4096 of every 4096": a word behind a size, and no factor.
-    if (!sign && (cursor.is("of") || cursor.is("every"))) return value;
+    if (!sign && cursor.is_name("of")) return value;
     if (!sign && cursor.kind() != TokenKind::name && cursor.kind() != TokenKind::number &&
         !cursor.is("(") && !cursor.is("⌈"))
       return value;

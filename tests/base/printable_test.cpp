@@ -81,5 +81,19 @@ TEST(NearestName, OfVeryLongNamesIsQuick) {
   EXPECT_EQ(nearest_name(longest, {"model"}), "");
 }
 
+TEST(Printable, MarksTheCharacterOfAByte) {
+  // "⌈" is three bytes, "·" two: the mark counts characters.
+  const MarkedLine line = marked_line("a[M,⌈D/2⌉] · b", 14, 60, 120);
+  EXPECT_EQ(line.text, "a[M,⌈D/2⌉] · b");
+  EXPECT_EQ(line.mark, 10U);
+  EXPECT_EQ(marked_line("x\ty\x1b\xff", 3, 60, 120).text, "x y??");
+  // A long line is cut ahead of the mark and behind it, never within a character.
+  const std::string dots = std::string(200, '.');
+  const MarkedLine cut = marked_line(dots + "·here" + dots, 202, 4, 10);
+  EXPECT_EQ(cut.text, "..·here..");
+  EXPECT_EQ(cut.mark, 3U);
+  EXPECT_EQ(marked_line("ab", 5, 60, 120).mark, 5U);  // behind the end
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -18,6 +18,8 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
       if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return;
       ++programs;
       for (const GemmTile& tile : {GemmTile{.m = 128, .n = 256, .cluster_m = 2},
+                                   GemmTile{.m = 128, .n = 256, .cluster_m = 2, .tail_parts = 2},
+                                   GemmTile{.m = 128, .n = 128, .tail_parts = 3},
                                    GemmTile{.m = 64, .n = 128, .cluster_m = 1},
                                    GemmTile{.m = 64, .n = 128, .cluster_k = 2},
                                    GemmTile{.m = 64, .n = 64, .cluster_k = 4}}) {
@@ -27,7 +29,8 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
           // Both round once to bf16 from fp32 sums in different orders: where a sum lies next to a
           // rounding boundary they differ by 2⁻⁸ of it, and few do.
           EXPECT_LT(e.relative_l2, 2e-3)
-              << e.tensor << " " << tile.m << " x " << tile.n << " / " << tile.cluster();
+              << e.tensor << " " << tile.m << " x " << tile.n << " / " << tile.cluster() << ", "
+              << tile.tail_parts << " parts";
           worst = std::max(worst, e.relative_l2);
         }
       }

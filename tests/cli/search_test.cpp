@@ -82,11 +82,11 @@ TEST(SearchCommand, ShapesThatVary) {
 }
 
 TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
-  struct Refused {
+  struct RefusedOption {
     std::vector<std::string> more;
     std::vector<std::string> said;
   };
-  for (const Refused& r : std::vector<Refused>{
+  for (const RefusedOption& r : std::vector<RefusedOption>{
            {{"--objective", "tiem"}, {"--objective", "'tiem'", "time, hbm, launches", "did you"}},
            {{"--budget", "0"}, {"--budget", "'0'"}},
            {{"--budget", "soon"}, {"--budget", "'soon'"}},

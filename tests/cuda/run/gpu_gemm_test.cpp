@@ -28,9 +28,8 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
           EXPECT_TRUE(e.finite) << e.tensor;
           // Both round once to bf16 from fp32 sums in different orders: where a sum lies next to a
           // rounding boundary they differ by 2⁻⁸ of it, and few do.
-          EXPECT_LT(e.relative_l2, 2e-3)
-              << e.tensor << " " << tile.m << " x " << tile.n << " / " << tile.cluster() << ", "
-              << tile.tail_parts << " parts";
+          EXPECT_LT(e.relative_l2, 2e-3) << e.tensor << " " << tile.m << " x " << tile.n << " / "
+                                         << tile.cluster() << ", " << tile.tail_parts << " parts";
           worst = std::max(worst, e.relative_l2);
         }
       }

@@ -43,8 +43,9 @@ if $quick && $long; then
   exit 2
 fi
 
-# Clones in other folders share what ccache keeps.
+# Clones in other folders share what ccache keeps, and which kernels compiled for the GPU as expected.
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-/}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"
+export FUSELINE_PASSED_KERNELS="${FUSELINE_PASSED_KERNELS:-${XDG_CACHE_HOME:-$HOME/.cache}/fuseline-passed-kernels}"
 jobs="$(nproc)"
 summary=()  # a line for each build that was tested
 step() { printf '\n== %s\n' "$*"; }

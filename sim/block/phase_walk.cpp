@@ -55,8 +55,9 @@ WalkedPhase PhaseWalker::gemm(const Kernel& kernel, const Program& program) {
   e.bound = g.time.bound;
   e.tile = {g.tile.m, g.tile.n, g.tile.k};
   e.split_k = g.tile.split_k * g.tile.cluster_k;
-  e.choice = {g.tile.cluster_m, g.tile.cluster_n, g.tile.cluster_k, g.tile.split_k, g.tile.tail_parts,
-              fetches_by_elements(walked.problem, gpu_) ? 1 : 0};
+  e.choice = {g.tile.cluster_m,  g.tile.cluster_n,
+              g.tile.cluster_k,  g.tile.split_k,
+              g.tile.tail_parts, fetches_by_elements(walked.problem, gpu_) ? 1 : 0};
   e.launches = walked.problem.launches();
   if (walked.problem.activation.quantised()) {
     const double share = gpu_.tensor_bf16 / code_rate(gpu_, walked.problem.activation.element());

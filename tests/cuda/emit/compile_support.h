@@ -81,9 +81,11 @@ inline std::string code_of(const std::string& text, const std::string& function)
   return code;
 }
 
-// Sources that passed in an earlier run of this build are not compiled again: the compiler gives
-// the same for the same text, device headers, options and toolkit. What is expected is part of the
-// key, so whoever expects more writes it there. FUSELINE_COMPILE_AGAIN=1 compiles all of them.
+// Sources that passed in an earlier run are not compiled again: the compiler gives the same for the
+// same text, device headers, options and toolkit. What is expected is part of the key, so whoever
+// expects more writes it there. FUSELINE_COMPILE_AGAIN=1 compiles all of them. They are remembered
+// in the folder FUSELINE_PASSED_KERNELS, which clones share as they share ccache's, or else in the
+// build's.
 class Passed {
  public:
   Passed(const Compiler& compiler, SmTarget target, const Source& source,
@@ -98,7 +100,10 @@ class Passed {
  private:
   static CubinCache store() {
     // Next to this process's own folder, which does not outlive it (tests/main.cpp).
-    return {std::filesystem::path(std::getenv("FUSELINE_TEST_STORE")) / "kernels-that-passed",
+    const char* shared = std::getenv("FUSELINE_PASSED_KERNELS");
+    return {shared != nullptr
+                ? std::filesystem::path(shared)
+                : std::filesystem::path(std::getenv("FUSELINE_TEST_STORE")) / "kernels-that-passed",
             Bytes(64 << 20)};
   }
   std::string key_;

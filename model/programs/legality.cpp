@@ -324,6 +324,11 @@ class Checker {
   void layouts(const Program& p, const ProgramPlaces& places) {
     const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop);
     if (gemm == nullptr || gemm->b_is_kn) return;
+    // A plan's line "interleave" gives the weight one order for all its programs, and those without
+    // pairs do not ask for it.
+    if (std::ranges::find(file_.plan.preparation.interleavings, graph_.tensor(gemm->b.tensor).name,
+                          &Interleaving::tensor) != file_.plan.preparation.interleavings.end())
+      return;
     const auto [at, first] =
         weights_.emplace(gemm->b.tensor, std::pair(gemm->interleaved, places.mainloop.line));
     if (!first && at->second.first != gemm->interleaved && gemm->b.cols > 0)

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "sim/kernels/gemm_panels.h"
+#include "sim/kernels/tail_parts.h"
 
 namespace fuseline {
 namespace {
@@ -102,35 +103,6 @@ void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmU
   const std::int64_t base = (unit.batch * tile.split_k + unit.k_begin / k_per_split) *
                             (workspace.rows / (problem.batch * tile.split_k));
   cache.write(workspace, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
-}
-
-// A unit of tile.tail_parts: the last one of a tile has the epilogue.
-bool is_part(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit) {
-  return tile.tail_parts > 1 && unit.k_end - unit.k_begin < problem.k;
-}
-bool gives_sums_away(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit) {
-  return is_part(problem, tile, unit) && unit.k_end < problem.k;
-}
-
-// Where the sums of parts lie: a matrix for each part but the last, below each other.
-CachedMatrix tail_sums(const GemmProblem& problem, const GemmTile& tile) {
-  const std::int64_t rows = ceil_div(problem.m, kChunkEdge) * kChunkEdge;
-  return {problem.workspace_tensor, rows * (tile.tail_parts - 1), problem.n, 4};
-}
-
-// A part's sums are written, or the last part reads those of the others.
-void move_tail_sums(const GemmProblem& problem, const GemmTile& tile, const GemmUnit& unit,
-                    L2Cache& cache) {
-  const CachedMatrix sums = tail_sums(problem, tile);
-  const std::int64_t stride = sums.rows / (tile.tail_parts - 1);
-  const std::int64_t steps = ceil_div(problem.k, tile.k);
-  for (std::int64_t part = 0; part < tile.tail_parts - 1; ++part) {
-    const std::int64_t base = part * stride;
-    if (!gives_sums_away(problem, tile, unit))
-      cache.read(sums, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
-    else if (unit.k_begin == part * steps / tile.tail_parts * tile.k)
-      cache.write(sums, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
-  }
 }
 
 // Chunk reads simulated one by one: about 0.1 s.
@@ -239,17 +211,11 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
               problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end) +
               problem.row_scale_bytes(unit.m_begin, unit.m_end, unit.k_begin, unit.k_end));
-    // Of parts of tiles all accumulators move, also those beyond the matrix.
-    const Bytes sums(ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.m * tile.n * 4);
-    Bytes out;
+    Bytes out = tail_sum_bytes(problem, tile, unit);
     if (tile.split_k > 1)
-      out = Bytes(height * width * 4);
-    else if (gives_sums_away(problem, tile, unit))
-      out = sums;
-    else
-      out = epilogue_bytes(problem, unit);
-    if (is_part(problem, tile, unit) && !gives_sums_away(problem, tile, unit))
-      out += sums * (tile.tail_parts - 1);
+      out += Bytes(height * width * 4);
+    else if (!gives_sums_away(problem, tile, unit))
+      out += epilogue_bytes(problem, unit);
     wave.epilogue += out;
     // The unit's first thread block is a whole tile, or all there is.
     const double share = static_cast<double>(std::min(height, tile.m) * std::min(width, tile.n)) /
@@ -310,7 +276,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
     chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, cache);
     if (index == 0) wave.found = panels.found();
     for_each_unit(schedule, range(index), [&](const GemmUnit& unit) {
-      if (is_part(problem, tile, unit)) move_tail_sums(problem, tile, unit, cache);
+      if (is_tail_part(problem, tile, unit)) move_tail_sums(problem, tile, unit, cache);
       if (tile.split_k > 1)
         store_partial(problem, tile, unit, cache);
       else if (!gives_sums_away(problem, tile, unit))

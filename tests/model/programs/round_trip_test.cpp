@@ -49,6 +49,21 @@ void round_trips(std::size_t every) {
 
 TEST(RoundTrip, IsTheIdentityForASpreadSampleOfThePlans) { round_trips(37); }
 
+// A product with the norm's weight reads heads that the plan interleaved, and has no pairs itself.
+TEST(RoundTrip, KnowsWeightsThatThePlanReorders) {
+  const Plan plan = make_plan("coda", load_model("falcon-7b"),
+                              {.phase = Phase::train, .batch = 1, .seq = 256}, Target{});
+  (void)test::expect_round_trip(plan, "falcon-7b coda train");
+}
+
+// "4095:4096 of every 4096" is a run of rows and no product of sizes.
+TEST(RoundTrip, ReadsRowsThatLieApart) {
+  const Plan plan =
+      make_plan("coda", load_model("llama3-8b"),
+                {.phase = Phase::decode, .batch = 8, .seq = 1, .context = 4096}, Target{});
+  (void)test::expect_round_trip(plan, "llama3-8b coda decode");
+}
+
 TEST(LongRoundTrip, IsTheIdentityForEveryPlanOfEveryShippedModel) { round_trips(1); }
 
 }  // namespace

@@ -170,6 +170,28 @@ TEST(GemmTraffic, APredecessorsOutputIsFoundInTheCacheAndItsDirtyBytesAreWritten
   EXPECT_EQ(t.write + cache.dirty(), Bytes(8192 + 64 * 640 * 2));
 }
 
+TEST(GemmTraffic, PartsOfTheLastRoundMoveTheirSumsThroughL2) {
+  // Given 5 tiles of 64 × 64, the last 45 columns wide, on 4 blocks: tile 0 is alone in a round.
+  const GemmProblem problem = plain_gemm(64, 4 * 64 + 45, 512, kA, kB, kOut, kWorkspace);
+  const GemmTile whole{.m = 64, .n = 64};
+  GemmTile parts = whole;
+  parts.tail_parts = 3;
+  L2Cache cache(Bytes(1 << 24)), same(Bytes(1 << 24));
+  const std::vector<GemmWave> waves = walk(problem, parts, 4, cache);
+  const Totals t = total(waves), want = total(walk(problem, whole, 4, same));
+  // then its three parts are a round of their own, of a third of the steps each,
+  ASSERT_EQ(waves.size(), 2U);
+  EXPECT_EQ(waves[0].blocks, 3);
+  EXPECT_EQ(waves[0].k_steps, 3);  // of 8
+  EXPECT_EQ(waves[1].k_steps, 8);
+  // operands and HBM reads are as before, and two parts' sums are written and read in fp32:
+  EXPECT_EQ(t.operands, want.operands);
+  EXPECT_EQ(t.read, want.read);
+  EXPECT_EQ(t.epilogue, want.epilogue + Bytes(2 * 2 * 64 * 64 * 4));
+  // they stay in L2, dirty, behind the output.
+  EXPECT_EQ(cache.dirty(), same.dirty() + Bytes(2 * 64 * 64 * 4));
+}
+
 TEST(GemmTraffic, SplitKStoresFp32PartialsAndReadsTheOperandsOnce) {
   const GemmProblem problem = plain_gemm(16, 128, 512, kA, kB, kOut, kWorkspace);
   L2Cache cache(Bytes(1 << 24));

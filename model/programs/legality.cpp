@@ -45,6 +45,7 @@ class Checker {
           add(places.head, "kernel-name", "another kernel is named " + kernel.name, "another name",
               "program " + name_text(kernel.name + "_2"));
         if (!whole && spoilt(k, p)) continue;
+        of_operators_ = !kernel.ops.empty();
         program(kernel.phases[p], places);
       }
     }
@@ -324,14 +325,11 @@ class Checker {
   void layouts(const Program& p, const ProgramPlaces& places) {
     const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop);
     if (gemm == nullptr || gemm->b_is_kn) return;
-    // A plan's line "interleave" gives the weight one order for all its programs, and those without
-    // pairs do not ask for it.
-    if (std::ranges::find(file_.plan.preparation.interleavings, graph_.tensor(gemm->b.tensor).name,
-                          &Interleaving::tensor) != file_.plan.preparation.interleavings.end())
-      return;
     const auto [at, first] =
         weights_.emplace(gemm->b.tensor, std::pair(gemm->interleaved, places.mainloop.line));
-    if (!first && at->second.first != gemm->interleaved && gemm->b.cols > 0)
+    // A plan's operators say which columns make pairs: its products without pairs may be in either
+    // order.
+    if (!first && !of_operators_ && at->second.first != gemm->interleaved && gemm->b.cols > 0)
       add(places.mainloop, "two-layouts",
           fmt::format("{} is {} here and {} in line {}", graph_.tensor(gemm->b.tensor).name,
                       gemm->interleaved ? "interleaved in pairs" : "in its usual order",
@@ -392,6 +390,7 @@ class Checker {
   std::map<TensorId, std::set<const Program*>> readers_;
   std::map<TensorId, Position> partial_at_;
   std::map<TensorId, std::pair<bool, int>> weights_;
+  bool of_operators_ = false;  // the program that is looked at
 };
 
 }  // namespace

@@ -27,6 +27,7 @@
 #include "cuda/emit/plan_source.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure_programs.h"
+#include "model/programs/gradient.h"
 #include "model/programs/legality.h"
 #include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
@@ -40,14 +41,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-const std::vector<std::string> kProgramVerbs = {"check", "explain", "predict", "verify",
-                                                "cuda",  "measure", "export"};
+const std::vector<std::string> kProgramVerbs = {"check",    "explain", "predict", "verify",
+                                                "gradient", "cuda",    "measure", "export"};
 
 constexpr std::int64_t kMostReplays = 100'000;
 constexpr std::int64_t kMostRounds = 100;
 
 struct ProgramOptions {
-  std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to;
+  std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to,
+      of;
   std::vector<std::string> words;
   bool watch = false, no_counters = false, force = false;
 };
@@ -185,6 +187,12 @@ Answer answer_program(const std::string& verb, const Checked& c, const ProgramOp
                         programs == 1 ? "" : "s", gpu.name),
             {{"programs", programs}}};
   }
+  if (verb == "gradient") {
+    const std::string text = gradient_text(
+        gradient_of(c.file, o.of ? parse_list("--of", *o.of) : std::vector<std::string>{}),
+        c.file.target);
+    return {text, {{"text", text}}};
+  }
   const Plan plan = whole_plan(c.file);
   if (verb == "explain") {
     const ProgramExplanation e = explain_programs(c.file, plan, gpu);
@@ -285,6 +293,7 @@ CommandResult program_command(const Arguments& args) {
       "  explain  tile, registers, shared memory, what each line moves\n"
       "  predict  time with its band, bound and limits\n"
       "  verify   executes it on the CPU, against fp64\n"
+      "  gradient the programs that hand its gradient back, as such a file\n"
       "  cuda     the source of its kernels\n"
       "  measure  on the GPU here: checked, timed, counted, judged, in turns with the\n"
       "           same maths without fusion\n"
@@ -292,6 +301,7 @@ CommandResult program_command(const Arguments& args) {
       {"fuseline program check scenarios/programs/geglu-fp8.fuse",
        "fuseline program predict scenarios/programs/geglu-fp8.fuse --gpu h200",
        "fuseline program verify scenarios/programs/norm-router.fuse --size M=64",
+       "fuseline program gradient docs/handbook/swish.fuse --output d_swish.fuse",
        "fuseline program measure scenarios/programs/geglu-fp8.fuse",
        "fuseline program export scenarios/programs/geglu-fp8.fuse --gpu h200 --to geglu",
        "fuseline program check mine.fuse --watch",
@@ -300,6 +310,8 @@ CommandResult program_command(const Arguments& args) {
   options.text("--gpu", "GPU", "on which (the file's target, else h100; measure: here)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);
+  options.text("--of", "NAMES", "gradients of these inputs and weights alone (gradient: all)",
+               o.of);
   options.text("--threads", "N", "of the CPU (verify, measure)", o.threads);
   options.text("--seed", "N", "of the random inputs (verify; measure: of the first of three)",
                o.seed);
@@ -317,7 +329,8 @@ CommandResult program_command(const Arguments& args) {
         {.file = kCommandLine,
          .field = o.words.empty() ? "VERB" : "FILE.fuse",
          .message = "is missing",
-         .allowed = "fuseline program check|explain|predict|verify|cuda|measure|export FILE.fuse"});
+         .allowed = "fuseline program check|explain|predict|verify|gradient|cuda|measure|export "
+                    "FILE.fuse"});
   const std::string verb = parse_word("VERB", o.words[0], kProgramVerbs);
   const bool json = parse_word("--format", o.format.value_or("text"), {"text", "json"}) == "json";
   if (o.watch) return watch_program(verb, o.words[1], o, json);

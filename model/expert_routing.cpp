@@ -91,8 +91,16 @@ RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t exp
 
 std::vector<double> score_gradients(const ExpertChoice& choice, std::int64_t experts,
                                     const std::function<double(std::int64_t)>& score,
-                                    const std::vector<std::int64_t>& chosen,
-                                    const std::vector<double>& d_gates) {
+                                    const std::vector<std::int64_t>& named,
+                                    const std::vector<double>& d_named) {
+  std::vector<std::int64_t> chosen;
+  std::vector<double> d_gates;
+  for (std::size_t j = 0; j < named.size(); ++j)
+    if (named[j] >= 0 && named[j] < experts) {
+      chosen.push_back(named[j]);
+      d_gates.push_back(d_named[j]);
+    }
+  if (chosen.empty()) return std::vector<double>(static_cast<std::size_t>(experts), 0.0);
   const Weights weights = weights_of(choice, experts, score, chosen);
   // Shares of the sum: gates without their factor.
   const auto share = [&](std::int64_t e) { return weights.of(e) / weights.sum; };

@@ -24,7 +24,8 @@ struct RoutedRow {
 RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t experts,
                     const std::function<double(std::int64_t)>& score);
 
-// The gradient of the row's scores, by that of its gates `d_gates`; `chosen` are its experts.
+// The gradient of the row's scores, by that of its gates `d_gates`; `chosen` are its experts, of
+// which those that there are not count for nothing.
 // With the shares p = gate / factor and t = sum of p·dgate over the chosen experts,
 //   ds_e = factor·p_e·(dgate_e - t), times 1 - sigmoid(s_e) where weights are sigmoids.
 // Experts that were not chosen have 0, but -factor·p_e·t where the softmax is one of all scores.

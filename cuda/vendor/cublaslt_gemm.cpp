@@ -48,7 +48,7 @@ class LibraryLaunch final : public Launch {
 // Element offset of one product's corner in an operand that holds the whole batch.
 std::int64_t offset(const Operand& operand, const GpuMatrix& m, const GemmMainloop& gemm,
                     std::int64_t index, std::int64_t height, std::int64_t width) {
-  const Corner corner = executor::corner_of(operand, gemm.batch, index, height, width);
+  const Corner corner = corner_of(operand, gemm.batch, index, height, width);
   return corner.row * m.leading() + corner.col;
 }
 

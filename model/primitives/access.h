@@ -30,10 +30,12 @@ struct Access {
   Operand operand;
   Reach reach;
   bool store = false;
-  bool accumulate = false;   // store: what is there is loaded and added to first
-  ColumnPart part{};         // part_columns: which
-  std::int64_t period = 0;   // table: begins again after so many columns; 0: its own
-  double rest = 0;           // table: the number in columns of a period that it does not have
+  bool accumulate = false;  // store: what is there is loaded and added to first
+  ColumnPart part{};        // part_columns: which
+  std::int64_t period = 0;  // table: begins again after so many columns; 0: its own
+  double rest = 0;          // table: the number in columns of a period that it does not have
+  // Whole numbers that name rows, columns or places: 0 to names - 1; 0: any numbers.
+  std::int64_t names = 0;
   Axis along = Axis::rows;   // partials: the reduced axis lies along rows: one partial of a row, or
                              // of a column
   std::int64_t indices = 0;  // gathered_rows: how many rows are named

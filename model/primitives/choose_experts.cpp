@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <utility>
 #include "model/expert_routing.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 #include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
@@ -88,10 +90,25 @@ void syntax(ChooseExperts& p, Syntax& line) {
                           p.choice.loads.groups.empty() ? "" : ", loads assumed"));
 }
 
+void meaning(const ChooseExperts& p, Meaning& exact) {
+  const ExactMatrix scores = exact.value(p.scores);
+  ExactMatrix gates(scores.rows, p.choice.count), chosen(scores.rows, p.choice.count);
+  for (std::int64_t r = 0; r < scores.rows; ++r) {
+    const RoutedRow row =
+        route_row(p.choice, r, scores.cols, [&](std::int64_t e) { return scores.at(r, e); });
+    for (std::int64_t j = 0; j < p.choice.count; ++j) {
+      gates.at(r, j) = row.gates[static_cast<std::size_t>(j)];
+      chosen.at(r, j) = static_cast<double>(row.experts[static_cast<std::size_t>(j)]);
+    }
+  }
+  exact.make(p.gates, std::move(gates));
+  exact.make(p.chosen, std::move(chosen));
+}
+
 }  // namespace
 
 void lines::choose_experts(LineForms& forms) {
-  forms.of<ChooseExperts>(syntax);
+  forms.of<ChooseExperts>(syntax, meaning);
   forms.makes("choose_experts", ChooseExperts{});
 }
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/expert_routing.h"
 #include "model/primitives/epilogue_code.h"
@@ -10,6 +14,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 #include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
@@ -57,8 +62,7 @@ void ChooseExpertsGradient::evaluate(TileContext& tile) const {
   Matrix& dx = tile.result(d_scores);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     std::vector<std::int64_t> experts;
-    for (std::int64_t j = 0; j < choice.count; ++j)
-      experts.push_back(static_cast<std::int64_t>(c.row(r)[j]));
+    for (std::int64_t j = 0; j < choice.count; ++j) experts.push_back(std::lround(c.row(r)[j]));
     const std::vector<double> d_gates_of_row(dg.row(r), dg.row(r) + choice.count);
     const std::vector<double> gradients = score_gradients(
         choice, x.cols, [&](std::int64_t e) { return static_cast<double>(x.row(r)[e]); }, experts,
@@ -95,10 +99,29 @@ void syntax(ChooseExpertsGradient& p, Syntax& line) {
   line.remark(fmt::format("{} experts a row", p.choice.count));
 }
 
+void meaning(const ChooseExpertsGradient& p, Meaning& exact) {
+  const ExactMatrix scores = exact.value(p.scores);
+  const ExactMatrix d_gates = exact.value(p.d_gates);
+  const ExactMatrix chosen = exact.value(p.chosen);
+  ExactMatrix d_scores(scores.rows, scores.cols);
+  for (std::int64_t r = 0; r < scores.rows; ++r) {
+    std::vector<std::int64_t> experts;
+    std::vector<double> of_gates;
+    for (std::int64_t j = 0; j < p.choice.count; ++j) {
+      experts.push_back(std::llround(chosen.at(r, j)));
+      of_gates.push_back(d_gates.at(r, j));
+    }
+    const std::vector<double> of_scores = score_gradients(
+        p.choice, scores.cols, [&](std::int64_t e) { return scores.at(r, e); }, experts, of_gates);
+    std::ranges::copy(of_scores, &d_scores.at(r, 0));
+  }
+  exact.make(p.d_scores, std::move(d_scores));
+}
+
 }  // namespace
 
 void lines::choose_experts_gradient(LineForms& forms) {
-  forms.of<ChooseExpertsGradient>(syntax);
+  forms.of<ChooseExpertsGradient>(syntax, meaning);
   forms.makes("choose_experts_gradient", ChooseExpertsGradient{});
 }
 

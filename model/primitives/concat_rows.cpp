@@ -11,6 +11,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -124,10 +125,19 @@ void syntax(ConcatRows& p, Syntax& line) {
   line.close();
 }
 
+void meaning(const ConcatRows& p, Meaning& exact) {
+  RowsOfParts places{p.sequences, {}};
+  for (const Operand& part : p.parts) places.rows.push_back(part.rows / p.sequences);
+  exact.fill(p.out, exact.rows(), p.parts.front().cols, [&](auto r, auto c) {
+    const RowsOfParts::Place from = places.place(r);
+    return exact.read(p.parts[from.part], from.row, c);
+  });
+}
+
 }  // namespace
 
 void lines::concat_rows(LineForms& forms) {
-  forms.of<ConcatRows>(syntax);
+  forms.of<ConcatRows>(syntax, meaning);
   forms.makes("concat_rows", ConcatRows{});
 }
 

@@ -11,6 +11,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 #include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
@@ -111,10 +112,22 @@ void syntax(ConvolveBack& p, Syntax& line) {
   line.remark(fmt::format("{} rows below", p.shape.taps - 1));
 }
 
+void meaning(const ConvolveBack& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.from.cols, [&](auto r, auto c) {
+    double sum = 0;
+    for (std::int64_t j = 0; j < p.shape.taps; ++j) {
+      const std::int64_t below = p.shape.taps - 1 - j;  // rows of the same sequence
+      if (r % p.shape.tokens + below < p.shape.tokens)
+        sum += exact.read(p.weight, j, c) * exact.read(p.from, r + below, c);
+    }
+    return sum;
+  });
+}
+
 }  // namespace
 
 void lines::convolve_back(LineForms& forms) {
-  forms.of<ConvolveBack>(syntax);
+  forms.of<ConvolveBack>(syntax, meaning);
   forms.makes("convolve_back", ConvolveBack{});
 }
 

@@ -11,6 +11,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 #include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
@@ -126,10 +127,26 @@ void syntax(ConvolveRows& p, Syntax& line) {
   line.remark(fmt::format("{} rows above", p.shape.taps - 1));
 }
 
+void meaning(const ConvolveRows& p, Meaning& exact) {
+  const std::int64_t halo = p.shape.taps - 1;
+  exact.fill(p.out, exact.rows(), p.from.cols, [&](auto r, auto c) {
+    const std::int64_t sequence = r / p.shape.tokens;
+    double sum = 0;
+    for (std::int64_t j = 0; j < p.shape.taps; ++j) {
+      const std::int64_t at = r % p.shape.tokens - halo + j;  // in the sequence
+      const double x = at >= 0    ? exact.read(p.from, sequence * p.shape.tokens + at, c)
+                       : p.before ? exact.read(*p.before, sequence * halo + halo + at, c)
+                                  : 0.0;
+      sum += exact.read(p.weight, j, c) * x;
+    }
+    return sum;
+  });
+}
+
 }  // namespace
 
 void lines::convolve_rows(LineForms& forms) {
-  forms.of<ConvolveRows>(syntax);
+  forms.of<ConvolveRows>(syntax, meaning);
   forms.makes("convolve_rows", ConvolveRows{});
 }
 

@@ -18,7 +18,7 @@ std::vector<Value> Gather::uses() const { return {}; }
 std::vector<Value> Gather::defines() const { return {out}; }
 
 std::vector<Access> Gather::accesses() const {
-  return {{.operand = ids, .reach = Reach::row_numbers},
+  return {{.operand = ids, .reach = Reach::row_numbers, .names = from.rows * each},
           {.operand = from, .reach = Reach::gathered_rows, .indices = ids.rows * ids.cols}};
 }
 
@@ -77,7 +77,7 @@ void syntax(Gather& p, Syntax& line) {
 
 void meaning(const Gather& p, Meaning& exact) {
   exact.fill(p.out, exact.rows(), p.from.cols, [&](auto r, auto c) {
-    return exact.read_row(p.from, static_cast<std::int64_t>(exact.read(p.ids, r, 0)) / p.each, c);
+    return exact.read_row(p.from, exact.number(p.ids, r, 0) / p.each, c);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -16,7 +17,7 @@ std::vector<Value> GatherNumber::defines() const { return {out}; }
 
 // A number of `from` for every row, as a vector along the rows has one.
 std::vector<Access> GatherNumber::accesses() const {
-  return {{.operand = ids, .reach = Reach::row_numbers},
+  return {{.operand = ids, .reach = Reach::row_numbers, .names = from.rows * from.cols},
           {.operand = from, .reach = Reach::row_numbers}};
 }
 
@@ -79,10 +80,17 @@ void syntax(GatherNumber& p, Syntax& line) {
   line.remark("by their places");
 }
 
+void meaning(const GatherNumber& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), 1, [&](auto r, auto) {
+    const std::int64_t place = exact.number(p.ids, r, 0);
+    return exact.read(p.from, place / p.from.cols, place % p.from.cols);
+  });
+}
+
 }  // namespace
 
 void lines::gather_number(LineForms& forms) {
-  forms.of<GatherNumber>(syntax);
+  forms.of<GatherNumber>(syntax, meaning);
   forms.makes("gather_number", GatherNumber{});
 }
 

@@ -10,6 +10,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -20,7 +21,7 @@ std::vector<Value> GatherSum::defines() const { return {out}; }
 std::vector<Access> GatherSum::accesses() const {
   const Access rows{.operand = from, .reach = Reach::summed_rows};
   if (!ids) return {rows};
-  return {{.operand = *ids, .reach = Reach::all_numbers}, rows};
+  return {{.operand = *ids, .reach = Reach::all_numbers, .names = from.rows}, rows};
 }
 
 std::vector<ValueShape> GatherSum::results(const ValueShapes&, std::int64_t) const {
@@ -100,10 +101,19 @@ void syntax(GatherSum& p, Syntax& line) {
   line.remark(p.ids ? "rows whose number is the row" : "rows m with m mod period = row");
 }
 
+void meaning(const GatherSum& p, Meaning& exact) {
+  ExactMatrix& sums = exact.make(p.out, exact.rows(), p.from.cols);
+  for (std::int64_t i = 0; i < p.from.rows; ++i) {
+    const std::int64_t to = p.ids ? exact.number(*p.ids, i, 0) / p.each : i % p.period;
+    if (to < 0 || to >= sums.rows) continue;
+    for (std::int64_t c = 0; c < sums.cols; ++c) sums.at(to, c) += exact.read(p.from, i, c);
+  }
+}
+
 }  // namespace
 
 void lines::gather_sum(LineForms& forms) {
-  forms.of<GatherSum>(syntax);
+  forms.of<GatherSum>(syntax, meaning);
   forms.makes("gather_sum", GatherSum{});
 }
 

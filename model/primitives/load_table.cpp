@@ -10,6 +10,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/meaning.h"
 
@@ -101,10 +102,15 @@ void meaning(const LoadTable& p, Meaning& exact) {
   });
 }
 
+void adjoint(const LoadTable& p, ProgramAdjoint& back) {
+  bool add = false;
+  if (back.of(p.out) && back.homes().of_loaded(p.from, add)) back.missing("a table");
+}
+
 }  // namespace
 
 void lines::load_table(LineForms& forms) {
-  forms.of<LoadTable>(syntax, meaning);
+  forms.of<LoadTable>(syntax, meaning, adjoint);
   forms.makes("load_table", LoadTable{});
 }
 

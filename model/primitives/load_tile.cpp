@@ -7,8 +7,10 @@
 
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
+#include "model/primitives/store_tile.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/meaning.h"
 
@@ -80,10 +82,20 @@ void meaning(const LoadTile& p, Meaning& exact) {
   }
 }
 
+void adjoint(const LoadTile& p, ProgramAdjoint& back) {
+  const auto d = back.of(p.out);
+  bool add = false;
+  const auto to = d ? back.homes().of_loaded(p.from, add) : std::nullopt;
+  if (!to) return;
+  if (back.shape(*d).form == Form::per_col)
+    back.missing("the same gradient for all rows of a tile");
+  back.emit(StoreTile{.in = *d, .to = *to, .accumulate = add});
+}
+
 }  // namespace
 
 void lines::load_tile(LineForms& forms) {
-  forms.of<LoadTile>(syntax, meaning);
+  forms.of<LoadTile>(syntax, meaning, adjoint);
   forms.makes("load", LoadTile{});
 }
 

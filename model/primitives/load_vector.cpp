@@ -4,10 +4,14 @@
 
 #include <string>
 
+#include "model/primitives/all_reductions.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
+#include "model/primitives/store_vector.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/primitives/tile_reduce.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/meaning.h"
 
@@ -84,10 +88,31 @@ void meaning(const LoadVector& p, Meaning& exact) {
   exact.fill(p.out, exact.rows(), 1, [&](auto r, auto) { return exact.read(p.from, r, 0); });
 }
 
+void adjoint(const LoadVector& p, ProgramAdjoint& back) {
+  const auto d = back.of(p.out);
+  bool add = false;
+  const auto to = d ? back.homes().of_loaded(p.from, add) : std::nullopt;
+  if (!to) return;
+  if (add) back.missing("a vector that several programs load");
+  if (back.shape(*d).form != Form::tile) {
+    back.emit(StoreVector{.in = *d, .to = *to, .axis = p.axis});
+    return;
+  }
+  // What a tile has of the sum goes to memory, and a program of its own sums that up.
+  const std::int64_t rows = back.rows();
+  const std::int64_t length = p.axis == Axis::rows ? back.shape(*d).width : rows;
+  const std::int64_t lines = p.axis == Axis::rows ? rows : back.shape(*d).width;
+  back.emit(
+      TileReduce{.fn = reductions::sum,
+                 .axis = p.axis,
+                 .in = *d,
+                 .partial = back.homes().partials_of(*to, lines, ceil_div(length, partial_tile))});
+}
+
 }  // namespace
 
 void lines::load_vector(LineForms& forms) {
-  forms.of<LoadVector>(syntax, meaning);
+  forms.of<LoadVector>(syntax, meaning, adjoint);
   forms.makes("load_rows", LoadVector{.out = 0, .from = {}, .axis = Axis::rows});
   forms.makes("load_cols", LoadVector{.out = 0, .from = {}, .axis = Axis::cols});
 }

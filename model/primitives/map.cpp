@@ -10,6 +10,7 @@
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/known_functions.h"
 #include "model/programs/meaning.h"
@@ -148,10 +149,17 @@ void meaning(const Map& p, Meaning& exact) {
   });
 }
 
+void adjoint(const Map& p, ProgramAdjoint& back) {
+  const auto d = back.of(p.out);
+  if (!d) return;
+  for (std::size_t i = 0; i < p.in.size(); ++i)
+    back.add(p.in[i], back.times_derivative(Primitive(p), i, *d), p.out);
+}
+
 }  // namespace
 
 void lines::map(LineForms& forms) {
-  forms.of<Map>(syntax, meaning);
+  forms.of<Map>(syntax, meaning, adjoint);
   for (const MapFn fn : map_functions()) {
     const std::size_t count = operands(fn);
     const std::string values = count == 1 && !takes_constant(fn) ? "{}" : "{}, {}";

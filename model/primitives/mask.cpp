@@ -11,6 +11,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 #include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
@@ -29,7 +30,18 @@ std::vector<ColumnRelation> Mask::relations() const { return {{in, out}}; }
 
 TileDemands Mask::demands() const { return {.elementwise = true}; }
 
-bool Mask::check(ShapeCheck& check) const { return check.use(in) != nullptr; }
+bool Mask::check(ShapeCheck& check) const {
+  const ValueShape* s = check.use(in);
+  if (s == nullptr) return false;
+  const std::int64_t rows = shape.batch * shape.heads * shape.q_tokens;
+  if (s->form != Form::tile || rows != check.space().rows)
+    check.problem(fmt::format("a mask of {} x {} x {} scores a key on {} rows", shape.batch,
+                              shape.heads, shape.q_tokens, check.space().rows));
+  if (s->width > shape.kv_tokens || (shape.causal && s->width < shape.q_tokens))
+    check.problem(fmt::format("a mask of {} queries and {} keys on {} columns", shape.q_tokens,
+                              shape.kv_tokens, s->width));
+  return true;
+}
 
 CodeLine Mask::text(const ProgramNames& names) const {
   return {fmt::format("{} = mask({})", names.name(out), names.name(in)), "hidden keys become -inf"};
@@ -73,10 +85,19 @@ void syntax(Mask& p, Syntax& line) {
   line.remark("hidden keys become -inf");
 }
 
+void meaning(const Mask& p, Meaning& exact) {
+  const ExactMatrix scores = exact.value(p.in);
+  exact.fill(p.out, scores.rows, scores.cols, [&](auto r, auto c) {
+    const reference::Seen seen = reference::visible(p.shape, scores.cols, r % p.shape.q_tokens);
+    return c >= seen.begin && c < seen.end ? scores.at(r, c)
+                                           : -std::numeric_limits<double>::infinity();
+  });
+}
+
 }  // namespace
 
 void lines::mask(LineForms& forms) {
-  forms.of<Mask>(syntax);
+  forms.of<Mask>(syntax, meaning);
   forms.makes("mask", Mask{});
 }
 

@@ -10,6 +10,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -18,7 +19,7 @@ std::vector<Value> OneHot::uses() const { return {}; }
 std::vector<Value> OneHot::defines() const { return {out}; }
 
 std::vector<Access> OneHot::accesses() const {
-  return {{.operand = ids, .reach = Reach::row_numbers}};
+  return {{.operand = ids, .reach = Reach::row_numbers, .names = cols}};
 }
 
 std::vector<ValueShape> OneHot::results(const ValueShapes&, std::int64_t) const {
@@ -69,10 +70,15 @@ void syntax(OneHot& p, Syntax& line) {
   line.remark("1 in its column");
 }
 
+void meaning(const OneHot& p, Meaning& exact) {
+  exact.fill(p.out, exact.rows(), p.cols,
+             [&](auto r, auto c) { return exact.number(p.ids, r, 0) == c ? 1.0 : 0.0; });
+}
+
 }  // namespace
 
 void lines::one_hot(LineForms& forms) {
-  forms.of<OneHot>(syntax);
+  forms.of<OneHot>(syntax, meaning);
   forms.makes("one_hot", OneHot{});
 }
 

@@ -13,6 +13,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -47,8 +48,9 @@ std::vector<Value> OnlineLogSumExp::uses() const { return {in}; }
 std::vector<Value> OnlineLogSumExp::defines() const { return {}; }
 
 std::vector<Access> OnlineLogSumExp::accesses() const {
-  return {{.operand = targets, .reach = Reach::row_numbers},
-          {.operand = partial, .reach = Reach::partials, .store = true}};
+  return {
+      {.operand = targets, .reach = Reach::row_numbers, .names = partial.cols / 3 * partial_tile},
+      {.operand = partial, .reach = Reach::partials, .store = true}};
 }
 
 std::vector<ValueShape> OnlineLogSumExp::results(const ValueShapes&, std::int64_t) const {
@@ -136,10 +138,26 @@ void syntax(OnlineLogSumExp& p, Syntax& line) {
   line.remark("online: max, sum, target per row and tile");
 }
 
+void meaning(const OnlineLogSumExp& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  for (std::int64_t r = 0; r < x.rows; ++r)
+    for (std::int64_t first = 0; first < x.cols; first += partial_tile) {
+      const std::int64_t last = std::min(x.cols, first + partial_tile);
+      const std::int64_t target = exact.number(p.targets, r, 0);
+      double top = x.at(r, first), sum = 0;
+      for (std::int64_t c = first; c < last; ++c) top = std::max(top, x.at(r, c));
+      for (std::int64_t c = first; c < last; ++c) sum += std::exp(x.at(r, c) - top);
+      const std::int64_t col = first / partial_tile * 3;
+      exact.write(p.partial, r, col, top);
+      exact.write(p.partial, r, col + 1, sum);
+      exact.write(p.partial, r, col + 2, target >= first && target < last ? x.at(r, target) : 0.0);
+    }
+}
+
 }  // namespace
 
 void lines::online_log_sum_exp(LineForms& forms) {
-  forms.of<OnlineLogSumExp>(syntax);
+  forms.of<OnlineLogSumExp>(syntax, meaning);
   forms.stores("store", "log_sum_exp", OnlineLogSumExp{});
 }
 

@@ -7,10 +7,12 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/primitives/all_pairs.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/known_functions.h"
 #include "model/programs/meaning.h"
@@ -261,10 +263,35 @@ void meaning(const PairMap& p, Meaning& exact) {
   if (again) exact.make(p.out[1], std::move(half));
 }
 
+void adjoint(const PairMap& p, ProgramAdjoint& back) {
+  const auto d = back.of(p.out[0]);
+  if (!d) return;
+  const auto gradient_of = [](PairFn fn) -> std::optional<PairFn> {
+    if (fn == PairFn(pairs::swiglu)) return pairs::swiglu_backward;
+    if (fn == PairFn(pairs::geglu)) return pairs::geglu_backward;
+    if (fn == PairFn(pairs::rope)) return pairs::rope_inverse;
+    if (fn == PairFn(pairs::rope_inverse)) return pairs::rope;
+    return std::nullopt;
+  };
+  const std::optional<PairFn> fn = gradient_of(p.fn);
+  if (!fn || back.shape(*d).form != Form::tile) back.missing(p.fn->name.value);
+  PairMap line{
+      .out = {back.fresh("g")}, .fn = *fn, .in = {}, .distance = p.distance, .head = p.head};
+  if (p.form() == PairForm::joined) {
+    line.out.push_back(back.fresh("o"));
+    line.in = {back.again(p.in[0]), *d};
+  } else {
+    line.in = {*d, back.again(p.in[1]), back.again(p.in[2])};
+  }
+  const Value made = line.out[0];
+  back.emit(std::move(line));
+  back.add(p.in[0], made, made);
+}
+
 }  // namespace
 
 void lines::pair_map(LineForms& forms) {
-  forms.of<PairMap>(syntax, meaning);
+  forms.of<PairMap>(syntax, meaning, adjoint);
   for (const PairFn fn : pair_functions()) {
     const PairForm form = fn->maths.value.form;
     const std::size_t reads = form == PairForm::rotated ? 3 : form == PairForm::joined ? 1 : 2;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <variant>
 
 #include <fmt/format.h>
@@ -26,6 +27,30 @@ int each_of(std::int64_t cols, std::int64_t part_cols) {
     if (cols * 2 == part_cols * each) return each;
   FUSELINE_ASSERT(false, "values are half, once or twice as wide as the accumulator");
 }
+
+namespace {
+
+// What is computed from loads alone has the columns of what it is for: where all that use it work
+// on one part, it belongs there.
+void follow_users(const std::vector<Primitive>& body, std::vector<int>& home) {
+  std::set<Value> loaded;
+  for (const Primitive& p : body) {
+    const std::vector<Value> uses = p.uses();
+    if (std::ranges::all_of(uses, [&](Value v) { return loaded.contains(v); }))
+      for (const Value v : p.defines()) loaded.insert(v);
+  }
+  for (std::size_t i = body.size(); i-- > 0;) {
+    const std::vector<Value> made = body[i].defines();
+    if (made.empty() || body[i].uses().empty() || !loaded.contains(made.front())) continue;
+    std::set<int> homes;
+    for (std::size_t j = i + 1; j < body.size(); ++j)
+      for (const Value v : body[j].uses())
+        if (std::ranges::count(made, v) != 0) homes.insert(home[j]);
+    if (homes.size() == 1) home[i] = *homes.begin();
+  }
+}
+
+}  // namespace
 
 EpilogueParts parts_of(const Program& program) {
   EpilogueParts result;
@@ -54,6 +79,7 @@ EpilogueParts parts_of(const Program& program) {
     }
     for (const Value v : primitive.defines()) part_of[v] = result.home[i];
   }
+  follow_users(program.body, result.home);
   return result;
 }
 

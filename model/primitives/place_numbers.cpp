@@ -10,6 +10,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -18,7 +19,7 @@ std::vector<Value> PlaceNumbers::uses() const { return {}; }
 std::vector<Value> PlaceNumbers::defines() const { return {out}; }
 
 std::vector<Access> PlaceNumbers::accesses() const {
-  return {{.operand = ids, .reach = Reach::all_numbers},
+  return {{.operand = ids, .reach = Reach::all_numbers, .names = from.rows},
           {.operand = from, .reach = Reach::summed_rows}};
 }
 
@@ -87,10 +88,19 @@ void syntax(PlaceNumbers& p, Syntax& line) {
   line.remark("at their places");
 }
 
+void meaning(const PlaceNumbers& p, Meaning& exact) {
+  ExactMatrix& placed = exact.make(p.out, exact.rows(), p.cols);
+  for (std::int64_t i = 0; i < p.from.rows; ++i) {
+    const std::int64_t place = exact.number(p.ids, i, 0);
+    if (place >= 0 && place < placed.rows * p.cols)
+      placed.at(place / p.cols, place % p.cols) = exact.read(p.from, i, 0);
+  }
+}
+
 }  // namespace
 
 void lines::place_numbers(LineForms& forms) {
-  forms.of<PlaceNumbers>(syntax);
+  forms.of<PlaceNumbers>(syntax, meaning);
   forms.makes("place_numbers", PlaceNumbers{});
 }
 

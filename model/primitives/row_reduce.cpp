@@ -5,10 +5,12 @@
 #include <algorithm>
 
 #include "model/primitives/epilogue_code.h"
+#include "model/primitives/functions.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/primitives/tile_maths.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/known_functions.h"
 #include "model/programs/meaning.h"
@@ -76,10 +78,22 @@ void meaning(const RowReduce& p, Meaning& exact) {
   });
 }
 
+void adjoint(const RowReduce& p, ProgramAdjoint& back) {
+  const auto d = back.of(p.out);
+  if (!d) return;
+  const double width = static_cast<double>(back.shape(p.in).width);
+  if (p.fn == ReduceFn(reductions::sum)) return back.add(p.in, *d, p.in);
+  if (p.fn == ReduceFn(reductions::mean))
+    return back.add(p.in, back.map(maps::scale_by_constant, {*d}, 1 / width), p.in);
+  if (p.fn != ReduceFn(reductions::sum_squares)) back.missing("row_" + name_of(p.fn));
+  const Value twice = back.map(maps::scale_by_constant, {*d}, 2);
+  back.add(p.in, back.map(maps::mul, {back.again(p.in), twice}), p.in);
+}
+
 }  // namespace
 
 void lines::row_reduce(LineForms& forms) {
-  forms.of<RowReduce>(syntax, meaning);
+  forms.of<RowReduce>(syntax, meaning, adjoint);
   for (const ReduceFn fn : reduce_functions())
     if (fn->also == nullptr)
       forms.makes("row_" + name_of(fn), RowReduce{.out = 0, .fn = fn, .in = 0});

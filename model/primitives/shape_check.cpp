@@ -31,9 +31,17 @@ std::vector<ProgramProblem> ShapeCheck::run() {
       std::holds_alternative<ScanMainloop>(program_.mainloop))
     values_[0] = {Form::tile, space_.cols};
   if (attention != nullptr) attention_results(*attention);
+  std::int64_t rows_of_tile = 0;  // that a line asks for
+  bool whole_columns = false;
   for (const Primitive& p : program_.body) {
     ++current_;
     check(p);
+    const TileDemands demands = p.demands();
+    rows_of_tile = std::max(rows_of_tile, demands.rows_of_tile);
+    whole_columns = whole_columns || demands.whole_columns;
+    if (whole_columns && rows_of_tile > 0 && rows_of_tile != space_.rows)
+      problem("a tile has whole columns for one line and the rows of one sequence for another",
+              "whole-column");
   }
   current_ = -1;
   if (stores(program_).empty()) problem("stores nothing", "stores-nothing");

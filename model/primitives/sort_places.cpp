@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -19,7 +21,7 @@ std::vector<Value> SortPlaces::defines() const { return {out}; }
 
 // A key's place depends on all the others.
 std::vector<Access> SortPlaces::accesses() const {
-  return {{.operand = keys, .reach = Reach::all_numbers}};
+  return {{.operand = keys, .reach = Reach::all_numbers, .names = keys.rows}};
 }
 
 std::vector<ValueShape> SortPlaces::results(const ValueShapes&, std::int64_t) const {
@@ -75,10 +77,21 @@ void syntax(SortPlaces& p, Syntax& line) {
   line.remark("equal keys keep their order");
 }
 
+void meaning(const SortPlaces& p, Meaning& exact) {
+  std::vector<std::int64_t> keys, order;
+  for (std::int64_t i = 0; i < p.keys.rows * p.keys.cols; ++i) {
+    keys.push_back(exact.number(p.keys, i / p.keys.cols, i % p.keys.cols));
+    order.push_back(i);
+  }
+  std::ranges::stable_sort(order, {}, [&](auto i) { return keys[static_cast<std::size_t>(i)]; });
+  exact.fill(p.out, exact.rows(), 1,
+             [&](auto r, auto) { return static_cast<double>(order[static_cast<std::size_t>(r)]); });
+}
+
 }  // namespace
 
 void lines::sort_places(LineForms& forms) {
-  forms.of<SortPlaces>(syntax);
+  forms.of<SortPlaces>(syntax, meaning);
   forms.makes("sort_places", SortPlaces{});
 }
 

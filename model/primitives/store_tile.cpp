@@ -7,9 +7,11 @@
 
 #include "base/error.h"
 #include "model/primitives/epilogue_code.h"
+#include "model/primitives/load_tile.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/meaning.h"
 
@@ -104,7 +106,8 @@ void syntax(StoreTile& p, Syntax& line) {
 void meaning(const StoreTile& p, Meaning& exact) {
   const ExactMatrix x = exact.value(p.in);
   const std::int64_t width = x.cols == 1 ? p.to.cols / exact.heads() : x.cols;
-  for (std::int64_t r = 0; r < exact.rows(); ++r) {
+  const std::int64_t rows = x.rows == 1 ? exact.rows() : x.rows;  // dK and dV have the keys' rows
+  for (std::int64_t r = 0; r < rows; ++r) {
     const Corner at = exact.place(p.to, width, r);
     for (std::int64_t c = 0; c < width; ++c) {
       const double old = p.accumulate ? exact.read(p.to, at.row, at.col + c) : 0.0;
@@ -113,10 +116,18 @@ void meaning(const StoreTile& p, Meaning& exact) {
   }
 }
 
+void adjoint(const StoreTile& p, ProgramAdjoint& back) {
+  const auto stored = back.homes().of_stored(p.to);
+  if (!stored) return;
+  const Value d = back.fresh("d");
+  back.emit(LoadTile{.out = d, .from = *stored});
+  back.add(p.in, d, d);
+}
+
 }  // namespace
 
 void lines::store_tile(LineForms& forms) {
-  forms.of<StoreTile>(syntax, meaning);
+  forms.of<StoreTile>(syntax, meaning, adjoint);
   forms.stores("store", "", StoreTile{});
 }
 

@@ -6,9 +6,11 @@
 
 #include "base/error.h"
 #include "model/primitives/epilogue_code.h"
+#include "model/primitives/load_vector.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/meaning.h"
 
@@ -106,10 +108,20 @@ void meaning(const StoreVector& p, Meaning& exact) {
     exact.write(p.to, p.to.rows == 1 ? 0 : r, p.to.rows == 1 ? r : 0, x.at(r, 0));
 }
 
+void adjoint(const StoreVector& p, ProgramAdjoint& back) {
+  const auto stored = back.homes().of_stored(p.to);
+  if (!stored) return;
+  if (p.axis != Axis::rows || p.to.rows == 1 || !back.rows_resident())
+    back.missing("a stored vector outside a loop over rows");
+  const Value d = back.fresh("d");
+  back.emit(LoadVector{.out = d, .from = *stored, .axis = p.axis});
+  back.add(p.in, d, p.in);
+}
+
 }  // namespace
 
 void lines::store_vector(LineForms& forms) {
-  forms.of<StoreVector>(syntax, meaning);
+  forms.of<StoreVector>(syntax, meaning, adjoint);
   forms.stores("store_rows", "", StoreVector{.in = 0, .to = {}, .axis = Axis::rows});
   forms.stores("store_cols", "", StoreVector{.in = 0, .to = {}, .axis = Axis::cols});
 }

@@ -11,6 +11,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 
 namespace fuseline {
 
@@ -90,10 +91,20 @@ void syntax(SumSequences& p, Syntax& line) {
   line.close();
 }
 
+void meaning(const SumSequences& p, Meaning& exact) {
+  const ExactMatrix x = exact.value(p.in);
+  for (std::int64_t b = 0; b * p.tokens < x.rows; ++b)
+    for (std::int64_t c = 0; c < x.cols; ++c) {
+      double sum = 0;
+      for (std::int64_t t = 0; t < p.tokens; ++t) sum += x.at(b * p.tokens + t, c);
+      exact.write(p.to, b, c, sum);
+    }
+}
+
 }  // namespace
 
 void lines::sum_sequences(LineForms& forms) {
-  forms.of<SumSequences>(syntax);
+  forms.of<SumSequences>(syntax, meaning);
   forms.stores("store", "sum_sequences", SumSequences{});
 }
 

@@ -13,6 +13,7 @@
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
 #include "model/programs/all_lines.h"
+#include "model/programs/meaning.h"
 #include "model/programs/syntax_arguments.h"
 
 namespace fuseline {
@@ -111,10 +112,23 @@ void syntax(SumTaps& p, Syntax& line) {
   line.remark("full column");
 }
 
+void meaning(const SumTaps& p, Meaning& exact) {
+  const ExactMatrix dy = exact.value(p.dy), x = exact.value(p.x);
+  for (std::int64_t j = 0; j < p.shape.taps; ++j) {
+    const std::int64_t above = p.shape.taps - 1 - j;
+    for (std::int64_t c = 0; c < dy.cols; ++c) {
+      double sum = 0;
+      for (std::int64_t r = 0; r < dy.rows; ++r)
+        if (r % p.shape.tokens >= above) sum += dy.at(r, c) * x.at(r - above, c);
+      exact.write(p.to, j, c, sum);
+    }
+  }
+}
+
 }  // namespace
 
 void lines::sum_taps(LineForms& forms) {
-  forms.of<SumTaps>(syntax);
+  forms.of<SumTaps>(syntax, meaning);
   forms.stores("store", "sum_taps", SumTaps{});
 }
 

@@ -8,9 +8,12 @@
 #include "base/error.h"
 #include "model/primitives/all_reductions.h"
 #include "model/primitives/epilogue_code.h"
+#include "model/primitives/functions.h"
+#include "model/primitives/load_groups.h"
 #include "model/primitives/shape_check.h"
 #include "model/primitives/stream_code.h"
 #include "model/primitives/tile_context.h"
+#include "model/programs/adjoint.h"
 #include "model/programs/all_lines.h"
 #include "model/programs/known_functions.h"
 #include "model/programs/meaning.h"
@@ -214,10 +217,26 @@ void meaning(const TileReduce& p, Meaning& exact) {
     }
 }
 
+void adjoint(const TileReduce& p, ProgramAdjoint& back) {
+  const auto stored = back.homes().of_stored(p.partial);
+  if (!stored) return;
+  const bool squares = p.fn == ReduceFn(reductions::sum_squares);
+  if (p.axis != Axis::rows || p.second >= 0 || (!squares && p.fn != ReduceFn(reductions::sum)))
+    back.missing("partials other than sums along rows");
+  if (back.shape(p.in).width % partial_tile != 0)
+    back.missing(fmt::format("partials of {} columns, no multiple of {},", back.shape(p.in).width,
+                             partial_tile));
+  const Value d = back.fresh("d");
+  back.emit(LoadGroups{.out = d, .from = *stored, .group = partial_tile});
+  if (!squares) return back.add(p.in, d, p.in);
+  const Value twice = back.map(maps::scale_by_constant, {d}, 2);
+  back.add(p.in, back.map(maps::mul, {back.again(p.in), twice}), p.in);
+}
+
 }  // namespace
 
 void lines::tile_reduce(LineForms& forms) {
-  forms.of<TileReduce>(syntax, meaning);
+  forms.of<TileReduce>(syntax, meaning, adjoint);
   for (const ReduceFn fn : reduce_functions())
     if (!fn->divided)
       forms.stores("store", word_of(fn),

@@ -7,12 +7,15 @@
 #include <variant>
 
 #include "base/error.h"
+#include "model/batch_corner.h"
 #include "model/programs/known_lines.h"
+#include "model/programs/mainloop_meaning.h"
 
 namespace fuseline {
 
 double Roundings::off(double x, double terms, double magnitude) {
   const double by = std::uniform_real_distribution<double>(-1, 1)(random);
+  if (!std::isfinite(x)) return x;  // a masked score
   // Two roundings of a step; partial sums of n terms are about sqrt(n) of them, and are rounded n
   // times.
   const double sums = terms > 1 ? 2 * terms * magnitude : 0;
@@ -50,7 +53,7 @@ void Meaning::round(Value v, double terms, Value from) {
   double magnitude = 0;
   if (terms > 1) {
     const ExactMatrix& source = from >= 0 ? value(from) : m;
-    for (const double x : source.data) magnitude += x * x;
+    for (const double x : source.data) magnitude += std::isfinite(x) ? x * x : 0;
     magnitude = std::sqrt(magnitude / static_cast<double>(source.data.size()));
   }
   // Value 0 is a sum already: its terms are smaller by the square root of their number.
@@ -65,11 +68,9 @@ Corner Meaning::place(const Operand& o, std::int64_t width, std::int64_t r) cons
     return {sequence * tokens + r % tokens, r / tokens % space_.heads * width};
   }
   if (space_.batch <= 1) return {r, 0};
-  const std::int64_t matrices = space_.rows / std::get<GemmMainloop>(program_.mainloop).M;
-  const std::int64_t height = space_.rows / matrices;
-  const std::int64_t stacked = o.rows / height, beside = o.cols / width;
-  const std::int64_t share = matrices / stacked, at = r / height;
-  return {at / share * height + r % height, at % share * beside / share * width};
+  const std::int64_t height = std::get<GemmMainloop>(program_.mainloop).M;
+  const Corner corner = corner_of(o, space_.rows / height, r / height, height, width);
+  return {corner.row + r % height, corner.col};
 }
 
 std::size_t Meaning::index(const Operand& o, std::int64_t tensor_row, std::int64_t col) const {
@@ -89,6 +90,9 @@ double Meaning::read_row(const Operand& o, std::int64_t row, std::int64_t col) c
                       .allowed = fmt::format("rows 0 to {}", t.rows - 1)});
   return tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, row, col));
 }
+std::int64_t Meaning::number(const Operand& o, std::int64_t row, std::int64_t col) const {
+  return std::llround(read(o, row, col));
+}
 void Meaning::write(const Operand& o, std::int64_t row, std::int64_t col, double x) {
   if (roundings_ != nullptr) x = roundings_->stored(graph_.tensor(o.tensor).dtype, x);
   tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, o.tensor_row(row), col)) = x;
@@ -100,54 +104,13 @@ double Meaning::reduced(ReduceFn fn, std::span<const double> numbers) {
 
 namespace {
 
-void multiply(const GemmMainloop& m, const Meaning& exact, ExactMatrix& y) {
-  if (m.batch != 1 || m.weight.quantised() || m.activation.quantised() || !m.groups.empty() ||
-      !m.depths.empty())
-    throw MissingError(
-        "a GEMM in a batch, in groups or of numbers in codes states no meaning in fp64 yet");
-  std::vector<double> a(static_cast<std::size_t>(m.M * m.K));
-  for (std::int64_t r = 0; r < m.M; ++r)
-    for (std::int64_t k = 0; k < m.K; ++k)
-      a[static_cast<std::size_t>(r * m.K + k)] =
-          m.a_is_km ? exact.read(m.a, k, r) : exact.read(m.a, r, k);
-  // Some columns at a time, so that b is read once and their sums are beside each other.
-  constexpr std::int64_t kBeside = 8;
-  std::vector<double> b(static_cast<std::size_t>(m.K * kBeside));  // [K, kBeside]
-  for (std::int64_t n = 0; n < m.N; n += kBeside) {
-    const std::int64_t cols = std::min(kBeside, m.N - n);
-    for (std::int64_t c = 0; c < cols; ++c)
-      for (std::int64_t k = 0; k < m.K; ++k)
-        b[static_cast<std::size_t>(k * kBeside + c)] =
-            m.b_is_kn ? exact.read(m.b, k, n + c) : exact.read(m.b, n + c, k);
-    for (std::int64_t r = 0; r < m.M; ++r) {
-      double sums[kBeside] = {};
-      const double* row = a.data() + r * m.K;
-      for (std::int64_t k = 0; k < m.K; ++k)
-        for (std::int64_t c = 0; c < kBeside; ++c)
-          sums[c] += row[k] * b[static_cast<std::size_t>(k * kBeside + c)];
-      for (std::int64_t c = 0; c < cols; ++c) y.at(r, n + c) = sums[c];
-    }
-  }
-}
-
-}  // namespace
-
-void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
-                 Roundings* roundings) {
-  Meaning exact(graph, program, tensors, roundings);
-  if (const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop)) {
-    multiply(*gemm, exact, exact.make(0, gemm->M, gemm->N));
-    exact.round(0, static_cast<double>(gemm->K), -1);
-  } else if (!std::holds_alternative<StreamMainloop>(program.mainloop) &&
-             !std::holds_alternative<RowMainloop>(program.mainloop)) {
-    throw MissingError("attention and scans state no meaning in fp64 yet");
-  }
-  for (const Primitive& p : program.body) {
+void run_lines(const std::vector<Primitive>& lines, Meaning& exact) {
+  for (const Primitive& p : lines) {
     const LineKind* kind = kind_of(p);
     if (kind == nullptr || !kind->meaning)
       throw MissingError(std::string(p.name()) + " states no meaning in fp64 yet");
     kind->meaning(p, exact);
-    if (roundings == nullptr) continue;
+    if (!exact.rounds()) continue;
     const std::vector<Value> uses = p.uses();
     for (const Value v : p.defines()) {
       const std::int64_t read = uses.empty() ? 1 : std::ssize(exact.value(uses.front()).data);
@@ -157,6 +120,16 @@ void run_meaning(const Graph& graph, const Program& program, ExactTensors& tenso
       exact.round(v, terms, uses.empty() ? v : uses.front());
     }
   }
+}
+
+}  // namespace
+
+void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
+                 Roundings* roundings) {
+  Meaning exact(graph, program, tensors, roundings);
+  run_lines(program.prologue, exact);
+  run_mainloop_meaning(program, exact);
+  run_lines(program.body, exact);
 }
 
 }  // namespace fuseline

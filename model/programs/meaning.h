@@ -76,6 +76,8 @@ class Meaning {
   [[nodiscard]] Corner place(const Operand& o, std::int64_t width, std::int64_t r) const;
 
   [[nodiscard]] double read(const Operand& o, std::int64_t row, std::int64_t col) const;
+  // A whole number that names a row or a place: roundings do not move it.
+  [[nodiscard]] std::int64_t number(const Operand& o, std::int64_t row, std::int64_t col) const;
   [[nodiscard]] double read_row(const Operand& o, std::int64_t tensor_row, std::int64_t col) const;
   void write(const Operand& o, std::int64_t row, std::int64_t col, double x);
   [[nodiscard]] static double reduced(ReduceFn fn, std::span<const double> numbers);

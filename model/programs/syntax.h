@@ -17,6 +17,7 @@
 namespace fuseline {
 
 class Meaning;
+class ProgramAdjoint;
 
 class Syntax {
  public:
@@ -71,12 +72,13 @@ class Syntax {
   static constexpr std::int64_t kNeeded = INT64_MIN;  // has no usual value
 };
 
-// What is known of a kind of primitives: how its line is walked, and what it computes on whole
-// values in fp64, where it states that.
+// What is known of a kind of primitives: how its line is walked, what it computes on whole values
+// in fp64, and how it hands the gradient back, where it states that.
 struct LineKind {
   bool (*is)(const Primitive&) = nullptr;
   std::function<Primitive(const Primitive&, Syntax&)> walk;
   std::function<void(const Primitive&, Meaning&)> meaning;
+  std::function<void(const Primitive&, ProgramAdjoint&)> adjoint;
 };
 
 // The lines that there are. Each primitive's file adds its own: first how they are walked, then one
@@ -86,7 +88,8 @@ class LineForms {
   virtual ~LineForms() = default;
 
   template <class P>
-  void of(void (*walk)(P&, Syntax&), void (*meaning)(const P&, Meaning&) = nullptr) {
+  void of(void (*walk)(P&, Syntax&), void (*meaning)(const P&, Meaning&) = nullptr,
+          void (*adjoint)(const P&, ProgramAdjoint&) = nullptr) {
     LineKind kind{.is = [](const Primitive& p) { return p.is<P>(); },
                   .walk =
                       [walk](const Primitive& p, Syntax& line) {
@@ -94,9 +97,14 @@ class LineForms {
                         walk(copy, line);
                         return Primitive(std::move(copy));
                       },
-                  .meaning = {}};
+                  .meaning = {},
+                  .adjoint = {}};
     if (meaning != nullptr)
       kind.meaning = [meaning](const Primitive& p, Meaning& exact) { meaning(*p.as<P>(), exact); };
+    if (adjoint != nullptr)
+      kind.adjoint = [adjoint](const Primitive& p, ProgramAdjoint& back) {
+        adjoint(*p.as<P>(), back);
+      };
     begin(std::move(kind));
   }
 

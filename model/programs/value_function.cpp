@@ -179,6 +179,21 @@ ValueNodePtr substituted(const ValueNodePtr& node, const Nodes& arguments) {
   return std::make_shared<const ValueNode>(std::move(out));
 }
 
+// The same, with what the numbers make simpler.
+ValueNodePtr rebuilt(const ValueNodePtr& node, const Nodes& arguments) {
+  if (node->kind == NodeKind::number) return node;
+  if (node->kind == NodeKind::parameter) return arguments.at(node->parameter);
+  Nodes parts;
+  for (const ValueNodePtr& part : node->parts) parts.push_back(rebuilt(part, arguments));
+  return call(kKnown[node->function].name, std::move(parts));
+}
+
+bool depends(const ValueNode& node, std::size_t parameter) {
+  if (node.kind == NodeKind::parameter) return node.parameter == parameter;
+  return std::ranges::any_of(node.parts,
+                             [&](const ValueNodePtr& part) { return depends(*part, parameter); });
+}
+
 class Parser {
  public:
   Parser(TokenCursor& cursor, const std::vector<std::string>& parameters,
@@ -382,6 +397,26 @@ float ValueFunction::in_fp32(std::span<const float> values) const {
 }
 ValueFunction ValueFunction::derivative(std::size_t by) const {
   return {parameters_, slope(body_, by)};
+}
+std::optional<double> ValueFunction::number() const {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (reads(i)) return std::nullopt;
+  const std::vector<double> none(parameters_.size());
+  return (*this)(none);
+}
+bool ValueFunction::reads(std::size_t parameter) const { return depends(*body_, parameter); }
+ValueFunction ValueFunction::with_number(std::size_t which, double x) const {
+  std::vector<std::string> others;
+  Nodes arguments;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (i == which) {
+      arguments.push_back(fuseline::number(x));
+      continue;
+    }
+    arguments.push_back(parameter(others.size()));
+    others.push_back(parameters_[i]);
+  }
+  return {others, rebuilt(body_, arguments)};
 }
 std::string ValueFunction::text() const { return written(*body_, parameters_); }
 std::string ValueFunction::device_text() const { return on_device(*body_, parameters_); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,11 @@ class ValueFunction {
   [[nodiscard]] float in_fp32(std::span<const float> values) const;
   // By that parameter, found symbolically. At a kink (abs, max, min, step) it is the right side's.
   [[nodiscard]] ValueFunction derivative(std::size_t parameter) const;
+  // Its value where it depends on no parameter.
+  [[nodiscard]] std::optional<double> number() const;
+  [[nodiscard]] bool reads(std::size_t parameter) const;
+  // With that parameter a number: a function of the others.
+  [[nodiscard]] ValueFunction with_number(std::size_t parameter, double number) const;
   [[nodiscard]] std::string text() const;  // reads back as the same function
   // As an expression of CUDA C++ in fp32, with the parameters as its variables.
   [[nodiscard]] std::string device_text() const;

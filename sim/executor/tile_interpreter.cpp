@@ -54,16 +54,6 @@ EvaluationFault evaluation_of(FaultKind kind) {
 
 }  // namespace
 
-Corner corner_of(const Operand& operand, std::int64_t batch, std::int64_t batch_index,
-                 std::int64_t height, std::int64_t width) {
-  const std::int64_t stacked = operand.rows / height;
-  const std::int64_t beside = operand.cols / width;
-  FUSELINE_ASSERT(stacked >= 1 && beside >= 1 && batch % stacked == 0,
-                  "an operand does not hold its batch");
-  const std::int64_t share = batch / stacked;  // matrices of the batch in one stack entry's rows
-  return {batch_index / share * height, batch_index % share * beside / share * width};
-}
-
 TileInterpreter::TileInterpreter(std::span<const Primitive> primitives, const ValueAnalysis& values,
                                  PartialSums& partials, std::optional<FaultPoint> fault)
     : primitives_(primitives),

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "model/batch_corner.h"
 #include "model/primitives/tile_context.h"
 #include "model/primitives/values.h"
 #include "model/program.h"
@@ -15,11 +16,6 @@
 #include "sim/executor/partial_sums.h"
 
 namespace fuseline::executor {
-
-// Where in an operand that holds all matrices of a batch one of them begins: stacked by rows, or
-// side by side, where several may share one (grouped queries).
-Corner corner_of(const Operand& operand, std::int64_t batch, std::int64_t index,
-                 std::int64_t height, std::int64_t width);
 
 class TileInterpreter final : public TileContext {
  public:

@@ -30,22 +30,54 @@ double storage_roundoff(Dtype type) {
 double longest_sum(const Program& p) {
   double longest = 1;
   if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
-    longest = std::max(longest, static_cast<double>(gemm->K));
+    longest = std::max(longest, static_cast<double>(gemm->K * gemm->summed));
   if (const auto* row = std::get_if<RowMainloop>(&p.mainloop))
     longest = std::max(longest, static_cast<double>(row->cols));
+  if (const auto* a = std::get_if<AttentionMainloop>(&p.mainloop)) {
+    // A gradient's dK sums over the queries of all heads that share the key.
+    const std::int64_t queries =
+        a->gradient ? a->shape.q_tokens * a->shape.heads / a->shape.kv_heads : 0;
+    longest = std::max(
+        longest, static_cast<double>(std::max(a->shape.kv_tokens, queries) + a->shape.head_width));
+  }
+  if (const auto* scan = std::get_if<ScanMainloop>(&p.mainloop))
+    longest = std::max(longest, static_cast<double>(scan->shape.tokens * scan->shape.state_width));
   return longest;
+}
+
+// Codes that are dequantised before the product are rounded to the type of the other operand.
+double dequantised_roundoff(const Graph& graph, const Program& p) {
+  const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop);
+  if (gemm == nullptr || !gemm->weight.scaled_within_rows() || gemm->activation.quantised())
+    return 0;
+  return unit_roundoff(graph.tensor(gemm->a.tensor).dtype);
+}
+
+}  // namespace
+
+std::int64_t products_of(const Program& p) {
+  if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
+    return checked_product<Flops>(gemm->M, gemm->N, gemm->K, gemm->depths.empty() ? gemm->batch : 1)
+        .value();
+  if (const auto* a = std::get_if<AttentionMainloop>(&p.mainloop))
+    return checked_product<Flops>(
+               a->shape.batch * a->shape.heads, a->shape.q_tokens, a->shape.kv_tokens,
+               (a->shape.head_width + a->shape.v_width()) * (a->gradient ? 3 : 1))
+        .value();
+  if (const auto* scan = std::get_if<ScanMainloop>(&p.mainloop))
+    return checked_product<Flops>(scan->shape.batch * scan->shape.tokens, scan->shape.heads,
+                                  scan->shape.head_width * scan->shape.state_width,
+                                  scan->gradient ? 8 : 3)
+        .value();
+  return 0;
 }
 
 std::int64_t products_of(const Plan& plan) {
   std::int64_t products = 0;
   for (const Kernel& k : plan.kernels)
-    for (const Program& p : k.phases)
-      if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
-        products += checked_product<Flops>(gemm->M, gemm->N, gemm->K, gemm->batch).value();
+    for (const Program& p : k.phases) products += products_of(p);
   return products;
 }
-
-}  // namespace
 
 bool CheckedResults::passed() const {
   return why_not.empty() && !tensors.empty() &&
@@ -57,7 +89,8 @@ std::vector<AllowedError> allowed_errors(const Plan& plan) {
   std::vector<AllowedError> out;
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases) {
-      double arriving = (2 * std::sqrt(longest_sum(p)) + 8) * unit_roundoff(Dtype::fp32);
+      double arriving = (2 * std::sqrt(longest_sum(p)) + 8) * unit_roundoff(Dtype::fp32) +
+                        dequantised_roundoff(plan.graph, p);
       for (const Operand& o : loads(p))
         arriving += allowed[static_cast<std::size_t>(o.tensor.index)];
       for (const Operand& o : stores(p)) {

@@ -25,6 +25,10 @@ struct AllowedError {
 // Of every store, in the plan's order.
 std::vector<AllowedError> allowed_errors(const Plan& plan);
 
+// Multiplications that a plan's mainloops take in fp64, which are most of its time there.
+std::int64_t products_of(const Program& program);
+std::int64_t products_of(const Plan& plan);
+
 struct CheckedResults {
   std::vector<VerifiedTensor> tensors;
   std::int64_t rows = 0;  // of every tensor that were checked; 0: all of them

@@ -59,44 +59,37 @@ void refuse_not_finite(const Graph& graph, const Program& p, const ExactTensors&
   }
 }
 
-// Given tensors by whose numbers rows are chosen hold such numbers.
-void choose_rows(const Plan& plan, std::uint64_t seed, executor::Inputs& inputs) {
-  std::map<TensorId, std::int64_t> rows;
+// Given tensors whose numbers name rows, columns or places hold such numbers: each as often as any
+// other, in a random order.
+void choose_names(const Plan& plan, std::uint64_t seed, executor::Inputs& inputs) {
+  std::map<TensorId, std::int64_t> names;
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases)
-      for (const Primitive& primitive : p.body) {
-        const std::vector<Access> accesses = primitive.accesses();
-        for (std::size_t i = 1; i < accesses.size(); ++i)
-          if (accesses[i].reach == Reach::gathered_rows) {
-            const auto [at, first] =
-                rows.emplace(accesses[i - 1].operand.tensor, accesses[i].operand.rows);
-            if (!first) at->second = std::min(at->second, accesses[i].operand.rows);
-          }
-      }
+      for (const Primitive& primitive : p.body)
+        for (const Access& access : primitive.accesses()) {
+          if (access.names < 1 || access.store) continue;
+          const auto [at, first] = names.emplace(access.operand.tensor, access.names);
+          if (!first) at->second = std::min(at->second, access.names);
+        }
   std::mt19937_64 random(seed);
-  for (const auto& [id, count] : rows) {
+  for (const auto& [id, count] : names) {
     const Tensor& t = plan.graph.tensor(id);
     if (!inputs.contains(t.name)) continue;
-    const auto numbers = std::make_shared<executor::Storage>(t.dtype, t.rows, t.cols);
-    std::vector<float> row(static_cast<std::size_t>(t.cols));
-    for (std::int64_t r = 0; r < t.rows; ++r) {
-      for (float& x : row) {
-        x = executor::rounded_to(t.dtype,
-                                 static_cast<float>(random() % static_cast<std::uint64_t>(count)));
-        if (x >= static_cast<float>(count)) x = 0;  // rounded up
-      }
-      numbers->write(r, 0, t.cols, row.data());
+    std::vector<float> all(static_cast<std::size_t>(t.rows * t.cols));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto name = static_cast<float>(i % static_cast<std::uint64_t>(count));
+      const float held = executor::rounded_to(t.dtype, name);
+      all[i] = held < static_cast<float>(count) ? held : 0;  // rounded up
     }
+    std::ranges::shuffle(all, random);
+    const auto numbers = std::make_shared<executor::Storage>(t.dtype, t.rows, t.cols);
+    for (std::int64_t r = 0; r < t.rows; ++r) numbers->write(r, 0, t.cols, all.data() + r * t.cols);
     inputs[t.name] = numbers;
   }
 }
 
 void refuse_large(const Plan& plan) {
-  std::int64_t products = 0;
-  for (const Kernel& k : plan.kernels)
-    for (const Program& p : k.phases)
-      if (const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop))
-        products += checked_product<Flops>(gemm->M, gemm->N, gemm->K, gemm->batch).value();
+  const std::int64_t products = products_of(plan);
   if (products <= kMostProducts) return;
   throw InputError({.field = "size",
                     .value = std::to_string(products),
@@ -116,7 +109,7 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
                                  const executor::Workers& workers) {
   refuse_large(plan);
   executor::Inputs inputs = executor::random_storage(plan.graph, seed, workers);
-  choose_rows(plan, seed, inputs);
+  choose_names(plan, seed, inputs);
   ExactTensors exact;
   for (const Tensor& t : plan.graph.tensors()) {
     const auto given = inputs.find(t.name);

@@ -429,7 +429,20 @@ class FileMaker {
     return kind.walk(form.filled, line);
   }
 
+  // Roundings decide between near numbers, and what they decide is no error of a machine: choices
+  // among values, and numbers that name places but are themselves results.
+  bool decided_by_roundings(const ProgramState& state, const Primitive& made) const {
+    if (made.is<ChooseExperts>() || made.is<ChooseExpertsGradient>()) return true;
+    return std::ranges::any_of(made.accesses(), [&](const Access& a) {
+      const Role role = file_.graph.tensor(a.operand.tensor).role;
+      const bool computed = role == Role::activation || role == Role::output ||
+                            std::ranges::count(state.made, a.operand.tensor) != 0;
+      return a.names > 0 && computed;
+    });
+  }
+
   bool taken(ProgramState& state, const Primitive& made, const RandomLine& line) {
+    if (decided_by_roundings(state, made)) return false;
     bool partial = false;
     for (const Access& a : made.accesses()) partial = partial || a.reach == Reach::partials;
     if (partial && dice_.chance(0.8))

@@ -153,7 +153,7 @@ TEST(BatchPlace, IsTheExecutorsCorner) {
     place.share = static_cast<int>(c.batch / stacked);
     place.beside = static_cast<int>(c.cols / c.width);
     for (int i = 0; i < c.batch; ++i) {
-      const Corner corner = executor::corner_of(operand, c.batch, i, c.height, c.width);
+      const Corner corner = corner_of(operand, c.batch, i, c.height, c.width);
       EXPECT_EQ(place.stack(i) * c.height, corner.row) << i;
       EXPECT_EQ(place.head(i) * c.width, corner.col) << i;
     }

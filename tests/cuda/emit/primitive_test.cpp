@@ -50,8 +50,8 @@ TEST_F(OutsidePrimitive, WhatNoEpilogueHasIsNamed) {
   try {
     (void)epilogue_source(graph, program, "E");
     FAIL() << "nothing was thrown";
-  } catch (const InternalError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("k: no epilogue has head_sum"));
+  } catch (const MissingError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("k: head_sum in the epilogue of a product"));
   }
 }
 

@@ -1,0 +1,24 @@
+// The gradient of programs of one's own, as programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/programs/program_file.h"
+
+namespace fuseline {
+
+// The programs that compute the gradients of the file's inputs and weights from those of its
+// outputs: d_h for an output h is an input, d_w for a weight w an output. Tensors that the forward
+// pass stored and that are needed again are inputs of their own names. An epilogue's product is
+// computed again where its derivatives need it. `of`: names of inputs and weights whose gradients
+// are wanted; empty: all whose numbers have a floating point type.
+// MissingError: a line that states no gradient. InputError: a name of `of` that is no input or
+// weight (with the nearest); no wanted tensor reaches an output; a file with operators, whose
+// gradient a plan for training has.
+Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of = {});
+
+// As a file, without the line "hash": a person may change these programs.
+std::string gradient_text(const Plan& gradient, const std::string& target);
+
+}  // namespace fuseline

@@ -192,7 +192,8 @@ std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& 
     const auto found = partner.find(i);
     if (found == partner.end()) {
       rows.push_back({"(" + (m.site.empty() ? m.kernel : m.site) + ")", name_of(measured[i]), "-",
-                      in_microseconds(m.duration()), "", "-", megabytes(hbm), ""});
+                      in_microseconds(m.duration()), "", "-",
+                      hbm == Bytes(0) ? "-" : megabytes(hbm), ""});
       continue;
     }
     show_unmatched_before(found->second);
@@ -200,7 +201,8 @@ std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& 
     const Bytes predicted_hbm = k.hbm_read + k.hbm_write;
     rows.push_back(
         {k.name, name_of(k.kind), in_microseconds(k.time), in_microseconds(m.duration()),
-         signed_percent(k.time / m.duration() - 1), megabytes(predicted_hbm), megabytes(hbm),
+         signed_percent(k.time / m.duration() - 1), megabytes(predicted_hbm),
+         hbm == Bytes(0) ? "-" : megabytes(hbm),
          hbm == Bytes(0) ? "-" : signed_percent(predicted_hbm.as_double() / hbm.as_double() - 1)});
   }
   show_unmatched_before(estimate.kernels.size());

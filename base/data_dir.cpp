@@ -11,6 +11,9 @@
 #ifndef FUSELINE_DATA_DIR
 #define FUSELINE_DATA_DIR ""
 #endif
+#ifndef FUSELINE_INSTALLED_DATA_DIR
+#define FUSELINE_INSTALLED_DATA_DIR ""
+#endif
 
 namespace fuseline {
 namespace {
@@ -53,7 +56,8 @@ fs::path find_data_dir(const std::optional<fs::path>& from_environment, const fs
     throw InputError(problem);
   }
   for (fs::path folder = executable.parent_path(); !folder.empty(); folder = folder.parent_path()) {
-    if (holds_data(folder / "scenarios")) return folder / "scenarios";
+    for (const char* below : {"scenarios", "share/fuseline/scenarios"})
+      if (holds_data(folder / below)) return folder / below;
     if (folder == folder.root_path()) break;
   }
   if (!built_from.empty() && holds_data(built_from)) return built_from;
@@ -66,7 +70,11 @@ fs::path data_dir() {
   std::optional<fs::path> from_environment;
   const char* value = std::getenv("FUSELINE_DATA");
   if (value != nullptr && *value != '\0') from_environment = value;
-  return find_data_dir(from_environment, own_executable(), FUSELINE_DATA_DIR);
+  // Another program that links us may lie anywhere; the source tree may be gone by then.
+  const fs::path source_tree = FUSELINE_DATA_DIR;
+  return find_data_dir(
+      from_environment, own_executable(),
+      holds_data(source_tree) ? source_tree : fs::path(FUSELINE_INSTALLED_DATA_DIR));
 }
 
 }  // namespace fuseline

@@ -8,8 +8,9 @@ namespace fuseline {
 
 // The folder that holds models/ and gpus/. The first of these that exists:
 //   1. the environment variable FUSELINE_DATA,
-//   2. scenarios/ beside any folder above the executable, so that a built or copied tree works,
-//   3. the source tree that the program was built from.
+//   2. scenarios/ or share/fuseline/scenarios/ in any folder above the executable, so that a built,
+//      a copied and an installed tree work,
+//   3. the source tree that the program was built from, else where it was to be installed.
 // Throws InputError when FUSELINE_DATA is set but holds no data, MissingError when nothing is
 // found.
 std::filesystem::path data_dir();

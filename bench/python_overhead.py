@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a prediction costs in Python beside the same one in C++, in one process and in turns.
+"""What a prediction costs in Python beside the same one in C++, in one process and in turns: seconds that
+the processor worked for this thread.
 
 usage: PYTHONPATH=build/python bench/python_overhead.py [--repeats N]
 
@@ -24,11 +25,15 @@ CASES = {
 }
 
 
-def python_seconds(words, count):
-    begin = time.perf_counter()
+def seconds_of(work):
+    begin = time.thread_time()
+    work()
+    return time.thread_time() - begin
+
+
+def predict_often(words, count):
     for _ in range(count):
         fuseline.predict(**words).time_us
-    return (time.perf_counter() - begin) / count
 
 
 def main():
@@ -40,9 +45,9 @@ def main():
         fuseline.predict(**words)
         in_cpp, in_python = [], []
         for _ in range(repeats):
-            in_cpp.append(_native.seconds_a_prediction(words, 5))
-            in_python.append(python_seconds(words, 5))
-        # The median of the differences of neighbouring turns: a machine's load hits both of a pair.
+            in_cpp.append(seconds_of(lambda: _native.seconds_a_prediction(words, 5)) / 5)
+            in_python.append(seconds_of(lambda: predict_often(words, 5)) / 5)
+        # The median of the differences of neighbouring turns: a load that fills the caches hits both.
         difference = statistics.median(p - c for p, c in zip(in_python, in_cpp))
         print(f"{name:30} {1e6 * statistics.median(in_cpp):9.1f} "
               f"{1e6 * statistics.median(in_python):10.1f} {1e6 * difference:14.1f}")

@@ -16,6 +16,11 @@
 #include "base/printable.h"
 #include "base/version.h"
 #include "cli/commands.h"
+#include "cli/completions.h"
+#include "cli/description.h"
+#include "cli/man_page.h"
+#include "sim/report/listing.h"
+#include "sim/selection/words.h"
 
 namespace fuseline {
 
@@ -46,7 +51,8 @@ constexpr std::array<Command, 21> kCommands = {{
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
     {"judge", "predictions beside figures that others published", judge_command},
     {"diff", "what differs between two predictions; --fail-if slower=3%", diff_command},
-    {"import", "a measurement folder of a Nsight Compute CSV; a block of a PyTorch graph",
+    {"import",
+     "a profiler's trace beside a plan; a measurement of a CSV; a block of a PyTorch graph",
      import_command},
     {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
     {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
@@ -59,6 +65,10 @@ constexpr std::array<Command, 21> kCommands = {{
     {"lab", "exercises with checks", lab_command},
     {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},
 }};
+
+constexpr const char* kExitStatus =
+    "0 done, 1 a check failed, 2 wrong input, 3 something needed is not here,\n"
+    "70 a bug of fuseline";
 
 std::string help() {
   std::string text =
@@ -74,9 +84,45 @@ std::string help() {
       "  fuseline compare scenarios/measurements/h200-pytorch\n"
       "  fuseline audit whole-block-fusion\n"
       "\n'fuseline COMMAND --help' lists a command's options; docs/cli.md has an example of each.\n"
-      "exit status: 0 done, 1 a check failed, 2 wrong input, 3 something needed is not here,\n"
-      "70 a bug of fuseline\n";
-  return text;
+      "'fuseline --man' prints the manual page, 'fuseline --completion bash' completions for a "
+      "shell.\n";
+  return text + "exit status: " + kExitStatus + "\n";
+}
+
+// Every command but the window, which is a program of its own, and the commands below others.
+std::vector<CommandDescription> descriptions() {
+  std::vector<CommandDescription> out;
+  for (const Command& c : kCommands) {
+    if (c.name == "gui") continue;
+    const CommandDescription command = read_description(c.run({kDescribe}).output);
+    out.push_back(command);
+    if (!command.words_are_commands) continue;
+    for (const std::string& word : command.words) {
+      if (command.name == "lab" && word == "list") continue;  // it takes nothing
+      CommandDescription below = read_description(c.run({word, kDescribe}).output);
+      if (below.name != command.name) out.push_back(std::move(below));
+    }
+  }
+  return out;
+}
+
+CommandResult completion_script(const std::vector<std::string>& args) {
+  const std::string shell = args.size() > 1 ? args[1] : "";
+  if (shell == "bash")
+    return {bash_completions(descriptions(), listing_topics()), {}, ExitStatus::done};
+  throw InputError({.file = kCommandLine,
+                    .field = "--completion",
+                    .value = shell,
+                    .message = shell.empty() ? "the shell is missing" : "there is no such shell",
+                    .allowed = "bash"});
+}
+
+// The first column of a list, a name a line: what completions offer.
+CommandResult names_of_topic(const std::vector<std::string>& args) {
+  const std::string topic = parse_word("--names", args.size() > 1 ? args[1] : "", listing_topics());
+  std::string out;
+  for (const std::vector<std::string>& row : listing_of(topic).rows) out += row.front() + "\n";
+  return {std::move(out), {}, ExitStatus::done};
 }
 
 CommandResult dispatch(const std::vector<std::string>& args) {
@@ -84,16 +130,19 @@ CommandResult dispatch(const std::vector<std::string>& args) {
   const std::string& verb = args.front();
   if (verb == "--help" || verb == "-h" || verb == "help") return {help(), {}, ExitStatus::done};
   if (verb == "--version") return {fmt::format("fuseline {}\n", kVersion), {}, ExitStatus::done};
-  std::vector<std::string> names;
-  for (const Command& c : kCommands) names.emplace_back(c.name);
+  if (verb == "--man") return {man_page(descriptions(), kExitStatus), {}, ExitStatus::done};
+  if (verb == "--completion") return completion_script(args);
+  if (verb == "--names") return names_of_topic(args);
+  std::vector<std::string> commands;
+  for (const Command& c : kCommands) commands.emplace_back(c.name);
   for (const Command& c : kCommands) {
     if (c.name == verb) return c.run({args.begin() + 1, args.end()});
   }
   throw InputError({.file = kCommandLine,
                     .value = verb,
                     .message = "there is no such command",
-                    .allowed = fmt::format("{}", fmt::join(names, ", ")),
-                    .nearest = nearest_name(verb, names)});
+                    .allowed = fmt::format("{}", fmt::join(commands, ", ")),
+                    .nearest = nearest_name(verb, commands)});
 }
 
 // A title or a name from a file may hold what a terminal obeys.

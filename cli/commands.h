@@ -34,6 +34,7 @@ CommandResult judge_command(const Arguments& args);
 CommandResult diff_command(const Arguments& args);
 CommandResult import_command(const Arguments& args);
 CommandResult import_graph_command(const Arguments& args);
+CommandResult import_trace_command(const Arguments& args);
 CommandResult calibrate_command(const Arguments& args);
 CommandResult sweep_command(const Arguments& args);
 CommandResult report_command(const Arguments& args);

@@ -189,10 +189,11 @@ std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& 
   for (std::size_t i = 0; i < trace.kernels.size(); ++i) {
     const MeasuredKernel& m = trace.kernels[i];
     const Bytes hbm = m.hbm_read + m.hbm_write;
+    const std::string counted = hbm + m.l2 == Bytes(0) ? "-" : megabytes(hbm);
     const auto found = partner.find(i);
     if (found == partner.end()) {
       rows.push_back({"(" + (m.site.empty() ? m.kernel : m.site) + ")", name_of(measured[i]), "-",
-                      in_microseconds(m.duration()), "", "-", megabytes(hbm), ""});
+                      in_microseconds(m.duration()), "", "-", counted, ""});
       continue;
     }
     show_unmatched_before(found->second);
@@ -200,7 +201,7 @@ std::string kernels_beside_text(const MeasuredTrace& trace, const PlanEstimate& 
     const Bytes predicted_hbm = k.hbm_read + k.hbm_write;
     rows.push_back(
         {k.name, name_of(k.kind), in_microseconds(k.time), in_microseconds(m.duration()),
-         signed_percent(k.time / m.duration() - 1), megabytes(predicted_hbm), megabytes(hbm),
+         signed_percent(k.time / m.duration() - 1), megabytes(predicted_hbm), counted,
          hbm == Bytes(0) ? "-" : signed_percent(predicted_hbm.as_double() / hbm.as_double() - 1)});
   }
   show_unmatched_before(estimate.kernels.size());

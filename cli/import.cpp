@@ -1,5 +1,6 @@
 // fuseline import: makes a measurement folder of a Nsight Compute CSV, or of tables that are
-// already in our form. A word before the file says what it is: import_graph.cpp has its own.
+// already in our form. A word before the file says what it is: import_graph.cpp and
+// import_trace.cpp have their own.
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/path_kind.h"
 #include "cli/commands.h"
+#include "cli/import_options.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 #include "cli/table.h"
@@ -35,9 +37,8 @@ constexpr const char* kMarkerKernel = "bitwise_not";
 struct CountersOptions {
   std::vector<std::string> files;
   SelectionTexts block;
-  std::optional<std::string> skip, count, output;
-  std::optional<std::string> title, device, driver, toolkit, framework, date, clocks, command;
-  bool extend = false, replace = false;
+  std::optional<std::string> skip, count;
+  MeasuredTexts measured;
 };
 
 // Where the kernels of one block come from, and what the user should know of it.
@@ -47,26 +48,11 @@ struct Imported {
   std::vector<std::string> notes;
 };
 
-const std::string& required(const char* option, const std::optional<std::string>& text,
-                            const char* allowed) {
-  if (text) return *text;
-  throw InputError({.file = kCommandLine,
-                    .field = option,
-                    .message = "is missing: the file does not say it",
-                    .allowed = allowed});
-}
-
 // The block that was profiled. Its sizes are said, not assumed.
 Selection profiled_block(const CountersOptions& o) {
-  required("--model", o.block.model, "the model whose block was profiled");
-  required("--gpu", o.block.gpu, "the GPU it ran on");
-  required("--policy", o.block.policy, "the policy that the execution follows, as in eager");
-  const std::string& phase = required("--phase", o.block.phase, "forward, decode, train");
-  if (phase == "decode") {
-    required("--context", o.block.context, "tokens in the cache, the new ones included");
-  } else {
-    required("--seq", o.block.seq, "tokens per sequence");
-  }
+  required_option("--model", o.block.model, "the model whose block was profiled");
+  required_option("--policy", o.block.policy, "the policy that the execution follows, as in eager");
+  check_profiled_block(o.block);
   Selection s = resolve_selection(std::nullopt, o.block);
   if (s.policies.size() == 1) return s;
   throw InputError({.file = kCommandLine,
@@ -259,57 +245,26 @@ bool is_own_form(const std::string& table) {
   return false;
 }
 
-void take_meta(const CountersOptions& o, MeasurementMeta& meta, std::vector<std::string>& notes) {
-  struct Field {
-    const char* option;
-    const std::optional<std::string>& given;
-    std::string& target;
-    bool needed;
-  };
-  std::vector<std::string> unknown;
-  for (const Field& f :
-       {Field{"--title", o.title, meta.title, false},
-        Field{"--device", o.device, meta.device, true},
-        Field{"--driver", o.driver, meta.driver, true},
-        Field{"--toolkit", o.toolkit, meta.toolkit, true},
-        Field{"--framework", o.framework, meta.framework, false},
-        Field{"--date", o.date, meta.date, true}, Field{"--clocks", o.clocks, meta.clocks, true},
-        Field{"--command", o.command, meta.command, false}}) {
-    if (f.given) f.target = *f.given;
-    if (f.needed && f.target.empty()) unknown.emplace_back(f.option);
-  }
-  if (!unknown.empty()) {
-    notes.push_back(fmt::format("not recorded: {}", fmt::join(unknown, ", ")));
-  }
-}
-
 CommandResult import_counters(const Arguments& args) {
   CountersOptions o;
   Options options(
       "import",
       "Makes a measurement folder for compare: of one block's kernels in the CSV "
       "output of\nNsight Compute, or of a measurement's own tables.\n\n"
-      "'fuseline import graph' writes a block's text from a saved PyTorch graph; it has "
-      "options of its\nown: fuseline import graph --help.",
+      "'fuseline import trace' finds the kernels of a plan in a profiler's trace, and 'fuseline "
+      "import graph'\nwrites a block's text from a saved PyTorch graph; both have options of their "
+      "own: fuseline import\ntrace --help.",
       {"fuseline import raw.csv --model llama2-7b --policy eager --phase forward "
        "--seq 2048 \\",
        "                --gpu h200 --driver 580 --date 2026-11-20 --output mine",
        "fuseline import kernels.csv --model gpt2-xl --output gpt2-xl-only"});
   options.positional("FILE", "output of ncu --csv, or a measurement's table or folder", o.files, 1);
+  options.words({"graph", "ncu", "trace"}, true);
   o.block.add_to(options);
   options.text("--skip", "N", "leave out the first N kernels of the file", o.skip);
   options.text("--count", "N", "take N kernels (the last of equal repetitions)", o.count);
-  options.text("--title", "TEXT", "what was measured", o.title);
-  options.text("--device", "TEXT", "the GPU as its driver names it", o.device);
-  options.text("--driver", "TEXT", "version of the driver", o.driver);
-  options.text("--toolkit", "TEXT", "version of CUDA", o.toolkit);
-  options.text("--framework", "TEXT", "what ran the block, with its version", o.framework);
-  options.text("--date", "TEXT", "when it was measured", o.date);
-  options.text("--clocks", "TEXT", "locked or not, and how high", o.clocks);
-  options.text("--command", "TEXT", "the command that measured", o.command);
-  options.text("--output", "FOLDER", "the measurement folder to write", o.output);
-  options.flag("--extend", "add to a folder that is there; equal cases are replaced", o.extend);
-  options.flag("--replace", "replace a measurement folder that is there", o.replace);
+  o.measured.add_to(options);
+  o.measured.add_folder_to(options);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   if (o.files.empty()) {
@@ -318,22 +273,14 @@ CommandResult import_counters(const Arguments& args) {
                       .message = "is missing",
                       .allowed = "output of ncu --csv, or a measurement's table"});
   }
-  if (!o.output) {
+  if (!o.measured.output) {
     throw InputError({.file = kCommandLine,
                       .field = "--output",
                       .message = "is missing",
                       .allowed = "a folder that does not exist yet"});
   }
-  const fs::path folder = *o.output;
-  if (o.extend && o.replace) {
-    throw InputError({.file = kCommandLine,
-                      .field = "--replace",
-                      .message = "contradicts --extend",
-                      .allowed = "one of them"});
-  }
-  const ExistingFolder existing = o.extend    ? ExistingFolder::extend
-                                  : o.replace ? ExistingFolder::replace
-                                              : ExistingFolder::refuse;
+  const fs::path folder = *o.measured.output;
+  const ExistingFolder existing = o.measured.existing();
   check_measurement_folder(folder, existing);
 
   // A file is read once: it may be a pipe.
@@ -341,7 +288,7 @@ CommandResult import_counters(const Arguments& args) {
   const bool is_folder = kind_of_path(file) == PathKind::folder;
   const std::string text = is_folder ? std::string() : read_input_file(file, kLargestReport);
   Imported imported = is_folder || is_own_form(text) ? import_own(o) : import_nsight(o, text);
-  take_meta(o, imported.measurements.meta, imported.notes);
+  o.measured.take(imported.measurements.meta, imported.notes);
   write_measurements(folder, imported.measurements, existing);
 
   CommandResult result{std::move(imported.summary), {}, ExitStatus::done};
@@ -359,6 +306,8 @@ CommandResult import_command(const Arguments& args) {
     return import_graph_command({args.begin() + 1, args.end()});
   if (!args.empty() && args.front() == "ncu")
     return import_counters({args.begin() + 1, args.end()});
+  if (!args.empty() && args.front() == "trace")
+    return import_trace_command({args.begin() + 1, args.end()});
   return import_counters(args);
 }
 

@@ -342,6 +342,12 @@ CommandResult lab_command(const Arguments& args) {
   const std::string& verb = args.front();
   const Arguments rest(args.begin() + 1, args.end());
   if (verb == "--help" || verb == "-h") return {kHelp, {}, ExitStatus::done};
+  if (verb == kDescribe) {
+    Options options("lab", "Exercises on fusion, with checks.", {});
+    options.words(split_list(kVerbs, ','), true);
+    static_cast<void>(options.parse(args));
+    return {options.help(), {}, ExitStatus::done};
+  }
   if (verb == "start") return start(rest);
   if (verb == "check") return check(rest);
   if (verb == "hint") return hint(rest);

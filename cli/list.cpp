@@ -78,6 +78,7 @@ CommandResult list_command(const Arguments& args) {
       "cache-formats.",
       {"fuseline list gpus", "fuseline list models --format json"});
   options.positional("TOPIC", "models, blocks, gpus, policies, operators, formats, ...", topics, 1);
+  options.words(listing_topics());
   options.text("--format", "table|json|csv", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

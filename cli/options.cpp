@@ -31,6 +31,9 @@ std::string option_name(const std::string& argument) {
 Options::Options(const std::string& command, const std::string& summary,
                  const std::vector<std::string>& examples)
     : app_(std::make_unique<CLI::App>(summary, "fuseline " + command)), names_({"--help"}) {
+  description_.name = command;
+  description_.summary = summary;
+  description_.examples = examples;
   app_->footer(footer(examples));
   app_->allow_extras();
   app_->get_formatter()->column_width(kHelpColumn);
@@ -45,12 +48,19 @@ void Options::text(const std::string& name, const std::string& placeholder, cons
       ->type_name(placeholder)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   names_.push_back(name);
+  description_.options.push_back({name, placeholder, help});
 }
 
 void Options::flag(const std::string& name, const std::string& help, bool& value) {
   app_->add_flag_callback(
       name, [&value] { value = true; }, help);
   names_.push_back(name);
+  description_.options.push_back({name, {}, help});
+}
+
+void Options::words(std::vector<std::string> words, bool commands) {
+  description_.words = std::move(words);
+  description_.words_are_commands = commands;
 }
 
 void Options::positional(const std::string& name, const std::string& help,
@@ -58,11 +68,17 @@ void Options::positional(const std::string& name, const std::string& help,
   app_->add_option(name, values, help)
       ->type_name(" ")
       ->expected(0, CLI::detail::expected_max_vector_size);
+  description_.argument = name;
+  description_.argument_help = help;
   positionals_ = &values;
   positionals_at_most_ = at_most;
 }
 
 bool Options::parse(const std::vector<std::string>& args) {
+  if (args.size() == 1 && args.front() == kDescribe) {
+    describing_ = true;
+    return false;
+  }
   // CLI11 reads from the back.
   std::vector<std::string> reversed(args.rbegin(), args.rend());
   try {
@@ -101,6 +117,8 @@ bool Options::parse(const std::vector<std::string>& args) {
                       : fmt::format("at most {} without an option's name", positionals_at_most_)});
 }
 
-std::string Options::help() const { return app_->help(); }
+std::string Options::help() const {
+  return describing_ ? description_json(description_) : app_->help();
+}
 
 }  // namespace fuseline

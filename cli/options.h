@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/description.h"
 #include "sim/selection/words.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): the library's own name
@@ -30,14 +31,19 @@ class Options {
   void flag(const std::string& name, const std::string& help, bool& value);
   void positional(const std::string& name, const std::string& help,
                   std::vector<std::string>& values, std::size_t at_most);
+  // What the first argument without a name may be. `commands`: each has options of its own.
+  void words(std::vector<std::string> words, bool commands = false);
 
-  // False when the help was asked for. InputError: unknown option (nearest name), missing value,
+  // False when the help was asked for, or the description (kDescribe alone), which help() then
+  // gives. InputError: unknown option (nearest name), missing value,
   // too many arguments.
   [[nodiscard]] bool parse(const std::vector<std::string>& args);
   [[nodiscard]] std::string help() const;
 
  private:
   std::unique_ptr<CLI::App> app_;
+  CommandDescription description_;
+  bool describing_ = false;
   std::vector<std::string> names_;
   std::size_t positionals_at_most_ = 0;
   std::vector<std::string>* positionals_ = nullptr;

@@ -44,8 +44,8 @@ using nlohmann::ordered_json;
 const std::vector<std::string> kProgramVerbs = {"check",    "explain", "predict", "verify",
                                                 "gradient", "cuda",    "measure", "export"};
 
-constexpr std::int64_t kMostReplays = 100'000;
-constexpr std::int64_t kMostRounds = 100;
+constexpr std::int64_t kMostProgramReplays = 100'000;
+constexpr std::int64_t kMostProgramRounds = 100;
 
 struct ProgramOptions {
   std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to,
@@ -139,8 +139,8 @@ cuda::ProgramMeasureOptions measure_options(const ProgramOptions& o) {
       static_cast<int>(number("--threads", o.threads, kMostThreads, executor::available_threads()));
   m.workers.stop = InterruptGuard::flag();
   m.seed = static_cast<std::uint64_t>(number("--seed", o.seed, std::int64_t{1} << 62, 1));
-  m.replays = static_cast<int>(number("--replays", o.replays, kMostReplays, m.replays));
-  m.rounds = static_cast<int>(number("--rounds", o.rounds, kMostRounds, m.rounds));
+  m.replays = static_cast<int>(number("--replays", o.replays, kMostProgramReplays, m.replays));
+  m.rounds = static_cast<int>(number("--rounds", o.rounds, kMostProgramRounds, m.rounds));
   m.counters = !o.no_counters;
   return m;
 }
@@ -307,6 +307,7 @@ CommandResult program_command(const Arguments& args) {
        "fuseline program check mine.fuse --watch",
        "fuseline program check mine.fuse --format json"});
   options.positional("VERB FILE", "what to do, and with which file", o.words, 2);
+  options.words(kProgramVerbs);
   options.text("--gpu", "GPU", "on which (the file's target, else h100; measure: here)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);

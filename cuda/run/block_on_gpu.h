@@ -1,5 +1,5 @@
-// A plan in the memory of a GPU, ready to run: one block or, where its weights would stay in L2,
-// several layers of it in turn.
+// A plan in the memory of a GPU, ready to run. It is one block, or several layers that take turns
+// when the weights of a single one would stay in L2 from one run to the next.
 #pragma once
 
 #include <memory>

@@ -67,7 +67,7 @@ Lab lab_count_the_bytes(const Student& student) {
        .hints = {"Rows times columns times bytes of one element.", "bf16 has 16 bits: 2 bytes."}},
       {.id = "1.2",
        .text = fmt::format(
-           "An L2 cache has {} MiB. How many MB are that? (a pure number; 4 digits)", mib),
+           "An L2 cache has {} MiB. What is its size in MB? (a pure number; 4 digits)", mib),
        .key =
            NumberKey{static_cast<double>(mib) * kMi / 1e6,
                      Dimension::plain,

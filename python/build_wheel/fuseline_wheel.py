@@ -14,7 +14,8 @@ import sysconfig
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DATA = ("models", "gpus", "architectures", "blocks", "bands", "measurements", "published", "claims")
+DATA = ("models", "gpus", "architectures", "blocks", "bands", "measurements", "published", "claims",
+        "programs")
 
 
 def _version():
@@ -39,14 +40,22 @@ def _wheel_facts():
     return f"Wheel-Version: 1.0\nGenerator: fuseline_wheel\nRoot-Is-Purelib: false\nTag: {_tag()}\n"
 
 
-def _build():
-    """The folder of the built package."""
+def _build(settings):
+    """The folder of the built package. --config-settings built=FOLDER names one that is built already."""
+    built = (settings or {}).get("built")
+    if built:
+        package = pathlib.Path(built).resolve()
+        if not list(package.glob("_native*.so")) or not (package / "__init__.py").exists():
+            sys.exit(f"fuseline: {package} holds no built module; expected the folder python/fuseline of "
+                     "a build")
+        return package
     folder = ROOT / "build" / f"wheel-{sys.version_info.major}.{sys.version_info.minor}"
     subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), "-G", "Ninja",
                     "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG",
                     "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
                     "-DFUSELINE_BUILD_TESTS=OFF", "-DFUSELINE_BUILD_BENCH=OFF",
                     "-DFUSELINE_BUILD_GUI=OFF", f"-DFUSELINE_PYTHON={sys.executable}"], check=True)
+    # CMake builds with as many processes as Ninja thinks right; CMAKE_BUILD_PARALLEL_LEVEL says another number.
     made = subprocess.run(["cmake", "--build", str(folder), "--target", "fuseline_python"])
     if made.returncode != 0:
         sys.exit("fuseline: the module was not built; it needs pybind11-dev and python3-dev of this "
@@ -85,7 +94,7 @@ def _pack(wheel, files):
 
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    package = _build()
+    package = _build(config_settings)
     name = f"fuseline-{_version()}-{_tag()}.whl"
     _pack(os.path.join(wheel_directory, name), _files(package))
     return name

@@ -214,7 +214,8 @@ void judge_traces(const Measurements& measurements, Estimates& estimates, Scope 
         }
       }
     }
-    table.cases.push_back(std::move(whole));
+    // A trace without counters says nothing of bytes.
+    if (std::get<Bytes>(whole.measured) > Bytes(0)) table.cases.push_back(std::move(whole));
     for (auto& [index, judged] : kernels) {
       if (judged.time) table.cases.push_back(std::move(*judged.time));
       if (judged.hbm) table.cases.push_back(std::move(*judged.hbm));

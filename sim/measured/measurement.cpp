@@ -49,6 +49,11 @@ std::optional<Bytes> bytes_if_there(const CsvTable& csv, std::size_t row, std::s
   return Bytes(csv.whole(row, column));
 }
 
+// A trace without counters leaves the cells empty.
+Bytes counted_bytes(const CsvTable& csv, std::size_t row, std::string_view column) {
+  return csv.text(row, column).empty() ? Bytes(0) : Bytes(csv.whole(row, column));
+}
+
 template <class Quantity>
 std::optional<Quantity> positive_if_there(const CsvTable& csv, std::size_t row,
                                           std::string_view column, double base_units_per_unit) {
@@ -143,9 +148,9 @@ void read_kernels(const CsvTable& csv, Measurements& out) {
         {.site = csv.text(row, "operator"),
          .kernel = csv.text(row, "kernel"),
          .time = csv.positive(row, "us") * Seconds(kSecondsPerMicrosecond),
-         .hbm_read = Bytes(csv.whole(row, "dram_read_bytes")),
-         .hbm_write = Bytes(csv.whole(row, "dram_write_bytes")),
-         .l2 = Bytes(csv.whole(row, "l2_bytes")),
+         .hbm_read = counted_bytes(csv, row, "dram_read_bytes"),
+         .hbm_write = counted_bytes(csv, row, "dram_write_bytes"),
+         .l2 = counted_bytes(csv, row, "l2_bytes"),
          .grid = text_or_empty(csv, row, "grid"),
          .block = text_or_empty(csv, row, "block"),
          .recorded_kind = read_kind(csv, row),

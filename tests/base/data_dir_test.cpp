@@ -52,6 +52,14 @@ TEST_F(DataDirTest, EnvironmentWithoutDataIsTheUsersMistake) {
   }
 }
 
+TEST_F(DataDirTest, AnInstalledTreeHasItsDataInShare) {
+  const fs::path installed = make_data("usr/share/fuseline/scenarios");
+  const fs::path baked = make_data("baked");
+  EXPECT_EQ(find_data_dir(std::nullopt, root_ / "usr/bin/fuseline", baked), installed);
+  const fs::path beside = make_data("usr/scenarios");
+  EXPECT_EQ(find_data_dir(std::nullopt, root_ / "usr/bin/fuseline", baked), beside);
+}
+
 TEST_F(DataDirTest, FoldersAboveTheExecutableWinOverTheBuildTree) {
   const fs::path beside = make_data("tree/scenarios");
   const fs::path baked = make_data("baked");

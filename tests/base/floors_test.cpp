@@ -49,6 +49,7 @@ const std::vector<Room>& rooms() {
       {"sim/selection",
        {"base", "model", "sim/gpu", "sim/block", "sim/executor", "sim/measured", "sim/judge",
         "sim/sure", "sim/report", "sim/verdict", "sim/search"}},
+      {"sim/traces", {"base", "model", "sim/gpu", "sim/block", "sim/measured", "sim/selection"}},
       {"lab", {"base", "model", "sim"}},
       {"cuda", {"base", "model", "sim"}},
       {"gui/model", {"base", "model", "sim"}},

@@ -140,9 +140,10 @@ std::string command_line_page() {
       std::string help = run.out;
       while (help.ends_with("\n\n")) help.pop_back();
       out += fmt::format("\n## {}\n\n```text\n{}```\n", name, help);
-      if (name == "import")
-        out += fmt::format("\n## import graph\n\n```text\n{}```\n",
-                           cli({"import", "graph", "--help"}).out);
+      if (name != "import") continue;
+      for (const char* below : {"graph", "trace"})
+        out += fmt::format("\n## import {}\n\n```text\n{}```\n", below,
+                           cli({"import", below, "--help"}).out);
     }
   }
   return out;

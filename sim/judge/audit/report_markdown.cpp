@@ -78,9 +78,10 @@ std::string audit_markdown(const Audit& audit, const std::string& command) {
       "as another sample of the GPU may be, against the slowest baseline: as measured; where it "
       "was "
       "not,\nas predicted and {:.0f} % slower, or as much slower as blocks of that baseline were "
-      "measured. Predictions support a speed-up\nwithin {:.0f} %, a time or a cost within {:.0f} "
+      "measured.\n\nA prediction supports a claimed speed-up when the two differ by at most {:.0f} "
       "%, "
-      "as far as they are from what was measured.\n\n",
+      "and a claimed time or cost when they\ndiffer by at most {:.0f} %. Predictions differ from "
+      "measurements by about as much.\n\n",
       command, 100 * kLimitTolerance, 100 * kTimeTolerance, 100 * kRatioTolerance,
       100 * kTimeTolerance);
   const std::string uncalibrated = uncalibrated_text(audit);

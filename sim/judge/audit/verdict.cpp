@@ -118,7 +118,8 @@ Verdict in_some(const Claim& claim, const std::vector<Tried>& tried) {
   }
   if (found.necessary.empty()) {
     const std::string either = alternatives(points);
-    v.conditions.push_back(either.empty() ? "the choices left open are the right ones" : either);
+    v.conditions.push_back(
+        either.empty() ? "the settings that its source does not state are favourable" : either);
     v.reason += most_telling(points) + by_phase(points);
   }
   return v;

@@ -163,14 +163,18 @@ CommandResult init(const Arguments& args) {
   return {lab::shown(text), {}, ExitStatus::done};
 }
 
-// A line a lab: how many rows have each status.
+// A line a lab: how many rows have each status that occurs.
 std::string summary_table(const lab::Course& course, const lab::Grading& grading) {
   using lab::RowStatus;
-  const std::vector<RowStatus> statuses = {
-      RowStatus::graded,     RowStatus::too_late, RowStatus::several,  RowStatus::broken,
-      RowStatus::not_theirs, RowStatus::hostile,  RowStatus::unjudged, RowStatus::missing};
+  std::vector<RowStatus> statuses = {RowStatus::graded,   RowStatus::too_late,   RowStatus::several,
+                                     RowStatus::broken,   RowStatus::not_theirs, RowStatus::hostile,
+                                     RowStatus::unjudged, RowStatus::missing};
   std::vector<Column> columns = {
-      {"lab", Align::right}, {"deadline", Align::left}, {"rows", Align::right}};
+      {"lab", Align::left}, {"deadline", Align::left}, {"rows", Align::right}};
+  std::erase_if(statuses, [&](RowStatus s) {
+    return s != RowStatus::graded &&
+           std::ranges::find(grading.rows, s, &lab::GradeRow::status) == grading.rows.end();
+  });
   for (const RowStatus s : statuses) columns.push_back({lab::name_of(s), Align::right});
   columns.push_back({"late", Align::right});
   columns.push_back({"mean", Align::right});

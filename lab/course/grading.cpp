@@ -84,7 +84,14 @@ std::string reason_of(const Judged& j) {
   if (!j.result.missing.empty()) return "not judged: " + j.result.missing.front();
   if (const TaskResult* trick = j.result.trick()) return trick->id + ": " + trick->diagnosis;
   if (j.result.state != FolderState::judged) {
-    return j.result.tasks.empty() ? j.result.errors.front() : j.result.tasks.front().diagnosis;
+    const std::string why =
+        j.result.tasks.empty() ? j.result.errors.front() : j.result.tasks.front().diagnosis;
+    return j.result.state == FolderState::foreign ? why : "answers.toml: " + why;
+  }
+  if (std::ranges::all_of(j.result.tasks, [](const TaskResult& t) {
+        return t.verdict == Verdict::unanswered;
+      })) {
+    return "no task is answered";
   }
   std::vector<std::string> unread;
   for (const TaskResult& t : j.result.tasks) {

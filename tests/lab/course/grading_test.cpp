@@ -95,6 +95,9 @@ TEST_F(CourseGrading, FindsFoldersAsPlatformsUnpackThem) {
   EXPECT_EQ(row(grading, "alan", 2).status, RowStatus::graded);
   EXPECT_EQ(row(grading, "alan", 1).status, RowStatus::missing);
   EXPECT_EQ(grading.judged, 3U);
+  // As it was handed out.
+  fs::copy(course_.student_folder("alan", 1), course_.submissions() / "alan/lab-01");
+  EXPECT_THAT(row(grade(), "alan", 1).note, ::testing::StartsWith("no task is answered"));
 }
 
 TEST_F(CourseGrading, AFolderBelongsToThePlaceItLiesIn) {

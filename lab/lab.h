@@ -86,7 +86,7 @@ struct Lab {
   std::vector<Task> tasks;
 };
 
-inline constexpr int kLabCount = 11;
+inline constexpr int kLabCount = 12;
 
 // InputError for a number that is not from 0 to kLabCount - 1.
 Lab make_lab(int number, const Student& student);

@@ -30,6 +30,7 @@ constexpr std::array<LabEntry, kLabCount> kLabs = {{
     {"08-predict-and-measure", "predict, then measure", lab_measure},
     {"09-decode", "decode and the KV cache", lab_decode},
     {"10-own-program", "write an epilogue program", lab_program},
+    {"11-number-formats", "weights of few bits", lab_number_formats},
 }};
 
 // With some students' shapes a mistake leads to the right number, and is then none.

@@ -16,5 +16,6 @@ Lab lab_planning(const Student& student);
 Lab lab_measure(const Student& student);
 Lab lab_decode(const Student& student);
 Lab lab_program(const Student& student);
+Lab lab_number_formats(const Student& student);
 
 }  // namespace fuseline::lab

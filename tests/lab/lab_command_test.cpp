@@ -71,7 +71,7 @@ TEST(LabCommand, CheckOfAnUntouchedLabFailsHelpfully) {
 }
 
 TEST(SlowLabCommand, CheckOfAnUntouchedFunctionFailsHelpfully) {
-  for (const int number : {3, 4, 5, 6}) {
+  for (const int number : {3, 4, 5, 6, 11}) {
     const CliRun run = check(number, started(number));
     EXPECT_EQ(run.status, 1) << number << run.err;
     EXPECT_THAT(test::one_line(run.out), HasSubstr("nothing is stored to"));
@@ -124,7 +124,7 @@ TEST(LabCommand, BadInputIsExitTwo) {
        std::vector<std::vector<std::string>>{{},
                                              {"chek", "1"},
                                              {"start"},
-                                             {"start", "11"},
+                                             {"start", "12"},
                                              {"start", "one"},
                                              {"check", "1", "2"},
                                              {"start", "1", "--student", "a b"},

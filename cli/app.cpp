@@ -34,7 +34,7 @@ struct Command {
   CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 21> kCommands = {{
+constexpr std::array<Command, 22> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
@@ -63,6 +63,7 @@ constexpr std::array<Command, 21> kCommands = {{
     {"measure", "runs plans on the GPU of this machine: checked, timed, counted", measure_command},
     {"export", "kernels and launchers of a block's plan, for other programs", export_command},
     {"lab", "exercises with checks", lab_command},
+    {"course", "a lecturer's side of the labs: students, deadlines, a gradebook", course_command},
     {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},
 }};
 

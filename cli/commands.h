@@ -41,6 +41,7 @@ CommandResult report_command(const Arguments& args);
 CommandResult audit_command(const Arguments& args);
 CommandResult list_command(const Arguments& args);
 CommandResult lab_command(const Arguments& args);
+CommandResult course_command(const Arguments& args);
 // Returns when the window is closed. MissingError when it was not built.
 CommandResult gui_command(const Arguments& args);
 

@@ -15,6 +15,7 @@
 #include "cli/table.h"
 #include "lab/folder_check.h"
 #include "lab/report.h"
+#include "lab/sandbox.h"
 #include "lab/shown.h"
 #include "lab/staff.h"
 #include "lab/workspace.h"
@@ -25,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::string kLabNumber = fmt::format("the lab's number, 0 to {}", lab::kLabCount - 1);
 constexpr const char* kVerbs = "start, check, hint, report, staff, list";
 
 int parse_lab(const std::string& text) {
@@ -37,7 +39,7 @@ int parse_lab(const std::string& text) {
 }
 
 int required_lab(const std::vector<std::string>& words) {
-  if (words.empty()) missing_argument("LAB", "a lab's number from 0 to 8");
+  if (words.empty()) missing_argument("LAB", kLabNumber);
   return parse_lab(words.front());
 }
 
@@ -67,7 +69,7 @@ CommandResult start(const Arguments& args) {
   std::optional<std::string> student_id, dir, secret_file;
   Options options("lab start", "Makes a folder with a lab's task sheet and files to fill in.",
                   {"fuseline lab start 1", "fuseline lab start 3 --student ada --dir my-lab"});
-  options.positional("LAB", "the lab's number, 0 to 8", words, 1);
+  options.positional("LAB", kLabNumber, words, 1);
   options.text("--student", "ID", "decides the shapes (as in the labs beside it, else a new one)",
                student_id);
   options.text("--dir", "DIR", "the folder to make (lab-NN)", dir);
@@ -99,7 +101,7 @@ CommandResult staff(const Arguments& args) {
                   "Makes a student's right answers, and wrong ones with known mistakes.",
                   {"fuseline lab staff 1 --student ada",
                    "fuseline lab staff 3 --student ada --solutions tests/lab/staff/03"});
-  options.positional("LAB", "the lab's number, 0 to 8", words, 1);
+  options.positional("LAB", kLabNumber, words, 1);
   options.text("--student", "ID", "whose answers", student_id);
   options.text("--dir", "DIR", "the folder to make (staff-NN)", dir);
   options.text("--solutions", "DIR", "functions or plans, which are not made from keys", solutions);
@@ -186,6 +188,17 @@ CommandResult with_errors(std::string output, const std::vector<const lab::LabRe
   return {std::move(output), lab::shown(messages), status};
 }
 
+// A course's own secret says that the functions are other people's. A student's own needs no walls.
+std::string without_walls(const lab::CourseSecret& secret, const lab::LabResult& result) {
+  if (secret.is_self_study() || result.state != lab::FolderState::judged) return {};
+  const lab::Lab asked = lab::make_lab(result.lab, lab::Student("nobody"));
+  const bool ran = std::ranges::any_of(asked.tasks, [](const lab::Task& task) {
+    return std::holds_alternative<lab::FunctionKey>(task.key);
+  });
+  const std::string note = ran ? lab::note_without_walls() : std::string();
+  return note.empty() ? note : "fuseline: note: " + note + "\n";
+}
+
 // Writes the result; a message when that fails, so that the verdicts are shown all the same.
 std::string written(const fs::path& file, const std::string& json) {
   try {
@@ -201,7 +214,7 @@ CommandResult check(const Arguments& args) {
   std::optional<std::string> dir, result_path, student_id, secret_file;
   Options options("lab check", "Judges the answers of a lab; writes result.json into its folder.",
                   {"fuseline lab check 1", "fuseline lab check 3 --dir my-lab --student ada"});
-  options.positional("LAB", "the lab's number, 0 to 8", words, 1);
+  options.positional("LAB", kLabNumber, words, 1);
   options.text("--dir", "DIR", "the lab's folder (lab-NN)", dir);
   options.text("--student", "ID", "whose folder it has to be (the one that it says)", student_id);
   options.text("--result", "FILE", "the result for staff (result.json in that folder)",
@@ -210,14 +223,14 @@ CommandResult check(const Arguments& args) {
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const int number = required_lab(words);
   const fs::path folder = dir.value_or(lab::default_folder(number));
+  const lab::CourseSecret secret = lab::CourseSecret::chosen(secret_file);
   const lab::LabResult result =
-      lab::check_folder({.folder = folder,
-                         .lab = number,
-                         .student = student_id,
-                         .secret = lab::CourseSecret::chosen(secret_file)});
+      lab::check_folder({.folder = folder, .lab = number, .student = student_id, .secret = secret});
   const std::string failure = written(
       result_path ? fs::path(*result_path) : folder / lab::kResultFile, lab::result_json(result));
-  return with_errors(result_text(result), {&result}, failure);
+  CommandResult done = with_errors(result_text(result), {&result}, failure);
+  done.messages += lab::shown(without_walls(secret, result));
+  return done;
 }
 
 CommandResult hint(const Arguments& args) {
@@ -323,7 +336,7 @@ constexpr const char* kHelp =
     "                                                         all labs started in a folder\n"
     "       fuseline lab staff N --student ID [--dir DIR] [--solutions DIR]\n"
     "                                                         right answers, and wrong ones\n"
-    "       fuseline lab list                                 the nine labs and their readings\n"
+    "       fuseline lab list                                 all labs and their readings\n"
     "A student's shapes and keys are made from the id and a secret: the text of the file that\n"
     "--secret FILE names, else the one that the variable FUSELINE_LAB_SECRET names, else one for\n"
     "self-study that everybody has. docs/labs/README.md says what a course's own secret protects.\n"

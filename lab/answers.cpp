@@ -118,6 +118,7 @@ Answers read_answers(const std::filesystem::path& path, const Lab& lab) {
 
 std::string file_of(const Task& task) {
   if (const auto* function = std::get_if<FunctionKey>(&task.key)) return function->file;
+  if (const auto* program = std::get_if<ProgramKey>(&task.key)) return program->file;
   if (std::holds_alternative<PlanKey>(task.key)) return "plan.toml";
   return {};
 }

@@ -72,12 +72,12 @@ bool CaseMemory::take(std::string_view received, std::string& reply) {
 }
 
 bool CaseMemory::serve(const Request& r, std::string& reply) {
-  if (done_) return refuse("it went on after its end");
+  if (done_) return refuse_trick("it went on after its end");
   if (r.what == Ask::ready) return true;
   if (r.what == Ask::tile) return serve_tile(r, reply);
   if (r.what == Ask::done) {
     if (static_cast<std::uint64_t>(r.col) != nonce_ || r.row < 0) {
-      return refuse("it said itself that it was done, in place of the check");
+      return refuse_trick("it said itself that it was done, in place of the check");
     }
     on_chip_ = Bytes(r.row);
     done_ = true;
@@ -85,7 +85,7 @@ bool CaseMemory::serve(const Request& r, std::string& reply) {
     return true;
   }
   if ((r.what != Ask::load && r.what != Ask::store) || r.matrix >= case_.matrices.size()) {
-    return refuse("it spoke to the memory in place of the check");
+    return refuse_trick("it spoke to the memory in place of the check");
   }
   const CaseMatrix& m = case_.matrices[r.matrix];
   const bool store = r.what == Ask::store;
@@ -113,7 +113,7 @@ bool CaseMemory::serve(const Request& r, std::string& reply) {
 bool CaseMemory::serve_tile(const Request& r, std::string& reply) {
   const Mainloop& loop = case_.mainloop;
   if (loop.tile <= 0 || r.row < 0 || r.row >= loop.rows || r.col < 0 || r.col >= loop.cols) {
-    return refuse("it spoke to the memory in place of the check");
+    return refuse_trick("it spoke to the memory in place of the check");
   }
   const std::int64_t last_row = std::min(r.row + loop.tile, loop.rows);
   const std::int64_t last_col = std::min(r.col + loop.tile, loop.cols);
@@ -128,6 +128,11 @@ bool CaseMemory::serve_tile(const Request& r, std::string& reply) {
 bool CaseMemory::refuse(std::string problem) {
   problem_ = std::move(problem);
   return false;
+}
+
+bool CaseMemory::refuse_trick(std::string problem) {
+  trick_ = true;
+  return refuse(std::move(problem));
 }
 
 std::map<std::string, AccessCounts> CaseMemory::counts() const {

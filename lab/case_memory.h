@@ -32,6 +32,8 @@ class CaseMemory {
   bool take(std::string_view received, std::string& reply);
 
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  // The process spoke to the memory past the functions that it was given.
+  [[nodiscard]] bool is_trick() const { return trick_; }
   [[nodiscard]] bool is_done() const { return done_; }
   [[nodiscard]] Bytes on_chip() const { return on_chip_; }  // as the process said
   [[nodiscard]] std::map<std::string, AccessCounts> counts() const;
@@ -41,6 +43,7 @@ class CaseMemory {
   bool serve(const fuseline_lab::Request& request, std::string& reply);
   bool serve_tile(const fuseline_lab::Request& request, std::string& reply);
   bool refuse(std::string problem);
+  bool refuse_trick(std::string problem);
 
   const FunctionCase& case_;
   std::uint64_t nonce_;
@@ -50,6 +53,7 @@ class CaseMemory {
   std::string problem_;
   Bytes on_chip_;
   bool done_ = false;
+  bool trick_ = false;
 };
 
 }  // namespace fuseline::lab

@@ -1,5 +1,4 @@
 #include "lab/check.h"
-#include "lab/shown.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,8 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "lab/shown.h"
+#include "lab/trick.h"
 
 namespace fuseline::lab {
 
@@ -99,6 +100,9 @@ TaskResult judge(const Task& task, const Answer& answer, const std::filesystem::
   if (const auto* function = std::get_if<FunctionKey>(&task.key)) {
     return judge_function(*function, folder);
   }
+  if (const auto* program = std::get_if<ProgramKey>(&task.key)) {
+    return judge_program(*program, folder);
+  }
   if (answer.text.empty()) return {};
   if (const auto* number = std::get_if<NumberKey>(&task.key)) {
     return judge_number(*number, answer.quantity);
@@ -132,6 +136,11 @@ int LabResult::of() const {
   return sum;
 }
 
+const TaskResult* LabResult::trick() const {
+  const auto found = std::ranges::find_if(tasks, &TaskResult::trick);
+  return found == tasks.end() ? nullptr : &*found;
+}
+
 TaskResult judge_number(const NumberKey& key, const Quantity& quantity) {
   TaskResult result;
   if (near(quantity.value, key.value, tolerance_of(key.digits))) {
@@ -141,6 +150,13 @@ TaskResult judge_number(const NumberKey& key, const Quantity& quantity) {
   result.verdict = Verdict::wrong;
   if (const Mistake* m = known_mistake(key, quantity.value)) {
     result.diagnosis = m->diagnosis;
+    return result;
+  }
+  if (key.digits == 0 && quantity.value != std::round(quantity.value)) {
+    // Somebody who forgot to round may have made a known mistake before.
+    const Mistake* m = known_mistake(key, std::floor(quantity.value));
+    if (m == nullptr) m = known_mistake(key, std::ceil(quantity.value));
+    result.diagnosis = m == nullptr ? "a whole number is asked for" : m->diagnosis;
     return result;
   }
   result.diagnosis = by_ratio(key, quantity.value);
@@ -168,6 +184,10 @@ LabResult check_lab(const Lab& lab, const Answers& answers, const std::filesyste
     TaskResult judged;
     try {
       judged = judge(task, answer, folder);
+    } catch (const TrickError& error) {
+      judged = unjudged(error.problem().message);
+      judged.trick = true;
+      add_once(result.errors, error.what());
     } catch (const InputError& error) {
       judged = unjudged(error.problem().message);
       add_once(result.errors, error.what());

@@ -23,7 +23,13 @@ struct TaskResult {
   std::string answer;     // as written
   std::string diagnosis;  // of a wrong or unjudged one; of a right function, what was counted
   std::string printed;    // by a wrong function on a shape that is shown
+  bool trick = false;     // it reached for more than it was given (lab/trick.h)
 };
+
+// What a folder turned out to be. foreign: made for another student, lab or secret. broken: its
+// answers.toml cannot be read. hostile: it holds a link or a pipe in its place. Nothing of these
+// three is judged.
+enum class FolderState : std::uint8_t { judged, foreign, broken, hostile };
 
 struct LabResult {
   int lab = 0;
@@ -32,10 +38,13 @@ struct LabResult {
   std::vector<TaskResult> tasks;
   std::vector<std::string> errors;   // of the input, each as a message with its place
   std::vector<std::string> missing;  // what was not here: a compiler
+  FolderState state = FolderState::judged;
 
   [[nodiscard]] int points() const;
   [[nodiscard]] int of() const;
   [[nodiscard]] bool passed() const { return points() == of(); }
+  // The first task in which something reached for more than it was given; none: nullptr.
+  [[nodiscard]] const TaskResult* trick() const;
 };
 
 // Every task; functions are compiled and run, plans read, in `folder`. What one task cannot be
@@ -50,6 +59,10 @@ TaskResult judge_choice(const ChoiceKey& key, const std::string& word);
 
 // Of plan.toml in the folder. InputError: a file that cannot be read.
 TaskResult judge_plan(const PlanKey& key, const std::filesystem::path& folder);
+
+// Of the key's file in the folder: checked, executed on the CPU, its results held against fp64.
+// InputError: the file is not there or too large.
+TaskResult judge_program(const ProgramKey& key, const std::filesystem::path& folder);
 
 // Of the key's file in the folder: compiled, run on every case, results and counts compared.
 // InputError: it does not compile. MissingError: no compiler.

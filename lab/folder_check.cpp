@@ -8,6 +8,7 @@
 #include "base/path_kind.h"
 #include "lab/answers.h"
 #include "lab/shown.h"
+#include "lab/trick.h"
 #include "lab/workspace.h"
 
 namespace fuseline::lab {
@@ -70,9 +71,10 @@ std::optional<int> lab_by_name(const fs::path& folder) {
 }
 
 // Every task of the lab, none judged.
-LabResult nothing_judged(std::optional<int> lab, const std::string& student,
+LabResult nothing_judged(std::optional<int> lab, const std::string& student, FolderState state,
                          const InputError& error) {
   LabResult result;
+  result.state = state;
   result.student = shown(student);
   result.errors = {error.what()};
   result.lab = -1;
@@ -105,15 +107,20 @@ LabResult check_folder(const FolderCheck& what) {
   refuse_secret_inside(what);
   std::optional<int> lab = what.lab ? what.lab : lab_by_name(what.folder);
   std::string student = what.student.value_or("");
+  FolderState state = FolderState::broken;
   try {
     const Answers head = read_answers_head(file);
     if (!what.lab) lab = head.lab;
     student = head.student;
+    state = FolderState::foreign;
     require_owner(what, head, file);
+    state = FolderState::broken;
     const Lab made = make_lab(head.lab, Student(head.student, what.secret));
     return check_lab(made, read_answers(file, made), what.folder);
+  } catch (const TrickError& error) {
+    return nothing_judged(lab, student, FolderState::hostile, error);
   } catch (const InputError& error) {
-    return nothing_judged(lab, student, error);
+    return nothing_judged(lab, student, state, error);
   }
 }
 

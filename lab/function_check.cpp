@@ -118,6 +118,7 @@ TaskResult judge_function(const FunctionKey& key, const std::filesystem::path& f
     const std::string problem = problem_of(key, what, run);
     if (!problem.empty()) {
       if (!what.hidden) result.printed = run.printed;
+      result.trick = run.trick;
       result.diagnosis = fmt::format("{}: {}", what.hidden ? "hidden shape" : what.name, problem);
       return result;
     }

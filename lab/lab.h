@@ -46,10 +46,29 @@ struct PlanKey {
   ModelConfig model;
   Workload workload;
   Bytes most;
-  std::vector<Mistake> mistakes;  // byte totals of plans that forget something
+  std::vector<Mistake> mistakes;        // byte totals of plans that forget something
+  std::vector<std::string> left_out{};  // rewrites that it may not use
 };
 
-using Key = std::variant<NumberKey, ChoiceKey, PlanKey, FunctionKey>;
+// A file of programs (docs/reference/programs.md) in the lab's folder: legal on a GPU, with the
+// same given tensors as `wanted`, computing what `wanted` stores to `outputs`, in at most so many
+// bytes (each kernel's distinct operands once).
+struct ProgramKey {
+  struct KnownMistake {
+    std::string text;  // of a file that makes it
+    std::string diagnosis;
+  };
+  std::string file = "program.fuse";
+  std::string gpu;
+  double factor = 1;   // stands in the student's task, and in no tensor
+  std::string head;    // version, sizes and tensors, as the student gets them
+  std::string wanted;  // a whole file that computes it; not shown
+  std::vector<std::string> outputs;
+  Bytes most;
+  std::vector<KnownMistake> mistakes;
+};
+
+using Key = std::variant<NumberKey, ChoiceKey, PlanKey, FunctionKey, ProgramKey>;
 
 struct Task {
   std::string id;    // "1.3"
@@ -67,9 +86,9 @@ struct Lab {
   std::vector<Task> tasks;
 };
 
-inline constexpr int kLabCount = 9;
+inline constexpr int kLabCount = 12;
 
-// InputError for another number than 0 to 8.
+// InputError for a number that is not from 0 to kLabCount - 1.
 Lab make_lab(int number, const Student& student);
 
 // "01-count-the-bytes", "count the bytes"; InputError as above.

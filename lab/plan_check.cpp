@@ -1,4 +1,6 @@
 // Judges a student's choice of edges to keep on chip.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -31,6 +33,11 @@ TaskResult judge_plan(const PlanKey& key, const std::filesystem::path& folder) {
   if (choices.on_chip.empty()) {
     result.verdict = Verdict::unanswered;
     result.diagnosis = "plan.toml keeps no edge on chip yet";
+    return result;
+  }
+  for (const std::string& name : choices.rewrites) {
+    if (std::ranges::find(key.left_out, name) == key.left_out.end()) continue;
+    result.diagnosis = fmt::format("uses the rewrite '{}', which this task leaves out", name);
     return result;
   }
   Plan plan;

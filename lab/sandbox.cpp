@@ -11,12 +11,16 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <map>
+#include <mutex>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/temporary_folder.h"
 #include "lab/secret.h"
 #include "lab/supervisor.h"
+#include "lab/walls.h"
 
 namespace fuseline::lab {
 
@@ -158,9 +162,17 @@ class Watch {
   std::string reply_;
 };
 
+// bwrap ends with 128 + N when its program was ended by signal N.
+int signal_within(const SupervisorReport& report, bool walled) {
+  if (WIFSIGNALED(report.status)) return WTERMSIG(report.status);
+  const int status = WEXITSTATUS(report.status);
+  return walled && status > 128 && sigabbrev_np(status - 128) != nullptr ? status - 128 : 0;
+}
+
 SandboxResult result_of(Stop stop, bool reported, const SupervisorReport& report,
-                        const SandboxLimits& limits) {
+                        const SandboxLimits& limits, bool walled) {
   SandboxResult result;
+  const int signal = signal_within(report, walled);
   if (stop != Stop::none) {
     result.ending = stop == Stop::flood     ? Ending::output_flood
                     : stop == Stop::channel ? Ending::stopped
@@ -168,8 +180,7 @@ SandboxResult result_of(Stop stop, bool reported, const SupervisorReport& report
   } else if (!reported) {
     result.ending = Ending::crashed;  // somebody has ended the supervisor
     result.signal = signal_name(SIGKILL);
-  } else if (WIFSIGNALED(report.status)) {
-    const int signal = WTERMSIG(report.status);
+  } else if (signal != 0) {
     result.signal = signal_name(signal);
     const bool cpu_is_over =
         signal == SIGXCPU ||
@@ -187,12 +198,36 @@ SandboxResult result_of(Stop stop, bool reported, const SupervisorReport& report
 
 }  // namespace
 
-SandboxResult run_sandboxed(const std::vector<std::string>& command,
-                            const std::filesystem::path& folder, const SandboxLimits& limits,
-                            const SandboxChannel* channel) {
-  FUSELINE_ASSERT(!command.empty(), "a sandbox needs a program");
-  std::vector<std::string> words = command;
-  std::vector<std::string> variables = environment();
+namespace {
+
+// A descriptor that is closed when this goes.
+struct OpenDescriptor {
+  int number = -1;
+  explicit OpenDescriptor(int n) : number(n) {}
+  OpenDescriptor(const OpenDescriptor&) = delete;
+  OpenDescriptor& operator=(const OpenDescriptor&) = delete;
+  ~OpenDescriptor() {
+    if (number >= 0) close(number);
+  }
+};
+
+// `bubblewrap` empty: without walls.
+SandboxResult run_within(const std::string& bubblewrap, const std::vector<std::string>& command,
+                         const std::filesystem::path& folder, const SandboxLimits& limits,
+                         const SandboxChannel* channel) {
+  const bool walled = !bubblewrap.empty();
+  const WallRules rules{.may_write = limits.file_size > Bytes(0),
+                        .may_start_processes = limits.may_start_processes};
+  std::vector<std::string> words =
+      walled ? walled_command(bubblewrap, command, folder, rules) : command;
+  if (words.empty()) {
+    SandboxResult result;
+    result.ending = Ending::not_started;
+    return result;
+  }
+  std::vector<std::string> variables = walled ? walled_environment(folder) : environment();
+  const OpenDescriptor filter(walled ? open_call_filter(rules) : -1);
+  if (walled && filter.number < 0) throw MissingError("no memory for a sandbox's filter of calls");
   const std::vector<char*> arguments = pointers(words);
   const std::vector<char*> environment_pointers = pointers(variables);
   const std::string where = folder.string();
@@ -206,6 +241,7 @@ SandboxResult run_sandboxed(const std::vector<std::string>& command,
                                   .folder = where.c_str(),
                                   .output = output.ends[1],
                                   .channel = talk.ends[1],
+                                  .filter = filter.number,
                                   .report = report_pipe.ends[1],
                                   .checker = getpid()};
   const pid_t supervisor = fork();
@@ -227,10 +263,57 @@ SandboxResult run_sandboxed(const std::vector<std::string>& command,
   while (waitpid(supervisor, nullptr, 0) < 0 && errno == EINTR) {
   }
 
-  SandboxResult result = result_of(stop, got == ssize_t{sizeof report}, report, limits);
+  SandboxResult result = result_of(stop, got == ssize_t{sizeof report}, report, limits, walled);
+  // bwrap speaks for itself when it could not start the program.
+  if (walled && result.exit_status == 1 && printed.starts_with("bwrap: ")) {
+    result.ending = Ending::not_started;
+  }
   if (stop == Stop::flood) printed.resize(static_cast<std::size_t>(limits.output.value()));
   result.output = std::move(printed);
   return result;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+SandboxWalls tried_walls(const std::string& bubblewrap) {
+  const TemporaryFolder folder("fuseline-walls");
+  SandboxLimits limits;
+  limits.wall_seconds = 10;
+  const SandboxResult r = run_within(bubblewrap, {"true"}, folder.path(), limits, nullptr);
+  if (r.ending == Ending::finished && r.exit_status == 0) return {bubblewrap, {}};
+  return {{},
+          fmt::format("bubblewrap is refused here ({})",
+                      r.output.empty() ? "it ended without a word" : first_line(r.output))};
+}
+
+}  // namespace
+
+SandboxWalls sandbox_walls() {
+  const std::string bubblewrap = find_bubblewrap();
+  if (bubblewrap.empty()) return {{}, "bubblewrap (bwrap) is not installed"};
+  static std::mutex mutex;
+  static std::map<std::string, SandboxWalls> tried;
+  const std::lock_guard lock(mutex);
+  const auto known = tried.find(bubblewrap);
+  if (known != tried.end()) return known->second;
+  return tried[bubblewrap] = tried_walls(bubblewrap);
+}
+
+std::string note_without_walls() {
+  const SandboxWalls walls = sandbox_walls();
+  if (!walls.bubblewrap.empty()) return {};
+  return fmt::format(
+      "students' functions ran with limits alone, and with your rights: {}. Grade on an account of "
+      "its own, or where bubblewrap works",
+      walls.why_not);
+}
+
+SandboxResult run_sandboxed(const std::vector<std::string>& command,
+                            const std::filesystem::path& folder, const SandboxLimits& limits,
+                            const SandboxChannel* channel) {
+  FUSELINE_ASSERT(!command.empty(), "a sandbox needs a program");
+  const std::string walls = limits.within_walls ? sandbox_walls().bubblewrap : std::string();
+  return run_within(walls, command, folder, limits, channel);
 }
 
 std::string describe(const SandboxResult& result, const SandboxLimits& limits) {

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kRight = "right";
 constexpr const char* kFunctionEnding = ".cpp.in";
 constexpr const char* kPlanEnding = ".toml";
+constexpr const char* kProgramEnding = ".fuse.in";
 
 // "stub.cpp", "plan.toml", or nothing: what the lab asks for beside answers.
 std::string written_file(const Lab& lab) {
@@ -30,7 +31,10 @@ std::string written_file(const Lab& lab) {
 
 std::string ending_of(const Lab& lab) {
   const std::string file = written_file(lab);
-  return file.empty() ? "" : file == "plan.toml" ? kPlanEnding : kFunctionEnding;
+  if (file.empty()) return "";
+  return file == "plan.toml"       ? kPlanEnding
+         : file.ends_with(".fuse") ? kProgramEnding
+                                   : kFunctionEnding;
 }
 
 // The names of the solutions in a folder.
@@ -54,6 +58,10 @@ std::string filled_in(const Lab& lab, const Student& student, const fs::path& so
   if (written_file(lab) == "plan.toml") {
     const std::string plan = workspace_files(lab, student).at("plan.toml");
     return plan.substr(0, plan.find("[custom]\n")) + text;
+  }
+  // What the student is given of a file of programs stays in front.
+  if (const std::string file = written_file(lab); file.ends_with(".fuse")) {
+    text = workspace_files(lab, student).at(file) + text;
   }
   return with_factor(std::move(text), lab);
 }

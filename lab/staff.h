@@ -21,8 +21,9 @@ std::map<std::string, std::string> with_wrong_numbers(const Lab& lab);
 std::map<std::string, std::string> with_wrong_choices(const Lab& lab);
 
 // Makes `folder` with a student's folder each for "right", "wrong-numbers" and "wrong-choices".
-// Functions and plans are not made from keys: `solutions` holds them as NAME.cpp.in with @FACTOR@
-// for the student's factor, or as NAME.toml, the table [custom] of a plan. "right" goes into these
+// Functions, plans and programs are not made from keys: `solutions` holds them as NAME.cpp.in with
+// @FACTOR@ for the student's factor, as NAME.fuse.in, what follows the head of the student's file,
+// with @FACTOR@ too, or as NAME.toml, the table [custom] of a plan. "right" goes into these
 // three; each other NAME becomes a folder with it and right answers. Without `solutions` they stay
 // as lab start leaves them. Gives the folders' names. InputError as make_workspace, or for a folder
 // of solutions without a right one.

@@ -14,6 +14,7 @@
 #include "lab/embedded_files.h"
 #include "lab/object_file.h"
 #include "lab/shown.h"
+#include "lab/trick.h"
 #include "lab/workspace.h"
 
 namespace fuseline::lab {
@@ -78,7 +79,7 @@ SandboxLimits compiler_limits() {
   SandboxLimits limits;
   limits.cpu_seconds = 60;
   limits.wall_seconds = 180;
-  limits.memory = Bytes(std::int64_t{4} << 30);
+  limits.memory = Bytes(std::int64_t{2} << 30);
   limits.stack = Bytes(std::int64_t{64} << 20);
   limits.may_start_processes = true;
   return limits;
@@ -131,7 +132,7 @@ bool is_of_a_function(const std::string& name) {
 // place of any: the check calls some.
 void refuse_tricks(const ObjectFile& object, const fs::path& source) {
   const auto refuse = [&](const std::string& name, const char* message, const char* allowed) {
-    throw InputError(
+    throw TrickError(
         {.file = source.string(), .value = name, .message = message, .allowed = allowed});
   };
   if (const auto name = std::ranges::find_if(object.needs, is_forbidden);
@@ -168,11 +169,11 @@ Bytes compile_student_code(const fs::path& source, const std::string& harness,
   write(student / name, read_input_file(source));
   write(student / "fuseline_lab.h", embedded("lab/harness/fuseline_lab.h"));
 
-  compile({"-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-c", "-o", "../student.o",
-           name},
-          source, student);
+  compile(
+      {"-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-c", "-o", "student.o", name},
+      source, student);
   const ObjectFile object =
-      read_object(read_input_file(scratch.path() / "student.o", Bytes(std::int64_t{64} << 20)));
+      read_object(read_input_file(student / "student.o", Bytes(std::int64_t{64} << 20)));
   refuse_tricks(object, source);
 
   const fs::path check = scratch.path() / "check-sources";
@@ -186,7 +187,7 @@ Bytes compile_student_code(const fs::path& source, const std::string& harness,
       "-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-o", "check",
       fmt::format("-DFUSELINE_LAB_PADDING={}", 64 + random() % 60000),
       // In this order: what the harness does before everything else comes first.
-      "check-sources/harness.cpp", "check-sources/case.cpp", "student.o"};
+      "check-sources/harness.cpp", "check-sources/case.cpp", "student/student.o"};
   for (const char* call :
        {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"})
     link.push_back(fmt::format("-Wl,--wrap={}", call));
@@ -206,6 +207,7 @@ CaseRun run_student_code(const FunctionCase& what, const ScratchFolder& scratch)
   CaseRun run;
   run.printed = shown(ended.output.substr(0, kPrintedCharacters));
   run.problem = memory.problem();
+  run.trick = memory.is_trick();
   if (run.problem.empty()) run.problem = describe(ended, limits);
   if (run.problem.empty() && !memory.is_done()) {
     const std::string said = shown(last_line(ended.output));

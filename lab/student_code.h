@@ -21,7 +21,7 @@ class ScratchFolder : public TemporaryFolder {
 
 // Puts the program `check` into the scratch folder; gives the bytes of the source's static storage,
 // which is on chip all the time. InputError (the source as file) when it does not compile, with the
-// compiler's first lines, and when it calls what would get around the counting; MissingError
+// compiler's first lines; TrickError when it calls what would get around the counting; MissingError
 // without a compiler ($CXX, else c++).
 Bytes compile_student_code(const std::filesystem::path& source, const std::string& harness,
                            const ScratchFolder& scratch);
@@ -29,7 +29,8 @@ Bytes compile_student_code(const std::filesystem::path& source, const std::strin
 // What a run left behind. `problem`: why it gave no result; everything else is then empty.
 struct CaseRun {
   std::string problem;
-  std::map<std::string, AccessCounts> counts;          // by matrix
+  bool trick = false;                          // the problem is that it spoke in place of the check
+  std::map<std::string, AccessCounts> counts;  // by matrix
   std::map<std::string, std::vector<double>> targets;  // values by matrix
   Bytes on_chip;                                       // most held at once, without static storage
   std::string printed;                                 // by the student's code

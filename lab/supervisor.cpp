@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <csignal>
 
+#include "lab/walls.h"
+
 namespace fuseline::lab {
 
 namespace {
@@ -31,19 +33,26 @@ void limit(Resource resource, std::int64_t soft, std::int64_t hard) {
       dup2(program.output, STDERR_FILENO) < 0 || chdir(program.folder) != 0) {
     _exit(kNotStartedStatus);
   }
-  // dup2 of a descriptor onto itself would leave it closed on exec.
-  if (program.channel == kChannelNumber) {
-    fcntl(kChannelNumber, F_SETFD, 0);
-  } else if (program.channel >= 0 && dup2(program.channel, kChannelNumber) < 0) {
-    _exit(kNotStartedStatus);
-  }
+  // Out of the way first, so that neither takes the other's place.
+  constexpr int kFirstFree = kFilterNumber + 1;
+  const auto give = [](int from, int number) {
+    if (from < 0) return;
+    const int apart = fcntl(from, F_DUPFD_CLOEXEC, kFirstFree);
+    if (apart < 0) _exit(kNotStartedStatus);
+    if (dup2(apart, number) < 0) _exit(kNotStartedStatus);
+  };
+  const int filter = program.filter < 0 ? -1 : fcntl(program.filter, F_DUPFD_CLOEXEC, kFirstFree);
+  if (program.filter >= 0 && filter < 0) _exit(kNotStartedStatus);
+  give(program.channel, kChannelNumber);
+  give(filter, kFilterNumber);
   // SIGXCPU at the soft limit; SIGKILL a second later if that is ignored.
   limit(RLIMIT_CPU, limits.cpu_seconds, limits.cpu_seconds + 1);
   limit(RLIMIT_AS, limits.memory.value(), limits.memory.value());
   limit(RLIMIT_FSIZE, limits.file_size.value(), limits.file_size.value());
   limit(RLIMIT_STACK, limits.stack.value(), limits.stack.value());
   limit(RLIMIT_CORE, 0, 0);
-  if (!limits.may_start_processes) limit(RLIMIT_NPROC, 0, 0);
+  // Within walls the filter of calls does this; bwrap itself starts a process first.
+  if (!limits.may_start_processes && program.filter < 0) limit(RLIMIT_NPROC, 0, 0);
   execvpe(program.arguments[0], program.arguments, program.environment);
   _exit(kNotStartedStatus);
 }
@@ -68,6 +77,23 @@ void kill_children() {
   close(list);
 }
 
+void add_usage(rusage& sum, const rusage& usage) {
+  sum.ru_utime.tv_sec += usage.ru_utime.tv_sec;
+  sum.ru_utime.tv_usec += usage.ru_utime.tv_usec;
+  if (sum.ru_utime.tv_usec >= 1'000'000) {
+    sum.ru_utime.tv_usec -= 1'000'000;
+    ++sum.ru_utime.tv_sec;
+  }
+  if (usage.ru_maxrss > sum.ru_maxrss) sum.ru_maxrss = usage.ru_maxrss;
+}
+
+// Of descriptors of other checks that run beside this one the supervisor keeps none: their programs
+// would not see that they were closed.
+void close_all_but(int kept) {
+  if (kept > 3) close_range(3, static_cast<unsigned>(kept) - 1, 0);
+  close_range(static_cast<unsigned>(kept) + 1, ~0U, 0);
+}
+
 // Whose parent dies becomes a child of this process, so each round may find new ones.
 void end_everything(pid_t child, bool& reaped, SupervisorReport& report) {
   while (true) {
@@ -77,9 +103,11 @@ void end_everything(pid_t child, bool& reaped, SupervisorReport& report) {
     rusage usage{};
     const pid_t gone = wait4(-1, &status, 0, &usage);
     if (gone < 0 && errno == ECHILD) return;
+    if (gone < 0) continue;
+    add_usage(report.usage, usage);
     if (gone == child && !reaped) {
       reaped = true;
-      report = {status, usage};
+      report.status = status;
     }
   }
 }
@@ -102,6 +130,7 @@ void supervise(const SupervisedProgram& program, const SandboxLimits& limits) {
   if (child == 0) become(program, limits);
   if (child < 0) _exit(0);
   setpgid(child, child);  // whichever of the two comes first
+  close_all_but(program.report);
 
   SupervisorReport report;
   bool reaped = false;
@@ -111,9 +140,10 @@ void supervise(const SupervisedProgram& program, const SandboxLimits& limits) {
     int status = 0;
     rusage usage{};
     for (pid_t gone = 0; (gone = wait4(-1, &status, WNOHANG, &usage)) > 0;) {
+      add_usage(report.usage, usage);
       if (gone != child) continue;
       reaped = true;
-      report = {status, usage};
+      report.status = status;
     }
   }
   end_everything(child, reaped, report);

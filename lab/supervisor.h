@@ -13,7 +13,7 @@ namespace fuseline::lab {
 // What the supervisor writes to its report pipe when everything has ended.
 struct SupervisorReport {
   int status = 0;  // of the program, as wait() gives it
-  rusage usage{};  // of the program
+  rusage usage{};  // of the program and what it left behind
 };
 
 struct SupervisedProgram {
@@ -22,6 +22,7 @@ struct SupervisedProgram {
   const char* folder = nullptr;
   int output = -1;
   int channel = -1;  // -1: none
+  int filter = -1;   // -1: none
   int report = -1;
   pid_t checker = -1;
 };

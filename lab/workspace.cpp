@@ -11,6 +11,7 @@
 #include "base/toml_text.h"
 #include "lab/answers.h"
 #include "lab/embedded_files.h"
+#include "lab/trick.h"
 
 namespace fuseline::lab {
 
@@ -31,6 +32,9 @@ std::string answer_line(const Task& task) {
     std::vector<std::string> words;
     for (const Option& o : choice->options) words.push_back("`" + o.word + "`");
     return fmt::format("one of {}", fmt::join(words, ", "));
+  }
+  if (const auto* program = std::get_if<ProgramKey>(&task.key)) {
+    return fmt::format("the file `{}`", program->file);
   }
   if (std::holds_alternative<PlanKey>(task.key)) return "the file `plan.toml`";
   return "the file `stub.cpp`";
@@ -109,6 +113,8 @@ std::map<std::string, std::string> workspace_files(const Lab& lab, const Student
       files["fuseline_lab.h"] = embedded_files().at("lab/harness/fuseline_lab.h");
     } else if (const auto* plan = std::get_if<PlanKey>(&task.key)) {
       files["plan.toml"] = plan_text(lab, *plan);
+    } else if (const auto* program = std::get_if<ProgramKey>(&task.key)) {
+      files[program->file] = program->head;
     }
   }
   return files;
@@ -118,8 +124,10 @@ std::string with_factor(std::string text, const Lab& lab) {
   const std::string mark = "@FACTOR@";
   for (const Task& task : lab.tasks) {
     const auto* function = std::get_if<FunctionKey>(&task.key);
-    if (function == nullptr) continue;
-    const std::string factor = fmt::format("{:g}", function->factor);
+    const auto* program = std::get_if<ProgramKey>(&task.key);
+    if (function == nullptr && program == nullptr) continue;
+    const std::string factor =
+        fmt::format("{:g}", function == nullptr ? program->factor : function->factor);
     for (std::size_t at = 0; (at = text.find(mark)) != std::string::npos;) {
       text.replace(at, mark.size(), factor);
     }
@@ -157,7 +165,7 @@ void require_plain_file(const fs::path& path) {
   std::error_code failed;
   const fs::file_status status = fs::symlink_status(path, failed);
   if (!fs::exists(status) || fs::is_regular_file(status)) return;
-  throw InputError({.file = path.string(),
+  throw TrickError({.file = path.string(),
                     .message = "is no plain file",
                     .allowed = "a file of the folder itself: no link, no FIFO, no device"});
 }

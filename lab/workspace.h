@@ -14,7 +14,7 @@ namespace fuseline::lab {
 std::string default_folder(int number);
 
 // Texts of the folder's files by name: README.md, answers.toml; stub.cpp and fuseline_lab.h where a
-// function is asked for; plan.toml where a plan is.
+// function is asked for; plan.toml where a plan is; program.fuse where a program is.
 std::map<std::string, std::string> workspace_files(const Lab& lab, const Student& student);
 
 // A source of a lab with @FACTOR@ replaced by the student's factor.
@@ -32,7 +32,7 @@ std::string task_sheet(const Lab& lab, const Student& student);
 // The id that the labs started in `folder` with this secret have; empty without one.
 std::string id_in(const std::filesystem::path& folder, const CourseSecret& secret);
 
-// InputError when something is there that is no file: a link could lead anywhere, a FIFO has no
+// TrickError when something is there that is no file: a link could lead anywhere, a FIFO has no
 // end.
 void require_plain_file(const std::filesystem::path& path);
 

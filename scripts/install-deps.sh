@@ -13,7 +13,7 @@ run_packages=(
   libboost-graph-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev
   libopenblas-dev libzip-dev zlib1g-dev libsqlite3-dev
 )
-test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld bubblewrap)
 gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)
 clang_packages=(clang libomp-dev clang-tidy-14)
 python_packages=(python3 python3-dev pybind11-dev)

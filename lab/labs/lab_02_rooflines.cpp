@@ -106,6 +106,8 @@ Lab lab_rooflines(const Student& student) {
        .text = "And its roofline time in decode?",
        .key = time_key(std::max(few_compute, few_memory),
                        {{few_compute, "that is the tensor cores' time: HBM takes longer"},
+                        {few_compute + few_memory,
+                         "that is the sum: the two overlap, and the longer one counts"},
                         {few_memory * std::pow(2.0, 30) / 1e9,
                          "GB/s taken for 10^9/1.07 B/s: "
                          "bandwidths are decimal"},
@@ -115,6 +117,8 @@ Lab lab_rooflines(const Student& student) {
        .text = "How many rows M does that GEMM need at least to reach the ridge point?",
        .key = whole_key(enough,
                         {{std::ceil(ridge),
+                          "that is the ridge itself: x and y are traffic too, so it takes more"},
+                         {std::floor(ridge),
                           "that is the ridge itself: x and y are traffic too, so it takes more"},
                          {std::ceil(ridge / 2), "bf16 has 2 bytes, a product 2 FLOPs: they cancel"},
                          {static_cast<double>(enough - 1), "there it is still just below"}}),
@@ -142,12 +146,11 @@ Lab lab_rooflines(const Student& student) {
        .hints = {"Left of the ridge the roof is a slope.", "Intensity x bandwidth."}},
       {.id = "2.10",
        .text = "A data sheet's headline says twice the peak that you used. Why?",
-       .key =
-           ChoiceKey{
-               {{"a", "it is measured at a higher clock",
-                 "the clock is the same: read the small print under the table"},
-                {"b", "it counts structured sparsity: two of every four weights are zero", ""},
-                {"c", "it counts a multiply and an add as two", "both figures count them as two"}}},
+       .key = ChoiceKey{{{"a", "it is for a clock that the GPU reaches only for short moments",
+                          "the clock is the same: read the small print under the table"},
+                         {"b", "it is for weights of which two in every four are zero", ""},
+                         {"c", "it counts a multiply and an add as two operations, not as one",
+                          "both figures count them as two"}}},
        .hints = {"Look for the words \"with sparsity\"."}},
   };
   return lab;

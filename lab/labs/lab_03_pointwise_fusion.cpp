@@ -248,10 +248,11 @@ Lab lab_pointwise_fusion(const Student& student) {
                "norm after it cannot, as it stands?",
        .key =
            ChoiceKey{
-               {{"a", "a norm has too many FLOPs", "its FLOPs are nothing beside the GEMM's"},
-                {"b", "an epilogue may not read vectors",
+               {{"a", "a norm spends more FLOPs on a row than the GEMM's epilogue has time for",
+                 "its FLOPs are nothing beside the GEMM's"},
+                {"b", "a norm has a weight of its own, and an epilogue may not read vectors",
                  "it may: bias and norm weights are vectors"},
-                {"c", "a tile has 128 columns of a row, and the norm needs them all first", ""}}},
+                {"c", "a norm needs the sum over its whole row, and a tile has a part of it", ""}}},
        .hints = {"How much of a row does one tile of the GEMM hold?"}},
       {.id = "3.9",
        .text = fmt::format(

@@ -133,6 +133,11 @@ std::int64_t largest_key_tile(const Gpu& gpu, std::int64_t d) {
   return keys;
 }
 
+// The same without the steps.
+std::int64_t exact_key_tile(const Gpu& gpu, std::int64_t d) {
+  return (gpu.smem_per_block_max.value() / (2 * d) - kQueryTile) / 4;
+}
+
 }  // namespace
 
 Lab lab_attention(const Student& student) {
@@ -193,10 +198,10 @@ Lab lab_attention(const Student& student) {
                  "l1 exp(m1 - m2) + l2, when m2 is larger."}},
       {.id = "5.2",
        .text = "A new tile of keys raises a row's maximum. What has to be rescaled?",
-       .key = ChoiceKey{{{"a", "the denominator only",
+       .key = ChoiceKey{{{"a", "the denominator, and not the accumulated P V",
                           "the accumulator holds exponentials above the old maximum too"},
                          {"b", "the denominator and the accumulated P V", ""},
-                         {"c", "nothing: exp takes care of it",
+                         {"c", "neither: exp of the new tile takes care of it",
                           "what was summed so far is relative to the old maximum"}}},
        .hints = {"What was computed with the old maximum?"}},
       {.id = "5.3",
@@ -225,16 +230,21 @@ Lab lab_attention(const Student& student) {
        .text =
            "B 8, H 16, N 2,048, d 64 in fp16: attention's bytes fall 33-fold, its roofline time\n"
            "9.5-fold on an H100 and 4.9-fold on an A100. Why?",
-       .key = ChoiceKey{{{"a", "online softmax spends FLOPs that the unfused version does not",
+       .key = ChoiceKey{{{"a",
+                          "online softmax spends FLOPs that the unfused version does not, and the "
+                          "A100 has fewer to spend",
                           "online softmax adds a few operations a score, nothing like that"},
                          {"b",
-                          "unfused, HBM sets the time; fused, the tensor cores do, so the time "
-                          "stops falling where the products begin to count, sooner on the GPU with "
-                          "the lower ridge point",
+                          "once fused, the tensor cores set the time, and they do so sooner where "
+                          "the ridge point is lower",
                           ""},
-                         {"c", "kernel launches take the rest",
+                         {"c",
+                          "the launches of three kernels take most of the rest, and on the A100 a "
+                          "launch takes longer",
                           "a roofline knows no launches: three launches are microseconds anyway"},
-                         {"d", "the A100's tensor cores are idle while softmax runs",
+                         {"d",
+                          "the tensor cores are idle while softmax runs, and the A100 runs softmax "
+                          "more slowly",
                           "both versions compute the same products at the same peak"}}},
        .hints = {"Compute both times of both versions: which is the longer?",
                  "After fusing, the intensity is above the ridge. The gain is ridge over unfused "
@@ -249,6 +259,8 @@ Lab lab_attention(const Student& student) {
        .key = whole_key(key_tile,
                         {{static_cast<double>(key_tile + 16), "that is 16 too many: KiB are 1024"},
                          {static_cast<double>(key_tile - 16), "16 more fit"},
+                         {static_cast<double>(exact_key_tile(gpu, shape.d)),
+                          "that fits, but steps of 16 are asked for: round down"},
                          {static_cast<double>(2 * key_tile), "K and V, each twice: four tiles"}}),
        .hints = {"2 bytes x d x (128 + 4 x keys) has to fit.",
                  "Solve for keys, round down to 16."}},

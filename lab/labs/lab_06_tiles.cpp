@@ -182,8 +182,11 @@ Lab lab_tiles(const Student& student) {
            ChoiceKey{
                {{"a", "the tiles of one wave then share panels of both operands, and L2 holds them",
                  ""},
-                {"b", "it needs fewer tiles", "there are as many tiles in every order"},
-                {"c", "it saves FLOPs", "every order computes the same products"}}},
+                {"b",
+                 "the result then has fewer tiles, and the last wave of them leaves no SM idle",
+                 "there are as many tiles in every order"},
+                {"c", "the tiles of one group then share products, so some FLOPs are saved",
+                 "every order computes the same products"}}},
        .hints = {"How many distinct rows of x and of w does a wave need, if it is a long strip? If "
                  "it is nearly a square?"}},
       {.id = "6.9",

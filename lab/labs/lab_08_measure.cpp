@@ -86,13 +86,20 @@ Lab lab_measure(const Student& student) {
       {compiled, "that is torch-compile"},
       {predicted("eager", Fidelity::hierarchy), "that is predicted: read what was measured"}};
   if (composed) other_times.push_back({composed->time.median.value(), "that is composed"});
+  const auto layers = static_cast<double>(config.layers);
+  std::vector<Mistake> all_layers = {{measured, "that is one block: all layers are asked for"}};
+  for (const Mistake& m : other_times) {
+    all_layers.push_back({m.value * layers, m.diagnosis});
+  }
   lab.tasks = {
       {.id = "8.1",
-       .text = "How long does your block take under `eager`, as measured? See `block.csv`, or\n"
-               "`fuseline compare` with `--blocks`.",
-       .key = time_key(measured, other_times),
+       .text = fmt::format(
+           "The model has {} layers of your block. How long do all of them take under `eager`, if\n"
+           "each takes what was measured? See `block.csv`, or `fuseline compare` with `--blocks`.",
+           config.layers),
+       .key = time_key(measured * layers, std::move(all_layers), "ms"),
        .hints = {"The row with your model, eager, forward, batch 1, your tokens.",
-                 "The column ms_median."}},
+                 "The column ms_median, times the layers."}},
       {.id = "8.2",
        .text = "How many times faster was `torch-compile` measured than `eager`?",
        .key = ratio_key(gain, {{1 / gain, "upside down"},
@@ -116,7 +123,8 @@ Lab lab_measure(const Student& student) {
                           "over what was measured, not over "
                           "what was predicted"},
                          {roofline / measured, "that is the ratio: take 100 % off"}}},
-       .hints = {"8.3 minus 8.1, over 8.1. A roofline is a lower bound: what sign do you expect?",
+       .hints = {"8.3 minus the measured time of one block, over that time. A roofline is a lower "
+                 "bound: what sign do you expect?",
                  "`fuseline compare --blocks` prints the same errors to one decimal."}},
       {.id = "8.5",
        .text = "How many bytes did all kernels of the trace move through HBM, by the counters?",
@@ -158,24 +166,27 @@ Lab lab_measure(const Student& student) {
            "How can that be?",
            megabytes(norm.hbm_read + norm.hbm_write),
            megabytes(Bytes(static_cast<std::int64_t>(ideal)))),
-       .key = ChoiceKey{{{"a", "the counters are wrong",
+       .key = ChoiceKey{{{"a",
+                          "the counters see one memory channel of several, and nobody multiplied "
+                          "what they saw",
                           "they count what HBM moves: who else can serve a load?"},
                          {"b",
-                          "its input was still in L2, where the kernel before it left it, and its "
-                          "output stayed there for the next",
+                          "L2 still held its input from the kernel before, and kept its output for "
+                          "the next one",
                           ""},
-                         {"c", "the tensor was compressed",
+                         {"c",
+                          "HBM compressed the tensor, whose values are close to one another after "
+                          "a norm",
                           "nothing compresses here: who else can serve a load?"}}},
        .hints = {"The H200's L2 has 60 MiB. How large is the tensor?"}},
       {.id = "8.9",
        .text = "A model's predictions are 20 % too low for half of the kernels and 20 % too high\n"
                "for the others, and their sum fits. What should a report show?",
-       .key =
-           ChoiceKey{
-               {{"a", "the error of the sum: that is what counts",
-                 "errors that cancel here add up on another block"},
-                {"b", "the mean of the absolute errors, the signed bias, and the worst cases", ""},
-                {"c", "the best case", "a best case says nothing about the others"}}},
+       .key = ChoiceKey{{{"a", "the error of the sum: a block's time is what people ask for",
+                          "errors that cancel here add up on another block"},
+                         {"b", "the mean of absolute errors, the bias, and the worst kernels", ""},
+                         {"c", "the error of the best kernel, and how many of them are as good",
+                          "a best case says nothing about the others"}}},
        .hints = {"What does `fuseline compare` print?"}},
   };
   return lab;

@@ -28,6 +28,9 @@ constexpr std::array<LabEntry, kLabCount> kLabs = {{
     {"06-tiles-and-l2", "tiles, L2 and re-reads", lab_tiles},
     {"07-fusion-planning", "fusion planning as a graph problem", lab_planning},
     {"08-predict-and-measure", "predict, then measure", lab_measure},
+    {"09-decode", "decode and the KV cache", lab_decode},
+    {"10-own-program", "write an epilogue program", lab_program},
+    {"11-number-formats", "weights of few bits", lab_number_formats},
 }};
 
 // With some students' shapes a mistake leads to the right number, and is then none.

@@ -1,4 +1,4 @@
-// The nine labs, one file each, keys computed through model/ and sim/.
+// The labs, one file each, keys computed through model/ and sim/.
 #pragma once
 
 #include "lab/lab.h"
@@ -14,5 +14,8 @@ Lab lab_attention(const Student& student);
 Lab lab_tiles(const Student& student);
 Lab lab_planning(const Student& student);
 Lab lab_measure(const Student& student);
+Lab lab_decode(const Student& student);
+Lab lab_program(const Student& student);
+Lab lab_number_formats(const Student& student);
 
 }  // namespace fuseline::lab

@@ -65,7 +65,7 @@ TEST(Answers, RefuseBareNumbersAndUnknownTasks) {
 TEST(Answers, RefuseAnotherLabAndOddFiles) {
   const std::string head = kHead;
   EXPECT_THAT(refusal("lab = 2" + head.substr(7) + "[answers]\n"), HasSubstr("another lab"));
-  EXPECT_THAT(refusal("lab = 9" + head.substr(7) + "[answers]\n"), HasSubstr("too large"));
+  EXPECT_THAT(refusal("lab = 99" + head.substr(7) + "[answers]\n"), HasSubstr("too large"));
   EXPECT_THAT(refusal("lab = 1\nstudent = \"a b\"\n[answers]\n"), HasSubstr("student"));
   EXPECT_THAT(refusal("lab = 1\nstudent = \"me\"\n[answers]\n"), HasSubstr("secret"));
   EXPECT_THAT(refusal("lab = 1\nstudent = \"me\"\nsecret = \"self-study\"\n[answers]\n"),

@@ -62,7 +62,7 @@ TEST(LabCommand, StartFillsInTheStudentsShapes) {
 }
 
 TEST(LabCommand, CheckOfAnUntouchedLabFailsHelpfully) {
-  for (const int number : {0, 1, 2, 7, 8}) {
+  for (const int number : {0, 1, 2, 7, 8, 9, 10}) {
     const CliRun run = check(number, started(number));
     EXPECT_EQ(run.status, 1) << number << run.err;
     EXPECT_THAT(run.out, HasSubstr("not answered"));
@@ -71,7 +71,7 @@ TEST(LabCommand, CheckOfAnUntouchedLabFailsHelpfully) {
 }
 
 TEST(SlowLabCommand, CheckOfAnUntouchedFunctionFailsHelpfully) {
-  for (const int number : {3, 4, 5, 6}) {
+  for (const int number : {3, 4, 5, 6, 11}) {
     const CliRun run = check(number, started(number));
     EXPECT_EQ(run.status, 1) << number << run.err;
     EXPECT_THAT(test::one_line(run.out), HasSubstr("nothing is stored to"));
@@ -124,7 +124,7 @@ TEST(LabCommand, BadInputIsExitTwo) {
        std::vector<std::vector<std::string>>{{},
                                              {"chek", "1"},
                                              {"start"},
-                                             {"start", "9"},
+                                             {"start", "12"},
                                              {"start", "one"},
                                              {"check", "1", "2"},
                                              {"start", "1", "--student", "a b"},

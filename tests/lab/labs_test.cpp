@@ -89,8 +89,7 @@ TEST_P(EveryLab, AnUntouchedFolderParsesAndScoresNothing) {
   test::write_file(folder / "answers.toml", answers_text(lab, test::somebody()));
   const Answers answers = read_answers(folder / "answers.toml", lab);
   for (const Task& task : lab.tasks) {
-    const bool in_a_file =
-        std::holds_alternative<FunctionKey>(task.key) || std::holds_alternative<PlanKey>(task.key);
+    const bool in_a_file = !file_of(task).empty();
     EXPECT_EQ(answers.by_task.at(task.id).text.empty(), !in_a_file) << task.id;
   }
 }
@@ -135,6 +134,50 @@ TEST_P(EveryLab, EveryMistakeOfAFunctionChangesItsResult) {
   }
 }
 
+// Whoever knows no more than how long the options are, or which letter they have, gains nothing.
+TEST(LabChoices, LengthAndLetterTellNothing) {
+  int choices = 0, longest = 0, shortest = 0;
+  double by_chance = 0;
+  std::map<std::string, int> letters;
+  constexpr int kIds = 6;
+  for (int number = 0; number < kLabCount; ++number) {
+    for (int i = 0; i < kIds; ++i) {
+      const Lab lab = make_lab(number, Student("choices" + std::to_string(i)));
+      for (const Task& task : lab.tasks) {
+        const auto* key = std::get_if<ChoiceKey>(&task.key);
+        if (key == nullptr || key->options.front().text.empty()) continue;
+        std::size_t right = 0, least = SIZE_MAX, most = 0, wrong_least = SIZE_MAX, wrong_most = 0;
+        for (const Option& o : key->options) {
+          least = std::min(least, o.text.size());
+          most = std::max(most, o.text.size());
+          if (o.diagnosis.empty()) {
+            right = o.text.size();
+            ++letters[o.word];
+          } else {
+            wrong_least = std::min(wrong_least, o.text.size());
+            wrong_most = std::max(wrong_most, o.text.size());
+          }
+        }
+        if (i > 0) continue;  // the texts are the same for everybody
+        EXPECT_LE(most * 4, least * 5) << task.id << ": the options' lengths are too far apart";
+        ++choices;
+        by_chance += 1.0 / static_cast<double>(key->options.size());
+        longest += right > wrong_most ? 1 : 0;
+        shortest += right < wrong_least ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GE(choices, 14);
+  EXPECT_LE(longest, std::ceil(by_chance)) << "of " << choices;
+  EXPECT_LE(shortest, std::ceil(by_chance)) << "of " << choices;
+  // One in three each, but for the choice that has a letter d.
+  const int all = choices * kIds;
+  for (const char* letter : {"a", "b", "c"}) {
+    EXPECT_GT(letters[letter] * 5, all) << letter;
+    EXPECT_LT(letters[letter] * 2, all) << letter;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Labs, EveryLab, ::testing::Range(0, kLabCount));
 
 TEST(Labs, ShapesDependOnTheStudentAndTheSecretAlone) {
@@ -173,7 +216,7 @@ TEST(Labs, TheQuestionWorthKeepingHasItsNumbers) {
 }
 
 TEST(Labs, RefusesAnUnknownLab) {
-  EXPECT_THROW(make_lab(9, test::somebody()), InputError);
+  EXPECT_THROW(make_lab(kLabCount, test::somebody()), InputError);
   EXPECT_THROW(make_lab(-1, test::somebody()), InputError);
 }
 

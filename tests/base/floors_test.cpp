@@ -37,6 +37,7 @@ const std::vector<Room>& rooms() {
        {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block", "sim/measured",
         "sim/sure"}},
       {"sim/draw", {"base"}},
+      {"sim/ranks", {"base"}},
       {"sim/report",
        {"sim/draw", "base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block",
         "sim/measured", "sim/judge", "sim/sure"}},

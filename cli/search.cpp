@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/distribution_output.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
@@ -22,7 +23,7 @@ CommandResult search_command(const Arguments& args) {
   SelectionTexts texts;
   SearchWords words;
   std::vector<std::string> scenario;
-  std::optional<std::string> format, output;
+  std::optional<std::string> format, output, plot;
   Options options(
       "search",
       "The best plan of a block for an objective: what to fuse, how far the plan may be "
@@ -31,7 +32,8 @@ CommandResult search_command(const Arguments& args) {
        "--context 4096",
        "fuseline search --model llama2-7b --gpu h200 --phase train --output best.fuse",
        "fuseline search --model llama2-7b --gpu h200 --objective hbm --pareto time",
-       "fuseline search --model llama2-7b --gpu h200 --keep-apart gate_up,swiglu"});
+       "fuseline search --model llama2-7b --gpu h200 --keep-apart gate_up,swiglu",
+       "fuseline search --model llama3-8b --gpu h200 --distribution azure-conversation"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", scenario, 1);
   texts.add_to(options);
   texts.add_image_to(options);
@@ -48,24 +50,44 @@ CommandResult search_command(const Arguments& args) {
   options.text("--keep-apart", "A,B", "operators that do not", words.keep_apart);
   options.text("--kernels", "own|any", "any: also one launch, and attention that rotates (own)",
                words.kernels);
-  options.text("--distribution", "FILE.csv", "shapes that vary: batch, tokens, context, weight",
+  options.text("--distribution", "FILE|NAME",
+               "sizes that vary: requests or shapes, as TOML or CSV (list distributions)",
                words.distribution);
-  options.text("--buckets", "K", "with it: how many plans serve all shapes (3)", words.buckets);
+  options.text("--buckets", "K", "with it: ranges of sizes that share a plan (3)", words.buckets);
+  options.text("--sizes", "N", "with it: into how many sizes requests are gathered (12)",
+               words.sizes);
+  options.text("--calls", "N",
+               "with it: calls that share the time of compiling (as counted, or 100,000)",
+               words.calls);
+  options.text("--compile-seconds", "S", "with it: time to compile one kernel (0.9)",
+               words.compile_seconds);
+  options.text("--cached-plans", "N",
+               "with it: plans kept where each size is compiled for itself (64)",
+               words.cached_plans);
+  options.text("--plot", "FILE.svg", "with it: mean time over the number of buckets", plot);
   options.text("--output", "FILE.fuse", "write the plan there", output);
   options.text("--format", "table|json", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const std::string chosen = parse_word("--format", format.value_or("table"), {"table", "json"});
   if (output) check_writable(*output, "--output");
   const auto path = scenario.empty() ? std::nullopt : std::optional(scenario.front());
+  leave_sizes_to_distribution(words, texts);
   const Selection s = resolve_selection(path, texts);
   SearchOptions how = search_options(s, path, words);
-  const auto varying = distribution_request(words);
+  const auto varying = distribution_request(s, words);
   if (varying && output)
     throw InputError({.file = kCommandLine,
                       .field = "--output",
                       .value = *output,
                       .message = "writes the plan of one shape",
                       .allowed = "without --distribution"});
+  if (plot && !varying)
+    throw InputError({.file = kCommandLine,
+                      .field = "--plot",
+                      .value = *plot,
+                      .message = "draws shapes that vary",
+                      .allowed = "with --distribution FILE|NAME"});
+  if (plot) check_writable(*plot, "--plot");
   std::optional<SearchResult> result;
   std::optional<DistributionResult> of_shapes;
   {
@@ -74,14 +96,21 @@ CommandResult search_command(const Arguments& args) {
     how.stop = InterruptGuard::flag();
     how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
     if (varying)
-      of_shapes = search_distribution(s, varying->shapes, varying->buckets, how);
+      of_shapes = search_distribution(s, varying->sizes, varying->options, how);
     else
       result = search_block(s, how);
   }
-  if (of_shapes)
-    return {chosen == "json" ? distribution_json(s, *of_shapes) : distribution_text(s, *of_shapes),
-            of_shapes->stopped ? "fuseline: stopped; these are the best plans so far\n" : "",
-            ExitStatus::done};
+  if (of_shapes) {
+    std::string said =
+        of_shapes->stopped ? "fuseline: stopped; these are the best plans so far\n" : "";
+    if (plot) {
+      write_file_atomically(*plot, draw_distribution(s, *of_shapes).file(), "--plot");
+      said += fmt::format("fuseline: written {}\n", *plot);
+    }
+    return {chosen == "json" ? distribution_json(s, varying->distribution, *of_shapes)
+                             : distribution_text(s, varying->distribution, *of_shapes),
+            said, ExitStatus::done};
+  }
   std::string messages;
   if (result->stopped) messages = "fuseline: stopped; this is the best plan so far\n";
   if (output) {

@@ -137,36 +137,4 @@ std::string search_text(const Selection& s, const SearchResult& r) {
   return text;
 }
 
-std::string distribution_text(const Selection& s, const DistributionResult& r) {
-  const std::string& model = s.model.title.empty() ? s.model.name : s.model.title;
-  std::string text = wrap(fmt::format("{}, one block of {}: {}, {} shapes", model, s.model.layers,
-                                      name_of(s.workload.phase), r.shapes.size())) +
-                     describe(s.gpu) + "\n";
-  std::vector<std::vector<std::string>> rows;
-  for (const ShapeResult& one : r.shapes)
-    rows.push_back({grouped(one.shape.batch), grouped(one.shape.tokens), grouped(one.shape.context),
-                    fmt::format("{:g}", one.shape.weight),
-                    in_microseconds(one.own) + (one.complete ? "" : " *"),
-                    in_microseconds(one.shared), in_microseconds(one.bucketed),
-                    std::to_string(one.choices + 1)});
-  text += format_table({{"batch"},
-                        {"tokens"},
-                        {"context"},
-                        {"weight"},
-                        {"own plan µs", Align::left},
-                        {"one for all"},
-                        {"bucket's"},
-                        {"of line"}},
-                       rows);
-  text +=
-      "own plan: the best of the space, with * the best found; of line: whose choices serve it\n\n";
-  const auto mean = [&](const char* what, std::size_t plans, Seconds time) {
-    return fmt::format("{:<24} {:>3} plans  {:>9} µs  {:+.2f} %\n", what, plans,
-                       in_microseconds(time), 100 * (time / r.each - 1));
-  };
-  return text + "weighted mean\n" + mean("a plan for each shape", r.different, r.each) +
-         mean("buckets", r.buckets.size(), r.bucketed) +
-         mean(fmt::format("that of line {} for all", r.for_all + 1).c_str(), 1, r.one);
-}
-
 }  // namespace fuseline

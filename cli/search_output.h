@@ -3,12 +3,11 @@
 
 #include <string>
 
-#include "sim/search/distribution.h"
+#include "sim/search/search.h"
 #include "sim/selection/selection.h"
 
 namespace fuseline {
 
-std::string distribution_text(const Selection& s, const DistributionResult& result);
 std::string search_text(const Selection& s, const SearchResult& result);
 
 }  // namespace fuseline

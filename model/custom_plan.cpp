@@ -7,9 +7,11 @@
 #include "model/backward.h"
 #include "model/custom_fusion.h"
 #include "model/implementation.h"
+#include "model/lower.h"
 #include "model/policies/support/backward_choices.h"
 #include "model/policies/support/rules.h"
 #include "model/policy.h"
+#include "model/program.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/copy_slices.h"
 #include "model/rewrites/decompose_modulation.h"
@@ -191,6 +193,10 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
     if (!reason.empty()) refuse(choice, reason);
     const std::string cycle = why_cycle(block.graph, groups, g);
     if (!cycle.empty()) refuse(choice, cycle);
+    // The rules above are about operators; the program that they make must hold as well.
+    const std::vector<std::string> problems =
+        check_program(block.graph, lower(block.graph, choice.from, groups[g]));
+    if (!problems.empty()) refuse(choice, problems.front());
   }
   PlanParts parts;
   parts.policy = "custom";

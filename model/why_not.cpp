@@ -1,6 +1,7 @@
 #include "model/why_not.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -112,6 +113,32 @@ std::string stage_reason(std::size_t tiles, std::size_t vectors, const Op& main)
          std::to_string(kStage / 1024) + " KiB), through which an epilogue loads";
 }
 
+// An operator that reads two equally wide parts of what the mainloop makes, column beside column:
+// the halves of gate and up, as a framework's activation and multiplication read them. Such parts
+// are in different tiles.
+std::string parts_apart(const Op& main, const std::vector<const Op*>& after) {
+  // Which column of the result belongs to a tensor's first one.
+  std::map<TensorId, std::int64_t> places = {{main.writes[0].tensor, -main.writes[0].col_begin}};
+  for (const Op* op : after) {
+    if (op->kind->columns == ColumnOrder::side_by_side)
+      continue;  // it reads one part after the other
+    const Operand* first = nullptr;
+    const auto column = [&](const Operand& r) { return places.at(r.tensor) + r.col_begin; };
+    for (const Operand& r : op->reads) {
+      if (!places.contains(r.tensor) || r.cols <= 1) continue;
+      if (first == nullptr) first = &r;
+      if (r.cols != first->cols || column(r) == column(*first)) continue;
+      return op->name + " reads columns " + std::to_string(column(*first)) + " and " +
+             std::to_string(column(r)) + " of " + main.name +
+             " beside each other, which are in different tiles";
+    }
+    if (first == nullptr || op->kind->locality != Locality::tile_local) continue;
+    for (const Operand& w : op->writes)
+      if (w.cols == first->cols) places.try_emplace(w.tensor, column(*first) - w.col_begin);
+  }
+  return "";
+}
+
 std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::vector<OpId>& ops,
                                 const Target& target) {
   const Op& main = *g.mains.front();
@@ -163,6 +190,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
       if (std::string_view(op->kind->reads[i].rows) == "1") vectors.insert(r.tensor);
     }
   }
+  if (std::string apart = parts_apart(main, g.after); !apart.empty()) return apart;
   const std::int64_t room = target.operand_tiles();
   if (static_cast<std::int64_t>(tiles.size()) > room)
     return "the mainloop's stages and " + std::to_string(tiles.size()) +

@@ -6,6 +6,7 @@
 #   --with-gui    the window: fuseline-gui is built where these are
 #   --with-clang  the second compiler and clang-tidy
 #   --with-python the Python module: it is built where these are
+#   --with-mpi    sweeps on several processes: they are built in where these are
 set -euo pipefail
 
 run_packages=(
@@ -17,6 +18,7 @@ test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld bub
 gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)
 clang_packages=(clang libomp-dev clang-tidy-14)
 python_packages=(python3 python3-dev pybind11-dev)
+mpi_packages=(libopenmpi-dev openmpi-bin)
 
 packages=("${run_packages[@]}")
 for option in "$@"; do
@@ -25,9 +27,10 @@ for option in "$@"; do
     --with-gui) packages+=("${gui_packages[@]}") ;;
     --with-clang) packages+=("${clang_packages[@]}") ;;
     --with-python) packages+=("${python_packages[@]}") ;;
+    --with-mpi) packages+=("${mpi_packages[@]}") ;;
     *)
       echo "install-deps: there is no option '$option'; allowed: --with-tests, --with-gui," \
-        "--with-clang, --with-python" >&2
+        "--with-clang, --with-python, --with-mpi" >&2
       exit 2
       ;;
   esac

@@ -6,8 +6,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/data_dir.h"
+#include "base/data_files.h"
 #include "base/error.h"
 #include "base/json_text.h"
+#include "base/toml_file.h"
 #include "model/activation_formats/activation_format.h"
 #include "model/activation_formats/stored_activation.h"
 #include "model/blocks/block_text.h"
@@ -234,6 +237,20 @@ Listing list_activation_formats() {
   return l;
 }
 
+Listing list_distributions() {
+  Listing l{{"name", "title", "date", "source"},
+            {{"name", Cells::text},
+             {"title", Cells::text},
+             {"date", Cells::text},
+             {"source", Cells::text}},
+            {}};
+  for (const std::string& name : data_file_names("distributions")) {
+    const TomlTable file = TomlTable::load(data_dir() / "distributions" / (name + ".toml"));
+    l.rows.push_back({name, file.text("title"), file.text("date"), file.text("source")});
+  }
+  return l;
+}
+
 struct Topic {
   const char* name;
   Listing (*list)();
@@ -245,6 +262,7 @@ constexpr Topic kTopics[] = {{"models", list_models},
                              {"memory", list_memory},
                              {"policies", list_policies},
                              {"scenarios", list_scenarios},
+                             {"distributions", list_distributions},
                              {"operators", list_operators},
                              {"formats", list_formats},
                              {"cache-formats", list_cache_formats},

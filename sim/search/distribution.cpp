@@ -1,176 +1,24 @@
 #include "sim/search/distribution.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "base/csv.h"
 #include "base/error.h"
-#include "base/json_text.h"
-#include "model/blocks/block.h"
-#include "model/policy.h"
-#include "sim/gpu/plan_target.h"
-#include "sim/search/evaluator.h"
+#include "sim/search/plan_choices.h"
 
 namespace fuseline {
 
 namespace {
 
-constexpr std::size_t kMostShapes = 64;  // every plan is simulated at every size
-constexpr std::int64_t kLargestSize = 16'777'216;
-constexpr const char* kUnfused = "per-operator";
-
-// What stays the same from size to size.
-struct Choices {
-  std::string policy;  // whose own plan it is; empty: the kernels below
-  std::vector<std::string> rewrites;
-  std::vector<std::vector<std::string>> kernels;
-  bool one_launch = false;
-
-  friend bool operator==(const Choices&, const Choices&) = default;
-};
-
-Choices choices_of(const SearchResult& r) {
-  Choices c{.policy = r.policys_own, .rewrites = r.plan.rewrites, .kernels = {}};
-  for (const Kernel& k : r.plan.kernels) {
-    c.one_launch = c.one_launch || k.phases.size() != 1;
-    std::vector<std::string> names;
-    for (const OpId id : k.ops) names.push_back(r.plan.graph.op(id).name);
-    c.kernels.push_back(std::move(names));
-  }
-  return c;
-}
-
-// One size of the block, at which choices are tried.
-class Size {
- public:
-  Size(const PredictionCase& c, Workload work, const SearchOptions& options)
-      : work_(work),
-        gpu_(c.gpu),
-        constraints_(options.constraints),
-        block_(build_block(c.model, work)),
-        evaluator_(block_, gpu_, {.launching = c.launching, .allowed = options.allowed}) {}
-
-  [[nodiscard]] const Graph& block() const { return block_; }
-  [[nodiscard]] const Workload& work() const { return work_; }
-
-  Seconds time(const Choices& choices) {
-    if (choices.policy.empty() && !choices.one_launch) {
-      if (const auto found = time_of_kernels(choices)) return *found;
-      return time_of_policy(kUnfused);
-    }
-    return time_of_policy(choices.policy.empty() ? kUnfused : choices.policy);
-  }
-
- private:
-  Seconds time_of_policy(const std::string& policy) const {
-    return evaluator_.estimate(make_plan(policy, block_, plan_target(gpu_))).time;
-  }
-
-  // Empty where the choices do not exist at this size, or are not legal.
-  std::optional<Seconds> time_of_kernels(const Choices& choices) {
-    const auto number = numbered(choices.rewrites);
-    if (!number) return std::nullopt;
-    KernelSpace& space = evaluator_.space(*number);
-    const Graph& graph = space.block().graph;
-    Groups groups;
-    for (const std::vector<std::string>& names : choices.kernels) {
-      std::vector<OpId> ops;
-      for (const std::string& name : names) {
-        const auto id = graph.find_op(name);
-        if (!id) return std::nullopt;
-        ops.push_back(*id);
-      }
-      groups.push_back(std::move(ops));
-    }
-    const auto grouping = space.grouping_of(groups);
-    if (!grouping || !space.legal(*grouping)) return std::nullopt;
-    const auto values = evaluator_.values({*number, *grouping});
-    if (!values) return std::nullopt;
-    return Seconds((*values)[static_cast<std::size_t>(Objective::time)]);
-  }
-
-  std::optional<std::size_t> numbered(const std::vector<std::string>& rewrites) {
-    if (evaluator_.blocks() == 0) {
-      for (RewrittenBlock& b : rewritten_blocks(block_)) evaluator_.add(std::move(b), constraints_);
-    }
-    for (std::size_t b = 0; b < evaluator_.blocks(); ++b)
-      if (evaluator_.space(b).block().rewrites == rewrites && evaluator_.space(b).searchable())
-        return b;
-    return std::nullopt;
-  }
-
-  const Workload work_;
-  const Gpu& gpu_;
-  const std::vector<Constraint>& constraints_;
-  const Graph block_;
-  Evaluator evaluator_;
-};
-
-class Buckets {
- public:
-  // times[i][j]: the choices of shape i at shape j.
-  Buckets(const std::vector<std::vector<Seconds>>& times, const std::vector<ShapeWeight>& shapes)
-      : times_(times), shapes_(shapes) {}
-
-  [[nodiscard]] std::size_t best_of(const std::vector<std::size_t>& kept, std::size_t shape) const {
-    return *std::ranges::min_element(kept, {},
-                                     [&](std::size_t i) { return times_[i][shape].value(); });
-  }
-
-  [[nodiscard]] Seconds mean(const std::vector<std::size_t>& kept) const {
-    Seconds sum;
-    double weights = 0;
-    for (std::size_t j = 0; j < shapes_.size(); ++j) {
-      sum += times_[best_of(kept, j)][j] * shapes_[j].weight;
-      weights += shapes_[j].weight;
-    }
-    return sum / weights;
-  }
-
-  [[nodiscard]] std::vector<std::size_t> chosen(std::size_t most) const {
-    std::vector<std::size_t> kept;
-    while (kept.size() < std::min(most, shapes_.size())) {
-      std::vector<std::size_t> best;
-      for (std::size_t i = 0; i < shapes_.size(); ++i) {
-        std::vector<std::size_t> more = kept;
-        more.push_back(i);
-        if (best.empty() || mean(more) < mean(best)) best = std::move(more);
-      }
-      if (!kept.empty() && mean(best) >= mean(kept)) break;  // one more gains nothing
-      kept = std::move(best);
-      exchange(kept);
-    }
-    std::ranges::sort(kept);
-    return kept;
-  }
-
- private:
-  void exchange(std::vector<std::size_t>& kept) const {
-    for (bool better = true; better;) {
-      better = false;
-      for (std::size_t& one : kept) {
-        for (std::size_t i = 0; i < shapes_.size(); ++i) {
-          const Seconds before = mean(kept);
-          const std::size_t old = std::exchange(one, i);
-          if (mean(kept) < before)
-            better = true;
-          else
-            one = old;
-        }
-      }
-    }
-  }
-
-  const std::vector<std::vector<Seconds>>& times_;
-  const std::vector<ShapeWeight>& shapes_;
-};
+constexpr double kAssumedCalls = 100'000;  // where the distribution counted none
+constexpr double kNothing = 1e-12;         // relative: a gain that is rounding
 
 Workload at(Workload work, const ShapeWeight& shape) {
   work.batch = shape.batch;
@@ -179,128 +27,284 @@ Workload at(Workload work, const ShapeWeight& shape) {
   return work;
 }
 
+class Shapes {
+ public:
+  Shapes(const PredictionCase& c, const CallSizes& sizes, const DistributionOptions& how,
+         const SearchOptions& options)
+      : case_(c), options_(options) {
+    out_.sizes = sizes;
+    out_.options = how;
+    out_.calls_assumed = !how.calls && sizes.calls <= 0;
+    out_.calls = how.calls.value_or(sizes.calls > 0 ? sizes.calls : kAssumedCalls);
+    for (const ShapeWeight& s : sizes.shapes) all_weights_ += s.weight;
+  }
+
+  DistributionResult run() {
+    search_each();
+    cross_times();
+    buckets();
+    padded_buckets();
+    servings();
+    return std::move(out_);
+  }
+
+ private:
+  [[nodiscard]] std::size_t count() const { return out_.sizes.shapes.size(); }
+  [[nodiscard]] double share(std::size_t shape) const {
+    return out_.sizes.shapes[shape].weight / all_weights_;
+  }
+  [[nodiscard]] double share(const ShapeRange& range) const {
+    double sum = 0;
+    for (std::size_t j = range.first; j <= range.last; ++j) sum += share(j);
+    return sum;
+  }
+  template <class Time>
+  [[nodiscard]] Seconds mean(Time time) const {
+    Seconds sum;
+    for (std::size_t j = 0; j < count(); ++j) sum += time(j) * share(j);
+    return sum;
+  }
+
+  void search_each() {
+    SearchOptions each = options_;
+    each.objective = Objective::time;
+    each.front_with.reset();
+    each.decisions = false;
+    each.budget_seconds = options_.budget_seconds / static_cast<double>(count());
+    for (const ShapeWeight& shape : out_.sizes.shapes) {
+      const std::size_t number = blocks_.size();
+      if (options_.progress) {
+        each.progress = [&, number](const std::string& what, double) {
+          options_.progress(fmt::format("shape {} of {}: {}", number + 1, count(), what),
+                            static_cast<double>(number) / static_cast<double>(count()));
+        };
+      }
+      blocks_.push_back(std::make_unique<SizedBlock>(case_, at(case_.workload, shape), options_));
+      const SearchResult r = search_block(blocks_.back()->block(), case_.gpu,
+                                          blocks_.back()->workload(), case_.launching, each);
+      choices_.push_back(choices_of(r));
+      out_.shapes.push_back({.shape = shape,
+                             .complete = r.complete,
+                             .own = r.estimate.time,
+                             .fallback = blocks_.back()->time(fallback_choices())});
+      out_.stopped = out_.stopped || r.stopped;
+    }
+  }
+
+  // times_[i][j]: the choices of shape i at shape j. Equal choices are tried once.
+  void cross_times() {
+    const std::size_t n = count();
+    times_.assign(n, std::vector<Seconds>(n));
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto before = choices_.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto same = std::find(choices_.begin(), before, choices_[i]);
+      if (same == before) ++out_.different;
+      for (std::size_t j = 0; j < n; ++j) {
+        if (same != before)
+          times_[i][j] = times_[static_cast<std::size_t>(same - choices_.begin())][j];
+        else
+          times_[i][j] = i == j ? out_.shapes[j].own : blocks_[j]->time(choices_[i]);
+        if (i == j) times_[i][j] = std::min(times_[i][j], out_.shapes[j].own);
+      }
+    }
+    // Another shape's choices may be better than what a search found before its time was up.
+    own_choices_.resize(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      own_choices_[j] = j;
+      for (std::size_t i = 0; i < n; ++i)
+        if (times_[i][j] < times_[own_choices_[j]][j]) own_choices_[j] = i;
+      out_.shapes[j].own = times_[own_choices_[j]][j];
+    }
+    out_.each = mean([&](std::size_t j) { return out_.shapes[j].own; });
+    out_.fallback = mean([&](std::size_t j) { return out_.shapes[j].fallback; });
+  }
+
+  // Whose choices serve the range best; the sum over its shapes of time by share.
+  [[nodiscard]] std::pair<std::size_t, Seconds> best_for(const ShapeRange& range) const {
+    std::pair<std::size_t, Seconds> best{0, Seconds(std::numeric_limits<double>::infinity())};
+    for (std::size_t i = 0; i < count(); ++i) {
+      Seconds sum;
+      for (std::size_t j = range.first; j <= range.last; ++j) sum += times_[i][j] * share(j);
+      if (sum < best.second) best = {i, sum};
+    }
+    return best;
+  }
+
+  void buckets() {
+    const std::vector<Parting> partings = best_partings(
+        count(), count(), [&](const ShapeRange& r) { return best_for(r).second.value(); });
+    for (const Parting& p : partings) out_.by_buckets.emplace_back(p.cost);
+    out_.for_all = best_for({0, count() - 1}).first;
+    out_.one = out_.by_buckets.front();
+    const Parting& chosen = partings[std::min(out_.options.buckets, count()) - 1];
+    out_.bucketed = Seconds(chosen.cost);
+    for (const ShapeRange& range : chosen.ranges) {
+      const auto [whose, sum] = best_for(range);
+      Bucket bucket{.shapes = range, .choices = whose, .time = sum / share(range)};
+      bucket.size.weight = share(range);
+      out_.buckets.push_back(bucket);
+      for (std::size_t j = range.first; j <= range.last; ++j) {
+        ShapeResult& s = out_.shapes[j];
+        s.shared = times_[out_.for_all][j];
+        s.choices = whose;
+        s.bucketed = times_[whose][j];
+      }
+    }
+  }
+
+  // What all of the range are padded to.
+  [[nodiscard]] ShapeWeight padded_size(const ShapeRange& range) const {
+    ShapeWeight size{.batch = 1, .tokens = 1, .context = 0, .weight = share(range)};
+    for (std::size_t j = range.first; j <= range.last; ++j) {
+      const ShapeWeight& s = out_.sizes.shapes[j];
+      size.batch = std::max(size.batch, s.batch);
+      size.tokens = std::max(size.tokens, s.tokens);
+      size.context = std::max(size.context, s.context);
+    }
+    return size;
+  }
+
+  // The time at the size that a range is padded to: that of one of its shapes, or, where none of
+  // them is the largest in everything, the better of the last one's choices and those for all.
+  Seconds padded_time(const ShapeRange& range) {
+    const ShapeWeight size = padded_size(range);
+    for (std::size_t j = range.first; j <= range.last; ++j) {
+      const ShapeWeight& s = out_.sizes.shapes[j];
+      if (std::tuple(s.batch, s.tokens, s.context) ==
+          std::tuple(size.batch, size.tokens, size.context))
+        return out_.shapes[j].own;
+    }
+    const auto [entry, first] = padded_times_.try_emplace({size.batch, size.tokens, size.context});
+    if (first) {
+      if (options_.progress) options_.progress("sizes that shapes are padded to", 0.99);
+      const Workload work = at(case_.workload, size);
+      check_workload(work, case_.model);
+      SizedBlock block(case_, work, options_);
+      entry->second = std::min(block.time(choices_[out_.for_all]),
+                               block.time(choices_[own_choices_[range.last]]));
+    }
+    return entry->second;
+  }
+
+  void padded_buckets() {
+    const std::vector<Parting> partings = best_partings(
+        count(), count(), [&](const ShapeRange& r) { return padded_time(r).value() * share(r); });
+    for (const Parting& p : partings) out_.by_padded.emplace_back(p.cost);
+    const Parting& chosen = partings[std::min(out_.options.buckets, count()) - 1];
+    out_.padded_mean = Seconds(chosen.cost);
+    for (const ShapeRange& range : chosen.ranges) {
+      Bucket bucket{.shapes = range,
+                    .choices = own_choices_[range.last],
+                    .size = padded_size(range),
+                    .time = padded_time(range)};
+      for (std::size_t j = range.first; j <= range.last; ++j) {
+        out_.shapes[j].padded = bucket.time;
+        if (out_.shapes[j].fallback < bucket.time) bucket.slower += share(j) / share(range);
+      }
+      out_.padded.push_back(bucket);
+    }
+  }
+
+  // How many kernels serve these pairs of choices and shapes.
+  template <class WhoseChoices>
+  double kernels_of(WhoseChoices whose) {
+    std::set<std::string> all;
+    for (std::size_t j = 0; j < count(); ++j)
+      for (std::string& k : kernels_at(whose(j), j)) all.insert(std::move(k));
+    return static_cast<double>(all.size());
+  }
+  std::vector<std::string> kernels_at(std::size_t whose, std::size_t shape) {
+    std::vector<std::string> all = blocks_[shape]->kernels(choices_[whose]);
+    std::ranges::sort(all);
+    const auto rest = std::ranges::unique(all);
+    all.erase(rest.begin(), rest.end());
+    return all;
+  }
+
+  void servings() {
+    std::set<std::string> plain;
+    for (std::size_t j = 0; j < count(); ++j)
+      for (std::string& k : blocks_[j]->kernels(fallback_choices())) plain.insert(std::move(k));
+    const auto fallbacks = static_cast<double>(plain.size());
+    double own_kernels = 0;  // of the plan of one size
+    for (std::size_t j = 0; j < count(); ++j)
+      own_kernels += share(j) * static_cast<double>(kernels_at(own_choices_[j], j).size());
+    double padded_kernels = 0;  // a compiler of fixed sizes shares none between buckets
+    for (const Bucket& b : out_.padded)
+      padded_kernels += static_cast<double>(kernels_at(b.choices, b.shapes.last).size());
+    const SizeCounts& counts = out_.sizes.counts;
+    const auto different = static_cast<double>(counts.different);
+    const std::int64_t kept = std::min(out_.options.cached, counts.different);
+    const double found = counts.share_of(kept);
+
+    add({.way = "fallback", .plans = 1, .kernels = fallbacks, .block = out_.fallback});
+    add({.way = "one-plan",
+         .plans = 1,
+         .kernels = kernels_of([&](std::size_t) { return out_.for_all; }),
+         .block = out_.one});
+    add({.way = "buckets",
+         .plans = static_cast<std::int64_t>(out_.buckets.size()),
+         .kernels = kernels_of([&](std::size_t j) { return out_.shapes[j].choices; }),
+         .block = out_.bucketed});
+    add({.way = "best-plan-each",
+         .plans = static_cast<std::int64_t>(out_.different),
+         .kernels = kernels_of([&](std::size_t j) { return own_choices_[j]; }),
+         .block = out_.each});
+    add({.way = "padded-buckets",
+         .plans = static_cast<std::int64_t>(out_.padded.size()),
+         .kernels = padded_kernels,
+         .block = out_.padded_mean});
+    add({.way = "compiled-each",
+         .plans = counts.different,
+         .kernels = different * own_kernels,
+         .block = out_.each});
+    add({.way = "compiled-cached",
+         .plans = kept,
+         .kernels = static_cast<double>(kept) * own_kernels + (found < 1 ? fallbacks : 0),
+         .block = out_.each * found + out_.fallback * (1 - found),
+         .fallback = 1 - found});
+    out_.fallback_negates_one = negated_by_fallback(out_.one);
+    out_.fallback_negates_padded = negated_by_fallback(out_.padded_mean);
+  }
+
+  void add(Serving s) {
+    const auto layers = static_cast<double>(case_.model.layers);
+    s.compile = out_.options.compile * s.kernels;
+    s.call = s.block * layers + s.compile / out_.calls;
+    if (!out_.servings.empty()) {
+      const Serving& plain = out_.servings.front();
+      const Seconds gain = (plain.block - s.block) * layers, more = s.compile - plain.compile;
+      if (gain > plain.block * (layers * kNothing)) s.earned_after = std::max(0.0, more / gain);
+    }
+    out_.servings.push_back(std::move(s));
+  }
+
+  // (1 - f) each + f fallback = other.
+  [[nodiscard]] std::optional<double> negated_by_fallback(Seconds other) const {
+    if (other <= out_.each * (1 + kNothing) || out_.fallback <= other) return std::nullopt;
+    return (other - out_.each) / (out_.fallback - out_.each);
+  }
+
+  const PredictionCase& case_;
+  const SearchOptions& options_;
+  double all_weights_ = 0;
+  std::vector<std::unique_ptr<SizedBlock>> blocks_;
+  std::vector<PlanChoices> choices_;
+  std::vector<std::vector<Seconds>> times_;
+  std::vector<std::size_t> own_choices_;  // whose choices are the best at a shape
+  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Seconds> padded_times_;
+  DistributionResult out_;
+};
+
 }  // namespace
 
-std::vector<ShapeWeight> read_distribution(const std::string& path) {
-  const CsvTable table(path);
-  std::vector<ShapeWeight> shapes;
-  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
-  double all = 0;
-  for (std::size_t row = 0; row < table.rows(); ++row) {
-    const auto size = [&](const char* column, std::int64_t least) {
-      const std::int64_t n = table.whole(row, column, least);
-      if (n > kLargestSize)
-        table.fail(row, column, "is too large", fmt::format("up to {}", kLargestSize));
-      return n;
-    };
-    ShapeWeight s{
-        .batch = size("batch", 1), .tokens = size("tokens", 1), .context = size("context", 0)};
-    s.weight = table.text(row, "weight") == "0" ? 0 : table.positive(row, "weight");
-    if (!seen.insert({s.batch, s.tokens, s.context}).second)
-      table.fail(row, "tokens", "is a shape that an earlier line has", "every shape once");
-    all += s.weight;
-    if (s.weight > 0) shapes.push_back(s);
-  }
-  if (all <= 0)
-    throw InputError({.file = path,
-                      .field = "weight",
-                      .message = "is 0 on every line, so there is nothing to weigh",
-                      .allowed = "a weight above 0 on some line"});
-  if (shapes.size() > kMostShapes)
-    throw InputError({.file = path,
-                      .field = "batch, tokens, context",
-                      .value = std::to_string(shapes.size()) + " shapes",
-                      .message = "are more than a search takes",
-                      .allowed = fmt::format("up to {}; sum the weights of shapes that are alike",
-                                             kMostShapes)});
-  return shapes;
-}
-
-DistributionResult search_distribution(const PredictionCase& c,
-                                       const std::vector<ShapeWeight>& shapes, std::size_t buckets,
+DistributionResult search_distribution(const PredictionCase& c, const CallSizes& sizes,
+                                       const DistributionOptions& how,
                                        const SearchOptions& options) {
-  FUSELINE_ASSERT(!shapes.empty() && buckets > 0, "a distribution without shapes or plans");
-  for (const ShapeWeight& shape : shapes) check_workload(at(c.workload, shape), c.model);
-  DistributionResult out;
-  std::vector<Choices> choices;
-  SearchOptions each = options;
-  each.objective = Objective::time;
-  each.front_with.reset();
-  each.decisions = false;
-  each.budget_seconds = options.budget_seconds / static_cast<double>(shapes.size());
-  std::vector<std::unique_ptr<Size>> sizes;
-  for (const ShapeWeight& shape : shapes) {
-    const std::size_t number = sizes.size();
-    if (options.progress) {
-      each.progress = [&, number](const std::string& what, double) {
-        options.progress(fmt::format("shape {} of {}: {}", number + 1, shapes.size(), what),
-                         static_cast<double>(number) / static_cast<double>(shapes.size()));
-      };
-    }
-    sizes.push_back(std::make_unique<Size>(c, at(c.workload, shape), options));
-    const SearchResult r =
-        search_block(sizes.back()->block(), c.gpu, sizes.back()->work(), c.launching, each);
-    choices.push_back(choices_of(r));
-    out.shapes.push_back({.shape = shape, .complete = r.complete, .own = r.estimate.time});
-    out.stopped = out.stopped || r.stopped;
-  }
-  std::vector<std::vector<Seconds>> times(shapes.size(), std::vector<Seconds>(shapes.size()));
-  for (std::size_t i = 0; i < shapes.size(); ++i) {
-    out.different += std::find(choices.begin(), choices.begin() + static_cast<std::ptrdiff_t>(i),
-                               choices[i]) == choices.begin() + static_cast<std::ptrdiff_t>(i)
-                         ? 1
-                         : 0;
-    for (std::size_t j = 0; j < shapes.size(); ++j)
-      times[i][j] = i == j ? out.shapes[j].own : sizes[j]->time(choices[i]);
-  }
-  // Another shape's choices may be better than what a search found before its time was up.
-  for (std::size_t j = 0; j < shapes.size(); ++j)
-    for (std::size_t i = 0; i < shapes.size(); ++i)
-      out.shapes[j].own = std::min(out.shapes[j].own, times[i][j]);
-  const Buckets choose(times, shapes);
-  out.for_all = choose.chosen(1).front();
-  out.buckets = choose.chosen(buckets);
-  out.one = choose.mean({out.for_all});
-  out.bucketed = choose.mean(out.buckets);
-  Seconds sum;
-  double weights = 0;
-  for (std::size_t j = 0; j < shapes.size(); ++j) {
-    ShapeResult& s = out.shapes[j];
-    s.shared = times[out.for_all][j];
-    s.choices = choose.best_of(out.buckets, j);
-    s.bucketed = times[s.choices][j];
-    sum += s.own * s.shape.weight;
-    weights += s.shape.weight;
-  }
-  out.each = sum / weights;
-  return out;
-}
-
-std::string distribution_json(const PredictionCase& c, const DistributionResult& r) {
-  using nlohmann::ordered_json;
-  ordered_json shapes = ordered_json::array();
-  for (const ShapeResult& s : r.shapes)
-    shapes.push_back({{"batch", s.shape.batch},
-                      {"tokens", s.shape.tokens},
-                      {"context", s.shape.context},
-                      {"weight", s.shape.weight},
-                      {"optimal", s.complete},
-                      {"time_us", to_us(s.own)},
-                      {"one_plan_time_us", to_us(s.shared)},
-                      {"bucket_time_us", to_us(s.bucketed)},
-                      {"bucket", s.choices}});
-  return json_text({{"schema", "fuseline.distribution/1"},
-                    {"model", c.model.name},
-                    {"gpu", c.gpu.name},
-                    {"phase", name_of(c.workload.phase)},
-                    {"mean_us_plan_for_each", to_us(r.each)},
-                    {"mean_us_buckets", to_us(r.bucketed)},
-                    {"mean_us_one_plan", to_us(r.one)},
-                    {"different_plans", r.different},
-                    {"one_plan_of", r.for_all},
-                    {"buckets", r.buckets},
-                    {"stopped", r.stopped},
-                    {"shapes", std::move(shapes)}});
+  FUSELINE_ASSERT(!sizes.shapes.empty() && how.buckets > 0,
+                  "a distribution without shapes or plans");
+  for (const ShapeWeight& shape : sizes.shapes) check_workload(at(c.workload, shape), c.model);
+  return Shapes(c, sizes, how, options).run();
 }
 
 }  // namespace fuseline

@@ -16,6 +16,18 @@ Objective parse_objective(const char* option, const std::string& text) {
   return static_cast<Objective>(at - objective_words().begin());
 }
 
+Distribution distribution_of(const std::string& name_or_path) {
+  try {
+    return read_distribution(name_or_path);
+  } catch (const InputError& error) {
+    InputProblem problem = error.problem();
+    if (!problem.file.empty()) throw;
+    problem.file = kCommandLine;
+    problem.field = "--distribution";
+    throw InputError(std::move(problem));
+  }
+}
+
 }  // namespace
 
 SearchOptions search_options(const Selection& selection,
@@ -53,15 +65,40 @@ SearchOptions search_options(const Selection& selection,
   return options;
 }
 
-std::optional<DistributionRequest> distribution_request(const SearchWords& words) {
-  constexpr std::int64_t kMostBuckets = 64;
+void leave_sizes_to_distribution(const SearchWords& words, SelectionWords& selection) {
+  if (!words.distribution) return;
+  const bool decodes = selection.phase == "decode";
+  const auto refuse = [](const char* option, const std::string& value) {
+    throw InputError({.file = kCommandLine,
+                      .field = option,
+                      .value = value,
+                      .message = "stands beside --distribution, which says it",
+                      .allowed = "one of the two"});
+  };
+  if (selection.context) refuse("--context", *selection.context);
+  if (selection.seq && !decodes) refuse("--seq", *selection.seq);
+  // Every shape brings its own; the selection must have one to be checked.
+  if (decodes) selection.context = selection.seq.value_or("1");
+}
+
+std::optional<DistributionRequest> distribution_request(const Selection& selection,
+                                                        const SearchWords& words) {
+  constexpr std::int64_t kMostBuckets = 64, kMostSizes = 64, kMostPlans = 1'000'000'000;
+  constexpr std::size_t kSizes = 12;
+  constexpr double kMostCalls = 1e15, kMostSeconds = 1e6;
   if (!words.distribution) {
-    if (words.buckets)
-      throw InputError({.file = kCommandLine,
-                        .field = "--buckets",
-                        .value = *words.buckets,
-                        .message = "needs shapes that vary",
-                        .allowed = "with --distribution FILE.csv"});
+    for (const auto& [option, text] :
+         {std::pair{"--buckets", &words.buckets}, std::pair{"--sizes", &words.sizes},
+          std::pair{"--calls", &words.calls},
+          std::pair{"--compile-seconds", &words.compile_seconds},
+          std::pair{"--cached-plans", &words.cached_plans}}) {
+      if (*text)
+        throw InputError({.file = kCommandLine,
+                          .field = option,
+                          .value = **text,
+                          .message = "needs shapes that vary",
+                          .allowed = "with --distribution FILE|NAME"});
+    }
     return std::nullopt;
   }
   for (const auto& [option, text] :
@@ -73,10 +110,29 @@ std::optional<DistributionRequest> distribution_request(const SearchWords& words
                         .message = "is not searched for shapes that vary",
                         .allowed = "time"});
   }
-  DistributionRequest request{.shapes = read_distribution(*words.distribution)};
+  DistributionRequest request{
+      .distribution = distribution_of(*words.distribution), .sizes = {}, .options = {}};
+  std::size_t sizes = kSizes;
+  if (words.sizes) {
+    if (!request.distribution.shapes.empty())
+      throw InputError({.file = kCommandLine,
+                        .field = "--sizes",
+                        .value = *words.sizes,
+                        .message = "gathers requests, and this distribution is a list of shapes",
+                        .allowed = "without --sizes, or a distribution of requests"});
+    sizes = static_cast<std::size_t>(parse_whole_number("--sizes", *words.sizes, 1, kMostSizes));
+  }
   if (words.buckets)
-    request.buckets =
+    request.options.buckets =
         static_cast<std::size_t>(parse_whole_number("--buckets", *words.buckets, 1, kMostBuckets));
+  if (words.calls) request.options.calls = parse_number("--calls", *words.calls, 1, kMostCalls);
+  if (words.compile_seconds)
+    request.options.compile =
+        Seconds(parse_number("--compile-seconds", *words.compile_seconds, 0, kMostSeconds));
+  if (words.cached_plans)
+    request.options.cached =
+        parse_whole_number("--cached-plans", *words.cached_plans, 0, kMostPlans);
+  request.sizes = call_sizes(request.distribution, selection.workload, sizes);
   return request;
 }
 

@@ -71,7 +71,8 @@ TEST(SearchCommand, ShapesThatVary) {
                             "--distribution", file, "--buckets", "2"});
   ASSERT_EQ(table.status, 0) << table.err;
   expect_fits_100_columns(table.out);
-  EXPECT_THAT(table.out, HasSubstr("a plan for each shape"));
+  for (const char* part : {"best plan at each size", "padded to", "compile s", "2 x 300 tokens"})
+    EXPECT_THAT(table.out, HasSubstr(part));
   const CliRun run = cli({"search", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda",
                           "--distribution", file, "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
@@ -79,13 +80,51 @@ TEST(SearchCommand, ShapesThatVary) {
   EXPECT_EQ(r["schema"], "fuseline.distribution/1");
   EXPECT_EQ(r["shapes"].size(), 2U);
   EXPECT_LE(r["mean_us_plan_for_each"], r["mean_us_one_plan"]);
+  EXPECT_LE(r["mean_us_buckets"], r["mean_us_padded"]);
+}
+
+TEST(SearchCommand, RequestsAreDecodedAndDrawn) {
+  const std::string file = temporary_file("requests.csv", "prompt,generated\n40,8\n900,2\n");
+  const std::string picture = temporary_file("buckets.svg", "");
+  const CliRun run =
+      cli({"search", "--model", "tinyllama", "--gpu", "h200", "--policy", "coda", "--phase",
+           "decode", "--batch", "4", "--distribution", file, "--plot", picture});
+  ASSERT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("context 902"));
+  EXPECT_THAT(run.out, HasSubstr("10 different"));
+  EXPECT_THAT(read_text(picture), HasSubstr("at most so many buckets"));
+}
+
+struct RefusedOption {
+  std::vector<std::string> more;
+  std::vector<std::string> said;
+};
+
+TEST(SearchCommand, RefusesDistributions) {
+  const std::string no_weight =
+      temporary_file("none.csv", "batch,tokens,context,weight\n1,64,0,0\n");
+  const std::string no_size = temporary_file("size.csv", "prompt,generated\n7,1\nmany,1\n");
+  for (const RefusedOption& r : std::vector<RefusedOption>{
+           {{"no-such.csv"}, {"no-such.csv"}},
+           {{"azure-cod"}, {"--distribution", "did you mean 'azure-code'"}},
+           {{no_weight}, {"none.csv", "weight", "is 0 on every line"}},
+           {{no_size}, {"size.csv:3", "prompt = 'many'", "a whole number of at least 1"}},
+           {{"azure-code", "--calls", "0"}, {"--calls", "'0'"}},
+           {{"azure-code", "--sizes", "65"}, {"--sizes", "'65'"}},
+           {{"azure-code", "--compile-seconds", "-1"}, {"--compile-seconds", "'-1'"}},
+           {{"azure-code", "--context", "5"}, {"--context", "stands beside --distribution"}},
+           {{"azure-code", "--seq", "5"}, {"--seq", "stands beside --distribution"}},
+           {{"azure-code", "--objective", "hbm"}, {"--objective", "shapes that vary"}}}) {
+    std::vector<std::string> args = {"search", "--model", "tinyllama", "--distribution"};
+    args.insert(args.end(), r.more.begin(), r.more.end());
+    const CliRun run = cli(args);
+    EXPECT_EQ(run.status, 2) << run.err;
+    EXPECT_EQ(run.out, "");
+    for (const std::string& part : r.said) EXPECT_THAT(run.err, HasSubstr(part));
+  }
 }
 
 TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
-  struct RefusedOption {
-    std::vector<std::string> more;
-    std::vector<std::string> said;
-  };
   for (const RefusedOption& r : std::vector<RefusedOption>{
            {{"--objective", "tiem"}, {"--objective", "'tiem'", "time, hbm, launches", "did you"}},
            {{"--budget", "0"}, {"--budget", "'0'"}},
@@ -96,7 +135,8 @@ TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
            {{"--keep-apart", "qkv,donw"}, {"'qkv,donw'", "did you mean 'down'"}},
            {{"--buckets", "2"}, {"--buckets", "needs shapes that vary"}},
            {{"--kernels", "all"}, {"--kernels", "own, any"}},
-           {{"--distribution", "no-such.csv"}, {"no-such.csv"}},
+           {{"--sizes", "4"}, {"--sizes", "needs shapes that vary"}},
+           {{"--plot", "a.svg"}, {"--plot", "with --distribution"}},
            {{"--output", "no/such/folder/a.fuse"}, {"--output"}}}) {
     const CliRun run = cli(small_search(r.more));
     EXPECT_EQ(run.status, 2) << run.err;

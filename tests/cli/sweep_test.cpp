@@ -147,7 +147,7 @@ TEST(SweepErrors, NameTheItemAndTheSizeOfTheGrid) {
   expect_refused({"--gpu", "h200,h2000"}, {"--gpu = 'h2000'", "did you mean 'h200'?"});
   expect_refused({"--phase", "forward,decod"}, {"--phase = 'decod'"});
   expect_refused({"--batch", "1:900:+1", "--seq", "1:900:+1"},
-                 {"too large", "900 batches", "900 seqs", "at most 20000"});
+                 {"too large", "900 batches", "900 seqs", "at most 1000000"});
   expect_refused({"--context", "64"}, {"--context", "phase decode"});
   expect_refused({"--format", "table"}, {"--format", "csv, json"});
   expect_refused({"--price-per-hour", "2"}, {"--price-per-hour", "--layers all"});

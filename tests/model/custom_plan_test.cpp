@@ -61,6 +61,17 @@ TEST(CustomPlan, RefusesIllegalChoicesWithTheReason) {
               HasSubstr("second mainloop"));
 }
 
+TEST(CustomPlan, RefusesHalvesOfAProductThatAreInDifferentTiles) {
+  // A framework's SwiGLU reads the gate's half of gate_up, then its product with the other half.
+  const std::vector<std::string> apart = {"decompose_swiglu"};
+  EXPECT_THAT(refusal(apart, {{"gate_up", "swiglu_silu"}, {"gate_up", "swiglu_mul"}}),
+              HasSubstr("beside each other, which are in different tiles"));
+  EXPECT_THAT(refusal(apart, {{"gate_up", "swiglu_silu"}, {"swiglu_silu", "swiglu_mul"}}),
+              HasSubstr("different tiles"));
+  EXPECT_EQ(refusal(apart, {{"swiglu_silu", "swiglu_mul"}}), "accepted");
+  EXPECT_EQ(refusal(apart, {{"gate_up", "swiglu_silu"}}), "accepted");
+}
+
 TEST(CustomPlan, RefusesUnknownNamesWithTheNearest) {
   EXPECT_THAT(refusal({"merge_rop"}, {}), HasSubstr("did you mean 'merge_rope'"));
   EXPECT_THAT(refusal({}, {{"gate_upp", "swiglu"}}), HasSubstr("did you mean 'gate_up'"));

@@ -1,0 +1,116 @@
+#include "sim/search/plan_choices.h"
+
+#include <cctype>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "model/blocks/block.h"
+#include "model/policy.h"
+#include "model/program.h"
+#include "sim/gpu/plan_target.h"
+
+namespace fuseline {
+
+namespace {
+
+// A program's text without its numbers: they count rows and tiles, and the letters say the rest.
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (std::isdigit(static_cast<unsigned char>(c)) == 0) out += c;
+  return out;
+}
+
+}  // namespace
+
+PlanChoices choices_of(const SearchResult& r) {
+  PlanChoices c{.policy = r.policys_own, .rewrites = r.plan.rewrites, .kernels = {}};
+  for (const Kernel& k : r.plan.kernels) {
+    c.one_launch = c.one_launch || k.phases.size() != 1;
+    std::vector<std::string> names;
+    for (const OpId id : k.ops) names.push_back(r.plan.graph.op(id).name);
+    c.kernels.push_back(std::move(names));
+  }
+  return c;
+}
+
+PlanChoices fallback_choices() {
+  return {.policy = kFallbackPolicy, .rewrites = {}, .kernels = {}};
+}
+
+SizedBlock::SizedBlock(const PredictionCase& c, const Workload& workload,
+                       const SearchOptions& options)
+    : work_(workload),
+      gpu_(c.gpu),
+      constraints_(options.constraints),
+      block_(build_block(c.model, workload)),
+      evaluator_(block_, gpu_, {.launching = c.launching, .allowed = options.allowed}) {}
+
+SizedBlock::Made SizedBlock::policys(const std::string& policy) const {
+  Made made{.plan = make_plan(policy, block_, plan_target(gpu_)), .estimate = {}};
+  made.estimate = evaluator_.estimate(made.plan);
+  return made;
+}
+
+std::optional<std::size_t> SizedBlock::numbered(const std::vector<std::string>& rewrites) {
+  if (evaluator_.blocks() == 0) {
+    for (RewrittenBlock& b : rewritten_blocks(block_)) evaluator_.add(std::move(b), constraints_);
+  }
+  for (std::size_t b = 0; b < evaluator_.blocks(); ++b)
+    if (evaluator_.space(b).block().rewrites == rewrites && evaluator_.space(b).searchable())
+      return b;
+  return std::nullopt;
+}
+
+// Empty where the choices do not exist at this size, or are not legal.
+std::optional<Candidate> SizedBlock::candidate(const PlanChoices& choices) {
+  if (!choices.policy.empty() || choices.one_launch) return std::nullopt;
+  const auto number = numbered(choices.rewrites);
+  if (!number) return std::nullopt;
+  KernelSpace& space = evaluator_.space(*number);
+  const Graph& graph = space.block().graph;
+  Groups groups;
+  for (const std::vector<std::string>& names : choices.kernels) {
+    std::vector<OpId> ops;
+    for (const std::string& name : names) {
+      const auto id = graph.find_op(name);
+      if (!id) return std::nullopt;
+      ops.push_back(*id);
+    }
+    groups.push_back(std::move(ops));
+  }
+  const auto grouping = space.grouping_of(groups);
+  if (!grouping || !space.legal(*grouping)) return std::nullopt;
+  if (!evaluator_.values({*number, *grouping})) return std::nullopt;
+  return Candidate{*number, *grouping};
+}
+
+Seconds SizedBlock::time(const PlanChoices& choices) {
+  if (const auto found = candidate(choices))
+    return Seconds((*evaluator_.values(*found))[static_cast<std::size_t>(Objective::time)]);
+  return policys(choices.policy.empty() ? kFallbackPolicy : choices.policy).estimate.time;
+}
+
+std::vector<std::string> SizedBlock::kernels(const PlanChoices& choices) {
+  Made made;
+  if (const auto found = candidate(choices)) {
+    made.plan = evaluator_.plan(*found, false);
+    made.estimate = evaluator_.estimate(made.plan);
+  } else {
+    made = policys(choices.policy.empty() ? kFallbackPolicy : choices.policy);
+  }
+  std::vector<std::string> out;
+  for (const KernelEstimate& k : made.estimate.kernels) {
+    std::string text = fmt::format("{} tile {} splits {} choice {}\n", fmt::join(k.operators, " "),
+                                   fmt::join(k.tile, "x"), k.split_k, fmt::join(k.choice, " "));
+    for (const Kernel& kernel : made.plan.kernels)
+      if (kernel.name == k.name)
+        for (const Program& program : kernel.phases)
+          text += without_numbers(print_program(made.plan.graph, program));
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
+}  // namespace fuseline

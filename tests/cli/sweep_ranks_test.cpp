@@ -1,0 +1,151 @@
+// A sweep on several ranks of MPI, with one of them killed, other builds beside each other, and a
+// disk that is full. Each as real processes.
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/cli/cli_run.h"
+
+namespace fuseline {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr const char* kGrid =
+    " sweep --model tinyllama --gpu h200 --policy per-operator,coda --seq 16:960:+16";
+constexpr std::size_t kCells = 60;
+
+// In a shell whose MPI runs for anybody, on one core as on many.
+struct Shell {
+  int status = -1;
+  std::string said;
+};
+Shell shell(const fs::path& folder, const std::string& command) {
+  const fs::path said = folder / "said";
+  const std::string line = "cd '" + folder.string() +
+                           "' && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+                           "OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 && { " +
+                           command + "\n} > said 2>&1";
+  const int status = std::system(line.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(said)};
+}
+
+class SweepOnRanks : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    const Shell tried = shell(folder_, "mpirun -n 2 '" FUSELINE_BINARY
+                                       "' sweep --model tinyllama "
+                                       "--gpu h200 --policy coda --seq 8");
+    if (tried.status == 127 || tried.said.find("without MPI") != std::string::npos)
+      GTEST_SKIP() << "no MPI here: " << tried.said;
+    ASSERT_EQ(tried.status, 0) << tried.said;
+    EXPECT_EQ(lines_of(tried.said).size(), 2U) << tried.said;  // one rank speaks
+  }
+
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return read_text(folder_ / name);
+  }
+  [[nodiscard]] std::size_t journal_lines() const {
+    if (!fs::exists(folder_ / "out.csv.journal")) return 0;
+    const std::string text = file("out.csv.journal");
+    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+  // By one process, and without a file.
+  void expect_as_by_one() {
+    const Shell one = shell(folder_, "'" FUSELINE_BINARY "'" + std::string(kGrid) + " > one.csv");
+    ASSERT_EQ(one.status, 0) << one.said;
+    EXPECT_EQ(file("out.csv"), file("one.csv"));
+    EXPECT_EQ(lines_of(file("one.csv")).size(), 1 + 2 * kCells);
+    EXPECT_FALSE(fs::exists(folder_ / "out.csv.journal"));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(SweepOnRanks, GoesOnAfterARankWasKilled) {
+  // Rank 1 says which process it is, and is killed when some cells are finished.
+  const std::string command = "'" FUSELINE_BINARY "'" + std::string(kGrid) + " --output out.csv";
+  std::ofstream(folder_ / "second.sh")
+      << "echo $$ > pid.part && mv pid.part pid && exec " + command + "\n";
+  std::jthread killer([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < end &&
+           (journal_lines() < 10 || !fs::exists(folder_ / "pid")))
+      std::this_thread::yield();
+    if (fs::exists(folder_ / "pid")) kill(std::stoi(file("pid")), SIGKILL);
+  });
+  const Shell killed = shell(folder_, "mpirun -n 1 " + command + " : -n 1 sh second.sh");
+  killer.join();
+  ASSERT_NE(killed.status, 0) << killed.said;
+  EXPECT_FALSE(fs::exists(folder_ / "out.csv"));
+  const std::size_t finished = journal_lines() - 1;
+  EXPECT_GE(finished, 9U);
+  EXPECT_LT(finished, kCells);
+  // Nothing begins anew by mistake.
+  const Shell again = shell(folder_, command);
+  EXPECT_EQ(again.status, 2);
+  EXPECT_THAT(again.said, HasSubstr("--resume"));
+  const Shell resumed = shell(folder_, "mpirun -n 2 " + command + " --resume");
+  ASSERT_EQ(resumed.status, 0) << resumed.said;
+  expect_as_by_one();
+}
+
+TEST_F(SweepOnRanks, RefusesAnotherBuildBesideOurs) {
+  const fs::path other = folder_ / "fuseline-other";
+  fs::copy_file(FUSELINE_BINARY, other);
+  std::ofstream(other, std::ios::app) << "x";  // it still runs
+  const Shell mixed =
+      shell(folder_, "mpirun -n 1 '" FUSELINE_BINARY "'" + std::string(kGrid) +
+                         " --output out.csv : -n 1 ./fuseline-other" + kGrid + " --output out.csv");
+  EXPECT_EQ(mixed.status, 2) << mixed.said;
+  EXPECT_THAT(mixed.said, HasSubstr("the same build of fuseline"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.csv"));
+  EXPECT_FALSE(fs::exists(folder_ / "out.csv.journal"));
+}
+
+TEST_F(SweepOnRanks, SpeaksOnceAboutAMistake) {
+  const Shell wrong = shell(folder_, "mpirun -n 2 '" FUSELINE_BINARY "' sweep --gpu h2000");
+  EXPECT_EQ(wrong.status, 2) << wrong.said;
+  const std::size_t first = wrong.said.find("fuseline: error");
+  EXPECT_NE(first, std::string::npos) << wrong.said;
+  EXPECT_EQ(wrong.said.find("fuseline: error", first + 1), std::string::npos) << wrong.said;
+  const Shell json = shell(folder_, "mpirun -n 2 '" FUSELINE_BINARY "' sweep --format json");
+  EXPECT_EQ(json.status, 2) << json.said;
+  EXPECT_THAT(json.said, HasSubstr("is not made by several ranks"));
+}
+
+// A limit on the size of files stands for a full disk: both make a write fail.
+TEST(SweepOnOneProcess, GoesOnAfterTheDiskWasFull) {
+  const fs::path folder = fs::path(testing::TempDir()) / "full";
+  fs::remove_all(folder);
+  fs::create_directories(folder);
+  const std::string command = "'" FUSELINE_BINARY "'" + std::string(kGrid) + " --output out.csv";
+  const Shell full = shell(folder, "(trap '' XFSZ; ulimit -f 12; exec " + command + ")");
+  EXPECT_EQ(full.status, 2) << full.said;
+  EXPECT_THAT(full.said, HasSubstr("out.csv.journal"));
+  EXPECT_THAT(full.said, HasSubstr("--resume"));
+  EXPECT_FALSE(fs::exists(folder / "out.csv"));
+  EXPECT_GT(fs::file_size(folder / "out.csv.journal"), 1000U);
+  const Shell resumed = shell(folder, command + " --resume");
+  ASSERT_EQ(resumed.status, 0) << resumed.said;
+  const Shell one = shell(folder, "'" FUSELINE_BINARY "'" + std::string(kGrid) + " > one.csv");
+  ASSERT_EQ(one.status, 0) << one.said;
+  EXPECT_EQ(read_text(folder / "out.csv"), read_text(folder / "one.csv"));
+}
+
+}  // namespace
+}  // namespace fuseline

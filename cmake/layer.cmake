@@ -84,6 +84,22 @@ function(fuseline_precompile target owner)
   endif()
   if(target STREQUAL owner)
     target_precompile_headers(${target} PRIVATE ${ARGN})
+    # A precompiled header holds its folder's name, so that no two folders have the same. ccache takes
+    # the text of this file for its contents: what libraries it has, and their versions. Headers of
+    # our own change without a new version, so a target that has some goes without.
+    set(own ${ARGN})
+    list(FILTER own EXCLUDE REGEX "^<.*>$")
+    if(NOT own)
+      string(JOIN " " contents ${ARGN} "${CMAKE_CXX_COMPILER_ID}" "${CMAKE_CXX_COMPILER_VERSION}"
+        "fmt ${fmt_VERSION}" "GTest ${GTest_VERSION}" "Qt ${Qt6_VERSION}")
+      set(suffix gch)
+      if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+        set(suffix pch)
+      endif()
+      file(CONFIGURE OUTPUT
+        "${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}.dir/cmake_pch.hxx.${suffix}.sum"
+        CONTENT "${contents}\n" @ONLY)
+    endif()
   else()
     target_precompile_headers(${target} REUSE_FROM ${owner})
   endif()

@@ -58,7 +58,8 @@ std::string asked_for(const Arguments& args) {
     }
     text += word + "\n";
     for (const std::string& part : split_at_commas(word))
-      if (std::error_code none; std::filesystem::is_regular_file(part, none)) text += read_input_file(part) + "\n";
+      if (std::error_code none; std::filesystem::is_regular_file(part, none))
+        text += read_input_file(part) + "\n";
   }
   return text;
 }

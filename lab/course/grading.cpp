@@ -88,9 +88,8 @@ std::string reason_of(const Judged& j) {
         j.result.tasks.empty() ? j.result.errors.front() : j.result.tasks.front().diagnosis;
     return j.result.state == FolderState::foreign ? why : "answers.toml: " + why;
   }
-  if (std::ranges::all_of(j.result.tasks, [](const TaskResult& t) {
-        return t.verdict == Verdict::unanswered;
-      })) {
+  if (std::ranges::all_of(j.result.tasks,
+                          [](const TaskResult& t) { return t.verdict == Verdict::unanswered; })) {
     return "no task is answered";
   }
   std::vector<std::string> unread;

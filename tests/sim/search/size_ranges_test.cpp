@@ -58,7 +58,9 @@ TEST(SizeRanges, PadToTheLargestOfEachRange) {
 }
 
 TEST(SizeRanges, AreAsFewAsGiveTheLeastCost) {
-  const auto by_size = [](const ShapeRange& r) { return static_cast<double>(r.last - r.first + 1); };
+  const auto by_size = [](const ShapeRange& r) {
+    return static_cast<double>(r.last - r.first + 1);
+  };
   EXPECT_EQ(best_partings(5, 4, by_size)[3].ranges, (std::vector<ShapeRange>{{0, 4}}));
 }
 

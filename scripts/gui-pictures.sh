@@ -32,7 +32,9 @@ draw() {
 
 draw window 1240x800 "" --light
 draw window 1240x800 -dark --dark
-draw graph 600x820 "" --light
+draw graph 600x820 "" --light --run coda
+draw graphs 1000x820 "" --light
 draw block 900x640 "" --light
 draw traffic,waterfall,memory,timeline,roofline-hbm 900x500 "" --light
 draw validation,sweep 1180x520 "" --light
+draw whole-model,serving,causes 1000x560 "" --light

@@ -37,6 +37,7 @@ class Builder {
   BlockGraph build() {
     collect_kernels();
     BlockGraph out;
+    out.about = subject_of(view_);
     const ModelConfig& model = result_.block->model;
     out.title = fmt::format("{}: one block of {}", view_.label(),
                             model.title.empty() ? model.name : model.title);
@@ -285,9 +286,11 @@ Table to_table(const BlockGraph& graph) {
       {"from", "to", "tensor", "fused", "on_chip", "hbm_read_bytes", "hbm_stored_bytes", "reason"},
       {}};
   for (const GraphEdge& e : graph.edges) {
-    table.rows.push_back({e.from, e.to, e.tensor, std::string(e.fused ? "yes" : "no"),
-                          std::string(e.on_chip ? "yes" : "no"), e.hbm_read.value(),
-                          e.hbm_stored.value(), e.reason});
+    add_row(
+        table,
+        {e.from, e.to, e.tensor, std::string(e.fused ? "yes" : "no"),
+         std::string(e.on_chip ? "yes" : "no"), e.hbm_read.value(), e.hbm_stored.value(), e.reason},
+        graph.about);
   }
   return table;
 }

@@ -56,6 +56,7 @@ struct BlockGraph {
   std::vector<GraphEdge> edges;
   std::vector<GraphGroup> groups;
   std::string problem;  // in place of the graph
+  Subject about{};
 };
 
 // Nodes and edges come in the order of the plan's graph, whatever the groups. Bytes of a

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/format.h"
@@ -15,6 +18,12 @@
 #include "sim/gpu/standing.h"
 
 namespace fuseline::gui {
+
+namespace {
+
+constexpr std::size_t kMostDifferences = 3;
+
+}  // namespace
 
 std::vector<Choice> model_choices() {
   std::vector<Choice> choices;
@@ -211,6 +220,68 @@ std::vector<Run> measured_runs(const Measurements& measurements, const Setup& se
   for (const MeasuredBlock& b : measurements.blocks) offer(b.block);
   for (const MeasuredTrace& t : measurements.traces) offer(t.block);
   return runs;
+}
+
+namespace {
+
+// "T = 4,096, here 2,048": what of a measured block is not the setup's.
+std::vector<std::string> differences(const Workload& measured, const Workload& here) {
+  std::vector<std::string> found;
+  const auto size = [&](const char* name, std::int64_t a, std::int64_t b) {
+    if (a != b) found.push_back(fmt::format("{} = {}, here {}", name, grouped(a), grouped(b)));
+  };
+  const auto word = [&](const char* name, const std::string& a, const std::string& b) {
+    if (a != b) found.push_back(fmt::format("{} {}, here {}", name, a, b));
+  };
+  word("phase", name_of(measured.phase), name_of(here.phase));
+  size("B", measured.batch, here.batch);
+  size("T", measured.seq, here.seq);
+  if (measured.phase == Phase::decode && here.phase == Phase::decode)
+    size("S", measured.context, here.context);
+  word("storage", name_of(measured.dtype), name_of(here.dtype));
+  word("weights", weights_text(measured), weights_text(here));
+  word("activations", activations_text(measured), activations_text(here));
+  word("cache", cache_text(measured), cache_text(here));
+  if (found.empty()) found.emplace_back("other loads of experts");
+  return found;
+}
+
+}  // namespace
+
+std::string why_no_run_fits(const Measurements& measurements, const Setup& setup) {
+  const PredictionCase c = resolve(setup);
+  if (measurements.meta.gpu.empty())
+    return fmt::format(
+        "does not say on which GPU it was measured: write gpu = \"{}\", or another name of "
+        "'fuseline list gpus', into meta.toml beside it",
+        c.gpu.name);
+  if (measurements.meta.gpu != c.gpu.name)
+    return fmt::format("was measured on {}, and the session's GPU is {}: choose {} in Setup",
+                       measurements.meta.gpu, c.gpu.name, measurements.meta.gpu);
+  std::vector<BlockCase> cases;
+  for (const MeasuredBlock& b : measurements.blocks) cases.push_back(b.block);
+  for (const MeasuredTrace& t : measurements.traces) cases.push_back(t.block);
+  if (cases.empty())
+    return "holds no block: single GEMMs are judged under Validation, and are no run";
+  std::set<std::string> models;
+  for (const BlockCase& b : cases) models.insert(b.model);
+  if (!models.contains(c.model.name))
+    return fmt::format("holds {}, and the session's model is {}", fmt::join(models, ", "),
+                       c.model.name);
+  // The nearest first: fewest differences.
+  std::map<std::size_t, std::set<std::string>> by_count;
+  for (const BlockCase& b : cases) {
+    if (b.model != c.model.name) continue;
+    const std::vector<std::string> found = differences(b.workload, c.workload);
+    by_count[found.size()].insert(fmt::format("{}", fmt::join(found, "; ")));
+  }
+  const std::set<std::string>& nearest = by_count.begin()->second;
+  std::vector<std::string> some(nearest.begin(), nearest.end());
+  const std::size_t more = some.size() - std::min(some.size(), kMostDifferences);
+  some.resize(some.size() - more);
+  return fmt::format("holds {} with other sizes than the session's, nearest: {}{}", c.model.name,
+                     fmt::join(some, " | "),
+                     more > 0 ? fmt::format(" | and {} more", more) : std::string());
 }
 
 FileKind kind_of_file(const std::filesystem::path& path) {

@@ -38,6 +38,10 @@ std::vector<Choice> policy_choices(Phase phase);
 // Runs that the measurements hold of the setup's block, one for each execution, not only policies.
 std::vector<Run> measured_runs(const Measurements& measurements, const Setup& setup);
 
+// Why none of them fits, where measured_runs() is empty: another GPU, model, phase or size, each by
+// name with the setup's own, and what to do.
+std::string why_no_run_fits(const Measurements& measurements, const Setup& setup);
+
 // What a file or folder is by its contents. InputError: unreadable, or nothing that fits.
 enum class FileKind : std::uint8_t { session, model, block, gpu, measurements };
 FileKind kind_of_file(const std::filesystem::path& path);

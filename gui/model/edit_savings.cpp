@@ -23,6 +23,13 @@ std::string parts_text(const PlanEstimate& from, const PlanEstimate& to,
          part_text("time", from.time, to.time, whole.time);
 }
 
+// Of what an edit makes of the time, in parts of `whole`; where that is next to nothing, of bytes.
+Colour colour_of_edit(const PlanEstimate& from, const PlanEstimate& to, const PlanEstimate& whole) {
+  const Delta time = delta_of(whole.time, whole.time + (to.time - from.time));
+  if (time.size != DeltaSize::neutral) return time.colour;
+  return delta_of(hbm_of(whole), hbm_of(whole) + (hbm_of(to) - hbm_of(from))).colour;
+}
+
 }  // namespace
 
 Saving saving_between(const PlanEstimate& before, const PlanEstimate& after) {
@@ -30,7 +37,8 @@ Saving saving_between(const PlanEstimate& before, const PlanEstimate& after) {
           .time = before.time - after.time,
           .kernels_hbm = {},
           .kernels_time = {},
-          .text = parts_text(before, after, before)};
+          .text = parts_text(before, after, before),
+          .colour = colour_of_edit(before, after, before)};
 }
 
 Saving saving_of_edit(const std::string& policy, const PlanEstimate& before,
@@ -41,7 +49,8 @@ Saving saving_of_edit(const std::string& policy, const PlanEstimate& before,
           .kernels_time = before.time - like.time,
           .text = fmt::format("{}; custom's kernels in place of those of {}: {}",
                               parts_text(like, after, before), policy,
-                              parts_text(before, like, before))};
+                              parts_text(before, like, before)),
+          .colour = colour_of_edit(like, after, before)};
 }
 
 }  // namespace fuseline::gui

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "gui/model/roles.h"
 #include "sim/block/estimate.h"
 
 namespace fuseline::gui {
@@ -15,6 +16,7 @@ struct Saving {
   Bytes kernels_hbm{};
   Seconds kernels_time;
   std::string text;  // "HBM traffic −90.2 MB (−7.3 %), time −12.1 µs (−1.0 %)"
+  Colour colour{ColourRole::neutral, 0};  // better or worse: by the time, else by the bytes
 };
 Saving saving_between(const PlanEstimate& before, const PlanEstimate& after);
 

@@ -144,12 +144,13 @@ Table runs_table(const Results& results) {
       const std::vector<Cell> machine = machine_cells(view);
       std::copy(machine.begin(), machine.end(), row.begin() + 4);
       if (view.result && view.result->problem) row.back() = view.result->problem->text;
-      table.rows.push_back(std::move(row));
+      add_row(table, std::move(row), subject_of(view));
       continue;
     }
     const Totals& t = view.result->totals;
     Cell time, hbm;
-    if (base != nullptr) {
+    const Subject base_subject = base == nullptr ? Subject{} : subject_of(*base);
+    if (base != nullptr && is_comparable(*base, view)) {
       const ComparedTotals c = comparable_totals(*base, view);
       time = delta_of(c.base.time, c.other.time).relative;
       if (c.base.has_bytes && c.other.has_bytes) {
@@ -165,7 +166,7 @@ Table runs_table(const Results& results) {
     }
     for (const Cell& cell : sure_cells(base, view)) row.push_back(cell);
     row.emplace_back();
-    table.rows.push_back(std::move(row));
+    add_row(table, std::move(row), subject_of(view), base == nullptr ? nullptr : &base_subject);
   }
   return table;
 }
@@ -190,7 +191,6 @@ std::vector<ExportFile> export_data(const ExportInput& input) {
   }
   if (input.waterfall) files.add(to_table(*input.waterfall));
   if (input.sweep) files.add(to_table(*input.sweep));
-  if (input.errors) files.add(error_table(*input.errors));
   add_predictions(files, results);
   return files.take();
 }

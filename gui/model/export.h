@@ -11,7 +11,6 @@
 #include "gui/model/sweep.h"
 #include "gui/model/table.h"
 #include "gui/model/waterfall.h"
-#include "sim/judge/validation.h"
 
 namespace fuseline::gui {
 
@@ -20,7 +19,6 @@ struct ExportInput {
   const Results* results = nullptr;
   std::optional<Waterfall> waterfall{};
   std::optional<SweepChart> sweep{};
-  std::optional<ErrorTable> errors{};
 };
 
 struct ExportFile {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "gui/model/fusion_search.h"
@@ -61,6 +63,16 @@ bool any_subset(const std::vector<std::size_t>& items, std::size_t size,
     return false;
   };
   return pick(0);
+}
+
+// Summaries begin in lower case, and one refers to the rewrite that is listed before it.
+std::string rewrite_label(const std::string& name) {
+  constexpr std::string_view kSame = "the same, and ";
+  std::string label = rewrite_summary(name);
+  if (label.starts_with(kSame)) label = "a norm is split, and " + label.substr(kSame.size());
+  if (label.empty()) return name;
+  label.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(label.front())));
+  return label;
 }
 
 }  // namespace
@@ -228,7 +240,8 @@ std::vector<RewriteChoice> rewrite_choices(const Graph& block, const CustomFusio
       changed.rewrites.push_back(name);
     }
     const std::string why_not = why_illegal(block, changed);
-    choices.push_back({name, rewrite_summary(name), on, why_not.empty(), why_not});
+    choices.push_back(
+        {name, rewrite_summary(name), rewrite_label(name), on, why_not.empty(), why_not});
   }
   return choices;
 }

@@ -54,6 +54,7 @@ EditOutcome toggle_rewrite(const Graph& block, const CustomFusion& custom,
 struct RewriteChoice {
   std::string name;
   std::string summary;
+  std::string label;  // the summary as a line of a menu
   bool on = false;
   bool can_toggle = false;
   std::string why_not;  // when it cannot

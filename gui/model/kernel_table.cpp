@@ -140,7 +140,7 @@ std::vector<KernelCell> total_cells(const Results& results, const RunView& view)
   const Totals& t = view.result->totals;
   KernelCell delta_time, delta_hbm;
   const RunView* base = results.baseline_view();
-  if (base != nullptr && base->run.id != view.run.id) {
+  if (base != nullptr && base->run.id != view.run.id && is_comparable(*base, view)) {
     const ComparedTotals c = comparable_totals(*base, view);
     delta_time = delta_cell(delta_of(c.base.time, c.other.time), 0);
     if (c.base.has_bytes && c.other.has_bytes) {
@@ -179,9 +179,13 @@ KernelTable kernel_table(const Results& results, RunId run) {
   table.problem = problem_of(view);
   if (!table.problem.empty()) return table;
   const RunResult& r = *view->result;
+  table.about = subject_of(*view);
   std::vector<Charged> charged;
   const RunView* base = results.baseline_view();
-  if (base != nullptr && base->run.id != run) charged = charge(*base->result, r);
+  if (base != nullptr && base->run.id != run && is_comparable(*base, *view)) {
+    table.base = subject_of(*base);
+    charged = charge(*base->result, r);
+  }
   for (std::size_t i = 0; i < r.kernels.size(); ++i) {
     table.lines.push_back(
         {i, cells_of(*view, r.kernels[i], i, charged.empty() ? nullptr : &charged[i]),
@@ -212,7 +216,7 @@ Table to_table(const KernelTable& kernels) {
         row.emplace_back(cell.sort_key);
       }
     }
-    table.rows.push_back(std::move(row));
+    add_row(table, std::move(row), kernels.about, kernels.base ? &*kernels.base : nullptr);
   }
   return table;
 }
@@ -222,6 +226,7 @@ ProgramText program_text(const Results& results, RunId run, std::size_t kernel) 
   const RunView* view = results.find(run);
   out.problem = problem_of(view);
   if (!out.problem.empty()) return out;
+  out.about = subject_of(*view);
   const RunResult& r = *view->result;
   if (kernel >= r.kernels.size()) {
     out.problem = "the kernel is gone";

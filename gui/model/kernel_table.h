@@ -38,6 +38,8 @@ struct KernelTable {
   std::vector<KernelLine> lines;  // in order of launch
   std::vector<KernelCell> total;  // the same columns
   std::string problem;
+  Subject about{};
+  std::optional<Subject> base{};  // that differences are to; none: there are none
 };
 
 // Differences (columns delta_time, delta_hbm) are to the sum of the baseline's kernels that hold
@@ -59,6 +61,7 @@ struct ProgramText {
   std::string code;                 // of a measured launch: the name of its code
   std::vector<ProgramNote> notes;   // edges from and to the kernel's operators, not fused first
   std::string problem;
+  Subject about{};
 };
 ProgramText program_text(const Results& results, RunId run, std::size_t kernel);
 

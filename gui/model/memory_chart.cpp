@@ -112,6 +112,7 @@ MemoryArrow arrow(MemoryLevel from, MemoryLevel to, Bytes bytes, Seconds time,
 
 MemoryChart memory_chart(const RunView& view, std::optional<std::size_t> kernel) {
   MemoryChart chart;
+  chart.about = subject_of(view);
   if (!view.ok()) {
     chart.problem = view.result && view.result->problem ? view.result->problem->text : "";
     return chart;
@@ -170,9 +171,11 @@ Table to_table(const MemoryChart& chart) {
     for (const MemoryBox& b : chart.boxes) {
       if (b.level == a.from) used = b.utilisation;
     }
-    table.rows.push_back({std::string(name_of(a.from)), std::string(name_of(a.to)),
-                          a.unknown ? Cell() : Cell(a.bytes.value()),
-                          a.unknown ? Cell() : Cell(a.rate.value()), used});
+    add_row(table,
+            {std::string(name_of(a.from)), std::string(name_of(a.to)),
+             a.unknown ? Cell() : Cell(a.bytes.value()), a.unknown ? Cell() : Cell(a.rate.value()),
+             used},
+            chart.about);
   }
   return table;
 }

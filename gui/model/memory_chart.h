@@ -42,6 +42,7 @@ struct MemoryChart {
   std::vector<MemoryArrow> arrows;  // HBM to L2 and back; L2 with shared memory, and shared memory
                                     // with registers, both directions in one
   std::string problem;
+  Subject about{};
 };
 
 // Of one launch of the run, or of the whole block.

@@ -61,4 +61,19 @@ Totals totals_of(const PlanEstimate& e) {
           .has_bytes = true};
 }
 
+Subject subject_of(const RunView& view) {
+  const std::string& policy = view.run.policy;
+  const bool measured = view.run.is_measurement();
+  if (view.result == nullptr || !view.result->block) {
+    return {.policy = policy, .source = measured ? kMeasuredSource : ""};
+  }
+  const PredictionCase& block = *view.result->block;
+  return subject_of(block, policy, measured ? kMeasuredSource : name_of(block.fidelity));
+}
+
+bool is_comparable(const RunView& base, const RunView& other) {
+  return base.ok() && other.ok() &&
+         likeness(subject_of(base), subject_of(other)) != Likeness::other_work;
+}
+
 }  // namespace fuseline::gui

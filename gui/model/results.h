@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gui/model/run.h"
+#include "gui/model/subject.h"
 #include "model/explain.h"
 #include "sim/block/estimate.h"
 #include "sim/report/prediction.h"
@@ -98,5 +99,10 @@ struct ComparedTotals {
 ComparedTotals comparable_totals(const RunView& base, const RunView& other);
 
 Totals totals_of(const PlanEstimate& estimate);
+
+// What the run's numbers are about; of a run without a block only its policy and source.
+Subject subject_of(const RunView& view);
+// Whether a difference of the two may be shown: they compute the same, on whatever machine.
+bool is_comparable(const RunView& base, const RunView& other);
 
 }  // namespace fuseline::gui

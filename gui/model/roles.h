@@ -40,7 +40,10 @@ enum class ColourRole : std::uint8_t {
   gap,  // launch gaps
   highlight,
   rest,  // what cannot be attributed
+  heat,  // of maps: `shade` 0 is the least, kMostHeat the most
 };
+
+inline constexpr int kMostHeat = 9;
 
 struct Colour {
   ColourRole role = ColourRole::text;

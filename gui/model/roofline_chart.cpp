@@ -19,6 +19,7 @@ namespace {
 // Decades of intensity shown left and right of the decade of the HBM ridge.
 constexpr int kDecadesBelowRidge = 4;
 constexpr int kDecadesAboveRidge = 2;
+constexpr double kAboveRoof = 1.5;
 
 double whole_decade_below(double v) { return std::pow(10.0, std::floor(std::log10(v) + 1e-9)); }
 double whole_decade_above(double v) { return std::pow(10.0, std::ceil(std::log10(v) - 1e-9)); }
@@ -68,7 +69,9 @@ void set_axes(RooflineChart& chart, const std::vector<Machine>& machines) {
     const double ridge = m.peak.value() / m.hbm.value();
     const Range x{whole_decade_below(ridge) * std::pow(10.0, -kDecadesBelowRidge),
                   whole_decade_above(ridge) * std::pow(10.0, kDecadesAboveRidge)};
-    const Range y{whole_decade_below(m.hbm.value() * x.low), whole_decade_above(m.peak.value())};
+    // Room above the roof: points and names stand there.
+    const Range y{whole_decade_below(m.hbm.value() * x.low),
+                  nice_above(kAboveRoof * m.peak.value())};
     if (&m == &machines.front()) {
       chart.x = x;
       chart.y = y;
@@ -198,7 +201,7 @@ void add_arrows(RooflineChart& chart, const Results& results) {
   for (const RooflinePoint& p : chart.points) {
     if (p.run == results.baseline) continue;
     const RunView& view = *results.find(p.run);
-    if (!same_work(*base->result, *view.result)) {
+    if (!is_comparable(*base, view)) {
       if (p.is_block) chart.not_compared.push_back(view.label());
       continue;
     }
@@ -251,10 +254,11 @@ Table to_table(const RooflineChart& chart, const Results& results) {
   const auto add = [&](const RooflinePoint& p, bool drawn) {
     const bool has_place = p.at.y > 0;
     const RunView& view = *results.find(p.run);
-    table.rows.push_back({view.run.name, view.result->block->gpu.name,
-                          p.is_block ? "(block)" : p.label, std::string(p.measured ? "yes" : "no"),
-                          has_place ? Cell(p.at.x) : Cell(), has_place ? Cell(p.at.y) : Cell(0.0),
-                          p.size, std::string(drawn ? "yes" : "no")});
+    add_row(table,
+            {view.run.name, view.result->block->gpu.name, p.is_block ? "(block)" : p.label,
+             std::string(p.measured ? "yes" : "no"), has_place ? Cell(p.at.x) : Cell(),
+             has_place ? Cell(p.at.y) : Cell(0.0), p.size, std::string(drawn ? "yes" : "no")},
+            subject_of(view));
   };
   for (const RooflinePoint& p : chart.points) add(p, true);
   for (const RooflinePoint& p : chart.outside) add(p, false);

@@ -49,7 +49,7 @@ struct RooflineChart {
   std::string title;
   std::string x_label = "FLOP per byte";
   std::string y_label = "FLOP/s";
-  Range x, y;  // whole decades, from the machines' ceilings and never from the data
+  Range x, y;  // round, beyond the machines' ceilings, and never from the data
   std::vector<Ceiling> ceilings;
   std::vector<RooflinePoint> points;
   std::vector<RooflineArrow> arrows;

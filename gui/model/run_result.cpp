@@ -85,7 +85,7 @@ std::vector<KernelRow> measured_rows(const MeasuredTrace& trace,
     row.code = k.kernel;
     row.estimate.name = k.site.empty() ? name_of(measured_kinds[i]) : k.site;
     row.estimate.kind = measured_kinds[i];
-    row.estimate.time = k.time;
+    row.estimate.time = k.duration();  // as it ran, where that was recorded
     row.estimate.hbm_read = k.hbm_read;
     row.estimate.hbm_write = k.hbm_write;
     row.estimate.l2 = k.l2;

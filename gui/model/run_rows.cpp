@@ -27,13 +27,15 @@ void add_note(RunRow& row, const std::string& note) {
 }
 
 void add_deltas(RunRow& row, const RunView& base, const RunView& view) {
+  const std::string note = likeness_note(subject_of(base), subject_of(view));
+  if (!note.empty()) add_note(row, note);
+  if (!is_comparable(base, view)) return;
   const ComparedTotals c = comparable_totals(base, view);
   row.time_delta = delta_of(c.base.time, c.other.time);
   if (c.base.has_bytes && c.other.has_bytes) {
     row.hbm_delta = delta_of(c.base.hbm(), c.other.hbm());
   }
   if (c.like_for_like) add_note(row, "compared as replays, as it was measured");
-  if (view.machine != base.machine) add_note(row, "the baseline is of " + base.machine);
 }
 
 void add_numbers(RunRow& row, const RunView& view) {

@@ -46,11 +46,13 @@ class RecentFiles {
   std::filesystem::path file_;
 };
 
-// A copy of unsaved work that survives a kill. One file for each running window.
+// A copy of unsaved work that survives a kill. One file for each running window, which holds a lock
+// on it. The system opens the lock when the program ends in whatever way; the number of a killed
+// process stays taken until its parent has asked for it.
 class Autosave {
  public:
   explicit Autosave(std::filesystem::path folder);
-  ~Autosave() = default;
+  ~Autosave();
   Autosave(const Autosave&) = delete;
   Autosave& operator=(const Autosave&) = delete;
 
@@ -66,8 +68,11 @@ class Autosave {
   [[nodiscard]] std::vector<Left> left_behind() const;
 
  private:
+  void unlock();
+
   std::filesystem::path folder_;
   std::filesystem::path file_;
+  int lock_ = -1;  // of file_; -1: none
 };
 
 }  // namespace fuseline::gui

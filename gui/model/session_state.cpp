@@ -1,9 +1,9 @@
 // What a window remembers outside its sessions: recent files, autosaved work.
-#include <signal.h>
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -43,7 +43,24 @@ pid_t owner_of(const fs::path& file) {
   return error == std::errc() && end == name.data() + name.size() ? owner : 0;
 }
 
-bool is_running(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
+// Takes the lock of a file; -1 when another program holds it, or the file is not there.
+int take_lock(const fs::path& file) {
+  const int handle = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (handle >= 0 && ::flock(handle, LOCK_EX | LOCK_NB) != 0) {
+    ::close(handle);
+    return -1;
+  }
+  return handle;
+}
+
+// Whether the window that wrote the file runs.
+bool is_running(const fs::path& autosave, pid_t owner) {
+  if (owner == getpid()) return true;
+  const int handle = take_lock(autosave);
+  if (handle < 0) return true;
+  ::close(handle);
+  return false;
+}
 
 }  // namespace
 
@@ -93,15 +110,25 @@ Autosave::Autosave(fs::path folder)
     : folder_(std::move(folder)),
       file_(folder_ / (std::string(kPrefix) + std::to_string(getpid()) + ".toml")) {}
 
+Autosave::~Autosave() { unlock(); }
+
+void Autosave::unlock() {
+  if (lock_ >= 0) ::close(lock_);
+  lock_ = -1;
+}
+
 void Autosave::store(const Document& document, const fs::path& original) {
   std::string text = document_text(document, folder_);
   if (!original.empty()) {
     text = std::string(kOriginal) + fs::absolute(original).string() + "\n" + text;
   }
   replace_file(file_, text);
+  unlock();  // of the file that was replaced
+  lock_ = take_lock(file_);
 }
 
 void Autosave::discard() {
+  unlock();
   std::error_code error;
   fs::remove(file_, error);
 }
@@ -114,7 +141,7 @@ std::vector<Autosave::Left> Autosave::left_behind() const {
     const fs::directory_entry& entry = *at;
     const pid_t owner = owner_of(entry.path());
     std::error_code other;
-    if (owner == 0 || is_running(owner) || !entry.is_regular_file(other)) continue;
+    if (owner == 0 || is_running(entry.path(), owner) || !entry.is_regular_file(other)) continue;
     Left left{entry.path(), {}};
     const std::vector<std::string> lines = lines_of_file(entry.path());
     if (!lines.empty() && lines.front().starts_with(kOriginal)) {

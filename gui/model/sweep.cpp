@@ -40,8 +40,10 @@ SweepPoint point_at(const PredictionCase& base, SweepAxis axis, std::int64_t val
                     const Run& run) {
   SweepPoint p;
   p.value = value;
+  p.about = subject_of(base, run.policy, name_of(base.fidelity));
   try {
     const PredictionCase c = case_at(base, axis, value);
+    p.about = subject_of(c, run.policy, name_of(c.fidelity));
     const PlanEstimate e =
         simulate(make_plan(run.policy, c.model, c.workload, run.custom, plan_target(c.gpu)), c.gpu,
                  c.fidelity);
@@ -152,6 +154,39 @@ std::vector<std::int64_t> default_values(const Setup& setup, SweepAxis axis) {
   return values;
 }
 
+std::vector<std::int64_t> values_between(const Setup& setup, SweepAxis axis, std::int64_t from,
+                                         std::int64_t to) {
+  const PredictionCase c = resolve(setup);
+  if (from < 1 || to <= from)
+    throw InputError({.field = name_of(axis),
+                      .value = fmt::format("{} to {}", from, to),
+                      .message = "is no range",
+                      .allowed = "two sizes, the smaller one first"});
+  std::vector<std::int64_t> values;
+  if (axis == SweepAxis::width) {
+    const std::int64_t d = c.model.d, first = (from + d - 1) / d, last = to / d;
+    const auto most = static_cast<std::int64_t>(kMostSweepValues);
+    const std::int64_t step = std::max<std::int64_t>(1, (last - first + most - 1) / most);
+    for (std::int64_t heads = first; heads <= last; heads += step) values.push_back(heads * d);
+    if (values.empty())
+      throw InputError({.field = "D",
+                        .value = fmt::format("{} to {}", from, to),
+                        .message = "holds no whole number of heads",
+                        .allowed = fmt::format("multiples of {}", d)});
+    return values;
+  }
+  for (std::int64_t v = from; v < to; v *= 2) values.push_back(v);
+  values.push_back(to);
+  // A wide range: every other one, and the ends.
+  while (values.size() > kMostSweepValues) {
+    std::vector<std::int64_t> fewer;
+    for (std::size_t i = 0; i + 1 < values.size(); i += 2) fewer.push_back(values[i]);
+    fewer.push_back(values.back());
+    values = std::move(fewer);
+  }
+  return values;
+}
+
 std::vector<Crossover> crossovers(const std::vector<SweepCurve>& curves, const char* axis) {
   std::vector<Crossover> found;
   for (std::size_t a = 0; a < curves.size(); ++a) {
@@ -222,8 +257,10 @@ Table to_table(const SweepChart& chart) {
   for (const SweepCurve& curve : chart.curves) {
     for (const SweepPoint& p : curve.points) {
       const bool ok = p.problem.empty();
-      table.rows.push_back({curve.label, p.value, ok ? Cell(to_us(p.time)) : Cell(),
-                            ok ? Cell(p.hbm.value()) : Cell(), ok ? Cell() : Cell(p.problem)});
+      add_row(table,
+              {curve.label, p.value, ok ? Cell(to_us(p.time)) : Cell(),
+               ok ? Cell(p.hbm.value()) : Cell(), ok ? Cell() : Cell(p.problem)},
+              p.about);
     }
   }
   return table;

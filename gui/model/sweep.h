@@ -29,6 +29,11 @@ struct SweepRequest {
 // number of heads in proportion. In decode, tokens sweep new tokens within the context.
 std::vector<std::int64_t> default_values(const Setup& setup, SweepAxis axis);
 
+// Values from one size to another: doubling, both ends among them; widths in equal steps of whole
+// heads. At most kMostSweepValues. InputError: the ends are the wrong way round, or out of range.
+inline constexpr std::size_t kMostSweepValues = 12;
+std::vector<std::int64_t> values_between(const Setup& setup, SweepAxis axis, std::int64_t from,
+                                         std::int64_t to);
 // The model with another width: heads and F in proportion, head width as it is. InputError when D
 // is no multiple of the head width.
 ModelConfig with_width(const ModelConfig& model, std::int64_t D);
@@ -39,6 +44,7 @@ struct SweepPoint {
   Bytes hbm{};
   std::string problem;  // in place of the numbers
   std::string tooltip;
+  Subject about{};
 };
 
 struct SweepCurve {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "gui/model/chart_colours.h"
@@ -12,6 +13,9 @@
 namespace fuseline::gui {
 
 namespace {
+
+// Of the block's time: below it kernels are said to add up.
+constexpr double kNearlyAll = 0.002;
 
 // What starts at one place in all rows: a GEMM or attention, by its main operator.
 std::string anchor_of(const RunResult& r, std::size_t launch) {
@@ -31,6 +35,7 @@ TimelineRow row_of(const RunView& view) {
   out.label = view.run.name;
   out.machine = view.machine;
   out.measured = view.run.is_measurement();
+  out.about = subject_of(view);
   if (!view.ok()) {
     out.note =
         view.result && view.result->problem ? view.result->problem->text : "not computed yet";
@@ -66,7 +71,13 @@ TimelineRow row_of(const RunView& view) {
     out.bars.push_back(std::move(bar));
     sum += k.time;
   }
-  if (out.measured) out.unattributed = r.totals.time - sum;
+  if (!out.measured) return out;
+  out.unattributed = r.totals.time - sum;
+  if (std::abs(out.unattributed / r.totals.time) < kNearlyAll) return out;
+  const bool less = out.unattributed.value() > 0;
+  out.sums_up = fmt::format(
+      "{}: kernels timed one by one take {}, the block replayed as one graph {}{}", view.label(),
+      short_time(sum), short_time(r.totals.time), less ? "; the rest lies between them" : "");
   return out;
 }
 
@@ -143,10 +154,11 @@ Table to_table(const TimelineChart& chart) {
   Table table{"timeline", {"run", "order", "kernel", "begin_us", "time_us", "gap_us", "bound"}, {}};
   for (const TimelineRow& row : chart.rows) {
     for (const TimelineBar& bar : row.bars) {
-      table.rows.push_back({row.label, static_cast<std::int64_t>(bar.kernel), bar.label,
-                            to_us(bar.begin), to_us(bar.length),
-                            bar.bound ? Cell(to_us(bar.gap)) : Cell(),
-                            bar.bound ? Cell(std::string(name_of(*bar.bound))) : Cell()});
+      add_row(table,
+              {row.label, static_cast<std::int64_t>(bar.kernel), bar.label, to_us(bar.begin),
+               to_us(bar.length), bar.bound ? Cell(to_us(bar.gap)) : Cell(),
+               bar.bound ? Cell(std::string(name_of(*bar.bound))) : Cell()},
+              row.about);
     }
   }
   return table;
@@ -156,6 +168,7 @@ ResidencyChart residency_chart(const RunView& view, const std::string& tensor) {
   ResidencyChart chart;
   chart.run = view.run.id;
   chart.tensor = tensor;
+  chart.about = subject_of(view);
   if (!view.ok() || !view.result->plan || !view.result->predicted) {
     chart.note = "nothing is simulated of " + view.run.name;
     return chart;
@@ -197,8 +210,10 @@ ResidencyChart residency_chart(const RunView& view, const std::string& tensor) {
 Table to_table(const ResidencyChart& chart) {
   Table table{"residency", {"tensor", "begin_us", "end_us", "resident_bytes", "alive"}, {}};
   for (const ResidencyStep& s : chart.steps) {
-    table.rows.push_back({chart.tensor, to_us(s.begin), to_us(s.end), s.resident.value(),
-                          std::string(s.alive ? "yes" : "no")});
+    add_row(table,
+            {chart.tensor, to_us(s.begin), to_us(s.end), s.resident.value(),
+             std::string(s.alive ? "yes" : "no")},
+            chart.about);
   }
   return table;
 }

@@ -41,6 +41,8 @@ struct TimelineRow {
   Seconds unattributed{};  // measured: the block's time less that of its kernels, at the end; may
                            // be negative, as kernels are profiled one by one
   std::string note;        // in place of bars
+  std::string sums_up{};  // measured: what its bars and the block's time have to do with each other
+  Subject about{};
 };
 
 struct TimelineChart {
@@ -66,6 +68,7 @@ struct ResidencyChart {
   Bytes bytes{};  // of the tensor
   std::vector<ResidencyStep> steps;
   std::string note;  // in place of steps: on chip, no such tensor, nothing simulated
+  Subject about{};
 };
 
 // Simulates the run's block again, 10 to 20 ms; a measured run's as replays.

@@ -88,6 +88,7 @@ TrafficBar bar_of(const Results& results, const RunView& view, StackBy by) {
   bar.policy = view.run.policy;
   bar.measured = view.run.is_measurement();
   bar.is_baseline = view.run.id == results.baseline;
+  bar.about = subject_of(view);
   if (!view.ok()) {
     bar.note =
         view.result && view.result->problem ? view.result->problem->text : "not computed yet";
@@ -99,7 +100,8 @@ TrafficBar bar_of(const Results& results, const RunView& view, StackBy by) {
   }
   by == StackBy::kernel ? stack_kernels(bar, view) : stack_tensors(bar, view);
   const RunView* base = results.baseline_view();
-  if (base != nullptr && base->result->totals.has_bytes) {
+  if (base != nullptr && base->result->totals.has_bytes && is_comparable(*base, view)) {
+    bar.base = subject_of(*base);
     const ComparedTotals compared = comparable_totals(*base, view);
     bar.delta = delta_of(compared.base.hbm(), compared.other.hbm());
     bar.like_for_like = compared.like_for_like;
@@ -155,9 +157,11 @@ Table to_table(const TrafficChart& chart) {
               {}};
   for (const TrafficBar& bar : chart.bars) {
     for (const BarPart& part : bar.parts) {
-      table.rows.push_back({bar.label, bar.policy, std::string(bar.measured ? "yes" : "no"),
-                            part.label, part.bytes.value(), bar.total.value(), chart.limit.value(),
-                            bar.delta.relative});
+      add_row(table,
+              {bar.label, bar.policy, std::string(bar.measured ? "yes" : "no"), part.label,
+               part.bytes.value(), bar.total.value(), chart.limit.value(),
+               bar.base ? Cell(bar.delta.relative) : Cell()},
+              bar.about, bar.base ? &*bar.base : nullptr);
     }
   }
   return table;

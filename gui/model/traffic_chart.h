@@ -2,6 +2,7 @@
 // must move.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,9 +34,11 @@ struct TrafficBar {
   bool is_baseline = false;
   std::vector<BarPart> parts;  // they add up to `total` exactly
   Bytes total{};
-  Delta delta;                 // to the baseline
+  Delta delta;                 // to the baseline; without texts where that computes another block
   bool like_for_like = false;  // the delta compares replays with replays
   std::string note;            // in place of parts: why there is nothing
+  Subject about{};
+  std::optional<Subject> base{};  // that the delta compares to
 };
 
 struct TrafficChart {

@@ -102,6 +102,29 @@ ErrorLine line_of(const ErrorRow& row) {
   return line;
 }
 
+Subject about_all(const Gpu& gpu, const std::string& source) {
+  return {.model = kAllCases,
+          .gpu = gpu.name,
+          .machine = gpu.title,
+          .phase = kAllCases,
+          .policy = kAllCases,
+          .source = source};
+}
+
+// A library GEMM is of no model and has its sizes in its label.
+Subject about_case(const JudgedCase& c, const std::string& predictor, const Gpu& gpu) {
+  Subject s = about_all(gpu, predictor);
+  if (c.block.model.empty()) {
+    s.model = c.label;
+    return s;
+  }
+  PredictionCase block;
+  block.model.name = c.block.model;
+  block.gpu = gpu;
+  block.workload = c.block.workload;
+  return subject_of(block, c.block.execution, predictor);
+}
+
 }  // namespace
 
 ValidationChart validation_of_runs(const Results& results) {
@@ -119,6 +142,8 @@ ValidationChart validation_of_runs(const Results& results) {
           point_of(view.label(), scatter.quantity, measured, said, chart.predictors.front()));
       scatter.points.back().colour = colour_of_run(results, view.run.id);
       scatter.points.back().run = view.run.id;
+      scatter.points.back().about =
+          subject_of(*r.block, view.run.policy, name_of(r.block->fidelity));
     };
     if (chart.source.find(r.source) == std::string::npos) {
       chart.source += (chart.source.empty() ? "" : " | ") + r.source;
@@ -182,7 +207,8 @@ std::string whose_predictions(const Gpu& measured, const Gpu& chosen) {
       measured.title, measured.title, chosen.title);
 }
 
-ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta& meta) {
+ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta& meta,
+                                 const Gpu& gpu) {
   ValidationChart chart;
   chart.predictors = table.predictors;
   chart.not_judged = table.not_judged;
@@ -201,6 +227,7 @@ ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta&
         if (!c.predicted[p]) continue;
         ScatterPoint point = point_of(c.label, q, c.measured, *c.predicted[p], table.predictors[p]);
         point.predictor = p;
+        point.about = about_case(c, table.predictors[p], gpu);
         point.colour = {ColourRole::run, static_cast<int>(p)};
         scatter.points.push_back(std::move(point));
       }
@@ -219,20 +246,28 @@ Table scatter_table(const ValidationChart& chart) {
       "validation", {"case", "quantity", "predictor", "measured", "predicted", "error"}, {}};
   for (const Scatter& s : chart.scatters) {
     for (const ScatterPoint& p : s.points) {
-      table.rows.push_back({p.label, std::string(name_of(p.quantity)),
-                            chart.predictors[p.predictor], p.at.x, p.at.y, p.error});
+      Subject measured = p.about;
+      measured.source = kMeasuredSource;
+      add_row(table,
+              {p.label, std::string(name_of(p.quantity)), chart.predictors[p.predictor], p.at.x,
+               p.at.y, p.error},
+              p.about, &measured);
     }
   }
   return table;
 }
 
-Table error_table(const ErrorTable& errors) {
+Table error_table(const ErrorTable& errors, const Gpu& gpu) {
   Table table{"errors", {"what", "predictor", "cases", "mape", "bias", "worst", "target"}, {}};
   for (const ErrorRow& row : errors.rows) {
     for (std::size_t p = 0; p < errors.predictors.size(); ++p) {
       const ErrorStats& s = row.by_predictor[p];
-      table.rows.push_back({row.what, errors.predictors[p], static_cast<std::int64_t>(s.cases),
-                            s.mape, s.bias, s.worst, row.target ? Cell(*row.target) : Cell()});
+      Subject about = about_all(gpu, errors.predictors[p]);
+      const Subject measured = about_all(gpu, kMeasuredSource);
+      add_row(table,
+              {row.what, errors.predictors[p], static_cast<std::int64_t>(s.cases), s.mape, s.bias,
+               s.worst, row.target ? Cell(*row.target) : Cell()},
+              about, &measured);
     }
   }
   return table;

@@ -25,6 +25,7 @@ struct ScatterPoint {
   Colour colour;  // of the predictor: roles run, by its place
   std::size_t predictor = 0;
   std::optional<RunId> run;  // when the case is a measured run of the document
+  Subject about{};           // the prediction
 };
 
 struct Scatter {
@@ -68,12 +69,14 @@ ErrorTable judge(const Gpu& gpu, const Measurements& measurements, const std::st
 // described one. InputError: they do not say on which GPU they were taken, or it is not described.
 Gpu measured_gpu(const Setup& setup, const Measurements& measurements);
 
-ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta& meta);
+// `gpu`: the one of judge().
+ValidationChart validation_chart(const ErrorTable& table, const MeasurementMeta& meta,
+                                 const Gpu& gpu);
 
 // For ValidationChart::machine. `chosen`: the session's GPU.
 std::string whose_predictions(const Gpu& measured, const Gpu& chosen);
 
 Table scatter_table(const ValidationChart& chart);
-Table error_table(const ErrorTable& table);
+Table error_table(const ErrorTable& table, const Gpu& gpu);
 
 }  // namespace fuseline::gui

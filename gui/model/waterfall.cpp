@@ -115,6 +115,7 @@ Waterfall waterfall(const RunView& target, const std::stop_token& stop, const Pr
   const PredictionCase& c = *result.block;
   const Graph block = build_block(c.model, c.workload);
   Waterfall chart;
+  chart.about = subject_of(target);
   chart.title = fmt::format("HBM traffic from unfused to {}", target.label());
 
   const CustomFusion custom =
@@ -173,9 +174,10 @@ Table to_table(const Waterfall& chart) {
                "time_after_us"},
               {}};
   for (const WaterfallStep& s : chart.steps) {
-    table.rows.push_back({s.label, std::string(kKinds[static_cast<int>(s.kind)]), s.before.value(),
-                          s.after.value(), s.saved().value(), to_us(s.time_before),
-                          to_us(s.time_after)});
+    add_row(table,
+            {s.label, std::string(kKinds[static_cast<int>(s.kind)]), s.before.value(),
+             s.after.value(), s.saved().value(), to_us(s.time_before), to_us(s.time_after)},
+            chart.about);
   }
   return table;
 }

@@ -32,6 +32,7 @@ struct Waterfall {
   std::vector<WaterfallStep> steps;  // each begins where the one before ended
   double axis_high = 1;              // bytes
   std::string problem;
+  Subject about{};  // the target
 };
 
 // The steps: policy `unfused` in full; the target's rewrites and attention in one kernel; then each

@@ -227,6 +227,12 @@ void Workbench::pin_run(RunId id, bool pinned) {
   change(std::move(next), what);
 }
 
+void Workbench::set_measurements(const std::string& path) {
+  Document next = document();
+  next.measurements = path;
+  change(std::move(next), "measurements " + std::filesystem::path(path).filename().string());
+}
+
 void Workbench::set_title(const std::string& title) {
   Document next = document();
   next.title = title.substr(0, RunList::kLongestName);

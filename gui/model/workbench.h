@@ -68,6 +68,7 @@ class Workbench {
   void move_run(RunId id, std::size_t position);
   void set_baseline(RunId id);
   void pin_run(RunId id, bool pinned);  // a pinned run keeps its setup when the document's changes
+  void set_measurements(const std::string& path);  // where measured runs are looked for, and judged
   void set_title(const std::string& title);
 
   // Fusing by hand. An edit of a run that is not custom makes a new custom run like it first, both

@@ -103,7 +103,10 @@ void set_font() {
   QApplication::setFont(font);
 }
 
-void set_colours(const std::optional<bool>& dark) {
+// As asked for, else as they were chosen in the last window, else as the desktop.
+void set_colours(const AppOptions& options) {
+  std::optional<bool> dark = options.dark;
+  if (!dark && options.export_folder.empty()) dark = chosen_colours(state_folder());
   const bool is_dark = dark.value_or(Theme(QApplication::palette()).is_dark());
   QApplication::setStyle("Fusion");
   QApplication::setPalette(is_dark ? dark_palette() : light_palette());
@@ -192,7 +195,7 @@ int show_window(const AppOptions& options) {
   Session session(options.session.empty() ? first_document(options) : default_document(), state);
   MainWindow window(session, state);
   window.show();
-  if (!options.session.empty()) session.open(options.session);
+  if (!options.session.empty()) window.files().open(options.session);
   if (!options.session.empty() && !options.block.empty())
     session.act([&](Workbench& bench) { bench.choose_block(options.block); });
   if (!options.block.empty()) window.raise_view("block");
@@ -204,7 +207,7 @@ int show_window(const AppOptions& options) {
 
 std::string usage() {
   return "fuseline-gui: try fusion choices, see predicted beside measured.\n\n"
-         "usage: fuseline-gui [SCENARIO.toml] [--block FILE.block]\n"
+         "usage: fuseline-gui [SCENARIO.toml | MEASUREMENTS] [--block FILE.block]\n"
          "       fuseline-gui --export DIR [SCENARIO.toml] [--block FILE.block] [--size WxH]\n"
          "                    [--scale N] [--dark] [--format png,svg,pdf] [--views LIST]\n"
          "                    [--run NAME]\n\n"
@@ -218,7 +221,7 @@ std::string usage() {
          "of "
          "it\n"
          "  --run NAME     the run that graph, kernels and waterfall show\n"
-         "  --dark, --light  colours; else as the desktop\n\n"
+         "  --dark, --light  colours; else as last chosen in a window, or as the desktop\n\n"
          "exit status: 0 done, 2 wrong input, 3 something needed is not here, 70 a bug of "
          "fuseline\n";
 }
@@ -296,11 +299,15 @@ int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
     }
     QApplication::setAttribute(Qt::AA_EnableHighDpiScaling);
     QApplication::setAttribute(Qt::AA_UseHighDpiPixmaps);
+    // A display at 150 % shows 150 % and neither 100 nor 200; pictures have the size asked for.
+    if (options.export_folder.empty())
+      QApplication::setHighDpiScaleFactorRoundingPolicy(
+          Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
     QApplication::setApplicationName("fuseline");
     int one = 1;  // Qt would read options of its own
     Application app(one, argv);
     set_font();
-    set_colours(options.dark);
+    set_colours(options);
     return options.export_folder.empty() ? show_window(options) : export_pictures(options, out);
   } catch (const InputError& error) {
     err << "fuseline-gui: error: " << error.what() << "\n";

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "base/data_files.h"
+#include "base/error.h"
 #include "gui/model/choices.h"
 #include "gui/widgets/code_edit.h"
 #include "gui/widgets/html_picture.h"
@@ -230,8 +231,13 @@ void BlockView::paint_to(QPainter& painter, QSize size) {
 std::vector<Table> BlockView::tables() const {
   Table table{"block", {"line", "text"}, {}};
   std::int64_t number = 0;
+  Subject about{.policy = kAllCases, .source = "text"};
+  try {
+    about = subject_of(resolve(bench().document().setup), kAllCases, about.source);
+  } catch (const InputError&) {  // the text is wrong, and shown for that
+  }
   for (const QString& line : to_qt(shown_.text).split('\n'))
-    table.rows.push_back({++number, from_qt(line)});
+    add_row(table, {++number, from_qt(line)}, about);
   return {table};
 }
 

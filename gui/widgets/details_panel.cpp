@@ -23,15 +23,16 @@ void DetailsPanel::refresh() {
   const Details details = details_of(session_.bench().results(), shown);
   if (details.title.empty()) {
     setHtml(QString("<p style='color:%1'>%2</p>")
-                .arg(muted, tr("Point at anything for its exact numbers and where they come from. "
-                               "Press ? for the shortcuts.")));
+                .arg(muted, tr("Click an edge that bears a plus: its tensor stays on chip, in a "
+                               "run of its own. Point at anything for its exact numbers and where "
+                               "they come from. Press ? for the shortcuts.")));
     return;
   }
   QString html = QString("<p style='font-weight:600; margin:2px 0 4px 0'>%1</p><table>")
                      .arg(to_qt(details.title).toHtmlEscaped());
   if (const EdgePreview* preview =
           shown.kind == ThingKind::edge ? session_.preview(shown.edge) : nullptr) {
-    const ColourRole role = preview->legal ? ColourRole::better : ColourRole::worse;
+    const Colour role = preview->legal ? preview->saving.colour : Colour{ColourRole::worse, 3};
     html += QString(
                 "<tr><td style='color:%1; padding-right:10px'>%2</td>"
                 "<td style='color:%3'>%4</td></tr>")

@@ -35,6 +35,11 @@ FileActions::FileActions(Session& session, QWidget& window)
         tr("All that can be opened (*.toml *.json *.block *.csv);;All files (*)"));
     if (!file.isEmpty()) open(from_qt(file));
   });
+  make("open-folder", tr("Open a &folder of measurements…"), QKeySequence("Ctrl+Shift+O"), [this] {
+    const QString folder = QFileDialog::getExistingDirectory(
+        &window_, tr("Open a folder of measurements"), to_qt(session_.path().parent_path()));
+    if (!folder.isEmpty()) open(from_qt(folder));
+  });
   make("save", tr("&Save"), QKeySequence::Save, [this] { save(); });
   make("save-as", tr("Save &as…"), QKeySequence("Ctrl+Shift+S"), [this] { save_as(); });
   make("export", tr("&Export pictures and data…"), QKeySequence("Ctrl+E"),
@@ -63,6 +68,7 @@ QAction* FileActions::find(const QString& name) const {
 void FileActions::fill(QMenu& menu) {
   menu.addAction(find("new"));
   menu.addAction(find("open"));
+  menu.addAction(find("open-folder"));
   menu.addMenu(recent_);
   menu.addSeparator();
   menu.addAction(find("save"));

@@ -17,18 +17,20 @@ namespace {
 
 constexpr double kLeastZoom = 0.1, kMostZoom = 8;
 constexpr int kFitMargin = 2;  // px
-constexpr int kStripLines = 6;
 constexpr double kLargestFit = 1.6;
-constexpr int kDragStarts = 5;  // pixels
+constexpr double kLeastReadable = 0.5;  // names have 13 units: 6 to 7 pixels
+constexpr int kDragStarts = 5;          // pixels
 
 struct CanvasLegend {
   const char* text;
   const char* brief;
   ColourRole role;
   bool dashed;
-  double width;
+  double width;  // of the line; 0: the mark of an edge that can be fused
 };
-constexpr std::array<CanvasLegend, 3> kLegend = {{
+constexpr std::array<CanvasLegend, 4> kLegend = {{
+    {QT_TRANSLATE_NOOP("graph", "can be fused: click it"),
+     QT_TRANSLATE_NOOP("graph", "click: fuse"), ColourRole::on_chip, false, 0},
     {QT_TRANSLATE_NOOP("graph", "crosses HBM, as wide as its bytes"),
      QT_TRANSLATE_NOOP("graph", "HBM"), ColourRole::bound_hbm, false, 5},
     {QT_TRANSLATE_NOOP("graph", "weights, inputs, outputs"), QT_TRANSLATE_NOOP("graph", "weights"),
@@ -37,6 +39,7 @@ constexpr std::array<CanvasLegend, 3> kLegend = {{
      ColourRole::on_chip, true, 1.8},
 }};
 constexpr double kSample = 26, kPad = 8;
+constexpr double kNarrowLegend = 310;  // px
 
 }  // namespace
 
@@ -50,7 +53,8 @@ void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme
     wanted += metrics.horizontalAdvance(QObject::tr(entry.text)) + kSample + 3 * kPad;
   }
   const bool brief = wanted > area.width();
-  const double sample = brief ? 16 : kSample, pad = brief ? 5 : kPad;
+  const bool narrow = area.width() < kNarrowLegend;
+  const double sample = narrow ? 12 : brief ? 16 : kSample, pad = narrow ? 3 : brief ? 5 : kPad;
   double x = area.left();
   for (const CanvasLegend& entry : kLegend) {
     const QString text = QObject::tr(brief ? entry.brief : entry.text);
@@ -59,7 +63,11 @@ void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme
     if (entry.dashed) pen.setDashPattern({4, 3});
     painter.setPen(pen);
     const double middle = area.center().y();
-    painter.drawLine(QPointF(x, middle), QPointF(x + sample, middle));
+    if (entry.width > 0) {
+      painter.drawLine(QPointF(x, middle), QPointF(x + sample, middle));
+    } else {
+      draw_fuse_mark(painter, {x + sample / 2, middle}, theme);
+    }
     painter.setPen(theme.colour(ColourRole::muted));
     x += sample + pad;
     const double width = metrics.horizontalAdvance(text) + 1;
@@ -95,29 +103,39 @@ GraphCanvas::GraphCanvas(QWidget* parent) : QGraphicsView(parent), scene_(new Gr
   setAccessibleName(tr("Block graph"));
 }
 
+double GraphCanvas::fitting_scale() const {
+  const QRectF all = scene_->picture();
+  const QSize room = maximumViewportSize() - QSize(2 * kFitMargin, 2 * kFitMargin);
+  return std::min({room.width() / all.width(), room.height() / all.height(), kLargestFit});
+}
+
 void GraphCanvas::fit() {
-  fitted_ = true;
+  placed_ = Placed::whole;
   const QRectF all = scene_->picture();
   if (all.isEmpty()) return;
-  const QSize room =
-      maximumViewportSize() + QSize(-2 * kFitMargin, strip_height() - 2 * kFitMargin);
-  const double scale =
-      std::min({room.width() / all.width(), room.height() / all.height(), kLargestFit});
+  const double scale = fitting_scale();
   setTransform(QTransform::fromScale(scale, scale));
   centerOn(all.center());
 }
 
-// Of a few lines: buttons below them take room of their own.
-int GraphCanvas::strip_height() const {
-  if (strip_ == nullptr || !strip_->isVisible()) return 0;
-  return std::min(strip_->height(), kStripLines * strip_->fontMetrics().lineSpacing());
+void GraphCanvas::show_start() {
+  if (scene_->picture().isEmpty() || fitting_scale() >= kLeastReadable) {
+    fit();
+    placed_ = Placed::at_start;
+    return;
+  }
+  placed_ = Placed::at_start;
+  setTransform(QTransform::fromScale(kLeastReadable, kLeastReadable));
+  const QPointF start = scene_->start();
+  centerOn(start.x(), 0);
+  verticalScrollBar()->setValue(verticalScrollBar()->minimum());
 }
 
 void GraphCanvas::zoom(double factor) {
   const double now = transform().m11();
   const double next = std::clamp(now * factor, kLeastZoom, kMostZoom);
   scale(next / now, next / now);
-  fitted_ = false;
+  placed_ = Placed::by_hand;
 }
 
 void GraphCanvas::wheelEvent(QWheelEvent* event) {
@@ -146,7 +164,7 @@ void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
   const bool held = event->buttons() & (Qt::LeftButton | Qt::MiddleButton);
   if (held && (dragging_ || (event->pos() - pressed_).manhattanLength() > kDragStarts)) {
     dragging_ = true;
-    fitted_ = false;
+    placed_ = Placed::by_hand;
     const QPoint by = event->pos() - last_;
     horizontalScrollBar()->setValue(horizontalScrollBar()->value() - by.x());
     verticalScrollBar()->setValue(verticalScrollBar()->value() - by.y());
@@ -176,6 +194,7 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
   const auto step = [&](int by) {
     if (EdgeItem* edge = scene_->step(by)) {
       show_edge(*edge);
+      setAccessibleDescription(edge->toolTip());
       emit edge_chosen(edge->edge());
     }
   };
@@ -208,7 +227,8 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
 
 void GraphCanvas::resizeEvent(QResizeEvent* event) {
   QGraphicsView::resizeEvent(event);
-  if (fitted_) fit();
+  if (placed_ == Placed::at_start) show_start();
+  if (placed_ == Placed::whole) fit();
 }
 
 void GraphCanvas::drawForeground(QPainter* painter, const QRectF&) {

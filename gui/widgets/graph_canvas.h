@@ -4,6 +4,8 @@
 #include <QGraphicsView>
 #include <QPolygonF>
 
+#include <cstdint>
+
 #include "gui/widgets/graph_scene.h"
 
 namespace fuseline::gui {
@@ -14,9 +16,9 @@ class GraphCanvas : public QGraphicsView {
   explicit GraphCanvas(QWidget* parent);
   [[nodiscard]] GraphScene& graph() const { return *scene_; }
 
-  void fit();  // all of it; again whenever the widget's size changes
-  // A strip of text above that comes and goes leaves the picture as large as it is.
-  void set_strip(const QWidget* strip) { strip_ = strip; }
+  // All of it where that can be read, else its beginning as large as that takes.
+  void show_start();
+  void fit();                // all of it; again whenever the widget's size changes
   void zoom(double factor);  // about the centre, or the mouse
   void set_lasso(bool on) { lasso_mode_ = on; }
   void show_edge(const EdgeItem& edge) { ensureVisible(&edge, 30, 30); }
@@ -36,11 +38,10 @@ class GraphCanvas : public QGraphicsView {
   void drawForeground(QPainter* painter, const QRectF& area) override;
 
  private:
-  [[nodiscard]] int strip_height() const;
-
   GraphScene* scene_;
-  const QWidget* strip_ = nullptr;
-  bool fitted_ = true;
+  enum class Placed : std::uint8_t { at_start, whole, by_hand };
+  [[nodiscard]] double fitting_scale() const;
+  Placed placed_ = Placed::at_start;
   bool lasso_mode_ = false;
   bool lassoing_ = false;
   bool dragging_ = false;

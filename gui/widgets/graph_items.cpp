@@ -17,6 +17,7 @@ constexpr double kLabelPixels = 13;
 constexpr double kDetailPixels = 10.5;
 constexpr double kHullMargin = 10;
 constexpr double kHeadLength = 10;  // dot ends an edge this far before its node
+constexpr double kMarkWidth = 12;   // of the mark before a label
 constexpr double kEasyToHit = 14;   // width of what the mouse hits around an edge
 
 QFont pixels(double size, int weight = QFont::Normal) {
@@ -98,7 +99,6 @@ void NodeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
 EdgeItem::EdgeItem(const GraphEdge& edge, const std::vector<Point>& bezier, const Theme& theme)
     : GraphItem(edge.thing, theme), edge_(edge), path_(curve(bezier)) {
   set_preview({});
-  if (edge.can_toggle) setCursor(Qt::PointingHandCursor);
   setZValue(edge.can_toggle ? 2 : 1);
   if (bezier.size() >= 2) {
     const QPointF end = at(bezier.back());
@@ -112,12 +112,27 @@ EdgeItem::EdgeItem(const GraphEdge& edge, const std::vector<Point>& bezier, cons
 }
 
 void EdgeItem::set_preview(const QString& preview) {
+  preview_ = preview;
   QString tip = to_qt(edge_.tooltip);
-  if (edge_.can_toggle) {
-    tip += edge_.fused ? QObject::tr("\nClick: split here") : QObject::tr("\nClick: keep on chip");
+  if (chance_ && chance_->legal) {
+    tip +=
+        chance_->splits ? QObject::tr("\nClick: split here") : QObject::tr("\nClick: keep on chip");
+  } else if (chance_ && preview.isEmpty()) {
+    tip += (chance_->splits ? QObject::tr("\nCannot be split here: %1")
+                            : QObject::tr("\nCannot be kept on chip: %1"))
+               .arg(to_qt(chance_->reason));
   }
   if (!preview.isEmpty()) tip += "\n" + preview;
   setToolTip(tip);
+}
+
+void EdgeItem::set_chance(const EdgeChance& chance) {
+  prepareGeometryChange();
+  chance_ = chance;
+  no_room_ = false;
+  setCursor(chance.legal ? Qt::PointingHandCursor : Qt::WhatsThisCursor);
+  set_preview(preview_);
+  update();
 }
 
 void EdgeItem::set_chosen(bool chosen) {
@@ -137,12 +152,15 @@ QColor EdgeItem::colour() const {
 
 QRectF EdgeItem::label_box() const {
   const QFontMetricsF metrics(pixels(kDetailPixels));
-  const double w = metrics.horizontalAdvance(to_qt(edge_.label)) + 8;
+  const double w =
+      metrics.horizontalAdvance(to_qt(edge_.label)) + 8 + (can_be_fused() ? kMarkWidth : 0);
   const QPointF c = path_.pointAtPercent(label_at_) + QPointF(label_aside_ * w, 0);
   return {c.x() - w / 2, c.y() - 7.5, w, 15};
 }
 
-bool EdgeItem::has_label() const { return !no_room_ && (edge_.thickness > 0.05 || edge_.on_chip); }
+bool EdgeItem::has_label() const {
+  return !no_room_ && (edge_.thickness > 0.05 || edge_.on_chip || can_be_fused());
+}
 
 QRectF EdgeItem::place_label(const std::vector<QRectF>& taken) {
   constexpr std::array<double, 9> kPlaces = {0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.1, 0.9};
@@ -191,14 +209,35 @@ void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
   painter->setPen(Qt::NoPen);
   painter->setBrush(c);
   painter->drawPolygon(head_);
-  if (!has_label() && !chosen_ && !is_lit()) return;
+  if (!has_label() && !chosen_ && !is_lit()) {
+    if (can_be_fused()) draw_fuse_mark(*painter, middle(), theme());
+    return;
+  }
   const QRectF box = label_box();
   painter->setBrush(theme().background());
   painter->setPen(chosen_ ? QPen(c, 1.5) : QPen(with_alpha(c, 90), 0.8));
   painter->drawRoundedRect(box, 7, 7);
   painter->setFont(pixels(kDetailPixels));
   painter->setPen(theme().colour(edge_.on_chip ? ColourRole::on_chip : ColourRole::text));
-  painter->drawText(box, Qt::AlignCenter, to_qt(edge_.label));
+  if (!can_be_fused()) {
+    painter->drawText(box, Qt::AlignCenter, to_qt(edge_.label));
+    return;
+  }
+  painter->drawText(box.adjusted(kMarkWidth, 0, 0, 0), Qt::AlignCenter, to_qt(edge_.label));
+  draw_fuse_mark(*painter, {box.left() + 8, box.center().y()}, theme());
+}
+
+void draw_fuse_mark(QPainter& painter, QPointF centre, const Theme& theme) {
+  constexpr double kArm = 3.2, kRadius = 5.6;
+  painter.save();
+  const QColor hue = theme.colour(ColourRole::on_chip);
+  painter.setPen(Qt::NoPen);
+  painter.setBrush(hue);
+  painter.drawEllipse(centre, kRadius, kRadius);
+  painter.setPen(QPen(ink_on(hue), 1.6));
+  painter.drawLine(centre - QPointF(kArm, 0), centre + QPointF(kArm, 0));
+  painter.drawLine(centre - QPointF(0, kArm), centre + QPointF(0, kArm));
+  painter.restore();
 }
 
 HullItem::HullItem(const GraphGroup& group, const Hull& hull, const Theme& theme)

@@ -7,6 +7,7 @@
 
 #include "gui/model/block_graph.h"
 #include "gui/model/dot_layout.h"
+#include "gui/model/edge_chances.h"
 #include "gui/widgets/theme.h"
 
 namespace fuseline::gui {
@@ -51,6 +52,9 @@ class EdgeItem : public GraphItem {
   // Puts the label where it meets none of the boxes; empty where there is no such place: it is
   // seen only while the edge is highlighted then.
   QRectF place_label(const std::vector<QRectF>& taken);
+  // Whether a click can change it, once that is judged: edges that can be fused bear a mark.
+  void set_chance(const EdgeChance& chance);
+  [[nodiscard]] bool can_be_fused() const { return chance_ && chance_->legal && !chance_->splits; }
   // What a click would do, for the tooltip; may be empty.
   void set_preview(const QString& text);
   // Chosen with the keyboard: Enter would toggle it.
@@ -69,8 +73,13 @@ class EdgeItem : public GraphItem {
   double label_at_ = 0.5;   // part of the path
   double label_aside_ = 0;  // in widths of the label
   bool no_room_ = false;
+  std::optional<EdgeChance> chance_;
+  QString preview_;
   bool chosen_ = false;
 };
+
+// A plus on a disc.
+void draw_fuse_mark(QPainter& painter, QPointF centre, const Theme& theme);
 
 // Behind the nodes of one kernel.
 class HullItem : public GraphItem {

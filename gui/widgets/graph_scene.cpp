@@ -127,6 +127,14 @@ EdgeItem* GraphScene::find_edge(const OnChipEdge& edge) const {
   return found == edges_.end() ? nullptr : *found;
 }
 
+void GraphScene::show_chances(const std::map<std::string, EdgeChance>& chances) {
+  for (EdgeItem* item : edges_) {
+    const auto found = chances.find(edge_text(item->edge().choice));
+    if (item->edge().can_toggle && found != chances.end()) item->set_chance(found->second);
+  }
+  place_labels();
+}
+
 EdgeItem* GraphScene::step(int by) {
   std::vector<EdgeItem*> ways;
   std::ranges::copy_if(edges_, std::back_inserter(ways),
@@ -142,6 +150,15 @@ EdgeItem* GraphScene::step(int by) {
   chosen_ = ways[static_cast<std::size_t>(index)];
   chosen_->set_chosen(true);
   return chosen_;
+}
+
+QPointF GraphScene::start() const {
+  const NodeItem* first = nullptr;
+  for (const NodeItem* item : nodes_) {
+    if (item->node().is_tensor) continue;
+    if (first == nullptr || item->boundingRect().top() < first->boundingRect().top()) first = item;
+  }
+  return first == nullptr ? picture_.center() : first->boundingRect().center();
 }
 
 std::vector<std::string> GraphScene::operators_in(const QPainterPath& area) const {

@@ -16,6 +16,8 @@ class GraphScene : public QGraphicsScene {
 
   void show_graph(const BlockGraph& graph, const GraphLayout& layout, const Theme& theme);
   void show_problem(const QString& text, const Theme& theme);
+  // By edge_text(), see edge_chances.h.
+  void show_chances(const std::map<std::string, EdgeChance>& chances);
   void restyle(const Theme& theme);
   // `run`: the one that is drawn.
   void show_highlight(const Highlight& highlight, RunId run);
@@ -25,6 +27,8 @@ class GraphScene : public QGraphicsScene {
   [[nodiscard]] EdgeItem* chosen() const { return chosen_; }
   [[nodiscard]] EdgeItem* find_edge(const OnChipEdge& edge) const;
   [[nodiscard]] std::vector<std::string> operators_in(const QPainterPath& area) const;
+  // Where reading begins: the topmost operator.
+  [[nodiscard]] QPointF start() const;
   [[nodiscard]] QRectF picture() const { return picture_; }
 
  signals:

@@ -1,6 +1,7 @@
 #include "gui/widgets/graph_view.h"
 
 #include <QAction>
+#include <QCursor>
 #include <QMenu>
 #include <QMetaObject>
 #include <QPainter>
@@ -21,6 +22,7 @@ namespace fuseline::gui {
 namespace {
 
 constexpr std::size_t kMostLayouts = 64;
+constexpr int kMouseRoom = 24;  // px around the mouse that the strip leaves free
 
 // The block before rewrites and what is chosen of it; empty when the run's setup is wrong.
 std::vector<RewriteChoice> rewrites_of(const Document& document, const Run& run) {
@@ -51,13 +53,29 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
       rewrites_(new QToolButton(this)),
       bar_(new EditBar(this)),
       canvas_(new GraphCanvas(this)),
-      inbox_(std::make_shared<Inbox>()) {
+      inbox_(std::make_shared<Inbox>()),
+      judge_(this,
+             [](const ChanceRequest& r, const std::stop_token& stop, const Progress&) {
+               return Chances{r.of, edge_chances(r.document, r.run, r.edges, stop)};
+             },
+             {.done =
+                  [this](Chances chances) {
+                    chances_ = std::move(chances);
+                    canvas_->graph().show_chances(chances_.chances);
+                  },
+              .failed = [this](const std::string& why) { bar_->show_hint(to_qt(why)); },
+              .changed = {}}),
+      search_(this,
+              [](const SearchRequest& r, const std::stop_token& stop, const Progress& progress) {
+                return best_fusion(r.document, r.run, r.seconds, stop, progress);
+              },
+              {.done = [this](const BestFusion& best) { take_best(best); },
+               .failed = [this](const std::string& why) { bar_->show_hint(to_qt(why)); },
+               .changed = [this] { emit busy_changed(); }}) {
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(0);
   make_tools();
-  column->addWidget(bar_);
-  canvas_->set_strip(bar_);
   column->addWidget(canvas_, 1);
   column->addWidget(new GraphLegend(this));
   setFocusProxy(canvas_);
@@ -101,7 +119,9 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
   connect(canvas_, &GraphCanvas::toggle_requested, this, toggle);
   connect(canvas_, &GraphCanvas::lassoed, this,
           [this](const std::vector<std::string>& operators) { session_.fuse_all(operators); });
+  connect(bar_, &EditBar::came, this, &GraphView::place_bar);
   connect(&session_, &Session::edit_judged, bar_, &EditBar::show_notice);
+  connect(&session_, &Session::edit_outdated, bar_, &QWidget::hide);
   connect(&session_, &Session::preview_changed, this, [this](const OnChipEdge& edge) {
     const EdgePreview* preview = session_.preview(edge);
     EdgeItem* item = canvas_->graph().find_edge(edge);
@@ -115,8 +135,9 @@ GraphView::~GraphView() = default;
 
 QString GraphView::hint() const {
   return tr(
-      "Click an edge to keep its tensor on chip, or to split there; Shift+drag draws a lasso "
-      "that fuses all inside. Wheel zooms, drag moves, 0 fits.");
+      "Click an edge with a plus to keep its tensor on chip, a dashed one to split there; "
+      "Shift+drag "
+      "draws a lasso that fuses all inside. Wheel zooms, drag moves, 0 fits.");
 }
 
 void GraphView::make_tools() {
@@ -139,6 +160,11 @@ void GraphView::make_tools() {
   rewrites_->setToolTip(tr("Changes of the graph that keep its algebra and make fusions legal"));
   connect(rewrites_->menu(), &QMenu::aboutToShow, this, &GraphView::fill_rewrites);
   tools->addWidget(rewrites_);
+  QAction* best = tools->addAction(tr("Best fusion"));
+  best->setObjectName("best-fusion");
+  best->setToolTip(tr("Search the best fusion of this block, and add it as a run; takes up to %1 s")
+                       .arg(kSearchSeconds));
+  connect(best, &QAction::triggered, this, [this] { search_best(); });
   QAction* lasso = tools->addAction(tr("Lasso"));
   lasso->setCheckable(true);
   lasso->setToolTip(tr("Drag around operators to fuse them (also Shift+drag)"));
@@ -169,20 +195,40 @@ void GraphView::fill_runs() {
 void GraphView::fill_rewrites() {
   QMenu* menu = rewrites_->menu();
   menu->clear();
+  qDeleteAll(menu->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly));
   const Document& document = bench().document();
   const Run* run = document.runs.find(bench().shown_run());
   if (run != nullptr) {
-    for (const RewriteChoice& choice : rewrites_of(document, *run)) {
-      QAction* action = menu->addAction(to_qt(choice.name));
+    std::vector<RewriteChoice> choices = rewrites_of(document, *run);
+    // Those that can be chosen first; the others where they are not in the way.
+    std::ranges::stable_partition(choices, &RewriteChoice::can_toggle);
+    QMenu* others = nullptr;
+    for (const RewriteChoice& choice : choices) {
+      if (!choice.can_toggle && others == nullptr) others = new QMenu(menu);
+      QMenu* where = choice.can_toggle ? menu : others;
+      QAction* action = where->addAction(to_qt(choice.label));
+      action->setObjectName(to_qt("rewrite-" + choice.name));
       action->setCheckable(true);
       action->setChecked(choice.on);
       action->setEnabled(choice.can_toggle);
-      action->setToolTip(to_qt(choice.can_toggle ? choice.summary : choice.why_not));
+      action->setToolTip(to_qt(choice.name + (choice.can_toggle ? "" : ": " + choice.why_not)));
       connect(action, &QAction::triggered, this,
               [this, name = choice.name] { session_.toggle_rewrite(name); });
     }
+    if (others != nullptr) {
+      others->setToolTipsVisible(true);
+      others->setTitle(tr("Not here (%1)").arg(others->actions().size()));
+      if (!menu->isEmpty()) menu->addSeparator();
+      menu->addMenu(others);
+    }
   }
   if (menu->isEmpty()) menu->addAction(tr("Of predictions only"))->setEnabled(false);
+}
+
+void GraphView::set_waiting(bool waiting) {
+  if (waiting == waiting_) return;
+  waiting_ = waiting;
+  emit busy_changed();
 }
 
 void GraphView::refresh() {
@@ -191,20 +237,36 @@ void GraphView::refresh() {
   if (view == nullptr) return;  // not computed yet: what is drawn stays
   graph_ = block_graph(*view);
   if (!graph_.problem.empty()) {
+    layouter_->cancel();
+    judge_.cancel();
+    set_waiting(false);
     drawn_.clear();
     canvas_->graph().show_problem(to_qt(graph_.problem), theme());
     canvas_->fit();
     return;
   }
+  judge_edges(*view);
   const std::string text = dot_text(graph_);
   if (const auto found = known_.find(text); found != known_.end()) {
     layouter_->cancel();
-    waiting_ = false;
+    set_waiting(false);
     draw(found->second);
     return;
   }
-  waiting_ = true;
+  set_waiting(true);
   layouter_->submit(graph_);
+}
+
+// Off the window's thread: marks come some milliseconds after the picture.
+void GraphView::judge_edges(const RunView& view) {
+  if (view.result == chances_.of) return;
+  ChanceRequest request{bench().document(), view.run.id, {}, view.result};
+  // Results may be of a document whose run is gone.
+  if (request.document.runs.find(view.run.id) == nullptr || view.run.is_measurement()) return;
+  for (const GraphEdge& edge : graph_.edges) {
+    if (edge.can_toggle) request.edges.push_back(edge.choice);
+  }
+  judge_.start(std::move(request));
 }
 
 void GraphView::take_layout() {
@@ -216,29 +278,77 @@ void GraphView::take_layout() {
     std::swap(failure, inbox_->failure);
   }
   if (!failure.isEmpty()) {
-    waiting_ = false;
     bar_->show_hint(failure);
     layout = layered_layout(graph_);
   }
   if (!layout || graph_.nodes.size() != layout->nodes.size()) return;
-  waiting_ = false;
   if (known_.size() >= kMostLayouts) known_.clear();
   known_[dot_text(graph_)] = *layout;
   draw(*layout);
   show_highlight(bench().highlighted());
+  set_waiting(false);
 }
 
 void GraphView::draw(const GraphLayout& layout) {
   canvas_->graph().show_graph(graph_, layout, theme());
+  const RunView* view = bench().results().find(bench().shown_run());
+  if (view != nullptr && view->result == chances_.of)
+    canvas_->graph().show_chances(chances_.chances);
+  canvas_->setAccessibleName(to_qt(graph_.title));
+  const auto operators = std::ranges::count(graph_.nodes, false, &GraphNode::is_tensor);
+  canvas_->setAccessibleDescription(tr("%1 operators; %2 kernels hold two or more of them. Arrow "
+                                       "keys choose an edge, Enter fuses or "
+                                       "splits it.")
+                                        .arg(operators)
+                                        .arg(graph_.groups.size()));
   const std::string text = dot_text(graph_);
-  if (text != drawn_) canvas_->fit();
+  if (text != drawn_) canvas_->show_start();
   drawn_ = text;
   if (!layout.note.empty()) bar_->show_hint(to_qt(layout.note));
+}
+
+void GraphView::search_best(double seconds) {
+  const Run* run = bench().document().runs.find(bench().shown_run());
+  if (run == nullptr || search_.is_busy()) return;
+  bar_->show_hint(tr("Searching the best fusion of the block; Cancel in the status bar stops it"));
+  search_.start({bench().document(), *run, seconds});
+}
+
+void GraphView::take_best(const BestFusion& best) {
+  if (!best.problem.empty()) {
+    bar_->show_hint(to_qt(best.problem));
+    return;
+  }
+  session_.act([&](Workbench& b) {
+    b.show_run(b.add_run({.name = "best fusion",
+                          .policy = kCustomPolicy,
+                          .custom = best.custom,
+                          .setup = best.setup}));
+  });
+  bar_->show_hint(to_qt(best.text));
+}
+
+// Over the lower end of the graph; over the upper one while the mouse is below: what it points at
+// stays in sight.
+void GraphView::place_bar() {
+  const QRect area = canvas_->geometry();
+  const int height = std::min(bar_->height_for(area.width()), area.height() * 3 / 5);
+  const QPoint mouse = mapFromGlobal(QCursor::pos());
+  const bool below = area.contains(mouse) && mouse.y() > area.bottom() - height - kMouseRoom;
+  bar_->setGeometry(area.left(), below ? area.top() : area.bottom() + 1 - height, area.width(),
+                    height);
+}
+
+void GraphView::resizeEvent(QResizeEvent* event) {
+  View::resizeEvent(event);
+  layout()->activate();
+  if (bar_->isVisible()) place_bar();
 }
 
 void GraphView::finish() {
   layouter_->wait_idle();
   take_layout();
+  judge_.finish();
 }
 
 void GraphView::show_highlight(const Highlight& highlight) {

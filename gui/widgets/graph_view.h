@@ -6,9 +6,12 @@
 #include <mutex>
 #include <optional>
 
+#include "gui/model/best_fusion.h"
 #include "gui/model/block_graph.h"
 #include "gui/model/dot_layout.h"
+#include "gui/model/edge_chances.h"
 #include "gui/model/latest_wins.h"
+#include "gui/widgets/charts/background.h"
 #include "gui/widgets/edit_bar.h"
 #include "gui/widgets/graph_canvas.h"
 #include "gui/widgets/view.h"
@@ -33,7 +36,10 @@ class GraphView : public View {
   void show_highlight(const Highlight& highlight) override;
   void restyle() override;
   void finish() override;
-  [[nodiscard]] bool is_busy() const override { return waiting_; }
+  [[nodiscard]] bool is_busy() const override { return waiting_ || search_.is_busy(); }
+  void cancel() override { search_.cancel(); }
+  // Looks for the best fusion of the shown run's block and adds it as a run.
+  void search_best(double seconds = kSearchSeconds);
   void paint_to(QPainter& painter, QSize size) override;
   [[nodiscard]] std::vector<Table> tables() const override;
 
@@ -41,8 +47,26 @@ class GraphView : public View {
   [[nodiscard]] GraphCanvas& canvas() const { return *canvas_; }
   [[nodiscard]] EditBar& edit_bar() const { return *bar_; }
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   struct Inbox;
+  struct ChanceRequest {
+    Document document;
+    RunId run;
+    std::vector<OnChipEdge> edges;
+    std::shared_ptr<const RunResult> of;
+  };
+  struct SearchRequest {
+    Document document;
+    Run run;
+    double seconds = 0;
+  };
+  struct Chances {
+    std::shared_ptr<const RunResult> of;
+    std::map<std::string, EdgeChance> chances;
+  };
   using Layouter = LatestWins<BlockGraph, GraphLayout>;
 
   void make_tools();
@@ -50,6 +74,10 @@ class GraphView : public View {
   void fill_rewrites();
   void take_layout();
   void draw(const GraphLayout& layout);
+  void set_waiting(bool waiting);
+  void judge_edges(const RunView& view);
+  void place_bar();
+  void take_best(const BestFusion& best);
 
   Session& session_;
   QComboBox* runs_;
@@ -62,6 +90,9 @@ class GraphView : public View {
   bool waiting_ = false;
   std::shared_ptr<Inbox> inbox_;
   std::unique_ptr<Layouter> layouter_;  // after what it uses
+  Chances chances_;
+  Background<ChanceRequest, Chances> judge_;
+  Background<SearchRequest, BestFusion> search_;
 };
 
 }  // namespace fuseline::gui

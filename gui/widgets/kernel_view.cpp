@@ -4,7 +4,6 @@
 #include <QLabel>
 #include <QPainter>
 #include <QScrollBar>
-#include <QSignalBlocker>
 #include <QSortFilterProxyModel>
 #include <QStyledItemDelegate>
 #include <QTableView>
@@ -134,6 +133,7 @@ KernelView::KernelView(Workbench& workbench, QWidget* parent)
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
           [this](const QModelIndex& now) {
+            if (filling_) return;  // the table, and no person, chose another row
             if (now.isValid()) emit selected(lines_->thing(sorted_->mapToSource(now).row()));
           });
   connect(table_->horizontalHeader(), &QHeaderView::sectionResized, this,
@@ -159,9 +159,10 @@ void KernelView::refresh() {
   problem_->setVisible(!problem.isEmpty());
   table_->setVisible(problem.isEmpty());
   totals_->setVisible(problem.isEmpty());
-  const QSignalBlocker quiet(table_->selectionModel());
+  filling_ = true;
   total_->show(table, theme());
   lines_->show(std::move(table), theme());
+  filling_ = false;
   for (int c = 0; c < lines_->columnCount(); ++c) {
     const bool empty = is_empty_column(lines_->table(), static_cast<std::size_t>(c));
     table_->setColumnHidden(c, empty);
@@ -191,9 +192,9 @@ void KernelView::show_highlight(const Highlight& highlight) {
   if (row < 0) return;
   const QModelIndex index = sorted_->mapFromSource(lines_->index(row, 0));
   if (table_->currentIndex().row() == index.row()) return;
-  const QSignalBlocker quiet(table_->selectionModel());
+  filling_ = true;
   table_->setCurrentIndex(index);
-  table_->viewport()->update();
+  filling_ = false;
 }
 
 void KernelView::restyle() {

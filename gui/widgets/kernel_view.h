@@ -27,6 +27,7 @@ class KernelView : public View {
   [[nodiscard]] QTableView& table() const { return *table_; }
 
  private:
+  bool filling_ = false;
   KernelModel* lines_;
   KernelModel* total_;
   QSortFilterProxyModel* sorted_;

@@ -16,8 +16,10 @@
 
 #include "base/error.h"
 #include "gui/widgets/block_view.h"
+#include "gui/widgets/causes_view.h"
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
+#include "gui/widgets/pair_view.h"
 #include "gui/widgets/program_view.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
@@ -64,6 +66,8 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
 
   views_ = make_chart_views(session.bench(), this);
   views_.insert(views_.begin(), graph_);
+  views_.push_back(new CausesView(session, this));
+  views_.push_back(new PairView(session, this));
   views_.push_back(new KernelView(session.bench(), this));
   views_.push_back(new ProgramView(session.bench(), this));
   views_.push_back(new BlockView(session, this));
@@ -75,10 +79,12 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   for (View* v : views_) {
     v->setToolTip({});
     v->setStatusTip(v->hint());
+    offer_copies(*v);
     if (v == graph_) continue;
     QDockWidget* d = add_dock(v, v->id(), v->title());
     connect(d, &QDockWidget::dockLocationChanged, this, &MainWindow::name_tabs);
     connect(d, &QDockWidget::visibilityChanged, this, [this, v](bool visible) {
+      show_progress();  // of what is seen now
       if (!visible) return;
       if (stale_.contains(v)) {
         refresh_view(v);
@@ -98,7 +104,11 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   if (!session_.bench().results().runs.empty()) refresh_views();
 }
 
-MainWindow::~MainWindow() = default;
+// Docks and views say until their end what becomes of them, which is after the end of what listens.
+MainWindow::~MainWindow() {
+  for (const QDockWidget* d : docks_) disconnect(d, nullptr, this, nullptr);
+  for (const View* v : views_) disconnect(v, nullptr, this, nullptr);
+}
 
 QDockWidget* MainWindow::add_dock(QWidget* content, const QString& id, const QString& title) {
   auto* d = new QDockWidget(title, this);
@@ -153,6 +163,7 @@ void MainWindow::make_status_bar() {
   cancel_->setToolTip(tr("Stop what is computed; what is shown stays (Esc)"));
   cancel_->setAutoRaise(true);
   connect(cancel_, &QToolButton::clicked, this, [this] {
+    if (export_ != nullptr) export_->cancel();
     session_.bench().cancel();
     for (View* v : views_) v->cancel();
     show_progress();
@@ -226,13 +237,21 @@ void MainWindow::show_document() {
 }
 
 void MainWindow::show_progress() {
+  if (progress_ == nullptr) return;  // the window is being made
   const bool computing = session_.bench().is_computing();
   const bool views_busy =
       std::ranges::any_of(views_, [](const View* v) { return v->is_busy() && is_seen(*v); });
-  progress_->setVisible(computing || views_busy);
-  cancel_->setVisible(computing || views_busy);
-  progress_->setRange(0, computing ? 100 : 0);
-  if (computing) progress_->setValue(static_cast<int>(100 * session_.bench().progress()));
+  const bool exporting = export_ != nullptr;
+  progress_->setVisible(computing || views_busy || exporting);
+  cancel_->setVisible(computing || views_busy || exporting);
+  progress_->setRange(0, computing || exporting ? 100 : 0);
+  if (exporting) {
+    progress_->setValue(static_cast<int>(100 * export_->progress()));
+    progress_->setToolTip(tr("exporting"));
+  } else if (computing) {
+    progress_->setValue(static_cast<int>(100 * session_.bench().progress()));
+    progress_->setToolTip(tr("predicting"));
+  }
 }
 
 void MainWindow::fail(const QString& title, const QString& text) {
@@ -266,7 +285,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event) {
   if (event->text() == "?") {
     show_shortcuts();
   } else if (event->key() == Qt::Key_Escape) {
-    if (session_.bench().is_computing()) {
+    if (session_.bench().is_computing() || export_ != nullptr) {
       cancel_->click();
     } else {
       graph_->edit_bar().hide();

@@ -4,9 +4,11 @@
 
 #include <QMainWindow>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <vector>
 
+#include "gui/widgets/export_job.h"
 #include "gui/widgets/file_actions.h"
 #include "gui/widgets/graph_view.h"
 #include "gui/widgets/picture_export.h"
@@ -19,6 +21,9 @@ class QProgressBar;
 class QToolButton;
 
 namespace fuseline::gui {
+
+// Whether dark colours were chosen in the last window; empty: nothing was chosen.
+std::optional<bool> chosen_colours(const std::filesystem::path& state_folder);
 
 class DetailsPanel;
 class SearchBox;
@@ -43,6 +48,11 @@ class MainWindow : public QMainWindow {
   void raise_view(const QString& id);
   void reset_layout();
   void show_shortcuts();
+  // All pictures and data, while the window goes on.
+  void export_to(const std::filesystem::path& folder);
+  // One HTML file with all of it.
+  void export_page_to(const std::filesystem::path& file);
+  [[nodiscard]] bool is_exporting() const { return export_ != nullptr; }
 
  protected:
   void closeEvent(QCloseEvent* event) override;
@@ -75,6 +85,13 @@ class MainWindow : public QMainWindow {
   void update_undo();
   void export_all();
   void export_view(View& view);
+  // The view under the mouse, on a right click: its picture, its data.
+  void offer_copies(View& view);
+  void copy_picture(View& view);
+  void copy_table(View& view);
+  void copy_command();
+  void follow(ExportJob* job);
+  void export_page();
   [[nodiscard]] std::vector<QAction*> all_actions() const;
 
   // Where it is (main_window_layout.cpp).
@@ -82,6 +99,7 @@ class MainWindow : public QMainWindow {
   void name_tabs();
   void restore_layout();
   void store_layout() const;
+  void store_colours(bool dark) const;
 
   Session& session_;
   std::filesystem::path settings_file_;
@@ -99,6 +117,7 @@ class MainWindow : public QMainWindow {
   QLabel* what_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QToolButton* cancel_ = nullptr;
+  ExportJob* export_ = nullptr;
   bool arranged_ = false;
 };
 

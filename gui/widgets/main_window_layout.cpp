@@ -12,7 +12,9 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kLayoutVersion = 2;  // raised when docks come or go
+const char* const kDark = "dark";
+const char* const kSettings = "window.ini";
+constexpr int kLayoutVersion = 3;  // raised when docks come or go
 const QStringList kLeft = {"runs", "setup", "details"};
 const QStringList kBelowCharts = {"kernels", "program", "block", "sweep", "validation"};
 
@@ -92,6 +94,16 @@ void MainWindow::store_layout() const {
   QSettings settings(to_qt(settings_file_), QSettings::IniFormat);
   settings.setValue("geometry", saveGeometry());
   settings.setValue("docks", saveState(kLayoutVersion));
+}
+
+void MainWindow::store_colours(bool dark) const {
+  QSettings(to_qt(settings_file_), QSettings::IniFormat).setValue(kDark, dark);
+}
+
+std::optional<bool> chosen_colours(const std::filesystem::path& state_folder) {
+  const QSettings settings(to_qt(state_folder / kSettings), QSettings::IniFormat);
+  const QVariant dark = settings.value(kDark);
+  return dark.isValid() ? std::optional(dark.toBool()) : std::nullopt;
 }
 
 void MainWindow::showEvent(QShowEvent* event) {

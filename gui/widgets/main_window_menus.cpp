@@ -2,14 +2,18 @@
 #include <QAction>
 #include <QActionGroup>
 #include <QApplication>
+#include <QClipboard>
 #include <QDockWidget>
 #include <QFileDialog>
+#include <QImage>
 #include <QMenu>
 #include <QMenuBar>
 #include <QMessageBox>
+#include <QPainter>
 #include <QStatusBar>
 #include <QToolBar>
 
+#include "gui/model/command_text.h"
 #include "gui/widgets/help_dialogs.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
@@ -51,6 +55,9 @@ void MainWindow::make_menus() {
   run->addMenu(runs_->add_menu());
   run->addSeparator();
   for (QAction* a : runs_->run_actions()) run->addAction(a);
+  file->insertAction(files_->find("reload"),
+                     make("export-page", tr("Export &one page (HTML)…"),
+                          QKeySequence("Ctrl+Shift+E"), [this] { export_page(); }));
   make_view_menu();
   make_help_menu();
   make_tool_bar();
@@ -62,6 +69,9 @@ void MainWindow::make_edit_menu() {
                        [this] { session_.act([](Workbench& bench) { bench.undo(); }); }));
   edit->addAction(make("redo", tr("&Redo"), QKeySequence("Ctrl+Shift+Z"),
                        [this] { session_.act([](Workbench& bench) { bench.redo(); }); }));
+  edit->addSeparator();
+  edit->addAction(make("copy-command", tr("Copy the &command that gives these numbers"),
+                       QKeySequence("Ctrl+Shift+C"), [this] { copy_command(); }));
   edit->addSeparator();
   edit->addAction(make("find", tr("&Find…"), QKeySequence::Find, [this] {
     search_->setFocus();
@@ -92,8 +102,10 @@ void MainWindow::make_view_menu() {
   QAction* dark = make("dark", tr("&Dark colours"), QKeySequence("Ctrl+D"), [] {});
   dark->setCheckable(true);
   dark->setChecked(Theme(QApplication::palette()).is_dark());
-  connect(dark, &QAction::toggled, this,
-          [](bool on) { QApplication::setPalette(on ? dark_palette() : light_palette()); });
+  connect(dark, &QAction::toggled, this, [this](bool on) {
+    QApplication::setPalette(on ? dark_palette() : light_palette());
+    store_colours(on);
+  });
   menu->addAction(dark);
   menu->addAction(make("full-screen", tr("&Full screen"), QKeySequence("F11"),
                        [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); }));
@@ -153,13 +165,86 @@ void MainWindow::show_shortcuts() { shortcut_sheet(all_actions(), this)->show();
 void MainWindow::export_all() {
   const QString folder = QFileDialog::getExistingDirectory(this, tr("Export into a folder"));
   if (folder.isEmpty()) return;
-  QStringList names;
-  const bool done = session_.act([&](Workbench& bench) {
-    names = export_views(bench, views_, from_qt(folder), {.formats = {"png", "svg", "pdf"}});
+  export_to(from_qt(folder));
+}
+
+// The window stays free meanwhile; the status bar shows how far it is, and cancels.
+void MainWindow::export_to(const std::filesystem::path& folder) {
+  PictureOptions options;
+  options.formats = kPictureFormats;
+  follow(new ExportJob(session_, views_, folder, options, this));
+}
+
+void MainWindow::export_page_to(const std::filesystem::path& file) {
+  follow(new ExportJob(session_, views_, file, {}, this, ExportJob::As::page));
+}
+
+void MainWindow::export_page() {
+  QString file = QFileDialog::getSaveFileName(this, tr("The session as one page"),
+                                              "comparison.html", tr("Pages (*.html)"));
+  if (file.isEmpty()) return;
+  if (!file.contains('.')) file += ".html";
+  export_page_to(from_qt(file));
+}
+
+void MainWindow::follow(ExportJob* job) {
+  if (export_ != nullptr) export_->cancel();
+  export_ = job;
+  connect(export_, &ExportJob::progressed, this, &MainWindow::show_progress);
+  connect(export_, &ExportJob::ended, this, [this](const QString& what) {
+    export_ = nullptr;
+    statusBar()->showMessage(what, 12000);
+    show_progress();
   });
-  if (done) {
-    statusBar()->showMessage(tr("%1 files in %2").arg(names.size()).arg(folder), 12000);
+  show_progress();
+}
+
+void MainWindow::offer_copies(View& v) {
+  v.setContextMenuPolicy(Qt::CustomContextMenu);
+  connect(&v, &QWidget::customContextMenuRequested, this, [this, &v](const QPoint& at) {
+    auto* menu = new QMenu(&v);
+    menu->setObjectName("view-menu");
+    menu->setAttribute(Qt::WA_DeleteOnClose);
+    connect(menu->addAction(tr("Copy picture")), &QAction::triggered, this,
+            [this, &v] { copy_picture(v); });
+    connect(menu->addAction(tr("Copy data (CSV)")), &QAction::triggered, this,
+            [this, &v] { copy_table(v); });
+    connect(menu->addAction(tr("Copy the command that gives these numbers")), &QAction::triggered,
+            this, [this] { copy_command(); });
+    menu->addSeparator();
+    connect(menu->addAction(tr("Export this view…")), &QAction::triggered, this,
+            [this, &v] { export_view(v); });
+    menu->popup(v.mapToGlobal(at));
+  });
+}
+
+void MainWindow::copy_picture(View& v) {
+  const QSize size = v.size().expandedTo({800, 500});
+  QImage image(size * 2, QImage::Format_ARGB32_Premultiplied);
+  image.setDevicePixelRatio(2);
+  QPainter painter(&image);
+  v.paint_to(painter, size);
+  painter.end();
+  QApplication::clipboard()->setImage(image);
+  statusBar()->showMessage(tr("%1: the picture is on the clipboard").arg(v.title()), 4000);
+}
+
+void MainWindow::copy_table(View& v) {
+  QStringList texts;
+  for (const Table& table : v.tables()) texts << to_qt(to_csv(table));
+  if (texts.isEmpty()) {
+    statusBar()->showMessage(tr("%1 has no data yet").arg(v.title()), 4000);
+    return;
   }
+  QApplication::clipboard()->setText(texts.join('\n'));
+  statusBar()->showMessage(tr("%1: the data are on the clipboard").arg(v.title()), 4000);
+}
+
+void MainWindow::copy_command() {
+  const CommandText text = command_of(session_.bench().document(), session_.path().string());
+  if (!text.command.empty()) QApplication::clipboard()->setText(to_qt(text.command));
+  statusBar()->showMessage(to_qt(text.command + (text.note.empty() ? "" : " (" + text.note + ")")),
+                           12000);
 }
 
 void MainWindow::export_view(View& v) {

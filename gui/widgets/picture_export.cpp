@@ -73,27 +73,25 @@ QByteArray pdf(View& view, QSize size) {
 
 }  // namespace
 
+std::string picture_bytes(View& view, const QString& format, QSize size, double scale) {
+  const QByteArray bytes = format == "svg"   ? svg(view, size)
+                           : format == "pdf" ? pdf(view, size)
+                                             : png(view, size, scale);
+  return bytes.toStdString();
+}
+
 void write_picture(View& view, const std::filesystem::path& file, QSize size, double scale) {
-  const std::string format = file.extension().string();
-  QByteArray bytes;
-  if (format == ".svg") {
-    bytes = svg(view, size);
-  } else if (format == ".pdf") {
-    bytes = pdf(view, size);
-  } else if (format == ".png") {
-    bytes = png(view, size, scale);
-  } else {
+  const QString format = QString::fromStdString(file.extension().string()).mid(1);
+  if (!kPictureFormats.contains(format)) {
     throw InputError({.file = file.string(),
-                      .value = format,
+                      .value = file.extension().string(),
                       .message = "is no format of pictures",
                       .allowed = ".png, .svg, .pdf"});
   }
-  replace_file(file, bytes.toStdString());
+  replace_file(file, picture_bytes(view, format, size, scale));
 }
 
-QStringList export_views(Workbench& bench, const std::vector<View*>& views,
-                         const std::filesystem::path& folder, const PictureOptions& options) {
-  bench.wait();
+std::vector<ExportFile> view_files(Workbench& bench, const std::vector<View*>& views) {
   std::vector<ExportFile> files = export_data({.results = &bench.results()});
   const auto is_there = [&](const std::string& stem) {
     return std::ranges::any_of(files, [&](const ExportFile& file) {
@@ -102,25 +100,33 @@ QStringList export_views(Workbench& bench, const std::vector<View*>& views,
     });
   };
   for (View* view : views) {
-    view->refresh();
-    view->finish();
-    view->show_highlight(bench.highlighted());
     for (const Table& table : view->tables()) {
       if (is_there(table.name)) continue;
       files.push_back({table.name + ".csv", to_csv(table)});
       files.push_back({table.name + ".json", to_json(table)});
     }
   }
+  return files;
+}
+
+QStringList export_views(Workbench& bench, const std::vector<View*>& views,
+                         const std::filesystem::path& folder, const PictureOptions& options) {
+  bench.wait();
+  for (View* view : views) {
+    view->refresh();
+    view->finish();
+    view->show_highlight(bench.highlighted());
+  }
+  std::vector<ExportFile> files = view_files(bench, views);
+  for (View* view : views) {
+    for (const QString& format : options.formats) {
+      files.push_back({from_qt(view->id() + "." + format),
+                       picture_bytes(*view, format, options.size, options.scale)});
+    }
+  }
   write_files(folder, files);
   QStringList names;
   for (const ExportFile& file : files) names << to_qt(file.name);
-  for (View* view : views) {
-    for (const QString& format : options.formats) {
-      const QString name = view->id() + "." + format;
-      write_picture(*view, folder / from_qt(name), options.size, options.scale);
-      names << name;
-    }
-  }
   return names;
 }
 

@@ -7,11 +7,18 @@
 #include <filesystem>
 #include <vector>
 
+#include "gui/model/export.h"
 #include "gui/widgets/view.h"
 
 namespace fuseline::gui {
 
 inline const QStringList kPictureFormats = {"png", "svg", "pdf"};
+
+// A picture as the bytes of a file; `format`: one of kPictureFormats. InputError: it is too large.
+std::string picture_bytes(View& view, const QString& format, QSize size, double scale);
+
+// The data of all views: export_data() and the tables that only a view has. Views are finished.
+std::vector<ExportFile> view_files(Workbench& bench, const std::vector<View*>& views);
 
 // All or nothing. `scale`: pixels of a PNG for each of `size`. InputError when it cannot be
 // written.

@@ -123,8 +123,9 @@ void ProgramView::paint_to(QPainter& painter, QSize size) {
 std::vector<Table> ProgramView::tables() const {
   Table table{"program", {"from", "to", "fused", "note"}, {}};
   for (const ProgramNote& note : program_.notes) {
-    table.rows.push_back(
-        {note.edge.from, note.edge.to, std::string(note.fused ? "yes" : "no"), note.text});
+    add_row(table,
+            {note.edge.from, note.edge.to, std::string(note.fused ? "yes" : "no"), note.text},
+            program_.about);
   }
   return {table};
 }

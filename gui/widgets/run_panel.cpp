@@ -5,7 +5,6 @@
 #include <QHeaderView>
 #include <QMenu>
 #include <QScrollBar>
-#include <QSignalBlocker>
 #include <QTableView>
 #include <QToolBar>
 #include <QToolButton>
@@ -110,6 +109,7 @@ RunPanel::RunPanel(Session& session, QWidget* parent)
   });
   connect(table_->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
           [this](const QModelIndex& now) {
+            if (filling_) return;  // the list, and no person, chose another row
             if (now.isValid()) session_.select(run_thing(model_->row(now.row()).id));
             enable_actions();
           });
@@ -141,7 +141,12 @@ void RunPanel::fill_add_menu() {
   QString why = tr("none of this model, GPU and workload: run the benchmark first");
   try {
     if (!document.measurements.empty()) {
-      measured = measured_runs(load_measurements(document.measurements), document.setup);
+      const Measurements all = load_measurements(document.measurements);
+      measured = measured_runs(all, document.setup);
+      if (measured.empty()) {
+        why = to_qt(std::filesystem::path(document.measurements).filename().string() + " " +
+                    why_no_run_fits(all, document.setup));
+      }
     }
   } catch (const std::exception& error) {
     why = message_of(error).section('\n', 0, 0);
@@ -171,11 +176,11 @@ void RunPanel::enable_actions() {
 }
 
 void RunPanel::refresh() {
-  const QSignalBlocker quiet(table_->selectionModel());
+  filling_ = true;  // the view still hears of its model's and its selection's changes
   model_->refresh(Theme(palette()));
   const int row = model_->row_of(session_.bench().shown_run());
   if (row >= 0) table_->setCurrentIndex(model_->index(row, 0));
-  table_->viewport()->update();
+  filling_ = false;
   show_what_fits();
   enable_actions();
 }

@@ -36,6 +36,7 @@ class RunPanel : public QWidget {
   void show_what_fits();
 
   Session& session_;
+  bool filling_ = false;
   RunModel* model_;
   QTableView* table_;
   QMenu* add_;

@@ -1,5 +1,7 @@
 #include "gui/widgets/session.h"
 
+#include <algorithm>
+
 #include <QMetaObject>
 
 #include "base/error.h"
@@ -11,7 +13,7 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kAutosaveAfterMs = 800;
+constexpr int kAutosaveEachMs = 400;  // at most once in that time
 
 }  // namespace
 
@@ -44,8 +46,8 @@ Session::Session(Document document, const std::filesystem::path& state_folder, Q
             this, [this] { poll(); }, Qt::QueuedConnection);
       }) {
   autosave_timer_.setSingleShot(true);
-  autosave_timer_.setInterval(kAutosaveAfterMs);
   connect(&autosave_timer_, &QTimer::timeout, this, [this] {
+    autosaved_.start();
     try {
       if (is_dirty()) autosave_.store(bench_.document(), path_);
     } catch (const std::exception& error) {
@@ -53,22 +55,23 @@ Session::Session(Document document, const std::filesystem::path& state_folder, Q
     }
   });
   make_previewer();
-  show_last_prediction();
+  show_first_run();
   busy_ = true;
 }
 
 Session::~Session() = default;
 
-// Graph, table and waterfall say most about the last prediction: the one that fuses most. Of a
-// block in one kernel there is less to see.
-void Session::show_last_prediction() {
-  std::optional<RunId> several;
-  for (const Run& run : bench_.document().runs.all()) {
-    if (run.is_measurement()) continue;
-    bench_.show_run(run.id);
-    if (run.policy != "whole-block") several = run.id;
+// What a person made last, of an opened session. Else the baseline, where it is predicted: fusing
+// starts from it, and it has edges that can be fused. Else the first prediction.
+void Session::show_first_run() {
+  const RunList& runs = bench_.document().runs;
+  const Run* shown = runs.find(runs.baseline());
+  for (const Run& run : runs.all()) {
+    if (shown == nullptr || shown->is_measurement()) shown = &run;
   }
-  if (several) bench_.show_run(*several);
+  for (const Run& run : runs.all())
+    if (run.is_custom()) shown = &run;
+  if (shown != nullptr) bench_.show_run(shown->id);
 }
 
 bool Session::act(const std::function<void(Workbench&)>& what) {
@@ -88,16 +91,24 @@ bool Session::act(const std::function<void(Workbench&)>& what) {
 }
 
 void Session::changed() {
+  if (judged_ && !(bench_.document() == *judged_)) {
+    judged_.reset();
+    pending_.reset();
+    emit edit_outdated();
+  }
   emit document_changed();
   if (bench_.is_computing() != busy_) {
     busy_ = bench_.is_computing();
     emit progress_changed();
   }
-  if (is_dirty()) {
-    autosave_timer_.start();
-  } else {
+  if (!is_dirty()) {
     autosave_timer_.stop();
     autosave_.discard();
+  } else if (!autosave_timer_.isActive()) {
+    // A program that is killed does not wait: at once, and what follows soon after together.
+    const qint64 ago = autosaved_.isValid() ? autosaved_.elapsed() : kAutosaveEachMs;
+    autosave_timer_.start(
+        static_cast<int>(std::clamp<qint64>(kAutosaveEachMs - ago, 0, kAutosaveEachMs)));
   }
 }
 
@@ -114,14 +125,14 @@ void Session::poll() {
   if (fresh) tell_results();
 }
 
-std::string Session::saving_text(const Pending& pending, const PlanEstimate& after) {
+Saving Session::saving_of(const Pending& pending, const PlanEstimate& after) {
   if (pending.like) {
     const auto like = bench_.result_like(*pending.like);
     if (like->predicted) {
-      return saving_of_edit(pending.policy, *pending.before, *like->predicted, after).text;
+      return saving_of_edit(pending.policy, *pending.before, *like->predicted, after);
     }
   }
-  return saving_between(*pending.before, after).text;
+  return saving_between(*pending.before, after);
 }
 
 void Session::tell_results() {
@@ -134,7 +145,9 @@ void Session::tell_results() {
   EditNotice notice = pending.notice;
   const std::optional<PlanEstimate> after = estimate_of(notice.run);
   if (pending.before && after) {
-    notice.text += ": " + saving_text(pending, *after);
+    const Saving saving = saving_of(pending, *after);
+    notice.text += ": " + saving.text;
+    notice.colour = saving.colour;
   }
   emit edit_judged(notice);
 }
@@ -179,9 +192,12 @@ std::optional<PlanEstimate> Session::estimate_of(RunId run) const {
 void Session::judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before,
                     std::string policy) {
   EditNotice notice{edit.outcome.legal,
-                    edit.outcome.legal ? edit.outcome.what : edit.outcome.reason, edit.run,
-                    edit.outcome.suggestions};
+                    edit.outcome.legal ? edit.outcome.what : edit.outcome.reason,
+                    edit.run,
+                    edit.outcome.suggestions,
+                    {}};
   previewer_->cancel();
+  judged_ = bench_.document();
   if (edit.outcome.legal) {
     pending_ = Pending{notice, std::move(before), edit.like, std::move(policy)};
     changed();
@@ -225,7 +241,7 @@ bool Session::open(const std::filesystem::path& path) {
     notes = std::move(loaded.notes);
     path_ = path;
     recent_.add(path);
-    show_last_prediction();
+    show_first_run();
   });
   if (!done) return false;
   pending_.reset();
@@ -246,7 +262,7 @@ void Session::start_anew(Document document) {
   path_.clear();
   act([&](Workbench& bench) {
     bench.open(std::move(document));
-    show_last_prediction();
+    show_first_run();
   });
 }
 
@@ -254,7 +270,7 @@ bool Session::recover(const Autosave::Left& left) {
   const bool done = act([&](Workbench& bench) {
     bench.open_unsaved(load_document(left.file.string()).document);
     path_ = left.original;
-    show_last_prediction();
+    show_first_run();
   });
   if (!done) return false;
   // Kept under this window's name from now on.
@@ -281,12 +297,19 @@ bool Session::take_in(const std::filesystem::path& path, FileKind kind) {
         bench.set_setup(setup, "GPU " + name);
         return;
       case FileKind::measurements: {
-        const std::vector<Run> runs = measured_runs(load_measurements(path.string()), setup);
-        if (runs.empty()) {
-          throw InputError({.file = path.string(),
-                            .message = "holds no measurement of this model, GPU and workload"});
-        }
+        const Measurements measurements = load_measurements(path.string());
+        const std::vector<Run> runs = measured_runs(measurements, setup);
+        const std::string why = runs.empty() ? why_no_run_fits(measurements, setup) : "";
+        if (measurements.meta.gpu.empty())
+          throw InputError({.file = path.string(), .message = why});
+        // They can be judged, whether a run of this session is among them or not.
+        bench.set_measurements(path.string());
         for (const Run& run : runs) bench.add_run(run);
+        if (runs.empty()) {
+          emit failed(
+              tr("No run of this comparison was measured there"),
+              tr("%1 %2.\n\nValidation judges all that it holds.").arg(to_qt(path), to_qt(why)));
+        }
         return;
       }
       case FileKind::session:

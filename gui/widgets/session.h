@@ -2,6 +2,7 @@
 // drawn again. Knows the session's file, and keeps unsaved work on disk.
 #pragma once
 
+#include <QElapsedTimer>
 #include <QObject>
 #include <QTimer>
 #include <filesystem>
@@ -25,6 +26,7 @@ struct EditNotice {
   std::string text;  // what was done and saves, or the reason against it
   RunId run;
   std::vector<Suggestion> suggestions;
+  Colour colour{ColourRole::neutral, 0};  // of a legal one: better or worse, once that is known
 };
 
 class Session : public QObject {
@@ -76,6 +78,7 @@ class Session : public QObject {
   void progress_changed();   // is_computing(), progress()
   void preview_changed(const fuseline::OnChipEdge& edge);
   void edit_judged(const fuseline::gui::EditNotice& notice);
+  void edit_outdated();  // the document is not the one that the last edit_judged() was about
   void failed(const QString& title, const QString& text);
   void noted(const QString& text);  // what was left out when a file was opened
 
@@ -85,7 +88,7 @@ class Session : public QObject {
   void changed();
   void judge(const Workbench::Edit& edit, std::optional<PlanEstimate> before, std::string policy);
   [[nodiscard]] std::optional<PlanEstimate> estimate_of(RunId run) const;
-  void show_last_prediction();
+  void show_first_run();
   void make_previewer();
   void ask_preview();
   void take_preview();
@@ -107,6 +110,7 @@ class Session : public QObject {
   RecentFiles recent_;
   Autosave autosave_;
   QTimer autosave_timer_;
+  QElapsedTimer autosaved_;  // since then
   Workbench bench_;
   // An edit whose results are awaited, to say what it saves.
   struct Pending {
@@ -115,8 +119,9 @@ class Session : public QObject {
     std::optional<Run> like;  // of an edit of a policy's run
     std::string policy;
   };
-  [[nodiscard]] std::string saving_text(const Pending& pending, const PlanEstimate& after);
+  [[nodiscard]] Saving saving_of(const Pending& pending, const PlanEstimate& after);
   std::optional<Pending> pending_;
+  std::optional<Document> judged_;  // after the last edit
   bool busy_ = false;
   std::shared_ptr<const RunResult> previewed_;   // what the previews are of
   std::map<std::string, EdgePreview> previews_;  // by edge_text()

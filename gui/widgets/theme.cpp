@@ -108,6 +108,8 @@ Pair pair_of(ColourRole role) {
       return {0xffc2185b, 0xffff7fae};
     case ColourRole::rest:
       return {0xffb9c0c7, 0xff59636d};
+    case ColourRole::heat:
+      return {0xff00467c, 0xff8fd3ff};
   }
   return {0xff000000, 0xffffffff};
 }
@@ -188,6 +190,10 @@ QColor Theme::colour(Colour c) const {
       return pick(level(kBetter, c.shade == 0 ? 3 : c.shade));
     case ColourRole::worse:
       return pick(level(kWorse, c.shade == 0 ? 3 : c.shade));
+    case ColourRole::heat: {  // from a quiet surface on, each step as much farther from it
+      const double part = std::clamp(c.shade, 0, kMostHeat) / static_cast<double>(kMostHeat);
+      return mixed(surface(), pick(pair_of(c.role)), 0.1 + 0.9 * part);
+    }
     default:
       return shaded(pick(pair_of(c.role)), std::max(0, c.shade), dark_);
   }

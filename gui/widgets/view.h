@@ -33,6 +33,8 @@ class View : public QWidget {
   // The palette changed, or the font: colours of theme() are to be taken anew.
   virtual void restyle() = 0;
 
+  // Begins to compute what finish() waits for, and returns at once.
+  virtual void prepare() {}
   // Blocks until data that is computed in the background is there and drawn. For export.
   virtual void finish() {}
   // True while such data is awaited; the status bar says so.

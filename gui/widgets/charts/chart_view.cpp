@@ -151,7 +151,7 @@ std::string legend_text(ColourRole role) {
     case ColourRole::kind_reduction:
       return "reduction";
     case ColourRole::kind_block:
-      return "whole block";
+      return "block in one launch";
     case ColourRole::bound_tensor:
       return "tensor cores";
     case ColourRole::bound_hbm:

@@ -1,10 +1,12 @@
 #include "gui/widgets/charts/memory_view.h"
 #include "gui/widgets/charts/roofline_view.h"
+#include "gui/widgets/charts/serving_view.h"
 #include "gui/widgets/charts/sweep_view.h"
 #include "gui/widgets/charts/timeline_view.h"
 #include "gui/widgets/charts/traffic_view.h"
 #include "gui/widgets/charts/validation_view.h"
 #include "gui/widgets/charts/waterfall_view.h"
+#include "gui/widgets/charts/whole_model_view.h"
 
 namespace fuseline::gui {
 
@@ -15,6 +17,8 @@ std::vector<View*> make_chart_views(Workbench& bench, QWidget* parent) {
           new RooflineView(bench, parent, MemoryLevel::l2),
           new MemoryView(bench, parent),
           new TimelineView(bench, parent),
+          new WholeModelView(bench, parent),
+          new ServingView(bench, parent),
           new ValidationView(bench, parent),
           new SweepView(bench, parent)};
 }

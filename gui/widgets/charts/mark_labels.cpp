@@ -178,11 +178,20 @@ void MarkLayer::draw_rows(QPainter& p) const {
       p.drawText(beside, Qt::AlignRight | Qt::AlignVCenter,
                  QString::fromStdString(row.result_note));
     }
-    if (!row.note.empty()) {
+    // Rows lower than their text have it in the tooltip alone: it would lie over the next one.
+    if (!row.note.empty() && row_name_area(row).height() >= needed) {
       const QRectF inside(axes.left() + kRowGap, name.top(), axes.width() - kRowGap, name.height());
       p.setPen(theme_->colour(ColourRole::muted));
-      p.drawText(inside, int(Qt::AlignLeft) | int(Qt::AlignVCenter) | int(Qt::TextWordWrap),
-                 QString::fromStdString(row.note));
+      // In its own row alone: a long one is cut off there, and whole in the tooltip.
+      const QString note = QString::fromStdString(row.note).replace('\n', ' ');
+      const QFontMetricsF small(p.font());
+      constexpr int kWrapped = int(Qt::AlignLeft) | int(Qt::AlignVCenter) | int(Qt::TextWordWrap);
+      if (small.boundingRect(inside, kWrapped, note).height() <= inside.height()) {
+        p.drawText(inside, kWrapped, note);
+      } else {
+        p.drawText(inside, int(Qt::AlignLeft) | int(Qt::AlignVCenter),
+                   small.elidedText(note, Qt::ElideRight, inside.width()));
+      }
     }
   }
 }

@@ -100,6 +100,7 @@ MemoryView::MemoryView(Workbench& bench, QWidget* parent)
       canvas_(new MemoryCanvas(this)) {
   body().addWidget(canvas_, 1);
   setFocusProxy(canvas_);
+  canvas_->setAccessibleName(title());
   connect(canvas_, &MemoryCanvas::hovered, this, &View::hovered);
   connect(canvas_, &MemoryCanvas::selected, this, &View::selected);
   connect(kernel_, QOverload<int>::of(&QComboBox::currentIndexChanged), this, [this] { draw(); });

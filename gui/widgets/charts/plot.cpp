@@ -25,6 +25,8 @@ Plot::Plot(QWidget* parent)
       band_(new QRubberBand(QRubberBand::Rectangle, this)) {
   setFocusPolicy(Qt::StrongFocus);
   setMouseTracking(true);
+  // At 150 % its buffer may end within the last pixels: what is behind it is painted first.
+  setAttribute(Qt::WA_OpaquePaintEvent, false);
   setNoAntialiasingOnDrag(false);
   plotLayout()->insertRow(0);
   plotLayout()->addElement(0, 0, header_);
@@ -42,6 +44,8 @@ void Plot::set_scene(Scene scene) {
   scene_ = std::move(scene);
   if (!same_axes) zooms_.clear();
   current_ = -1;
+  setAccessibleName(QString::fromStdString(scene_.title));
+  setAccessibleDescription(QString::fromStdString(spoken(scene_)));
   set_axes();
   if (zooms_.isEmpty()) set_ranges(all());
   replot(rpQueuedReplot);

@@ -30,9 +30,10 @@ void add_ceilings(Scene& scene, const RooflineChart& chart) {
   }
 }
 
-void add_arrows(Scene& scene, const RooflineChart& chart, const Results& results, bool kernels) {
+void add_arrows(Scene& scene, const RooflineChart& chart, const Results& results, bool kernels,
+                const RunsToName& detailed) {
   for (const RooflineArrow& a : chart.arrows) {
-    if (!a.is_block && !kernels) continue;
+    if (!a.is_block && (!kernels || !detailed.contains(a.run))) continue;
     const RunView* run = results.find(a.run);
     const std::string who = run == nullptr ? "" : run->label();
     Mark mark{.shape = Shape::arrow,
@@ -74,6 +75,14 @@ RunsToName runs_to_name(const RooflineChart& chart, const Results& results, RunI
   }
   if (fastest != nullptr) some.insert(fastest->run);
   return all.size() <= kMostNamed ? all : some;
+}
+
+// Whose kernels are drawn: of many runs those of the baseline and of the shown one, as points of
+// ten policies lie on each other.
+RunsToName runs_with_kernels(const RooflineChart& chart, RunId baseline, RunId shown) {
+  RunsToName all;
+  for (const RooflinePoint& p : chart.points) all.insert(p.run);
+  return all.size() <= kMostNamed ? all : RunsToName{baseline, shown};
 }
 
 // Which line is whose, where there is more than one machine.
@@ -119,12 +128,13 @@ Scene roofline_scene(const RooflineChart& chart, const Results& results, bool ke
   scene.x = {.label = chart.x_label, .range = chart.x, .log = true};
   scene.y = {.label = chart.y_label, .range = chart.y, .log = true};
   add_ceilings(scene, chart);
-  add_arrows(scene, chart, results, kernels);
+  const RunsToName detailed = runs_with_kernels(chart, results.baseline, shown);
+  add_arrows(scene, chart, results, kernels, detailed);
   bool any_measured = false;
   // Small points over large ones, so that both can be hovered; blocks over kernels.
   std::vector<const RooflinePoint*> points;
   for (const RooflinePoint& p : chart.points) {
-    if (p.is_block || kernels) points.push_back(&p);
+    if (p.is_block || (kernels && detailed.contains(p.run))) points.push_back(&p);
   }
   std::ranges::stable_sort(points, [](const RooflinePoint* a, const RooflinePoint* b) {
     return a->is_block != b->is_block ? !a->is_block : a->size > b->size;
@@ -152,6 +162,13 @@ Scene roofline_scene(const RooflineChart& chart, const Results& results, bool ke
   scene.footnote = not_compared(chart);
   const std::string outside = not_on_axes(chart, kernels);
   scene.footnote += (scene.footnote.empty() || outside.empty() ? "" : "\n") + outside;
+  const bool some = std::ranges::any_of(
+      chart.points, [&](const RooflinePoint& p) { return !detailed.contains(p.run); });
+  if (kernels && some)
+    scene.footnote += (scene.footnote.empty() ? "" : "\n") +
+                      std::string(
+                          "Kernels of the baseline and of the shown run; of the others the "
+                          "whole block.");
   return scene;
 }
 

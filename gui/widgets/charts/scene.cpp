@@ -22,6 +22,27 @@ Range snug_range(double most, double high) {
   return {0, std::min(high, std::ceil(most * 1.005 / step) * step)};
 }
 
+std::string spoken(const Scene& scene) {
+  if (!scene.problem.empty()) return scene.problem;
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  };
+  for (const Row& row : scene.rows) {
+    std::string said = row.text;
+    for (const std::string& part : {row.result, row.result_note, row.note})
+      if (!part.empty()) said += " " + part;
+    add(said);
+  }
+  if (scene.rows.empty())
+    for (const Mark& mark : scene.marks) add(mark.label);
+  // Curves without names of their own have them in the legend.
+  if (text.empty())
+    for (const LegendEntry& entry : scene.legend) add(entry.text);
+  add(scene.footnote);
+  return text;
+}
+
 Scene empty_scene(std::string title, std::string problem) {
   Scene scene;
   scene.title = std::move(title);

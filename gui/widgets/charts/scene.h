@@ -93,6 +93,9 @@ AxisSpec row_axis(std::size_t count);
 // From zero to the first round number above `most`; never beyond `high`.
 Range snug_range(double most, double high);
 
+// The scene in words, for those who do not see it: each row with its result, or each named mark,
+// and what stands below.
+std::string spoken(const Scene& scene);
 // A scene that says why it is empty.
 Scene empty_scene(std::string title, std::string problem);
 

@@ -1,6 +1,9 @@
 #include "gui/widgets/charts/sweep_view.h"
 
 #include <QComboBox>
+#include <QLabel>
+#include <QSignalBlocker>
+#include <QSpinBox>
 #include <algorithm>
 #include <cmath>
 
@@ -14,12 +17,14 @@ namespace fuseline::gui {
 
 namespace {
 
+constexpr int kLargestSize = 1 << 24;
 constexpr int kCalmMs = 400;       // after the last change, before a sweep begins
 constexpr double kPadding = 1.12;  // of the axis beyond the first and last value
 
 // Equal keys mean equal sweeps.
 std::string key_of(const SweepRequest& request) {
   std::string key = cache_key(request.setup) + "|" + name_of(request.axis);
+  for (const std::int64_t value : request.values) key += "," + std::to_string(value);
   for (const Run& run : request.runs) {
     key += "|" + run.name + "," + run.policy;
     for (const std::string& rewrite : run.custom.rewrites) key += "," + rewrite;
@@ -118,12 +123,17 @@ SweepView::SweepView(Workbench& bench, QWidget* parent)
                },
            .failed = [this](const std::string& why) { show_text(why); },
            .changed = [this] { show_work(work_.is_busy(), work_.progress(), tr("simulating")); }}) {
+  from_ = &add_end(tr("from"), tr("the smallest value; the range starts again with another size"));
+  to_ = &add_end(tr("to"), tr("the largest value"));
   add_plot(1, true);
   add_plot(1, true);
   soon_.setSingleShot(true);
   soon_.setInterval(kCalmMs);
   connect(&soon_, &QTimer::timeout, this, [this] { start(); });
-  connect(axis_, QOverload<int>::of(&QComboBox::currentIndexChanged), this, [this] { start(); });
+  connect(axis_, QOverload<int>::of(&QComboBox::currentIndexChanged), this, [this] {
+    range_of_.clear();
+    start();
+  });
   show_text("not swept yet");
 }
 
@@ -131,6 +141,48 @@ QString SweepView::hint() const {
   return tr(
       "Each prediction's time and HBM bytes over one size, with everything else as in the "
       "session. Diamonds mark where one policy overtakes another.");
+}
+
+QSpinBox& SweepView::add_end(const QString& label, const QString& tip) {
+  auto* box = new QSpinBox(this);
+  box->setRange(1, kLargestSize);
+  box->setGroupSeparatorShown(true);
+  box->setKeyboardTracking(false);
+  box->setToolTip(tip);
+  box->setAccessibleName(label);
+  auto* text = new QLabel(label, this);
+  text->setBuddy(box);
+  const int before_stretch = controls().count() - 3;
+  controls().insertWidget(before_stretch, text);
+  controls().insertWidget(before_stretch + 1, box);
+  connect(box, QOverload<int>::of(&QSpinBox::valueChanged), this, [this] {
+    range_of_ = range_key();  // chosen by a person
+    soon_.start();
+  });
+  return *box;
+}
+
+// What a range is chosen for.
+std::string SweepView::range_key() const {
+  const Setup& setup = bench().document().setup;
+  return std::string(name_of(static_cast<SweepAxis>(axis_->currentIndex()))) +
+         name_of(setup.workload.phase) + setup.model;
+}
+
+// The usual range of the axis, phase and model until a person chooses another one.
+void SweepView::fill_range(const SweepRequest& request) {
+  const std::string of = range_key();
+  if (of == range_of_) return;
+  range_of_ = of;
+  const std::vector<std::int64_t> usual = default_values(request.setup, request.axis);
+  const QSignalBlocker quiet_from(from_), quiet_to(to_);
+  from_->setValue(static_cast<int>(usual.front()));
+  to_->setValue(static_cast<int>(usual.back()));
+}
+
+void SweepView::sweep_range(int from, int to) {
+  from_->setValue(from);
+  to_->setValue(to);
 }
 
 void SweepView::sweep_over(SweepAxis axis) { axis_->setCurrentIndex(static_cast<int>(axis)); }
@@ -161,7 +213,10 @@ void SweepView::start() {
       throw InputError(
           {.field = "S", .message = "context is swept in decode only: choose phase decode"});
     }
+    fill_range(request);
     request.values = default_values(request.setup, request.axis);
+    if (from_->value() != request.values.front() || to_->value() != request.values.back())
+      request.values = values_between(request.setup, request.axis, from_->value(), to_->value());
   } catch (const InputError& error) {
     work_.cancel();
     asked_.clear();
@@ -187,6 +242,8 @@ void SweepView::draw() {
   plots()[0]->set_scene(sweep_scene(chart_, SweepQuantity::time, runs));
   plots()[1]->set_scene(sweep_scene(chart_, SweepQuantity::bytes, runs));
 }
+
+void SweepView::prepare() { start(); }
 
 void SweepView::finish() {
   start();

@@ -34,6 +34,25 @@ void add_bar(Scene& scene, const TimelineRow& row, const TimelineBar& bar, doubl
                          .thing = bar.thing});
 }
 
+// Where the block's own time ends, which is the figure beside the bars: they do not add up to it.
+void add_replayed(Scene& scene, const TimelineRow& row, double at) {
+  const double end = to_us(row.total);
+  const double sum = to_us(row.total - row.unattributed);
+  if (sum < end)
+    scene.marks.push_back({.shape = Shape::bar,
+                           .from = {sum, at - kHalf},
+                           .to = {end, at + kHalf},
+                           .colour = {ColourRole::gap, 0},
+                           .tooltip = row.sums_up,
+                           .thing = run_thing(row.run)});
+  scene.marks.push_back({.shape = Shape::line,
+                         .from = {end, at - 0.5},
+                         .to = {end, at + 0.5},
+                         .colour = {ColourRole::highlight, 0},
+                         .tooltip = row.sums_up});
+  add_to_legend(scene, {"the block, replayed as one", {ColourRole::highlight, 0}, Swatch::line});
+}
+
 void add_legend(Scene& scene, const TimelineChart& chart) {
   bool gap = false, measured = false;
   for (const TimelineRow& row : chart.rows) {
@@ -77,12 +96,16 @@ Scene timeline_scene(const TimelineChart& chart, const std::vector<RunRow>& rows
     }
     if (row.measured && row.note.empty() && row.unattributed.value() != 0) {
       out.tooltip += "\n" + signed_time(row.unattributed) +
-                     " between the block's time and the sum of its kernels, profiled one by one";
+                     " between the block's time and the sum of its kernels, timed one by one";
     }
     scene.rows.push_back(std::move(out));
     for (const TimelineBar& bar : row.bars) {
       add_bar(scene, row, bar, at);
       most = std::max(most, to_us(bar.begin + bar.length));
+    }
+    if (!row.sums_up.empty()) {
+      if (chart.align == Align::start) add_replayed(scene, row, at);
+      scene.footnote += (scene.footnote.empty() ? "" : "\n") + row.sums_up;
     }
   }
   add_legend(scene, chart);

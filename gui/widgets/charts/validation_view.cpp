@@ -1,10 +1,12 @@
 #include "gui/widgets/charts/validation_view.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QPushButton>
 #include <QSignalBlocker>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include "gui/widgets/charts/error_table.h"
 #include "gui/widgets/charts/plot.h"
@@ -15,6 +17,7 @@ namespace {
 
 constexpr std::size_t kFewPoints = 16;  // that get labels
 constexpr int kTableWidth = 1080;       // from which on there is room for it beside the scatter
+constexpr int kTableHeight = 520;       // or below it
 constexpr double kTableShare = 0.5;
 
 }  // namespace
@@ -88,14 +91,19 @@ Scene validation_scene(const ValidationChart& chart, std::size_t scatter) {
 ValidationView::ValidationView(Workbench& bench, QWidget* parent)
     : ChartView(bench, parent),
       quantity_(&add_choice(tr("Show"), {}, tr("what is predicted and measured"))),
+      source_(&add_choice(tr("Measurements"), {},
+                          tr("those that are judged: of the session and of "
+                             "its measured runs"))),
+      as_table_(new QCheckBox(tr("Errors"), this)),
       judge_(new QPushButton(tr("Judge all measurements"), this)),
       table_(new ErrorTableWidget(this)),
       work_(this,
             [&bench](const Request& r, const std::stop_token& stop, const Progress& progress) {
               const auto measurements = bench.cache().measurements(r.measurements);
               const Gpu gpu = measured_gpu(r.setup, *measurements);
-              Judged judged{judge(gpu, *measurements, stop, progress), {}};
-              judged.chart = validation_chart(judged.errors, measurements->meta);
+              Judged judged{judge(gpu, *measurements, stop, progress), {}, {}};
+              judged.chart = validation_chart(judged.errors, measurements->meta, gpu);
+              judged.gpu = gpu;
               judged.chart.machine = whose_predictions(gpu, load_gpu(r.setup.gpu));
               return judged;
             },
@@ -103,6 +111,7 @@ ValidationView::ValidationView(Workbench& bench, QWidget* parent)
                  [this](Judged judged) {
                    judged_ = std::move(judged);
                    show_chart(judged_->chart);
+                   as_table_->setChecked(true);  // what was asked for
                  },
              .failed =
                  [this](const std::string& why) {
@@ -117,7 +126,13 @@ ValidationView::ValidationView(Workbench& bench, QWidget* parent)
                  }}) {
   add_plot(1);
   body().addWidget(table_, 1);
-  controls().insertWidget(2, judge_);
+  controls().insertWidget(4, judge_);
+  controls().insertWidget(5, as_table_);
+  as_table_->setToolTip(tr("the table of errors in place of the chart, where both have no room"));
+  connect(as_table_, &QCheckBox::toggled, this, [this] { share_room(); });
+  source_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  source_->setMinimumContentsLength(10);
+  connect(source_, QOverload<int>::of(&QComboBox::activated), this, [this] { refresh(); });
   judge_->setToolTip(
       tr("predict every measured block and GEMM by each predictor, for the GPU that was measured, "
          "as `fuseline compare` does; takes seconds"));
@@ -133,12 +148,40 @@ QString ValidationView::hint() const {
 }
 
 ValidationView::Request ValidationView::request() const {
-  Request r{bench().document().setup, bench().document().measurements};
+  Request r{bench().document().setup, source_->currentData().toString().toStdString()};
   r.setup.what_if = {};  // the machine that was measured
   return r;
 }
 
+// The session's own first, then those of measured runs that lie elsewhere.
+void ValidationView::fill_sources() {
+  const QSignalBlocker quiet(source_);
+  const QVariant before = source_->currentData();
+  const std::string was = source_->count() > 0 ? source_->itemData(0).toString().toStdString() : "";
+  std::vector<std::string> paths;
+  const Document& document = bench().document();
+  const auto add = [&](const std::string& path) {
+    if (!path.empty() && std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
+  };
+  add(document.measurements);
+  for (const Run& run : document.runs.all()) add(run.measurements);
+  source_->clear();
+  for (const std::string& path : paths) {
+    const std::filesystem::path name = std::filesystem::path(path).lexically_normal();
+    source_->addItem(QString::fromStdString(
+                         (name.has_filename() ? name : name.parent_path()).filename().string()),
+                     QString::fromStdString(path));
+    source_->setItemData(source_->count() - 1, QString::fromStdString(path), Qt::ToolTipRole);
+  }
+  // What was opened last is what is to be judged.
+  const int kept = source_->findData(before);
+  const bool opened = !paths.empty() && paths.front() != was;
+  source_->setCurrentIndex(opened || kept < 0 ? 0 : kept);
+  source_->setEnabled(source_->count() > 1);
+}
+
 void ValidationView::refresh() {
+  fill_sources();
   if (judged_request_ && *judged_request_ == request()) return;  // the same, or on its way
   work_.cancel();
   judged_.reset();
@@ -150,7 +193,7 @@ void ValidationView::refresh() {
 }
 
 void ValidationView::judge_all() {
-  if (bench().document().measurements.empty()) {
+  if (source_->count() == 0) {
     ValidationChart chart;
     chart.problem =
         "the session names no measurements: open a folder of them, or run `fuseline measure`";
@@ -161,8 +204,12 @@ void ValidationView::judge_all() {
   work_.start(*judged_request_);
 }
 
+void ValidationView::prepare() {
+  if (!judged_ && !work_.is_busy() && source_->count() > 0) judge_all();
+}
+
 void ValidationView::finish() {
-  if (!judged_ && !work_.is_busy() && !bench().document().measurements.empty()) judge_all();
+  prepare();
   work_.finish();
 }
 
@@ -193,13 +240,21 @@ void ValidationView::restyle() {
 
 void ValidationView::resizeEvent(QResizeEvent* event) {
   ChartView::resizeEvent(event);
+  share_room();
+}
+
+// Chart and table where both have room, else the one that is chosen.
+void ValidationView::share_room() {
   const bool wide = width() >= kTableWidth;
+  const bool both = wide || height() >= kTableHeight;
   body().setDirection(wide ? QBoxLayout::LeftToRight : QBoxLayout::TopToBottom);
-  table_->setVisible(wide || height() >= 520);
+  as_table_->setVisible(!both);
+  table_->setVisible(both || as_table_->isChecked());
+  plots().front()->setVisible(both || !as_table_->isChecked());
 }
 
 void ValidationView::paint_content(QPainter& painter, const QRect& area) {
-  if (!chart_.problem.empty() || (area.width() < kTableWidth && area.height() < 520)) {
+  if (!chart_.problem.empty() || (area.width() < kTableWidth && area.height() < kTableHeight)) {
     paint_plots(painter, area);
     return;
   }
@@ -217,7 +272,7 @@ void ValidationView::paint_content(QPainter& painter, const QRect& area) {
 
 std::vector<Table> ValidationView::tables() const {
   std::vector<Table> tables{scatter_table(chart_)};
-  if (judged_) tables.push_back(error_table(judged_->errors));
+  if (judged_) tables.push_back(error_table(judged_->errors, judged_->gpu));
   return tables;
 }
 

@@ -5,6 +5,7 @@
 #include "gui/widgets/charts/background.h"
 #include "gui/widgets/charts/chart_view.h"
 
+class QCheckBox;
 class QPushButton;
 
 namespace fuseline::gui {
@@ -23,7 +24,8 @@ class ValidationView : public ChartView {
   [[nodiscard]] QString hint() const override;
   void refresh() override;
   void restyle() override;
-  void finish() override;  // judges all measurements, if that was not done yet
+  void prepare() override;  // judges all measurements, if that was not done yet
+  void finish() override;
   [[nodiscard]] bool is_busy() const override { return work_.is_busy(); }
   void cancel() override { work_.cancel(); }
   [[nodiscard]] std::vector<Table> tables() const override;
@@ -43,13 +45,18 @@ class ValidationView : public ChartView {
   struct Judged {
     ErrorTable errors;
     ValidationChart chart;
+    Gpu gpu;
   };
 
   [[nodiscard]] Request request() const;
   void show_chart(ValidationChart chart);
   void draw();
+  void fill_sources();
+  void share_room();
 
   QComboBox* quantity_;
+  QComboBox* source_;
+  QCheckBox* as_table_;
   QPushButton* judge_;
   ErrorTableWidget* table_;
   ValidationChart chart_;

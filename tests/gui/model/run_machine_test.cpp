@@ -65,7 +65,7 @@ TEST(RunMachine, StandsInTheListOfRunsTheChartsAndTheExport) {
   EXPECT_THAT(rows[0].machine,
               HasSubstr("TinyLlama-1.1B · NVIDIA H200 SXM 141 GB · forward, batch 1, 256 tokens"));
   EXPECT_THAT(rows[1].machine, HasSubstr("NVIDIA H100 SXM5 80 GB"));
-  EXPECT_THAT(rows[1].note, HasSubstr("the baseline is of h200"));
+  EXPECT_THAT(rows[1].note, HasSubstr("the baseline is of NVIDIA H200 SXM 141 GB"));
   EXPECT_EQ(traffic_chart(results, StackBy::kernel).bars[1].machine, "h100-sxm");
   EXPECT_EQ(timeline_chart(results, Align::start).rows[1].machine, "h100-sxm");
   const Table table = runs_table(results);

@@ -2,9 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -225,6 +227,32 @@ TEST_F(SessionFile, RecentFilesAreUniqueNewestFirstAndStillThere) {
   EXPECT_LE(recent.list().size(), RecentFiles::kMost);
   recent.clear();
   EXPECT_THAT(recent.list(), IsEmpty());
+}
+
+// Its process is still in the system's list until its parent asks.
+TEST_F(SessionFile, AutosavedWorkIsFoundRightAfterAKill) {
+  std::array<int, 2> pipe_ends{};
+  ASSERT_EQ(pipe(pipe_ends.data()), 0);
+  const Document d = full_document();
+  const pid_t child = fork();
+  if (child == 0) {
+    Autosave kept(folder_);
+    kept.store(d, "");
+    static_cast<void>(write(pipe_ends[1], "x", 1));
+    pause();
+    _exit(0);
+  }
+  char stored = 0;
+  ASSERT_EQ(read(pipe_ends[0], &stored, 1), 1);
+  EXPECT_THAT(Autosave(folder_).left_behind(), IsEmpty());  // it runs
+  kill(child, SIGKILL);
+  siginfo_t ended{};
+  waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);  // dead, and not asked for
+  EXPECT_EQ(Autosave(folder_).left_behind().size(), 1U);
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
 }
 
 TEST_F(SessionFile, AutosavedWorkIsFoundWhenItsWindowRunsNoLonger) {

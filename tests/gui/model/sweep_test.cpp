@@ -146,5 +146,21 @@ TEST(Sweep, ReportsProgressAndCanBeStopped) {
                Cancelled);
 }
 
+TEST(SweepRange, HoldsItsEndsAndNoMoreThanCanBeDrawn) {
+  const gui::Setup setup = test::small_setup();
+  using V = std::vector<std::int64_t>;
+  EXPECT_EQ(values_between(setup, SweepAxis::tokens, 100, 500), (V{100, 200, 400, 500}));
+  const V wide = values_between(setup, SweepAxis::batch, 1, 1 << 20);
+  EXPECT_LE(wide.size(), kMostSweepValues);
+  EXPECT_EQ(wide.front(), 1);
+  EXPECT_EQ(wide.back(), 1 << 20);
+  EXPECT_TRUE(std::ranges::is_sorted(wide));
+  for (const std::int64_t D : values_between(setup, SweepAxis::width, 100, 3000))
+    EXPECT_EQ(D % 64, 0) << "no whole number of heads";
+  EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::tokens, 500, 100)), InputError);
+  EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::tokens, 0, 100)), InputError);
+  EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::width, 65, 66)), InputError);
+}
+
 }  // namespace
 }  // namespace fuseline::gui

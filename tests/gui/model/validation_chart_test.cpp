@@ -56,7 +56,7 @@ TEST(ValidationChart, JudgesAsTheCommandLineDoes) {
   const ErrorTable table =
       judge(load_gpu("h200"), few, {}, [&](std::size_t, std::size_t) { ++steps; });
   EXPECT_GE(steps, 4U);
-  const ValidationChart chart = validation_chart(table, few.meta);
+  const ValidationChart chart = validation_chart(table, few.meta, load_gpu("h200"));
   ASSERT_EQ(chart.predictors, table.predictors);
   ASSERT_THAT(chart.scatters, Not(IsEmpty()));
   const Scatter& time = chart.scatters[0];

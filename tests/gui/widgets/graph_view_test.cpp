@@ -4,8 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <QGraphicsItem>
+#include <QLabel>
+#include <QMenu>
+#include <QProgressBar>
 #include <QPushButton>
+#include <QSignalSpy>
 #include <QTextBrowser>
+#include <QToolButton>
 #include <QWheelEvent>
 
 #include "gui/widgets/kernel_view.h"
@@ -214,6 +220,145 @@ TEST(GraphView, ADragMovesThePictureAndTogglesNothing) {
   test::drag(*canvas.viewport(), {100, 100}, {60, 40});
   EXPECT_EQ(window.bench().document(), before);
   EXPECT_NE(canvas.mapToScene(100, 100), under);
+}
+
+QPoint on_screen(Window& window, const OnChipEdge& edge) {
+  return window->graph().canvas().viewport()->mapToGlobal(
+      window.pixel_of(*window.scene().find_edge(edge)));
+}
+
+// A second click at the same place must not meet another edge.
+TEST(GraphView, TheGraphStaysUnderTheMouseWhileTheStripComesAndGoes) {
+  Window window;
+  const QPoint legal = on_screen(window, kLegalRow), illegal = on_screen(window, kIllegalRow);
+  const EditBar& bar = window->graph().edit_bar();
+  for (const OnChipEdge& edge : {kIllegalRow, kLegalRow, kLegalRow}) {
+    QCursor::setPos(on_screen(window, edge));
+    window.click_edge(edge);
+    ASSERT_TRUE(bar.isVisible());
+    EXPECT_EQ(on_screen(window, kLegalRow), legal);
+    EXPECT_EQ(on_screen(window, kIllegalRow), illegal);
+    const QPoint mouse = bar.mapFromGlobal(on_screen(window, edge));
+    EXPECT_FALSE(bar.rect().contains(mouse)) << edge.from;  // what was clicked is in sight
+  }
+}
+
+TEST(GraphView, UndoTakesTheStripAway) {
+  Window window;
+  window.click_edge(kLegalRow);
+  ASSERT_TRUE(window->graph().edit_bar().isVisible());
+  window->action("undo")->trigger();
+  window.settle();
+  EXPECT_FALSE(window->graph().edit_bar().isVisible());
+  // Also where the edit's savings are still awaited.
+  window.session().toggle_edge(kLegalRow);
+  window->action("undo")->trigger();
+  window.settle();
+  EXPECT_FALSE(window->graph().edit_bar().isVisible());
+}
+
+TEST(GraphView, AnEditThatCostsHasTheColourOfWorse) {
+  Window window;
+  const EditBar& bar = window->graph().edit_bar();
+  window.click_edge(kLegalRow);
+  EXPECT_EQ(bar.stripe().role, ColourRole::better) << bar.text().toStdString();
+  window.click_edge(kLegalRow);  // splits again
+  EXPECT_EQ(bar.stripe().role, ColourRole::worse) << bar.text().toStdString();
+}
+
+TEST(GraphView, ARefusedLassosReasonIsWholeInASmallWindow) {
+  Window window(test::window_document(), {900, 600});
+  EditBar& bar = window->graph().edit_bar();
+  bar.show_notice({false,
+                   std::string(60, 'x') + " " + std::string(900, 'y') + " end.",
+                   RunId{},
+                   {{CustomFusion{}, "one"}, {CustomFusion{}, "two"}},
+                   {}});
+  QCoreApplication::processEvents();
+  const auto* text = bar.findChild<QLabel*>("edit-text");
+  EXPECT_GE(text->height(), text->heightForWidth(text->width()));
+  EXPECT_TRUE(window->graph().rect().contains(bar.geometry()));
+  bar.show_notice({false, "a short reason", RunId{}, {}, {}});
+  QCoreApplication::processEvents();
+  EXPECT_LT(bar.height(), 60);
+  EXPECT_GE(bar.height(), bar.height_for(bar.width()));
+}
+
+TEST(GraphView, TheWindowOpensWhereEdgesCanBeFusedAndMarksThem) {
+  Window window(default_document(), {1240, 800}, test::Show::as_opened);
+  EXPECT_EQ(window.bench().document().runs.at(window.bench().shown_run()).policy, "eager");
+  int marked = 0, plain = 0;
+  for (const QGraphicsItem* item : window.scene().items()) {
+    const auto* edge = dynamic_cast<const EdgeItem*>(item);
+    if (edge == nullptr || !edge->edge().can_toggle) continue;
+    const std::string tip = edge->toolTip().toStdString();
+    if (edge->can_be_fused()) {
+      ++marked;
+      EXPECT_THAT(tip, HasSubstr("Click: keep on chip"));
+    } else {
+      ++plain;
+      EXPECT_THAT(tip, ::testing::Not(HasSubstr("Click: keep on chip")));
+    }
+  }
+  EXPECT_GE(marked, 3);
+  EXPECT_GE(plain, 1);
+}
+
+TEST(GraphView, AnEdgeThatCannotBeFusedSaysWhyAndPromisesNothing) {
+  Window window;
+  const EdgeItem* illegal = window.scene().find_edge(kIllegalRow);
+  EXPECT_FALSE(illegal->can_be_fused());
+  EXPECT_THAT(illegal->toolTip().toStdString(), HasSubstr("Cannot be kept on chip"));
+  EXPECT_THAT(illegal->toolTip().toStdString(), ::testing::Not(HasSubstr("Click:")));
+  EXPECT_TRUE(window.scene().find_edge(kLegalRow)->can_be_fused());
+  EXPECT_NE(illegal->cursor().shape(), Qt::PointingHandCursor);
+}
+
+// The bar of the status line came when another view began or ended work while the graph was laid
+// out, and nothing took it away.
+TEST(GraphView, SaysWhenItsLayoutIsThere) {
+  Window window;
+  QSignalSpy busy(&window->graph(), &View::busy_changed);
+  gui::Setup setup = window.bench().document().setup;
+  setup.model = "mixtral-8x7b";
+  window.session().act([&](Workbench& bench) { bench.set_setup(setup, "model"); });
+  window.settle();
+  EXPECT_GE(busy.count(), 2);
+  EXPECT_FALSE(window->graph().is_busy());
+  EXPECT_FALSE(window->findChild<QProgressBar*>("progress")->isVisible());
+}
+
+// A block with its backward pass: all of it at once is too small to read.
+TEST(GraphView, ALargeGraphOpensWhereItCanBeReadAndFitsOnDemand) {
+  Document document = test::window_document({"per-operator"});
+  document.setup.workload.phase = Phase::train;
+  document.runs = runs_for(document.setup, {"per-operator"}, {}, "");
+  Window window(document, {900, 600});
+  GraphCanvas& canvas = window->graph().canvas();
+  EXPECT_GE(canvas.transform().m11(), 0.5);
+  const QRectF seen = canvas.mapToScene(canvas.viewport()->rect()).boundingRect();
+  EXPECT_TRUE(seen.contains(window.scene().start()));
+  QTest::keyClick(&canvas, Qt::Key_0);
+  QCoreApplication::processEvents();
+  EXPECT_LT(canvas.transform().m11(), 0.5);
+  const QRectF all = canvas.mapToScene(canvas.viewport()->rect()).boundingRect();
+  EXPECT_TRUE(all.adjusted(-2, -2, 2, 2).contains(window.scene().picture()));
+}
+
+TEST(GraphView, RewritesAreInWordsAndThoseThatCanBeChosenComeFirst) {
+  Window window;
+  auto* button = window->graph().findChild<QToolButton*>("graph-rewrites");
+  emit button->menu()->aboutToShow();
+  const QList<QAction*> actions = button->menu()->actions();
+  ASSERT_FALSE(actions.isEmpty());
+  for (const QAction* action : actions) {
+    if (action->isSeparator()) continue;
+    EXPECT_TRUE(action->isEnabled()) << action->text().toStdString();
+    EXPECT_TRUE(action->text().contains(' ')) << action->text().toStdString();
+    EXPECT_FALSE(action->text().contains('_')) << action->text().toStdString();
+  }
+  ASSERT_NE(actions.back()->menu(), nullptr);
+  for (const QAction* action : actions.back()->menu()->actions()) EXPECT_FALSE(action->isEnabled());
 }
 
 TEST(GraphView, WithoutDotItSaysWhatToInstallAndDrawsRows) {

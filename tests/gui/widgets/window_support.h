@@ -27,13 +27,20 @@ inline Document window_document(const std::vector<std::string>& policies = {"eag
   return document;
 }
 
+// Which run it shows at first: the last prediction, which fuses most, or the one that a window
+// opens on.
+enum class Show { last, as_opened };
+
 class Window {
  public:
-  explicit Window(Document document = window_document(), QSize size = {1400, 900}) {
+  explicit Window(Document document = window_document(), QSize size = {1400, 900},
+                  Show show = Show::last) {
     application();
     QApplication::setStyle("Fusion");
     QApplication::setPalette(light_palette());
     session_ = std::make_unique<Session>(std::move(document), folder());
+    for (const Run& run : bench().document().runs.all())
+      if (show == Show::last && !run.is_measurement()) bench().show_run(run.id);
     window_ = std::make_unique<MainWindow>(*session_, folder());
     window_->resize(size);
     window_->show();

@@ -1,0 +1,55 @@
+#include "gui/model/best_fusion.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+
+#include "base/error.h"
+#include "base/format.h"
+#include "gui/model/text.h"
+#include "model/blocks/block.h"
+#include "sim/search/search.h"
+
+namespace fuseline::gui {
+
+BestFusion best_fusion(const Document& document, const Run& run, double seconds,
+                       const std::stop_token& stop, const Progress& progress) {
+  BestFusion out;
+  out.setup = run.setup;
+  if (run.is_measurement()) {
+    out.problem = run.name + " was measured: choose a prediction";
+    return out;
+  }
+  throw_if_stopped(stop);
+  try {
+    const PredictionCase c = resolve(setup_of(document, run));
+    std::atomic<bool> stopped = stop.stop_requested();
+    const std::stop_callback on_stop(stop, [&] { stopped = true; });
+    SearchOptions options;
+    options.budget_seconds = seconds;
+    options.decisions = false;
+    options.stop = &stopped;
+    if (progress)
+      options.progress = [&](const std::string&, double done) {
+        progress(static_cast<std::size_t>(100 * done), 100);
+      };
+    const SearchResult found = search_block(c, options);
+    throw_if_stopped(stop);
+    out.custom = custom_like(found.plan, build_block(c.model, c.workload));
+    out.time = found.estimate.time;
+    out.bound = Seconds(found.bound);
+    out.complete = found.complete;
+    out.text = fmt::format(
+        "The search found {} among {} plans in {:.1f} s; {}", short_time(out.time),
+        grouped(static_cast<std::int64_t>(found.tried)), found.seconds,
+        out.complete ? "no plan of these kernels is faster"
+                     : fmt::format("no plan of these kernels is faster than {}, {:.1f} % less",
+                                   short_time(out.bound), 100 * found.gap() / (1 + found.gap())));
+  } catch (const InputError& error) {
+    throw_if_stopped(stop);  // a search that was stopped early may have found nothing
+    out.problem = error.what();
+  }
+  return out;
+}
+
+}  // namespace fuseline::gui

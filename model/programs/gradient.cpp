@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "base/error.h"
@@ -279,9 +280,14 @@ Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of) {
 }
 
 std::string gradient_text(const Plan& gradient, const std::string& target) {
-  std::string text = plan_text(gradient, target);
-  const std::size_t hash = text.find("\nhash ");
-  if (hash != std::string::npos) text.erase(hash + 1, text.find('\n', hash + 1) - hash);
+  // Programs alone: each gets the kernel that programs of one's own get.
+  std::istringstream whole(plan_text(gradient, target));
+  std::string text;
+  for (std::string line; std::getline(whole, line);) {
+    const auto begins = [&](const char* word) { return line.rfind(word, 0) == 0; };
+    if (begins("hash ") || begins("plan ") || begins("kernel ")) continue;
+    text += (begins("  ") ? line.substr(2) : line) + "\n";
+  }
   return text;
 }
 

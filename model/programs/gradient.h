@@ -18,7 +18,7 @@ namespace fuseline {
 // gradient a plan for training has.
 Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of = {});
 
-// As a file, without the line "hash": a person may change these programs.
+// As a file of programs alone, which a person may change.
 std::string gradient_text(const Plan& gradient, const std::string& target);
 
 }  // namespace fuseline

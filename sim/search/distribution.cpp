@@ -216,8 +216,7 @@ class Shapes {
   std::vector<std::string> kernels_at(std::size_t whose, std::size_t shape) {
     std::vector<std::string> all = blocks_[shape]->kernels(choices_[whose]);
     std::ranges::sort(all);
-    const auto rest = std::ranges::unique(all);
-    all.erase(rest.begin(), rest.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
   }
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/parallel_for.h"
 #include "model/policy.h"
+#include "sim/selection/known_files.h"
 #include "sim/selection/size_list.h"
 
 namespace fuseline {
@@ -60,7 +61,10 @@ std::size_t SweepGrid::Part::cells() const {
 // of their own for each model and GPU.
 SweepGrid::SweepGrid(const std::optional<std::string>& scenario_path, SelectionWords lists,
                      std::optional<std::string> price)
-    : scenario_path_(scenario_path), price_(std::move(price)), lists_(std::move(lists)) {
+    : scenario_path_(scenario_path),
+      price_(std::move(price)),
+      lists_(std::move(lists)),
+      known_(std::make_shared<KnownFiles>()) {
   using Words = SelectionWords;
   const Texts models = named_values("--model", lists_.model);
   const Texts gpus = named_values("--gpu", lists_.gpu);
@@ -131,7 +135,7 @@ Selection SweepGrid::cell(std::size_t number) const {
     words.*(d->word) = d->values[number % d->values.size()];
     number /= d->values.size();
   }
-  Selection cell = resolve_selection(scenario_, scenario_path_, words);
+  Selection cell = resolve_selection(scenario_, scenario_path_, words, *known_);
   if (price_) cell.price = parse_price(*price_, cell.layers);
   return cell;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "sim/selection/selection.h"
 
 namespace fuseline {
+
+class KnownFiles;
 
 // Every combination of lists: names between commas, sizes also as ranges
 // (sim/selection/size_list.h). A cell is checked when it is asked for, so that a large grid begins
@@ -42,6 +45,7 @@ class SweepGrid {
   std::optional<Scenario> scenario_;
   SelectionWords lists_;
   std::vector<Part> parts_;  // in the order of their cells
+  std::shared_ptr<KnownFiles> known_;
 };
 
 // All cells of such a grid. InputError: as resolve_selection, or more than 20,000 cells.

@@ -14,6 +14,7 @@
 #include "model/programs/program_file.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/gpu/what_if.h"
+#include "sim/selection/known_files.h"
 #include "sim/selection/simulation_size.h"
 
 namespace fuseline {
@@ -299,6 +300,13 @@ Selection resolve_selection(const std::optional<std::string>& scenario_path,
 Selection resolve_selection(const std::optional<Scenario>& read,
                             const std::optional<std::string>& scenario_path,
                             const SelectionWords& texts) {
+  KnownFiles none;
+  return resolve_selection(read, scenario_path, texts, none);
+}
+
+Selection resolve_selection(const std::optional<Scenario>& read,
+                            const std::optional<std::string>& scenario_path,
+                            const SelectionWords& texts, KnownFiles& known) {
   const Scenario scenario = read ? *read : default_scenario();
   Selection s;
   std::optional<ProgramFile> plan;
@@ -339,14 +347,18 @@ Selection resolve_selection(const std::optional<Scenario>& read,
   if (!block_alone)
     s.model = load_named(
         "--model", texts.model, texts.model.value_or(scenario.model),
-        [&](const std::string& name) { return load_model(name, change); }, file);
+        [&](const std::string& name) {
+          return known.model(name, [&](const std::string& n) { return load_model(n, change); });
+        },
+        file);
   if (texts.block)
     s.model = load_named("--block", texts.block, *texts.block, [&](const std::string& block) {
       return block_alone ? model_of_block(block) : with_block(std::move(s.model), block);
     });
   const bool of_plan = plan && !plan->target.empty();
-  s.gpu = load_named("--gpu", texts.gpu, texts.gpu.value_or(of_plan ? plan->target : scenario.gpu),
-                     load_gpu, file);
+  s.gpu = load_named(
+      "--gpu", texts.gpu, texts.gpu.value_or(of_plan ? plan->target : scenario.gpu),
+      [&](const std::string& name) { return known.gpu(name, load_gpu); }, file);
   if (!texts.gpu) s.gpu = with_what_if(std::move(s.gpu), scenario.what_if);
   take_formats_of_model(texts, s.model.formats, s.workload.formats);
   if (!scenario.measurements.empty()) s.measurements = scenario.measurements.string();

@@ -74,8 +74,7 @@ CommandResult list_command(const Arguments& args) {
   std::optional<std::string> format;
   Options options(
       "list",
-      "What can be named: models, blocks, gpus, policies, scenarios, distributions, operators, "
-      "formats, cache-formats.",
+      "What can be named: models, blocks, gpus, policies, scenarios, distributions, formats, ...",
       {"fuseline list gpus", "fuseline list models --format json"});
   options.positional("TOPIC", "models, blocks, gpus, policies, operators, formats, ...", topics, 1);
   options.words(listing_topics());

@@ -51,13 +51,11 @@ CommandResult search_command(const Arguments& args) {
   options.text("--kernels", "own|any", "any: also one launch, and attention that rotates (own)",
                words.kernels);
   options.text("--distribution", "FILE|NAME",
-               "sizes that vary: requests or shapes, as TOML or CSV (list distributions)",
-               words.distribution);
+               "sizes that vary: requests or shapes (list distributions)", words.distribution);
   options.text("--buckets", "K", "with it: ranges of sizes that share a plan (3)", words.buckets);
   options.text("--sizes", "N", "with it: into how many sizes requests are gathered (12)",
                words.sizes);
-  options.text("--calls", "N",
-               "with it: calls that share the time of compiling (as counted, or 100,000)",
+  options.text("--calls", "N", "with it: calls that share the compiling (as counted, or 100,000)",
                words.calls);
   options.text("--compile-seconds", "S", "with it: time to compile one kernel (0.9)",
                words.compile_seconds);

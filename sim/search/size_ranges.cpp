@@ -16,8 +16,8 @@ std::vector<Parting> best_partings(std::size_t count, std::size_t most,
   for (std::size_t a = 0; a < count; ++a)
     for (std::size_t b = a; b < count; ++b) costs[a][b] = cost({a, b});
   // least[k][b]: of the sizes 0 to b in exactly k + 1 ranges, the last of which begins at from.
-  constexpr double kNone = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> least(most, std::vector<double>(count, kNone));
+  constexpr double kNoParting = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<double>> least(most, std::vector<double>(count, kNoParting));
   std::vector<std::vector<std::size_t>> from(most, std::vector<std::size_t>(count, 0));
   least[0] = costs[0];
   for (std::size_t k = 1; k < most; ++k) {

@@ -149,8 +149,9 @@ TEST(SqliteFile, ReadsTablesAndRefusesTheRest) {
               HasSubstr("there is no such table"));
   EXPECT_THAT(refusal([&] { file.each("t", {"nam"}, [](const SqliteRow&) {}); }),
               HasSubstr("t.nam: the table lacks this column; did you mean 'name'?"));
-  EXPECT_THAT(refusal([&] { file.each("t", {"name"}, [](const SqliteRow& r) { r.whole(0); }); }),
-              HasSubstr("t.name = 'one': is of another type; allowed: a whole number"));
+  EXPECT_THAT(
+      refusal([&] { file.each("t", {"name"}, [](const SqliteRow& r) { (void)r.whole(0); }); }),
+      HasSubstr("t.name = 'one': is of another type; allowed: a whole number"));
 }
 
 TEST(SqliteFile, RefusesDamagedFiles) {
@@ -162,7 +163,7 @@ TEST(SqliteFile, RefusesDamagedFiles) {
   const auto read = [&] {
     return refusal([&] {
       const SqliteFile file(path);
-      file.each("t", {"id", "name"}, [](const SqliteRow& row) { row.text_or_empty(1); });
+      file.each("t", {"id", "name"}, [](const SqliteRow& row) { (void)row.text_or_empty(1); });
     });
   };
   EXPECT_EQ(read(), "");

@@ -302,6 +302,13 @@ CommandResult course_command(const Arguments& args) {
   const std::string& verb = args.front();
   const Arguments rest(args.begin() + 1, args.end());
   if (verb == "--help" || verb == "-h") return {kCourseHelp, {}, ExitStatus::done};
+  if (verb == kDescribe) {
+    Options options("course", "A course of labs: its folders, and the grading of what comes back.",
+                    {});
+    options.words(split_list(kCourseVerbs, ','), true);
+    static_cast<void>(options.parse(args));
+    return {options.help(), {}, ExitStatus::done};
+  }
   if (verb == "init") return init(rest);
   if (verb == "grade") return grade(rest);
   throw InputError({.file = kCommandLine,

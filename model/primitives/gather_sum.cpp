@@ -37,7 +37,7 @@ bool GatherSum::check(ShapeCheck& check) const {
     check.problem("a sum of gathered rows needs a stream", "whole-column");
   if (ids)
     check.expect(*ids, from.rows, 1, "row ids");
-  else if (period < 1 || from.rows % period != 0)
+  else if (period < 1 || from.rows % period != 0 || period > check.space().rows)
     check.problem("rows of " + check.name(from) + " in periods of " + std::to_string(period));
   return true;
 }

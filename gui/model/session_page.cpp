@@ -6,35 +6,13 @@
 
 #include "gui/model/command_text.h"
 #include "gui/model/run_rows.h"
+#include "sim/draw/svg.h"
 
 namespace fuseline::gui {
 
 namespace {
 
 constexpr std::size_t kMostTableRows = 400;  // of a table; its CSV has all
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // Base64 (RFC 4648, section 4): a picture in an <img> cannot reach the page's own names and styles.
 std::string base64(const std::string& bytes) {

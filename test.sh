@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds with warnings as errors, and runs every check and test.
 #   ./test.sh           format check, all tests: under ASan + UBSan, or, those that take an optimised
-#                       program, in the release build
+#                       program, in the release build.
+#                       A machine that has compiled no kernel for the GPU yet compiles a third of them,
+#                       another third each day
 #   ./test.sh --quick   the preset dev alone, without the tests labelled slow
 #   ./test.sh --long    all tests in dev, under the sanitizers and in the release build, also those
 #                       labelled long: all models' kernels, fuzzing and random blocks ten times as many
@@ -202,6 +204,11 @@ elif $long; then
   build_and_test asan "all optimised_tests" -E '(Slow|Long)(Gemm|Attention|Stream|Expert)Sources|OpenBlocks|ScanSource|SlowShippedClaims'
   build_and_test release optimised -E '_NOT_BUILT'
 else
+  if [[ ! -d "$FUSELINE_PASSED_KERNELS" ]]; then
+    FUSELINE_KERNELS_OF_DAY="$(($(date -u +%s) / 86400))"
+    export FUSELINE_KERNELS_OF_DAY
+    echo "of the kernels for the GPU, this day's third is compiled; --long compiles all of them"
+  fi
   build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'
   build_and_test release optimised -LE long -E '_NOT_BUILT'
 fi

@@ -123,9 +123,9 @@ TEST_F(SweepOnRanks, SpeaksOnceAboutAMistake) {
   const std::size_t first = wrong.said.find("fuseline: error");
   EXPECT_NE(first, std::string::npos) << wrong.said;
   EXPECT_EQ(wrong.said.find("fuseline: error", first + 1), std::string::npos) << wrong.said;
-  const Shell json = shell(folder_, "mpirun -n 2 '" FUSELINE_BINARY "' sweep --format json");
-  EXPECT_EQ(json.status, 2) << json.said;
-  EXPECT_THAT(json.said, HasSubstr("is not made by several ranks"));
+  const Shell as_json = shell(folder_, "mpirun -n 2 '" FUSELINE_BINARY "' sweep --format json");
+  EXPECT_EQ(as_json.status, 2) << as_json.said;
+  EXPECT_THAT(as_json.said, HasSubstr("is not made by several ranks"));
 }
 
 // A limit on the size of files stands for a full disk: both make a write fail.

@@ -17,11 +17,18 @@
 #include "sim/gpu/gpu.h"
 #include "tests/model/plan_support.h"
 
-namespace fuseline::cuda::test {
+namespace fuseline::test {
+
+using cuda::CubinCache;
+using cuda::Device;
+using cuda::GpuTensors;
+using cuda::KernelStore;
+using cuda::LaunchContext;
+using cuda::SmTarget;
 
 // Odd sizes, grouped queries, heads of 32 columns.
 inline ModelConfig small_llama() {
-  ModelConfig c = fuseline::test::tiny_llama();
+  ModelConfig c = tiny_llama();
   c.D = 192;
   c.F = 272;
   c.H = 6;
@@ -32,7 +39,7 @@ inline ModelConfig small_llama() {
 
 // Biases; heads of 40 columns, so that K of a product over heads ends inside a step.
 inline ModelConfig small_gpt() {
-  ModelConfig c = fuseline::test::tiny_gpt();
+  ModelConfig c = tiny_gpt();
   c.D = 200;
   c.F = 328;
   c.H = c.Hkv = 5;
@@ -103,4 +110,4 @@ class GpuKernelTest : public testing::Test {
   std::optional<KernelStore> store_;
 };
 
-}  // namespace fuseline::cuda::test
+}  // namespace fuseline::test

@@ -61,11 +61,11 @@ void refuse_not_finite(const Graph& graph, const Program& p, const ExactTensors&
 }
 
 // The tensors in fp64 with roundings by chance behind every step.
-ExactTensors with_roundings(const Plan& plan, ExactTensors given, std::uint64_t seed) {
+ExactTensors with_roundings(const Plan& plan, ExactTensors given, std::uint64_t seed, int threads) {
   Roundings roundings{.random = std::mt19937_64(seed), .stored = stored_as};
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases) {
-      run_meaning(plan.graph, p, given, &roundings);
+      run_meaning(plan.graph, p, given, &roundings, threads);
       refuse_not_finite(plan.graph, p, given, "the tensor's type");
     }
   return given;
@@ -153,7 +153,7 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
   const ExactTensors given = exact;
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases) {
-      run_meaning(plan.graph, p, exact);
+      run_meaning(plan.graph, p, exact, nullptr, workers.threads);
       refuse_not_finite(plan.graph, p, exact, "fp64");
     }
 
@@ -162,7 +162,7 @@ VerifiedPrograms verify_programs(const Plan& plan, const Gpu& gpu, std::uint64_t
   std::vector<double> squares(of_formats.size());  // of what each draw of roundings changes
   const auto draw = [&](int number) {
     const ExactTensors rounded =
-        with_roundings(plan, given, seed + static_cast<std::uint64_t>(number));
+        with_roundings(plan, given, seed + static_cast<std::uint64_t>(number), workers.threads);
     for (std::size_t i = 0; i < of_formats.size(); ++i) {
       const Operand& o = of_formats[i].stored;
       const auto at = static_cast<std::size_t>(o.tensor.index);

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/output_folder.h"
 #include "cli/options.h"
+#include "cli/table.h"
 #include "cuda/export/export_files.h"
 
 namespace fuseline {
@@ -70,6 +71,7 @@ std::string export_text_of(const cuda::Exported& e, const std::string& folder) {
     text += fmt::format("operator {}: {} launches, {} inputs, {} outputs, gradient: {}\n", o.name,
                         o.launches.size(), o.inputs.size() + o.changed.size(), o.outputs.size(),
                         o.gradient.empty() ? "none is known" : o.gradient);
+  if (!e.no_gradient.empty()) text += wrap("no gradient: " + e.no_gradient);
   return text +
          "fuseline_kernels.h and .c for C, fuseline_kernels.py for Python; README.md says "
          "how\n";
@@ -84,7 +86,8 @@ nlohmann::ordered_json export_json_of(const cuda::Exported& e, const std::string
           {"architecture", e.architecture},
           {"toolkit", e.toolkit},
           {"kernels", e.codes.size()},
-          {"operators", std::move(operators)}};
+          {"operators", std::move(operators)},
+          {"no_gradient", e.no_gradient}};
 }
 
 }  // namespace fuseline

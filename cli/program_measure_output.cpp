@@ -127,6 +127,10 @@ std::string program_measurement_text(const cuda::ProgramMeasurement& m,
   for (const std::string& note : m.notes) text += wrap("note: " + note);
   for (const cuda::ClaimFault& f : m.programs.faults)
     text += wrap(fmt::format("refused [{}]: {}", f.rule, f.text));
+  std::string stages;
+  for (const cuda::MeasuringStage& stage : m.stages)
+    stages += fmt::format("{}{} {:.1f} s", stages.empty() ? "" : ", ", stage.what, stage.seconds);
+  text += wrap("seconds: " + stages);
   text += m.passed() ? fmt::format("accepted, {:.1f} s from the text to the end of the timing\n",
                                    m.seconds)
                      : "the time of these programs is no speed\n";
@@ -135,11 +139,15 @@ std::string program_measurement_text(const cuda::ProgramMeasurement& m,
 
 ordered_json program_measurement_json(const cuda::ProgramMeasurement& m,
                                       const PlanEstimate& predicted, const Gpu& gpu) {
+  ordered_json stages = ordered_json::array();
+  for (const cuda::MeasuringStage& stage : m.stages)
+    stages.push_back({{"what", stage.what}, {"seconds", stage.seconds}});
   ordered_json out = {{"device", m.device},
                       {"driver", m.driver},
                       {"toolkit", m.toolkit},
                       {"accepted", m.passed()},
                       {"seconds", m.seconds},
+                      {"stages", std::move(stages)},
                       {"measured", plan_json(m.programs)},
                       {"predicted_time_us", to_us(predicted.time)},
                       {"predicted_hbm_bytes", (predicted.hbm_read + predicted.hbm_write).value()},

@@ -351,6 +351,8 @@ std::string export_page(const Exported& e) {
     text += fmt::format("{} launches. Gradient: {}.\n\n", o.launches.size(),
                         o.gradient.empty() ? "none is known" : "operator " + o.gradient);
   }
+  if (!e.no_gradient.empty())
+    text += fmt::format("The programs have no gradient: {}.\n\n", e.no_gradient);
   text +=
       "## Tensors\n\n| name | role | type | rows x columns | bytes from row to row |\n"
       "|---|---|---|---|---|\n";

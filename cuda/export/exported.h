@@ -9,6 +9,7 @@
 
 #include "cuda/export/recorded_plan.h"
 #include "model/plan.h"
+#include "model/programs/gradient.h"
 
 namespace fuseline::cuda {
 
@@ -44,10 +45,13 @@ struct Exported {
   Preparation preparation;            // how weights come from a block's own
   int layers = 0;                     // of a block; 0: programs of one's own
   std::string toolkit, architecture;
+  std::string no_gradient;  // why programs of one's own have none; empty: they have
 };
 
-// An operator for each program of the plan, and one of them all called "all".
-Exported exported_programs(const Plan& plan, const Gpu& gpu, int threads);
+// An operator for each program of the plan, and one of them all called "all". With a gradient,
+// "all_gradient" computes it, and "all" gives out what it needs beside its results.
+Exported exported_programs(const Plan& plan, const ProgramGradient* gradient, const Gpu& gpu,
+                           int threads);
 
 // `layers` equal layers behind each other with weights of their own, from the block's input to its
 // output: "forward", and "backward" where the plan has a backward pass. The first layer's

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <future>
 #include <memory>
 #include <set>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "cuda/run/block_on_gpu.h"
 #include "cuda/run/count_kernels.h"
 #include "cuda/run/instruments.h"
+#include "cuda/run/prepare.h"
 #include "cuda/run/timing.h"
 #include "sim/block/estimate.h"
 
@@ -133,14 +135,17 @@ class MeasuringPrograms {
 
   ProgramMeasurement run() {
     const Clock::time_point start = Clock::now();
+    stage_ = start;
     describe_machine();
-    for (std::size_t seed = 0; seed < kSeeds; ++seed)
-      seeds_.push_back(executor::random_storage(runners_.front().plan->graph, options_.seed + seed,
-                                                options_.workers));
+    compile_and_draw();
     for (Runner& r : runners_) put_on_gpu(r);
+    end_stage("running with three seeds");
     check();
+    end_stage("checking against fp64");
     time();
+    end_stage("timing");
     for (Runner& r : runners_) look_again(r);
+    end_stage("looking at the results again");
     out_.seconds = since(start);
     for (Runner& r : runners_) {
       time_kernels(r);
@@ -155,6 +160,35 @@ class MeasuringPrograms {
   void report(const std::string& what, double done) {
     if (options_.workers.stop != nullptr && *options_.workers.stop) throw executor::Cancelled("");
     if (options_.progress) options_.progress(what, done);
+  }
+
+  void end_stage(const char* what) {
+    out_.stages.push_back({what, since(stage_)});
+    stage_ = Clock::now();
+  }
+
+  [[nodiscard]] PrepareOptions prepare_options(bool fused) {
+    return {.library = fused ? nullptr : instruments_.library(),
+            .threads = options_.workers.threads};
+  }
+
+  // The compiler works on the kernels of all plans at once, and beside it the inputs are drawn.
+  void compile_and_draw() {
+    report("compiling", 0.05);
+    std::future<void> compiled = std::async(std::launch::async, [&] {
+      std::vector<Source> sources;
+      for (Runner& r : runners_)
+        for (Source& source : plan_sources(store_, device_.info(), *r.plan, described_,
+                                           prepare_options(&r == runners_.data())))
+          sources.push_back(std::move(source));
+      store_.compile_ahead(sources, options_.workers.threads);
+    });
+    for (std::size_t seed = 0; seed < kSeeds; ++seed)
+      seeds_.push_back(executor::random_storage(runners_.front().plan->graph, options_.seed + seed,
+                                                options_.workers));
+    end_stage("drawing inputs, beside the compiler");
+    compiled.get();
+    end_stage("compiling, behind the inputs");
   }
 
   void describe_machine() {
@@ -185,18 +219,16 @@ class MeasuringPrograms {
   // The copies, and a checked run with each seed. All copies keep the inputs of the first.
   void put_on_gpu(Runner& r) {
     const bool fused = &r == runners_.data();
-    report(fused ? "compiling" : "compiling the unfused kernels", fused ? 0.05 : 0.4);
+    report(fused ? "loading" : "loading the unfused kernels", fused ? 0.3 : 0.45);
     r.stored = stored_tensors(*r.plan);
     const std::int64_t each = std::max<std::int64_t>(1, gpu_bytes(*r.plan).value());
     const std::int64_t wanted = (kL2Capacities * device_.info().l2.value() + each - 1) / each + 1;
     r.result.copies = static_cast<int>(std::clamp<std::int64_t>(wanted, 2, kMostCopies));
     KernelStore& store = fused && options_.replace_source ? cheating_store_ : store_;
     for (int i = 0; i < r.result.copies; ++i)
-      r.copies.push_back(std::make_unique<BlockOnGpu>(
-          device_, store, *r.plan, described_, 1,
-          PrepareOptions{.library = fused ? nullptr : instruments_.library(),
-                         .threads = options_.workers.threads}));
-    report(fused ? "running" : "running the unfused kernels", fused ? 0.2 : 0.5);
+      r.copies.push_back(std::make_unique<BlockOnGpu>(device_, store, *r.plan, described_, 1,
+                                                      prepare_options(fused)));
+    report(fused ? "running" : "running the unfused kernels", fused ? 0.35 : 0.5);
     for (std::size_t seed = kSeeds; seed-- > 0;) {  // the first seed last: its results stay
       r.inputs.push_back(inputs_of(*r.plan, seed));
       BlockOnGpu& copy = *r.copies.front();
@@ -223,18 +255,23 @@ class MeasuringPrograms {
     }));
   }
 
-  // All runs of all plans beside each other: fp64 without tiles has one core for each.
+  // All runs of all plans beside each other; what they have more of cores multiplies in each.
   void check() {
     report("checking", 0.6);
-    const auto runs = static_cast<std::int64_t>(runners_.size() * kSeeds);
-    executor::parallel_for(options_.workers, runs, [&](std::int64_t i, int) {
-      Runner& r = runners_[static_cast<std::size_t>(i / kSeeds)];
-      const auto at = static_cast<std::size_t>(i % kSeeds);
-      SeedRun& run = r.result.evidence.seeds[at];
-      run.check = check_results(
-          *r.plan, r.inputs[at],
-          [&](TensorId id) -> const executor::Storage& { return r.results[at]->at(id); }, run.seed);
-    });
+    const std::size_t runs = runners_.size() * kSeeds;
+    const int threads = std::max(1, options_.workers.threads / static_cast<int>(runs));
+    std::vector<std::future<void>> checks;
+    for (std::size_t i = 0; i < runs; ++i)
+      checks.push_back(std::async(std::launch::async, [&, i] {
+        Runner& r = runners_[i / kSeeds];
+        const std::size_t at = i % kSeeds;
+        SeedRun& run = r.result.evidence.seeds[at];
+        run.check = check_results(
+            *r.plan, r.inputs[at],
+            [&](TensorId id) -> const executor::Storage& { return r.results[at]->at(id); },
+            run.seed, threads);
+      }));
+    for (std::future<void>& check : checks) check.get();
     for (Runner& r : runners_) std::ranges::reverse(r.result.evidence.seeds);
   }
 
@@ -307,6 +344,7 @@ class MeasuringPrograms {
   Instruments instruments_;
   std::vector<executor::Inputs> seeds_;
   std::vector<Runner> runners_;
+  Clock::time_point stage_{};  // when it began
   ProgramMeasurement out_;
 };
 

@@ -40,11 +40,18 @@ struct MeasuredPrograms {
   std::vector<ClaimFault> faults;
 };
 
+// Where the time from the text to the result went.
+struct MeasuringStage {
+  std::string what;
+  double seconds = 0;
+};
+
 struct ProgramMeasurement {
   std::string device, driver, toolkit;
   MeasuredPrograms programs;
   std::optional<MeasuredPrograms> unfused;
-  double seconds = 0;  // from the text to the end of the timing
+  double seconds = 0;                    // from the text to the end of the timing
+  std::vector<MeasuringStage> stages{};  // of these seconds
   std::vector<std::string> notes;
   // The programs are right and nothing speaks against their time.
   [[nodiscard]] bool passed() const { return programs.faults.empty(); }

@@ -23,17 +23,17 @@ using AttentionSources = std::vector<AttentionKernelSource>;
 using KernelText =
     std::variant<GemmKernelSource, AttentionSources, ScanKernelSource, StreamKernelSource>;
 
-KernelText text_of(const LaunchContext& context, const Kernel& kernel, const GemmTile* tile) {
-  const Graph& graph = context.plan.graph;
+KernelText text_of(const Plan& plan, const Kernel& kernel, const GemmTile* tile, SmTarget target,
+                   const DeviceInfo& device) {
+  const Graph& graph = plan.graph;
   const Program& program = kernel.phases.front();
-  const SmTarget target = context.store.target();
-  const std::string title = title_of(context.plan, kernel);
+  const std::string title = title_of(plan, kernel);
   if (tile != nullptr) return gemm_kernel_source(graph, program, *tile, target, title);
   if (std::holds_alternative<AttentionMainloop>(program.mainloop))
     return attention_sources(graph, program, target, title);
   if (std::holds_alternative<ScanMainloop>(program.mainloop))
-    return scan_kernel_source(graph, program, title, context.device.info().shared_per_block.value(),
-                              context.device.info().multiprocessors);
+    return scan_kernel_source(graph, program, title, device.shared_per_block.value(),
+                              device.multiprocessors);
   return stream_kernel_source(graph, program, title);
 }
 
@@ -56,7 +56,38 @@ Launches launches_of(const LaunchContext& context, const KernelText& text, const
   return prepare_attention(context, std::get<AttentionSources>(text), program);
 }
 
+// Whether the vendor's library takes the program's place.
+bool by_library(const Kernel& kernel, const Program& program, const PrepareOptions& options) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  const bool codes = gemm != nullptr && gemm->weight.quantised();  // no library of ours takes them
+  return options.library != nullptr && !codes &&
+         kernel.implementation == Implementation::library_gemm;
+}
+
+std::optional<GemmTile> tile_of(const Plan& plan, const Kernel& kernel, const Program& program,
+                                const Gpu& described, const PrepareOptions& options) {
+  if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return std::nullopt;
+  std::optional<GemmTile> tile;
+  if (options.tile) tile = options.tile(kernel.name);
+  return tile ? tile : own_tile(plan, program, described);
+}
+
 }  // namespace
+
+std::vector<Source> plan_sources(const KernelStore& store, const DeviceInfo& device,
+                                 const Plan& plan, const Gpu& described,
+                                 const PrepareOptions& options) {
+  std::vector<Source> sources;
+  for (const Kernel& kernel : plan.kernels) {
+    const Program& program = only_program(plan, kernel);
+    const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
+    if (by_library(kernel, program, options) || (attention && options.attention_library != nullptr))
+      continue;
+    const std::optional<GemmTile> tile = tile_of(plan, kernel, program, described, options);
+    add_sources(text_of(plan, kernel, tile ? &*tile : nullptr, store.target(), device), sources);
+  }
+  return sources;
+}
 
 std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu& described,
                                          const PrepareOptions& options) {
@@ -66,23 +97,18 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
   for (const Kernel& kernel : plan.kernels) {
     const Program& program = only_program(plan, kernel);
     PreparedKernel prepared{.name = kernel.name, .kind = kernel.kind};
-    const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
-    const bool codes =
-        gemm != nullptr && gemm->weight.quantised();  // no library of ours takes them
-    if (options.library != nullptr && !codes &&
-        kernel.implementation == Implementation::library_gemm)
+    if (by_library(kernel, program, options))
       prepared.launches = prepare_library_gemm(context, *options.library, program);
     if (options.attention_library != nullptr &&
         std::holds_alternative<AttentionMainloop>(program.mainloop))
       prepared.launches = prepare_library_attention(context, *options.attention_library, program);
     prepared.library = !prepared.launches.empty();
-    if (!prepared.library && std::holds_alternative<GemmMainloop>(program.mainloop)) {
-      if (options.tile) prepared.tile = options.tile(kernel.name);
-      if (!prepared.tile) prepared.tile = own_tile(plan, program, described);
-    }
-    if (!prepared.library)
+    if (!prepared.library) {
+      prepared.tile = tile_of(plan, kernel, program, described, options);
       texts.emplace_back(result.size(),
-                         text_of(context, kernel, prepared.tile ? &*prepared.tile : nullptr));
+                         text_of(plan, kernel, prepared.tile ? &*prepared.tile : nullptr,
+                                 context.store.target(), context.device.info()));
+    }
     result.push_back(std::move(prepared));
   }
   std::vector<Source> sources;

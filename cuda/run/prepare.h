@@ -31,6 +31,12 @@ struct PrepareOptions {
   std::function<std::optional<GemmTile>(const std::string&)> tile{};
 };
 
+// What prepare_plan() will compile, without tensors and without compiling: the texts of the plan's
+// kernels that are our own.
+std::vector<Source> plan_sources(const KernelStore& store, const DeviceInfo& device,
+                                 const Plan& plan, const Gpu& described,
+                                 const PrepareOptions& options = {});
+
 // In the plan's order. `described` chooses the tiles, the same that a prediction for it has.
 // MissingError: a kernel that no code of ours runs (whole-block), named.
 std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu& described,

@@ -60,7 +60,13 @@ void LoadGroups::evaluate(TileContext& tile) const {
   }
 }
 
-void LoadGroups::epilogue(EpilogueCode& code) const { code.refuse(name); }
+// A group is as wide as a slab or wider, mostly: so few numbers come straight from memory.
+void LoadGroups::epilogue(EpilogueCode& code) const {
+  if (group == 1) return code.load(out, accesses().front());
+  const std::string f = code.parameter({.operand = from, .reach = Reach::row_numbers});
+  code.define(out,
+              fmt::format("load_groups<{}, {}>(p.{}, {})", code.each(out), group, f, code.place()));
+}
 
 void LoadGroups::stream(StreamCode& code) const {
   code.step("load_groups");

@@ -91,9 +91,12 @@ class PlacementWalk {
 
   void load_now(const Primitive& primitive) {
     const Value out = primitive.defines().front();
-    for (const Access& access : primitive.accesses())
-      if (access.reach == Reach::tile || access.reach == Reach::col_numbers)
+    for (const Access& access : primitive.accesses()) {
+      // What has a number for several columns comes straight from memory.
+      const bool whole = access.reach == Reach::tile && access.operand.cols >= values_.width(out);
+      if (whole || access.reach == Reach::col_numbers)
         result_.shared.push_back({out, access.reach, each(out)});
+    }
     define(out);
   }
 

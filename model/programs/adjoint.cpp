@@ -95,6 +95,13 @@ void ProgramAdjoint::add(Value v, Value part, Value out) {
     missing("a vector along columns beside sums of rows");
   if (to == Form::per_row && from == Form::per_col)
     missing("a number of a row beside vectors along columns");
+  // Tiles are added up at once: each that waited would take registers of its own.
+  if (shape(part).form == Form::tile)
+    for (Value& there : parts_[v])
+      if (shape(there).form == Form::tile) {
+        there = map(maps::add, {there, part});
+        return;
+      }
   parts_[v].push_back(part);
 }
 

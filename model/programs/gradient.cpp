@@ -40,7 +40,7 @@ class Backwards final : public GradientHomes {
     for (const std::string& name : of) check_name(name);
   }
 
-  Plan run() {
+  ProgramGradient run() {
     for (auto k = kernels_.rbegin(); k != kernels_.rend(); ++k)
       for (auto p = k->phases.rbegin(); p != k->phases.rend(); ++p) program(*p);
     const bool any = std::ranges::any_of(plan_.graph.tensors(),
@@ -51,7 +51,10 @@ class Backwards final : public GradientHomes {
            .message = "no input or weight that is asked for reaches an output",
            .allowed = "tensors that a product, a load of a tile or of a vector reads"});
     plan_.policy = "gradient";
-    return std::move(plan_);
+    ProgramGradient made{.plan = std::move(plan_), .of = {}};
+    for (const auto& [forward, here] : gradients_)
+      made.of.emplace_back(made.plan.graph.tensor(here).name, forward_.tensor(forward).name);
+    return made;
   }
 
   // ------------------------------------------------------------ GradientHomes
@@ -72,11 +75,11 @@ class Backwards final : public GradientHomes {
     std::vector<Operand>& parts = made_[from.tensor];
     add = false;
     for (const Operand& o : parts) {
-      if (o.col_begin == from.col_begin && o.cols == from.cols)
+      if (o == from)
         add = true;
       else if (overlap(o, from))
         throw MissingError(
-            fmt::format("columns of {} that are read in parts which overlap state no gradient yet",
+            fmt::format("parts of {} that are read and overlap state no gradient yet",
                         forward_.tensor(from.tensor).name));
     }
     parts.push_back(from);
@@ -100,7 +103,7 @@ class Backwards final : public GradientHomes {
     if (fresh) {
       Tensor kept = t;
       if (t.role == Role::activation || t.role == Role::output) kept.role = Role::input;
-      at->second = tensor(kept).tensor;
+      at->second = add_tensor(kept).tensor;  // no gradient has its name
     }
     Operand here = o;
     here.tensor = at->second;
@@ -122,12 +125,15 @@ class Backwards final : public GradientHomes {
 
   Operand tensor(Tensor t) {
     t.name = unique(t.name);
+    return add_tensor(std::move(t));
+  }
+  Operand add_tensor(Tensor t) {
     const TensorId id = plan_.graph.add_tensor(std::move(t));
     plan_.homes.push_back(Home::hbm);
     return plan_.graph.whole(id);
   }
   std::string unique(std::string name) const {
-    while (plan_.graph.find_tensor(name)) name += "_";
+    while (plan_.graph.find_tensor(name) || forward_.find_tensor(name)) name += "_";
     return name;
   }
 
@@ -269,7 +275,7 @@ class Backwards final : public GradientHomes {
 
 }  // namespace
 
-Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of) {
+ProgramGradient program_gradient(const ProgramFile& file, const std::vector<std::string>& of) {
   if (file.has_operators)
     throw InputError({.file = file.source->file,
                       .field = "gradient",
@@ -277,6 +283,10 @@ Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of) {
                       .allowed = "a file of programs, or `fuseline explain --phase train --format "
                                  "program`"});
   return Backwards(file, of).run();
+}
+
+Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of) {
+  return program_gradient(file, of).plan;
 }
 
 std::string gradient_text(const Plan& gradient, const std::string& target) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/programs/program_file.h"
@@ -17,6 +18,14 @@ namespace fuseline {
 // weight (with the nearest); no wanted tensor reaches an output; a file with operators, whose
 // gradient a plan for training has.
 Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of = {});
+
+// The same with what belongs together. Tensors of the forward pass have their own names, which no
+// gradient has.
+struct ProgramGradient {
+  Plan plan;
+  std::vector<std::pair<std::string, std::string>> of;  // a gradient's tensor, and its forward one
+};
+ProgramGradient program_gradient(const ProgramFile& file, const std::vector<std::string>& of = {});
 
 // As a file of programs alone, which a person may change.
 std::string gradient_text(const Plan& gradient, const std::string& target);

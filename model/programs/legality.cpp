@@ -11,20 +11,12 @@
 #include "model/programs/columns_check.h"
 #include "model/programs/line_writer.h"
 #include "model/programs/mends.h"
+#include "model/programs/moved_by_lines.h"
 #include "model/programs/problem.h"
 
 namespace fuseline {
 
 namespace {
-
-// One operand that a line moves.
-struct Moved {
-  Operand operand;
-  Reach reach = Reach::tile;
-  bool store = false;
-  Position at{};
-  ColumnPart part{};
-};
 
 std::size_t index_of(TensorId id) { return static_cast<std::size_t>(id.index); }
 
@@ -139,18 +131,18 @@ class Checker {
           problem.rule, named(text, p), {}, mend(problem, p, places));
     }
     product_ = std::holds_alternative<GemmMainloop>(p.mainloop);
-    const std::vector<Moved> moved = moved_by(p, places);
-    for (const Moved& m : moved) half_bytes(m);
-    for (const Moved& m : moved)
+    const std::vector<MovedByLine> moved = moved_by_lines(p, places);
+    for (const MovedByLine& m : moved) half_bytes(m);
+    for (const MovedByLine& m : moved)
       if (m.store)
         store(m, moved);
       else
         load(m, moved);
-    for (const Moved& m : moved) {
+    for (const MovedByLine& m : moved) {
       if (m.store) present_[index_of(m.operand.tensor)].push_back(m.operand);
       if (m.store && m.reach == Reach::partials) partial_at_.emplace(m.operand.tensor, m.at);
     }
-    for (const Moved& m : moved)
+    for (const MovedByLine& m : moved)
       if (!m.store) readers_[m.operand.tensor].insert(&p);
     layouts(p, places);
   }
@@ -167,42 +159,13 @@ class Checker {
     return text.substr(0, at) + p.names[value] + text.substr(end);
   }
 
-  static std::vector<Moved> moved_by(const Program& p, const ProgramPlaces& places) {
-    std::vector<Moved> all;
-    std::vector<Operand> loaded, stored;
-    const auto primitives = [&](const std::vector<Primitive>& list,
-                                const std::vector<Position>& at) {
-      for (std::size_t i = 0; i < list.size() && i < at.size(); ++i)
-        for (const Access& a : list[i].accesses()) {
-          all.push_back({a.operand, a.reach, a.store, at[i], a.part});
-          (a.store ? stored : loaded).push_back(a.moved());
-        }
-    };
-    primitives(p.prologue, places.prologue);
-    primitives(p.body, places.body);
-    // What no primitive moves, the mainloop does: panels, which many tiles read.
-    const auto mainloop = [&](const std::vector<Operand>& list, bool store) {
-      std::vector<Operand> left = store ? stored : loaded;
-      for (const Operand& o : list) {
-        const auto known = std::ranges::find(left, o);
-        if (known != left.end())
-          left.erase(known);
-        else
-          all.push_back({o, Reach::all_numbers, store, places.mainloop});
-      }
-    };
-    mainloop(loads(p), false);
-    mainloop(stores(p), true);
-    return all;
-  }
-
   [[nodiscard]] bool on_chip(TensorId id) const {
     return index_of(id) < file_.plan.homes.size() &&
            file_.plan.homes[index_of(id)] == Home::on_chip;
   }
 
   // Two numbers of four bits share a byte, which one thread writes.
-  void half_bytes(const Moved& m) {
+  void half_bytes(const MovedByLine& m) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
     if (size_of(t.dtype).bits() >= 8) return;
     const bool of_part = m.part.group > 0 && (m.part.begin % 2 != 0 || m.part.count % 2 != 0 ||
@@ -216,12 +179,12 @@ class Checker {
         "an even number of columns from an even one on, or a format of 8 bits and more");
   }
 
-  void load(const Moved& m, const std::vector<Moved>& all) {
+  void load(const MovedByLine& m, const std::vector<MovedByLine>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
     if (on_chip(m.operand.tensor))
       return add(m.at, "on-chip", t.name + " stays on chip, and is gone when its kernel ends",
                  "a tensor in memory", in_memory_line(m.operand.tensor));
-    for (const Moved& other : all)
+    for (const MovedByLine& other : all)
       if (other.store && other.reach == Reach::partials && other.operand.tensor == m.operand.tensor)
         return add(m.at, "unfinished-partial",
                    fmt::format("{} holds partials that this program makes: those of other thread "
@@ -244,7 +207,7 @@ class Checker {
   }
 
   // Where a program below stores what is read, it has to stand above.
-  [[nodiscard]] std::string stored_below(const Moved& m) const {
+  [[nodiscard]] std::string stored_below(const MovedByLine& m) const {
     for (std::size_t k = 0; k < file_.plan.kernels.size(); ++k)
       for (std::size_t p = 0; p < file_.places[k].size(); ++p) {
         const ProgramPlaces& places = file_.places[k][p];
@@ -268,7 +231,7 @@ class Checker {
     return sign == std::string::npos ? "" : stored.substr(sign + 2);
   }
 
-  void store(const Moved& m, const std::vector<Moved>& all) {
+  void store(const MovedByLine& m, const std::vector<MovedByLine>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
     if (on_chip(m.operand.tensor))
       add(m.at, "on-chip", t.name + " stays on chip: it has no place in memory",
@@ -279,7 +242,7 @@ class Checker {
                              t.role == Role::input ? "an" : "a", name_of(t.role)),
                  "an output, an activation or a cache",
                  other_tensor(graph_, m.operand, value_of(m.at)));
-    for (const Moved& other : all) {
+    for (const MovedByLine& other : all) {
       if (other.store || !overlap(other.operand, m.operand)) continue;
       const bool same_tile =
           other.reach == Reach::tile && m.reach == Reach::tile && other.operand == m.operand;

@@ -10,6 +10,7 @@
 
 #include "model/programs/diagnosis.h"
 #include "model/programs/mainloop_syntax.h"
+#include "model/programs/operand_reader.h"
 #include "model/programs/sizes.h"
 #include "model/text/token_cursor.h"
 
@@ -30,12 +31,6 @@ struct LineHead {
   bool add = false;
   Position at{};
 };
-
-bool at_operand(const TokenCursor& cursor);  // a name, then "["
-// InputError at its place: no such tensor (with the nearest name), rows or columns that it does not
-// have.
-Operand read_operand(TokenCursor& cursor, const Graph& graph, const Sizes& sizes);
-std::string read_any_name(TokenCursor& cursor, const char* what);  // in quotes or not
 
 class LineReader final : public MainloopSyntax {
  public:

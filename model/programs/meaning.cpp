@@ -23,8 +23,12 @@ double Roundings::off(double x, double terms, double magnitude) {
 }
 
 Meaning::Meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
-                 Roundings* roundings)
-    : graph_(graph), program_(program), tensors_(tensors), roundings_(roundings) {
+                 Roundings* roundings, int threads)
+    : graph_(graph),
+      program_(program),
+      tensors_(tensors),
+      roundings_(roundings),
+      threads_(threads) {
   std::vector<std::string> problems;
   space_ = index_space_of(graph, program, problems);
 }
@@ -81,6 +85,10 @@ std::size_t Meaning::index(const Operand& o, std::int64_t tensor_row, std::int64
 double Meaning::read(const Operand& o, std::int64_t row, std::int64_t col) const {
   return tensors_.at(static_cast<std::size_t>(o.tensor.index)).at(index(o, o.tensor_row(row), col));
 }
+const double* Meaning::from(const Operand& o, std::int64_t row, std::int64_t col) const {
+  return tensors_.at(static_cast<std::size_t>(o.tensor.index)).data() +
+         index(o, o.tensor_row(row), col);
+}
 double Meaning::read_row(const Operand& o, std::int64_t row, std::int64_t col) const {
   const Tensor& t = graph_.tensor(o.tensor);
   if (row < 0 || row >= t.rows)
@@ -125,8 +133,8 @@ void run_lines(const std::vector<Primitive>& lines, Meaning& exact) {
 }  // namespace
 
 void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
-                 Roundings* roundings) {
-  Meaning exact(graph, program, tensors, roundings);
+                 Roundings* roundings, int threads) {
+  Meaning exact(graph, program, tensors, roundings, threads);
   run_lines(program.prologue, exact);
   run_mainloop_meaning(program, exact);
   run_lines(program.body, exact);

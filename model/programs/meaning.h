@@ -53,9 +53,11 @@ struct Roundings {
 // What a primitive asks of the values before it, and of memory.
 class Meaning {
  public:
-  // `roundings`: null for none.
-  Meaning(const Graph& graph, const Program& program, ExactTensors& tensors, Roundings* roundings);
+  // `roundings`: null for none. `threads`: of products.
+  Meaning(const Graph& graph, const Program& program, ExactTensors& tensors, Roundings* roundings,
+          int threads);
 
+  [[nodiscard]] int threads() const { return threads_; }
   [[nodiscard]] std::int64_t rows() const { return space_.rows; }
   [[nodiscard]] std::int64_t heads() const { return space_.heads; }
   [[nodiscard]] const ExactMatrix& value(Value v) const;
@@ -76,6 +78,8 @@ class Meaning {
   [[nodiscard]] Corner place(const Operand& o, std::int64_t width, std::int64_t r) const;
 
   [[nodiscard]] double read(const Operand& o, std::int64_t row, std::int64_t col) const;
+  // The same number and, behind it, those of the columns to its right.
+  [[nodiscard]] const double* from(const Operand& o, std::int64_t row, std::int64_t col) const;
   // A whole number that names a row or a place: roundings do not move it.
   [[nodiscard]] std::int64_t number(const Operand& o, std::int64_t row, std::int64_t col) const;
   [[nodiscard]] double read_row(const Operand& o, std::int64_t tensor_row, std::int64_t col) const;
@@ -90,12 +94,13 @@ class Meaning {
   const Program& program_;
   ExactTensors& tensors_;
   Roundings* roundings_;
+  int threads_;
   IndexSpace space_;
   std::vector<std::vector<ExactMatrix>> values_;  // by value; empty: not made
 };
 
 // Runs one program. MissingError: a mainloop, primitive or function that states no meaning.
 void run_meaning(const Graph& graph, const Program& program, ExactTensors& tensors,
-                 Roundings* roundings = nullptr);
+                 Roundings* roundings = nullptr, int threads = 1);
 
 }  // namespace fuseline

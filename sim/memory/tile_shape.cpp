@@ -3,14 +3,26 @@
 #include <algorithm>
 #include <numeric>
 #include <variant>
+#include <vector>
+
+#include "model/primitives/values.h"
 
 namespace fuseline {
 namespace {
 
-// Columns that must lie in one tile: pairs, groups of heads.
+// Columns of the index space that must lie in one tile: pairs, groups of heads. A primitive counts
+// them in columns of the value that it groups, one of which may be made of two of the space.
 std::int64_t column_group(const Program& program) {
+  if (std::ranges::all_of(program.body,
+                          [](const Primitive& p) { return p.demands().column_group == 1; }))
+    return 1;
+  const ValueAnalysis values = analyse(program);
   std::int64_t group = 1;
-  for (const Primitive& p : program.body) group = std::lcm(group, p.demands().column_group);
+  for (const Primitive& p : program.body) {
+    const std::vector<Value> uses = p.uses();
+    const std::int64_t each = uses.empty() ? 1 : values.columns_each(uses.front());
+    group = std::lcm(group, each * p.demands().column_group);
+  }
   return group;
 }
 

@@ -150,8 +150,10 @@ std::int64_t needed_elements(const Access& access, const Primitive& primitive, c
     case Reach::all_numbers:
       return access.elements() * (tiles(needs.first) + tiles(needs.others) * below);
     case Reach::col_numbers:
-      if (made < 0 || values.form(made) != Form::per_col) break;
-      return columns(needs.first) + columns(needs.others) * below;
+      if (made < 0) break;
+      // The taps of a convolution are several numbers of a column.
+      return access.elements() / values.width(made) *
+             (columns(needs.first) + columns(needs.others) * below);
     case Reach::tile:
     case Reach::part_columns:
     case Reach::gathered_rows: {
@@ -173,13 +175,15 @@ std::int64_t needed_elements(const Access& access, const Primitive& primitive, c
       return met(needs.first) * first_rows + met(needs.others) * (tiling.rows - first_rows);
     }
     case Reach::sequence_rows:
+    case Reach::summed_rows:
     case Reach::rows_above:
     case Reach::rows_below:
+    case Reach::rows_before:
       if (made < 0 || values.form(made) != Form::tile || columns(needs.first) >= values.width(made))
         break;
       return loaded_elements(access, primitive, tiling, values) / values.width(made) *
              columns(needs.first);
-    default:
+    case Reach::partials:
       break;
   }
   return loaded_elements(access, primitive, tiling, values);

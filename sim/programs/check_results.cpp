@@ -104,7 +104,7 @@ std::vector<AllowedError> allowed_errors(const Plan& plan) {
 
 CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
                              const std::function<const executor::Storage&(TensorId)>& stored,
-                             std::uint64_t seed) {
+                             std::uint64_t seed, int threads) {
   CheckedResults out;
   std::optional<PlanOfRows> some;
   std::vector<std::int64_t> rows;
@@ -137,7 +137,7 @@ CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
   }
   try {
     for (const Kernel& k : checked.kernels)
-      for (const Program& p : k.phases) run_meaning(checked.graph, p, exact);
+      for (const Program& p : k.phases) run_meaning(checked.graph, p, exact, nullptr, threads);
   } catch (const MissingError& error) {
     out.why_not = error.what();
     return out;

@@ -37,10 +37,11 @@ struct CheckedResults {
 };
 
 // All rows where fp64 can compute them in some seconds, else a sample of them that depends on the
-// seed. `stored` gives the tensors after the run. A plan whose meaning nobody states, or whose rows
-// are too many and need each other, is not checked, and says so.
+// seed. `stored` gives the tensors after the run; `threads`: of products in fp64. A plan whose
+// meaning nobody states, or whose rows are too many and need each other, is not checked, and says
+// so.
 CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
                              const std::function<const executor::Storage&(TensorId)>& stored,
-                             std::uint64_t seed);
+                             std::uint64_t seed, int threads = 1);
 
 }  // namespace fuseline

@@ -34,7 +34,9 @@ struct VerifiedPrograms {
 // the types of the stored tensors on its way, and sums in fp32, can add: roundings u_i of each
 // tensor and (2·sqrt(K) + 8)·2^-24 of each sum of K terms. Steps that make errors larger, such as
 // the difference of two near numbers, are allowed what they do: the fp64 meaning runs a second time
-// with a random rounding behind each step, and four times the difference is allowed as well.
+// with a random rounding behind each step, and four times the difference is allowed as well. Where
+// a result is further off, it runs 15 times more, and the root mean square of the differences takes
+// the place of the first, which may be small by chance.
 // MissingError: a primitive or mainloop that states no meaning. InputError: more than 2^31
 // multiplications, which fp64 without tiles would take minutes for; a result that is not finite in
 // fp64, or that roundings change by as much as it is.

@@ -5,10 +5,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
@@ -145,7 +148,15 @@ TEST(GeneratedReferenceOfMistakes, IsWhatTheProgramSays) {
       "ctest -R GeneratedReferenceOfMistakes`; a test compares it.\n\nA test puts mistakes into "
       "the "
       "shipped programs and into printed plans of models, one at a time, and asks that each is\n"
-      "refused by the right rule in the right line. These are the first ones of ten rules.\n";
+      "refused by the right rule in the right line. ";
+  const auto typing =
+      std::ranges::count_if(mistakes(), [](const test::Mistake& m) { return m.typing; });
+  page += fmt::format(
+      "They are {}: {} break a rule of legality, and {} are typing errors.\nThese are the first "
+      "ones "
+      "of ten rules. `FUSELINE_SHOW_MISTAKES=1 build/release/tests/error_tests\n"
+      "--gtest_filter='*OfMistakes*'` makes the mistakes again and prints this page.\n",
+      mistakes().size(), std::ssize(mistakes()) - typing, typing);
   std::set<std::string> shown;
   for (const test::Mistake& m : mistakes()) {
     if (shown.size() == 10) break;
@@ -157,6 +168,7 @@ TEST(GeneratedReferenceOfMistakes, IsWhatTheProgramSays) {
                         m.base, right->rule, format_problem(right->problem));
     if (!right->mend.empty()) page += "\nTo write instead:\n\n```text\n" + right->mend + "\n```\n";
   }
+  if (std::getenv("FUSELINE_SHOW_MISTAKES") != nullptr) std::cout << page;
   const fs::path path = fs::path(FUSELINE_SOURCE_DIR) / "docs/reference/program-mistakes.md";
   if (std::getenv("FUSELINE_UPDATE_DOCS") != nullptr) std::ofstream(path) << page;
   EXPECT_EQ(text_of(path), page);

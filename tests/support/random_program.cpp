@@ -9,7 +9,6 @@
 #include <set>
 #include <utility>
 
-#include "base/error.h"
 #include "model/primitives/map.h"
 #include "model/primitives/store_tile.h"
 #include "model/programs/defined_map.h"
@@ -17,253 +16,16 @@
 #include "model/programs/line_writer.h"
 #include "model/programs/meanings.h"
 #include "model/programs/problem.h"
+#include "tests/support/random_formula.h"
+#include "tests/support/random_line.h"
 
 namespace fuseline::test {
 
 namespace {
 
-constexpr int kFormulas = 60;     // fewer than the maps that a run of the program may define
-constexpr double kLargest = 3e3;  // numbers of values: fp16 holds them, and so do their squares
-constexpr int kTries = 60;        // of a line, until one is legal
+constexpr int kTries = 60;  // of a line, until one is legal
 constexpr std::size_t kMostPrograms = 6;
 constexpr std::int64_t kWidest = 2000;  // columns
-
-using Sample = std::array<double, 8>;  // a few numbers that the value may have
-
-class Dice {
- public:
-  explicit Dice(std::mt19937_64& random) : random_(random) {}
-  std::int64_t number(std::int64_t least, std::int64_t most) {
-    return std::uniform_int_distribution<std::int64_t>(least, most)(random_);
-  }
-  bool chance(double p) { return std::uniform_real_distribution<double>(0, 1)(random_) < p; }
-  template <class T>
-  T one_of(const std::vector<T>& all) {
-    return all[static_cast<std::size_t>(number(0, std::ssize(all) - 1))];
-  }
-  std::mt19937_64& source() { return random_; }
-
- private:
-  std::mt19937_64& random_;
-};
-
-struct Let {
-  std::string line;
-  MapFn map;
-};
-
-// The same ones in every run: the program keeps each for as long as it runs.
-const std::vector<Let>& lets() {
-  static const std::vector<Let> all = [] {
-    std::mt19937_64 random(7);
-    std::vector<Let> made;
-    while (made.size() < kFormulas) {
-      std::vector<std::string> parameters = {"x"};
-      if (random() % 3 == 0) parameters.emplace_back("z");
-      const std::string text = random_formula(random, parameters, 3);
-      const ValueFunction f = ValueFunction::of_text(text, parameters);
-      bool tame = true;
-      for (const double x : {-20.0, -3.0, -1.0, -0.1, 0.0, 0.1, 1.0, 3.0, 20.0})
-        for (const double z : {-20.0, -1.0, 0.0, 1.0, 20.0}) {
-          const double of[] = {x, z};
-          tame = tame && std::fabs(f(std::span(of, parameters.size()))) < kLargest;
-        }
-      if (!tame) continue;
-      const std::string name = fmt::format("f{}", made.size());
-      made.push_back({fmt::format("let {}({}) = {}", name, fmt::join(parameters, ", "), text),
-                      defined_map(name, f)});
-    }
-    return made;
-  }();
-  return all;
-}
-
-// What the programs of a file share.
-struct FileState {
-  Graph graph;
-  std::map<std::int64_t, std::string> letters{};
-  std::vector<TensorId> stored{};   // as a whole, by programs above
-  std::vector<TensorId> waiting{};  // partials and activations that nothing has read yet
-  std::set<TensorId> partials{};
-  std::set<std::string> called{};  // by the names of their device functions
-};
-
-struct ProgramState {
-  Program program;
-  std::int64_t rows = 1, cols = 1;
-  ValueShapes shapes{};
-  std::map<Value, Sample> samples{};
-  Value next = 1;
-  std::vector<TensorId> made{};  // stores of this program
-};
-
-// Fills a line's places by chance.
-class RandomLine final : public MainloopSyntax {
- public:
-  RandomLine(Dice& dice, FileState& file, ProgramState& program)
-      : dice_(dice), file_(file), program_(program), next_(program.next) {}
-
-  std::optional<TensorId> first_operand{};  // what the line's first operand is to be
-  [[nodiscard]] Value next_value() const { return next_; }
-  [[nodiscard]] const std::vector<TensorId>& stored() const { return stored_; }
-
-  void makes(std::span<Value* const> results) override {
-    for (Value* v : results) *v = next_++;
-  }
-  void stores(std::string_view, Operand& to, bool* add) override {
-    if (add != nullptr) *add = dice_.chance(0.03);
-    if (dice_.chance(0.03) && !file_.graph.tensors().empty()) return operand(to);
-    const bool twice = dice_.chance(0.03);
-    const std::int64_t cols =
-        dice_.chance(0.5) && !program_.shapes.empty()
-            ? std::max<std::int64_t>(1, program_.shapes.rbegin()->second.width)
-            : columns();
-    to = file_.graph.whole(add_tensor(dice_.chance(0.85) ? program_.rows : 1,
-                                      twice ? 2 * cols : cols,
-                                      dice_.chance(0.5) ? Role::output : Role::activation));
-    stored_.push_back(to.tensor);
-    if (!twice) return;
-    to.cols = cols;
-    to.col_begin = dice_.chance(0.5) ? 0 : cols;
-  }
-  void word(std::string_view) override {}
-  void open() override {}
-  void close() override {}
-  void value(Value& v) override {
-    std::vector<Value> known;
-    for (const auto& [name, shape] : program_.shapes) known.push_back(name);
-    // What was made last is used most: chains are longer than bushes.
-    v = known.empty() ? 0 : dice_.chance(0.5) ? known.back() : dice_.one_of(known);
-  }
-  void operand(Operand& o) override {
-    if (first_operand) {
-      o = file_.graph.whole(*std::exchange(first_operand, std::nullopt));
-      return;
-    }
-    std::vector<TensorId> there = file_.stored;
-    for (std::size_t i = 0; i < file_.graph.tensors().size(); ++i) {
-      const TensorId id{static_cast<std::int32_t>(i)};
-      const Role role = file_.graph.tensor(id).role;
-      if (role == Role::input || role == Role::weight || role == Role::table) there.push_back(id);
-      if (dice_.chance(0.01)) there.push_back(id);
-    }
-    if (!there.empty() && dice_.chance(0.3)) {
-      o = file_.graph.whole(dice_.one_of(there));
-      if (dice_.chance(0.2)) {
-        o.cols = dice_.number(1, o.cols);
-        o.col_begin = dice_.number(0, file_.graph.tensor(o.tensor).cols - o.cols);
-      }
-      if (dice_.chance(0.1)) {
-        o.rows = dice_.number(1, o.rows);
-        o.at.begin = dice_.number(0, file_.graph.tensor(o.tensor).rows - o.rows);
-      }
-      return;
-    }
-    static const std::vector<Role> roles = {Role::input, Role::weight, Role::table};
-    o = file_.graph.whole(
-        add_tensor(dice_.chance(0.7) ? program_.rows : 1, columns(), dice_.one_of(roles)));
-  }
-  void slice(Value& in, std::int64_t& begin, std::int64_t& count) override {
-    value(in);
-    const auto known = program_.shapes.find(in);
-    const std::int64_t width = known == program_.shapes.end() ? 1 : known->second.width;
-    begin = dice_.chance(0.5) ? 0 : dice_.number(0, width - 1);
-    count = dice_.chance(0.5) ? std::max<std::int64_t>(1, width / 2) : dice_.number(1, width);
-  }
-  void pattern(std::string_view, std::vector<Value>& in, double* constant) override {
-    for (Value& v : in) value(v);
-    static const std::vector<double> constants = {0.5, 0.25, 2, 1, 1e-5, 0.0625, 1.5, -1};
-    if (constant != nullptr) *constant = dice_.one_of(constants);
-  }
-  void more(std::vector<Operand>& operands) override {
-    operands.resize(static_cast<std::size_t>(dice_.number(1, 2)));
-    for (Operand& o : operands) operand(o);
-  }
-  void more(std::vector<Value>& values) override {
-    values.resize(dice_.chance(0.2) ? 1 : 0);
-    for (Value& v : values) value(v);
-  }
-  void number(std::string_view, std::int64_t& n, std::int64_t usual) override {
-    n = usual;
-    if (usual != kNeeded && dice_.chance(0.7)) return;
-    const std::int64_t cols = columns();
-    n = dice_.one_of<std::int64_t>({1, 2, 4, 8, 16, cols, std::max<std::int64_t>(1, cols / 2),
-                                    program_.rows, dice_.number(1, 64)});
-  }
-  void real(std::string_view, double& x, double usual) override {
-    x = dice_.chance(0.8) ? usual : 0.5;
-  }
-  void numbers(std::string_view, std::vector<std::int64_t>& all) override { all.clear(); }
-  void flag(std::string_view, bool& on) override { on = dice_.chance(0.1); }
-  void named(std::string_view, std::optional<Operand>& o) override {
-    o.reset();
-    if (dice_.chance(0.3)) operand(o.emplace());
-  }
-  void named(std::string_view, std::vector<Operand>& all) override { all.clear(); }
-  void named(std::string_view, Value& v) override {
-    v = -1;
-    if (dice_.chance(0.3)) value(v);
-  }
-  void choice(std::string_view, int& which, std::span<const std::string_view> words) override {
-    which = static_cast<int>(dice_.number(0, std::ssize(words) - 1));
-  }
-  void text(std::string_view, const std::string&,
-            const std::function<void(const std::string&)>&) override {}
-  void remark(const std::string&) override {}
-  void transposed(bool& on) override { on = dice_.chance(0.2); }
-  void times() override {}
-  void space(std::int64_t& rows, std::int64_t& cols) override {
-    rows = program_.rows;
-    cols = program_.cols;
-  }
-  void named_value_of(Value& v, Operand& o) override {
-    v = -1;
-    operand(o);
-  }
-  void makes_some(Value& first, Value& second) override {
-    second = -1;
-    makes(first);
-  }
-  using Syntax::makes;
-  using Syntax::number;
-
-  TensorId add_tensor(std::int64_t rows, std::int64_t cols, Role role) {
-    static const std::vector<Dtype> types = {Dtype::bf16, Dtype::bf16, Dtype::bf16, Dtype::fp16,
-                                             Dtype::fp32, Dtype::fp32, Dtype::fp32, Dtype::e4m3,
-                                             Dtype::int8, Dtype::int4};
-    Dtype type = dice_.one_of(types);
-    if (size_of(type).bits() <= 8 && !dice_.chance(0.2)) type = Dtype::fp32;
-    const auto letter = [&](std::int64_t size) {
-      const auto known = file_.letters.find(size);
-      return known == file_.letters.end() ? std::to_string(size) : known->second;
-    };
-    return file_.graph.add_tensor({.name = fmt::format("t{}", file_.graph.tensors().size()),
-                                   .symbol = "[" + letter(rows) + ", " + letter(cols) + "]",
-                                   .role = role,
-                                   .dtype = type,
-                                   .rows = rows,
-                                   .cols = cols});
-  }
-
- private:
-  // A width that something of the program has.
-  std::int64_t columns() {
-    std::vector<std::int64_t> widths = {program_.cols,
-                                        program_.cols,
-                                        1,
-                                        (program_.cols + partial_tile - 1) / partial_tile,
-                                        std::max<std::int64_t>(1, program_.cols / 2),
-                                        (program_.rows + partial_tile - 1) / partial_tile};
-    for (const auto& [v, shape] : program_.shapes) widths.push_back(shape.width);
-    return std::max<std::int64_t>(1, dice_.one_of(widths));
-  }
-
-  Dice& dice_;
-  FileState& file_;
-  ProgramState& program_;
-  Value next_;
-  std::vector<TensorId> stored_;
-};
 
 class FileMaker {
  public:
@@ -413,7 +175,7 @@ class FileMaker {
 
   std::optional<Primitive> primitive(RandomLine& line, const std::string& only) {
     if (only.empty() && dice_.chance(0.1)) {
-      const Let& let = dice_.one_of(lets());
+      const RandomLet& let = dice_.one_of(random_lets());
       const auto count = static_cast<std::size_t>(let.map->maths.value.operands);
       Map map{.out = 0, .fn = let.map, .in = std::vector<Value>(count)};
       line.makes(map.out);
@@ -528,7 +290,7 @@ class FileMaker {
     std::string out = "fuse 1\n\n";
     for (const auto& [size, letter] : file_.letters)
       out += fmt::format("size {} = {}\n", letter, size);
-    for (const Let& let : lets())
+    for (const RandomLet& let : random_lets())
       if (file_.called.contains(let.map->name.value)) out += let.line + "\n";
     for (const Tensor& t : file_.graph.tensors())
       out += fmt::format("{} {}{}{}\n", name_of(t.role), t.name, t.symbol,
@@ -569,39 +331,5 @@ class FileMaker {
 }  // namespace
 
 std::string RandomPrograms::next() { return FileMaker(random_, options_).run(); }
-
-std::string random_formula(std::mt19937_64& random, const std::vector<std::string>& parameters,
-                           int depth) {
-  Dice dice(random);
-  if (depth == 0 || dice.chance(0.15)) {
-    if (dice.chance(0.3)) return dice.one_of<std::string>({"0.5", "2", "1", "0.1", "3"});
-    return dice.one_of(parameters);
-  }
-  const auto inner = [&] { return random_formula(random, parameters, depth - 1); };
-  const std::string a = inner();
-  switch (dice.number(0, 6)) {
-    case 0:
-      return "(" + a + " + " + inner() + ")";
-    case 1:
-      return "(" + a + " - " + inner() + ")";
-    case 2:
-      return a + " * " + inner();
-    case 3:
-      return a + " / (1 + abs(" + inner() + "))";
-    case 4:
-      return "-(" + a + ")";
-    default:
-      break;
-  }
-  const std::string name = dice.one_of(value_function_names());
-  // How many operands it takes is said by the parser alone.
-  const std::string one = name + "(" + a + ")";
-  try {
-    (void)ValueFunction::of_text(one, parameters);
-    return one;
-  } catch (const InputError&) {
-    return name + "(" + a + ", " + inner() + ")";
-  }
-}
 
 }  // namespace fuseline::test

@@ -28,8 +28,4 @@ class RandomPrograms {
   RandomProgramOptions options_;
 };
 
-// "0.5 * x * (1 + tanh(y))": a formula of the parameters, of the functions that formulas may call.
-std::string random_formula(std::mt19937_64& random, const std::vector<std::string>& parameters,
-                           int depth);
-
 }  // namespace fuseline::test

@@ -358,8 +358,11 @@ def _register_gradient(kernels, forward, backward, torch):
 
     def compute(ctx, *gradients):
         known = dict(zip(ctx.indices, ctx.saved_tensors))
+        device = next(g.device for g in gradients if g is not None)
         for i, gradient in zip(f["outputs"], gradients):
-            if i in gradient_of_output and gradient is not None:
+            if i in gradient_of_output:
+                if gradient is None:  # nothing was made of this result
+                    gradient = _empty(torch, kernels.tensors[i], device).zero_()
                 known[gradient_of_output[i]] = gradient.contiguous()
         made = backward.op(*[known[i] for i in b["inputs"]])
         made = dict(zip(b["outputs"], made if isinstance(made, (tuple, list)) else (made,)))

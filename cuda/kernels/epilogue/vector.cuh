@@ -140,6 +140,36 @@ FUSELINE_DEVICE Fragment<each, Slab::groups> load_sequence(const SequenceIn<T, p
   return out;
 }
 
+// Number i of a row at all of its columns [i · group, (i + 1) · group). Groups begin where slabs or
+// parts do, so that a slab whose columns divide the group has one number of each row.
+template <int each, int group, class T, class Slab>
+FUSELINE_DEVICE Fragment<each, Slab::groups> load_groups(const RowsIn<T>& from, const Slab& place) {
+  constexpr bool one = group % (4 * each * Slab::groups) == 0;
+  const int lane = threadIdx.x % 32;
+  const int first = place.template first_col<each>();
+  const int width = place.template width<each>();
+  Fragment<each, Slab::groups> out;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
+    const T* data = from.data + static_cast<long long>(row) * from.ld;
+    float number = 0.0F;
+    if constexpr (one) number = first >= 0 && first < width ? to_float(data[first / group]) : 0.0F;
+#pragma unroll
+    for (int g = 0; g < Slab::groups; ++g) {
+#pragma unroll
+      for (int e = 0; e < each; ++e) {
+        if constexpr (!one) {
+          const int col = first + fragment_col(each, lane, g, e);
+          number = col >= 0 && col < width ? to_float(data[col / group]) : 0.0F;
+        }
+        out.at(half, g, e) = number;
+      }
+    }
+  }
+  return out;
+}
+
 // A table that begins again after `period` columns and has fewer: `rest` stands in the others. All
 // are even, so a thread's two columns are neighbours in the table or both beyond it.
 template <int period, class T, class Slab>

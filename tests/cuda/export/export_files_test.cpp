@@ -85,6 +85,36 @@ print(k.all.inputs, k.all.outputs, flush=True)
 k.all.run({0: 0x1000, 1: 0x2000}, None)
 )";
 
+// Autograd without PyTorch: what the loader registers, called as autograd would.
+constexpr const char* kGradientInPython = R"(
+import sys, types
+sys.path.insert(0, sys.argv[1])
+import fuseline_kernels
+class Tensor:
+    device = 'cuda'
+    def __init__(self, name): self.name, self.shape = name, 'shape of ' + name
+    def contiguous(self): return self
+    def zero_(self): return self
+    def reshape(self, shape): print(self.name, 'as', shape); return self
+class Op:
+    def register_autograd(self, compute, setup_context): self.compute, self.keep = compute, setup_context
+    def __call__(self, *given): print('backward of', *[t.name for t in given]); return Tensor('d_x'), Tensor('d_w')
+names = ['x', 'w', 'h', 's', 'part', 'd_h', 'd_s', 'd_x', 'd_w']
+kernels = types.SimpleNamespace(tensors=[{'name': n} for n in names])
+fuseline_kernels._empty = lambda torch, described, device: Tensor('zeros for ' + described['name'])
+def operator(**described): return types.SimpleNamespace(described=described, op=Op())
+forward = operator(inputs=[0, 1], changed=[], outputs=[2, 3, 4])
+backward = operator(inputs=[4, 1, 5, 6], outputs=[7, 8], gradients=[(5, 2), (6, 3), (7, 0), (8, 1)])
+fuseline_kernels._register_gradient(kernels, forward, backward, None)
+class Context:
+    def save_for_backward(self, *tensors): self.saved_tensors = tensors
+    def set_materialize_grads(self, on): print('materialized', on)
+ctx = Context()
+forward.op.keep(ctx, [Tensor('x'), Tensor('w')], (Tensor('h'), Tensor('s'), Tensor('part')))
+print('kept', *[t.name for t in ctx.saved_tensors])
+forward.op.compute(ctx, None, Tensor('gradient of s'), None)
+)";
+
 std::vector<std::byte> bytes(std::size_t count, int value) {
   return std::vector<std::byte>(count, static_cast<std::byte>(value));
 }
@@ -154,6 +184,7 @@ class ExportedFolder : public testing::Test {
     std::ofstream(folder_ / "driver.c") << kFakeDriver;
     std::ofstream(folder_ / "main.c") << kProgram;
     std::ofstream(folder_ / "main.py") << kPython;
+    std::ofstream(folder_ / "gradient.py") << kGradientInPython;
     if (run("cc --version").second != 0) GTEST_SKIP() << "no C compiler here";
     const auto [text, status] =
         run("cc -std=c11 -shared -fPIC -o libcuda.so.1 -xc driver.c "
@@ -208,6 +239,17 @@ TEST_F(ExportedFolder, LoaderForPythonLaunchesTheSame) {
   EXPECT_EQ(done, 0) << out;
   EXPECT_THAT(out, HasSubstr("['x'] ['y_2_']\n"));
   EXPECT_THAT(out, HasSubstr(kLaunched));
+}
+
+// Nothing was made of the first result: its gradient is zero.
+TEST_F(ExportedFolder, LoaderForPythonGivesAutogradItsGradient) {
+  if (run("python3 --version").second != 0) GTEST_SKIP() << "no Python here";
+  const auto [out, done] = run("python3 -B gradient.py .");
+  EXPECT_EQ(done, 0) << out;
+  EXPECT_EQ(out,
+            "materialized False\nkept part w\n"
+            "backward of part w zeros for h gradient of s\nd_x as shape of x\n"
+            "d_w as shape of w\n");
 }
 
 TEST(ExportFiles, AreAllThere) {

@@ -12,6 +12,7 @@
 #include "cuda/compile/compiler.h"
 #include "cuda/export/exported.h"
 #include "model/policy.h"
+#include "model/programs/gradient.h"
 #include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
 #include "sim/gpu/plan_target.h"
@@ -85,6 +86,61 @@ TEST_F(RecordedPlanTest, ProductsOfALibraryHaveTheTypeOfTheirOperands) {
 }
 
 // Machine code of a whole block is made: some seconds.
+// h = (x · w^T + r)², and the sum of each row across tiles.
+constexpr const char* kSums =
+    "fuse 1\nsize M = 64, K = 64, N = 256\ninput x[M,K]\nweight w[N,K]\ninput r[M,N]\n"
+    "output h[M,N]\nactivation part[M,⌈N/128⌉], fp32\noutput s[M,1], fp32\n\nprogram p\n"
+    "  y = x[M,K] · w[N,K]ᵀ\n  a = load r[M,N]\n  z = y + a\n  q = square(z)\n"
+    "  store h[M,N] = q\n  store part[M,⌈N/128⌉] = sum(q)\n\nprogram finish\n"
+    "  for each row of [M, ⌈N/128⌉]\n  b = load part[M,⌈N/128⌉]\n  t = row_sum(b)\n"
+    "  e = t + 1\n  l = log(e)\n  store_rows s[M,1] = l\n";
+
+std::vector<std::string> names_of(const Exported& e, const std::vector<int>& tensors) {
+  std::vector<std::string> names;
+  for (const int t : tensors) names.push_back(e.tensors[static_cast<std::size_t>(t)].name);
+  return names;
+}
+
+TEST_F(RecordedPlanTest, ExportedProgramsHaveTheirGradient) {
+  const ProgramFile file = read_program_text(kSums, "test.fuse");
+  ProgramGradient gradient = program_gradient(file);
+  gradient.plan = plan_of_text(gradient_text(gradient.plan, ""));
+  const Exported e = exported_programs(whole_plan(file), &gradient, load_gpu("h200"), 2);
+  EXPECT_EQ(e.no_gradient, "");
+  ASSERT_EQ(e.operators.size(), 4U);
+  const ExportedOperator &all = e.operators[2], &back = e.operators[3];
+  EXPECT_EQ(all.gradient, "all_gradient");
+  EXPECT_EQ(back.name, "all_gradient");
+  EXPECT_THAT(names_of(e, all.inputs), testing::UnorderedElementsAre("x", "w", "r"));
+  // Results first; the sums of the tiles are what the gradient reads.
+  EXPECT_THAT(names_of(e, all.outputs), testing::ElementsAre("h", "s", "part"));
+  EXPECT_THAT(names_of(e, back.inputs),
+              testing::UnorderedElementsAre("x", "w", "r", "part", "d_h", "d_s"));
+  EXPECT_THAT(names_of(e, back.outputs), testing::UnorderedElementsAre("d_x", "d_w", "d_r"));
+  for (const auto& [d, of] : back.gradients)
+    EXPECT_EQ(names_of(e, {d}).front(), "d_" + names_of(e, {of}).front());
+  // Launches of the gradient stand behind those of the programs, and find their own code.
+  for (const int l : back.launches) {
+    const RecordedLaunch& launch = e.launches[static_cast<std::size_t>(l)];
+    EXPECT_TRUE(launch.program.starts_with("d_")) << launch.program;
+    EXPECT_THAT(e.codes.at(static_cast<std::size_t>(launch.code)).ptx,
+                testing::HasSubstr(launch.function));
+  }
+}
+
+TEST_F(RecordedPlanTest, ExportedProgramsSayWhyTheyHaveNoGradient) {
+  const ProgramFile file = read_program_text(
+      "fuse 1\nsize M = 64, N = 128\ninput x[M,N]\noutput y[M,N]\n\nprogram more\n"
+      "  for each tile of [M, N]\n  a = load x[M,N]\n  z = a * 2\n  store y[M,N] += z\n",
+      "test.fuse");
+  ASSERT_TRUE(file.readable());
+  const ProgramGradient none{.plan = whole_plan(file), .of = {}};
+  const Exported e = exported_programs(whole_plan(file), &none, load_gpu("h200"), 2);
+  EXPECT_THAT(e.no_gradient, testing::HasSubstr("changes y"));
+  EXPECT_EQ(e.operators.back().name, "all");
+  EXPECT_EQ(e.operators.back().gradient, "");
+}
+
 class SlowExportedBlock : public RecordedPlanTest {};
 
 TEST_F(SlowExportedBlock, TwoLayersHaveAnEntryAndAnExit) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/programs/value_function.h"
-#include "tests/support/random_program.h"
+#include "tests/support/random_formula.h"
 
 namespace fuseline {
 namespace {

@@ -132,6 +132,14 @@ TEST(ProgramGradient, OfAValueThatIsUsedTwice) {
                    "output g[M,N]\n"));
 }
 
+// Rows of one tensor that are loaded apart share no element.
+TEST(ProgramGradient, OfRowsOfOneTensor) {
+  expect_gradient(
+      with_product("  a = load_cols v[0:1, N]\n  p = y * a\n  c = load_cols v[1:2, N]\n"
+                   "  q = p + c\n  store h[M,N] = q\n",
+                   "weight v[2,N]\n"));
+}
+
 TEST(ProgramGradient, OfPairs) {
   expect_gradient(
       "fuse 1\nsize M = 6, K = 5, N = 8\ninput x[M,K]\nweight w[N,K]\noutput h[M,4]\n"

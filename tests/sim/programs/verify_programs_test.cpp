@@ -53,6 +53,51 @@ TEST(VerifyPrograms, CountsWhatASliceNeeds) {
       "  store h[M,64] = b\n");
 }
 
+// The same of the taps of a convolution, of rows before a sequence, and of rows that add up.
+TEST(VerifyPrograms, CountsWhatASliceNeedsOfOtherRows) {
+  expect_verified(
+      "size M = 8, N = 305\ninput x[M,N]\nweight w[M,N], fp32\noutput h[M,152], fp32\n"
+      "program p\n  for each tile of [M, N]\n"
+      "  a = convolve_back(x[M,N], w[M,N], tokens = 8, taps = 8)\n  b = a[:, 0:152]\n"
+      "  store h[M,152] = b\n");
+  expect_verified(
+      "size M = 8, N = 305\ninput x[M,N]\nweight w[3,N], fp32\ninput s[4,N]\n"
+      "output h[M,152], fp32\nprogram p\n  for each tile of [M, N]\n"
+      "  a = convolve_rows(x[M,N], w[3,N], before = s[4,N], batch = 2, tokens = 4, taps = 3)\n"
+      "  b = a[:, 0:152]\n  store h[M,152] = b\n");
+  expect_verified(
+      "size M = 33, N = 296\ninput x[M,N]\noutput h[M,148], fp32\n"
+      "program p\n  for each tile of [M, N]\n  a = gather_sum(x[M,N], period = 33)\n"
+      "  b = a[:, 0:148]\n  store h[M,148] = b\n");
+}
+
+// A group of 192 columns behind a pair map is made of 384 columns of the index space.
+TEST(VerifyPrograms, KeepsAGroupBehindAPairMapInOneTile) {
+  expect_verified(
+      "size M = 31\ninput x[M,768]\noutput h[M,384]\n"
+      "program p\n  for each tile of [M, 768]\n  a = load x[M,768]\n  b = geglu(a pairs)\n"
+      "  c = group_sum(b, group = 192)\n  store h[M,384] = c\n");
+}
+
+// One number is most of the result, and only its roundings count: a single draw of them may be next
+// to nothing.
+TEST(VerifyPrograms, AllowWhatRoundingsChangeOfOneNumber) {
+  expect_verified(
+      "size M = 1, K = 30, N = 176\ninput t0[M,K], fp16\nweight t1[N,K]\noutput h[M,N], fp32\n"
+      "program p\n  y = t0[M,K] · t1[N,K]ᵀ\n  a = gelu(y)\n  b = relu(y)\n  c = a - b\n"
+      "  d = 1 / c\n  store h[M,N] = d\n");
+}
+
+// log is 0 or a rounding above it where the slope of GELU is nearly one: chance decides about step.
+TEST(VerifyPrograms, AllowWhatRoundingsDecide) {
+  expect_verified(
+      "size M = 38, K = 10, N = 240\n"
+      "let f(x) = step(min(x, 3)) * erf(0.1 - x)\ninput t0[M,K]\nweight t1[N,K]\n"
+      "output h[M,176]\nprogram p\n  y = t0[M,K] · t1[N,K]ᵀ\n  a = gelu(y)\n"
+      "  b = gelu_slope(a)\n  c = log(b)\n  d = c[:, 0:176]\n  e = f(d)\n  g = tanh(e)\n"
+      "  store h[M,176] = g\n");
+}
+
 // The difference of near numbers is as wrong as their roundings make it: that is allowed, and said.
 TEST(VerifyPrograms, AllowWhatRoundingsChange) {
   const std::string lines =

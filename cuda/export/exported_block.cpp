@@ -1,5 +1,4 @@
-#include "cuda/export/exported.h"
-
+// Layers of a block as operators.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -10,105 +9,12 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "cuda/emit/row_pitch.h"
 #include "cuda/export/entry_program.h"
+#include "cuda/export/export_parts.h"
 
 namespace fuseline::cuda {
 
 namespace {
-
-constexpr std::int64_t kRoomBehind = 256;  // of GpuTensors
-
-ExportedTensor exported(const Tensor& t, const std::string& name, Role role) {
-  const std::int64_t pitch = row_pitch(t);
-  return {.name = name,
-          .symbol = t.symbol,
-          .role = role,
-          .dtype = t.dtype,
-          .rows = t.rows,
-          .cols = t.cols,
-          .row_bytes = pitch,
-          .bytes = pitch * t.rows + kRoomBehind};
-}
-
-std::vector<TensorId> tensors_of(const std::vector<Operand>& operands) {
-  std::vector<TensorId> ids;
-  for (const Operand& o : operands)
-    if (std::ranges::find(ids, o.tensor) == ids.end()) ids.push_back(o.tensor);
-  return ids;
-}
-
-// What a run of programs reads before it stores it, and what it stores, as indices by `place`.
-class Uses {
- public:
-  void add(const Program& p, const std::function<int(TensorId)>& place) {
-    for (const TensorId id : tensors_of(loads(p))) {
-      const int t = place(id);
-      if (!stored_.contains(t) && read_.insert(t).second) inputs_.push_back(t);
-      loaded_.insert(t);
-    }
-    for (const TensorId id : tensors_of(stores(p))) {
-      const int t = place(id);
-      if (stored_.insert(t).second) stored_order_.push_back(t);
-    }
-  }
-  // `kept`: tensors that are of use outside.
-  void give_to(ExportedOperator& op, const std::function<bool(int)>& kept) const {
-    for (const int t : inputs_) (stored_.contains(t) ? op.changed : op.inputs).push_back(t);
-    for (const int t : stored_order_) {
-      if (read_.contains(t)) continue;
-      (kept(t) ? op.outputs : op.temporaries).push_back(t);
-    }
-  }
-
- private:
-  std::vector<int> inputs_, stored_order_;
-  std::set<int> read_, stored_, loaded_;
-};
-
-void take_codes(Exported& out, RecordedPlan recorded) {
-  const int codes = static_cast<int>(out.codes.size());
-  const int workspaces = static_cast<int>(out.workspaces.size());
-  for (RecordedCode& c : recorded.codes) {
-    const auto same = [&](const RecordedCode& o) { return o.name == c.name; };
-    if (std::ranges::any_of(out.codes, same)) c.name += fmt::format("_{}", out.codes.size());
-    out.codes.push_back(std::move(c));
-  }
-  for (RecordedWorkspace& w : recorded.workspaces) out.workspaces.push_back(std::move(w));
-  for (RecordedLaunch& l : recorded.launches) {
-    l.code += codes;
-    for (AddressPlace& a : l.addresses)
-      if (a.target < 0) a.target -= workspaces;
-    for (MapPlace& m : l.maps)
-      if (m.at.target < 0) m.at.target -= workspaces;
-  }
-  out.toolkit = recorded.toolkit;
-  out.architecture = recorded.architecture;
-}
-
-// The launch with the tensors of `place`.
-RecordedLaunch placed(RecordedLaunch launch, const std::function<int(TensorId)>& place) {
-  const auto move = [&](AddressPlace& a) {
-    if (a.target >= 0) a.target = place(TensorId{a.target});
-  };
-  for (AddressPlace& a : launch.addresses) move(a);
-  for (MapPlace& m : launch.maps) move(m.at);
-  if (launch.product)
-    for (int* t : {&launch.product->a, &launch.product->b, &launch.product->out})
-      *t = place(TensorId{*t});
-  return launch;
-}
-
-void describe(Exported& out, const Plan& plan, const Gpu& gpu) {
-  out.gpu = gpu.name;
-  out.gpu_title = gpu.title;
-  out.policy = plan.policy;
-  for (const Kernel& k : plan.kernels)
-    for (const Program& p : k.phases) out.programs.push_back(print_program(plan.graph, p));
-  out.preparation = plan.preparation;
-}
-
-// ---- layers of a block ----
 
 class Layers {
  public:
@@ -122,8 +28,7 @@ class Layers {
     add_entry();
     RecordedPlan block = record_plan(plan_, gpu_, threads_);
     const std::vector<RecordedLaunch> launches = std::exchange(block.launches, {});
-    const int codes = static_cast<int>(out_.codes.size());
-    const int workspaces = static_cast<int>(out_.workspaces.size());
+    const std::size_t codes = out_.codes.size(), workspaces = out_.workspaces.size();
     take_codes(out_, std::move(block));
     ExportedOperator forward{.name = "forward"}, backward{.name = "backward"};
     Uses forward_uses, backward_uses;
@@ -217,7 +122,8 @@ class Layers {
     entry_ = std::move(entry->makes);
     entry_plan_ = std::move(entry->plan);
     RecordedPlan recorded = record_plan(entry_plan_, gpu_, threads_);
-    const std::vector<RecordedLaunch> launches = recorded.launches;
+    const std::vector<RecordedLaunch> launches = std::exchange(recorded.launches, {});
+    const std::size_t codes = out_.codes.size(), workspaces = out_.workspaces.size();
     take_codes(out_, std::move(recorded));
     const auto where = [this](TensorId id) {
       const Tensor& t = entry_plan_.graph.tensor(id);
@@ -226,15 +132,15 @@ class Layers {
     };
     for (const RecordedLaunch& l : launches) {
       entry_launches_.push_back(static_cast<int>(out_.launches.size()));
-      out_.launches.push_back(placed(l, where));
+      out_.launches.push_back(placed(l, where, codes, workspaces));
     }
     out_.programs.insert(out_.programs.begin(),
                          print_program(entry_plan_.graph, entry_plan_.kernels[0].phases[0]));
     entry_programs_.emplace_back(entry_plan_.kernels[0].phases[0], where);
   }
 
-  void add_layer(const std::vector<RecordedLaunch>& launches, int layer, bool backward, int codes,
-                 int workspaces, ExportedOperator& op, Uses& uses) {
+  void add_layer(const std::vector<RecordedLaunch>& launches, int layer, bool backward,
+                 std::size_t codes, std::size_t workspaces, ExportedOperator& op, Uses& uses) {
     const auto where = [&](TensorId id) { return place(id, layer); };
     for (std::size_t i = 0; i < plan_.kernels.size(); ++i)
       if (backward_[i] == backward)
@@ -242,14 +148,8 @@ class Layers {
     for (const RecordedLaunch& recorded : launches) {
       const auto kernel = std::ranges::find(plan_.kernels, recorded.program, &Kernel::name);
       if (backward_[static_cast<std::size_t>(kernel - plan_.kernels.begin())] != backward) continue;
-      RecordedLaunch l = placed(recorded, where);
-      l.code += codes;
-      for (AddressPlace& a : l.addresses)
-        if (a.target < 0) a.target -= workspaces;
-      for (MapPlace& m : l.maps)
-        if (m.at.target < 0) m.at.target -= workspaces;
       op.launches.push_back(static_cast<int>(out_.launches.size()));
-      out_.launches.push_back(std::move(l));
+      out_.launches.push_back(placed(recorded, where, codes, workspaces));
     }
   }
 
@@ -262,13 +162,7 @@ class Layers {
       return out_.tensors[static_cast<std::size_t>(t)].role == Role::output ||
              read_later.contains(t);
     });
-    // Results first, then what the gradient reads.
-    std::ranges::stable_sort(forward.outputs, [&](int a, int b) {
-      const auto is_output = [&](int t) {
-        return out_.tensors[static_cast<std::size_t>(t)].role == Role::output;
-      };
-      return is_output(a) && !is_output(b);
-    });
+    results_first(out_, forward);
     if (has_backward_) {
       backward_uses.give_to(backward, [&](int t) {
         return out_.tensors[static_cast<std::size_t>(t)].role == Role::output;
@@ -313,43 +207,6 @@ class Layers {
 };
 
 }  // namespace
-
-Exported exported_programs(const Plan& plan, const Gpu& gpu, int threads) {
-  Exported out;
-  describe(out, plan, gpu);
-  std::vector<int> places(plan.graph.tensors().size(), -1);
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    if (plan.homes[i] != Home::hbm) continue;
-    const Tensor& t = plan.graph.tensors()[i];
-    places[i] = static_cast<int>(out.tensors.size());
-    out.tensors.push_back(exported(t, t.name, t.role));
-  }
-  const auto place = [&](TensorId id) { return places.at(static_cast<std::size_t>(id.index)); };
-  RecordedPlan recorded = record_plan(plan, gpu, threads);
-  for (const RecordedLaunch& l : recorded.launches) out.launches.push_back(placed(l, place));
-  take_codes(out, std::move(recorded));
-  Uses all_uses;
-  ExportedOperator all{.name = "all"};
-  for (const Kernel& k : plan.kernels) {
-    ExportedOperator op{.name = k.name};
-    Uses uses;
-    for (const Program& p : k.phases) {
-      uses.add(p, place);
-      all_uses.add(p, place);
-    }
-    for (std::size_t i = 0; i < out.launches.size(); ++i)
-      if (out.launches[i].program == k.name) {
-        op.launches.push_back(static_cast<int>(i));
-        all.launches.push_back(static_cast<int>(i));
-      }
-    uses.give_to(op, [](int) { return true; });
-    out.operators.push_back(std::move(op));
-  }
-  all_uses.give_to(
-      all, [&](int t) { return out.tensors[static_cast<std::size_t>(t)].role == Role::output; });
-  out.operators.push_back(std::move(all));
-  return out;
-}
 
 Exported exported_block(const Plan& plan, const Gpu& gpu, int layers, int threads) {
   return Layers(plan, gpu, layers, threads).run();

@@ -1,0 +1,49 @@
+// What each verb of `program` does with one file.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/app.h"
+#include "sim/gpu/gpu.h"
+
+namespace fuseline {
+
+// As written on the command line.
+struct ProgramOptions {
+  std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to,
+      of;
+  std::vector<std::string> words;
+  bool watch = false, no_counters = false, force = false;
+};
+
+// GPUs that were loaded for files before. Several threads may ask.
+class LoadedGpus {
+ public:
+  Gpu load(const std::string& name);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Gpu> known_;
+};
+
+// What the verb says of the file: a text for people, or one object with everything.
+struct ProgramAnswer {
+  std::string text;         // empty where there are mistakes
+  std::string mistakes;     // as text
+  std::string in_a_line{};  // the same, for one of many files
+  nlohmann::ordered_json json;
+  ExitStatus status = ExitStatus::done;
+};
+
+// InputError: an option's value, a file that is not there.
+ProgramAnswer answer_program(const std::string& verb, const std::string& path,
+                             const ProgramOptions& options, LoadedGpus& gpus);
+
+}  // namespace fuseline

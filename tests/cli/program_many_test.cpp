@@ -1,0 +1,78 @@
+// program with several files and with folders.
+#include "cli/program_many.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/cli_run.h"
+
+namespace fuseline {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kShipped = FUSELINE_SOURCE_DIR "/scenarios/programs";
+const std::string kHandbook = FUSELINE_SOURCE_DIR "/docs/handbook";
+
+TEST(ProgramMany, AnswersInALineForEachFileOfAFolder) {
+  const CliRun run = cli({"program", "check", kShipped, kHandbook + "/swish.fuse"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  const std::vector<std::string> lines = lines_of(run.out);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0], kShipped + "/geglu-fp8.fuse: legal");
+  EXPECT_EQ(lines[1], kShipped + "/norm-router.fuse: legal");
+  EXPECT_EQ(lines[2], kHandbook + "/swish.fuse: legal");
+  EXPECT_THAT(run.err, StartsWith("fuseline: 3 files, 3 without mistakes"));
+}
+
+// Each line is what the file alone would get, whatever the number of threads.
+TEST(ProgramMany, AnswersInObjectsThatOneFileWouldGet) {
+  const CliRun run =
+      cli({"program", "predict", kShipped, "--gpu", "h200", "--format", "json", "--threads", "2"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  const std::vector<std::string> lines = lines_of(run.out);
+  ASSERT_EQ(lines.size(), 2U);
+  const CliRun alone = cli(
+      {"program", "predict", kShipped + "/norm-router.fuse", "--gpu", "h200", "--format", "json"});
+  EXPECT_EQ(nlohmann::json::parse(lines[1]), nlohmann::json::parse(alone.out));
+  EXPECT_EQ(run.out, cli({"program", "predict", kShipped, "--gpu", "h200", "--format", "json",
+                          "--threads", "1"})
+                         .out);
+}
+
+TEST(ProgramMany, GoesOnBehindAFileWithMistakes) {
+  const CliRun run =
+      cli({"program", "check", kHandbook + "/largest.fuse", kHandbook + "/swish.fuse"});
+  EXPECT_EQ(run.status, 2);
+  const std::vector<std::string> lines = lines_of(run.out);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[0], HasSubstr("1 mistake, the first [no-finisher] in line 15"));
+  EXPECT_THAT(lines[1], HasSubstr("legal"));
+  EXPECT_THAT(run.err, HasSubstr("2 files, 1 without mistakes"));
+}
+
+// A letter that only one of the files has is wrong for the other, on the command line.
+TEST(ProgramMany, RefuseWhatNoFileCanHave) {
+  const auto refused = [](const std::vector<std::string>& args) {
+    const CliRun run = cli(args);
+    EXPECT_EQ(run.status, 2) << run.err;
+    EXPECT_EQ(run.out, "");
+    return run.err;
+  };
+  EXPECT_THAT(refused({"program", "check", kShipped, "no-such.fuse"}),
+              HasSubstr("no-such.fuse: there is no such file"));
+  EXPECT_THAT(refused({"program", "check", FUSELINE_SOURCE_DIR "/scenarios/gpus"}),
+              HasSubstr("the folder holds no text of programs"));
+  EXPECT_THAT(refused({"program", "explain", kShipped}), HasSubstr("takes one file"));
+  EXPECT_THAT(refused({"program", "check", kShipped, "--watch"}), HasSubstr("takes one file"));
+  EXPECT_THAT(refused({"program", "check", kShipped, "--gpu", "h201"}), HasSubstr("h200"));
+  EXPECT_THAT(refused({"program", "verify", kShipped, "--threads", "0"}), HasSubstr("--threads"));
+}
+
+}  // namespace
+}  // namespace fuseline

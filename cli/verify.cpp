@@ -1,6 +1,7 @@
 // fuseline verify: executes plans on the CPU and judges them.
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
+#include "cli/verify_blocks.h"
 #include "cli/verify_output.h"
 #include "sim/executor/verification_json.h"
 #include "sim/selection/verify_request.h"
@@ -22,6 +24,7 @@ struct VerifyTexts : VerifyWords {
   std::optional<std::string> format, output;
   std::vector<std::string> scenario;
   bool list_faults = false;
+  bool all_blocks = false;
 };
 
 std::string fault_list() {
@@ -42,7 +45,8 @@ CommandResult verify_command(const Arguments& args) {
        "fuseline verify --model llama2-7b --seq 256 --policy unfused,torch-compile,coda",
        "fuseline verify --model llama2-7b --phase train --policy unfused,coda",
        "fuseline verify --model gpt2-xl --phase decode --context 512 --dtype fp16",
-       "fuseline verify --model tinyllama --seq 32 --policy coda --break swapped-pair"});
+       "fuseline verify --model tinyllama --seq 32 --policy coda --break swapped-pair",
+       "fuseline verify --all-blocks --block mla --policy eager,coda"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
                      1);
   texts.selection.add_to(options);
@@ -63,6 +67,8 @@ CommandResult verify_command(const Arguments& args) {
                texts.memory_limit);
   options.text("--break", "NAME", "puts a fault into the plans, which must then fail", texts.fault);
   options.flag("--list-breaks", "prints the names of the faults", texts.list_faults);
+  options.flag("--all-blocks", "every shipped block at small sizes, in all phases and formats",
+               texts.all_blocks);
   options.text("--format", "table|json", "what to print (table)", texts.format);
   options.text("--output", "FILE", "write there instead of standard output", texts.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
@@ -72,6 +78,16 @@ CommandResult verify_command(const Arguments& args) {
       parse_word("--format", texts.format.value_or("table"), {"table", "json"});
   executor::VerifyOptions verify = verify_options(texts);
   verify.workers.stop = InterruptGuard::flag();
+  if (texts.all_blocks && (texts.fault || texts.layers || texts.output || format == "json"))
+    throw InputError({.file = kCommandLine,
+                      .field = "--all-blocks",
+                      .message = "prints a table of blocks, to standard output",
+                      .allowed = "without --break, --layers, --output and --format json"});
+  if (texts.all_blocks)
+    return verify_all_blocks(
+        texts.selection,
+        texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()),
+        std::move(verify));
   const Selection selection = verify_selection(
       texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()),
       texts.selection, texts);

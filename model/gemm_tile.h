@@ -20,6 +20,8 @@ struct GemmTile {
   // by so many clusters each, a part of K by each one. In a menu: at most so many.
   std::int64_t tail_parts = 1;
   double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
+  // The same in a cluster along M one of whose thread blocks has no rows; 0: as in the others.
+  double idle_fetch_bytes_per_cycle = 0;
   [[nodiscard]] std::int64_t cluster() const { return cluster_m * cluster_n * cluster_k; }
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };

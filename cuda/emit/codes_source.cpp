@@ -54,9 +54,9 @@ const char* scale_name(Dtype type) {
 
 std::string weight_text(const StoredWeight& weight) {
   const WeightFormat& f = *weight.format;
-  return fmt::format("WeightCodes<{}, {}, {}, {}, {}, {}>", codes_name(f.element),
-                     scale_name(f.scale), weight.group, f.group_rows, f.zero_points,
-                     f.tensor_scale);
+  return fmt::format("WeightCodes<{}, {}, {}, {}, {}, {}, {}>", codes_name(f.element),
+                     scale_name(f.scale), weight.group, f.group_rows, f.zero_points, f.tensor_scale,
+                     weight.pairs);
 }
 
 // Rows that the widest product of the mainloop has.

@@ -20,7 +20,6 @@ namespace {
 bool apart(const Operand& o) { return o.at.run > 1; }
 
 std::string of(const GemmMainloop& m) {
-  if (m.weight.pairs) return "a product whose pairs of columns have scales of two blocks";
   if (!m.groups.empty() && m.a_is_km)
     return "a product of groups of rows whose first operand lies along K";
   return "";

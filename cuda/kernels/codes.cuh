@@ -112,15 +112,22 @@ FUSELINE_DEVICE float load_scale(const void* scales, long long index) {
   return scale_of_bits<type>(load_scale_bits<type>(scales, index));
 }
 
-// How a weight is stored. `group`: columns that share a scale, 0 for all of a row.
+// How a weight is stored. `group`: columns that share a scale, 0 for all of a row. `pairs`: rows of
+// two matrices take turns, and so do the rows of scales of their blocks.
 template <Codes codes_, ScaleType scale_, int group_, int group_rows_ = 1, bool zeros_ = false,
-          bool tensor_scale_ = false>
+          bool tensor_scale_ = false, bool pairs_ = false>
 struct WeightCodes {
   static constexpr Codes codes = codes_;
   static constexpr ScaleType scale = scale_;
   static constexpr int group = group_, group_rows = group_rows_;
   static constexpr bool zeros = zeros_, tensor_scale = tensor_scale_;
+  static constexpr bool pairs = pairs_;
   static constexpr int bits = bits_of(codes);
+
+  // The row of scales of the weight's row n.
+  static FUSELINE_DEVICE int scale_row(int n) {
+    return pairs ? n / 2 / group_rows * 2 + n % 2 : n / group_rows;
+  }
 };
 
 // The numbers beside some codes of one group.

@@ -398,7 +398,7 @@ struct CodesGemm {
         for (int e = 0; e < 2; ++e) {
           const int n = min_of(n0 + col + e, args.N - 1);
           const long long row =
-              static_cast<long long>(group) * args.scale_rows + n / Weight::group_rows;
+              static_cast<long long>(group) * args.scale_rows + Weight::scale_row(n);
           of_column[e] =
               load_scale<Weight::scale>(args.scale, row * args.scale_ld) * b.tensor_scale;
         }

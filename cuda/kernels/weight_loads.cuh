@@ -38,7 +38,7 @@ struct WeightLoads {
       const int n = min_of(first + 8 * g + lane / 4, args.N - 1);
       rows[g] =
           args.b + (static_cast<long long>(matrix) * args.N + n) * args.b_row_bytes + lane % 4 * 16;
-      scale_rows[g] = static_cast<long long>(matrix) * args.scale_rows + n / Weight::group_rows;
+      scale_rows[g] = static_cast<long long>(matrix) * args.scale_rows + Weight::scale_row(n);
     }
   }
 

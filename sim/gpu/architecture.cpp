@@ -101,9 +101,11 @@ std::vector<GroupedTile> read_grouped(const TomlTable& menu) {
   if (!menu.has("grouped")) return tiles;
   for (const TomlTable& entry : menu.tables("grouped")) {
     entry.refuse_other_keys({"m", "n", "k", "stages", "cluster_m", "cluster_n", "cluster_k",
-                             "most_rows", "most_columns", "fetch_bytes_per_cycle"});
+                             "most_rows", "most_columns", "fetch_bytes_per_cycle",
+                             "idle_fetch_bytes_per_cycle"});
     GemmTile tile = read_tile(entry);
     tile.fetch_bytes_per_cycle = entry.real_or("fetch_bytes_per_cycle", {0, 1000}, 0);
+    tile.idle_fetch_bytes_per_cycle = entry.real_or("idle_fetch_bytes_per_cycle", {0, 1000}, 0);
     tiles.push_back({tile, entry.whole_or("most_rows", {0, kMostGroupRows}, 0),
                      entry.whole_or("most_columns", {0, kMostGroupRows}, 0)});
   }

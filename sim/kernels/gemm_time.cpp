@@ -38,6 +38,28 @@ double converted(const GemmProblem& problem, const GemmTile& tile, const GemmCon
   return weights * static_cast<double>(tile.m) / group * constants.rescale_instructions;
 }
 
+// Share of the clusters along M one of whose thread blocks has no rows of its group.
+double idle_share(const GemmProblem& problem, const GemmTile& tile) {
+  const std::int64_t rows_of_cluster = tile.m * tile.cluster_m;
+  std::int64_t clusters = 0, idle = 0;
+  for (const std::int64_t rows : problem.groups) {
+    const std::int64_t of_group = ceil_div(rows, rows_of_cluster);
+    clusters += of_group;
+    if (of_group * rows_of_cluster - rows >= tile.m) ++idle;
+  }
+  return clusters == 0 ? 0 : static_cast<double>(idle) / static_cast<double>(clusters);
+}
+
+// Bytes a cycle that operands come with from L2 into one SM: the mean over the clusters' times.
+double fetch_rate(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  const GemmConstants& constants = gpu.constants.gemm;
+  if (fetches_by_elements(problem, gpu)) return constants.unaligned_bytes_per_cycle;
+  if (tile.fetch_bytes_per_cycle == 0) return constants.sm_fetch_bytes_per_cycle;
+  if (tile.idle_fetch_bytes_per_cycle == 0) return tile.fetch_bytes_per_cycle;
+  const double idle = idle_share(problem, tile);
+  return 1 / (idle / tile.idle_fetch_bytes_per_cycle + (1 - idle) / tile.fetch_bytes_per_cycle);
+}
+
 // Rates that do not change from wave to wave.
 struct WaveModel {
   double step_seconds;      // one k step of one tile on the tensor cores
@@ -72,10 +94,7 @@ struct WaveModel {
         converted(problem, tile, constants) / (gpu.constants.stream.issue_lanes * clock);
     step_seconds =
         flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
-    const double fetched = fetches_by_elements(problem, gpu) ? constants.unaligned_bytes_per_cycle
-                           : tile.fetch_bytes_per_cycle > 0  ? tile.fetch_bytes_per_cycle
-                                                             : constants.sm_fetch_bytes_per_cycle;
-    fetch_seconds = panel / (fetched * clock);
+    fetch_seconds = panel / (fetch_rate(problem, tile, gpu) * clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);

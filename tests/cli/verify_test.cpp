@@ -100,6 +100,45 @@ TEST(Verify, ThreadsChangeNothing) {
   EXPECT_EQ(run("3"), one);
 }
 
+TEST(LongVerifyAllBlocks, TriesEveryPhaseAndFormatOfEveryBlock) {
+  const CliRun run = cli({"verify", "--all-blocks"});
+  EXPECT_EQ(run.status, 0) << run.out << run.err;
+  for (const char* block : {"llama", "gpt", "gemma2", "moe", "mla", "mla-dense", "mamba", "mamba2",
+                            "jamba", "jamba-dense", "mmdit", "bert", "t5_encoder", "t5_decoder"})
+    EXPECT_THAT(run.out, testing::ContainsRegex(std::string("\n") + block + "  *[1-9]")) << block;
+  EXPECT_THAT(run.out, testing::ContainsRegex("\n[1-9][0-9]+ plans, 0 failed\n"));
+  expect_fits_100_columns(run.out);
+}
+
+// An encoder has no decode.
+TEST(VerifyAllBlocks, CountsNoCasesOfAPhaseThatABlockLacks) {
+  const CliRun run = cli({"verify", "--all-blocks", "--block", "bert", "--phase", "decode"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_THAT(run.out, testing::ContainsRegex("\nbert  *0  *0  *0 "));
+  EXPECT_THAT(run.out, HasSubstr("\n0 plans, 0 failed\n"));
+}
+
+TEST(VerifyAllBlocks, TakesOneBlockAndRefusesSizes) {
+  const CliRun one =
+      cli({"verify", "--all-blocks", "--block", "mla", "--phase", "decode", "--policy", "eager"});
+  EXPECT_EQ(one.status, 0) << one.out << one.err;
+  EXPECT_THAT(one.out, testing::ContainsRegex("\nmla-dense  *[1-9]"));
+  expect_fits_100_columns(one.out);
+  EXPECT_THAT(one.out, Not(HasSubstr("\nllama ")));
+  const CliRun sized = cli({"verify", "--all-blocks", "--seq", "40"});
+  EXPECT_EQ(sized.status, 2);
+  EXPECT_THAT(sized.err, HasSubstr("--seq = '40': --all-blocks has sizes and formats of its own"));
+  const CliRun wrong = cli({"verify", "--all-blocks", "--block", "mlb"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("mla"));
+  const CliRun phase = cli({"verify", "--all-blocks", "--phase", "decod"});
+  EXPECT_EQ(phase.status, 2);
+  EXPECT_THAT(phase.err, HasSubstr("decode"));
+  const CliRun as_json = cli({"verify", "--all-blocks", "--format", "json"});
+  EXPECT_EQ(as_json.status, 2);
+  EXPECT_EQ(as_json.out, "");
+}
+
 TEST(Verify, EveryBreakFailsInTrainingAndNamesATensor) {
   const CliRun list = cli({"verify", "--list-breaks"});
   ASSERT_EQ(list.status, 0);

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "sim/executor/small_blocks.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline::test {
@@ -52,15 +53,7 @@ inline ModelConfig sized(const std::string& block, bool other) {
 
 // Such that the rows of every product are whole groups of 128 columns.
 inline ModelConfig sized_in_groups(const std::string& block) {
-  ModelConfig c = sized(block, false);
-  c.D = 256;
-  c.F = 384;
-  c.H = 4;
-  c.Hkv = 2;
-  c.d = 64;
-  for (const char* letter : {"rank", "rkv", "rq"}) c.values[letter] = std::int64_t{128};
-  for (const char* letter : {"P", "dv"}) c.values[letter] = std::int64_t{64};
-  return c;
+  return executor::small_model(block);
 }
 
 // These see all tokens at once and keep no cache.

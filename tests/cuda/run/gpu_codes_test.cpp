@@ -218,6 +218,18 @@ TEST_P(SlowGpuCodePlans, OfActivationsEqualTheExecutor) {
     }
 }
 
+// Rows of gate and of up take turns, each with the scales of its own blocks.
+TEST_P(SlowGpuCodePlans, OfPairsWithScalesOfTwoBlocksEqualTheExecutor) {
+  for (const Workload& shape : {fuseline::test::decode(3, 1, 60), fuseline::test::forward(2, 75)}) {
+    Workload work = shape;
+    work.formats.weights = parse_stored_weight("fp8-block", "", "");
+    ModelConfig config = test::small_llama();
+    config.D = config.F = 384;
+    config.d = 64;
+    check_plan("coda", config, work);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuCodePlans, testing::Values(SmTarget::sm_90a, SmTarget::sm_80),
                          [](const auto& p) { return name_of(p.param); });
 INSTANTIATE_TEST_SUITE_P(Slow, SlowGpuFormats,

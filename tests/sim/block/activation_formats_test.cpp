@@ -110,8 +110,11 @@ TEST(ActivationFormats, OfGroupsAreMadeBehindSwigluInItsProduct) {
         });
         EXPECT_TRUE(codes) << block << ", F " << F;
         const PlanEstimate predicted = test::expect_proved(plan, block);
-        for (const KernelEstimate& k : predicted.kernels)
-          if (k.name == kernel->name) EXPECT_EQ(k.tile.at(1) % 256, 0) << block;
+        for (const KernelEstimate& k : predicted.kernels) {
+          if (k.name == kernel->name) {
+            EXPECT_EQ(k.tile.at(1) % 256, 0) << block;
+          }
+        }
       }
     }
     // Blocks of scales that hold rows of gate and of up cannot part.

@@ -125,8 +125,11 @@ TEST(CacheFormatsOfAttention, AreDequantisedByAKernelOfTheirOwnInUnfused) {
         plan.graph.ops(), [](const Op& op) { return op.kind == operators::dequantise_cache; });
   };
   EXPECT_EQ(kernels("unfused"), 2);
-  for (const PolicyInfo& p : policies())
-    if (p.name != "unfused") EXPECT_EQ(kernels(p.name), 0) << p.name;
+  for (const PolicyInfo& p : policies()) {
+    if (p.name != "unfused") {
+      EXPECT_EQ(kernels(p.name), 0) << p.name;
+    }
+  }
 }
 
 // Heads of very different sizes keep their own precision: the error of a number is at most half a

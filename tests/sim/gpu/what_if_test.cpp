@@ -53,6 +53,7 @@ TEST(WhatIfGpu, IsNoLongerTheGpuThatWasMeasured) {
   base.calibrated = true;
   base.checks = {{.measurements = "m",
                   .policies = {"coda"},
+                  .looked_at = {},
                   .blocks = 1,
                   .mean_error = 0.03,
                   .worst_error = 0.03,

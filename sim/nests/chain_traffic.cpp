@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "sim/nests/held_tiles.h"
 
 namespace fuseline {
 
 namespace {
 
-constexpr std::size_t kEdges = 10;
-constexpr double kSumBytes = 4;
+constexpr std::size_t kChainEdges = 10;
 
 double product(std::int64_t a, std::int64_t b) {
   return static_cast<double>(a) * static_cast<double>(b);
@@ -38,11 +35,11 @@ class Tilings {
   explicit Tilings(const ChainShape& chain) : s_(chain) {}
 
   std::vector<TiledTraffic> run() {
-    const auto f_edges = tile_edges(s_.f, kEdges);
-    for (const std::int64_t tm : tile_edges(s_.m, kEdges))
+    const auto f_edges = tile_edges(s_.f, kChainEdges);
+    for (const std::int64_t tm : tile_edges(s_.m, kChainEdges))
       for (const std::int64_t tf : f_edges)
-        for (const std::int64_t tk : tile_edges(s_.k, kEdges))
-          for (const std::int64_t tn : tile_edges(s_.n, kEdges)) {
+        for (const std::int64_t tk : tile_edges(s_.k, kChainEdges))
+          for (const std::int64_t tn : tile_edges(s_.n, kChainEdges)) {
             const TiledLoop m{"m", s_.m, tm}, f{"f", s_.f, tf}, k{"k", s_.k, tk}, n{"n", s_.n, tn};
             try_order({m, f, k}, {m, f, n});
             try_order({f, m, k}, {f, m, n});
@@ -97,6 +94,12 @@ class Tilings {
 };
 
 }  // namespace
+
+double ChainShape::moved_once() const {
+  const double f2 = static_cast<double>(f) / static_cast<double>(narrowed);
+  return static_cast<double>(count) * (a_bytes * product(m, k) + b_bytes * product(f, k) +
+                                       c_bytes * static_cast<double>(n) * f2);
+}
 
 Bytes least_traffic(const ChainShape& s, Bytes capacity) {
   // Each product by itself, with nothing stored: its operand that never leaves the chip counts as

@@ -18,7 +18,9 @@ struct ChainShape {
   std::int64_t narrowed = 1;
   double share = 1;
   double a_bytes = 2, b_bytes = 2, h_bytes = 2, c_bytes = 2, y_bytes = 2;
-  Bytes other;
+  Bytes other{};
+
+  [[nodiscard]] double moved_once() const;  // of a, b and c, all products
 };
 
 // The bounds of both products, without what may be free: elements of h are made on the chip, and so

@@ -10,6 +10,9 @@
 
 namespace fuseline {
 
+// Of an element of a sum that is not complete: fp32.
+inline constexpr double kSumBytes = 4;
+
 // A loop over tiles of one loop of the nest.
 struct TiledLoop {
   std::string name;

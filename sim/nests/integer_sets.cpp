@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include <isl/map.h>
 #include <isl/options.h>
 #include <isl/set.h>
+#include <isl/space.h>
 #include <isl/union_map.h>
 #include <isl/union_set.h>
 #include <isl/val.h>
@@ -47,38 +49,38 @@ isl_union_map* free_map(isl_union_map* m) { return isl_union_map_free(m); }
 isl_union_map* copy_map(isl_union_map* m) { return isl_union_map_copy(m); }
 isl_union_set* free_set(isl_union_set* s) { return isl_union_set_free(s); }
 isl_union_set* copy_set(isl_union_set* s) { return isl_union_set_copy(s); }
-using Relation = Held<isl_union_map, free_map, copy_map>;
-using Iterations = Held<isl_union_set, free_set, copy_set>;
+using IslMap = Held<isl_union_map, free_map, copy_map>;
+using IslSet = Held<isl_union_set, free_set, copy_set>;
 
 std::string upper(std::string name) {
   for (char& c : name) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return name;
 }
 
-bool empty(const Relation& r) {
+bool empty(const IslMap& r) {
   const isl_bool is = isl_union_map_is_empty(r.get());
   FUSELINE_ASSERT(is != isl_bool_error, "isl failed");
   return is == isl_bool_true;
 }
 
-Relation both(Relation a, const Relation& b) {
-  return Relation(isl_union_map_union(a.copy(), b.copy()));
+IslMap both(IslMap a, const IslMap& b) {
+  return IslMap(isl_union_map_union(a.copy(), b.copy()));
 }
 
-Relation common(const Relation& a, const Relation& b) {
-  return Relation(isl_union_map_intersect(a.copy(), b.copy()));
+IslMap common(const IslMap& a, const IslMap& b) {
+  return IslMap(isl_union_map_intersect(a.copy(), b.copy()));
 }
 
-Relation without(const Relation& a, const Relation& b) {
-  return Relation(isl_union_map_subtract(a.copy(), b.copy()));
+IslMap without(const IslMap& a, const IslMap& b) {
+  return IslMap(isl_union_map_subtract(a.copy(), b.copy()));
 }
 
-// Iterations of a that touch what iterations of b touch.
-Relation meeting(const Relation& a, const Relation& b) {
-  return Relation(isl_union_map_apply_range(a.copy(), isl_union_map_reverse(b.copy())));
+// IslSet of a that touch what iterations of b touch.
+IslMap meeting(const IslMap& a, const IslMap& b) {
+  return IslMap(isl_union_map_apply_range(a.copy(), isl_union_map_reverse(b.copy())));
 }
 
-std::string text_of(const Relation& r) {
+std::string text_of(const IslMap& r) {
   char* text = isl_union_map_to_str(r.get());
   FUSELINE_ASSERT(text != nullptr, "isl failed");
   std::string out = text;
@@ -87,8 +89,8 @@ std::string text_of(const Relation& r) {
 }
 
 // "[M, N, K] -> { store[m, n] -> [m, 0] : 0 <= m < M }" is printed by its pair of iterations alone.
-BrokenDependence first_of(const Relation& broken) {
-  const Relation one(isl_union_map_from_map(
+BrokenDependence first_of(const IslMap& broken) {
+  const IslMap one(isl_union_map_from_map(
       isl_map_from_basic_map(isl_union_map_sample(broken.copy()))));
   const std::string text = text_of(one);
   const std::size_t begin = text.find('{');
@@ -105,21 +107,21 @@ struct NestSets::Sets {
     std::vector<std::string> sizes;
     for (const Loop& loop : nest.loops) sizes.push_back(upper(loop.name));
     parameters = fmt::format("[{}] -> ", fmt::join(sizes, ", "));
-    domain = Iterations(isl_union_set_empty(isl_space_params_alloc(ctx, 0)));
-    const Relation none = relation("{ }");
+    domain = IslSet(isl_union_set_empty(isl_space_params_alloc(ctx, 0)));
+    const IslMap none = relation("{ }");
     reads = none;
     writes = none;
     sums = none;
     std::vector<std::string> own;
     for (std::size_t i = 0; i < nest.statements.size(); ++i) {
       const NestStatement& s = nest.statements[i];
-      domain = Iterations(isl_union_set_union(
+      domain = IslSet(isl_union_set_union(
           domain.copy(), isl_union_set_read_from_str(
                              ctx, fmt::format("{}{{ {} : {} }}", parameters, instance(s),
                                               bounds(s)).c_str())));
       for (const NestAccess& a : s.accesses) {
         const std::size_t colon = a.elements.find(':');
-        const Relation r = relation(fmt::format(
+        const IslMap r = relation(fmt::format(
             "{{ {} -> {}[{}] : {}{} }}", instance(s), a.array, a.elements.substr(0, colon),
             bounds(s), colon == std::string::npos ? "" : " and" + a.elements.substr(colon + 1)));
         if (a.write) {
@@ -132,29 +134,29 @@ struct NestSets::Sets {
       own.push_back(fmt::format("{} -> [{}, {}]", instance(s), i, padded(s)));
     }
     order = relation(fmt::format("{{ {} }}", fmt::join(own, "; ")));
-    order = Relation(isl_union_map_intersect_domain(order.copy(), domain.copy()));
-    Relation pairs = both(both(meeting(writes, reads), meeting(reads, writes)),
+    order = IslMap(isl_union_map_intersect_domain(order.copy(), domain.copy()));
+    IslMap pairs = both(both(meeting(writes, reads), meeting(reads, writes)),
                           meeting(writes, writes));
-    const Relation earlier(isl_union_map_lex_lt_union_map(order.copy(), order.copy()));
+    const IslMap earlier(isl_union_map_lex_lt_union_map(order.copy(), order.copy()));
     dependences = common(pairs, earlier);
     for (const NestStatement& s : nest.statements)
       if (s.sums) {
-        const Relation terms = relation(fmt::format(
+        const IslMap terms = relation(fmt::format(
             "{{ {} -> {}[{}] }}", instance(s), s.name, fmt::join(primed(s), ", ")));
         dependences = without(dependences, terms);
       }
-    dependences = Relation(isl_union_map_coalesce(dependences.copy()));
+    dependences = IslMap(isl_union_map_coalesce(dependences.copy()));
   }
   Sets(const Sets&) = delete;
   Sets& operator=(const Sets&) = delete;
   ~Sets() {
-    for (Relation* r : {&reads, &writes, &sums, &order, &dependences}) *r = Relation();
-    domain = Iterations();
+    for (IslMap* r : {&reads, &writes, &sums, &order, &dependences}) *r = IslMap();
+    domain = IslSet();
     isl_ctx_free(ctx);
   }
 
-  [[nodiscard]] Relation relation(const std::string& text) const {
-    return Relation(isl_union_map_read_from_str(ctx, (parameters + text).c_str()));
+  [[nodiscard]] IslMap relation(const std::string& text) const {
+    return IslMap(isl_union_map_read_from_str(ctx, (parameters + text).c_str()));
   }
 
   static std::string instance(const NestStatement& s) {
@@ -206,7 +208,7 @@ struct NestSets::Sets {
     }
     return out;
   }
-  [[nodiscard]] Relation tiles_of(const TileOrder& tiles, bool then_inside) const {
+  [[nodiscard]] IslMap tiles_of(const TileOrder& tiles, bool then_inside) const {
     std::vector<std::string> all;
     for (std::size_t i = 0; i < nest.statements.size(); ++i) {
       const NestStatement& s = nest.statements[i];
@@ -214,15 +216,15 @@ struct NestSets::Sets {
       if (then_inside) text += fmt::format("{}{}, {}", text.empty() ? "" : ", ", i, padded(s));
       all.push_back(fmt::format("{} -> [{}]", instance(s), text));
     }
-    const Relation map = relation(fmt::format("{{ {} }}", fmt::join(all, "; ")));
-    return Relation(isl_union_map_intersect_domain(map.copy(), domain.copy()));
+    const IslMap map = relation(fmt::format("{{ {} }}", fmt::join(all, "; ")));
+    return IslMap(isl_union_map_intersect_domain(map.copy(), domain.copy()));
   }
 
   LoopNest nest;
   isl_ctx* ctx;
   std::string parameters;
-  Iterations domain;
-  Relation reads, writes, sums, order, dependences;
+  IslSet domain;
+  IslMap reads, writes, sums, order, dependences;
 };
 
 NestSets::NestSets(const LoopNest& nest) : sets_(std::make_unique<Sets>(nest)) {}
@@ -233,19 +235,19 @@ NestSets& NestSets::operator=(NestSets&&) noexcept = default;
 std::string NestSets::dependences() const { return text_of(sets_->dependences); }
 
 std::optional<BrokenDependence> NestSets::broken_by(const TileOrder& tiles) const {
-  const Relation schedule = sets_->tiles_of(tiles, true);
-  const Relation late(isl_union_map_lex_ge_union_map(schedule.copy(), schedule.copy()));
-  const Relation broken = common(sets_->dependences, late);
+  const IslMap schedule = sets_->tiles_of(tiles, true);
+  const IslMap late(isl_union_map_lex_ge_union_map(schedule.copy(), schedule.copy()));
+  const IslMap broken = common(sets_->dependences, late);
   if (empty(broken)) return std::nullopt;
   return first_of(broken);
 }
 
 std::optional<BrokenDependence> NestSets::crosses(const TileOrder& tiles) const {
-  const Relation tile = sets_->tiles_of(tiles, false);
+  const IslMap tile = sets_->tiles_of(tiles, false);
   // Terms of one sum in two tiles cross as well: who adds them up would have to wait.
-  Relation shared = meeting(sets_->sums, sets_->sums);
-  const Relation pairs = both(sets_->dependences, shared);
-  const Relation broken = without(pairs, meeting(tile, tile));
+  IslMap shared = meeting(sets_->sums, sets_->sums);
+  const IslMap pairs = both(sets_->dependences, shared);
+  const IslMap broken = without(pairs, meeting(tile, tile));
   if (empty(broken)) return std::nullopt;
   return first_of(broken);
 }
@@ -297,7 +299,7 @@ bool NestSets::footprint_is_rectangle(const std::string& array) const {
 
 std::int64_t NestSets::footprint(const std::string& array, const TileOrder& tile) const {
   const Sets& s = *sets_;
-  Relation touched = both(s.reads, s.writes);
+  IslMap touched = both(s.reads, s.writes);
   std::vector<std::string> fixed, sizes;
   for (const Loop& loop : s.nest.loops) {
     std::int64_t end = loop.size;
@@ -309,7 +311,7 @@ std::int64_t NestSets::footprint(const std::string& array, const TileOrder& tile
   isl_set* values = isl_set_read_from_str(
       s.ctx,
       fmt::format("[{}] -> {{ : {} }}", fmt::join(sizes, ", "), fmt::join(fixed, " and ")).c_str());
-  touched = Relation(isl_union_map_intersect_params(touched.copy(), values));
+  touched = IslMap(isl_union_map_intersect_params(touched.copy(), values));
   std::int64_t count = 0;
   isl_union_set* range = isl_union_map_range(touched.copy());
   isl_set_list* sets = isl_union_set_get_set_list(range);

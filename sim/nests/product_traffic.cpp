@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include <fmt/format.h>
-
 #include "sim/nests/held_tiles.h"
 
 namespace fuseline {
@@ -13,25 +11,11 @@ namespace {
 
 constexpr std::int64_t kSmallLoop = 32;  // of which every edge is tried
 constexpr std::size_t kEdges = 16;
-constexpr double kSumBytes = 4;  // sums that are not complete are fp32
 constexpr std::size_t kOrders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
                                        {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 
 std::int64_t whole_below(double bytes) {
   return static_cast<std::int64_t>(std::floor(std::max(0.0, bytes)));
-}
-
-// What one product moves in at least, c's elements counted once as moved in.
-double moved_in(const ProductShape& s, double capacity, double memories) {
-  const double volume =
-      static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
-  double most = 0;
-  for (double part = 1.0 / 16; part <= 64; part *= 2) {
-    const double step = capacity * part;
-    const double parts = std::ceil(volume / most_multiplications(s, capacity + step)) - memories;
-    most = std::max(most, step * parts);
-  }
-  return most;
 }
 
 }  // namespace
@@ -50,12 +34,12 @@ double ProductShape::c_total() const {
 // or free. Where two or three are free, what their faces take is equal. All eight cases are tried;
 // those that fit count.
 double most_multiplications(const ProductShape& s, double bytes) {
-  struct Axis {
+  struct BoxEdge {
     double end;
     double face;  // bytes of an element of the face across from it
   };
   // The face across from p is q × r: b.
-  const Axis axes[3] = {{static_cast<double>(s.m), s.b_bytes},
+  const BoxEdge axes[3] = {{static_cast<double>(s.m), s.b_bytes},
                         {static_cast<double>(s.n), s.a_bytes},
                         {static_cast<double>(s.k), s.c_bytes}};
   double best = 0;
@@ -96,18 +80,25 @@ double most_multiplications(const ProductShape& s, double bytes) {
   return best;
 }
 
+double moved_in(const ProductShape& s, double capacity, std::int64_t memories) {
+  const double volume =
+      static_cast<double>(s.m) * static_cast<double>(s.n) * static_cast<double>(s.k);
+  double most = 0;
+  for (double part = 1.0 / 16; part <= 64; part *= 2) {
+    const double step = capacity * part;
+    const double parts = std::ceil(volume / most_multiplications(s, capacity + step)) -
+                         static_cast<double>(memories);
+    most = std::max(most, step * parts);
+  }
+  return most;
+}
+
 Bytes least_traffic(const ProductShape& s, Bytes capacity) {
   const double once = s.a_total() + s.b_total();
   double moved = once;
   if (capacity.value() > 0)
     moved = std::max(once, moved_in(s, capacity.as_double(), 1) - s.c_total());
   return Bytes(whole_below(moved * static_cast<double>(s.count) * (1 - 1e-9))) + s.other;
-}
-
-Bytes least_traffic_shared(const ProductShape& s, Bytes capacity, std::int64_t memories) {
-  const double moved =
-      moved_in(s, capacity.as_double(), static_cast<double>(memories)) - s.c_total();
-  return Bytes(whole_below(moved * static_cast<double>(s.count) * (1 - 1e-9)));
 }
 
 std::vector<std::int64_t> tile_edges(std::int64_t size, std::size_t about) {
@@ -152,8 +143,6 @@ std::vector<TiledTraffic> tiled_traffic(const ProductShape& s) {
                                Bytes(static_cast<std::int64_t>(std::ceil(moved)))};
                 for (const TiledLoop& loop : loops)
                   t.tiles.order.push_back({loop.name, loop.edge >= loop.size ? 0 : loop.edge});
-                t.kept = fmt::format("a inside {}, b inside {}, c inside {}", a.inside, b.inside,
-                                     c.inside);
                 front.add(std::move(t));
               }
             }

@@ -19,7 +19,7 @@ struct ProductShape {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t count = 1;
   double a_bytes = 2, b_bytes = 2, c_bytes = 2;
-  Bytes other;
+  Bytes other{};
 
   [[nodiscard]] double a_total() const;  // of one product
   [[nodiscard]] double b_total() const;
@@ -30,24 +30,25 @@ struct ProductShape {
 // are the best sets (Loomis and Whitney), no edge longer than the product's.
 double most_multiplications(const ProductShape& shape, double bytes);
 
-// Bytes that pass between the two memories at least, whatever the order and the tiles, when the
-// near one holds `capacity`. Any run of the product is parted where X bytes have been moved in; in
-// such a part no more than capacity + X bytes can be touched, so there are at least V/G(capacity +
-// X) parts, all but one of which moved X bytes. The elements of c begin in the near memory: they
-// are counted as moved in, and taken off again. After Smith, Lowery, Langou and van de Geijn, arXiv
-// 1702.02017, with edges that end and bytes in the place of words. At least what each matrix and
-// the rest move once.
+// Bytes that one product moves in at least, with the elements of c counted as moved in once,
+// whatever the order and the tiles, when the near memory holds `capacity` bytes; or when `memories`
+// of them share the work and what each moves in counts. Any run of the product is parted where X
+// bytes have been moved in. In such a part no more than capacity + X bytes can be touched, so there
+// are at least V/G(capacity + X) parts, and all but the last of each memory moved X bytes. After
+// Smith, Lowery, Langou and van de Geijn, arXiv 1702.02017, with edges that end and bytes in the
+// place of words.
+double moved_in(const ProductShape& shape, double capacity, std::int64_t memories = 1);
+
+// Bytes that pass between the two memories at least: moved_in() without c, whose elements begin in
+// the near memory, or each matrix once if that is more; and the rest.
 Bytes least_traffic(const ProductShape& shape, Bytes capacity);
-// The same where `memories` equal memories share the work and what each moves in counts. Without
-// compulsory bytes.
-Bytes least_traffic_shared(const ProductShape& shape, Bytes capacity, std::int64_t memories);
 
 // A tiling with its order: the near memory that it takes, and what it moves.
 struct TiledTraffic {
   Bytes capacity;
   Bytes moved;
   TileOrder tiles{};
-  std::string kept{};  // which tensors stay over which loops: "a in m, b in m, c in m n"
+
 };
 
 // The tilings that no other one beats in both, by rising capacity. Loops over tiles run in any

@@ -26,14 +26,14 @@ std::string tiled_text(const std::optional<TiledTraffic>& t) {
   return t ? megabytes(t->moved) : "-";
 }
 
-std::string kernels_table(const std::vector<KernelTraffic>& kernels,
-                          const char* name) {
+std::string kernels_table(const std::vector<KernelTraffic>& kernels, const char* name) {
   if (kernels.empty()) return {};
   std::vector<std::vector<std::string>> rows, tiles;
   for (const KernelTraffic& k : kernels) {
     rows.push_back({k.name, megabytes(k.hbm.least), tiled_text(k.hbm.tiled),
-                    megabytes(k.hbm.predicted), k.l2.least.value() > 0 ? megabytes(k.l2.least) : "-",
-                    tiled_text(k.l2.tiled), megabytes(k.l2.predicted)});
+                    megabytes(k.hbm.predicted),
+                    k.l2.least.value() > 0 ? megabytes(k.l2.least) : "-", tiled_text(k.l2.tiled),
+                    megabytes(k.l2.predicted)});
     tiles.push_back({k.name, k.loops, k.hbm.tiled ? describe(k.hbm.tiled->tiles) : "-",
                      k.l2.tiled ? describe(k.l2.tiled->tiles) : "-"});
   }
@@ -56,12 +56,12 @@ std::string kernels_table(const std::vector<KernelTraffic>& kernels,
 
 std::string limits_text(const Selection& s, const TrafficLimits& l) {
   const std::string& model = s.model.title.empty() ? s.model.name : s.model.title;
-  std::string text = fmt::format("{}, one block of {}: {}\n", model, s.model.layers,
-                                 describe(s.workload)) +
-                     describe(s.gpu) + "\n";
-  text += wrap(fmt::format(
-      "on chip: {} MiB (L2 {} MiB; shared memory and registers of an SM {} KiB)",
-      mebibytes(l.on_chip), mebibytes(s.gpu.l2_capacity), l.of_sm.value() >> 10));
+  std::string text =
+      fmt::format("{}, one block of {}: {}\n", model, s.model.layers, describe(s.workload)) +
+      describe(s.gpu) + "\n";
+  text +=
+      wrap(fmt::format("on chip: {} MiB (L2 {} MiB; shared memory and registers of an SM {} KiB)",
+                       mebibytes(l.on_chip), mebibytes(s.gpu.l2_capacity), l.of_sm.value() >> 10));
   const Bytes predicted = l.estimate.hbm_read + l.estimate.hbm_write;
   text += wrap(fmt::format(
       "the block: {} MB touched once, {} MB at least, {} MB predicted of {} ({} of the least)",
@@ -157,8 +157,8 @@ CommandResult limits_command(const Arguments& args) {
                       .value = texts.policy.value_or(""),
                       .message = "names several plans",
                       .allowed = "one policy, whose kernels are looked at"});
-  const TrafficLimits limits = traffic_limits(plan_of(s, s.policies.front()), s.gpu,
-                                              {.launching = s.launching});
+  const TrafficLimits limits =
+      traffic_limits(plan_of(s, s.policies.front()), s.gpu, {.launching = s.launching});
   if (!curve) {
     return {chosen == "json" ? traffic_limits_json(s, limits) : limits_text(s, limits),
             {},

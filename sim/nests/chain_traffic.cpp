@@ -71,11 +71,10 @@ class Tilings {
                              const HeldTensor& y) const {
     const auto times = [](std::int64_t n) { return static_cast<double>(n); };
     const double f2 = product(s_.f, 1) / static_cast<double>(s_.narrowed);
-    const double bytes =
-        times(a.passes) * s_.a_bytes * product(s_.m, s_.k) +
-        times(b.passes) * s_.b_bytes * product(s_.f, s_.k) +
-        times(c.passes) * s_.c_bytes * product(s_.n, 1) * f2 +
-        2 * kSumBytes * times(y.passes - 1) * product(s_.m, s_.n);
+    const double bytes = times(a.passes) * s_.a_bytes * product(s_.m, s_.k) +
+                         times(b.passes) * s_.b_bytes * product(s_.f, s_.k) +
+                         times(c.passes) * s_.c_bytes * product(s_.n, 1) * f2 +
+                         2 * kSumBytes * times(y.passes - 1) * product(s_.m, s_.n);
     return bytes * static_cast<double>(s_.count) + s_.other.as_double();
   }
 
@@ -104,10 +103,20 @@ double ChainShape::moved_once() const {
 Bytes least_traffic(const ChainShape& s, Bytes capacity) {
   // Each product by itself, with nothing stored: its operand that never leaves the chip counts as
   // moved in once in the proof, and is taken off.
-  const ProductShape first{.m = s.m, .n = s.f, .k = s.k, .count = s.count, .a_bytes = s.a_bytes,
-                           .b_bytes = s.b_bytes, .c_bytes = s.h_bytes};
-  const ProductShape second{.m = s.m, .n = s.n, .k = s.f / s.narrowed, .count = s.count,
-                            .a_bytes = s.h_bytes, .b_bytes = s.c_bytes, .c_bytes = s.y_bytes};
+  const ProductShape first{.m = s.m,
+                           .n = s.f,
+                           .k = s.k,
+                           .count = s.count,
+                           .a_bytes = s.a_bytes,
+                           .b_bytes = s.b_bytes,
+                           .c_bytes = s.h_bytes};
+  const ProductShape second{.m = s.m,
+                            .n = s.n,
+                            .k = s.f / s.narrowed,
+                            .count = s.count,
+                            .a_bytes = s.h_bytes,
+                            .b_bytes = s.c_bytes,
+                            .c_bytes = s.y_bytes};
   const auto whole = [&](double bytes) {
     return Bytes(static_cast<std::int64_t>(bytes * static_cast<double>(s.count) * (1 - 1e-9)));
   };

@@ -30,9 +30,8 @@ std::vector<HeldTensor> ways_to_hold(const std::vector<TiledLoop>& loops,
 }
 
 bool TrafficFront::takes(double capacity, double moved) const {
-  const auto at = std::ranges::upper_bound(front_, capacity, {}, [](const TiledTraffic& t) {
-    return t.capacity.as_double();
-  });
+  const auto at = std::ranges::upper_bound(
+      front_, capacity, {}, [](const TiledTraffic& t) { return t.capacity.as_double(); });
   return at == front_.begin() || moved < std::prev(at)->moved.as_double();
 }
 

@@ -63,9 +63,7 @@ bool empty(const IslMap& r) {
   return is == isl_bool_true;
 }
 
-IslMap both(IslMap a, const IslMap& b) {
-  return IslMap(isl_union_map_union(a.copy(), b.copy()));
-}
+IslMap both(IslMap a, const IslMap& b) { return IslMap(isl_union_map_union(a.copy(), b.copy())); }
 
 IslMap common(const IslMap& a, const IslMap& b) {
   return IslMap(isl_union_map_intersect(a.copy(), b.copy()));
@@ -90,8 +88,8 @@ std::string text_of(const IslMap& r) {
 
 // "[M, N, K] -> { store[m, n] -> [m, 0] : 0 <= m < M }" is printed by its pair of iterations alone.
 BrokenDependence first_of(const IslMap& broken) {
-  const IslMap one(isl_union_map_from_map(
-      isl_map_from_basic_map(isl_union_map_sample(broken.copy()))));
+  const IslMap one(
+      isl_union_map_from_map(isl_map_from_basic_map(isl_union_map_sample(broken.copy()))));
   const std::string text = text_of(one);
   const std::size_t begin = text.find('{');
   const std::size_t end = text.rfind('}');
@@ -116,9 +114,9 @@ struct NestSets::Sets {
     for (std::size_t i = 0; i < nest.statements.size(); ++i) {
       const NestStatement& s = nest.statements[i];
       domain = IslSet(isl_union_set_union(
-          domain.copy(), isl_union_set_read_from_str(
-                             ctx, fmt::format("{}{{ {} : {} }}", parameters, instance(s),
-                                              bounds(s)).c_str())));
+          domain.copy(),
+          isl_union_set_read_from_str(
+              ctx, fmt::format("{}{{ {} : {} }}", parameters, instance(s), bounds(s)).c_str())));
       for (const NestAccess& a : s.accesses) {
         const std::size_t colon = a.elements.find(':');
         const IslMap r = relation(fmt::format(
@@ -135,14 +133,14 @@ struct NestSets::Sets {
     }
     order = relation(fmt::format("{{ {} }}", fmt::join(own, "; ")));
     order = IslMap(isl_union_map_intersect_domain(order.copy(), domain.copy()));
-    IslMap pairs = both(both(meeting(writes, reads), meeting(reads, writes)),
-                          meeting(writes, writes));
+    IslMap pairs =
+        both(both(meeting(writes, reads), meeting(reads, writes)), meeting(writes, writes));
     const IslMap earlier(isl_union_map_lex_lt_union_map(order.copy(), order.copy()));
     dependences = common(pairs, earlier);
     for (const NestStatement& s : nest.statements)
       if (s.sums) {
-        const IslMap terms = relation(fmt::format(
-            "{{ {} -> {}[{}] }}", instance(s), s.name, fmt::join(primed(s), ", ")));
+        const IslMap terms = relation(
+            fmt::format("{{ {} -> {}[{}] }}", instance(s), s.name, fmt::join(primed(s), ", ")));
         dependences = without(dependences, terms);
       }
     dependences = IslMap(isl_union_map_coalesce(dependences.copy()));
@@ -269,11 +267,11 @@ bool NestSets::footprint_is_rectangle(const std::string& array) const {
       const std::size_t colon = a.elements.find(':');
       std::string sizes;
       for (const Loop& loop : s.nest.loops) sizes += ", " + upper(loop.name);
-      const std::string text = fmt::format(
-          "[{}{}] -> {{ {} -> {}[{}] : {}{} }}", fmt::join(parameters, ", "), sizes,
-          Sets::instance(statement), a.array, a.elements.substr(0, colon),
-          fmt::join(inside, " and "),
-          colon == std::string::npos ? "" : " and" + a.elements.substr(colon + 1));
+      const std::string text =
+          fmt::format("[{}{}] -> {{ {} -> {}[{}] : {}{} }}", fmt::join(parameters, ", "), sizes,
+                      Sets::instance(statement), a.array, a.elements.substr(0, colon),
+                      fmt::join(inside, " and "),
+                      colon == std::string::npos ? "" : " and" + a.elements.substr(colon + 1));
       isl_set* touched = isl_map_range(isl_map_read_from_str(s.ctx, text.c_str()));
       FUSELINE_ASSERT(touched != nullptr, "isl failed");
       // The smallest rectangle around it: each coordinate by itself.

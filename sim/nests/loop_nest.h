@@ -1,4 +1,5 @@
-// A kernel as loops over whole numbers: which iterations there are, and which elements each touches.
+// A kernel as loops over whole numbers: which iterations there are, and which elements each
+// touches.
 #pragma once
 
 #include <cstdint>

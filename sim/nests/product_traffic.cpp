@@ -40,10 +40,10 @@ double most_multiplications(const ProductShape& s, double bytes) {
   };
   // The face across from p is q × r: b.
   const BoxEdge axes[3] = {{static_cast<double>(s.m), s.b_bytes},
-                        {static_cast<double>(s.n), s.a_bytes},
-                        {static_cast<double>(s.k), s.c_bytes}};
+                           {static_cast<double>(s.n), s.a_bytes},
+                           {static_cast<double>(s.k), s.c_bytes}};
   double best = 0;
-  const auto consider = [&](const double (&e)[3]) {
+  const auto consider = [&](const double(&e)[3]) {
     for (int i = 0; i < 3; ++i)
       if (!(e[i] > 0) || e[i] > axes[i].end * (1 + 1e-12)) return;
     const double taken =
@@ -57,8 +57,7 @@ double most_multiplications(const ProductShape& s, double bytes) {
     double e[3];
     e[i] = axes[i].end;
     e[j] = axes[j].end;
-    e[free] = (bytes - axes[free].face * e[i] * e[j]) /
-              (axes[j].face * e[i] + axes[i].face * e[j]);
+    e[free] = (bytes - axes[free].face * e[i] * e[j]) / (axes[j].face * e[i] + axes[i].face * e[j]);
     e[free] = std::min(e[free], axes[free].end);
     consider(e);
     // Two free edges beside `free` at its end: faces u = face_j end x_i = face_i end x_j are equal,

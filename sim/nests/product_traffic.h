@@ -48,13 +48,12 @@ struct TiledTraffic {
   Bytes capacity;
   Bytes moved;
   TileOrder tiles{};
-
 };
 
 // The tilings that no other one beats in both, by rising capacity. Loops over tiles run in any
-// order; each matrix keeps what it has of a tile, or of more over the loops inside a loop. Sums that
-// leave before they are complete go in fp32 and come back. Edges: all of them where a loop has at
-// most 32 iterations; else powers of two and equal parts. The idea of such curves is that of
+// order; each matrix keeps what it has of a tile, or of more over the loops inside a loop. Sums
+// that leave before they are complete go in fp32 and come back. Edges: all of them where a loop has
+// at most 32 iterations; else powers of two and equal parts. The idea of such curves is that of
 // Orojenesis (Huang et al., ISCA 2024).
 std::vector<TiledTraffic> tiled_traffic(const ProductShape& shape);
 

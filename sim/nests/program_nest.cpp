@@ -24,17 +24,14 @@ Cases(F...) -> Cases<F...>;
 // v0[m, n] = sum over k.
 void add_product(LoopNest& nest, const GemmMainloop& g) {
   nest.loops = {{"m", g.M}, {"n", g.N}, {"k", g.K}};
-  nest.statements.push_back({"product",
-                             {"m", "n", "k"},
-                             {{"a", "m, k"}, {"b", "n, k"}, {"v0", "m, n", true}},
-                             true});
+  nest.statements.push_back(
+      {"product", {"m", "n", "k"}, {{"a", "m, k"}, {"b", "n, k"}, {"v0", "m, n", true}}, true});
 }
 
 // The sums of probabilities and of context are sums over keys; the division by the first waits for
 // all of them. (Online softmax also multiplies both by the same number now and then.)
 void add_attention(LoopNest& nest, const AttentionShape& a) {
-  nest.loops = {
-      {"m", a.q_tokens}, {"s", a.kv_tokens}, {"k", a.head_width}, {"n", a.v_width()}};
+  nest.loops = {{"m", a.q_tokens}, {"s", a.kv_tokens}, {"k", a.head_width}, {"n", a.v_width()}};
   nest.statements.push_back(
       {"scores", {"m", "s", "k"}, {{"q", "m, k"}, {"k", "s, k"}, {"x", "m, s", true}}, true});
   nest.statements.push_back({"exponent", {"m", "s"}, {{"x", "m, s"}, {"p", "m, s", true}}});
@@ -48,17 +45,14 @@ void add_attention(LoopNest& nest, const AttentionShape& a) {
 // S_t = a_t S_{t-1} + x_t k_t^T, y_t = S_t q_t.
 void add_scan(LoopNest& nest, const ScanShape& s) {
   nest.loops = {{"m", s.tokens}, {"n", s.head_width}, {"s", s.state_width}};
-  nest.statements.push_back({"step",
-                             {"m", "n", "s"},
-                             {{"state", "m, n, s"},
-                              {"x", "m, n"},
-                              {"k", "m, s"},
-                              {"state", "m + 1, n, s", true}}});
   nest.statements.push_back(
-      {"output",
+      {"step",
        {"m", "n", "s"},
-       {{"state", "m + 1, n, s"}, {"q", "m, s"}, {"v0", "m, n", true}},
-       true});
+       {{"state", "m, n, s"}, {"x", "m, n"}, {"k", "m, s"}, {"state", "m + 1, n, s", true}}});
+  nest.statements.push_back({"output",
+                             {"m", "n", "s"},
+                             {{"state", "m + 1, n, s"}, {"q", "m, s"}, {"v0", "m, n", true}},
+                             true});
 }
 
 class Body {
@@ -81,8 +75,11 @@ class Body {
     for (const Value v : made) {
       if (numbers_of_rows) of_row_.insert(v);
       if (numbers_of_columns) of_column_.insert(v);
-      s.accesses.push_back(
-          {name_of(v), numbers_of_rows ? "m" : numbers_of_columns ? "n" : "m, n", true});
+      s.accesses.push_back({name_of(v),
+                            numbers_of_rows      ? "m"
+                            : numbers_of_columns ? "n"
+                                                 : "m, n",
+                            true});
     }
     nest_.statements.push_back(std::move(s));
   }
@@ -96,11 +93,11 @@ class Body {
     if (d.whole_rows) return {name_of(v), "m, j : 0 <= j < N"};
     if (d.whole_columns) return {name_of(v), "i, n : 0 <= i < M"};
     if (d.rows_of_tile > 0)
-      return {name_of(v), fmt::format("i, n : 0 <= i < M and floor(i/{0}) = floor(m/{0})",
-                                      d.rows_of_tile)};
+      return {name_of(v),
+              fmt::format("i, n : 0 <= i < M and floor(i/{0}) = floor(m/{0})", d.rows_of_tile)};
     if (d.column_group > 1)
-      return {name_of(v), fmt::format("m, j : 0 <= j < N and floor(j/{0}) = floor(n/{0})",
-                                      d.column_group)};
+      return {name_of(v),
+              fmt::format("m, j : 0 <= j < N and floor(j/{0}) = floor(n/{0})", d.column_group)};
     return {name_of(v), "m, n"};
   }
 

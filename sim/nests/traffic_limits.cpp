@@ -54,11 +54,19 @@ class Limiter {
   template <class Shape>
   KernelTraffic traffic(const Shape& shape, std::string name, std::string loops, Bytes once,
                         const NestSets& sets) {
-    KernelTraffic t{.name = std::move(name), .loops = std::move(loops), .compulsory = once,
-                    .hbm = {}, .l2 = {}, .curve = tiled_traffic(shape), .least_at = {}, .broken = {}};
+    KernelTraffic t{.name = std::move(name),
+                    .loops = std::move(loops),
+                    .compulsory = once,
+                    .hbm = {},
+                    .l2 = {},
+                    .curve = tiled_traffic(shape),
+                    .least_at = {},
+                    .broken = {}};
     t.least_at = [shape](Bytes capacity) { return least_traffic(shape, capacity); };
-    t.hbm = {out_.on_chip, least_traffic(shape, out_.on_chip),
-             best_legal(t.curve, gpu_.l2_capacity, sets, t.broken), {}};
+    t.hbm = {out_.on_chip,
+             least_traffic(shape, out_.on_chip),
+             best_legal(t.curve, gpu_.l2_capacity, sets, t.broken),
+             {}};
     t.l2 = {out_.of_sm, {}, best_legal(t.curve, out_.of_sm, sets, t.broken), {}};
     return t;
   }
@@ -91,10 +99,9 @@ class Limiter {
 
   KernelTraffic chain(const std::string& name, const ChainShape& c, const NestSets& sets) {
     const Bytes once = c.other + Bytes(static_cast<std::int64_t>(c.moved_once()));
-    return traffic(
-        c, name,
-        fmt::format("m {}, f {}, k {}, n {}{}", c.m, c.f, c.k, c.n, times_text(c.count)), once,
-        sets);
+    return traffic(c, name,
+                   fmt::format("m {}, f {}, k {}, n {}{}", c.m, c.f, c.k, c.n, times_text(c.count)),
+                   once, sets);
   }
 
   // The loop of the keys has the name that chains give it.
@@ -168,8 +175,8 @@ Bytes least_of_block(const Graph& block, const Gpu& gpu, Bytes on_chip) {
   for (const Op& op : block.ops()) {
     const auto s = product_of(block, op);
     if (!s) continue;
-    const double more = moved_in(*s, on_chip.as_double()) - s->a_total() - s->b_total() -
-                        s->c_total();
+    const double more =
+        moved_in(*s, on_chip.as_double()) - s->a_total() - s->b_total() - s->c_total();
     double& most = again[sharing.of(op.reads[0].tensor)];
     most = std::max(most, more);
   }

@@ -1,5 +1,5 @@
-// The least traffic of a plan's kernels for the capacities of a GPU's memories, and of chains of two
-// of them: what `fuseline limits` prints.
+// The least traffic of a plan's kernels for the capacities of a GPU's memories, and of chains of
+// two of them: what `fuseline limits` prints.
 #pragma once
 
 #include <cstdint>

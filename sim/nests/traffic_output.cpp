@@ -51,9 +51,9 @@ LimitsJson kernels_json(const PredictionCase& c, const std::vector<KernelTraffic
 }  // namespace
 
 std::vector<Bytes> curve_capacities(const KernelTraffic& kernel, const Gpu& gpu) {
-  std::vector<Bytes> at = {gpu.smem_per_sm + gpu.registers_per_sm, gpu.l2_capacity,
-                           gpu.l2_capacity +
-                               gpu.sm_count * (gpu.smem_per_sm + gpu.registers_per_sm)};
+  std::vector<Bytes> at = {
+      gpu.smem_per_sm + gpu.registers_per_sm, gpu.l2_capacity,
+      gpu.l2_capacity + gpu.sm_count * (gpu.smem_per_sm + gpu.registers_per_sm)};
   for (Bytes c(16 << 10);; c *= 2) {
     at.push_back(c);
     if (kernel.curve.empty() || c >= kernel.curve.back().capacity) break;

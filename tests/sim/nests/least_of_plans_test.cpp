@@ -24,12 +24,13 @@ Gpu small_gpu(std::mt19937& random) {
   Gpu gpu = kAll[random() % kAll.size()];
   if (random() % 4 == 0) return gpu;
   gpu.l2_capacity = Bytes(std::int64_t{1} << (16 + random() % 8));
+  gpu.sm_count = 1 + static_cast<std::int64_t>(random() % 4);
   return gpu;
 }
 
 // A plan by random steps: from operators alone, pairs of neighbours join where that is legal.
-std::optional<Plan> random_plan(const Graph& block, const RewrittenBlock& rewritten,
-                                const Gpu& gpu, std::mt19937& random) {
+std::optional<Plan> random_plan(const Graph& block, const RewrittenBlock& rewritten, const Gpu& gpu,
+                                std::mt19937& random) {
   KernelSpace space(rewritten, plan_target(gpu), {}, Allowed::own_kernels);
   auto grouping = space.least_fused();
   if (!grouping) return std::nullopt;
@@ -65,9 +66,9 @@ void expect_no_plan_below(int plans, std::uint32_t seed) {
   while (tried < plans) {
     PropertyCase c = cases.next();
     // Small blocks: what a plan's prediction costs follows its bytes.
-    c.model.D = std::min<std::int64_t>(c.model.D, 1024);
-    c.model.F = std::min<std::int64_t>(c.model.F, 2048);
-    c.work.seq = std::min<std::int64_t>(c.work.seq, 512);
+    c.model.D = std::min<std::int64_t>(c.model.D, 2048);
+    c.model.F = std::min<std::int64_t>(c.model.F, 4096);
+    c.work.seq = std::min<std::int64_t>(c.work.seq, 1024);
     const Gpu gpu = small_gpu(random);
     const Graph block = build_block(c.model, c.work);
     const std::vector<RewrittenBlock> rewritten = rewritten_blocks(block);
@@ -79,7 +80,8 @@ void expect_no_plan_below(int plans, std::uint32_t seed) {
       ++tried;
       const PlanEstimate e = simulate(*plan, gpu, Fidelity::hierarchy);
       const Bytes moved = e.hbm_read + e.hbm_write;
-      ASSERT_LE(least, moved) << c.text() << ", L2 " << gpu.l2_capacity.value();
+      ASSERT_LE(least, moved) << c.text() << ", L2 " << gpu.l2_capacity.value() << ", SMs "
+                              << gpu.sm_count;
       tightest = std::max(tightest, least.as_double() / moved.as_double());
       for (const Kernel& k : plan->kernels) {
         const Bytes from_l2 = least_from_l2(*plan, k, gpu);
@@ -99,7 +101,7 @@ void expect_no_plan_below(int plans, std::uint32_t seed) {
   EXPECT_GT(above, 0);  // blocks whose products read weights again
 }
 
-TEST(LeastTraffic, IsBelowAThousandRandomPlans) { expect_no_plan_below(1000, 18); }
+TEST(LeastTraffic, IsBelowRandomPlans) { expect_no_plan_below(300, 18); }
 TEST(LongLeastTraffic, IsBelowTenThousandRandomPlans) { expect_no_plan_below(10'000, 181); }
 
 }  // namespace

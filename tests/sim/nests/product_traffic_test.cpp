@@ -78,8 +78,7 @@ std::vector<RunLoops::Moved> all_tilings(const ProductShape& s) {
       for (std::int64_t tk = 1; tk <= s.k; ++tk) {
         int order[3] = {0, 1, 2};
         do {
-          const RunLoops loops{
-              {s.m, s.n, s.k}, {tm, tn, tk}, {order[0], order[1], order[2]}};
+          const RunLoops loops{{s.m, s.n, s.k}, {tm, tn, tk}, {order[0], order[1], order[2]}};
           for (int a = 0; a <= 3; ++a)
             for (int b = 0; b <= 3; ++b)
               for (int c = 0; c <= 3; ++c) all.push_back(loops.run(s, {a, b, c}));
@@ -109,8 +108,9 @@ TEST(ProductTraffic, CurvesOfSmallProductsAreTheLeastOfAllTilingsThatAreRun) {
     for (const std::int64_t capacity : capacities) {
       const auto best = best_within(curve, Bytes(capacity));
       ASSERT_TRUE(best) << capacity;
-      EXPECT_EQ(best->moved.value(), static_cast<std::int64_t>(std::ceil(
-                                         least_within(all, static_cast<double>(capacity)))))
+      EXPECT_EQ(
+          best->moved.value(),
+          static_cast<std::int64_t>(std::ceil(least_within(all, static_cast<double>(capacity)))))
           << s.m << " x " << s.n << " x " << s.k << " within " << capacity;
     }
     EXPECT_FALSE(best_within(curve, Bytes(*capacities.begin() - 1)));
@@ -126,8 +126,11 @@ TEST(ProductTraffic, NoTilingIsBelowWhatIsPossible) {
   double tightest = 0;
   for (int i = 0; i < 60; ++i) {
     const double widths[] = {0.5, 1, 2, 4};
-    const ProductShape s{.m = pick(3000), .n = pick(3000), .k = pick(3000),
-                         .a_bytes = widths[random() % 4], .b_bytes = widths[random() % 4],
+    const ProductShape s{.m = pick(3000),
+                         .n = pick(3000),
+                         .k = pick(3000),
+                         .a_bytes = widths[random() % 4],
+                         .b_bytes = widths[random() % 4],
                          .other = Bytes(static_cast<std::int64_t>(random() % 1000))};
     for (const TiledTraffic& t : tiled_traffic(s)) {
       const Bytes least = least_traffic(s, t.capacity);
@@ -149,7 +152,8 @@ TEST(ProductTraffic, ABoxOfMultiplicationsIsNeverBeatenByARandomOne) {
     const ProductShape s{.m = 1 + static_cast<std::int64_t>(random() % 100),
                          .n = 1 + static_cast<std::int64_t>(random() % 100),
                          .k = 1 + static_cast<std::int64_t>(random() % 100),
-                         .a_bytes = real(0.5, 4), .b_bytes = real(0.5, 4)};
+                         .a_bytes = real(0.5, 4),
+                         .b_bytes = real(0.5, 4)};
     const double p = real(0.01, static_cast<double>(s.m)), q = real(0.01, static_cast<double>(s.n)),
                  r = real(0.01, static_cast<double>(s.k));
     const double bytes = s.a_bytes * p * r + s.b_bytes * q * r + s.c_bytes * p * q;

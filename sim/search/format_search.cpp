@@ -23,22 +23,16 @@ std::string format_of(const Workload& work) {
 // What the block gives, in fp64, of weights that no format rounds.
 class PlainBlock {
  public:
-  PlainBlock(const PredictionCase& c, Workload work, const FormatOptions& options)
-      : options_(options) {
-    work.formats = {};
-    block_ = build_block(c.model, work);
-    executor::check_memory(executor::memory_need(block_, {}, options.workers.threads),
-                           executor::available_memory());
-    values_ = executor::fast_reference(
-        block_, executor::random_storage(block_, options.seed, options.workers), options.workers);
-  }
+  PlainBlock(const PredictionCase& c, const Workload& work, const FormatOptions& options)
+      : options_(options), block_(build_block(c.model, without_formats(work))), values_(values()) {}
 
   // Of the plan's outputs the one that is farthest off.
   void judge(const Graph& block, const Plan& plan, const Gpu& gpu, FormatPlan& out) const {
     executor::check_memory(executor::memory_need(block, {plan}, options_.workers.threads),
                            executor::available_memory());
-    const Inputs given = executor::random_storage(block, options_.seed, options_.workers);
-    const Inputs inputs = executor::prepare_inputs(plan, given, options_.seed, options_.workers);
+    const executor::Inputs given = executor::random_storage(block, options_.seed, options_.workers);
+    const executor::Inputs inputs =
+        executor::prepare_inputs(plan, given, options_.seed, options_.workers);
     const executor::Execution done =
         executor::execute(plan, inputs, gpu, {.workers = options_.workers, .check_inputs = false});
     for (std::size_t i = 0; i < block_.tensors().size(); ++i) {
@@ -56,6 +50,19 @@ class PlainBlock {
   }
 
  private:
+  static Workload without_formats(Workload work) {
+    work.formats = {};
+    return work;
+  }
+
+  [[nodiscard]] TensorValues values() const {
+    executor::check_memory(executor::memory_need(block_, {}, options_.workers.threads),
+                           executor::available_memory());
+    return executor::fast_reference(
+        block_, executor::random_storage(block_, options_.seed, options_.workers),
+        options_.workers);
+  }
+
   const FormatOptions& options_;
   Graph block_;
   TensorValues values_;
@@ -81,7 +88,7 @@ FormatSearch search_formats(const std::vector<PredictionCase>& cases, const Sear
                    .best = {}};
   const PlainBlock plain(cases.front(), out.checked, formats);
   for (const PredictionCase& c : cases) {
-    FormatPlan p{.format = format_of(c.workload), .found = search_block(c, options)};
+    FormatPlan p{.format = format_of(c.workload), .worst = {}, .found = search_block(c, options)};
     SizedBlock sized(c, format_check_sizes(c.workload), options);
     plain.judge(sized.block(), sized.plan(choices_of(p.found)), c.gpu, p);
     p.within = p.error <= formats.budget;

@@ -74,8 +74,8 @@ TEST(Measure, RefusesAPlanOfAnotherBlockOrOneThatAPolicyIsAlready) {
                  "coda", "--format", "program", "--output", file})
                 .status,
             0);
-  const std::vector<std::string> same = {"measure", "--model", "char-llama", "--gpu",
-                                         "h200",    "--seq",   "32",         "--plan", file};
+  const std::vector<std::string> same = {"measure", "--model", "char-llama", "--gpu", "h200",
+                                         "--seq",   "32",      "--plan",     file};
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> args = same;
     args.insert(args.end(), more.begin(), more.end());

@@ -28,13 +28,14 @@ std::string tiled_text(const std::optional<TiledTraffic>& t) {
 
 std::string kernels_table(const std::vector<KernelTraffic>& kernels, const char* name) {
   if (kernels.empty()) return {};
-  std::vector<std::vector<std::string>> rows, tiles;
+  std::vector<std::vector<std::string>> rows, loops, tiles;
   for (const KernelTraffic& k : kernels) {
     rows.push_back({k.name, megabytes(k.hbm.least), tiled_text(k.hbm.tiled),
                     megabytes(k.hbm.predicted),
                     k.l2.least.value() > 0 ? megabytes(k.l2.least) : "-", tiled_text(k.l2.tiled),
                     megabytes(k.l2.predicted)});
-    tiles.push_back({k.name, k.loops, k.hbm.tiled ? describe(k.hbm.tiled->tiles) : "-",
+    loops.push_back({k.name, k.loops});
+    tiles.push_back({k.name, k.hbm.tiled ? describe(k.hbm.tiled->tiles) : "-",
                      k.l2.tiled ? describe(k.l2.tiled->tiles) : "-"});
   }
   return "\n" +
@@ -46,12 +47,10 @@ std::string kernels_table(const std::vector<KernelTraffic>& kernels, const char*
                        {"tiled"},
                        {"predicted"}},
                       rows) +
-         "\n" +
-         format_table({{name, Align::left},
-                       {"loops", Align::left},
-                       {"tiles in L2", Align::left},
-                       {"tiles in an SM", Align::left}},
-                      tiles);
+         "\n" + format_table({{name, Align::left}, {"loops", Align::left}}, loops) + "\n" +
+         format_table(
+             {{name, Align::left}, {"tiles in L2", Align::left}, {"tiles in an SM", Align::left}},
+             tiles);
 }
 
 std::string limits_text(const Selection& s, const TrafficLimits& l) {

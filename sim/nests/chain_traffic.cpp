@@ -35,7 +35,7 @@ class Tilings {
   explicit Tilings(const ChainShape& chain) : s_(chain) {}
 
   std::vector<TiledTraffic> run() {
-    const auto f_edges = tile_edges(s_.f, kChainEdges);
+    const auto f_edges = tile_edges(s_.f, kChainEdges, s_.narrowed);
     for (const std::int64_t tm : tile_edges(s_.m, kChainEdges))
       for (const std::int64_t tf : f_edges)
         for (const std::int64_t tk : tile_edges(s_.k, kChainEdges))

@@ -1,6 +1,7 @@
 #include "sim/nests/kernel_shapes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <variant>
 
 #include "model/operators/operator_table.h"
@@ -49,6 +50,8 @@ std::optional<ProductShape> product_of(const Graph& graph, const Kernel& kernel)
                  .k = g->K,
                  .a_bytes = width_of(graph, g->a),
                  .b_bytes = width_of(graph, g->b)};
+  for (const Primitive& p : kernel.phases.front().body)
+    s.n_unit = std::lcm(s.n_unit, p.demands().column_group);
   const DistinctBytes all = distinct_bytes(graph, kernel);
   s.other = left_of(all.loaded + all.stored, s.a_total() + s.b_total());
   return s;

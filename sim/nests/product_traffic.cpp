@@ -100,7 +100,12 @@ Bytes least_traffic(const ProductShape& s, Bytes capacity) {
   return Bytes(whole_below(moved * static_cast<double>(s.count) * (1 - 1e-9))) + s.other;
 }
 
-std::vector<std::int64_t> tile_edges(std::int64_t size, std::size_t about) {
+std::vector<std::int64_t> tile_edges(std::int64_t size, std::size_t about, std::int64_t unit) {
+  if (unit > 1 && size % unit == 0) {
+    std::vector<std::int64_t> edges = tile_edges(size / unit, about);
+    for (std::int64_t& e : edges) e *= unit;
+    return edges;
+  }
   std::vector<std::int64_t> edges;
   if (size <= kSmallLoop) {
     for (std::int64_t e = 1; e <= size; ++e) edges.push_back(e);
@@ -117,8 +122,8 @@ std::vector<std::int64_t> tile_edges(std::int64_t size, std::size_t about) {
 
 std::vector<TiledTraffic> tiled_traffic(const ProductShape& s) {
   TrafficFront front;
-  const std::vector<std::int64_t> edges[3] = {tile_edges(s.m, kEdges), tile_edges(s.n, kEdges),
-                                              tile_edges(s.k, kEdges)};
+  const std::vector<std::int64_t> edges[3] = {
+      tile_edges(s.m, kEdges), tile_edges(s.n, kEdges, s.n_unit), tile_edges(s.k, kEdges)};
   const double c_elements = static_cast<double>(s.m) * static_cast<double>(s.n);
   const auto count = static_cast<double>(s.count);
   for (const std::int64_t tm : edges[0]) {

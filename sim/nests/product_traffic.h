@@ -20,6 +20,7 @@ struct ProductShape {
   std::int64_t count = 1;
   double a_bytes = 2, b_bytes = 2, c_bytes = 2;
   Bytes other{};
+  std::int64_t n_unit = 1;  // columns of c that lie in one tile: pairs, heads
 
   [[nodiscard]] double a_total() const;  // of one product
   [[nodiscard]] double b_total() const;
@@ -60,7 +61,7 @@ std::vector<TiledTraffic> tiled_traffic(const ProductShape& shape);
 // The best of the curve that fits. Empty: nothing does.
 std::optional<TiledTraffic> best_within(const std::vector<TiledTraffic>& curve, Bytes capacity);
 
-// Edges that are tried of a loop of that size.
-std::vector<std::int64_t> tile_edges(std::int64_t size, std::size_t about);
+// Edges that are tried of a loop of that size, all of whole units where the size is.
+std::vector<std::int64_t> tile_edges(std::int64_t size, std::size_t about, std::int64_t unit = 1);
 
 }  // namespace fuseline

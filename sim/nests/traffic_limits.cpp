@@ -62,13 +62,25 @@ class Limiter {
                     .curve = tiled_traffic(shape),
                     .least_at = {},
                     .broken = {}};
+    keep_legal(t, sets);
     t.least_at = [shape](Bytes capacity) { return least_traffic(shape, capacity); };
     t.hbm = {out_.on_chip,
              least_traffic(shape, out_.on_chip),
              best_legal(t.curve, gpu_.l2_capacity, sets, t.broken),
              {}};
-    t.l2 = {out_.of_sm, {}, best_legal(t.curve, out_.of_sm, sets, t.broken), {}};
+    t.l2 = {out_.of_sm, {}, best_within(t.curve, out_.of_sm), {}};
     return t;
+  }
+
+  // Of the curve what is read, each tiling checked by the sets.
+  void keep_legal(KernelTraffic& t, const NestSets& sets) const {
+    std::vector<TiledTraffic> legal;
+    for (const Bytes capacity : curve_capacities(t, gpu_)) {
+      auto best = best_legal(t.curve, capacity, sets, t.broken);
+      if (best && (legal.empty() || best->capacity > legal.back().capacity))
+        legal.push_back(std::move(*best));
+    }
+    t.curve = std::move(legal);
   }
 
   void add_product(const Kernel& kernel, const ProductShape& s) {

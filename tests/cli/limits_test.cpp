@@ -34,6 +34,9 @@ TEST(LimitsCommand, GivesLeastTiledAndPredictedOfEveryProduct) {
       before = tiled;
     }
     EXPECT_LT(before, INFINITY);
+    // Pairs and heads stay together, so with room for all each matrix still moves once.
+    EXPECT_LE(before, kernel.at("compulsory_bytes").get<double>() * (1 + 1e-6))
+        << kernel.at("name");
   }
 }
 
@@ -47,6 +50,13 @@ TEST(LimitsCommand, DrawsACurveAndWritesItAsCsv) {
               testing::StartsWith("kernel,loops,capacity_bytes,least_bytes,tiled_bytes,tiles\n"
                                   "gate_up + down,"));
   EXPECT_THAT(read_text(svg), HasSubstr("the best tiling"));
+}
+
+TEST(LimitsCommand, PrintsTablesOfAHundredColumns) {
+  const CliRun table = cli({"limits", "--model", "llama2-7b", "--gpu", "h200", "--seq", "512"});
+  ASSERT_EQ(table.status, 0) << table.err;
+  expect_fits_100_columns(table.out);
+  EXPECT_THAT(table.out, HasSubstr("gate_up + down"));
 }
 
 TEST(LimitsCommand, RefusesWhatHasNoCurve) {

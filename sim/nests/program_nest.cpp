@@ -1,5 +1,6 @@
 #include "sim/nests/program_nest.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <utility>

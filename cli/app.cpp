@@ -34,7 +34,7 @@ struct Command {
   CommandResult (*run)(const Arguments&);
 };
 
-constexpr std::array<Command, 22> kCommands = {{
+constexpr std::array<Command, 23> kCommands = {{
     {"predict", "time and traffic of one block under each fusion policy", predict_command},
     {"gemm", "one library GEMM", gemm_command},
     {"explain", "a plan's kernels, their programs, and why operators are fused or not",
@@ -48,6 +48,8 @@ constexpr std::array<Command, 22> kCommands = {{
      verdict_command},
     {"search", "the best plan for an objective, its gap to the bound, the decisions that mattered",
      search_command},
+    {"limits", "what a block's kernels move at least, and curves over the size of a memory",
+     limits_command},
     {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
     {"judge", "predictions beside figures that others published", judge_command},
     {"diff", "what differs between two predictions; --fail-if slower=3%", diff_command},

@@ -30,6 +30,7 @@ CommandResult measure_command(const Arguments& args);
 CommandResult compare_command(const Arguments& args);
 CommandResult verdict_command(const Arguments& args);
 CommandResult search_command(const Arguments& args);
+CommandResult limits_command(const Arguments& args);
 CommandResult judge_command(const Arguments& args);
 CommandResult diff_command(const Arguments& args);
 CommandResult import_command(const Arguments& args);

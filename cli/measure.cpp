@@ -1,4 +1,5 @@
 // fuseline measure: runs plans on the GPU of this machine.
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -31,7 +32,7 @@ constexpr std::int64_t kMostRounds = 100;
 struct MeasureTexts {
   SelectionTexts selection;
   std::optional<std::string> replays, rounds, seed, threads, check, attention, format, output;
-  std::optional<std::string> rivals, rival_command;
+  std::optional<std::string> rivals, rival_command, plan;
   std::vector<std::string> scenario;
   bool no_counters = false, own_gemms = false, tune = false, ampere = false, kernels = false;
   bool extend = false, replace = false;
@@ -136,6 +137,32 @@ Selection measure_selection(const MeasureTexts& texts) {
   return s;
 }
 
+// The plan of --plan, beside the policies that were named.
+void add_plan(const std::string& file, const MeasureTexts& texts, Selection& s,
+              cuda::MeasureOptions& measure) {
+  if (!texts.selection.policy) s.policies.clear();
+  SelectionTexts wanted = texts.selection;
+  wanted.policy.reset();
+  wanted.plan = file;
+  const Selection with = resolve_selection(
+      texts.scenario.empty() ? std::nullopt : std::optional(texts.scenario.front()), wanted);
+  s.plan = with.plan;
+  if (std::ranges::find(s.policies, s.plan->policy) != s.policies.end())
+    throw InputError(
+        {.file = kCommandLine,
+         .field = "--plan",
+         .value = file,
+         .message = fmt::format("is a plan of policy {}, which --policy names too", s.plan->policy),
+         .allowed = "other policies beside it"});
+  if (measure.check == cuda::CheckSize::small)
+    throw InputError({.file = kCommandLine,
+                      .field = "--check",
+                      .value = "small",
+                      .message = "needs plans of other sizes, and the file has one of this size",
+                      .allowed = "auto, full or none beside --plan"});
+  measure.plan = std::make_shared<const Plan>(plan_of(s, s.plan->policy));
+}
+
 }  // namespace
 
 CommandResult measure_command(const Arguments& args) {
@@ -148,10 +175,13 @@ CommandResult measure_command(const Arguments& args) {
       {"fuseline measure --model llama2-7b",
        "fuseline measure --model llama2-7b --phase decode --batch 16 --context 2048 --output here",
        "fuseline measure --model gpt2-xl --policy coda,eager --tune --kernels --no-counters",
-       "fuseline measure --model llama2-7b --policy coda --rivals torch-compile --rounds 4"});
+       "fuseline measure --model llama2-7b --policy coda --rivals torch-compile --rounds 4",
+       "fuseline measure --model llama2-7b --seq 700 --plan best.fuse --policy coda"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", texts.scenario,
                      1);
   texts.selection.add_to(options);
+  options.text("--plan", "FILE.fuse", "a plan as text, beside the policies of --policy",
+               texts.plan);
   options.text("--output", "FOLDER", "the measurement folder (measured-MODEL-PHASE)", texts.output);
   options.flag("--extend", "add to a folder that is there", texts.extend);
   options.flag("--replace", "replace a folder that is there", texts.replace);
@@ -183,6 +213,7 @@ CommandResult measure_command(const Arguments& args) {
       parse_word("--format", texts.format.value_or("table"), {"table", "json"});
   cuda::MeasureOptions measure = measure_options(texts);
   Selection selection = measure_selection(texts);
+  if (texts.plan) add_plan(*texts.plan, texts, selection, measure);
   const std::filesystem::path folder = texts.output.value_or(
       fmt::format("measured-{}-{}", selection.model.name, name_of(selection.workload.phase)));
   check_measurement_folder(folder, existing_folder(texts));

@@ -11,6 +11,7 @@
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
+#include "cli/search_formats.h"
 #include "cli/search_output.h"
 #include "cli/selection.h"
 #include "model/programs/program_file.h"
@@ -19,9 +20,22 @@
 
 namespace fuseline {
 
+namespace {
+
+[[noreturn]] void refuse_plot(const std::string& plot) {
+  throw InputError({.file = kCommandLine,
+                    .field = "--plot",
+                    .value = plot,
+                    .message = "draws shapes that vary",
+                    .allowed = "with --distribution FILE|NAME"});
+}
+
+}  // namespace
+
 CommandResult search_command(const Arguments& args) {
   SelectionTexts texts;
   SearchWords words;
+  FormatWords formats;
   std::vector<std::string> scenario;
   std::optional<std::string> format, output, plot;
   Options options(
@@ -50,6 +64,10 @@ CommandResult search_command(const Arguments& args) {
   options.text("--keep-apart", "A,B", "operators that do not", words.keep_apart);
   options.text("--kernels", "own|any", "any: also one launch, and attention that rotates (own)",
                words.kernels);
+  options.text("--formats", "NAME,...", "the best of these formats of the weights: bf16,int4:128",
+               formats.formats);
+  options.text("--error-budget", "E", "with it: the largest relative error of the block's results",
+               formats.error_budget);
   options.text("--distribution", "FILE|NAME",
                "sizes that vary: requests or shapes (list distributions)", words.distribution);
   options.text("--buckets", "K", "with it: ranges of sizes that share a plan (3)", words.buckets);
@@ -69,6 +87,19 @@ CommandResult search_command(const Arguments& args) {
   const std::string chosen = parse_word("--format", format.value_or("table"), {"table", "json"});
   if (output) check_writable(*output, "--output");
   const auto path = scenario.empty() ? std::nullopt : std::optional(scenario.front());
+  if (formats.formats || formats.error_budget) {
+    if (plot) refuse_plot(*plot);
+    const FormatAnswer answer = search_formats(path, texts, words, formats);
+    std::string said;
+    if (output) {
+      write_file_atomically(
+          *output,
+          plan_text(answer.search.plans[*answer.search.best].found.plan, answer.selection.gpu.name),
+          "--output");
+      said = fmt::format("fuseline: written {}\n", *output);
+    }
+    return {chosen == "json" ? formats_json(answer) : formats_text(answer), said, ExitStatus::done};
+  }
   leave_sizes_to_distribution(words, texts);
   const Selection s = resolve_selection(path, texts);
   SearchOptions how = search_options(s, path, words);
@@ -79,12 +110,7 @@ CommandResult search_command(const Arguments& args) {
                       .value = *output,
                       .message = "writes the plan of one shape",
                       .allowed = "without --distribution"});
-  if (plot && !varying)
-    throw InputError({.file = kCommandLine,
-                      .field = "--plot",
-                      .value = *plot,
-                      .message = "draws shapes that vary",
-                      .allowed = "with --distribution FILE|NAME"});
+  if (plot && !varying) refuse_plot(*plot);
   if (plot) check_writable(*plot, "--plot");
   std::optional<SearchResult> result;
   std::optional<DistributionResult> of_shapes;

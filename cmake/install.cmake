@@ -56,5 +56,5 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Labs compile students' functions; the window asks dot for layouts; other programs link the libraries.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "g++, graphviz")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "cmake, libfmt-dev, libtomlplusplus-dev, libzip-dev, zlib1g-dev, \
-libsqlite3-dev, libopenblas-dev, nlohmann-json3-dev")
+libsqlite3-dev, libopenblas-dev, libisl-dev, nlohmann-json3-dev")
 include(CPack)

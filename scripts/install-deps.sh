@@ -12,7 +12,7 @@ set -euo pipefail
 run_packages=(
   g++ cmake ninja-build
   libboost-graph-dev libtomlplusplus-dev nlohmann-json3-dev libcli11-dev libfmt-dev libeigen3-dev
-  libopenblas-dev libzip-dev zlib1g-dev libsqlite3-dev
+  libopenblas-dev libisl-dev libzip-dev zlib1g-dev libsqlite3-dev
 )
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld bubblewrap)
 gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)

@@ -85,6 +85,7 @@ class Measuring {
     result_.library_attention = instruments_.attention() != nullptr;
     result_.counters = instruments_.checked();
     result_.notes = instruments_.notes();
+    if (options.plan) subjects_.push_back({.plan = *options.plan});
     for (const std::string& policy : policies)
       subjects_.push_back({.plan = make_plan(policy, config, workload, plan_target(described))});
   }
@@ -138,7 +139,7 @@ class Measuring {
 
   [[nodiscard]] Workload check_workload() const {
     const double most = kCheckFlopsPerThread * options_.workers.threads;
-    if (options_.check == CheckSize::full) return workload_;
+    if (options_.check == CheckSize::full || options_.plan) return workload_;
     return shrunk(config_, workload_, options_.check == CheckSize::small ? most / 16 : most);
   }
 
@@ -168,7 +169,9 @@ class Measuring {
     }
     for (Subject& s : subjects_) {
       report(s.plan.policy + ": check");
-      const Plan plan = make_plan(s.plan.policy, config_, workload, plan_target(described_));
+      const bool given = options_.plan && &s == &subjects_.front();
+      const Plan plan =
+          given ? s.plan : make_plan(s.plan.policy, config_, workload, plan_target(described_));
       const executor::Inputs inputs = check.inputs_of(plan);
       PrepareOptions prepare = prepare_options();
       // The same kernels as at the measured sizes.

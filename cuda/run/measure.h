@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -37,7 +38,10 @@ struct MeasureOptions {
   bool tune = false;               // also times the other tiles of our own GEMMs
   bool ampere = false;             // the sm_80 kernels also where newer ones run
   CheckSize check = CheckSize::automatic;
-  int rounds = 2;                     // bursts of each policy and rival
+  int rounds = 2;  // bursts of each policy and rival
+  // Measured first, beside the policies; it is of this block and these sizes, so the check is at
+  // the measured sizes too.
+  std::shared_ptr<const Plan> plan{};
   std::vector<std::string> rivals{};  // of rival_executions()
   std::string rival_command{};        // starts them; arguments are put behind it
   // What is being done, and the share of the whole work.

@@ -92,6 +92,11 @@ Seconds SizedBlock::time(const PlanChoices& choices) {
   return policys(choices.policy.empty() ? kFallbackPolicy : choices.policy).estimate.time;
 }
 
+Plan SizedBlock::plan(const PlanChoices& choices) {
+  if (const auto found = candidate(choices)) return evaluator_.plan(*found, false);
+  return policys(choices.policy.empty() ? kFallbackPolicy : choices.policy).plan;
+}
+
 std::vector<std::string> SizedBlock::kernels(const PlanChoices& choices) {
   Made made;
   if (const auto found = candidate(choices)) {

@@ -37,6 +37,7 @@ class SizedBlock {
   [[nodiscard]] const Workload& workload() const { return work_; }
 
   Seconds time(const PlanChoices& choices);
+  Plan plan(const PlanChoices& choices);
   // What a compiler makes for them: a text for each kernel, equal where it is the same machine
   // code at any size. A kernel's tile belongs to it.
   std::vector<std::string> kernels(const PlanChoices& choices);

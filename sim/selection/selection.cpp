@@ -261,7 +261,7 @@ std::shared_ptr<const Plan> plan_of_file(const ProgramFile& file) {
 }  // namespace
 
 Plan plan_of(const Selection& selection, const std::string& policy) {
-  if (selection.plan) {
+  if (selection.plan && selection.plan->policy == policy) {
     check_same_block(selection);
     return *selection.plan;
   }

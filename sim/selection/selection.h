@@ -25,8 +25,8 @@ struct Selection : PredictionCase {
   std::shared_ptr<const Plan> plan{};       // of --plan, in the place of the policies' plans
 };
 
-// The selection's plan under one of its policies, or that of its file. InputError: the file's plan
-// is one of another block.
+// The selection's plan under one of its policies, or that of its file, whose policy is named there.
+// InputError: the file's plan is one of another block.
 Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What was said, before it is checked; absent = not said.

@@ -67,6 +67,29 @@ INSTANTIATE_TEST_SUITE_P(
                     Refused{{"--rivals", "eager", "--dtype", "fp16"}, "rivals compute in"},
                     Refused{{"--rival-command", "true"}, "starts nothing without --rivals"}));
 
+// A plan of a file stands beside policies, in turns with them, and is checked at its own sizes.
+TEST(Measure, RefusesAPlanOfAnotherBlockOrOneThatAPolicyIsAlready) {
+  const std::string file = temporary_file("measured-plan.fuse", "");
+  ASSERT_EQ(cli({"explain", "--model", "char-llama", "--gpu", "h200", "--seq", "32", "--policy",
+                 "coda", "--format", "program", "--output", file})
+                .status,
+            0);
+  const std::vector<std::string> same = {"measure", "--model", "char-llama", "--gpu", "h200",
+                                         "--seq",   "32",      "--plan",     file};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> args = same;
+    args.insert(args.end(), more.begin(), more.end());
+    return cli(args);
+  };
+  EXPECT_THAT(with({"--policy", "per-operator,coda"}).err, HasSubstr("--policy names too"));
+  EXPECT_THAT(with({"--check", "small"}).err, HasSubstr("plans of other sizes"));
+  EXPECT_EQ(with({"--check", "small"}).status, 2);
+  const CliRun other = cli({"measure", "--model", "char-llama", "--gpu", "h200", "--seq", "48",
+                            "--plan", file, "--policy", "per-operator"});
+  EXPECT_EQ(other.status, 2);
+  EXPECT_THAT(other.err, HasSubstr("another block"));
+}
+
 // The script is looked for beside the data files.
 TEST(Measure, RivalsNeedTheirScript) {
   const auto data = std::filesystem::path(testing::TempDir()) / "measure_without_script" / "data";

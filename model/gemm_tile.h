@@ -22,6 +22,9 @@ struct GemmTile {
   double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
   // The same in a cluster along M one of whose thread blocks has no rows; 0: as in the others.
   double idle_fetch_bytes_per_cycle = 0;
+  // Of our own mainloop's tiles: the weights are the tensor cores' rows, so that m comes in steps
+  // of 16, and the two blocks of a cluster share the tokens (cuda/kernels/sm90/turned_tile.cuh).
+  [[nodiscard]] bool turned() const { return cluster_n > 1; }
   [[nodiscard]] std::int64_t cluster() const { return cluster_m * cluster_n * cluster_k; }
   friend bool operator==(const GemmTile&, const GemmTile&) = default;
 };

@@ -49,6 +49,11 @@ const Case decode_cases[] = {
     {"d 64, 16 tokens, 4 to 1, S 65", 64, 1, 4, 1, 16, 65, true},
     {"d 80, 3 tokens, S 517", 80, 1, 6, 2, 3, 517, true},
     {"d 256, one token, S 700", 256, 1, 4, 1, 1, 700, true},
+    {"d 128, many sequences, 6 to 2", 128, 53, 6, 2, 1, 613, true},
+    {"d 128, many, window 333", 128, 60, 4, 4, 1, 999, true, 333},
+    {"d 64, many, 3 tokens, 4 to 2", 64, 71, 4, 2, 3, 517, true},
+    {"d 80, many, 20 rows, 20 to 1", 80, 90, 20, 1, 1, 450, true},
+    {"d 256, many, S 700", 256, 40, 4, 2, 1, 700, true},
 };
 
 // Calls f.template operator()<d>() for the case's head width, if it is one of `widths`.
@@ -177,6 +182,14 @@ void time_decode() {
       {"B 1, H 32/8, S 8192", 128, 1, 32, 8, 1, 8192, true},
       {"B 16, H 64/8, S 8192", 128, 16, 64, 8, 1, 8192, true},
       {"B 64, H 32/8, S 2048", 128, 64, 32, 8, 1, 2048, true},
+      {"B 100, H 24/8, S 600", 128, 100, 24, 8, 1, 600, true},
+      {"B 100, H 24/8, S 1500", 128, 100, 24, 8, 1, 1500, true},
+      {"B 24, H 32/8, S 3000", 128, 24, 32, 8, 1, 3000, true},
+      {"B 7, H 40/40, S 1000", 128, 7, 40, 40, 1, 1000, true},
+      {"B 3, H 64/8, S 16000", 128, 3, 64, 8, 1, 16000, true},
+      {"B 128, H 32/8, S 200", 128, 128, 32, 8, 1, 200, true},
+      {"B 8, H 64/8, S 5000", 128, 8, 64, 8, 1, 5000, true},
+      {"B 4, H 32/8, S 32000", 128, 4, 32, 8, 1, 32000, true},
   };
   std::printf("decode, T 1, d 128, bf16      splits       us     GB/s\n");
   for (const Case& c : cases) {

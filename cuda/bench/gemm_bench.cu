@@ -87,12 +87,19 @@ Kernel plain(const std::string& name, int group, int tail_parts = 1) {
                               tail_parts);
           }};
 }
+// Rows of a tile of the result. Ampere's tiles are never turned.
+template <class Config, class = void>
+constexpr int tile_rows = Config::tile_m;
+template <class Config>
+constexpr int tile_rows<Config, decltype(void(Config::turned))> =
+    Config::turned ? Config::tile_n : Config::tile_m;
+
 template <class Config>
 Kernel fused(const std::string& name, int group, int tail_parts = 1) {
   return {name, true, [group, tail_parts](const Problem& p, const Set& s, cudaStream_t stream) {
             using E = ResidualScaleSquares<T>;
             const E::Params params{
-                tile_in<T, 0>(s.x.data(), p.shape.M, p.shape.N, p.ldy, Config::tile_m),
+                tile_in<T, 0>(s.x.data(), p.shape.M, p.shape.N, p.ldy, tile_rows<Config>),
                 {s.r.data(), 1},
                 tile_out(s.y.data(), p.shape.M, p.shape.N, p.ldy),
                 {s.s.data(), p.blocks}};
@@ -114,6 +121,17 @@ constexpr auto ping = gpu::Schedule::ping_pong;
 template <int tile_m, int tile_n, int cluster>
 using Shared = gpu::Sm90Config<T, tile_m, tile_n, cluster, coop, false, false, false, 1, tile_m,
                                false, false, false, true>;
+
+// Weights and tokens change places: `rows` tokens × `cols` features.
+template <int rows, int cols>
+using Turned = gpu::Sm90Config<T, cols, rows, 2, coop, false, false, false, 1, cols, false, false,
+                               false, false, true>;
+template <int cols, int... rows>
+void add_turned(std::vector<Kernel>& k) {
+  (k.push_back(plain<Turned<rows, cols>>(
+       "turned " + std::to_string(rows) + "x" + std::to_string(cols) + " c2 g8", 8)),
+   ...);
+}
 
 // Names: tile, cluster, schedule where it is ping-pong, rows of clusters that are swept together.
 std::vector<Kernel> product_kernels() {
@@ -137,6 +155,10 @@ std::vector<Kernel> product_kernels() {
     k.push_back(plain<Shared<128, 256, 1>>("128x256 c1" + in_parts, 8, parts));
     k.push_back(fused<Shared<128, 256, 2>>("fused 128x256 c2" + in_parts, 8, parts));
   }
+  add_turned<128, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320>(k);
+  add_turned<256, 96, 112, 128, 144, 160>(k);
+  k.push_back(fused<Turned<128, 256>>("fused turned 128x256 c2 g8", 8));
+  k.push_back(fused<Turned<80, 256>>("fused turned 80x256 c2 g8", 8));
   k.push_back(fused<Coop>("fused 128x256 c2 g8", 8));
   k.push_back(fused<Coop>("fused 128x256 c2 g4", 4));
   k.push_back(fused<Ping>("fused 128x128 c2 ping g8", 8));

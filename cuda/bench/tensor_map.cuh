@@ -111,10 +111,13 @@ void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
                  int tail_parts = 1) {
   using Gemm = gpu::Sm90Gemm<Config, Epilogue>;
   gpu::Sm90Args<Epilogue> args;
-  args.a = matrix_map(a, Config::a_is_km ? op.K : op.M, Config::a_is_km ? op.M : op.K, op.lda,
-                      Config::a_box_rows, Config::a_box_cols);
-  args.b = matrix_map(b, Config::b_is_kn ? op.K : op.N, Config::b_is_kn ? op.N : op.K, op.ldb,
-                      Config::b_box_rows, Config::b_box_cols);
+  // The mainloop's first operand has the tile's edge tile_m; if turned it is B.
+  const int rows_a = Config::turned ? op.N : op.M, rows_b = Config::turned ? op.M : op.N;
+  const int lda = Config::turned ? op.ldb : op.lda, ldb = Config::turned ? op.lda : op.ldb;
+  args.a = matrix_map(Config::turned ? b : a, Config::a_is_km ? op.K : rows_a,
+                      Config::a_is_km ? rows_a : op.K, lda, Config::a_box_rows, Config::a_box_cols);
+  args.b = matrix_map(Config::turned ? a : b, Config::b_is_kn ? op.K : rows_b,
+                      Config::b_is_kn ? rows_b : op.K, ldb, Config::b_box_rows, Config::b_box_cols);
   args.M = op.M;
   args.N = op.N;
   args.K = op.K;
@@ -127,8 +130,8 @@ void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
     return true;
   }();
   (void)once;
-  const int tiles = gpu::ceil_div(op.M, Config::tile_m * Config::cluster) * Config::cluster *
-                    gpu::ceil_div(op.N, Config::tile_n);
+  const int tiles = gpu::ceil_div(rows_a, Config::tile_m * Config::cluster) * Config::cluster *
+                    gpu::ceil_div(rows_b, Config::tile_n);
   const int most = multiprocessors() / Config::cluster * Config::cluster;
   const int blocks = Config::shares_tail ? most : std::min(tiles, most);
   if (Config::shares_tail)

@@ -273,6 +273,12 @@ class Emitter final : public EpilogueCode {
 
   // ---- the struct ----
 
+  // The mainloop may hand the product over as it lies in the threads that multiplied.
+  [[nodiscard]] bool only_stores() const {
+    return source_.needs.only_stores && fields_.front().kind == FieldKind::tile_out &&
+           size_of(dtype(fields_.front().operand)) == ElementSize(2);
+  }
+
   EpilogueSource finish(const std::string& struct_name) {
     FUSELINE_ASSERT(
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
@@ -292,6 +298,8 @@ class Emitter final : public EpilogueCode {
         "{};"
         "\n\n",
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
+    source_.needs.only_stores = only_stores();
+    if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +
          fetch + "  }\n";
     t += "  static FUSELINE_DEVICE void begin(const Params& p, State& state, const SlabPlace& "

@@ -43,6 +43,31 @@ GemmConfig ampere_config(const EpilogueSource& epilogue, const GemmTile& tile, s
   return config;
 }
 
+// Whether the mainloop has this tile turned for the program.
+bool turns(const GemmMainloop& gemm, const EpilogueSource& epilogue, const GemmTile& tile) {
+  return tile.turned() && gemm.batch == 1 && gemm.groups.empty() && gemm.depths.empty() &&
+         !gemm.a_is_km && epilogue.gathered_cols == 1 && fits(epilogue.needs, tile);
+}
+
+// From the sixth argument of Sm90Config on that says more than the defaults.
+std::string more_arguments(const GemmConfig& c) {
+  if (c.turned) return ", false, false, false, false, true";
+  if (c.tail_parts > 1) return fmt::format(", {}, false, false, true", c.a_apart);
+  if (c.ragged_k) return ", false, false, true";
+  if (c.ragged) return ", false, true";
+  return c.a_apart ? ", true" : "";
+}
+
+// The mainloop's own edges: those of a turned tile change places with its operands.
+std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const char* element) {
+  return fmt::format(
+      "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n", element,
+      c.turned ? c.tile_n : c.tile_m, c.turned ? c.tile_m : c.tile_n, c.cluster,
+      c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong",
+      c.turned ? gemm.b_is_kn : gemm.a_is_km, c.turned ? gemm.a_is_km : gemm.b_is_kn, c.batched,
+      c.cluster_k, c.turned ? c.tile_n : c.a_rows, more_arguments(c));
+}
+
 }  // namespace
 
 GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, const GemmTile& tile,
@@ -52,6 +77,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     GemmConfig config = ampere_config(epilogue, tile, gemm.N);
     config.ragged = !gemm.groups.empty();
     config.ragged_k = !gemm.depths.empty();
+    return config;
+  }
+  if (turns(gemm, epilogue, tile)) {
+    GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
+    config.turned = true;
+    config.cluster = 2;
+    config.a_rows = tile.m;
     return config;
   }
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
@@ -147,16 +179,7 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
       "namespace fuseline::gpu {\n\n";
   text += epilogue.text + "\n";
   if (hopper)
-    text += fmt::format(
-        "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n", element,
-        c.tile_m, c.tile_n, c.cluster,
-        c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong", gemm.a_is_km,
-        gemm.b_is_kn, c.batched, c.cluster_k, c.a_rows,
-        c.tail_parts > 1 ? fmt::format(", {}, false, false, true", c.a_apart)
-        : c.ragged_k     ? ", false, false, true"
-        : c.ragged       ? ", false, true"
-        : c.a_apart      ? ", true"
-                         : "");
+    text += hopper_config(c, gemm, element);
   else
     text += fmt::format("using Config = Sm80Config<{}, {}, {}, {}, {}{}>;\n", element, c.tile_n,
                         gemm.a_is_km, gemm.b_is_kn, c.batched,

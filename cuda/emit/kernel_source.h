@@ -15,11 +15,11 @@ namespace fuseline::cuda {
 enum class Schedule : std::uint8_t { cooperative, ping_pong };
 
 // What a GEMM kernel is compiled for. On sm_80 a tile has 128 rows and 128 or 256 columns; cluster
-// and schedule are Hopper's.
+// and schedule are Hopper's. Edges are those of the result, also of a turned tile.
 struct GemmConfig {
   SmTarget architecture = SmTarget::sm_90a;
   std::int64_t tile_m = 128, tile_n = 256;
-  int cluster = 1;            // along M
+  int cluster = 1;            // along M, or along N if turned
   int cluster_k = 1;          // along K
   std::int64_t a_rows = 128;  // of A that a tile loads
   Schedule schedule = Schedule::cooperative;
@@ -29,6 +29,7 @@ struct GemmConfig {
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
   bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
+  bool turned = false;    // A and B change places (kernels/sm90/turned_tile.cuh)
   int tail_parts = 1;     // of K, of the tiles of the last round (kernels/sm90/tile_walk.cuh)
 };
 

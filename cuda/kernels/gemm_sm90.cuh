@@ -11,6 +11,8 @@
 //                epilogue.
 //   shares_tail: the tiles of the last rounds are shared along K, so that all thread blocks end
 //                together (sm90/tile_walk.cuh). Cooperative only.
+//   turned:      A and B change places, so that a tile's rows come in steps of 16 and the blocks of
+//                a cluster share the rows of A (sm90/turned_tile.cuh). Cooperative only.
 //   cluster_k:   for few rows and so few tiles. The blocks of a cluster have one tile together and
 //                a part of K each; the first adds up what the others put into its shared memory.
 //
@@ -34,12 +36,15 @@
 #include "sm90/ring_order.cuh"
 #include "sm90/tile_io.cuh"
 #include "sm90/tile_walk.cuh"
+#include "sm90/turned_tile.cuh"
 
 namespace fuseline::gpu {
 
 template <class Config, class Epilogue>
 struct Sm90Gemm {
   using Args = Sm90Args<Epilogue>;
+  using Config_ = Config;
+  using Epilogue_ = Epilogue;
   using Element = typename Config::Element;
   static constexpr int threads = 384;
   static constexpr int cluster = Config::cluster;      // along M
@@ -49,12 +54,17 @@ struct Sm90Gemm {
   static constexpr bool ragged = Config::ragged;
   static constexpr bool ragged_k = Config::ragged_k;
   static constexpr bool shares_tail = Config::shares_tail;
+  static constexpr bool turned = Config::turned;
 
   // The tile as the epilogue sees it.
-  static constexpr int tile_rows = Config::tile_m, tile_cols = Config::tile_n;
+  static constexpr int tile_rows = turned ? Config::tile_n : Config::tile_m;
+  static constexpr int tile_cols = turned ? Config::rows_per_group : Config::tile_n;
   static constexpr int tile_threads = Config::cooperative ? 256 : 128;
-  static constexpr int strips_per_warp = Config::subtiles;
-  static constexpr int slabs = tile_cols / slab_cols;
+  static constexpr int strips = turned ? ceil_div(tile_rows, 64) : Config::subtiles;
+  static constexpr int strips_per_warp = strips;
+  // A box of 64 rows may hold rows that are no longer the tile's.
+  static constexpr bool clips_rows = ragged || (turned && tile_rows % 64 != 0);
+  static constexpr int slabs = (turned ? Config::tile_m : tile_cols) / slab_cols;
   static constexpr int slab_groups = Epilogue::slab_groups;
   static constexpr bool has_loads = Epilogue::tile_loads + Epilogue::col_loads > 0;
   static constexpr int ring_slabs = has_loads ? slabs : 0;
@@ -66,7 +76,6 @@ struct Sm90Gemm {
   static constexpr int stage_bytes = a_bytes + b_bytes;
   static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;
   static_assert(Epilogue::tile_loads * box_bytes <= cols_offset, "a slab's loads exceed a stage");
-  static constexpr int queue_bytes = 2 * 2 * store_buffer_bytes;
   static constexpr int most_bytes = 227 * 1024;
   // One strip of rows after the other: column reductions need not wait with their scratch.
   static constexpr int scratch_step = strips_per_warp > 1 ? Epilogue::scratch_bytes : 0;
@@ -75,11 +84,21 @@ struct Sm90Gemm {
   static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
   static constexpr int barrier_bytes = 256;
   static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
-  static constexpr int fixed_bytes =
-      queue_bytes + scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes;
+  // Sums that change their threads on the way to a turned tile's epilogue, of both consumers.
+  static constexpr int turn_bytes = turned && !only_stores<Epilogue> ? 2 * turn_buffer_bytes : 0;
+  static constexpr int other_bytes =
+      scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes + turn_bytes;
   static constexpr int most_stages = 12;
-  static constexpr int fitting_stages =
-      min_of((most_bytes - fixed_bytes) / stage_bytes, most_stages);
+  static constexpr int stages_beside(int buffers) {
+    return min_of((most_bytes - other_bytes - 2 * buffers * store_buffer_bytes) / stage_bytes,
+                  most_stages);
+  }
+  // Of each consumer. Turned tiles of 272 and 288 rows have a fourth stage in the second's place.
+  static constexpr int store_buffers =
+      turned && stages_beside(2) < 4 && stages_beside(1) >= 4 ? 1 : 2;
+  static constexpr int queue_bytes = 2 * store_buffers * store_buffer_bytes;
+  static constexpr int fixed_bytes = queue_bytes + other_bytes;
+  static constexpr int fitting_stages = stages_beside(store_buffers);
   // Ping-pong: an even number, so that the entry before a slab in its stage is never the other
   // consumer's step (see multiply). With cluster_k there is only one.
   static constexpr int stages =
@@ -95,7 +114,7 @@ struct Sm90Gemm {
   static constexpr int producer_registers = busy_producer ? 40 : 24;
   static constexpr int consumer_registers = busy_producer ? 232 : 240;
   using Accumulators = float[Config::subtiles][Config::tile_n / 2];
-  using States = typename Epilogue::State[Config::subtiles];
+  using States = typename Epilogue::State[strips];
 
   const Args& args;
   u32 base;   // of shared memory
@@ -111,8 +130,8 @@ struct Sm90Gemm {
         first_step(0),
         k_steps(ceil_div(a.K, Config::tile_k) * (batched ? a.batch.summed : 1)),
         tiles_m(ragged ? row_tiles(a.groups, Config::tile_m)
-                       : ceil_div(a.M, Config::tile_m * cluster)),
-        tiles_n(ceil_div(a.N, Config::tile_n)),
+                       : ceil_div(turned ? a.N : a.M, Config::tile_m * cluster)),
+        tiles_n(ceil_div(turned ? a.M : a.N, Config::tile_n)),
         first_tile(static_cast<int>(blockIdx.x) / blocks_of_cluster),
         tile_step(static_cast<int>(gridDim.x) / blocks_of_cluster) {
     if constexpr (cluster_k > 1) {
@@ -124,16 +143,18 @@ struct Sm90Gemm {
 
   FUSELINE_DEVICE u32 stage_at(u32 stage) const { return base + stage * stage_bytes; }
   FUSELINE_DEVICE u32 queue_at(int consumer) const {
-    return base + stages * stage_bytes + consumer * 2 * store_buffer_bytes;
+    return base + stages * stage_bytes + consumer * store_buffers * store_buffer_bytes;
   }
   FUSELINE_DEVICE u32 scratch() const { return base + stages * stage_bytes + queue_bytes; }
   FUSELINE_DEVICE u32 full(u32 stage) const { return scratch() + scratch_bytes + 8 * stage; }
   FUSELINE_DEVICE u32 empty(u32 stage) const { return full(stage) + 8 * stages; }
   FUSELINE_DEVICE u32 sums() const { return scratch() + scratch_bytes + barrier_bytes; }
+  FUSELINE_DEVICE u32 turn_at(int consumer) const { return sums() + consumer * turn_buffer_bytes; }
   FUSELINE_DEVICE bool finishes() const { return cluster_k == 1 || rank == 0; }  // has the epilogue
 
-  // First row and column of a tile. Of a batch, which product; of groups, which one, and the row
-  // behind its last one.
+  // First row of A and of B that a tile has: its first row and column, or if turned its first
+  // column and row. Of a batch, which product; of groups, which one. `end`: the row of D behind its
+  // last one, or behind the last of all.
   struct Tile : TilePlace {
     int end;
   };
@@ -151,7 +172,10 @@ struct Sm90Gemm {
     const TilePlace p =
         grouped_tile(t - result * tiles_m * tiles_n, tiles_m, tiles_n, args.raster_group);
     const int below = cluster > 1 ? static_cast<int>(rank) : 0;
-    return {{(p.m * cluster + below) * Config::tile_m, p.n * Config::tile_n, result}, args.M};
+    const Tile tile{{(p.m * cluster + below) * Config::tile_m, p.n * Config::tile_n, result},
+                    args.M};
+    if constexpr (turned) return {tile, min_of(tile.n + Config::tile_n, args.M)};
+    return tile;
   }
   FUSELINE_DEVICE int tiles() const {
     return tiles_m * tiles_n * (batched ? args.batch.results : 1);
@@ -293,6 +317,10 @@ struct Sm90Gemm {
     Epilogue::fetch(args.epilogue, count);
     mbarrier_arrive_expect(bar, count.bytes);
     Fetch<Sm90Gemm> fetch{stage_at(place.stage), bar, tile.m, tile.n + slab * slab_cols};
+    if constexpr (turned) {
+      fetch.row = tile.n;
+      fetch.col = tile.m + TurnedTile<Sm90Gemm>::column_of_slab(slab);
+    }
     Epilogue::fetch(args.epilogue, fetch);
     place.next();
   }
@@ -327,17 +355,19 @@ struct Sm90Gemm {
         named_barrier_arrive(turn_of(0), 256);
       }
     }
-    const int row_in_tile = (Config::cooperative ? consumer * Config::rows_per_group : 0) +
-                            static_cast<int>(threadIdx.x % 128) / 32 * 16;
+    const int row_in_tile =
+        (Config::cooperative && !turned ? consumer * Config::rows_per_group : 0) +
+        static_cast<int>(threadIdx.x % 128) / 32 * 16;
     RaggedTiles walk = ragged_tiles();
     TileWalk<shares_tail> parts = walk_from(t, step);
     for (TilePart part = parts.next(); part.tile >= 0; part = parts.next()) {
       const Tile tile = corner(part.tile, walk);
       States state;
 #pragma unroll
-      for (int s = 0; s < Config::subtiles; ++s)
-        Epilogue::begin(args.epilogue, state[s],
-                        SlabPlace{tile.m + row_in_tile + 64 * s, 0, tile.end, args.N, 0});
+      for (int s = 0; s < strips; ++s)
+        Epilogue::begin(
+            args.epilogue, state[s],
+            SlabPlace{(turned ? tile.n : tile.m) + row_in_tile + 64 * s, 0, tile.end, args.N, 0});
 
       Accumulators acc;
       const bool more = part.tile + tile_step < tiles();
@@ -367,7 +397,10 @@ struct Sm90Gemm {
           for (int s = 0; s < Config::subtiles; ++s)
             gather<0>(acc[s], state[s], tile, row_in_tile + 64 * s, s, queue);
         }
-        finish<0>(acc, state, place, tile, row_in_tile, queue, more);
+        if constexpr (turned)
+          TurnedTile<Sm90Gemm>{*this, consumer, tile, row_in_tile}.finish(acc, state, place, queue);
+        else
+          finish<0>(acc, state, place, tile, row_in_tile, queue, more);
       }
       if constexpr (!Config::cooperative) {
         place = place.after((more ? k_steps : 0) + ring_slabs);
@@ -455,9 +488,12 @@ struct Sm90Gemm {
         constexpr u32 b_step = Config::b_is_kn ? 16 * box_row_bytes : 32;
 #pragma unroll
         for (int s = 0; s < Config::subtiles; ++s)
-          Wgmma<Element, Config::tile_n, Config::a_is_km, Config::b_is_kn>::run(
-              acc[s], a + ((s * 64 * box_row_bytes + i * a_step) >> 4), b + (i * b_step >> 4),
-              k > 0 || i > 0);
+#pragma unroll
+          for (int p = 0; p < Config::products; ++p)
+            Wgmma<Element, Config::product_n, Config::a_is_km, Config::b_is_kn>::run(
+                part_of<Config::product_n / 2>(acc[s], p),
+                a + ((s * 64 * box_row_bytes + i * a_step) >> 4),
+                b + ((p * Config::product_n * box_row_bytes + i * b_step) >> 4), k > 0 || i > 0);
       }
       wgmma_commit();
       wgmma_wait<1>();  // this step stays under way; the step before it has been read

@@ -25,6 +25,13 @@ FUSELINE_HD constexpr u32 swizzle(u32 row, u32 chunk) {
   return row * row_bytes + ((chunk ^ (row / rows % chunks)) << 4);
 }
 
+// Where column `col` of row `row` lies among 64 × 64 numbers of 4 bytes that a warp writes 8
+// columns × 4 rows at a time, every second row, and reads 8 rows × 4 pairs of columns: eights of
+// columns change places from row to row, so that neither meet in a bank.
+FUSELINE_HD constexpr int turned_place(int row, int col) {
+  return row * 64 + (col ^ (8 * ((row / 2 % 4) ^ (row % 2 * 2))));
+}
+
 FUSELINE_HD constexpr u32 swizzle_128(u32 row, u32 chunk) { return swizzle<128>(row, chunk); }
 
 }  // namespace fuseline::gpu

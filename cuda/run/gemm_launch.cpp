@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "base/error.h"
 #include "cuda/run/batched_matrix.h"
@@ -69,17 +70,11 @@ class Arguments {
   std::vector<std::byte> fill() {
     if (config_.codes) return fill_codes();
     const std::vector<std::int64_t>& at = layout_.whole.offsets;
-    const int a_rows = static_cast<int>(config_.a_rows);
-    const int tile_n = static_cast<int>(config_.tile_n);
     const auto M = static_cast<std::int32_t>(gemm_.M);
     const auto N = static_cast<std::int32_t>(gemm_.N);
     const auto K = static_cast<std::int32_t>(gemm_.K);
     gpu::Batch batch{static_cast<int>(results_), static_cast<int>(gemm_.summed), {}, {}};
-    const std::int32_t lda = config_.a_apart ? put_runs(at[0], gemm_.a)
-                                             : put_operand(at[0], gemm_.a, gemm_.M, gemm_.a_is_km,
-                                                           gemm_.a_is_km ? 64 : a_rows, batch.a);
-    const std::int32_t ldb = put_operand(at[1], gemm_.b, gemm_.N, gemm_.b_is_kn,
-                                         (gemm_.b_is_kn ? 64 : tile_n) / config_.cluster, batch.b);
+    const auto [lda, ldb] = put_operands(batch);
     if (hopper()) {
       const std::int32_t numbers[4] = {M, N, K, kRasterGroup};
       put(bytes_, at[2], numbers);
@@ -119,6 +114,27 @@ class Arguments {
                                   config_.tail_parts};
     workspaces_.push_back(std::move(ready));
     return parameter;
+  }
+
+  // Both operands; returns their leading dimensions. If turned, B is the mainloop's first and the
+  // blocks of a cluster share A.
+  std::pair<std::int32_t, std::int32_t> put_operands(gpu::Batch& batch) {
+    const std::int64_t first = layout_.whole.offsets[0], second = layout_.whole.offsets[1];
+    const int shared_rows =
+        static_cast<int>(config_.turned ? config_.tile_m : config_.tile_n) / config_.cluster;
+    if (config_.turned) {
+      const std::int32_t ldb =
+          put_operand(first, gemm_.b, gemm_.N, gemm_.b_is_kn,
+                      gemm_.b_is_kn ? 64 : static_cast<int>(config_.tile_n), batch.b);
+      return {put_operand(second, gemm_.a, gemm_.M, false, shared_rows, batch.a), ldb};
+    }
+    const std::int32_t lda =
+        config_.a_apart
+            ? put_runs(first, gemm_.a)
+            : put_operand(first, gemm_.a, gemm_.M, gemm_.a_is_km,
+                          gemm_.a_is_km ? 64 : static_cast<int>(config_.a_rows), batch.a);
+    return {lda, put_operand(second, gemm_.b, gemm_.N, gemm_.b_is_kn,
+                             gemm_.b_is_kn ? 64 / config_.cluster : shared_rows, batch.b)};
   }
 
   // CodesArgs of kernels/gemm_codes.cuh.
@@ -322,14 +338,19 @@ std::int64_t tiles_below(const GemmConfig& c, const GemmMainloop& gemm) {
   if (c.ragged)
     return gpu::most_row_tiles(static_cast<int>(gemm.M), static_cast<int>(gemm.groups.size()),
                                static_cast<int>(c.tile_m));
-  return ceil_div(gemm.M, c.tile_m * c.cluster) * c.cluster;
+  const int blocks = c.turned ? 1 : c.cluster;
+  return ceil_div(gemm.M, c.tile_m * blocks) * blocks;
+}
+std::int64_t tiles_beside(const GemmConfig& c, const GemmMainloop& gemm) {
+  const int blocks = c.turned ? c.cluster : 1;
+  return ceil_div(gemm.N, c.tile_n * blocks) * blocks;
 }
 
 // Hopper's thread blocks stay for all tiles, but for clusters along K, which make one each, as
 // Ampere's blocks do.
 LaunchShape shape_of(const GemmConfig& c, const GemmMainloop& gemm, int multiprocessors) {
   const std::int64_t tiles =
-      tiles_below(c, gemm) * ceil_div(gemm.N, c.tile_n) * (gemm.batch / gemm.summed);
+      tiles_below(c, gemm) * tiles_beside(c, gemm) * (gemm.batch / gemm.summed);
   LaunchShape shape;
   if (c.codes) {
     shape.grid[0] = static_cast<unsigned>(tiles * c.cluster_k);

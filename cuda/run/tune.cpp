@@ -27,7 +27,7 @@ constexpr std::int64_t kMostPartsTried = 4;
 bool same_config(const GemmConfig& a, const GemmConfig& b) {
   return a.tile_m == b.tile_m && a.tile_n == b.tile_n && a.cluster == b.cluster &&
          a.cluster_k == b.cluster_k && a.tail_parts == b.tail_parts && a.a_rows == b.a_rows &&
-         a.schedule == b.schedule;
+         a.schedule == b.schedule && a.turned == b.turned;
 }
 
 // Launches of a graph draw on the power limit; a rest between them keeps the clocks up.
@@ -68,8 +68,9 @@ std::vector<Candidate> candidates_of(const Plan& plan, const Program& program,
       return same_config(other.source.config, c.source.config);
     });
     const GemmConfig& config = c.source.config;
-    c.name = fmt::format("{}, tile {} x {}, cluster {}, {} parts", program.name, config.tile_m,
-                         config.tile_n, config.cluster * config.cluster_k, config.tail_parts);
+    c.name = fmt::format("{}, {}tile {} x {}, cluster {}, {} parts", program.name,
+                         config.turned ? "turned " : "", config.tile_m, config.tile_n,
+                         config.cluster * config.cluster_k, config.tail_parts);
     if (!known) found.push_back(std::move(c));
   }
   return found;

@@ -24,6 +24,7 @@ struct GemmConstants {
   double overlap_exponent = 0;
   double epilogue_bytes_per_cycle = 0;
   double exposed_epilogue_bytes_per_cycle = 0;
+  double turn_bytes_per_cycle = 0;
   Seconds start;
   Seconds hot_start;
   Seconds reduction;

@@ -25,6 +25,13 @@ constexpr std::int64_t kValueRegisters = 216;
 constexpr std::int64_t kStoreBytes = 33 * 1024;
 constexpr std::int64_t kDeepestPipeline = 12;
 constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
+// Turned tiles: registers that accumulators and values may take together (CUDA 13.0), rows of what
+// the copy engine loads at once, shared memory in which sums change their threads.
+constexpr std::int64_t kTurnedRegisters = 184;
+constexpr std::int64_t kMostAccumulators = 160;
+constexpr std::int64_t kTallestBox = 256;
+constexpr std::int64_t kTurnBytes = 32 * 1024;
+constexpr std::int64_t kLeastTurnedStages = 3;
 
 // The registers of the values that wait across a step together, where they are most.
 int most_live(const Placement& placement, const ValueAnalysis& values) {
@@ -46,6 +53,55 @@ bool brings_functions(const Program& program) {
     const auto* map = p.as<Map>();
     return map != nullptr && map->fn->device != nullptr;
   });
+}
+
+bool only_stores(const Program& program, const ValueAnalysis& values) {
+  if (program.body.size() != 1) return false;
+  const Primitive& store = program.body.front();
+  const std::vector<Access> accesses = store.accesses();
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  return gemm != nullptr && accesses.size() == 1 && accesses.front().store &&
+         accesses.front().reach == Reach::tile && !accesses.front().accumulate &&
+         accesses.front().operand.cols == gemm->N && values.columns_each(store.uses().front()) == 1;
+}
+
+bool loads_tables(const Program& program) {
+  return std::ranges::any_of(program.body, [](const Primitive& p) {
+    return std::ranges::any_of(p.accesses(),
+                               [](const Access& a) { return a.reach == Reach::table; });
+  });
+}
+
+bool rows_in_runs(const Program& program) {
+  const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+  if (gemm != nullptr && gemm->a.at.run > 1) return true;
+  return std::ranges::any_of(program.body, [](const Primitive& p) {
+    return std::ranges::any_of(p.accesses(), [](const Access& a) {
+      return a.store && a.reach == Reach::tile && a.operand.at.run > 1;
+    });
+  });
+}
+
+// A turned tile: each of the two consumers has half of its columns, and all of its rows, which come
+// through shared memory into the threads that the epilogue wants them in.
+bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t shared_bytes) {
+  const std::int64_t columns = tile.n / 2;
+  const std::int64_t accumulators = tile.m * columns / kThreadsOfGroup;
+  const std::int64_t stage_bytes = (tile.m + tile.n) * 128;
+  if (needs.rows_in_runs) return false;
+  if (needs.only_stores)
+    return accumulators <= kMostAccumulators &&
+           (shared_bytes - kStoreBytes) / stage_bytes >= kLeastTurnedStages;
+  // Tables are slow: qkv with RoPE took 16 to 23 % longer than predicted in each of five blocks on
+  // an H200.
+  if (needs.reduces_columns || needs.loads_tables) return false;
+  if (columns % std::max(needs.row_partial_cols, kSlabCols) != 0) return false;
+  // Wider groups take a pass ahead of the epilogue, over sums that have not changed their threads.
+  if (columns % needs.column_group != 0 || needs.column_group > 8 * needs.slab_groups) return false;
+  if (accumulators + needs.live_registers > kTurnedRegisters) return false;
+  if (needs.tile_loads > 0 && tile.m > kTallestBox) return false;
+  if (needs.tile_loads * tile.m * 128 + needs.col_loads * 256 > stage_bytes) return false;
+  return (shared_bytes - kStoreBytes - kTurnBytes) / stage_bytes >= kLeastTurnedStages;
 }
 
 }  // namespace
@@ -71,6 +127,9 @@ EpilogueNeeds epilogue_needs(const Program& program) {
       needs.row_partial_cols =
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
   }
+  needs.rows_in_runs = rows_in_runs(program);
+  needs.loads_tables = loads_tables(program);
+  needs.only_stores = only_stores(program, values);
   const int live = most_live(placement, values);
   if (live > kRoomyRegisters || brings_functions(program)) needs.slab_groups = kMostGroups / 2;
   needs.live_registers = live * needs.slab_groups / kMostGroups;
@@ -84,6 +143,7 @@ bool epilogue_has_tile(const EpilogueNeeds& needs, const GemmTile& tile, bool bu
 }
 
 bool fits(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t shared_bytes) {
+  if (tile.turned()) return fits_turned(needs, tile, shared_bytes);
   const std::int64_t stage_bytes = (tile.m + tile.n) * 128;
   if (needs.reduces_columns && tile.m != 128) return false;
   if (tile.n % std::max(needs.row_partial_cols, kSlabCols) != 0) return false;

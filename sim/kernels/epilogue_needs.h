@@ -21,6 +21,10 @@ struct EpilogueNeeds {
   int live_registers = 0;
   // What a slab loads: boxes of tile rows x 64 columns, and vectors.
   int tile_loads = 0, col_loads = 0;
+  // Rows of the operand or of a result lie apart in runs: tiles begin at multiples of 64 rows.
+  bool rows_in_runs = false;
+  bool loads_tables = false;  // RoPE's
+  bool only_stores = false;   // the product as it is, all of it, in 16 bits
 };
 
 // InternalError: the program is no GEMM's.

@@ -61,11 +61,18 @@ class LibraryHabits {
   std::int64_t cover_ = std::numeric_limits<std::int64_t>::max();
 };
 
+// A turned tile takes the activations as they lie in memory, of one product.
+bool turns(const GemmProblem& problem) {
+  return problem.products() == 1 && problem.groups.empty() && problem.depths.empty() &&
+         !problem.a.transposed && !problem.weight.quantised() && !problem.activation.quantised();
+}
+
 // Our own mainloop has no code for the others, or nothing to gain from them.
 bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   return !epilogue_has_tile(problem.needs, tile, has_feature(gpu, Feature::bulk_copy),
                             gpu.smem_per_block_max.value()) ||
          (tile.cluster_m > 1 && problem.typical_rows() <= tile.m) ||
+         (tile.turned() && (problem.n <= tile.n || !turns(problem))) ||
          (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu));
 }
 

@@ -50,7 +50,8 @@ void share_tail(GemmSchedule& schedule, std::int64_t k, const GemmTile& tile) {
 }  // namespace
 
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles) {
-  return library ? static_cast<std::int64_t>(library_tiles) : kOwnRasterClusters * tile.cluster_m;
+  return library ? static_cast<std::int64_t>(library_tiles)
+                 : kOwnRasterClusters * std::max(tile.cluster_m, tile.cluster_n);
 }
 
 GemmSchedule schedule_gemm(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch,

@@ -38,7 +38,7 @@ struct GemmSchedule {
   [[nodiscard]] std::vector<UnitRange> waves() const;
 };
 
-// Cluster rows of tiles that our own mainloop sweeps together.
+// Cluster rows of tiles, or columns if turned, that our own mainloop sweeps together.
 inline constexpr std::int64_t kOwnRasterClusters = 8;
 
 // Rows of the M operand that our own mainloop loads for a tile of `tile_m` rows of an M-row matrix:

@@ -74,6 +74,7 @@ struct WaveModel {
   double needed_streams;        // for the full HBM rate
   double cluster_k;             // thread blocks for one epilogue
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
+  double turn_seconds = 0;      // of a turned tile's sums, in fp32, once through shared memory
 
   WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor) {
     const GemmConstants& constants = gpu.constants.gemm;
@@ -105,6 +106,9 @@ struct WaveModel {
     overlap = constants.overlap_exponent;
     needed_streams = gpu.hbm_bandwidth_sustained.value() / (constants.stream_gb_per_s * 1e9);
     cluster_k = static_cast<double>(tile.cluster_k);
+    if (!problem.library && tile.turned() && !problem.needs.only_stores)
+      turn_seconds =
+          static_cast<double>(2 * 4 * tile.m * tile.n) / (constants.turn_bytes_per_cycle * clock);
     // fp32, of whole warps of 16 rows, through the port that operands come through.
     const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
     if (tile.cluster_k > 1)
@@ -138,7 +142,8 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
   t.hbm = (wave.hbm.read + wave.hbm.write).as_double() /
           (model.hbm_rate * std::pow(busy, model.concurrency));
-  t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds;
+  t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds +
+               model.turn_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
   // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
@@ -264,11 +269,17 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     wave.block_epilogue = Bytes(static_cast<std::int64_t>(
         static_cast<double>(std::min(unit_m, tile.m) * std::min(unit_n, tile.n)) *
         bytes_per_output));
-    // Of one product and split, the units that run together: a raster group high.
+    // Of one product and split, the units that run together: a raster group high, or wide if
+    // turned.
     const std::int64_t together = ceil_div(count, tile.split_k * products);
-    const std::int64_t group = std::max<std::int64_t>(1, group_tiles / tile.cluster_m);
-    const std::int64_t wide = ceil_div(together, std::min(group, ceil_div(m, unit_m)));
-    const std::int64_t high = ceil_div(together, wide);
+    const bool groups_of_n = !problem.library && tile.turned();
+    const std::int64_t group =
+        std::max<std::int64_t>(1, group_tiles / (groups_of_n ? tile.cluster_n : tile.cluster_m));
+    const std::int64_t along = ceil_div(
+        together, std::min(group, groups_of_n ? ceil_div(problem.n, unit_n) : ceil_div(m, unit_m)));
+    const std::int64_t across = ceil_div(together, along);
+    const std::int64_t wide = groups_of_n ? across : along;
+    const std::int64_t high = groups_of_n ? along : across;
     wave.distinct = Bytes(
         tile.split_k * products * depth *
         (std::min(m, high * unit_m) * a_bytes + std::min(problem.n, wide * unit_n) * b_bytes));

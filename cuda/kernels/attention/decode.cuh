@@ -147,7 +147,6 @@ struct AttentionDecode {
     u32 q[d / 16][4];
     load_queries(q, lane);
     const int t[2] = {token(lane / 4), token(lane / 4 + 8)};
-    const float scale_log2 = s.scale * log2_of_e;
     int stage = 0;
     KeyScales scales = scales_of(chunk);
     for (; chunk < end; chunk += warps) {
@@ -165,21 +164,7 @@ struct AttentionDecode {
         values = numbers + keys * row_pitch<d>;
         __syncwarp();
       }
-      float x[keys / 2];
-      multiply_rows<Element, d, keys>(x, q, from);
-      if constexpr (codes) scales.multiply(x, scales.of_key);
-      if constexpr (capped) cap_scores(x, s);
-#pragma unroll
-      for (int i = 0; i < keys / 2; ++i) {
-        const int key = chunk * keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
-        const int row_token = t[i / 2 % 2];
-        if (key >= s.end_key(row_token) || key < s.first_key(row_token)) x[i] = minus_infinity;
-      }
-      float keep[2];
-      softmax.step(x, scale_log2, keep);
-      scale_rows(o, keep);
-      if constexpr (codes) scales.multiply(x, scales.of_value);
-      accumulate_rows<Element, dv, keys>(o, x, values);
+      step(o, softmax, q, t, chunk, from, values, scales);
       __syncwarp();
       scales = next;
       stage = stage + 1 == stages ? 0 : stage + 1;
@@ -193,6 +178,32 @@ struct AttentionDecode {
       for (int i = 0; i < keys / 2; ++i) x[i] *= by[i / 4 * 2 + i % 2];
     }
   };
+  // The keys and values of one chunk, of this tile's queries q of tokens t.
+  FUSELINE_DEVICE void step(float (&o)[dv / 2], OnlineSoftmax& softmax, const u32 (&q)[d / 16][4],
+                            const int (&t)[2], int chunk, u32 from, u32 values,
+                            const KeyScales& scales) const {
+    const AttentionShape& s = args.shape;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    float x[keys / 2];
+    multiply_rows<Element, d, keys>(x, q, from);
+    if constexpr (codes) scales.multiply(x, scales.of_key);
+    if constexpr (capped) cap_scores(x, s);
+    // Few chunks hold keys that some query does not see.
+    if ((chunk + 1) * keys > s.end_key(0) || chunk * keys < s.first_key(s.q_tokens - 1)) {
+#pragma unroll
+      for (int i = 0; i < keys / 2; ++i) {
+        const int key = chunk * keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        const int row_token = t[i / 2 % 2];
+        if (key >= s.end_key(row_token) || key < s.first_key(row_token)) x[i] = minus_infinity;
+      }
+    }
+    float keep[2];
+    softmax.step(x, s.scale * log2_of_e, keep);
+    // And few hold a row's largest score so far.
+    if (__any_sync(0xffffffffU, keep[0] != 1.0F || keep[1] != 1.0F)) scale_rows(o, keep);
+    if constexpr (codes) scales.multiply(x, scales.of_value);
+    accumulate_rows<Element, dv, keys>(o, x, values);
+  }
   FUSELINE_DEVICE KeyScales scales_of(int chunk) const {
     KeyScales scales;
     if constexpr (codes) {

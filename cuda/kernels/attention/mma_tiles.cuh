@@ -26,6 +26,21 @@ template <int d, int count, int threads, class Element>
 FUSELINE_DEVICE void fetch_rows(u32 to, const HeadRows<Element>& from, int first, int rows,
                                 int thread) {
   constexpr int chunks = d / 8;
+  // All of them exist, as nearly always: each thread's rows lie at equal distances.
+  if constexpr (threads % chunks == 0 && count * chunks % threads == 0) {
+    if (first >= 0 && first + count <= rows) {
+      constexpr int step = threads / chunks;  // rows at once
+      const int row = thread / chunks, chunk = thread % chunks;
+      const Element* at = from.data + (first + row) * from.ld + 8 * chunk;
+      to += row * row_pitch<d> + 16 * chunk;
+#pragma unroll
+      for (int i = 0; i < count / step; ++i) {
+        cp_async_16(to + i * step * row_pitch<d>, at, 16);
+        at += step * from.ld;
+      }
+      return;
+    }
+  }
 #pragma unroll 4
   for (int i = thread; i < count * chunks; i += threads) {
     const int row = i / chunks, chunk = i % chunks;

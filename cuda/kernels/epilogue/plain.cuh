@@ -15,6 +15,7 @@ struct StoreResult {
   };
   struct State {};
   static constexpr int tile_loads = 0, col_loads = 0, scratch_bytes = 0, slab_groups = 8;
+  static constexpr bool only_stores = true;  // `run` may have y in any form that store_tile takes
 
   template <class F>
   static FUSELINE_DEVICE void fetch(const Params&, F&&) {}

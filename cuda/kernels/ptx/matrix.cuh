@@ -26,6 +26,12 @@ FUSELINE_DEVICE void stmatrix_x4(u32 row_address, const u32 (&words)[4]) {
       "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
       : "memory");
 }
+FUSELINE_DEVICE void stmatrix_x4_transposed(u32 row_address, const u32 (&words)[4]) {
+  asm volatile(
+      "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row_address),
+      "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+      : "memory");
+}
 
 // The lower half of a word.
 FUSELINE_DEVICE void store_shared_half(u32 address, u32 word) {

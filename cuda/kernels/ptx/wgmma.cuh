@@ -41,30 +41,42 @@ FUSELINE_DEVICE void wgmma_pin(float (&d)[count]) {
   for (int i = 0; i < count; ++i) asm volatile("" : "+f"(d[i])::"memory");
 }
 
+// `count` of the accumulators from p · count on, where several instructions make one tile.
+template <int count, int all>
+FUSELINE_DEVICE float (&part_of(float (&d)[all], int p))[count] {
+  return reinterpret_cast<float(&)[count]>(d[p * count]);
+}
+
 // d[64, N] = a b^T (+ d if `accumulate`). a_major, b_major: 0 = contiguous along K, 1 = along M, N.
 template <class Element, int N, int a_major, int b_major>
 struct Wgmma;
 
 #define FUSELINE_D4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define FUSELINE_D16(i) \
-  FUSELINE_D4(i), FUSELINE_D4((i) + 4), FUSELINE_D4((i) + 8), FUSELINE_D4((i) + 12)
+#define FUSELINE_D8(i) FUSELINE_D4(i), FUSELINE_D4((i) + 4)
+#define FUSELINE_D16(i) FUSELINE_D8(i), FUSELINE_D8((i) + 8)
 #define FUSELINE_D32(i) FUSELINE_D16(i), FUSELINE_D16((i) + 16)
 #define FUSELINE_D64(i) FUSELINE_D32(i), FUSELINE_D32((i) + 32)
 #define FUSELINE_D96(i) FUSELINE_D64(i), FUSELINE_D32((i) + 64)
 #define FUSELINE_D128(i) FUSELINE_D64(i), FUSELINE_D64((i) + 64)
 
-#define FUSELINE_R32_0                                                                     \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23," \
-  "%24,%25,%26,%27,%28,%29,%30,%31"
-#define FUSELINE_R32_1                                                                       \
-  "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53," \
-  "%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define FUSELINE_R32_2                                                                       \
-  "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85," \
-  "%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define FUSELINE_R32_3                                                                     \
-  "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113," \
-  "%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+// Names of the first registers in the text: R40 is R32 and eight more.
+#define FUSELINE_R32                                           \
+  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16," \
+  "%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define FUSELINE_R40 FUSELINE_R32 ",%32,%33,%34,%35,%36,%37,%38,%39"
+#define FUSELINE_R48 FUSELINE_R40 ",%40,%41,%42,%43,%44,%45,%46,%47"
+#define FUSELINE_R56 FUSELINE_R48 ",%48,%49,%50,%51,%52,%53,%54,%55"
+#define FUSELINE_R64 FUSELINE_R56 ",%56,%57,%58,%59,%60,%61,%62,%63"
+#define FUSELINE_R68 FUSELINE_R64 ",%64,%65,%66,%67"
+#define FUSELINE_R72 FUSELINE_R68 ",%68,%69,%70,%71"
+#define FUSELINE_R76 FUSELINE_R72 ",%72,%73,%74,%75"
+#define FUSELINE_R80 FUSELINE_R76 ",%76,%77,%78,%79"
+#define FUSELINE_R88 FUSELINE_R80 ",%80,%81,%82,%83,%84,%85,%86,%87"
+#define FUSELINE_R96 FUSELINE_R88 ",%88,%89,%90,%91,%92,%93,%94,%95"
+#define FUSELINE_R104 FUSELINE_R96 ",%96,%97,%98,%99,%100,%101,%102,%103"
+#define FUSELINE_R112 FUSELINE_R104 ",%104,%105,%106,%107,%108,%109,%110,%111"
+#define FUSELINE_R120 FUSELINE_R112 ",%112,%113,%114,%115,%116,%117,%118,%119"
+#define FUSELINE_R128 FUSELINE_R120 ",%120,%121,%122,%123,%124,%125,%126,%127"
 
 // One specialisation: `registers` names d, then follow the operands' numbers in the text.
 #define FUSELINE_WGMMA(element, type, n, outputs, registers, a, b, acc, ta, tb)                   \
@@ -81,28 +93,66 @@ struct Wgmma;
     }                                                                                             \
   };
 
+#define FUSELINE_LIST(...) __VA_ARGS__
 #define FUSELINE_WGMMA_SHAPES(element, type)                                                       \
-  FUSELINE_WGMMA(element, type, 64, FUSELINE_D32(0), FUSELINE_R32_0, "%32", "%33", "%34", "%35",   \
+  FUSELINE_WGMMA(element, type, 64, FUSELINE_D32(0), FUSELINE_R32, "%32", "%33", "%34", "%35",     \
                  "%36")                                                                            \
-  FUSELINE_WGMMA(element, type, 128, FUSELINE_D64(0), FUSELINE_R32_0 "," FUSELINE_R32_1, "%64",    \
-                 "%65", "%66", "%67", "%68")                                                       \
-  FUSELINE_WGMMA(element, type, 192, FUSELINE_D96(0),                                              \
-                 FUSELINE_R32_0 "," FUSELINE_R32_1 "," FUSELINE_R32_2, "%96", "%97", "%98", "%99", \
+  FUSELINE_WGMMA(element, type, 80, FUSELINE_LIST(FUSELINE_D32(0), FUSELINE_D8(32)), FUSELINE_R40, \
+                 "%40", "%41", "%42", "%43", "%44")                                                \
+  FUSELINE_WGMMA(element, type, 96, FUSELINE_LIST(FUSELINE_D32(0), FUSELINE_D16(32)),              \
+                 FUSELINE_R48, "%48", "%49", "%50", "%51", "%52")                                  \
+  FUSELINE_WGMMA(element, type, 112,                                                               \
+                 FUSELINE_LIST(FUSELINE_D32(0), FUSELINE_D16(32), FUSELINE_D8(48)), FUSELINE_R56,  \
+                 "%56", "%57", "%58", "%59", "%60")                                                \
+  FUSELINE_WGMMA(element, type, 128, FUSELINE_D64(0), FUSELINE_R64, "%64", "%65", "%66", "%67",    \
+                 "%68")                                                                            \
+  FUSELINE_WGMMA(element, type, 136, FUSELINE_LIST(FUSELINE_D64(0), FUSELINE_D4(64)),              \
+                 FUSELINE_R68, "%68", "%69", "%70", "%71", "%72")                                  \
+  FUSELINE_WGMMA(element, type, 144, FUSELINE_LIST(FUSELINE_D64(0), FUSELINE_D8(64)),              \
+                 FUSELINE_R72, "%72", "%73", "%74", "%75", "%76")                                  \
+  FUSELINE_WGMMA(element, type, 152,                                                               \
+                 FUSELINE_LIST(FUSELINE_D64(0), FUSELINE_D8(64), FUSELINE_D4(72)), FUSELINE_R76,   \
+                 "%76", "%77", "%78", "%79", "%80")                                                \
+  FUSELINE_WGMMA(element, type, 160, FUSELINE_LIST(FUSELINE_D64(0), FUSELINE_D16(64)),             \
+                 FUSELINE_R80, "%80", "%81", "%82", "%83", "%84")                                  \
+  FUSELINE_WGMMA(element, type, 176,                                                               \
+                 FUSELINE_LIST(FUSELINE_D64(0), FUSELINE_D16(64), FUSELINE_D8(80)), FUSELINE_R88,  \
+                 "%88", "%89", "%90", "%91", "%92")                                                \
+  FUSELINE_WGMMA(element, type, 192, FUSELINE_D96(0), FUSELINE_R96, "%96", "%97", "%98", "%99",    \
                  "%100")                                                                           \
-  FUSELINE_WGMMA(element, type, 256, FUSELINE_D128(0),                                             \
-                 FUSELINE_R32_0 "," FUSELINE_R32_1 "," FUSELINE_R32_2 "," FUSELINE_R32_3, "%128",  \
-                 "%129", "%130", "%131", "%132")
+  FUSELINE_WGMMA(element, type, 208, FUSELINE_LIST(FUSELINE_D96(0), FUSELINE_D8(96)),              \
+                 FUSELINE_R104, "%104", "%105", "%106", "%107", "%108")                            \
+  FUSELINE_WGMMA(element, type, 224, FUSELINE_LIST(FUSELINE_D96(0), FUSELINE_D16(96)),             \
+                 FUSELINE_R112, "%112", "%113", "%114", "%115", "%116")                            \
+  FUSELINE_WGMMA(element, type, 240,                                                               \
+                 FUSELINE_LIST(FUSELINE_D96(0), FUSELINE_D16(96), FUSELINE_D8(112)),               \
+                 FUSELINE_R120, "%120", "%121", "%122", "%123", "%124")                            \
+  FUSELINE_WGMMA(element, type, 256, FUSELINE_D128(0), FUSELINE_R128, "%128", "%129", "%130",      \
+                 "%131", "%132")
 
 FUSELINE_WGMMA_SHAPES(bf16, "bf16")
 FUSELINE_WGMMA_SHAPES(fp16, "f16")
 
 #undef FUSELINE_WGMMA_SHAPES
+#undef FUSELINE_LIST
 #undef FUSELINE_WGMMA
-#undef FUSELINE_R32_0
-#undef FUSELINE_R32_1
-#undef FUSELINE_R32_2
-#undef FUSELINE_R32_3
+#undef FUSELINE_R32
+#undef FUSELINE_R40
+#undef FUSELINE_R48
+#undef FUSELINE_R56
+#undef FUSELINE_R64
+#undef FUSELINE_R68
+#undef FUSELINE_R72
+#undef FUSELINE_R76
+#undef FUSELINE_R80
+#undef FUSELINE_R88
+#undef FUSELINE_R96
+#undef FUSELINE_R104
+#undef FUSELINE_R112
+#undef FUSELINE_R120
+#undef FUSELINE_R128
 #undef FUSELINE_D4
+#undef FUSELINE_D8
 #undef FUSELINE_D16
 #undef FUSELINE_D32
 #undef FUSELINE_D64

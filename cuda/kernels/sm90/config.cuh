@@ -13,7 +13,8 @@ enum class Schedule { cooperative, ping_pong };
 template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           Schedule schedule_ = Schedule::cooperative, bool a_is_km_ = false, bool b_is_kn_ = false,
           bool batched_ = false, int cluster_k_ = 1, int a_rows_ = tile_m_, bool a_apart_ = false,
-          bool ragged_ = false, bool ragged_k_ = false, bool shares_tail_ = false>
+          bool ragged_ = false, bool ragged_k_ = false, bool shares_tail_ = false,
+          bool turned_ = false>
 struct Sm90Config {
   using Element = Element_;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
@@ -45,10 +46,20 @@ struct Sm90Config {
   static constexpr bool shares_tail = shares_tail_;
   static_assert(!shares_tail || (cooperative && !batched && !ragged && cluster_k == 1));
 
+  // The mainloop multiplies the other way round: its A is [N, K] and its B is [M, K], so tile_m
+  // counts columns of D and tile_n rows. Rows then come in steps of 16 rather than of 64
+  // (turned_tile.cuh).
+  static constexpr bool turned = turned_;
+  static_assert(!turned || (cooperative && !b_is_kn && !batched && cluster_k == 1 && !a_apart &&
+                            !ragged && !shares_tail && a_rows == tile_m));
+
   static constexpr int rows_per_group = cooperative ? tile_m / 2 : tile_m;  // of one warpgroup
   static_assert(rows_per_group % 64 == 0, "a warpgroup multiplies 64 rows at once");
   static constexpr int subtiles = rows_per_group / 64;
-  static_assert(subtiles * tile_n <= 256, "accumulators must fit the registers");
+  static_assert(subtiles * tile_n <= (turned ? 320 : 256), "accumulators must fit the registers");
+  // An instruction multiplies with 256 rows of B at most.
+  static constexpr int products = tile_n > 256 ? 2 : 1;
+  static constexpr int product_n = tile_n / products;
   static_assert(cluster_k == 1 || (cluster == 1 && tile_m == 64 && !cooperative && !batched),
                 "thread blocks that share K make one tile of 64 rows");
 
@@ -56,12 +67,13 @@ struct Sm90Config {
   // tile and its share of B's.
   static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : a_rows;
   static constexpr int b_box_cols = 64, b_box_rows = (b_is_kn ? 64 : tile_n) / cluster;
+  static_assert(b_box_rows % 8 == 0 && b_box_rows <= 256, "boxes of whole swizzles");
 };
 
 template <class Epilogue>
 struct Sm90Args {
   TmaMap a, b;
-  int M, N, K;
+  int M, N, K;       // of D, if Config::turned too
   int raster_group;  // cluster rows of tiles that are swept together
   typename Epilogue::Params epilogue;
   Batch batch{};  // if Config::batched: M, N and K are of one product; maps of matrices

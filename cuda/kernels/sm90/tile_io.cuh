@@ -1,7 +1,7 @@
 // How an epilogue reads and writes tiles on sm_90.
 //
 // Loads: the producer has asked the copy engine for the slab's boxes (`Fetch`); here they are read
-// from the ring's stage. Stores: a warpgroup writes 64 rows to one of its two buffers in shared
+// from the ring's stage. Stores: a warpgroup writes 64 rows to one of its buffers in shared
 // memory (stmatrix), and one thread gives the buffer to the copy engine, which clips at the edges.
 #pragma once
 
@@ -51,7 +51,7 @@ struct FetchBytes {
   }
 };
 
-// A warpgroup's two store buffers.
+// A warpgroup's store buffers, Shape::store_buffers of them.
 struct StoreQueue {
   u32 buffers;
   int barrier;   // named barrier of the warpgroup
@@ -111,33 +111,32 @@ FUSELINE_DEVICE auto load_cols(const ColsIn<T, slot>&, const Slab90<Shape, index
   return out;
 }
 
-// Of a box of 64 rows: whether some lie behind the tile's last one and belong to another group.
+// Of a box of 64 rows: whether some lie behind the tile's last one and belong to another group, or
+// another tile.
 template <class Shape, int index>
 FUSELINE_DEVICE bool meets_next_group(const Slab90<Shape, index>& slab) {
-  return Shape::ragged && slab.row - slab.row_in_tile % 64 + 64 > slab.rows;
+  return Shape::clips_rows && slab.row - slab.row_in_tile % 64 + 64 > slab.rows;
 }
 
 // The value box by box through the warpgroup's buffers: one thread gives a box to the copy engine
 // (`send(buffer, col, row)`), or all threads copy it (`copy(buffer, col)`), where
 // `by_threads(col)`.
-template <class T, int each, int groups, class Shape, int index, class ByThreads, class Send,
-          class Copy>
-FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Fragment<each, groups>& x,
+template <class T, class Value, class Shape, int index, class ByThreads, class Send, class Copy>
+FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Value& x,
                                ByThreads&& by_threads, Send&& send, Copy&& copy) {
-  using Value = Fragment<each, groups>;
   constexpr int boxes = Value::cols * sizeof(T) / store_row_bytes<T, Value>;
   StoreQueue& queue = *slab.queue;
   const bool issuer = threadIdx.x % 128 == 0;
 #pragma unroll
   for (int part = 0; part < boxes; ++part) {
     const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
-    // The copy engine has read this buffer's last box; the other's may still be under way.
-    if (issuer) tma_wait_read<1>();
+    // The copy engine has read this buffer's last box; another's may still be under way.
+    if (issuer) tma_wait_read<Shape::store_buffers - 1>();
     named_barrier(queue.barrier, 128);
     write_box<T>(buffer, static_cast<u32>(slab.row_in_tile) % 64, x, part);
     fence_to_async_proxy();
     named_barrier(queue.barrier, 128);
-    const int col = slab.template first_col<each>() + part * (Value::cols / boxes);
+    const int col = slab.template first_col<Value::each>() + part * (Value::cols / boxes);
     if (by_threads(col)) {
       copy(buffer, col);
       if (issuer) tma_commit_group();  // empty: groups count the buffers
@@ -145,13 +144,13 @@ FUSELINE_DEVICE void put_boxes(const Slab90<Shape, index>& slab, const Fragment<
       send(buffer, col, slab.row - slab.row_in_tile % 64);
       tma_commit_group();
     }
-    queue.next ^= 1;
+    if constexpr (Shape::store_buffers == 2) queue.next ^= 1;
   }
 }
 
-template <bool add, bool across, class T, int each, int groups, class Shape, int index>
+template <bool add, bool across, class T, class Value, class Shape, int index>
 FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
-                              const Slab90<Shape, index>& slab, const Fragment<each, groups>& x) {
+                              const Slab90<Shape, index>& slab, const Value& x) {
   static_assert(!(add && Shape::batched), "results of a batch are stored, not added");
   // The copy engine stores no box that begins at a negative column (an illegal instruction).
   const bool next_group = meets_next_group(slab);
@@ -165,9 +164,9 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
       tma_store(to.map, buffer, col, row);
   };
   put_boxes<T>(slab, x, by_threads, send, [&](u32 buffer, int col) {
-    copy_box<add, store_row_bytes<T, Fragment<each, groups>>>(
-        buffer, static_cast<u32>(slab.row_in_tile) % 64, to.data, MatrixRows{to.ld},
-        {slab.row, col, slab.rows, to.cols});
+    copy_box<add, store_row_bytes<T, Value>>(buffer, static_cast<u32>(slab.row_in_tile) % 64,
+                                             to.data, MatrixRows{to.ld},
+                                             {slab.row, col, slab.rows, to.cols});
   });
 }
 

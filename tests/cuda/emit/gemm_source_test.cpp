@@ -1,7 +1,11 @@
 // Every GEMM program of every policy becomes a kernel that compiles without spills, with the
 // instructions that its mainloop is made for.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <map>
+#include <string>
 
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/not_built.h"
@@ -62,6 +66,30 @@ TEST_F(SlowGemmSources, TrainOnAmpere) {
   compile_all(Phase::train, SmTarget::sm_80, "a100-sxm-80gb");
 }
 
+// The largest turned tiles that fit, also those that the simulator does not choose: registers are
+// what they are short of.
+TEST_F(SlowGemmSources, TurnedTilesOnHopper) {
+  if (IsSkipped()) return;
+  std::map<std::string, int> taken;
+  for (const Phase phase : {Phase::forward, Phase::train})
+    test::for_each_program(
+        phase, {"llama2-7b", "gpt2-xl"}, [&](const Plan& plan, const Program& program) {
+          const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
+          if (gemm == nullptr || !not_built(program).empty()) return;
+          for (const GemmTile& tile : {GemmTile{.m = 320, .n = 128, .cluster_n = 2},
+                                       GemmTile{.m = 240, .n = 128, .cluster_n = 2},
+                                       GemmTile{.m = 160, .n = 256, .cluster_n = 2},
+                                       GemmTile{.m = 112, .n = 256, .cluster_n = 2}}) {
+            const GemmKernelSource kernel =
+                gemm_kernel_source(plan.graph, program, tile, SmTarget::sm_90a, "test");
+            if (!kernel.config.turned) continue;
+            ++taken[fmt::format("{} x {}", tile.m, tile.n)];
+            expect_compiles(kernel.source, kernel.function, SmTarget::sm_90a, {"wgmma.mma_async"});
+          }
+        });
+  EXPECT_EQ(taken.size(), 4U);
+}
+
 class LongGemmSources : public SlowGemmSources {};
 
 TEST_F(LongGemmSources, OfAllModelsCompileForHopper) {
@@ -88,6 +116,22 @@ TEST(GemmSource, ProductsInBatchesSayIt) {
   EXPECT_THAT(text("context", SmTarget::sm_80),
               HasSubstr("Sm80Config<bf16, 128, false, true, true>"));
   EXPECT_THAT(text("qkv", SmTarget::sm_90a), HasSubstr("false, false, false, 1, 128>;"));
+}
+
+TEST(GemmSource, TurnedTilesChangeTheOperandsPlaces) {
+  const Plan plan = unfused("llama2-7b", Phase::train);
+  const auto kernel = [&](const char* name, const GemmTile& tile) {
+    return gemm_kernel_source(plan.graph, test::program_of(plan, name), tile, SmTarget::sm_90a,
+                              "test");
+  };
+  const GemmTile tile{.m = 272, .n = 128, .cluster_n = 2};
+  const GemmKernelSource qkv = kernel("qkv", tile);
+  EXPECT_TRUE(qkv.config.turned);
+  EXPECT_THAT(qkv.source.text, HasSubstr("Sm90Config<bf16, 128, 272, 2, Schedule::cooperative, "
+                                         "false, false, false, 1, 128, false, false, false, "
+                                         "false, true>;"));
+  EXPECT_THAT(qkv.source.text, HasSubstr("only_stores = true"));
+  EXPECT_FALSE(kernel("scores", tile).config.turned) << "a batch";
 }
 
 TEST(GemmSource, NoTileIsWiderThanTheProductNeeds) {

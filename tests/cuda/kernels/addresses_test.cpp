@@ -50,6 +50,35 @@ TEST(Swizzle, WithoutItEightRowsOf128BytesConflict) {
   EXPECT_EQ(worst_bank_use([](u32 lane) { return lane * 128; }), 8);
 }
 
+// What a turned tile's warp writes, 32 numbers of 4 bytes at once, and what it reads, 16 pairs.
+TEST(TurnedPlace, NeitherWritesNorReadsMeetInABank) {
+  std::set<int> places;
+  for (int row = 0; row < 64; ++row)
+    for (int col = 0; col < 64; ++col) {
+      EXPECT_EQ(turned_place(row, col) / 64, row) << "a number leaves its row";
+      places.insert(turned_place(row, col));
+    }
+  EXPECT_EQ(places.size(), 64U * 64U);
+  for (int e = 0; e < 2; ++e)
+    for (int group = 0; group < 8; ++group)
+      for (int first = 0; first < 64; first += 8) {
+        std::set<int> banks;
+        for (int lane = 0; lane < 32; ++lane)
+          banks.insert(turned_place(8 * group + lane % 4 * 2 + e, first + lane / 4) % 32);
+        EXPECT_EQ(banks.size(), 32U) << "written: rows of group " << group;
+      }
+  for (int half = 0; half < 2; ++half)
+    for (int first = 0; first < 64; first += 16)
+      for (int group = 0; group < 8; ++group) {
+        std::set<int> banks;
+        for (int lane = 16 * half; lane < 16 * half + 16; ++lane)
+          for (int e = 0; e < 2; ++e)
+            banks.insert(turned_place(first + lane / 4, 8 * group + lane % 4 * 2 + e) % 32);
+        EXPECT_EQ(banks.size(), 32U) << "read: columns of group " << group;
+        EXPECT_EQ(turned_place(first + 1, 8 * group + 1), turned_place(first + 1, 8 * group) + 1);
+      }
+}
+
 TEST(Swizzle, FollowsTheHardwaresRule) {
   // 128-byte mode: address bits 4 to 6 are exchanged by bits 7 to 9.
   for (u32 row = 0; row < 32; ++row)

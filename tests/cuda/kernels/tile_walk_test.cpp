@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -111,6 +112,31 @@ TEST(TileWalk, IsTheSimulatorsOrder) {
     }
   }
   EXPECT_GT(shared, 50);
+}
+
+// Turned tiles: what the kernel walks down are columns of the result.
+TEST(TileWalk, OfTurnedTilesIsTheSimulatorsOrder) {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 100; ++trial) {
+    const std::int64_t m = 1 + static_cast<std::int64_t>(random() % 4000),
+                       n = 8 * (1 + static_cast<std::int64_t>(random() % 800));
+    const GemmTile tile{.m = 80 + 16 * static_cast<std::int64_t>(random() % 16),
+                        .n = random() % 2 == 0 ? 256 : 128,
+                        .cluster_n = 2};
+    const GemmSchedule schedule =
+        schedule_gemm(m, n, 640, 1, tile, 132, raster_group(false, tile, 0));
+    const int down = static_cast<int>((n + 2 * tile.n - 1) / (2 * tile.n));
+    const int across = static_cast<int>((m + tile.m - 1) / tile.m);
+    ASSERT_EQ(std::ssize(schedule.units), down * across);
+    for (int i = 0; i < down * across; ++i) {
+      const gpu::TilePlace place =
+          gpu::grouped_tile(i, down, across, static_cast<int>(kOwnRasterClusters));
+      const GemmUnit& unit = schedule.units[static_cast<std::size_t>(i)];
+      ASSERT_EQ(unit.n_begin, place.m * 2 * tile.n);
+      ASSERT_EQ(unit.m_begin, place.n * tile.m);
+      ASSERT_EQ(unit.m_end, std::min(m, unit.m_begin + tile.m));
+    }
+  }
 }
 
 }  // namespace

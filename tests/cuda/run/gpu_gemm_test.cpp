@@ -17,12 +17,15 @@ class SlowGpuGemm : public test::GpuKernelTest, public testing::WithParamInterfa
     for_each_program(config, work, [&](test::ExecutedPlan& p, const Program& program) {
       if (!std::holds_alternative<GemmMainloop>(program.mainloop)) return;
       ++programs;
-      for (const GemmTile& tile : {GemmTile{.m = 128, .n = 256, .cluster_m = 2},
-                                   GemmTile{.m = 128, .n = 256, .cluster_m = 2, .tail_parts = 2},
-                                   GemmTile{.m = 128, .n = 128, .tail_parts = 3},
-                                   GemmTile{.m = 64, .n = 128, .cluster_m = 1},
-                                   GemmTile{.m = 64, .n = 128, .cluster_k = 2},
-                                   GemmTile{.m = 64, .n = 64, .cluster_k = 4}}) {
+      for (const GemmTile& tile :
+           {GemmTile{.m = 128, .n = 256, .cluster_m = 2},
+            GemmTile{.m = 128, .n = 256, .cluster_m = 2, .tail_parts = 2},
+            GemmTile{.m = 128, .n = 128, .tail_parts = 3},
+            GemmTile{.m = 64, .n = 128, .cluster_m = 1},
+            GemmTile{.m = 64, .n = 128, .cluster_k = 2}, GemmTile{.m = 64, .n = 64, .cluster_k = 4},
+            GemmTile{.m = 80, .n = 128, .cluster_n = 2},
+            GemmTile{.m = 96, .n = 256, .cluster_n = 2},
+            GemmTile{.m = 272, .n = 128, .cluster_n = 2}}) {
         for (const StoredTensorError& e :
              check_gemm(context(p), program, tile, p.tensors, *p.execution.memory)) {
           EXPECT_TRUE(e.finite) << e.tensor;

@@ -38,6 +38,53 @@ TEST(EpilogueNeeds, ColumnSumsWantTilesOf128Rows) {
   EXPECT_FALSE(fits(needs, {.m = 64, .n = 128}));
 }
 
+// Two consumers have half of the columns each, and threads of another warp have a row's numbers.
+TEST(EpilogueNeeds, OfTurnedTiles) {
+  const GemmTile narrow{.m = 272, .n = 128, .cluster_n = 2},
+      wide{.m = 128, .n = 256, .cluster_n = 2};
+  EXPECT_TRUE(fits({}, narrow));
+  EXPECT_TRUE(fits({}, wide));
+  EXPECT_FALSE(fits({.reduces_columns = true}, wide)) << "column sums are of 128 rows";
+  EXPECT_TRUE(fits({.row_partial_cols = 128}, wide));
+  EXPECT_FALSE(fits({.row_partial_cols = 128}, narrow)) << "a partial would have two owners";
+  EXPECT_TRUE(fits({.tile_loads = 1}, wide));
+  EXPECT_FALSE(fits({.tile_loads = 1}, narrow)) << "the copy engine's boxes have 256 rows at most";
+  EXPECT_FALSE(fits({.rows_in_runs = true}, wide)) << "its tiles begin at any row";
+  EXPECT_TRUE(fits({.column_group = 64}, narrow));
+  EXPECT_FALSE(fits({.column_group = 128}, wide)) << "groups that are wider than a slab";
+  EXPECT_FALSE(fits({.column_group = 64, .slab_groups = 4}, wide));
+  EXPECT_FALSE(fits({.live_registers = 96}, wide)) << "beside 128 accumulators";
+  EXPECT_FALSE(fits({.loads_tables = true}, wide));
+  const GemmTile tall{.m = 320, .n = 128, .cluster_n = 2},
+      large{.m = 160, .n = 256, .cluster_n = 2};
+  EXPECT_FALSE(fits({.live_registers = 32}, large));
+  EXPECT_FALSE(fits({}, tall)) << "three stages beside the sums on their way";
+  EXPECT_TRUE(fits({.only_stores = true}, large));
+  EXPECT_TRUE(fits({.only_stores = true}, tall));
+}
+
+TEST(EpilogueNeeds, PlainProductsAndTablesAreSeen) {
+  const auto needs = [](const char* policy, const char* kernel) {
+    const Plan plan =
+        make_plan(policy, build_block(load_model("llama2-7b"), test::forward(1, 256)));
+    return epilogue_needs(program_of_kernel(plan, kernel));
+  };
+  EXPECT_TRUE(needs("per-operator", "oproj").only_stores);
+  EXPECT_FALSE(needs("coda", "oproj").only_stores);
+  EXPECT_FALSE(needs("coda", "oproj").loads_tables);
+  EXPECT_TRUE(needs("coda", "qkv").loads_tables);
+}
+
+TEST(EpilogueNeeds, RowsThatLieApartAreSeen) {
+  Workload work = test::forward(2, 256);
+  const Plan plan = make_plan("coda", build_block(load_model("sd3-medium"), work));
+  const auto apart = [&](const Kernel& kernel) {
+    const auto* gemm = std::get_if<GemmMainloop>(&kernel.phases.front().mainloop);
+    return gemm != nullptr && epilogue_needs(kernel.phases.front()).rows_in_runs;
+  };
+  EXPECT_TRUE(std::ranges::any_of(plan.kernels, apart)) << "streams of joint sequences";
+}
+
 TEST(EpilogueNeeds, RegistersLimitTheWidth) {
   EpilogueNeeds needs;
   needs.live_registers = 96;  // beside 128 accumulators of 256 columns: 224 > 216

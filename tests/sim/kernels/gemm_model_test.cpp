@@ -6,6 +6,8 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/error.h"
 #include "sim/kernels/gemm_library.h"
@@ -187,6 +189,79 @@ TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
 }
 
 // The exchange of partial sums is not for nothing.
+// 264 rows are five tiles of 64, or two of 144: a turned tile pays for the rows that there are.
+TEST(OwnGemm, RowsThatFillNoTileOf64AreTurned) {
+  const Gpu gpu = load_gpu("h200");
+  for (const auto& [m, n, k] :
+       {std::tuple<std::int64_t, std::int64_t, std::int64_t>{264, 14336, 4096},
+        {2100, 3072, 3072},
+        {400, 8192, 8192}}) {
+    GemmProblem problem = plain_gemm(m, n, k, 0, 1, 2, 3);
+    problem.library = false;
+    problem.needs.only_stores = true;
+    const GemmTile chosen = choose_tile(problem, gpu);
+    EXPECT_TRUE(chosen.turned()) << m;
+    Gpu before = gpu;
+    auto menu = std::make_shared<Architecture>(*gpu.architecture);
+    std::erase_if(menu->tiles.own, [](const GemmTile& tile) { return tile.turned(); });
+    before.architecture = menu;
+    EXPECT_LT(quick_gemm_time(problem, chosen, gpu) * 1.1,
+              quick_gemm_time(problem, choose_tile(problem, before), gpu))
+        << m;
+  }
+}
+
+TEST(OwnGemm, SumsThatChangeTheirThreadsCostTime) {
+  const Gpu gpu = load_gpu("h200");
+  GemmProblem problem = plain_gemm(2100, 3072, 3072, 0, 1, 2, 3);
+  problem.library = false;
+  const GemmTile turned{.m = 192, .n = 128, .cluster_n = 2},
+      plain{.m = 128, .n = 128, .cluster_m = 2};
+  const auto cost = [&](const GemmTile& tile) {
+    problem.needs.only_stores = false;
+    const Seconds with = quick_gemm_time(problem, tile, gpu);
+    problem.needs.only_stores = true;
+    return with - quick_gemm_time(problem, tile, gpu);
+  };
+  // 2 waves of a tile's numbers in fp32, written and read.
+  const double bytes = 2.0 * 2 * 4 * 192 * 128;
+  EXPECT_NEAR(cost(turned).value(),
+              bytes / gpu.constants.gemm.turn_bytes_per_cycle / gpu.sm_clock.value(), 1e-12);
+  EXPECT_EQ(cost(plain), Seconds());
+}
+
+TEST(OwnGemm, OperandsThatNoTurnedTileTakesKeepTheOthers) {
+  const Gpu gpu = load_gpu("h200");
+  std::mt19937 random(5);
+  int turned = 0;
+  for (int trial = 0; trial < 100; ++trial) {
+    const auto size = [&](std::int64_t most) {
+      return 8 * (1 + static_cast<std::int64_t>(random()) % (most / 8));
+    };
+    GemmProblem problem = plain_gemm(size(4000), size(9000), size(6000), 0, 1, 2, 3);
+    problem.library = false;
+    problem.needs.only_stores = true;
+    const GemmTile tile = choose_tile(problem, gpu);
+    if (tile.turned()) {
+      ++turned;
+      EXPECT_GT(problem.n, tile.n) << "a cluster has two blocks";
+    }
+    GemmProblem transposed = problem;
+    transposed.a.transposed = true;
+    EXPECT_FALSE(choose_tile(transposed, gpu).turned());
+    GemmProblem apart = problem;
+    apart.needs.rows_in_runs = true;
+    EXPECT_FALSE(choose_tile(apart, gpu).turned());
+    GemmProblem groups = problem;
+    groups.groups = {problem.m / 2, problem.m - problem.m / 2};
+    EXPECT_FALSE(choose_tile(groups, gpu).turned());
+    GemmProblem batch = problem;
+    batch.batch = 3;
+    EXPECT_FALSE(choose_tile(batch, gpu).turned());
+  }
+  EXPECT_GT(turned, 20);
+}
+
 TEST(OwnGemm, PartsOfKCostTheirExchange) {
   const Gpu gpu = hopper_like();
   for (const auto& [m, rows] : {std::pair{16, 16}, {17, 32}, {64, 64}}) {  // whole warps send

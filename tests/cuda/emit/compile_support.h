@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include <boost/uuid/detail/sha1.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <boost/uuid/detail/sha1.hpp>
 
 #include "base/error.h"
 #include "cuda/compile/compiler.h"
@@ -29,13 +29,13 @@
 
 namespace fuseline::test {
 
-using cuda::CubinCache;
+using cuda::cache_key;
 using cuda::Compiled;
 using cuda::Compiler;
+using cuda::CubinCache;
+using cuda::end_without_compiler;
 using cuda::SmTarget;
 using cuda::Source;
-using cuda::cache_key;
-using cuda::end_without_compiler;
 using cuda::without_comment;
 
 inline Workload workload(Phase phase) {
@@ -110,7 +110,8 @@ class Passed {
   // Whether it waits for another day.
   [[nodiscard]] bool waits() const {
     const char* day = std::getenv("FUSELINE_KERNELS_OF_DAY");
-    return day != nullptr && std::stoull(key_.substr(0, 8), nullptr, 16) % 3 != std::stoull(day) % 3;
+    return day != nullptr &&
+           std::stoull(key_.substr(0, 8), nullptr, 16) % 3 != std::stoull(day) % 3;
   }
 
  private:

@@ -71,11 +71,12 @@ class PlainBlock {
 }  // namespace
 
 Workload format_check_sizes(const Workload& workload) {
-  constexpr std::int64_t kRows = 64, kContext = 256;
+  constexpr std::int64_t kCheckedRows = 64, kCheckedContext = 256;
   Workload small = workload;
-  small.seq = std::min(small.seq, kRows);
-  small.batch = std::max<std::int64_t>(1, std::min(small.batch, kRows / small.seq));
-  if (small.context > 0) small.context = std::max(small.seq, std::min(small.context, kContext));
+  small.seq = std::min(small.seq, kCheckedRows);
+  small.batch = std::max<std::int64_t>(1, std::min(small.batch, kCheckedRows / small.seq));
+  if (small.context > 0)
+    small.context = std::max(small.seq, std::min(small.context, kCheckedContext));
   return small;
 }
 

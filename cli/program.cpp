@@ -88,17 +88,16 @@ CommandResult program_command(const Arguments& args) {
        "fuseline program predict scenarios/programs --gpu h200 --format json",
        "fuseline program check mine.fuse --watch",
        "fuseline program check mine.fuse --format json"});
-  options.positional(
-      "VERB FILE...",
-      "what to do, and with which file; check, predict, verify: files, and folders of\n"
-      "*.fuse",
-      o.words, kMostProgramFiles);
+  options.positional("VERB FILE...",
+                     "what to do, and with which file\n"
+                     "(check, predict, verify: files, and folders of *.fuse)",
+                     o.words, kMostProgramFiles);
   options.words(kProgramVerbs);
   options.text("--gpu", "GPU", "on which (the file's target, else h100; measure: here)", o.gpu);
   options.text("--size", "L=N,...", "other sizes for the file's letters", o.sizes);
   options.text("--kernel", "NAME", "only this program (cuda)", o.kernel);
-  options.text("--of", "NAMES",
-               "gradients of these inputs and weights alone (gradient, export: all)", o.of);
+  options.text("--of", "NAMES", "gradients of these inputs and weights (gradient, export: all)",
+               o.of);
   options.text("--threads", "N", "of the CPU (verify, measure; several files)", o.threads);
   options.text("--seed", "N", "of the random inputs (verify; measure: of the first of three)",
                o.seed);
@@ -109,8 +108,7 @@ CommandResult program_command(const Arguments& args) {
   options.flag("--force", "replace an exported folder that is there (export)", o.force);
   options.flag("--watch", "answer again after every save, until Ctrl-C", o.watch);
   options.text("--format", "text|json",
-               "json: one object with every diagnosis, several files: one in each line (text)",
-               o.format);
+               "json: one object with every diagnosis, a line for each file (text)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (o.words.size() < 2)

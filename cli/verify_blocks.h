@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/app.h"
+#include "cli/commands.h"
 #include "sim/executor/verification.h"
 #include "sim/selection/selection.h"
 

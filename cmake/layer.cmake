@@ -123,3 +123,25 @@ function(fuseline_add_layer name)
     target_link_libraries(${name} INTERFACE fuseline_flags ${ARG_DEPENDS})
   endif()
 endfunction()
+
+# fuseline_add_room(<name> OF <layer> FILES <regular expression> [DEPENDS <layer>...]
+#                   [HEADERS_OF <target>] [HEADERS <header>...])
+#   Takes the files whose paths match out of the layer's library into an object library that the layer
+#   links: for other flags, other precompiled headers, or so that what is compiled together elsewhere
+#   stays the same where the room grows. DEPENDS as of the layer; HEADERS_OF names the room that
+#   precompiled the headers, else this one does, with HEADERS too.
+function(fuseline_add_room name)
+  cmake_parse_arguments(ARG "" "OF;FILES;HEADERS_OF" "DEPENDS;HEADERS" ${ARGN})
+  get_target_property(others ${ARG_OF} SOURCES)
+  set(sources ${others})
+  list(FILTER sources INCLUDE REGEX "${ARG_FILES}")
+  list(FILTER others EXCLUDE REGEX "${ARG_FILES}")
+  add_library(${name} OBJECT ${sources})
+  target_link_libraries(${name} PRIVATE fuseline_flags ${ARG_DEPENDS} fuseline_external)
+  if(NOT ARG_HEADERS_OF)
+    set(ARG_HEADERS_OF ${name})
+  endif()
+  fuseline_precompile(${name} ${ARG_HEADERS_OF} ${fuseline_library_headers} ${ARG_HEADERS})
+  set_target_properties(${ARG_OF} PROPERTIES SOURCES "${others}")
+  target_sources(${ARG_OF} PRIVATE $<TARGET_OBJECTS:${name}>)
+endfunction()

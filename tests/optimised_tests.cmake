@@ -11,6 +11,7 @@ set(only_optimised
   cuda/emit/attention_source_test.cpp
   cuda/emit/expert_blocks_test.cpp
   cuda/emit/gemm_source_test.cpp
+  cuda/emit/gradient_programs_test.cpp
   cuda/emit/open_blocks_test.cpp
   cuda/emit/random_programs_test.cpp
   cuda/emit/scan_source_test.cpp

@@ -120,6 +120,7 @@ CommandResult program_command(const Arguments& args) {
                     "FILE.fuse"});
   const std::string verb = parse_word("VERB", o.words[0], kProgramVerbs);
   const bool json = parse_word("--format", o.format.value_or("text"), {"text", "json"}) == "json";
+  o.form = json ? AnswerForm::json : AnswerForm::text;
   const bool many =
       o.words.size() > 2 || (o.words.size() == 2 && std::filesystem::is_directory(o.words[1]));
   if (many && (o.watch || std::ranges::find(kManyVerbs, verb) == kManyVerbs.end()))

@@ -81,6 +81,7 @@ CommandResult answer_programs(const std::string& verb, const std::vector<std::st
     threads =
         static_cast<unsigned>(parse_whole_number("--threads", *options.threads, 1, kMostThreads));
   each.threads = "1";  // files take turns, not parts of them
+  each.form = json ? AnswerForm::json : AnswerForm::line;
   LoadedGpus gpus;
   std::vector<Line> lines(files.size());
   const auto start = std::chrono::steady_clock::now();

@@ -191,22 +191,24 @@ const Workload& plain_workload() {
 
 }  // namespace
 
-std::string program_prediction_text(const PlanEstimate& e, const Gpu& gpu) {
+std::string program_prediction_line(const PlanEstimate& e, const Gpu& gpu) {
   const Sureness sure(gpu, plain_workload());
-  const std::optional<Band> time = sure.time(e);
   std::string text = fmt::format("on {}: {} µs", gpu.title, in_microseconds(e.time));
-  if (time)
+  if (const std::optional<Band> time = sure.time(e))
     text += fmt::format(", 90 % {} to {}", in_microseconds(low_end(e.time, *time)),
                         in_microseconds(high_end(e.time, *time)));
-  text += fmt::format("; HBM {} MB\n", megabytes(e.hbm_read + e.hbm_write));
-  text += fmt::format(
+  return text + fmt::format("; HBM {} MB", megabytes(e.hbm_read + e.hbm_write));
+}
+
+std::string program_prediction_text(const PlanEstimate& e, const Gpu& gpu) {
+  const Sureness sure(gpu, plain_workload());
+  const std::string limits = fmt::format(
       "limits: {} MB compulsory, {} MB at least with this much on chip, {} µs at the fastest "
-      "rates; "
-      "the prediction is {:.2f} times that\n",
+      "rates; the prediction is {:.2f} times that",
       megabytes(e.limits.compulsory), megabytes(e.limits.capacity_bound),
       in_microseconds(e.limits.time),
       e.limits.time.value() > 0 ? e.time.value() / e.limits.time.value() : 0.0);
-  return wrap(text.substr(0, text.find('\n'))) + wrap(text.substr(text.find('\n') + 1)) +
+  return wrap(program_prediction_line(e, gpu)) + wrap(limits) +
          kernel_table(e.kernels, &sure, e.policy);
 }
 

@@ -44,6 +44,7 @@ ProgramExplanation explain_programs(const ProgramFile& file, const Plan& plan, c
 std::string program_explanation_text(const ProgramExplanation& e);
 nlohmann::ordered_json program_explanation_json(const ProgramExplanation& e);
 
+std::string program_prediction_line(const PlanEstimate& estimate, const Gpu& gpu);
 std::string program_prediction_text(const PlanEstimate& estimate, const Gpu& gpu);
 nlohmann::ordered_json program_prediction_json(const PlanEstimate& estimate, const Gpu& gpu);
 

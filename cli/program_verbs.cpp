@@ -80,14 +80,15 @@ std::string with_sizes(const std::string& text, const std::optional<std::string>
 
 struct Checked {
   ProgramFile file;
-  std::optional<Gpu> gpu;
+  std::shared_ptr<const Gpu> gpu;
   std::vector<Diagnosis> diagnoses;
 };
 
 // The GPU that programs are checked for: "here" is the one of this machine.
-Gpu gpu_of(const ProgramFile& file, const ProgramOptions& o, bool measured, LoadedGpus& gpus) {
+std::shared_ptr<const Gpu> gpu_of(const ProgramFile& file, const ProgramOptions& o, bool measured,
+                                  LoadedGpus& gpus) {
   if (measured ? o.gpu.value_or("here") == "here" : o.gpu == "here")
-    return cuda::known_gpu(cuda::device_here());
+    return std::make_shared<const Gpu>(cuda::known_gpu(cuda::device_here()));
   return gpus.load(o.gpu.value_or(file.target.empty() ? "h100" : file.target));
 }
 
@@ -105,8 +106,8 @@ Checked checked_program(const std::string& verb, const std::string& path, const 
 
 // The result of a verb on a legal file.
 struct Answer {
-  std::string text;
-  ordered_json json;
+  std::string text{};
+  ordered_json json{};
   ExitStatus status = ExitStatus::done;
   std::string in_a_line{};
 };
@@ -191,6 +192,28 @@ Answer exported_file(const Checked& c, const Plan& plan, const ProgramOptions& o
   return {export_text_of(e, *o.to), export_json_of(e, *o.to)};
 }
 
+Answer predicted_program(const Checked& c, const Plan& plan, AnswerForm form) {
+  const Gpu& gpu = *c.gpu;
+  const PlanEstimate estimate = simulate(plan, gpu, Fidelity::hierarchy);
+  std::optional<PlanEstimate> apart;
+  if (const std::optional<Plan> unfused = unfused_programs(c.file))
+    apart = simulate(*unfused, gpu, Fidelity::hierarchy);
+  Answer answer;
+  if (form == AnswerForm::line) {
+    answer.in_a_line = program_prediction_line(estimate, gpu);
+    if (apart)
+      answer.in_a_line += fmt::format("; {:.2f} times as fast as without fusion",
+                                      apart->time / estimate.time);
+  } else if (form == AnswerForm::json) {
+    answer.json = program_prediction_json(estimate, gpu);
+    if (apart) answer.json["unfused"] = unfused_prediction_json(estimate, *apart);
+  } else {
+    answer.text = program_prediction_text(estimate, gpu);
+    if (apart) answer.text += unfused_prediction_text(estimate, *apart);
+  }
+  return answer;
+}
+
 Answer legal_program(const std::string& verb, const Checked& c, const ProgramOptions& o) {
   const Gpu& gpu = *c.gpu;
   if (verb == "check") {
@@ -211,19 +234,7 @@ Answer legal_program(const std::string& verb, const Checked& c, const ProgramOpt
     const ProgramExplanation e = explain_programs(c.file, plan, gpu);
     return {program_explanation_text(e), program_explanation_json(e)};
   }
-  if (verb == "predict") {
-    const PlanEstimate estimate = simulate(plan, gpu, Fidelity::hierarchy);
-    Answer answer{program_prediction_text(estimate, gpu), program_prediction_json(estimate, gpu)};
-    answer.in_a_line = answer.text.substr(0, answer.text.find('\n'));
-    if (const std::optional<Plan> unfused = unfused_programs(c.file)) {
-      const PlanEstimate apart = simulate(*unfused, gpu, Fidelity::hierarchy);
-      answer.text += unfused_prediction_text(estimate, apart);
-      answer.json["unfused"] = unfused_prediction_json(estimate, apart);
-      answer.in_a_line +=
-          fmt::format("; {:.2f} times as fast as without fusion", apart.time / estimate.time);
-    }
-    return answer;
-  }
+  if (verb == "predict") return predicted_program(c, plan, o.form);
   if (verb == "measure") return measured_program(c, plan, o);
   if (verb == "export") return exported_file(c, plan, o);
   if (verb == "verify") {
@@ -256,23 +267,24 @@ Answer legal_program(const std::string& verb, const Checked& c, const ProgramOpt
 
 }  // namespace
 
-Gpu LoadedGpus::load(const std::string& name) {
+std::shared_ptr<const Gpu> LoadedGpus::load(const std::string& name) {
   const std::lock_guard lock(mutex_);
-  const auto found = known_.find(name);
-  return found != known_.end() ? found->second
-                               : known_.emplace(name, load_gpu_option(name)).first->second;
+  std::shared_ptr<const Gpu>& gpu = known_[name];
+  if (gpu == nullptr) gpu = std::make_shared<const Gpu>(load_gpu_option(name));
+  return gpu;
 }
 
 ProgramAnswer answer_program(const std::string& verb, const std::string& path,
                              const ProgramOptions& o, LoadedGpus& gpus) {
   const Checked c = checked_program(verb, path, o, gpus);
   ProgramAnswer out;
-  out.json = {{"schema", "fuseline.program/1"},
-              {"verb", verb},
-              {"file", path},
-              {"gpu", c.gpu->name},
-              {"legal", c.diagnoses.empty()},
-              {"diagnoses", diagnoses_json(c.diagnoses)}};
+  if (o.form == AnswerForm::json)
+    out.json = {{"schema", "fuseline.program/1"},
+                {"verb", verb},
+                {"file", path},
+                {"gpu", c.gpu->name},
+                {"legal", c.diagnoses.empty()},
+                {"diagnoses", diagnoses_json(c.diagnoses)}};
   if (!c.diagnoses.empty()) {
     out.mistakes = diagnoses_text(c.diagnoses);
     out.in_a_line = fmt::format("{} mistake{}, the first [{}] in line {}", c.diagnoses.size(),
@@ -282,7 +294,7 @@ ProgramAnswer answer_program(const std::string& verb, const std::string& path,
     return out;
   }
   Answer a = legal_program(verb, c, o);
-  out.json.update(a.json);
+  if (o.form == AnswerForm::json && !a.json.is_null()) out.json.update(a.json);
   out.text = std::move(a.text);
   out.in_a_line = std::move(a.in_a_line);
   if (out.in_a_line.empty())

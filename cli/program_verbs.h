@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,30 +16,34 @@
 
 namespace fuseline {
 
+// What of an answer is wanted: one form costs less than all of them.
+enum class AnswerForm { text, json, line };
+
 // As written on the command line.
 struct ProgramOptions {
   std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to,
       of;
   std::vector<std::string> words;
   bool watch = false, no_counters = false, force = false;
+  AnswerForm form = AnswerForm::text;
 };
 
 // GPUs that were loaded for files before. Several threads may ask.
 class LoadedGpus {
  public:
-  Gpu load(const std::string& name);
+  std::shared_ptr<const Gpu> load(const std::string& name);
 
  private:
   std::mutex mutex_;
-  std::map<std::string, Gpu> known_;
+  std::map<std::string, std::shared_ptr<const Gpu>> known_;
 };
 
-// What the verb says of the file: a text for people, or one object with everything.
+// What the verb says of the file, in the form that is asked for.
 struct ProgramAnswer {
-  std::string text;         // empty where there are mistakes
-  std::string mistakes;     // as text
-  std::string in_a_line{};  // the same, for one of many files
-  nlohmann::ordered_json json;
+  std::string text;             // for people; empty where there are mistakes
+  std::string mistakes;         // as text
+  std::string in_a_line{};      // for one of many files
+  nlohmann::ordered_json json;  // one object with everything
   ExitStatus status = ExitStatus::done;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "model/policy.h"
 
@@ -15,6 +16,14 @@ constexpr double kShortKernelUs = 5, kSmallKernelUs = 50;
 constexpr double kShortLaunchUs = 8, kSmallBlockUs = 200;
 // Gains of 10 % and more come from whole kernels that fall away, smaller ones from their parts.
 const double kSmallGain = std::log(1.1);
+
+// Of the policy with this name; null: there is none. Predictions of many programs ask often, and
+// policies are registered before main() begins.
+const PolicyInfo* policy_info(const std::string& name) {
+  static const std::vector<PolicyInfo> all = policies();
+  const auto found = std::ranges::find(all, name, &PolicyInfo::name);
+  return found == all.end() ? nullptr : &*found;
+}
 
 std::string block_size(const PlanEstimate& e) {
   const double us = to_us(e.time);
@@ -61,10 +70,9 @@ WorkClass kernel_class(const char* what, const KernelEstimate& k, Phase phase,
 
 std::string maker_of(const std::string& policy) {
   if (policy.empty()) return "library";
-  for (const PolicyInfo& p : policies()) {
-    if (p.name == policy && (!p.version.empty() || !p.unverified.empty())) return "library";
-  }
-  return "own";
+  const PolicyInfo* info = policy_info(policy);
+  const bool imitates = info != nullptr && (!info->version.empty() || !info->unverified.empty());
+  return imitates ? "library" : "own";
 }
 
 WorkClass time_class(const PlanEstimate& e, Phase phase) { return block_class("time", e, phase); }
@@ -85,9 +93,8 @@ WorkClass gain_class(const WorkClass& one, const WorkClass& other, double gain) 
 }
 
 Standing standing_for(const Gpu& gpu, const Workload& workload, const std::string& policy) {
-  const std::vector<PolicyInfo> all = policies();
-  const bool unverified = std::ranges::any_of(
-      all, [&](const PolicyInfo& p) { return p.name == policy && !p.unverified.empty(); });
+  const PolicyInfo* info = policy_info(policy);
+  const bool unverified = info != nullptr && !info->unverified.empty();
   if (unverified || workload.formats != Formats{}) return Standing::uncalibrated;
   return standing_of(gpu);
 }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -43,6 +44,25 @@ std::vector<std::string> files_of(const std::vector<std::string>& paths) {
     files.insert(files.end(), found.begin(), found.end());
   }
   return files;
+}
+
+// The order in which the files are worked on: those of the same sizes follow each other, because
+// what is kept of one, such as how its kernels move through the L2, then serves the next.
+std::vector<std::size_t> order_by_sizes(const std::vector<std::string>& files) {
+  std::vector<std::pair<std::string, std::size_t>> sizes;
+  for (const std::string& path : files) {
+    std::string all;
+    std::ifstream file;
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) file.open(path);  // a pipe can be read once
+    for (std::string line; std::getline(file, line);)
+      if (line.starts_with("size ")) all += line + "\n";
+    sizes.emplace_back(std::move(all), sizes.size());
+  }
+  std::ranges::sort(sizes);
+  std::vector<std::size_t> order;
+  for (const auto& [text, at] : sizes) order.push_back(at);
+  return order;
 }
 
 struct Line {
@@ -85,8 +105,12 @@ CommandResult answer_programs(const std::string& verb, const std::vector<std::st
   LoadedGpus gpus;
   std::vector<Line> lines(files.size());
   const auto start = std::chrono::steady_clock::now();
+  const std::vector<std::size_t> order = order_by_sizes(files);
   run_long_work([&](const ShowProgress& show) {
-    const auto work = [&](std::size_t i) { lines[i] = line_of(verb, files[i], each, gpus, json); };
+    const auto work = [&](std::size_t i) {
+      const std::size_t at = order[i];
+      lines[at] = line_of(verb, files[at], each, gpus, json);
+    };
     const bool all =
         parallel_for(files.size(), work,
                      {.threads = threads,

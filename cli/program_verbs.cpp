@@ -202,8 +202,8 @@ Answer predicted_program(const Checked& c, const Plan& plan, AnswerForm form) {
   if (form == AnswerForm::line) {
     answer.in_a_line = program_prediction_line(estimate, gpu);
     if (apart)
-      answer.in_a_line += fmt::format("; {:.2f} times as fast as without fusion",
-                                      apart->time / estimate.time);
+      answer.in_a_line +=
+          fmt::format("; {:.2f} times as fast as without fusion", apart->time / estimate.time);
   } else if (form == AnswerForm::json) {
     answer.json = program_prediction_json(estimate, gpu);
     if (apart) answer.json["unfused"] = unfused_prediction_json(estimate, *apart);

@@ -1,7 +1,5 @@
 #include "sim/programs/check_results.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -12,6 +10,7 @@
 #include "model/programs/meaning.h"
 #include "sim/executor/tensor_error.h"
 #include "sim/programs/some_rows.h"
+#include "sim/programs/spot_check.h"
 
 namespace fuseline {
 
@@ -113,13 +112,7 @@ CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
     const std::int64_t count =
         all == 0 ? 0 : kMostChecked / std::max<std::int64_t>(1, products / all);
     if (count >= kFewestRows) some = plan_of_rows(plan, std::min(count, all));
-    if (!some) {
-      out.why_not = fmt::format(
-          "{} multiplications are too many for fp64, and a row of the programs needs other rows: "
-          "check smaller sizes with --size",
-          products);
-      return out;
-    }
+    if (!some) return spot_check(plan, inputs, stored, seed, threads);
     rows = sample_of_rows(all, std::min(count, all), seed);
     out.rows = static_cast<std::int64_t>(rows.size());
   }
@@ -130,8 +123,8 @@ CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
     const auto given = inputs.find(t.name);
     if (given == inputs.end())
       exact.emplace_back(static_cast<std::size_t>(t.rows * t.cols));
-    else if (some && some->cut[i])
-      exact.push_back(executor::to_doubles(take_rows(*given->second, rows)));
+    else if (some && some->cut[i] != Cut::whole)
+      exact.push_back(executor::to_doubles(take_part(*given->second, some->cut[i], rows, all)));
     else
       exact.push_back(executor::to_doubles(*given->second));
   }
@@ -148,8 +141,9 @@ CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
     const auto compare = [&](const executor::Storage& got) {
       return executor::compare(got, exact[i], allowed.stored.col_begin, allowed.stored.cols);
     };
-    const executor::TensorError error =
-        some && some->cut[i] ? compare(take_rows(whole, rows)) : compare(whole);
+    const executor::TensorError error = some && some->cut[i] != Cut::whole
+                                            ? compare(take_part(whole, some->cut[i], rows, all))
+                                            : compare(whole);
     const bool nothing = error.nothing_wanted && error.largest == 0;
     out.tensors.push_back({.name = checked.graph.tensor(allowed.stored.tensor).name,
                            .program = allowed.program,

@@ -32,14 +32,17 @@ std::int64_t products_of(const Plan& plan);
 struct CheckedResults {
   std::vector<VerifiedTensor> tensors;
   std::int64_t rows = 0;  // of every tensor that were checked; 0: all of them
-  std::string why_not;    // why nothing was checked; empty: it was
+  // Each program was looked at on its own, on rows that its tensors tell.
+  bool alone = false;
+  std::string why_not;  // why nothing was checked; empty: it was
   [[nodiscard]] bool passed() const;
 };
 
 // All rows where fp64 can compute them in some seconds, else a sample of them that depends on the
-// seed. `stored` gives the tensors after the run; `threads`: of products in fp64. A plan whose
-// meaning nobody states, or whose rows are too many and need each other, is not checked, and says
-// so.
+// seed, and where rows of one program need many of another, each program on its own with what the
+// machine stored before it (spot_check.h). `stored` gives the tensors after the run; `threads`: of
+// products in fp64. A plan whose meaning nobody states, or whose rows are too many and need each
+// other, is not checked, and says so.
 CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
                              const std::function<const executor::Storage&(TensorId)>& stored,
                              std::uint64_t seed, int threads = 1);

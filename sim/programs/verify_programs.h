@@ -15,6 +15,7 @@ struct VerifiedTensor {
   std::string name, program;  // that stored it
   double error = 0;           // relative L2
   double allowed = 0;
+  std::int64_t rows = 0, of_rows = 0;  // of the program that were checked, where that is its own
   [[nodiscard]] bool agrees() const { return error <= allowed; }
 };
 

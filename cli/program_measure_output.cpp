@@ -55,22 +55,26 @@ std::string kernels_table_of(const cuda::ProgramMeasurement& m, const PlanEstima
 std::string checks_text(const MeasuredPrograms& p) {
   std::vector<std::vector<std::string>> rows;
   std::int64_t rows_checked = 0;
+  bool alone = false;
   for (const cuda::SeedRun& run : p.evidence.seeds) {
     rows_checked = run.check.rows;
-    for (const VerifiedTensor& t : run.check.tensors)
+    alone = run.check.alone;
+    for (const VerifiedTensor& t : run.check.tensors) {
       rows.push_back({std::to_string(run.seed), t.name, t.program, fmt::format("{:.2e}", t.error),
                       fmt::format("{:.2e}", t.allowed), t.agrees() ? "pass" : "FAIL"});
+      if (alone) rows.back().push_back(fmt::format("{} of {} rows", t.rows, t.of_rows));
+    }
   }
-  const std::string what =
+  std::vector<Column> columns = {
+      {"seed"},    {"tensor", Align::left}, {"stored by", Align::left}, {"error"},
+      {"allowed"}, {"", Align::left}};
+  std::string what =
       rows_checked == 0 ? "all rows" : fmt::format("{} rows of each tensor", rows_checked);
-  return fmt::format("\noutputs against fp64, {}\n", what) +
-         format_table({{"seed"},
-                       {"tensor", Align::left},
-                       {"stored by", Align::left},
-                       {"error"},
-                       {"allowed"},
-                       {"", Align::left}},
-                      rows);
+  if (alone) {
+    what = "each program on its own with what the GPU stored before it, other rows for each seed";
+    columns.push_back({"checked", Align::left});
+  }
+  return "\n" + wrap("outputs against fp64, " + what) + format_table(columns, rows);
 }
 
 ordered_json plan_json(const MeasuredPrograms& p) {
@@ -89,7 +93,8 @@ ordered_json plan_json(const MeasuredPrograms& p) {
       checks.push_back({{"seed", run.seed},
                         {"tensor", t.name},
                         {"program", t.program},
-                        {"rows", run.check.rows},
+                        {"rows", run.check.alone ? t.rows : run.check.rows},
+                        {"alone", run.check.alone},
                         {"error", t.error},
                         {"allowed", t.allowed},
                         {"agrees", t.agrees()}});

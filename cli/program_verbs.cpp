@@ -11,6 +11,7 @@
 #include "cli/export_output.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/program_measure_output.h"
 #include "cli/program_output.h"
 #include "cli/selection.h"
@@ -145,28 +146,47 @@ Answer measured_program(const Checked& c, const Plan& plan, const ProgramOptions
 struct ExportedGradient {
   std::optional<ProgramGradient> programs;
   std::string missing;
+  Seconds predicted{};  // forward and backward
 };
 
-ExportedGradient exported_gradient(const Checked& c, const ProgramOptions& o) {
+// Programs as a person would write them, so that they get the kernels that such files get.
+Plan own_programs(const Checked& c, const Plan& programs, const std::string& what) {
+  const ProgramFile file =
+      read_program_text(gradient_text(programs, c.file.target), what + c.file.source->file);
+  std::vector<Diagnosis> wrong = check_programs(file);
+  if (wrong.empty()) wrong = check_tiles(file, *c.gpu);
+  if (!wrong.empty()) throw MissingError(format_problem(wrong.front().problem));
+  return whole_plan(file);
+}
+
+ExportedGradient gradient_with(const Checked& c, const std::vector<std::string>& of,
+                               Products products) {
   ExportedGradient out;
   try {
-    ProgramGradient found =
-        program_gradient(c.file, o.of ? parse_list("--of", *o.of) : std::vector<std::string>{});
-    // As a person would write it, so that its programs get the kernels that such files get.
-    const std::string text = gradient_text(found.plan, c.file.target);
-    const ProgramFile file = read_program_text(text, "gradient of " + c.file.source->file);
-    std::vector<Diagnosis> wrong = check_programs(file);
-    if (wrong.empty()) wrong = check_tiles(file, *c.gpu);
-    if (!wrong.empty()) throw MissingError(format_problem(wrong.front().problem));
-    found.plan = whole_plan(file);
+    ProgramGradient found = program_gradient(c.file, of, products);
+    found.plan = own_programs(c, found.plan, "gradient of ");
+    found.forward = own_programs(c, found.forward, "kept values of ");
+    for (const Plan* plan : {&found.plan, &found.forward})
+      out.predicted += simulate(*plan, *c.gpu, Fidelity::hierarchy).time;
     out.programs = std::move(found);
   } catch (const MissingError& e) {
     out.missing = e.what();
-  } catch (const InputError& e) {
-    if (o.of) throw;  // a name that is no input
-    out.missing = e.what();
   }
   return out;
+}
+
+ExportedGradient exported_gradient(const Checked& c, const ProgramOptions& o) {
+  const auto of = o.of ? parse_list("--of", *o.of) : std::vector<std::string>{};
+  try {
+    ExportedGradient again = gradient_with(c, of, Products::again);
+    ExportedGradient kept = gradient_with(c, of, Products::kept);
+    const bool better = kept.programs && kept.programs->keeps &&
+                        (!again.programs || kept.predicted < again.predicted);
+    return better ? std::move(kept) : std::move(again);
+  } catch (const InputError& e) {
+    if (o.of) throw;  // a name that is no input
+    return {.programs = {}, .missing = e.what()};
+  }
 }
 
 Answer exported_file(const Checked& c, const Plan& plan, const ProgramOptions& o) {
@@ -177,8 +197,9 @@ Answer exported_file(const Checked& c, const Plan& plan, const ProgramOptions& o
   check_export_folder(*o.to, o.force);
   const ExportedGradient gradient = exported_gradient(c, o);
   cuda::Exported e = run_long_work([&](const ShowProgress&) {
-    return cuda::exported_programs(plan, gradient.programs ? &*gradient.programs : nullptr, *c.gpu,
-                                   executor::available_threads());
+    return cuda::exported_programs(
+        gradient.programs && gradient.programs->keeps ? gradient.programs->forward : plan,
+        gradient.programs ? &*gradient.programs : nullptr, *c.gpu, executor::available_threads());
   });
   if (!gradient.missing.empty()) e.no_gradient = gradient.missing;
   e.name = std::filesystem::path(c.file.source->file).stem().string();
@@ -224,9 +245,11 @@ Answer legal_program(const std::string& verb, const Checked& c, const ProgramOpt
             {{"programs", programs}}};
   }
   if (verb == "gradient") {
-    const std::string text = gradient_text(
-        gradient_of(c.file, o.of ? parse_list("--of", *o.of) : std::vector<std::string>{}),
-        c.file.target);
+    const ProgramGradient made =
+        program_gradient(c.file, o.of ? parse_list("--of", *o.of) : std::vector<std::string>{},
+                         o.kept ? Products::kept : Products::again);
+    const std::string text = gradient_text(made.plan, c.file.target);
+    if (o.kept) write_file_atomically(*o.kept, gradient_text(made.forward, c.file.target));
     return {text, {{"text", text}}};
   }
   const Plan plan = whole_plan(c.file);

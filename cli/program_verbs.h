@@ -22,7 +22,7 @@ enum class AnswerForm { text, json, line };
 // As written on the command line.
 struct ProgramOptions {
   std::optional<std::string> gpu, format, output, kernel, threads, seed, sizes, replays, rounds, to,
-      of;
+      of, kept;
   std::vector<std::string> words;
   bool watch = false, no_counters = false, force = false;
   AnswerForm form = AnswerForm::text;

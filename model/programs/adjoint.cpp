@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "model/primitives/functions.h"
-#include "model/primitives/load_tile.h"
 #include "model/primitives/map.h"
 #include "model/primitives/row_reduce.h"
 #include "model/programs/defined_map.h"
@@ -162,10 +161,47 @@ void ProgramAdjoint::run() {
 std::vector<Primitive> ProgramAdjoint::lines() const {
   std::vector<Primitive> all;
   const auto here = [&](Operand& o) { o = homes_.again(o); };
+  if (loaded_) all.emplace_back(*loaded_);
   for (std::size_t i = 0; i < program_.body.size(); ++i)
     if (needed_[i]) all.push_back(rewritten(program_.body[i], here));
   all.insert(all.end(), lines_.begin(), lines_.end());
   return all;
+}
+
+std::optional<std::vector<bool>> ProgramAdjoint::made_again(Value loaded) const {
+  std::vector<bool> needed(program_.body.size());
+  std::vector<Value> wanted;
+  for (const Primitive& line : lines_)
+    for (const Value v : line.uses()) wanted.push_back(v);
+  while (!wanted.empty()) {
+    const Value v = wanted.back();
+    wanted.pop_back();
+    if (v == loaded) continue;
+    if (v == 0) return std::nullopt;
+    for (std::size_t i = 0; i < program_.body.size(); ++i) {
+      const Primitive& p = program_.body[i];
+      if (needed[i] || std::ranges::count(p.defines(), v) == 0) continue;
+      needed[i] = true;
+      for (const Value u : p.uses()) wanted.push_back(u);
+    }
+  }
+  return needed;
+}
+
+std::vector<Value> ProgramAdjoint::in_place_of_product() const {
+  std::vector<Value> tiles;
+  for (auto p = program_.body.rbegin(); p != program_.body.rend(); ++p)
+    for (const Value v : p->defines())
+      if (shape(v).form == Form::tile && p->as<LoadTile>() == nullptr && made_again(v))
+        tiles.push_back(v);
+  tiles.push_back(0);
+  return tiles;
+}
+
+void ProgramAdjoint::load_again(Value v, const Operand& from) {
+  needed_ = *made_again(v);
+  product_again_ = false;
+  loaded_ = LoadTile{.out = v, .from = homes_.again(from)};
 }
 
 std::optional<Operand> ProgramAdjoint::product_in_memory() const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/primitives/load_tile.h"
 #include "model/primitives/map_function.h"
 #include "model/primitives/values.h"
 #include "model/program.h"
@@ -63,6 +64,11 @@ class ProgramAdjoint {
   [[nodiscard]] std::vector<Primitive> lines() const;
   [[nodiscard]] bool product_again() const { return product_again_; }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  // Tiles of the forward pass from each of which all that is made again follows without the
+  // product, the last first. The product itself is the last of them.
+  [[nodiscard]] std::vector<Value> in_place_of_product() const;
+  // Loads such a tile, so that the product is not needed again.
+  void load_again(Value v, const Operand& from);
   // Where the gradient of the product lies already, where no line makes it anew.
   [[nodiscard]] std::optional<Operand> product_in_memory() const;
 
@@ -71,7 +77,12 @@ class ProgramAdjoint {
   GradientHomes& homes_;
   ValueShapes shapes_;
   std::vector<std::string> names_;
+  // Lines that make what the gradient's lines read again, where `loaded` is there already (-1:
+  // nothing is); nothing: they need the product.
+  [[nodiscard]] std::optional<std::vector<bool>> made_again(Value loaded) const;
+
   std::map<Value, std::vector<Value>> parts_;
+  std::optional<LoadTile> loaded_;
   std::vector<bool> needed_;  // lines of the body, made again
   std::vector<Primitive> lines_;
   bool product_again_ = false;

@@ -29,8 +29,8 @@ bool is_real(Dtype type) { return size_of(type).bits() >= 16; }
 
 class Backwards final : public GradientHomes {
  public:
-  Backwards(const ProgramFile& file, const std::vector<std::string>& of)
-      : forward_(file.plan.graph), kernels_(file.plan.kernels) {
+  Backwards(const ProgramFile& file, const std::vector<std::string>& of, Products products)
+      : products_(products), given_(file.plan), forward_(given_.graph) {
     for (std::size_t i = 0; i < forward_.tensors().size(); ++i) {
       const Tensor& t = forward_.tensors()[i];
       const bool named = std::ranges::find(of, t.name) != of.end();
@@ -41,7 +41,7 @@ class Backwards final : public GradientHomes {
   }
 
   ProgramGradient run() {
-    for (auto k = kernels_.rbegin(); k != kernels_.rend(); ++k)
+    for (auto k = given_.kernels.rbegin(); k != given_.kernels.rend(); ++k)
       for (auto p = k->phases.rbegin(); p != k->phases.rend(); ++p) program(*p);
     const bool any = std::ranges::any_of(plan_.graph.tensors(),
                                          [](const Tensor& t) { return t.role == Role::output; });
@@ -51,9 +51,11 @@ class Backwards final : public GradientHomes {
            .message = "no input or weight that is asked for reaches an output",
            .allowed = "tensors that a product, a load of a tile or of a vector reads"});
     plan_.policy = "gradient";
-    ProgramGradient made{.plan = std::move(plan_), .of = {}};
+    ProgramGradient made{.plan = std::move(plan_), .forward = {}, .keeps = keeps_, .of = {}};
     for (const auto& [forward, here] : gradients_)
       made.of.emplace_back(made.plan.graph.tensor(here).name, forward_.tensor(forward).name);
+    given_.graph = std::move(forward_);
+    made.forward = std::move(given_);
     return made;
   }
 
@@ -160,7 +162,7 @@ class Backwards final : public GradientHomes {
     plan_.kernels.push_back(std::move(k));
   }
 
-  void program(const Program& p) {
+  void program(Program& p) {
     const bool reaches =
         std::ranges::any_of(stores(p), [&](const Operand& o) { return of_stored(o).has_value(); });
     if (!reaches) return;
@@ -177,7 +179,9 @@ class Backwards final : public GradientHomes {
     ProgramAdjoint back(p, *this);
     back.run();
     const std::optional<Value> dy = gemm != nullptr ? back.of(0) : std::nullopt;
+    if (gemm != nullptr && back.product_again()) replace_product(p, back);
     std::optional<Operand> product = dy ? back.product_in_memory() : std::nullopt;
+    if (dy && !product) product = stored_anyway(*gemm, back.lines(), *dy);
     if (dy && !product) {
       product = tensor({.name = kPrefix + p.name + "_product",
                         .role = Role::activation,
@@ -206,8 +210,51 @@ class Backwards final : public GradientHomes {
       }
       add(std::move(own), kind);
     }
-    for (const Finish& f : finish_) sum_up(f);
+    sum_up();
     if (product) products(p.name, *gemm, *product);
+  }
+
+  // Where a line of the gradient stores the product's own gradient for another reason.
+  std::optional<Operand> stored_anyway(const GemmMainloop& gemm,
+                                       const std::vector<Primitive>& lines, Value dy) const {
+    const Dtype type = forward_.tensor(gemm.a.tensor).dtype;
+    for (const Primitive& line : lines)
+      if (const auto* store = line.as<StoreTile>();
+          store != nullptr && store->in == dy && !store->accumulate &&
+          plan_.graph.tensor(store->to.tensor).dtype == type && store->to.rows == gemm.M &&
+          store->to.cols == gemm.N && store->to.at == RowRuns{})
+        return store->to;
+    return std::nullopt;
+  }
+
+  // The product's epilogue again from a tile that the forward pass stored, or is to store.
+  void replace_product(Program& p, ProgramAdjoint& back) {
+    const std::vector<Value> tiles = back.in_place_of_product();
+    for (const Value v : tiles)
+      for (const Primitive& line : p.body)
+        if (const auto* store = line.as<StoreTile>();
+            store != nullptr && store->in == v && !store->accumulate &&
+            is_real(forward_.tensor(store->to.tensor).dtype))
+          return back.load_again(v, store->to);
+    if (products_ == Products::again) return;
+    const auto& gemm = std::get<GemmMainloop>(p.mainloop);
+    const Value v = tiles.front();
+    Tensor kept{.name = unique(p.name + "_" + p.names.at(static_cast<std::size_t>(v))),
+                .role = Role::activation,
+                .dtype = forward_.tensor(gemm.a.tensor).dtype,
+                .rows = gemm.M,
+                .cols = back.shape(v).width};
+    const TensorId id = forward_.add_tensor(std::move(kept));
+    given_.homes.push_back(Home::hbm);
+    wanted_.push_back(false);
+    const Operand to = forward_.whole(id);
+    back.load_again(v, to);
+    // Behind the line that makes it, so that it holds no registers for longer.
+    const auto maker = std::ranges::find_if(
+        p.body, [&](const Primitive& line) { return std::ranges::count(line.defines(), v) > 0; });
+    p.body.insert(maker == p.body.end() ? p.body.begin() : maker + 1,
+                  Primitive(StoreTile{.in = v, .to = to}));
+    keeps_ = true;
   }
 
   // dA = dY·B and dB = dY^T·A, or their transposes, in the order in which A and B are stored.
@@ -248,24 +295,41 @@ class Backwards final : public GradientHomes {
   struct Finish {
     Operand parts, vector;
   };
-  void sum_up(const Finish& f) {
-    Program p{.name = unique_program(plan_.graph.tensor(f.parts.tensor).name),
-              .mainloop = RowMainloop{f.parts.rows, f.parts.cols},
-              .body = {}};
-    p.body.emplace_back(LoadTile{.out = 0, .from = f.parts});
-    p.body.emplace_back(RowReduce{.out = 1, .fn = reductions::sum, .in = 0});
-    p.body.emplace_back(StoreVector{.in = 1, .to = f.vector, .axis = Axis::rows});
-    p.names = {"p", "s"};
-    add(std::move(p), KernelKind::reduction);
+  // Partials of one shape in one program.
+  void sum_up() {
+    while (!finish_.empty()) {
+      const Operand first = finish_.front().parts;
+      Program p{.name = "sum_" + plan_.graph.tensor(first.tensor).name,
+                .mainloop = RowMainloop{first.rows, first.cols},
+                .body = {}};
+      std::vector<Finish> others;
+      Value v = 0;
+      for (const Finish& f : finish_) {
+        if (f.parts.rows != first.rows || f.parts.cols != first.cols) {
+          others.push_back(f);
+          continue;
+        }
+        p.body.emplace_back(LoadTile{.out = v, .from = f.parts});
+        p.body.emplace_back(RowReduce{.out = v + 1, .fn = reductions::sum, .in = v});
+        p.body.emplace_back(StoreVector{.in = v + 1, .to = f.vector, .axis = Axis::rows});
+        const std::string number = v == 0 ? "" : std::to_string(v / 2 + 1);
+        p.names.push_back("p" + number);
+        p.names.push_back("s" + number);
+        v += 2;
+      }
+      add(std::move(p), KernelKind::reduction);
+      finish_ = std::move(others);
+    }
   }
-  static std::string unique_program(const std::string& parts) { return "sum_" + parts; }
 
   [[noreturn]] static void missing(const Program& p, const std::string& what) {
     throw MissingError(fmt::format("program {}: {} states no gradient yet", p.name, what));
   }
 
-  const Graph& forward_;
-  const std::vector<Kernel>& kernels_;
+  Products products_;
+  Plan given_;     // the forward pass
+  Graph forward_;  // its tensors
+  bool keeps_ = false;
   std::vector<bool> wanted_;                        // by forward tensor
   std::map<TensorId, TensorId> again_, gradients_;  // forward -> here
   std::map<TensorId, std::vector<Operand>> made_;   // parts whose gradients were stored
@@ -275,14 +339,15 @@ class Backwards final : public GradientHomes {
 
 }  // namespace
 
-ProgramGradient program_gradient(const ProgramFile& file, const std::vector<std::string>& of) {
+ProgramGradient program_gradient(const ProgramFile& file, const std::vector<std::string>& of,
+                                 Products products) {
   if (file.has_operators)
     throw InputError({.file = file.source->file,
                       .field = "gradient",
                       .message = "is a whole plan: its gradient is a plan for training",
                       .allowed = "a file of programs, or `fuseline explain --phase train --format "
                                  "program`"});
-  return Backwards(file, of).run();
+  return Backwards(file, of, products).run();
 }
 
 Plan gradient_of(const ProgramFile& file, const std::vector<std::string>& of) {

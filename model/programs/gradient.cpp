@@ -248,12 +248,12 @@ class Backwards final : public GradientHomes {
     given_.homes.push_back(Home::hbm);
     wanted_.push_back(false);
     const Operand to = forward_.whole(id);
-    back.load_again(v, to);
     // Behind the line that makes it, so that it holds no registers for longer.
     const auto maker = std::ranges::find_if(
         p.body, [&](const Primitive& line) { return std::ranges::count(line.defines(), v) > 0; });
     p.body.insert(maker == p.body.end() ? p.body.begin() : maker + 1,
                   Primitive(StoreTile{.in = v, .to = to}));
+    back.load_again(v, to);  // of the program with its new line
     keeps_ = true;
   }
 

@@ -71,6 +71,11 @@ class Cutting {
   }
   bool cut(Operand& o, Cut how) {
     if (how == Cut::whole) return follows(o, how);
+    // Numbers of rows may lie in a row of a tensor, one behind the other.
+    if (how == Cut::rows && alone_ && o.rows == 1 && o.cols == all_ && o.col_begin == 0) {
+      o.cols = count_;
+      return follows(o, Cut::columns);
+    }
     if (o.at != RowRuns{} || (how == Cut::rows && o.rows != all_) ||
         (how != Cut::rows && o.col_begin != 0))
       return false;

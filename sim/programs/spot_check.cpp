@@ -100,19 +100,16 @@ class Spots {
       return take_part(contents(tensor), some->cut[tensor], rows, all);
     };
     const Program& cut = some->plan.kernels.front().phases.front();
-    std::vector<bool> read(plan_.graph.tensors().size());
-    for (const Operand& o : loads(cut)) read[static_cast<std::size_t>(o.tensor.index)] = true;
-    ExactTensors exact(read.size());
-    for (std::size_t i = 0; i < read.size(); ++i) {
-      if (read[i])
-        exact[i] = some->cut[i] == Cut::whole ? executor::to_doubles(contents(i))
-                                              : executor::to_doubles(part(i));
-    }
-    for (const Operand& o : stores(cut)) {
-      const Tensor& t = some->plan.graph.tensor(o.tensor);
-      std::vector<double>& to = exact[static_cast<std::size_t>(o.tensor.index)];
-      if (to.empty()) to.resize(static_cast<std::size_t>(t.rows * t.cols));
-    }
+    ExactTensors exact(plan_.graph.tensors().size());
+    const auto fill = [&](const Operand& o) {
+      // Also what it stores: of a tensor that it stores a part of, the rest is as it is.
+      const auto i = static_cast<std::size_t>(o.tensor.index);
+      if (!exact[i].empty()) return;
+      exact[i] = some->cut[i] == Cut::whole ? executor::to_doubles(contents(i))
+                                            : executor::to_doubles(part(i));
+    };
+    for (const Operand& o : loads(cut)) fill(o);
+    for (const Operand& o : stores(cut)) fill(o);
     try {
       run_meaning(some->plan.graph, cut, exact, nullptr, threads_);
     } catch (const MissingError& error) {

@@ -54,13 +54,15 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 
 // For every gradient that the programs store: its product with a random direction is the
 // difference of sum(d_h · h) along that direction.
-void expect_gradient(const std::string& text) {
+void expect_gradient(const std::string& text, Products products) {
   const ProgramFile file = legal(text);
-  const Plan backward = gradient_of(file);
-  const std::string written = gradient_text(backward, "");
+  const ProgramGradient made = program_gradient(file, {}, products);
+  const std::string written = gradient_text(made.plan, "");
   const ProgramFile read = legal(written);
   ASSERT_TRUE(read.readable()) << written;
-  const Plan& forward = file.plan;
+  const ProgramFile kept = legal(gradient_text(made.forward, ""));
+  ASSERT_TRUE(kept.readable());
+  const Plan& forward = kept.plan;
   const Values before = run(forward, {}, 1);
   Values given = before;
   std::mt19937_64 random(2);
@@ -95,6 +97,10 @@ void expect_gradient(const std::string& text) {
     ++compared;
   }
   EXPECT_GT(compared, 0) << written;
+}
+
+void expect_gradient(const std::string& text) {
+  for (const Products products : {Products::again, Products::kept}) expect_gradient(text, products);
 }
 
 std::string with_product(const std::string& body, const std::string& more = "") {
@@ -178,6 +184,55 @@ TEST(ProgramGradient, OfStatisticsAcrossTiles) {
       "  e = q + 0.5\n  i = rsqrt(e)\n  store_rows s[M,1] = i\n"
       "program scale\n  for each tile of [M, N]\n  y = load y[M,N]\n  s = load_rows s[M,1]\n"
       "  z = y * s\n  store h[M,N] = z\n");
+}
+
+bool multiplies(const Plan& plan, const std::string& program) {
+  for (const Kernel& k : plan.kernels)
+    for (const Program& p : k.phases)
+      if (p.name == program) return std::holds_alternative<GemmMainloop>(p.mainloop);
+  ADD_FAILURE() << "no program " << program;
+  return false;
+}
+
+// The text of the chapter "Write an epilogue": z is all that its derivatives need.
+const char* const kBiasAndSwish =
+    "  b = load_cols b[1,N]\n  z = y + b\n  a = swish(z)\n  store h[M,N] = a\n";
+
+TEST(ProgramGradient, ComputesAProductAgainOrLoadsATileThatWasKept) {
+  const ProgramFile file = legal(with_product(kBiasAndSwish));
+  const ProgramGradient again = program_gradient(file);
+  EXPECT_FALSE(again.keeps);
+  EXPECT_TRUE(multiplies(again.plan, "d_p"));
+  EXPECT_EQ(again.forward.graph.tensors().size(), file.plan.graph.tensors().size());
+  const ProgramGradient kept = program_gradient(file, {}, Products::kept);
+  EXPECT_TRUE(kept.keeps);
+  EXPECT_FALSE(multiplies(kept.plan, "d_p"));
+  EXPECT_TRUE(kept.forward.graph.find_tensor("p_z"));
+  EXPECT_FALSE(kept.plan.graph.find_tensor("b"));  // z holds it already
+  expect_gradient(with_product(kBiasAndSwish));
+}
+
+// y is stored by the forward pass: no product is computed again, and nothing more is kept.
+TEST(ProgramGradient, LoadsWhatTheForwardPassStoredAnyway) {
+  const std::string text =
+      with_product("  store g[M,N] = y\n  a = swish(y)\n  store h[M,N] = a\n", "output g[M,N]\n");
+  const ProgramGradient made = program_gradient(legal(text), {}, Products::kept);
+  EXPECT_FALSE(made.keeps);
+  EXPECT_FALSE(multiplies(made.plan, "d_p"));
+  expect_gradient(text);
+}
+
+// Where the residual's gradient is the product's as well, it lies in memory once; vectors along
+// columns are summed up by one program.
+TEST(ProgramGradient, StoresOneGradientOnceAndSumsVectorsTogether) {
+  const std::string text = with_product(
+      "  t = load t[M,N]\n  s = y + t\n  b = load_cols b[1,N]\n  c = load_cols c[1,N]\n"
+      "  m = s * b\n  u = m + c\n  a = swish(u)\n  store h[M,N] = a\n",
+      "weight c[1,N]\n");
+  const Plan made = gradient_of(legal(text));
+  EXPECT_FALSE(made.graph.find_tensor("d_p_product"));
+  EXPECT_EQ(made.kernels.size(), 4U);  // the epilogue's, one of sums, two products
+  expect_gradient(text);
 }
 
 TEST(ProgramGradient, OfTheNamedTensorsAlone) {

@@ -195,13 +195,21 @@ template <int group, class T, bool aligned, class Place>
 FUSELINE_DEVICE Strip<Place::units> load_groups(const Tile<T, aligned>& from, const Place& place) {
   Strip<Place::units> out;
 #pragma unroll
-  for (int u = 0; u < Place::units; ++u)
+  for (int u = 0; u < Place::units; ++u) {
+    const auto number = [&](int at) {
+      return exists(place, u, at, from.cols) ? to_float(*from.at(place.memory_row(u), at)) : 0.0F;
+    };
+    // One load for all columns of a thread where they are of one group, as whole groups of 8 are.
+    const int first = place.col(u) / group, last = (place.col(u) + vector_cols - 1) / group;
+    if (first == last) {
+      const float one = number(first);
 #pragma unroll
-    for (int e = 0; e < vector_cols; ++e) {
-      const int at = (place.col(u) + e) / group;
-      out.v[u][e] =
-          exists(place, u, at, from.cols) ? to_float(*from.at(place.memory_row(u), at)) : 0.0F;
+      for (int e = 0; e < vector_cols; ++e) out.v[u][e] = one;
+    } else {
+#pragma unroll
+      for (int e = 0; e < vector_cols; ++e) out.v[u][e] = number((place.col(u) + e) / group);
     }
+  }
   return out;
 }
 // Of every `group` columns the number at the first: all have the same.

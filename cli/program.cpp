@@ -99,8 +99,7 @@ CommandResult program_command(const Arguments& args) {
   options.text("--of", "NAMES", "gradients of these inputs and weights (gradient, export: all)",
                o.of);
   options.text("--kept", "FILE",
-               "gradient: load tiles that the forward programs keep, and write those there",
-               o.kept);
+               "gradient: loads kept tiles, and writes the programs that keep them", o.kept);
   options.text("--threads", "N", "of the CPU (verify, measure; several files)", o.threads);
   options.text("--seed", "N", "of the random inputs (verify; measure: of the first of three)",
                o.seed);

@@ -208,7 +208,7 @@ std::string program_prediction_text(const PlanEstimate& e, const Gpu& gpu) {
       megabytes(e.limits.compulsory), megabytes(e.limits.capacity_bound),
       in_microseconds(e.limits.time),
       e.limits.time.value() > 0 ? e.time.value() / e.limits.time.value() : 0.0);
-  return wrap(program_prediction_line(e, gpu)) + wrap(limits) +
+  return wrap(program_prediction_line(e, gpu)) + wrap(limits) + "\n" +
          kernel_table(e.kernels, &sure, e.policy);
 }
 

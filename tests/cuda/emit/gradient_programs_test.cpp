@@ -25,15 +25,22 @@ constexpr const char* kStatistics =
     "  store part[M,⌈N/128⌉] = sum_squares(z)\n\nprogram finish\n  for each row of [M, ⌈N/128⌉]\n"
     "  q = load part[M,⌈N/128⌉]\n  t = row_sum(q)\n  store_rows s[M,1] = t\n";
 
-Plan gradient_plan(const ProgramFile& file) {
-  const std::string text = gradient_text(gradient_of(file), "");
+// The same, but z is stored nowhere: its gradient needs the product again.
+std::string nothing_stored() {
+  std::string text = kStatistics;
+  const std::string store = "  store h[M,N] = z\n";
+  return text.replace(text.find(store), store.size(), "  q = tanh(z)\n  store h[M,N] = q\n");
+}
+
+Plan gradient_plan(const ProgramFile& file, Products products = Products::again) {
+  const std::string text = gradient_text(program_gradient(file, {}, products).plan, "");
   const ProgramFile read = read_program_text(text, "gradient");
   EXPECT_TRUE(check_programs(read).empty()) << text;
   return whole_plan(read);
 }
 
 TEST(GradientPrograms, LoadTheGradientOfPartialsInAnEpilogue) {
-  const Plan plan = gradient_plan(read_program_text(kStatistics, "text"));
+  const Plan plan = gradient_plan(read_program_text(nothing_stored(), "text"));
   for (const Kernel& k : plan.kernels) {
     if (k.name != "d_p") continue;
     const EpilogueSource source = epilogue_source(plan.graph, k.phases.at(0), "Epilogue");
@@ -53,26 +60,28 @@ class GradientProgramSources : public test::CompileTest {
   void expect_compile(const ProgramFile& file, const char* gpu_name) {
     const Gpu gpu = load_gpu(gpu_name);
     if (!makes(target_of(gpu))) GTEST_SKIP() << "the toolkit does not make code for " << gpu_name;
-    const Plan plan = gradient_plan(file);
-    for (const Kernel& kernel : plan.kernels)
-      for (const Source& source : kernel_sources(plan, kernel, gpu, target_of(gpu))) {
-        const Compiled compiled = compiler_->compile(source, target_of(gpu));
-        EXPECT_FALSE(compiled.ptx.empty());
-        EXPECT_EQ(compiled.use.spill_bytes, 0) << source.text;
-      }
+    for (const Products products : {Products::again, Products::kept}) {
+      const Plan plan = gradient_plan(file, products);
+      for (const Kernel& kernel : plan.kernels)
+        for (const Source& source : kernel_sources(plan, kernel, gpu, target_of(gpu))) {
+          const Compiled compiled = compiler_->compile(source, target_of(gpu));
+          EXPECT_FALSE(compiled.ptx.empty());
+          EXPECT_EQ(compiled.use.spill_bytes, 0) << source.text;
+        }
+    }
+  }
+  // What is stored anyway, what is kept or made again, and sums across tiles beside sums of
+  // columns.
+  void expect_all_compile(const char* gpu_name) {
+    expect_compile(read_program_text(kStatistics, "text"), gpu_name);
+    expect_compile(read_program_text(nothing_stored(), "text"), gpu_name);
+    expect_compile(read_program_file(FUSELINE_SOURCE_DIR "/scenarios/programs/norm-router.fuse"),
+                   gpu_name);
   }
 };
 
-TEST_F(GradientProgramSources, CompileForHopper) {
-  expect_compile(read_program_text(kStatistics, "text"), "h200");
-  expect_compile(read_program_file(FUSELINE_SOURCE_DIR "/scenarios/programs/norm-router.fuse"),
-                 "h200");
-}
-TEST_F(GradientProgramSources, CompileForAmpere) {
-  expect_compile(read_program_text(kStatistics, "text"), "a100-sxm-80gb");
-  expect_compile(read_program_file(FUSELINE_SOURCE_DIR "/scenarios/programs/norm-router.fuse"),
-                 "a100-sxm-80gb");
-}
+TEST_F(GradientProgramSources, CompileForHopper) { expect_all_compile("h200"); }
+TEST_F(GradientProgramSources, CompileForAmpere) { expect_all_compile("a100-sxm-80gb"); }
 
 }  // namespace
 }  // namespace fuseline::cuda

@@ -26,7 +26,7 @@ class CommandWords {
 };
 
 std::string in_words(const Setup& setup, const std::vector<std::string>& policies,
-                     const std::optional<std::int64_t>& layers) {
+                     const std::optional<std::int64_t>& layers, const std::string& plan) {
   const Workload& w = setup.workload;
   CommandWords words("fuseline predict");
   if (!setup.model.empty()) words.add("--model", setup.model);
@@ -42,6 +42,7 @@ std::string in_words(const Setup& setup, const std::vector<std::string>& policie
   if (!w.routing.name.empty()) words.add("--routing", w.routing.name);
   if (setup.fidelity != Fidelity::hierarchy) words.add("--fidelity", name_of(setup.fidelity));
   if (!layers || *layers != 1) words.add("--layers", layers ? std::to_string(*layers) : "all");
+  if (!plan.empty()) return words.add("--plan", plan).take();
   return words.add("--policy", fmt::format("{}", fmt::join(policies, ","))).take();
 }
 
@@ -58,10 +59,12 @@ CommandText text_of(const Document& document, const Setup& setup, const std::vec
   std::vector<std::string> policies;
   for (const Run& run : runs) {
     if (run.is_custom()) return of_session(file, "chosen edges are not said in words");
+    if (!run.plan.empty() && runs.size() > 1)
+      return {{}, "a plan's file is predicted on its own: choose its run"};
     if (std::ranges::find(policies, run.policy) == policies.end()) policies.push_back(run.policy);
   }
   if (policies.empty()) return {{}, "only measured runs: nothing is predicted"};
-  return {in_words(setup, policies, document.layers)};
+  return {in_words(setup, policies, document.layers, runs.front().plan)};
 }
 
 }  // namespace

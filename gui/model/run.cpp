@@ -1,6 +1,7 @@
 #include "gui/model/run.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/error.h"
 
@@ -9,6 +10,7 @@ namespace fuseline::gui {
 namespace {
 
 std::string default_name(const Run& run) {
+  if (!run.plan.empty()) return std::filesystem::path(run.plan).stem().string();
   return run.policy + (run.is_measurement() ? ", measured" : "");
 }
 

@@ -22,11 +22,14 @@ struct Run {
   std::string name{};            // unique in its list
   std::string policy{};          // or `custom`; of a measurement, its execution
   std::string measurements{};    // folder or file of a measurement; empty: a prediction
+  std::string plan{};            // of a prediction: the file with its plan; empty: the policy's
   CustomFusion custom{};         // of a prediction under `custom`
   std::optional<Setup> setup{};  // a pinned run's own; empty: it follows the document's
 
   [[nodiscard]] bool is_measurement() const { return !measurements.empty(); }
-  [[nodiscard]] bool is_custom() const { return !is_measurement() && policy == kCustomPolicy; }
+  [[nodiscard]] bool is_custom() const {
+    return !is_measurement() && plan.empty() && policy == kCustomPolicy;
+  }
   friend bool operator==(const Run&, const Run&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include "gui/model/run_edits.h"
 
 #include "base/error.h"
+#include "gui/model/run_plan.h"
 #include "model/blocks/block.h"
 
 namespace fuseline::gui {
@@ -19,7 +20,8 @@ RunEdit edit_run(const Document& document, RunId id, const EditOf& of) {
       edit.outcome = of(block, run.custom);
     } else {
       Run like{.name = "custom from " + run.policy, .policy = kCustomPolicy, .setup = run.setup};
-      like.custom = custom_like(make_plan(run.policy, block), block);
+      like.custom =
+          custom_like(run.plan.empty() ? make_plan(run.policy, block) : plan_of(run, c), block);
       edit.like = like;
       edit.outcome = of(block, like.custom);
       if (edit.outcome.legal) edit.run = edit.document.runs.add(std::move(like));

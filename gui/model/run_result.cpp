@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "gui/model/run_plan.h"
 #include "sim/block/residence.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/judge/validation.h"
@@ -118,8 +119,7 @@ std::vector<KernelRow> planned_rows(const Plan& plan, const PlanEstimate& estima
 
 void fill_predicted(RunResult& result, const Run& run) {
   const PredictionCase& c = *result.block;
-  result.plan = std::make_shared<const Plan>(
-      make_plan(run.policy, c.model, c.workload, run.custom, plan_target(c.gpu)));
+  result.plan = std::make_shared<const Plan>(plan_of(run, c));
   Prediction prediction = predict(*result.plan, c, nullptr);
   result.kernels = planned_rows(*result.plan, prediction.block);
   result.totals = totals_of(prediction.block);

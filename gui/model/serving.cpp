@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "gui/model/run_plan.h"
 #include "gui/model/text.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/memory/memory_fit.h"
@@ -31,8 +32,7 @@ ServingCell cell_of(const PredictionCase& base, const ServingRequest& request, s
   cell.about = subject_of(c, request.run.policy, name_of(c.fidelity));
   try {
     check_workload(c.workload, c.model);
-    const Plan plan =
-        make_plan(request.run.policy, c.model, c.workload, request.run.custom, plan_target(c.gpu));
+    const Plan plan = plan_of(request.run, c);
     cell.memory = memory_need(plan, c.model, c.workload).total();
     cell.capacity = c.gpu.hbm_capacity;
     cell.fits = cell.memory <= cell.capacity;

@@ -30,6 +30,7 @@ RunList saved_runs(const Scenario& scenario) {
     Run run{.name = s.name,
             .policy = s.policy,
             .measurements = s.measurements.string(),
+            .plan = s.plan.string(),
             .custom = s.custom,
             .setup = {}};
     if (s.setup) run.setup = from_scenario(*s.setup);
@@ -91,9 +92,9 @@ Scenario to_scenario(const Document& d) {
   s.layers = d.layers;
   s.measurements = d.measurements;
   for (const Run& run : d.runs.all()) {
-    s.runs.push_back({run.name, run.policy, run.measurements, run.custom,
+    s.runs.push_back({run.name, run.policy, run.measurements, run.plan, run.custom,
                       run.setup ? std::optional(to_scenario(*run.setup)) : std::nullopt});
-    if (run.is_measurement() || run.setup) continue;
+    if (run.is_measurement() || run.setup || !run.plan.empty()) continue;
     if (run.is_custom() && !s.custom) s.custom = run.custom;
     const bool known = std::ranges::find(s.policies, run.policy) != s.policies.end();
     if (!known) s.policies.push_back(run.policy);

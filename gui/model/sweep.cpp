@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "gui/model/run_plan.h"
 #include "gui/model/text.h"
 #include "sim/gpu/plan_target.h"
 
@@ -44,9 +45,7 @@ SweepPoint point_at(const PredictionCase& base, SweepAxis axis, std::int64_t val
   try {
     const PredictionCase c = case_at(base, axis, value);
     p.about = subject_of(c, run.policy, name_of(c.fidelity));
-    const PlanEstimate e =
-        simulate(make_plan(run.policy, c.model, c.workload, run.custom, plan_target(c.gpu)), c.gpu,
-                 c.fidelity);
+    const PlanEstimate e = simulate(plan_of(run, c), c.gpu, c.fidelity);
     p.time = e.time;
     p.hbm = e.hbm_read + e.hbm_write;
     p.tooltip = fmt::format("{} at {} = {}\n{}\n{}", run.name, name_of(axis), grouped(value),

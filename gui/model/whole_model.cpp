@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
+#include "gui/model/run_plan.h"
 #include "gui/model/text.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/memory/memory_fit.h"
@@ -121,7 +122,7 @@ ComputedStep computed(const Setup& setup, const Workload& workload, const Run& r
   try {
     const PredictionCase c = step_case(setup, workload, price);
     out.step.about = subject_of(c, run.policy, name_of(c.fidelity));
-    const Plan plan = make_plan(run.policy, c.model, c.workload, run.custom, plan_target(c.gpu));
+    const Plan plan = plan_of(run, c);
     const Prediction p = predict(plan, c, nullptr);
     out.step.time = p.layers->time;
     out.step.tokens_per_second = p.layers->tokens_per_second(c.workload);

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "gui/model/block_editor.h"
 #include "gui/model/document.h"
+#include "gui/model/run_plan.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
 
@@ -150,7 +151,7 @@ std::vector<View*> chosen_views(const AppOptions& options, const MainWindow& win
 }
 
 // What was measured is of the models' own blocks.
-Document first_document(const AppOptions& options) {
+Document chosen_document(const AppOptions& options) {
   Document document =
       options.session.empty() ? default_document() : load_document(options.session).document;
   if (options.block.empty()) return document;
@@ -159,6 +160,12 @@ Document first_document(const AppOptions& options) {
   document.title = "Block " + options.block;
   document.measurements.clear();
   document.runs = runs_for(document.setup, default_policies(), {}, "");
+  return document;
+}
+
+Document first_document(const AppOptions& options) {
+  Document document = chosen_document(options);
+  if (!options.plan.empty()) document.runs.add(run_of_plan(options.plan));
   return document;
 }
 
@@ -198,6 +205,8 @@ int show_window(const AppOptions& options) {
   if (!options.session.empty()) window.files().open(options.session);
   if (!options.session.empty() && !options.block.empty())
     session.act([&](Workbench& bench) { bench.choose_block(options.block); });
+  if (!options.session.empty() && !options.plan.empty())
+    session.act([&](Workbench& bench) { bench.add_run(run_of_plan(options.plan)); });
   if (!options.block.empty()) window.raise_view("block");
   QTimer::singleShot(0, &window, [&] { window.files().offer_recovery(); });
   return QApplication::exec();
@@ -207,11 +216,16 @@ int show_window(const AppOptions& options) {
 
 std::string usage() {
   return "fuseline-gui: try fusion choices, see predicted beside measured.\n\n"
-         "usage: fuseline-gui [SCENARIO.toml | MEASUREMENTS] [--block FILE.block]\n"
-         "       fuseline-gui --export DIR [SCENARIO.toml] [--block FILE.block] [--size WxH]\n"
-         "                    [--scale N] [--dark] [--format png,svg,pdf] [--views LIST]\n"
-         "                    [--run NAME]\n\n"
+         "usage: fuseline-gui [SCENARIO.toml | MEASUREMENTS] [--block FILE.block] [--plan "
+         "FILE.fuse]\n"
+         "       fuseline-gui --export DIR [SCENARIO.toml] [--block FILE.block] [--plan "
+         "FILE.fuse]\n"
+         "                    [--size WxH] [--scale N] [--dark] [--format png,svg,pdf]\n"
+         "                    [--views LIST] [--run NAME]\n\n"
          "  --block FILE   a block in the place of the session's: a shipped name or a file\n"
+         "  --plan FILE    a plan of the session's block, as explain --format program prints it, "
+         "as "
+         "one more run\n"
          "  --export DIR   write every view's picture, and its data as CSV and JSON; needs no "
          "display\n"
          "  --size WxH     of the pictures, 1200x800\n"
@@ -247,6 +261,9 @@ AppOptions parse_options(const std::vector<std::string>& args) {
     } else if (name == "--block") {
       o.block = value();
       if (o.block.empty()) refuse(name, {}, "needs a block's name or file", {});
+    } else if (name == "--plan") {
+      o.plan = value();
+      if (o.plan.empty()) refuse(name, {}, "needs a file", {});
     } else if (name == "--size") {
       o.size = parse_size(value());
     } else if (name == "--scale") {
@@ -266,12 +283,12 @@ AppOptions parse_options(const std::vector<std::string>& args) {
     } else if (name == "--version") {
       o.version = true;
     } else if (name.starts_with("-")) {
-      throw InputError(
-          {.file = "command line",
-           .value = name,
-           .message = "there is no such option",
-           .nearest = nearest_name(name, {"--export", "--block", "--size", "--scale", "--format",
-                                          "--views", "--run", "--dark", "--light", "--help"})});
+      throw InputError({.file = "command line",
+                        .value = name,
+                        .message = "there is no such option",
+                        .nearest = nearest_name(
+                            name, {"--export", "--block", "--plan", "--size", "--scale", "--format",
+                                   "--views", "--run", "--dark", "--light", "--help"})});
     } else if (!o.session.empty()) {
       refuse({}, name, "is a second session", "one session");
     } else {

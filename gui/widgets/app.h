@@ -13,6 +13,7 @@ namespace fuseline::gui {
 struct AppOptions {
   std::string session;        // a scenario; empty: the default comparison
   std::string block;          // a block in the place of the session's; empty: its own
+  std::string plan;           // a plan's file, as a further run; empty: none
   std::string export_folder;  // empty: a window
   QSize size{1200, 800};
   double scale = 1;

@@ -180,18 +180,23 @@ ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& pa
 }
 
 ScenarioRun read_run(const TomlTable& table, const std::filesystem::path& path) {
-  table.refuse_other_keys({"name", "policy", "measurements", "rewrites", "on_chip", "setup"});
+  table.refuse_other_keys(
+      {"name", "policy", "measurements", "plan", "rewrites", "on_chip", "setup"});
   ScenarioRun run;
   run.name = table.text("name");
   if (table.has("measurements")) {
     run.policy = table.text("policy");
     run.measurements = relative_to_file(table.text("measurements"), path);
+    if (table.has("plan")) table.fail("plan", "only a prediction has it");
+  } else if (table.has("plan")) {
+    run.policy = table.text("policy");
+    run.plan = relative_to_file(table.text("plan"), path);
   } else {
     std::vector<std::string> words = known_policies();
     words.emplace_back(kCustomPolicy);
     run.policy = table.word("policy", words);
   }
-  if (run.policy == kCustomPolicy && run.measurements.empty()) {
+  if (run.policy == kCustomPolicy && run.measurements.empty() && run.plan.empty()) {
     run.custom = read_custom(table);
   } else {
     for (const char* key : {"rewrites", "on_chip"}) {

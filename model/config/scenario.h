@@ -30,6 +30,7 @@ struct ScenarioRun {
   std::string name;                    // unique among the runs
   std::string policy;                  // one of policies() or `custom`; a measured execution
   std::filesystem::path measurements;  // of a measured run; empty: a prediction
+  std::filesystem::path plan;          // of a prediction whose plan is a file's, of that policy
   CustomFusion custom;                 // of a prediction under `custom`
   std::optional<ScenarioSetup> setup;  // empty: the scenario's own
 };

@@ -76,6 +76,8 @@ std::string run_text(const ScenarioRun& run, const fs::path& folder) {
                                 toml_text(run.policy));
   if (!run.measurements.empty()) {
     out += fmt::format("measurements = {}\n", toml_text(path_text(run.measurements, folder)));
+  } else if (!run.plan.empty()) {
+    out += fmt::format("plan = {}\n", toml_text(path_text(run.plan, folder)));
   } else if (run.policy == kCustomPolicy) {
     out += custom_text(run.custom);
   }

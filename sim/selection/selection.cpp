@@ -15,6 +15,7 @@
 #include "sim/gpu/plan_target.h"
 #include "sim/gpu/what_if.h"
 #include "sim/selection/known_files.h"
+#include "sim/selection/plan_file.h"
 #include "sim/selection/simulation_size.h"
 
 namespace fuseline {
@@ -227,42 +228,10 @@ MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64
                     .allowed = "with --layers all"});
 }
 
-namespace {
-
-// What a plan computes is the block that the command line names.
-void check_same_block(const Selection& s) {
-  const Graph block = build_block(s.model, s.workload);
-  for (const Tensor& t : block.tensors()) {
-    const std::optional<TensorId> own = s.plan->block.find_tensor(t.name);
-    if (own && s.plan->block.tensor(*own).rows == t.rows &&
-        s.plan->block.tensor(*own).cols == t.cols && s.plan->block.tensor(*own).dtype == t.dtype)
-      continue;
-    throw InputError(
-        {.file = kCommandLine,
-         .field = "--plan",
-         .message = fmt::format("the plan is one of another block: {} is [{}, {}] {} in "
-                                "the block of {}",
-                                t.name, t.rows, t.cols, name_of(t.dtype), s.model.name),
-         .allowed = "the model, phase and sizes that the plan was made for"});
-  }
-}
-
-std::shared_ptr<const Plan> plan_of_file(const ProgramFile& file) {
-  std::vector<Diagnosis> wrong = check_programs(file);
-  if (!wrong.empty()) throw InputError(wrong.front().problem);
-  if (!file.has_operators)
-    throw InputError({.file = file.source->file,
-                      .message = "holds programs without the operators of a block",
-                      .allowed = "a plan of explain --format program; programs alone go to "
-                                 "fuseline program"});
-  return std::make_shared<const Plan>(file.plan);
-}
-
-}  // namespace
-
 Plan plan_of(const Selection& selection, const std::string& policy) {
   if (selection.plan && selection.plan->policy == policy) {
-    check_same_block(selection);
+    check_same_block(*selection.plan, build_block(selection.model, selection.workload),
+                     selection.model.name, kCommandLine, "--plan");
     return *selection.plan;
   }
   return make_plan(policy, selection.model, selection.workload, selection.custom,

@@ -4,9 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/data_dir.h"
+#include "base/error.h"
+#include "gui/model/command_text.h"
+#include "gui/model/run_plan.h"
 #include "tests/cli/cli_run.h"
 #include "tests/gui/model/gui_support.h"
 
@@ -38,6 +42,37 @@ TEST(Compute, NumbersAreTheCommandLines) {
                 results.runs[r].result->kernels[k].estimate.hbm_read.value());
     }
   }
+}
+
+// A plan's file has the numbers of the plan that it was printed from, and another block's has none.
+TEST(Compute, APlanOfAFileIsARunOfItsOwn) {
+  const std::string file = testing::TempDir() + "/of_a_file.fuse";
+  const CliRun printed = cli({"explain", "--model", "tinyllama", "--gpu", "h200", "--seq", "256",
+                              "--policy", "coda", "--format", "program"});
+  ASSERT_EQ(printed.status, 0) << printed.err;
+  std::ofstream(file) << printed.out;
+  Document d = test::small_document({"eager", "coda"});
+  d.runs.add(run_of_plan(file));
+  const Results results = test::results_of(d);
+  ASSERT_EQ(results.runs.size(), 3U);
+  const RunView &coda = results.runs[1], &own = results.runs[2];
+  EXPECT_EQ(own.run.name, "of_a_file");
+  ASSERT_TRUE(own.ok());
+  EXPECT_EQ(own.result->totals.time, coda.result->totals.time);
+  EXPECT_EQ(own.result->totals.hbm_read, coda.result->totals.hbm_read);
+  EXPECT_EQ(own.result->kernels.size(), coda.result->kernels.size());
+  EXPECT_EQ(command_of_run(d, own.run, "").command,
+            "fuseline predict --model tinyllama --gpu h200 --phase forward --batch 1 --seq 256 "
+            "--plan " +
+                file);
+  d.setup.workload.seq = 512;
+  const Results other = test::results_of(d);
+  EXPECT_FALSE(other.runs[2].ok());
+  ASSERT_TRUE(other.runs[2].result->problem);
+  EXPECT_THAT(*other.runs[2].result->problem, HasSubstr("one of another block"));
+  // A file that changes is read again.
+  std::ofstream(file) << "fuse 1\nprogram\n";
+  EXPECT_THROW((void)run_of_plan(file), InputError);
 }
 
 TEST(Compute, EveryLaunchBelongsToAPlannedKernelAndStartsWhereTheLastEnded) {

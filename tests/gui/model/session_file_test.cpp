@@ -57,6 +57,7 @@ Document full_document() {
   d.runs.add({.name = "mine",
               .policy = kCustomPolicy,
               .custom = {{"interleave_gate_up"}, {{"gate_up", "swiglu"}, {"down", "residual2"}}}});
+  d.runs.add({.name = "a plan of a file", .policy = "coda", .plan = "/plans/own.fuse"});
   gui::Setup pinned = with_phase(test::small_setup(), Phase::decode);
   pinned.fidelity = Fidelity::roofline;
   pinned.what_if.sm_clock = 0.5;

@@ -1,10 +1,14 @@
 // program with several files and with folders.
 #include "cli/program_many.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include <nlohmann/json.hpp>
 
@@ -72,6 +76,34 @@ TEST(ProgramMany, RefuseWhatNoFileCanHave) {
   EXPECT_THAT(refused({"program", "check", kShipped, "--watch"}), HasSubstr("takes one file"));
   EXPECT_THAT(refused({"program", "check", kShipped, "--gpu", "h201"}), HasSubstr("h200"));
   EXPECT_THAT(refused({"program", "verify", kShipped, "--threads", "0"}), HasSubstr("--threads"));
+}
+
+// Files are worked on in the order of their sizes, and answered in that of their names.
+TEST(ProgramMany, AnswersInTheOrderOfTheFilesWhateverTheirSizes) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / "order_of_many_programs";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const int rows[] = {512, 256, 768, 256};
+  for (int i = 0; i < 4; ++i)
+    std::ofstream(folder / fmt::format("p{}.fuse", i))
+        << "fuse 1\nsize M = " << rows[i] << ", N = 128\ninput x[M,N]\noutput y[M,N]\n"
+        << "program p\n  for each tile of [M, N]\n  x = load x[M,N]\n  z = tanh(x)\n"
+        << "  store y[M,N] = z\n";
+  const CliRun many = cli({"program", "predict", folder.string(), "--gpu", "h200"});
+  EXPECT_EQ(many.status, 0) << many.err;
+  std::istringstream lines(many.out);
+  std::string line;
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(std::getline(lines, line));
+    EXPECT_TRUE(line.starts_with((folder / fmt::format("p{}.fuse: on ", i)).string())) << line;
+    // The same as the first line of the file's own prediction.
+    const CliRun one = cli(
+        {"program", "predict", (folder / fmt::format("p{}.fuse", i)).string(), "--gpu", "h200"});
+    const std::string first = one.out.substr(0, one.out.find('\n'));
+    EXPECT_NE(line.find(first), std::string::npos) << line << "\n" << first;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

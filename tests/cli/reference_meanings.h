@@ -115,6 +115,7 @@ inline const Meanings kScenarioMeanings = {
     {"runs.name", "of its own"},
     {"runs.policy", "a policy, or `custom`; with measurements, an execution"},
     {"runs.measurements", "a folder: the run is measured, not predicted"},
+    {"runs.plan", "of a prediction: the file with its plan, in the place of the policy's"},
     {"runs.rewrites", "as in [custom]"},
     {"runs.on_chip", "as in [custom]"},
     {"runs.setup", "another model, GPU, workload than the scenario's"},

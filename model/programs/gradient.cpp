@@ -16,6 +16,7 @@
 #include "model/primitives/store_tile.h"
 #include "model/primitives/store_vector.h"
 #include "model/programs/adjoint.h"
+#include "model/programs/lettered_text.h"
 
 namespace fuseline {
 
@@ -363,7 +364,7 @@ std::string gradient_text(const Plan& gradient, const std::string& target) {
     if (begins("hash ") || begins("plan ") || begins("kernel ")) continue;
     text += (begins("  ") ? line.substr(2) : line) + "\n";
   }
-  return text;
+  return lettered_text(text);
 }
 
 }  // namespace fuseline

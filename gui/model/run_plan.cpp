@@ -1,5 +1,7 @@
 #include "gui/model/run_plan.h"
 
+#include "model/blocks/block.h"
+#include "model/policy.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/selection/plan_file.h"
 

@@ -215,6 +215,23 @@ TEST_F(SessionFile, BrokenFilesAreRefusedAndNeverMore) {
   }
 }
 
+// What was measured has no plan of its own to be predicted.
+TEST_F(SessionFile, AMeasuredRunHasNoPlanOfAFile) {
+  const std::string text = document_text(full_document(), folder_);
+  ASSERT_THAT(text, HasSubstr("plan = \"/plans/own.fuse\"\n"));
+  EXPECT_NO_THROW((void)load_document(written(text)));
+  std::string wrong = text;
+  const std::string plan = "plan = \"/plans/own.fuse\"\n";
+  wrong.insert(wrong.find(plan), "measurements = \"somewhere\"\n");
+  try {
+    (void)load_document(written(wrong));
+    FAIL() << wrong;
+  } catch (const InputError& e) {
+    EXPECT_EQ(e.problem().field, "runs[3].plan");
+    EXPECT_THAT(e.problem().message, HasSubstr("only a prediction has it"));
+  }
+}
+
 TEST_F(SessionFile, RecentFilesAreUniqueNewestFirstAndStillThere) {
   RecentFiles recent(folder_);
   EXPECT_THAT(recent.list(), IsEmpty());

@@ -35,13 +35,15 @@ Flow& operator+=(Flow& sum, const KernelRow& row) {
   return sum;
 }
 
-Flow flow_of(const RunResult& r, std::optional<std::size_t> kernel) {
+Flow flow_of(const KernelRow& row) {
   Flow flow;
-  if (kernel) {
-    flow += r.kernels[*kernel];
-    if (!r.kernels[*kernel].measured) flow.bound = r.kernels[*kernel].estimate.bound;
-    return flow;
-  }
+  flow += row;
+  if (!row.measured) flow.bound = row.estimate.bound;
+  return flow;
+}
+
+Flow flow_of(const RunResult& r) {
+  Flow flow;
   std::map<Bound, Seconds> by_bound;
   for (const KernelRow& row : r.kernels) {
     flow += row;
@@ -118,14 +120,13 @@ MemoryChart memory_chart(const RunView& view, std::optional<std::size_t> kernel)
     return chart;
   }
   const RunResult& r = *view.result;
-  if (kernel && *kernel >= r.kernels.size()) kernel.reset();
+  const KernelRow* one = kernel && *kernel < r.kernels.size() ? &r.kernels[*kernel] : nullptr;
   if (!r.totals.has_bytes) {
     chart.problem = "only the time was measured: bytes need a kernel trace";
     return chart;
   }
-  chart.title = kernel ? r.kernels[*kernel].estimate.name + " of " + view.label()
-                       : view.label() + ": the block";
-  const Flow f = flow_of(r, kernel);
+  chart.title = one ? one->estimate.name + " of " + view.label() : view.label() + ": the block";
+  const Flow f = one ? flow_of(*one) : flow_of(r);
   const Gpu& gpu = r.block->gpu;
   const double clock = r.predicted ? r.predicted->clock_factor : 1.0;
   const FlopsPerSecond peak = tensor_peak(gpu, r.block->workload.dtype) *

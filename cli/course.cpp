@@ -84,10 +84,10 @@ lab::NewCourse settings_of(const std::optional<std::string>& name,
   if (labs && *labs != "all") {
     numbers = split_at_commas(*labs);
   } else {
-    for (int n = 0; n < lab::kLabCount; ++n) numbers.push_back(std::to_string(n));
+    for (int n = 0; n < lab::lab_count(); ++n) numbers.push_back(std::to_string(n));
   }
   for (const std::string& number : numbers) {
-    const int n = static_cast<int>(parse_whole_number("--labs", number, 0, lab::kLabCount - 1));
+    const int n = static_cast<int>(parse_whole_number("--labs", number, 0, lab::lab_count() - 1));
     if (std::ranges::find(settings.labs, n, &lab::CourseLab::number) != settings.labs.end()) {
       refuse("--labs", number, "is there already", "each lab once");
     }

@@ -26,11 +26,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kLabNumber = fmt::format("the lab's number, 0 to {}", lab::kLabCount - 1);
+const std::string kLabNumber = fmt::format("the lab's number, 0 to {}", lab::lab_count() - 1);
 constexpr const char* kVerbs = "start, check, hint, report, staff, list";
 
 int parse_lab(const std::string& text) {
-  return static_cast<int>(parse_whole_number("LAB", text, 0, lab::kLabCount - 1));
+  return static_cast<int>(parse_whole_number("LAB", text, 0, lab::lab_count() - 1));
 }
 
 [[noreturn]] void missing_argument(const std::string& name, const std::string& allowed) {
@@ -316,8 +316,8 @@ CommandResult report(const Arguments& args) {
 
 CommandResult list() {
   std::vector<std::vector<std::string>> rows;
-  rows.reserve(lab::kLabCount);
-  for (int n = 0; n < lab::kLabCount; ++n) {
+  rows.reserve(static_cast<std::size_t>(lab::lab_count()));
+  for (int n = 0; n < lab::lab_count(); ++n) {
     rows.push_back({fmt::format("{}", n), lab::lab_title(n),
                     fmt::format("docs/labs/{}/README.md", lab::lab_folder(n))});
   }

@@ -75,7 +75,7 @@ TomlTable load_head(const std::filesystem::path& path, Answers& answers) {
   require_plain_file(path);
   TomlTable top = TomlTable::load(path);
   top.refuse_other_keys({"lab", "student", "secret", "tag", "answers"});
-  answers.lab = static_cast<int>(top.whole("lab", {0, kLabCount - 1}));
+  answers.lab = static_cast<int>(top.whole("lab", {0, lab_count() - 1}));
   answers.student = top.text("student");
   try {
     static_cast<void>(Student(answers.student));

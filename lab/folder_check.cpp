@@ -64,7 +64,7 @@ void require_owner(const FolderCheck& what, const Answers& head, const fs::path&
 
 // The lab of a folder whose answers.toml does not say one: by its name.
 std::optional<int> lab_by_name(const fs::path& folder) {
-  for (int n = 0; n < kLabCount; ++n) {
+  for (int n = 0; n < lab_count(); ++n) {
     if (folder.filename() == default_folder(n)) return n;
   }
   return std::nullopt;

@@ -86,9 +86,17 @@ struct Lab {
   std::vector<Task> tasks;
 };
 
-inline constexpr int kLabCount = 12;
+// What lab/labs/ says of a lab, each in a file of its own. Their names begin with lab_ and the
+// number.
+struct LabDescription {
+  const char* folder;  // below docs/labs
+  const char* title;
+  Lab (*make)(const Student&);
+};
 
-// InputError for a number that is not from 0 to kLabCount - 1.
+int lab_count();
+
+// InputError for a number that is not from 0 to lab_count() - 1.
 Lab make_lab(int number, const Student& student);
 
 // "01-count-the-bytes", "count the bytes"; InputError as above.

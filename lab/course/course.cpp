@@ -53,7 +53,7 @@ std::vector<CourseLab> read_labs(const TomlTable& top, std::chrono::minutes offs
   for (const TomlTable& table : top.tables("lab")) {
     table.refuse_other_keys({"number", "deadline"});
     CourseLab lab;
-    lab.number = static_cast<int>(table.whole("number", {0, kLabCount - 1}));
+    lab.number = static_cast<int>(table.whole("number", {0, lab_count() - 1}));
     if (table.has("deadline")) lab.deadline = moment_of(table, "deadline", offset);
     if (std::ranges::find(labs, lab.number, &CourseLab::number) != labs.end()) {
       table.fail("number", "this lab is there already", "each lab once");
@@ -85,7 +85,7 @@ std::vector<Extension> read_extensions(const TomlTable& top, const Course& cours
       table.fail("student", "is not in the course", "an id of the course's list of students",
                  nearest_name(e.student, course.students));
     }
-    e.lab = static_cast<int>(table.whole("lab", {0, kLabCount - 1}));
+    e.lab = static_cast<int>(table.whole("lab", {0, lab_count() - 1}));
     if (std::ranges::find(course.labs, e.lab, &CourseLab::number) == course.labs.end()) {
       table.fail("lab", "the course does not have this lab", "a lab with a table [[lab]]");
     }

@@ -43,7 +43,7 @@ bool stands_in(const std::string& id, const std::string& name) {
 
 // The lab whose folder is called so: "lab-03", also "lab-03 (2)".
 std::optional<int> lab_named(const std::string& name) {
-  for (int n = 0; n < kLabCount; ++n) {
+  for (int n = 0; n < lab_count(); ++n) {
     if (stands_in(default_folder(n), name)) return n;
   }
   return std::nullopt;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
@@ -27,8 +27,6 @@ ChoiceKey slowest_kernel(const PlanEstimate& estimate) {
   }
   return key;
 }
-
-}  // namespace
 
 Lab lab_tour(const Student& student) {
   const std::string model =
@@ -144,5 +142,10 @@ Lab lab_tour(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_00_tour{
+    .folder = "00-tour", .title = "a tour", .make = lab_tour};
 
 }  // namespace fuseline::lab

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
@@ -26,8 +26,6 @@ Bytes residual_bytes(std::int64_t M, std::int64_t D) {
       {.name = "residual", .kind = operators::residual_add, .reads = {x, z}, .writes = {y}});
   return bytes_read(graph, graph.ops()[0]) + bytes_written(graph, graph.ops()[0]);
 }
-
-}  // namespace
 
 Lab lab_count_the_bytes(const Student& student) {
   const std::int64_t M = student.pick("lab1.rows", {1536, 3072, 5120, 6144});
@@ -153,5 +151,10 @@ Lab lab_count_the_bytes(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_01_count_the_bytes{
+    .folder = "01-count-the-bytes", .title = "count the bytes", .make = lab_count_the_bytes};
 
 }  // namespace fuseline::lab

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 
 namespace fuseline::lab {
@@ -20,8 +20,6 @@ std::int64_t rows_at(double wanted, std::int64_t N, std::int64_t K) {
   while (intensity(gemm_work(M, N, K)) < wanted) ++M;
   return M;
 }
-
-}  // namespace
 
 Lab lab_rooflines(const Student& student) {
   const std::string name = student.pick_name("lab2.gpu", {"a100", "h100", "h200", "l40s"});
@@ -155,5 +153,10 @@ Lab lab_rooflines(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_02_rooflines{
+    .folder = "02-rooflines", .title = "rooflines and ridge points", .make = lab_rooflines};
 
 }  // namespace fuseline::lab

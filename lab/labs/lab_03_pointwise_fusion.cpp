@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "lab/plan_bytes.h"
 #include "model/config/model_files.h"
@@ -139,8 +139,6 @@ FunctionKey add_norm_function(const Student& student) {
   return key;
 }
 
-}  // namespace
-
 Lab lab_pointwise_fusion(const Student& student) {
   const std::string model =
       student.pick_name("lab3.model", {"llama2-7b", "llama2-13b", "llama3-8b", "tinyllama"});
@@ -271,5 +269,11 @@ Lab lab_pointwise_fusion(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_03_pointwise_fusion{.folder = "03-pointwise-fusion",
+                                                             .title = "pointwise and norm fusion",
+                                                             .make = lab_pointwise_fusion};
 
 }  // namespace fuseline::lab

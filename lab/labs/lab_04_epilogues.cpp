@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/config/model_files.h"
 #include "model/operators/all_operators.h"
@@ -155,8 +155,6 @@ double saved_share(std::int64_t M, std::int64_t N, std::int64_t K, const Gpu& gp
   return pointwise / (gemm_time + pointwise);
 }
 
-}  // namespace
-
 Lab lab_epilogues(const Student& student) {
   const Gpu gpu = load_gpu(student.pick_name("lab4.gpu", {"a100", "h100", "h200"}));
   const ModelConfig config = load_model(student.pick_name("lab4.model", {"gpt2-xl", "gpt3-13b"}));
@@ -271,5 +269,12 @@ Lab lab_epilogues(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_04_epilogues{
+    .folder = "04-gemm-epilogues",
+    .title = "GEMM epilogues, and when fusion does not pay",
+    .make = lab_epilogues};
 
 }  // namespace fuseline::lab

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/reference.h"
 #include "sim/memory/traffic.h"
@@ -137,8 +137,6 @@ std::int64_t largest_key_tile(const Gpu& gpu, std::int64_t d) {
 std::int64_t exact_key_tile(const Gpu& gpu, std::int64_t d) {
   return (gpu.smem_per_block_max.value() / (2 * d) - kQueryTile) / 4;
 }
-
-}  // namespace
 
 Lab lab_attention(const Student& student) {
   const AttentionShape shape{.B = student.pick("lab5.batch", {2, 4, 6}),
@@ -290,5 +288,10 @@ Lab lab_attention(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_05_attention{
+    .folder = "05-attention", .title = "online softmax and fused attention", .make = lab_attention};
 
 }  // namespace fuseline::lab

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/reference.h"
 #include "sim/block/limits.h"
@@ -75,8 +75,6 @@ double words_on_chip(const Gpu& gpu) {
   return (gpu.l2_capacity + gpu.sm_count * (gpu.smem_per_sm + gpu.registers_per_sm)).as_double() /
          2;
 }
-
-}  // namespace
 
 Lab lab_tiles(const Student& student) {
   const std::string name = student.pick_name("lab6.gpu", {"a100", "h100", "h200"});
@@ -206,5 +204,10 @@ Lab lab_tiles(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_06_tiles{
+    .folder = "06-tiles-and-l2", .title = "tiles, L2 and re-reads", .make = lab_tiles};
 
 }  // namespace fuseline::lab

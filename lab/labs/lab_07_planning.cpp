@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/lists.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "lab/plan_bytes.h"
 #include "model/blocks/block.h"
@@ -38,8 +38,6 @@ CustomFusion without_rewrites(CustomFusion custom, const Graph& graph,
   }
   return custom;
 }
-
-}  // namespace
 
 Lab lab_planning(const Student& student) {
   const std::string model =
@@ -212,5 +210,11 @@ Lab lab_planning(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_07_planning{.folder = "07-fusion-planning",
+                                                     .title = "fusion planning as a graph problem",
+                                                     .make = lab_planning};
 
 }  // namespace fuseline::lab

@@ -6,7 +6,7 @@
 #include "base/data_dir.h"
 #include "base/error.h"
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
@@ -29,8 +29,6 @@ const MeasuredKernel& kernel_at(const MeasuredTrace& trace, const std::string& s
   FUSELINE_ASSERT(found != trace.kernels.end(), site);
   return *found;
 }
-
-}  // namespace
 
 Lab lab_measure(const Student& student) {
   const std::string folder = "scenarios/measurements/h200-pytorch";
@@ -191,5 +189,10 @@ Lab lab_measure(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_08_measure{
+    .folder = "08-predict-and-measure", .title = "predict, then measure", .make = lab_measure};
 
 }  // namespace fuseline::lab

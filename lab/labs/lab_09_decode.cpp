@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/graph.h"
-#include "model/operators/operator_table.h"
 #include "model/policy.h"
 #include "sim/block/estimate.h"
 #include "sim/gpu/plan_target.h"
@@ -18,17 +17,6 @@
 namespace fuseline::lab {
 
 namespace {
-
-// Bytes of a block's tensors of this role.
-Bytes bytes_of(const Graph& graph, Role role) {
-  Bytes sum;
-  for (const Tensor& t : graph.tensors()) {
-    if (t.role == role) sum += t.bytes();
-  }
-  return sum;
-}
-
-}  // namespace
 
 Lab lab_decode(const Student& student) {
   const std::string model =
@@ -41,7 +29,7 @@ Lab lab_decode(const Student& student) {
                       .seq = 1,
                       .context = student.pick("lab9.context", {3072, 5120, 6144})};
   const Graph graph = build_block(config, work);
-  const double weights = bytes_of(graph, Role::weight).as_double();  // of one block
+  const double weights = bytes_of_role(graph, Role::weight).as_double();  // of one block
   const auto B = static_cast<double>(work.batch), S = static_cast<double>(work.context);
   const auto L = static_cast<double>(config.layers);
   const auto H = static_cast<double>(config.H), Hkv = static_cast<double>(config.Hkv);
@@ -170,5 +158,10 @@ Lab lab_decode(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_09_decode{
+    .folder = "09-decode", .title = "decode and the KV cache", .make = lab_decode};
 
 }  // namespace fuseline::lab

@@ -1,14 +1,11 @@
 // Lab 10: an epilogue as a program of one's own.
 #include <fmt/format.h>
 
-#include "base/error.h"
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "lab/plan_bytes.h"
-#include "model/programs/legality.h"
 #include "model/programs/own_plan.h"
-#include "model/programs/program_file.h"
 #include "model/programs/unfused_programs.h"
 #include "sim/gpu/gpu.h"
 
@@ -90,13 +87,6 @@ std::string program_text(const ProgramSizes& sizes, const ProgramText& t) {
   return text;
 }
 
-ProgramFile read_own(const std::string& text) {
-  ProgramFile file = read_program_text(text, "the lab's own program");
-  const std::vector<Diagnosis> mistakes = check_programs(file);
-  FUSELINE_ASSERT(mistakes.empty(), mistakes.front().problem.message + "\n" + text);
-  return file;
-}
-
 // What the student gets: tensors, and where to go on.
 std::string program_head(const ProgramSizes& sizes) {
   return "# Tasks 10.7 and 10.8: write the programs below. The tensors stay as they are.\n"
@@ -122,7 +112,7 @@ ProgramKey program_key(const Student& student, bool largest) {
   // Both tasks judge the same file, so each leaves room for what the other asks for.
   ProgramText all = right;
   all.largest = true;
-  key.most = plan_bytes(whole_plan(read_own(program_text(sizes, all))));
+  key.most = plan_bytes(whole_plan(own_programs(program_text(sizes, all))));
   const auto mistake = [&](const char* diagnosis, const auto& change) {
     ProgramText wrong = right;
     change(wrong);
@@ -145,14 +135,12 @@ ProgramKey program_key(const Student& student, bool largest) {
   return key;
 }
 
-}  // namespace
-
 Lab lab_program(const Student& student) {
   const ProgramSizes sizes{.M = student.pick("lab10.many_rows", {2048, 3072, 4096}),
                            .D = student.pick("lab10.width", {2560, 4096, 5120}),
                            .F = student.pick("lab10.wide", {8064, 11008, 13824})};
-  const ProgramFile one = read_own(program_text(sizes, {.type = "bf16"}));
-  const ProgramFile both = read_own(program_text(sizes, {.type = "bf16", .largest = true}));
+  const ProgramFile one = own_programs(program_text(sizes, {.type = "bf16"}));
+  const ProgramFile both = own_programs(program_text(sizes, {.type = "bf16", .largest = true}));
   const double fused = plan_bytes(whole_plan(one)).as_double();
   const double apart = plan_bytes(unfused_programs(one).value()).as_double();
   const double with_largest = plan_bytes(whole_plan(both)).as_double();
@@ -257,5 +245,10 @@ Lab lab_program(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_10_program{
+    .folder = "10-own-program", .title = "write an epilogue program", .make = lab_program};
 
 }  // namespace fuseline::lab

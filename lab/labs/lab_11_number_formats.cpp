@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/format.h"
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 #include "lab/labs/parts.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
@@ -93,8 +93,6 @@ std::int64_t linear_weights(const Graph& graph) {
   }
   return count;
 }
-
-}  // namespace
 
 Lab lab_number_formats(const Student& student) {
   const std::string model =
@@ -212,5 +210,10 @@ Lab lab_number_formats(const Student& student) {
   };
   return lab;
 }
+
+}  // namespace
+
+constinit const LabDescription labs::lab_11_number_formats{
+    .folder = "11-number-formats", .title = "weights of few bits", .make = lab_number_formats};
 
 }  // namespace fuseline::lab

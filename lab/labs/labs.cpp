@@ -1,7 +1,7 @@
-#include "lab/labs/labs.h"
+#include "lab/labs/all_labs.h"
 
-#include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -11,27 +11,6 @@
 namespace fuseline::lab {
 
 namespace {
-
-struct LabEntry {
-  const char* folder;
-  const char* title;
-  Lab (*make)(const Student&);
-};
-
-constexpr std::array<LabEntry, kLabCount> kLabs = {{
-    {"00-tour", "a tour", lab_tour},
-    {"01-count-the-bytes", "count the bytes", lab_count_the_bytes},
-    {"02-rooflines", "rooflines and ridge points", lab_rooflines},
-    {"03-pointwise-fusion", "pointwise and norm fusion", lab_pointwise_fusion},
-    {"04-gemm-epilogues", "GEMM epilogues, and when fusion does not pay", lab_epilogues},
-    {"05-attention", "online softmax and fused attention", lab_attention},
-    {"06-tiles-and-l2", "tiles, L2 and re-reads", lab_tiles},
-    {"07-fusion-planning", "fusion planning as a graph problem", lab_planning},
-    {"08-predict-and-measure", "predict, then measure", lab_measure},
-    {"09-decode", "decode and the KV cache", lab_decode},
-    {"10-own-program", "write an epilogue program", lab_program},
-    {"11-number-formats", "weights of few bits", lab_number_formats},
-}};
 
 // With some students' shapes a mistake leads to the right number, and is then none.
 void drop_harmless_mistakes(NumberKey& key) {
@@ -53,19 +32,21 @@ void shuffle(ChoiceKey& key, const std::string& id, const Student& student) {
   for (Option& o : options) o.word = letter++;
 }
 
-const LabEntry& entry(int number) {
-  if (number >= 0 && number < kLabCount) return kLabs[static_cast<std::size_t>(number)];
+const LabDescription& entry(int number) {
+  if (number >= 0 && number < lab_count()) return *labs::kAll[static_cast<std::size_t>(number)];
   throw InputError({.file = "command line",
                     .field = "LAB",
                     .value = std::to_string(number),
                     .message = "there is no such lab",
-                    .allowed = fmt::format("a whole number from 0 to {}", kLabCount - 1)});
+                    .allowed = fmt::format("a whole number from 0 to {}", lab_count() - 1)});
 }
 
 }  // namespace
 
+int lab_count() { return static_cast<int>(std::size(labs::kAll)); }
+
 Lab make_lab(int number, const Student& student) {
-  const LabEntry& e = entry(number);
+  const LabDescription& e = entry(number);
   Lab lab = e.make(student);
   lab.number = number;
   lab.folder = e.folder;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/programs/legality.h"
 #include "model/reference.h"
 #include "sim/block/limits.h"
 #include "sim/executor/float_formats.h"
@@ -61,6 +62,14 @@ AttentionWork attention_work(const AttentionShape& shape) {
   return work;
 }
 
+Bytes bytes_of_role(const Graph& graph, Role role) {
+  Bytes sum;
+  for (const Tensor& t : graph.tensors()) {
+    if (t.role == role) sum += t.bytes();
+  }
+  return sum;
+}
+
 Graph gemm_graph(std::int64_t M, std::int64_t N, std::int64_t K, Dtype dtype) {
   Graph graph;
   const auto add = [&](const char* name, Role role, std::int64_t rows, std::int64_t cols) {
@@ -108,6 +117,13 @@ NumberKey ratio_key(double ratio, std::vector<Mistake> mistakes, const std::stri
 
 NumberKey whole_key(std::int64_t number, std::vector<Mistake> mistakes) {
   return {static_cast<double>(number), Dimension::plain, {}, 0, std::move(mistakes)};
+}
+
+ProgramFile own_programs(const std::string& text) {
+  ProgramFile file = read_program_text(text, "the lab's own program");
+  const std::vector<Diagnosis> mistakes = check_programs(file);
+  FUSELINE_ASSERT(mistakes.empty(), mistakes.front().problem.message + "\n" + text);
+  return file;
 }
 
 std::vector<double> bf16_values(const std::string& name, std::int64_t rows, std::int64_t cols,

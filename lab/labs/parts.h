@@ -9,6 +9,7 @@
 #include "lab/function_key.h"
 #include "lab/lab.h"
 #include "model/graph.h"
+#include "model/programs/program_file.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline::lab {
@@ -34,6 +35,9 @@ struct AttentionWork {
 };
 AttentionWork attention_work(const AttentionShape& shape);
 
+// Bytes of all tensors of this role.
+Bytes bytes_of_role(const Graph& graph, Role role);
+
 // One GEMM "gemm": y[M,N] = x[M,K] w[N,K]^T.
 Graph gemm_graph(std::int64_t M, std::int64_t N, std::int64_t K, Dtype dtype = Dtype::bf16);
 struct GemmWork {
@@ -53,6 +57,9 @@ NumberKey byte_key(double bytes, std::vector<Mistake> mistakes, const std::strin
 NumberKey time_key(double seconds, std::vector<Mistake> mistakes, const std::string& unit = "us");
 NumberKey ratio_key(double ratio, std::vector<Mistake> mistakes, const std::string& unit = "x");
 NumberKey whole_key(std::int64_t number, std::vector<Mistake> mistakes);
+
+// Programs that the lab itself wrote, so a mistake in them is fuseline's.
+ProgramFile own_programs(const std::string& text);
 
 // Values that bf16 can express, normal around 0 with outliers; the same on every machine.
 std::vector<double> bf16_values(const std::string& name, std::int64_t rows, std::int64_t cols,

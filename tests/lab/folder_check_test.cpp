@@ -43,7 +43,7 @@ void expect_nothing(const LabResult& result, int number, const std::string& reas
 }
 
 TEST(FolderCheck, AnothersFolderIsWorthNothing) {
-  for (int number = 0; number < kLabCount; ++number) {
+  for (int number = 0; number < lab_count(); ++number) {
     const fs::path ada = right_folder(number, Student("ada"));
     expect_nothing(check_folder({.folder = ada, .lab = number, .student = "grace"}), number,
                    "this folder is another student's: 'grace' was expected");
@@ -58,7 +58,7 @@ TEST(FolderCheck, AnothersFolderIsWorthNothing) {
 TEST(FolderCheck, AnothersAnswersInOnesOwnFolderAreMostlyWrong) {
   const Student ada("ada"), grace("grace");
   int points = 0, of = 0;
-  for (int number = 0; number < kLabCount; ++number) {
+  for (int number = 0; number < lab_count(); ++number) {
     const Lab lab = make_lab(number, grace);
     const fs::path folder = test::new_folder() / "own";
     make_workspace(lab, grace, folder);

@@ -140,7 +140,7 @@ TEST(LabChoices, LengthAndLetterTellNothing) {
   double by_chance = 0;
   std::map<std::string, int> letters;
   constexpr int kIds = 6;
-  for (int number = 0; number < kLabCount; ++number) {
+  for (int number = 0; number < lab_count(); ++number) {
     for (int i = 0; i < kIds; ++i) {
       const Lab lab = make_lab(number, Student("choices" + std::to_string(i)));
       for (const Task& task : lab.tasks) {
@@ -178,7 +178,7 @@ TEST(LabChoices, LengthAndLetterTellNothing) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Labs, EveryLab, ::testing::Range(0, kLabCount));
+INSTANTIATE_TEST_SUITE_P(Labs, EveryLab, ::testing::Range(0, lab_count()));
 
 TEST(Labs, ShapesDependOnTheStudentAndTheSecretAlone) {
   std::set<std::string> sheets;
@@ -216,7 +216,7 @@ TEST(Labs, TheQuestionWorthKeepingHasItsNumbers) {
 }
 
 TEST(Labs, RefusesAnUnknownLab) {
-  EXPECT_THROW(make_lab(kLabCount, test::somebody()), InputError);
+  EXPECT_THROW(make_lab(lab_count(), test::somebody()), InputError);
   EXPECT_THROW(make_lab(-1, test::somebody()), InputError);
 }
 

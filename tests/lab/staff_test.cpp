@@ -87,7 +87,7 @@ TEST_P(SlowStaffSolutions, RightOnesPassForAnotherStudentOfACourse) {
   EXPECT_TRUE(got.passed());
 }
 
-INSTANTIATE_TEST_SUITE_P(Labs, SlowStaffSolutions, ::testing::Range(0, kLabCount));
+INSTANTIATE_TEST_SUITE_P(Labs, SlowStaffSolutions, ::testing::Range(0, lab_count()));
 
 }  // namespace
 }  // namespace fuseline::lab

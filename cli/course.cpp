@@ -17,6 +17,7 @@
 #include "lab/course/course_folder.h"
 #include "lab/course/gradebook.h"
 #include "lab/course/grading.h"
+#include "lab/course/leaderboard.h"
 #include "lab/lab.h"
 #include "lab/sandbox.h"
 #include "lab/shown.h"
@@ -27,7 +28,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCourseVerbs = "init, grade";
+constexpr const char* kCourseVerbs = "init, grade, leaderboard";
 constexpr std::size_t kMostNotes = 20;  // of unassigned submissions, in messages
 
 fs::path required_folder(const std::vector<std::string>& words) {
@@ -279,6 +280,47 @@ CommandResult grade(const Arguments& args) {
                     : ExitStatus::done};
 }
 
+CommandResult leaderboard(const Arguments& args) {
+  std::vector<std::string> words;
+  std::optional<std::string> submissions;
+  Options options("course leaderboard",
+                  "Ranks what students measured of the race on their GPUs (docs/labs/README.md).",
+                  {"fuseline course leaderboard gpu-2026",
+                   "fuseline course leaderboard gpu-2026 --submissions ~/unpacked"});
+  options.positional("FOLDER", "the course's folder", words, 1);
+  options.text("--submissions", "DIR", "where to search (FOLDER/submissions)", submissions);
+  if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  const lab::Course course = lab::load_course(required_folder(words));
+  const lab::Leaderboard board =
+      lab::read_leaderboard(course, submissions ? fs::path(*submissions) : course.submissions());
+  const fs::path csv = course.grades() / "leaderboard.csv";
+  replace_file(csv, lab::leaderboard_csv(board));
+  std::vector<std::vector<std::string>> rows;
+  std::string messages;
+  for (const lab::RaceEntry& e : board.entries) {
+    if (!e.refused.empty()) {
+      messages += fmt::format("fuseline: note: {}: does not count: {}\n", e.place, e.refused);
+      continue;
+    }
+    rows.push_back({std::to_string(rows.size() + 1), e.student,
+                    fmt::format("{:.1f} %", 100 * e.share()),
+                    fmt::format("{:.1f}", e.time.value() * 1e6),
+                    fmt::format("{:.1f}", e.least.value() * 1e6), e.device});
+  }
+  for (const std::string& note : board.notes) messages += "fuseline: note: " + note + "\n";
+  std::string text = fmt::format("course: {} (the race)\n\n", course.name);
+  text += rows.empty() ? "no entry counts yet\n"
+                       : format_table({{"rank"},
+                                       {"student", Align::left},
+                                       {"of the limit"},
+                                       {"time µs"},
+                                       {"least µs"},
+                                       {"GPU", Align::left}},
+                                      rows);
+  text += fmt::format("\nleaderboard  {}\n", csv.string());
+  return {lab::shown(text), lab::shown(messages), ExitStatus::done};
+}
+
 constexpr const char* kCourseHelp =
     "A lecturer's side of the labs: a course with a secret, students, deadlines and grades.\n"
     "usage: fuseline course init FOLDER [--students FILE.csv] [--student IDS] [--labs NUMBERS]\n"
@@ -286,6 +328,8 @@ constexpr const char* kCourseHelp =
     "                       makes the course, or what is missing in it\n"
     "       fuseline course grade FOLDER [--submissions DIR] [--submitted FILE.csv] [--again]\n"
     "                       a gradebook with a row for each student and lab\n"
+    "       fuseline course leaderboard FOLDER [--submissions DIR]\n"
+    "                       who is fastest in the race, by what students measured on GPUs\n"
     "docs/labs/README.md has an example.\n"
     "exit status: 0 done, whatever the students' answers are worth; 2 a file of the course cannot\n"
     "be read; 3 something was not here, such as a C++ compiler, and some rows are not judged\n";
@@ -311,12 +355,13 @@ CommandResult course_command(const Arguments& args) {
   }
   if (verb == "init") return init(rest);
   if (verb == "grade") return grade(rest);
+  if (verb == "leaderboard") return leaderboard(rest);
   throw InputError({.file = kCommandLine,
                     .field = "course",
                     .value = verb,
                     .message = "there is no such word",
                     .allowed = kCourseVerbs,
-                    .nearest = nearest_name(verb, {"init", "grade"})});
+                    .nearest = nearest_name(verb, split_list(kCourseVerbs, ','))});
 }
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@
 
 #include "lab/answers.h"
 #include "lab/lab.h"
+#include "model/programs/program_file.h"
 
 namespace fuseline::lab {
 
@@ -63,6 +64,8 @@ TaskResult judge_plan(const PlanKey& key, const std::filesystem::path& folder);
 // Of the key's file in the folder: checked, executed on the CPU, its results held against fp64.
 // InputError: the file is not there or too large.
 TaskResult judge_program(const ProgramKey& key, const std::filesystem::path& folder);
+// Of a file that was read already.
+TaskResult judge_program(const ProgramKey& key, const ProgramFile& file);
 
 // Of the key's file in the folder: compiled, run on every case, results and counts compared.
 // InputError: it does not compile. MissingError: no compiler.

@@ -153,7 +153,10 @@ std::string wrong_results(const ProgramKey& key, const Plan& plan, const Plan& w
 
 TaskResult judge_program(const ProgramKey& key, const std::filesystem::path& folder) {
   require_plain_file(folder / key.file);
-  const ProgramFile file = read_program_file((folder / key.file).string());
+  return judge_program(key, read_program_file((folder / key.file).string()));
+}
+
+TaskResult judge_program(const ProgramKey& key, const ProgramFile& file) {
   TaskResult result;
   if (file.source->text.find("\nprogram ") == std::string::npos) {
     result.diagnosis = key.file + " holds no program yet";

@@ -113,7 +113,9 @@ TEST(CourseCommand, WrongInputIsExitTwoAndMakesNothing) {
            {"init", folder + "/no/such", "--student", "ada"},
            {"grade"},
            {"grade", folder},
-           {"grade", parent.string()}}) {
+           {"grade", parent.string()},
+           {"leaderboard"},
+           {"leaderboard", folder}}) {
     const CourseRun run = course_command(words);
     EXPECT_EQ(run.status, 2) << ::testing::PrintToString(words) << run.err;
     EXPECT_EQ(run.out, "");
@@ -121,7 +123,7 @@ TEST(CourseCommand, WrongInputIsExitTwoAndMakesNothing) {
     EXPECT_TRUE(fs::is_empty(parent)) << ::testing::PrintToString(words);
   }
   EXPECT_THAT(course_command({"grad"}).err, HasSubstr("did you mean 'grade'"));
-  for (const char* verb : {"--help", "init", "grade"}) {
+  for (const char* verb : {"--help", "init", "grade", "leaderboard"}) {
     EXPECT_EQ(course_command(verb[0] == '-' ? std::vector<std::string>{verb}
                                             : std::vector<std::string>{verb, "--help"})
                   .status,

@@ -43,6 +43,7 @@ std::vector<std::pair<MapFn, ValueFunction>> own_maps() {
   add(maps::add_constant, of_map("x + c"));
   add(maps::at_least, of_map("max(x, c)"));
   add(maps::copy, of_map("x"));
+  add(maps::divide, of_map("x / z"));
   add(maps::exp, of_map("exp(x)"));
   add(maps::gelu_erf, of_map(kErf));
   add(maps::gelu_erf_slope, slope(kErf));

@@ -131,6 +131,12 @@ TEST(ProgramGradient, OfRowsThatScale) {
                    "  store h[M,N] = q\n"));
 }
 
+TEST(ProgramGradient, OfAQuotient) {
+  expect_gradient(
+      with_product("  t = load t[M,N]\n  e = exp(t)\n  q = y / e\n  r = load_rows r[M,1]\n"
+                   "  s = exp(r)\n  z = q / s\n  store h[M,N] = z\n"));
+}
+
 TEST(ProgramGradient, OfAValueThatIsUsedTwice) {
   expect_gradient(
       with_product("  a = tanh(y)\n  b = a * y\n  store h[M,N] = b\n  c = -a\n"

@@ -109,6 +109,14 @@ TEST(VerifyPrograms, AllowWhatRoundingsChange) {
   EXPECT_GT(verified(lines).tensors.front().allowed, 1e-3);
 }
 
+// Softmax as a textbook writes it: a tile divided by one number for each row.
+TEST(VerifyPrograms, DivideATileByItsRowsSums) {
+  expect_verified(
+      "size M = 37, N = 90\ninput s[M,N]\noutput p[M,N]\n"
+      "program softmax\n  for each row of [M, N]\n  a = load s[M,N]\n  m = row_max(a)\n"
+      "  c = a - m\n  e = exp(c)\n  z = row_sum(e)\n  q = e / z\n  store p[M,N] = q\n");
+}
+
 TEST(VerifyPrograms, ChoosesRowsThatThereAre) {
   expect_verified(
       "size M = 64, D = 32\ninput e[300,D]\ninput ids[M,1]\noutput h[M,D]\n"

@@ -294,6 +294,8 @@ CommandResult leaderboard(const Arguments& args) {
   const lab::Leaderboard board =
       lab::read_leaderboard(course, submissions ? fs::path(*submissions) : course.submissions());
   const fs::path csv = course.grades() / "leaderboard.csv";
+  std::error_code failed;
+  fs::create_directories(course.grades(), failed);  // where it cannot, the file says so
   replace_file(csv, lab::leaderboard_csv(board));
   std::vector<std::vector<std::string>> rows;
   std::string messages;

@@ -17,6 +17,8 @@ set(only_optimised
   cuda/emit/scan_source_test.cpp
   cuda/emit/stream_source_test.cpp
   cuda/emit/trained_blocks_test.cpp
+  error/command_budget_test.cpp
+  error/failing_calls_test.cpp
   lab/cheating_test.cpp
   lab/folder_check_test.cpp
   lab/staff_test.cpp

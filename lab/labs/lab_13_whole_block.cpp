@@ -29,7 +29,8 @@ Lab lab_whole_block(const Student& student) {
                       .context = student.pick("lab13.context", {1536, 2560, 3584})};
   const Graph graph = build_block(config, work);
   const double weights = bytes_of_role(graph, Role::weight).as_double();
-  const double cache = static_cast<double>(work.batch * work.context * 2 * config.Hkv * config.d) * 2;
+  const double cache =
+      static_cast<double>(work.batch * work.context * 2 * config.Hkv * config.d) * 2;
   const double bandwidth = gpu.hbm_bandwidth.value();
   const auto sms = static_cast<double>(gpu.sm_count);
   const double least = (weights + cache) / bandwidth;
@@ -72,11 +73,12 @@ Lab lab_whole_block(const Student& student) {
                                {2 * least, "the bytes above are bytes, not elements"}}),
        .hints = {"Bytes over bandwidth.", "(weights + cache) / the bandwidth above."}},
       {.id = "13.2",
-       .text = fmt::format(
-           "`coda` runs the block as {} kernels. Suppose that HBM stands still for {:.1f} us around\n"
-           "each launch, and is read at its datasheet's rate otherwise. Which share of the time is\n"
-           "lost?",
-           coda.kernels.size(), gap * 1e6),
+       .text = fmt::format("`coda` runs the block as {} kernels. Suppose that HBM stands still for "
+                           "{:.1f} us around\n"
+                           "each launch, and is read at its datasheet's rate otherwise. Which "
+                           "share of the time is\n"
+                           "lost?",
+                           coda.kernels.size(), gap * 1e6),
        .key = NumberKey{launches * gap / (least + launches * gap),
                         Dimension::ratio,
                         "%",
@@ -86,17 +88,20 @@ Lab lab_whole_block(const Student& student) {
                          {least / (least + launches * gap), "that is the share that is not lost"}}},
        .hints = {"What is lost, over what is lost and 13.1 together."}},
       {.id = "13.3",
-       .text = "`whole-block` runs the same programs as phases of one launch. How many grid barriers\n"
-               "has its plan? `fuseline explain` shows them.",
-       .key = whole_key(phases - 1,
-                        {{static_cast<double>(phases), "those are the phases: barriers stand between"},
-                         {static_cast<double>(phases) - 2, "count every line `-- grid barrier --`"},
-                         {1, "that is the number of launches"},
-                         {0, "every phase but the last has one behind it"}}),
+       .text =
+           "`whole-block` runs the same programs as phases of one launch. How many grid barriers\n"
+           "has its plan? `fuseline explain` shows them.",
+       .key =
+           whole_key(phases - 1,
+                     {{static_cast<double>(phases), "those are the phases: barriers stand between"},
+                      {static_cast<double>(phases) - 2, "count every line `-- grid barrier --`"},
+                      {1, "that is the number of launches"},
+                      {0, "every phase but the last has one behind it"}}),
        .hints = {fmt::format("`fuseline explain {} --policy whole-block`", selection)}},
       {.id = "13.4",
        .text = fmt::format(
-           "A grid barrier takes {:.1f} us here. The next phase's weights may be loaded meanwhile.\n"
+           "A grid barrier takes {:.1f} us here. The next phase's weights may be loaded "
+           "meanwhile.\n"
            "How many bytes must each SM have asked for, so that HBM is busy all the time?",
            barrier * 1e6),
        .key = byte_key(bandwidth * barrier / sms,
@@ -109,17 +114,20 @@ Lab lab_whole_block(const Student& student) {
        .hints = {"Bandwidth times time are the bytes under way.", "Divide them among the SMs."}},
       {.id = "13.5",
        .text = "Why may these weights be loaded ahead of the barrier, and the activations not?",
-       .key = ChoiceKey{
-           {{"a", "weights are read by one SM each, so that no SM can load another one's part",
-             "who reads them does not matter: does anybody write them?"},
-            {"b", "no SM writes a weight, but another SM may still be writing an activation", ""},
-            {"c", "activations are too few bytes, so that loading them ahead would not pay",
-             "it would save a round trip to L2 all the same, if it were right"}}},
+       .key =
+           ChoiceKey{
+               {{"a", "weights are read by one SM each, so that no SM can load another one's part",
+                 "who reads them does not matter: does anybody write them?"},
+                {"b", "no SM writes a weight, but another SM may still be writing an activation",
+                 ""},
+                {"c", "activations are too few bytes, so that loading them ahead would not pay",
+                 "it would save a round trip to L2 all the same, if it were right"}}},
        .hints = {"What does a barrier promise to those who passed it?"}},
       {.id = "13.6",
        .text = fmt::format(
-           "Counters can take the place of the barrier between qkv and attention. An instruction of\n"
-           "qkv makes {} columns. For how many of them does attention of one key head wait?",
+           "Counters can take the place of the barrier between qkv and attention. An instruction "
+           "of\n"
+           "qkv makes {} columns. For how many instructions does attention of one key head wait?",
            kCounterTile),
        .key = whole_key(
            of_head,
@@ -129,29 +137,35 @@ Lab lab_whole_block(const Student& student) {
             {static_cast<double>(of_head - 2 * tiles(config.d)), "k and v are made by qkv too"},
             {static_cast<double>(3 * tiles(config.d)),
              "several query heads share a key head, and it serves them all"},
-            {static_cast<double>(of_head * 2), "count columns: heads x width"}}),
+            {static_cast<double>(of_head * kCounterTile),
+             "those are columns: an instruction makes many"}}),
        .hints = {"The queries that share this key head, one key, one value.",
                  fmt::format("(query heads of a key head + 2) x width / {}.", kCounterTile)}},
       {.id = "13.7",
        .text = "A persistent kernel must not have more thread blocks than the GPU holds at once.\n"
                "What goes wrong with more?",
-       .key = ChoiceKey{
-           {{"a", "those that wait at a barrier hold the SMs that the others would have to run on",
-             ""},
-            {"b", "the blocks beyond that number share one SM's registers and spill all of theirs",
-             "a block starts only where there are registers for it: until then it waits"},
-            {"c", "the driver splits the launch in two, and each of them counts its own barriers",
-             "a launch stays one launch: blocks that find no place start later"}}},
+       .key =
+           ChoiceKey{
+               {{"a",
+                 "those that wait at a barrier hold the SMs that the others would have to run on",
+                 ""},
+                {"b",
+                 "the blocks beyond that number share one SM's registers and spill all of theirs",
+                 "a block starts only where there are registers for it: until then it waits"},
+                {"c",
+                 "the driver splits the launch in two, and each of them counts its own barriers",
+                 "a launch stays one launch: blocks that find no place start later"}}},
        .hints = {"When does a block that found no place start?"}},
       {.id = "13.8",
-       .text = "Several SMs each sum a part of K. Why are their sums added in a fixed order and not\n"
-               "by atomic additions as they come?",
-       .key =
-           ChoiceKey{{{"a", "an atomic addition goes through HBM, and would double the traffic",
-                       "atomics are done in L2: what differs from one run to the next?"},
-                      {"b", "atomic additions are for whole numbers, and sums are in fp32",
-                       "GPUs have them for fp32 too: what differs from one run to the next?"},
-                      {"c", "rounding depends on the order, so that two runs would not agree", ""}}},
+       .text =
+           "Several SMs each sum a part of K. Why are their sums added in a fixed order and not\n"
+           "by atomic additions as they come?",
+       .key = ChoiceKey{{{"a", "an atomic addition goes through HBM, and would double the traffic",
+                          "atomics are done in L2: what differs from one run to the next?"},
+                         {"b", "atomic additions are for whole numbers, and sums are in fp32",
+                          "GPUs have them for fp32 too: what differs from one run to the next?"},
+                         {"c", "rounding depends on the order, so that two runs would not agree",
+                          ""}}},
        .hints = {"Is (a + b) + c the same as a + (b + c) in fp32?"}},
       {.id = "13.9",
        .text = "How many times faster than `coda` is `whole-block` predicted to be here?",

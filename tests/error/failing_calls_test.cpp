@@ -1,0 +1,181 @@
+// What a command does when the system fails it: no permission, a full disk, no memory. Each call
+// that opens, writes, renames or allocates fails once, one run each. Then the command ends with a
+// documented status and one message, and a file that was there is the old one or the new one,
+// whole.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace fuseline {
+namespace {
+
+namespace fs = std::filesystem;
+using Files = std::map<std::string, std::string>;
+
+struct Faulted {
+  const char* name;
+  std::vector<std::string> arguments;  // OUT stands for a folder of the run's own
+  Files before;                        // files that are there already, below OUT
+};
+
+std::string read_all(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Files files_below(const fs::path& folder) {
+  Files all;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file())
+      all[entry.path().lexically_relative(folder).string()] = read_all(entry.path());
+  }
+  return all;
+}
+
+struct Fault {
+  std::string call;
+  long at = 0;  // 0: none
+  int error = EIO;
+  bool and_later = false;
+};
+
+struct FaultedRun {
+  int status = -1;  // 128 and more: a signal
+  std::string error;
+  Files files;
+  long calls = 0;
+};
+
+class FailingCalls : public ::testing::TestWithParam<Faulted> {
+ protected:
+  FaultedRun run(const Fault& fault) {
+    fs::remove_all(root_);
+    const fs::path out = root_ / "out";
+    fs::create_directories(out);
+    for (const auto& [name, text] : GetParam().before) {
+      fs::create_directories((out / name).parent_path());
+      std::ofstream(out / name, std::ios::binary) << text;
+    }
+    std::string command = fmt::format(
+        "cd '{}' && LD_PRELOAD='{}' FUSELINE_FAIL_CALL={} FUSELINE_FAIL_AT={} "
+        "FUSELINE_FAIL_ERROR={} FUSELINE_FAIL_ON={} FUSELINE_CALL_COUNT='{}' "
+        "XDG_CACHE_HOME='{}' OMP_NUM_THREADS=2 timeout 60 '{}'",
+        FUSELINE_SOURCE_DIR, FUSELINE_FAILING_CALLS, fault.call, fault.at, fault.error,
+        fault.and_later ? 1 : 0, (root_ / "count").string(), (root_ / "cache").string(),
+        FUSELINE_BINARY);
+    for (std::string word : GetParam().arguments) {
+      if (const std::size_t at = word.find("OUT"); at != std::string::npos)
+        word.replace(at, 3, out.string());
+      command += " '" + word + "'";
+    }
+    command += fmt::format(" >'{0}/stdout' 2>'{0}/stderr' </dev/null", root_.string());
+    const int ended = std::system(command.c_str());
+    FaultedRun result;
+    result.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+    result.error = read_all(root_ / "stderr");
+    result.files = files_below(out);
+    if (std::ifstream count(root_ / "count"); count) count >> result.calls;
+    return result;
+  }
+
+  // Which of so many calls fail, one run each: all of a few, else the first ones and a spread.
+  static std::vector<long> chosen_of(long calls, long most) {
+    std::vector<long> at;
+    for (long i = 1; i <= std::min(calls, most); ++i)
+      at.push_back(calls <= most || i <= most / 2
+                       ? i
+                       : most / 2 + (i - most / 2) * (calls - most / 2) / (most - most / 2));
+    return at;
+  }
+
+  void expect_whole(const FaultedRun& got, const Files& after, const std::string& what) const {
+    for (const auto& [name, text] : got.files) {
+      const auto old = GetParam().before.find(name);
+      const auto made = after.find(name);
+      const bool is_old = old != GetParam().before.end() && old->second == text;
+      const bool is_new = made != after.end() && made->second == text;
+      EXPECT_TRUE(is_old || is_new) << what << ": '" << name << "' holds " << text.size()
+                                    << " bytes that are neither the old nor the new file\n"
+                                    << got.error;
+    }
+    for (const auto& [name, text] : GetParam().before)
+      EXPECT_TRUE(got.files.contains(name)) << what << ": '" << name << "' is gone";
+  }
+
+  void try_all(const std::string& call, long most, const std::vector<int>& errors) {
+    const FaultedRun whole = run({.call = call});
+    ASSERT_EQ(whole.status, 0) << whole.error;
+    int failed = 0;
+    for (const long at : chosen_of(whole.calls, most)) {
+      for (const int error : errors) {
+        for (const bool and_later : {false, true}) {
+          if (call == "memory" && and_later) continue;  // no message without memory
+          const FaultedRun got = run({call, at, error, and_later});
+          const std::string what = fmt::format("{} {} of {}, {}{}", call, at, whole.calls,
+                                               std::strerror(error), and_later ? ", for good" : "");
+          EXPECT_TRUE(got.status == 0 || got.status == 2 || got.status == 3)
+              << what << ": status " << got.status << "\n"
+              << got.error;
+          if (got.status != 0) {
+            ++failed;
+            // The message itself may be what cannot be written.
+            if (call != "write") {
+              EXPECT_THAT(got.error, ::testing::HasSubstr("fuseline: ")) << what;
+            }
+          }
+          expect_whole(got, whole.files, what);
+        }
+      }
+    }
+    RecordProperty(call + " calls", std::to_string(whole.calls));
+    fmt::print("{}: {} calls, {} runs ended with a message\n", call, whole.calls, failed);
+  }
+
+  fs::path root_ = fs::path(::testing::TempDir()) / "faulted";
+};
+
+TEST_P(FailingCalls, FilesThatCannotBeOpened) { try_all("open", 30, {EACCES}); }
+TEST_P(FailingCalls, ADiskThatIsFull) { try_all("write", 30, {ENOSPC}); }
+TEST_P(FailingCalls, FilesThatCannotTakeTheirPlace) { try_all("rename", 30, {EIO}); }
+TEST_P(FailingCalls, ADiskThatFailsWhenItIsSynchronised) { try_all("sync", 30, {EIO}); }
+TEST_P(FailingCalls, FoldersThatCannotBeMade) { try_all("folder", 30, {EACCES}); }
+TEST_P(FailingCalls, NoMemory) { try_all("memory", 40, {ENOMEM}); }
+
+std::vector<Faulted> commands() {
+  const std::vector<std::string> small = {"--model", "tinyllama", "--gpu", "h200", "--seq", "128"};
+  const auto with = [&](std::vector<std::string> words, const std::vector<std::string>& more) {
+    words.insert(words.end(), small.begin(), small.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  return {
+      {"predict", with({"predict"}, {"--policy", "coda"}), {}},
+      {"sweep",
+       {"sweep", "--model", "tinyllama", "--gpu", "h200", "--seq", "64,128", "--policy",
+        "eager,coda", "--output", "OUT/s.csv", "--plot", "OUT/s.svg"},
+       {{"s.csv", "an older table\n"}, {"s.svg", "an older picture\n"}}},
+      {"report", with({"report"}, {"--output", "OUT/r.html"}), {{"r.html", "an older report\n"}}},
+      {"program", {"program", "export", "docs/handbook/swish.fuse", "--to", "OUT/kernel"}, {}},
+      {"lab", {"lab", "start", "1", "--student", "ada", "--dir", "OUT/lab-01"}, {}},
+      {"course", {"course", "init", "OUT/c", "--student", "ada", "--labs", "1"}, {}},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, FailingCalls, ::testing::ValuesIn(commands()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace fuseline

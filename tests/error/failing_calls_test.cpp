@@ -69,12 +69,13 @@ class FailingCalls : public ::testing::TestWithParam<Faulted> {
       fs::create_directories((out / name).parent_path());
       std::ofstream(out / name, std::ios::binary) << text;
     }
+    // env starts the program: what stands before it is loaded without the library.
     std::string command = fmt::format(
-        "cd '{}' && LD_PRELOAD='{}' FUSELINE_FAIL_CALL={} FUSELINE_FAIL_AT={} "
-        "FUSELINE_FAIL_ERROR={} FUSELINE_FAIL_ON={} FUSELINE_CALL_COUNT='{}' "
-        "XDG_CACHE_HOME='{}' OMP_NUM_THREADS=2 timeout 60 '{}'",
-        FUSELINE_SOURCE_DIR, FUSELINE_FAILING_CALLS, fault.call, fault.at, fault.error,
-        fault.and_later ? 1 : 0, (root_ / "count").string(), (root_ / "cache").string(),
+        "cd '{}' && XDG_CACHE_HOME='{}' OMP_NUM_THREADS=2 timeout 60 env LD_PRELOAD='{}' "
+        "FUSELINE_FAIL_CALL={} FUSELINE_FAIL_AT={} FUSELINE_FAIL_ERROR={} FUSELINE_FAIL_ON={} "
+        "FUSELINE_CALL_COUNT='{}' '{}'",
+        FUSELINE_SOURCE_DIR, (root_ / "cache").string(), FUSELINE_FAILING_CALLS, fault.call,
+        fault.at, fault.error, fault.and_later ? 1 : 0, (root_ / "count").string(),
         FUSELINE_BINARY);
     for (std::string word : GetParam().arguments) {
       if (const std::size_t at = word.find("OUT"); at != std::string::npos)
@@ -140,7 +141,6 @@ class FailingCalls : public ::testing::TestWithParam<Faulted> {
         }
       }
     }
-    RecordProperty(call + " calls", std::to_string(whole.calls));
     fmt::print("{}: {} calls, {} runs ended with a message\n", call, whole.calls, failed);
   }
 

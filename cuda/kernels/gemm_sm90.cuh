@@ -84,21 +84,26 @@ struct Sm90Gemm {
   static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
   static constexpr int barrier_bytes = 256;
   static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
-  // Sums that change their threads on the way to a turned tile's epilogue, of both consumers.
-  static constexpr int turn_bytes = turned && !only_stores<Epilogue> ? 2 * turn_buffer_bytes : 0;
-  static constexpr int other_bytes =
-      scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes + turn_bytes;
   static constexpr int most_stages = 12;
-  static constexpr int stages_beside(int buffers) {
-    return min_of((most_bytes - other_bytes - 2 * buffers * store_buffer_bytes) / stage_bytes,
-                  most_stages);
+  // Sums that change their threads on the way to a turned tile's epilogue have a buffer of their
+  // own beside the store buffers, or go through these.
+  static constexpr bool turns_sums = turned && !only_stores<Epilogue>;
+  static constexpr int bytes_beside(int buffers, bool turn_buffer) {
+    return scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes +
+           2 * buffers * store_buffer_bytes + (turn_buffer ? 2 * turn_buffer_bytes : 0);
   }
-  // Of each consumer. Turned tiles of 272 and 288 rows have a fourth stage in the second's place.
+  static constexpr int stages_beside(int buffers, bool turn_buffer) {
+    return min_of((most_bytes - bytes_beside(buffers, turn_buffer)) / stage_bytes, most_stages);
+  }
+  // Turned tiles would rather have a fourth stage than a turn buffer, and than a second store
+  // buffer for each consumer.
+  static constexpr bool turns_apart =
+      turns_sums && (stages_beside(1, true) >= 4 || stages_beside(1, false) < 4);
   static constexpr int store_buffers =
-      turned && stages_beside(2) < 4 && stages_beside(1) >= 4 ? 1 : 2;
+      turned && stages_beside(2, turns_apart) < 4 && stages_beside(1, turns_apart) >= 4 ? 1 : 2;
   static constexpr int queue_bytes = 2 * store_buffers * store_buffer_bytes;
-  static constexpr int fixed_bytes = queue_bytes + other_bytes;
-  static constexpr int fitting_stages = stages_beside(store_buffers);
+  static constexpr int fixed_bytes = bytes_beside(store_buffers, turns_apart);
+  static constexpr int fitting_stages = stages_beside(store_buffers, turns_apart);
   // Ping-pong: an even number, so that the entry before a slab in its stage is never the other
   // consumer's step (see multiply). With cluster_k there is only one.
   static constexpr int stages =

@@ -30,7 +30,7 @@ constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
 constexpr std::int64_t kTurnedRegisters = 184;
 constexpr std::int64_t kMostAccumulators = 160;
 constexpr std::int64_t kTallestBox = 256;
-constexpr std::int64_t kTurnBytes = 32 * 1024;
+constexpr std::int64_t kTurnBytes = 16 * 1024;
 constexpr std::int64_t kLeastTurnedStages = 3;
 
 // The registers of the values that wait across a step together, where they are most.

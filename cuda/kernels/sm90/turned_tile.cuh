@@ -8,6 +8,16 @@
 // columns × 64 rows of D, so they go through shared memory once, in fp32, and nothing is rounded on
 // the way. Where an epilogue only stores the sums, stmatrix turns them as it writes the box.
 //
+// The buffer for that has half of a strip's rows, so that it leaves the ring its fourth stage. Half
+// h of a strip has the rows that a thread's half h of the warps' fragments wants (fragment.cuh):
+//
+//   rows       0 to 7   8 to 15   16 to 23   24 to 31   ...     each warp writes four eights of
+//   half          0        1          0          1      ...     its 16 columns and reads eight
+//   read by    warp 0   warp 0     warp 1     warp 1    ...     rows of all 64, and that twice
+//
+// Where even this buffer would cost the fourth stage, the sums go through the store buffer that the
+// epilogue writes next.
+//
 //   consumer 0: columns 0 to tile_m / 2 of the tile     of these, 64 after 64;
 //   consumer 1: the others                              of these, 64 rows after 64 (a strip)
 //
@@ -25,7 +35,8 @@ constexpr bool only_stores = false;
 template <class Epilogue>
 constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
 
-constexpr int turn_buffer_bytes = 64 * 64 * 4;  // of one consumer
+constexpr int turn_buffer_bytes = 32 * 64 * 4;  // of one consumer
+static_assert(turn_buffer_bytes <= store_buffer_bytes, "either buffer serves");
 
 // A consumer's sums of one strip as wgmma leaves them: a warp has 16 columns, a thread for each of
 // `groups` eights of rows two rows of two columns.
@@ -116,56 +127,59 @@ struct TurnedTile {
       if constexpr (only_stores<Epilogue>) {
         Epilogue::run(gemm.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
       } else {
-        named_barrier(queue.barrier, 128);  // the strip before has been read
-        write(x);
-        named_barrier(queue.barrier, 128);
-        finish_passes<subtile * passes, strip, passes>(state[strip], stage, queue);
+        finish_passes<subtile * passes, strip, 0>(turn(x, queue), state[strip], stage, queue);
       }
       finish_strips<subtile, strip + 1>(acc, state, stage, queue);
     }
   }
-  template <int index, int strip, int left>
-  FUSELINE_DEVICE void finish_passes(typename Epilogue::State& state, u32 stage,
-                                     StoreQueue& queue) const {
-    if constexpr (left > 0) {
-      Epilogue::run(gemm.args.epilogue, state, slab<index, strip>(stage, queue),
-                    read(index % passes * slab_groups));
-      finish_passes<index + 1, strip, left - 1>(state, stage, queue);
+  template <int first, int strip, int pass>
+  FUSELINE_DEVICE void finish_passes(const Fragment<2>& y, typename Epilogue::State& state,
+                                     u32 stage, StoreQueue& queue) const {
+    if constexpr (pass < passes) {
+      Fragment<2, slab_groups> part;
+#pragma unroll
+      for (int i = 0; i < 4 * slab_groups; ++i) part.v[i] = y.v[4 * slab_groups * pass + i];
+      Epilogue::run(gemm.args.epilogue, state, slab<first + pass, strip>(stage, queue), part);
+      finish_passes<first, strip, pass + 1>(y, state, stage, queue);
     }
   }
 
+  // 16 rows × 64 columns in each warp, of the consumer's 64 rows × 64 columns.
   template <int groups>
-  FUSELINE_DEVICE void write(const TurnedFragment<groups>& x) const {
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    // Eight rows further down the columns lie in the same order.
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane % 4 * 2 + i % 2, col = first_row + lane / 4 + i / 2 * 8;
-      const u32 at = gemm.turn_at(consumer) + 4 * turned_place(row, col);
-#pragma unroll
-      for (int g = 0; g < groups; ++g) store_shared(at + 4 * g * 8 * 64, x.v[4 * g + i]);
+  FUSELINE_DEVICE Fragment<2> turn(const TurnedFragment<groups>& x, const StoreQueue& queue) const {
+    u32 buffer = gemm.turn_at(consumer);
+    if constexpr (!Gemm::turns_apart) {
+      buffer = queue.buffers + queue.next * store_buffer_bytes;
+      if (threadIdx.x % 128 == 0) tma_wait_read<Gemm::store_buffers - 1>();
     }
-  }
-  // The warp's 16 rows; columns from 8 · first_group on.
-  FUSELINE_DEVICE Fragment<2, slab_groups> read(int first_group) const {
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    Fragment<2, slab_groups> y;
-    // So do the next four groups of columns.
+    Fragment<2> y;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const u32 at = gemm.turn_at(consumer) +
-                     4 * turned_place(first_row + lane / 4, 8 * (first_group + i) + lane % 4 * 2);
-#pragma unroll
-      for (int g = i; g < slab_groups; g += 4)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          u32 low, high;
-          load_shared(low, high, at + 4 * (half * 8 * 64 + (g - i) * 8));
-          y.at(half, g, 0) = __uint_as_float(low);
-          y.at(half, g, 1) = __uint_as_float(high);
-        }
+    for (int half = 0; half < 2; ++half) {
+      named_barrier(queue.barrier, 128);  // what was there has been read
+      write(buffer, half, x);
+      named_barrier(queue.barrier, 128);
+      read(buffer, half, y);
     }
     return y;
+  }
+  template <int groups>
+  FUSELINE_DEVICE void write(u32 buffer, int half, const TurnedFragment<groups>& x) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+    for (int g = half; g < groups; g += 2)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        store_shared(buffer + 4 * turned_write(first_row / 16, lane, g / 2, i), x.v[4 * g + i]);
+  }
+  FUSELINE_DEVICE void read(u32 buffer, int half, Fragment<2>& y) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+#pragma unroll
+    for (int g = 0; g < 8; ++g) {
+      u32 low, high;
+      load_shared(low, high, buffer + 4 * turned_read(first_row / 16, lane, g));
+      y.at(half, g, 0) = __uint_as_float(low);
+      y.at(half, g, 1) = __uint_as_float(high);
+    }
   }
 
   template <int index, int strip>

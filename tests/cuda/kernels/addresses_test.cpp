@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "cuda/kernels/fragment.cuh"
 #include "cuda/kernels/raster.cuh"
 #include "cuda/kernels/sm90/ring_order.cuh"
 #include "cuda/kernels/swizzle.cuh"
@@ -77,6 +80,48 @@ TEST(TurnedPlace, NeitherWritesNorReadsMeetInABank) {
         EXPECT_EQ(banks.size(), 32U) << "read: columns of group " << group;
         EXPECT_EQ(turned_place(first + 1, 8 * group + 1), turned_place(first + 1, 8 * group) + 1);
       }
+}
+
+// wgmma leaves columns lane / 4 and lane / 4 + 8 of a warp's 16 in a lane, and of each eight rows
+// two.
+TEST(TurnedPlace, EachNumberIsReadByTheThreadThatTheEpilogueWantsItIn) {
+  for (int half = 0; half < 2; ++half) {
+    std::map<int, std::pair<int, int>> buffer;  // place → row and column of the strip
+    for (int warp = 0; warp < 4; ++warp)
+      for (int lane = 0; lane < 32; ++lane)
+        for (int eight = 0; eight < 4; ++eight)
+          for (int i = 0; i < 4; ++i)
+            buffer[turned_write(warp, lane, eight, i)] = {
+                8 * (2 * eight + half) + lane % 4 * 2 + i % 2, 16 * warp + lane / 4 + 8 * (i / 2)};
+    ASSERT_EQ(buffer.size(), 32U * 64U) << "two numbers in one place";
+    EXPECT_EQ(buffer.begin()->first, 0);
+    EXPECT_EQ(buffer.rbegin()->first, 32 * 64 - 1);
+    for (int warp = 0; warp < 4; ++warp)
+      for (int lane = 0; lane < 32; ++lane)
+        for (int group = 0; group < 8; ++group)
+          for (int e = 0; e < 2; ++e)
+            EXPECT_EQ(
+                buffer.at(turned_read(warp, lane, group) + e),
+                std::pair(16 * warp + fragment_row(lane, half), fragment_col(2, lane, group, e)));
+  }
+}
+
+TEST(TurnedPlace, HalvesAreWrittenAndReadWithoutConflicts) {
+  for (int warp = 0; warp < 4; ++warp)
+    for (int part = 0; part < 8; ++part) {
+      for (int i = 0; i < 4; ++i) {
+        std::set<int> banks;
+        for (int lane = 0; lane < 32; ++lane)
+          banks.insert(turned_write(warp, lane, part % 4, i) % 32);
+        EXPECT_EQ(banks.size(), 32U) << "written: eight " << part % 4;
+      }
+      for (int first = 0; first < 32; first += 16) {  // pairs: half a warp at once
+        std::set<int> banks;
+        for (int lane = first; lane < first + 16; ++lane)
+          for (int e = 0; e < 2; ++e) banks.insert((turned_read(warp, lane, part) + e) % 32);
+        EXPECT_EQ(banks.size(), 32U) << "read: columns of group " << part;
+      }
+    }
 }
 
 TEST(Swizzle, FollowsTheHardwaresRule) {

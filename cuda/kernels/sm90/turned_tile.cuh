@@ -25,18 +25,9 @@
 // 1, and so on. Each lets the other's pass.
 #pragma once
 
-#include "tile_io.cuh"
+#include "layout.cuh"
 
 namespace fuseline::gpu {
-
-// Whether an epilogue does nothing but store what was multiplied (epilogue/plain.cuh).
-template <class Epilogue, class = void>
-constexpr bool only_stores = false;
-template <class Epilogue>
-constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
-
-constexpr int turn_buffer_bytes = 32 * 64 * 4;  // of one consumer
-static_assert(turn_buffer_bytes <= store_buffer_bytes, "either buffer serves");
 
 // A consumer's sums of one strip as wgmma leaves them: a warp has 16 columns, a thread for each of
 // `groups` eights of rows two rows of two columns.
@@ -63,17 +54,17 @@ FUSELINE_DEVICE void write_box(u32 box, u32 first_row, const TurnedFragment<grou
   }
 }
 
-template <class Gemm>
+template <class Block>
 struct TurnedTile {
-  using Config = typename Gemm::Config_;
-  using Epilogue = typename Gemm::Epilogue_;
-  static constexpr int subtiles = Config::subtiles, strips = Gemm::strips;
-  static constexpr int slab_groups = Gemm::slab_groups;
+  using Config = typename Block::Config;
+  using Epilogue = typename Block::Epilogue;
+  static constexpr int subtiles = Config::subtiles, strips = Block::strips;
+  static constexpr int slab_groups = Block::slab_groups;
   static constexpr int passes = 8 / slab_groups;
 
-  const Gemm& gemm;
+  const Block& block;
   int consumer;
-  typename Gemm::Tile tile;
+  typename Block::Tile tile;
   int first_row;  // of the warp, in a strip
 
   // First column in the tile of what slab `index` of the ring brings.
@@ -93,15 +84,15 @@ struct TurnedTile {
                                       StoreQueue& queue) const {
     if constexpr (subtile < subtiles) {
       u32 stage = 0;
-      if constexpr (Gemm::has_loads) {
+      if constexpr (Block::has_loads) {
         if (consumer == 1) pass_by(place);
-        gemm.wait_full(place);
+        block.wait_full(place);
         stage = place.stage;
       }
       finish_strips<subtile, 0>(acc[subtile], state, stage, queue);
-      if constexpr (Gemm::has_loads) {
+      if constexpr (Block::has_loads) {
         __syncwarp();
-        gemm.release(stage);
+        block.release(stage);
         place.next();
         if (consumer == 0) pass_by(place);
       }
@@ -111,8 +102,8 @@ struct TurnedTile {
   // A slab of the other consumer. The wait keeps this release out of the stage's round before.
   template <class Place>
   FUSELINE_DEVICE void pass_by(Place& place) const {
-    gemm.wait_full(place);
-    gemm.release(place.stage);
+    block.wait_full(place);
+    block.release(place.stage);
     place.next();
   }
 
@@ -120,12 +111,12 @@ struct TurnedTile {
   FUSELINE_DEVICE void finish_strips(const float (&acc)[Config::tile_n / 2], States& state,
                                      u32 stage, StoreQueue& queue) const {
     if constexpr (strip < strips) {
-      constexpr int groups = min_of(8, Gemm::tile_rows / 8 - 8 * strip);
+      constexpr int groups = min_of(8, Block::tile_rows / 8 - 8 * strip);
       TurnedFragment<groups> x;
 #pragma unroll
       for (int i = 0; i < 4 * groups; ++i) x.v[i] = acc[32 * strip + i];
       if constexpr (only_stores<Epilogue>) {
-        Epilogue::run(gemm.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
+        Epilogue::run(block.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
       } else {
         finish_passes<subtile * passes, strip, 0>(turn(x, queue), state[strip], stage, queue);
       }
@@ -139,7 +130,7 @@ struct TurnedTile {
       Fragment<2, slab_groups> part;
 #pragma unroll
       for (int i = 0; i < 4 * slab_groups; ++i) part.v[i] = y.v[4 * slab_groups * pass + i];
-      Epilogue::run(gemm.args.epilogue, state, slab<first + pass, strip>(stage, queue), part);
+      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(stage, queue), part);
       finish_passes<first, strip, pass + 1>(y, state, stage, queue);
     }
   }
@@ -147,10 +138,10 @@ struct TurnedTile {
   // 16 rows × 64 columns in each warp, of the consumer's 64 rows × 64 columns.
   template <int groups>
   FUSELINE_DEVICE Fragment<2> turn(const TurnedFragment<groups>& x, const StoreQueue& queue) const {
-    u32 buffer = gemm.turn_at(consumer);
-    if constexpr (!Gemm::turns_apart) {
+    u32 buffer = block.turn_at(consumer);
+    if constexpr (!Block::turns_apart) {
       buffer = queue.buffers + queue.next * store_buffer_bytes;
-      if (threadIdx.x % 128 == 0) tma_wait_read<Gemm::store_buffers - 1>();
+      if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
     }
     Fragment<2> y;
 #pragma unroll
@@ -183,16 +174,16 @@ struct TurnedTile {
   }
 
   template <int index, int strip>
-  FUSELINE_DEVICE Slab90<Gemm, index> slab(u32 stage, StoreQueue& queue) const {
+  FUSELINE_DEVICE Slab90<Block, index> slab(u32 stage, StoreQueue& queue) const {
     constexpr int cols = 8 * slab_groups;
     const int row = 64 * strip + first_row;
     const int col = tile.m + consumer * Config::rows_per_group + index * cols;
-    return {{tile.n + row, col, tile.end, gemm.args.N, cols, tile.result},
-            gemm.stage_at(stage),
+    return {{tile.n + row, col, tile.end, block.args.N, cols, tile.result},
+            block.stage_at(stage),
             row,
             strip,
             static_cast<int>(threadIdx.x) - 128,
-            gemm.scratch(),
+            block.scratch(),
             &queue};
   }
 };

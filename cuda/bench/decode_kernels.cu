@@ -30,6 +30,13 @@ void add_low(std::vector<Kernel>& k) {
   k.push_back(low<rows, 128, 4>());
 }
 
+// Two thread blocks below each other share the tile of weights.
+template <int cols>
+void add_pairs(std::vector<Kernel>& k) {
+  k.push_back(
+      plain<gpu::Sm90Config<T, 64, cols, 2, ping>>("64x" + std::to_string(cols) + " c2", 8));
+}
+
 // Weights and tokens change places (sm90/turned_tile.cuh).
 template <int rows, int cols>
 void add_turned(std::vector<Kernel>& k) {
@@ -46,6 +53,9 @@ std::vector<Kernel> decode_kernels() {
   add_low<16>(k);
   add_low<32>(k);
   add_low<64>(k);
+  add_pairs<64>(k);
+  add_pairs<128>(k);
+  add_pairs<192>(k);
   add_turned<16, 128>(k);
   add_turned<32, 128>(k);
   add_turned<48, 128>(k);

@@ -6,7 +6,7 @@
 //                [--shape M,N,K]... [--replays N] [--burst MS] [--out FOLDER]
 //
 // --decode: kernels and sizes of decode, of 1 to 128 rows. --only keeps cuBLASLt and the kernels
-// whose names hold NAME.
+// whose names hold NAME. --shape takes the place of the sizes to check and to time.
 //
 // Inputs are normal random numbers: equal or zero inputs run up to 13 % faster. Rivals alternate
 // within one run, over buffers that together exceed L2; a time is the median of graph replays.
@@ -163,7 +163,9 @@ int run(const Options& options) {
     std::vector<Shape> shapes = {{64, 64, 64},      {128, 256, 64},    {1, 8, 8},
                                  {129, 257, 65},    {333, 777, 555},   {300, 136, 40},
                                  {1000, 1000, 200}, {2100, 3072, 1096}};
-    if (options.decode) {
+    if (!options.shapes.empty()) {
+      shapes = options.shapes;
+    } else if (options.decode) {
       shapes = {{1, 8, 264},    {1, 640, 1000},   {7, 136, 264},    {8, 4096, 512}, {13, 777, 555},
                 {31, 257, 712}, {48, 1000, 2000}, {64, 4096, 1096}, {100, 777, 300}};
     } else if (!options.small) {

@@ -2,6 +2,8 @@
 // program needs no link to the driver's library.
 #pragma once
 
+#include <cstring>
+
 #include "../kernels/gemm_sm90.cuh"
 #include "support.cuh"
 

@@ -51,7 +51,6 @@ struct Sm90Block : Sm90Layout<Config, Epilogue> {
   FUSELINE_DEVICE u32 full(u32 stage) const { return scratch() + scratch_bytes + 8 * stage; }
   FUSELINE_DEVICE u32 empty(u32 stage) const { return full(stage) + 8 * stages; }
   FUSELINE_DEVICE u32 sums() const { return scratch() + scratch_bytes + barrier_bytes; }
-  FUSELINE_DEVICE u32 turn_at(int consumer) const { return sums() + consumer * turn_buffer_bytes; }
   FUSELINE_DEVICE bool finishes() const { return cluster_k == 1 || rank == 0; }  // has the epilogue
 
   // First row of A and of B that a tile has: its first row and column, or if turned its first

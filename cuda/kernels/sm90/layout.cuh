@@ -13,9 +13,6 @@ constexpr bool only_stores = false;
 template <class Epilogue>
 constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
 
-constexpr int turn_buffer_bytes = 32 * 64 * 4;  // of one consumer
-static_assert(turn_buffer_bytes <= store_buffer_bytes, "either buffer serves");
-
 template <class Config_, class Epilogue_>
 struct Sm90Layout {
   using Config = Config_;
@@ -61,25 +58,19 @@ struct Sm90Layout {
   static constexpr int barrier_bytes = 256;
   static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
   static constexpr int most_stages = 12;
-  // Sums that change their threads on the way to a turned tile's epilogue have a buffer of their
-  // own beside the store buffers, or go through these.
-  static constexpr bool turns_sums = turned && !only_stores<Epilogue>;
-  static constexpr int bytes_beside(int buffers, bool turn_buffer) {
+  static constexpr int bytes_beside(int buffers) {
     return scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes +
-           2 * buffers * store_buffer_bytes + (turn_buffer ? 2 * turn_buffer_bytes : 0);
+           2 * buffers * store_buffer_bytes;
   }
-  static constexpr int stages_beside(int buffers, bool turn_buffer) {
-    return min_of((most_bytes - bytes_beside(buffers, turn_buffer)) / stage_bytes, most_stages);
+  static constexpr int stages_beside(int buffers) {
+    return min_of((most_bytes - bytes_beside(buffers)) / stage_bytes, most_stages);
   }
-  // Turned tiles would rather have a fourth stage than a turn buffer, and than a second store
-  // buffer for each consumer.
-  static constexpr bool turns_apart =
-      turns_sums && (stages_beside(1, true) >= 4 || stages_beside(1, false) < 4);
+  // Of each consumer. Some turned tiles have a fourth stage in the second's place.
   static constexpr int store_buffers =
-      turned && stages_beside(2, turns_apart) < 4 && stages_beside(1, turns_apart) >= 4 ? 1 : 2;
+      turned && stages_beside(2) < 4 && stages_beside(1) >= 4 ? 1 : 2;
   static constexpr int queue_bytes = 2 * store_buffers * store_buffer_bytes;
-  static constexpr int fixed_bytes = bytes_beside(store_buffers, turns_apart);
-  static constexpr int fitting_stages = stages_beside(store_buffers, turns_apart);
+  static constexpr int fixed_bytes = bytes_beside(store_buffers);
+  static constexpr int fitting_stages = stages_beside(store_buffers);
   // Ping-pong: an even number, so that the entry before a slab in its stage is never the other
   // consumer's step (mainloop.cuh). With cluster_k there is only one.
   static constexpr int stages =

@@ -8,15 +8,13 @@
 // columns × 64 rows of D, so they go through shared memory once, in fp32, and nothing is rounded on
 // the way. Where an epilogue only stores the sums, stmatrix turns them as it writes the box.
 //
-// The buffer for that has half of a strip's rows, so that it leaves the ring its fourth stage. Half
-// h of a strip has the rows that a thread's half h of the warps' fragments wants (fragment.cuh):
+// They go through the store buffer that the epilogue writes next, which has half of a strip's rows:
+// a buffer of their own would cost the ring a stage. Half h of a strip has the rows that a thread's
+// half h of the warps' fragments wants (fragment.cuh):
 //
 //   rows       0 to 7   8 to 15   16 to 23   24 to 31   ...     each warp writes four eights of
 //   half          0        1          0          1      ...     its 16 columns and reads eight
 //   read by    warp 0   warp 0     warp 1     warp 1    ...     rows of all 64, and that twice
-//
-// Where even this buffer would cost the fourth stage, the sums go through the store buffer that the
-// epilogue writes next.
 //
 //   consumer 0: columns 0 to tile_m / 2 of the tile     of these, 64 after 64;
 //   consumer 1: the others                              of these, 64 rows after 64 (a strip)
@@ -138,15 +136,14 @@ struct TurnedTile {
   // 16 rows × 64 columns in each warp, of the consumer's 64 rows × 64 columns.
   template <int groups>
   FUSELINE_DEVICE Fragment<2> turn(const TurnedFragment<groups>& x, const StoreQueue& queue) const {
-    u32 buffer = block.turn_at(consumer);
-    if constexpr (!Block::turns_apart) {
-      buffer = queue.buffers + queue.next * store_buffer_bytes;
-      if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
-    }
+    static_assert(store_buffer_bytes >= 32 * 64 * 4 && store_buffer_bytes % 128 == 0);
+    const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
+    // The copy engine has read what a strip before this one left there.
+    if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
     Fragment<2> y;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      named_barrier(queue.barrier, 128);  // what was there has been read
+      named_barrier(queue.barrier, 128);  // and so have the threads
       write(buffer, half, x);
       named_barrier(queue.barrier, 128);
       read(buffer, half, y);
@@ -156,21 +153,27 @@ struct TurnedTile {
   template <int groups>
   FUSELINE_DEVICE void write(u32 buffer, int half, const TurnedFragment<groups>& x) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
+    const u32 first = recomputed(buffer + turned_write(first_row / 16, lane));
 #pragma unroll
     for (int g = half; g < groups; g += 2)
 #pragma unroll
-      for (int i = 0; i < 4; ++i)
-        store_shared(buffer + 4 * turned_write(first_row / 16, lane, g / 2, i), x.v[4 * g + i]);
+      for (int i = 0; i < 4; ++i) store_shared(turned_write_from(first, g / 2, i), x.v[4 * g + i]);
   }
   FUSELINE_DEVICE void read(u32 buffer, int half, Fragment<2>& y) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
+    const u32 first = recomputed(buffer + turned_read(first_row / 16, lane));
 #pragma unroll
     for (int g = 0; g < 8; ++g) {
       u32 low, high;
-      load_shared(low, high, buffer + 4 * turned_read(first_row / 16, lane, g));
+      load_shared(low, high, turned_read_from(first, g));
       y.at(half, g, 0) = __uint_as_float(low);
       y.at(half, g, 1) = __uint_as_float(high);
     }
+  }
+  // Hides where an address comes from: the compiler would keep those of all strips in registers.
+  static FUSELINE_DEVICE u32 recomputed(u32 address) {
+    asm volatile("" : "+r"(address));
+    return address;
   }
 
   template <int index, int strip>

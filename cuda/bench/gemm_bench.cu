@@ -51,6 +51,12 @@ void add_turned(std::vector<Kernel>& k) {
    ...);
 }
 
+template <int... rows>
+void add_fused_turned(std::vector<Kernel>& k) {
+  (k.push_back(fused<Turned<rows, 256>>("fused turned " + std::to_string(rows) + "x256 c2 g8", 8)),
+   ...);
+}
+
 // Names: tile, cluster, schedule where it is ping-pong, rows of clusters that are swept together.
 std::vector<Kernel> product_kernels() {
   using Coop = gpu::Sm90Config<T, 128, 256, 2, coop>;
@@ -75,8 +81,7 @@ std::vector<Kernel> product_kernels() {
   }
   add_turned<128, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320>(k);
   add_turned<256, 96, 112, 128, 144, 160>(k);
-  k.push_back(fused<Turned<128, 256>>("fused turned 128x256 c2 g8", 8));
-  k.push_back(fused<Turned<80, 256>>("fused turned 80x256 c2 g8", 8));
+  add_fused_turned<80, 96, 112, 128, 144, 160>(k);
   k.push_back(fused<Coop>("fused 128x256 c2 g8", 8));
   k.push_back(fused<Coop>("fused 128x256 c2 g4", 4));
   k.push_back(fused<Ping>("fused 128x128 c2 ping g8", 8));

@@ -27,7 +27,7 @@ constexpr std::int64_t kDeepestPipeline = 12;
 constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
 // Turned tiles: registers that accumulators and values may take together (CUDA 13.0), and rows of
 // what the copy engine loads at once.
-constexpr std::int64_t kTurnedRegisters = 176;
+constexpr std::int64_t kTurnedRegisters = 184;
 constexpr std::int64_t kMostAccumulators = 160;
 constexpr std::int64_t kTallestBox = 256;
 constexpr std::int64_t kLeastTurnedStages = 3;

@@ -1,9 +1,12 @@
 // Checks and times the GEMM kernels against cuBLASLt on the GPU at hand.
 //
-//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a gemm_bench.cu -lcublasLt -o
-//   gemm_bench
-//   ./gemm_bench [--ladder] [--check [--small]] [--time] [--only NAME] [--shape M,N,K]...
-//                [--replays N] [--burst MS] [--out FOLDER]
+//   nvcc -std=c++20 -O3 -gencode=arch=compute_90a,code=sm_90a gemm_bench.cu decode_kernels.cu
+//   -lcublasLt -o gemm_bench
+//   ./gemm_bench [--ladder | --decode] [--check [--small]] [--time] [--only NAME]
+//                [--shape M,N,K]... [--replays N] [--burst MS] [--out FOLDER]
+//
+// --decode: kernels and sizes of decode, of 1 to 128 rows. --only keeps cuBLASLt and the kernels
+// whose names hold NAME. --shape takes the place of the sizes to check and to time.
 //
 // Inputs are normal random numbers: equal or zero inputs run up to 13 % faster. Rivals alternate
 // within one run, over buffers that together exceed L2; a time is the median of graph replays.
@@ -17,96 +20,11 @@
 #include <utility>
 
 #include "cublaslt.cuh"
-#include "epilogues.cuh"
+#include "gemm_kernel.cuh"
 #include "ladder.cuh"
-#include "reference.cuh"
 
 namespace fuseline::bench {
 namespace {
-
-using T = gpu::bf16;
-
-struct Shape {
-  int M, N, K;
-};
-
-int padded(int n) { return (n + 7) / 8 * 8; }
-std::size_t area(int rows, int cols) {
-  return static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols);
-}
-
-// One set of buffers. Results have rows beyond M and columns beyond N, which must stay untouched.
-struct Set {
-  Buffer<T> a, b, x, y;
-  Buffer<float> r, s;
-};
-constexpr int extra_rows = 3;
-
-struct Problem {
-  Shape shape;
-  int lda, ldb, ldy, blocks;
-  std::vector<Set> sets;
-
-  Problem(Shape s, int count, unsigned seed)
-      : shape(s),
-        lda(padded(s.K)),
-        ldb(padded(s.K)),
-        ldy(padded(s.N) + 8),
-        blocks((s.N + 127) / 128) {
-    for (int i = 0; i < count; ++i) {
-      Set set{Buffer<T>(area(s.M, lda)),
-              Buffer<T>(area(s.N, ldb)),
-              Buffer<T>(area(s.M, ldy)),
-              Buffer<T>(area(s.M + extra_rows, ldy)),
-              Buffer<float>(static_cast<std::size_t>(s.M)),
-              Buffer<float>(area(s.M, blocks))};
-      fill_normal(set.a, seed + 1);
-      fill_normal(set.b, seed + 2, 1.0F / std::sqrt(static_cast<float>(s.K)));
-      fill_normal(set.x, seed + 3);
-      fill_normal(set.r, seed + 4);
-      seed += 10;
-      sets.push_back(std::move(set));
-    }
-  }
-  Operands operands() const { return {shape.M, shape.N, shape.K, lda, ldb}; }
-};
-
-// A kernel under test: launches on one set of a problem.
-struct Kernel {
-  std::string name;
-  bool fused;
-  std::function<void(const Problem&, const Set&, cudaStream_t)> launch;
-};
-
-template <class Config>
-Kernel plain(const std::string& name, int group, int tail_parts = 1) {
-  return {name, false, [group, tail_parts](const Problem& p, const Set& s, cudaStream_t stream) {
-            using E = gpu::StoreResult<gpu::TileOut<T>>;
-            const E::Params params{tile_out(s.y.data(), p.shape.M, p.shape.N, p.ldy)};
-            launch<Config, E>(p.operands(), s.a.data(), s.b.data(), group, params, stream,
-                              tail_parts);
-          }};
-}
-// Rows of a tile of the result. Ampere's tiles are never turned.
-template <class Config, class = void>
-constexpr int tile_rows = Config::tile_m;
-template <class Config>
-constexpr int tile_rows<Config, decltype(void(Config::turned))> =
-    Config::turned ? Config::tile_n : Config::tile_m;
-
-template <class Config>
-Kernel fused(const std::string& name, int group, int tail_parts = 1) {
-  return {name, true, [group, tail_parts](const Problem& p, const Set& s, cudaStream_t stream) {
-            using E = ResidualScaleSquares<T>;
-            const E::Params params{
-                tile_in<T, 0>(s.x.data(), p.shape.M, p.shape.N, p.ldy, tile_rows<Config>),
-                {s.r.data(), 1},
-                tile_out(s.y.data(), p.shape.M, p.shape.N, p.ldy),
-                {s.s.data(), p.blocks}};
-            launch<Config, E>(p.operands(), s.a.data(), s.b.data(), group, params, stream,
-                              tail_parts);
-          }};
-}
 
 Kernel rung(const std::string& name, int number) {
   return {name, false, [number](const Problem& p, const Set& s, cudaStream_t stream) {
@@ -130,6 +48,12 @@ template <int cols, int... rows>
 void add_turned(std::vector<Kernel>& k) {
   (k.push_back(plain<Turned<rows, cols>>(
        "turned " + std::to_string(rows) + "x" + std::to_string(cols) + " c2 g8", 8)),
+   ...);
+}
+
+template <int... rows>
+void add_fused_turned(std::vector<Kernel>& k) {
+  (k.push_back(fused<Turned<rows, 256>>("fused turned " + std::to_string(rows) + "x256 c2 g8", 8)),
    ...);
 }
 
@@ -157,8 +81,7 @@ std::vector<Kernel> product_kernels() {
   }
   add_turned<128, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 272, 288, 304, 320>(k);
   add_turned<256, 96, 112, 128, 144, 160>(k);
-  k.push_back(fused<Turned<128, 256>>("fused turned 128x256 c2 g8", 8));
-  k.push_back(fused<Turned<80, 256>>("fused turned 80x256 c2 g8", 8));
+  add_fused_turned<80, 96, 112, 128, 144, 160>(k);
   k.push_back(fused<Coop>("fused 128x256 c2 g8", 8));
   k.push_back(fused<Coop>("fused 128x256 c2 g4", 4));
   k.push_back(fused<Ping>("fused 128x128 c2 ping g8", 8));
@@ -225,7 +148,7 @@ bool check_kernel(const Kernel& kernel, Shape shape) {
 }
 
 struct Options {
-  bool check = false, time = false, small = false, ladder = false;
+  bool check = false, time = false, small = false, ladder = false, decode = false;
   std::string only, out;
   std::vector<Shape> shapes;  // instead of the standard ones
   bool profile = false;       // one launch of each, between cudaProfilerStart and Stop
@@ -235,7 +158,9 @@ struct Options {
 
 int run(const Options& options) {
   int wrong = 0;
-  std::vector<Kernel> all = options.ladder ? ladder_kernels() : product_kernels();
+  std::vector<Kernel> all = options.ladder   ? ladder_kernels()
+                            : options.decode ? decode_kernels()
+                                             : product_kernels();
   std::erase_if(all, [&](const Kernel& k) {
     return !options.only.empty() && k.name.find(options.only) == std::string::npos;
   });
@@ -243,28 +168,43 @@ int run(const Options& options) {
     std::vector<Shape> shapes = {{64, 64, 64},      {128, 256, 64},    {1, 8, 8},
                                  {129, 257, 65},    {333, 777, 555},   {300, 136, 40},
                                  {1000, 1000, 200}, {2100, 3072, 1096}};
-    if (!options.small) {
+    if (!options.shapes.empty()) {
+      shapes = options.shapes;
+    } else if (options.decode) {
+      shapes = {{1, 8, 264},    {1, 640, 1000},   {7, 136, 264},    {8, 4096, 512}, {13, 777, 555},
+                {31, 257, 712}, {48, 1000, 2000}, {64, 4096, 1096}, {100, 777, 300}};
+    } else if (!options.small) {
       shapes.push_back({2048, 4096, 4096});
       shapes.push_back({2055, 22016, 520});
       shapes.push_back({8192, 4096, 1024});
     }
     for (const Kernel& k : all) {
-      int good = 0;
-      for (const Shape& s : shapes) good += check_kernel(k, s) ? 1 : 0;
-      wrong += static_cast<int>(shapes.size()) - good;
-      std::printf("check %-26s %d of %zu sizes right\n", k.name.c_str(), good, shapes.size());
+      int good = 0, tried = 0;
+      for (const Shape& s : shapes) {
+        if (s.M > k.most_rows) continue;
+        ++tried;
+        good += check_kernel(k, s) ? 1 : 0;
+      }
+      wrong += tried - good;
+      std::printf("check %-26s %d of %d sizes right\n", k.name.c_str(), good, tried);
     }
   }
   if (!options.time) return wrong;
 
   std::unique_ptr<std::ofstream> csv;
   if (!options.out.empty()) {
-    csv = std::make_unique<std::ofstream>(options.out +
-                                          (options.ladder ? "/ladder.csv" : "/gemm.csv"));
+    csv = std::make_unique<std::ofstream>(options.out + (options.ladder   ? "/ladder.csv"
+                                                         : options.decode ? "/decode.csv"
+                                                                          : "/gemm.csv"));
     *csv << "m,n,k,kernel,time_us,tflops,over_cublaslt,sm_mhz,power_w\n";
   }
   std::vector<Shape> shapes = options.shapes;
-  if (shapes.empty()) {
+  if (shapes.empty() && options.decode) {
+    for (const int m : {1, 2, 8, 16, 24, 32, 64, 100, 128})
+      for (const auto& [n, k] :
+           {std::pair{6144, 4096}, {4096, 4096}, {5120, 5120}, {28672, 4096}, {4096, 14336}})
+        shapes.push_back({m, n, k});
+  } else if (shapes.empty()) {
     for (const int m : {2048, 8192})
       for (const auto& [n, k] :
            {std::pair{12288, 4096}, {4096, 4096}, {22016, 4096}, {4096, 11008}})
@@ -272,16 +212,21 @@ int run(const Options& options) {
     shapes.push_back({4096, 4096, 4096});
     shapes.push_back({8192, 8192, 8192});
   }
-  std::map<std::string, double> logs;
+  // Sums of logarithms, and over how many sizes: kernels for few rows miss some.
+  std::map<std::string, std::pair<double, int>> logs;
   double best_logs = 0;
   double best_fused_logs = 0;
+  double worst = 1e30;
+  Shape worst_shape{};
   for (const Shape& shape : shapes) {
     const double bytes =
         2.0 * (1.0 * shape.M * shape.K + 1.0 * shape.N * shape.K + 2.0 * shape.M * shape.N);
     const int sets = std::clamp(static_cast<int>(200e6 / bytes) + 1, 2, 4);
     Problem p(shape, sets, 5);
     const double flops = 2.0 * shape.M * shape.N * shape.K;
-    const int launches = std::max(static_cast<int>(options.burst_ms * 1e-3 / (flops / 7e14)), sets);
+    // About what a launch takes: of few rows it is the bytes' time.
+    const double seconds = std::max(flops / 7e14, bytes / 4e12);
+    const int launches = std::max(static_cast<int>(options.burst_ms * 1e-3 / seconds), sets);
     CublasLt rival;
     rival.plan(shape.M, shape.N, shape.K, false, false, p.sets[0].a.data(), p.sets[0].b.data(),
                p.sets[0].y.data());
@@ -290,10 +235,14 @@ int run(const Options& options) {
                             const Set& s = p.sets[static_cast<std::size_t>(i)];
                             rival.run(s.a.data(), s.b.data(), s.y.data(), stream);
                           }});
-    for (const Kernel& k : all)
+    std::vector<bool> is_fused = {false};
+    for (const Kernel& k : all) {
+      if (shape.M > k.most_rows) continue;
+      is_fused.push_back(k.fused);
       contenders.push_back({k.name, [&](int i, cudaStream_t stream) {
                               k.launch(p, p.sets[static_cast<std::size_t>(i)], stream);
                             }});
+    }
     if (options.profile) {
       FUSELINE_CUDA(cudaDeviceSynchronize());
       cudaProfilerStart();
@@ -313,9 +262,9 @@ int run(const Options& options) {
     for (std::size_t i = 0; i < contenders.size(); ++i) {
       const double t = median(contenders[i].times_us);
       const double ratio = base / t;
-      logs[contenders[i].name] += std::log(ratio) / static_cast<double>(shapes.size());
-      if (i > 0)
-        (all[i - 1].fused ? best_fused : best) = std::min(all[i - 1].fused ? best_fused : best, t);
+      logs[contenders[i].name].first += std::log(ratio);
+      ++logs[contenders[i].name].second;
+      if (i > 0) (is_fused[i] ? best_fused : best) = std::min(is_fused[i] ? best_fused : best, t);
       std::printf("  %-26s %9.1f us %7.1f TFLOP/s  %.3f  %5.0f MHz %4.0f W\n",
                   contenders[i].name.c_str(), t, flops / t * 1e-6, ratio,
                   median(contenders[i].clocks_mhz), median(contenders[i].powers_w));
@@ -325,11 +274,21 @@ int run(const Options& options) {
              << ',' << median(contenders[i].powers_w) << '\n';
     }
     best_logs += std::log(base / best) / static_cast<double>(shapes.size());
+    if (base / best < worst) {
+      worst = base / best;
+      worst_shape = shape;
+    }
     best_fused_logs += std::log(best / best_fused) / static_cast<double>(shapes.size());
   }
   std::printf("\ngeometric means over %zu shapes, against cublasLt\n", shapes.size());
-  for (const auto& [name, log] : logs) std::printf("  %-26s %.3f\n", name.c_str(), std::exp(log));
+  for (const auto& [name, log] : logs) {
+    std::printf("  %-26s %.3f", name.c_str(), std::exp(log.first / log.second));
+    if (log.second < static_cast<int>(shapes.size())) std::printf("  (over %d)", log.second);
+    std::printf("\n");
+  }
   std::printf("  %-26s %.3f\n", "best plain per shape", std::exp(best_logs));
+  std::printf("  %-26s %.3f  %d x %d x %d\n", "its worst", worst, worst_shape.M, worst_shape.N,
+              worst_shape.K);
   std::printf("  %-26s %.3f\n", "best fused / best plain", std::exp(best_fused_logs));
   return wrong;
 }
@@ -346,6 +305,8 @@ int main(int argc, char** argv) {
       options.check = true;
     else if (arg == "--ladder")
       options.ladder = true;
+    else if (arg == "--decode")
+      options.decode = true;
     else if (arg == "--small")
       options.small = true;
     else if (arg == "--time")

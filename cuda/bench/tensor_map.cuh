@@ -2,6 +2,8 @@
 // program needs no link to the driver's library.
 #pragma once
 
+#include <cstring>
+
 #include "../kernels/gemm_sm90.cuh"
 #include "support.cuh"
 
@@ -81,7 +83,7 @@ inline int multiprocessors() {
 }
 
 template <class Config, class Epilogue>
-__global__ void __cluster_dims__(Config::cluster) __launch_bounds__(384, 1)
+__global__ void __cluster_dims__(Config::cluster* Config::cluster_k) __launch_bounds__(384, 1)
     sm90_kernel(const __grid_constant__ gpu::Sm90Args<Epilogue> args) {
   gpu::gemm_sm90<Config, Epilogue>(args);
 }
@@ -133,7 +135,10 @@ void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
   const int tiles = gpu::ceil_div(rows_a, Config::tile_m * Config::cluster) * Config::cluster *
                     gpu::ceil_div(rows_b, Config::tile_n);
   const int most = multiprocessors() / Config::cluster * Config::cluster;
-  const int blocks = Config::shares_tail ? most : std::min(tiles, most);
+  // Clusters along K make one tile each.
+  const int blocks = Config::cluster_k > 1 ? tiles * Config::cluster_k
+                     : Config::shares_tail ? most
+                                           : std::min(tiles, most);
   if (Config::shares_tail)
     args.tail = tail_sums(std::min(tail_parts, gpu::ceil_div(op.K, Config::tile_k)));
   sm90_kernel<Config, Epilogue>

@@ -25,11 +25,29 @@ FUSELINE_HD constexpr u32 swizzle(u32 row, u32 chunk) {
   return row * row_bytes + ((chunk ^ (row / rows % chunks)) << 4);
 }
 
-// Where column `col` of row `row` lies among 64 × 64 numbers of 4 bytes that a warp writes 8
-// columns × 4 rows at a time, every second row, and reads 8 rows × 4 pairs of columns: eights of
-// columns change places from row to row, so that neither meet in a bank.
-FUSELINE_HD constexpr int turned_place(int row, int col) {
-  return row * 64 + (col ^ (8 * ((row / 2 % 4) ^ (row % 2 * 2))));
+// Half of a turned tile's strip, 32 rows of 64 numbers of 4 bytes (sm90/turned_tile.cuh). A warp
+// writes 8 columns × 4 rows at a time, every second row, and reads 8 rows × 4 pairs of columns:
+// eights of columns change places from row to row, so that neither meet in a bank. In bytes.
+FUSELINE_HD constexpr u32 turned_place(int row, int col) {
+  return static_cast<u32>(4 * (row * 64 + (col ^ (8 * ((row / 2 % 4) ^ (row % 2 * 2))))));
+}
+// Where a lane writes its first number: column lane / 4 of its warp's 16, row 2 (lane mod 4)...
+FUSELINE_HD constexpr u32 turned_write(int warp, int lane) {
+  return turned_place(lane % 4 * 2, 16 * warp + lane / 4);
+}
+// ... and number i of the eight of rows `eight`: row i mod 2, column 8 (i / 2) from there. The
+// buffer begins at a multiple of 128 bytes, so that eights of columns change places by xor.
+FUSELINE_HD constexpr u32 turned_write_from(u32 first, int eight, int i) {
+  return (first ^ static_cast<u32>(32 * (i / 2) + 64 * (i % 2))) +
+         static_cast<u32>(256 * (8 * eight + i % 2));
+}
+// Where a lane reads the first pair of row lane / 4 of its warp's eight, and that of eight `group`
+// of columns.
+FUSELINE_HD constexpr u32 turned_read(int warp, int lane) {
+  return turned_place(8 * warp + lane / 4, lane % 4 * 2);
+}
+FUSELINE_HD constexpr u32 turned_read_from(u32 first, int group) {
+  return (first ^ static_cast<u32>(32 * (group % 4))) + static_cast<u32>(128 * (group / 4));
 }
 
 FUSELINE_HD constexpr u32 swizzle_128(u32 row, u32 chunk) { return swizzle<128>(row, chunk); }

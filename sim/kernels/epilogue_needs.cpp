@@ -25,12 +25,11 @@ constexpr std::int64_t kValueRegisters = 216;
 constexpr std::int64_t kStoreBytes = 33 * 1024;
 constexpr std::int64_t kDeepestPipeline = 12;
 constexpr std::int64_t kLeastStages = 4;  // of a block that has a part of K
-// Turned tiles: registers that accumulators and values may take together (CUDA 13.0), rows of what
-// the copy engine loads at once, shared memory in which sums change their threads.
+// Turned tiles: registers that accumulators and values may take together (CUDA 13.0), and rows of
+// what the copy engine loads at once.
 constexpr std::int64_t kTurnedRegisters = 184;
 constexpr std::int64_t kMostAccumulators = 160;
 constexpr std::int64_t kTallestBox = 256;
-constexpr std::int64_t kTurnBytes = 32 * 1024;
 constexpr std::int64_t kLeastTurnedStages = 3;
 
 // The registers of the values that wait across a step together, where they are most.
@@ -88,10 +87,10 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
   const std::int64_t columns = tile.n / 2;
   const std::int64_t accumulators = tile.m * columns / kThreadsOfGroup;
   const std::int64_t stage_bytes = (tile.m + tile.n) * 128;
-  if (needs.rows_in_runs) return false;
-  if (needs.only_stores)
-    return accumulators <= kMostAccumulators &&
-           (shared_bytes - kStoreBytes) / stage_bytes >= kLeastTurnedStages;
+  if (needs.rows_in_runs || accumulators > kMostAccumulators ||
+      (shared_bytes - kStoreBytes) / stage_bytes < kLeastTurnedStages)
+    return false;
+  if (needs.only_stores) return true;
   // Tables are slow: qkv with RoPE took 16 to 23 % longer than predicted in each of five blocks on
   // an H200.
   if (needs.reduces_columns || needs.loads_tables) return false;
@@ -100,8 +99,7 @@ bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t 
   if (columns % needs.column_group != 0 || needs.column_group > 8 * needs.slab_groups) return false;
   if (accumulators + needs.live_registers > kTurnedRegisters) return false;
   if (needs.tile_loads > 0 && tile.m > kTallestBox) return false;
-  if (needs.tile_loads * tile.m * 128 + needs.col_loads * 256 > stage_bytes) return false;
-  return (shared_bytes - kStoreBytes - kTurnBytes) / stage_bytes >= kLeastTurnedStages;
+  return needs.tile_loads * tile.m * 128 + needs.col_loads * 256 <= stage_bytes;
 }
 
 }  // namespace

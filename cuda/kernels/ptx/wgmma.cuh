@@ -60,9 +60,10 @@ struct Wgmma;
 #define FUSELINE_D128(i) FUSELINE_D64(i), FUSELINE_D64((i) + 64)
 
 // Names of the first registers in the text: R40 is R32 and eight more.
-#define FUSELINE_R32                                           \
-  "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16," \
-  "%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define FUSELINE_R8 "%0,%1,%2,%3,%4,%5,%6,%7"
+#define FUSELINE_R16 FUSELINE_R8 ",%8,%9,%10,%11,%12,%13,%14,%15"
+#define FUSELINE_R24 FUSELINE_R16 ",%16,%17,%18,%19,%20,%21,%22,%23"
+#define FUSELINE_R32 FUSELINE_R24 ",%24,%25,%26,%27,%28,%29,%30,%31"
 #define FUSELINE_R40 FUSELINE_R32 ",%32,%33,%34,%35,%36,%37,%38,%39"
 #define FUSELINE_R48 FUSELINE_R40 ",%40,%41,%42,%43,%44,%45,%46,%47"
 #define FUSELINE_R56 FUSELINE_R48 ",%48,%49,%50,%51,%52,%53,%54,%55"
@@ -95,6 +96,11 @@ struct Wgmma;
 
 #define FUSELINE_LIST(...) __VA_ARGS__
 #define FUSELINE_WGMMA_SHAPES(element, type)                                                       \
+  FUSELINE_WGMMA(element, type, 16, FUSELINE_D8(0), FUSELINE_R8, "%8", "%9", "%10", "%11", "%12")  \
+  FUSELINE_WGMMA(element, type, 32, FUSELINE_D16(0), FUSELINE_R16, "%16", "%17", "%18", "%19",     \
+                 "%20")                                                                            \
+  FUSELINE_WGMMA(element, type, 48, FUSELINE_LIST(FUSELINE_D16(0), FUSELINE_D8(16)), FUSELINE_R24, \
+                 "%24", "%25", "%26", "%27", "%28")                                                \
   FUSELINE_WGMMA(element, type, 64, FUSELINE_D32(0), FUSELINE_R32, "%32", "%33", "%34", "%35",     \
                  "%36")                                                                            \
   FUSELINE_WGMMA(element, type, 80, FUSELINE_LIST(FUSELINE_D32(0), FUSELINE_D8(32)), FUSELINE_R40, \
@@ -136,6 +142,9 @@ FUSELINE_WGMMA_SHAPES(fp16, "f16")
 #undef FUSELINE_WGMMA_SHAPES
 #undef FUSELINE_LIST
 #undef FUSELINE_WGMMA
+#undef FUSELINE_R8
+#undef FUSELINE_R16
+#undef FUSELINE_R24
 #undef FUSELINE_R32
 #undef FUSELINE_R40
 #undef FUSELINE_R48

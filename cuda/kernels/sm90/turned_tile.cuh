@@ -8,6 +8,14 @@
 // columns × 64 rows of D, so they go through shared memory once, in fp32, and nothing is rounded on
 // the way. Where an epilogue only stores the sums, stmatrix turns them as it writes the box.
 //
+// They go through the store buffer that the epilogue writes next, which has half of a strip's rows:
+// a buffer of their own would cost the ring a stage. Half h of a strip has the rows that a thread's
+// half h of the warps' fragments wants (fragment.cuh):
+//
+//   rows       0 to 7   8 to 15   16 to 23   24 to 31   ...     each warp writes four eights of
+//   half          0        1          0          1      ...     its 16 columns and reads eight
+//   read by    warp 0   warp 0     warp 1     warp 1    ...     rows of all 64, and that twice
+//
 //   consumer 0: columns 0 to tile_m / 2 of the tile     of these, 64 after 64;
 //   consumer 1: the others                              of these, 64 rows after 64 (a strip)
 //
@@ -15,17 +23,9 @@
 // 1, and so on. Each lets the other's pass.
 #pragma once
 
-#include "tile_io.cuh"
+#include "layout.cuh"
 
 namespace fuseline::gpu {
-
-// Whether an epilogue does nothing but store what was multiplied (epilogue/plain.cuh).
-template <class Epilogue, class = void>
-constexpr bool only_stores = false;
-template <class Epilogue>
-constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
-
-constexpr int turn_buffer_bytes = 64 * 64 * 4;  // of one consumer
 
 // A consumer's sums of one strip as wgmma leaves them: a warp has 16 columns, a thread for each of
 // `groups` eights of rows two rows of two columns.
@@ -52,17 +52,17 @@ FUSELINE_DEVICE void write_box(u32 box, u32 first_row, const TurnedFragment<grou
   }
 }
 
-template <class Gemm>
+template <class Block>
 struct TurnedTile {
-  using Config = typename Gemm::Config_;
-  using Epilogue = typename Gemm::Epilogue_;
-  static constexpr int subtiles = Config::subtiles, strips = Gemm::strips;
-  static constexpr int slab_groups = Gemm::slab_groups;
+  using Config = typename Block::Config;
+  using Epilogue = typename Block::Epilogue;
+  static constexpr int subtiles = Config::subtiles, strips = Block::strips;
+  static constexpr int slab_groups = Block::slab_groups;
   static constexpr int passes = 8 / slab_groups;
 
-  const Gemm& gemm;
+  const Block& block;
   int consumer;
-  typename Gemm::Tile tile;
+  typename Block::Tile tile;
   int first_row;  // of the warp, in a strip
 
   // First column in the tile of what slab `index` of the ring brings.
@@ -82,15 +82,15 @@ struct TurnedTile {
                                       StoreQueue& queue) const {
     if constexpr (subtile < subtiles) {
       u32 stage = 0;
-      if constexpr (Gemm::has_loads) {
+      if constexpr (Block::has_loads) {
         if (consumer == 1) pass_by(place);
-        gemm.wait_full(place);
+        block.wait_full(place);
         stage = place.stage;
       }
       finish_strips<subtile, 0>(acc[subtile], state, stage, queue);
-      if constexpr (Gemm::has_loads) {
+      if constexpr (Block::has_loads) {
         __syncwarp();
-        gemm.release(stage);
+        block.release(stage);
         place.next();
         if (consumer == 0) pass_by(place);
       }
@@ -100,8 +100,8 @@ struct TurnedTile {
   // A slab of the other consumer. The wait keeps this release out of the stage's round before.
   template <class Place>
   FUSELINE_DEVICE void pass_by(Place& place) const {
-    gemm.wait_full(place);
-    gemm.release(place.stage);
+    block.wait_full(place);
+    block.release(place.stage);
     place.next();
   }
 
@@ -109,76 +109,84 @@ struct TurnedTile {
   FUSELINE_DEVICE void finish_strips(const float (&acc)[Config::tile_n / 2], States& state,
                                      u32 stage, StoreQueue& queue) const {
     if constexpr (strip < strips) {
-      constexpr int groups = min_of(8, Gemm::tile_rows / 8 - 8 * strip);
+      constexpr int groups = min_of(8, Block::tile_rows / 8 - 8 * strip);
       TurnedFragment<groups> x;
 #pragma unroll
       for (int i = 0; i < 4 * groups; ++i) x.v[i] = acc[32 * strip + i];
       if constexpr (only_stores<Epilogue>) {
-        Epilogue::run(gemm.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
+        Epilogue::run(block.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
       } else {
-        named_barrier(queue.barrier, 128);  // the strip before has been read
-        write(x);
-        named_barrier(queue.barrier, 128);
-        finish_passes<subtile * passes, strip, passes>(state[strip], stage, queue);
+        finish_passes<subtile * passes, strip, 0>(turn(x, queue), state[strip], stage, queue);
       }
       finish_strips<subtile, strip + 1>(acc, state, stage, queue);
     }
   }
-  template <int index, int strip, int left>
-  FUSELINE_DEVICE void finish_passes(typename Epilogue::State& state, u32 stage,
-                                     StoreQueue& queue) const {
-    if constexpr (left > 0) {
-      Epilogue::run(gemm.args.epilogue, state, slab<index, strip>(stage, queue),
-                    read(index % passes * slab_groups));
-      finish_passes<index + 1, strip, left - 1>(state, stage, queue);
+  template <int first, int strip, int pass>
+  FUSELINE_DEVICE void finish_passes(const Fragment<2>& y, typename Epilogue::State& state,
+                                     u32 stage, StoreQueue& queue) const {
+    if constexpr (pass < passes) {
+      Fragment<2, slab_groups> part;
+#pragma unroll
+      for (int i = 0; i < 4 * slab_groups; ++i) part.v[i] = y.v[4 * slab_groups * pass + i];
+      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(stage, queue), part);
+      finish_passes<first, strip, pass + 1>(y, state, stage, queue);
     }
   }
 
+  // 16 rows × 64 columns in each warp, of the consumer's 64 rows × 64 columns.
   template <int groups>
-  FUSELINE_DEVICE void write(const TurnedFragment<groups>& x) const {
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    // Eight rows further down the columns lie in the same order.
+  FUSELINE_DEVICE Fragment<2> turn(const TurnedFragment<groups>& x, const StoreQueue& queue) const {
+    static_assert(store_buffer_bytes >= 32 * 64 * 4 && store_buffer_bytes % 128 == 0);
+    const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
+    // The copy engine has read what a strip before this one left there.
+    if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
+    Fragment<2> y;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const int row = lane % 4 * 2 + i % 2, col = first_row + lane / 4 + i / 2 * 8;
-      const u32 at = gemm.turn_at(consumer) + 4 * turned_place(row, col);
-#pragma unroll
-      for (int g = 0; g < groups; ++g) store_shared(at + 4 * g * 8 * 64, x.v[4 * g + i]);
-    }
-  }
-  // The warp's 16 rows; columns from 8 · first_group on.
-  FUSELINE_DEVICE Fragment<2, slab_groups> read(int first_group) const {
-    const int lane = static_cast<int>(threadIdx.x % 32);
-    Fragment<2, slab_groups> y;
-    // So do the next four groups of columns.
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const u32 at = gemm.turn_at(consumer) +
-                     4 * turned_place(first_row + lane / 4, 8 * (first_group + i) + lane % 4 * 2);
-#pragma unroll
-      for (int g = i; g < slab_groups; g += 4)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          u32 low, high;
-          load_shared(low, high, at + 4 * (half * 8 * 64 + (g - i) * 8));
-          y.at(half, g, 0) = __uint_as_float(low);
-          y.at(half, g, 1) = __uint_as_float(high);
-        }
+    for (int half = 0; half < 2; ++half) {
+      named_barrier(queue.barrier, 128);  // and so have the threads
+      write(buffer, half, x);
+      named_barrier(queue.barrier, 128);
+      read(buffer, half, y);
     }
     return y;
   }
+  template <int groups>
+  FUSELINE_DEVICE void write(u32 buffer, int half, const TurnedFragment<groups>& x) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const u32 first = recomputed(buffer + turned_write(first_row / 16, lane));
+#pragma unroll
+    for (int g = half; g < groups; g += 2)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) store_shared(turned_write_from(first, g / 2, i), x.v[4 * g + i]);
+  }
+  FUSELINE_DEVICE void read(u32 buffer, int half, Fragment<2>& y) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const u32 first = recomputed(buffer + turned_read(first_row / 16, lane));
+#pragma unroll
+    for (int g = 0; g < 8; ++g) {
+      u32 low, high;
+      load_shared(low, high, turned_read_from(first, g));
+      y.at(half, g, 0) = __uint_as_float(low);
+      y.at(half, g, 1) = __uint_as_float(high);
+    }
+  }
+  // Hides where an address comes from: the compiler would keep those of all strips in registers.
+  static FUSELINE_DEVICE u32 recomputed(u32 address) {
+    asm volatile("" : "+r"(address));
+    return address;
+  }
 
   template <int index, int strip>
-  FUSELINE_DEVICE Slab90<Gemm, index> slab(u32 stage, StoreQueue& queue) const {
+  FUSELINE_DEVICE Slab90<Block, index> slab(u32 stage, StoreQueue& queue) const {
     constexpr int cols = 8 * slab_groups;
     const int row = 64 * strip + first_row;
     const int col = tile.m + consumer * Config::rows_per_group + index * cols;
-    return {{tile.n + row, col, tile.end, gemm.args.N, cols, tile.result},
-            gemm.stage_at(stage),
+    return {{tile.n + row, col, tile.end, block.args.N, cols, tile.result},
+            block.stage_at(stage),
             row,
             strip,
             static_cast<int>(threadIdx.x) - 128,
-            gemm.scratch(),
+            block.scratch(),
             &queue};
   }
 };

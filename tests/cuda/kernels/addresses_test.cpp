@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "cuda/kernels/fragment.cuh"
 #include "cuda/kernels/raster.cuh"
 #include "cuda/kernels/sm90/ring_order.cuh"
 #include "cuda/kernels/swizzle.cuh"
@@ -50,33 +53,53 @@ TEST(Swizzle, WithoutItEightRowsOf128BytesConflict) {
   EXPECT_EQ(worst_bank_use([](u32 lane) { return lane * 128; }), 8);
 }
 
-// What a turned tile's warp writes, 32 numbers of 4 bytes at once, and what it reads, 16 pairs.
+// wgmma leaves columns lane / 4 and lane / 4 + 8 of a warp's 16 in a lane, and of each eight rows
+// two.
+TEST(TurnedPlace, EachNumberIsReadByTheThreadThatTheEpilogueWantsItIn) {
+  constexpr u32 start = 3 * 128;  // of the buffer
+  for (int half = 0; half < 2; ++half) {
+    std::map<u32, std::pair<int, int>> buffer;  // address → row and column of the strip
+    for (int warp = 0; warp < 4; ++warp)
+      for (int lane = 0; lane < 32; ++lane)
+        for (int eight = 0; eight < 4; ++eight)
+          for (int i = 0; i < 4; ++i)
+            buffer[turned_write_from(start + turned_write(warp, lane), eight, i)] = {
+                8 * (2 * eight + half) + lane % 4 * 2 + i % 2, 16 * warp + lane / 4 + 8 * (i / 2)};
+    ASSERT_EQ(buffer.size(), 32U * 64U) << "two numbers in one place";
+    EXPECT_EQ(buffer.begin()->first, start);
+    EXPECT_EQ(buffer.rbegin()->first, start + 4 * (32 * 64 - 1));
+    for (int warp = 0; warp < 4; ++warp)
+      for (int lane = 0; lane < 32; ++lane)
+        for (int group = 0; group < 8; ++group)
+          for (int e = 0; e < 2; ++e) {
+            const u32 at =
+                turned_read_from(start + turned_read(warp, lane), group) + 4 * static_cast<u32>(e);
+            ASSERT_TRUE(buffer.contains(at)) << at;
+            EXPECT_EQ(buffer.at(at), std::pair(16 * warp + fragment_row(lane, half),
+                                               fragment_col(2, lane, group, e)));
+          }
+  }
+}
+
+// A warp writes 32 numbers of 4 bytes at once, and half a warp reads 16 pairs.
 TEST(TurnedPlace, NeitherWritesNorReadsMeetInABank) {
-  std::set<int> places;
-  for (int row = 0; row < 64; ++row)
-    for (int col = 0; col < 64; ++col) {
-      EXPECT_EQ(turned_place(row, col) / 64, row) << "a number leaves its row";
-      places.insert(turned_place(row, col));
-    }
-  EXPECT_EQ(places.size(), 64U * 64U);
-  for (int e = 0; e < 2; ++e)
-    for (int group = 0; group < 8; ++group)
-      for (int first = 0; first < 64; first += 8) {
-        std::set<int> banks;
+  for (int warp = 0; warp < 4; ++warp) {
+    for (int eight = 0; eight < 4; ++eight)
+      for (int i = 0; i < 4; ++i) {
+        std::set<u32> banks;
         for (int lane = 0; lane < 32; ++lane)
-          banks.insert(turned_place(8 * group + lane % 4 * 2 + e, first + lane / 4) % 32);
-        EXPECT_EQ(banks.size(), 32U) << "written: rows of group " << group;
+          banks.insert(turned_write_from(turned_write(warp, lane), eight, i) / 4 % 32);
+        EXPECT_EQ(banks.size(), 32U) << "written: eight " << eight;
       }
-  for (int half = 0; half < 2; ++half)
-    for (int first = 0; first < 64; first += 16)
-      for (int group = 0; group < 8; ++group) {
-        std::set<int> banks;
-        for (int lane = 16 * half; lane < 16 * half + 16; ++lane)
-          for (int e = 0; e < 2; ++e)
-            banks.insert(turned_place(first + lane / 4, 8 * group + lane % 4 * 2 + e) % 32);
+    for (int group = 0; group < 8; ++group)
+      for (int first = 0; first < 32; first += 16) {
+        std::set<u32> banks;
+        for (int lane = first; lane < first + 16; ++lane)
+          for (u32 e = 0; e < 2; ++e)
+            banks.insert((turned_read_from(turned_read(warp, lane), group) / 4 + e) % 32);
         EXPECT_EQ(banks.size(), 32U) << "read: columns of group " << group;
-        EXPECT_EQ(turned_place(first + 1, 8 * group + 1), turned_place(first + 1, 8 * group) + 1);
       }
+  }
 }
 
 TEST(Swizzle, FollowsTheHardwaresRule) {

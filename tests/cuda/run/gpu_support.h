@@ -80,17 +80,25 @@ class GpuKernelTest : public testing::Test {
     return true;
   }
 
+  // The plan of each policy whose kernels run one after the other.
+  static void for_each_plan(const ModelConfig& config, const Workload& work,
+                            const std::function<void(Plan)>& use) {
+    const Graph block = build_block(config, work);
+    for (const PolicyInfo& policy : policies()) {
+      if (policy.name == "custom" || policy.name == "whole-block") continue;
+      if (work.phase == Phase::train && !policy.trains) continue;
+      SCOPED_TRACE(policy.name + " " + config.name);
+      use(make_plan(policy.name, block));
+    }
+  }
+
   // Programs with the same text, which other policies have too, are checked once.
   void for_each_program(const ModelConfig& config, const Workload& work,
                         const std::function<void(ExecutedPlan&, const Program&)>& check) {
     const executor::Workers workers;
     const Graph block = build_block(config, work);
     std::set<std::string> seen;
-    for (const PolicyInfo& policy : policies()) {
-      if (policy.name == "custom" || policy.name == "whole-block") continue;
-      if (work.phase == Phase::train && !policy.trains) continue;
-      SCOPED_TRACE(policy.name + " " + config.name);
-      Plan plan = make_plan(policy.name, block);
+    for_each_plan(config, work, [&](Plan plan) {
       const auto inputs =
           executor::prepare_inputs(plan, executor::random_storage(block, 7, workers), 7, workers);
       auto done = executor::execute(plan, inputs, load_gpu("h200"), {.workers = workers});
@@ -101,7 +109,7 @@ class GpuKernelTest : public testing::Test {
             SCOPED_TRACE(program.name);
             check(executed, program);
           }
-    }
+    });
   }
 
   LaunchContext context(const ExecutedPlan& p) { return {*device_, *store_, p.plan, p.tensors}; }

@@ -58,7 +58,8 @@ TEST(EpilogueNeeds, OfTurnedTiles) {
   const GemmTile tall{.m = 320, .n = 128, .cluster_n = 2},
       large{.m = 160, .n = 256, .cluster_n = 2};
   EXPECT_FALSE(fits({.live_registers = 32}, large));
-  EXPECT_FALSE(fits({}, tall)) << "three stages beside the sums on their way";
+  EXPECT_TRUE(fits({}, tall)) << "three stages: the sums change their threads in store buffers";
+  EXPECT_FALSE(fits({}, {.m = 336, .n = 128, .cluster_n = 2})) << "no registers are left";
   EXPECT_TRUE(fits({.only_stores = true}, large));
   EXPECT_TRUE(fits({.only_stores = true}, tall));
 }

@@ -1,0 +1,92 @@
+// What a Hopper GEMM knows before it runs: the tile's parts, shared memory, registers.
+#pragma once
+
+#include "config.cuh"
+#include "ring_order.cuh"
+#include "tile_io.cuh"
+
+namespace fuseline::gpu {
+
+// Whether an epilogue does nothing but store what was multiplied (epilogue/plain.cuh).
+template <class Epilogue, class = void>
+constexpr bool only_stores = false;
+template <class Epilogue>
+constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
+
+template <class Config_, class Epilogue_>
+struct Sm90Layout {
+  using Config = Config_;
+  using Epilogue = Epilogue_;
+  using Args = Sm90Args<Epilogue>;
+  using Element = typename Config::Element;
+  static constexpr int threads = 384;
+  static constexpr int cluster = Config::cluster;      // along M
+  static constexpr int cluster_k = Config::cluster_k;  // along K
+  static constexpr int blocks_of_cluster = cluster * cluster_k;
+  static constexpr bool batched = Config::batched;
+  static constexpr bool ragged = Config::ragged;
+  static constexpr bool ragged_k = Config::ragged_k;
+  static constexpr bool shares_tail = Config::shares_tail;
+  static constexpr bool turned = Config::turned;
+
+  // The tile as the epilogue sees it.
+  static constexpr int tile_rows = turned ? Config::tile_n : Config::tile_m;
+  static constexpr int tile_cols = turned ? Config::rows_per_group : Config::tile_n;
+  static constexpr int tile_threads = Config::cooperative ? 256 : 128;
+  static constexpr int strips = turned ? ceil_div(tile_rows, 64) : Config::subtiles;
+  static constexpr int strips_per_warp = strips;
+  // A box of 64 rows may hold rows that are no longer the tile's.
+  static constexpr bool clips_rows = ragged || (turned && tile_rows % 64 != 0);
+  static constexpr int slabs = (turned ? Config::tile_m : tile_cols) / slab_cols;
+  static constexpr int slab_groups = Epilogue::slab_groups;
+  static constexpr bool has_loads = Epilogue::tile_loads + Epilogue::col_loads > 0;
+  static constexpr int ring_slabs = has_loads ? slabs : 0;
+  static constexpr int box_bytes = tile_rows * box_row_bytes;
+
+  // Shared memory: stages | store buffers | scratch | barriers | partial sums of the other blocks.
+  static constexpr int a_bytes = Config::a_rows * Config::tile_k * 2;
+  static constexpr int b_bytes = Config::tile_n * Config::tile_k * 2;
+  static constexpr int stage_bytes = a_bytes + b_bytes;
+  static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;
+  static_assert(Epilogue::tile_loads * box_bytes <= cols_offset, "a slab's loads exceed a stage");
+  static constexpr int most_bytes = 227 * 1024;
+  // One strip of rows after the other: column reductions need not wait with their scratch.
+  static constexpr int scratch_step = strips_per_warp > 1 ? Epilogue::scratch_bytes : 0;
+  static constexpr int tile_scratch_bytes =
+      strips_per_warp > 1 ? most_column_reductions* scratch_step : Epilogue::scratch_bytes;
+  static constexpr int scratch_bytes = tile_scratch_bytes * (Config::cooperative ? 1 : 2);
+  static constexpr int barrier_bytes = 256;
+  static constexpr int sum_bytes = tile_rows * tile_cols * 4;  // of one block
+  static constexpr int most_stages = 12;
+  static constexpr int bytes_beside(int buffers) {
+    return scratch_bytes + barrier_bytes + (cluster_k - 1) * sum_bytes +
+           2 * buffers * store_buffer_bytes;
+  }
+  static constexpr int stages_beside(int buffers) {
+    return min_of((most_bytes - bytes_beside(buffers)) / stage_bytes, most_stages);
+  }
+  // Of each consumer. Some turned tiles have a fourth stage in the second's place.
+  static constexpr int store_buffers =
+      turned && stages_beside(2) < 4 && stages_beside(1) >= 4 ? 1 : 2;
+  static constexpr int queue_bytes = 2 * store_buffers * store_buffer_bytes;
+  static constexpr int fixed_bytes = bytes_beside(store_buffers);
+  static constexpr int fitting_stages = stages_beside(store_buffers);
+  // Ping-pong: an even number, so that the entry before a slab in its stage is never the other
+  // consumer's step (mainloop.cuh). With cluster_k there is only one.
+  static constexpr int stages =
+      Config::cooperative || cluster_k > 1 ? fitting_stages : fitting_stages / 2 * 2;
+  static_assert(Config::cooperative || ring_slabs < stages, "the slabs of a tile fill the ring");
+  static constexpr int shared_bytes = stages * stage_bytes + fixed_bytes;
+  using Place = RingPlace<stages>;
+  // A producer that fetches many operands or finds them needs more registers. 128 p + 256 c ≤
+  // 65,536.
+  static constexpr bool busy_producer = batched || ragged ||
+                                        Epilogue::tile_loads + Epilogue::col_loads > 2 ||
+                                        Epilogue::col_loads > 1;
+  static constexpr int producer_registers = busy_producer ? 40 : 24;
+  static constexpr int consumer_registers = busy_producer ? 232 : 240;
+  using Accumulators = float[Config::subtiles][Config::tile_n / 2];
+  using States = typename Epilogue::State[strips];
+};
+
+}  // namespace fuseline::gpu

@@ -1,0 +1,128 @@
+// The producer of a Hopper GEMM: one thread that asks the copy engine for what the ring holds,
+// steps of K and what an epilogue loads, in the order of ring_order.cuh.
+#pragma once
+
+#include "block.cuh"
+#include "turned_tile.cuh"
+
+namespace fuseline::gpu {
+
+template <class Block>
+struct Producer {
+  using Config = typename Block::Config;
+  using Epilogue = typename Block::Epilogue;
+  using Place = typename Block::Place;
+  static constexpr int cluster = Block::cluster, stages = Block::stages;
+  static constexpr int ring_slabs = Block::ring_slabs;
+  static constexpr bool batched = Block::batched, ragged = Block::ragged;
+  static constexpr bool ragged_k = Block::ragged_k, shares_tail = Block::shares_tail;
+  static constexpr bool turned = Block::turned;
+
+  const Block& block;
+
+  FUSELINE_DEVICE void run() const {
+    Place place;
+    RaggedTiles walk = block.ragged_tiles();
+    TilePlace before{-1, 0};  // ping-pong: the tile whose slabs are due
+    TileWalk<shares_tail> parts = block.walk_from(block.first_tile, block.tile_step);
+    for (TilePart part = parts.next(); part.tile >= 0; part = parts.next()) {
+      const TilePlace tile = block.corner(part.tile, walk);
+      const int steps = shares_tail ? part.steps : block.steps_of(tile);
+      for (int k = 0; k < steps; ++k) {
+        send_operands(place, tile, part.first + k);
+        if (!Config::cooperative && k < ring_slabs && before.m >= 0) send_slab(place, before, k);
+      }
+      if (!Config::cooperative && before.m >= 0)
+        for (int s = block.k_steps; s < ring_slabs; ++s) send_slab(place, before, s);
+      if (Config::cooperative && (!shares_tail || block.is_last(part)))
+        for (int s = 0; s < ring_slabs; ++s) send_slab(place, tile, s);
+      before = tile;
+    }
+    if (!Config::cooperative && before.m >= 0 && block.finishes())
+      for (int s = 0; s < ring_slabs; ++s) send_slab(place, before, s);
+    // No block may leave while another can still say here that it has read a stage. A barrier of
+    // the cluster would not do: it does not wait for the arrivals that are on their way.
+    if constexpr (cluster > 1) {
+      for (int s = 0; s < stages; ++s) {
+        mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
+        place.next();
+      }
+    }
+  }
+
+ private:
+  FUSELINE_DEVICE void send_operands(Place& place, TilePlace tile, int step) const {
+    const auto& args = block.args;
+    int k = (block.first_step + step) * Config::tile_k;
+    int product = tile.result;
+    if constexpr (ragged_k) {
+      k += args.groups.begin(tile.result);
+    } else if constexpr (batched) {
+      const int each = ceil_div(args.K, Config::tile_k);
+      product = tile.result * args.batch.summed + step / each;
+      k = step % each * Config::tile_k;
+    }
+    const u32 bar = block.full(place.stage);
+    mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
+    mbarrier_arrive_expect(bar, Block::stage_bytes);
+    const u32 a = block.stage_at(place.stage);
+    const u32 b = a + Block::a_bytes;
+    const auto load_a = [&](u32 to, int x, int y) {
+      if constexpr (batched && !ragged_k)
+        tma_load(to, args.a, x, y, args.batch.a.head(product), args.batch.a.stack(product), bar);
+      else if constexpr (Config::a_apart)
+        tma_load(to, args.a, x, y % args.a_run, 0, y / args.a_run, bar);
+      else
+        tma_load(to, args.a, x, y, bar);
+    };
+    if constexpr (Config::a_is_km) {
+#pragma unroll
+      for (int m = 0; m < Config::tile_m; m += 64) load_a(a + m * box_row_bytes, tile.m + m, k);
+    } else {
+      load_a(a, k, tile.m);
+    }
+    constexpr u16 everyone = (1 << cluster) - 1;
+    const int share = cluster > 1 ? static_cast<int>(block.rank) * Config::b_box_rows : 0;
+    const auto load_b = [&](u32 to, int x, int y) {
+      if constexpr (ragged && Config::b_is_kn) {
+        tma_load(to, args.b, x, y, 0, tile.result, bar);
+      } else if constexpr (batched && !ragged_k) {
+        const int head = args.batch.b.head(product), stack = args.batch.b.stack(product);
+        if constexpr (cluster > 1)
+          tma_load_multicast(to, args.b, x, y, head, stack, bar, everyone);
+        else
+          tma_load(to, args.b, x, y, head, stack, bar);
+      } else if constexpr (cluster > 1) {
+        tma_load_multicast(to, args.b, x, y, bar, everyone);
+      } else {
+        tma_load(to, args.b, x, y, bar);
+      }
+    };
+    if constexpr (Config::b_is_kn) {
+#pragma unroll
+      for (int n = 0; n < Config::tile_n; n += 64)
+        load_b(b + (n + share) * box_row_bytes, tile.n + n, k + share);
+    } else {
+      const int matrix = ragged ? tile.result * args.N : 0;
+      load_b(b + share * box_row_bytes, k, matrix + tile.n + share);
+    }
+    place.next();
+  }
+
+  FUSELINE_DEVICE void send_slab(Place& place, TilePlace tile, int slab) const {
+    const u32 bar = block.full(place.stage);
+    mbarrier_wait(block.empty(place.stage), place.parity ^ 1);
+    FetchBytes<Block> count;
+    Epilogue::fetch(block.args.epilogue, count);
+    mbarrier_arrive_expect(bar, count.bytes);
+    Fetch<Block> fetch{block.stage_at(place.stage), bar, tile.m, tile.n + slab * slab_cols};
+    if constexpr (turned) {
+      fetch.row = tile.n;
+      fetch.col = tile.m + TurnedTile<Block>::column_of_slab(slab);
+    }
+    Epilogue::fetch(block.args.epilogue, fetch);
+    place.next();
+  }
+};
+
+}  // namespace fuseline::gpu

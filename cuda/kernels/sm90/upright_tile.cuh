@@ -1,0 +1,102 @@
+// The epilogue of tiles whose rows are the rows of the tensor cores' tile: a thread has the sums
+// that the epilogue wants it to have.
+#pragma once
+
+#include "../epilogue/gather.cuh"
+#include "block.cuh"
+
+namespace fuseline::gpu {
+
+template <class Block>
+struct UprightTile {
+  using Config = typename Block::Config;
+  using Epilogue = typename Block::Epilogue;
+  using Accumulators = typename Block::Accumulators;
+  using States = typename Block::States;
+  using Place = typename Block::Place;
+  static constexpr int slabs = Block::slabs, slab_groups = Block::slab_groups;
+  static constexpr int passes = 8 / slab_groups;
+  static constexpr bool has_loads = Block::has_loads;
+
+  const Block& block;
+  typename Block::Tile tile;
+  int first_row;  // of the warp, in the tile
+
+  // `more`: whether this thread block has a tile behind it.
+  FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place,
+                              StoreQueue& queue, bool more) const {
+    if constexpr (gathers_groups<Epilogue>) {
+#pragma unroll
+      for (int s = 0; s < Config::subtiles; ++s) gather<0>(acc[s], state[s], s, queue);
+    }
+    finish_slabs<0>(acc, state, place, queue, more);
+  }
+
+ private:
+  // Slab after slab: registers cannot be indexed at run time.
+  template <int slab>
+  FUSELINE_DEVICE void finish_slabs(const Accumulators& acc, States& state, Place& place,
+                                    StoreQueue& queue, bool more) const {
+    if constexpr (slab < slabs) {
+      const Place entry = Config::cooperative
+                              ? place
+                              : place.after(pingpong_slab_entry(slab, more ? block.k_steps : 0));
+      if constexpr (has_loads) block.wait_full(entry);
+#pragma unroll
+      for (int s = 0; s < Config::subtiles; ++s)
+        finish_row<slab * passes, passes>(acc[s], state[s], entry.stage, s, queue);
+      if constexpr (has_loads) {
+        __syncwarp();
+        block.release(entry.stage);
+        if (Config::cooperative) place.next();
+      }
+      finish_slabs<slab + 1>(acc, state, place, queue, more);
+    }
+  }
+  // `passes` runs of the epilogue over the 64 columns of a stage.
+  template <int index, int left>
+  FUSELINE_DEVICE void finish_row(const float (&acc)[Config::tile_n / 2],
+                                  typename Epilogue::State& state, u32 stage, int strip,
+                                  StoreQueue& queue) const {
+    if constexpr (left > 0) {
+      Epilogue::run(block.args.epilogue, state, slab_at<index>(stage, strip, queue),
+                    accumulated<index>(acc));
+      finish_row<index + 1, left - 1>(acc, state, stage, strip, queue);
+    }
+  }
+
+  // The pass ahead of the epilogue (epilogue/gather.cuh). It loads nothing by slabs.
+  template <int index>
+  FUSELINE_DEVICE void gather(const float (&acc)[Config::tile_n / 2],
+                              typename Epilogue::State& state, int strip, StoreQueue& queue) const {
+    if constexpr (index * 8 * slab_groups < Block::tile_cols) {
+      Epilogue::gather(block.args.epilogue, state, slab_at<index>(0, strip, queue),
+                       accumulated<index>(acc));
+      gather<index + 1>(acc, state, strip, queue);
+    }
+  }
+
+  template <int index>
+  static FUSELINE_DEVICE Fragment<2, slab_groups> accumulated(
+      const float (&acc)[Config::tile_n / 2]) {
+    constexpr int values = 4 * slab_groups;  // per thread
+    Fragment<2, slab_groups> y;
+#pragma unroll
+    for (int i = 0; i < values; ++i) y.v[i] = acc[values * index + i];
+    return y;
+  }
+  template <int index>
+  FUSELINE_DEVICE Slab90<Block, index> slab_at(u32 stage, int strip, StoreQueue& queue) const {
+    constexpr int cols = 8 * slab_groups;
+    const int thread = static_cast<int>(threadIdx.x) - 128, row = first_row + 64 * strip;
+    return {{tile.m + row, tile.n + index * cols, tile.end, block.args.N, cols, tile.result},
+            block.stage_at(stage),
+            row,
+            strip,
+            thread % Block::tile_threads,
+            block.scratch() + (Config::cooperative ? 0 : thread / 128 * Block::tile_scratch_bytes),
+            &queue};
+  }
+};
+
+}  // namespace fuseline::gpu

@@ -77,7 +77,7 @@ constexpr ConstantInfo kTable[] = {
      "start and end of our own clusters along K, which each wave of them pays again", Zero::refused,
      [](Constants& c) -> ConstantPlace { return &c.gemm.cluster_wave; }},
     {"gemm.concurrency_exponent", "1",
-     "HBM rate ~ (streams at work / streams needed) to this power", Zero::refused,
+     "rate of HBM reads ~ (streams at work / streams needed) to this power", Zero::refused,
      [](Constants& c) -> ConstantPlace { return &c.gemm.concurrency_exponent; }},
     {"gemm.dequantise_instructions", "instructions/element",
      "from the code of a weight to the type of the tensor cores, scale applied", Zero::allowed,

@@ -315,6 +315,28 @@ TEST(OwnGemm, AMenuWithoutAFittingTileIsTheFilesMistake) {
   EXPECT_THROW(choose_tile(problem, gpu), InputError);
 }
 
+// Thread blocks wait for what they load, and for nothing that L2 writes back.
+TEST(GemmTime, FewThreadBlocksSlowDownReadsAndNoWrites) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants& constants = gpu.constants.gemm;
+  const Bytes bytes(1 << 30);
+  const auto hbm = [&](std::int64_t blocks, const HbmTraffic& traffic) {
+    GemmWave wave;
+    wave.blocks = blocks;
+    wave.k_steps = 1;
+    wave.hbm = traffic;
+    return time_gemm(plain(512, 512, 64), {.m = 128, .n = 128}, {wave}, gpu).hbm.value();
+  };
+  const double full = bytes / (gpu.hbm_bandwidth_sustained * constants.hbm_fraction) / Seconds(1);
+  const double needed = gpu.hbm_bandwidth_sustained.value() / (constants.stream_gb_per_s * 1e9);
+  for (const std::int64_t blocks : {1, 13, 132}) {
+    const double slower =
+        std::pow(needed / static_cast<double>(blocks), constants.concurrency_exponent);
+    EXPECT_NEAR(hbm(blocks, {.read = bytes, .write = {}}), full * slower, 1e-9 * full) << blocks;
+    EXPECT_NEAR(hbm(blocks, {.read = {}, .write = bytes}), full, 1e-9 * full) << blocks;
+  }
+}
+
 // Rows that are no multiple of 16 bytes rule out bulk copies: GPT-2's LM head, 50,257 columns.
 TEST(GemmTime, UnalignedRowsAreSeveralTimesSlowerThanPaddedOnes) {
   const Gpu gpu = hopper_like();

@@ -125,6 +125,8 @@ constexpr ConstantInfo kTable[] = {
      Zero::allowed, [](Constants& c) -> ConstantPlace { return &c.gemm.rescale_instructions; }},
     {"gemm.sm_fetch_bytes_per_cycle", "B/clock", "operand panels from L2 into one SM",
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.gemm.sm_fetch_bytes_per_cycle; }},
+    {"gemm.split_waves", "waves", "of parts of K that a library launches at most", Zero::refused,
+     [](Constants& c) -> ConstantPlace { return &c.gemm.split_waves; }},
     {"gemm.start_us", "us", "fill and drain of the pipeline, beyond an empty kernel", Zero::refused,
      [](Constants& c) -> ConstantPlace { return &c.gemm.start; }},
     {"gemm.stream_gb_per_s", "GB/s",

@@ -164,6 +164,20 @@ TEST(GemmLibrary, AFewOutputTilesAreSplitAlongK) {
   EXPECT_EQ(choose_tile(plain(4096, 12288, 4096), gpu).split_k, 1);
 }
 
+// 140 tiles are two waves of an A100's 108 SMs, the second one nearly empty. In parts of K they are
+// more waves of less work, the last one fuller.
+TEST(GemmLibrary, ALastWaveOfFewTilesIsFilledByPartsOfKWhereTheLibraryDoesSo) {
+  Gpu gpu = load_gpu("a100-sxm-80gb");
+  GemmProblem problem = plain(1792, 1280, 16384);
+  set_constant(gpu, "gemm.split_waves", 1);
+  const GemmTile whole = choose_tile(problem, gpu);
+  EXPECT_EQ(whole.split_k, 1);
+  set_constant(gpu, "gemm.split_waves", 8);
+  const GemmTile parts = choose_tile(problem, gpu);
+  EXPECT_GT(parts.split_k, 1);
+  EXPECT_LT(quick_gemm_time(problem, parts, gpu), quick_gemm_time(problem, whole, gpu));
+}
+
 TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
   const Gpu gpu = hopper_like();
   GemmProblem problem = plain(1, 4096, 4096);

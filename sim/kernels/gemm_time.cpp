@@ -141,9 +141,9 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.convert = steps * model.convert_seconds;
   t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
   // Few thread blocks have few loads under way. What L2 writes back waits for none of them.
-  t.hbm = (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) +
-           wave.hbm.write.as_double()) /
-          model.hbm_rate;
+  t.hbm =
+      (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
+      model.hbm_rate;
   t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds +
                model.turn_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2

@@ -82,14 +82,18 @@ double mean_change(const std::vector<double>& a, const std::vector<double>& b) {
   return a.empty() ? 0 : sum / static_cast<double>(a.size());
 }
 
-// The parameters at the GPU's own values, without those that do not matter to the residuals.
-std::vector<FitParameter> told_parameters(const Gpu& gpu, const ResidualFn& residuals) {
-  std::vector<FitParameter> all = refit_parameters(), told;
-  for (FitParameter& p : all) {
-    const ConstantInfo* info = find_constant(p.name);
-    FUSELINE_ASSERT(info != nullptr, p.name);
-    p.initial = std::clamp(value_of(*info, gpu.constants), p.lower, p.upper);
-  }
+// The parameters at the GPU's own values.
+std::vector<FitParameter> parameters_of(const Gpu& gpu) {
+  std::vector<FitParameter> all = refit_parameters();
+  for (FitParameter& p : all) p.initial = std::clamp(constant_of(gpu, p.name), p.lower, p.upper);
+  return all;
+}
+
+}  // namespace
+
+std::vector<FitParameter> told_parameters(const std::vector<FitParameter>& all,
+                                          const ResidualFn& residuals) {
+  std::vector<FitParameter> told;
   const std::vector<double> now = residuals({});
   for (const FitParameter& p : all) {
     const double moved = p.initial * (p.initial * kMoved <= p.upper ? kMoved : 1 / kMoved);
@@ -97,8 +101,6 @@ std::vector<FitParameter> told_parameters(const Gpu& gpu, const ResidualFn& resi
   }
   return told;
 }
-
-}  // namespace
 
 // Starting values are round: datasheet fractions near what streaming and GEMM kernels reach
 // anywhere, microseconds of the order of a launch.
@@ -167,7 +169,7 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
     return all;
   };
   const std::vector<FitParameter> parameters =
-      options.from_gpu ? told_parameters(gpu, residuals) : refit_parameters();
+      options.from_gpu ? told_parameters(parameters_of(gpu), residuals) : refit_parameters();
   return fit_constants(parameters, residuals, {.iterations = options.iterations});
 }
 

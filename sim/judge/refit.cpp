@@ -37,7 +37,7 @@ Measurements left_after(const Measurements& all, const std::optional<std::string
   return kept;
 }
 
-// Halves of about equal work: cases are listed by model, so every other one.
+// Parts of about equal work: cases are listed by model, so every so many.
 std::vector<Measurements> split(const Measurements& all, std::size_t parts) {
   std::vector<Measurements> out(parts);
   const auto deal = [&](const auto& from, auto member) {
@@ -153,7 +153,9 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
                       .message = "nothing is left to fit constants to",
                       .allowed = "measurements of at least two models"});
   }
-  const std::vector<Measurements> parts = split(kept, 2);
+  // As many whatever the number of threads: the sums of a fit are then the same everywhere.
+  constexpr std::size_t kParts = 16;
+  const std::vector<Measurements> parts = split(kept, kParts);
 
   int evaluations = 0;
   const ResidualFn residuals = [&](const ConstantValues& constants) {

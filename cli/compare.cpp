@@ -20,7 +20,7 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t kWorstCases = 5;
-constexpr std::size_t kMostFolders = 64;
+constexpr std::size_t kMostCompared = 64;
 
 struct CompareOptions {
   std::vector<std::string> files;  // [PREDICTION.json] MEASUREMENT; with --gain-over any folders
@@ -126,7 +126,7 @@ CommandResult compare_command(const Arguments& args) {
   options.positional("FILES",
                      "[PREDICTION.json] MEASUREMENT (a folder or a CSV file); with --gain-over "
                      "folders, or none for all that are shipped",
-                     o.files, kMostFolders);
+                     o.files, kMostCompared);
   o.only.add_to(options);
   options.flag("--blocks", "every block, measured beside predicted", o.blocks);
   options.flag("--kernels", "every kernel of the blocks with a kernel trace", o.kernels);

@@ -56,7 +56,7 @@ Plan library_gemm_plan(const LibraryGemm& gemm) {
   const TensorId x = tensor("x", "[M, K]", cold ? Role::weight : Role::activation, gemm.m, gemm.k);
   const TensorId w = tensor("w", "[N, K]", Role::weight, gemm.n, gemm.k);
   // A benchmark's call allocates its result, and the next call gets the memory that was freed.
-  const TensorId y = tensor("y", "[M, N]", cold ? Role::cache : Role::activation, gemm.m, gemm.n);
+  const TensorId y = tensor("y", "[M, N]", cold ? Role::cache : Role::output, gemm.m, gemm.n);
   std::vector<OpId> ops;
   const auto add = [&](const char* name, OpKind kind, std::vector<Operand> reads, TensorId to,
                        const Attributes& attributes = {}) {

@@ -80,7 +80,8 @@ std::string agreement_table(const std::vector<MeasuredGain>& gains) {
                       rows);
 }
 
-std::string cases_table(std::vector<MeasuredGain> gains) {
+std::string cases_table(const std::vector<MeasuredGain>& all) {
+  std::vector<MeasuredGain> gains = all;
   std::ranges::stable_sort(gains, {}, [](const MeasuredGain& g) {
     return -std::abs(std::log(g.measured / g.predicted));
   });
@@ -141,7 +142,7 @@ std::string compared_gains(const GainTexts& texts) {
              "slope: of the measured gain's logarithm on the predicted one's; through 0: of the "
              "line through no gain; spread: of measured over predicted gains; wrong orders: of "
              "those predicted at least 2 % apart") +
-         "\n" + cases_table(std::move(gains));
+         "\n" + cases_table(gains);
 }
 
 }  // namespace fuseline

@@ -1,5 +1,6 @@
 #include "sim/judge/measured_gains.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <utility>
@@ -81,7 +82,8 @@ GainAgreement agreement_of(std::span<const MeasuredGain> gains) {
   const double spread = xx - x * x / n;  // of predictions
   if (spread > 0) a.slope = (xy - x * y / n) / spread;
   if (xx > 0) a.slope_through_none = xy / xx;
-  if (gains.size() > 1) a.spread = std::sqrt((errors - error * error / n) / (n - 1));
+  // The difference of equal sums may be a little below 0.
+  if (gains.size() > 1) a.spread = std::sqrt(std::max(0.0, errors - error * error / n) / (n - 1));
   return a;
 }
 

@@ -40,6 +40,7 @@ TEST(Compare, SetsMeasuredGainsBesidePredictedOnes) {
   ASSERT_EQ(run.status, 0) << run.err;
   expect_fits_100_columns(run.out);
   EXPECT_THAT(run.out, HasSubstr("slope"));
+  EXPECT_THAT(run.out, ::testing::ContainsRegex("all +7 +[-+][0-9.]+ %"));
   const CliRun csv =
       cli({"compare", odd, "--policy", "coda", "--gain-over", "per-operator", "--format", "csv"});
   ASSERT_EQ(csv.status, 0) << csv.err;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "cli/calibrate_here.h"
+#include "cli/calibrate_table.h"
 #include "cli/commands.h"
 #include "cli/compare_table.h"
 #include "cli/long_work.h"
@@ -102,6 +103,15 @@ void refuse_beside_here(const std::vector<std::string>& folders, bool bands,
                     .allowed = "--minutes, --folder, --name, --gpu, --iterations, --output"});
 }
 
+void refuse_beside_table(const std::vector<std::string>& folders, bool bands, bool here,
+                         const std::optional<std::string>& without) {
+  if (folders.empty() && !bands && !here && !without) return;
+  throw InputError({.file = kCommandLine,
+                    .field = "--gemm-table",
+                    .message = "is all that constants are fitted to",
+                    .allowed = "--gpu, --iterations, --output"});
+}
+
 void refuse_without_here(const HereTexts& texts) {
   for (const auto& [option, value] : {std::pair{"--minutes", &texts.minutes},
                                       {"--folder", &texts.folder},
@@ -169,7 +179,7 @@ CommandResult calibrate_bands(std::vector<std::string> folders,
 
 CommandResult calibrate_command(const Arguments& args) {
   std::vector<std::string> folders;
-  std::optional<std::string> without, gpu_name, iterations, output;
+  std::optional<std::string> without, gpu_name, iterations, output, table;
   bool bands = false, here = false;
   HereTexts here_texts;
   Options options(
@@ -178,6 +188,7 @@ CommandResult calibrate_command(const Arguments& args) {
       "minutes.",
       {"fuseline calibrate scenarios/measurements/h200-pytorch --without gpt2-xl --output c.toml",
        "fuseline calibrate --here --minutes 10 --name my-gpu",
+       "fuseline calibrate --gemm-table gemm.csv --gpu a100-sxm-80gb",
        "fuseline calibrate --bands --output bands.toml"});
   options.positional("MEASUREMENT",
                      "a folder of measurements, or one of its CSV files; with --bands several "
@@ -192,11 +203,16 @@ CommandResult calibrate_command(const Arguments& args) {
                here_texts.folder);
   options.text("--name", "NAME", "with --here: of the GPU in its new file (the GPU's with -here)",
                here_texts.name);
+  options.text("--gemm-table", "FILE",
+               "fit to two of three rows of a CSV file of m, n, k and us_median of the library's "
+               "products, check on the third",
+               table);
   options.text("--without", "MODEL", "leave out what was measured of this model", without);
   options.text("--gpu", "NAME|FILE", "the GPU measured (from the measurement)", gpu_name);
   options.text("--iterations", "N", "at most this many steps of the fit (6)", iterations);
   options.text("--output", "FILE", "write there instead of standard output", output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
+  if (table) refuse_beside_table(folders, bands, here, without);
   if (here) {
     refuse_beside_here(folders, bands, without);
     here_texts.gpu = gpu_name;
@@ -205,6 +221,7 @@ CommandResult calibrate_command(const Arguments& args) {
     return calibrate_the_gpu_here(here_texts, args);
   }
   refuse_without_here(here_texts);
+  if (table) return calibrate_by_table({*table, gpu_name, iterations, output});
   if (bands) {
     refuse_beside_bands(without, gpu_name, iterations);
     return calibrate_bands(folders, output);

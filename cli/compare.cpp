@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/compare_gains.h"
 #include "cli/compare_table.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
@@ -19,11 +20,12 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t kWorstCases = 5;
+constexpr std::size_t kMostCompared = 64;
 
 struct CompareOptions {
-  std::vector<std::string> files;  // [PREDICTION.json] MEASUREMENT
+  std::vector<std::string> files;  // [PREDICTION.json] MEASUREMENT; with --gain-over any folders
   SelectionTexts only;
-  std::optional<std::string> format, output;
+  std::optional<std::string> format, output, gain_over;
   bool blocks = false, kernels = false, check = false;
 };
 
@@ -72,6 +74,36 @@ std::string report(const CompareOptions& o, const MeasuredComparison& compared) 
   return out;
 }
 
+// Options that choose among errors of times say nothing of gains.
+void refuse_beside_gains(const CompareOptions& o) {
+  const SelectionTexts& only = o.only;
+  bool others = o.blocks || o.kernels || o.check;
+  for (const std::optional<std::string>* word :
+       {&only.model, &only.block, &only.gpu, &only.phase, &only.batch, &only.seq, &only.context,
+        &only.dtype, &only.weights, &only.activations, &only.kv, &only.routing})
+    others = others || word->has_value();
+  if (!others) return;
+  throw InputError({.file = kCommandLine,
+                    .field = "--gain-over",
+                    .message = "compares all blocks of the measurements",
+                    .allowed = "--policy, --format, --output"});
+}
+
+void refuse_third_file(const std::vector<std::string>& files) {
+  if (files.size() <= 2) return;
+  throw InputError({.file = kCommandLine,
+                    .field = "FILES",
+                    .value = files[2],
+                    .message = "is one too many",
+                    .allowed = "[PREDICTION.json] MEASUREMENT; folders with --gain-over"});
+}
+
+CommandResult written(const std::string& text, const std::optional<std::string>& output) {
+  if (!output) return {text, {}, ExitStatus::done};
+  write_file_atomically(*output, text);
+  return {{}, fmt::format("fuseline: written {}\n", *output), ExitStatus::done};
+}
+
 // All targets, by every predictor but the roofline, which is there for comparison.
 bool targets_met(const ErrorTable& table) {
   for (const ErrorRow& row : table.rows) {
@@ -86,20 +118,31 @@ bool targets_met(const ErrorTable& table) {
 
 CommandResult compare_command(const Arguments& args) {
   CompareOptions o;
-  Options options(
-      "compare", "Predictions beside measurements: errors, signed bias, worst cases.",
-      {"fuseline compare scenarios/measurements/h200-pytorch",
-       "fuseline compare scenarios/measurements/h200-pytorch --model gpt2-xl --blocks",
-       "fuseline compare prediction.json scenarios/measurements/h200-pytorch/block.csv"});
-  options.positional("FILES", "[PREDICTION.json] MEASUREMENT (a folder or a CSV file)", o.files, 2);
+  Options options("compare", "Predictions beside measurements: errors, signed bias, worst cases.",
+                  {"fuseline compare scenarios/measurements/h200-pytorch",
+                   "fuseline compare scenarios/measurements/h200-pytorch --model gpt2-xl --blocks",
+                   "fuseline compare prediction.json scenarios/measurements/h200-pytorch/block.csv",
+                   "fuseline compare --policy coda --gain-over per-operator"});
+  options.positional("FILES",
+                     "[PREDICTION.json] MEASUREMENT (a folder or a CSV file); with --gain-over "
+                     "folders, or none for all that are shipped",
+                     o.files, kMostCompared);
   o.only.add_to(options);
   options.flag("--blocks", "every block, measured beside predicted", o.blocks);
   options.flag("--kernels", "every kernel of the blocks with a kernel trace", o.kernels);
+  options.text("--gain-over", "POLICY",
+               "gains of --policy over this one, measured beside predicted: slope, orders",
+               o.gain_over);
   options.flag("--check", "exit status 1 when an accuracy target is missed", o.check);
   options.text("--format", "table|json|csv", "what to print (table)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
+  if (o.gain_over) {
+    refuse_beside_gains(o);
+    return written(compared_gains({o.files, *o.gain_over, o.only.policy, o.format}), o.output);
+  }
+  refuse_third_file(o.files);
   const std::string format =
       parse_word("--format", o.format.value_or("table"), {"table", "json", "csv"});
   ProgressBar bar;
@@ -122,11 +165,7 @@ CommandResult compare_command(const Arguments& args) {
     text = heading(measurements) + (gpu ? describe(*gpu, "GPU: ") : "") +
            (gpu ? another_gpu(*gpu, measurements) : "") + "\n" + report(o, compared);
   }
-  CommandResult result{std::move(text), {}, ExitStatus::done};
-  if (o.output) {
-    write_file_atomically(*o.output, result.output);
-    result = {{}, fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
-  }
+  CommandResult result = written(text, o.output);
   if (o.check && !targets_met(table)) {
     result.messages += "fuseline: an accuracy target is missed\n";
     result.status = ExitStatus::check_failed;

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/format.h"
+#include "cli/predict_table.h"
 #include "cli/table.h"
 #include "sim/search/plan_choices.h"
 

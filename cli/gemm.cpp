@@ -72,7 +72,7 @@ CommandResult gemm_command(const Arguments& args) {
                words.activations);
   options.flag("--bias", "adds a bias in the epilogue", words.bias);
   options.text("--operands", "cold|rotating|hot",
-               "L2 before it: nothing; x, and five w and y by turns (default); all",
+               "L2 before it: nothing; x and y, and five w by turns (default); all",
                words.operands);
   options.text("--run", "benchmark|burst|sustained",
                "how long: as tables are timed, too short to throttle, for ever", words.run);

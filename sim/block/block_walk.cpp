@@ -261,6 +261,14 @@ void accumulate(KernelEstimate& sum, const KernelEstimate& part) {
   sum.smem_time += part.smem_time;
 }
 
+// Two launches of the same phases are of one kernel only if all phases chose alike: the choice of
+// the launch lists what each of them chose.
+void note_choice(const KernelEstimate& phase, KernelEstimate& whole) {
+  whole.choice.insert(whole.choice.end(), phase.tile.begin(), phase.tile.end());
+  whole.choice.insert(whole.choice.end(), phase.choice.begin(), phase.choice.end());
+  whole.choice.push_back(phase.launches);
+}
+
 // Phases of one launch: what would follow as a launch of its own is one more phase. A barrier takes
 // the place of a launch, and after the first phase a GEMM's first weights are on chip when it
 // falls.
@@ -275,6 +283,7 @@ WalkedPhase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>
     WalkedPhase phase = phases_.walk(kernel, kernel.phases[i]);
     tiles.push_back(phase.tile);
     accumulate(whole.estimate, phase.kernel.estimate);
+    note_choice(phase.kernel.estimate, whole.estimate);
     WalkedKernel& part = phase.kernel;
     for (const WalkedGemm& gemm : part.gemms) {
       part.fixed -= i == 0 ? gpu_.tiny_kernel : gemm.estimate.time.launch;

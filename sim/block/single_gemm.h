@@ -14,8 +14,9 @@ namespace fuseline {
 
 // Where a benchmark's repetitions find the operands.
 // cold: every repetition has its own x, w and y, as when all buffers are rotated.
-// rotating: x stays, and five copies of w and y take turns, as in tables of serving frameworks: a
-//   product within a network, whose x the kernel before left in L2 and whose w is another layer's.
+// rotating: x and y stay, and five copies of w take turns, as in tables of serving frameworks: a
+//   product within a network, whose x the kernel before left in L2, whose w is another layer's, and
+//   whose y is written where the last one was.
 // hot: the same x, w and y each time.
 enum class Operands : std::uint8_t { cold, rotating, hot };
 

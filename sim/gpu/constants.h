@@ -41,6 +41,7 @@ struct GemmConstants {
   double tf32_fraction = 0;
   std::int64_t packed_cluster = 0;
   std::int64_t least_split_steps = 0;
+  std::int64_t split_waves = 0;
   double tile_indifference = 0;
   std::int64_t thin_rows = 0;
   std::int64_t least_tile_rows = 0;

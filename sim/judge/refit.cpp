@@ -37,7 +37,7 @@ Measurements left_after(const Measurements& all, const std::optional<std::string
   return kept;
 }
 
-// Halves of about equal work: cases are listed by model, so every other one.
+// Parts of about equal work: cases are listed by model, so every so many.
 std::vector<Measurements> split(const Measurements& all, std::size_t parts) {
   std::vector<Measurements> out(parts);
   const auto deal = [&](const auto& from, auto member) {
@@ -82,14 +82,18 @@ double mean_change(const std::vector<double>& a, const std::vector<double>& b) {
   return a.empty() ? 0 : sum / static_cast<double>(a.size());
 }
 
-// The parameters at the GPU's own values, without those that do not matter to the residuals.
-std::vector<FitParameter> told_parameters(const Gpu& gpu, const ResidualFn& residuals) {
-  std::vector<FitParameter> all = refit_parameters(), told;
-  for (FitParameter& p : all) {
-    const ConstantInfo* info = find_constant(p.name);
-    FUSELINE_ASSERT(info != nullptr, p.name);
-    p.initial = std::clamp(value_of(*info, gpu.constants), p.lower, p.upper);
-  }
+// The parameters at the GPU's own values.
+std::vector<FitParameter> parameters_of(const Gpu& gpu) {
+  std::vector<FitParameter> all = refit_parameters();
+  for (FitParameter& p : all) p.initial = std::clamp(constant_of(gpu, p.name), p.lower, p.upper);
+  return all;
+}
+
+}  // namespace
+
+std::vector<FitParameter> told_parameters(const std::vector<FitParameter>& all,
+                                          const ResidualFn& residuals) {
+  std::vector<FitParameter> told;
   const std::vector<double> now = residuals({});
   for (const FitParameter& p : all) {
     const double moved = p.initial * (p.initial * kMoved <= p.upper ? kMoved : 1 / kMoved);
@@ -97,8 +101,6 @@ std::vector<FitParameter> told_parameters(const Gpu& gpu, const ResidualFn& resi
   }
   return told;
 }
-
-}  // namespace
 
 // Starting values are round: datasheet fractions near what streaming and GEMM kernels reach
 // anywhere, microseconds of the order of a launch.
@@ -151,7 +153,9 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
                       .message = "nothing is left to fit constants to",
                       .allowed = "measurements of at least two models"});
   }
-  const std::vector<Measurements> parts = split(kept, 2);
+  // As many whatever the number of threads: the sums of a fit are then the same everywhere.
+  constexpr std::size_t kParts = 16;
+  const std::vector<Measurements> parts = split(kept, kParts);
 
   int evaluations = 0;
   const ResidualFn residuals = [&](const ConstantValues& constants) {
@@ -167,7 +171,7 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
     return all;
   };
   const std::vector<FitParameter> parameters =
-      options.from_gpu ? told_parameters(gpu, residuals) : refit_parameters();
+      options.from_gpu ? told_parameters(parameters_of(gpu), residuals) : refit_parameters();
   return fit_constants(parameters, residuals, {.iterations = options.iterations});
 }
 

@@ -21,6 +21,11 @@ double log_error(double error);
 // from: they are not the shipped ones, so that a fit without a model knows nothing of it.
 std::vector<FitParameter> refit_parameters();
 
+// Of parameters that start at the constants in use, those that matter to the residuals. `residuals`
+// takes the constants that differ from these.
+std::vector<FitParameter> told_parameters(const std::vector<FitParameter>& all,
+                                          const ResidualFn& residuals);
+
 struct RefitOptions {
   std::optional<std::string> without{};  // model whose blocks, kernels and GEMMs are left out
   int iterations = 5;

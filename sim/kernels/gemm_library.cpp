@@ -132,11 +132,12 @@ GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
       options.push_back({tile, quick_gemm_time(problem, tile, gpu),
                          1.0 / static_cast<double>(tile.m) + 1.0 / static_cast<double>(tile.n)});
     for (const std::int64_t split : gpu.architecture->tiles.splits) {
-      // A split of few steps is all pipeline fill, and more units than run at once are no gain. Our
-      // own mainloop splits within clusters; the library splits no batch.
+      // A split of few steps is all pipeline fill. Some libraries split what runs at once alone,
+      // others also fill the last of several waves so. Our own mainloop splits within clusters; the
+      // library splits no batch.
       if (split > 1 && (!problem.library || ragged || problem.batch > 1 ||
                         problem.k < split * constants.least_split_steps * tile.k ||
-                        blocks * split > blocks_at_once(tile, gpu))) {
+                        blocks * split > constants.split_waves * blocks_at_once(tile, gpu))) {
         break;
       }
       tile.split_k = split;

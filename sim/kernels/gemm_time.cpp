@@ -140,8 +140,10 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.smem = steps * model.smem_seconds;
   t.convert = steps * model.convert_seconds;
   t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
-  t.hbm = (wave.hbm.read + wave.hbm.write).as_double() /
-          (model.hbm_rate * std::pow(busy, model.concurrency));
+  // Few thread blocks have few loads under way. What L2 writes back waits for none of them.
+  t.hbm =
+      (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
+      model.hbm_rate;
   t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds +
                model.turn_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
@@ -231,8 +233,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t whole_depth =
       ceil_div(ceil_div(problem.typical_depth(), tile.k), tile.split_k) * tile.k;
 
-  std::int64_t out_bytes =
-      0;  // of the epilogue streams, per output element and over the whole GEMM
+  // Of the epilogue streams: over the whole GEMM, of them what is stored, and per output element.
+  std::int64_t out_bytes = 0, stored_bytes = 0;
   double bytes_per_output = 0;
   const double outputs =
       static_cast<double>(m) * static_cast<double>(problem.n) * static_cast<double>(products);
@@ -241,14 +243,17 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     const std::int64_t elements =
         std::min({stream.matrix.rows * stream.matrix.cols, stream.height * stream.width * batches,
                   problem.m * problem.n * batches});
-    out_bytes += elements * stream.matrix.element;
+    const std::int64_t bytes = elements * stream.matrix.element;
+    out_bytes += bytes;
+    if (stream.store) stored_bytes += bytes;
   }
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
   const double k = static_cast<double>(problem.typical_depth());
-  const double compulsory = static_cast<double>(products) * k *
-                                (static_cast<double>(m) * (a_bytes.as_double() + row_scales) +
-                                 static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +
-                            static_cast<double>(out_bytes);
+  const double compulsory_reads =
+      static_cast<double>(products) * k *
+          (static_cast<double>(m) * (a_bytes.as_double() + row_scales) +
+           static_cast<double>(problem.n) * (b_bytes.as_double() + scales)) +
+      static_cast<double>(out_bytes - stored_bytes);
 
   const auto sums = static_cast<double>(tile.m * tile.n * 4);  // of a part of a tile
   const std::int64_t group_tiles =
@@ -283,7 +288,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     wave.distinct = Bytes(
         tile.split_k * products * depth *
         (std::min(m, high * unit_m) * a_bytes + std::min(problem.n, wide * unit_n) * b_bytes));
-    wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory * share));
+    wave.hbm.read = Bytes(static_cast<std::int64_t>(compulsory_reads * share));
+    wave.hbm.write = Bytes(static_cast<std::int64_t>(static_cast<double>(stored_bytes) * share));
     const WaveTime t = time_of(wave, model);
     return t.mainloop + t.epilogue;
   };

@@ -26,9 +26,9 @@ struct GemmTime {
 //   tensor   = k steps × tile FLOPs / SM rate
 //   convert  = k steps × elements of b × instructions / issue lanes, where b is stored in few bits
 //   fetch    = k steps × tile panel bytes / fetch rate of one SM
-//   HBM      = bytes missed and written back / sustained rate × busy^exponent, where busy is the
-//              thread blocks' distinct share of what they load × gemm.stream_gb_per_s / that rate,
-//              at most 1
+//   HBM      = (bytes missed / busy^exponent + bytes written back) / sustained rate, where busy is
+//              the thread blocks' distinct share of what they load × gemm.stream_gb_per_s / that
+//              rate, at most 1
 //   L2       = operand and epilogue bytes of the wave / L2 rate
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM; with clusters along K, whose
 //   blocks make

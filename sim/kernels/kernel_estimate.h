@@ -31,7 +31,9 @@ struct KernelEstimate {
   std::vector<std::int64_t> tile;  // {tileM, tileN, tileK} or empty
   std::int64_t split_k = 1;
   // What was chosen besides: a GEMM's thread blocks of a cluster along m, n and k, its splits of K;
-  // the splits of keys of an attention. Estimates with equal tiles and choices are of one kernel.
+  // the splits of keys of an attention; of a kernel of several phases the tiles, choices and
+  // launches of each, one after the other. Estimates with equal tiles and choices are of one
+  // kernel.
   std::vector<std::int64_t> choice;
   std::int64_t launches = 1;  // a library takes some batches of products in several
   std::vector<RequestedBytes> requested;

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -31,6 +32,38 @@ TEST(Compare, PrintsEachQuantityWithItsTargetAndTheWorstFive) {
                            "NVIDIA H200", "driver 580", "worst block time, hierarchy"}) {
     EXPECT_THAT(run.out, HasSubstr(part));
   }
+}
+
+TEST(Compare, SetsMeasuredGainsBesidePredictedOnes) {
+  const std::string odd = kMeasured + "/../h200-fuseline-odd";
+  const CliRun run = cli({"compare", odd, "--policy", "coda", "--gain-over", "per-operator"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  expect_fits_100_columns(run.out);
+  EXPECT_THAT(run.out, HasSubstr("slope"));
+  EXPECT_THAT(run.out, ::testing::ContainsRegex("all +7 +[-+][0-9.]+ %"));
+  const CliRun csv =
+      cli({"compare", odd, "--policy", "coda", "--gain-over", "per-operator", "--format", "csv"});
+  ASSERT_EQ(csv.status, 0) << csv.err;
+  EXPECT_EQ(std::ranges::count(csv.out, '\n'), 1 + 7);
+  // 911.744 us over 928.712 us.
+  EXPECT_THAT(csv.out, HasSubstr("h200-fuseline-odd,llama2-13b forward 1x1000,0.9817,"));
+}
+
+TEST(Compare, GainsNeedOnePolicyOverAnother) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"--gain-over", "per-operator"},
+      {"--gain-over", "per-operator", "--policy", "coda,eager"},
+      {"--gain-over", "per-operator,eager", "--policy", "coda"},
+      {"--gain-over", "per-operater", "--policy", "coda"},
+      {"--gain-over", "per-operator", "--policy", "coda", "--blocks"},
+      {"--gain-over", "per-operator", "--policy", "coda", "--model", "llama2-7b"},
+      {"--gain-over", "per-operator", "--policy", "coda", "--format", "json"},
+      {"--gain-over", "per-operator", "--policy", "xla"}};
+  for (std::vector<std::string> args : wrong) {
+    args.insert(args.begin(), {"compare", kMeasured + "/../h200-fuseline-odd"});
+    EXPECT_EQ(cli(args).status, 2) << args.back();
+  }
+  EXPECT_EQ(cli({"compare", kMeasured, kMeasured, kMeasured}).status, 2);
 }
 
 // The accuracy goals, of the shipped constants and of those fitted without the judged model.

@@ -168,6 +168,21 @@ TEST(Simulate, AWholeBlockIsOneLaunchThatWaitsAtItsBarriers) {
       Bound::sync);
 }
 
+// A launch of several phases is another kernel when one of its phases takes another tile or another
+// split: properties of sizes compare equal kernels, and ranges of sizes are made by choices.
+TEST(Simulate, AWholeBlockShowsWhatItsPhasesChoose) {
+  const auto choice = [](const Workload& w) {
+    const PlanEstimate e = run("whole-block", llama_7b(), w);
+    EXPECT_EQ(e.kernels.size(), 1U);
+    return e.kernels.front().choice;
+  };
+  const auto one = choice(decode(1, 1, 2048));
+  EXPECT_FALSE(one.empty());
+  EXPECT_EQ(choice(decode(1, 1, 2049)), one);
+  EXPECT_NE(choice(decode(200, 1, 2048)), one) << "tiles of 200 rows";
+  EXPECT_NE(choice(decode(1, 1, 100)), one) << "keys that are not split";
+}
+
 TEST(Simulate, ReproducesMeasuredBlocks) {
   // LLaMA-2-7B on an H200, PyTorch 2.11, CUDA-graph replays (2026-11-20): time in us, HBM bytes in
   // MB.

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <tuple>
+
 namespace fuseline {
 namespace {
 
@@ -33,6 +36,31 @@ TEST(SingleGemm, WarmerOperandsReadLessAndHotOnesAreFaster) {
     EXPECT_LE(rotating.hbm_read, cold.hbm_read) << m;
     EXPECT_LE(hot.time, cold.time) << m;
   }
+}
+
+// Nothing reads the result, and it is stored all the same.
+TEST(SingleGemm, AnyOperandsStoreTheResult) {
+  const Bytes all(2 * (8192 * 64 + 1024 * 64 + 8192 * 1024));
+  for (const Operands operands : {Operands::cold, Operands::rotating, Operands::hot}) {
+    const KernelEstimate e = library_gemm_on(8192, 1024, 64, operands);
+    EXPECT_EQ(e.compulsory, all);
+    EXPECT_GE(e.l2, all);
+  }
+  // 256 MiB do not stay in L2.
+  EXPECT_GE(library_gemm_on(8192, 16384, 64, Operands::hot).hbm_write,
+            Bytes(std::int64_t{8192} * 16384));
+}
+
+// A table's benchmark drops each result, so that the next call writes to the same memory: a result
+// that fits L2 is overwritten there, however many copies of w take turns.
+TEST(SingleGemm, ATableKeepsOneResult) {
+  const Bytes result(2 * 8192 * 1024);
+  EXPECT_EQ(library_gemm_on(8192, 1024, 64, Operands::rotating).hbm_write, Bytes());
+  EXPECT_EQ(library_gemm_on(8192, 1024, 64, Operands::hot).hbm_write, Bytes());
+  EXPECT_GE(library_gemm_on(8192, 1024, 64, Operands::cold).hbm_write, result);
+  // 256 MiB do not fit.
+  EXPECT_GE(library_gemm_on(8192, 16384, 64, Operands::rotating).hbm_write,
+            Bytes(std::int64_t{8192} * 16384));
 }
 
 // Published median of 10 serving frameworks on an H100 SXM: 2.58 us, 2.55 to 3.24.

@@ -164,6 +164,20 @@ TEST(GemmLibrary, AFewOutputTilesAreSplitAlongK) {
   EXPECT_EQ(choose_tile(plain(4096, 12288, 4096), gpu).split_k, 1);
 }
 
+// 140 tiles are two waves of an A100's 108 SMs, the second one nearly empty. In parts of K they are
+// more waves of less work, the last one fuller.
+TEST(GemmLibrary, ALastWaveOfFewTilesIsFilledByPartsOfKWhereTheLibraryDoesSo) {
+  Gpu gpu = load_gpu("a100-sxm-80gb");
+  GemmProblem problem = plain(1792, 1280, 16384);
+  set_constant(gpu, "gemm.split_waves", 1);
+  const GemmTile whole = choose_tile(problem, gpu);
+  EXPECT_EQ(whole.split_k, 1);
+  set_constant(gpu, "gemm.split_waves", 8);
+  const GemmTile parts = choose_tile(problem, gpu);
+  EXPECT_GT(parts.split_k, 1);
+  EXPECT_LT(quick_gemm_time(problem, parts, gpu), quick_gemm_time(problem, whole, gpu));
+}
+
 TEST(OwnGemm, FewTilesOfFewRowsAreSplitWithinClusters) {
   const Gpu gpu = hopper_like();
   GemmProblem problem = plain(1, 4096, 4096);
@@ -313,6 +327,28 @@ TEST(OwnGemm, AMenuWithoutAFittingTileIsTheFilesMistake) {
   problem.library = false;
   problem.needs.reduces_columns = true;  // wants 128 rows
   EXPECT_THROW(choose_tile(problem, gpu), InputError);
+}
+
+// Thread blocks wait for what they load, and for nothing that L2 writes back.
+TEST(GemmTime, FewThreadBlocksSlowDownReadsAndNoWrites) {
+  const Gpu gpu = hopper_like();
+  const GemmConstants& constants = gpu.constants.gemm;
+  const Bytes bytes(1 << 30);
+  const auto hbm = [&](std::int64_t blocks, const HbmTraffic& traffic) {
+    GemmWave wave;
+    wave.blocks = blocks;
+    wave.k_steps = 1;
+    wave.hbm = traffic;
+    return time_gemm(plain(512, 512, 64), {.m = 128, .n = 128}, {wave}, gpu).hbm.value();
+  };
+  const double full = bytes / (gpu.hbm_bandwidth_sustained * constants.hbm_fraction) / Seconds(1);
+  const double needed = gpu.hbm_bandwidth_sustained.value() / (constants.stream_gb_per_s * 1e9);
+  for (const std::int64_t blocks : {1, 13, 132}) {
+    const double slower =
+        std::pow(needed / static_cast<double>(blocks), constants.concurrency_exponent);
+    EXPECT_NEAR(hbm(blocks, {.read = bytes, .write = {}}), full * slower, 1e-9 * full) << blocks;
+    EXPECT_NEAR(hbm(blocks, {.read = {}, .write = bytes}), full, 1e-9 * full) << blocks;
+  }
 }
 
 // Rows that are no multiple of 16 bytes rule out bulk copies: GPT-2's LM head, 50,257 columns.

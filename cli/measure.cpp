@@ -209,8 +209,7 @@ CommandResult measure_command(const Arguments& args) {
   options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);
   options.text("--instructions", "FILE.csv",
-               "when each instruction of whole-block's launch ran, and was predicted to",
-               texts.instructions);
+               "when whole-block's instructions ran, beside the prediction", texts.instructions);
   options.text("--format", "table|json", "what to print (table)", texts.format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

@@ -11,9 +11,11 @@
 #include "base/data_dir.h"
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/instructions_output.h"
 #include "cli/long_work.h"
 #include "cli/measure_output.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/selection.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
@@ -32,7 +34,7 @@ constexpr std::int64_t kMostRounds = 100;
 struct MeasureTexts {
   SelectionTexts selection;
   std::optional<std::string> replays, rounds, seed, threads, check, attention, format, output;
-  std::optional<std::string> rivals, rival_command, plan;
+  std::optional<std::string> rivals, rival_command, plan, instructions;
   std::vector<std::string> scenario;
   bool no_counters = false, own_gemms = false, tune = false, ampere = false, kernels = false;
   bool extend = false, replace = false;
@@ -206,6 +208,8 @@ CommandResult measure_command(const Arguments& args) {
   options.flag("--ampere", "the Ampere kernels also on newer GPUs", texts.ampere);
   options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);
+  options.text("--instructions", "FILE.csv",
+               "when whole-block's instructions ran, beside the prediction", texts.instructions);
   options.text("--format", "table|json", "what to print (table)", texts.format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
@@ -226,6 +230,7 @@ CommandResult measure_command(const Arguments& args) {
                          measure);
   });
 
+  if (texts.instructions) write_file_atomically(*texts.instructions, instructions_csv(result));
   std::string messages;
   const std::string text = format == "json" ? measurement_json(selection, result)
                                             : measurement_table(selection, result, texts.kernels);

@@ -145,6 +145,9 @@ std::string explain_text(const Explanation& e) {
                    "     ");
     for (std::size_t p = 0; p < k.programs.size(); ++p)
       text += indented((p > 0 ? "-- grid barrier --\n" : "") + k.programs[p]);
+    if (!k.instructions.empty())
+      text += wrap("   as instructions, with counters in place of grid barriers; SM 0:", "   ");
+    for (const std::string& line : k.instructions) text += wrap("     " + line, "       ");
   }
   if (!e.preparation.empty()) {
     text += "\nonce, before the first block\n";

@@ -13,10 +13,11 @@ struct KernelExplanation {
   std::string kind;
   std::string implementation;
   std::vector<std::string> operators;
-  std::vector<std::string> programs;  // one text per phase
-  std::vector<std::string> beside{};  // further launches, by name
-  bool in_pieces = false;             // they do all of its work
-  std::string predicted{};            // what it takes, in words; empty where nobody asked
+  std::vector<std::string> programs;        // one text per phase
+  std::vector<std::string> beside{};        // further launches, by name
+  bool in_pieces = false;                   // they do all of its work
+  std::vector<std::string> instructions{};  // of the first SM, of a block in one launch
+  std::string predicted{};                  // what it takes, in words; empty where nobody asked
 };
 
 struct TensorExplanation {

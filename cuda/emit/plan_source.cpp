@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cuda/emit/attention_source.h"
+#include "cuda/emit/block_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/not_built.h"
 #include "cuda/emit/scan_source.h"
@@ -78,6 +79,7 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
 
 std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const Gpu& gpu,
                                    SmTarget target) {
+  if (is_block_kernel(kernel)) return {block_kernel_source(plan, kernel, target).source};
   const Program& program = only_program(plan, kernel);
   const std::string title = title_of(plan, kernel);
   if (std::holds_alternative<GemmMainloop>(program.mainloop))

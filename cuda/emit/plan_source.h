@@ -17,7 +17,7 @@ SmTarget target_of(const Gpu& gpu);
 GemmTile own_tile(const Plan& plan, const Program& program, const Gpu& gpu);
 
 // Sources of one kernel in the order of their launches; library GEMMs as our own mainloop has them.
-// MissingError: no code of ours runs the kernel (whole-block), named.
+// MissingError: no code of ours runs the kernel, named.
 std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const Gpu& gpu,
                                    SmTarget target);
 

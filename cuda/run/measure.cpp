@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cuda/emit/plan_source.h"
 #include "cuda/run/block_check.h"
+#include "cuda/run/block_launch.h"
 #include "cuda/run/block_on_gpu.h"
 #include "cuda/run/count_kernels.h"
 #include "cuda/run/instruments.h"
@@ -296,6 +297,9 @@ class Measuring {
       s.block->give(s.inputs);
       s.block->run_step_by_step(stream_);
     }
+    for (const PreparedKernel& k : s.block->kernels())
+      if (k.instructions != nullptr)
+        s.result.instructions = instruction_times(*k.launches.front(), *k.instructions, described_);
     s.result.repeats = fingerprint(s.block->outputs(), options_.workers) == s.bits;
   }
 

@@ -12,6 +12,7 @@
 
 #include "cuda/counters/counter_check.h"
 #include "cuda/counters/gpu_state.h"
+#include "cuda/run/instruction_time.h"
 #include "model/config/config.h"
 #include "model/gemm_tile.h"
 #include "sim/executor/parallel.h"
@@ -69,6 +70,7 @@ struct MeasuredPolicy {
   std::string not_finite{};                         // the first tensor with a NaN or infinity
   bool repeats = true;                              // the same bits after timing as before
   std::vector<TunedGemm> tuned{};
+  std::vector<InstructionTime> instructions{};  // of one launch, where the plan has such a kernel
 
   [[nodiscard]] bool passed() const;
 };

@@ -6,11 +6,13 @@
 #include <variant>
 
 #include "cuda/emit/attention_source.h"
+#include "cuda/emit/block_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/plan_source.h"
 #include "cuda/emit/scan_source.h"
 #include "cuda/emit/stream_source.h"
 #include "cuda/run/attention_launch.h"
+#include "cuda/run/block_launch.h"
 #include "cuda/run/gemm_launch.h"
 #include "cuda/run/scan_launch.h"
 #include "cuda/run/stream_launch.h"
@@ -20,8 +22,8 @@ namespace fuseline::cuda {
 namespace {
 
 using AttentionSources = std::vector<AttentionKernelSource>;
-using KernelText =
-    std::variant<GemmKernelSource, AttentionSources, ScanKernelSource, StreamKernelSource>;
+using KernelText = std::variant<GemmKernelSource, AttentionSources, ScanKernelSource,
+                                StreamKernelSource, BlockKernelSource>;
 
 KernelText text_of(const Plan& plan, const Kernel& kernel, const GemmTile* tile, SmTarget target,
                    const DeviceInfo& device) {
@@ -42,6 +44,7 @@ void add_sources(const KernelText& text, std::vector<Source>& sources) {
   if (const auto* scan = std::get_if<ScanKernelSource>(&text)) sources.push_back(scan->source);
   if (const auto* stream = std::get_if<StreamKernelSource>(&text))
     sources.push_back(stream->source);
+  if (const auto* block = std::get_if<BlockKernelSource>(&text)) sources.push_back(block->source);
   if (const auto* attention = std::get_if<AttentionSources>(&text))
     for (const AttentionKernelSource& part : *attention) sources.push_back(part.source);
 }
@@ -79,6 +82,10 @@ std::vector<Source> plan_sources(const KernelStore& store, const DeviceInfo& dev
                                  const PrepareOptions& options) {
   std::vector<Source> sources;
   for (const Kernel& kernel : plan.kernels) {
+    if (is_block_kernel(kernel)) {
+      sources.push_back(block_kernel_source(plan, kernel, store.target()).source);
+      continue;
+    }
     const Program& program = only_program(plan, kernel);
     const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
     if (by_library(kernel, program, options) || (attention && options.attention_library != nullptr))
@@ -95,8 +102,13 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
   std::vector<PreparedKernel> result;
   std::vector<std::pair<std::size_t, KernelText>> texts;  // of the kernels that are our own
   for (const Kernel& kernel : plan.kernels) {
-    const Program& program = only_program(plan, kernel);
     PreparedKernel prepared{.name = kernel.name, .kind = kernel.kind};
+    if (is_block_kernel(kernel)) {
+      texts.emplace_back(result.size(), block_kernel_source(plan, kernel, context.store.target()));
+      result.push_back(std::move(prepared));
+      continue;
+    }
+    const Program& program = only_program(plan, kernel);
     if (by_library(kernel, program, options))
       prepared.launches = prepare_library_gemm(context, *options.library, program);
     if (options.attention_library != nullptr &&
@@ -114,8 +126,16 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
   std::vector<Source> sources;
   for (const auto& [index, text] : texts) add_sources(text, sources);
   context.store.compile_ahead(sources, options.threads);
-  for (const auto& [index, text] : texts)
-    result[index].launches = launches_of(context, text, plan.kernels[index].phases.front());
+  for (const auto& [index, text] : texts) {
+    PreparedKernel& prepared = result[index];
+    if (const auto* block = std::get_if<BlockKernelSource>(&text)) {
+      prepared.instructions = std::make_shared<const BlockInstructions>(
+          block_instructions(block->block, block_sizes(context.device.info().multiprocessors)));
+      prepared.launches = prepare_block(context, *block, *prepared.instructions);
+      continue;
+    }
+    prepared.launches = launches_of(context, text, plan.kernels[index].phases.front());
+  }
   return result;
 }
 

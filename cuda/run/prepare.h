@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "cuda/vendor/cublaslt_gemm.h"
 #include "cuda/vendor/cudnn_attention.h"
 #include "model/gemm_tile.h"
+#include "model/instructions/instructions.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline::cuda {
@@ -18,8 +20,9 @@ struct PreparedKernel {
   std::string name;  // of the plan's kernel
   KernelKind kind = KernelKind::pointwise;
   Launches launches{};
-  bool library = false;            // the vendor's code
-  std::optional<GemmTile> tile{};  // of our own GEMMs
+  bool library = false;                                     // the vendor's code
+  std::optional<GemmTile> tile{};                           // of our own GEMMs
+  std::shared_ptr<const BlockInstructions> instructions{};  // of a whole block in one launch
 };
 
 struct PrepareOptions {
@@ -38,7 +41,7 @@ std::vector<Source> plan_sources(const KernelStore& store, const DeviceInfo& dev
                                  const PrepareOptions& options = {});
 
 // In the plan's order. `described` chooses the tiles, the same that a prediction for it has.
-// MissingError: a kernel that no code of ours runs (whole-block), named.
+// MissingError: a kernel that no code of ours runs, named.
 std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu& described,
                                          const PrepareOptions& options = {});
 

@@ -11,7 +11,7 @@ PolicyRules policy::whole_block() {
                 .imitates = "persistent megakernel",
                 .fuses = "the whole block in one launch; phases separated by grid barriers",
                 .place = 100,
-                .unverified = "a plan; no such kernel was measured"};
+                .unverified = "no measurement of it is shipped"};
   rules.persistent = true;
   rules.training.reset();
   rules.why_no_training =

@@ -1,10 +1,14 @@
 #include "sim/report/explained_plan.h"
 
 #include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "base/json_text.h"
+#include "model/instructions/instructions.h"
 #include "sim/block/residence.h"
 #include "sim/sure/estimate_bands.h"
 
@@ -64,6 +68,18 @@ ordered_json explanation_json(const ExplainedPlan& explained, const Sureness& su
           {"edges", std::move(edges)}};
 }
 
+// Of the first SM; nothing where no kernel is known that has the block as instructions.
+std::vector<std::string> first_instructions(const Plan& plan, const Kernel& kernel,
+                                            const Gpu& gpu) {
+  const auto read = decode_block(plan.graph, kernel);
+  const auto* block = std::get_if<DecodeBlock>(&read);
+  if (block == nullptr) return {};
+  const BlockInstructions all = block_instructions(*block, {.sms = static_cast<int>(gpu.sm_count)});
+  std::vector<std::string> lines;
+  for (const Instruction& i : all.sms.front()) lines.push_back(text_of(all, i));
+  return lines;
+}
+
 }  // namespace
 
 const KernelEstimate* ExplainedPlan::kernel(const std::string& name) const {
@@ -73,6 +89,9 @@ const KernelEstimate* ExplainedPlan::kernel(const std::string& name) const {
 
 ExplainedPlan explain_on(const Plan& plan, const Gpu& gpu) {
   ExplainedPlan out{explain(plan), simulate(plan, gpu, Fidelity::hierarchy)};
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k)
+    if (plan.kernels[k].implementation == Implementation::persistent_block)
+      out.what.kernels[k].instructions = first_instructions(plan, plan.kernels[k], gpu);
   add_residence(out.what, plan, out.estimate);
   return out;
 }

@@ -1,0 +1,77 @@
+// Counters in global memory in place of grid barriers.
+#pragma once
+
+#include "../element.cuh"
+#include "instruction.cuh"
+
+namespace fuseline::gpu {
+
+FUSELINE_DEVICE u32 load_acquire(const u32* from) {
+  u32 value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+FUSELINE_DEVICE void add_release(u32* to, u32 amount) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(amount) : "memory");
+}
+// Between ordinary accesses and those of the copy engine, in global memory too.
+FUSELINE_DEVICE void fence_proxies() { asm volatile("fence.proxy.async;" ::: "memory"); }
+
+FUSELINE_DEVICE u64 nanoseconds() {
+  u64 time;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(time));
+  return time;
+}
+
+// A wait that lasts seconds is a fault, not a slow GPU: the launch ends with an error.
+struct Patience {
+  int left = 1 << 22;
+  FUSELINE_DEVICE void lose() {
+    if (--left == 0) __trap();
+  }
+};
+
+class BlockCounters {
+ public:
+  FUSELINE_DEVICE explicit BlockCounters(const BlockArgs& args)
+      : counters_(reinterpret_cast<u32*>(args.counters)),
+        goals_(reinterpret_cast<const int*>(args.goals)) {}
+
+  // All of the instruction's own waits at once, a lane each.
+  FUSELINE_DEVICE void wait(const BlockInstruction& in) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const int counter = lane < 3 ? in.waits[lane] : -1;
+    if (counter >= 0) {
+      const u32 goal = static_cast<u32>(__ldg(goals_ + counter));
+      Patience patience;
+      while (load_acquire(counters_ + counter) < goal) patience.lose();
+    }
+    __syncwarp();
+  }
+  // Which counters of a range are complete, a bit each; bits behind the range are set.
+  FUSELINE_DEVICE u32 complete(int first, int count) const {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    bool done = true;
+    if (lane < count)
+      done =
+          load_acquire(counters_ + first + lane) >= static_cast<u32>(__ldg(goals_ + first + lane));
+    const u32 bits = __ballot_sync(0xffffffffU, done);
+    __syncwarp();
+    return bits;
+  }
+  FUSELINE_DEVICE void wait_for_all(int first, int count) const {
+    Patience patience;
+    while (complete(first, count) != 0xffffffffU) patience.lose();
+  }
+  // One lane of a warp whose results are in memory, behind __syncwarp or a barrier.
+  FUSELINE_DEVICE void add(const BlockInstruction& in) const {
+    for (int a = 0; a < 2; ++a)
+      if (in.adds[a] >= 0) add_release(counters_ + in.adds[a], 1);
+  }
+
+ private:
+  u32* counters_;
+  const int* goals_;
+};
+
+}  // namespace fuseline::gpu

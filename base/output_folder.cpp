@@ -49,6 +49,12 @@ fs::path unique_beside(const fs::path& folder, const fs::path& named, Make make)
     if (make(path) == 0) return path;
     error = errno;
   }
+  std::error_code ignored;
+  if (error == ENOENT && !fs::exists(around(folder), ignored))
+    throw InputError(
+        {.file = named.string(),
+         .message = fmt::format("cannot be made: there is no folder {}", around(folder).string()),
+         .allowed = "a folder in one that is there"});
   refuse_folder(named, std::strerror(error));
 }
 

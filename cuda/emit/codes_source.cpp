@@ -7,18 +7,12 @@
 #include "base/error.h"
 #include "cuda/emit/comment.h"
 #include "cuda/emit/names.h"
-#include "cuda/kernels/ragged.cuh"
 #include "model/formats/weight_format.h"
+#include "sim/kernels/codes_tile.h"
 
 namespace fuseline::cuda {
 
 namespace {
-
-constexpr std::int64_t kColumns = 128;       // of a tile
-constexpr std::int64_t kCodesAtOnce = 8;     // which share a scale
-constexpr std::int64_t kBlocksAtOnce = 264;  // about what a large GPU holds: two a multiprocessor
-constexpr std::int64_t kLeastDepth = 512;    // of K that a thread block sums
-constexpr int kMostBlocksOfTile = 8;  // a cluster of this size runs on every GPU that has them
 
 const char* codes_name(Dtype type) {
   switch (type) {
@@ -59,11 +53,6 @@ std::string weight_text(const StoredWeight& weight) {
                      weight.pairs);
 }
 
-// Rows that the widest product of the mainloop has.
-std::int64_t rows_of(const GemmMainloop& gemm) {
-  return gemm.groups.empty() ? gemm.M : *std::ranges::max_element(gemm.groups);
-}
-
 }  // namespace
 
 std::string codes_not_built(const Program& program) {
@@ -72,8 +61,8 @@ std::string codes_not_built(const Program& program) {
   const std::string product = "a product with weights in " + gemm->weight.name();
   if (gemm->a_is_km || gemm->b_is_kn || gemm->batch > 1 || !gemm->depths.empty())
     return product + " whose operands lie along K";
-  if (gemm->weight.group % kCodesAtOnce != 0)
-    return product + fmt::format(" whose groups are no multiple of {} columns", kCodesAtOnce);
+  if (gemm->weight.group % kCodesTogether != 0)
+    return product + fmt::format(" whose groups are no multiple of {} columns", kCodesTogether);
   if (gemm->K % 2 != 0 && size_of(gemm->weight.element()).bits() < 8)
     return product + " and an odd number of them in a row";
   if (gemm->a.at.run > 1) return product + " of rows that lie apart";
@@ -85,20 +74,14 @@ std::string codes_not_built(const Program& program) {
 }
 
 GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture) {
-  GemmConfig config{.architecture = architecture, .tile_n = kColumns};
+  const GemmTile tile =
+      codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups, size_of(gemm.weight.element()).bits(),
+                 architecture == SmTarget::sm_90a);
+  GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
   config.codes = true;
   config.ragged = !gemm.groups.empty();
-  config.tile_m = 8;
-  while (config.tile_m < 64 && config.tile_m < rows_of(gemm)) config.tile_m *= 2;
-  const auto below = config.ragged ? gpu::most_row_tiles(static_cast<int>(gemm.M),
-                                                         static_cast<int>(gemm.groups.size()),
-                                                         static_cast<int>(config.tile_m))
-                                   : ceil_div(gemm.M, config.tile_m);
-  const std::int64_t tiles = below * ceil_div(gemm.N, kColumns);
-  if (architecture == SmTarget::sm_90a)
-    while (config.cluster_k < kMostBlocksOfTile && 2 * config.cluster_k * tiles <= kBlocksAtOnce &&
-           gemm.K >= 2 * config.cluster_k * kLeastDepth)
-      config.cluster_k *= 2;
+  config.cluster_k = static_cast<int>(tile.cluster_k);
+  config.blocks_per_sm = static_cast<int>(tile.blocks_per_sm);
   return config;
 }
 
@@ -143,7 +126,7 @@ GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
       "__launch_bounds__(fuseline::gpu::Gemm::threads, {})\n{}(const __grid_constant__ "
       "fuseline::gpu::Gemm::Args args) {{\n"
       "  fuseline::gpu::gemm_codes<fuseline::gpu::Config>(args);\n}}\n",
-      c.tile_m <= 16 ? 2 : 1, kernel.function);
+      c.blocks_per_sm, kernel.function);
   return kernel;
 }
 

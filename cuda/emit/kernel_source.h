@@ -28,6 +28,7 @@ struct GemmConfig {
       false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
   bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
+  int blocks_per_sm = 1;  // that a multiprocessor has at the same time, of codes
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
   bool turned = false;    // A and B change places (kernels/sm90/turned_tile.cuh)
   int tail_parts = 1;     // of K, of the tiles of the last round (kernels/sm90/tile_walk.cuh)

@@ -127,8 +127,12 @@ class Layers {
     take_codes(out_, std::move(recorded));
     const auto where = [this](TensorId id) {
       const Tensor& t = entry_plan_.graph.tensor(id);
-      const auto same = plan_.graph.find_tensor(t.name);
-      return place(*same, 0);
+      if (const auto same = plan_.graph.find_tensor(t.name)) return place(*same, 0);
+      // A layer's last kernel reads the next layer's weight; the first layer's is nobody's next.
+      const bool next = std::ranges::any_of(
+          plan_.graph.tensors(), [&](const Tensor& w) { return w.of_next_layer == t.name; });
+      FUSELINE_ASSERT(next, "no layer has " + t.name);
+      return named(of_layer(t.name, 0), t, Role::weight);
     };
     for (const RecordedLaunch& l : launches) {
       entry_launches_.push_back(static_cast<int>(out_.launches.size()));

@@ -48,6 +48,14 @@ struct GemmConstants {
   std::int64_t thin_columns = 0;
 };
 
+// Products of weights in codes by our own mainloop: clocks of one multiprocessor.
+struct CodesConstants {
+  double copy_cycles = 0;
+  double scale_cycles = 0;
+  double row_cycles = 0;
+  double wait_cycles = 0;
+};
+
 // Attention in one kernel.
 struct AttentionConstants {
   double block_bytes_per_cycle = 0;
@@ -119,6 +127,7 @@ struct PowerConstants {
 
 struct Constants {
   GemmConstants gemm;
+  CodesConstants codes;
   AttentionConstants attention;
   ScanConstants scan;
   StreamConstants stream;

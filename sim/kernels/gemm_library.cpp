@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "sim/kernels/codes_tile.h"
 #include "sim/kernels/gemm_time.h"
 
 namespace fuseline {
@@ -99,6 +100,8 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 }  // namespace
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
+  // The kernel of codes has no other tile.
+  if (has_codes_tile(problem, gpu)) return codes_tile(problem, gpu);
   if (problem.tile) return *problem.tile;
   if (gpu.chosen_for) return choose_tile(problem, *gpu.chosen_for);
   if (!problem.calls.empty()) {  // every launch chooses for itself, and all are alike

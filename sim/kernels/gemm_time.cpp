@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "sim/gpu/code_rate.h"
+#include "sim/kernels/codes_tile.h"
+#include "sim/kernels/codes_time.h"
 #include "sim/kernels/gemm_schedule.h"
 
 namespace fuseline {
@@ -192,6 +194,7 @@ bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu) {
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor) {
   FUSELINE_ASSERT(clock_factor > 0 && clock_factor <= 1, "clock factor");
+  if (has_codes_tile(problem, gpu)) return time_codes(problem, tile, waves, gpu, clock_factor);
   const WaveModel model(problem, tile, gpu, clock_factor);
   GemmTime result;
   const auto launches = static_cast<double>(problem.launches());
@@ -218,6 +221,7 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
 }
 
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  if (has_codes_tile(problem, gpu)) return quick_codes_time(problem, tile, gpu);
   const WaveModel model(problem, tile, gpu, 1.0);
   const std::int64_t m = problem.typical_rows();
   const std::int64_t products = problem.products();
@@ -321,7 +325,7 @@ std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu) {
   const GemmConstants& constants = gpu.constants.gemm;
   const double fraction = cluster >= constants.packed_cluster ? constants.packed_fraction : 1.0;
   const auto usable = static_cast<std::int64_t>(static_cast<double>(gpu.sm_count) * fraction);
-  return std::max(cluster, usable / cluster * cluster);
+  return std::max(cluster, tile.blocks_per_sm * usable / cluster * cluster);
 }
 
 }  // namespace fuseline

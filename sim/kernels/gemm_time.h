@@ -50,8 +50,8 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
 // or to HBM.
 Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu);
 
-// Thread blocks of this tile that are resident at once, one per SM. Clusters of four or more do not
-// fill every group of SMs.
+// Thread blocks of this tile that are resident at once, tile.blocks_per_sm on each SM. Clusters of
+// four or more do not fill every group of SMs.
 std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu);
 
 }  // namespace fuseline

@@ -86,7 +86,9 @@ TEST_F(Export, NeverReplacesWhatIsNotItsOwn) {
 TEST_F(Export, RefusesWhatItCannotDo) {
   EXPECT_THAT(cli({"program", "export", program()}).err, HasSubstr("--to"));
   EXPECT_EQ(cli({"program", "export", program(), "--to", program()}).status, 2);
-  EXPECT_EQ(cli({"program", "export", program(), "--to", to("no/such/place")}).status, 2);
+  const CliRun nowhere = cli({"program", "export", program(), "--to", to("no/such/place")});
+  EXPECT_EQ(nowhere.status, 2);
+  EXPECT_THAT(nowhere.err, HasSubstr("there is no folder " + to("no/such")));
   EXPECT_EQ(cli({"export", "--model", "llama2-7b"}).status, 2);
   const CliRun several = cli({"export", "--policy", "coda,eager", "--to", to("out")});
   EXPECT_EQ(several.status, 2);

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -176,6 +177,27 @@ TEST_F(SlowExportedBlock, TwoLayersHaveAnEntryAndAnExit) {
       EXPECT_LT(-1 - a.target, static_cast<int>(e.workspaces.size())) << l.function;
     }
   }
+}
+
+// The layers of a plan for codes leave x ∘ γ of the next layer; the first layer's γ is read by the
+// entry alone.
+TEST_F(SlowExportedBlock, LayersWithWeightsInCodesHaveTheirFirstNormsWeight) {
+  ModelConfig config = test::tiny_llama();
+  config.D = 256;
+  config.F = 512;
+  config.H = 4;
+  config.Hkv = 2;
+  config.d = 64;
+  const Gpu gpu = load_gpu("a100");
+  Workload work{.batch = 1, .seq = 24};
+  work.formats.weights = parse_stored_weight("int4", "--weights", "bf16");
+  const Exported e = exported_block(make_plan("coda", config, work, plan_target(gpu)), gpu, 2, 2);
+  ASSERT_EQ(e.operators.size(), 1U);
+  std::map<std::string, int> inputs;
+  for (const int t : e.operators[0].inputs) ++inputs[e.tensors[static_cast<std::size_t>(t)].name];
+  for (const char* name : {"w_norm1_0", "w_norm1_1", "w_norm1_next", "w_qkv_scale_0"})
+    EXPECT_EQ(inputs[name], 1) << name;
+  EXPECT_EQ(inputs["x_weighted"], 0);  // the entry makes it
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "cuda/kernels/routing.cuh"
 #include "model/expert_routing.h"
 #include "model/ragged_rows.h"
+#include "sim/kernels/codes_tile.h"
 
 namespace fuseline {
 namespace {
@@ -165,6 +166,16 @@ TEST(Routing, SortsKeysAsAStableSortDoes) {
       place += gpu::sorted_before(key(j), j, key(i), i) ? 1 : 0;
     EXPECT_EQ(order[static_cast<std::size_t>(place)], i);
   }
+}
+
+// The simulator counts the tiles of products of codes without the kernels' headers.
+TEST(RaggedTiles, AreAsManyInTheSimulator) {
+  for (const int rows : {0, 1, 7, 8, 9, 64, 1000})
+    for (const int groups : {1, 2, 8, 100})
+      for (const int tile : {8, 16, 64})
+        EXPECT_EQ(fuseline::most_row_tiles(rows, groups, tile),
+                  gpu::most_row_tiles(rows, groups, tile))
+            << rows << " " << groups << " " << tile;
 }
 
 }  // namespace

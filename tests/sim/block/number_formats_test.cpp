@@ -99,21 +99,37 @@ TEST(NumberFormatsOfProducts, ReadCodesAndScalesFromHbmOnce) {
   }
 }
 
-// A token at a time waits for the weights: a quarter of the bytes, and some of the time.
+double time_of_llama(const std::string& policy, Workload work, const std::string& weights) {
+  static const Gpu gpu = load_gpu("h200");
+  if (!weights.empty()) work.formats.weights = weight_format(weights);
+  return simulate(make_plan(policy, build_block(test::llama2_7b(), work), plan_target(gpu)), gpu,
+                  Fidelity::hierarchy)
+      .time.value();
+}
+
+// A token at a time waits for the weights: a quarter of the bytes, and some of the time. That is
+// said of a library's kernels.
 TEST(NumberFormatsOfProducts, MakeDecodeFasterAndPrefillNot) {
-  const Gpu gpu = load_gpu("h200");
-  const ModelConfig model = test::llama2_7b();
-  const auto time = [&](Workload work, const std::string& name) {
-    if (!name.empty()) work.formats.weights = weight_format(name);
-    return simulate(make_plan("coda", build_block(model, work), plan_target(gpu)), gpu,
-                    Fidelity::hierarchy)
-        .time.value();
+  const auto time = [](const Workload& work, const std::string& weights) {
+    return time_of_llama("torch-compile", work, weights);
   };
   const double decode = time(test::decode(1, 1, 512), "");
   EXPECT_LT(time(test::decode(1, 1, 512), "int8"), 0.8 * decode);
   EXPECT_LT(time(test::decode(1, 1, 512), "int4"), 0.6 * decode);
   const double prefill = time(test::forward(1, 2048), "");
   EXPECT_GT(time(test::forward(1, 2048), "int4"), 0.95 * prefill);
+}
+
+// Our own kernels gain nothing yet: on an H200 this block took 132.8 µs with int4, 167.2 with int8
+// and 137.1 with bf16 weights, one of 2,048 tokens 5,360 (measurements/h200-codes-fuseline, to
+// which no constant was fitted). The bounds leave 20 % to the prediction.
+TEST(NumberFormatsOfProducts, GainNothingFromOurOwnKernels) {
+  const auto time = [](const Workload& work, const std::string& weights) {
+    return 1e6 * time_of_llama("coda", work, weights);
+  };
+  EXPECT_NEAR(time(test::decode(1, 1, 2048), "int4"), 132.8, 0.2 * 132.8);
+  EXPECT_NEAR(time(test::decode(1, 1, 2048), "int8"), 167.2, 0.2 * 167.2);
+  EXPECT_NEAR(time(test::forward(1, 2048), "int4"), 5360, 0.2 * 5360);
 }
 
 TEST(NumberFormatsOfProducts, RefuseScalesThatAreNotTheirs) {

@@ -1,0 +1,70 @@
+#include "sim/kernels/codes_tile.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::int64_t kLeastRows = 8, kMostRows = 64;
+constexpr std::int64_t kBlocksAtOnce = 264;    // about what a large GPU holds: two a multiprocessor
+constexpr std::int64_t kLeastDepth = 512;      // of K that a thread block sums
+constexpr std::int64_t kMostBlocksOfTile = 8;  // a cluster of this size runs on every GPU with any
+constexpr std::int64_t kLoadBits = 128;        // of a lane
+constexpr std::int64_t kLanesOfRow = 4;        // whose loads lie side by side
+
+}  // namespace
+
+std::int64_t codes_chunk(std::int64_t bits) { return kLanesOfRow * kLoadBits / bits; }
+
+std::int64_t most_row_tiles(std::int64_t rows, std::int64_t groups, std::int64_t tile_m) {
+  // Every group with rows has a tile that it may fill with one row; all others are full.
+  const std::int64_t used = std::min(rows, groups);
+  return used == 0 ? 0 : (rows - used) / tile_m + used;
+}
+
+bool has_codes_tile(const GemmProblem& problem, const Gpu& gpu) {
+  if (problem.library || !problem.weight.quantised()) return false;
+  if (!has_feature(gpu, Feature::mma_sync)) return false;
+  if (problem.a.transposed || problem.b.transposed || problem.batch > 1 || !problem.depths.empty())
+    return false;
+  if (problem.weight.group % kCodesTogether != 0) return false;
+  if (problem.k % 2 != 0 && size_of(problem.weight.element()).bits() < 8) return false;
+  return !problem.needs.reduces_columns && !problem.needs.rows_in_runs &&
+         problem.needs.row_partial_cols <= kCodesColumns &&
+         kCodesColumns % problem.needs.column_group == 0;
+}
+
+GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
+                    const std::vector<std::int64_t>& groups, std::int64_t bits, bool clusters) {
+  FUSELINE_ASSERT(m > 0 && n > 0 && k > 0 && bits > 0, "empty product of codes");
+  const std::int64_t rows = groups.empty() ? m : *std::ranges::max_element(groups);
+  GemmTile tile{.m = kLeastRows, .n = kCodesColumns, .k = codes_chunk(bits), .stages = 2};
+  while (tile.m < kMostRows && tile.m < rows) tile.m *= 2;
+  const std::int64_t below =
+      groups.empty() ? ceil_div(m, tile.m) : most_row_tiles(m, std::ssize(groups), tile.m);
+  const std::int64_t tiles = below * ceil_div(n, kCodesColumns);
+  while (clusters && tile.cluster_k < kMostBlocksOfTile &&
+         2 * tile.cluster_k * tiles <= kBlocksAtOnce && k >= 2 * tile.cluster_k * kLeastDepth)
+    tile.cluster_k *= 2;
+  tile.blocks_per_sm = tile.m <= kCodesLowTile ? 2 : 1;
+  return tile;
+}
+
+GemmTile codes_tile(const GemmProblem& problem, const Gpu& gpu) {
+  const bool clusters = has_feature(gpu, Feature::wgmma) && has_feature(gpu, Feature::bulk_copy);
+  return codes_tile(problem.m, problem.n, problem.k, problem.groups,
+                    size_of(problem.weight.element()).bits(), clusters);
+}
+
+std::int64_t codes_turns(const GemmTile& tile, std::int64_t k, std::int64_t bits) {
+  // Each warp takes as many chunks side by side as it has loads ahead, then the other warp does.
+  const std::int64_t side_by_side = tile.m <= kCodesDeepTile ? 2 : 1;
+  const std::int64_t chunks = ceil_div(ceil_div(k, codes_chunk(bits)), tile.cluster_k);
+  const std::int64_t both = kCodesWarpsAlongK * side_by_side;
+  return chunks / both * side_by_side + std::min(side_by_side, chunks % both);
+}
+
+}  // namespace fuseline

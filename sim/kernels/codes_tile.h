@@ -1,0 +1,39 @@
+// Tiles of our own mainloop for weights in codes (cuda/kernels/gemm_codes.cuh). It has columns of
+// one width and takes its rows and its parts of K from the shape alone: the simulator and the
+// kernels' sources ask the same function.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/gemm_tile.h"
+#include "sim/gpu/gpu.h"
+#include "sim/kernels/gemm_problem.h"
+
+namespace fuseline {
+
+inline constexpr std::int64_t kCodesColumns = 128;    // of a tile
+inline constexpr std::int64_t kCodesTogether = 8;     // codes that share a scale
+inline constexpr std::int64_t kCodesLowTile = 16;     // rows up to which a multiprocessor has two
+inline constexpr std::int64_t kCodesDeepTile = 32;    // rows up to which two loads are ahead
+inline constexpr std::int64_t kCodesWarpsAlongK = 2;  // which take turns along K
+
+// Whether that mainloop makes the product: weights in codes along K, of one product or of groups of
+// rows, behind it an epilogue whose groups and partial sums lie in tiles of its width.
+bool has_codes_tile(const GemmProblem& problem, const Gpu& gpu);
+
+// `clusters`: thread blocks of a cluster may share K. `bits`: of a code.
+GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
+                    const std::vector<std::int64_t>& groups, std::int64_t bits, bool clusters);
+GemmTile codes_tile(const GemmProblem& problem, const Gpu& gpu);
+
+// Columns of K that a warp takes in one turn.
+std::int64_t codes_chunk(std::int64_t bits);
+
+// Tiles of `tile_m` rows below each other that `rows` rows in at most `groups` groups can need.
+std::int64_t most_row_tiles(std::int64_t rows, std::int64_t groups, std::int64_t tile_m);
+
+// Turns of the warp that has most of them, in the thread block with the longest part of K.
+std::int64_t codes_turns(const GemmTile& tile, std::int64_t k, std::int64_t bits);
+
+}  // namespace fuseline

@@ -1,0 +1,164 @@
+// Our own kernels for weights in codes: their tiles, what was counted in their source, and
+// products.csv, what they took on an H100. Constants were fitted to the products of chain.block and
+// to none of other.block.
+#include "sim/kernels/codes_time.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "base/csv.h"
+#include "base/data_dir.h"
+#include "model/config/dtype.h"
+#include "sim/kernels/codes_tile.h"
+#include "sim/kernels/gemm_library.h"
+#include "sim/kernels/gemm_model.h"
+
+namespace fuseline {
+namespace {
+
+GemmProblem product(std::int64_t m, std::int64_t n, std::int64_t k, const std::string& weights) {
+  GemmProblem problem = plain_gemm(m, n, k, 1, 2, 3, 4);
+  problem.library = false;
+  problem.weight = parse_stored_weight(weights, "--weights", "bf16");
+  problem.b.matrix.element = size_of(problem.weight.element());
+  return problem;
+}
+
+// What the mainloop in gemm_codes.cuh does, chunk by chunk: the chunks that the warp with most of
+// them multiplies in the thread block with the longest part of K.
+std::int64_t turns_of_the_kernel(const GemmTile& tile, std::int64_t k, std::int64_t bits) {
+  const std::int64_t chunks = ceil_div(k, codes_chunk(bits));
+  const std::int64_t side_by_side = tile.m <= 32 ? 2 : 1;
+  std::int64_t most = 0;
+  for (std::int64_t rank = 0; rank < tile.cluster_k; ++rank) {
+    const std::int64_t first = chunks * rank / tile.cluster_k;
+    const std::int64_t last = chunks * (rank + 1) / tile.cluster_k;
+    for (std::int64_t k_warp = 0; k_warp < 2; ++k_warp) {
+      std::int64_t turns = 0;
+      for (std::int64_t t = 0; t < last - first; ++t) {
+        const std::int64_t chunk =
+            t / side_by_side * (2 * side_by_side) + k_warp * side_by_side + t % side_by_side;
+        if (first + chunk < last) ++turns;
+      }
+      most = std::max(most, turns);
+    }
+  }
+  return most;
+}
+
+TEST(CodesTile, CountsTheTurnsOfTheKernel) {
+  for (const std::int64_t m : {1, 16, 17, 64})
+    for (const std::int64_t n : {128, 1024, 12288})
+      for (const std::int64_t k : {64, 130, 1024, 2050, 5632, 12288})
+        for (const std::int64_t bits : {4, 8}) {
+          const GemmTile tile = codes_tile(m, n, k, {}, bits, true);
+          EXPECT_EQ(codes_turns(tile, k, bits), turns_of_the_kernel(tile, k, bits))
+              << m << " " << n << " " << k << " " << bits;
+        }
+}
+
+TEST(CodesTile, FollowsRowsAndPartsOfK) {
+  EXPECT_EQ(codes_tile(1, 12288, 4096, {}, 4, true).m, 8);
+  EXPECT_EQ(codes_tile(9, 12288, 4096, {}, 4, true).m, 16);
+  EXPECT_EQ(codes_tile(2048, 12288, 4096, {}, 4, true).m, 64);
+  EXPECT_EQ(codes_tile(1, 2048, 12288, {}, 4, true).cluster_k, 8);
+  EXPECT_EQ(codes_tile(1, 2048, 12288, {}, 4, false).cluster_k, 1);  // no clusters, no parts
+  EXPECT_EQ(codes_tile(1, 2048, 1024, {}, 4, true).cluster_k, 2);    // parts of 512 at least
+  // Rows in groups: the longest group has the tile.
+  EXPECT_EQ(codes_tile(40, 2048, 2048, {30, 4, 6}, 4, true).m, 32);
+}
+
+TEST(CodesTile, IsOfOurOwnProductsWithOneTileForTheEpilogue) {
+  const Gpu gpu = load_gpu("h100");
+  GemmProblem p = product(16, 4096, 4096, "int4");
+  EXPECT_TRUE(has_codes_tile(p, gpu));
+  EXPECT_EQ(choose_tile(p, gpu).n, 128);
+  p.needs.column_group = 256;  // codes of 128 columns behind SwiGLU
+  EXPECT_FALSE(has_codes_tile(p, gpu));
+  EXPECT_EQ(choose_tile(p, gpu).n % 256, 0);
+  p = product(16, 4096, 4096, "int4");
+  p.library = true;
+  EXPECT_FALSE(has_codes_tile(p, gpu));
+  EXPECT_FALSE(has_codes_tile(product(16, 4096, 4096, "int4:100"), gpu));
+  EXPECT_FALSE(has_codes_tile(plain_gemm(16, 4096, 4096, 1, 2, 3, 4), gpu));
+}
+
+TEST(CodesWork, IsCountedInTheSource) {
+  const Gpu gpu = load_gpu("h100");
+  // 96 tiles of 8 rows in clusters of two: two thread blocks on the fullest multiprocessor, each
+  // with half of 32 chunks of K.
+  const GemmProblem p = product(1, 12288, 4096, "int4");
+  const GemmTile tile = codes_tile(p, gpu);
+  ASSERT_EQ(tile.cluster_k, 2);
+  const CodesWork one = codes_work(p, tile, 192, gpu);
+  EXPECT_EQ(one.copies, 2.0 * 8 * 2048 / 8);
+  EXPECT_EQ(one.scale_loads, 2.0 * 16 * 16);  // of 16 groups of 8 columns, once a chunk
+  EXPECT_EQ(one.rows, 2.0 * 8);
+  EXPECT_EQ(one.waits, 4.0);  // 8 chunks of a warp, two at a time
+  // A scale for 16 columns is four loads where one serves 128, a zero point another.
+  EXPECT_EQ(codes_work(product(1, 12288, 4096, "nvfp4"), tile, 192, gpu).scale_loads,
+            4 * one.scale_loads);
+  EXPECT_EQ(codes_work(product(1, 12288, 4096, "int4-zero"), tile, 192, gpu).scale_loads,
+            2 * one.scale_loads);
+  EXPECT_EQ(codes_work(product(1, 12288, 4096, "fp8"), tile, 192, gpu).scale_loads, 0.0);
+  // Codes of 8 bits are twice as many loads to wait for.
+  EXPECT_EQ(codes_work(product(1, 12288, 4096, "fp8"), tile, 192, gpu).waits, 8.0);
+}
+
+TEST(CodesTime, WaitsForWhatAnEpilogueLoads) {
+  const Gpu gpu = load_gpu("h100");
+  GemmProblem p = product(1, 4096, 4096, "int4");
+  const GemmTile tile = codes_tile(p, gpu);
+  const double before = codes_work(p, tile, 8, gpu).waits;
+  EpilogueStream residual = p.epilogue.front();
+  residual.store = false;
+  p.epilogue.push_back(residual);
+  EXPECT_EQ(codes_work(p, tile, 8, gpu).waits, before + 2);  // two slabs of 64 columns
+  p.epilogue.back().width = 1;                               // of rows
+  EXPECT_EQ(codes_work(p, tile, 8, gpu).waits, before + 1);
+}
+
+struct Errors {
+  double mean = 0, worst = 0;
+  int count = 0;
+};
+
+Errors errors_of(const std::string& block) {
+  const Gpu gpu = load_gpu("h100");
+  const CsvTable table((data_dir() / "measurements/h100-codes-fuseline/products.csv").string());
+  Errors e;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    if (table.text(row, "block") != block) continue;
+    const GemmProblem p = product(table.whole(row, "m"), table.whole(row, "n"),
+                                  table.whole(row, "k"), table.text(row, "weights"));
+    L2Cache cache(effective_l2_capacity(gpu));
+    const double predicted = simulate_gemm(p, gpu, cache).time.time.value() * 1e6;
+    const double error = std::abs(predicted / table.positive(row, "us_median") - 1);
+    e.mean += error;
+    e.worst = std::max(e.worst, error);
+    ++e.count;
+  }
+  e.mean /= e.count;
+  return e;
+}
+
+// The errors that the constants' sources state, and as much again for what they do not.
+TEST(CodesTime, OfFittedProductsIsWhatWasMeasured) {
+  const Errors e = errors_of("chain");
+  EXPECT_EQ(e.count, 100);
+  EXPECT_LT(e.mean, 0.07);
+  EXPECT_LT(e.worst, 0.25);
+}
+
+TEST(CodesTime, OfOtherProductsToo) {
+  const Errors e = errors_of("other");
+  EXPECT_EQ(e.count, 32);
+  EXPECT_LT(e.mean, 0.07);
+  EXPECT_LT(e.worst, 0.25);
+}
+
+}  // namespace
+}  // namespace fuseline

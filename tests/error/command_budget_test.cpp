@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ Taken run(const std::vector<std::string>& arguments) {
   std::vector<char*> words = {const_cast<char*>(FUSELINE_BINARY)};
   for (const std::string& a : arguments) words.push_back(const_cast<char*>(a.c_str()));
   words.push_back(nullptr);
+  std::fflush(nullptr);  // or the child prints it too
   const pid_t child = fork();
   if (child == 0) {
     if (freopen("/dev/null", "w", stdout) != nullptr && chdir(FUSELINE_SOURCE_DIR) == 0)

@@ -102,8 +102,11 @@ class FailingCalls : public ::testing::TestWithParam<Faulted> {
     return at;
   }
 
-  void expect_whole(const FaultedRun& got, const Files& after, const std::string& what) const {
+  void expect_whole(const FaultedRun& got, const Files& after, bool and_later,
+                    const std::string& what) const {
     for (const auto& [name, text] : got.files) {
+      // Where nothing can be opened any more, a folder that was begun cannot be removed either.
+      if (and_later && name.starts_with(".fuseline-")) continue;
       const auto old = GetParam().before.find(name);
       const auto made = after.find(name);
       const bool is_old = old != GetParam().before.end() && old->second == text;
@@ -137,7 +140,7 @@ class FailingCalls : public ::testing::TestWithParam<Faulted> {
               EXPECT_THAT(got.error, ::testing::HasSubstr("fuseline: ")) << what;
             }
           }
-          expect_whole(got, whole.files, what);
+          expect_whole(got, whole.files, and_later, what);
         }
       }
     }
@@ -168,7 +171,6 @@ std::vector<Faulted> commands() {
         "eager,coda", "--output", "OUT/s.csv", "--plot", "OUT/s.svg"},
        {{"s.csv", "an older table\n"}, {"s.svg", "an older picture\n"}}},
       {"report", with({"report"}, {"--output", "OUT/r.html"}), {{"r.html", "an older report\n"}}},
-      {"program", {"program", "export", "docs/handbook/swish.fuse", "--to", "OUT/kernel"}, {}},
       {"lab", {"lab", "start", "1", "--student", "ada", "--dir", "OUT/lab-01"}, {}},
       {"course", {"course", "init", "OUT/c", "--student", "ada", "--labs", "1"}, {}},
   };

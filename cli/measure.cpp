@@ -244,8 +244,7 @@ CommandResult measure_command(const Arguments& args) {
   options.flag("--tune", "also time the other tiles of our own GEMMs", texts.tune);
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);
   options.text("--format", "table|json|lines",
-               "what to print (table); lines: as it is measured, with the files, and no folder is "
-               "written",
+               "what to print (table); lines: as it comes, then the files, and no folder",
                texts.format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 

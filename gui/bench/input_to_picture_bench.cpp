@@ -169,7 +169,7 @@ void picture_of_motion(benchmark::State& state) {
   }
 }
 
-benchmark::internal::Benchmark* add(const char* name, void (*what)(benchmark::State&)) {
+benchmark::internal::Benchmark* add(const char* name, void (*what)(benchmark::State&), int times) {
   return benchmark::RegisterBenchmark(name, what)
       ->Unit(benchmark::kMillisecond)
       ->UseManualTime()

@@ -1,5 +1,6 @@
 // fuseline measure: runs plans on the GPU of this machine.
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "cuda/run/measure.h"
 #include "cuda/run/rival_turns.h"
 #include "sim/measured/measurement_write.h"
+#include "sim/measured/measuring_lines.h"
 
 namespace fuseline {
 
@@ -165,6 +167,41 @@ void add_plan(const std::string& file, const MeasureTexts& texts, Selection& s,
   measure.plan = std::make_shared<const Plan>(plan_of(s, s.plan->policy));
 }
 
+// What was measured, with when and how.
+Measurements with_source(const cuda::GpuMeasurement& result, const Selection& selection,
+                         const Arguments& args) {
+  Measurements measurements = cuda::as_measurements(result, selection.gpu);
+  measurements.meta.date = today();
+  measurements.meta.version = version();
+  measurements.meta.command = recorded_command(args);
+  measurements.meta.clocks = "not locked; SM clock and power beside each time";
+  return measurements;
+}
+
+// Each line at once: whoever reads them shows them.
+void print_now(const std::string& line) {
+  std::fputs(line.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+void print_while_measuring(cuda::MeasureOptions& measure) {
+  measure.progress = [](const std::string& what, double done) {
+    print_now(progress_line(what, done));
+  };
+  measure.seen = [](const MeasuredBlock& block) { print_now(block_line(block)); };
+}
+
+CommandResult last_lines(const cuda::GpuMeasurement& result, const Selection& selection,
+                         const Arguments& args) {
+  if (result.passed())
+    return {file_lines(with_source(result, selection, args)) + end_line(true, ""),
+            {},
+            ExitStatus::done};
+  const std::string why = first_failure(result);
+  return {end_line(false, why), "fuseline: measure failed: " + why + "\n",
+          ExitStatus::check_failed};
+}
+
 }  // namespace
 
 CommandResult measure_command(const Arguments& args) {
@@ -210,27 +247,38 @@ CommandResult measure_command(const Arguments& args) {
   options.flag("--kernels", "print every kernel beside its prediction", texts.kernels);
   options.text("--instructions", "FILE.csv",
                "when whole-block's instructions ran, beside the prediction", texts.instructions);
-  options.text("--format", "table|json", "what to print (table)", texts.format);
+  options.text("--format", "table|json|lines",
+               "what to print (table); lines: as it comes, then the files, and no folder",
+               texts.format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
-      parse_word("--format", texts.format.value_or("table"), {"table", "json"});
+      parse_word("--format", texts.format.value_or("table"), {"table", "json", "lines"});
+  const bool lines = format == "lines";
+  if (lines && texts.output)
+    throw InputError({.file = kCommandLine,
+                      .field = "--output",
+                      .value = *texts.output,
+                      .message = "is not written by --format lines, which prints the files",
+                      .allowed = "one of the two"});
   cuda::MeasureOptions measure = measure_options(texts);
   Selection selection = measure_selection(texts);
   if (texts.plan) add_plan(*texts.plan, texts, selection, measure);
   const std::filesystem::path folder = texts.output.value_or(
       fmt::format("measured-{}-{}", selection.model.name, name_of(selection.workload.phase)));
-  check_measurement_folder(folder, existing_folder(texts));
+  if (!lines) check_measurement_folder(folder, existing_folder(texts));
   const cuda::DeviceInfo device = cuda::device_here();
   if (!texts.selection.gpu) selection.gpu = cuda::known_gpu(device);
 
   const cuda::GpuMeasurement result = run_long_work([&](const ShowProgress& show) {
     measure.progress = show;
+    if (lines) print_while_measuring(measure);
     return cuda::measure(selection.model, selection.workload, selection.policies, selection.gpu,
                          measure);
   });
 
   if (texts.instructions) write_file_atomically(*texts.instructions, instructions_csv(result));
+  if (lines) return last_lines(result, selection, args);
   std::string messages;
   const std::string text = format == "json" ? measurement_json(selection, result)
                                             : measurement_table(selection, result, texts.kernels);
@@ -238,13 +286,8 @@ CommandResult measure_command(const Arguments& args) {
     messages = "fuseline: measure failed, nothing was written: " + first_failure(result) + "\n";
     return {text, std::move(messages), ExitStatus::check_failed};
   }
-  Measurements measurements = cuda::as_measurements(result, selection.gpu);
-  measurements.meta.date = today();
-  measurements.meta.version = version();
-  measurements.meta.command = recorded_command(args);
-  measurements.meta.clocks = "not locked; SM clock and power beside each time";
   try {
-    write_measurements(folder, measurements, existing_folder(texts));
+    write_measurements(folder, with_source(result, selection, args), existing_folder(texts));
   } catch (const InputError& error) {
     // What was measured is still shown.
     messages = fmt::format("fuseline: error: {}\n", error.what());

@@ -35,6 +35,18 @@ draw window 1240x800 -dark --dark
 draw graph 600x820 "" --light --run coda
 draw graphs 1000x820 "" --light
 draw block 900x640 "" --light
+draw plan 900x900 "" --light --run coda
+draw motion 1000x640 "" --light --run coda --kernel gate_up
+draw motion 1240x640 -two --light --run coda --beside torch-compile
+cat >"$work/traced.toml" <<'SESSION'
+title = "A traced block"
+model = "tinyllama"
+gpu = "h200"
+phase = "decode"
+context = 2048
+policies = ["eager", "torch-compile"]
+SESSION
+draw trace 1000x560 "" --light "$work/traced.toml" --trace docs/torch-trace.json
 draw traffic,waterfall,memory,timeline,roofline-hbm 900x500 "" --light
 draw validation,sweep 1180x520 "" --light
 draw whole-model,serving,causes 1000x560 "" --light

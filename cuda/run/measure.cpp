@@ -281,6 +281,10 @@ class Measuring {
                                     "timing replays of policy " + s.plan.policy);
     s.bursts.states.push_back(monitor_.stop());
     for (const Seconds t : times) s.bursts.times.push_back(t * (1.0 / s.blocks_of_a_replay));
+    if (!options_.seen) return;
+    MeasuredBlock so_far = s.result.block;
+    sum_up(s.bursts, so_far);
+    options_.seen(so_far);
   }
 
   void rival_burst(std::size_t i, Bursts& bursts) {
@@ -311,6 +315,7 @@ class Measuring {
       b.hbm_read = counted.block.hbm_read;
       b.hbm_write = counted.block.hbm_write;
       b.l2 = counted.block.l2;
+      if (options_.seen) options_.seen(b);
       s.result.trace = MeasuredTrace{.block = b.block, .kernels = counted.kernels};
       time_kernels(s);
     }

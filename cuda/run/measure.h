@@ -47,6 +47,8 @@ struct MeasureOptions {
   std::string rival_command{};        // starts them; arguments are put behind it
   // What is being done, and the share of the whole work.
   std::function<void(const std::string&, double)> progress{};
+  // What is known of a block so far: after each burst of it, and when its bytes are counted.
+  std::function<void(const MeasuredBlock&)> seen{};
 };
 
 // One GEMM of ours with every tile that it can have.

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "base/format.h"
 #include "base/toml_file.h"
+#include "gui/model/run_plan.h"
 #include "model/activation_formats/stored_activation.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
@@ -22,6 +24,22 @@ namespace fuseline::gui {
 namespace {
 
 constexpr std::size_t kMostDifferences = 3;
+
+// Told by its name and its beginning: reading all of a trace takes too long to find out what it is.
+bool looks_like_trace(const std::filesystem::path& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const std::string ending = path.extension().string();
+  if (ending == ".gz" || ending == ".sqlite") return true;
+  if (ending != ".json" && ending != ".csv") return false;
+  std::string begin(16384, '\0');
+  std::ifstream in(path, std::ios::binary);
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(in.gcount()));
+  const auto has = [&begin](const char* word) { return begin.find(word) != std::string::npos; };
+  if (ending == ".json") return has("traceEvents") || has("\"ph\"") || has("deviceProperties");
+  return has("Kernel Name") || has("Start (ns)");
+}
 
 }  // namespace
 
@@ -290,6 +308,11 @@ FileKind kind_of_file(const std::filesystem::path& path) {
     static_cast<void>(load_block_text(path.string())->block());
     return FileKind::block;
   }
+  if (looks_like_trace(path)) return FileKind::trace;
+  if (path.extension() == ".fuse") {
+    static_cast<void>(run_of_plan(path.string()));
+    return FileKind::plan;
+  }
   if (std::filesystem::is_directory(path, error) || path.extension() == ".csv") {
     static_cast<void>(load_measurements(path.string()));
     return FileKind::measurements;
@@ -305,8 +328,9 @@ FileKind kind_of_file(const std::filesystem::path& path) {
   if (table.has("model") && table.has("gpu")) return FileKind::session;
   throw InputError({.file = path.string(),
                     .message = "is nothing that can be opened",
-                    .allowed = "a scenario, a model (TOML or config.json), a block, a GPU, or a "
-                               "folder or CSV file of measurements"});
+                    .allowed =
+                        "a scenario, a model (TOML or config.json), a block, a plan, a GPU, a "
+                        "folder or CSV file of measurements, or a profiler's trace"});
 }
 
 }  // namespace fuseline::gui

@@ -43,7 +43,7 @@ std::vector<Run> measured_runs(const Measurements& measurements, const Setup& se
 std::string why_no_run_fits(const Measurements& measurements, const Setup& setup);
 
 // What a file or folder is by its contents. InputError: unreadable, or nothing that fits.
-enum class FileKind : std::uint8_t { session, model, block, gpu, measurements };
+enum class FileKind : std::uint8_t { session, model, block, plan, gpu, measurements, trace };
 FileKind kind_of_file(const std::filesystem::path& path);
 
 }  // namespace fuseline::gui

@@ -59,6 +59,8 @@ CommandText text_of(const Document& document, const Setup& setup, const std::vec
   std::vector<std::string> policies;
   for (const Run& run : runs) {
     if (run.is_custom()) return of_session(file, "chosen edges are not said in words");
+    if (!run.plan_text.empty())
+      return {{}, "the plan's text was edited: save it into a file first"};
     if (!run.plan.empty() && runs.size() > 1)
       return {{}, "a plan's file is predicted on its own: choose its run"};
     if (std::ranges::find(policies, run.policy) == policies.end()) policies.push_back(run.policy);

@@ -28,7 +28,10 @@ std::string result_key(const Document& document, const Run& run) {
   if (run.is_measurement()) {
     key += "\n" + std::to_string(last_change(run.measurements));
   }
-  if (!run.plan.empty()) key += "\nplan " + run.plan + "\n" + std::to_string(last_change(run.plan));
+  if (!run.plan_text.empty()) {
+    key += "\nplan of " + run.name + " " + run.plan + "\n" + run.plan_text;
+  } else if (!run.plan.empty())
+    key += "\nplan " + run.plan + "\n" + std::to_string(last_change(run.plan));
   // A saved text is in its file and no longer in the setup.
   const BlockChange& change = setup_of(document, run).change;
   if (looks_like_path(change.block)) key += "\n" + std::to_string(last_change(change.block));

@@ -71,6 +71,19 @@ void RunList::set_custom(RunId id, CustomFusion custom) {
   run.custom = std::move(custom);
 }
 
+void RunList::set_plan(RunId id, PlanText plan) {
+  Run& run = mutable_at(id);
+  FUSELINE_ASSERT(run.has_plan(), run.name);
+  run.policy = std::move(plan.policy);
+  run.plan = std::move(plan.file);
+  run.plan_text = std::move(plan.text);
+  run.plan_draft = std::move(plan.draft);
+}
+
+void RunList::drop_drafts() {
+  for (Run& run : runs_) run.plan_draft.clear();
+}
+
 void RunList::set_setup(RunId id, std::optional<Setup> setup) {
   mutable_at(id).setup = std::move(setup);
 }

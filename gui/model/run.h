@@ -23,12 +23,16 @@ struct Run {
   std::string policy{};          // or `custom`; of a measurement, its execution
   std::string measurements{};    // folder or file of a measurement; empty: a prediction
   std::string plan{};            // of a prediction: the file with its plan; empty: the policy's
+  std::string plan_text{};       // of a prediction: its plan as it was edited, and is predicted
+  std::string plan_draft{};      // what stands in the editor where that is not predicted: it is
+                                 // wrong, or not checked yet
   CustomFusion custom{};         // of a prediction under `custom`
   std::optional<Setup> setup{};  // a pinned run's own; empty: it follows the document's
 
   [[nodiscard]] bool is_measurement() const { return !measurements.empty(); }
+  [[nodiscard]] bool has_plan() const { return !plan.empty() || !plan_text.empty(); }
   [[nodiscard]] bool is_custom() const {
-    return !is_measurement() && plan.empty() && policy == kCustomPolicy;
+    return !is_measurement() && !has_plan() && policy == kCustomPolicy;
   }
   friend bool operator==(const Run&, const Run&) = default;
 };
@@ -46,6 +50,12 @@ class RunList {
   void move(RunId id, std::size_t position);
   void set_custom(RunId id, CustomFusion custom);        // asserts is_custom()
   void set_setup(RunId id, std::optional<Setup> setup);  // pins and unpins
+  // What it predicts and what stands in its editor, by the names of its fields.
+  struct PlanText {
+    std::string policy, file, text, draft;
+  };
+  void set_plan(RunId id, PlanText plan);  // asserts has_plan()
+  void drop_drafts();                      // of all plans
 
   [[nodiscard]] const std::vector<Run>& all() const { return runs_; }
   [[nodiscard]] const Run* find(RunId id) const;  // null when there is none

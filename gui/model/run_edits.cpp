@@ -21,7 +21,7 @@ RunEdit edit_run(const Document& document, RunId id, const EditOf& of) {
     } else {
       Run like{.name = "custom from " + run.policy, .policy = kCustomPolicy, .setup = run.setup};
       like.custom =
-          custom_like(run.plan.empty() ? make_plan(run.policy, block) : plan_of(run, c), block);
+          custom_like(run.has_plan() ? plan_of(run, c) : make_plan(run.policy, block), block);
       edit.like = like;
       edit.outcome = of(block, like.custom);
       if (edit.outcome.legal) edit.run = edit.document.runs.add(std::move(like));

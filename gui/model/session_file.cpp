@@ -31,6 +31,8 @@ RunList saved_runs(const Scenario& scenario) {
             .policy = s.policy,
             .measurements = s.measurements.string(),
             .plan = s.plan.string(),
+            .plan_text = s.plan_text,
+            .plan_draft = s.plan_draft,
             .custom = s.custom,
             .setup = {}};
     if (s.setup) run.setup = from_scenario(*s.setup);
@@ -92,9 +94,10 @@ Scenario to_scenario(const Document& d) {
   s.layers = d.layers;
   s.measurements = d.measurements;
   for (const Run& run : d.runs.all()) {
-    s.runs.push_back({run.name, run.policy, run.measurements, run.plan, run.custom,
+    s.runs.push_back({run.name, run.policy, run.measurements, run.plan, run.plan_text,
+                      run.plan_draft, run.custom,
                       run.setup ? std::optional(to_scenario(*run.setup)) : std::nullopt});
-    if (run.is_measurement() || run.setup || !run.plan.empty()) continue;
+    if (run.is_measurement() || run.setup || run.has_plan()) continue;
     if (run.is_custom() && !s.custom) s.custom = run.custom;
     const bool known = std::ranges::find(s.policies, run.policy) != s.policies.end();
     if (!known) s.policies.push_back(run.policy);

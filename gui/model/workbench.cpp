@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "gui/model/block_editor.h"
+#include "gui/model/plan_editor.h"
+#include "gui/model/run_plan.h"
 
 namespace fuseline::gui {
 
@@ -85,9 +87,12 @@ void Workbench::compute_anew() {
 
 void Workbench::change(Document next, const std::string& what, const std::string& gesture) {
   if (next == document()) return;
-  Document predicted = next;  // a draft is not
-  predicted.draft = document().draft;
-  const bool same = predicted == document();
+  const auto without_drafts = [](Document d) {  // they are not predicted
+    d.draft.clear();
+    d.runs.drop_drafts();
+    return d;
+  };
+  const bool same = without_drafts(next) == without_drafts(document());
   history_.change(std::move(next), what, gesture);
   if (!same) compute_anew();
 }
@@ -170,6 +175,55 @@ void Workbench::save_block(const std::string& path) {
   Document next = document();
   next.setup = with_block_of(next.setup, path);
   change(std::move(next), "save the block as " + std::filesystem::path(path).filename().string());
+}
+
+RunId Workbench::set_plan_draft(RunId id, const std::string& text, const std::string& gesture) {
+  Document next = document();
+  const Run run = next.runs.at(id);
+  const PlanEditorText editor = plan_editor_text(document(), results_, id);
+  if (!run.has_plan()) {
+    if (editor.original.empty())
+      throw InputError({.field = "plan", .message = editor.why_not, .allowed = "a prediction"});
+    id = next.runs.add({.name = "plan from " + run.name,
+                        .policy = run.policy,
+                        .plan_text = editor.original,
+                        .setup = run.setup});
+  }
+  const Run& edited = next.runs.at(id);
+  // A text that is predicted already is no draft.
+  const std::string now = edited.plan_text.empty() ? editor.original : edited.plan_text;
+  next.runs.set_plan(
+      id, {edited.policy, edited.plan, edited.plan_text, text == now ? std::string() : text});
+  change(std::move(next), "edit the plan", gesture);
+  shown_ = id;
+  return id;
+}
+
+void Workbench::take_plan_draft(RunId id, const std::string& text, const std::string& policy,
+                                const std::string& gesture) {
+  const Run* run = document().runs.find(id);
+  if (run == nullptr || run->plan_draft != text) return;
+  Document next = document();
+  next.runs.set_plan(id, {policy, run->plan, text, {}});
+  change(std::move(next), "edit the plan", gesture);
+}
+
+void Workbench::reset_plan(RunId id) {
+  Document next = document();
+  const Run& run = next.runs.at(id);
+  if (run.plan.empty()) throw InputError({.field = "plan", .message = "no file is behind it"});
+  next.runs.set_plan(id, {run_of_plan(run.plan).policy, run.plan, {}, {}});
+  change(std::move(next), "reset the plan's text");
+}
+
+void Workbench::save_plan(RunId id, const std::string& path) {
+  const PlanEditorText editor = plan_editor_text(document(), results_, id);
+  save_plan_text(editor.text, path);
+  const Run& run = document().runs.at(id);
+  if (!run.has_plan() || !run.plan_draft.empty()) return;
+  Document next = document();
+  next.runs.set_plan(id, {run.policy, path, {}, {}});
+  change(std::move(next), "save the plan as " + std::filesystem::path(path).filename().string());
 }
 
 void Workbench::set_layers(std::optional<std::int64_t> layers, const std::string& gesture) {

@@ -59,6 +59,16 @@ class Workbench {
   void choose_block(const std::string& block);
   // Writes the text; a right one is read from there from now on.
   void save_block(const std::string& path);
+  // The text of a run's plan as it stands in the editor (plan_editor.h), not checked yet:
+  // predictions stay those of the last right one. A run without a plan gets a run of its own behind
+  // it, which is shown then. Returns the edited run.
+  RunId set_plan_draft(RunId id, const std::string& text, const std::string& gesture = {});
+  // The same text was found to be right: it is predicted. Nothing happens where another text stands
+  // there by now.
+  void take_plan_draft(RunId id, const std::string& text, const std::string& policy,
+                       const std::string& gesture = {});
+  void reset_plan(RunId id);                          // back to what its file says
+  void save_plan(RunId id, const std::string& path);  // it is read from there from now on
   // Blocks in a row, 1 to kMostLayers; none: the whole model.
   void set_layers(std::optional<std::int64_t> layers, const std::string& gesture = {});
   void end_gesture() { history_.end_gesture(); }

@@ -6,6 +6,7 @@
 #include <QMessageBox>
 #include <QTimer>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <ostream>
@@ -14,6 +15,7 @@
 #include "gui/model/block_editor.h"
 #include "gui/model/document.h"
 #include "gui/model/run_plan.h"
+#include "gui/widgets/charts/motion_view.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
 
@@ -113,20 +115,54 @@ void set_colours(const AppOptions& options) {
   QApplication::setPalette(is_dark ? dark_palette() : light_palette());
 }
 
-void show_named_run(Session& session, const std::string& name) {
-  if (name.empty()) return;
+RunId named_run(Session& session, const std::string& option, const std::string& name) {
   const RunList& runs = session.bench().document().runs;
   const Run* run = runs.find(name);
-  if (run == nullptr) {
-    std::vector<std::string> names;
-    for (const Run& r : runs.all()) names.push_back(r.name);
+  if (run != nullptr) return run->id;
+  std::vector<std::string> names;
+  for (const Run& r : runs.all()) names.push_back(r.name);
+  throw InputError({.file = "command line",
+                    .field = option,
+                    .value = name,
+                    .message = "is no run of the session",
+                    .nearest = nearest_name(name, names)});
+}
+
+void select_named_kernel(Session& session, const std::string& name) {
+  const RunView* view = session.bench().results().find(session.bench().shown_run());
+  std::vector<std::string> names;
+  if (view != nullptr && view->ok())
+    for (const KernelRow& row : view->result->kernels) names.push_back(row.estimate.name);
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end())
     throw InputError({.file = "command line",
-                      .field = "--run",
+                      .field = "--kernel",
                       .value = name,
-                      .message = "is no run of the session",
+                      .message = "is no kernel of the shown run",
                       .nearest = nearest_name(name, names)});
-  }
-  session.show_run(run->id);
+  session.select(kernel_thing(view->run.id, static_cast<std::size_t>(found - names.begin())));
+}
+
+View* known_view(const std::string& id, const char* option, const MainWindow& window) {
+  if (View* view = window.view(to_qt(id))) return view;
+  std::vector<std::string> ids{kWholeWindow};
+  for (const View* v : window.views()) ids.push_back(from_qt(v->id()));
+  throw InputError({.file = "command line",
+                    .field = option,
+                    .value = id,
+                    .message = "is no view",
+                    .allowed = fmt::format("{}", fmt::join(ids, ", ")),
+                    .nearest = nearest_name(id, ids)});
+}
+
+// What options ask for beyond the session.
+void set_up(const AppOptions& options, Session& session, MainWindow& window) {
+  if (!options.kernel.empty()) select_named_kernel(session, options.kernel);
+  if (!options.beside.empty())
+    qobject_cast<MotionView*>(window.view("motion"))
+        ->show_beside(named_run(session, "--beside", options.beside));
+  if (!options.trace.empty()) session.take_in(options.trace, FileKind::trace);
+  if (!options.front.empty()) window.raise_view(known_view(options.front, "--front", window)->id());
 }
 
 std::vector<View*> chosen_views(const AppOptions& options, const MainWindow& window) {
@@ -134,18 +170,7 @@ std::vector<View*> chosen_views(const AppOptions& options, const MainWindow& win
   std::vector<View*> chosen;
   for (const QString& id : options.views) {
     if (id == kWholeWindow) continue;
-    View* view = window.view(id);
-    if (view == nullptr) {
-      std::vector<std::string> ids{kWholeWindow};
-      for (const View* v : window.views()) ids.push_back(from_qt(v->id()));
-      throw InputError({.file = "command line",
-                        .field = "--views",
-                        .value = from_qt(id),
-                        .message = "is no view",
-                        .allowed = fmt::format("{}", fmt::join(ids, ", ")),
-                        .nearest = nearest_name(from_qt(id), ids)});
-    }
-    chosen.push_back(view);
+    chosen.push_back(known_view(from_qt(id), "--views", window));
   }
   return chosen;
 }
@@ -172,7 +197,7 @@ Document first_document(const AppOptions& options) {
 int export_pictures(const AppOptions& options, std::ostream& out) {
   const std::filesystem::path state = state_folder();
   Session session(first_document(options), state);
-  show_named_run(session, options.run);
+  if (!options.run.empty()) session.show_run(named_run(session, "--run", options.run));
   MainWindow window(session, options.export_folder);  // no layout is read from there
   const std::vector<View*> views = chosen_views(options, window);
   window.resize(options.size.expandedTo(window.minimumSize()));
@@ -180,6 +205,7 @@ int export_pictures(const AppOptions& options, std::ostream& out) {
   if (!options.block.empty()) window.raise_view("block");
   session.wait();
   QApplication::processEvents();
+  set_up(options, session, window);
   const QStringList names =
       export_views(session.bench(), views, options.export_folder,
                    {.size = options.size, .scale = options.scale, .formats = options.formats});
@@ -188,6 +214,7 @@ int export_pictures(const AppOptions& options, std::ostream& out) {
   session.end_without_autosave();
   if (!options.views.empty() && !options.views.contains(kWholeWindow)) return done;
   window.graph().finish();
+  if (!options.front.empty()) known_view(options.front, "--front", window)->finish();
   QApplication::processEvents();
   const std::filesystem::path whole = std::filesystem::path(options.export_folder) / "window.png";
   if (!window.grab().save(to_qt(whole))) {
@@ -221,7 +248,8 @@ std::string usage() {
          "       fuseline-gui --export DIR [SCENARIO.toml] [--block FILE.block] [--plan "
          "FILE.fuse]\n"
          "                    [--size WxH] [--scale N] [--dark] [--format png,svg,pdf]\n"
-         "                    [--views LIST] [--run NAME]\n\n"
+         "                    [--views LIST] [--run NAME] [--beside NAME] [--kernel NAME]\n"
+         "                    [--trace FILE] [--front VIEW]\n\n"
          "  --block FILE   a block in the place of the session's: a shipped name or a file\n"
          "  --plan FILE    a plan of the session's block, as explain --format program prints it, "
          "as "
@@ -235,6 +263,10 @@ std::string usage() {
          "of "
          "it\n"
          "  --run NAME     the run that graph, kernels and waterfall show\n"
+         "  --beside NAME  the run that moves in step with it\n"
+         "  --kernel NAME  the kernel of the shown run that is selected\n"
+         "  --trace FILE   a profiler's trace of the session's block\n"
+         "  --front VIEW   the view that is in front in the picture of the window\n"
          "  --dark, --light  colours; else as last chosen in a window, or as the desktop\n\n"
          "exit status: 0 done, 2 wrong input, 3 something needed is not here, 70 a bug of "
          "fuseline\n";
@@ -274,6 +306,14 @@ AppOptions parse_options(const std::vector<std::string>& args) {
       o.views = to_qt(value()).split(',');
     } else if (name == "--run") {
       o.run = value();
+    } else if (name == "--beside") {
+      o.beside = value();
+    } else if (name == "--kernel") {
+      o.kernel = value();
+    } else if (name == "--trace") {
+      o.trace = value();
+    } else if (name == "--front") {
+      o.front = value();
     } else if (name == "--dark") {
       o.dark = true;
     } else if (name == "--light") {
@@ -283,12 +323,13 @@ AppOptions parse_options(const std::vector<std::string>& args) {
     } else if (name == "--version") {
       o.version = true;
     } else if (name.starts_with("-")) {
-      throw InputError({.file = "command line",
-                        .value = name,
-                        .message = "there is no such option",
-                        .nearest = nearest_name(
-                            name, {"--export", "--block", "--plan", "--size", "--scale", "--format",
-                                   "--views", "--run", "--dark", "--light", "--help"})});
+      throw InputError(
+          {.file = "command line",
+           .value = name,
+           .message = "there is no such option",
+           .nearest = nearest_name(name, {"--export", "--block", "--plan", "--size", "--scale",
+                                          "--format", "--views", "--run", "--beside", "--kernel",
+                                          "--trace", "--front", "--dark", "--light", "--help"})});
     } else if (!o.session.empty()) {
       refuse({}, name, "is a second session", "one session");
     } else {

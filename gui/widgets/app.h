@@ -21,6 +21,10 @@ struct AppOptions {
   QStringList views;         // by name, "window" for all of it; empty: all
   std::optional<bool> dark;  // empty: as the desktop
   std::string run;           // by name, shown by graph and table; empty: the last prediction
+  std::string beside;        // by name, the run in step with it; empty: none
+  std::string kernel;        // of the shown run, selected; empty: none
+  std::string trace;         // a profiler's trace; empty: none
+  std::string front;         // the view that is raised; empty: as usual
   bool help = false;
   bool version = false;
 };

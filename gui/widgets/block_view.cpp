@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "gui/model/choices.h"
 #include "gui/widgets/code_edit.h"
+#include "gui/widgets/code_html.h"
 #include "gui/widgets/html_picture.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/short_combo.h"
@@ -178,50 +179,9 @@ void BlockView::restyle() {
 }
 
 QString BlockView::html() const {
-  const Theme t = theme();
-  const QFont code = code_font(font());
-  const QString muted = t.colour(ColourRole::muted).name();
-  const QString wrong = t.colour(ColourRole::worse).name();
-  const QStringList lines = to_qt(shown_.text).split('\n');
-  const int width = QString::number(lines.size()).size();
-  QString out = QString(
-                    "<p style='font-weight:600'>%1%2</p><pre style='font-family:\"%3\"; "
-                    "font-size:%4pt; white-space:pre-wrap'>")
-                    .arg(to_qt(shown_.name).toHtmlEscaped(),
-                         shown_.edited() ? tr(", edited") : QString(), code.family())
-                    .arg(code.pointSizeF());
-  for (int i = 0; i < lines.size(); ++i) {
-    if (i + 1 == lines.size() && lines[i].isEmpty()) break;
-    const bool here = shown_.problem && shown_.problem->line == i + 1;
-    out += QString("<span style='color:%1'>%2  </span>")
-               .arg(here ? wrong : muted, QString::number(i + 1).rightJustified(width));
-    const QByteArray bytes = lines[i].toUtf8();
-    const auto part = [&](std::size_t begin, std::size_t end) {
-      return QString::fromUtf8(bytes.mid(static_cast<int>(begin), static_cast<int>(end - begin)))
-          .toHtmlEscaped();
-    };
-    QString text;
-    std::size_t reached = 0;
-    for (const WordSpan& word :
-         words_of_line({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
-      text += part(reached, word.begin);
-      reached = word.begin + word.length;
-      text += QString("<span style='color:%1%2'>%3</span>")
-                  .arg(colour_of(t, word.role).name(),
-                       word.role == WordRole::keyword ? "; font-weight:600" : "",
-                       part(word.begin, reached));
-    }
-    text += part(reached, static_cast<std::size_t>(bytes.size()));
-    out += here ? QString("<span style='background:%1'>%2</span>")
-                      .arg(mixed(t.background(), t.colour(ColourRole::worse), 0.18).name(), text)
-                : text;
-    out += "\n";
-  }
-  out += "</pre>";
-  if (shown_.problem)
-    out += QString("<p style='color:%1'>%2</p>")
-               .arg(wrong, to_qt(shown_.problem->text).toHtmlEscaped());
-  return out;
+  return code_html({to_qt(shown_.name) + (shown_.edited() ? tr(", edited") : QString()),
+                    to_qt(shown_.text), shown_.problem, &words_of_line},
+                   theme(), font());
 }
 
 void BlockView::paint_to(QPainter& painter, QSize size) {

@@ -57,7 +57,7 @@ class CodeEdit::Colours : public QSyntaxHighlighter {
     const Theme theme(edit_.palette());
     const QByteArray bytes = line.toUtf8();
     for (const WordSpan& word :
-         words_of_line({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
+         edit_.words_({bytes.constData(), static_cast<std::size_t>(bytes.size())})) {
       const int begin = letters_until(line, static_cast<int>(word.begin) + 1);
       const int end = letters_until(line, static_cast<int>(word.begin + word.length) + 1);
       QTextCharFormat format;
@@ -71,8 +71,11 @@ class CodeEdit::Colours : public QSyntaxHighlighter {
   CodeEdit& edit_;
 };
 
-CodeEdit::CodeEdit(QWidget* parent)
-    : QPlainTextEdit(parent), numbers_(new Numbers(this)), colours_(new Colours(this)) {
+CodeEdit::CodeEdit(QWidget* parent, WordsOfLine words)
+    : QPlainTextEdit(parent),
+      words_(words),
+      numbers_(new Numbers(this)),
+      colours_(new Colours(this)) {
   setFont(code_font(font()));
   setLineWrapMode(QPlainTextEdit::NoWrap);
   setUndoRedoEnabled(false);
@@ -91,7 +94,9 @@ CodeEdit::CodeEdit(QWidget* parent)
   });
   connect(this, &QPlainTextEdit::cursorPositionChanged, this, [this] {
     const int line = textCursor().blockNumber();
-    if (std::exchange(line_, line) != line && !quiet_) emit line_ended();
+    if (std::exchange(line_, line) == line) return;
+    if (!quiet_) emit line_ended();
+    emit line_changed(line + 1);
   });
   setViewportMargins(numbers_width(), 0, 0, 0);
 }

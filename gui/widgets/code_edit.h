@@ -5,6 +5,7 @@
 #include <QPlainTextEdit>
 #include <functional>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "gui/model/block_editor.h"
@@ -12,24 +13,31 @@
 
 namespace fuseline::gui {
 
+// What the words of a line are, of one of our languages.
+using WordsOfLine = std::vector<WordSpan> (*)(std::string_view line);
+
 // The colour of a word, on the background of texts.
 QColor colour_of(const Theme& theme, WordRole role);
 
 class CodeEdit : public QPlainTextEdit {
   Q_OBJECT
  public:
-  explicit CodeEdit(QWidget* parent);
+  explicit CodeEdit(QWidget* parent, WordsOfLine words = &words_of_line);
 
   // The text as a program changes it: typed() is not told. The cursor goes behind what differs.
   void show_text(const QString& text);
   // Line and byte column as BlockProblem has them; no line: no mark.
   void mark(const std::optional<BlockProblem>& problem);
   void go_to_mark();
+  [[nodiscard]] int first_line() const {
+    return firstVisibleBlock().blockNumber();
+  }  // seen, from 0
   void restyle();
 
  signals:
   void typed(const QString& text);
-  void line_ended();  // Return was pressed, or the cursor went to another line
+  void line_changed(int line);  // that the cursor is in, 1-based
+  void line_ended();            // Return was pressed, or the cursor went to another line
 
  protected:
   bool event(QEvent* event) override;
@@ -42,6 +50,7 @@ class CodeEdit : public QPlainTextEdit {
   void paint_numbers(QPaintEvent* event);
   void show_mark();
 
+  WordsOfLine words_;
   Numbers* numbers_;
   Colours* colours_;
   std::optional<BlockProblem> problem_;

@@ -39,7 +39,37 @@ constexpr std::array<CanvasLegend, 4> kLegend = {{
      ColourRole::on_chip, true, 1.8},
 }};
 constexpr double kSample = 26, kPad = 8;
-constexpr double kNarrowLegend = 310;  // px
+constexpr double kBriefSample = 16, kBriefPad = 5;
+constexpr int kLegendMargin = 10;  // px
+
+// Whole texts where one line has room for all of them; else brief ones, in as many lines as it
+// takes.
+struct PlacedLegend {
+  bool brief = false;
+  std::array<QPointF, kLegend.size()> at{};  // x in pixels, y in lines
+  int lines = 1;
+};
+PlacedLegend place_legend(double width, const QFontMetricsF& metrics) {
+  PlacedLegend placed;
+  double wanted = 0;
+  for (const CanvasLegend& entry : kLegend)
+    wanted += metrics.horizontalAdvance(QObject::tr(entry.text)) + kSample + 3 * kPad;
+  placed.brief = wanted > width;
+  const double sample = placed.brief ? kBriefSample : kSample;
+  const double pad = placed.brief ? kBriefPad : kPad;
+  double x = 0;
+  for (std::size_t i = 0; i < kLegend.size(); ++i) {
+    const QString text = QObject::tr(placed.brief ? kLegend[i].brief : kLegend[i].text);
+    const double w = sample + pad + metrics.horizontalAdvance(text) + 1;
+    if (x > 0 && x + w > width) {
+      x = 0;
+      ++placed.lines;
+    }
+    placed.at[i] = {x, static_cast<double>(placed.lines - 1)};
+    x += w + 2 * pad;
+  }
+  return placed;
+}
 
 }  // namespace
 
@@ -48,32 +78,27 @@ void draw_graph_legend(QPainter& painter, const QRectF& area, const Theme& theme
   painter.save();
   painter.setFont(small_font(font));
   const QFontMetricsF metrics(painter.font());
-  double wanted = 0;
-  for (const CanvasLegend& entry : kLegend) {
-    wanted += metrics.horizontalAdvance(QObject::tr(entry.text)) + kSample + 3 * kPad;
-  }
-  const bool brief = wanted > area.width();
-  const bool narrow = area.width() < kNarrowLegend;
-  const double sample = narrow ? 12 : brief ? 16 : kSample, pad = narrow ? 3 : brief ? 5 : kPad;
-  double x = area.left();
-  for (const CanvasLegend& entry : kLegend) {
-    const QString text = QObject::tr(brief ? entry.brief : entry.text);
+  const PlacedLegend placed = place_legend(area.width(), metrics);
+  const double sample = placed.brief ? kBriefSample : kSample;
+  const double pad = placed.brief ? kBriefPad : kPad;
+  const double line = area.height() / placed.lines;
+  for (std::size_t i = 0; i < kLegend.size(); ++i) {
+    const CanvasLegend& entry = kLegend[i];
+    const QRectF place(area.left() + placed.at[i].x(), area.top() + line * placed.at[i].y(),
+                       area.right() - area.left() - placed.at[i].x(), line);
     QPen pen(theme.colour(entry.role), entry.width);
     pen.setCapStyle(Qt::FlatCap);
     if (entry.dashed) pen.setDashPattern({4, 3});
     painter.setPen(pen);
-    const double middle = area.center().y();
+    const double middle = place.center().y();
     if (entry.width > 0) {
-      painter.drawLine(QPointF(x, middle), QPointF(x + sample, middle));
+      painter.drawLine(QPointF(place.left(), middle), QPointF(place.left() + sample, middle));
     } else {
-      draw_fuse_mark(painter, {x + sample / 2, middle}, theme);
+      draw_fuse_mark(painter, {place.left() + sample / 2, middle}, theme);
     }
     painter.setPen(theme.colour(ColourRole::muted));
-    x += sample + pad;
-    const double width = metrics.horizontalAdvance(text) + 1;
-    painter.drawText(QRectF(x, area.top(), width, area.height()), Qt::AlignLeft | Qt::AlignVCenter,
-                     text);
-    x += width + 2 * pad;
+    painter.drawText(place.adjusted(sample + pad, 0, 0, 0), Qt::AlignLeft | Qt::AlignVCenter,
+                     QObject::tr(placed.brief ? entry.brief : entry.text));
   }
   painter.restore();
 }
@@ -84,10 +109,18 @@ GraphLegend::GraphLegend(QWidget* parent) : QWidget(parent) {
   setAutoFillBackground(true);
 }
 
+void GraphLegend::resizeEvent(QResizeEvent* event) {
+  QWidget::resizeEvent(event);
+  const QFontMetricsF metrics(small_font(font()));
+  const int lines = place_legend(width() - 2 * kLegendMargin, metrics).lines;
+  setFixedHeight(lines * QFontMetrics(small_font(font())).height() + 10);
+}
+
 void GraphLegend::paintEvent(QPaintEvent*) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  draw_graph_legend(painter, QRectF(rect()).adjusted(10, 0, -10, 0), Theme(palette()), font());
+  draw_graph_legend(painter, QRectF(rect()).adjusted(kLegendMargin, 0, -kLegendMargin, 0),
+                    Theme(palette()), font());
 }
 
 GraphCanvas::GraphCanvas(QWidget* parent) : QGraphicsView(parent), scene_(new GraphScene(this)) {

@@ -61,6 +61,7 @@ class GraphLegend : public QWidget {
 
  protected:
   void paintEvent(QPaintEvent* event) override;
+  void resizeEvent(QResizeEvent* event) override;  // as high as its lines
 };
 
 }  // namespace fuseline::gui

@@ -19,11 +19,14 @@
 #include "gui/widgets/causes_view.h"
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
+#include "gui/widgets/measure_view.h"
 #include "gui/widgets/pair_view.h"
+#include "gui/widgets/plan_view.h"
 #include "gui/widgets/program_view.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
 #include "gui/widgets/setup_panel.h"
+#include "gui/widgets/trace_view.h"
 #include "gui/widgets/what_if_panel.h"
 
 namespace fuseline::gui {
@@ -68,8 +71,12 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   views_.insert(views_.begin(), graph_);
   views_.push_back(new CausesView(session, this));
   views_.push_back(new PairView(session, this));
+  views_.push_back(new MeasureView(session, state_folder, this));
+  auto* trace = new TraceView(session, state_folder, this);
+  views_.push_back(trace);
   views_.push_back(new KernelView(session.bench(), this));
   views_.push_back(new ProgramView(session.bench(), this));
+  views_.push_back(new PlanView(session, this));
   views_.push_back(new BlockView(session, this));
 
   add_dock(runs_, "runs", tr("Runs"));
@@ -93,6 +100,10 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
       }
     });
   }
+  connect(&session_, &Session::trace_given, this, [this, trace](const QString& file) {
+    raise_view(trace->id());
+    trace->open(from_qt(file));
+  });
   graph_->setMinimumSize(240, 200);
   make_menus();
   make_status_bar();

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "gui/model/edit_savings.h"
+#include "gui/model/run_plan.h"
 #include "gui/widgets/qt_text.h"
 #include "sim/measured/measurement.h"
 
@@ -292,6 +293,9 @@ bool Session::take_in(const std::filesystem::path& path, FileKind kind) {
       case FileKind::block:
         bench.choose_block(path.string());
         return;
+      case FileKind::plan:
+        bench.show_run(bench.add_run(run_of_plan(path.string())));
+        return;
       case FileKind::gpu:
         setup.gpu = path.string();
         bench.set_setup(setup, "GPU " + name);
@@ -312,6 +316,9 @@ bool Session::take_in(const std::filesystem::path& path, FileKind kind) {
         }
         return;
       }
+      case FileKind::trace:
+        emit trace_given(to_qt(path));
+        return;
       case FileKind::session:
         return;  // open() is for these
     }

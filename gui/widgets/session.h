@@ -64,8 +64,8 @@ class Session : public QObject {
   bool save(const std::filesystem::path& path);
   void start_anew(Document document);
   bool recover(const Autosave::Left& left);
-  // A model, a block, a GPU, measurements: put into the session. What it is was found by
-  // kind_of_file().
+  // A model, a block, a plan, a GPU, measurements: put into the session; a trace: shown beside it.
+  // What it is was found by kind_of_file().
   bool take_in(const std::filesystem::path& path, FileKind kind);
 
   void wait();                  // until results are those of the document, and drawn
@@ -80,7 +80,8 @@ class Session : public QObject {
   void edit_judged(const fuseline::gui::EditNotice& notice);
   void edit_outdated();  // the document is not the one that the last edit_judged() was about
   void failed(const QString& title, const QString& text);
-  void noted(const QString& text);  // what was left out when a file was opened
+  void trace_given(const QString& file);  // a profiler's trace, for the view of traces
+  void noted(const QString& text);        // what was left out when a file was opened
 
  private:
   void poll();

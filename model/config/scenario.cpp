@@ -180,23 +180,27 @@ ScenarioSetup read_setup(const TomlTable& table, const std::filesystem::path& pa
 }
 
 ScenarioRun read_run(const TomlTable& table, const std::filesystem::path& path) {
-  table.refuse_other_keys(
-      {"name", "policy", "measurements", "plan", "rewrites", "on_chip", "setup"});
+  table.refuse_other_keys({"name", "policy", "measurements", "plan", "plan_text", "plan_draft",
+                           "rewrites", "on_chip", "setup"});
   ScenarioRun run;
   run.name = table.text("name");
   if (table.has("measurements")) {
     run.policy = table.text("policy");
     run.measurements = relative_to_file(table.text("measurements"), path);
-    if (table.has("plan")) table.fail("plan", "only a prediction has it");
-  } else if (table.has("plan")) {
+    for (const char* key : {"plan", "plan_text", "plan_draft"})
+      if (table.has(key)) table.fail(key, "only a prediction has it");
+  } else if (table.has("plan") || table.has("plan_text")) {
     run.policy = table.text("policy");
-    run.plan = relative_to_file(table.text("plan"), path);
+    if (table.has("plan")) run.plan = relative_to_file(table.text("plan"), path);
+    run.plan_text = table.text_or("plan_text", "");
+    run.plan_draft = table.text_or("plan_draft", "");
   } else {
     std::vector<std::string> words = known_policies();
     words.emplace_back(kCustomPolicy);
     run.policy = table.word("policy", words);
   }
-  if (run.policy == kCustomPolicy && run.measurements.empty() && run.plan.empty()) {
+  const bool has_plan = !run.plan.empty() || !run.plan_text.empty();
+  if (run.policy == kCustomPolicy && run.measurements.empty() && !has_plan) {
     run.custom = read_custom(table);
   } else {
     for (const char* key : {"rewrites", "on_chip"}) {

@@ -31,6 +31,8 @@ struct ScenarioRun {
   std::string policy;                  // one of policies() or `custom`; a measured execution
   std::filesystem::path measurements;  // of a measured run; empty: a prediction
   std::filesystem::path plan;          // of a prediction whose plan is a file's, of that policy
+  std::string plan_text;               // of a prediction whose plan was edited in the window
+  std::string plan_draft;              // what stands there and is not predicted
   CustomFusion custom;                 // of a prediction under `custom`
   std::optional<ScenarioSetup> setup;  // empty: the scenario's own
 };

@@ -76,8 +76,12 @@ std::string run_text(const ScenarioRun& run, const fs::path& folder) {
                                 toml_text(run.policy));
   if (!run.measurements.empty()) {
     out += fmt::format("measurements = {}\n", toml_text(path_text(run.measurements, folder)));
-  } else if (!run.plan.empty()) {
-    out += fmt::format("plan = {}\n", toml_text(path_text(run.plan, folder)));
+  } else if (!run.plan.empty() || !run.plan_text.empty()) {
+    if (!run.plan.empty())
+      out += fmt::format("plan = {}\n", toml_text(path_text(run.plan, folder)));
+    if (!run.plan_text.empty()) out += fmt::format("plan_text = {}\n", toml_lines(run.plan_text));
+    if (!run.plan_draft.empty())
+      out += fmt::format("plan_draft = {}\n", toml_lines(run.plan_draft));
   } else if (run.policy == kCustomPolicy) {
     out += custom_text(run.custom);
   }

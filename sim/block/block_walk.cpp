@@ -21,7 +21,8 @@ class Walker {
         addresses_(plan),
         l2_(effective_l2_capacity(gpu), options.memo),
         phases_(plan, gpu, addresses_, l2_),
-        gap_(gpu.constants.launch.gap) {
+        gap_(gpu.constants.launch.gap),
+        watcher_(options.watcher) {
     if (options.watched) watch(*options.watched);
   }
 
@@ -45,6 +46,10 @@ class Walker {
     addresses_.enter_layer(layer);
     l2_.forget_missed();
     const Bytes waiting = detailed ? dirty_bytes_of_layers() : Bytes();
+    watching_ = detailed && watcher_ != nullptr;
+    if (watching_) {
+      watcher_->block_begins(plan_, addresses_, l2_.watch(watcher_));
+    }
     std::vector<WalkedKernel> launches;
     std::vector<std::size_t> launch_of(plan_.kernels.size());
     for (const Kernel& kernel : plan_.kernels) {
@@ -57,6 +62,7 @@ class Walker {
         follower.resident = resident;
         launches.push_back(std::move(follower));
       }
+      if (watching_) watcher_->kernel_ends(1 + merged.followers.size());
     }
     if (detailed) charge_late_writes(waiting, launch_of, launches);
     return launches;
@@ -69,6 +75,8 @@ class Walker {
   WalkedPhase walk_pieces(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
+  WalkedPhase walk_program(const Kernel& kernel, const Program& program);
+  WalkedKernel walk_launch(const Kernel& kernel, const FrameworkLaunch& launch, std::size_t number);
   void describe(const Kernel& kernel, const std::vector<TileShape>& tiles, KernelEstimate& e);
   void note_residence(const Kernel& kernel, KernelEstimate& e);
   [[nodiscard]] std::vector<Operand> stored_for_layer(const Kernel& kernel) const;
@@ -84,6 +92,8 @@ class Walker {
   RememberingL2 l2_;
   PhaseWalker phases_;
   Seconds gap_;
+  WalkWatcher* watcher_;
+  bool watching_ = false;
   std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
 };
 
@@ -269,6 +279,21 @@ void note_choice(const KernelEstimate& phase, KernelEstimate& whole) {
   whole.choice.push_back(phase.launches);
 }
 
+WalkedPhase Walker::walk_program(const Kernel& kernel, const Program& program) {
+  if (watching_) watcher_->phase_begins({&kernel, &program, nullptr, 0}, addresses_);
+  WalkedPhase phase = phases_.walk(kernel, program);
+  if (watching_) watcher_->phase_ends(phase.kernel, gpu_);
+  return phase;
+}
+
+WalkedKernel Walker::walk_launch(const Kernel& kernel, const FrameworkLaunch& launch,
+                                 std::size_t number) {
+  if (watching_) watcher_->phase_begins({&kernel, nullptr, &launch, number}, addresses_);
+  WalkedKernel walked = phases_.walk(kernel, launch);
+  if (watching_) watcher_->phase_ends(walked, gpu_);
+  return walked;
+}
+
 // Phases of one launch: what would follow as a launch of its own is one more phase. A barrier takes
 // the place of a launch, and after the first phase a GEMM's first weights are on chip when it
 // falls.
@@ -280,7 +305,7 @@ WalkedPhase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>
   std::map<Bound, Seconds> by_bound;
   Seconds synchronising;
   for (std::size_t i = 0; i < kernel.phases.size(); ++i) {
-    WalkedPhase phase = phases_.walk(kernel, kernel.phases[i]);
+    WalkedPhase phase = walk_program(kernel, kernel.phases[i]);
     tiles.push_back(phase.tile);
     accumulate(whole.estimate, phase.kernel.estimate);
     note_choice(phase.kernel.estimate, whole.estimate);
@@ -310,7 +335,7 @@ WalkedPhase Walker::walk_persistent(const Kernel& kernel, std::vector<TileShape>
 }
 
 WalkedPhase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& tiles) {
-  WalkedPhase result = phases_.walk(kernel, kernel.phases.front());
+  WalkedPhase result = walk_program(kernel, kernel.phases.front());
   tiles.push_back(result.tile);
   // A GEMM's own time includes the launch of an empty kernel.
   result.kernel.fixed += gap_;
@@ -323,10 +348,10 @@ WalkedPhase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& ti
 // and its operators.
 WalkedPhase Walker::walk_pieces(const Kernel& kernel, std::vector<TileShape>& tiles) {
   WalkedPhase result;
-  result.kernel = phases_.walk(kernel, kernel.beside.front());
+  result.kernel = walk_launch(kernel, kernel.beside.front(), 0);
   result.kernel.estimate.name = kernel.name;
   for (std::size_t i = 1; i < kernel.beside.size(); ++i)
-    result.followers.push_back(phases_.walk(kernel, kernel.beside[i]));
+    result.followers.push_back(walk_launch(kernel, kernel.beside[i], i));
   for (const Program& phase : kernel.phases) tiles.push_back(default_tile(phase));
   return result;
 }
@@ -342,7 +367,7 @@ WalkedPhase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
   WalkedPhase result =
       kernel.phases.size() == 1 ? walk_single(kernel, tiles) : walk_persistent(kernel, tiles);
   for (const FrameworkLaunch& launch : kernel.beside)
-    result.followers.push_back(phases_.walk(kernel, launch));
+    result.followers.push_back(walk_launch(kernel, launch, 1 + result.followers.size()));
   KernelEstimate& e = result.kernel.estimate;
   e.time = time_at(result.kernel, gpu_, 1.0);
   e.name = kernel.name;

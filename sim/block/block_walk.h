@@ -7,6 +7,7 @@
 
 #include "model/plan.h"
 #include "sim/block/phase_walk.h"
+#include "sim/block/walk_watcher.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline {
@@ -18,6 +19,7 @@ struct WalkOptions {
   std::optional<TensorId> watched{};
   bool whole_layers = false;  // walks all of the layers before, also where L2 forgets most of them
   WalkMemo* memo = &WalkMemo::shared();  // none: every kernel is walked
+  WalkWatcher* watcher = nullptr;        // of the block that counts; takes that there is no memo
 };
 
 // A split-K reduction and the merge of split attention follow their kernel as launches of their

@@ -43,6 +43,8 @@ struct PlanEstimate {
   bool in_groups = false;  // some products are of groups of rows: experts
 };
 
+class WalkWatcher;
+
 struct SimulationOptions {
   bool replay =
       false;       // the same input and weights each time, as when one block is timed in a loop;
@@ -52,6 +54,8 @@ struct SimulationOptions {
   bool remember = true;  // kernels that the process walked before are not walked again
   double repeats = 24;   // blocks run back to back; the power limit acts as in the middle of them
   Launching launching = Launching::graph;
+  // Sees the block that counts being walked; nothing is remembered then. It changes no number.
+  WalkWatcher* watcher = nullptr;
 };
 
 // Predicts one block in its steady state. Milliseconds of work at hierarchy fidelity.

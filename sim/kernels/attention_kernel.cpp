@@ -23,6 +23,11 @@ void read_operands(const AttentionWalk& attention, L2Cache& cache) {
   const AttentionShape& s = attention.shape;
   const std::int64_t d = s.head_width;
   const std::int64_t keys = attention.k.rows / s.batch;
+  const Bytes asked = checked_product<Bytes>(keys, d, attention.k.matrix.element) +
+                      checked_product<Bytes>(keys, s.v_width(), attention.v.matrix.element) +
+                      (attention.q ? checked_product<Bytes>(s.heads / s.kv_heads * s.q_tokens, d,
+                                                            attention.q->matrix.element)
+                                   : Bytes());
   for (std::int64_t b = 0; b < s.batch; ++b) {
     for (std::int64_t head = 0; head < s.kv_heads; ++head) {
       for (std::int64_t row = 0; row < keys; row += kKeyTile) {
@@ -45,11 +50,18 @@ void read_operands(const AttentionWalk& attention, L2Cache& cache) {
         cache.read(bias.matrix, head * rows, (head + 1) * rows, bias.col_begin,
                    bias.col_begin + bias.cols);
       }
-      if (!attention.q) continue;
-      const CachedSlice& q = *attention.q;
-      const std::int64_t share = s.heads / s.kv_heads;
-      const std::int64_t col = q.col_begin + head * share * d;
-      cache.read(q.matrix, b * s.q_tokens, (b + 1) * s.q_tokens, col, col + share * d);
+      if (attention.q) {
+        const CachedSlice& q = *attention.q;
+        const std::int64_t share = s.heads / s.kv_heads;
+        const std::int64_t col = q.col_begin + head * share * d;
+        cache.read(q.matrix, b * s.q_tokens, (b + 1) * s.q_tokens, col, col + share * d);
+      }
+      const std::int64_t done = b * s.kv_heads + head;
+      cache.step_ends({.kind = WalkStep::Kind::heads,
+                       .begin = done,
+                       .end = done + 1,
+                       .of = s.batch * s.kv_heads,
+                       .asked = asked});
     }
   }
 }

@@ -220,6 +220,18 @@ GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
   return result;
 }
 
+std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& tile,
+                                 const std::vector<GemmWave>& waves, const Gpu& gpu) {
+  const WaveModel model(problem, tile, gpu, 1.0);
+  std::vector<WaveSpan> spans;
+  spans.reserve(waves.size());
+  for (const GemmWave& wave : waves) {
+    const WaveTime t = time_of(wave, model);
+    spans.push_back({Seconds(t.mainloop), Seconds(t.epilogue)});
+  }
+  return spans;
+}
+
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   if (has_codes_tile(problem, gpu)) return quick_codes_time(problem, tile, gpu);
   const WaveModel model(problem, tile, gpu, 1.0);

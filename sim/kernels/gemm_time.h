@@ -37,6 +37,13 @@ struct GemmTime {
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);
 
+// What each wave takes of that time.
+struct WaveSpan {
+  Seconds mainloop, epilogue;
+};
+std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& tile,
+                                 const std::vector<GemmWave>& waves, const Gpu& gpu);
+
 // Whether the library must fetch element by element, which takes another kernel: rows of an operand
 // or of the result that are no multiple of the alignment rule out bulk copies and vector loads. A
 // single row is contiguous. Batched GEMMs, whose sizes are tokens, are taken as padded.

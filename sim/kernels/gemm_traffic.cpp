@@ -282,6 +282,10 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       else if (!gives_sums_away(problem, tile, unit))
         run_epilogue(problem, unit, cache);
     });
+    cache.step_ends({.kind = WalkStep::Kind::units,
+                     .begin = range(index).begin,
+                     .end = range(index).end,
+                     .of = std::ssize(schedule.units)});
     wave.hbm = cache.take_traffic();
   }
   return waves;
@@ -313,6 +317,7 @@ void walk_reduction(const GemmWalk& gemm, L2Cache& cache, WalkTraffic& traffic) 
   traffic.l2 = checked_product<Bytes>(problem.m, problem.n, problem.batch, gemm.tile.split_k, 4);
   traffic.l2 += run_whole_epilogue(problem, cache);
   cache.discard(problem.workspace_tensor);
+  cache.step_ends({.kind = WalkStep::Kind::sums, .begin = 0, .end = 1, .asked = traffic.l2});
   traffic.hbm = cache.take_traffic();
 }
 

@@ -224,6 +224,8 @@ double touch_all(const StreamWalk& kernel, L2Cache& cache) {
   }
   step = std::min(step, std::max(kChunkEdge, kernel.rows));
   const std::int64_t at_once = std::max(step, kernel.rows_at_once / step * step);
+  Bytes asked;
+  for (const Stream& stream : kernel.streams) asked += stream.bytes();
   for (std::int64_t first = 0; first < kernel.rows; first += at_once) {
     const std::int64_t last = std::min(kernel.rows, first + at_once);
     for (const bool store : {false, true}) {
@@ -237,6 +239,13 @@ double touch_all(const StreamWalk& kernel, L2Cache& cache) {
         }
       }
     }
+    cache.step_ends({.kind = WalkStep::Kind::rows,
+                     .begin = first,
+                     .end = last,
+                     .of = kernel.rows,
+                     .asked = Bytes(static_cast<std::int64_t>(asked.as_double() *
+                                                              static_cast<double>(last - first) /
+                                                              static_cast<double>(kernel.rows)))});
   }
   double most = 0;
   for (std::size_t i = 0; i < kernel.streams.size(); ++i) {

@@ -120,6 +120,12 @@ RememberingL2::RememberingL2(Bytes capacity, WalkMemo* memo) : memo_(memo), cach
   if (memo_ != nullptr) contents_ = memo_->one_of(*cache_.contents(tensors_));
 }
 
+const L2Cache& RememberingL2::watch(L2Watcher* watcher) {
+  FUSELINE_ASSERT(memo_ == nullptr, "a walk that is remembered cannot be watched");
+  cache_.watch(watcher);
+  return cache_;
+}
+
 L2Cache& RememberingL2::cache() {
   if (!cache_is_current_) cache_.restore(*contents_, tensors_);
   cache_is_current_ = true;

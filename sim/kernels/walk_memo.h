@@ -121,6 +121,8 @@ class RememberingL2 {
     missed_.clear();
     cache_.forget_missed();
   }
+  // Only without a memo: what is remembered is not walked, and so there is nothing to see.
+  const L2Cache& watch(L2Watcher* watcher);
   [[nodiscard]] Bytes capacity() const { return cache_.capacity(); }
   [[nodiscard]] Bytes resident(std::uint32_t tensor) { return cache().resident(tensor); }
   [[nodiscard]] Bytes dirty(std::uint32_t tensor) { return cache().dirty(tensor); }

@@ -345,6 +345,7 @@ void L2Cache::is_gone(Page& page, std::size_t at) {
 
 void L2Cache::evict_to_capacity() {
   if (past_ == Past::filling && used_ > capacity_) end_filling();
+  const std::int64_t before = used_;
   while (used_ > capacity_) {
     const std::uint32_t oldest = runs_[0].newer;
     Run& run = runs_[oldest];
@@ -362,6 +363,7 @@ void L2Cache::evict_to_capacity() {
     if (page.chunks_here == 0 && run.place.page != runs_[current_].place.page)
       pages_.free(run.place.page);
   }
+  evicted_ += before - used_;
 }
 
 // Of a run that no chunk has left for another: as many as must go.

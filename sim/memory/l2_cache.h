@@ -21,6 +21,7 @@
 #include "model/graph.h"
 #include "sim/memory/chunk_region.h"
 #include "sim/memory/l2_contents.h"
+#include "sim/memory/l2_watcher.h"
 #include "sim/memory/page_table.h"
 
 namespace fuseline {
@@ -94,6 +95,19 @@ class L2Cache {
   // HBM traffic since the last call.
   HbmTraffic take_traffic();
   [[nodiscard]] Bytes read_since_taken() const { return Bytes(hbm_read_); }
+  // HBM traffic since the cache was made, and bytes that left it to make room.
+  [[nodiscard]] HbmTraffic all_traffic() const {
+    return {Bytes(taken_read_ + hbm_read_), Bytes(taken_write_ + hbm_write_)};
+  }
+  [[nodiscard]] Bytes evicted() const { return Bytes(evicted_); }
+
+  // From here on the watcher is told of every step that a walk says is over; none: nobody is.
+  void watch(L2Watcher* watcher) { watcher_ = watcher; }
+  void step_ends(const WalkStep& step) const {
+    if (watcher_ != nullptr) watcher_->step_ends(step, *this);
+  }
+  // All chunks of which it holds something, in no particular order.
+  [[nodiscard]] std::vector<HeldChunk> held() const;
   // Bytes of that tensor read from HBM since the last call, and the same forgotten for all tensors.
   Bytes take_missed(std::uint32_t tensor);
   void forget_missed() { missed_.clear(); }
@@ -224,6 +238,9 @@ class L2Cache {
   std::int64_t used_ = 0;
   std::int64_t hbm_read_ = 0;
   std::int64_t hbm_write_ = 0;
+  std::int64_t taken_read_ = 0, taken_write_ = 0;  // by take_traffic() so far
+  std::int64_t evicted_ = 0;
+  L2Watcher* watcher_ = nullptr;
   std::vector<std::int64_t> missed_;  // by tensor
 
   // Of a cache that was used before: `filling` until the first eviction; then the chunks that are

@@ -72,6 +72,8 @@ void L2Cache::flush() {
 
 HbmTraffic L2Cache::take_traffic() {
   const HbmTraffic traffic{Bytes(hbm_read_), Bytes(hbm_write_)};
+  taken_read_ += hbm_read_;
+  taken_write_ += hbm_write_;
   hbm_read_ = 0;
   hbm_write_ = 0;
   return traffic;
@@ -110,6 +112,22 @@ Bytes L2Cache::dirty(std::uint32_t tensor) const {
     if (tensor_of(page.key) == tensor) bytes += dirty_bytes(page);
   });
   return Bytes(bytes);
+}
+
+std::vector<HeldChunk> L2Cache::held() const {
+  constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
+  std::vector<HeldChunk> all;
+  for_each_page([&](const Page& page) {
+    const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
+    const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
+    for (std::size_t at = 0; at < page.runs.size(); ++at) {
+      if (page.runs[at] == 0) continue;
+      all.push_back({tensor_of(page.key), row + static_cast<std::uint32_t>(at % kPageEdge),
+                     col + static_cast<std::uint32_t>(at / kPageEdge),
+                     dirty_elements(chunk_at(page, at)) > 0});
+    }
+  });
+  return all;
 }
 
 std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors) const {

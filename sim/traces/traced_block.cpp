@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -62,10 +63,18 @@ Measurements TracedBlock::measurements() const {
 
 TracedBlock match_traced_block(const std::string& file, const SelectionWords& words,
                                const std::function<void(const std::string&, double)>& progress) {
-  TracedBlock out{
-      .selection = resolve_selection(std::nullopt, words), .list = {}, .plan = {}, .trace = {}};
-  out.list = read_launches(file);
   const bool named = (words.policy && *words.policy != "all") || words.plan;
+  TracedBlock out =
+      match_traced_block(file, resolve_selection(std::nullopt, words), named, progress);
+  out.selection.model.name = name_that_lasts(words.model, out.selection.model.name);
+  out.selection.gpu.name = name_that_lasts(words.gpu, out.selection.gpu.name);
+  return out;
+}
+
+TracedBlock match_traced_block(const std::string& file, Selection selection, bool named,
+                               const std::function<void(const std::string&, double)>& progress) {
+  TracedBlock out{.selection = std::move(selection), .list = {}, .plan = {}, .trace = {}};
+  out.list = read_launches(file);
   // A profiler's trace comes from PyTorch more often than from anything else with the same plan.
   if (!named)
     std::stable_partition(
@@ -93,8 +102,6 @@ TracedBlock match_traced_block(const std::string& file, const SelectionWords& wo
   out.chosen = candidates.size() > 1;
   for (CandidatePlan& candidate : candidates)
     if (candidate.policy == out.trace.policy) out.plan = std::move(candidate);
-  out.selection.model.name = name_that_lasts(words.model, out.selection.model.name);
-  out.selection.gpu.name = name_that_lasts(words.gpu, out.selection.gpu.name);
   return out;
 }
 

@@ -26,6 +26,11 @@ struct TracedBlock {
 TracedBlock match_traced_block(const std::string& file, const SelectionWords& words,
                                const std::function<void(const std::string&, double)>& progress);
 
+// The same beside the plans of a selection that was resolved before. `named`: its policies are
+// those that somebody chose, so none of them may be without a plan.
+TracedBlock match_traced_block(const std::string& file, Selection selection, bool named,
+                               const std::function<void(const std::string&, double)>& progress);
+
 inline constexpr const char* kTraceSchema = "fuseline.trace/1";
 std::string traced_block_json(const TracedBlock& traced);
 

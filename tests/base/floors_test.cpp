@@ -28,6 +28,7 @@ const std::vector<Room>& rooms() {
       {"sim/memory", {"base", "model", "sim/gpu"}},
       {"sim/kernels", {"base", "model", "sim/gpu", "sim/memory"}},
       {"sim/block", {"base", "model", "sim/gpu", "sim/memory", "sim/kernels"}},
+      {"sim/motion", {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block"}},
       {"sim/executor", {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block"}},
       {"sim/instructions",
        {"base", "model", "sim/gpu", "sim/memory", "sim/kernels", "sim/block", "sim/executor"}},

@@ -1,4 +1,5 @@
 #include "gui/widgets/charts/memory_view.h"
+#include "gui/widgets/charts/motion_view.h"
 #include "gui/widgets/charts/roofline_view.h"
 #include "gui/widgets/charts/serving_view.h"
 #include "gui/widgets/charts/sweep_view.h"
@@ -17,6 +18,7 @@ std::vector<View*> make_chart_views(Workbench& bench, QWidget* parent) {
           new RooflineView(bench, parent, MemoryLevel::l2),
           new MemoryView(bench, parent),
           new TimelineView(bench, parent),
+          new MotionView(bench, parent),
           new WholeModelView(bench, parent),
           new ServingView(bench, parent),
           new ValidationView(bench, parent),

@@ -1,0 +1,59 @@
+// A profiler's trace beside the plan that it is of, kernel by kernel.
+#pragma once
+
+#include <filesystem>
+
+#include "gui/model/trace_import.h"
+#include "gui/widgets/charts/background.h"
+#include "gui/widgets/charts/chart_view.h"
+#include "gui/widgets/session.h"
+
+class QComboBox;
+class QLabel;
+class QPushButton;
+class QTableWidget;
+
+namespace fuseline::gui {
+
+Scene trace_scene(const TraceChart& chart);
+
+class TraceView : public ChartView {
+  Q_OBJECT
+ public:
+  // `state_folder`: where traces are kept as measurements.
+  TraceView(Session& session, const std::filesystem::path& state_folder, QWidget* parent);
+
+  [[nodiscard]] QString id() const override { return QStringLiteral("trace"); }
+  [[nodiscard]] QString title() const override { return tr("Trace"); }
+  [[nodiscard]] QString hint() const override;
+  void refresh() override;
+  void finish() override;
+  [[nodiscard]] bool is_busy() const override { return work_.is_busy(); }
+  void cancel() override;
+  [[nodiscard]] std::vector<Table> tables() const override;
+
+  void open(const std::filesystem::path& file);
+  void keep();  // as a measurement, whose run is added to the session
+  [[nodiscard]] const TraceChart& chart() const { return chart_; }
+
+ private:
+  void start();
+  void draw();
+  void fill_rest();
+  void show_text(const std::string& text);
+  void choose_file();
+
+  Session& session_;
+  std::filesystem::path folder_;
+  QComboBox* policy_;
+  QPushButton *open_, *keep_;
+  QLabel* judged_;
+  QTableWidget* rest_;
+  std::string file_;
+  std::optional<TraceRequest> asked_;
+  std::shared_ptr<const TracedBlock> traced_;
+  TraceChart chart_;
+  Background<TraceRequest, std::shared_ptr<const TracedBlock>> work_;
+};
+
+}  // namespace fuseline::gui

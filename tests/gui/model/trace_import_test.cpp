@@ -1,0 +1,105 @@
+// Traces in the window: what the command line says of them, kept as a measurement.
+#include "gui/model/trace_import.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/temporary_folder.h"
+#include "gui/model/choices.h"
+#include "sim/measured/measurement.h"
+#include "tests/cli/cli_run.h"
+#include "tests/gui/model/gui_support.h"
+
+namespace fuseline::gui {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::string kTrace = FUSELINE_SOURCE_DIR "/docs/torch-trace.json";
+
+// The block that the shipped trace is of.
+Setup traced_setup() {
+  Setup setup = test::small_setup();
+  setup.workload = {.phase = Phase::decode, .batch = 1, .seq = 1, .context = 2048};
+  return setup;
+}
+
+TEST(TraceImport, IsWhatTheCommandLineSays) {
+  const auto traced = import_trace({kTrace, traced_setup()});
+  const CliRun run = cli({"import", "trace", kTrace, "--model", "tinyllama", "--gpu", "h200",
+                          "--phase", "decode", "--context", "2048", "--format", "json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const json said = json::parse(run.out);
+  EXPECT_EQ(traced->trace.policy, said.at("policy").get<std::string>());
+  EXPECT_EQ(traced->trace.repetitions, said.at("repetitions").get<std::size_t>());
+  EXPECT_NEAR(to_us(traced->trace.matched()), said.at("matched_us").get<double>(), 1e-6);
+  const TraceChart chart = trace_chart(*traced, traced_setup());
+  EXPECT_THAT(chart.title, HasSubstr("torch-compile matches best"));
+  EXPECT_EQ(chart.rows.size(), traced->plan.estimate.kernels.size());
+  EXPECT_THAT(chart.judged, HasSubstr("predicted "));
+  for (const TraceRow& row : chart.rows) EXPECT_EQ(row.measured.has_value(), row.launches > 0);
+}
+
+TEST(TraceImport, ANamedPolicyIsTheOneThatIsMatched) {
+  const auto traced = import_trace({kTrace, traced_setup(), "eager"});
+  EXPECT_EQ(traced->plan.policy, "eager");
+  EXPECT_FALSE(traced->chosen);
+  // A plan of more kernels than were launched: some are not in the trace.
+  const TraceChart chart = trace_chart(*traced, traced_setup());
+  EXPECT_TRUE(std::ranges::any_of(chart.rows, [](const TraceRow& r) { return !r.measured; }));
+}
+
+TEST(TraceImport, TablesCompareLikeWithLike) {
+  for (const Table& table :
+       to_tables(trace_chart(*import_trace({kTrace, traced_setup()}), traced_setup())))
+    EXPECT_EQ(unlike_in(table), "") << table.name;
+}
+
+TEST(TraceImport, NamesAnotherGpu) {
+  gui::Setup other = traced_setup();
+  other.gpu = "h100-sxm";
+  const TraceChart chart = trace_chart(*import_trace({kTrace, other}), other);
+  ASSERT_FALSE(chart.notes.empty());
+  EXPECT_THAT(chart.notes.back(), HasSubstr("recorded on NVIDIA H200"));
+}
+
+TEST(TraceImport, KeptItIsAMeasurementOfTheSession) {
+  const TemporaryFolder folder("fuseline-test");
+  const auto traced = import_trace({kTrace, traced_setup()});
+  const auto kept = keep_trace(*traced, folder.path() / "measured");
+  EXPECT_EQ(kept.filename(), "tinyllama-decode-torch-compile-traced");
+  EXPECT_NE(keep_trace(*traced, folder.path() / "measured"), kept);
+  const std::vector<gui::Run> runs = measured_runs(load_measurements(kept.string()), traced_setup());
+  ASSERT_EQ(runs.size(), 1U);
+  EXPECT_EQ(runs[0].policy, "torch-compile");
+  Document d = test::small_document({"torch-compile"});
+  d.setup = traced_setup();
+  const RunId id = d.runs.add(runs[0]);
+  const Results results = test::results_of(d);
+  const RunView* view = results.find(id);
+  ASSERT_TRUE(view->ok()) << view->result->problem->text;
+  EXPECT_EQ(view->result->totals.time, traced->trace.busy.median);
+}
+
+TEST(TraceImport, IsToldByItsBeginning) {
+  const TemporaryFolder folder("fuseline-test");
+  EXPECT_EQ(kind_of_file(kTrace), FileKind::trace);
+  EXPECT_EQ(kind_of_file(FUSELINE_SOURCE_DIR "/docs/nsight-compute.csv"), FileKind::trace);
+  std::ofstream(folder.path() / "config.json") << "{\"hidden_size\": 3}";
+  EXPECT_THROW(kind_of_file(folder.path() / "config.json"), InputError);  // of a model, and wrong
+}
+
+TEST(TraceImport, RefusesWhatIsNone) {
+  EXPECT_THROW(import_trace({FUSELINE_SOURCE_DIR "/docs/gui.md", traced_setup()}), InputError);
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_THROW(import_trace({kTrace, traced_setup()}, stop.get_token()), Cancelled);
+}
+
+}  // namespace
+}  // namespace fuseline::gui

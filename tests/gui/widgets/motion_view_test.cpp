@@ -1,0 +1,154 @@
+// Tiles in motion under real input events: playing, scrubbing, a second run in step.
+#include "gui/widgets/charts/motion_view.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <QComboBox>
+#include <QPainter>
+#include <QSlider>
+#include <QToolButton>
+
+#include "tests/gui/widgets/window_support.h"
+
+namespace fuseline::gui {
+namespace {
+
+using test::Window;
+using ::testing::HasSubstr;
+
+MotionView& motion_of(Window& window) {
+  window->raise_view("motion");
+  window.settle();
+  auto& view = *qobject_cast<MotionView*>(window->view("motion"));
+  view.finish();
+  QCoreApplication::processEvents();
+  return view;
+}
+
+TEST(MotionView, OpensInTheMiddleOfTheShownRun) {
+  Window window;
+  MotionView& view = motion_of(window);
+  ASSERT_EQ(view.canvas().tracks().size(), 1U);
+  EXPECT_TRUE(view.canvas().tracks()[0].track.record);
+  EXPECT_GT(view.canvas().time(), Seconds());
+  EXPECT_LT(view.canvas().time(), view.canvas().length());
+  EXPECT_FALSE(view.is_playing());
+  view.canvas().grab();
+  EXPECT_THAT(view.canvas().accessibleDescription().toStdString(), HasSubstr("HBM"));
+  EXPECT_EQ(view.tables().size(), 1U);
+}
+
+TEST(MotionView, TheKeyboardPlaysAndSteps) {
+  Window window;
+  MotionView& view = motion_of(window);
+  MotionCanvas& canvas = view.canvas();
+  canvas.setFocus();
+  QTest::keyClick(&canvas, Qt::Key_Home);
+  EXPECT_EQ(canvas.time(), Seconds());
+  QTest::keyClick(&canvas, Qt::Key_Right);
+  const Seconds first = canvas.time();
+  EXPECT_GT(first, Seconds());
+  QTest::keyClick(&canvas, Qt::Key_Right);
+  EXPECT_GT(canvas.time(), first);
+  QTest::keyClick(&canvas, Qt::Key_Left);
+  EXPECT_NEAR(canvas.time() / first, 1, 1e-9);
+  QTest::keyClick(&canvas, Qt::Key_End);
+  EXPECT_EQ(canvas.time(), canvas.length());
+  QTest::keyClick(&canvas, Qt::Key_Space);  // from the end on: begins anew
+  EXPECT_TRUE(view.is_playing());
+  EXPECT_LT(canvas.time(), canvas.length());
+  const Seconds before = canvas.time();
+  QTRY_VERIFY_WITH_TIMEOUT(canvas.time() > before, 10000);
+  QTest::keyClick(&canvas, Qt::Key_Space);
+  EXPECT_FALSE(view.is_playing());
+}
+
+TEST(MotionView, TheSliderAndTheStripScrub) {
+  Window window;
+  MotionView& view = motion_of(window);
+  auto* slider = view.findChild<QSlider*>("motion-time");
+  slider->setValue(slider->maximum() / 2);
+  EXPECT_NEAR(view.canvas().time() / view.canvas().length(), 0.5, 1e-9);
+  view.canvas().grab();
+  const MotionPart* last = nullptr;
+  for (const MotionPart& part : view.canvas().picture().parts)
+    if (part.time) last = &part;
+  ASSERT_NE(last, nullptr);
+  const Seconds there = *last->time;
+  QTest::mouseClick(&view.canvas(), Qt::LeftButton, {}, last->area.center().toPoint());
+  EXPECT_GE(view.canvas().time(), there);
+  EXPECT_GT(slider->value(), slider->maximum() / 2);
+}
+
+TEST(MotionView, ASecondRunRunsInStep) {
+  Window window;
+  MotionView& view = motion_of(window);
+  const RunId other = window.bench().document().runs.all().front().id;
+  ASSERT_NE(other, window.bench().shown_run());
+  view.show_beside(other);
+  view.finish();
+  ASSERT_EQ(view.canvas().tracks().size(), 2U);
+  const double longest = std::max(view.canvas().tracks()[0].span.length().value(),
+                                  view.canvas().tracks()[1].span.length().value());
+  EXPECT_EQ(view.canvas().length().value(), longest);
+  view.canvas().grab();
+  EXPECT_EQ(view.canvas().picture().spoken.size(), 2U);
+  EXPECT_EQ(view.tables().size(), 2U);
+  // Of one kernel: the other run shows the kernels that do the same.
+  view.show_kernel(1);
+  for (const MovingTrack& t : view.canvas().tracks()) {
+    ASSERT_TRUE(t.track.record) << t.track.problem;
+    EXPECT_LT(t.span.length(), t.track.record->time());
+  }
+}
+
+TEST(MotionView, AnSmSaysItsTile) {
+  Window window;
+  MotionView& view = motion_of(window);
+  const auto& record = *view.canvas().tracks()[0].track.record;
+  for (const RecordedPhase& p : record.phases) {
+    if (p.units.empty()) continue;
+    const RecordedStep& step = record.steps[p.first_step];
+    view.canvas().set_time(step.start + 0.5 * step.time);
+    break;
+  }
+  view.canvas().grab();
+  const auto& parts = view.canvas().picture().parts;
+  const auto sm =
+      std::ranges::find_if(parts, [](const MotionPart& p) { return p.unit.has_value(); });
+  ASSERT_NE(sm, parts.end());
+  EXPECT_THAT(sm->tooltip, HasSubstr("columns"));
+}
+
+TEST(MotionView, EveryPartLiesInThePicture) {
+  Window window;
+  MotionView& view = motion_of(window);
+  view.show_beside(window.bench().document().runs.all().front().id);
+  view.finish();
+  for (const QSize size : {QSize(300, 260), QSize(520, 400), QSize(900, 500), QSize(400, 800)}) {
+    QImage image(size, QImage::Format_RGB32);
+    QPainter painter(&image);
+    const MotionPicture picture =
+        draw_motion(painter, QRectF(QPointF(), size), view.canvas().tracks(), view.canvas().time(),
+                    std::nullopt, Theme(light_palette()), QApplication::font());
+    for (const MotionPart& part : picture.parts) {
+      EXPECT_TRUE(QRectF(QPointF(), size).adjusted(-1, -1, 1, 1).contains(part.area))
+          << size.width() << ": " << part.tooltip;
+    }
+  }
+}
+
+TEST(MotionView, AMeasuredRunSaysWhyItShowsNothing) {
+  Document document = test::window_document({"eager"});
+  document.runs.add({.policy = "eager",
+                     .measurements = FUSELINE_SOURCE_DIR "/scenarios/measurements/h200-pytorch"});
+  Window window(document);
+  window.bench().show_run(document.runs.all().back().id);
+  MotionView& view = motion_of(window);
+  ASSERT_FALSE(view.canvas().tracks().empty());
+  EXPECT_FALSE(view.canvas().tracks()[0].track.record);
+}
+
+}  // namespace
+}  // namespace fuseline::gui

@@ -21,6 +21,7 @@ namespace {
 constexpr double kEdge = 10;     // px around a track
 constexpr double kBetween = 6;   // px between its parts
 constexpr double kStrip = 14;    // px, of the kernels below a track
+constexpr double kLowLines = 9;  // lines of text
 constexpr double kLargest = 14;  // px, of a tile or SM
 
 class TrackDrawing : private MotionBrush {
@@ -82,7 +83,9 @@ class TrackDrawing : private MotionBrush {
   }
 
   void draw_chip(const QRectF& area) {
-    const double bars = 2 * (line + 9);
+    // A low place has room for tiles and SMs alone.
+    const bool low = area.height() < kLowLines * line;
+    const double bars = low ? 0 : 2 * (line + 9);
     const double rest = area.height() - bars - 2 * line - 2 * kBetween;
     // Tiles above SMs, or beside them.
     const bool beside = area.width() > 2.2 * rest;
@@ -94,6 +97,7 @@ class TrackDrawing : private MotionBrush {
     }
     draw_tiles(tiles);
     draw_sms(sms);
+    if (low) return;
     const double top = area.bottom() - bars;
     draw_share({area.left(), top, area.width(), line + 7}, "shared memory", frame_.shared_share,
                frame_.shared_text, ColourRole::bound_smem);

@@ -34,8 +34,9 @@ class L2Drawing {
     brush_.put(brush_.bold, ColourRole::text, {area.left(), area.top(), area.width(), brush_.line},
                fmt::format("L2: {} of {}, {} evicted", short_bytes(frame_.resident),
                            short_bytes(r.capacity), short_bytes(frame_.evicted)));
-    const double legend = legend_height(area.width());
-    draw_legend({area.left(), area.bottom() - legend, area.width(), legend});
+    const bool crowded = area.height() < 9 * brush_.line;  // no room for a legend as well
+    const double legend = crowded ? 0 : legend_height(area.width());
+    if (!crowded) draw_legend({area.left(), area.bottom() - legend, area.width(), legend});
     const QRectF place = area.adjusted(0, brush_.line + 2, 0, -legend - 2);
     const auto fits = [&](double scale) {
       return std::ranges::all_of(place_matrices(place, scale), [&](const Placed& m) {

@@ -30,9 +30,10 @@ FileActions::FileActions(Session& session, QWidget& window)
     if (may_lose_work()) session_.start_anew(default_document());
   });
   make("open", tr("&Open…"), QKeySequence::Open, [this] {
-    const QString file = QFileDialog::getOpenFileName(
-        &window_, tr("Open"), to_qt(session_.path().parent_path()),
-        tr("All that can be opened (*.toml *.json *.block *.fuse *.csv *.gz *.sqlite);;All files (*)"));
+    const QString file =
+        QFileDialog::getOpenFileName(&window_, tr("Open"), to_qt(session_.path().parent_path()),
+                                     tr("All that can be opened (*.toml *.json *.block *.fuse "
+                                        "*.csv *.gz *.sqlite);;All files (*)"));
     if (!file.isEmpty()) open(from_qt(file));
   });
   make("open-folder", tr("Open a &folder of measurements…"), QKeySequence("Ctrl+Shift+O"), [this] {

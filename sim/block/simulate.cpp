@@ -97,14 +97,13 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
     sum_kernels(estimate);
   } else {
     check_walk_size(plan);
-    std::vector<WalkedKernel> kernels =
-        walk_block(plan, gpu,
-                   {.replay = options.replay,
-                    .runs = options.runs,
-                    .copies = options.copies,
-                    .memo = options.remember && options.watcher == nullptr ? &WalkMemo::shared()
-                                                                           : nullptr,
-                    .watcher = options.watcher});
+    std::vector<WalkedKernel> kernels = walk_block(
+        plan, gpu,
+        {.replay = options.replay,
+         .runs = options.runs,
+         .copies = options.copies,
+         .memo = options.remember && options.watcher == nullptr ? &WalkMemo::shared() : nullptr,
+         .watcher = options.watcher});
     // The CPU's launches run ahead of the GPU: in a row of blocks the slower of both sets the pace.
     Seconds least;
     if (options.launching == Launching::stream) {

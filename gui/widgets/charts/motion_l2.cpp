@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <QImage>
+#include <QPaintEngine>
 #include <QPainter>
 #include <algorithm>
 
@@ -216,8 +217,20 @@ void MotionBrush::put(const QFont& font, ColourRole role, const QRectF& place,
 }
 
 void MotionBrush::draw_image(const QRectF& place, const QImage& image) {
-  p.setRenderHint(QPainter::SmoothPixmapTransform, false);
-  p.drawImage(place, image);
+  const QPaintEngine* engine = p.paintEngine();
+  if (engine != nullptr && engine->type() == QPaintEngine::Raster) {
+    p.setRenderHint(QPainter::SmoothPixmapTransform, false);
+    p.drawImage(place, image);
+  } else {  // vectors stay vectors: a rectangle for each run of one colour
+    const double w = place.width() / image.width(), h = place.height() / image.height();
+    for (int y = 0; y < image.height(); ++y) {
+      for (int x = 0, end = 0; x < image.width(); x = end) {
+        while (end < image.width() && image.pixel(end, y) == image.pixel(x, y)) ++end;
+        p.fillRect(QRectF(place.left() + x * w, place.top() + y * h, (end - x) * w, h),
+                   QColor(image.pixel(x, y)));
+      }
+    }
+  }
   p.setPen(QPen(theme.outline(), 1));
   p.setBrush(Qt::NoBrush);
   p.drawRect(place);

@@ -74,7 +74,8 @@ TEST(TraceImport, KeptItIsAMeasurementOfTheSession) {
   const auto kept = keep_trace(*traced, folder.path() / "measured");
   EXPECT_EQ(kept.filename(), "tinyllama-decode-torch-compile-traced");
   EXPECT_NE(keep_trace(*traced, folder.path() / "measured"), kept);
-  const std::vector<gui::Run> runs = measured_runs(load_measurements(kept.string()), traced_setup());
+  const std::vector<gui::Run> runs =
+      measured_runs(load_measurements(kept.string()), traced_setup());
   ASSERT_EQ(runs.size(), 1U);
   EXPECT_EQ(runs[0].policy, "torch-compile");
   Document d = test::small_document({"torch-compile"});

@@ -81,7 +81,7 @@ TEST(ChartPictures, IdsAreUniqueAndTablesHoldWhatIsDrawn) {
       for (const auto& row : table.rows) EXPECT_EQ(row.size(), table.columns.size()) << table.name;
     }
   }
-  EXPECT_EQ(ids.size(), 10);
+  EXPECT_EQ(ids.size(), 11);
 }
 
 TEST(ChartPictures, ThePaletteChangesEveryPictureAndTextKeepsItsContrast) {

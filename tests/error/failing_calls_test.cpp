@@ -177,7 +177,7 @@ std::vector<Faulted> commands() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, FailingCalls, ::testing::ValuesIn(commands()),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& given) { return std::string(given.param.name); });
 
 }  // namespace
 }  // namespace fuseline

@@ -107,6 +107,17 @@ CommandResult calibrate_the_gpu_here(const HereTexts& texts, const Arguments& ar
   if (texts.output) refuse_existing(*texts.output);
   const cuda::DeviceInfo device = cuda::device_here();
   const Gpu gpu = texts.gpu ? load_gpu_option(texts.gpu) : cuda::known_gpu(device);
+  if (texts.gpu) {
+    std::vector<Gpu> known;
+    for (const std::string& shipped : gpu_names()) known.push_back(load_gpu(shipped));
+    if (const std::string why = cuda::other_card(gpu, device, known); !why.empty()) {
+      throw InputError({.file = kCommandLine,
+                        .field = "--gpu",
+                        .value = *texts.gpu,
+                        .message = "describes another card: " + why,
+                        .allowed = "a description of the GPU that is here"});
+    }
+  }
   const std::string name = texts.name.value_or(gpu.name + "-here");
   const std::string file = texts.output.value_or(name + ".toml");
   refuse_existing(file);

@@ -49,4 +49,25 @@ Gpu known_gpu(const DeviceInfo& device) {
   return known_gpu(device, known);
 }
 
+std::string other_card(const Gpu& named, const DeviceInfo& device, const std::vector<Gpu>& known) {
+  if (named.sm_count != device.multiprocessors) {
+    return fmt::format("{} has {} SMs, and this {} has {}", named.title, named.sm_count,
+                       device.name, device.multiprocessors);
+  }
+  // Cards of one chip differ in memory: an H200 holds 1.8 times as much as an H100.
+  const double ratio = named.hbm_capacity.as_double() / device.memory.as_double();
+  if (ratio < 0.8 || ratio > 1.25) {
+    std::string text = fmt::format("{} has {:.0f} GB of memory, and this {} has {:.0f}",
+                                   named.title, named.hbm_capacity.as_double() * 1e-9, device.name,
+                                   device.memory.as_double() * 1e-9);
+    try {
+      text += "; --gpu " + known_gpu(device, known).name + " describes it";
+    } catch (const InputError&) {
+      return text;  // no shipped description fits
+    }
+    return text;
+  }
+  return {};
+}
+
 }  // namespace fuseline::cuda

@@ -17,4 +17,8 @@ DeviceInfo device_here();
 Gpu known_gpu(const DeviceInfo& device, const std::vector<Gpu>& known);
 Gpu known_gpu(const DeviceInfo& device);  // among those in scenarios/gpus
 
+// Why a description that was named does not fit the device: the shipped one of another card does,
+// or none with as many SMs. Empty: it fits, or nothing tells.
+std::string other_card(const Gpu& named, const DeviceInfo& device, const std::vector<Gpu>& known);
+
 }  // namespace fuseline::cuda

@@ -27,8 +27,7 @@ CodesWork codes_work(const GemmProblem& problem, const GemmTile& tile, std::int6
 //             + rows × codes.row_cycles + waits × codes.wait_cycles
 //   bytes   = bytes missed and written back / sustained HBM rate
 // Work and bytes add up, for a warp waits for its codes before it multiplies them. Turning codes
-// into numbers is hidden behind the copies of A, which go in an order of 16 bytes each, and so are
-// the products.
+// into numbers and the products do not show in the measurements, so nothing is counted for them.
 GemmTime time_codes(const GemmProblem& problem, const GemmTile& tile,
                     const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor);
 

@@ -41,6 +41,18 @@ TEST(KnownGpu, UnknownOnesAskForADescription) {
   EXPECT_THROW((void)known_gpu(device("NVIDIA H9000", 9, 7, 80)), InputError);
 }
 
+// An H200 was asked for and an H100 came: fitted to the wrong description, its constants would make up
+// for the other memory.
+TEST(KnownGpu, ADescriptionOfAnotherCardIsTold) {
+  const std::vector<Gpu> known = {load_gpu("h100-sxm"), load_gpu("h200"), load_gpu("l40s")};
+  const DeviceInfo h100 = device("NVIDIA H100 80GB HBM3", 9, 132, 85);
+  EXPECT_EQ(other_card(known[0], h100, known), "");
+  const std::string memory = other_card(known[1], h100, known);
+  EXPECT_NE(memory.find("--gpu h100-sxm describes it"), std::string::npos) << memory;
+  const std::string sms = other_card(known[2], h100, known);
+  EXPECT_NE(sms.find("142 SMs"), std::string::npos) << sms;
+}
+
 TEST(Shrunk, KeepsWhatFitsAndHalvesTheRest) {
   const ModelConfig model = load_model("llama2-7b");
   const Workload work = test::forward(4, 2048);

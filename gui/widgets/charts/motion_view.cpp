@@ -140,7 +140,7 @@ void MotionCanvas::leaveEvent(QEvent* event) {
 MotionView::MotionView(Workbench& bench, QWidget* parent)
     : ChartView(bench, parent),
       kernel_(&add_choice(tr("Of"), {}, tr("the whole block, or one kernel of the shown run"))),
-      beside_(&add_choice(tr("In step with"), {}, tr("another run, at the same time"))),
+      beside_(&add_choice(tr("Beside"), {}, tr("another run, at the same time"))),
       speed_(&add_choice(tr("Plays"), {}, tr("how long it takes to play all of it"))),
       play_(new QToolButton(this)),
       slider_(new QSlider(Qt::Horizontal, this)),

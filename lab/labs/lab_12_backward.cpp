@@ -43,7 +43,8 @@ struct SoftmaxText {
 std::string softmax_text(const SoftmaxSizes& sizes, const SoftmaxText& t) {
   std::string text = softmax_tensors(sizes) +
                      "\nprogram d_softmax\n  for each row of [M, S]\n"
-                     "  a = load p[M,S]\n  d = load dp[M,S]\n  both = a * d\n";
+                     "  a = load p[M,S]\n  d = load dp[M,S]\n";
+  if (t.reduce.empty() || t.summed == "both") text += "  both = a * d\n";
   if (t.reduce.empty()) {
     text += "  out = copy(both)\n";
   } else {
@@ -82,8 +83,7 @@ ProgramKey softmax_key(const Student& student) {
   mistake("the sum is of p times dp, not of dp alone", [](SoftmaxText& t) { t.summed = "d"; });
   mistake("the sum is of p times dp, not of p alone", [](SoftmaxText& t) { t.summed = "a"; });
   mistake("the row's sum is taken, not its mean", [](SoftmaxText& t) { t.reduce = "row_mean"; });
-  mistake("the sum is taken away from dp, not added",
-          [](SoftmaxText& t) { t.joined = "d + z"; });
+  mistake("the sum is taken away from dp, not added", [](SoftmaxText& t) { t.joined = "d + z"; });
   mistake("the factor belongs to the whole result, not to the sum alone",
           [](SoftmaxText& t) { t.scaled = "sum"; });
   mistake("that is without the factor of your task", [](SoftmaxText& t) { t.factor.clear(); });
@@ -136,13 +136,12 @@ Lab lab_backward(const Student& student) {
       {.id = "12.2",
        .text = "How many bytes does the product that makes dw[2F, D] move at least, with dw in\n"
                "bf16?",
-       .key = byte_key(matrices,
-                       {{matrices - 2 * M * 2 * F, "dy is read: it is as large as y"},
-                        {matrices - 2 * M * D, "x is read too: it was kept"},
-                        {matrices - 2 * 2 * F * D, "dw is written: it is as large as w"},
-                        {matrices + 2 * 2 * F * D, "w itself is not needed for dw"},
-                        {2 * matrices, "bf16 has 2 bytes an element"},
-                        {matrices / 2, "that counts elements: each has 2 bytes"}}),
+       .key = byte_key(matrices, {{matrices - 2 * M * 2 * F, "dy is read: it is as large as y"},
+                                  {matrices - 2 * M * D, "x is read too: it was kept"},
+                                  {matrices - 2 * 2 * F * D, "dw is written: it is as large as w"},
+                                  {matrices + 2 * 2 * F * D, "w itself is not needed for dw"},
+                                  {2 * matrices, "bf16 has 2 bytes an element"},
+                                  {matrices / 2, "that counts elements: each has 2 bytes"}}),
        .hints = {"Which two matrices are multiplied, and how large is what comes out?",
                  "2 (M · 2F + M · D + 2F · D)."}},
       {.id = "12.3",
@@ -159,13 +158,12 @@ Lab lab_backward(const Student& student) {
       {.id = "12.4",
        .text = "The kernel of SwiGLU's gradient computes act again. What does that cost in HBM\n"
                "traffic, compared with keeping act?",
-       .key =
-           ChoiceKey{{{"a", "gate and up are read from HBM one more time than they were before",
-                       "the gradient of SwiGLU needs both anyway"},
-                      {"b", "nothing, since all its operands are on chip in this kernel anyway",
-                       "the product for dw, another kernel, reads act: where does it get it?"},
-                      {"c", "act is written to HBM a second time, for the kernel that makes dw",
-                       ""}}},
+       .key = ChoiceKey{{{"a", "gate and up are read from HBM one more time than they were before",
+                          "the gradient of SwiGLU needs both anyway"},
+                         {"b", "nothing, since all its operands are on chip in this kernel anyway",
+                          "the product for dw, another kernel, reads act: where does it get it?"},
+                         {"c", "act is written to HBM a second time, for the kernel that makes dw",
+                          ""}}},
        .hints = {"Who reads act, and from where?"}},
       {.id = "12.5",
        .text = "The gradient of a norm's weights γ[D] is a sum over all rows. Each strip of 128\n"
@@ -178,14 +176,16 @@ Lab lab_backward(const Student& student) {
                        "kB"),
        .hints = {"How many strips, and how many columns?", "4 D x (M/128, rounded up)."}},
       {.id = "12.6",
-       .text = "Fused attention throws its probabilities away, and its backward pass computes them\n"
-               "again from q and k. Why is that faster than reading them?",
-       .key = ChoiceKey{
-           {{"a", "they are one number for each pair of tokens: more bytes than q and k", ""},
-            {"b", "they are not needed: the gradient takes nothing but q, k, v and dy",
-             "dv = pᵀ dy needs them, and so does ds"},
-            {"c", "they would be read in fp32, because bf16 is too coarse for a gradient",
-             "they are multiplied in bf16 in both passes: compare numbers of elements"}}},
+       .text =
+           "Fused attention throws its probabilities away, and its backward pass computes them\n"
+           "again from q and k. Why is that faster than reading them?",
+       .key =
+           ChoiceKey{
+               {{"a", "they are one number for each pair of tokens: more bytes than q and k", ""},
+                {"b", "they are not needed: the gradient takes nothing but q, k, v and dy",
+                 "dv = pᵀ dy needs them, and so does ds"},
+                {"c", "they would be read in fp32, because bf16 is too coarse for a gradient",
+                 "they are multiplied in bf16 in both passes: compare numbers of elements"}}},
        .hints = {"Lab 5: how large are q, k and the probabilities?"}},
       {.id = "12.7",
        .text = "How many times the FLOPs of its forward pass does fused attention's backward pass\n"
@@ -200,10 +200,10 @@ Lab lab_backward(const Student& student) {
       {.id = "12.8",
        .text = "How many times as long as the forward pass alone is `coda` predicted to take for\n"
                "both passes of a block (`--phase train`)?",
-       .key = ratio_key(predicted, {{1 / predicted, "upside down"},
-                                    {predicted - 1,
-                                     "that is the backward pass alone: train has both passes"},
-                                    {3, "that counts the FLOPs of products: look at the times"}}),
+       .key = ratio_key(predicted,
+                        {{1 / predicted, "upside down"},
+                         {predicted - 1, "that is the backward pass alone: train has both passes"},
+                         {3, "that counts the FLOPs of products: look at the times"}}),
        .hints = {fmt::format("`fuseline predict --model {} --gpu {} --batch 1 --seq {} --policy "
                              "coda`, with and without `--phase train`",
                              model, gpu_name, forward.seq)}},

@@ -116,6 +116,8 @@ inline const Meanings kScenarioMeanings = {
     {"runs.policy", "a policy, or `custom`; with measurements, an execution"},
     {"runs.measurements", "a folder: the run is measured, not predicted"},
     {"runs.plan", "of a prediction: the file with its plan, in the place of the policy's"},
+    {"runs.plan_text", "of a prediction: its plan as text, as it was edited in the window"},
+    {"runs.plan_draft", "what stands in the window's editor and cannot be read as a plan yet"},
     {"runs.rewrites", "as in [custom]"},
     {"runs.on_chip", "as in [custom]"},
     {"runs.setup", "another model, GPU, workload than the scenario's"},

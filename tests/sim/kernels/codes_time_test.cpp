@@ -121,15 +121,15 @@ TEST(CodesTime, WaitsForWhatAnEpilogueLoads) {
   EXPECT_EQ(codes_work(p, tile, 8, gpu).waits, before + 1);
 }
 
-struct Errors {
+struct BlockErrors {
   double mean = 0, worst = 0;
   int count = 0;
 };
 
-Errors errors_of(const std::string& block) {
+BlockErrors errors_of(const std::string& block) {
   const Gpu gpu = load_gpu("h100");
   const CsvTable table((data_dir() / "measurements/h100-codes-fuseline/products.csv").string());
-  Errors e;
+  BlockErrors e;
   for (std::size_t row = 0; row < table.rows(); ++row) {
     if (table.text(row, "block") != block) continue;
     const GemmProblem p = product(table.whole(row, "m"), table.whole(row, "n"),
@@ -147,14 +147,14 @@ Errors errors_of(const std::string& block) {
 
 // The errors that the constants' sources state, and as much again for what they do not.
 TEST(CodesTime, OfFittedProductsIsWhatWasMeasured) {
-  const Errors e = errors_of("chain");
+  const BlockErrors e = errors_of("chain");
   EXPECT_EQ(e.count, 100);
   EXPECT_LT(e.mean, 0.07);
   EXPECT_LT(e.worst, 0.25);
 }
 
 TEST(CodesTime, OfOtherProductsToo) {
-  const Errors e = errors_of("other");
+  const BlockErrors e = errors_of("other");
   EXPECT_EQ(e.count, 32);
   EXPECT_LT(e.mean, 0.07);
   EXPECT_LT(e.worst, 0.25);

@@ -20,12 +20,12 @@ Plan plan_of(const std::string& policy, const Workload& work = forward(1, 512)) 
   return make_plan(policy, load_model("tinyllama"), work);
 }
 
-constexpr const char* kPolicies[] = {"unfused",       "eager", "composed",
+constexpr const char* kRecordedPolicies[] = {"unfused",       "eager", "composed",
                                      "torch-compile", "coda",  "whole-block"};
 
 TEST(WalkRecord, ItsEstimateIsThePrediction) {
   const Gpu gpu = load_gpu("h200");
-  for (const char* policy : kPolicies) {
+  for (const char* policy : kRecordedPolicies) {
     const Plan plan = plan_of(policy);
     const PlanEstimate predicted = simulate(plan, gpu, Fidelity::hierarchy);
     const WalkRecord record = record_walk(plan, gpu);
@@ -38,7 +38,7 @@ TEST(WalkRecord, ItsEstimateIsThePrediction) {
 TEST(WalkRecord, StepsMoveTheBytesOfTheirLaunch) {
   const Gpu gpu = load_gpu("h200");
   for (const Workload& work : {forward(1, 512), decode(4, 1, 300)}) {
-    for (const char* policy : kPolicies) {
+    for (const char* policy : kRecordedPolicies) {
       const WalkRecord r = record_walk(plan_of(policy, work), gpu);
       ASSERT_EQ(r.launches.size(), r.estimate.kernels.size()) << policy;
       for (std::size_t i = 0; i < r.launches.size(); ++i) {

@@ -21,7 +21,7 @@ Plan plan_of(const std::string& policy, const Workload& work = forward(1, 512)) 
 }
 
 constexpr const char* kRecordedPolicies[] = {"unfused",       "eager", "composed",
-                                     "torch-compile", "coda",  "whole-block"};
+                                             "torch-compile", "coda",  "whole-block"};
 
 TEST(WalkRecord, ItsEstimateIsThePrediction) {
   const Gpu gpu = load_gpu("h200");

@@ -41,7 +41,7 @@ TEST(KnownGpu, UnknownOnesAskForADescription) {
   EXPECT_THROW((void)known_gpu(device("NVIDIA H9000", 9, 7, 80)), InputError);
 }
 
-// An H200 was asked for and an H100 came: fitted to the wrong description, its constants would make up
+// An H200 was asked for and an H100 came: constants fitted with the wrong description would make up
 // for the other memory.
 TEST(KnownGpu, ADescriptionOfAnotherCardIsTold) {
   const std::vector<Gpu> known = {load_gpu("h100-sxm"), load_gpu("h200"), load_gpu("l40s")};

@@ -123,15 +123,12 @@ CommandResult compare_command(const Arguments& args) {
                    "fuseline compare scenarios/measurements/h200-pytorch --model gpt2-xl --blocks",
                    "fuseline compare prediction.json scenarios/measurements/h200-pytorch/block.csv",
                    "fuseline compare --policy coda --gain-over per-operator"});
-  options.positional("FILES",
-                     "[PREDICTION.json] MEASUREMENT (a folder or a CSV file); with --gain-over "
-                     "folders, or none for all that are shipped",
+  options.positional("FILES", "[PREDICTION.json] folder or CSV file; --gain-over: folders or none",
                      o.files, kMostCompared);
   o.only.add_to(options);
   options.flag("--blocks", "every block, measured beside predicted", o.blocks);
   options.flag("--kernels", "every kernel of the blocks with a kernel trace", o.kernels);
-  options.text("--gain-over", "POLICY",
-               "gains of --policy over this one, measured beside predicted: slope, orders",
+  options.text("--gain-over", "POLICY", "gains of --policy over this one, measured and predicted",
                o.gain_over);
   options.flag("--check", "exit status 1 when an accuracy target is missed", o.check);
   options.text("--format", "table|json|csv", "what to print (table)", o.format);

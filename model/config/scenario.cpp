@@ -198,6 +198,8 @@ ScenarioRun read_run(const TomlTable& table, const std::filesystem::path& path) 
     std::vector<std::string> words = known_policies();
     words.emplace_back(kCustomPolicy);
     run.policy = table.word("policy", words);
+    if (!table.text_or("plan_draft", "").empty())
+      table.fail("plan_draft", "is of a plan: plan or plan_text has to stand beside it");
   }
   const bool has_plan = !run.plan.empty() || !run.plan_text.empty();
   if (run.policy == kCustomPolicy && run.measurements.empty() && !has_plan) {

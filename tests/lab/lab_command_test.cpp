@@ -131,7 +131,7 @@ TEST(LabCommand, BadInputIsExitTwo) {
                                              {"start", "1", "--dir", "/no/such/folder/x"},
                                              {"hint"},
                                              {"hint", "1.99"},
-                                             {"hint", "12.1"},
+                                             {"hint", "99.1"},
                                              {"hint", "1.1", "9"},
                                              {"staff", "1"},
                                              {"check", "1", "--secret", "/no/such/file"},

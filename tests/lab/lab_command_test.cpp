@@ -124,7 +124,7 @@ TEST(LabCommand, BadInputIsExitTwo) {
        std::vector<std::vector<std::string>>{{},
                                              {"chek", "1"},
                                              {"start"},
-                                             {"start", "12"},
+                                             {"start", "99"},
                                              {"start", "one"},
                                              {"check", "1", "2"},
                                              {"start", "1", "--student", "a b"},

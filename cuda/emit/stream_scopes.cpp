@@ -39,7 +39,11 @@ std::string StreamScopes::place_of(std::int64_t cols, int each) {
   const std::int64_t there = part >= 0 ? part_at(part).cols : current_->cols;
   const std::int64_t wanted = cols * 8 / each;
   if (wanted == there) return whole;
-  FUSELINE_ASSERT(wanted < there, program_.name + ": a value is wider than the space");
+  // Groups of a narrow value behind a pair map can want more columns than are walked.
+  if (wanted > there)
+    throw MissingError(
+        fmt::format("program {}: no kernel yet for values of {} columns in a walk over {}",
+                    program_.name, wanted, there));
   std::string& narrow = current_->places[{part, wanted}];
   if (narrow.empty())
     narrow =

@@ -172,7 +172,9 @@ std::vector<Faulted> commands() {
        {{"s.csv", "an older table\n"}, {"s.svg", "an older picture\n"}}},
       {"report", with({"report"}, {"--output", "OUT/r.html"}), {{"r.html", "an older report\n"}}},
       {"lab", {"lab", "start", "1", "--student", "ada", "--dir", "OUT/lab-01"}, {}},
-      {"course", {"course", "init", "OUT/c", "--student", "ada", "--labs", "1"}, {}},
+      {"gradient",
+       {"program", "gradient", "docs/handbook/swish.fuse", "--kept", "OUT/kept.fuse"},
+       {{"kept.fuse", "an older program\n"}}},
   };
 }
 

@@ -89,12 +89,13 @@ std::optional<int> own_descriptor(const fs::path& path) {
 
 std::vector<fs::path> folder_entries(const fs::path& folder) {
   std::vector<fs::path> entries;
-  std::error_code failed;
-  for (fs::directory_iterator entry(folder, failed), end; !failed && entry != end;
-       entry.increment(failed)) {
-    entries.push_back(entry->path());
+  // Not increment(error): without memory, libstdc++ ends the program there.
+  try {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+      entries.push_back(entry.path());
+  } catch (const fs::filesystem_error& failed) {
+    refuse(folder, "cannot be read: " + failed.code().message());
   }
-  if (failed) refuse(folder, "cannot be read: " + failed.message());
   std::sort(entries.begin(), entries.end());
   return entries;
 }

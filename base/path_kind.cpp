@@ -1,11 +1,16 @@
 #include "base/path_kind.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 
 #include "base/error.h"
@@ -88,14 +93,15 @@ std::optional<int> own_descriptor(const fs::path& path) {
 }
 
 std::vector<fs::path> folder_entries(const fs::path& folder) {
+  // The system's own calls: without memory, libstdc++'s iterators end the program.
+  const std::unique_ptr<DIR, int (*)(DIR*)> listing(::opendir(folder.c_str()), ::closedir);
+  if (!listing) refuse(folder, std::string("cannot be read: ") + std::strerror(errno));
   std::vector<fs::path> entries;
-  // Not increment(error): without memory, libstdc++ ends the program there.
-  try {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder))
-      entries.push_back(entry.path());
-  } catch (const fs::filesystem_error& failed) {
-    refuse(folder, "cannot be read: " + failed.code().message());
+  for (errno = 0; const dirent* entry = ::readdir(listing.get()); errno = 0) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") entries.push_back(folder / name);
   }
+  if (errno != 0) refuse(folder, std::string("cannot be read: ") + std::strerror(errno));
   std::sort(entries.begin(), entries.end());
   return entries;
 }

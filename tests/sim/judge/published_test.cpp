@@ -58,10 +58,16 @@ TEST(Published, EveryShippedFigureIsPredictedOrSaysWhyNot) {
 
 // A rate that is above the prediction and a time that is below it are the same error.
 TEST(Published, ErrorsAreOfTheTimeWhateverTheMetric) {
-  JudgedFigure rate{.figure = {.metric = "gemm_rate", .unit = "TFLOP/s", .value = 600}};
+  JudgedFigure rate;
+  rate.figure.metric = "gemm_rate";
+  rate.figure.unit = "TFLOP/s";
+  rate.figure.value = 600;
   rate.predicted = 400;
   EXPECT_NEAR(*rate.error(), 0.5, 1e-12);
-  JudgedFigure time{.figure = {.metric = "first_token_latency", .unit = "ms", .value = 20}};
+  JudgedFigure time;
+  time.figure.metric = "first_token_latency";
+  time.figure.unit = "ms";
+  time.figure.value = 20;
   time.predicted = 30;
   EXPECT_NEAR(*time.error(), 0.5, 1e-12);
 }

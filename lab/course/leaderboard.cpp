@@ -66,7 +66,8 @@ std::string judge_entry(const fs::path& folder, RaceEntry& entry) {
     return "the measurement was not accepted: speed.json says why";
   }
   if (entry.time < entry.least) return "is faster than this GPU can be";
-  if (!fs::exists(fs::symlink_status(folder / kRaceFile))) {
+  std::error_code failed;
+  if (!fs::exists(fs::symlink_status(folder / kRaceFile, failed))) {
     return std::string("there is no ") + kRaceFile + " beside it";
   }
   const std::string text = text_of(folder / kRaceFile);

@@ -56,7 +56,7 @@ struct FaultedRun {
   int status = -1;  // 128 and more: a signal
   std::string error;
   Files files;
-  long calls = 0;
+  long calls = -1;  // the library did not say: it was not loaded
 };
 
 class FailingCalls : public ::testing::TestWithParam<Faulted> {
@@ -122,6 +122,12 @@ class FailingCalls : public ::testing::TestWithParam<Faulted> {
   void try_all(const std::string& call, long most, const std::vector<int>& errors) {
     const FaultedRun whole = run({.call = call});
     ASSERT_EQ(whole.status, 0) << whole.error;
+    // Without calls there is nothing to fail, and this test would show nothing.
+    ASSERT_GE(whole.calls, 0) << "the library was not loaded";
+    const bool writes = call == "write" || call == "rename";
+    if (call == "open" || call == "memory" || (writes && !GetParam().before.empty())) {
+      ASSERT_GT(whole.calls, 0) << call;
+    }
     int failed = 0;
     for (const long at : chosen_of(whole.calls, most)) {
       for (const int error : errors) {

@@ -16,11 +16,11 @@ struct TileParameter {
   std::int64_t ld;
   std::int32_t rows, cols, period, jump;
 };
-struct RowsParameter {
+struct StreamRowsParameter {
   std::uint64_t data;
   std::int64_t step;
 };
-struct TableParameter {
+struct StreamTableParameter {
   std::uint64_t data;
   std::int32_t period, cols, ld;
 };
@@ -79,16 +79,17 @@ class Parameters {
       case StreamFieldKind::rows: {
         const GpuMatrix m = context_.tensors.matrix(f.operand);
         // A column result that was found row by row lies side by side.
-        return put(bytes, at,
-                   RowsParameter{m.address, f.operand.rows == 1 ? 1 : std::int64_t{leading(m)}});
+        return put(
+            bytes, at,
+            StreamRowsParameter{m.address, f.operand.rows == 1 ? 1 : std::int64_t{leading(m)}});
       }
       case StreamFieldKind::cols:
         return put(bytes, at, cols(f.operand));
       case StreamFieldKind::table: {
         const GpuMatrix all = context_.tensors.matrix(f.operand);
         return put(bytes, at,
-                   TableParameter{all.address, narrow(f.operand.rows), narrow(f.operand.cols),
-                                  leading(all)});
+                   StreamTableParameter{all.address, narrow(f.operand.rows), narrow(f.operand.cols),
+                                        leading(all)});
       }
       case StreamFieldKind::partials: {
         const GpuMatrix m = all_rows(f.operand);

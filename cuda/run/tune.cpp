@@ -31,7 +31,7 @@ bool same_config(const GemmConfig& a, const GemmConfig& b) {
 }
 
 // Launches of a graph draw on the power limit; a rest between them keeps the clocks up.
-constexpr std::chrono::milliseconds kRest{20};
+constexpr std::chrono::milliseconds kTuningRest{20};
 
 // A tile, the kernel that it becomes, and its times.
 struct Candidate {
@@ -111,7 +111,7 @@ std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, cons
     }
     for (int round = 0; round < kRounds; ++round) {
       for (Candidate& c : all) {
-        std::this_thread::sleep_for(kRest);
+        std::this_thread::sleep_for(kTuningRest);
         const auto run = [&c](Stream& s) {
           for (const auto& launch : c.launches) launch->launch(s);
         };

@@ -20,32 +20,32 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string kShipped = FUSELINE_SOURCE_DIR "/scenarios/programs";
+const std::string kShippedPrograms = FUSELINE_SOURCE_DIR "/scenarios/programs";
 const std::string kHandbook = FUSELINE_SOURCE_DIR "/docs/handbook";
 
 TEST(ProgramMany, AnswersInALineForEachFileOfAFolder) {
-  const CliRun run = cli({"program", "check", kShipped, kHandbook + "/swish.fuse"});
+  const CliRun run = cli({"program", "check", kShippedPrograms, kHandbook + "/swish.fuse"});
   EXPECT_EQ(run.status, 0) << run.err;
   const std::vector<std::string> lines = lines_of(run.out);
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(lines[0], kShipped + "/geglu-fp8.fuse: legal");
-  EXPECT_EQ(lines[1], kShipped + "/norm-router.fuse: legal");
+  EXPECT_EQ(lines[0], kShippedPrograms + "/geglu-fp8.fuse: legal");
+  EXPECT_EQ(lines[1], kShippedPrograms + "/norm-router.fuse: legal");
   EXPECT_EQ(lines[2], kHandbook + "/swish.fuse: legal");
   EXPECT_THAT(run.err, StartsWith("fuseline: 3 files, 3 without mistakes"));
 }
 
 // Each line is what the file alone would get, whatever the number of threads.
 TEST(ProgramMany, AnswersInObjectsThatOneFileWouldGet) {
-  const CliRun run =
-      cli({"program", "predict", kShipped, "--gpu", "h200", "--format", "json", "--threads", "2"});
+  const CliRun run = cli({"program", "predict", kShippedPrograms, "--gpu", "h200", "--format",
+                          "json", "--threads", "2"});
   EXPECT_EQ(run.status, 0) << run.err;
   const std::vector<std::string> lines = lines_of(run.out);
   ASSERT_EQ(lines.size(), 2U);
-  const CliRun alone = cli(
-      {"program", "predict", kShipped + "/norm-router.fuse", "--gpu", "h200", "--format", "json"});
+  const CliRun alone = cli({"program", "predict", kShippedPrograms + "/norm-router.fuse", "--gpu",
+                            "h200", "--format", "json"});
   EXPECT_EQ(nlohmann::json::parse(lines[1]), nlohmann::json::parse(alone.out));
-  EXPECT_EQ(run.out, cli({"program", "predict", kShipped, "--gpu", "h200", "--format", "json",
-                          "--threads", "1"})
+  EXPECT_EQ(run.out, cli({"program", "predict", kShippedPrograms, "--gpu", "h200", "--format",
+                          "json", "--threads", "1"})
                          .out);
 }
 
@@ -68,14 +68,16 @@ TEST(ProgramMany, RefuseWhatNoFileCanHave) {
     EXPECT_EQ(run.out, "");
     return run.err;
   };
-  EXPECT_THAT(refused({"program", "check", kShipped, "no-such.fuse"}),
+  EXPECT_THAT(refused({"program", "check", kShippedPrograms, "no-such.fuse"}),
               HasSubstr("no-such.fuse: there is no such file"));
   EXPECT_THAT(refused({"program", "check", FUSELINE_SOURCE_DIR "/scenarios/gpus"}),
               HasSubstr("the folder holds no text of programs"));
-  EXPECT_THAT(refused({"program", "explain", kShipped}), HasSubstr("takes one file"));
-  EXPECT_THAT(refused({"program", "check", kShipped, "--watch"}), HasSubstr("takes one file"));
-  EXPECT_THAT(refused({"program", "check", kShipped, "--gpu", "h201"}), HasSubstr("h200"));
-  EXPECT_THAT(refused({"program", "verify", kShipped, "--threads", "0"}), HasSubstr("--threads"));
+  EXPECT_THAT(refused({"program", "explain", kShippedPrograms}), HasSubstr("takes one file"));
+  EXPECT_THAT(refused({"program", "check", kShippedPrograms, "--watch"}),
+              HasSubstr("takes one file"));
+  EXPECT_THAT(refused({"program", "check", kShippedPrograms, "--gpu", "h201"}), HasSubstr("h200"));
+  EXPECT_THAT(refused({"program", "verify", kShippedPrograms, "--threads", "0"}),
+              HasSubstr("--threads"));
 }
 
 // Files are worked on in the order of their sizes, and answered in that of their names.

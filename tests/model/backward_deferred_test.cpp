@@ -19,11 +19,11 @@ namespace {
 using test::pick;
 constexpr double kEqual = 1e-10;  // fp64, the same sums in another order
 
-struct Sizes {
+struct DeferredSizes {
   std::int64_t M, D, N, tile;
 };
 
-Sizes random_sizes(std::mt19937& random) {
+DeferredSizes random_sizes(std::mt19937& random) {
   return {pick(random, 1, 9), pick(random, 2, 21), pick(random, 2, 30), pick(random, 1, 8)};
 }
 
@@ -43,7 +43,7 @@ class Builder {
 };
 
 // y = norm(h) W^T + b, and o = y + b when there is a bias; its own gradients are the reference.
-Graph norm_and_gemm(const Sizes& s, bool layer) {
+Graph norm_and_gemm(const DeferredSizes& s, bool layer) {
   Builder b;
   const NormEps eps{1e-2};
   const Operand h = b.add("h", s.M, s.D, Role::input);
@@ -59,10 +59,10 @@ Graph norm_and_gemm(const Sizes& s, bool layer) {
   return b.graph;
 }
 
-PartialTile tiles(const Sizes& s) { return {.rows = s.tile, .cols = s.tile}; }
+PartialTile tiles(const DeferredSizes& s) { return {.rows = s.tile, .cols = s.tile}; }
 
 // The deferred form over the same inputs: y and dy give c before the GEMM p = dy W.
-Graph deferred(const Sizes& s, bool layer) {
+Graph deferred(const DeferredSizes& s, bool layer) {
   Builder b;
   const std::int64_t sums = layer ? 2 : 1;
   const Operand dy = b.add("dy", s.M, s.N, Role::input);
@@ -109,7 +109,7 @@ TEST_P(DeferredNorm, GivesTheGradientsOfThePlainNorm) {
   const bool layer = GetParam();
   std::mt19937 random(41);
   for (int round = 0; round < 60; ++round) {
-    const Sizes s = random_sizes(random);
+    const DeferredSizes s = random_sizes(random);
     // Given the plain joint graph's values.
     const Graph plain = differentiate(norm_and_gemm(s, layer));
     NamedTensors inputs = test::outlier_inputs(plain, random);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "model/operators/operator_table.h"
 #include "tests/model/plan_support.h"
+#include "tests/support/rounds.h"
 
 namespace fuseline {
 namespace {
@@ -104,7 +105,7 @@ TEST(Lower, LoadsAndStoresOfEveryOperatorAloneAreItsOperands) {
 
 TEST(Lower, SoDoThoseOfEveryOperatorOfTheBackwardPass) {
   std::mt19937 random(31);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < test::rounds(60); ++i) {
     const test::RandomBlock b = test::random_training_block(random);
     SCOPED_TRACE(test::describe(b));
     for (const std::string& policy : test::training_policies()) {

@@ -13,6 +13,7 @@
 #include "tests/model/plan_support.h"
 #include "tests/model/reference_support.h"
 #include "tests/model/scan_support.h"
+#include "tests/support/rounds.h"
 
 namespace fuseline {
 namespace {
@@ -52,7 +53,7 @@ double result_by_pairs(const ScanCase& c, const NamedTensors& in, std::int64_t b
 
 TEST(StateScan, ReferenceEqualsTheSumOverPairsOfTokens) {
   std::mt19937 random(17);
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < test::rounds(60); ++round) {
     const ScanCase c = test::random_scan(random);
     const Graph graph = test::scan_graph(c);
     const NamedTensors in = test::scan_inputs(graph, random);

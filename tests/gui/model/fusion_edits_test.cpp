@@ -9,6 +9,7 @@
 #include "gui/model/history.h"
 #include "model/blocks/block.h"
 #include "tests/gui/model/gui_support.h"
+#include "tests/support/rounds.h"
 
 namespace fuseline::gui {
 namespace {
@@ -180,7 +181,7 @@ TEST(FusionEditsProperty, EveryEditIsLegalAndUndoReturnsEachDocumentExactly) {
   History history(document);
   std::vector<Document> past;
   int legal = 0, illegal = 0;
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < fuseline::test::rounds(60); ++i) {
     const CustomFusion now = history.document().runs.at(custom).custom;
     const Plan plan = make_custom_plan(graph, now.rewrites, now.on_chip);
     const std::vector<Edge> all = edges(plan.graph);
@@ -211,8 +212,8 @@ TEST(FusionEditsProperty, EveryEditIsLegalAndUndoReturnsEachDocumentExactly) {
     past.push_back(history.document());
     history.change(next, outcome.what);
   }
-  EXPECT_GT(legal, 10);
-  EXPECT_GT(illegal, 10);
+  EXPECT_GT(legal, fuseline::test::rounds(60) / 6);
+  EXPECT_GT(illegal, fuseline::test::rounds(60) / 6);
   const Document last = history.document();
   for (auto before = past.rbegin(); before != past.rend(); ++before) {
     ASSERT_TRUE(history.undo());

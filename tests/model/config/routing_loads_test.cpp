@@ -27,7 +27,9 @@ std::string written(const std::string& text) {
   return path;
 }
 
-RoutingLoads read(const std::string& text) { return parse_routing(written(text), "--routing"); }
+RoutingLoads read_loads(const std::string& text) {
+  return parse_routing(written(text), "--routing");
+}
 
 template <class F>
 std::string refusal(F f) {
@@ -40,9 +42,9 @@ std::string refusal(F f) {
 }
 
 TEST(RoutingLoads, AreReadInAnyOrderOfExperts) {
-  const RoutingLoads counted = read("expert,tokens\n2,7\n0,4\n1,0\n");
+  const RoutingLoads counted = read_loads("expert,tokens\n2,7\n0,4\n1,0\n");
   EXPECT_THAT(counted.rows, ElementsAre(4, 0, 7));
-  EXPECT_THAT(read("expert,share\n1,0.75\n0,0.25\n").shares, ElementsAre(0.25, 0.75));
+  EXPECT_THAT(read_loads("expert,share\n1,0.75\n0,0.25\n").shares, ElementsAre(0.25, 0.75));
   EXPECT_FALSE(parse_routing("expected", "f").given());
   EXPECT_EQ(routing_text(parse_routing("uniform", "f")), "uniform");
   EXPECT_EQ(routing_text({}), "expected");
@@ -60,7 +62,7 @@ TEST(RoutingLoads, ThatSayNothingWholeAreRefusedWithTheirLine) {
       {"experts,tokens\n0,4\n", "did you mean 'experts'"},
       {"expert,load\n0,4\n", "tokens"}};
   for (const auto& [text, message] : wrong)
-    EXPECT_THAT(refusal([&, t = text] { read(t); }), HasSubstr(message)) << text;
+    EXPECT_THAT(refusal([&, t = text] { read_loads(t); }), HasSubstr(message)) << text;
   EXPECT_THAT(refusal([] { parse_routing("unifrom", "--routing"); }),
               HasSubstr("did you mean 'uniform'"));
   EXPECT_THAT(refusal([] { parse_routing("nowhere.csv", "--routing"); }), HasSubstr("nowhere.csv"));

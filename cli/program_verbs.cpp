@@ -22,6 +22,7 @@
 #include "model/programs/legality.h"
 #include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
+#include "model/programs/resized.h"
 #include "model/programs/unfused_programs.h"
 #include "sim/programs/tile_check.h"
 #include "sim/programs/verify_programs.h"
@@ -38,7 +39,7 @@ constexpr std::int64_t kMostProgramRounds = 100;
 // "M=64,D=128": sizes that take the place of the file's.
 std::string with_sizes(const std::string& text, const std::optional<std::string>& sizes) {
   if (!sizes) return text;
-  std::map<std::string, std::string> wanted;
+  std::map<std::string, std::int64_t> wanted;
   for (const std::string& part : parse_list("--size", *sizes)) {
     const std::vector<std::string> halves = split_list(part, '=');
     if (halves.size() != 2)
@@ -47,29 +48,10 @@ std::string with_sizes(const std::string& text, const std::optional<std::string>
                         .value = part,
                         .message = "is no size",
                         .allowed = "LETTER=NUMBER, as M=64"});
-    wanted[halves[0]] =
-        std::to_string(parse_whole_number("--size", halves[1], 1, std::int64_t{1} << 32));
+    wanted[halves[0]] = parse_whole_number("--size", halves[1], 1, std::int64_t{1} << 32);
   }
-  std::string out, used;
   std::set<std::string> known;
-  for (std::size_t begin = 0; begin < text.size();) {
-    std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) end = text.size();
-    std::string line = text.substr(begin, end - begin);
-    if (line.starts_with("size ")) {
-      std::string changed;
-      for (const std::string& part : split_list(line.substr(5, line.find('#') - 5), ',')) {
-        const std::vector<std::string> halves = split_list(part, '=');
-        const bool there = halves.size() == 2 && wanted.contains(halves[0]);
-        if (there) known.insert(halves[0]);
-        changed += (changed.empty() ? "size " : ", ") +
-                   (there ? halves[0] + " = " + wanted[halves[0]] : part);
-      }
-      line = changed;
-    }
-    out += line + (end < text.size() ? "\n" : "");
-    begin = end + 1;
-  }
+  std::string out = resized(text, wanted, &known);
   for (const auto& [letter, size] : wanted)
     if (!known.contains(letter))
       throw InputError({.file = kCommandLine,

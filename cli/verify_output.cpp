@@ -139,6 +139,10 @@ std::string inputs_text(const executor::InputDistribution& inputs) {
 }  // namespace
 
 std::string first_failure(const executor::Verification& result) {
+  for (const SameMeaning& s : result.own_programs)
+    if (!s.same())
+      return fmt::format("{} does not compute the block's {}: {:.1e} away in fp64", s.file,
+                         s.tensor, s.difference);
   for (const VerifiedPolicy& p : result.policies) {
     if (p.not_finite) return p.policy + ": " + not_finite_text(*p.not_finite);
     for (const ComparedTensor& t : p.tensors)
@@ -166,6 +170,11 @@ std::string verification_table(const Selection& selection, const executor::Verif
                   "tensor or its worst tile (128 x 128); * output",
                   executor::kWorstRatio));
   text += inputs_text(options.inputs);
+  for (const SameMeaning& s : result.own_programs)
+    text += wrap(fmt::format(
+        "{}: {} is {}what the block's operators make of random inputs, in fp64: "
+        "{:.1e} away (relative L2){}",
+        s.file, s.tensor, s.same() ? "" : "not ", s.difference, s.same() ? "" : ": FAIL"));
   for (const VerifiedPolicy& p : result.policies) text += "\n" + policy_text(p, fault);
   return text + "\n" + summary_table(result.policies);
 }

@@ -12,6 +12,7 @@
 #include "model/policies/support/rules.h"
 #include "model/policy.h"
 #include "model/program.h"
+#include "model/programs/block_programs.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/copy_slices.h"
 #include "model/rewrites/decompose_modulation.h"
@@ -174,6 +175,11 @@ std::string rewrite_summary(const std::string& name) {
 
 Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
                       const std::vector<OnChipEdge>& on_chip, const Target& target) {
+  if (computed_by_programs(graph)) {
+    Plan plan = make_custom_plan(with_programs(graph), rewrites, on_chip, target);
+    complete_programs(plan, graph);
+    return plan;
+  }
   Block block = rewritten(graph, rewrites);
   const std::vector<Edge> all = edges(block.graph);
   Groups groups = one_each(block.graph);

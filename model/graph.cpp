@@ -169,6 +169,16 @@ void Graph::derived_from(Graph forward) {
   forward_ = std::make_shared<const Graph>(std::move(forward));
 }
 
+void Graph::computed_by(std::shared_ptr<const BlockProgram> program) {
+  programs_.push_back(std::move(program));
+}
+
+Graph Graph::without_programs() const {
+  Graph plain = *this;
+  plain.programs_.clear();
+  return plain;
+}
+
 void Graph::relate(TensorId tensor, Relation relation, TensorId to) {
   FUSELINE_ASSERT(index_of(tensor) < tensors_.size() && index_of(to) < tensors_.size(),
                   "a relation to no tensor");

@@ -78,7 +78,8 @@ bool same_rows(const Operand& a, const Operand& b);
 // Whether all elements of `inner` are elements of `outer`.
 bool covers(const Operand& outer, const Operand& inner);
 
-struct Operator;  // model/operators/operator.h
+struct Operator;      // model/operators/operator.h
+struct BlockProgram;  // model/programs/block_programs.h
 
 // Which operator it is: a handle on its description. The descriptions are constants of namespace
 // `operators` (model/operators/all_operators.h); one from elsewhere serves as well.
@@ -150,6 +151,13 @@ class Graph {
   [[nodiscard]] const Graph* forward() const { return forward_.get(); }
   void derived_from(Graph forward);
 
+  // Of a block: programs of one's own that compute some of its operators in every plan.
+  [[nodiscard]] const std::vector<std::shared_ptr<const BlockProgram>>& programs() const {
+    return programs_;
+  }
+  void computed_by(std::shared_ptr<const BlockProgram> program);
+  [[nodiscard]] Graph without_programs() const;
+
   // Operators that write / read any part of the tensor, in insertion order.
   [[nodiscard]] std::vector<OpId> producers(TensorId id) const;
   [[nodiscard]] std::vector<OpId> consumers(TensorId id) const;
@@ -171,6 +179,7 @@ class Graph {
   std::vector<Op> ops_;
   std::vector<Related> relations_;
   std::shared_ptr<const Graph> forward_;  // never changed: copies share it
+  std::vector<std::shared_ptr<const BlockProgram>> programs_;
 };
 
 // One producer-consumer pair of operators and the tensor between them (overlapping slices only).

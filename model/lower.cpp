@@ -8,6 +8,7 @@
 #include "model/emit.h"
 #include "model/lower_attention.h"
 #include "model/operators/operator_table.h"
+#include "model/programs/block_programs.h"
 
 namespace fuseline {
 
@@ -60,6 +61,8 @@ std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& op
 }
 
 Program lower(const Graph& graph, const std::string& name, const std::vector<OpId>& given) {
+  if (given.size() == 1 && is_own_program(graph.op(given[0])))
+    return program_of(graph.op(given[0]), name);
   const std::vector<OpId> ops = mainloop_first(graph, given);
   Emitter e(graph, name, ops);
   const auto count = [&](auto predicate) {

@@ -12,6 +12,7 @@
 #include "model/policies/all_policies.h"
 #include "model/policies/support/backward_choices.h"
 #include "model/policies/support/rules.h"
+#include "model/programs/block_programs.h"
 #include "model/rewrites/dequantise_cache.h"
 #include "model/rewrites/interleave_pairs.h"
 
@@ -121,6 +122,11 @@ void refuse_several_gpus(const Graph& graph) {
 
 Plan plan_with(const PolicyRules& rules, const Graph& graph, const Target& target) {
   refuse_several_gpus(graph);
+  if (computed_by_programs(graph)) {
+    Plan plan = plan_with(rules, with_programs(graph), target);
+    complete_programs(plan, graph);
+    return plan;
+  }
   Block block{graph, {}};
   PlanParts parts;
   if (has_backward(graph)) {

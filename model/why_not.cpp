@@ -9,6 +9,7 @@
 #include "model/lower_attention.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
+#include "model/programs/block_programs.h"
 
 namespace fuseline {
 
@@ -391,6 +392,9 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, con
   for (const OpId id : ops)
     if (graph.op(id).pass != graph.op(ops.front()).pass)
       return "between the forward and the backward pass lies the rest of the model";
+  for (const OpId id : ops)
+    if (ops.size() > 1 && is_own_program(graph.op(id)))
+      return graph.op(id).name + " is a program of its own, which its author wrote as one kernel";
   const Group g = analyse(graph, ops);
   if (g.mains.size() > 1) {
     const auto name = [&](const Op& op) {

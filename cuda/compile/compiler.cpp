@@ -145,6 +145,16 @@ struct Compiler::Library {
 
 namespace {
 
+// The file that the compiler could not open, from its log; empty: it opened all. A source holds all
+// device headers of ours, so that such a file is one of the toolkit.
+std::string unopened_file(const std::string& log) {
+  constexpr std::string_view kWords = "open source file \"";
+  const std::size_t at = log.find(kWords);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + kWords.size();
+  return log.substr(begin, log.find('"', begin) - begin);
+}
+
 ResourceUse resource_use(const std::string& log) {
   ResourceUse use;
   for_each_number(log, " bytes stack frame",
@@ -205,6 +215,11 @@ Compiled Compiler::compile(const Source& source, const SmCode& architecture) con
   Compiled compiled;
   compiled.log = l.result<std::string>(program, l.log_size, l.log, "reading the log");
   while (!compiled.log.empty() && compiled.log.back() == '\0') compiled.log.pop_back();
+  if (const std::string file = unopened_file(compiled.log); done != NVRTC_SUCCESS && !file.empty())
+    throw MissingError(fmt::format(
+        "the header {} of CUDA {}.{} cannot be read in {}: install the toolkit's headers again, or "
+        "name another toolkit in CUDA_HOME",
+        file, l.toolkit.major, l.toolkit.minor, l.include));
   if (done != NVRTC_SUCCESS)
     throw InternalError(fmt::format("{} does not compile for {}: {}\n{}", source.name,
                                     architecture.name(), l.error_string(done), compiled.log));

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::string_view kVersion = "fuseline.block/1";
 // Words that no tensor, size or part can be called by.
-constexpr std::array<std::string_view, 13> kBlockWords = {
+constexpr std::array<std::string_view, 14> kBlockWords = {
     "block", "part", "use",     "input", "table", "output", "give",
-    "if",    "else", "require", "and",   "or",    "not"};
+    "if",    "else", "require", "and",   "or",    "not",    "computed"};
 // What one expression may hold, and one chain of cases: no block comes near, and no nonsense fills
 // the stack.
 constexpr int kMostWords = 2'000;
@@ -145,6 +145,8 @@ class Parser : private TokenCursor {
       give(out);
     else if (take_name("require"))
       require(out);
+    else if (take_name("computed"))
+      computed(out);
     else if (take_name("if"))
       return choose(std::move(out));
     else
@@ -192,6 +194,17 @@ class Parser : private TokenCursor {
     out.value = whole_expression();
     need(",");
     if (kind() != TokenKind::quoted) expected("the reason in quotes");
+    out.message = next().text;
+  }
+
+  // computed act, gate by "act.fuse"
+  void computed(Statement& out) {
+    out.kind = StatementKind::computed;
+    do {
+      out.targets.push_back(need_name("an operator, or a step of the block"));
+    } while (take(","));
+    if (!take_name("by")) expected("'by' and the programs' file in quotes");
+    if (kind() != TokenKind::quoted) expected("the programs' file in quotes");
     out.message = next().text;
   }
 

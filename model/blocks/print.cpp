@@ -168,6 +168,10 @@ class Printer {
       case StatementKind::require:
         line(level, fmt::format("require {}, \"{}\"", text_of(s.value), s.message) + end);
         return;
+      case StatementKind::computed:
+        line(level,
+             fmt::format("computed {} by \"{}\"", fmt::join(s.targets, ", "), s.message) + end);
+        return;
       case StatementKind::give:
         line(level, "give " + list_of(s.given) + end);
         return;

@@ -53,16 +53,25 @@ struct Declared {
   Position at{};
 };
 
-enum class StatementKind : std::uint8_t { assign, input, table, output, require, choose, give };
+enum class StatementKind : std::uint8_t {
+  assign,
+  input,
+  table,
+  output,
+  require,
+  choose,
+  give,
+  computed,
+};
 
 struct Statement {
   StatementKind kind = StatementKind::assign;
   Position at{};
   std::string site, op;              // "rope/rope_q:" before an assignment
-  std::vector<std::string> targets;  // of an assignment
+  std::vector<std::string> targets;  // of an assignment; operators that a program computes
   std::vector<Declared> declared;    // of input, table, output
   ExpressionPtr value{};             // right side, condition
-  std::string message;               // of require
+  std::string message;               // of require; the program's file
   std::vector<ExpressionPtr> given;  // of give
   std::vector<Statement> body, otherwise;
   std::vector<std::string> remarks;  // lines above it

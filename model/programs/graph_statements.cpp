@@ -13,6 +13,7 @@
 #include "model/programs/attributes_syntax.h"
 #include "model/programs/file_words.h"
 #include "model/programs/line_reader.h"
+#include "model/programs/own_plan.h"
 
 namespace fuseline {
 
@@ -80,7 +81,8 @@ class GraphStatements {
     cursor_.need("=");
     const Position at = cursor_.here();
     const std::string kind = read_any_name(cursor_, "an operator");
-    const Operator* known = find_operator(kind);
+    const OpKind own = own_program_kind();
+    const Operator* known = kind == name_of(own) ? &*own : find_operator(kind);
     if (known == nullptr) {
       std::vector<std::string> names;
       for (const Operator* o : all_operators()) names.emplace_back(o->name.value);

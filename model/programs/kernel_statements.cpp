@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "model/programs/file_words.h"
 #include "model/programs/operand_reader.h"
+#include "model/programs/own_plan.h"
 
 namespace fuseline {
 
@@ -63,24 +64,8 @@ class KernelStatements {
     std::vector<ProgramPlaces> places;
     Kernel k;
     k.phases.push_back(program(at, places));
-    const Program& p = k.phases.front();
-    k.name = p.name;
-    if (std::holds_alternative<GemmMainloop>(p.mainloop)) {
-      k.kind = KernelKind::gemm;
-      k.implementation = Implementation::epilogue_gemm;
-    } else if (std::holds_alternative<AttentionMainloop>(p.mainloop)) {
-      k.kind = KernelKind::attention;
-      k.implementation = Implementation::flash_attention;
-    } else if (std::holds_alternative<ScanMainloop>(p.mainloop)) {
-      k.kind = KernelKind::scan;
-      k.implementation = Implementation::chunked_scan;
-    } else if (std::holds_alternative<RowMainloop>(p.mainloop)) {
-      k.kind = KernelKind::reduction;
-      k.implementation = Implementation::resident_row;
-    } else {
-      k.kind = KernelKind::pointwise;
-      k.implementation = Implementation::vectorized;
-    }
+    k.name = k.phases.front().name;
+    set_own_kind(k);
     out_.plan.kernels.push_back(std::move(k));
     out_.places.push_back(std::move(places));
   }

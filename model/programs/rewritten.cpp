@@ -1,16 +1,18 @@
 #include "model/programs/rewritten.h"
 
 #include <string>
+#include <variant>
 
 #include "base/error.h"
 #include "model/programs/known_lines.h"
+#include "model/programs/mainloop_syntax.h"
 #include "model/programs/syntax.h"
 
 namespace fuseline {
 
 namespace {
 
-class Changing final : public Syntax {
+class Changing final : public MainloopSyntax {
  public:
   Changing(const ChangeOperand& operand, const ChangeValue& value)
       : operand_(operand), value_(value) {}
@@ -43,6 +45,17 @@ class Changing final : public Syntax {
   void text(std::string_view, const std::string&,
             const std::function<void(const std::string&)>&) override {}
   void remark(const std::string&) override {}
+  void transposed(bool&) override {}
+  void times() override {}
+  void space(std::int64_t&, std::int64_t&) override {}
+  void named_value_of(Value& v, Operand& o) override {
+    if (v >= 0) change(v);
+    change(o);
+  }
+  void makes_some(Value& first, Value& second) override {
+    change(first);
+    if (second >= 0) change(second);
+  }
 
  private:
   void change(Operand& o) const {
@@ -67,6 +80,27 @@ Primitive rewritten(const Primitive& primitive, const ChangeOperand& operand,
   FUSELINE_ASSERT(kind != nullptr, std::string(primitive.name()) + " has no line");
   Changing walk(operand, value);
   return kind->walk(primitive, walk);
+}
+
+Mainloop rewritten(const Mainloop& mainloop, const ChangeOperand& operand) {
+  const ChangeValue same;
+  Changing walk(operand, same);
+  Mainloop out = mainloop;
+  Value y = 0;
+  if (auto* gemm = std::get_if<GemmMainloop>(&out)) gemm_syntax(*gemm, y, walk);
+  if (auto* attention = std::get_if<AttentionMainloop>(&out)) {
+    if (attention->gradient)
+      attention_gradient_syntax(*attention, y, walk);
+    else
+      attention_syntax(*attention, y, walk);
+  }
+  if (auto* scan = std::get_if<ScanMainloop>(&out)) {
+    if (scan->gradient)
+      scan_gradient_syntax(*scan, y, walk);
+    else
+      scan_syntax(*scan, y, walk);
+  }
+  return out;
 }
 
 }  // namespace fuseline

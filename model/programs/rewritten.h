@@ -1,9 +1,10 @@
-// A primitive with other operands or values: the walk of its line that changes what it meets.
+// A line with other operands or values: the walk of the line that changes what it meets.
 #pragma once
 
 #include <functional>
 
 #include "model/primitives/primitive.h"
+#include "model/program.h"
 
 namespace fuseline {
 
@@ -14,5 +15,7 @@ using ChangeValue = std::function<void(Value&)>;
 // one changes nothing. InternalError: the primitive added no lines (model/programs/syntax.h).
 Primitive rewritten(const Primitive& primitive, const ChangeOperand& operand,
                     const ChangeValue& value = {});
+// The same of a mainloop's line.
+Mainloop rewritten(const Mainloop& mainloop, const ChangeOperand& operand);
 
 }  // namespace fuseline

@@ -80,7 +80,7 @@ class Verifier {
            const std::vector<std::string>& policies, const Gpu& gpu, const VerifyOptions& options)
       : gpu_(gpu), options_(options), block_(build_block(config, workload)) {
     const Target target = plan_target(gpu);
-    plans_.push_back(make_plan("unfused", config, workload, target));
+    plans_.push_back(make_plan("unfused", block_.without_programs(), target));
     for (const std::string& policy : policies)
       plans_.push_back(options.plan ? *options.plan : make_plan(policy, config, workload, target));
     check_memory(memory_need(block_, plans_, options.workers.threads),
@@ -104,8 +104,14 @@ class Verifier {
     const Baseline baseline = comparison.baseline(plans_.front(), *unfused->memory);
 
     Verification result;
+    // The reference keeps no weights that only products read.
+    const auto value = [&](TensorId id) {
+      return reference.has(id) ? reference.at(id) : to_doubles(*inputs_.at(block_.tensor(id).name));
+    };
+    result.own_programs = compare_programs(block_, value, options_.workers.threads);
     for (std::size_t i = 1; i < plans_.size(); ++i) {
-      const bool reuse = plans_[i].policy == "unfused" && !options_.fault && !options_.plan;
+      const bool reuse = plans_[i].policy == "unfused" && !options_.fault && !options_.plan &&
+                         block_.programs().empty();
       if (!reuse) unfused.reset();
       result.policies.push_back(
           verify_plan(plans_[i], comparison, baseline, reuse ? std::move(unfused) : std::nullopt));
@@ -207,8 +213,8 @@ bool VerifiedPolicy::passed() const {
 }
 
 bool Verification::passed() const {
-  return !policies.empty() && std::all_of(policies.begin(), policies.end(),
-                                          [](const VerifiedPolicy& p) { return p.passed(); });
+  return !policies.empty() && std::ranges::all_of(own_programs, &SameMeaning::same) &&
+         std::ranges::all_of(policies, &VerifiedPolicy::passed);
 }
 
 Verification verify(const ModelConfig& config, const Workload& workload,

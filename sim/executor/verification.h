@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "model/config/config.h"
 #include "model/plan.h"
+#include "model/programs/block_programs.h"
 #include "sim/block/estimate.h"
 #include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
@@ -79,6 +80,8 @@ struct VerifiedPolicy {
 };
 
 struct Verification {
+  // What programs of one's own make, beside the block's operators, in fp64 on the same inputs.
+  std::vector<SameMeaning> own_programs;
   std::vector<VerifiedPolicy> policies;
   [[nodiscard]] bool passed() const;
 };

@@ -89,29 +89,34 @@ ordered_json policy_json(const ModelConfig& model, const Workload& workload, con
 
 std::string verification_json(const ModelConfig& model, const Workload& w, const Gpu& gpu,
                               const VerifyOptions& options, const Verification& result) {
+  ordered_json own = ordered_json::array();
+  for (const SameMeaning& s : result.own_programs)
+    own.push_back(
+        {{"file", s.file}, {"tensor", s.tensor}, {"difference", s.difference}, {"same", s.same()}});
   ordered_json policies = ordered_json::array();
   for (const VerifiedPolicy& p : result.policies) policies.push_back(policy_json(model, w, gpu, p));
-  const ordered_json out = {{"schema", "fuseline.verification/1"},
-                            {"model", model.name},
-                            {"gpu", gpu.name},
-                            {"phase", name_of(w.phase)},
-                            {"batch", w.batch},
-                            {"seq", w.seq},
-                            {"context", w.context},
-                            {"dtype", name_of(w.dtype)},
-                            {"weights", weights_text(w)},
-                            {"activations", activations_text(w)},
-                            {"kv", cache_text(w)},
-                            {"routing", routing_text(w.routing)},
-                            {"seed", options.seed},
-                            {"inputs",
-                             {{"outliers", options.inputs.outliers},
-                              {"scale", options.inputs.scale},
-                              {"shift", options.inputs.shift},
-                              {"gradient_scale", options.inputs.gradient_scale}}},
-                            {"worst_ratio", kWorstRatio},
-                            {"passed", result.passed()},
-                            {"policies", policies}};
+  ordered_json out = {{"schema", "fuseline.verification/1"},
+                      {"model", model.name},
+                      {"gpu", gpu.name},
+                      {"phase", name_of(w.phase)},
+                      {"batch", w.batch},
+                      {"seq", w.seq},
+                      {"context", w.context},
+                      {"dtype", name_of(w.dtype)},
+                      {"weights", weights_text(w)},
+                      {"activations", activations_text(w)},
+                      {"kv", cache_text(w)},
+                      {"routing", routing_text(w.routing)},
+                      {"seed", options.seed},
+                      {"inputs",
+                       {{"outliers", options.inputs.outliers},
+                        {"scale", options.inputs.scale},
+                        {"shift", options.inputs.shift},
+                        {"gradient_scale", options.inputs.gradient_scale}}},
+                      {"worst_ratio", kWorstRatio},
+                      {"passed", result.passed()},
+                      {"policies", policies}};
+  if (!own.empty()) out["own_programs"] = own;
   return json_text(out);
 }
 

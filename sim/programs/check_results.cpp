@@ -4,6 +4,10 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "model/operators/operator_table.h"
@@ -101,6 +105,19 @@ std::vector<AllowedError> allowed_errors(const Plan& plan) {
   return out;
 }
 
+std::string why_not_finite(const Graph& graph, const Program& program, const ExactTensors& exact) {
+  for (const Operand& o : stores(program)) {
+    const std::vector<double>& all = exact[static_cast<std::size_t>(o.tensor.index)];
+    if (std::ranges::all_of(all, [](double x) { return std::isfinite(x); })) continue;
+    return fmt::format(
+        "with random normal inputs {} of {} is not finite in fp64 either: they leave the domain of "
+        "a line, such as a root of sums of squares that are drawn negative; program export joins "
+        "such a gradient to the programs that make what it loads",
+        graph.tensor(o.tensor).name, program.name);
+  }
+  return {};
+}
+
 CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
                              const std::function<const executor::Storage&(TensorId)>& stored,
                              std::uint64_t seed, int threads) {
@@ -130,7 +147,11 @@ CheckedResults check_results(const Plan& plan, const executor::Inputs& inputs,
   }
   try {
     for (const Kernel& k : checked.kernels)
-      for (const Program& p : k.phases) run_meaning(checked.graph, p, exact, nullptr, threads);
+      for (const Program& p : k.phases) {
+        run_meaning(checked.graph, p, exact, nullptr, threads);
+        out.why_not = why_not_finite(checked.graph, p, exact);
+        if (!out.why_not.empty()) return out;
+      }
   } catch (const MissingError& error) {
     out.why_not = error.what();
     return out;

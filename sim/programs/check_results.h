@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/plan.h"
+#include "model/programs/meaning.h"
 #include "sim/executor/storage.h"
 #include "sim/programs/verify_programs.h"
 
@@ -28,6 +29,11 @@ std::vector<AllowedError> allowed_errors(const Plan& plan);
 // Multiplications that a plan's mainloops take in fp64, which are most of its time there.
 std::int64_t products_of(const Program& program);
 std::int64_t products_of(const Plan& plan);
+
+// Why nothing can be compared with what the program makes in fp64: it is not finite there. Random
+// inputs may leave the domain of a line, as kept sums of squares do that are drawn negative. Empty:
+// it is finite.
+std::string why_not_finite(const Graph& graph, const Program& program, const ExactTensors& exact);
 
 struct CheckedResults {
   std::vector<VerifiedTensor> tensors;

@@ -115,6 +115,7 @@ class Spots {
     } catch (const MissingError& error) {
       return error.what();
     }
+    if (std::string why = why_not_finite(some->plan.graph, cut, exact); !why.empty()) return why;
     for (const AllowedError& allowed : allowed_errors(some->plan)) {
       const auto i = static_cast<std::size_t>(allowed.stored.tensor.index);
       const auto compare = [&](const executor::Storage& got) {

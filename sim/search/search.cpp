@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "model/blocks/block.h"
 #include "model/policy.h"
+#include "model/programs/block_programs.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/search/branch_and_bound.h"
 #include "sim/search/decisions.h"
@@ -103,7 +104,18 @@ class Search {
     options_.progress(found + what, budget > 0 ? std::min(1.0, evaluator_.seconds() / budget) : 0);
   }
 
+  // Programs of one's own stand for operators as they are: a plan that moves these would leave the
+  // programs out.
+  void refuse_programs() const {
+    if (block_.programs().empty()) return;
+    throw InputError({.field = "--block",
+                      .value = block_.programs().front()->file->source->file,
+                      .message = "computes operators of the block, which a search would plan anew",
+                      .allowed = "a block without 'computed', or predict --policy all"});
+  }
+
   void make_policies() {
+    refuse_programs();
     const Target target = plan_target(gpu_);
     for (const std::string& name : options_.policies) {
       say(name);

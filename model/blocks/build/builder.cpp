@@ -172,6 +172,11 @@ void BlockBuilder::statement(const Statement& s) {
       return;
     case StatementKind::choose:
       return statements(truth(*s.value) ? s.body : s.otherwise);
+    case StatementKind::computed:
+      if (scope().depth > 0)
+        fail(s.at, {.message = "'computed' stands in a block and names its operators"});
+      computed_.push_back(&s);
+      return;
     case StatementKind::give: {
       if (scope().depth == 0)
         fail(s.at, {.message = "'give' stands in a part", .allowed = "'output' in a block"});
@@ -273,6 +278,7 @@ void BlockBuilder::finish() {
     fail(place == scope().places.end() ? block.at : place->second,
          {.value = t.name, .message = "nothing reads it, and it is no output"});
   }
+  own_programs();
 }
 
 // Names -----------------------------------------------------------------------------------------

@@ -59,6 +59,7 @@ class BlockBuilder {
   void declare(const Statement& s, Role role);
   void outputs(const Statement& s);
   void finish();
+  void own_programs();
   void check_free(const std::string& name, Position at) const;
   void give_name(const std::string& name, TextValue value, Position at);
 
@@ -150,6 +151,7 @@ class BlockBuilder {
   std::set<std::string> tensor_names_, op_names_;
   std::map<TensorId, std::vector<TensorValue>> beside_;  // of weights in few bits
   std::vector<std::pair<Operand, CodedRows>> coded_;     // of activations in few bits
+  std::vector<const Statement*> computed_;               // by programs of one's own
   // Of caches in few bits: heads, and the tensor that has a scale for each, if any.
   struct CachedHeads {
     std::int64_t heads = 1;

@@ -1,6 +1,10 @@
 #include "cuda/compile/compiler.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -82,6 +86,30 @@ TEST_F(NvrtcCompiler, NamesFileAndLineOfAnError) {
     EXPECT_THAT(error.what(), HasSubstr("broken.cu(2)"));
     EXPECT_THAT(error.what(), HasSubstr("\"y\""));
   }
+}
+
+// A toolkit that was installed by halves is missing, and no bug of ours.
+TEST_F(NvrtcCompiler, SaysWhichHeaderOfTheToolkitCannotBeRead) {
+  namespace fs = std::filesystem;
+  const fs::path root = fs::path(testing::TempDir()) / "half_a_toolkit";
+  fs::create_directories(root / "include");
+  std::ofstream(root / "include" / "cuda_bf16.h") << "#include \"part_that_is_missing.h\"\n";
+  const char* before = std::getenv("CUDA_HOME");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("CUDA_HOME", root.c_str(), 1);
+  const Compiler half;
+  try {
+    (void)half.compile({"scale.cu", "#include \"element.cuh\"\n"}, SmTarget::sm_80);
+    ADD_FAILURE() << "compiled";
+  } catch (const MissingError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("part_that_is_missing.h"));
+    EXPECT_THAT(error.what(), HasSubstr((root / "include").string()));
+  }
+  if (kept.empty())
+    unsetenv("CUDA_HOME");
+  else
+    setenv("CUDA_HOME", kept.c_str(), 1);
+  fs::remove_all(root);
 }
 
 }  // namespace

@@ -79,6 +79,17 @@ TEST(CheckResults, ManyProductsAreCheckedInSomeRows) {
   EXPECT_TRUE(wrong.tensors[1].agrees());
 }
 
+// Kept sums of squares that are drawn negative have no root: that is no fault of the machine's.
+TEST(CheckResults, SaysWhereFp64IsNotFiniteEither) {
+  const CheckedResults c = held_against_text(
+      executed_text("fuse 1\ninput s[96,16], fp32\noutput r[96,1], fp32\n\nprogram finish\n"
+                    "  for each row of [96, 16]\n  p = load s[96,16]\n  t = row_sum(p)\n"
+                    "  q = rsqrt(t)\n  store_rows r[96,1] = q\n"));
+  EXPECT_FALSE(c.passed());
+  EXPECT_TRUE(c.tensors.empty());
+  EXPECT_THAT(c.why_not, testing::HasSubstr("r of finish is not finite in fp64 either"));
+}
+
 TEST(CheckResults, ConstantsAndNaNsAreWrong) {
   for (const float constant : {0.0F, 1.0F, std::numeric_limits<float>::quiet_NaN()}) {
     ExecutedPrograms run = executed_programs(96, 128, 64);

@@ -3,10 +3,8 @@
 // not leave the L2 however long the GEMM takes, and the library has the other multiprocessors.
 // l2_set_aside.cu does the same without such a kernel, and long GEMMs evict its buffer.
 //
-// What the reader itself had to fetch from DRAM is not the GEMM's. One warp of each reading thread
-// block therefore times single loads of random lines of the buffer. Beside the same GEMM it also
-// times lines that are certainly in the L2, and lines that are certainly not. The mean latency of
-// the buffer's lines lies between these two and says which share of them was missing.
+// The counters also count what the reader had to fetch from DRAM, so they say at most what the GEMM
+// read. While the buffer fits, that is next to nothing: the reader takes gigabytes from it.
 //
 //   nvcc -O2 -std=c++17 -arch=sm_90a -o l2_polluted l2_polluted.cu -lcublas
 //   ncu --replay-mode app-range --clock-control none --cache-control none --csv --metrics \
@@ -43,8 +41,7 @@ constexpr Case kCases[] = {{2048, 12288, 4096},  {2048, 4096, 11008}, {8192, 409
                            {2048, 32768, 16384}, {8192, 16384, 16384}};
 constexpr int kReaders = 20;    // multiprocessors that read the buffer
 constexpr int kCopies = 3;      // of every operand, used in turns: all of them come from DRAM
-constexpr int kThreads = 1024;  // of a reader; its last warp times single loads
-constexpr std::size_t kLine = 128;
+constexpr int kThreads = 1024;  // of a reader
 
 // Normal enough: a hash, uniform in [-0.5, 0.5).
 __global__ void fill(__nv_bfloat16* out, std::size_t count, unsigned seed) {
@@ -59,8 +56,7 @@ __global__ void fill(__nv_bfloat16* out, std::size_t count, unsigned seed) {
 
 struct Shared {
   unsigned ready, stop;
-  unsigned long long passes;                   // of the first reader over its part
-  unsigned long long cycles, samples, counts;  // of timed loads; whether they count yet
+  unsigned long long passes;  // of the first reader over its part
 };
 
 struct Buffer {
@@ -68,45 +64,13 @@ struct Buffer {
   std::size_t bytes;
 };
 
-__device__ unsigned load_timed(const char* at, unsigned& cycles) {
-  unsigned value, begin, end;
-  asm volatile(
-      "mov.u32 %1, %%clock;\n\tld.global.cg.u32 %0, [%3];\n\tadd.u32 %0, %0, 0;\n\t"
-      "mov.u32 %2, %%clock;"
-      : "=r"(value), "=r"(begin), "=r"(end)
-      : "l"(at)
-      : "memory");
-  cycles = end - begin;
-  return value;
-}
-
-// `kept` is read until `stop`, each reader its own part; `timed` is what single loads choose from.
-__global__ void __launch_bounds__(kThreads)
-    keep(Buffer kept, Buffer timed, Shared* shared, float* sink) {
+// `kept` is read until `stop`, each reader its own part.
+__global__ void __launch_bounds__(kThreads) keep(Buffer kept, Shared* shared, float* sink) {
   extern __shared__ char whole[];  // as much as there is: no other thread block fits beside it
   volatile Shared* state = shared;
-  if (threadIdx.x >= kThreads - 32) {
-    unsigned random = 12345u + 977u * blockIdx.x, sum = 0;
-    while (state->stop == 0) {
-      random = random * 1664525u + 1013904223u;
-      const std::size_t lines = timed.bytes / kLine;
-      const std::size_t line = (static_cast<std::size_t>(random) * lines) >> 32;
-      unsigned cycles = 0;
-      if (threadIdx.x == kThreads - 32) {
-        sum += load_timed(timed.data + line * kLine, cycles);
-        if (state->counts != 0) {
-          atomicAdd(&shared->cycles, static_cast<unsigned long long>(cycles));
-          atomicAdd(&shared->samples, 1ull);
-        }
-      }
-      __syncwarp();
-    }
-    if (sum == 0xdeadbeefu) *sink = 1;
-    return;
-  }
   const float4* in = reinterpret_cast<const float4*>(kept.data);
   const std::size_t part = kept.bytes / sizeof(float4) / gridDim.x, first = part * blockIdx.x;
-  constexpr std::size_t kStep = kThreads - 32;
+  constexpr std::size_t kStep = kThreads;
   float sum = 0;
   for (unsigned long long pass = 0;; ++pass) {
     for (std::size_t i = threadIdx.x; i < part; i += 8 * kStep) {
@@ -137,11 +101,7 @@ __global__ void wait_ready(volatile Shared* state, unsigned readers) {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   } while (state->ready < readers && now - begin < 1000000000ull);
 }
-__global__ void begin_counting(volatile Shared* state) { state->counts = 1; }
-__global__ void stop(volatile Shared* state) {
-  state->counts = 0;
-  state->stop = 1;
-}
+__global__ void stop(volatile Shared* state) { state->stop = 1; }
 __global__ void pause(long long nanoseconds) {
   unsigned long long begin, now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
@@ -149,9 +109,6 @@ __global__ void pause(long long nanoseconds) {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
   } while (static_cast<long long>(now - begin) < nanoseconds);
 }
-
-enum class Timed { kept, present, absent };
-constexpr const char* kNames[] = {"kept", "present", "absent"};
 
 class Sweep {
  public:
@@ -187,8 +144,6 @@ class Sweep {
     }
     CHECK(cudaMalloc(&kept_, l2_));
     CHECK(cudaMemset(kept_, 0, l2_));
-    CHECK(cudaMalloc(&large_, kLarge));
-    CHECK(cudaMemset(large_, 0, kLarge));
     CHECK(cudaMalloc(&shared_, sizeof(Shared)));
     CHECK(cudaMalloc(&sink_, sizeof(float)));
     CHECK(cudaFuncSetAttribute(keep, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_));
@@ -197,36 +152,19 @@ class Sweep {
   }
 
   void run() {
-    std::printf(
-        "m,n,k,l2_bytes,kept_bytes,set_aside_bytes,timed,gemms,gemm_sms,us,passes,samples,"
-        "mean_cycles\n");
+    std::printf("m,n,k,l2_bytes,kept_bytes,set_aside_bytes,gemms,gemm_sms,us,reader_passes\n");
     for (int eighth = 0; eighth <= 7; ++eighth) {
       kept_bytes_ = l2_ / 8 * eighth;
       aside_ = std::min(most_, kept_bytes_);
       CHECK(cudaCtxResetPersistingL2Cache());
       CHECK(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, aside_));
-      for (const Timed timed : {Timed::kept, Timed::present, Timed::absent}) {
-        if (timed == Timed::kept && eighth == 0) continue;
-        measure({}, timed);  // what the reader does alone
-        for (const Case& c : kCases) {
-          // The two yardsticks are read beside every GEMM at one size of the buffer.
-          if (timed != Timed::kept && eighth != 0 && eighth != 4) continue;
-          measure(c, timed);
-        }
-      }
+      measure({});  // what the reader does alone
+      for (const Case& c : kCases) measure(c);
     }
   }
 
  private:
   static constexpr std::size_t kWorkspace = std::size_t{32} << 20;
-  static constexpr std::size_t kLarge = std::size_t{4} << 30;
-  static constexpr std::size_t kSmall = 64 << 10;
-
-  Buffer timed_of(Timed timed) const {
-    if (timed == Timed::kept) return {kept_, kept_bytes_};
-    if (timed == Timed::present) return {large_, kSmall};
-    return {large_, kLarge};
-  }
 
   void set_window() {
     cudaStreamAttrValue value = {};
@@ -236,7 +174,7 @@ class Sweep {
   }
 
   // One range of counters: reader and GEMMs.
-  void measure(const Case& c, Timed timed) {
+  void measure(const Case& c) {
     CHECK(cudaMemset(shared_, 0, sizeof(Shared)));
     set_window();
     const double flops = 2.0 * c.m * c.n * c.k;
@@ -246,11 +184,9 @@ class Sweep {
     CHECK(cudaEventCreate(&end));
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaProfilerStart());
-    keep<<<kReaders, kThreads, shared_bytes_, beside_>>>({kept_, kept_bytes_}, timed_of(timed),
-                                                         shared_, sink_);
+    keep<<<kReaders, kThreads, shared_bytes_, beside_>>>({kept_, kept_bytes_}, shared_, sink_);
     CHECK(cudaGetLastError());
     wait_ready<<<1, 1, 0, stream_>>>(shared_, kReaders);
-    begin_counting<<<1, 1, 0, stream_>>>(shared_);
     CHECK(cudaEventRecord(begin, stream_));
     if (gemms == 0) pause<<<1, 1, 0, stream_>>>(1000000);
     for (int i = 0; i < gemms; ++i) gemm(c, i % kCopies);
@@ -262,10 +198,8 @@ class Sweep {
     CHECK(cudaEventElapsedTime(&ms, begin, end));
     Shared state;
     CHECK(cudaMemcpy(&state, shared_, sizeof(Shared), cudaMemcpyDeviceToHost));
-    std::printf("%d,%d,%d,%zu,%zu,%zu,%s,%d,%d,%.1f,%llu,%llu,%.1f\n", c.m, c.n, c.k, l2_,
-                kept_bytes_, aside_, kNames[static_cast<int>(timed)], gemms, rest_, 1e3 * ms,
-                state.passes, state.samples,
-                state.samples == 0 ? 0.0 : double(state.cycles) / double(state.samples));
+    std::printf("%d,%d,%d,%zu,%zu,%zu,%d,%d,%.1f,%llu\n", c.m, c.n, c.k, l2_, kept_bytes_, aside_,
+                gemms, rest_, 1e3 * ms, kept_bytes_ == 0 ? 0ull : state.passes);
     std::fflush(stdout);
     CHECK(cudaEventDestroy(begin));
     CHECK(cudaEventDestroy(end));
@@ -282,7 +216,7 @@ class Sweep {
   cublasHandle_t blas_ = nullptr;
   cudaStream_t stream_ = nullptr, beside_ = nullptr;
   __nv_bfloat16* operands_[kCopies][3] = {};
-  char *kept_ = nullptr, *large_ = nullptr;
+  char* kept_ = nullptr;
   void* workspace_ = nullptr;
   Shared* shared_ = nullptr;
   float* sink_ = nullptr;

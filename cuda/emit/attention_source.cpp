@@ -12,6 +12,7 @@
 #include "cuda/emit/fields.h"
 #include "cuda/emit/names.h"
 #include "model/primitives/functions.h"
+#include "sim/kernels/attention_time.h"
 
 namespace fuseline::cuda {
 
@@ -176,8 +177,8 @@ std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
                                     SmTarget architecture) {
   const AttentionMainloop& m = attention_of(program);
   const std::int64_t d = m.shape.head_width, dv = m.shape.v_width();
-  const bool hopper = architecture == SmTarget::sm_90a && (d == 64 || d == 128 || d == 192) &&
-                      (dv == 64 || dv == 128) && (m.gradient ? d == dv : dv <= d);
+  const bool hopper =
+      architecture == SmTarget::sm_90a && has_wgmma_attention(d, dv, m.gradient.has_value());
   std::vector<AttentionPart> parts;
   if (!program.prologue.empty()) parts.push_back(AttentionPart::prologue);
   if (d > kWidestHead) {

@@ -7,11 +7,11 @@
 
 #include "cuda/emit/codes_source.h"
 #include "cuda/emit/gathered_groups.h"
-#include "cuda/emit/scan_gradient_shape.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
 #include "model/primitives/primitives.h"
 #include "model/primitives/values.h"
+#include "sim/kernels/scan_gradient_shape.h"
 
 namespace fuseline::cuda {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "cuda/compile/compiler.h"
-#include "cuda/emit/scan_gradient_shape.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_fields.h"
+#include "sim/kernels/scan_gradient_shape.h"
 
 namespace fuseline::cuda {
 

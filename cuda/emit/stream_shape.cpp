@@ -12,15 +12,15 @@
 #include "model/primitives/group_reduce.h"
 #include "model/primitives/sort_places.h"
 #include "model/primitives/values.h"
+#include "sim/kernels/row_threads.h"
 
 namespace fuseline::cuda {
 
 namespace {
 
 // Above, few threads hold much of a row each, and others share the multiprocessor.
-constexpr std::int64_t kWideRow = 8192;
-// With fewer rows than this, two for every multiprocessor, more threads share one.
-constexpr std::int64_t kFewRows = 264;
+constexpr std::int64_t kSharedWideRow = 8192;
+constexpr std::int64_t kFewWideRows = 264;
 // About the multiprocessors of an H200.
 constexpr std::int64_t kFewColumnBlocks = 128;
 
@@ -47,42 +47,6 @@ bool sums_other_rows(const Primitive& p) {
 }
 
 bool sorts(const Primitive& p) { return p.is<SortPlaces>(); }
-
-// A window along rows counts as many times as it has rows.
-std::int64_t loaded_tiles(const Program& program) {
-  const auto of_tile = [](const Access& a) {
-    return !a.store &&
-           (a.reach == Reach::tile || a.reach == Reach::table || a.reach == Reach::part_columns ||
-            a.reach == Reach::sequence_rows || a.reach == Reach::gathered_rows ||
-            a.reach == Reach::rows_above || a.reach == Reach::rows_below);
-  };
-  std::int64_t loads = count(program, [&](const Primitive& p) { return moves(p, of_tile); });
-  for (const Primitive& p : program.body)
-    for (const Access& a : p.accesses())
-      if (a.reach == Reach::rows_above || a.reach == Reach::rows_below) loads += a.halo;
-  return loads;
-}
-
-int has_col_vectors(const Program& program) {
-  const auto vector = [](const Access& a) { return !a.store && a.reach == Reach::col_numbers; };
-  return any(program, [&](const Primitive& p) { return moves(p, vector); }) ? 1 : 0;
-}
-
-// The most tiles of numbers that a row's threads keep over one of its reductions.
-std::int64_t tiles_kept(const Program& program) {
-  const ValueAnalysis values = analyse(program);
-  std::int64_t most = 0;
-  for (std::size_t i = 0; i < program.body.size(); ++i) {
-    if (!reduces_rows(program.body[i])) continue;
-    const auto here = static_cast<std::ptrdiff_t>(i);
-    most = std::max(most, std::ranges::count_if(values.shapes(), [&](const auto& v) {
-                      const Lifetime& life = values.life(v.first);
-                      return v.second.form == Form::tile && life.first_use >= 0 &&
-                             life.first_use <= here && here < life.last_use;
-                    }));
-  }
-  return most;
-}
 
 bool moves_fp32(const Graph& graph, const Program& program) {
   const auto wide = [&](const Access& a) {
@@ -185,8 +149,6 @@ std::int64_t widest_sum(const Program& program, std::int64_t cols) {
 
 void shape_rows(const Program& program, StreamShape& s, bool row_partials, bool col_partials) {
   s.loop = StreamLoop::rows;
-  const std::int64_t vectors = ceil_div(s.cols, kVectorCols);
-  const auto whole_warps = [](std::int64_t threads) { return ceil_div(threads, kWarp) * kWarp; };
   if (s.cols > widest_row) {
     s.walked = true;
     s.row_threads = s.block_threads = 256;
@@ -194,26 +156,10 @@ void shape_rows(const Program& program, StreamShape& s, bool row_partials, bool 
     return;
   }
   const std::int64_t loads = loaded_tiles(program);
-  const bool wide = s.cols > kWideRow && s.rows >= kFewRows;
-  std::int64_t threads = 0;
-  if (vectors <= kWarp)
-    threads = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(vectors)));
-  else if (s.rows < kFewRows)
-    threads = whole_warps(vectors);
-  else if (vectors <= (loads > 1 ? 4 : 8) * kWarp)
-    threads = kWarp;  // no barrier
-  else if (wide)
-    threads = vectors <= 6 * 256 ? 256 : 512;
-  else
-    threads =
-        whole_warps(ceil_div(vectors, tiles_kept(program) + has_col_vectors(program) > 2 ? 2 : 4));
+  const bool wide = s.cols > kSharedWideRow && s.rows >= kFewWideRows;
   // A thread block walks down the rows of a partial, one after the other.
-  if (col_partials) {
-    s.inner_rows = partial_tile;
-    threads = std::max(threads, kWarp);
-  }
-  const std::int64_t units = ceil_div(vectors, std::min<std::int64_t>(threads, 1024));
-  if (threads > kWarp) threads = whole_warps(ceil_div(vectors, units));
+  if (col_partials) s.inner_rows = partial_tile;
+  const auto [threads, units] = row_threads(program, s.rows, s.cols, col_partials);
   s.row_threads = static_cast<int>(threads);
   s.units = static_cast<int>(units);
   if (threads <= kWarp && !col_partials) {

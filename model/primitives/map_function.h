@@ -35,6 +35,8 @@ struct MapFunction {
   // and the functions of numbers of cuda/kernels/epilogue/map.cuh, and serves all kinds of kernels.
   // Null: the function is there.
   const char* device = nullptr;
+  // It takes an exponential, or more than that, of each element: a kernel's time knows of it.
+  bool exponential = false;
 };
 using MapFn = Handle<MapFunction>;
 

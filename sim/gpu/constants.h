@@ -69,6 +69,8 @@ struct AttentionConstants {
   double gradient_exps = 0;
   double gradient_products = 0;
   double gradient_item_cycles = 0;
+  double generic_product = 0;
+  double generic_gradient_product = 0;
   double own_gradient_exps = 0;
   double own_gradient_product = 0;
   double own_gradient_item_cycles = 0;
@@ -86,9 +88,11 @@ struct AttentionConstants {
 
 // Scans with a state on chip.
 struct ScanConstants {
-  Seconds chunk;                 // of chunks on tensor cores: what waits for each other
-  double product_fraction = 0;   // of the tensor cores' rate that their products reach
-  Seconds step;                  // of a walk token by token
+  Seconds chunk;                // of chunks on tensor cores: what waits for each other
+  double product_fraction = 0;  // of the tensor cores' rate that their products reach
+  Seconds step;                 // of a walk token by token
+  Seconds gradient_step;        // of our own gradient's, which takes each token several times
+  double gradient_instructions = 0;
   double walk_instructions = 0;  // of a walk, for each number of the state and token
   double prefix_instructions = 0;
   std::int64_t prefix_tokens = 0;

@@ -271,9 +271,12 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
                                           scale_bytes(walk, visits);
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
-    const PrefillTime t = m->gradient
-                              ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)
-                              : prefill_time(s, gpu);
+    const bool back = m->gradient.has_value();
+    const bool generic = runs_generic_attention(s, back, implementation, gpu);
+    const PrefillTime t =
+        generic ? (back ? generic_gradient_time(s, gpu) : generic_prefill_time(s, gpu))
+        : back  ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)
+                : prefill_time(s, gpu);
     e.tensor_time = t.tensor;
     if (s.cache.quantised())
       e.tensor_time += Seconds(dequantise_cycles(s, static_cast<double>(visits), gpu) /
@@ -282,7 +285,8 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
     start = c.start;
-    if (m->gradient) start += gradient_overhead(s, implementation, gpu);
+    if (back) start += gradient_overhead(s, implementation, gpu);
+    if (back && generic) start += gpu.tiny_kernel + gpu.constants.launch.gap;  // a third launch
   }
   const Seconds compute = e.tensor_time + e.exp_time;
   const Seconds memory = std::max(e.hbm_time, e.l2_time);

@@ -85,18 +85,37 @@ Load longest_load(const std::vector<double>& tiles, std::int64_t heads, std::int
   return {longest.pairs, longest.items};
 }
 
+double flops_per_clock(const Gpu& gpu) {
+  const double tensor_clock =
+      gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
+  return gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
+}
+
+double loss_of_width(double width, const AttentionConstants& c) {
+  const double full = static_cast<double>(c.full_tile_width);
+  return 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
+}
+
+// Pairs of a query and a key on the multiprocessor with the most, in tiles of 64 x 64.
+double generic_pairs(const AttentionShape& shape, const Gpu& gpu) {
+  constexpr std::int64_t kTile = 64;
+  double most = 0, sum = 0;
+  for (std::int64_t q = 0; q < shape.q_tokens; q += kTile) {
+    const KeyRange range = visible_keys(shape, q, std::min(kTile, shape.q_tokens - q));
+    const std::int64_t keys = ceil_div(range.end, kTile) * kTile - range.begin / kTile * kTile;
+    most = std::max(most, static_cast<double>(kTile * keys));
+    sum += static_cast<double>(kTile * keys);
+  }
+  const double heads = static_cast<double>(shape.batch * shape.heads);
+  return std::max(most, sum * heads / static_cast<double>(gpu.sm_count));
+}
+
 // SM cycles for one product of a pair of a query and a key, with heads so wide. Softmax hides a
 // part of it in the forward kernel.
 double product_cycles(double width, const Gpu& gpu) {
   const AttentionConstants& c = gpu.constants.attention;
-  const double tensor_clock =
-      gpu.tensor_clock.value() > 0 ? gpu.tensor_clock.value() : gpu.sm_clock.value();
-  const double flops_per_cycle =
-      gpu.tensor_bf16.value() / tensor_clock / static_cast<double>(gpu.sm_count);
   // Wide heads leave room for smaller tiles only: about a third more time per doubling.
-  const double full = static_cast<double>(c.full_tile_width);
-  const double tile_loss = 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
-  return 2.0 * width / flops_per_cycle * c.product_exposed * tile_loss;
+  return 2.0 * width / flops_per_clock(gpu) * c.product_exposed * loss_of_width(width, c);
 }
 
 // What a pair and a tile cost, in SM cycles.
@@ -120,6 +139,34 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
   return pass_time(query_tiles(shape), shape.batch * shape.heads,
                    {2 * product_cycles(width, gpu), c.exp_cycles, width * c.item_cycles_per_width},
                    gpu, gpu.sm_clock.value() * clock_factor);
+}
+
+bool has_wgmma_attention(std::int64_t head_width, std::int64_t v_width, bool gradient) {
+  const bool keys = head_width == 64 || head_width == 128 || head_width == 192;
+  const bool values = v_width == 64 || v_width == 128;
+  return keys && values && (gradient ? head_width == v_width : v_width <= head_width);
+}
+
+bool runs_generic_attention(const AttentionShape& shape, bool gradient,
+                            Implementation implementation, const Gpu& gpu) {
+  return implementation != Implementation::library_attention && has_feature(gpu, Feature::wgmma) &&
+         !has_wgmma_attention(shape.head_width, shape.v_width(), gradient);
+}
+
+PrefillTime generic_prefill_time(const AttentionShape& shape, const Gpu& gpu) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const auto columns = static_cast<double>(shape.head_width + shape.v_width());
+  const double cycles = generic_pairs(shape, gpu) * 2 * columns / flops_per_clock(gpu) *
+                        loss_of_width(columns / 2, c) * c.generic_product;
+  return {Seconds(cycles / gpu.sm_clock.value()), {}};
+}
+
+PrefillTime generic_gradient_time(const AttentionShape& shape, const Gpu& gpu) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const auto columns = static_cast<double>(5 * shape.head_width + 3 * shape.v_width());
+  const double cycles =
+      generic_pairs(shape, gpu) * 2 * columns / flops_per_clock(gpu) * c.generic_gradient_product;
+  return {Seconds(cycles / gpu.sm_clock.value()), {}};
 }
 
 PrefillTime gradient_time(const AttentionShape& shape, const Gpu& gpu,

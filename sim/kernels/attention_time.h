@@ -26,6 +26,17 @@ struct PrefillTime {
 };
 PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor = 1.0);
 
+// Whether our own kernels for the warp-group instruction have heads of these widths. Those for the
+// warp's own instruction, which is a fraction as fast, take all others.
+bool has_wgmma_attention(std::int64_t head_width, std::int64_t v_width, bool gradient);
+// So does a plan's attention on a GPU that has the instruction.
+bool runs_generic_attention(const AttentionShape& shape, bool gradient,
+                            Implementation implementation, const Gpu& gpu);
+// Of these (cuda/kernels/attention/generic.cuh): tiles of 64 rows, those with most work first. The
+// gradient has three launches, which make S three times and dP twice.
+PrefillTime generic_prefill_time(const AttentionShape& shape, const Gpu& gpu);
+PrefillTime generic_gradient_time(const AttentionShape& shape, const Gpu& gpu);
+
 // Of the gradient. The library's kernel has five products and walks tiles as the forward one. Our
 // own has two passes, whose seven products keep every sum on chip: past tiles of keys, one for each
 // key head, which take all its query heads; and past tiles of queries. `per_query_head`: dK and dV

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "model/primitives/map.h"
 #include "model/primitives/placement.h"
@@ -125,6 +126,12 @@ EpilogueNeeds epilogue_needs(const Program& program) {
       needs.row_partial_cols =
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
   }
+  // A function and its slope at the same place share theirs.
+  std::set<Value> places;
+  for (const Primitive& p : program.body)
+    if (const auto* map = p.as<Map>(); map != nullptr && map->fn->exponential)
+      places.insert(p.uses().front());
+  needs.exponentials = static_cast<int>(places.size());
   needs.rows_in_runs = rows_in_runs(program);
   needs.loads_tables = loads_tables(program);
   needs.only_stores = only_stores(program, values);

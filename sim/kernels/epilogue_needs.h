@@ -24,6 +24,7 @@ struct EpilogueNeeds {
   // Rows of the operand or of a result lie apart in runs: tiles begin at multiples of 64 rows.
   bool rows_in_runs = false;
   bool loads_tables = false;  // RoPE's
+  int exponentials = 0;       // values of each element that maps take one of
   bool only_stores = false;   // the product as it is, all of it, in 16 bits
 };
 

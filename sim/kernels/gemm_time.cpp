@@ -76,6 +76,7 @@ struct WaveModel {
   double needed_streams;        // for the full HBM rate
   double cluster_k;             // thread blocks for one epilogue
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
+  double exp_seconds = 0;       // the epilogue's exponentials of a tile
   double turn_seconds = 0;      // of a turned tile's sums, in fp32, once through shared memory
 
   WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor) {
@@ -111,6 +112,14 @@ struct WaveModel {
     if (!problem.library && tile.turned() && !problem.needs.only_stores)
       turn_seconds =
           static_cast<double>(2 * 4 * tile.m * tile.n) / (constants.turn_bytes_per_cycle * clock);
+    // An exponential and a reciprocal, which a multiprocessor makes 16 of a clock (CUDA C++
+    // Programming Guide 13.0, throughput of arithmetic instructions). The rate of the epilogue's
+    // bytes was found with pairs such as SwiGLU, whose own it holds.
+    constexpr double kSpecialFunctions = 2, kSpecialPerClock = 16;
+    if (!problem.library)
+      exp_seconds = static_cast<double>(std::min(problem.typical_rows(), tile.m) *
+                                        std::min(problem.n, tile.n)) *
+                    problem.needs.exponentials * kSpecialFunctions / (kSpecialPerClock * clock);
     // fp32, of whole warps of 16 rows, through the port that operands come through.
     const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
     if (tile.cluster_k > 1)
@@ -147,7 +156,7 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
       (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
       model.hbm_rate;
   t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds +
-               model.turn_seconds;
+               model.exp_seconds + model.turn_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
   // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;

@@ -33,6 +33,7 @@ struct GemmTime {
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM; with clusters along K, whose
 //   blocks make
 //              one tile each, also their start and end and the partial sums that they exchange.
+//              Of our own kernels also what exponentials of its elements issue.
 // `clock_factor`: sustained over boost clock; all but HBM and launch slow down with it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);

@@ -12,6 +12,10 @@ namespace fuseline {
 namespace {
 
 constexpr std::int64_t kFp32Bytes = 4;
+constexpr std::int64_t kWarpThreads = 32;
+constexpr std::int64_t kSchedulers = 4;  // of a multiprocessor
+// A thread of our own gradient takes all the registers that one can have.
+constexpr std::int64_t kThreadsWithAllRegisters = 256;
 
 double flops_per_cycle(const Gpu& gpu) {
   const double clock =
@@ -25,9 +29,10 @@ struct Chunk {
   Seconds transfer;
 };
 
-// The gradient, of which no time was measured: the scores again, those of dy with x, and their
-// products with k, q and dy; four products with the state and what the loss says of it. It loads dy
-// too, and adds to the gradients of k and q in fp32.
+// The gradient of a library, of which no time was measured: the scores again, those of dy with x,
+// and their products with k, q and dy; four products with the state and what the loss says of it.
+// It loads dy too, and adds to the gradients of k and q in fp32. Our own gradient is no such
+// kernel.
 Chunk time_chunk(const ChunkLayout& l, const Gpu& gpu, bool gradient) {
   constexpr std::int64_t T = scan_chunk_tokens;
   // Tiles of 16 x 16 scores on and under the diagonal; the state, the scores and what is added to
@@ -43,6 +48,18 @@ Chunk time_chunk(const ChunkLayout& l, const Gpu& gpu, bool gradient) {
   return {
       Seconds(static_cast<double>(flops) / rate / clock),
       Seconds(static_cast<double>(bytes) / gpu.constants.attention.block_bytes_per_cycle / clock)};
+}
+
+// What our own gradient leaves in memory: the states ahead of every segment, and what each thread
+// block has of dk and dq until a second kernel adds it up.
+struct GradientWorkspace {
+  Bytes states, keys;
+};
+GradientWorkspace workspace_of(const ScanMainloop& m, const ScanGradientLayout& l) {
+  const std::int64_t blocks = scan_gradient_blocks(m, l);
+  const std::int64_t segments = ceil_div(m.shape.tokens, scan_segment_tokens);
+  return {checked_product<Bytes>(blocks * segments, l.state_numbers(), kFp32Bytes),
+          checked_product<Bytes>(blocks * 2 * m.shape.tokens, m.shape.state_width, kFp32Bytes)};
 }
 
 Stream stream_of(const Operand& operand, bool store, const AddressMap& addresses) {
@@ -124,6 +141,20 @@ ScanTime walk_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
           static_cast<double>(walks * s.tokens) * c.step};
 }
 
+ScanTime own_gradient_time(const ScanMainloop& m, const ScanGradientLayout& l, const Gpu& gpu) {
+  const ScanConstants& c = gpu.constants.scan;
+  const std::int64_t blocks = scan_gradient_blocks(m, l);
+  const std::int64_t on_sm = std::max<std::int64_t>(1, kThreadsWithAllRegisters / l.threads);
+  const auto waves = static_cast<double>(ceil_div(blocks, gpu.sm_count * on_sm));
+  const std::int64_t together = std::min(on_sm, ceil_div(blocks, gpu.sm_count));
+  const auto warps =
+      static_cast<double>(ceil_div(together * l.threads / kWarpThreads, kSchedulers));
+  const double numbers = static_cast<double>(l.columns) * l.numbers;
+  const Seconds issue(warps * numbers * c.gradient_instructions / gpu.sm_clock.value());
+  const double tokens = waves * static_cast<double>(m.shape.tokens);
+  return {tokens * issue, tokens * (issue + c.gradient_step)};
+}
+
 ScanTime prefix_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
   const ScanConstants& c = gpu.constants.scan;
   const double elements = static_cast<double>(
@@ -139,6 +170,28 @@ ScanTime prefix_time(const ScanShape& s, const Gpu& gpu, bool gradient) {
   const Seconds chain = static_cast<double>(ceil_div(heads, at_once) * chunks * walks) * c.chunk;
   return {compute, chain};
 }
+
+namespace {
+
+// Adds what the workspace moves, and returns the time of the kernel that adds up what thread blocks
+// have of dk and dq. More than L2 holds has left it before it is read again.
+Seconds leave_workspace(const ScanMainloop& m, const ScanGradientLayout& l, const Gpu& gpu,
+                        ScanEstimate& e) {
+  const StreamConstants& c = gpu.constants.stream;
+  const auto [states, keys] = workspace_of(m, l);
+  e.l2 += 2 * (states + keys);
+  const bool leaves = states + keys > effective_l2_capacity(gpu);
+  const BytesPerSecond hbm_rate = gpu.hbm_bandwidth_sustained * c.hbm_fraction;
+  if (leaves) {
+    e.hbm.read += states + keys;
+    e.hbm.write += states + keys;
+    e.hbm_time += (states + states + keys) / hbm_rate;
+  }
+  return gpu.tiny_kernel + gpu.constants.launch.gap +
+         (leaves ? keys / hbm_rate : keys / (gpu.l2_bandwidth * c.l2_fraction));
+}
+
+}  // namespace
 
 ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const Gpu& gpu,
                            HbmTraffic hbm, bool library) {
@@ -170,15 +223,20 @@ ScanEstimate estimate_scan(const Program& program, const ScanWalk& walk, const G
   e.l2_time = e.l2 / (gpu.l2_bandwidth * c.l2_fraction);
   const bool back = m->gradient.has_value();
   const bool prefix = library && m->has_rates_of_columns();
-  const ScanTime t = walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu, back)
-                     : prefix    ? prefix_time(m->shape, gpu, back)
-                                 : walk_time(m->shape, gpu, back);
+  const std::optional<ScanGradientLayout> own =
+      back && !library ? scan_gradient_layout(*m) : std::nullopt;
+  Seconds second_kernel;
+  if (own) second_kernel = leave_workspace(*m, *own, gpu, e);
+  const ScanTime t = own           ? own_gradient_time(*m, *own, gpu)
+                     : walk.chunks ? chunk_time(m->shape, *walk.chunks, gpu, back)
+                     : prefix      ? prefix_time(m->shape, gpu, back)
+                                   : walk_time(m->shape, gpu, back);
   e.tensor_time = t.compute;
   e.wait_time = t.chain;
   const Seconds start = gpu.constants.attention.start;  // first loads and last stores, as there
   const Seconds memory = std::max(e.hbm_time, e.l2_time);
   const Seconds longest = std::max({t.compute, t.chain, memory});
-  e.work = start + longest;
+  e.work = start + longest + second_kernel;
   if (longest <= start) {
     e.bound = Bound::launch;
   } else if (longest == memory) {

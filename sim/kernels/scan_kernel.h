@@ -7,6 +7,7 @@
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
 #include "sim/kernels/scan_chunks.h"
+#include "sim/kernels/scan_gradient_shape.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
@@ -51,6 +52,11 @@ ScanTime chunk_time(const ScanShape& shape, const ChunkLayout& layout, const Gpu
                     bool gradient = false);
 // Token by token, all columns side by side. The gradient walks twice: the states again, and back.
 ScanTime walk_time(const ScanShape& shape, const Gpu& gpu, bool gradient = false);
+// Our own gradient (cuda/kernels/scan/gradient.cuh), thread blocks as laid out. A token waits for
+// the tokens before it (scan.gradient_step_us), and the warps of a multiprocessor issue
+// scan.gradient_instructions for each number of their states.
+ScanTime own_gradient_time(const ScanMainloop& scan, const ScanGradientLayout& layout,
+                           const Gpu& gpu);
 // With a rate for every column of the state: a parallel prefix in every thread block. The gradient
 // takes two, the states again and the way back, and seven products more.
 ScanTime prefix_time(const ScanShape& shape, const Gpu& gpu, bool gradient = false);

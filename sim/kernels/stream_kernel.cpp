@@ -116,6 +116,33 @@ Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu&
   }
 }
 
+// A thread block that walks down rows and carries the sums of their columns takes one after the
+// other: a row's dependent steps, its bytes on their way to one multiprocessor, and what its
+// threads issue. So many thread blocks as there are partials, however many rows the GPU could hold.
+Seconds walk_down(const StreamKernel& kernel, Bytes moved, const Gpu& gpu) {
+  if (kernel.walked_rows == 0) return {};
+  constexpr std::int64_t kIssuers = 4, kLanes = 32;
+  // Such a thread takes up to 128 registers.
+  constexpr std::int64_t kResidentThreads = 512;
+  const StreamConstants& c = gpu.constants.stream;
+  const double clock = gpu.sm_clock.value();
+  const std::int64_t rows = std::min(kernel.walked_rows, kernel.rows);
+  const std::int64_t blocks = ceil_div(kernel.rows, kernel.walked_rows);
+  const std::int64_t threads = kernel.walkers.threads;
+  const std::int64_t on_sm = std::max<std::int64_t>(1, kResidentThreads / threads);
+  const auto waves = static_cast<double>(ceil_div(blocks, gpu.sm_count * on_sm));
+  const std::int64_t together = std::min(on_sm, ceil_div(blocks, gpu.sm_count));
+  const double share = std::max(1.0, static_cast<double>(together * threads / kLanes) / kIssuers);
+  const double columns = static_cast<double>(8 * kernel.walkers.units);
+  const double cycles =
+      columns * kernel.instructions * share + static_cast<double>(together) * moved.as_double() /
+                                                  static_cast<double>(kernel.rows) /
+                                                  gpu.constants.attention.block_bytes_per_cycle;
+  const Seconds row =
+      static_cast<double>(kernel.walked_steps) * c.row_step + Seconds(cycles / clock);
+  return c.row_start + waves * static_cast<double>(rows) * row;
+}
+
 // Of what one row loads, the share that L2 does not hold, if each of the first rows comes on an SM
 // of its own. A norm's weight is the same for all of them and is missed first: nothing else has
 // read it since the layer before.
@@ -164,6 +191,11 @@ StreamKernel stream_kernel_of(const Graph& graph, const Kernel& kernel, const Pr
     result.rows = row->rows;
     result.cols = row->cols;
     result.whole_rows = true;
+    if (walks_down_rows(program)) {
+      result.walked_rows = partial_tile;
+      result.walked_steps = row_steps_of(program);
+      result.walkers = row_threads(program, row->rows, row->cols, true);
+    }
   } else {
     const auto* stream = std::get_if<StreamMainloop>(&program.mainloop);
     FUSELINE_ASSERT(stream != nullptr, program.name);
@@ -336,6 +368,9 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
   } else {
     estimate.work += traffic.most_missed * c.ramp;
   }
+  const Seconds walk = walk_down(kernel, moved, gpu);
+  estimate.latency = std::max(estimate.latency, walk);
+  estimate.work = std::max(estimate.work, walk);
   if (streaming <= gpu.tiny_kernel + estimate.latency) {
     estimate.bound = Bound::launch;
   } else if (streaming == estimate.issue_time) {

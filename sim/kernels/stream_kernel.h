@@ -10,6 +10,7 @@
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/kernel_estimate.h"
 #include "sim/kernels/program_streams.h"
+#include "sim/kernels/row_threads.h"
 #include "sim/kernels/walk_memo.h"
 #include "sim/memory/l2_cache.h"
 
@@ -23,8 +24,11 @@ struct StreamKernel {
   bool whole_rows = false;      // one thread block has a row at a time
   std::int64_t each = 1;        // terms of an element, or numbers that one thread block sorts
   std::int64_t row_blocks = 0;  // thread blocks of a framework's norm, each a row or a head of one
-  double instructions = 0;      // issued per element by one lane
-  double step_factor = 1;       // latency of a row step over that of a sum of squares
+  // Rows that one thread block of our own walks down, each with so many dependent steps; 0: none.
+  std::int64_t walked_rows = 0, walked_steps = 0;
+  RowThreads walkers{};     // that have a row
+  double instructions = 0;  // issued per element by one lane
+  double step_factor = 1;   // latency of a row step over that of a sum of squares
   [[nodiscard]] std::int64_t elements()
       const;  // of the rows; else of the larger side, loaded or stored
 };

@@ -6,7 +6,7 @@
 
 namespace fuseline {
 
-constinit const MapFunction maps::exp{.name = "exp",
-                                      .maths = of_one([](float x) { return std::exp(x); })};
+constinit const MapFunction maps::exp{
+    .name = "exp", .maths = of_one([](float x) { return std::exp(x); }), .exponential = true};
 
 }  // namespace fuseline

@@ -15,9 +15,10 @@ constinit const MapFunction maps::gelu_erf_slope{
     .device = R"(template <class A>
 FUSELINE_DEVICE A gelu_erf_slope(const A& a) {
   return map_1(a, [](float x) {
-    return 0.5F * (1.0F + erff(0.70710678F * x)) + x * 0.39894228F * fast_exp(-0.5F * x * x);
+    return 0.5F * (1.0F + erf_of(0.70710678F * x)) + x * 0.39894228F * fast_exp(-0.5F * x * x);
   });
 }
-)"};
+)",
+    .exponential = true};
 
 }  // namespace fuseline

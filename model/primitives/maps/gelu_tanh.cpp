@@ -8,6 +8,7 @@ namespace fuseline {
 constinit const MapFunction maps::gelu_tanh{
     .name = "gelu_tanh",
     .maths = of_one([](float x) { return gelu_tanh_of(x); }),
-    .text = "gelu({})"};
+    .text = "gelu({})",
+    .exponential = true};
 
 }  // namespace fuseline

@@ -8,6 +8,7 @@ namespace fuseline {
 constinit const MapFunction maps::gelu_tanh_slope{
     .name = "gelu_tanh_slope",
     .maths = of_one([](float x) { return gelu_tanh_slope_of(x); }),
-    .text = "gelu_slope({})"};
+    .text = "gelu_slope({})",
+    .exponential = true};
 
 }  // namespace fuseline

@@ -5,7 +5,7 @@
 
 namespace fuseline {
 
-constinit const MapFunction maps::sigmoid{.name = "sigmoid",
-                                          .maths = of_one([](float x) { return sigmoid_of(x); })};
+constinit const MapFunction maps::sigmoid{
+    .name = "sigmoid", .maths = of_one([](float x) { return sigmoid_of(x); }), .exponential = true};
 
 }  // namespace fuseline

@@ -6,6 +6,7 @@
 namespace fuseline {
 
 constinit const MapFunction maps::silu{.name = "silu",
-                                       .maths = of_one([](float x) { return x * sigmoid_of(x); })};
+                                       .maths = of_one([](float x) { return x * sigmoid_of(x); }),
+                                       .exponential = true};
 
 }  // namespace fuseline

@@ -20,6 +20,7 @@ FUSELINE_DEVICE A softplus(const A& a) {
     return fmaxf(x, 0.0F) + rest;
   });
 }
-)"};
+)",
+    .exponential = true};
 
 }  // namespace fuseline

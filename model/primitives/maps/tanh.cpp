@@ -13,6 +13,7 @@ constinit const MapFunction maps::tanh{.name = "tanh",
 FUSELINE_DEVICE A tanh(const A& a) {
   return map_1(a, [](float x) { return tanh_of(x); });
 }
-)"};
+)",
+                                       .exponential = true};
 
 }  // namespace fuseline

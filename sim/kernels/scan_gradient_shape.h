@@ -7,7 +7,10 @@
 
 #include "model/program.h"
 
-namespace fuseline::cuda {
+namespace fuseline {
+
+// Tokens whose operands lie in shared memory together.
+constexpr std::int64_t scan_segment_tokens = 16;
 
 struct ScanGradientLayout {
   int threads = 128;
@@ -35,4 +38,4 @@ std::int64_t scan_segments(const ScanMainloop& scan);
 // Thread blocks of a launch.
 std::int64_t scan_gradient_blocks(const ScanMainloop& scan, const ScanGradientLayout& layout);
 
-}  // namespace fuseline::cuda
+}  // namespace fuseline

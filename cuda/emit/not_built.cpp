@@ -27,11 +27,7 @@ std::string of(const GemmMainloop& m) {
 
 std::string of(const AttentionMainloop& m) {
   const AttentionShape& s = m.shape;
-  if (s.v_width() != s.head_width && m.gradient)
-    return "the gradient of attention whose keys and values have different widths";
   if (s.causal && s.prefix > 0) return "attention with a prefix that all queries see";
-  if (s.softcap > 0 && m.gradient) return "the gradient of attention with capped scores";
-  if (m.bias) return "attention with a bias";
   constexpr std::int64_t kWidestOfCodes = 256;
   if (s.cache.quantised() && s.head_width > kWidestOfCodes)
     return fmt::format("attention with a cache in {} of heads of {} columns", s.cache.name(),
@@ -131,9 +127,6 @@ std::string of_body(const Program& program) {
   if (const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
       m != nullptr && m->shape.cache.quantised() && !program.prologue.empty())
     return "attention that writes a cache in " + m->shape.cache.name() + " ahead of it";
-  for (const Primitive& p : program.prologue)
-    for (const Access& access : p.accesses())
-      if (access.period > 0) return "attention that rotates a part of each head";
   for (std::size_t i = 0; i < program.body.size(); ++i) {
     const Primitive& p = program.body[i];
     if (scan && !follows_scan(p)) return std::string(p.name()) + " behind a scan";
@@ -143,12 +136,13 @@ std::string of_body(const Program& program) {
     if (p.is<GroupReduce>()) {
       if (gemm != nullptr)
         if (std::string what = groups_not_built(program, i); !what.empty()) return what;
-      if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
+      const auto* row = std::get_if<RowMainloop>(&program.mainloop);
+      const bool held =
+          row != nullptr && rows_hold_groups(row->heads, row->cols, p.as<GroupReduce>()->group);
+      if (!stream && gemm == nullptr && !held) return "sums over heads beside sums over rows";
       if (columns && lanes_of_group(p.as<GroupReduce>()->group) == 0)
         return "sums over heads on the way down columns, where no lanes hold a head";
     }
-    if (gemm != nullptr && p.is<StoreGroups>())
-      return "a product that leaves scales of groups of columns";
     if (p.is<SumSequences>())
       if (std::string what = of_sequences(program); !what.empty()) return what;
     if (const auto* m = std::get_if<RowMainloop>(&program.mainloop); m != nullptr && m->heads == 1)
@@ -167,8 +161,8 @@ std::string of_body(const Program& program) {
         return "partial sums beside sums over whole rows";
       if (access.reach == Reach::sequence_rows && attention)
         return std::string(p.name()) + " of one row for each sequence";
-      if (gemm != nullptr && gemm->batch > 1 && access.reach == Reach::table)
-        return "a batch of products that loads a table";
+      if (gemm != nullptr && gemm->batch > 1 && access.period > 0)
+        return "a batch of products that loads a table of a part of each head";
       if (moves_rows_apart(access, gemm != nullptr, attention))
         return std::string(p.name()) + " of rows that lie apart";
     }

@@ -10,6 +10,7 @@
 #include "cuda/emit/scan_gradient_shape.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
+#include "model/primitives/parts.h"
 #include "model/primitives/primitives.h"
 #include "model/primitives/values.h"
 
@@ -115,6 +116,24 @@ std::string of_sorted(const Program& program, const SortPlaces& sort) {
              : "";
 }
 
+// Partial sums of a part of the columns: the tiles' blocks of 128 must be as many as those of the
+// part, which has one number for each. They are more where the part begins within a block.
+std::string of_row_blocks(const Program& program, std::size_t index) {
+  const auto* reduce = program.body[index].as<TileReduce>();
+  if (reduce == nullptr || reduce->axis != Axis::rows) return "";
+  const EpilogueParts parts = parts_of(program);
+  const int home = parts.home[index];
+  if (home < 0) return "";
+  // In columns of the accumulator.
+  const std::int64_t cols = parts.cols(home);
+  const std::int64_t width = analyse(program).width(reduce->in);
+  const std::int64_t block = partial_tile * cols / width;
+  const std::int64_t before = parts.begin(home) % block;
+  return ceil_div(before + cols, block) == ceil_div(cols, block)
+             ? ""
+             : "partial sums of columns that begin within a block";
+}
+
 std::string of_body(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
@@ -151,6 +170,8 @@ std::string of_body(const Program& program) {
         return "a sum over the columns of a value that is narrower than its rows";
     if (p.is<ChooseExperts>() || p.is<ChooseExpertsGradient>())
       if (std::string what = of_choice(program); !what.empty()) return what;
+    if (gemm != nullptr)
+      if (std::string what = of_row_blocks(program, i); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())
       if (std::string what = of_sorted(program, *sort); !what.empty()) return what;
     for (const Access& access : p.accesses()) {

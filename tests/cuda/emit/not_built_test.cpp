@@ -274,6 +274,24 @@ TEST(NotBuilt, NamesHeadsThatNoEpilogueSums) {
   EXPECT_EQ(heads(12, 0), "a product whose epilogue sums over heads of 12 columns");
 }
 
+// Tiles have five blocks of 128 columns where the part has numbers for four; the last would be
+// lost.
+TEST(NotBuilt, NamesPartialSumsThatBeginWithinABlock) {
+  GemmMainloop product;
+  product.M = 8;
+  product.N = 576;
+  const auto sums = [&](std::int64_t begin, std::int64_t cols) {
+    const Operand partials{.tensor = {}, .cols = cols / 128, .rows = 8};
+    return not_built({.name = "kva",
+                      .mainloop = product,
+                      .body = {Columns{1, 0, begin, cols},
+                               TileReduce{reductions::sum_squares, Axis::rows, 1, partials}}});
+  };
+  EXPECT_EQ(sums(64, 512), "partial sums of columns that begin within a block");
+  EXPECT_EQ(sums(0, 512), "");
+  EXPECT_EQ(sums(64, 448), "");
+}
+
 // The pass that gathers wide heads' sums ahead of the epilogue has no column vectors.
 TEST(NotBuilt, NamesWideHeadsOfMoreThanRows) {
   GemmMainloop product;

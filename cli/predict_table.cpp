@@ -227,13 +227,15 @@ std::string layers_table(const Selection& s, const std::vector<Prediction>& pred
   }
   const std::string notes = image_lines(s, predictions) + cost_line(s, predictions) +
                             (first.entry ? memory_lines(s, predictions) : "");
+  const std::string blocks = fmt::format("{} block{}", first.layers, first.layers == 1 ? "" : "s");
+  const bool loss = s.workload.phase == Phase::train && first.exit && s.model.V > 0;
   return fmt::format(
              "\n{}\n",
              first.entry
-                 ? fmt::format(
-                       "whole model: embedding, {} blocks, final norm, LM head{}", first.layers,
-                       s.workload.phase == Phase::train ? ", loss; without the optimizer" : "")
-                 : fmt::format("{} block{}", first.layers, first.layers == 1 ? "" : "s")) +
+                 ? fmt::format("whole model: {}, {}{}{}{}", first.entry_name, blocks,
+                               first.exit ? ", " + first.exit_name : "", loss ? ", loss" : "",
+                               s.workload.phase == Phase::train ? "; without the optimizer" : "")
+                 : blocks) +
          format_table(columns, rows) + notes;
 }
 

@@ -243,8 +243,8 @@ Operand Adjoint::total(Slice& slice) {
   return sum;
 }
 
-// The gradient of a part of a tensor whose readers have all been visited. Asserts that together
-// they read all of it, each element in one slice.
+// The gradient of a part of a tensor whose readers have all been visited, each element in one
+// slice. InputError: together they do not read all of it.
 Operand Adjoint::gradient(const Operand& part) {
   const TensorId id = part.tensor;
   const Tensor t = graph_.tensor(id);
@@ -259,8 +259,12 @@ Operand Adjoint::gradient(const Operand& part) {
   }
   FUSELINE_ASSERT(distinct_bytes(graph_, read) == sizes, "slices of " + t.name + " overlap");
   read.push_back(part);
-  FUSELINE_ASSERT(distinct_bytes(graph_, read) == sizes,
-                  "some of " + t.name + ", whose gradient is asked for, nobody reads");
+  if (distinct_bytes(graph_, read) != sizes)
+    throw InputError(
+        {.field = "train",
+         .value = t.name,
+         .message = "a part of it is read by nobody, so that its gradient is not known",
+         .allowed = "operators that read all of it"});
   std::vector<Operand> parts;
   for (Slice* slice : met) {
     if (!slice->sum) slice->sum = total(*slice);

@@ -22,6 +22,11 @@ struct AttentionForwardArguments {  // AttentionForwardArgs
   std::int32_t log_sum_exp_ld;
 };
 
+struct ScoreBiasArguments {  // ScoreBias
+  Address data;
+  std::int64_t ld;
+};
+
 struct AttentionDecodeArguments {  // AttentionDecodeArgs
   Address q, k, v;
   std::int64_t q_ld, k_ld, v_ld, y_ld;
@@ -31,6 +36,7 @@ struct AttentionDecodeArguments {  // AttentionDecodeArgs
   Address partial, arrivals;
   std::int32_t log_sum_exp_ld, scale_ld;
   Address k_scale, v_scale;
+  ScoreBiasArguments bias;
 };
 
 struct AttentionWideArguments {  // AttentionWideArgs
@@ -56,6 +62,7 @@ struct GenericForwardArguments {  // GenericForwardArgs
   gpu::AttentionShape shape;
   gpu::AttentionOrder order;
   std::int32_t log_sum_exp_ld;
+  ScoreBiasArguments bias;
 };
 
 struct AttentionGradientArguments {  // AttentionGradientArgs
@@ -77,14 +84,16 @@ struct GenericGradientArguments {  // GenericGradientArgs
   gpu::AttentionOrder order;
   std::int32_t per_query_head;
   std::int32_t log_sum_exp_ld, delta_ld;
+  ScoreBiasArguments bias;
 };
 
 struct AttentionRowsArguments {  // AttentionRows
   Address from, to;
   std::int64_t from_ld, to_ld;
   std::int32_t heads;
-  std::int32_t pairs;  // Pairs: none, adjacent, halves
+  std::int32_t pairs;  // Pairs: none, adjacent, apart
   std::int32_t to_rows, to_first;
+  std::int32_t distance, rotated;
 };
 struct AttentionPrologueArguments {  // AttentionPrologueArgs
   static constexpr int most_parts = 4;

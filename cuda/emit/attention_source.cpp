@@ -49,30 +49,37 @@ struct AttentionParts {
 // The widths of heads, as the kernels' template arguments have them.
 struct HeadWidths {
   std::int64_t keys = 0, values = 0;
-  std::int64_t first = 0;  // of wide heads: the key's column where the value begins
-  int rows = 0;            // of a tile of wide heads
-  std::string stored{};    // what keys and values are stored in
+  std::int64_t first = 0;               // of wide heads: the key's column where the value begins
+  int rows = 0;                         // of a tile of wide heads
+  std::string stored{};                 // what keys and values are stored in
+  bool capped = false, biased = false;  // what is done to scores ahead of the softmax
 };
 
 // Of a thread block: AttentionWide::threads, and those of the launch that joins (0 rows).
 int wide_threads(int rows) { return rows == 64 ? 256 : 128; }
 
 AttentionParts kernel_of(AttentionPart part, const std::string& element, const HeadWidths& width,
-                         const std::string& out, int stages, bool capped) {
+                         const std::string& out, int stages) {
   const auto text = [&](const char* pattern) {
     return fmt::format(fmt::runtime(pattern), element, width.keys, out, stages, width.values,
                        width.first, width.rows, width.stored);
   };
-  // Kernels whose scores are capped are others. They need as much shared memory.
-  const auto scored = [&](const char* pattern) {
-    return text(pattern) + (capped ? ", true>" : ">");
+  // Kernels whose scores are capped or biased are others. They need as much shared memory.
+  const auto yes = [](bool b) { return b ? "true" : "false"; };
+  const auto capped = [&](const char* pattern) {
+    return text(pattern) + (width.capped ? ", true>" : ">");
+  };
+  const auto scored = [&](const std::string& call) {
+    return width.biased ? fmt::format("{}, {}, true>", call, yes(width.capped))
+                        : call + (width.capped ? ", true>" : ">");
   };
   const auto gradient = [&](const char* of) {
     return AttentionParts{
         "generic",
         text("GenericGradientArgs<{0}, {2}>"),
-        text("attention_gradient_generic<{0}, {1}, AttentionGradientOf::") + of + ">",
-        text("generic_gradient_bytes<{0}, {1}>"),
+        scored(text("attention_gradient_generic<{0}, {1}, AttentionGradientOf::") + of +
+               text(", {4}")),
+        text("generic_gradient_bytes<{0}, {1}, {4}>"),
         128,
         2,
         sizeof(GenericGradientArguments)};
@@ -89,7 +96,7 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
     case AttentionPart::forward_sm90:
       return {"forward_sm90",
               text("AttentionForwardArgs<{0}>"),
-              scored("attention_forward_sm90<{0}, {1}, {4}"),
+              capped("attention_forward_sm90<{0}, {1}, {4}"),
               text("AttentionSm90<{0}, {1}, {4}>::shared_bytes"),
               384,
               1,
@@ -97,7 +104,7 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
     case AttentionPart::forward_generic:
       return {"generic",
               text("GenericForwardArgs<{0}>"),
-              scored("attention_forward_generic<{0}, {1}, {4}"),
+              scored(text("attention_forward_generic<{0}, {1}, {4}")),
               text("generic_forward_bytes<{0}, {1}, {4}>"),
               128,
               2,
@@ -105,8 +112,8 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
     case AttentionPart::decode:
       return {"decode",
               text("AttentionDecodeArgs<{0}, {7}>"),
-              text("attention_decode<{0}, {1}, {4}, {3}, ") + (capped ? "true" : "false") +
-                  text(", {7}>"),
+              text("attention_decode<{0}, {1}, {4}, {3}, ") + yes(width.capped) + text(", {7}") +
+                  (width.biased ? ", true>" : ">"),
               text("AttentionDecode<{0}, {1}, {4}, {3}, false, {7}>::shared_bytes"),
               128,
               1,
@@ -114,7 +121,7 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
     case AttentionPart::wide:
     case AttentionPart::wide_join: {
       const bool join = part == AttentionPart::wide_join;
-      const std::string wide = scored("AttentionWide<{0}, {1}, {4}, {5}, {6}, {3}");
+      const std::string wide = capped("AttentionWide<{0}, {1}, {4}, {5}, {6}, {3}");
       return {"decode_wide",
               text("AttentionWideArgs<{0}>"),
               (join ? "attention_wide_join<" : "attention_wide<") + wide + ">",
@@ -177,8 +184,7 @@ std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
                                     SmTarget architecture) {
   const AttentionMainloop& m = attention_of(program);
   const std::int64_t d = m.shape.head_width, dv = m.shape.v_width();
-  const bool hopper =
-      architecture == SmTarget::sm_90a && has_wgmma_attention(d, dv, m.gradient.has_value());
+  const bool hopper = architecture == SmTarget::sm_90a && has_wgmma_attention(m);
   std::vector<AttentionPart> parts;
   if (!program.prologue.empty()) parts.push_back(AttentionPart::prologue);
   if (d > kWidestHead) {
@@ -273,7 +279,7 @@ std::vector<AttentionMove> prologue_moves(const Graph& graph, const Program& pro
   const AttentionMainloop& m = attention_of(program);
   const auto unknown = [&] { no_kernel(program, "it does more to Q, K and V than RoPE"); };
   std::map<Value, AttentionMove> made;
-  std::map<Value, Operand> tables;
+  std::map<Value, LoadTable> tables;
   std::vector<AttentionMove> moves;
   const auto add = [&](Value v, const AttentionMove& where) {
     const auto found = made.find(v);
@@ -288,16 +294,22 @@ std::vector<AttentionMove> prologue_moves(const Graph& graph, const Program& pro
     if (const auto* load = p.as<LoadTile>()) {
       made[load->out].from = load->from;
     } else if (const auto* table = p.as<LoadTable>()) {
-      tables[table->out] = table->from;
+      tables.insert_or_assign(table->out, *table);
     } else if (const auto* pair = p.as<PairMap>();
                pair != nullptr && pair->fn == pairs::rope && pair->in.size() == 3 &&
                made.contains(pair->in[0]) && !made.at(pair->in[0]).rotated) {
       AttentionMove move = made.at(pair->in[0]);
       move.rotated = true;
       move.distance = pair->distance;
-      move.cos = tables.at(pair->in[1]);
-      move.sin = tables.at(pair->in[2]);
-      if (move.distance != 1 && move.distance * 2 != m.shape.head_width) unknown();
+      const LoadTable& cos = tables.at(pair->in[1]);
+      move.cos = cos.from;
+      move.sin = tables.at(pair->in[2]).from;
+      // Threads have units of 8 columns, both of a pair: the pairs fill the head, and what is
+      // turned of it is whole units.
+      const std::int64_t apart = move.distance;
+      const bool fill = apart == 1 || (apart % 8 == 0 && m.shape.head_width % (2 * apart) == 0);
+      if (!fill || cos.width() != m.shape.head_width || cos.from.cols % 8 != 0)
+        no_kernel(program, "it turns pairs of columns that its kernel does not have");
       made[pair->out.at(0)] = move;
     } else if (const auto* store = p.as<StoreTile>(); store != nullptr && !store->accumulate) {
       add(store->in, {.stored = true, .to = store->to});
@@ -320,8 +332,13 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
   const AttentionMainloop& m = attention_of(program);
   const std::int64_t d = m.shape.head_width;
   const Dtype type = graph.tensor(m.q.tensor).dtype;
-  HeadWidths width{d, m.shape.v_width(), 0, wide_rows(m.shape, architecture),
-                   element_name(graph.tensor(m.k.tensor).dtype)};
+  HeadWidths width{d,
+                   m.shape.v_width(),
+                   0,
+                   wide_rows(m.shape, architecture),
+                   element_name(graph.tensor(m.k.tensor).dtype),
+                   m.shape.softcap > 0,
+                   m.bias.has_value()};
   if (const auto first = value_in_key(m); d > kWidestHead && first)
     width.first = *first;
   else
@@ -331,6 +348,9 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
                   fmt::format("heads are {} wide; allowed: multiples of 16 up to {}, or one "
                               "head of keys up to {} whose columns the values are",
                               each, kWidestHead, kWidestLatent));
+  if (m.bias && graph.tensor(m.bias->tensor).dtype != type)
+    no_kernel(program, "what is added to its scores has another type than its operands");
+  if (m.bias && d > kWidestHead) no_kernel(program, "something is added to scores of wide heads");
   if (type == Dtype::fp32) no_kernel(program, "its operands are fp32; allowed: bf16 and fp16");
   const auto plain_store = [&](const Primitive& p) {
     const auto* tile = p.as<StoreTile>();
@@ -354,9 +374,9 @@ std::vector<AttentionKernelSource> attention_sources(const Graph& graph, const P
     s.part = part;
     s.function = name + suffix_of(part);
     s.source.name = s.function + ".cu";
-    s.source.text = source_text(
-        kernel_of(part, element_name(type), width, element_name(out), stages, m.shape.softcap > 0),
-        s.function, title + "\n\n" + print_program(graph, program));
+    s.source.text =
+        source_text(kernel_of(part, element_name(type), width, element_name(out), stages),
+                    s.function, title + "\n\n" + print_program(graph, program));
     sources.push_back(std::move(s));
   }
   return sources;

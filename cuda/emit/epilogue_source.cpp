@@ -123,7 +123,9 @@ class Emitter final : public EpilogueCode {
         define(out, fmt::format("load_table_part<{}>(p.{}, {}, {:#.9g}F)", access.period, f,
                                 place(), access.rest));
       else
-        define(out, fmt::format("load_table(p.{}, {})", f, place()));
+        define(out, fmt::format("load_table{}(p.{}, {})",
+                                std::get<GemmMainloop>(program_.mainloop).batch > 1 ? "<true>" : "",
+                                f, place()));
     } else if (access.reach == Reach::sequence_rows) {
       Field& f = field(FieldKind::sequence_in, from);
       f.tokens = access.tokens;
@@ -156,6 +158,9 @@ class Emitter final : public EpilogueCode {
       default:
         refuse("an operand of this kind");
     }
+  }
+  std::string groups_parameter(const Access& access) override {
+    return field(FieldKind::groups_out, access.operand).name;
   }
   std::string state(const std::string& type, const std::string& wanted) override {
     const std::string member = state_names_.unique(wanted);

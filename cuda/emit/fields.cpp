@@ -42,6 +42,8 @@ std::string type_of(const Graph& graph, const Field& field) {
       return fmt::format("RowsIn<{}>", element);
     case FieldKind::rows_out:
       return fmt::format("RowsOut<{}>", element);
+    case FieldKind::groups_out:
+      return fmt::format("GroupsOut<{}>", element);
     case FieldKind::table_in:
       return fmt::format("TableIn<{}>", element);
     case FieldKind::sequence_in:
@@ -60,6 +62,8 @@ Layout layout_of(FieldKind kind) {
       return {192, 64};  // tensor map, pointer, two ints
     case FieldKind::tile_out_runs:
       return {256, 64};  // the same, and two ints
+    case FieldKind::groups_out:
+      return {24, 8};  // pointer, three ints
     case FieldKind::rows_in:
     case FieldKind::rows_out:
     case FieldKind::table_in:

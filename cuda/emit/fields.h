@@ -18,6 +18,7 @@ enum class FieldKind : std::uint8_t {
   tile_out_runs,  // TileOutRuns<element, whole>: rows that lie apart
   rows_in,        // RowsIn<element>
   rows_out,       // RowsOut<element>
+  groups_out,     // GroupsOut<element>: one number for every group of columns
   table_in,       // TableIn<element>
   sequence_in,    // SequenceIn<element, pairs>
   partials,       // Partials

@@ -21,13 +21,14 @@ bool defines_one_of(const Primitive& p, const std::set<Value>& values) {
   return std::ranges::any_of(p.defines(), [&](Value v) { return values.contains(v); });
 }
 
-// The pass ahead has the accumulator and what is known of each row. It loads nothing by columns.
+// The pass ahead has the accumulator, what is known of each row, and tables. It has no other loads
+// by columns, which the copy engine brings for the epilogue alone.
 bool made_of_rows(const Program& program, Value v) {
   const std::set<Value> needed = needed_for(program, v);
   return std::ranges::all_of(program.body, [&](const Primitive& p) {
     return !defines_one_of(p, needed) ||
            (!p.is<GroupReduce>() && std::ranges::all_of(p.accesses(), [](const Access& a) {
-             return a.reach == Reach::row_numbers;
+             return a.reach == Reach::row_numbers || a.reach == Reach::table;
            }));
   });
 }

@@ -24,10 +24,12 @@ const GemmMainloop& gemm_of(const Program& program) {
   return *gemm;
 }
 
-// Whether the epilogue of products in batches has what it must: their loads would need places too.
+// Whether the epilogue of products in batches has what it must: of loads only a table's know which
+// product a tile belongs to.
 bool stores_only(const Program& program) {
   const auto plain_store = [](const Access& a) {
-    return a.store && a.reach == Reach::tile && !a.accumulate;
+    return (a.store && a.reach == Reach::tile && !a.accumulate) ||
+           (!a.store && a.reach == Reach::table && a.period == 0);
   };
   return std::ranges::all_of(program.body, [&](const Primitive& p) {
     const std::vector<Access> accesses = p.accesses();

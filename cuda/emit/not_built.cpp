@@ -9,6 +9,7 @@
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/scan_shape.h"
 #include "cuda/emit/stream_shape.h"
+#include "model/primitives/parts.h"
 #include "model/primitives/primitives.h"
 #include "model/primitives/values.h"
 #include "sim/kernels/scan_gradient_shape.h"
@@ -27,11 +28,7 @@ std::string of(const GemmMainloop& m) {
 
 std::string of(const AttentionMainloop& m) {
   const AttentionShape& s = m.shape;
-  if (s.v_width() != s.head_width && m.gradient)
-    return "the gradient of attention whose keys and values have different widths";
   if (s.causal && s.prefix > 0) return "attention with a prefix that all queries see";
-  if (s.softcap > 0 && m.gradient) return "the gradient of attention with capped scores";
-  if (m.bias) return "attention with a bias";
   constexpr std::int64_t kWidestOfCodes = 256;
   if (s.cache.quantised() && s.head_width > kWidestOfCodes)
     return fmt::format("attention with a cache in {} of heads of {} columns", s.cache.name(),
@@ -119,6 +116,24 @@ std::string of_sorted(const Program& program, const SortPlaces& sort) {
              : "";
 }
 
+// Partial sums of a part of the columns: the tiles' blocks of 128 must be as many as those of the
+// part, which has one number for each. They are more where the part begins within a block.
+std::string of_row_blocks(const Program& program, std::size_t index) {
+  const auto* reduce = program.body[index].as<TileReduce>();
+  if (reduce == nullptr || reduce->axis != Axis::rows) return "";
+  const EpilogueParts parts = parts_of(program);
+  const int home = parts.home[index];
+  if (home < 0) return "";
+  // In columns of the accumulator.
+  const std::int64_t cols = parts.cols(home);
+  const std::int64_t width = analyse(program).width(reduce->in);
+  const std::int64_t block = partial_tile * cols / width;
+  const std::int64_t before = parts.begin(home) % block;
+  return ceil_div(before + cols, block) == ceil_div(cols, block)
+             ? ""
+             : "partial sums of columns that begin within a block";
+}
+
 std::string of_body(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
   const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
@@ -131,9 +146,6 @@ std::string of_body(const Program& program) {
   if (const auto* m = std::get_if<AttentionMainloop>(&program.mainloop);
       m != nullptr && m->shape.cache.quantised() && !program.prologue.empty())
     return "attention that writes a cache in " + m->shape.cache.name() + " ahead of it";
-  for (const Primitive& p : program.prologue)
-    for (const Access& access : p.accesses())
-      if (access.period > 0) return "attention that rotates a part of each head";
   for (std::size_t i = 0; i < program.body.size(); ++i) {
     const Primitive& p = program.body[i];
     if (scan && !follows_scan(p)) return std::string(p.name()) + " behind a scan";
@@ -143,12 +155,13 @@ std::string of_body(const Program& program) {
     if (p.is<GroupReduce>()) {
       if (gemm != nullptr)
         if (std::string what = groups_not_built(program, i); !what.empty()) return what;
-      if (!stream && gemm == nullptr) return "sums over heads beside sums over rows";
+      const auto* row = std::get_if<RowMainloop>(&program.mainloop);
+      const bool held =
+          row != nullptr && rows_hold_groups(row->heads, row->cols, p.as<GroupReduce>()->group);
+      if (!stream && gemm == nullptr && !held) return "sums over heads beside sums over rows";
       if (columns && lanes_of_group(p.as<GroupReduce>()->group) == 0)
         return "sums over heads on the way down columns, where no lanes hold a head";
     }
-    if (gemm != nullptr && p.is<StoreGroups>())
-      return "a product that leaves scales of groups of columns";
     if (p.is<SumSequences>())
       if (std::string what = of_sequences(program); !what.empty()) return what;
     if (const auto* m = std::get_if<RowMainloop>(&program.mainloop); m != nullptr && m->heads == 1)
@@ -157,6 +170,8 @@ std::string of_body(const Program& program) {
         return "a sum over the columns of a value that is narrower than its rows";
     if (p.is<ChooseExperts>() || p.is<ChooseExpertsGradient>())
       if (std::string what = of_choice(program); !what.empty()) return what;
+    if (gemm != nullptr)
+      if (std::string what = of_row_blocks(program, i); !what.empty()) return what;
     if (const auto* sort = p.as<SortPlaces>())
       if (std::string what = of_sorted(program, *sort); !what.empty()) return what;
     for (const Access& access : p.accesses()) {
@@ -167,8 +182,8 @@ std::string of_body(const Program& program) {
         return "partial sums beside sums over whole rows";
       if (access.reach == Reach::sequence_rows && attention)
         return std::string(p.name()) + " of one row for each sequence";
-      if (gemm != nullptr && gemm->batch > 1 && access.reach == Reach::table)
-        return "a batch of products that loads a table";
+      if (gemm != nullptr && gemm->batch > 1 && access.period > 0)
+        return "a batch of products that loads a table of a part of each head";
       if (moves_rows_apart(access, gemm != nullptr, attention))
         return std::string(p.name()) + " of rows that lie apart";
     }

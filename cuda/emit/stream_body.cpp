@@ -180,9 +180,11 @@ class StreamEmitter final : public StreamCode {
     return fmt::format("column_result<lanes, threads>(state.{})", member);
   }
   [[nodiscard]] bool lanes_hold(std::int64_t group) const override {
-    return scopes_.part < 0 && scopes_.in_run() && lanes_of_group(group) > 0 &&
-           lanes_of_group(group) <=
-               (shape_.loop == StreamLoop::columns_down ? shape_.lanes : shape_.least_lanes);
+    const int lanes = lanes_of_group(group);
+    if (scopes_.part >= 0 || !scopes_.in_run() || lanes == 0) return false;
+    if (shape_.loop == StreamLoop::rows)
+      return rows_hold_groups(shape_.heads, shape_.cols, group) && lanes <= shape_.row_threads;
+    return lanes <= (shape_.loop == StreamLoop::columns_down ? shape_.lanes : shape_.least_lanes);
   }
 
   void in_walk(const std::function<void()>& statements) override {

@@ -330,6 +330,10 @@ int lanes_of_group(std::int64_t group) {
   return fits ? static_cast<int>(lanes) : 0;
 }
 
+bool rows_hold_groups(std::int64_t heads, std::int64_t cols, std::int64_t group) {
+  return heads == 1 && cols <= widest_row && cols % group == 0 && lanes_of_group(group) > 0;
+}
+
 bool pairs_in_thread(const StreamShape& shape, std::int64_t distance) {
   return distance == 1 || distance == shape.distance;
 }

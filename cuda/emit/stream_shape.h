@@ -53,6 +53,9 @@ StreamShape stream_shape(const Graph& graph, const Program& program, const Strea
 // warp has.
 int lanes_of_group(std::int64_t group);
 
+// Whether the threads that hold a row of `cols` columns hold its groups in such lanes.
+bool rows_hold_groups(std::int64_t heads, std::int64_t cols, std::int64_t group);
+
 // Whether pairs of columns so far apart are in one thread; else each thread computes its columns'
 // partners.
 bool pairs_in_thread(const StreamShape& shape, std::int64_t distance);

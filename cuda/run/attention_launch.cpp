@@ -160,6 +160,14 @@ class AttentionLaunches {
     const GpuMatrix m = matrix(stored_as(context_.plan.graph, program_, m_.log_sum_exp));
     return {m.address, leading(m)};
   }
+  // Of the keys that the operand has.
+  [[nodiscard]] ScoreBiasArguments bias() const {
+    if (!m_.bias) return {0, 0};
+    const GpuMatrix m = matrix(*m_.bias);
+    FUSELINE_ASSERT(m.cols >= shape_.kv_tokens && m.rows == m_.shape.heads * m_.shape.q_tokens,
+                    "something for every query of a head and every key");
+    return {m.address, leading(m)};
+  }
   [[nodiscard]] TensorMap map(const GpuMatrix& m, int rows) const {
     return map_of(context_.device, m, rows, 64, 128);
   }
@@ -216,6 +224,8 @@ class AttentionLaunches {
       const GpuMatrix cos = matrix(move.cos), sin = matrix(move.sin);
       p.cos = cos.address;
       p.sin = sin.address;
+      part.distance = small(move.distance);
+      part.rotated = small(cos.cols);
       p.table_ld = leading(cos);
       p.period = small(cos.rows);
     }
@@ -266,6 +276,7 @@ class AttentionLaunches {
     a.y_ld = leading(y);
     std::tie(a.log_sum_exp, a.log_sum_exp_ld) = log_sum_exp();
     a.shape = shape_;
+    a.bias = bias();
     a.order =
         gpu::attention_order(shape_, kGenericTileRows, d_, context_.device.info().multiprocessors);
     shape.grid[0] = static_cast<unsigned>(a.order.items());
@@ -288,6 +299,7 @@ class AttentionLaunches {
     a.y_ld = leading(y);
     std::tie(a.log_sum_exp, a.log_sum_exp_ld) = log_sum_exp();
     a.shape = shape_;
+    a.bias = bias();
     a.scale_ld = 1;
     const auto scales = [&](const std::optional<Operand>& scale, Address& address) {
       if (!scale) return;
@@ -381,6 +393,7 @@ class AttentionLaunches {
     a.out = out.address;
     a.out_ld = leading(out);
     a.shape = shape_;
+    a.bias = bias();
     a.per_query_head = g.per_query_head ? 1 : 0;
     a.order =
         gpu::attention_gradient_order(shape_, kGenericTileRows, d_, of != 0, g.per_query_head);

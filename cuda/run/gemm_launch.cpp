@@ -38,6 +38,10 @@ struct MappedRuns {
   std::int32_t step;
 };
 static_assert(offsetof(MappedRuns, run) == 192 && sizeof(MappedRuns) == 256);
+struct GroupsParameter {
+  Address data;
+  std::int32_t ld, run, step;
+};
 struct RowsParameter {
   std::uint64_t data;
   std::int32_t ld;
@@ -229,9 +233,25 @@ class Arguments {
     return leading(runs.matrix);
   }
 
+  // Few numbers, which threads store one by one: rows may lie in runs.
+  void put_groups(std::int64_t at, const Operand& operand) {
+    if (operand.at.run > 1) {
+      GpuMatrix m = context_.tensors.all_rows(operand);
+      m.address += static_cast<std::uint64_t>(operand.at.begin * m.row_bytes);
+      put(bytes_, at,
+          GroupsParameter{m.address, leading(m), static_cast<std::int32_t>(operand.at.run),
+                          static_cast<std::int32_t>(operand.at.step)});
+    } else {
+      const GpuMatrix m = context_.tensors.matrix(operand);
+      put(bytes_, at,
+          GroupsParameter{m.address, leading(m), static_cast<std::int32_t>(operand.rows), 0});
+    }
+  }
+
   void put_field(std::int64_t at, const Field& field) {
     if (field.kind == FieldKind::tile_out) return put_result(at, field);
     if (field.kind == FieldKind::tile_out_runs) return put_runs_of_result(at, field);
+    if (field.kind == FieldKind::groups_out) return put_groups(at, field.operand);
     const GpuMatrix m = context_.tensors.matrix(field.operand);
     const auto begin = static_cast<std::int32_t>(field.begin);
     switch (field.kind) {
@@ -250,6 +270,7 @@ class Arguments {
       }
       case FieldKind::tile_out:
       case FieldKind::tile_out_runs:
+      case FieldKind::groups_out:
         return;
       case FieldKind::rows_in:
       case FieldKind::rows_out:

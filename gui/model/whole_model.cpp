@@ -56,14 +56,15 @@ void fill_parts(ModelStep& step, const LayersEstimate& layers) {
   Seconds ends;
   Bytes ends_hbm;
   std::vector<StepPart> around;
-  const auto end = [&](const std::optional<PlanEstimate>& e, const char* label, Colour colour) {
+  const auto end = [&](const std::optional<PlanEstimate>& e, const std::string& label,
+                       Colour colour) {
     if (!e) return;
     ends += e->time;
     ends_hbm += e->hbm_read + e->hbm_write;
     around.push_back(part(label, e->time, e->hbm_read + e->hbm_write, colour));
   };
-  end(layers.entry, "embedding", {ColourRole::tensor_input, 0});
-  end(layers.exit, "final norm, LM head", {ColourRole::tensor_output, 0});
+  end(layers.entry, layers.entry_name, {ColourRole::tensor_input, 0});
+  end(layers.exit, layers.exit_name, {ColourRole::tensor_output, 0});
   const Bytes hbm = layers.hbm_read + layers.hbm_write;
   step.parts.push_back(part(fmt::format("{} layers", layers.layers), layers.time - ends,
                             hbm - ends_hbm, {ColourRole::kind_gemm, 0}));

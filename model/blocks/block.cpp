@@ -1,6 +1,7 @@
 #include "model/blocks/block.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -63,6 +64,14 @@ bool has_parameter(const ModelConfig& config, const std::string& name) {
   return std::any_of(config.blocks.begin(), config.blocks.end(), [&](const BlockUse& use) {
     const std::vector<std::string> names = parameter_names(*text_of(use));
     return std::find(names.begin(), names.end(), name) != names.end();
+  });
+}
+
+bool ends_have_parameter(const ModelConfig& config, const std::string& name) {
+  return std::ranges::any_of(std::array{config.entry, config.exit}, [&](const std::string& end) {
+    if (end.empty()) return false;
+    const std::vector<std::string> names = parameter_names(*text_of({.block = end}));
+    return std::ranges::find(names, name) != names.end();
   });
 }
 

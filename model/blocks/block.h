@@ -44,6 +44,8 @@ bool has_experts(const BlockUse& use);
 Workload workload_of(const ModelConfig& config, const BlockUse& use, Workload workload);
 // Whether any block of the model's layers has the parameter.
 bool has_parameter(const ModelConfig& config, const std::string& name);
+// The same of what stands before and behind the layers.
+bool ends_have_parameter(const ModelConfig& config, const std::string& name);
 // What the model gives the parameters of one of its blocks.
 ParameterValues block_values(const ModelConfig& config, const BlockUse& use);
 

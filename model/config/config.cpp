@@ -59,7 +59,7 @@ void check_config(const ModelConfig& c, const std::string& file) {
   check_range(file, "Hkv", c.Hkv, least("Hkv"), kLargestDimension);
   check_range(file, "d", c.d, least("d"), kLargestDimension);
   const bool has_ends = !c.entry.empty() || !c.exit.empty();
-  check_range(file, "V", c.V, has_ends ? 1 : 0, kLargestDimension);
+  check_range(file, "V", c.V, ends_have_parameter(c, "V") ? 1 : 0, kLargestDimension);
   check_range(file, "max_positions", c.max_positions, has_ends ? 1 : 0, kLargestDimension);
   check_range(file, "sliding_window", c.sliding_window, 0, kLargestDimension);
 

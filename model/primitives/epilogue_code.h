@@ -42,6 +42,8 @@ class EpilogueCode {
   // A parameter for what moves; `stored`: the value, of a stored tile. Returns its name.
   virtual std::string parameter(const Access& access, Value stored) = 0;
   std::string parameter(const Access& access) { return parameter(access, -1); }
+  // The same of one number for every group of columns.
+  virtual std::string groups_parameter(const Access& access) = 0;
   // A member that the thread keeps from slab to slab; returns its name.
   virtual std::string state(const std::string& type, const std::string& wanted) = 0;
   // Reserves scratch memory to reduce columns of a value with `each` columns a thread; returns the

@@ -66,13 +66,13 @@ void GroupReduce::epilogue(EpilogueCode& code) const {
 }
 
 void GroupReduce::stream(StreamCode& code) const {
-  code.not_in_rows("sums of groups of columns");
   if (code.lanes_hold(group) && code.each(in) == 8) {
     const std::string x = code.use(in);
     code.step("group_reduce");
     return code.define(out,
                        fmt::format("reduce_lanes<{}, {}>({})", reducer_for(code, fn), group, x));
   }
+  code.not_in_rows("sums of groups of columns");
   const std::string place = code.place_of(out);
   const std::string there = code.computed_at("there", code.cols(in), in);
   code.step("group_reduce");

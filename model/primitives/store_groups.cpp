@@ -64,7 +64,12 @@ void StoreGroups::evaluate(TileContext& tile) const {
   }
 }
 
-void StoreGroups::epilogue(EpilogueCode& code) const { code.refuse(name); }
+void StoreGroups::epilogue(EpilogueCode& code) const {
+  if (code.each(in) != 2) code.refuse("scales of groups of paired values");
+  const std::string value = code.use(in);
+  code.line(fmt::format("store_groups<{}>(p.{}, {}, {});", group,
+                        code.groups_parameter(accesses().front()), code.place(), value));
+}
 
 void StoreGroups::stream(StreamCode& code) const {
   code.where_stored(in, true, [&] {

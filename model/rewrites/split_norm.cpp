@@ -22,7 +22,7 @@ bool can_split(const Graph& graph, const Op& op) {
   const std::vector<OpId> readers = graph.consumers(op.writes[0].tensor);
   return !readers.empty() && std::ranges::all_of(readers, [&](OpId id) {
     const Op& reader = graph.op(id);
-    return is_gemm(reader) && !is_ragged(reader) && reader.reads[0].tensor == op.writes[0].tensor;
+    return is_gemm(reader) && !is_ragged(reader) && reader.reads[0] == op.writes[0];
   });
 }
 

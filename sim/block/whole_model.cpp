@@ -66,10 +66,12 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
   // large to stay.
   if (!config.entry.empty()) {
     sum.entry = simulate_graph(build_entry(config, workload), {.replay = true, .runs = 1});
+    sum.entry_name = config.V > 0 ? "embedding" : config.entry;
     add(sum, *sum.entry, 1);
   }
   if (!config.exit.empty()) {
     sum.exit = simulate_graph(build_exit(config, workload), {.replay = true, .runs = 2});
+    sum.exit_name = config.V > 0 ? "final norm, LM head" : config.exit;
     add(sum, *sum.exit, 1);
   }
   return sum;

@@ -16,6 +16,8 @@ struct LayersEstimate {
   std::int64_t layers = 0;
   std::optional<PlanEstimate> entry;  // embedding
   std::optional<PlanEstimate> exit;   // final norm and LM head
+  // What they are called: those of a model without tokens' numbers by the names of their blocks.
+  std::string entry_name{}, exit_name{};
   Seconds time;
   Flops flops;
   Bytes hbm_read, hbm_write, l2;

@@ -272,7 +272,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
     const bool back = m->gradient.has_value();
-    const bool generic = runs_generic_attention(s, back, implementation, gpu);
+    const bool generic = runs_generic_attention(*m, implementation, gpu);
     const PrefillTime t =
         generic ? (back ? generic_gradient_time(s, gpu) : generic_prefill_time(s, gpu))
         : back  ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)

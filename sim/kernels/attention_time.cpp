@@ -141,16 +141,17 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
                    gpu, gpu.sm_clock.value() * clock_factor);
 }
 
-bool has_wgmma_attention(std::int64_t head_width, std::int64_t v_width, bool gradient) {
-  const bool keys = head_width == 64 || head_width == 128 || head_width == 192;
-  const bool values = v_width == 64 || v_width == 128;
-  return keys && values && (gradient ? head_width == v_width : v_width <= head_width);
+bool has_wgmma_attention(const AttentionMainloop& m) {
+  const std::int64_t keys = m.shape.head_width, values = m.shape.v_width();
+  const bool widths = (keys == 64 || keys == 128 || keys == 192) && (values == 64 || values == 128);
+  if (!widths || m.bias) return false;
+  return m.gradient ? keys == values && m.shape.softcap == 0 : values <= keys;
 }
 
-bool runs_generic_attention(const AttentionShape& shape, bool gradient,
-                            Implementation implementation, const Gpu& gpu) {
+bool runs_generic_attention(const AttentionMainloop& m, Implementation implementation,
+                            const Gpu& gpu) {
   return implementation != Implementation::library_attention && has_feature(gpu, Feature::wgmma) &&
-         !has_wgmma_attention(shape.head_width, shape.v_width(), gradient);
+         !has_wgmma_attention(m);
 }
 
 PrefillTime generic_prefill_time(const AttentionShape& shape, const Gpu& gpu) {

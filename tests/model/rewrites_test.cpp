@@ -6,6 +6,8 @@
 #include <map>
 
 #include "model/backward.h"
+#include "model/blocks/block.h"
+#include "model/blocks/block_text.h"
 #include "model/operators/all_operators.h"
 #include "model/prepare.h"
 #include "model/reference.h"
@@ -355,6 +357,18 @@ TEST(Rewrites, SplitNormPutsTheBiasBehindADeferredLayerNormIntoItsShift) {
   EXPECT_FALSE(block.graph.find_op("qkv_bias"));
   EXPECT_TRUE(block.graph.find_op("qkv_norm"));
   EXPECT_TRUE(block.graph.find_op("oproj_bias"));
+}
+
+// A product of some of the norm's rows would meet the statistics of others.
+TEST(Rewrites, SplitNormLeavesANormWhoseRowsAreReadInPart) {
+  const auto text = BlockText::parse(
+      "fuseline.block/1\nblock b(D = 8)\n  input x[M, D]\n"
+      "  xn = rms_norm(x, w_norm[D], eps = 1e-5)\n"
+      "  first, others = split_tokens(xn, 1, T - 1)\n"
+      "  y = linear(first, w[D, D])\n  output y\n",
+      "t.block");
+  Block block{build_graph(*text, {}, test::forward(2, 3)), {}};
+  EXPECT_FALSE(split_norm().applies(block.graph));
 }
 
 // The weights that the rotated norm reads are the next layer's, and the graph says which ones.

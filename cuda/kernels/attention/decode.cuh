@@ -37,11 +37,12 @@ struct AttentionDecodeArgs {
   int scale_ld = 1;
   // Of codes: a number for each head of each key, or null for 1.
   const float *k_scale = nullptr, *v_scale = nullptr;
+  ScoreBias<Element> bias{};
 };
 
 // Stages of the ring: two let more thread blocks share a GPU's smaller shared memory.
 template <class Element, int d, int dv = d, int stages_ = 3, bool capped = false,
-          class Stored = Element>
+          class Stored = Element, bool biased = false>
 struct AttentionDecode {
   static_assert(d % 16 == 0 && d <= 256 && dv % 16 == 0 && dv <= 256, "head width");
   using Args = AttentionDecodeArgs<Element, Stored>;
@@ -188,6 +189,14 @@ struct AttentionDecode {
     multiply_rows<Element, d, keys>(x, q, from);
     if constexpr (codes) scales.multiply(x, scales.of_key);
     if constexpr (capped) cap_scores(x, s);
+    if constexpr (biased) {
+#pragma unroll
+      for (int i = 0; i < keys / 2; ++i) {
+        const int r = lane / 4 + 8 * (i / 2 % 2);
+        const int key = chunk * keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
+        if (r < rows) x[i] += args.bias.unscaled(s, head(r), token(r), key);
+      }
+    }
     // Few chunks hold keys that some query does not see.
     if ((chunk + 1) * keys > s.end_key(0) || chunk * keys < s.first_key(s.q_tokens - 1)) {
 #pragma unroll
@@ -367,10 +376,10 @@ struct AttentionDecode {
 // The body of a kernel with AttentionDecode::threads threads, AttentionDecode::shared_bytes of
 // dynamic shared memory and decode_tiles() · splits thread blocks.
 template <class Element, int d, int dv = d, int stages = 3, bool capped = false,
-          class Stored = Element>
+          class Stored = Element, bool biased = false>
 FUSELINE_DEVICE void attention_decode(const AttentionDecodeArgs<Element, Stored>& args) {
   extern __shared__ __align__(16) unsigned char shared_16[];
-  AttentionDecode<Element, d, dv, stages, capped, Stored>(args, shared_16).run();
+  AttentionDecode<Element, d, dv, stages, capped, Stored, biased>(args, shared_16).run();
 }
 
 }  // namespace fuseline::gpu

@@ -32,8 +32,8 @@ struct GenericTile {
 };
 template <int d>
 using GenericForwardTile = GenericTile<d, 128>;
-template <int d>
-using GenericGradientTile = GenericTile<d, 112>;
+template <int d, int dv = d>
+using GenericGradientTile = GenericTile<(d > dv ? d : dv), 112>;
 
 // 16 accumulator rows of a warp to memory; `count` of them exist.
 template <int d, class Out>
@@ -66,6 +66,7 @@ struct GenericForwardArgs {
   AttentionShape shape;
   AttentionOrder order;
   int log_sum_exp_ld = 1;  // numbers from one row's to the next
+  ScoreBias<Element> bias{};
 };
 
 // Heads of v and y have dv columns.
@@ -74,7 +75,7 @@ constexpr int generic_forward_bytes = GenericForwardTile<d>::tile_bytes +
                                       2 * GenericForwardTile<d>::block*(row_pitch<d> +
                                                                         row_pitch<dv>);
 
-template <class Element, int d, int dv = d, bool capped = false>
+template <class Element, int d, int dv = d, bool capped = false, bool biased = false>
 FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>& args) {
   using Tile = GenericForwardTile<d>;
   constexpr int stage_bytes = Tile::block * (row_pitch<d> + row_pitch<dv>);
@@ -115,6 +116,8 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
     float x[Tile::block / 2];
     multiply_rows<Element, d, Tile::block>(x, queries + thread / 32 * 16 * row_pitch<d>, from);
     if constexpr (capped) cap_scores(x, s);
+    if constexpr (biased)
+      bias_scores(x, args.bias, s, item.head, warp_row + lane / 4, block * Tile::block);
     if (needs_mask(s, warp_row, 16, block * Tile::block, Tile::block))
       mask_scores(x, s, warp_row + lane / 4, block * Tile::block);
     float keep[2];
@@ -151,20 +154,29 @@ struct GenericGradientArgs {
   AttentionOrder order;
   int per_query_head;                    // dk, dv: not summed over the heads that share a key
   int log_sum_exp_ld = 1, delta_ld = 1;  // numbers from one row's to the next
+  ScoreBias<Element> bias{};
 };
 
-template <class Element, int d>
-constexpr int generic_gradient_bytes =
-    2 * GenericGradientTile<d>::tile_bytes + 4 * GenericGradientTile<d>::block_bytes;
+// Of a tile that stays and two blocks that pass, each of q or k and of dy or v.
+template <class Element, int d, int dv = d>
+constexpr int generic_gradient_bytes = (GenericGradientTile<d, dv>::rows +
+                                        2 * GenericGradientTile<d, dv>::block) *
+                                       (row_pitch<d> + row_pitch<dv>);
 
-// p and ds of one warp's 16 rows and a block: rows are queries (of == q) or keys.
-template <class Element, int d, AttentionGradientOf of, class Out>
+// p and ds of one warp's 16 rows and a block: rows are queries (of == q) or keys. Heads of v and dy
+// have dv columns.
+template <class Element, int d, AttentionGradientOf of, int dv = d, bool capped = false,
+          bool biased = false, class Out>
 FUSELINE_DEVICE void attention_gradient_generic(const GenericGradientArgs<Element, Out>& args) {
-  using Tile = GenericGradientTile<d>;
+  using Tile = GenericGradientTile<d, dv>;
+  constexpr int tile_bytes = Tile::rows * row_pitch<d>;
+  constexpr int block_bytes = Tile::block * row_pitch<d>;
+  constexpr int stage_bytes = block_bytes + Tile::block * row_pitch<dv>;
+  constexpr int cols = of == AttentionGradientOf::v ? dv : d;  // of the result's heads
   constexpr bool keys_stay = of != AttentionGradientOf::q;
   extern __shared__ __align__(16) unsigned char shared_16[];
   const u32 stay = shared_address(shared_16);
-  const u32 buffers = stay + 2 * Tile::tile_bytes;
+  const u32 buffers = stay + tile_bytes + Tile::rows * row_pitch<dv>;
   const AttentionShape& s = args.shape;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % 32;
   const GradientWork w = gradient_work<keys_stay>(
@@ -175,53 +187,53 @@ FUSELINE_DEVICE void attention_gradient_generic(const GenericGradientArgs<Elemen
   const long long first_q = static_cast<long long>(w.batch) * s.q_tokens;
   const long long first_k = static_cast<long long>(w.batch) * s.kv_rows;
 
-  const auto queries = [&](const Element* data, long long ld, int head) {
-    return HeadRows<Element>{data + first_q * ld + head * d, ld};
+  const auto queries = [&](int head) {
+    return HeadRows<Element>{args.in.q + first_q * args.in.q_ld + head * d, args.in.q_ld};
+  };
+  const auto results = [&](int head) {
+    return HeadRows<Element>{args.in.dy + first_q * args.in.dy_ld + head * dv, args.in.dy_ld};
   };
   const HeadRows<Element> k{args.in.k + first_k * args.in.k_ld + kv_head * d, args.in.k_ld};
-  const HeadRows<Element> v{args.in.v + first_k * args.in.v_ld + kv_head * d, args.in.v_ld};
-  const HeadRows<Element> q = queries(args.in.q, args.in.q_ld, w.first_head);
-  const HeadRows<Element> dy = queries(args.in.dy, args.in.dy_ld, w.first_head);
+  const HeadRows<Element> v{args.in.v + first_k * args.in.v_ld + kv_head * dv, args.in.v_ld};
+  const HeadRows<Element> q = queries(w.first_head), dy = results(w.first_head);
   const int stay_rows = keys_stay ? s.kv_tokens : s.q_tokens;
   fetch_rows<d, Tile::rows, Tile::threads>(stay, keys_stay ? k : q, tile_row, stay_rows, thread);
-  fetch_rows<d, Tile::rows, Tile::threads>(stay + Tile::tile_bytes, keys_stay ? v : dy, tile_row,
-                                           stay_rows, thread);
+  fetch_rows<dv, Tile::rows, Tile::threads>(stay + tile_bytes, keys_stay ? v : dy, tile_row,
+                                            stay_rows, thread);
 
   const int blocks = max_of(0, w.end - w.first);  // of each query head
   const auto fetch = [&](int index) {
     const int head = w.first_head + index / blocks;
     const int row = (w.first + index % blocks) * Tile::block;
-    const u32 to = buffers + (index & 1) * 2 * Tile::block_bytes;
+    const u32 to = buffers + (index & 1) * stage_bytes;
     const int rows = keys_stay ? s.q_tokens : s.kv_tokens;
-    fetch_rows<d, Tile::block, Tile::threads>(
-        to, keys_stay ? queries(args.in.q, args.in.q_ld, head) : k, row, rows, thread);
-    fetch_rows<d, Tile::block, Tile::threads>(
-        to + Tile::block_bytes, keys_stay ? queries(args.in.dy, args.in.dy_ld, head) : v, row, rows,
-        thread);
+    fetch_rows<d, Tile::block, Tile::threads>(to, keys_stay ? queries(head) : k, row, rows, thread);
+    fetch_rows<dv, Tile::block, Tile::threads>(to + block_bytes, keys_stay ? results(head) : v, row,
+                                               rows, thread);
     cp_async_commit();
   };
   if (blocks > 0) fetch(0);
 
-  float sum[d / 2];
+  float sum[cols / 2];
 #pragma unroll
-  for (int i = 0; i < d / 2; ++i) sum[i] = 0.0F;
+  for (float& x : sum) x = 0.0F;
   const float scale_log2 = s.scale * log2_of_e;
   const u32 my_rows = stay + thread / 32 * 16 * row_pitch<d>;
+  const u32 my_others = stay + tile_bytes + thread / 32 * 16 * row_pitch<dv>;
   for (int index = 0; index < w.blocks(); ++index) {
     cp_async_wait<0>();
     __syncthreads();
     if (index + 1 < w.blocks()) fetch(index + 1);
-    const u32 move = buffers + (index & 1) * 2 * Tile::block_bytes;
+    const u32 move = buffers + (index & 1) * stage_bytes;
     const int row = (w.first + index % blocks) * Tile::block;
-    const long long stats =
-        (static_cast<long long>(w.batch) * s.heads + w.first_head + index / blocks) * s.q_tokens;
+    const int head = w.first_head + index / blocks;
+    const long long stats = (static_cast<long long>(w.batch) * s.heads + head) * s.q_tokens;
 
     float p[Tile::block / 2];
     multiply_rows<Element, d, Tile::block>(p, my_rows, move);
     float dp[Tile::block / 2];
     if constexpr (of != AttentionGradientOf::v)
-      multiply_rows<Element, d, Tile::block>(dp, my_rows + Tile::tile_bytes,
-                                             move + Tile::block_bytes);
+      multiply_rows<Element, dv, Tile::block>(dp, my_others, move + block_bytes);
 #pragma unroll
     for (int i = 0; i < Tile::block / 2; ++i) {
       const int mine = warp_row + lane / 4 + 8 * (i / 2 % 2);
@@ -230,21 +242,28 @@ FUSELINE_DEVICE void attention_gradient_generic(const GenericGradientArgs<Elemen
       const bool seen = t < s.q_tokens && key < s.end_key(t) && key >= s.first_key(t);
       const float lse =
           seen ? args.log_sum_exp[(stats + t) * args.log_sum_exp_ld] * log2_of_e : 0.0F;
+      float slope = 1.0F;  // of the cap: z = c tanh(s / c) grows by 1 - (z / c)^2
+      if constexpr (capped) {
+        const float part = tanh_of(p[i] * (s.scale / s.softcap));
+        slope = 1.0F - part * part;
+        p[i] = part * (s.softcap / s.scale);
+      }
+      if constexpr (biased) p[i] += args.bias.unscaled(s, head, t, key);
       p[i] = seen ? power_of_2(p[i] * scale_log2 - lse) : 0.0F;
       if constexpr (of != AttentionGradientOf::v)
-        p[i] *= dp[i] - (seen ? args.delta[(stats + t) * args.delta_ld] : 0.0F);
+        p[i] *= slope * (dp[i] - (seen ? args.delta[(stats + t) * args.delta_ld] : 0.0F));
     }
     // dq and dk: ds times what made s; dv: p times what made dp.
-    accumulate_rows<Element, d, Tile::block>(
-        sum, p, move + (of == AttentionGradientOf::v ? Tile::block_bytes : 0));
+    accumulate_rows<Element, cols, Tile::block>(
+        sum, p, move + (of == AttentionGradientOf::v ? block_bytes : 0));
   }
   if constexpr (of != AttentionGradientOf::v) {
 #pragma unroll
-    for (int i = 0; i < d / 2; ++i) sum[i] *= s.scale;
+    for (float& x : sum) x *= s.scale;
   }
   const long long first_row = keys_stay ? first_k : first_q;
-  store_fragment<d>(args.out + (first_row + warp_row) * args.out_ld + w.stay_head * d, args.out_ld,
-                    stay_rows - warp_row, sum);
+  store_fragment<cols>(args.out + (first_row + warp_row) * args.out_ld + w.stay_head * cols,
+                       args.out_ld, stay_rows - warp_row, sum);
 }
 
 }  // namespace fuseline::gpu

@@ -59,6 +59,30 @@ FUSELINE_DEVICE void cap_scores(float (&s)[count], const AttentionShape& shape) 
   for (float& x : s) x = out * tanh_of(in * x);
 }
 
+// What is added to scores, [H·T, S]: row h·T + t, the same for every sequence.
+template <class Element>
+struct ScoreBias {
+  const Element* data;
+  long long ld;
+
+  // Divided by the scale, since what follows scales scores; 0 where no query or key is.
+  FUSELINE_DEVICE float unscaled(const AttentionShape& shape, int head, int token, int key) const {
+    if (token >= shape.q_tokens || key >= shape.kv_tokens) return 0.0F;
+    const long long row = static_cast<long long>(head) * shape.q_tokens + token;
+    return to_float(data[row * ld + key]) / shape.scale;
+  }
+};
+
+// The same of a block of one head. It comes behind the cap and ahead of the mask.
+template <int count, class Element>
+FUSELINE_DEVICE void bias_scores(float (&s)[count], const ScoreBias<Element>& bias,
+                                 const AttentionShape& shape, int head, int first_row, int key) {
+  const int col = key + static_cast<int>(threadIdx.x % 4) * 2;
+#pragma unroll
+  for (int i = 0; i < count; ++i)
+    s[i] += bias.unscaled(shape, head, first_row + 8 * (i / 2 % 2), col + i / 4 * 8 + i % 2);
+}
+
 struct OnlineSoftmax {
   float m[2] = {minus_infinity, minus_infinity};  // unscaled
   float l[2] = {0.0F, 0.0F};                      // this thread's share

@@ -7,7 +7,7 @@
 
 namespace fuseline::gpu {
 
-enum class Pairs { none, adjacent, halves };  // columns c and c + 1, or c and c + d / 2, of a head
+enum class Pairs { none, adjacent, apart };  // columns c and c + 1 of a head, or c and c + distance
 
 // Rows b·T + t of some heads, rotated or not, to rows b·to_rows + to_first + t.
 template <class Element>
@@ -18,6 +18,8 @@ struct AttentionRows {
   int heads;
   Pairs pairs;
   int to_rows, to_first;
+  int distance;  // of columns apart: a multiple of 8, and twice as many are a part of a head
+  int rotated;   // columns of a head, from the first on
 };
 
 // Rows of all operands start at multiples of 16 bytes.
@@ -72,23 +74,26 @@ FUSELINE_DEVICE void attention_prologue(const AttentionPrologueArgs<Element>& ar
     }
     const long long row = unit / (part.heads * units);
     const int rest = static_cast<int>(unit % (part.heads * units));
-    const bool halves = part.pairs == Pairs::halves;
-    const int low = rest % units * (halves ? 8 : 16);
-    const int high = low + (halves ? d / 2 : 8);
+    const bool apart = part.pairs == Pairs::apart;
+    const int unit_of_head = rest % units;
+    const int low = apart ? 8 * unit_of_head + 8 * unit_of_head / part.distance * part.distance
+                          : 16 * unit_of_head;
+    const int high = low + (apart ? part.distance : 8);
     const Element* from = part.from + row * part.from_ld + rest / units * d;
     Eight a(from + low), b(from + high);
-    if (part.pairs != Pairs::none) {
+    if (part.pairs != Pairs::none && low < part.rotated) {
+      const bool both = high < part.rotated;
       const long long angles = row % args.period * args.table_ld;
-      const Eight cos_a(args.cos + angles + low), cos_b(args.cos + angles + high);
-      const Eight sin_a(args.sin + angles + low), sin_b(args.sin + angles + high);
+      const Eight cos_a(args.cos + angles + low), cos_b(args.cos + angles + (both ? high : low));
+      const Eight sin_a(args.sin + angles + low), sin_b(args.sin + angles + (both ? high : low));
       const Eight x = a, y = b;
 #pragma unroll
       for (int j = 0; j < 8; ++j) {
         // The first of a pair loses sin times the second, the second gains sin times the first.
-        const float other_a = halves ? -y.v[j] : j % 2 == 0 ? -x.v[j + 1] : x.v[j - 1];
-        const float other_b = halves ? x.v[j] : j % 2 == 0 ? -y.v[j + 1] : y.v[j - 1];
+        const float other_a = apart ? -y.v[j] : j % 2 == 0 ? -x.v[j + 1] : x.v[j - 1];
+        const float other_b = apart ? x.v[j] : j % 2 == 0 ? -y.v[j + 1] : y.v[j - 1];
         a.v[j] = x.v[j] * cos_a.v[j] + other_a * sin_a.v[j];
-        b.v[j] = y.v[j] * cos_b.v[j] + other_b * sin_b.v[j];
+        if (both) b.v[j] = y.v[j] * cos_b.v[j] + other_b * sin_b.v[j];
       }
     }
     const long long to_row = row / args.tokens * part.to_rows + part.to_first + row % args.tokens;

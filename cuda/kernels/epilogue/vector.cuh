@@ -62,6 +62,29 @@ FUSELINE_DEVICE void store_rows(const RowsOut<T>& to, const Place& place, const 
   }
 }
 
+// One number for every group of columns: column c of row m goes to column c / group of row
+// m / run · step + m mod run, behind `data`.
+template <class T>
+struct GroupsOut {
+  T* data;
+  int ld;
+  int run, step;
+};
+
+// All columns of a group have its number; the thread that has the first one stores it.
+template <int group, class T, class Slab, int groups>
+FUSELINE_DEVICE void store_groups(const GroupsOut<T>& to, const Slab& place,
+                                  const Fragment<2, groups>& value) {
+  const int lane = threadIdx.x % 32;
+  for_each_element<Fragment<2, groups>>([&](int half, int g, int e) {
+    const int row = place.row + fragment_row(lane, half);
+    const int col = place.col + fragment_col(2, lane, g, e);
+    if (col % group != 0 || col < 0 || col >= place.cols || row >= place.rows) return;
+    const long long to_row = static_cast<long long>(row / to.run) * to.step + row % to.run;
+    to.data[to_row * to.ld + col / group] = from_float<T>(value.at(half, g, e));
+  });
+}
+
 // A [period, cols] table: element (m mod period, n mod cols) belongs to element (m, n). `cols` is
 // even, so the two columns of a thread are neighbours in the table too.
 template <class T>
@@ -71,15 +94,19 @@ struct TableIn {
   int cols;
 };
 
-template <class T, class Slab>
+// `batched`: results of a batch stand below each other, so that the table may have rows of several.
+template <bool batched = false, class T, class Slab>
 FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, const Slab& place) {
   const int lane = threadIdx.x % 32;
+  const int before =
+      batched ? static_cast<int>(static_cast<long long>(place.result) * place.rows % from.period)
+              : 0;
   Fragment<2, Slab::groups> out;
   const T* rows[2];
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
-    rows[half] = from.data + static_cast<long long>(row % from.period) * from.cols;
+    rows[half] = from.data + static_cast<long long>((before + row) % from.period) * from.cols;
   }
 #pragma unroll
   for (int group = 0; group < Slab::groups; ++group) {

@@ -7,12 +7,12 @@ namespace fuseline {
 namespace in_sd3 {
 namespace {
 
-// transformer/config.json of Stable Diffusion 3 as the diffusers library writes it. Patches and the
-// last layer's projection are not predicted.
+// transformer/config.json of Stable Diffusion 3 as the diffusers library writes it.
 ModelConfig read(const HfFields& fields) {
   ModelConfig c;
   c.blocks = {{.block = "mmdit"}};
-  c.entry = c.exit = "";
+  c.entry = "embed_latents";
+  c.exit = "head_latents";
   c.layers = fields.whole("num_layers", kMostLayers);
   c.H = fields.whole("num_attention_heads");
   c.Hkv = c.H;
@@ -20,7 +20,13 @@ ModelConfig read(const HfFields& fields) {
   c.D = c.H * c.d;
   c.F = 4 * c.D;
   c.max_positions = kLargestDimension;
-  c.pixels_per_token = 8 * fields.whole_or("patch_size", 2);  // a latent is 8 x 8 pixels
+  const std::int64_t patch = fields.whole_or("patch_size", 2);
+  c.pixels_per_token = 8 * patch;  // a latent is 8 x 8 pixels
+  const std::int64_t positions = fields.whole_or("pos_embed_max_size", 192);
+  c.values["patch_numbers"] = fields.whole_or("in_channels", 16) * patch * patch;
+  c.values["image_positions"] = positions * positions;
+  c.values["text_width"] = fields.whole_or("joint_attention_dim", 4096);
+  c.values["pooled_width"] = fields.whole_or("pooled_projection_dim", 2048);
   c.norm_eps = 1e-6;
   c.values["text_tokens"] = std::int64_t{154};  // 77 of CLIP and 77 of T5
   const std::int64_t text = fields.whole_or("caption_projection_dim", c.D);

@@ -5,19 +5,31 @@ namespace fuseline {
 namespace in_vit {
 namespace {
 
-// An encoder of image patches; the patches' own product and the classifier are not predicted.
+// The classes are counted by their labels: a file without them has two, as transformers says.
+std::int64_t classes_of(const HfFields& fields) {
+  const nlohmann::json* labels = fields.find("id2label");
+  const bool named = labels != nullptr && labels->is_object() && !labels->empty();
+  return named ? static_cast<std::int64_t>(labels->size()) : fields.whole_or("num_labels", 2);
+}
+
+// An encoder of image patches.
 ModelConfig read(const HfFields& fields) {
   require_activation(fields, "hidden_act", {"gelu", "gelu_new", "gelu_pytorch_tanh"});
   ModelConfig c;
   c.blocks = {{.block = "encoder"}};
-  c.entry = c.exit = "";
+  c.entry = "embed_patches";
+  c.exit = "head_classes";
   c.layers = fields.whole("num_hidden_layers", kMostLayers);
   c.D = fields.whole("hidden_size");
   c.F = fields.whole("intermediate_size");
   c.H = fields.whole("num_attention_heads");
   c.Hkv = c.H;
   c.d = head_width(fields, "num_attention_heads", c.D, c.H);
-  c.max_positions = kLargestDimension;
+  const std::int64_t patch = fields.whole_or("patch_size", 16);
+  const std::int64_t across = fields.whole_or("image_size", 224) / patch;
+  c.max_positions = across * across + 1;
+  c.values["patch_numbers"] = fields.whole_or("num_channels", 3) * patch * patch;
+  c.values["classes"] = classes_of(fields);
   c.norm_eps = fields.real_or("layer_norm_eps", 1e-12);
   c.qkv_bias = fields.flag_or("qkv_bias", true);
   c.out_bias = c.mlp_bias = true;

@@ -123,6 +123,44 @@ TEST(AttentionSource, PrologueRotatesAndWritesTheCache) {
             std::get<AttentionMainloop>(attention_of(plan, false).mainloop).q_value);
 }
 
+// GPT-J turns the first 64 of 256 columns, neighbour by neighbour.
+TEST(AttentionSource, PrologueRotatesAPartOfEachHead) {
+  const Plan plan =
+      make_plan("tensorrt-llm", load_model("gpt-j-6b"), test::workload(Phase::forward));
+  Program program = attention_of(plan, false);
+  const auto moves = prologue_moves(plan.graph, program);
+  ASSERT_EQ(moves.size(), 2U);
+  EXPECT_EQ(moves[0].distance, 1);
+  EXPECT_EQ(moves[0].cos.cols, 64);
+  for (Primitive& p : program.prologue)
+    if (p.is<PairMap>())
+      fuseline::test::change<PairMap>(p, [](PairMap& pair) { pair.distance = 32; });
+  EXPECT_EQ(prologue_moves(plan.graph, program)[0].distance, 32);
+  for (Primitive& p : program.prologue)
+    if (p.is<PairMap>())
+      fuseline::test::change<PairMap>(p, [](PairMap& pair) { pair.distance = 12; });
+  EXPECT_THROW((void)prologue_moves(plan.graph, program), MissingError);
+}
+
+// What is done to scores makes another kernel; the Hopper kernels have no bias, and no gradient of
+// capped scores or of values narrower than keys.
+TEST(AttentionSource, ScoresMayBeCappedAndBiased) {
+  using enum AttentionPart;
+  const auto text = [](const char* model, bool gradient) {
+    const Plan plan = make_plan("coda", load_model(model), test::workload(Phase::train));
+    const Program& program = attention_of(plan, gradient);
+    const auto sources = attention_sources(plan.graph, program, SmTarget::sm_90a, "test");
+    return sources.front().source.text;
+  };
+  EXPECT_THAT(text("t5-large", false),
+              HasSubstr("attention_forward_generic<bf16, 64, 64, false, true>"));
+  EXPECT_THAT(
+      text("gemma2-9b", true),
+      HasSubstr("attention_gradient_generic<bf16, 256, AttentionGradientOf::k, 256, true>"));
+  EXPECT_THAT(text("deepseek-v2-lite", true),
+              HasSubstr("attention_gradient_generic<bf16, 192, AttentionGradientOf::k, 128>"));
+}
+
 TEST(AttentionSource, DqIsStoredInTheTypeThatThePlanAsksFor) {
   const Plan plan = plan_of("coda", Phase::train);
   const auto sources =

@@ -63,6 +63,13 @@ TEST_F(SlowTrainedBlocks, OfConvolutionsAndScansCompile) {
     EXPECT_EQ(compile(load_model(model), fuseline::test::train(1, 512), {"coda"}), kAll) << model;
 }
 
+// Scores that are capped, scores with a bias, values narrower than keys.
+TEST_F(SlowTrainedBlocks, OfUnusualAttentionCompile) {
+  for (const char* model : {"gemma2-9b", "t5-large", "deepseek-v2-lite"})
+    EXPECT_EQ(compile(load_model(model), fuseline::test::train(1, 512), {"coda"}, {"h200"}), kAll)
+        << model;
+}
+
 // The kernels of policies with more launches, and other models of the same kinds.
 class LongTrainedBlocks : public SlowTrainedBlocks {};
 

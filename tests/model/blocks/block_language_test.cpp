@@ -8,6 +8,7 @@
 #include "base/data_dir.h"
 #include "base/data_files.h"
 #include "base/error.h"
+#include "model/backward.h"
 #include "model/blocks/block.h"
 #include "model/blocks/block_text.h"
 #include "model/operators/attributes.h"
@@ -41,6 +42,20 @@ InputProblem block_problem(const std::string& text, const Workload& work = test:
   }
   ADD_FAILURE() << "nothing was refused:\n" << text;
   return {};
+}
+
+// PyTorch's gradient of the tokens that nobody reads is zero, which no operator here makes.
+TEST(BlockLanguage, TrainingOfAPartThatNobodyReadsIsRefused) {
+  const Graph graph =
+      build(block("  n = rms_norm(x, w_n[D])\n  first, others = split_tokens(n, 1, T - 1)\n"
+                  "  y = linear(first, w[D, D])\n"));
+  try {
+    static_cast<void>(differentiate(graph));
+    FAIL() << "nothing was refused";
+  } catch (const InputError& error) {
+    EXPECT_EQ(error.problem().value, "n");
+    EXPECT_THAT(error.problem().message, HasSubstr("read by nobody"));
+  }
 }
 
 class ShippedBlock : public testing::TestWithParam<std::string> {};

@@ -54,6 +54,11 @@ TEST_P(PublishedConfig, IsTheShippedModel) {
   EXPECT_EQ(c.exit, shipped.exit);
   ASSERT_EQ(c.blocks.size(), shipped.blocks.size());
   const Workload work{.batch = 2, .seq = 24};
+  for (const auto& [end, other] :
+       {std::pair{&c.entry, &shipped.entry}, std::pair{&c.exit, &shipped.exit}})
+    if (!end->empty())
+      EXPECT_EQ(explain_text(explain(make_plan("unfused", build_end(c, *end, work)))),
+                explain_text(explain(make_plan("unfused", build_end(shipped, *other, work)))));
   for (std::size_t i = 0; i < c.blocks.size(); ++i) {
     EXPECT_EQ(c.blocks[i].label(), shipped.blocks[i].label());
     EXPECT_EQ(c.layers_of(c.blocks[i]), shipped.layers_of(shipped.blocks[i]));

@@ -219,7 +219,7 @@ TEST(FrameworkLaunches, AreAsManyAsTraced) {
       work.context = context;
     }
     const std::int64_t launches =
-        simulate(plan_of(model, execution, work), gpu, Fidelity::roofline).launches;
+        simulate(plan_of(model, execution, work), gpu, Fidelity::hierarchy).launches;
     const auto share = static_cast<double>(launches) / static_cast<double>(traced.kernels) - 1;
     if (std::abs(share) <= 0.10)
       ++within;

@@ -55,7 +55,8 @@ PolicyRules policy::xla() {
                "element-wise and reduction chains; GEMMs are library calls with bias/activation "
                "epilogues",
            .place = 70,
-           .unverified = "a plan after its documentation; no kernel of XLA was compared"},
+           .unverified =
+               "a plan after its documentation; six blocks of JAX 0.11.2 took 2 to 22 % longer"},
       .rewrites = {},
       .training = TrainingRules{.options = framework_options,
                                 .after = {accumulate_dq(), sum_grouped_heads()}},

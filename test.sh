@@ -6,7 +6,8 @@
 #                       another third each day
 #   ./test.sh --quick   the preset dev alone, without the tests labelled slow
 #   ./test.sh --long    all tests in dev, under the sanitizers and in the release build, also those
-#                       labelled long: all models' kernels, fuzzing and random blocks ten times as many
+#                       labelled long: all models' kernels, fuzzing and random blocks ten times as many;
+#                       then the fuzzer itself, 20 s a target
 #   ./test.sh --clang   also clang++: model, simulator and their tests compile without a warning
 #   ./test.sh --tsan    also ThreadSanitizer, for the tests that use threads
 #   ./test.sh --tidy    also clang-tidy over our sources (slow)
@@ -203,6 +204,8 @@ elif $long; then
   # NVRTC is not ours to sanitise. The claims are the same predictions thousands of times over.
   build_and_test asan "all optimised_tests" -E '(Slow|Long)(Gemm|Attention|Stream|Expert)Sources|OpenBlocks|ScanSource|SlowShippedClaims'
   build_and_test release optimised -E '_NOT_BUILT'
+  step "fuzz, 20 s a target"
+  scripts/fuzz.sh --seconds 20
 else
   if [[ ! -d "$FUSELINE_PASSED_KERNELS" ]]; then
     FUSELINE_KERNELS_OF_DAY="$(($(date -u +%s) / 86400))"

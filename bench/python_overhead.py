@@ -7,6 +7,10 @@ usage: PYTHONPATH=build/python bench/python_overhead.py [--repeats N]
 Both sides do the same work: they resolve the words, make the plan, and simulate it with what the process
 remembers of earlier walks. The difference is what Python adds: keywords, the lock, the result object. The
 goal is at most 50 us.
+
+A prediction takes milliseconds, most of them to read files, so on a busy machine the difference is mostly
+noise. The last line shows Python's part alone: the same call, in which C++ resolves the keywords and then
+predicts nothing.
 """
 import argparse
 import statistics
@@ -36,6 +40,16 @@ def predict_often(words, count):
         fuseline.predict(**words).time_us
 
 
+def seconds_without_prediction(words, count):
+    """The least time of a call of fuseline.predict() whose C++ side reads the keywords alone."""
+    predict = _native.predict
+    _native.predict = lambda keywords: _native.seconds_a_prediction(keywords, 0)
+    try:
+        return min(seconds_of(lambda: fuseline.predict(**words)) for _ in range(count))
+    finally:
+        _native.predict = predict
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=40, help="turns of each side (40)")
@@ -51,6 +65,8 @@ def main():
         difference = statistics.median(p - c for p, c in zip(in_python, in_cpp))
         print(f"{name:30} {1e6 * statistics.median(in_cpp):9.1f} "
               f"{1e6 * statistics.median(in_python):10.1f} {1e6 * difference:14.1f}")
+    alone = seconds_without_prediction(CASES["llama2-7b forward, coda"], 50 * repeats)
+    print(f"{'the call without a prediction':30} {'':>9} {1e6 * alone:10.1f}")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@
 #include "cli/commands.h"
 #include "cli/completions.h"
 #include "cli/description.h"
+#include "cli/long_work.h"
 #include "cli/man_page.h"
 #include "sim/report/listing.h"
 #include "sim/selection/words.h"
@@ -164,7 +165,10 @@ std::string version() { return kVersion; }
 
 int run_cli(const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   try {
-    const CommandResult result = dispatch(args);
+    const CommandResult result = [&] {
+      const StillWorking still_working;  // ends before anything is printed
+      return dispatch(args);
+    }();
     err << printable_lines(result.messages, kLongestMessages) << std::flush;
     out << without_controls(result.output) << std::flush;
     if (!out) throw MissingError("standard output cannot be written");

@@ -1,10 +1,8 @@
 // fuseline calibrate: fits the hierarchy model's constants to measurements.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <filesystem>
 #include <iterator>
@@ -62,19 +60,8 @@ constexpr const char* kBandNotes[] = {
     "subjects of which nothing was published, `uncalibrated` is twice `checked`: that is assumed.",
     "A gain's band lies around `slope` times the predicted gain's logarithm."};
 
-// A counter on a terminal; nothing where standard error goes to a file.
-void show_progress(int evaluations) {
-  if (isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\rfuseline: {} simulations of all measured blocks", evaluations);
-  std::fflush(stderr);
-}
-
 // A comment is one line, whatever stands in it.
 std::string line(const std::string& text) { return printable(text, 1000); }
-
-void end_progress() {
-  if (isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\n");
-}
 
 constexpr std::size_t kMostFolders = 64;
 
@@ -132,8 +119,10 @@ std::string coverage_report(const std::vector<Residual>& rows, const BandTable& 
   std::ranges::copy_if(rows, std::back_inserter(others),
                        [](const Residual& r) { return r.standing != Standing::fitted; });
   const BandTable not_widened(table.classes(), {});
-  return "each model by bands made without it" + coverage_text(left_out_coverage(rows)) +
-         "\nGPUs without fitted constants, by bands not widened for them" +
+  const std::string of_models =
+      "each model by bands made without it" + coverage_text(left_out_coverage(rows));
+  if (others.empty()) return of_models;
+  return of_models + "\nGPUs without fitted constants, by bands not widened for them" +
          coverage_text(
              coverage_of(others, [&](const Residual& r) { return band_of(not_widened, r); }));
 }
@@ -159,6 +148,7 @@ CommandResult calibrate_bands(std::vector<std::string> folders,
   });
   bar.clear();
   if (all) add_published(rows);
+  require_rows_for_bands(rows);
   const std::time_t now = std::time(nullptr);
   BandSources sources{.measurements = {},
                       .date = fmt::format("{:%Y-%m-%d}", fmt::gmtime(now)),
@@ -246,9 +236,12 @@ CommandResult calibrate_command(const Arguments& args) {
   refit_options.without = without;
   refit_options.iterations =
       static_cast<int>(parse_whole_number("--iterations", iterations.value_or("6"), 1, 1000));
-  refit_options.progress = show_progress;
+  ProgressBar bar;
+  refit_options.progress = [&bar](int evaluations) {
+    bar.show(fmt::format("{} simulations of all measured blocks", evaluations));
+  };
   const FitResult fit = refit(measurements, gpu, refit_options);
-  end_progress();
+  bar.clear();
 
   const std::string title =
       measurements.meta.title.empty() ? measurements.path : measurements.meta.title;

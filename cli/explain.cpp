@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
@@ -19,6 +20,7 @@
 #include "model/blocks/block_text.h"
 #include "model/programs/program_file.h"
 #include "sim/report/explained_plan.h"
+#include "sim/report/prediction_charts.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {
@@ -27,7 +29,7 @@ namespace {
 
 struct ExplainOptions {
   SelectionTexts selection;
-  std::optional<std::string> kernel, format, output;
+  std::optional<std::string> kernel, format, output, plot;
   std::vector<std::string> scenario;
   bool cuda = false;
 };
@@ -100,10 +102,12 @@ CommandResult explain_command(const Arguments& args) {
   options.text("--format", "text|json|block|program",
                "what to print (text); block, program: as text that is read", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
+  options.text("--plot", "FILE.svg", "also a drawing of one policy's kernels and tensors", o.plot);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
       parse_word("--format", o.format.value_or("text"), {"text", "json", "block", "program"});
+  if (o.plot) check_writable(*o.plot, "--plot");
   const Selection s = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   if (o.cuda && format != "text")
@@ -112,10 +116,19 @@ CommandResult explain_command(const Arguments& args) {
                       .value = format,
                       .message = "does not go with --cuda: sources are text",
                       .allowed = "text"});
+  if (o.plot && s.policies.size() > 1)
+    throw InputError({.file = kCommandLine,
+                      .field = "--policy",
+                      .value = fmt::format("{}", fmt::join(s.policies, ",")),
+                      .message = "names several plans, and a drawing shows one",
+                      .allowed = "one policy"});
   std::vector<ExplainedPlan> all;
   std::string sources;
   std::vector<std::string> plans;
+  ProgressBar bar;
+  double done = 0;
   for (const std::string& policy : s.policies) {
+    bar.show(policy, done++ / static_cast<double>(s.policies.size()));
     if (format == "block") break;  // it is the same under every policy
     const Plan plan = plan_of(s, policy);
     if (format == "program") {
@@ -130,6 +143,7 @@ CommandResult explain_command(const Arguments& args) {
     all.push_back(explain_on(plan, s.gpu));
     if (o.kernel) all.back().what = only_kernel(std::move(all.back().what), *o.kernel);
   }
+  bar.clear();
   std::string text;
   if (plans.size() > 1)
     throw InputError({.file = kCommandLine,
@@ -158,9 +172,15 @@ CommandResult explain_command(const Arguments& args) {
       text += "\n" + explain_text(e.what);
     }
   }
-  if (!o.output) return {std::move(text), {}, ExitStatus::done};
+  std::string messages;
+  if (o.plot) {
+    write_file_atomically(
+        *o.plot, draw_plan(explain_on(plan_of(s, s.policies.front()), s.gpu)).file(), "--plot");
+    messages = fmt::format("fuseline: written {}\n", *o.plot);
+  }
+  if (!o.output) return {std::move(text), std::move(messages), ExitStatus::done};
   write_file_atomically(*o.output, text);
-  return {{}, fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
+  return {{}, messages + fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
 }
 
 }  // namespace fuseline

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/long_work.h"
 
 namespace fuseline {
 
@@ -40,6 +41,7 @@ CommandResult gui_command(const Arguments& args) {
   if (failure != 0) {
     throw MissingError(program + " cannot be started: " + std::generic_category().message(failure));
   }
+  StillWorking::hush();
   int status = 0;
   while (waitpid(child, &status, 0) < 0) {
     if (errno != EINTR) throw InternalError("lost the window's process");

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/predict_table.h"
@@ -75,25 +76,11 @@ std::string limits_text(const Selection& s, const TrafficLimits& l) {
   return text;
 }
 
-std::vector<const KernelTraffic*> chosen_kernels(const TrafficLimits& l,
-                                                 const std::optional<std::string>& name) {
-  std::vector<const KernelTraffic*> all, chosen;
-  std::vector<std::string> names;
+std::vector<const KernelTraffic*> worked_out(const TrafficLimits& l) {
+  std::vector<const KernelTraffic*> all;
   for (const auto* list : {&l.kernels, &l.chains})
-    for (const KernelTraffic& k : *list) {
-      all.push_back(&k);
-      names.push_back(k.name);
-      if (name && k.name == *name) chosen.push_back(&k);
-    }
-  if (!name) return all;
-  if (chosen.empty())
-    throw InputError({.file = kCommandLine,
-                      .field = "--kernel",
-                      .value = *name,
-                      .message = "is no kernel with a curve in this plan",
-                      .allowed = fmt::format("{}", fmt::join(names, ", ")),
-                      .nearest = nearest_name(*name, names)});
-  return chosen;
+    for (const KernelTraffic& k : *list) all.push_back(&k);
+  return all;
 }
 
 std::string curves_text(const std::vector<const KernelTraffic*>& kernels, const Gpu& gpu) {
@@ -156,14 +143,24 @@ CommandResult limits_command(const Arguments& args) {
                       .value = texts.policy.value_or(""),
                       .message = "names several plans",
                       .allowed = "one policy, whose kernels are looked at"});
-  const TrafficLimits limits =
-      traffic_limits(plan_of(s, s.policies.front()), s.gpu, {.launching = s.launching});
+  ProgressBar bar;
+  const TrafficLimits limits = traffic_limits(
+      plan_of(s, s.policies.front()), s.gpu, {.launching = s.launching},
+      [&bar](const std::string& name, double done) { bar.show(name, done); }, kernel.value_or(""));
+  bar.clear();
+  if (kernel && worked_out(limits).empty())
+    throw InputError({.file = kCommandLine,
+                      .field = "--kernel",
+                      .value = *kernel,
+                      .message = "is no kernel with a curve in this plan",
+                      .allowed = fmt::format("{}", fmt::join(limits.names, ", ")),
+                      .nearest = nearest_name(*kernel, limits.names)});
   if (!curve) {
     return {chosen == "json" ? traffic_limits_json(s, limits) : limits_text(s, limits),
             {},
             ExitStatus::done};
   }
-  const std::vector<const KernelTraffic*> kernels = chosen_kernels(limits, kernel);
+  const std::vector<const KernelTraffic*> kernels = worked_out(limits);
   std::string said;
   if (plot) {
     write_file_atomically(*plot, draw_curve(*kernels.front(), s.gpu).file(), "--plot");

@@ -3,9 +3,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "sim/executor/parallel.h"
@@ -37,19 +40,44 @@ void end_as_interrupted();
 class ProgressBar {
  public:
   ProgressBar();
-  ~ProgressBar() { clear(); }
+  ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
   // What is being done, and the share of the whole work.
   void show(const std::string& what, double done);
+  // The same of work whose end is not known.
+  void show(const std::string& what);
   void clear();
 
  private:
   using Clock = std::chrono::steady_clock;
+  bool is_time();  // to say something
   bool terminal_;
+  bool used_ = false;
   bool drawn_ = false;
   Clock::time_point next_;  // nothing is shown before
+};
+
+// While it lives, it says on standard error after two seconds that the program still works, unless
+// a ProgressBar says more. A thread of its own does this, so that no command can forget it.
+class StillWorking {
+ public:
+  StillWorking();
+  ~StillWorking();
+  StillWorking(const StillWorking&) = delete;
+  StillWorking& operator=(const StillWorking&) = delete;
+
+  // For a command that waits for a person, and so may last for ever.
+  static void hush();
+
+ private:
+  void watch();
+
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool done_ = false;
+  std::thread thread_;  // none where the system gives none
 };
 
 using ShowProgress = std::function<void(const std::string&, double)>;

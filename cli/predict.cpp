@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
@@ -13,6 +14,7 @@
 #include "sim/report/chrome_trace.h"
 #include "sim/report/json_output.h"
 #include "sim/report/predict_csv.h"
+#include "sim/report/prediction_charts.h"
 
 namespace fuseline {
 
@@ -20,10 +22,17 @@ namespace {
 
 struct PredictOptions {
   SelectionTexts selection;
-  std::optional<std::string> format, output, price, trace;
+  std::optional<std::string> format, output, price, trace, plot, draw;
   std::vector<std::string> scenario;
   bool kernels = false;
 };
+
+Svg drawing_of(const std::string& what, const Selection& selection,
+               const std::vector<Prediction>& predictions) {
+  if (what == "traffic") return draw_traffic(selection, predictions);
+  if (what == "kernels") return draw_timelines(predictions);
+  return draw_times(selection, predictions);
+}
 
 }  // namespace
 
@@ -45,13 +54,24 @@ CommandResult predict_command(const Arguments& args) {
   options.flag("--kernels", "a table of kernels for each policy (table, csv)", o.kernels);
   options.text("--format", "table|json|csv", "what to print (table)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
+  options.text("--plot", "FILE.svg", "also a drawing", o.plot);
+  options.text("--draw", "time|traffic|kernels", "with --plot: what is drawn (time)", o.draw);
   options.text("--trace", "FILE", "also a trace of predicted and measured runs, for Perfetto",
                o.trace);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
       parse_word("--format", o.format.value_or("table"), {"table", "json", "csv"});
+  const std::string draw =
+      parse_word("--draw", o.draw.value_or("time"), {"time", "traffic", "kernels"});
+  if (o.draw && !o.plot)
+    throw InputError({.file = kCommandLine,
+                      .field = "--draw",
+                      .value = *o.draw,
+                      .message = "says what a drawing shows, and none is asked for",
+                      .allowed = "with --plot FILE.svg"});
   if (o.trace) check_writable(*o.trace, "--trace");
+  if (o.plot) check_writable(*o.plot, "--plot");
   Selection selection = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
   if (o.price) selection.price = parse_price(*o.price, selection.layers);
@@ -80,6 +100,10 @@ CommandResult predict_command(const Arguments& args) {
                              o.kernels);
   }
   std::string messages;
+  if (o.plot) {
+    write_file_atomically(*o.plot, drawing_of(draw, selection, predictions).file(), "--plot");
+    messages += fmt::format("fuseline: written {}\n", *o.plot);
+  }
   if (o.trace) {
     write_file_atomically(*o.trace, chrome_trace(selection, predictions), "--trace");
     messages += fmt::format("fuseline: written {}\n", *o.trace);

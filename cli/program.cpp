@@ -41,6 +41,7 @@ CommandResult run_once(const std::string& verb, const std::string& path, const P
 CommandResult watch_program(const std::string& verb, const std::string& path,
                             const ProgramOptions& o, bool json) {
   const InterruptGuard guard;
+  StillWorking::hush();  // it waits for a person
   LoadedGpus gpus;
   std::optional<std::filesystem::file_time_type> seen;
   while (!guard.flag()->load()) {

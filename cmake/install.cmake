@@ -44,7 +44,22 @@ install(FILES "${PROJECT_BINARY_DIR}/generated/fuseline.bash"
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME fuseline)
 set(CPACK_PACKAGE_VENDOR "the authors of fuseline")
-set(CPACK_PACKAGE_CONTACT "the authors of fuseline <fuseline@localhost>")
+# Whoever builds a package answers for it, as Debian's tools see it: DEBFULLNAME and DEBEMAIL, or the
+# user on this machine.
+set(packager "$ENV{DEBFULLNAME}")
+set(packager_address "$ENV{DEBEMAIL}")
+if(NOT packager)
+  set(packager "$ENV{USER}")
+endif()
+if(NOT packager)
+  set(packager root)
+endif()
+if(NOT packager_address)
+  cmake_host_system_information(RESULT host QUERY FQDN)
+  set(packager_address "${packager}@${host}")
+  string(REPLACE " " "." packager_address "${packager_address}")
+endif()
+set(CPACK_PACKAGE_CONTACT "${packager} <${packager_address}>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_DESCRIPTION "fuseline models, executes and runs fused neural-network blocks on \
 GPUs: it predicts their traffic and time, checks the fused maths on the CPU, and makes CUDA kernels.")

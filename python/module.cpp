@@ -19,10 +19,13 @@
 #include "sim/report/json_output.h"
 #include "sim/report/listing.h"
 #include "sim/report/prediction_charts.h"
+#include "sim/search/search.h"
+#include "sim/search/search_json.h"
 #include "sim/selection/compare_request.h"
 #include "sim/selection/grid.h"
 #include "sim/selection/judge_request.h"
 #include "sim/selection/report_request.h"
+#include "sim/selection/search_request.h"
 #include "sim/selection/verdict_request.h"
 #include "sim/sure/estimate_bands.h"
 #include "sim/verdict/verdict_json.h"
@@ -161,6 +164,13 @@ std::string listing_text(const std::string& topic) {
   return listing_json(topic, listing_of(topic));
 }
 
+std::string search_request(const Request& request, const std::atomic<bool>& stop) {
+  const Selection selection = resolve_selection(request.scenario, request.words);
+  SearchOptions how = search_options(selection, request.scenario, request.search);
+  how.stop = &stop;
+  return search_json(selection, search_block(selection, how));
+}
+
 // What the same predictions cost without Python: seconds each, the mean of `repeats`.
 double seconds_a_prediction(const Request& request, int repeats) {
   const auto begin = std::chrono::steady_clock::now();
@@ -248,6 +258,11 @@ PYBIND11_MODULE(_native, m) {
     const Request request = request_of(keywords);
     return interruptible(
         [&](const std::atomic<bool>& stop) { return verdict_request(request, stop); });
+  });
+  m.def("search", [](const py::dict& keywords) {
+    const Request request = request_of(keywords);
+    return interruptible(
+        [&](const std::atomic<bool>& stop) { return search_request(request, stop); });
   });
   m.def("sweep", [](const py::dict& keywords) {
     const Request request = request_of(keywords);

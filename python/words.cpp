@@ -24,7 +24,7 @@ constexpr SelectionWord kSelectionWords[] = {
     {"policy", &SelectionWords::policy},   {"fidelity", &SelectionWords::fidelity},
     {"layers", &SelectionWords::layers},   {"image", &SelectionWords::image},
     {"steps", &SelectionWords::steps},     {"guidance", &SelectionWords::guidance},
-    {"launch", &SelectionWords::launch},
+    {"launch", &SelectionWords::launch},   {"plan", &SelectionWords::plan},
 };
 
 struct VerifyWord {
@@ -40,6 +40,16 @@ constexpr VerifyWord kVerifyWords[] = {
     {"input_scale", &VerifyWords::input_scale},
     {"input_shift", &VerifyWords::input_shift},
     {"gradient_scale", &VerifyWords::gradient_scale},
+};
+
+struct SearchWord {
+  const char* keyword;
+  Word SearchWords::*word;
+};
+constexpr SearchWord kSearchWords[] = {
+    {"objective", &SearchWords::objective},   {"pareto", &SearchWords::pareto},
+    {"budget", &SearchWords::budget},         {"keep_together", &SearchWords::keep_together},
+    {"keep_apart", &SearchWords::keep_apart}, {"kernels", &SearchWords::kernels},
 };
 
 struct GemmWord {
@@ -112,7 +122,8 @@ Request request_of(const py::dict& keywords) {
     } else if (keyword == "quick") {
       request.quick = value.cast<bool>();
     } else if (!put(kSelectionWords, request.words, keyword, value) &&
-               !put(kVerifyWords, request.verify, keyword, value)) {
+               !put(kVerifyWords, request.verify, keyword, value) &&
+               !put(kSearchWords, request.search, keyword, value)) {
       refuse("there is no keyword '" + keyword + "'");
     }
   }

@@ -7,6 +7,7 @@
 #include <pybind11/pybind11.h>
 
 #include "sim/selection/gemm_request.h"
+#include "sim/selection/search_request.h"
 #include "sim/selection/selection.h"
 #include "sim/selection/verify_request.h"
 
@@ -17,6 +18,7 @@ struct Request {
   std::optional<std::string> scenario;
   SelectionWords words;
   VerifyWords verify;
+  SearchWords search;
   std::optional<std::string> on, price;
   bool quick = false;
 };

@@ -24,6 +24,7 @@ set(only_optimised
   cuda/export/recorded_plan_test.cpp
   error/command_budget_test.cpp
   error/failing_calls_test.cpp
+  error/hostile_files_test.cpp
   lab/cheating_test.cpp
   lab/folder_check_test.cpp
   lab/staff_test.cpp
@@ -52,4 +53,5 @@ set(only_optimised
 # What they share with the tests of their folder.
 set(also_optimised
   cli/cli_run.cpp
+  error/run_program.cpp
   lab/lab_support.cpp)

@@ -12,28 +12,28 @@ import json as _json
 
 from . import _native
 from ._errors import FuselineError, InputError, InternalError, MissingError
-from ._results import (ComparedCase, Comparison, Edge, EdgeVerdict, ErrorRow, ExplainedKernel,
-                       Explanation, Gemm, JudgedFigure, Judgement, Kernel, Limits, Listed, Listing,
-                       Picture, PolicyVerdict, Prediction, Predictions, Result, SweptPrediction,
-                       Sweep, Table, Tensor, Total, Verdict, Verification, VerifiedPolicy,
-                       VerifiedTensor)
+from ._results import (ComparedCase, Comparison, Decision, Edge, EdgeVerdict, ErrorRow,
+                       ExplainedKernel, Explanation, FoundPlan, Gemm, JudgedFigure, Judgement,
+                       Kernel, Limits, Listed, Listing, Picture, PolicyVerdict, Prediction,
+                       Predictions, Result, Search, SearchedPolicy, SweptPrediction, Sweep, Table,
+                       Tensor, Total, Verdict, Verification, VerifiedPolicy, VerifiedTensor)
 
 __version__ = _native.version
 
 __all__ = [
-    "predict", "explain", "verify", "verdict", "compare", "judge", "gemm", "sweep", "report",
+    "predict", "explain", "verify", "verdict", "search", "compare", "judge", "gemm", "sweep", "report",
     "models", "blocks", "gpus", "policies", "listing",
     "FuselineError", "InputError", "MissingError", "InternalError",
     "Prediction", "Predictions", "Kernel", "Limits", "Total", "Explanation", "ExplainedKernel",
     "Tensor", "Edge", "Verification", "VerifiedPolicy", "VerifiedTensor", "Verdict", "EdgeVerdict",
-    "PolicyVerdict", "Comparison", "ComparedCase", "ErrorRow", "Judgement", "JudgedFigure", "Gemm",
+    "PolicyVerdict", "Search", "SearchedPolicy", "Decision", "FoundPlan", "Comparison", "ComparedCase", "ErrorRow", "Judgement", "JudgedFigure", "Gemm",
     "Sweep", "SweptPrediction", "Listing", "Listed", "Result", "Table", "Picture", "__version__",
 ]
 
 
 def predict(scenario=None, *, model=None, block=None, gpu=None, phase=None, batch=None, seq=None,
             context=None, dtype=None, weights=None, activations=None, kv=None, routing=None,
-            policy=None, fidelity=None, layers=None, launch=None, image=None, steps=None,
+            policy=None, plan=None, fidelity=None, layers=None, launch=None, image=None, steps=None,
             guidance=None, price_per_hour=None):
     """Time and traffic of one block.
 
@@ -53,6 +53,7 @@ def predict(scenario=None, *, model=None, block=None, gpu=None, phase=None, batc
         weights, activations, kv: number formats, such as "int4:64" or "fp8".
         routing: rows of each expert: "expected", "uniform" or a CSV file.
         policy: one policy or several.
+        plan: a file of programs, a whole plan as text, in the place of a policy's.
         fidelity: "hierarchy" or "roofline".
         layers: blocks in a row, or "all" for the whole model.
         launch: "graph" or "stream".
@@ -65,10 +66,11 @@ def predict(scenario=None, *, model=None, block=None, gpu=None, phase=None, batc
     native = _native.predict({
         "scenario": scenario, "model": model, "block": block, "gpu": gpu, "phase": phase,
         "batch": batch, "seq": seq, "context": context, "dtype": dtype, "weights": weights,
-        "activations": activations, "kv": kv, "routing": routing, "policy": policy,
+        "activations": activations, "kv": kv, "routing": routing, "policy": policy, "plan": plan,
         "fidelity": fidelity, "layers": layers, "launch": launch, "image": image, "steps": steps,
         "guidance": guidance, "price_per_hour": price_per_hour})
-    return Prediction(native, 0) if _names_one(policy) else Predictions(native)
+    one = plan is not None or _names_one(policy)
+    return Prediction(native, 0) if one else Predictions(native)
 
 
 def _names_one(policy):
@@ -77,7 +79,7 @@ def _names_one(policy):
 
 def explain(scenario=None, *, model=None, block=None, gpu=None, phase=None, batch=None, seq=None,
             context=None, dtype=None, weights=None, activations=None, kv=None, routing=None,
-            policy=None):
+            policy=None, plan=None):
     """A policy's kernels, their programs, and why operators share a kernel or do not.
 
     One policy gives an Explanation; several give a Table of them. The keywords are those of
@@ -86,7 +88,7 @@ def explain(scenario=None, *, model=None, block=None, gpu=None, phase=None, batc
     native = _native.explain({
         "scenario": scenario, "model": model, "block": block, "gpu": gpu, "phase": phase,
         "batch": batch, "seq": seq, "context": context, "dtype": dtype, "weights": weights,
-        "activations": activations, "kv": kv, "routing": routing, "policy": policy})
+        "activations": activations, "kv": kv, "routing": routing, "policy": policy, "plan": plan})
     plans = _json.loads(native.json())["plans"]
     all_plans = [Explanation(native, i, facts) for i, facts in enumerate(plans)]
     return all_plans[0] if _names_one(policy) else Table(all_plans, Explanation)
@@ -94,7 +96,7 @@ def explain(scenario=None, *, model=None, block=None, gpu=None, phase=None, batc
 
 def verify(scenario=None, *, model=None, block=None, gpu=None, phase=None, batch=None, seq=None,
            context=None, dtype=None, weights=None, activations=None, kv=None, routing=None,
-           policy=None, threads=None, seed=None, outliers=None, input_scale=None, input_shift=None,
+           policy=None, plan=None, threads=None, seed=None, outliers=None, input_scale=None, input_shift=None,
            gradient_scale=None, memory_limit=None, fault=None):
     """Executes plans on the CPU: errors against fp64, bytes against the prediction.
 
@@ -113,7 +115,7 @@ def verify(scenario=None, *, model=None, block=None, gpu=None, phase=None, batch
     return Verification(_json.loads(_native.verify({
         "scenario": scenario, "model": model, "block": block, "gpu": gpu, "phase": phase,
         "batch": batch, "seq": seq, "context": context, "dtype": dtype, "weights": weights,
-        "activations": activations, "kv": kv, "routing": routing, "policy": policy,
+        "activations": activations, "kv": kv, "routing": routing, "policy": policy, "plan": plan,
         "threads": threads, "seed": seed, "outliers": outliers, "input_scale": input_scale,
         "input_shift": input_shift, "gradient_scale": gradient_scale,
         "memory_limit": memory_limit, "fault": fault})))
@@ -134,6 +136,29 @@ def verdict(scenario=None, *, model=None, block=None, gpu=None, phase=None, batc
         "batch": batch, "seq": seq, "context": context, "dtype": dtype, "weights": weights,
         "activations": activations, "kv": kv, "routing": routing, "policy": policy, "on": on,
         "quick": quick})))
+
+
+def search(scenario=None, *, model=None, block=None, gpu=None, phase=None, batch=None, seq=None,
+           context=None, dtype=None, weights=None, activations=None, kv=None, routing=None,
+           policy=None, objective=None, pareto=None, budget=None, keep_together=None,
+           keep_apart=None, kernels=None):
+    """The best plan of a block for an objective, and how far it may be from the best there is.
+
+    Args:
+        policy: the policies to compare with.
+        objective: "time", "hbm", "launches", "memory" or "energy".
+        pareto: a second objective; the plans that no other tried plan beats in both.
+        budget: seconds after which the search gives the best plan so far (20).
+        keep_together, keep_apart: operators that must, or must not, share a kernel: "a,b".
+        kernels: "own", or "any" for plans that no kernel of ours runs as well.
+        scenario and the others: as in predict().
+    """
+    return Search(_json.loads(_native.search({
+        "scenario": scenario, "model": model, "block": block, "gpu": gpu, "phase": phase,
+        "batch": batch, "seq": seq, "context": context, "dtype": dtype, "weights": weights,
+        "activations": activations, "kv": kv, "routing": routing, "policy": policy,
+        "objective": objective, "pareto": pareto, "budget": budget,
+        "keep_together": keep_together, "keep_apart": keep_apart, "kernels": kernels})))
 
 
 def compare(measurement, prediction=None, *, model=None, gpu=None, phase=None, batch=None, seq=None,

@@ -646,6 +646,96 @@ class Verdict(Result):
         return self.policies._repr_html_() + self.edges._repr_html_()
 
 
+_PLAN_VALUES = {
+    "time_us": "Predicted time in microseconds.",
+    "hbm_bytes": "Bytes that HBM moves.",
+    "launches": "Kernels that are started.",
+    "memory_bytes": "The most bytes of activations that are needed at the same time.",
+    "energy_mj": "Energy in millijoules.",
+}
+
+
+class SearchedPolicy(Result):
+    """A policy beside the plan that was found."""
+
+    __slots__ = ()
+    _fields = {
+        "policy": "The policy's name.",
+        **_PLAN_VALUES,
+        "gain": "Its value over that of the found plan.",
+        "gain_low": "The lower end of the 90 % band of the gain.",
+        "gain_high": "The upper end of it.",
+        "verdict": "Whether the found plan is faster, slower or too close to call.",
+        "in_space": "Whether the search could have found this policy's plan.",
+        "outside": "Why it could not.",
+    }
+    _headline = ("policy", "time_us", "gain")
+
+
+class Decision(Result):
+    """What one decision of the found plan gains: a rewrite, or operators that share a kernel."""
+
+    __slots__ = ()
+    _fields = {
+        "kind": "rewrite or kernel.",
+        "what": "The rewrite, or the operators.",
+        "time_us_without": "Time of the plan without it, in microseconds.",
+        "value_without": "Value of the objective without it.",
+        "gain": "Value without over value with.",
+        "gain_low": "The lower end of the 90 % band of the gain.",
+        "gain_high": "The upper end of it.",
+        "verdict": "faster, slower or too close to call.",
+    }
+    _headline = ("what", "gain", "verdict")
+
+
+class FoundPlan(Result):
+    """A plan that no other tried plan beats in both objectives."""
+
+    __slots__ = ()
+    _fields = {**_PLAN_VALUES, "plan": "Its text, which `fuseline predict --plan` reads."}
+    _headline = ("time_us", "hbm_bytes")
+
+
+class Search(Result):
+    """The best plan that was found, and how far it may be from the best there is."""
+
+    __slots__ = ()
+    _fields = {
+        "model": "The model's name.",
+        "gpu": "The GPU's name.",
+        "phase": "forward, decode or train.",
+        "batch": "Sequences.",
+        "seq": "Tokens per sequence.",
+        "context": "Decode: tokens in the cache.",
+        "objective": "What was searched for.",
+        **_PLAN_VALUES,
+        "time_us_low": "The lower end of the 90 % band.",
+        "time_us_high": "The upper end of it.",
+        "bound": "The value of the objective below which no plan lies.",
+        "bound_us": "The same where the objective is the time, else None.",
+        "optimal": "Whether every other plan was shown to be no better.",
+        "gap": "Value over bound, less one.",
+        "stopped": "Whether the search ended before it was complete.",
+        "evaluated": "Plans that were simulated.",
+        "seconds": "How long the search took.",
+        "plan_of_policy": "The policy whose plan this is; None when it is no policy's.",
+        "policies": "The policies beside it.",
+        "decisions": "What its decisions gain.",
+        "front": "With pareto: the plans that no other tried plan beats in both.",
+        "plan": "Its text, which predict(plan=FILE) reads from a file.",
+    }
+    _nested = {"policies": SearchedPolicy, "decisions": Decision, "front": FoundPlan}
+    _headline = ("objective", "model", "gpu", "time_us")
+
+    def to_dataframe(self):
+        """A row for each decision, as a pandas DataFrame."""
+        return self.decisions.to_dataframe()
+
+    def _repr_html_(self):
+        return self.policies._repr_html_() + self.decisions._repr_html_()
+
+
 class ErrorRow(Result):
     """Errors of one quantity."""
 

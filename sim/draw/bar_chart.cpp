@@ -28,6 +28,19 @@ std::string bars_in_words(const BarChart& chart) {
   return text;
 }
 
+constexpr double kLegendGap = 28;  // from a sign to the name before it
+
+double legend_width(const BarChart& chart) {
+  double width = 0;
+  const auto add = [&](const std::string& name) { width += text_width(name, 11) + 8 + kLegendGap; };
+  if (chart.limit) add(chart.limit_name);
+  if (std::ranges::any_of(chart.bars, [](const Bar& bar) { return bar.mark.has_value(); }))
+    add("measured");
+  if (chart.parts.size() > 1)
+    for (const std::string& part : chart.parts) add(part);
+  return width;
+}
+
 }  // namespace
 
 Svg draw(const BarChart& chart) {
@@ -40,35 +53,40 @@ Svg draw(const BarChart& chart) {
   }
   label_width = std::min(label_width, 190.0);
   const std::vector<double> ticks = axis_ticks(most);
+  const double legend_y = text_width(chart.title, 14) + legend_width(chart) > kBarsWidth ? 34 : 16;
+  const double top = kBarsTop + legend_y - 16;
   const double left = label_width + 18, right = kBarsWidth - kBarsNote,
-               bottom = kBarsTop + kBarsRow * static_cast<double>(chart.bars.size());
+               bottom = top + kBarsRow * static_cast<double>(chart.bars.size());
   const auto x = [&](double value) { return left + (right - left) * value / ticks.back(); };
   Svg svg(kBarsWidth, bottom + 42, chart.title, bars_in_words(chart));
   svg.text(0, 16, chart.title, Anchor::start, 14, 1, true);
-  // The legend stands at the right of the title's line.
+  // The legend stands at the right of the title's line, or below a long title.
   double at = kBarsWidth;
   const auto legend = [&](const std::string& name, const auto& sign) {
     at -= text_width(name, 11);
-    svg.text(at, 16, name, Anchor::start, 11);
+    svg.text(at, legend_y, name, Anchor::start, 11);
     at -= 8;
     sign(at - 8);
-    at -= 28;
+    at -= kLegendGap;
   };
   if (chart.limit)
-    legend(chart.limit_name, [&](double sx) { svg.line(sx - 10, 12, sx + 5, 12, 1.5, 0.8, true); });
-  if (measured) legend("measured", [&](double sx) { svg.diamond(sx, 12, 5); });
+    legend(chart.limit_name, [&](double sx) {
+      svg.line(sx - 10, legend_y - 4, sx + 5, legend_y - 4, 1.5, 0.8, true);
+    });
+  if (measured) legend("measured", [&](double sx) { svg.diamond(sx, legend_y - 4, 5); });
   if (chart.parts.size() > 1) {
     for (std::size_t p = chart.parts.size(); p-- > 0;)
-      legend(chart.parts[p], [&](double sx) { svg.rect(sx - 6, 6, 11, 11, palette_colour(p)); });
+      legend(chart.parts[p],
+             [&](double sx) { svg.rect(sx - 6, legend_y - 10, 11, 11, palette_colour(p)); });
   }
   for (const double tick : ticks) {
-    svg.line(x(tick), kBarsTop - 6, x(tick), bottom, 1, tick == 0 ? 0.6 : 0.15);
+    svg.line(x(tick), top - 6, x(tick), bottom, 1, tick == 0 ? 0.6 : 0.15);
     svg.text(x(tick), bottom + 16, chart_number(tick), Anchor::middle, 11, 0.8);
   }
   svg.text((left + right) / 2, bottom + 34, chart.unit, Anchor::middle, 11, 0.8);
   for (std::size_t i = 0; i < chart.bars.size(); ++i) {
     const Bar& bar = chart.bars[i];
-    const double y = kBarsTop + kBarsRow * static_cast<double>(i), middle = y + kBarsThickness / 2;
+    const double y = top + kBarsRow * static_cast<double>(i), middle = y + kBarsThickness / 2;
     svg.text(left - 8, middle + 4, shortened_to(bar.label, label_width), Anchor::end);
     double begin = 0;
     for (std::size_t p = 0; p < bar.parts.size(); ++p) {
@@ -88,7 +106,7 @@ Svg draw(const BarChart& chart) {
           fmt::format("{}: measured {} {}", bar.label, chart_number(*bar.mark), chart.unit));
     svg.text(right + 12, middle + 4, bar.note, Anchor::start, 11, 0.9);
   }
-  if (chart.limit) svg.line(x(*chart.limit), kBarsTop - 6, x(*chart.limit), bottom, 1.5, 0.8, true);
+  if (chart.limit) svg.line(x(*chart.limit), top - 6, x(*chart.limit), bottom, 1.5, 0.8, true);
   return svg;
 }
 

@@ -26,6 +26,18 @@ const char* name_of(Anchor anchor) {
   return anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
 }
 
+// Relative luminance of "#rrggbb", from 0 to 1 (WCAG 2.2).
+double luminance(const std::string& colour) {
+  const auto part = [&](std::size_t at) {
+    const double c = std::stoi(colour.substr(at, 2), nullptr, 16) / 255.0;
+    return c <= 0.04045 ? c / 12.92 : std::pow((c + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+}
+
+// Black and white have the same contrast to this ground: sqrt(1.05 * 0.05) - 0.05.
+constexpr double kEquallyReadable = 0.179;
+
 }  // namespace
 
 std::string palette_colour(std::size_t place) {
@@ -93,6 +105,14 @@ void Svg::text(double x, double y, const std::string& words, Anchor anchor, doub
       px(x), px(y), name_of(anchor), px(size),
       opacity < 1 ? fmt::format(" fill-opacity=\"{}\"", px(opacity)) : "",
       bold ? " font-weight=\"600\"" : "", escaped(words));
+}
+
+void Svg::text_on(const std::string& colour, double x, double y, const std::string& words,
+                  double size) {
+  body_ += fmt::format(
+      "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\" font-size=\"{}\" fill=\"{}\">{}</text>\n",
+      px(x), px(y), px(size), luminance(colour) > kEquallyReadable ? "#000" : "#fff",
+      escaped(words));
 }
 
 std::string Svg::head(const std::string& attributes) const {

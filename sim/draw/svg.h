@@ -32,6 +32,9 @@ class Svg {
   void diamond(double x, double y, double radius, const std::string& tip = {});
   void text(double x, double y, const std::string& words, Anchor anchor = Anchor::start,
             double size = 12, double opacity = 1, bool bold = false);
+  // In the middle of an area of that colour ("#4477AA"): black or white, whichever is read better.
+  void text_on(const std::string& colour, double x, double y, const std::string& words,
+               double size = 12);
 
   // For a page or a notebook.
   [[nodiscard]] std::string element() const;

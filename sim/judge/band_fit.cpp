@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "base/error.h"
+
 namespace fuseline {
 
 namespace {
@@ -336,6 +338,17 @@ BandTable fit_bands(const std::vector<Residual>& rows) {
   }
   std::vector<Widening> widenings = Widenings(rows, tables).all(classes);
   return {std::move(classes), std::move(widenings)};
+}
+
+void require_rows_for_bands(const std::vector<Residual>& rows) {
+  const WithoutModel tables = without_each(rows);
+  for (const Residual& r : rows) {
+    if (has_subject(tables.at(r.model), r.work.what)) continue;
+    throw InputError({.field = r.work.what,
+                      .value = r.model,
+                      .message = "has no rows of other models to fit bands to",
+                      .allowed = "rows of several models, of a GPU whose constants were fitted"});
+  }
 }
 
 std::vector<Coverage> coverage_of(const std::vector<Residual>& rows, const BandOf& band) {

@@ -176,6 +176,9 @@ void write_measurements(const fs::path& folder, const Measurements& measurements
   try {
     load_measurements(draft.path().string());
   } catch (const InputError& problem) {
+    // The system may refuse to open what it has just written; that is no mistake of the text.
+    if (problem.problem().message.starts_with("cannot be read"))
+      throw MissingError(std::string("what was written cannot be read again: ") + problem.what());
     throw InternalError(std::string("a measurement was written that cannot be read: ") +
                         problem.what());
   }

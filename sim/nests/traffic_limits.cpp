@@ -40,14 +40,29 @@ class Limiter {
   Limiter(const Plan& plan, const Gpu& gpu, TrafficLimits& out)
       : plan_(plan), gpu_(gpu), out_(out) {}
 
-  void run() {
+  void run(const std::function<void(const std::string&, double)>& show, const std::string& only) {
+    std::vector<std::function<void()>> works;
+    const auto offer = [&](const std::string& name, std::function<void()> work) {
+      out_.names.push_back(name);
+      if (!only.empty() && name != only) return;
+      names_.push_back(name);
+      works.push_back(std::move(work));
+    };
     for (const Kernel& kernel : plan_.kernels) {
-      if (const auto s = product_of(plan_.graph, kernel)) add_product(kernel, *s);
-      if (const auto c = attention_of(plan_.graph, kernel)) add_attention(kernel, *c);
+      if (const auto s = product_of(plan_.graph, kernel))
+        offer(kernel.name, [this, &kernel, s] { add_product(kernel, *s); });
+      if (const auto c = attention_of(plan_.graph, kernel))
+        offer(kernel.name, [this, &kernel, c] { add_attention(kernel, *c); });
     }
     for (const Kernel& first : plan_.kernels)
       for (const Kernel& second : plan_.kernels)
-        if (const auto c = chain_of(plan_, first, second)) add_chain(first, second, *c);
+        if (const auto c = chain_of(plan_, first, second))
+          offer(first.name + " + " + second.name,
+                [this, &first, &second, c] { add_chain(first, second, *c); });
+    for (std::size_t i = 0; i < works.size(); ++i) {
+      if (show) show(names_[i], static_cast<double>(i) / static_cast<double>(works.size()));
+      works[i]();
+    }
   }
 
  private:
@@ -142,6 +157,7 @@ class Limiter {
   const Plan& plan_;
   const Gpu& gpu_;
   TrafficLimits& out_;
+  std::vector<std::string> names_;  // of what is worked out
 };
 
 // Operators by the sets that share what they read.
@@ -210,15 +226,18 @@ Bytes least_from_l2(const Plan& plan, const Kernel& kernel, const Gpu& gpu) {
   return s->other + Bytes(static_cast<std::int64_t>(std::max(once, moved) * (1 - 1e-9)));
 }
 
-TrafficLimits traffic_limits(const Plan& plan, const Gpu& gpu, const SimulationOptions& options) {
+TrafficLimits traffic_limits(const Plan& plan, const Gpu& gpu, const SimulationOptions& options,
+                             const std::function<void(const std::string&, double)>& show,
+                             const std::string& only) {
   TrafficLimits out{.on_chip = on_chip_memory(gpu),
                     .of_sm = gpu.smem_per_sm + gpu.registers_per_sm,
                     .block_least = {},
                     .estimate = simulate(plan, gpu, Fidelity::hierarchy, options),
                     .kernels = {},
-                    .chains = {}};
+                    .chains = {},
+                    .names = {}};
   out.block_least = least_of_block(plan.block, gpu, out.on_chip);
-  Limiter(plan, gpu, out).run();
+  Limiter(plan, gpu, out).run(show, only);
   return out;
 }
 

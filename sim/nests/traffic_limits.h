@@ -44,6 +44,7 @@ struct TrafficLimits {
   Bytes block_least;
   PlanEstimate estimate;
   std::vector<KernelTraffic> kernels, chains;
+  std::vector<std::string> names;  // of all kernels and chains, also where one alone was asked for
 };
 
 // Where curves are read: powers of two of 16 KiB and more up to all that is touched, and the
@@ -55,7 +56,11 @@ Svg draw_curve(const KernelTraffic& kernel, const Gpu& gpu);
 std::string traffic_limits_json(const PredictionCase& c, const TrafficLimits& limits);
 std::string curves_csv(const std::vector<const KernelTraffic*>& kernels, const Gpu& gpu);
 
-TrafficLimits traffic_limits(const Plan& plan, const Gpu& gpu, const SimulationOptions& options);
+// `show` is told which kernel comes next, and the share of them that is done. `only`: of this
+// kernel or chain alone; empty: of all.
+TrafficLimits traffic_limits(const Plan& plan, const Gpu& gpu, const SimulationOptions& options,
+                             const std::function<void(const std::string&, double)>& show = {},
+                             const std::string& only = {});
 
 // Bytes that HBM moves at least in one of many equal blocks, when all memories on the chip hold
 // `on_chip` bytes: limits_of()'s `least` and, where a weight does not fit, what its product reads

@@ -21,8 +21,8 @@ h3{font-size:1.02rem;margin:1.5rem 0 .4rem}
 p{margin:.5rem 0;max-width:46rem}
 .soft{color:var(--soft)}
 .standing{border-left:4px solid var(--warn);padding:.35rem .8rem;background:var(--panel)}
-figure{margin:1rem 0}
-figure svg{display:block}
+figure{margin:1rem 0;overflow-x:auto}
+figure svg{display:block;min-width:42rem}
 figcaption{color:var(--soft);font-size:.88rem;margin-top:.3rem;max-width:46rem}
 .wide{overflow-x:auto;margin:.8rem 0}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}

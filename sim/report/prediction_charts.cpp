@@ -97,7 +97,7 @@ Svg draw_timelines(const std::vector<Prediction>& predictions) {
     at -= text_width(name_of(kBounds[b]), 11);
     svg.text(at, 16, name_of(kBounds[b]), Anchor::start, 11);
     svg.rect(at - 16, 6, 11, 11, palette_colour(b));
-    at -= 26;
+    at -= 32;
   }
   for (const double tick : ticks) {
     svg.line(x(tick), kTop - 6, x(tick), bottom, 1, tick == 0 ? 0.6 : 0.15);
@@ -119,7 +119,7 @@ Svg draw_timelines(const std::vector<Prediction>& predictions) {
           x(begin), y, width - (width > 2 ? 0.7 : 0), kBar, palette_colour(colour),
           fmt::format("{}: {} µs, bound by {}", k.name, in_microseconds(k.time), name_of(k.bound)));
       if (width > text_width(k.name, 10) + 6)
-        svg.text(x(begin) + width / 2, y + kBar / 2 + 3.5, k.name, Anchor::middle, 10);
+        svg.text_on(palette_colour(colour), x(begin) + width / 2, y + kBar / 2 + 3.5, k.name, 10);
       begin += us;
     }
   }

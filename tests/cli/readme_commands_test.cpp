@@ -4,6 +4,9 @@
 // people. When a block of ```text follows, it is what these commands print. A line `...` in it
 // stands for any lines. With FUSELINE_UPDATE_DOCS=1 in the environment, blocks of text without
 // `...` are rewritten instead.
+//
+// A drawing that a document shows beside such a command, `![...](x.svg)`, is the file x.svg that
+// the command writes, to the byte; it is rewritten likewise.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -123,6 +126,18 @@ std::vector<std::string> documents() {
   return out;
 }
 
+// "![...](x.svg)" on a line of its own → x.svg, a file beside the document.
+std::vector<std::string> shown_drawings(const std::vector<std::string>& lines) {
+  std::vector<std::string> names;
+  for (const std::string& line : lines) {
+    const std::size_t begin = line.rfind("](");
+    if (line.starts_with("![") && begin != std::string::npos && line.ends_with(".svg)") &&
+        line.find('/', begin) == std::string::npos)
+      names.push_back(line.substr(begin + 2, line.size() - begin - 3));
+  }
+  return names;
+}
+
 class DocumentedCommands : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -167,9 +182,34 @@ TEST_P(DocumentedCommands, RunAndPrintWhatIsShown) {
                   << ": the text differs from what the commands print now:\n"
                   << printed;
   }
+  for (const std::string& name : shown_drawings(lines)) {
+    const std::string made = read_text(folder_ / name);
+    if (made.empty()) continue;  // none of its commands draws it
+    const fs::path shown = document.parent_path() / name;
+    if (update) {
+      std::ofstream(shown) << made;
+    } else {
+      EXPECT_TRUE(read_text(shown) == made)
+          << GetParam() << " shows a drawing that its command draws otherwise now: " << name;
+    }
+  }
   if (!update) return;
   std::ofstream out(document);
   for (const std::string& line : lines) out << line << "\n";
+}
+
+// Readings without a picture are harder to remember.
+TEST(DocumentedPictures, EveryChapterAndLabShowsOne) {
+  int pages = 0;
+  for (const std::string& page : documents()) {
+    const bool chapter = page.starts_with("docs/handbook/0") || page.starts_with("docs/handbook/1");
+    const bool lab = page.starts_with("docs/labs/") && page.ends_with("/README.md");
+    if ((!chapter && !lab) || page == "docs/labs/README.md") continue;
+    ++pages;
+    const std::string text = read_text(fs::path(FUSELINE_SOURCE_DIR) / page);
+    EXPECT_NE(text.find("\n!["), std::string::npos) << page << " shows no picture";
+  }
+  EXPECT_GT(pages, 20);
 }
 
 std::string test_name(const testing::TestParamInfo<std::string>& document) {

@@ -69,6 +69,11 @@ TEST_F(NastyInputs, DeepToml) {
   expect_refused({"audit", "--claims", file}, "nested too deeply");
 }
 
+TEST_F(NastyInputs, BandsOfAGpuThatNothingWasFittedTo) {
+  expect_refused({"calibrate", "--bands", (kScenarios / "measurements" / "h100-fuseline").string()},
+                 "no rows of other models");
+}
+
 TEST_F(NastyInputs, NumbersBeyondADouble) {
   const std::string file =
       write("p.json",

@@ -83,7 +83,7 @@ class Stubs(unittest.TestCase):
 
     def test_every_keyword_is_a_word_that_the_layers_below_know(self):
         # A keyword that the module passes on and nobody takes would be a TypeError.
-        for name in ("predict", "explain", "verify", "verdict", "sweep", "report"):
+        for name in ("predict", "explain", "verify", "verdict", "search", "sweep", "report"):
             for keyword in FUNCTIONS[name].args.kwonlyargs:
                 if keyword.arg in ("quick", "measurements"):
                     continue
@@ -133,6 +133,9 @@ class TypesOfResults(unittest.TestCase):
 
     def test_verdicts(self):
         self.check(fuseline.verdict(**self.small, policy="coda", quick=True))
+
+    def test_searches(self):
+        self.check(fuseline.search(**self.small, policy="coda", budget=2, pareto="hbm"))
 
     def test_comparisons(self):
         folder = (pathlib.Path(__file__).resolve().parents[2] / "scenarios" / "measurements" /

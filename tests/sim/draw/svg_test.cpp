@@ -81,6 +81,25 @@ TEST(BarCharts, PartsStandEndToEnd) {
   EXPECT_NEAR(x[2] + width[2], x[3], 0.02);
 }
 
+// A legend once stood on the end of a long title.
+TEST(BarCharts, ALongTitleHasItsLegendBelow) {
+  BarChart chart{
+      .title = "short", .unit = "MB", .parts = {"read", "written"}, .bars = {{"x", {1, 2}}}};
+  const auto legend_y = [&] { return values_of(draw(chart).element(), "<text", "y").at(1); };
+  const double beside = legend_y();
+  chart.title = std::string(200, 'a');
+  EXPECT_GT(legend_y(), beside + 14);  // the height of the title's letters
+}
+
+TEST(Svgs, WordsOnAColourAreBlackOrWhite) {
+  Svg svg(10, 10, "t", "");
+  svg.text_on("#000000", 1, 1, "on black");
+  svg.text_on("#ffffff", 1, 1, "on white");
+  const std::string text = svg.element();
+  EXPECT_NE(text.find("fill=\"#fff\">on black"), std::string::npos);
+  EXPECT_NE(text.find("fill=\"#000\">on white"), std::string::npos);
+}
+
 TEST(LineCharts, PointsKeepTheirOrderOnBothAxes) {
   const std::string text = draw(LineChart{.title = "t",
                                           .x_name = "seq",

@@ -67,8 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Attention by the warp's own instruction: heads of 256 columns.
         Case{"gpt-j-6b", "per-operator", 1, 777, "d_attention", 0.15},
         Case{"gpt-j-6b", "per-operator", 1, 777, "attention", 0.15}),
-    [](const ::testing::TestParamInfo<Case>& info) {
-      std::string name = info.param.model + "_" + std::to_string(info.index);
+    [](const ::testing::TestParamInfo<Case>& which) {
+      std::string name = which.param.model + "_" + std::to_string(which.index);
       for (char& c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
       return name;

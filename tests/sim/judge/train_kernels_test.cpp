@@ -32,9 +32,8 @@ double error_of(const Case& c) {
       load_measurements((data_dir() / "measurements" / "h100-train-fuseline").string());
   const Gpu gpu = load_gpu("h100");
   const Workload work{.phase = Phase::train, .batch = c.batch, .seq = c.seq, .context = 0};
-  const PlanEstimate estimate =
-      simulate(make_plan(c.policy, load_model(c.model), work, plan_target(gpu)), gpu,
-               Fidelity::hierarchy);
+  const PlanEstimate estimate = simulate(
+      make_plan(c.policy, load_model(c.model), work, plan_target(gpu)), gpu, Fidelity::hierarchy);
   for (const MeasuredTrace& trace : measured.traces) {
     const BlockCase& b = trace.block;
     if (b.model != c.model || b.execution != c.policy || b.workload.batch != c.batch ||

@@ -107,7 +107,8 @@ double generic_pairs(const AttentionShape& shape, const Gpu& gpu) {
     sum += static_cast<double>(kTile * keys);
   }
   const double heads = static_cast<double>(shape.batch * shape.heads);
-  return std::max(most, sum * heads / static_cast<double>(gpu.sm_count));
+  // Two thread blocks share a multiprocessor: the longest, alone at the end, has it for itself.
+  return std::max(most / 2, sum * heads / static_cast<double>(gpu.sm_count));
 }
 
 // SM cycles for one product of a pair of a query and a key, with heads so wide. Softmax hides a

@@ -79,6 +79,9 @@ struct GemmProblem {
   StoredWeight activation{};                 // and of a
   std::optional<CachedMatrix> row_scales{};  // of a's rows
   std::vector<EpilogueStream> epilogue;
+  // Attention's products, whose rows are as long as a sequence: they are stored padded, however
+  // many there are.
+  bool rows_of_tokens = false;
   bool library = true;           // the vendor's kernels; otherwise our own mainloop, no split-K
   std::optional<GemmTile> tile;  // empty: chosen
   EpilogueNeeds needs;           // of our own mainloop's tiles

@@ -195,7 +195,7 @@ bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu) {
   const auto row_of = [&problem](const GemmOperand& operand) {
     return operand.transposed ? operand.matrix.cols : problem.k;
   };
-  return problem.library && problem.batch == 1 && problem.m > 1 &&
+  return problem.library && problem.batch == 1 && !problem.rows_of_tokens && problem.m > 1 &&
          (odd(row_of(problem.a), problem.a.matrix.element) || odd(problem.n, result) ||
           (problem.weight.quantised() && odd(problem.k, problem.b.matrix.element)));
 }

@@ -47,7 +47,8 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
 
 // Whether the library must fetch element by element, which takes another kernel: rows of an operand
 // or of the result that are no multiple of the alignment rule out bulk copies and vector loads. A
-// single row is contiguous. Batched GEMMs, whose sizes are tokens, are taken as padded.
+// single row is contiguous. Batched GEMMs, and attention's, whose sizes are tokens, are taken as
+// padded.
 bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu);
 
 // The same from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing

@@ -53,9 +53,9 @@ FUSELINE_HD float tanh_of(float x) {
 FUSELINE_HD float erf_of(float x) {
   const float size = x < 0.0F ? -x : x;
   const float t = fast_reciprocal(1.0F + 0.3275911F * size);
-  const float p = t * (0.254829592F +
-                       t * (-0.284496736F +
-                            t * (1.421413741F + t * (-1.453152027F + t * 1.061405429F))));
+  const float p =
+      t * (0.254829592F +
+           t * (-0.284496736F + t * (1.421413741F + t * (-1.453152027F + t * 1.061405429F))));
   const float of_size = 1.0F - p * fast_exp(-x * x);
   return x < 0.0F ? -of_size : of_size;
 }

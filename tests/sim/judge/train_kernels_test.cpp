@@ -32,9 +32,8 @@ double error_of(const Case& c) {
       load_measurements((data_dir() / "measurements" / "h100-train-fuseline").string());
   const Gpu gpu = load_gpu("h100");
   const Workload work{.phase = Phase::train, .batch = c.batch, .seq = c.seq, .context = 0};
-  const PlanEstimate estimate =
-      simulate(make_plan(c.policy, load_model(c.model), work, plan_target(gpu)), gpu,
-               Fidelity::hierarchy);
+  const PlanEstimate estimate = simulate(
+      make_plan(c.policy, load_model(c.model), work, plan_target(gpu)), gpu, Fidelity::hierarchy);
   for (const MeasuredTrace& trace : measured.traces) {
     const BlockCase& b = trace.block;
     if (b.model != c.model || b.execution != c.policy || b.workload.batch != c.batch ||
@@ -67,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Attention by the warp's own instruction: heads of 256 columns.
         Case{"gpt-j-6b", "per-operator", 1, 777, "d_attention", 0.15},
         Case{"gpt-j-6b", "per-operator", 1, 777, "attention", 0.15}),
-    [](const ::testing::TestParamInfo<Case>& info) {
-      std::string name = info.param.model + "_" + std::to_string(info.index);
+    [](const ::testing::TestParamInfo<Case>& which) {
+      std::string name = which.param.model + "_" + std::to_string(which.index);
       for (char& c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
       return name;

@@ -2,8 +2,8 @@
 # Installs what is missing, builds with warnings as errors, and runs every check and test.
 #   ./test.sh           format check, all tests: under ASan + UBSan, or, those that take an optimised
 #                       program, in the release build.
-#                       A machine that has compiled no kernel for the GPU yet compiles a third of them,
-#                       another third each day
+#                       Of the kernels for the GPU that have not compiled on this machine since they
+#                       changed, a third is compiled, another third each day; --long compiles all
 #   ./test.sh --quick   the preset dev alone, without the tests labelled slow
 #   ./test.sh --long    all tests in dev, under the sanitizers and in the release build, also those
 #                       labelled long: all models' kernels, fuzzing and random blocks ten times as many;
@@ -207,11 +207,10 @@ elif $long; then
   step "fuzz, 20 s a target"
   scripts/fuzz.sh --seconds 20
 else
-  if [[ ! -d "$FUSELINE_PASSED_KERNELS" ]]; then
-    FUSELINE_KERNELS_OF_DAY="$(($(date -u +%s) / 86400))"
-    export FUSELINE_KERNELS_OF_DAY
-    echo "of the kernels for the GPU, this day's third is compiled; --long compiles all of them"
-  fi
+  FUSELINE_KERNELS_OF_DAY="$(($(date -u +%s) / 86400))"
+  export FUSELINE_KERNELS_OF_DAY
+  echo "of the kernels for the GPU that did not compile here before, this day's third is compiled;" \
+    "--long compiles all of them"
   build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'
   build_and_test release optimised -LE long -E '_NOT_BUILT'
 fi

@@ -52,9 +52,10 @@ ValueNodePtr taken(const ValueNodes& x, std::size_t which, bool smaller) {
   return which == 1 ? second : minus(number_node(1), second);
 }
 
-// On the device exp, a quotient and a sigmoid are the epilogues' own (cuda/kernels/epilogue/map.cuh):
-// the hardware's instructions, 2 ulp. The compiler's exact ones take so many instructions that an
-// activation of 22 million numbers kept tensor cores waiting for 60 µs of 330 (H100, 2026-11-25).
+// On the device exp, a quotient and a sigmoid are the epilogues' own
+// (cuda/kernels/epilogue/map.cuh): the hardware's instructions, 2 ulp. The compiler's exact ones
+// take so many instructions that an activation of 22 million numbers kept tensor cores waiting for
+// 60 µs of 330 (H100, 2026-11-25).
 const std::array kKnown = {
     KnownFunction{
         "+", 2, [](double a, double b) { return a + b; }, [](float a, float b) { return a + b; },
@@ -103,8 +104,7 @@ const std::array kKnown = {
                     return minus(number_node(1), times(self, self));
                   }},
     KnownFunction{"sigmoid", 1, [](double a, double) { return 1 / (1 + std::exp(-a)); },
-                  [](float a, float) { return 1 / (1 + std::exp(-a)); },
-                  "sigmoid_of({})",
+                  [](float a, float) { return 1 / (1 + std::exp(-a)); }, "sigmoid_of({})",
                   [](const ValueNodes&, const ValueNodePtr& self, std::size_t) {
                     return times(self, minus(number_node(1), self));
                   }},

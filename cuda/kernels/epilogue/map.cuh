@@ -49,7 +49,8 @@ FUSELINE_HD float tanh_of(float x) {
 }
 // erf(x) within 1.5e-7, far below the rounding of a 16-bit result: Abramowitz and Stegun, 7.1.26.
 // CUDA's erff has two branches of some forty instructions each, and an epilogue that unrolls it for
-// every element of a tile no longer fits the instruction cache.
+// every element of a tile, beside the rest of a slope, no longer fits the instruction cache. Where
+// GELU alone is computed, erff was the faster one (39.5 against 43.8 µs in BERT's `up`, on an H100).
 FUSELINE_HD float erf_of(float x) {
   const float size = x < 0.0F ? -x : x;
   const float t = fast_reciprocal(1.0F + 0.3275911F * size);

@@ -183,7 +183,7 @@ const char* suffix_of(AttentionPart part) {
 std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
                                     SmTarget architecture) {
   const AttentionMainloop& m = attention_of(program);
-  const std::int64_t d = m.shape.head_width, dv = m.shape.v_width();
+  const std::int64_t d = m.shape.head_width;
   const bool hopper = architecture == SmTarget::sm_90a && has_wgmma_attention(m);
   std::vector<AttentionPart> parts;
   if (!program.prologue.empty()) parts.push_back(AttentionPart::prologue);

@@ -41,7 +41,7 @@ struct Reader {
 void PrintTo(const Reader& reader, std::ostream* out) { *out << reader.name; }
 
 const std::string kRoot = FUSELINE_SOURCE_DIR;
-const std::string kMeasured = kRoot + "/scenarios/measurements/h200-fuseline";
+const std::string kMeasuredFolder = kRoot + "/scenarios/measurements/h200-fuseline";
 
 std::vector<Reader> readers() {
   return {
@@ -56,7 +56,7 @@ std::vector<Reader> readers() {
       {"swept", {"sweep", "FILE"}, ".toml"},
       {"reported", {"report", "FILE"}, ".toml"},
       {"measurement", {"compare", "FILE"}, ".csv"},
-      {"compared", {"compare", "FILE", kMeasured}, ".json"},
+      {"compared", {"compare", "FILE", kMeasuredFolder}, ".json"},
       {"claims", {"audit", "--claims", "FILE"}, ".toml"},
       {"figures", {"judge", "FILE"}, ".csv"},
       {"saved", {"diff", "FILE", "FILE"}, ".json"},
@@ -81,7 +81,7 @@ std::vector<Reader> readers() {
 }
 
 // What may stand there. Each makes it under the path.
-struct Hostile {
+struct HostileInput {
   const char* name;
   std::function<void(const fs::path&)> make;
 };
@@ -101,7 +101,7 @@ void make_socket(const fs::path& path) {
   close(made);
 }
 
-std::vector<Hostile> hostile_files() {
+std::vector<HostileInput> hostile_files() {
   const auto text = [](const std::string& bytes) {
     return [bytes](const fs::path& path) { write(path, bytes); };
   };
@@ -149,7 +149,7 @@ std::vector<Hostile> hostile_files() {
 class HostileFiles : public testing::TestWithParam<Reader> {};
 
 TEST_P(HostileFiles, AreRefusedWithAMessage) {
-  for (const Hostile& hostile : hostile_files()) {
+  for (const HostileInput& hostile : hostile_files()) {
     const TemporaryFolder folder("hostile");
     const fs::path path = folder.path() / (std::string("h") + GetParam().ending);
     hostile.make(path);
@@ -209,7 +209,7 @@ std::vector<Reader> writers() {
   };
 }
 
-std::vector<Hostile> hostile_places() {
+std::vector<HostileInput> hostile_places() {
   return {
       {"a_folder", [](const fs::path& path) { fs::create_directory(path); }},
       {"a_folder_with_a_file",
@@ -229,7 +229,7 @@ std::vector<Hostile> hostile_places() {
 class HostilePlaces : public testing::TestWithParam<Reader> {};
 
 TEST_P(HostilePlaces, AreRefusedWithAMessage) {
-  for (const Hostile& hostile : hostile_places()) {
+  for (const HostileInput& hostile : hostile_places()) {
     const TemporaryFolder folder("hostile");
     const fs::path path = folder.path() / (std::string("h") + GetParam().ending);
     hostile.make(path);

@@ -18,11 +18,11 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr double kEdge = 10;     // px around a track
-constexpr double kBetween = 6;   // px between its parts
-constexpr double kStrip = 14;    // px, of the kernels below a track
-constexpr double kLowLines = 9;  // lines of text
-constexpr double kLargest = 14;  // px, of a tile or SM
+constexpr double kEdge = 10;         // px around a track
+constexpr double kBetweenPanes = 6;  // px between its parts
+constexpr double kStrip = 14;        // px, of the kernels below a track
+constexpr double kLowLines = 9;      // lines of text
+constexpr double kLargest = 14;      // px, of a tile or SM
 
 class TrackDrawing : private MotionBrush {
  public:
@@ -54,21 +54,21 @@ class TrackDrawing : private MotionBrush {
     put(small, ColourRole::muted, {area_.left(), top, area_.width(), line},
         fmt::format("{} of {} · {} · {}", short_time(frame_.now - moving_.span.begin),
                     short_time(moving_.span.length()), frame_.doing, frame_.bound));
-    top += line + kBetween;
+    top += line + kBetweenPanes;
     const double strip = area_.bottom() - kStrip;
-    const double hbm = strip - kBetween - 2 * line - 4;
+    const double hbm = strip - kBetweenPanes - 2 * line - 4;
     draw_strip({area_.left(), strip, area_.width(), kStrip});
     draw_hbm({area_.left(), hbm, area_.width(), 2 * line + 4});
-    const QRectF middle(area_.left(), top, area_.width(), hbm - kBetween - top);
+    const QRectF middle(area_.left(), top, area_.width(), hbm - kBetweenPanes - top);
     // Above each other in a narrow place.
     const bool wide = middle.width() > 1.15 * middle.height();
     QRectF chip = middle, l2 = middle;
     if (wide) {
       chip.setWidth(0.42 * middle.width());
-      l2.setLeft(chip.right() + 2 * kBetween);
+      l2.setLeft(chip.right() + 2 * kBetweenPanes);
     } else {
       chip.setHeight(0.5 * middle.height());
-      l2.setTop(chip.bottom() + kBetween);
+      l2.setTop(chip.bottom() + kBetweenPanes);
     }
     draw_chip(chip);
     draw_l2(*this, l2, moving_, frame_);
@@ -86,14 +86,14 @@ class TrackDrawing : private MotionBrush {
     // A low place has room for tiles and SMs alone.
     const bool low = area.height() < kLowLines * line;
     const double bars = low ? 0 : 2 * (line + 9);
-    const double rest = area.height() - bars - 2 * line - 2 * kBetween;
+    const double rest = area.height() - bars - 2 * line - 2 * kBetweenPanes;
     // Tiles above SMs, or beside them.
     const bool beside = area.width() > 2.2 * rest;
     QRectF tiles(area.left(), area.top(), area.width(), line + (beside ? rest + line : 0.5 * rest));
-    QRectF sms(area.left(), tiles.bottom() + kBetween, area.width(), line + 0.5 * rest);
+    QRectF sms(area.left(), tiles.bottom() + kBetweenPanes, area.width(), line + 0.5 * rest);
     if (beside) {
-      tiles.setWidth(area.width() / 2 - kBetween);
-      sms = tiles.translated(area.width() / 2 + kBetween, 0);
+      tiles.setWidth(area.width() / 2 - kBetweenPanes);
+      sms = tiles.translated(area.width() / 2 + kBetweenPanes, 0);
     }
     draw_tiles(tiles);
     draw_sms(sms);

@@ -135,7 +135,7 @@ TEST_F(RecordedPlanTest, ExportedProgramsSayWhyTheyHaveNoGradient) {
       "  for each tile of [M, N]\n  a = load x[M,N]\n  z = a * 2\n  store y[M,N] += z\n",
       "test.fuse");
   ASSERT_TRUE(file.readable());
-  const ProgramGradient none{.plan = whole_plan(file), .of = {}};
+  const ProgramGradient none{.plan = whole_plan(file), .forward = {}, .of = {}};
   const Exported e = exported_programs(whole_plan(file), &none, load_gpu("h200"), 2);
   EXPECT_THAT(e.no_gradient, testing::HasSubstr("changes y"));
   EXPECT_EQ(e.operators.back().name, "all");

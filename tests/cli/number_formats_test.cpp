@@ -241,8 +241,9 @@ TEST(CacheOption, IsRefusedWhereItHasNoMeaning) {
 }
 
 TEST(CacheOption, HasKernelsForRealGpus) {
-  const auto source = [](const char* format, const char* policy, const char* kernel) {
-    return cli({"explain", "--cuda", "--model", "tinyllama", "--phase", "decode", "--kv", format,
+  const auto source = [](const char* format, const char* policy, const char* kernel,
+                         const char* model = "tinyllama") {
+    return cli({"explain", "--cuda", "--model", model, "--phase", "decode", "--kv", format,
                 "--policy", policy, "--kernel", kernel, "--output", "/dev/null"});
   };
   for (const char* format : {"fp8", "int8"})
@@ -250,10 +251,11 @@ TEST(CacheOption, HasKernelsForRealGpus) {
       const CliRun run = source(format, "per-operator", kernel);
       EXPECT_EQ(run.status, 0) << format << " " << kernel << ": " << run.err;
     }
-  // Scales of heads that a product's epilogue makes.
-  const CliRun run = source("int8", "coda", "qkv");
+  // Scales of heads that a product's epilogue makes; not yet behind a norm of the heads.
+  EXPECT_EQ(source("int8", "coda", "qkv").status, 0);
+  const CliRun run = source("int8", "coda", "qkv", "qwen3-8b");
   EXPECT_EQ(run.status, 3) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("sums over heads of 64 columns"));
+  EXPECT_THAT(run.err, HasSubstr("sums over heads of 128 columns"));
 }
 
 }  // namespace

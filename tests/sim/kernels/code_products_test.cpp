@@ -57,16 +57,16 @@ TEST(CodeProducts, OfFittedShapesTakeWhatWasMeasured) {
   const Errors tensor = errors_of("fp8_tensor", "fp8", kFitted, 512, 8192);
   EXPECT_EQ(tensor.count, 13);
   EXPECT_NEAR(tensor.mean, 0.037, kDigit);
-  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kFitted, 512, 8192).mean, 0.047, kDigit);
+  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kFitted, 512, 8192).mean, 0.045, kDigit);
   EXPECT_NEAR(errors_of("int8", "int8", kFitted, 512, 8192).mean, 0.059, kDigit);
 }
 
 TEST(CodeProducts, OfOtherShapesToo) {
   const Errors tensor = errors_of("fp8_tensor", "fp8", kOthers, 512, 8192);
   EXPECT_EQ(tensor.count, 9);
-  EXPECT_NEAR(tensor.mean, 0.037, kDigit);
-  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kOthers, 512, 8192).mean, 0.055, kDigit);
-  EXPECT_NEAR(errors_of("int8", "int8", kOthers, 512, 8192).mean, 0.069, kDigit);
+  EXPECT_NEAR(tensor.mean, 0.036, kDigit);
+  EXPECT_NEAR(errors_of("fp8_rows", "fp8", kOthers, 512, 8192).mean, 0.057, kDigit);
+  EXPECT_NEAR(errors_of("int8", "int8", kOthers, 512, 8192).mean, 0.068, kDigit);
 }
 
 // Nothing was fitted to products of 128-column groups: the constant of rescaling is assumed.

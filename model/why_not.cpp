@@ -352,8 +352,14 @@ std::string why_no_stream_program(const Graph& graph, const std::vector<OpId>& o
     const bool reduces =
         other.writes[0].cols == 1 || leaves_partials(other) || needs_full_column(other);
     const std::int64_t space = reduces ? other.reads[0].cols : other.writes[0].cols;
-    if (!fits(space) && op.writes[0].cols != 1 && (row != nullptr || !side_by_side(graph, op, ops)))
-      return op.name + " and " + other.name + " have different widths";
+    // Beside resident rows a part of a concatenation has a place where it is no wider than they
+    // are.
+    const bool wider =
+        row != nullptr && op.kind->columns == ColumnOrder::side_by_side &&
+        std::ranges::any_of(op.reads, [&](const Operand& part) { return part.cols > space; });
+    const bool apart =
+        !fits(space) && op.writes[0].cols != 1 && (row != nullptr || !side_by_side(graph, op, ops));
+    if (wider || apart) return op.name + " and " + other.name + " have different widths";
   }
   return "";
 }

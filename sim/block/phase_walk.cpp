@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/operators/attributes.h"
 #include "sim/gpu/code_rate.h"
 
 namespace fuseline {
@@ -31,23 +30,9 @@ WalkTraffic PhaseWalker::through_l2(const OneWalk& one) {
   return l2_.walk(key, [&](L2Cache& cache) { return fuseline::walk(one, cache); });
 }
 
-namespace {
-
-GemmProblem problem_of(const Graph& graph, const Kernel& kernel, const Program& program,
-                       const AddressMap& addresses, bool library) {
-  GemmProblem problem = gemm_problem_of(program, addresses, library);
-  problem.rows_of_tokens = std::ranges::any_of(kernel.ops, [&](OpId id) {
-    return graph.op(id).attributes.get<AttentionShape>() != nullptr;
-  });
-  return problem;
-}
-
-}  // namespace
-
 AnyWalk PhaseWalker::walk_of(const Kernel& kernel, const Program& program) const {
   if (std::holds_alternative<GemmMainloop>(program.mainloop)) {
-    const bool library = kernel.implementation == Implementation::library_gemm;
-    return gemm_walk(problem_of(plan_.graph, kernel, program, addresses_, library), gpu_);
+    return gemm_walk(gemm_problem_of(kernel, program, addresses_), gpu_);
   }
   if (std::holds_alternative<AttentionMainloop>(program.mainloop))
     return attention_walk(program, addresses_, gpu_);
@@ -57,8 +42,7 @@ AnyWalk PhaseWalker::walk_of(const Kernel& kernel, const Program& program) const
 }
 
 WalkedPhase PhaseWalker::gemm(const Kernel& kernel, const Program& program) {
-  const bool library = kernel.implementation == Implementation::library_gemm;
-  GemmWalk walked = gemm_walk(problem_of(plan_.graph, kernel, program, addresses_, library), gpu_);
+  GemmWalk walked = gemm_walk(gemm_problem_of(kernel, program, addresses_), gpu_);
   GemmEstimate g = estimate_gemm(walked, through_l2(walked), gpu_);
   WalkedPhase phase;
   KernelEstimate& e = phase.kernel.estimate;

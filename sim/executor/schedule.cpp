@@ -18,8 +18,7 @@ PhaseSchedule schedule_phase(const Kernel& kernel, const Program& phase,
     if (splits_keys(a, kernel.implementation))
       s.splits = decode_grid(a, kernel.implementation, gpu).splits;
   } else if (std::holds_alternative<GemmMainloop>(phase.mainloop)) {
-    const bool library = kernel.implementation == Implementation::library_gemm;
-    GemmWalk gemm = gemm_walk(gemm_problem_of(phase, addresses, library), gpu);
+    GemmWalk gemm = gemm_walk(gemm_problem_of(kernel, phase, addresses), gpu);
     // Parts of a tile are one sum in fp32, as those of a cluster along K: they move no tensor.
     gemm.tile.tail_parts = 1;
     s.tile = {gemm.tile.m, gemm.tile.n};

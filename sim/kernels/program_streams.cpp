@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "base/error.h"
+#include "model/operators/attributes.h"
 #include "model/operators/operator_table.h"
 
 namespace fuseline {
@@ -318,6 +319,16 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
   }
   if (library && problem.batch > 1 && problem.depths.empty())
     problem.calls = library_calls(problem);
+  return problem;
+}
+
+GemmProblem gemm_problem_of(const Kernel& kernel, const Program& program,
+                            const AddressMap& addresses) {
+  GemmProblem problem =
+      gemm_problem_of(program, addresses, kernel.implementation == Implementation::library_gemm);
+  problem.rows_of_tokens = std::ranges::any_of(kernel.ops, [&](OpId id) {
+    return addresses.graph().op(id).attributes.get<AttentionShape>() != nullptr;
+  });
   return problem;
 }
 

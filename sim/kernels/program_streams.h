@@ -41,6 +41,7 @@ class AddressMap {
   [[nodiscard]] bool per_layer(TensorId tensor) const {
     return per_layer_[static_cast<std::size_t>(tensor.index)] != 0;
   }
+  [[nodiscard]] const Graph& graph() const { return *graph_; }
   // Scratch memory of a kernel: split-K partials, partial attention results.
   static constexpr std::uint32_t workspace = 0;
 
@@ -77,5 +78,8 @@ std::vector<Stream> streams_of(const Program& program, const AddressMap& address
 
 // The GEMM with its epilogue's loads and stores. `library`: the vendor's mainloop.
 GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses, bool library);
+// The same of a kernel, which says whose mainloop it is and whether the product is attention's.
+GemmProblem gemm_problem_of(const Kernel& kernel, const Program& program,
+                            const AddressMap& addresses);
 
 }  // namespace fuseline

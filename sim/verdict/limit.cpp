@@ -92,8 +92,7 @@ const Kernel* kernel_with(const Plan& plan, const std::string& op) {
 // The kernel's product as the simulator sees it; empty where it has none.
 std::optional<GemmProblem> product_of(const SimulatedPlan& p, const Kernel& kernel) {
   if (kernel.kind != KernelKind::gemm || kernel.phases.size() != 1) return std::nullopt;
-  return gemm_problem_of(kernel.phases.front(), AddressMap(p.plan),
-                         kernel.implementation == Implementation::library_gemm);
+  return gemm_problem_of(kernel, kernel.phases.front(), AddressMap(p.plan));
 }
 
 std::string tile_text(const GemmTile& t) { return fmt::format("{} x {}", t.m, t.n); }

@@ -43,7 +43,9 @@ inline ModelConfig sized(const std::string& block, bool other) {
               {"rkv", std::int64_t{14}},
               {"rq", std::int64_t{other ? 18 : 0}},
               {"shared", std::int64_t{2}},
-              {"source_tokens", std::int64_t{7}}};
+              {"source_tokens", std::int64_t{7}},
+              {"patch_numbers", std::int64_t{other ? 12 : 20}},
+              {"classes", std::int64_t{other ? 5 : 9}}};
   if (other) c.values["adjacent_pairs"] = true;
   c.values["parallel"] = !other;
   if (other) c.values["softcap"] = 20.0;

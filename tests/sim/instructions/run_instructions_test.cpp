@@ -23,8 +23,8 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-struct Case {
-  explicit Case(const LlamaSizes& s, const InstructionSizes& sizes)
+struct InstructionCase {
+  explicit InstructionCase(const LlamaSizes& s, const InstructionSizes& sizes)
       : config(test::llama_of(s)),
         work(test::decode_of(s)),
         block(build_block(config, work)),
@@ -58,7 +58,7 @@ InstructionSizes small_sizes(int sms) {
 }
 
 // As `fuseline verify` judges: against fp64, by the errors of the unfused plan.
-void expect_right(const Case& c, const Memory& memory) {
+void expect_right(const InstructionCase& c, const Memory& memory) {
   const Plan unfused = make_plan("unfused", c.config, c.work);
   const TensorValues reference = fast_reference(c.block, c.given, {});
   const Comparison comparison(c.block, reference);
@@ -93,7 +93,7 @@ TEST(RunInstructions, RandomOrdersOfRandomSizesAgreeWithTheReference) {
     SCOPED_TRACE(testing::Message()
                  << "D " << s.D << " F " << s.F << " H " << s.H << " Hkv " << s.Hkv << " d " << s.d
                  << " batch " << s.batch << " context " << s.context << " SMs " << sizes.sms);
-    const Case c(s, sizes);
+    const InstructionCase c(s, sizes);
     const InstructionRun run = c.run(random());
     ASSERT_EQ(run.deadlock, "");
     EXPECT_THAT(run.races, IsEmpty());
@@ -102,7 +102,7 @@ TEST(RunInstructions, RandomOrdersOfRandomSizesAgreeWithTheReference) {
 }
 
 TEST(RunInstructions, EveryOrderHasTheSameBits) {
-  const Case c(LlamaSizes{}, small_sizes(5));
+  const InstructionCase c(LlamaSizes{}, small_sizes(5));
   const InstructionRun first = c.run(1);
   ASSERT_TRUE(first.good()) << first.deadlock;
   const TensorId y = c.plan.graph.find_tensor("y").value();
@@ -140,7 +140,7 @@ TEST(RunInstructions, ShippedModelsAreShared) {
 TEST(RunInstructions, ARemovedWaitIsARace) {
   for (const Step step : {Step::qkv, Step::attend, Step::join, Step::gate_up}) {
     SCOPED_TRACE(name_of(step));
-    Case c(LlamaSizes{}, small_sizes(5));
+    InstructionCase c(LlamaSizes{}, small_sizes(5));
     c.find(step).waits[0] = no_counter;
     const InstructionRun run = c.run(3);
     EXPECT_EQ(run.deadlock, "");
@@ -149,7 +149,7 @@ TEST(RunInstructions, ARemovedWaitIsARace) {
   for (const Step step :
        {Step::out, Step::finish_norm2, Step::gate_up, Step::down, Step::finish_stats}) {
     SCOPED_TRACE(name_of(step));
-    Case c(LlamaSizes{}, small_sizes(5));
+    InstructionCase c(LlamaSizes{}, small_sizes(5));
     c.find(step).operand = {};
     EXPECT_THAT(c.run(3).races, Not(IsEmpty()));
   }
@@ -157,7 +157,7 @@ TEST(RunInstructions, ARemovedWaitIsARace) {
 
 // The number is there in this order, as one SM does everything in order; the proof is not.
 TEST(RunInstructions, ARaceIsFoundInOrdersInWhichItIsLucky) {
-  Case c(LlamaSizes{.batch = 1}, small_sizes(1));
+  InstructionCase c(LlamaSizes{.batch = 1}, small_sizes(1));
   c.find(Step::gate_up).operand = {};
   int found = 0;
   for (std::uint64_t seed = 0; seed < 6; ++seed) found += c.run(seed).races.empty() ? 0 : 1;
@@ -165,7 +165,7 @@ TEST(RunInstructions, ARaceIsFoundInOrdersInWhichItIsLucky) {
 }
 
 TEST(RunInstructions, TooFewAdditionsAreADeadlock) {
-  Case c(LlamaSizes{}, small_sizes(5));
+  InstructionCase c(LlamaSizes{}, small_sizes(5));
   c.find(Step::down).adds = {no_counter, no_counter};
   const InstructionRun run = c.run(3);
   EXPECT_THAT(run.deadlock, HasSubstr("finish_stats"));
@@ -173,7 +173,7 @@ TEST(RunInstructions, TooFewAdditionsAreADeadlock) {
 }
 
 TEST(RunInstructions, AWrongOrderIsADeadlock) {
-  Case c(LlamaSizes{}, small_sizes(5));
+  InstructionCase c(LlamaSizes{}, small_sizes(5));
   for (auto& sm : c.all.sms) {
     const auto attend = std::ranges::find(sm, Step::attend, &Instruction::step);
     const auto out = std::ranges::find(sm, Step::out, &Instruction::step);

@@ -19,7 +19,7 @@
 namespace fuseline {
 namespace {
 
-struct Case {
+struct KernelCase {
   std::string model, policy;
   std::int64_t batch, seq;
   std::string kernel;
@@ -27,7 +27,7 @@ struct Case {
 };
 
 // Predicted time over measured time, less 1.
-double error_of(const Case& c) {
+double error_of(const KernelCase& c) {
   const Measurements measured =
       load_measurements((data_dir() / "measurements" / "h100-train-fuseline").string());
   const Gpu gpu = load_gpu("h100");
@@ -48,7 +48,7 @@ double error_of(const Case& c) {
   return 1;
 }
 
-class TrainKernels : public ::testing::TestWithParam<Case> {};
+class TrainKernels : public ::testing::TestWithParam<KernelCase> {};
 
 TEST_P(TrainKernels, ArePredictedOnBlocksThatNothingWasFittedTo) {
   EXPECT_LT(std::abs(error_of(GetParam())), GetParam().margin) << GetParam().kernel;
@@ -58,15 +58,17 @@ INSTANTIATE_TEST_SUITE_P(
     Measured, TrainKernels,
     ::testing::Values(
         // Thread blocks that walk down 128 rows: all constants are those of other kernels.
-        Case{"bert-large", "coda", 4, 512, "d_norm2", 0.35},
-        Case{"sd3-medium", "coda", 2, 2304, "d_image_norm2_add_dimage_h_d_image_residual1", 0.35},
-        Case{"mamba2-2.7b", "coda", 2, 700, "d_norm2_d1_gate_d0_gate_d_gate_act_d_skip", 0.35},
+        KernelCase{"bert-large", "coda", 4, 512, "d_norm2", 0.35},
+        KernelCase{"sd3-medium", "coda", 2, 2304, "d_image_norm2_add_dimage_h_d_image_residual1",
+                   0.35},
+        KernelCase{"mamba2-2.7b", "coda", 2, 700, "d_norm2_d1_gate_d0_gate_d_gate_act_d_skip",
+                   0.35},
         // Our own gradient of a scan, in two waves of thread blocks.
-        Case{"mamba2-2.7b", "per-operator", 2, 700, "d_scan", 0.05},
+        KernelCase{"mamba2-2.7b", "per-operator", 2, 700, "d_scan", 0.05},
         // Attention by the warp's own instruction: heads of 256 columns.
-        Case{"gpt-j-6b", "per-operator", 1, 777, "d_attention", 0.15},
-        Case{"gpt-j-6b", "per-operator", 1, 777, "attention", 0.15}),
-    [](const ::testing::TestParamInfo<Case>& which) {
+        KernelCase{"gpt-j-6b", "per-operator", 1, 777, "d_attention", 0.15},
+        KernelCase{"gpt-j-6b", "per-operator", 1, 777, "attention", 0.15}),
+    [](const ::testing::TestParamInfo<KernelCase>& which) {
       std::string name = which.param.model + "_" + std::to_string(which.index);
       for (char& c : name)
         if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';

@@ -102,6 +102,11 @@ ModelConfig small_model(const std::string& block) {
               {"rq", std::int64_t{128}},
               {"shared", std::int64_t{2}},
               {"source_tokens", std::int64_t{7}},
+              {"patch_numbers", std::int64_t{128}},
+              {"classes", std::int64_t{9}},
+              {"text_width", std::int64_t{128}},
+              {"pooled_width", std::int64_t{128}},
+              {"time_width", std::int64_t{128}},
               {"parallel", true}};
   return c;
 }

@@ -25,7 +25,8 @@ using cuda::Source;
 // expects more writes it there. FUSELINE_COMPILE_AGAIN=1 compiles all of them. They are remembered
 // in the folder FUSELINE_PASSED_KERNELS, which clones share as they share ccache's, or else in the
 // build's. With FUSELINE_KERNELS_OF_DAY=N only the third that is N's, modulo 3, is compiled of the
-// others: ./test.sh asks for that, because a changed device header changes the text of every kernel.
+// others: ./test.sh asks for that, because a changed device header changes the text of every
+// kernel.
 class Passed {
  public:
   Passed(const Compiler& compiler, SmTarget target, const Source& source,

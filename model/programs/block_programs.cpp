@@ -37,32 +37,19 @@ struct OwnProgram {
   std::vector<Operand> reads, writes;
 };
 
-// Stands in a block's graph while a policy makes its plan; complete_programs() takes it apart.
-const Operator kOwnProgram{
-    .name = "own_program",
-    .op_class = OpClass::pointwise,
-    .locality = Locality::tile_local,
-    .formula = "the lines of a program",
-    .reads = {},
-    .write = OperandSpec{"out", "M", "N"},
-    .flops =
-        [](const Graph&, const Op& op) {
-          return checked_product<Flops>(op.writes[0].rows, op.writes[0].cols);
-        },
-    .sum_length = [](const Graph&, const Op&) { return std::int64_t{1}; },
-    .reference =
-        [](const Graph&, const Op& op, const TensorValues&, TensorValues&) {
-          FUSELINE_ASSERT(false, op.name + ": the block's own operators are the reference");
-        },
-    .lower = [](Emitter&, const Op&) {},
-    .extent =
-        [](const Op& op) {
-          return Extent{op.writes[0].rows, op.writes[0].cols};
-        },
-    .gradient = no_gradient("a program of one's own has the gradient that its author writes"),
-    .framework = [](const Graph&, const Op&) { return Implementation::vectorized; },
-    .alone = "is a program of its own",
-    .columns = ColumnOrder::lost};
+// Stands in a block's graph while a policy makes its plan; complete_programs() takes it apart. It
+// is what a program of its own plan has beside its product, but a policy joins nothing with it.
+Operator own_program() {
+  Operator o = *own_program_kind();
+  o.name = "own_program";
+  o.reference = [](const Graph&, const Op& op, const TensorValues&, TensorValues&) {
+    FUSELINE_ASSERT(false, op.name + ": the block's own operators are the reference");
+  };
+  o.alone = "is a program of its own";
+  o.columns = ColumnOrder::lost;
+  return o;
+}
+const Operator kOwnProgram = own_program();
 
 std::string file_of(const BlockProgram& p) { return p.file->source->file; }
 

@@ -16,9 +16,9 @@ namespace {
   FUSELINE_ASSERT(false, "a program's meaning is that of its text (model/programs/meaning.h)");
 }
 
-// One operation an element is near enough: the tensor cores
-// do the rest.
-const Operator kProgram{
+// One operation an element is near enough: the tensor cores do the rest. Known when the program
+// starts, because block_programs.cpp copies it then.
+constinit const Operator kProgram{
     .name = "program",
     .op_class = OpClass::pointwise,
     .locality = Locality::tile_local,

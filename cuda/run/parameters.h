@@ -12,11 +12,17 @@
 
 namespace fuseline::cuda {
 
+// Bytes between members are zero: exports find addresses by comparing the parameters of two runs,
+// and what happened to lie in memory would look like one. (Clang has the builtin from version 20
+// on.)
 template <class T>
-void put(std::vector<std::byte>& bytes, std::int64_t at, const T& value) {
+void put(std::vector<std::byte>& bytes, std::int64_t at, T value) {
   FUSELINE_ASSERT(
       at + static_cast<std::int64_t>(sizeof value) <= static_cast<std::int64_t>(bytes.size()),
       "parameters fit their struct");
+#if __has_builtin(__builtin_clear_padding)
+  __builtin_clear_padding(&value);
+#endif
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 

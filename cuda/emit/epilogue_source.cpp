@@ -164,6 +164,8 @@ class Emitter final : public EpilogueCode {
   }
   std::string state(const std::string& type, const std::string& wanted) override {
     const std::string member = state_names_.unique(wanted);
+    // What the pass ahead has gathered is only read.
+    if (type != "RowVector" && !type.starts_with("GroupState")) carries_ = true;
     state_ += fmt::format("    {} {};\n", type, member);
     return member;
   }
@@ -284,6 +286,18 @@ class Emitter final : public EpilogueCode {
            size_of(dtype(fields_.front().operand)) == ElementSize(2);
   }
 
+  // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh). Functions
+  // and tables make code worth sharing. What a slab leaves for the next one, or adds up down its
+  // columns, has registers or scratch that only unrolled code can name.
+  [[nodiscard]] bool rolls() const {
+    return !carries_ && scratch_ == 0 &&
+           (source_.needs.loads_tables ||
+            std::ranges::any_of(program_.body, [](const Primitive& p) {
+              const auto* map = p.as<Map>();
+              return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
+            }));
+  }
+
   EpilogueSource finish(const std::string& struct_name) {
     FUSELINE_ASSERT(
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
@@ -303,6 +317,7 @@ class Emitter final : public EpilogueCode {
         "{};"
         "\n\n",
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
+    if (rolls()) t += "  static constexpr bool rolls = true;\n";
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +
@@ -339,6 +354,7 @@ class Emitter final : public EpilogueCode {
   std::vector<Field> fields_;
   std::string functions_, state_, begin_, body_;
   int tile_slots_ = 0, col_slots_ = 0, scratch_ = 0;
+  bool carries_ = false;  // something from slab to slab
   int column_reductions_ = 0;
   EpilogueSource source_;
 };

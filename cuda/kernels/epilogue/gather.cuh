@@ -23,8 +23,8 @@ constexpr bool gathers_groups<Epilogue, decltype(void(Epilogue::gathers))> = Epi
 // What a thread keeps of a tile's groups of `group` columns, for its two rows.
 template <class Op, int group>
 struct GroupState {
-  static constexpr int widest_tile = 256;
-  float v[widest_tile / group][2];
+  static constexpr int widest_tile = 256, groups = widest_tile / group;
+  float v[groups][2];
   FUSELINE_DEVICE GroupState() {
 #pragma unroll
     for (auto& of_group : v) of_group[0] = of_group[1] = Op::start;
@@ -54,11 +54,20 @@ FUSELINE_DEVICE void gather_group(const Slab&, GroupState<Op, group>& state,
 
 // What was gathered of the slab's group, at each of its columns.
 template <class Op, int group, class Slab>
-FUSELINE_DEVICE Fragment<2, Slab::groups> gathered(const Slab&,
+FUSELINE_DEVICE Fragment<2, Slab::groups> gathered(const Slab& slab,
                                                    const GroupState<Op, group>& state) {
+  // Where slabs come in a loop, their number is not known when the code is compiled, and registers
+  // have no index.
+  const int of_slab = slab.number() * 8 * Slab::groups / group;
+  float sum[2] = {state.v[0][0], state.v[0][1]};
+#pragma unroll
+  for (int i = 1; i < GroupState<Op, group>::groups; ++i) {
+    sum[0] = i == of_slab ? state.v[i][0] : sum[0];
+    sum[1] = i == of_slab ? state.v[i][1] : sum[1];
+  }
   Fragment<2, Slab::groups> out;
   for_each_element<Fragment<2, Slab::groups>>(
-      [&](int h, int g, int e) { out.at(h, g, e) = state.v[group_of_slab<Slab, group>][h]; });
+      [&](int h, int g, int e) { out.at(h, g, e) = sum[h]; });
   return out;
 }
 

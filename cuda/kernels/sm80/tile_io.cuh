@@ -32,6 +32,8 @@ struct Slab80 : SlabPlace {
   u32 scratch;         // for column reductions
   int barrier;
 
+  static FUSELINE_DEVICE int number() { return index; }  // among the tile's slabs
+
   FUSELINE_DEVICE void tile_barrier() const { named_barrier(barrier, tile_threads); }
 };
 

@@ -13,6 +13,14 @@ constexpr bool only_stores = false;
 template <class Epilogue>
 constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
 
+// Whether the slabs of a tile share one copy of the epilogue's code, in a loop. Unrolled, a function
+// of forty instructions makes 100 KB of code of a tile, and a multiprocessor that runs each of them
+// once fetches for longer than it computes (cuda/emit/epilogue_source.cpp says which do).
+template <class Epilogue, class = void>
+constexpr bool rolls = false;
+template <class Epilogue>
+constexpr bool rolls<Epilogue, decltype(void(Epilogue::rolls))> = Epilogue::rolls;
+
 template <class Config_, class Epilogue_>
 struct Sm90Layout {
   using Config = Config_;

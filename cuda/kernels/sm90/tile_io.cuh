@@ -58,7 +58,8 @@ struct StoreQueue {
   u32 next = 0;  // the buffer to be written next
 };
 
-// What an epilogue sees of slab `index_` of its tile.
+// What an epilogue sees of slab `index_` of its tile. Where slabs come in a loop, that is its place
+// in its stage alone, and nothing may depend on it but what the stage holds.
 template <class Shape, int index_>
 struct Slab90 : SlabPlace {
   static constexpr int index = index_;
@@ -76,7 +77,9 @@ struct Slab90 : SlabPlace {
   int thread_in_tile;  // 0 to tile_threads - 1
   u32 scratch;         // for column reductions
   StoreQueue* queue;
+  int at;  // among the tile's slabs
 
+  FUSELINE_DEVICE int number() const { return at; }
   FUSELINE_DEVICE void tile_barrier() const {
     named_barrier(tile_threads == 128 ? queue->barrier : 3, tile_threads);
   }

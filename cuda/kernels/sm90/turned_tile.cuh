@@ -73,10 +73,80 @@ struct TurnedTile {
   template <class Accumulators, class States, class Place>
   FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place,
                               StoreQueue& queue) const {
-    finish_columns<0>(acc, state, place, queue);
+    if constexpr (rolls<Epilogue>)
+      finish_in_a_loop(acc, state, place, queue);
+    else
+      finish_columns<0>(acc, state, place, queue);
   }
 
  private:
+  // One copy of the epilogue's code for all columns and strips.
+  template <class Accumulators, class States, class Place>
+  FUSELINE_DEVICE void finish_in_a_loop(const Accumulators& acc, const States& state, Place& place,
+                                        StoreQueue& queue) const {
+    static_assert(!only_stores<Epilogue>, "what only stores has little code");
+#pragma unroll 1
+    for (int subtile = 0; subtile < subtiles; ++subtile) {
+      u32 stage = 0;
+      if constexpr (Block::has_loads) {
+        if (consumer == 1) pass_by(place);
+        block.wait_full(place);
+        stage = place.stage;
+      }
+#pragma unroll 1
+      for (int strip = 0; strip < strips; ++strip) {
+        typename Epilogue::State rows;
+        Fragment<2> y;
+        turn_chosen(acc, state, subtile, strip, queue, rows, y);
+        run_passes<0>(y, rows, subtile * passes, strip, stage, queue);
+      }
+      if constexpr (Block::has_loads) {
+        __syncwarp();
+        block.release(stage);
+        place.next();
+        if (consumer == 0) pass_by(place);
+      }
+    }
+  }
+  template <int pass>
+  FUSELINE_DEVICE void run_passes(const Fragment<2>& y, typename Epilogue::State& rows, int first,
+                                  int strip, u32 stage, StoreQueue& queue) const {
+    if constexpr (pass < passes) {
+      Epilogue::run(block.args.epilogue, rows, slab_of<pass>(first + pass, strip, stage, queue),
+                    part_of_strip<pass>(y));
+      run_passes<pass + 1>(y, rows, first, strip, stage, queue);
+    }
+  }
+  // As `turn`, of a strip that is chosen at run time. Registers have no index then: each strip is a
+  // case of its own, which writes its sums and takes what its rows have in common.
+  template <class Accumulators, class States>
+  FUSELINE_DEVICE void turn_chosen(const Accumulators& acc, const States& state, int subtile,
+                                   int strip, const StoreQueue& queue,
+                                   typename Epilogue::State& rows, Fragment<2>& y) const {
+    const u32 buffer = buffer_of(queue);
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      named_barrier(queue.barrier, 128);
+      write_chosen<0>(acc, state, subtile, strip, buffer, half, rows);
+      named_barrier(queue.barrier, 128);
+      read(buffer, half, y);
+    }
+  }
+  template <int index, class Accumulators, class States>
+  FUSELINE_DEVICE void write_chosen(const Accumulators& acc, const States& state, int subtile,
+                                    int strip, u32 buffer, int half,
+                                    typename Epilogue::State& rows) const {
+    if constexpr (index < subtiles * strips) {
+      constexpr int of_column = index / strips, of_strip = index % strips;
+      if (subtile == of_column && strip == of_strip) {
+        write(buffer, half, fragment_of<of_strip>(acc[of_column]));
+        rows = state[of_strip];
+      } else {
+        write_chosen<index + 1>(acc, state, subtile, strip, buffer, half, rows);
+      }
+    }
+  }
+
   template <int subtile, class Accumulators, class States, class Place>
   FUSELINE_DEVICE void finish_columns(const Accumulators& acc, States& state, Place& place,
                                       StoreQueue& queue) const {
@@ -109,10 +179,7 @@ struct TurnedTile {
   FUSELINE_DEVICE void finish_strips(const float (&acc)[Config::tile_n / 2], States& state,
                                      u32 stage, StoreQueue& queue) const {
     if constexpr (strip < strips) {
-      constexpr int groups = min_of(8, Block::tile_rows / 8 - 8 * strip);
-      TurnedFragment<groups> x;
-#pragma unroll
-      for (int i = 0; i < 4 * groups; ++i) x.v[i] = acc[32 * strip + i];
+      const auto x = fragment_of<strip>(acc);
       if constexpr (only_stores<Epilogue>) {
         Epilogue::run(block.args.epilogue, state[strip], slab<subtile, strip>(stage, queue), x);
       } else {
@@ -125,21 +192,32 @@ struct TurnedTile {
   FUSELINE_DEVICE void finish_passes(const Fragment<2>& y, typename Epilogue::State& state,
                                      u32 stage, StoreQueue& queue) const {
     if constexpr (pass < passes) {
-      Fragment<2, slab_groups> part;
-#pragma unroll
-      for (int i = 0; i < 4 * slab_groups; ++i) part.v[i] = y.v[4 * slab_groups * pass + i];
-      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(stage, queue), part);
+      Epilogue::run(block.args.epilogue, state, slab<first + pass, strip>(stage, queue),
+                    part_of_strip<pass>(y));
       finish_passes<first, strip, pass + 1>(y, state, stage, queue);
     }
+  }
+
+  template <int strip>
+  static FUSELINE_DEVICE auto fragment_of(const float (&acc)[Config::tile_n / 2]) {
+    constexpr int groups = min_of(8, Block::tile_rows / 8 - 8 * strip);
+    TurnedFragment<groups> x;
+#pragma unroll
+    for (int i = 0; i < 4 * groups; ++i) x.v[i] = acc[32 * strip + i];
+    return x;
+  }
+  template <int pass>
+  static FUSELINE_DEVICE Fragment<2, slab_groups> part_of_strip(const Fragment<2>& y) {
+    Fragment<2, slab_groups> part;
+#pragma unroll
+    for (int i = 0; i < 4 * slab_groups; ++i) part.v[i] = y.v[4 * slab_groups * pass + i];
+    return part;
   }
 
   // 16 rows × 64 columns in each warp, of the consumer's 64 rows × 64 columns.
   template <int groups>
   FUSELINE_DEVICE Fragment<2> turn(const TurnedFragment<groups>& x, const StoreQueue& queue) const {
-    static_assert(store_buffer_bytes >= 32 * 64 * 4 && store_buffer_bytes % 128 == 0);
-    const u32 buffer = queue.buffers + queue.next * store_buffer_bytes;
-    // The copy engine has read what a strip before this one left there.
-    if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
+    const u32 buffer = buffer_of(queue);
     Fragment<2> y;
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -149,6 +227,12 @@ struct TurnedTile {
       read(buffer, half, y);
     }
     return y;
+  }
+  // The store buffer that comes next, once the copy engine has read what a strip before left there.
+  FUSELINE_DEVICE u32 buffer_of(const StoreQueue& queue) const {
+    static_assert(store_buffer_bytes >= 32 * 64 * 4 && store_buffer_bytes % 128 == 0);
+    if (threadIdx.x % 128 == 0) tma_wait_read<Block::store_buffers - 1>();
+    return queue.buffers + queue.next * store_buffer_bytes;
   }
   template <int groups>
   FUSELINE_DEVICE void write(u32 buffer, int half, const TurnedFragment<groups>& x) const {
@@ -178,16 +262,23 @@ struct TurnedTile {
 
   template <int index, int strip>
   FUSELINE_DEVICE Slab90<Block, index> slab(u32 stage, StoreQueue& queue) const {
+    return slab_of<index>(index, strip, stage, queue);
+  }
+  // Slab `at` of the consumer's columns; in a loop, `index` is its place in the stage.
+  template <int index>
+  FUSELINE_DEVICE Slab90<Block, index> slab_of(int at, int strip, u32 stage,
+                                               StoreQueue& queue) const {
     constexpr int cols = 8 * slab_groups;
     const int row = 64 * strip + first_row;
-    const int col = tile.m + consumer * Config::rows_per_group + index * cols;
+    const int col = tile.m + consumer * Config::rows_per_group + at * cols;
     return {{tile.n + row, col, tile.end, block.args.N, cols, tile.result},
             block.stage_at(stage),
             row,
             strip,
             static_cast<int>(threadIdx.x) - 128,
             block.scratch(),
-            &queue};
+            &queue,
+            at};
   }
 };
 

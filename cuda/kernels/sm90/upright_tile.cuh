@@ -29,10 +29,66 @@ struct UprightTile {
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s) gather<0>(acc[s], state[s], s, queue);
     }
-    finish_slabs<0>(acc, state, place, queue, more);
+    if constexpr (rolls<Epilogue>)
+      finish_in_a_loop(acc, state, place, queue, more);
+    else
+      finish_slabs<0>(acc, state, place, queue, more);
   }
 
  private:
+  // One copy of the epilogue's code for all slabs.
+  FUSELINE_DEVICE void finish_in_a_loop(const Accumulators& acc, States& state, Place& place,
+                                        StoreQueue& queue, bool more) const {
+#pragma unroll 1
+    for (int slab = 0; slab < slabs; ++slab) {
+      const Place entry = Config::cooperative
+                              ? place
+                              : place.after(pingpong_slab_entry(slab, more ? block.k_steps : 0));
+      if constexpr (has_loads) block.wait_full(entry);
+#pragma unroll 1
+      for (int s = 0; s < Config::subtiles; ++s) {
+        float sums[32];
+        typename Epilogue::State rows;
+        choose<0>(acc, state, slab, s, sums, rows);
+        finish_passes<0>(sums, rows, entry.stage, slab, s, queue);
+      }
+      if constexpr (has_loads) {
+        __syncwarp();
+        block.release(entry.stage);
+        if (Config::cooperative) place.next();
+      }
+    }
+  }
+  // The sums of a slab, and what its rows have in common. Registers have no index at run time: each
+  // slab is a case of its own.
+  template <int index>
+  static FUSELINE_DEVICE void choose(const Accumulators& acc, const States& state, int slab,
+                                     int strip, float (&sums)[32],
+                                     typename Epilogue::State& rows) {
+    if constexpr (index < slabs * Config::subtiles) {
+      constexpr int s = index / slabs, first = index % slabs * 32;
+      if (slab == index % slabs && strip == s) {
+#pragma unroll
+        for (int i = 0; i < 32; ++i) sums[i] = acc[s][first + i];
+        rows = state[s];
+      } else {
+        choose<index + 1>(acc, state, slab, strip, sums, rows);
+      }
+    }
+  }
+  template <int pass>
+  FUSELINE_DEVICE void finish_passes(const float (&sums)[32], typename Epilogue::State& rows,
+                                     u32 stage, int slab, int strip, StoreQueue& queue) const {
+    if constexpr (pass < passes) {
+      Fragment<2, slab_groups> y;
+#pragma unroll
+      for (int i = 0; i < 4 * slab_groups; ++i) y.v[i] = sums[4 * slab_groups * pass + i];
+      Epilogue::run(block.args.epilogue, rows,
+                    slab_of<pass>(slab * passes + pass, stage, strip, queue), y);
+      finish_passes<pass + 1>(sums, rows, stage, slab, strip, queue);
+    }
+  }
+
   // Slab after slab: registers cannot be indexed at run time.
   template <int slab>
   FUSELINE_DEVICE void finish_slabs(const Accumulators& acc, States& state, Place& place,
@@ -87,15 +143,23 @@ struct UprightTile {
   }
   template <int index>
   FUSELINE_DEVICE Slab90<Block, index> slab_at(u32 stage, int strip, StoreQueue& queue) const {
+    return slab_of<index>(index, stage, strip, queue);
+  }
+  // Slab `at` of the tile. In a loop, what is known when the code is compiled is its place in the
+  // stage: `index`, modulo the passes.
+  template <int index>
+  FUSELINE_DEVICE Slab90<Block, index> slab_of(int at, u32 stage, int strip,
+                                               StoreQueue& queue) const {
     constexpr int cols = 8 * slab_groups;
     const int thread = static_cast<int>(threadIdx.x) - 128, row = first_row + 64 * strip;
-    return {{tile.m + row, tile.n + index * cols, tile.end, block.args.N, cols, tile.result},
+    return {{tile.m + row, tile.n + at * cols, tile.end, block.args.N, cols, tile.result},
             block.stage_at(stage),
             row,
             strip,
             thread % Block::tile_threads,
             block.scratch() + (Config::cooperative ? 0 : thread / 128 * Block::tile_scratch_bytes),
-            &queue};
+            &queue,
+            at};
   }
 };
 

@@ -286,9 +286,9 @@ class Emitter final : public EpilogueCode {
            size_of(dtype(fields_.front().operand)) == ElementSize(2);
   }
 
-  // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh). Functions
-  // and tables make code worth sharing. What a slab leaves for the next one, or adds up down its
-  // columns, has registers or scratch that only unrolled code can name.
+  // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
+  // Functions and tables make code worth sharing. What a slab leaves for the next one, or adds up
+  // down its columns, has registers or scratch that only unrolled code can name.
   [[nodiscard]] bool rolls() const {
     return !carries_ && scratch_ == 0 &&
            (source_.needs.loads_tables ||

@@ -68,6 +68,23 @@ TEST(EpilogueSource, PartsOfTheQkvProjectionHaveScopesOfTheirOwn) {
   EXPECT_EQ(count(source.text, "rope("), 2U);
 }
 
+// Slabs share their code where it is long. What is carried from slab to slab stays in registers
+// that only unrolled code can name: sums over rows, and what a log-sum-exp has seen.
+TEST(EpilogueSource, LongEpiloguesComeInALoop) {
+  const std::string loop = "static constexpr bool rolls = true;";
+  const auto text = [](const std::string& model, Phase phase, const std::string& kernel) {
+    return epilogue_of(coda(model, phase), kernel).text;
+  };
+  EXPECT_THAT(text("bert-large", Phase::forward, "up"), HasSubstr(loop));  // erf
+  EXPECT_THAT(text("gpt2-large", Phase::forward, "up"), HasSubstr(loop));  // tanh
+  EXPECT_THAT(text("llama2-7b", Phase::forward, "qkv"), HasSubstr(loop));  // RoPE's tables
+  EXPECT_THAT(text("qwen3-8b", Phase::forward, "qkv"), HasSubstr(loop));   // and norms of heads
+  EXPECT_THAT(text("gpt2-large", Phase::forward, "qkv"), Not(HasSubstr(loop)));  // a bias alone
+  const std::string sums = text("llama2-7b", Phase::forward, "oproj");
+  EXPECT_THAT(sums, HasSubstr("RowState<"));
+  EXPECT_THAT(sums, Not(HasSubstr(loop)));
+}
+
 // In decode the rotated keys, a part of the rotated part, go to the cache.
 TEST(EpilogueSource, PartsOfPartsAreNested) {
   Workload work = tokens(Phase::decode, 1);

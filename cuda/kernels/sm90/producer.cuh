@@ -67,6 +67,10 @@ struct Producer {
     mbarrier_arrive_expect(bar, Block::stage_bytes);
     const u32 a = block.stage_at(place.stage);
     const u32 b = a + Block::a_bytes;
+    // Of an odd number of tiles, a cluster's last block has none. It multiplies its neighbour's rows
+    // again, and stores nothing: a panel of zeros from behind the matrix took longer to arrive.
+    const int own = cluster > 1 && tile.m >= (turned ? args.N : args.M) ? tile.m - Config::tile_m
+                                                                        : tile.m;
     const auto load_a = [&](u32 to, int x, int y) {
       if constexpr (batched && !ragged_k)
         tma_load(to, args.a, x, y, args.batch.a.head(product), args.batch.a.stack(product), bar);
@@ -77,9 +81,9 @@ struct Producer {
     };
     if constexpr (Config::a_is_km) {
 #pragma unroll
-      for (int m = 0; m < Config::tile_m; m += 64) load_a(a + m * box_row_bytes, tile.m + m, k);
+      for (int m = 0; m < Config::tile_m; m += 64) load_a(a + m * box_row_bytes, own + m, k);
     } else {
-      load_a(a, k, tile.m);
+      load_a(a, k, own);
     }
     constexpr u16 everyone = (1 << cluster) - 1;
     const int share = cluster > 1 ? static_cast<int>(block.rank) * Config::b_box_rows : 0;

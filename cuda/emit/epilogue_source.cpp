@@ -287,15 +287,15 @@ class Emitter final : public EpilogueCode {
   }
 
   // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
-  // Functions and tables make code worth sharing. What a slab leaves for the next one, or adds up
-  // down its columns, has registers or scratch that only unrolled code can name.
+  // Functions and tables make code worth sharing. What a slab leaves for the next one has registers
+  // that only unrolled code can name.
   [[nodiscard]] bool rolls() const {
-    return !carries_ && scratch_ == 0 &&
-           (source_.needs.loads_tables ||
-            std::ranges::any_of(program_.body, [](const Primitive& p) {
-              const auto* map = p.as<Map>();
-              return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
-            }));
+    return !carries_ && (source_.needs.loads_tables ||
+                         std::ranges::any_of(program_.body, [](const Primitive& p) {
+                           const auto* map = p.as<Map>();
+                           return map != nullptr &&
+                                  (map->fn->device != nullptr || map->fn->exponential);
+                         }));
   }
 
   EpilogueSource finish(const std::string& struct_name) {

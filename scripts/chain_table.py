@@ -7,11 +7,12 @@ A chain y = g(a B) C keeps a tile of h = g(a B) on the chip. There are two ways 
 that makes columns of y computes all of h again, and so loads B again; or every thread block makes some columns of h and
 multiplies them with its part of C, and the partial sums of y add up. The table has both, for one thread block an SM.
 
-  saved HBM   what `limits` says that the two kernels move, less the least of the chain
-  at most     what both kernels take (predicted) beyond the time that the chain's least bytes, or its operations, take:
-              launches, ramps, and all else that the best chain could avoid
-  again       B from L2 once for every SM beyond the first, at the L2's bandwidth
+  saved HBM   what the simulator says that the two kernels move through HBM, less the least of the chain
+  at most     what one kernel in the place of two could save: the smaller of what each takes beyond the time of its own
+              bytes and operations (launch, ramp, tail), and the time of the saved bytes
+  again       B from L2 once more for every SM beyond the first, and its products, at the L2's and tensor cores' rates
   sums        the partial sums of y in fp32, stored and loaded once for every SM, at the L2's bandwidth
+  net         at most, less the cheaper of both ways
 """
 import argparse
 import json
@@ -41,7 +42,7 @@ def main():
     parser.add_argument("--l2", type=float, default=9.7, help="TB/s")
     parser.add_argument("--tensor", type=float, default=800, help="TFLOP/s that products reach")
     o = parser.parse_args()
-    print("| model | phase, batch x tokens | chain | saved HBM MB | both µs | at most saved µs | again µs | sums µs | worth it |")
+    print("| model | phase, batch x tokens | chain | saved HBM MB | both µs | at most saved µs | again µs | sums µs | net µs |")
     print("|---|---|---|---|---|---|---|---|---|")
     for model, phase, batch, seq, context in CASES:
         words = ["--model", model, "--gpu", o.gpu, "--phase", phase, "--batch", str(batch), "--seq", str(seq)]
@@ -55,15 +56,18 @@ def main():
                 continue  # a norm lies between: it needs whole rows
             m, f, k, n = (int(x) for x in re.match(r"m (\d+), f (\d+), k (\d+), n (\d+)", chain["loops"]).groups())
             both = times[first] + times[second]
+            kernels = {t["name"]: t["hbm"]["predicted_bytes"] for t in limits["kernels"]}
+            flops = {first: 2 * m * f * k, second: 2 * m * f * n}
+            beyond = min(times[x] - max(kernels[x] / o.hbm, flops[x] / o.tensor) * 1e-6 for x in (first, second))
             least = chain["hbm"]["least_bytes"]
-            flops = 2 * m * f * (k + n)
-            at_most = both - max(least / o.hbm, flops / o.tensor) * 1e-6
-            again = (o.sms - 1) * 2 * f * k / o.l2 * 1e-6
+            moved = kernels[first] + kernels[second]
+            at_most = max(0.0, beyond) + max(0.0, moved - least) / o.hbm * 1e-6
+            again = (o.sms - 1) * max(2 * f * k / o.l2, flops[first] / o.tensor) * 1e-6
             sums = 2 * o.sms * 4 * m * n / o.l2 * 1e-6
-            worth = at_most - min(again, sums)
-            saved = (chain["hbm"]["predicted_bytes"] - least) * 1e-6
+            net = at_most - min(again, sums)
+            saved = (moved - least) * 1e-6
             print(f"| {model} | {phase} {batch} x {seq} | {chain['name']} | {saved:.2f} | {both:.1f} | {at_most:.1f} "
-                  f"| {again:.1f} | {sums:.1f} | {worth:+.1f} |", flush=True)
+                  f"| {again:.1f} | {sums:.1f} | {net:+.1f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -196,7 +196,8 @@ class Search {
     if (options_.allowed == Allowed::any_kernels) return "";
     for (const Kernel& k : plan.kernels) {
       if (k.phases.size() != 1)
-        return "one launch with grid barriers between its phases: no kernel of ours does that";
+        return "one launch, predicted with grid barriers between its phases: our kernel of a whole "
+               "decode block has counters in their place, and no other block has one";
       const Program& program = k.phases.front();
       if (std::holds_alternative<AttentionMainloop>(program.mainloop) && !program.prologue.empty())
         return "its attention rotates or stores what it loads: ours does that in a launch of its "

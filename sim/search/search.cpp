@@ -24,6 +24,9 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t kDescents = 6;  // from so many of the best first plans
+// Of the time, for steps from good plans: without it no bound of a rewritten block would be known
+// where there are many of them.
+constexpr double kForSteps = 0.4;
 constexpr const char* kAttentionFused = "fuse_attention";
 // Rewrites into a framework's primitives: more kernels for the same work.
 constexpr std::string_view kPrimitives[] = {
@@ -227,6 +230,11 @@ class Search {
     return "the constraints rule it out";
   }
 
+  [[nodiscard]] bool late() const {
+    return options_.budget_seconds > 0 &&
+           evaluator_.seconds() > kForSteps * options_.budget_seconds;
+  }
+
   void descents() {
     const auto place = static_cast<std::size_t>(options_.objective);
     const auto rank = [place](const Start& s) { return s.values[place]; };
@@ -235,7 +243,7 @@ class Search {
     for (const Start& s : starts_) {
       if (std::ranges::find(blocks, s.candidate.block) != blocks.end()) continue;
       blocks.push_back(s.candidate.block);
-      if (blocks.size() > kDescents || evaluator_.over()) break;
+      if (blocks.size() > kDescents || evaluator_.over() || late()) break;
       say("steps from good plans");
       descend(evaluator_, s.candidate, [place](const PlanValues& v) { return v[place]; });
     }

@@ -20,6 +20,7 @@
 #include "model/rewrites/decompose_rope.h"
 #include "model/rewrites/decompose_swiglu.h"
 #include "model/rewrites/defer_norm_backward.h"
+#include "model/rewrites/finish_in_epilogues.h"
 #include "model/rewrites/inline_pointwise.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/merge_rope.h"
@@ -57,9 +58,9 @@ std::vector<Rewrite> all_rewrites() {
   for (const Rewrite& r :
        {copy_slices(), decompose_norm(), decompose_rope(), decompose_swiglu(),
         decompose_modulation(), split_product_sums(), split_norm(), split_norm_keeping_weight(),
-        defer_norm_backward(), split_column_sums(), rotate_statistics(), rotate_weighted(),
-        rotate_entry_norm(), accumulate_dq(), sum_grouped_heads(), order_linear_gradients(),
-        inline_pointwise(), split_cross_entropy()})
+        finish_in_epilogues(), defer_norm_backward(), split_column_sums(), rotate_statistics(),
+        rotate_weighted(), rotate_entry_norm(), accumulate_dq(), sum_grouped_heads(),
+        order_linear_gradients(), inline_pointwise(), split_cross_entropy()})
     all.push_back(r);
   return all;
 }

@@ -143,6 +143,19 @@ Value Emitter::row_reduce(ReduceFn fn, Value in, const std::string& name) {
   return value;
 }
 
+Value Emitter::row_sum(const Operand& operand, std::int64_t every, std::int64_t first,
+                       const std::string& name) {
+  if (std::holds_alternative<RowMainloop>(program_.mainloop)) {
+    const Value numbers = every == 1
+                              ? tile(operand)
+                              : halves(operand, every, first > 0, first > 0 ? "squares" : "sums");
+    return row_reduce(reductions::sum, numbers, name);
+  }
+  const Value value = fresh(name);
+  emit(LoadRowSums{value, operand, every, first});
+  return value;
+}
+
 Value Emitter::group_reduce(ReduceFn fn, Value in, std::int64_t group, const std::string& name) {
   const Value value = fresh(name);
   emit(GroupReduce{value, fn, in, group});

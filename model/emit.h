@@ -35,6 +35,10 @@ class Emitter {
   Value map(MapFn fn, std::vector<Value> in, const std::string& name, double constant = 0);
   Value pairs(PairFn fn, std::vector<Value> in, const std::string& name, std::int64_t distance);
   Value row_reduce(ReduceFn fn, Value in, const std::string& name);
+  // The sum of each row of the operand, or of every second column of it: of resident rows, or
+  // loaded by each tile.
+  Value row_sum(const Operand& operand, std::int64_t every, std::int64_t first,
+                const std::string& name);
   Value column_sum(Value in, const std::string& name);
   Value group_reduce(ReduceFn fn, Value in, std::int64_t group, const std::string& name);
   // Row m is row m / tokens of the operand.

@@ -16,6 +16,11 @@ namespace fuseline {
 namespace {
 
 bool is_finisher(const Op& op) { return op.kind->finishes != Sums::none; }
+// Whose partials an epilogue's tiles may sum themselves.
+bool finishes_in_epilogue(const Op& op) {
+  const auto* statistics = op.attributes.get<RowStatistics>();
+  return is_finisher(op) && statistics != nullptr && statistics->in_epilogue;
+}
 bool leaves_partials(const Op& op) { return op.kind->partial != Sums::none; }
 
 std::string join(const Graph& graph, const std::vector<OpId>& ops) {
@@ -166,6 +171,7 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
   bool sums_columns = false;
   for (const Op* op : g.after) {
     sums_columns = sums_columns || op->kind->partial == Sums::columns;
+    if (finishes_in_epilogue(*op) && !made.contains(op->reads[0].tensor)) continue;
     if (is_finisher(*op)) return finisher_reason(*op);
     if (needs_full_column(*op))
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +

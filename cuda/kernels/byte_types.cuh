@@ -6,11 +6,19 @@
 
 namespace fuseline::gpu {
 
+// Whole numbers that name rows may be such elements too.
 struct e4m3 {
   unsigned char code;
+  FUSELINE_HD explicit operator int() const {
+    const int exponent = (code >> 3 & 15) - 10;  // of the last of four digits
+    const int digits = (code & 7) + (exponent > -10 ? 8 : 0);
+    const int size = exponent < 0 ? digits >> -exponent : digits << exponent;
+    return (code & 0x80) != 0 ? -size : size;
+  }
 };
 struct int8 {
   signed char code;
+  FUSELINE_HD explicit operator int() const { return code; }
 };
 
 template <class T>

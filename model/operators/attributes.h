@@ -141,6 +141,9 @@ struct Normalise {
 struct RowStatistics {
   std::int64_t norm_width = 0;  // D, the elements of a row of the norm
   double eps = 0;
+  // The partials may be summed in the epilogue that wants the statistics, by every tile of the
+  // rows.
+  bool in_epilogue = false;
 };
 
 // Operators that leave partial sums: what one of them covers.

@@ -47,19 +47,20 @@ void compute(const Graph& g, const Op& op, const TensorValues& in, TensorValues&
 // two adjacent columns.
 void lower(Emitter& e, const Op& op) {
   const double inverse = 1.0 / static_cast<double>(op.attributes.as<RowStatistics>().norm_width);
-  const auto mean_of = [&](Value partials, const char* name) {
-    const Value sum = e.row_reduce(reductions::sum, partials, "s");
+  const std::int64_t statistics = op.writes[0].cols;
+  const auto mean_of = [&](std::int64_t first, const char* name) {
+    const Value sum = e.row_sum(op.reads[0], statistics, first, "s");
     return e.map(maps::scale_by_constant, {sum}, name, inverse);
   };
-  if (op.writes[0].cols == 1) {
-    const Value m = mean_of(e.tile(op.reads[0]), "m");
+  if (statistics == 1) {
+    const Value m = mean_of(0, "m");
     const Value shifted =
         e.map(maps::add_constant, {m}, "m", op.attributes.as<RowStatistics>().eps);
     e.produce(op.writes[0], e.map(maps::rsqrt, {shifted}, "r"), true);
     return;
   }
-  const Value mu = mean_of(e.halves(op.reads[0], 2, false, "sums"), "mu");
-  const Value square = mean_of(e.halves(op.reads[0], 2, true, "squares"), "m");
+  const Value mu = mean_of(0, "mu");
+  const Value square = mean_of(1, "m");
   const Value mu2 = e.map(maps::square, {mu}, "mu2");
   const Value var = e.map(maps::sub, {square, mu2}, "v");
   const Value shifted =

@@ -17,6 +17,7 @@
 #include "model/primitives/load_groups.h"
 #include "model/primitives/load_halves.h"
 #include "model/primitives/load_part.h"
+#include "model/primitives/load_row_sums.h"
 #include "model/primitives/load_sequence.h"
 #include "model/primitives/load_shared.h"
 #include "model/primitives/load_table.h"

@@ -47,6 +47,7 @@ void fields(Normalise& a, Syntax& line) {
 void fields(RowStatistics& a, Syntax& line) {
   line.number("norm_width", a.norm_width, 0);
   line.real("eps", a.eps, 0);
+  line.flag("in_epilogue", a.in_epilogue);
 }
 void fields(PartialTile& a, Syntax& line) {
   line.number("rows", a.rows, 128);

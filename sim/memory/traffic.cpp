@@ -68,14 +68,26 @@ struct Tiling {
 // `partners`: where the values lie that meet the table.
 std::int64_t table_columns(ColumnRange tile, const std::vector<ColumnRange>& partners,
                            std::int64_t width, std::int64_t cols) {
-  std::set<std::int64_t> met;
+  // Columns next to each other meet one range of the table, or its end and its begin.
+  std::vector<ColumnRange> met;
+  const auto meet = [&](std::int64_t begin, std::int64_t end) {
+    if (begin < std::min(end, cols)) met.push_back({begin, std::min(end, cols)});
+  };
   for (const ColumnRange& p : partners) {
     const std::int64_t begin = std::max(tile.begin, p.begin);
     const std::int64_t end = std::min({tile.end, p.end, begin + width});
-    for (std::int64_t c = begin; c < end; ++c)
-      if ((c - p.begin) % width < cols) met.insert((c - p.begin) % width);
+    if (begin >= end) continue;
+    const std::int64_t first = (begin - p.begin) % width;
+    meet(first, std::min(first + end - begin, width));
+    meet(0, first + end - begin - width);
   }
-  return std::ssize(met);
+  std::ranges::sort(met, {}, &ColumnRange::begin);
+  std::int64_t sum = 0, counted = 0;  // columns below `counted` are in the sum
+  for (const ColumnRange& range : met) {
+    sum += std::max<std::int64_t>(0, range.end - std::max(range.begin, counted));
+    counted = std::max(counted, range.end);
+  }
+  return sum;
 }
 
 // The same of all tiles of a row.

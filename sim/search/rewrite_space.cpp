@@ -8,6 +8,7 @@
 #include "model/policies/support/backward_choices.h"
 #include "model/rewrites/attention_backward.h"
 #include "model/rewrites/defer_norm_backward.h"
+#include "model/rewrites/finish_in_epilogues.h"
 #include "model/rewrites/interleave_pairs.h"
 #include "model/rewrites/join_in_epilogues.h"
 #include "model/rewrites/merge_rope.h"
@@ -59,8 +60,9 @@ std::vector<Draft> without_backward(const Graph& block) {
   drafts = branch(drafts, {{}, {join_in_epilogues()}});
   drafts = branch(drafts, {{},
                            {rotate_entry_norm()},
-                           {split_norm()},
-                           {split_norm(), rotate_statistics(), rotate_weighted_before_codes()}});
+                           {split_norm(), finish_in_epilogues()},
+                           {split_norm(), rotate_statistics(), rotate_weighted_before_codes(),
+                            finish_in_epilogues()}});
   drafts = branch(drafts, {{}, {interleave_heads()}});
   return branch(drafts, {{}, {interleave_gate_up()}});
 }
@@ -88,9 +90,10 @@ std::vector<Draft> with_backward(const Graph& block) {
   drafts = branch(drafts, {{}, {interleave_heads(), interleave_gate_up()}});
   drafts = differentiated(drafts);
   drafts = branch(drafts, {{accumulate_dq()}});
-  drafts = branch(
-      drafts,
-      {{}, {split_norm_keeping_weight()}, {split_norm_keeping_weight(), defer_norm_backward()}});
+  drafts =
+      branch(drafts, {{},
+                      {split_norm_keeping_weight(), finish_in_epilogues()},
+                      {split_norm_keeping_weight(), finish_in_epilogues(), defer_norm_backward()}});
   drafts = branch(drafts, {{}, {split_column_sums()}});
   drafts = branch(drafts, {{split_cross_entropy()}});
   drafts = branch(drafts, {{}, {rotate_statistics(), rotate_weighted()}});

@@ -24,6 +24,9 @@ namespace fuseline {
 namespace {
 
 constexpr std::size_t kDescents = 6;  // from so many of the best first plans
+// Of the time, for steps from good plans: without it no bound of a rewritten block would be known
+// where there are many of them.
+constexpr double kForSteps = 0.4;
 constexpr const char* kAttentionFused = "fuse_attention";
 // Rewrites into a framework's primitives: more kernels for the same work.
 constexpr std::string_view kPrimitives[] = {
@@ -196,7 +199,8 @@ class Search {
     if (options_.allowed == Allowed::any_kernels) return "";
     for (const Kernel& k : plan.kernels) {
       if (k.phases.size() != 1)
-        return "one launch with grid barriers between its phases: no kernel of ours does that";
+        return "one launch, predicted with grid barriers between its phases: our kernel of a whole "
+               "decode block has counters in their place, and no other block has one";
       const Program& program = k.phases.front();
       if (std::holds_alternative<AttentionMainloop>(program.mainloop) && !program.prologue.empty())
         return "its attention rotates or stores what it loads: ours does that in a launch of its "
@@ -226,6 +230,11 @@ class Search {
     return "the constraints rule it out";
   }
 
+  [[nodiscard]] bool late() const {
+    return options_.budget_seconds > 0 &&
+           evaluator_.seconds() > kForSteps * options_.budget_seconds;
+  }
+
   void descents() {
     const auto place = static_cast<std::size_t>(options_.objective);
     const auto rank = [place](const Start& s) { return s.values[place]; };
@@ -234,7 +243,7 @@ class Search {
     for (const Start& s : starts_) {
       if (std::ranges::find(blocks, s.candidate.block) != blocks.end()) continue;
       blocks.push_back(s.candidate.block);
-      if (blocks.size() > kDescents || evaluator_.over()) break;
+      if (blocks.size() > kDescents || evaluator_.over() || late()) break;
       say("steps from good plans");
       descend(evaluator_, s.candidate, [place](const PlanValues& v) { return v[place]; });
     }

@@ -50,6 +50,29 @@ FUSELINE_DEVICE RowVector load_numbers(const RowsIn<T>& from, const RowsIn<Ids>&
   return out;
 }
 
+// The sum of numbers first, first + every, ... of the `cols` that every row has. The four lanes of
+// a row take a quarter of them each; `cols` is a whole number of `every`.
+template <int cols, int every, int first, class T, class Place>
+FUSELINE_DEVICE RowVector load_row_sums(const RowsIn<T>& from, const Place& place) {
+  const int lane = threadIdx.x % 32;
+  RowVector out;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = place.row + fragment_row(lane, half);
+    const T* numbers = from.data + static_cast<long long>(row) * from.ld;
+    float sum = 0.0F;
+    if (row < place.rows) {
+#pragma unroll 8
+      for (int c = first + every * (lane % 4); c < cols; c += every * 4)
+        sum += to_float(numbers[c]);
+    }
+    sum += __shfl_xor_sync(0xffffffffU, sum, 1);
+    sum += __shfl_xor_sync(0xffffffffU, sum, 2);
+    out.v[half] = sum;
+  }
+  return out;
+}
+
 template <class T, class Place>
 FUSELINE_DEVICE void store_rows(const RowsOut<T>& to, const Place& place, const RowVector& value) {
   const int lane = threadIdx.x % 32;

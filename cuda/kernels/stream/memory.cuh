@@ -234,6 +234,22 @@ FUSELINE_DEVICE PerRow<Place::row_units> load_rows(const Rows<T>& from, const Pl
     out.v[u] = place.row(u) < place.rows ? to_float(from.data[place.row(u) * from.step]) : 0.0F;
   return out;
 }
+// The sum of numbers first, first + every, ... of the `cols` that every row has.
+template <int cols, int every, int first, class T, class Place>
+FUSELINE_DEVICE PerRow<Place::row_units> load_row_sums(const Rows<T>& from, const Place& place) {
+  PerRow<Place::row_units> out;
+#pragma unroll
+  for (int u = 0; u < Place::row_units; ++u) {
+    float sum = 0.0F;
+    if (place.row(u) < place.rows) {
+#pragma unroll 8
+      for (int c = first; c < cols; c += every)
+        sum += to_float(from.data[place.row(u) * from.step + c]);
+    }
+    out.v[u] = sum;
+  }
+  return out;
+}
 template <class T, class Place>
 FUSELINE_DEVICE void store_rows(const Rows<T>& to, const Place& place,
                                 const PerRow<Place::row_units>& value) {

@@ -9,6 +9,7 @@
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/policy.h"
+#include "model/primitives/primitives.h"
 #include "model/programs/program_file.h"
 #include "sim/search/search.h"
 #include "tests/sim/search/exhaustive.h"
@@ -263,6 +264,45 @@ TEST(Search, FoundPlansCompute) {
       test::expect_proved(r.plan, name + " " + name_of(work.phase));
     }
   }
+}
+
+// Tiles that sum a norm's partials themselves, in every phase: with the predicted bytes, and right.
+TEST(Search, PlansWhoseEpiloguesFinishANormCompute) {
+  for (const auto& [name, reader] : {std::pair{"llama", "qkv_scale"}, {"gpt", "qkv_norm"}}) {
+    for (Workload work : {forward(2, 37), decode(3, 1, 40), training(1, 33)}) {
+      ModelConfig model = small_model(name);
+      model.D = 300;  // three partials of a row, the last of 44 columns
+      SearchOptions options = until_complete();
+      options.budget_seconds = 1;
+      options.constraints = {{.together = true, .a = "finish_norm1", .b = reader}};
+      const SearchResult r =
+          search_block(build_block(model, work), test_gpu(), work, Launching::graph, options);
+      const std::string where = std::string(name) + " " + name_of(work.phase);
+      const bool in_epilogue = std::ranges::any_of(r.plan.kernels, [&](const Kernel& k) {
+        return std::ranges::any_of(k.phases.front().body,
+                                   [](const Primitive& p) { return p.is<LoadRowSums>(); });
+      });
+      EXPECT_TRUE(in_epilogue) << where;
+      test::expect_proved(r.plan, where);
+      const ProgramFile file = read_program_text(plan_text(r.plan, "test-gpu"), "found.fuse");
+      EXPECT_TRUE(file.readable()) << where;
+    }
+  }
+}
+
+// In decode a launch is a large part of a block: the finishers' are saved.
+TEST(Search, FinishesNormsInEpiloguesInDecode) {
+  const Workload work = decode(8, 1, 1024);
+  SearchOptions options = against(work);
+  options.budget_seconds = 5;
+  const SearchResult r = search_block(build_block(load_model("llama3-8b"), work), load_gpu("h200"),
+                                      work, Launching::graph, options);
+  for (const Kernel& k : r.plan.kernels)
+    EXPECT_NE(k.implementation, Implementation::finisher) << k.name;
+  for (const PolicyComparison& p : r.policies)
+    if (p.policy == "coda") {
+      EXPECT_LT(r.value(), p.values[0]);
+    }
 }
 
 TEST(Search, FoundPlanReadsBackToTheSamePrediction) {

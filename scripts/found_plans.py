@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Times found plans on the GPU here, in turns with `coda` and PyTorch's torch.compile, and prints a table.
+
+    scripts/found_plans.py build/release/bin/fuseline --gpu h200 [--plans FOLDER] [--csv FILE] [--seconds N]
+
+The first six cases were fixed before any of them was measured; the others came later. A plan that is not in the folder is
+searched for and put there. Outputs are checked against fp64 at the measured sizes. The exit status is 1 when a plan failed.
+"""
+import argparse
+import csv
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+CASES = [
+    ("qwen3-8b", "decode", 13, 1, 3001), ("tinyllama", "decode", 37, 1, 1500), ("gpt2-xl", "forward", 3, 700, 0),
+    ("mistral-7b", "forward", 1, 1777, 0), ("phi3", "forward", 2, 1111, 0), ("tinyllama", "train", 2, 900, 0),
+    ("llama3-8b", "decode", 8, 1, 4096), ("gpt2-xl", "decode", 1, 1, 1024),
+]
+COLUMNS = ["model", "phase", "batch", "seq", "context", "search_us", "search_predicted_us", "coda_us", "coda_predicted_us",
+           "torch_compile_us", "checked"]
+
+
+def words_of(case):
+    model, phase, batch, seq, context = case
+    words = ["--model", model, "--phase", phase, "--batch", str(batch), "--seq", str(seq)]
+    return words + (["--context", str(context)] if context else [])
+
+
+def times(folder, name):
+    file = folder / name
+    if not file.exists():
+        return {}
+    with open(file) as f:
+        return {row["execution"]: row for row in csv.DictReader(f)}
+
+
+def measure(o, case, number, left):
+    plan = o.plans / f"{number}-{o.gpu}.fuse"
+    if not plan.exists():
+        subprocess.run([o.fuseline, "search", "--gpu", o.gpu, *words_of(case), "--policy", "coda", "--output", str(plan),
+                        "--format", "json"], check=True, stdout=subprocess.DEVNULL)
+    predicted = {}
+    for policy, which in (("search", ["--plan", str(plan)]), ("coda", ["--policy", "coda"])):
+        done = subprocess.run([o.fuseline, "predict", "--gpu", o.gpu, *words_of(case), *which, "--format", "json"],
+                              check=True, capture_output=True, text=True)
+        predicted[policy] = json.loads(done.stdout)["predictions"][0]["time_us"]
+    with tempfile.TemporaryDirectory() as scratch:
+        out = pathlib.Path(scratch) / "measured"
+        command = [o.fuseline, "measure", "--gpu", o.gpu, *words_of(case), "--plan", str(plan), "--policy", "coda",
+                   "--rivals", "torch-compile", "--rounds", "4", "--no-counters", "--check", o.check, "--kernels",
+                   "--output", str(out)]
+        if o.rival_command:
+            command += ["--rival-command", o.rival_command]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=left)
+        except subprocess.TimeoutExpired:
+            return None, "out of time"
+        if o.logs:
+            (o.logs / f"found-{number}.log").write_text(done.stdout + done.stderr)
+        own, rivals = times(out, "block.csv"), times(out, "rivals.csv")
+    if done.returncode != 0 or "search" not in own:
+        return None, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit status {done.returncode}"
+    us = {name: 1e3 * float(row["ms_median"]) for name, row in {**own, **rivals}.items()}
+    row = dict(zip(COLUMNS, case), search_us=round(us["search"], 1), search_predicted_us=round(predicted["search"], 1),
+               coda_us=round(us["coda"], 1), coda_predicted_us=round(predicted["coda"], 1),
+               torch_compile_us=round(us["torch-compile"], 1) if "torch-compile" in us else "", checked=o.check)
+    return row, ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("fuseline")
+    parser.add_argument("--gpu", default="h200")
+    parser.add_argument("--plans", type=pathlib.Path, default=pathlib.Path("found-plans"))
+    parser.add_argument("--csv", type=pathlib.Path)
+    parser.add_argument("--logs", type=pathlib.Path)
+    parser.add_argument("--check", default="full")
+    parser.add_argument("--rival-command")
+    parser.add_argument("--cases", default=",".join(str(i + 1) for i in range(len(CASES))))
+    parser.add_argument("--seconds", type=float, default=3600, help="no case begins later")
+    o = parser.parse_args()
+    o.plans.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + o.seconds
+    rows, failed = [], 0
+    print("| block | found µs | coda | torch.compile | gain over coda, predicted | measured | over torch.compile |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for number in (int(n) for n in o.cases.split(",")):
+        case = CASES[number - 1]
+        what = f"{case[0]} {case[1]} {case[2]} x {case[3]}" + (f" of {case[4]}" if case[4] else "")
+        left = end - time.monotonic()
+        row, why = measure(o, case, number, left) if left > 10 else (None, "out of time")
+        if row is None:
+            failed += 1
+            print(f"| {what} | {why} | | | | | |", flush=True)
+            continue
+        rows.append(row)
+        torch = row["torch_compile_us"]
+        print(f"| {what} | {row['search_us']} | {row['coda_us']} | {torch or 'not run'} "
+              f"| {row['coda_predicted_us'] / row['search_predicted_us']:.3f} | {row['coda_us'] / row['search_us']:.3f} "
+              f"| {f'''{torch / row['search_us']:.3f}''' if torch else ''} |", flush=True)
+        if o.csv:
+            with open(o.csv, "w", newline="") as f:
+                writer = csv.DictWriter(f, COLUMNS)
+                writer.writeheader()
+                writer.writerows(rows)
+    gains = [(r["coda_predicted_us"] / r["search_predicted_us"] - 1, r["coda_us"] / r["search_us"] - 1) for r in rows]
+    square = sum(p * p for p, _ in gains)
+    with_torch = [r for r in rows if r["torch_compile_us"]]
+    print(f"\n{sum(m >= 0 for _, m in gains)} of {len(rows)} no slower than coda, "
+          f"{sum(r['torch_compile_us'] > r['search_us'] for r in with_torch)} of {len(with_torch)} ahead of torch.compile"
+          + (f"; slope of measured on predicted gain {sum(p * m for p, m in gains) / square:.2f}" if square else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -14,16 +15,22 @@ namespace fuseline::cuda {
 
 // Bytes between members are zero: exports find addresses by comparing the parameters of two runs,
 // and what happened to lie in memory would look like one. (Clang has the builtin from version 20
-// on.)
+// on.) By reference, since an array taken by value would be a pointer.
 template <class T>
-void put(std::vector<std::byte>& bytes, std::int64_t at, T value) {
+void put(std::vector<std::byte>& bytes, std::int64_t at, const T& value) {
   FUSELINE_ASSERT(
       at + static_cast<std::int64_t>(sizeof value) <= static_cast<std::int64_t>(bytes.size()),
       "parameters fit their struct");
+  if constexpr (std::is_array_v<T>) {
+    static_assert(std::is_arithmetic_v<std::remove_all_extents_t<T>>, "nothing lies between");
+    std::memcpy(bytes.data() + at, &value, sizeof value);
+  } else {
+    T whole = value;
 #if __has_builtin(__builtin_clear_padding)
-  __builtin_clear_padding(&value);
+    __builtin_clear_padding(&whole);
 #endif
-  std::memcpy(bytes.data() + at, &value, sizeof value);
+    std::memcpy(bytes.data() + at, &whole, sizeof whole);
+  }
 }
 
 // The bytes of one struct.

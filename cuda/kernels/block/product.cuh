@@ -6,31 +6,36 @@
 
 #include "../ptx/matrix.cuh"
 #include "../ptx/sync.cuh"
+#include "norm.cuh"
 #include "ring.cuh"
 
 namespace fuseline::gpu {
 
-// The share of one warp in a slice of n columns: 32 of every 256.
+// The share of one warp in a slice of n columns: 32 of every 256. All matrices of a step are loaded
+// ahead of its products. Rows that a tile does not have are products too, and nobody takes them.
 template <class Shape>
-FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, int n, int rows, int warp,
+FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand, int n, int warp,
                                     int lane) {
-  const u32 column = static_cast<u32>(lane / 8 * 16);
-  const u32 operand = stage + static_cast<u32>(Shape::weight_bytes) +
-                      static_cast<u32>(min_of(lane % 8, Shape::batch - 1) * Shape::pitch) + column;
-  const u32 weights = stage + static_cast<u32>(lane % 8 * Shape::pitch) + column;
-  FUSELINE_UNROLL_2
-  for (int u = warp; u < n / 32; u += block_consumers) {
-    u32 a[4];
-    ldmatrix_x4(a, operand + static_cast<u32>(64 * u));
+  constexpr int tiles = block_tile_rows / 8;
+  const int row = lane % 8, chunk = warp % 2 * 4 + lane / 8;  // of 16 bytes in a box's row
+  const u32 a_at = operand + static_cast<u32>(min_of(row, Shape::batch - 1) * Shape::operand_pitch +
+                                              lane / 8 * 16 + 64 * warp);
+  const u32 w_at =
+      stage + static_cast<u32>(warp / 2 * block_box_bytes + row * 128 + (chunk ^ row) * 16);
+  FUSELINE_UNROLL
+  for (int i = 0; i < block_slice_columns / (32 * block_consumers); ++i) {
+    if (32 * (warp + block_consumers * i) >= n) break;
+    u32 a[4], w[tiles][4];
+    ldmatrix_x4(a, a_at + static_cast<u32>(64 * block_consumers * i));
+    FUSELINE_UNROLL
+    for (int t = 0; t < tiles; ++t)
+      ldmatrix_x4(w[t],
+                  w_at + static_cast<u32>(block_consumers / 2 * block_box_bytes * i + 8 * t * 128));
     const u32 low[4] = {a[0], 0, a[1], 0}, high[4] = {a[2], 0, a[3], 0};
     FUSELINE_UNROLL
-    for (int t = 0; t < block_tile_rows / 8; ++t) {
-      if (8 * t >= rows) break;
-      u32 w[4];
-      ldmatrix_x4(w, weights + static_cast<u32>(8 * t * Shape::pitch + 64 * u));
-      mma_16x8x16<bf16>(sums[t], low, w[0], w[1]);
-      mma_16x8x16<bf16>(sums[t], high, w[2], w[3]);
-    }
+    for (int t = 0; t < tiles; ++t) mma_16x8x16<bf16>(sums[t], low, w[t][0], w[t][1]);
+    FUSELINE_UNROLL
+    for (int t = 0; t < tiles; ++t) mma_16x8x16<bf16>(sums[t], high, w[t][2], w[t][3]);
   }
 }
 
@@ -41,12 +46,13 @@ struct ProductEnd {
   const BlockInstruction& in;
   int m, lane;
   float early;  // what residual() loaded
+  float r;      // of the norm ahead of the product, where there is one
 
   [[nodiscard]] FUSELINE_DEVICE bool mine() const { return lane < in.count; }
   [[nodiscard]] FUSELINE_DEVICE int row() const { return in.begin + lane; }
 
   FUSELINE_DEVICE void qkv(float sum) const {
-    const float value = sum * __ldcg(floats(args.r1, m));
+    const float value = sum * r;
     const int q = args.kv_heads * Shape::group * Shape::width, kv = args.kv_heads * Shape::width;
     const float other = __shfl_xor_sync(0xffffffffU, value, 1);
     if (!mine()) return;
@@ -66,7 +72,7 @@ struct ProductEnd {
   }
 
   FUSELINE_DEVICE void gate_up(float sum) const {
-    const float value = sum * __ldcg(floats(args.r2, m));
+    const float value = sum * r;
     const float up = __shfl_xor_sync(0xffffffffU, value, 1);
     if (mine() && lane % 2 == 0)
       writable(args.act, m)[row() / 2] = from_float<bf16>(value / (1 + __expf(-value)) * up);
@@ -100,13 +106,17 @@ FUSELINE_DEVICE float residual(const BlockArgs& args, const BlockInstruction& in
 }
 
 template <class Shape>
-FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
-                                 RingPlace<Shape>& place, const BlockInstruction& in, float* area,
-                                 int& seen, u64* record) {
+FUSELINE_DEVICE void run_product(const BlockArgs& args, const BlockCounters& counters,
+                                 const Ring<Shape>& ring, RingPlace<Shape>& place,
+                                 const BlockInstruction& in, float* area, NormFactors& norms,
+                                 u64* record) {
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int columns = product_columns<Shape>(args, in.step);
+  const auto step = static_cast<BlockStep>(in.step);
+  const bool sums_of_norm = warp < Shape::batch && norms.missing(step);
   float sums[4][4] = {};
   float early = 0;
+  NormSums norm;
   FUSELINE_NO_UNROLL
   for (int at = 0; at < columns; at += block_slice_columns) {
     mbarrier_wait(ring.full(place.stage), place.phase);
@@ -115,8 +125,11 @@ FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
       early = residual<Shape>(args, in, warp, lane);
       if (record != nullptr && threadIdx.x == 0) record[1] = nanoseconds();
     }
-    multiply_slice<Shape>(sums, ring.stage(place.stage), min_of(block_slice_columns, columns - at),
-                          in.count, warp, lane);
+    // Behind the last slice: all columns are there, and so are the sums of their squares.
+    if (sums_of_norm && at + block_slice_columns >= columns)
+      norm.load<Shape>(args, step, warp, lane);
+    multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage),
+                          min_of(block_slice_columns, columns - at), warp, lane);
     __syncwarp();
     if (lane == 0) mbarrier_arrive(ring.empty(place.stage));
     place.advance();
@@ -129,23 +142,18 @@ FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
     for (int t = 0; t < block_tile_rows / 8; ++t)
       *reinterpret_cast<float2*>(to + 8 * t) = make_float2(sums[t][0], sums[t][1]);
   }
+  if (sums_of_norm) norms.set(step, norm.factor(args, step));
   named_barrier(1, 32 * block_consumers);
   if (warp >= Shape::batch) return;
 
   float sum = 0;
   FUSELINE_UNROLL
   for (int w = 0; w < block_consumers; ++w) sum += area[(w * 8 + warp) * Shape::sum_pitch + lane];
-  const BlockCounters counters(args);
-  // Instructions of one product wait for the same counter; once is enough.
-  if (in.waits[0] != seen) counters.wait(in);
-  seen = in.waits[0];
-  const ProductEnd<Shape> end{args, in, warp, lane, early};
-  const auto step = static_cast<BlockStep>(in.step);
+  const ProductEnd<Shape> end{args, in, warp, lane, early, norms.of(step)};
   if (step == BlockStep::qkv) end.qkv(sum);
   if (step == BlockStep::gate_up) end.gate_up(sum);
   if (step == BlockStep::out) end.with_residual(sum, args.h, args.h_sums);
   if (step == BlockStep::down) end.with_residual(sum, args.y, args.y_sums);
-  fence_proxies();
   __syncwarp();
   if (lane == 0) counters.add(in);
 }

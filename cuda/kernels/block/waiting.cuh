@@ -31,31 +31,31 @@ struct Patience {
   }
 };
 
+// This launch's set of counters. A counter is complete when it has come from minus its goal to 0,
+// so that nobody has to look up goals.
 class BlockCounters {
  public:
-  FUSELINE_DEVICE explicit BlockCounters(const BlockArgs& args)
-      : counters_(reinterpret_cast<u32*>(args.counters)),
-        goals_(reinterpret_cast<const int*>(args.goals)) {}
+  FUSELINE_DEVICE BlockCounters(const BlockArgs& args, u32 set)
+      : counters_(reinterpret_cast<u32*>(args.counters) +
+                  set * static_cast<u32>(args.counter_count)) {}
 
+  // A counter, by the whole warp; -1 is none.
+  FUSELINE_DEVICE void wait_for(int counter) const {
+    if (counter >= 0) {
+      Patience patience;
+      while (!is_complete(counter)) patience.lose();
+    }
+    __syncwarp();
+  }
   // All of the instruction's own waits at once, a lane each.
   FUSELINE_DEVICE void wait(const BlockInstruction& in) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    const int counter = lane < 3 ? in.waits[lane] : -1;
-    if (counter >= 0) {
-      const u32 goal = static_cast<u32>(__ldg(goals_ + counter));
-      Patience patience;
-      while (load_acquire(counters_ + counter) < goal) patience.lose();
-    }
-    __syncwarp();
+    wait_for(lane < 3 ? in.waits[lane] : -1);
   }
   // Which counters of a range are complete, a bit each; bits behind the range are set.
   FUSELINE_DEVICE u32 complete(int first, int count) const {
     const int lane = static_cast<int>(threadIdx.x % 32);
-    bool done = true;
-    if (lane < count)
-      done =
-          load_acquire(counters_ + first + lane) >= static_cast<u32>(__ldg(goals_ + first + lane));
-    const u32 bits = __ballot_sync(0xffffffffU, done);
+    const u32 bits = __ballot_sync(0xffffffffU, lane >= count || is_complete(first + lane));
     __syncwarp();
     return bits;
   }
@@ -65,13 +65,17 @@ class BlockCounters {
   }
   // One lane of a warp whose results are in memory, behind __syncwarp or a barrier.
   FUSELINE_DEVICE void add(const BlockInstruction& in) const {
+    FUSELINE_UNROLL
     for (int a = 0; a < 2; ++a)
       if (in.adds[a] >= 0) add_release(counters_ + in.adds[a], 1);
   }
 
  private:
+  [[nodiscard]] FUSELINE_DEVICE bool is_complete(int counter) const {
+    return static_cast<int>(load_acquire(counters_ + counter)) >= 0;
+  }
+
   u32* counters_;
-  const int* goals_;
 };
 
 }  // namespace fuseline::gpu

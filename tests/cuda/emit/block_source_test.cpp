@@ -77,8 +77,9 @@ TEST(WholeBlockShape, StagesFit) {
   EXPECT_GE(Narrow::stages, 4);
   for (const int bytes : {One::shared_bytes, Eight::shared_bytes, Narrow::shared_bytes})
     EXPECT_LE(bytes, 232448);
-  for (const int pitch : {One::pitch, One::key_pitch, Narrow::key_pitch})
-    EXPECT_EQ(pitch % 128, 16) << "8 rows lie in different banks";
+  EXPECT_EQ(One::operand_pitch % 128, 16) << "8 rows lie in different banks";
+  for (const int bytes : {One::stage_bytes, Eight::stage_bytes, Narrow::stage_bytes})
+    EXPECT_EQ(bytes % 1024, 0) << "the copy engine swizzles by addresses";
 }
 
 }  // namespace

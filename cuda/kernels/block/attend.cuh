@@ -7,7 +7,7 @@
 #include "../attention/online_softmax.cuh"
 #include "../ptx/matrix.cuh"
 #include "../ptx/sync.cuh"
-#include "ring.cuh"
+#include "product.cuh"
 
 namespace fuseline::gpu {
 
@@ -85,7 +85,7 @@ struct WarpSoftmax {
 template <class Shape>
 FUSELINE_DEVICE void run_attend(const BlockArgs& args, const BlockCounters& counters,
                                 const Ring<Shape>& ring, RingPlace<Shape>& place,
-                                const BlockInstruction& in, float* area, u64* record) {
+                                const BlockInstruction& in, SumAreas<Shape>& areas, u64* record) {
   constexpr int together = 32 * block_consumers;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   counters.wait(in);
@@ -96,7 +96,7 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const BlockCounters& coun
   FUSELINE_NO_UNROLL
   for (int at = 0; at < in.count; at += Shape::keys) {
     mbarrier_wait(ring.full(place.stage), place.phase);
-    if (at == 0 && record != nullptr && threadIdx.x == 0) record[1] = nanoseconds();
+    if (at == 0 && record != nullptr) record[1] = nanoseconds();
     const u32 keys = ring.stage(place.stage);
     const u32 values = keys + static_cast<u32>(Shape::key_boxes * block_box_bytes);
     const int n = min_of(Shape::keys, in.count - at);
@@ -111,7 +111,8 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const BlockCounters& coun
     place.advance();
   }
 
-  // All warps are done with what lay in the area before.
+  // All warps are done with what lay in the areas before, and so are the finishers.
+  float* area = areas.take_all();
   named_barrier(1, together);
   constexpr int elements_of_head = Shape::group * Shape::width;
   float* weights = area + block_consumers * elements_of_head;  // [warp, 8, 2]
@@ -147,7 +148,7 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const BlockCounters& coun
     if (e % Shape::width == 0) partial_weight[query] = make_float2(most, all);
   }
   named_barrier(1, together);
-  if (threadIdx.x == 0) counters.add(in);
+  if (threadIdx.x == 0) counters.add(in, 1);
 }
 
 // Partial softmaxes of one query, `at_once` of them loaded before the first is used.
@@ -230,7 +231,7 @@ FUSELINE_DEVICE void run_join(const BlockArgs& args, const BlockCounters& counte
     *reinterpret_cast<u32*>(writable(args.attn, sequence) + head + 2 * lane + 64 * i) =
         pack<bf16>(out[i].low * share, out[i].high * share);
   __syncwarp();
-  if (lane == 0) counters.add(in);
+  if (lane == 0) counters.add(in, 1);
 }
 
 }  // namespace fuseline::gpu

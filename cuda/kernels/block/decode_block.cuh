@@ -1,5 +1,6 @@
 // A decode block in one launch: one thread block an SM interprets that SM's instructions
-// (model/instructions/instructions.h). Two warps load, eight consume; README.md of this folder.
+// (model/instructions/instructions.h). Two warps load, eight consume, two finish; README.md of this
+// folder.
 #pragma once
 
 #include "attend.cuh"
@@ -9,34 +10,56 @@
 
 namespace fuseline::gpu {
 
+// Begin, first data and end of an instruction; null: nobody wants to know.
+FUSELINE_DEVICE u64* record_of(const BlockArgs& args, int i) {
+  if (args.record == 0) return nullptr;
+  return reinterpret_cast<u64*>(args.record) +
+         3 * (static_cast<int>(blockIdx.x) * block_most_instructions + i);
+}
+FUSELINE_DEVICE bool is_finish(int step) {
+  const auto s = static_cast<BlockStep>(step);
+  return s == BlockStep::finish_norm1 || s == BlockStep::finish_norm2 ||
+         s == BlockStep::finish_stats;
+}
+
 template <class Shape>
 FUSELINE_DEVICE void consume(const BlockArgs& args, const BlockCounters& counters,
                              const Ring<Shape>& ring, const BlockInstruction* list, int count,
-                             float* area) {
+                             SumAreas<Shape> areas) {
   RingPlace<Shape> place;
-  NormFactors norms;
-  int turn = 0;
   FUSELINE_NO_UNROLL
   for (int i = 0; i < count; ++i) {
     const BlockInstruction& in = list[i];
-    u64* record = nullptr;
-    if (args.record != 0)
-      record = reinterpret_cast<u64*>(args.record) +
-               3 * (static_cast<int>(blockIdx.x) * block_most_instructions + i);
-    if (record != nullptr && threadIdx.x == 0) record[0] = nanoseconds();
-    const auto step = static_cast<BlockStep>(in.step);
+    if (is_finish(in.step)) continue;
+    u64* record = threadIdx.x == 0 ? record_of(args, i) : nullptr;
+    if (record != nullptr) record[0] = nanoseconds();
     if (is_product(in.step)) {
-      run_product<Shape>(args, counters, ring, place, in, area + turn * Shape::area_floats, norms,
-                         record);
-      turn ^= 1;
-    } else if (step == BlockStep::attend) {
-      run_attend<Shape>(args, counters, ring, place, in, area, record);
-    } else if (step == BlockStep::join) {
-      run_join<Shape>(args, counters, in);
-    } else {
-      run_finish<Shape>(args, counters, in);
+      run_product<Shape>(args, ring, place, in, areas, record);
+      continue;
     }
-    if (record != nullptr && threadIdx.x == 0) record[2] = nanoseconds();
+    if (static_cast<BlockStep>(in.step) == BlockStep::attend)
+      run_attend<Shape>(args, counters, ring, place, in, areas, record);
+    else
+      run_join<Shape>(args, counters, in);
+    if (record != nullptr) record[2] = nanoseconds();
+  }
+}
+
+template <class Shape>
+FUSELINE_DEVICE void finish(const BlockArgs& args, const BlockCounters& counters,
+                            const BlockInstruction* list, int count, SumAreas<Shape> areas,
+                            int finisher) {
+  NormFactors<Shape> norms;
+  FUSELINE_NO_UNROLL
+  for (int i = 0; i < count; ++i) {
+    const BlockInstruction& in = list[i];
+    u64* record = finisher == 0 && threadIdx.x % 32 == 0 ? record_of(args, i) : nullptr;
+    if (is_product(in.step))
+      finish_product<Shape>(args, counters, in, areas, norms, finisher, record);
+    if (!is_finish(in.step)) continue;
+    if (record != nullptr) record[0] = nanoseconds();
+    run_finish<Shape>(args, counters, in, finisher);
+    if (record != nullptr) record[2] = nanoseconds();
   }
 }
 
@@ -95,8 +118,10 @@ FUSELINE_DEVICE void decode_block(const BlockArgs& args) {
   const int warp = thread / 32;
   if (warp < block_consumers) {
     make_ready(args, set);
-    consume<Shape>(args, counters, ring, list, count, area);
-  } else if (warp == block_consumers) {
+    consume<Shape>(args, counters, ring, list, count, SumAreas<Shape>{area});
+  } else if (warp < block_consumers + block_finishers) {
+    finish<Shape>(args, counters, list, count, SumAreas<Shape>{area}, warp - block_consumers);
+  } else if (warp == block_consumers + block_finishers) {
     load_weights<Shape>(args, ring, list, count);
   } else {
     load_operands<Shape>(args, counters, ring, list, count);

@@ -48,8 +48,9 @@ constexpr int block_box_columns = 64;       // of a box that one copy brings, 12
 constexpr int block_box_keys = 32;          // rows of a box of keys or values
 constexpr int block_box_bytes = 4096;       // from box to box in a stage
 constexpr int block_most_instructions = 40;
-constexpr int block_consumers = 8;                         // warps
-constexpr int block_threads = 32 * (block_consumers + 2);  // one loads weights, one operands
+constexpr int block_consumers = 8;  // warps
+constexpr int block_finishers = 2;  // warps that end products
+constexpr int block_threads = 32 * (block_consumers + block_finishers + 2);  // and two that load
 constexpr int block_most_waits = 32;
 
 struct BlockArgs {
@@ -91,6 +92,7 @@ struct BlockShape {
   static constexpr int stage_bytes = boxes * block_box_bytes;
   static constexpr int operand_pitch = 2 * block_slice_columns + 16;
   static constexpr int operand_bytes = batch * operand_pitch;
+  static constexpr int finisher_rows = ceil_div(batch, block_finishers);  // of one finisher
   // Partial sums of the warps: two areas that take turns, of rows of 32 with 8 between them.
   static constexpr int sum_pitch = block_tile_rows + 8;
   static constexpr int area_floats = block_consumers * 8 * sum_pitch;

@@ -40,38 +40,50 @@ struct NormSums {
   }
 };
 
-// Of a warp's row, once known.
-struct NormFactors {
-  float first = 0, second = 0;  // no factor is 0
+FUSELINE_DEVICE int row_of_finisher(int finisher, int i) { return finisher + i * block_finishers; }
 
-  [[nodiscard]] FUSELINE_DEVICE bool missing(BlockStep step) const {
-    return (step == BlockStep::qkv && first == 0) || (step == BlockStep::gate_up && second == 0);
+// Of a finisher's rows, once known.
+template <class Shape>
+struct NormFactors {
+  static constexpr int rows = Shape::finisher_rows;
+  float first[rows] = {}, second[rows] = {};
+  bool know_first = false, know_second = false;
+
+  // What the product needs. Sums of squares of h are there when all counters of h are complete.
+  FUSELINE_DEVICE void know(const BlockArgs& args, const BlockCounters& counters,
+                            const BlockInstruction& in, int finisher) {
+    const auto step = static_cast<BlockStep>(in.step);
+    if (step == BlockStep::qkv && !know_first) {
+      compute(first, args, step, finisher);
+      know_first = true;
+    }
+    if (step == BlockStep::gate_up && !know_second) {
+      counters.wait_for_all(in.operand_first, in.operand_count);
+      compute(second, args, step, finisher);
+      know_second = true;
+    }
   }
-  [[nodiscard]] FUSELINE_DEVICE float of(BlockStep step) const {
-    return step == BlockStep::qkv ? first : second;
+  [[nodiscard]] FUSELINE_DEVICE float of(BlockStep step, int i) const {
+    return step == BlockStep::qkv ? first[i] : second[i];
   }
-  FUSELINE_DEVICE void set(BlockStep step, float factor) {
-    if (step == BlockStep::qkv) first = factor;
-    if (step == BlockStep::gate_up) second = factor;
+
+  static FUSELINE_DEVICE void compute(float (&factors)[rows], const BlockArgs& args, BlockStep step,
+                                      int finisher) {
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    NormSums sums[rows];
+    FUSELINE_UNROLL
+    for (int i = 0; i < rows; ++i)
+      if (const int m = row_of_finisher(finisher, i); m < Shape::batch)
+        sums[i].template load<Shape>(args, step, m, lane);
+    FUSELINE_UNROLL
+    for (int i = 0; i < rows; ++i)
+      if (row_of_finisher(finisher, i) < Shape::batch) factors[i] = sums[i].factor(args, step);
   }
 };
 
-// What the plan keeps in memory: a norm's factor, and sums of squares by groups of columns.
+// Sums of squares of one row of h, or of y, by groups of columns.
 template <class Shape>
-FUSELINE_DEVICE void run_finish(const BlockArgs& args, const BlockCounters& counters,
-                                const BlockInstruction& in) {
-  const int m = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  if (m >= Shape::batch) return;
-  if (in.operand_count > 0) counters.wait_for_all(in.operand_first, in.operand_count);
-  const auto step = static_cast<BlockStep>(in.step);
-  const bool first = step == BlockStep::finish_norm1, second = step == BlockStep::finish_norm2;
-  if (first || second) {
-    NormSums norm;
-    norm.load<Shape>(args, step, m, lane);
-    const float factor = norm.factor(args, step);
-    if (lane == 0) floats(first ? args.r1 : args.r2, m)[0] = factor;
-  }
-  if (first) return;
+FUSELINE_DEVICE void store_stats(const BlockArgs& args, bool second, int m, int lane) {
   const float* sums = reinterpret_cast<const float*>(second ? args.h_sums : args.y_sums) + m;
   const int* first_sum = reinterpret_cast<const int*>(args.first_sum);
   float* stats = floats(second ? args.h_stats : args.y_stats, m);
@@ -92,6 +104,29 @@ FUSELINE_DEVICE void run_finish(const BlockArgs& args, const BlockCounters& coun
     }
     stats[g] = part;
   }
+}
+
+// What the plan keeps in memory, by the finishers: a norm's factors, and sums of squares by groups
+// of columns.
+template <class Shape>
+FUSELINE_DEVICE void run_finish(const BlockArgs& args, const BlockCounters& counters,
+                                const BlockInstruction& in, int finisher) {
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  if (in.operand_count > 0) counters.wait_for_all(in.operand_first, in.operand_count);
+  const auto step = static_cast<BlockStep>(in.step);
+  const bool first = step == BlockStep::finish_norm1, second = step == BlockStep::finish_norm2;
+  if (first || second) {
+    float factors[Shape::finisher_rows] = {};
+    NormFactors<Shape>::compute(factors, args, step, finisher);
+    FUSELINE_UNROLL
+    for (int i = 0; i < Shape::finisher_rows; ++i)
+      if (const int m = row_of_finisher(finisher, i); m < Shape::batch && lane == 0)
+        floats(first ? args.r1 : args.r2, m)[0] = factors[i];
+  }
+  if (first) return;
+  FUSELINE_NO_UNROLL
+  for (int m = finisher; m < Shape::batch; m += block_finishers)
+    store_stats<Shape>(args, second, m, lane);
 }
 
 }  // namespace fuseline::gpu

@@ -11,8 +11,10 @@ FUSELINE_DEVICE u32 load_acquire(const u32* from) {
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
   return value;
 }
-FUSELINE_DEVICE void add_release(u32* to, u32 amount) {
-  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(amount) : "memory");
+// What the thread has seen and stored comes before what it adds from here on.
+FUSELINE_DEVICE void fence_gpu() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+FUSELINE_DEVICE void add_relaxed(u32* to, u32 amount) {
+  asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(amount) : "memory");
 }
 // Between ordinary accesses and those of the copy engine, in global memory too.
 FUSELINE_DEVICE void fence_proxies() { asm volatile("fence.proxy.async;" ::: "memory"); }
@@ -63,11 +65,13 @@ class BlockCounters {
     Patience patience;
     while (complete(first, count) != 0xffffffffU) patience.lose();
   }
-  // One lane of a warp whose results are in memory, behind __syncwarp or a barrier.
-  FUSELINE_DEVICE void add(const BlockInstruction& in) const {
+  // One lane of a warp whose results are in memory, behind __syncwarp or a barrier. One fence for
+  // both counters, since a fence lasts until all stores have been answered.
+  FUSELINE_DEVICE void add(const BlockInstruction& in, int amount) const {
+    fence_gpu();
     FUSELINE_UNROLL
     for (int a = 0; a < 2; ++a)
-      if (in.adds[a] >= 0) add_release(counters_ + in.adds[a], 1);
+      if (in.adds[a] >= 0) add_relaxed(counters_ + in.adds[a], static_cast<u32>(amount));
   }
 
  private:

@@ -95,7 +95,7 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const BlockCounters& coun
                        lane);
   FUSELINE_NO_UNROLL
   for (int at = 0; at < in.count; at += Shape::keys) {
-    mbarrier_wait(ring.full(place.stage), place.phase);
+    ring.wait_until_full(place.stage, place.phase);
     if (at == 0 && record != nullptr) record[1] = nanoseconds();
     const u32 keys = ring.stage(place.stage);
     const u32 values = keys + static_cast<u32>(Shape::key_boxes * block_box_bytes);

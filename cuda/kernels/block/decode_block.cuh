@@ -90,7 +90,7 @@ FUSELINE_DEVICE void decode_block(const BlockArgs& args) {
   auto* list = reinterpret_cast<BlockInstruction*>(area + 2 * Shape::area_floats);
   const u32 barriers = shared_address(list + block_most_instructions);
   volatile u32* set_here =
-      reinterpret_cast<volatile u32*>(list + block_most_instructions) + 4 * Shape::stages;
+      reinterpret_cast<volatile u32*>(list + block_most_instructions) + 6 * Shape::stages;
   const Ring<Shape> ring{shared_address(shared), barriers};
 
   // All that is needed from memory at once: its latency is the launch's.
@@ -105,7 +105,8 @@ FUSELINE_DEVICE void decode_block(const BlockArgs& args) {
   if (thread == block_threads - 1) *set_here = set_of_launch(args);
   if (thread == 0) {
     for (int s = 0; s < Shape::stages; ++s) {
-      mbarrier_init(ring.full(s), 2);
+      mbarrier_init(ring.boxes_full(s), 1);
+      mbarrier_init(ring.operand_full(s), 1);
       mbarrier_init(ring.empty(s), block_consumers);
     }
     mbarrier_init_fence();

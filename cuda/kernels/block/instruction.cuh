@@ -51,6 +51,7 @@ constexpr int block_most_instructions = 40;
 constexpr int block_consumers = 8;  // warps
 constexpr int block_finishers = 2;  // warps that end products
 constexpr int block_threads = 32 * (block_consumers + block_finishers + 2);  // and two that load
+constexpr int block_under_way = 2;  // stages that an SM has asked for and not got, at most
 constexpr int block_most_waits = 32;
 
 struct BlockArgs {
@@ -101,6 +102,7 @@ struct BlockShape {
   static constexpr int stages =
       min_of(8, (most_shared - fixed_bytes) / (stage_bytes + operand_bytes));
   static constexpr int shared_bytes = stages * (stage_bytes + operand_bytes) + fixed_bytes;
+  static_assert(block_under_way < stages, "or the loader would wait for what it has not asked for");
   static_assert(batch >= 1 && batch <= 8 && group <= 8 && width % 64 == 0);
   static_assert(keys / block_box_keys * boxes_of_row == key_boxes);
   static_assert(group * width * block_consumers + 16 * block_consumers <= 2 * area_floats,

@@ -170,7 +170,7 @@ FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
   float sums[4][4] = {};
   FUSELINE_NO_UNROLL
   for (int at = 0; at < columns; at += block_slice_columns) {
-    mbarrier_wait(ring.full(place.stage), place.phase);
+    ring.wait_until_full(place.stage, place.phase);
     if (at == 0 && record != nullptr) record[1] = nanoseconds();
     multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage),
                           min_of(block_slice_columns, columns - at), warp, lane);

@@ -52,7 +52,8 @@ FUSELINE_DEVICE const BlockMatrix& operand_of(const BlockArgs& a, int step) {
   return s == BlockStep::gate_up ? a.h : a.act;
 }
 
-// Stages of boxes, then the operands of all stages. Barriers: full, then empty, 8 bytes each.
+// Stages of boxes, then the operands of all stages. Barriers, 8 bytes each: boxes are there,
+// operands are there, empty.
 template <class Shape>
 struct Ring {
   u32 stages;  // addresses in shared memory
@@ -63,9 +64,18 @@ struct Ring {
   [[nodiscard]] FUSELINE_DEVICE u32 operand(int s) const {
     return stages + static_cast<u32>(Shape::stages * Shape::stage_bytes + s * Shape::operand_bytes);
   }
-  [[nodiscard]] FUSELINE_DEVICE u32 full(int s) const { return barriers + static_cast<u32>(8 * s); }
-  [[nodiscard]] FUSELINE_DEVICE u32 empty(int s) const {
+  [[nodiscard]] FUSELINE_DEVICE u32 boxes_full(int s) const {
+    return barriers + static_cast<u32>(8 * s);
+  }
+  [[nodiscard]] FUSELINE_DEVICE u32 operand_full(int s) const {
     return barriers + static_cast<u32>(8 * (Shape::stages + s));
+  }
+  [[nodiscard]] FUSELINE_DEVICE u32 empty(int s) const {
+    return barriers + static_cast<u32>(8 * (2 * Shape::stages + s));
+  }
+  FUSELINE_DEVICE void wait_until_full(int s, u32 phase) const {
+    mbarrier_wait(boxes_full(s), phase);
+    mbarrier_wait(operand_full(s), phase);
   }
 };
 
@@ -122,14 +132,17 @@ FUSELINE_DEVICE void load_box(u32 to, const BlockMap& map, int column, int row, 
   tma_load(to, reinterpret_cast<const TmaMap&>(map), column, row, barrier);
 }
 
-// A box a lane. The copy engine takes tens of nanoseconds for every copy that it is given, so few
-// large ones keep it ahead. Rows behind the matrix are zeros; rows behind an instruction's own are
-// somebody else's, and nobody uses them.
+// Few slices are under way at once: what arrives at an SM arrives in the order in which it was
+// asked for, so that a counter or an operand that is asked for now comes behind all boxes that are
+// under way. A box a lane. The copy engine takes tens of nanoseconds for every copy that it is
+// given, so few large ones keep it ahead. Rows behind the matrix are zeros; rows behind an
+// instruction's own are somebody else's, and nobody uses them.
 template <class Shape>
 FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring,
                                   const BlockInstruction* list, int count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  RingPlace<Shape> place;
+  RingPlace<Shape> place, oldest;  // oldest: of those under way
+  int under_way = 0;
   for (Slices<Shape> s(args, list, count); !s.done(); s.next()) {
     const BlockInstruction& in = list[s.i];
     const int n = s.length();
@@ -139,7 +152,13 @@ FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring
         product ? ceil_div(n, block_box_columns) : 2 * Shape::boxes_of_row * row_boxes;
     const int box_rows = product ? in.box_rows : block_box_keys;
     mbarrier_wait(ring.empty(place.stage), place.phase ^ 1);
-    const u32 full = ring.full(place.stage);
+    if (under_way == block_under_way) {
+      mbarrier_wait(ring.boxes_full(oldest.stage), oldest.phase);
+      oldest.advance();
+    } else {
+      ++under_way;
+    }
+    const u32 full = ring.boxes_full(place.stage);
     const u32 to = ring.stage(place.stage) + static_cast<u32>(lane * block_box_bytes);
     if (lane == 0)
       mbarrier_arrive_expect(full, static_cast<u32>(boxes * box_rows * 2 * block_box_columns));
@@ -171,7 +190,7 @@ FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& c
   for (Slices<Shape> s(args, list, count); !s.done(); s.next()) {
     const BlockInstruction& in = list[s.i];
     mbarrier_wait(ring.empty(place.stage), place.phase ^ 1);
-    const u32 full = ring.full(place.stage);
+    const u32 full = ring.operand_full(place.stage);
     if (!is_product(in.step)) {
       if (lane == 0) mbarrier_arrive(full);
     } else {

@@ -179,7 +179,7 @@ template <class Shape>
 FUSELINE_DEVICE void run_join(const BlockArgs& args, const BlockCounters& counters,
                               const BlockInstruction& in) {
   constexpr int words = Shape::width / 64;
-  constexpr int at_once = 6;
+  constexpr int at_once = 12;  // most heads have no more than twice as many
   const int g = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   if (g >= Shape::group) return;
   // Without old keys the first counter is that of the queries; with them, this SM has attended to

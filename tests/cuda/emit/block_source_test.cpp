@@ -36,8 +36,9 @@ TEST_F(WholeBlockSource, CompilesWithoutSpills) {
           block_kernel_source(plan, plan.kernels.front(), SmTarget::sm_90a);
       expect_compiles(
           made.source, made.function, SmTarget::sm_90a,
-          {"cp.async.bulk.shared::cluster.global", "mbarrier.try_wait", "ld.acquire.gpu",
-           "red.release.gpu", "fence.proxy.async", "ldmatrix", "mma.sync.aligned.m16n8k16"});
+          {"cp.async.bulk.shared::cluster.global", "cp.async.bulk.tensor.2d", "mbarrier.try_wait",
+           "ld.acquire.gpu", "fence.acq_rel.gpu", "red.relaxed.gpu", "fence.proxy.async",
+           "ldmatrix", "mma.sync.aligned.m16n8k16"});
     }
 }
 

@@ -12,7 +12,7 @@ namespace fuseline::cuda {
 using Address = std::uint64_t;
 
 struct AttentionForwardArguments {  // AttentionForwardArgs
-  TensorMap q, k, v;
+  TensorMap q, k, v, bias;
   Address y;
   std::int64_t y_ld;
   Address log_sum_exp;

@@ -96,7 +96,7 @@ AttentionParts kernel_of(AttentionPart part, const std::string& element, const H
     case AttentionPart::forward_sm90:
       return {"forward_sm90",
               text("AttentionForwardArgs<{0}>"),
-              capped("attention_forward_sm90<{0}, {1}, {4}"),
+              scored(text("attention_forward_sm90<{0}, {1}, {4}")),
               text("AttentionSm90<{0}, {1}, {4}>::shared_bytes"),
               384,
               1,
@@ -180,6 +180,16 @@ const char* suffix_of(AttentionPart part) {
   FUSELINE_ASSERT(false, "unknown part of attention");
 }
 
+// Whether Hopper's kernel of the way forward has these heads with a bias, which the copy engine
+// brings: rows must start at multiples of 16 bytes.
+bool takes_bias(const Graph& graph, const AttentionMainloop& m) {
+  if (!m.bias || m.gradient) return false;
+  const std::int64_t keys = m.shape.head_width, values = m.shape.v_width();
+  const std::int64_t eighth = 8;  // elements of 16 bytes
+  return (keys == 64 || keys == 128) && (values == 64 || values == keys) && values <= keys &&
+         graph.tensor(m.bias->tensor).cols % eighth == 0 && m.bias->col_begin % eighth == 0;
+}
+
 std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
                                     SmTarget architecture) {
   const AttentionMainloop& m = attention_of(program);
@@ -197,7 +207,9 @@ std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
     if (m.shape.cache.quantised() || (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode))
       parts.push_back(AttentionPart::decode);
     else
-      parts.push_back(hopper ? AttentionPart::forward_sm90 : AttentionPart::forward_generic);
+      parts.push_back(hopper || (architecture == SmTarget::sm_90a && takes_bias(graph, m))
+                          ? AttentionPart::forward_sm90
+                          : AttentionPart::forward_generic);
     return parts;
   }
   const auto type_of = [&](Value v) {

@@ -242,6 +242,7 @@ class AttentionLaunches {
     a.q = map(q_, kTileRows);
     a.k = map(k_, kTileRows);
     a.v = map(v_, kTileRows);
+    if (m_.bias) a.bias = map(matrix(*m_.bias), kTileRows);
     a.y = y.address;
     a.y_ld = leading(y);
     std::tie(a.log_sum_exp, a.log_sum_exp_ld) = log_sum_exp();

@@ -3,6 +3,7 @@
 #include "cuda/run/block_launch.h"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <span>
@@ -28,7 +29,17 @@ constexpr int kPredictedRing = 6;  // stages of a kernel for one sequence
 static_assert(static_cast<int>(gpu::BlockStep::finish_stats) ==
               static_cast<int>(Step::finish_stats));
 
-gpu::BlockInstruction device_form(const BlockInstructions& all, const Instruction& i) {
+// The most rows that an instruction of this product has.
+std::int64_t most_rows(const BlockInstructions& all, Step step) {
+  std::int64_t most = 1;
+  for (const auto& sm : all.sms)
+    for (const Instruction& i : sm)
+      if (i.step == step) most = std::max(most, i.count);
+  return most;
+}
+
+gpu::BlockInstruction device_form(const BlockInstructions& all, const Instruction& i,
+                                  std::int64_t box_rows) {
   gpu::BlockInstruction d{};
   d.step = static_cast<int>(i.step);
   d.begin = narrow(i.begin);
@@ -41,6 +52,7 @@ gpu::BlockInstruction device_form(const BlockInstructions& all, const Instructio
   d.operand_columns = narrow(i.operand_columns);
   std::ranges::copy(i.waits, d.waits);
   std::ranges::copy(i.adds, d.adds);
+  d.box_rows = narrow(box_rows);
   return d;
 }
 
@@ -55,9 +67,10 @@ class Preparing {
     gpu::BlockArgs a{};
     a.instructions = instructions();
     a.counts = uploaded(of_sms([](const auto& sm) { return narrow(count(sm)); }));
-    a.goals = uploaded(of_counters());
+    a.goals = uploaded(goals());
     a.counter_count = narrow(count(all_.counters));
-    a.counters = zeroed(4 * (std::int64_t{a.counter_count} + 1));
+    a.counters = uploaded(two_sets());
+    a.begun = zeroed(4);
     a.kv_heads = narrow(b.kv_heads);
     a.context = narrow(b.context);
     a.model = narrow(b.model);
@@ -66,6 +79,7 @@ class Preparing {
     a.eps1 = static_cast<float>(b.eps1);
     a.eps2 = static_cast<float>(b.eps2);
     a.sums_groups = narrow(count(all_.first_sum) - 1);
+    a.sums = narrow(all_.first_sum.back());
     a.first_sum = uploaded(narrowed(all_.first_sum));
     a.h_sums = zeroed(4 * sums);
     a.y_sums = zeroed(4 * sums);
@@ -82,10 +96,12 @@ class Preparing {
     a.h = matrix(b.h);
     a.act = matrix(b.act);
     a.y = matrix(b.y);
-    a.w_qkv = matrix(b.w_qkv);
-    a.w_o = matrix(b.w_o);
-    a.w_gate_up = matrix(b.w_gate_up);
-    a.w_down = matrix(b.w_down);
+    a.w_qkv = weight_map(b.w_qkv, Step::qkv);
+    a.w_o = weight_map(b.w_o, Step::out);
+    a.w_gate_up = weight_map(b.w_gate_up, Step::gate_up);
+    a.w_down = weight_map(b.w_down, Step::down);
+    a.old_k = map(b.k, gpu::block_box_keys);
+    a.old_v = map(b.v, gpu::block_box_keys);
     a.x_stats = matrix(b.x_stats);
     a.h_stats = matrix(b.h_stats);
     a.y_stats = matrix(b.y_stats);
@@ -112,10 +128,17 @@ class Preparing {
     for (const auto& sm : all_.sms) numbers.push_back(f(sm));
     return numbers;
   }
-  [[nodiscard]] std::vector<std::int32_t> of_counters() const {
-    std::vector<std::int32_t> goals;
-    for (const BlockCounter& c : all_.counters) goals.push_back(narrow(c.goal));
-    return goals;
+  [[nodiscard]] std::vector<std::int32_t> goals() const {
+    std::vector<std::int32_t> of_counters;
+    for (const BlockCounter& c : all_.counters) of_counters.push_back(narrow(c.goal));
+    return of_counters;
+  }
+  // Of counters, as they are before the first launch and before the second.
+  [[nodiscard]] std::vector<std::int32_t> two_sets() const {
+    std::vector<std::int32_t> begin;
+    for (int set = 0; set < 2; ++set)
+      for (const std::int32_t goal : goals()) begin.push_back(-goal);
+    return begin;
   }
 
   std::uint64_t instructions() {
@@ -128,7 +151,7 @@ class Preparing {
       std::ranges::transform(
           all_.sms[sm],
           list.begin() + static_cast<std::ptrdiff_t>(sm * gpu::block_most_instructions),
-          [&](const Instruction& i) { return device_form(all_, i); });
+          [&](const Instruction& i) { return device_form(all_, i, most_rows(all_, i.step)); });
     }
     return uploaded(list);
   }
@@ -148,6 +171,18 @@ class Preparing {
     const GpuMatrix m = context_.tensors.matrix(o);
     FUSELINE_ASSERT(m.address % 16 == 0 && m.row_bytes % 4 == 0, "rows that bulk copies take");
     return {m.address, m.leading()};
+  }
+
+  [[nodiscard]] gpu::BlockMap map(const Operand& o, std::int64_t box_rows) const {
+    const TensorMap made = map_of(context_.device, context_.tensors.matrix(o), narrow(box_rows),
+                                  gpu::block_box_columns, 128);
+    gpu::BlockMap map{};
+    static_assert(sizeof map == sizeof made);
+    std::memcpy(&map, &made, sizeof map);
+    return map;
+  }
+  [[nodiscard]] gpu::BlockMap weight_map(const Operand& o, Step step) const {
+    return map(o, most_rows(all_, step));
   }
 
   const LaunchContext& context_;

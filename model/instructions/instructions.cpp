@@ -30,7 +30,6 @@ class Builder {
 
   BlockInstructions run() {
     const DecodeBlock& b = all_.block;
-    norm1_ = counter("the first norm");
     q_ = counters("queries of key head {}", b.kv_heads, b.group() * b.width);
     new_k_ = counters("the new key of head {}", b.kv_heads, b.width);
     new_v_ = counters("the new value of head {}", b.kv_heads, b.width);
@@ -40,25 +39,21 @@ class Builder {
         together == 1 ? "attention of key head {}" : "attention of the key heads of group {}",
         ceil_of(b.kv_heads, together), together * b.group() * b.width);
     h_ = column_counters("h", b.model);
-    norm2_ = counter("the second norm");
     act_ = column_counters("act", b.inner);
     y_ = counter("y");
 
     share_all();
-    // Norms take no weights: one SM is as good as another.
-    std::vector<Instruction>& first = all_.sms.front();
-    first.push_back({.step = Step::finish_norm1, .adds = {norm1_, no_counter}, .amount = b.batch});
+    // What a plan keeps of norms takes no weights, and no SM waits for it: it stands where these
+    // consumers would wait, each on another SM.
     products(Step::qkv, 2);
+    all_.sms.front().push_back({.step = Step::finish_norm1});
     attention();
     sums();
     products(Step::out, 1);
-    first.push_back({.step = Step::finish_norm2,
-                     .operand = h_.range,
-                     .adds = {norm2_, no_counter},
-                     .amount = b.batch});
     products(Step::gate_up, 2);
+    all_.sms.at(all_.sms.size() / 2).push_back({.step = Step::finish_norm2, .operand = h_.range});
     products(Step::down, 1);
-    first.push_back({.step = Step::finish_stats, .operand = {y_, 1}});
+    all_.sms.front().push_back({.step = Step::finish_stats, .operand = {y_, 1}});
     for (const auto& sm : all_.sms)
       for (const Instruction& i : sm)
         for (const std::int32_t c : i.adds)
@@ -162,8 +157,6 @@ class Builder {
       i.operand = c.range;
       i.operand_columns = c.columns;
     }
-    if (step == Step::qkv) i.waits[0] = norm1_;
-    if (step == Step::gate_up) i.waits[0] = norm2_;
     if (step == Step::out || step == Step::down) {
       const auto tile = std::ranges::find(tile_begins_, begin);
       FUSELINE_ASSERT(tile != tile_begins_.end(), "out and down have the same tiles");
@@ -244,7 +237,7 @@ class Builder {
   }
 
   BlockInstructions all_;
-  std::int32_t norm1_ = 0, norm2_ = 0, y_ = 0;
+  std::int32_t y_ = 0;
   ColumnCounters q_, new_k_, new_v_, partials_, attention_, h_, act_;
   std::vector<std::int64_t> load_;                          // elements, by SM
   std::vector<std::int64_t> slices_, qkv_, out_, gate_up_;  // where shares begin, and the end

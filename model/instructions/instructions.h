@@ -8,7 +8,9 @@
 // An SM has two threads of work. Its loader runs ahead: it brings weights and old keys and values,
 // which nobody writes, into a ring of slices, and then the first operand of products, slice by
 // slice, as soon as the counters of its columns are complete. The consumer executes instructions in
-// order; before it ends a product, or begins another instruction, it waits for `waits`.
+// order; before it begins an instruction that is no product, it waits for `waits`. Each SM computes
+// a norm's factors itself, from the sums of squares of all columns, which are there when the last
+// slice of a product behind the norm is.
 #pragma once
 
 #include <array>
@@ -21,12 +23,12 @@
 namespace fuseline {
 
 enum class Step : std::uint8_t {
-  finish_norm1,  // r = rsqrt(mean) of the entry's statistics
+  finish_norm1,  // stores r = rsqrt(mean) of the entry's statistics, which nobody here reads
   qkv,           // rows of the product, scaled, rotated, stored as q, new keys or new values
   attend,        // some old keys of one head of one sequence: a partial softmax
   join,          // all partial softmaxes of a head, and the new key
   out,           // rows of the output projection, plus x, and their sums of squares
-  finish_norm2,
+  finish_norm2,  // stores the second norm's r, and the sums of squares of h by columns of 128
   gate_up,       // pairs of rows, scaled, SwiGLU
   down,          // rows, plus h, and their sums of squares
   finish_stats,  // the sums of squares of y by columns of 128

@@ -168,29 +168,38 @@ void BlockMaths::join(const Instruction& i, std::size_t consumer) {
   }
 }
 
+// Each SM's own: 1 / sqrt(mean of squares + eps).
+float BlockMaths::factor(Step step, std::int64_t m, std::size_t consumer) {
+  const bool first = step == Step::qkv || step == Step::finish_norm1;
+  float sum = 0;
+  if (first) {
+    for (std::int64_t g = 0; g < b_.x_stats.cols; ++g) sum += read(b_.x_stats, m, g);
+  } else {
+    for (std::int64_t s = 0; s < all_.first_sum.back(); ++s) {
+      order_.reads(consumer, h_sums_, s * b_.batch + m);
+      sum += h_sum_[at(s * b_.batch + m)];
+    }
+  }
+  return 1 / std::sqrt(sum / static_cast<float>(b_.model) +
+                       static_cast<float>(first ? b_.eps1 : b_.eps2));
+}
+
 void BlockMaths::finish(const Instruction& i, std::size_t consumer) {
   const bool first = i.step == Step::finish_norm1, second = i.step == Step::finish_norm2;
-  const Operand& stats = first ? b_.x_stats : (second ? b_.h_stats : b_.y_stats);
+  const Operand& stats = second ? b_.h_stats : b_.y_stats;
   for (std::int64_t m = 0; m < b_.batch; ++m) {
-    float sum = 0;
-    for (std::int64_t g = 0; g < stats.cols; ++g) {
-      float part = 0;
-      if (first) {
-        part = read(stats, m, g);
-      } else {
-        for (std::int64_t s = all_.first_sum[at(g)]; s < all_.first_sum[at(g + 1)]; ++s) {
-          order_.reads(consumer, second ? h_sums_ : y_sums_, s * b_.batch + m);
-          part += (second ? h_sum_ : y_sum_)[at(s * b_.batch + m)];
-        }
-        write(stats, m, g, part);
-      }
-      sum += part;
+    if (first || second) {
+      order_.writes(consumer, first ? r1_ : r2_, m);
+      write(first ? b_.r_norm1 : b_.r_norm2, m, 0, factor(i.step, m, consumer));
     }
-    if (i.step == Step::finish_stats) continue;
-    const double eps = first ? b_.eps1 : b_.eps2;
-    order_.writes(consumer, first ? r1_ : r2_, m);
-    write(first ? b_.r_norm1 : b_.r_norm2, m, 0,
-          1 / std::sqrt(sum / static_cast<float>(b_.model) + static_cast<float>(eps)));
+    for (std::int64_t g = 0; !first && g < stats.cols; ++g) {
+      float part = 0;
+      for (std::int64_t s = all_.first_sum[at(g)]; s < all_.first_sum[at(g + 1)]; ++s) {
+        order_.reads(consumer, second ? h_sums_ : y_sums_, s * b_.batch + m);
+        part += (second ? h_sum_ : y_sum_)[at(s * b_.batch + m)];
+      }
+      write(stats, m, g, part);
+    }
   }
 }
 
@@ -237,9 +246,7 @@ void BlockMaths::end_product(const Instruction& i, const Partial& p, std::size_t
   for (std::int64_t m = 0; m < b_.batch; ++m) {
     std::copy_n(p.sums.begin() + m * i.count, i.count, row.begin());
     if (i.step == Step::qkv || i.step == Step::gate_up) {
-      const bool first = i.step == Step::qkv;
-      order_.reads(consumer, first ? r1_ : r2_, m);
-      const float r = read(first ? b_.r_norm1 : b_.r_norm2, m, 0);
+      const float r = factor(i.step, m, consumer);
       for (float& value : row) value *= r;
     }
     if (i.step == Step::qkv) end_qkv(i, m, row.data(), consumer);

@@ -40,6 +40,7 @@ class BlockMaths {
   void attend(const Instruction& i, std::int64_t slice, Partial& p, std::size_t consumer,
               std::size_t loader);
   void join(const Instruction& i, std::size_t consumer);
+  [[nodiscard]] float factor(Step step, std::int64_t m, std::size_t consumer);
   void finish(const Instruction& i, std::size_t consumer);
   [[nodiscard]] std::vector<float> query(std::int64_t sequence, std::int64_t head,
                                          std::size_t reader);

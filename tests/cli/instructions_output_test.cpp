@@ -41,7 +41,7 @@ TEST(ExplainInstructions, OfTheFirstSm) {
                              "decode", "--policy", "whole-block"});
   ASSERT_EQ(decode.status, 0) << decode.err;
   EXPECT_THAT(decode.out, HasSubstr("SM 0:\n"));
-  EXPECT_THAT(decode.out, HasSubstr("qkv rows 0 to 29; waits for the first norm"));
+  EXPECT_THAT(decode.out, HasSubstr("qkv rows 0 to 29; adds 1 to queries of key head 0"));
   EXPECT_THAT(decode.out, HasSubstr("finish_stats; waits for y"));
   const CliRun forward = cli({"explain", "--gpu", "h200", "--policy", "whole-block"});
   ASSERT_EQ(forward.status, 0) << forward.err;

@@ -32,10 +32,12 @@ namespace fuseline::gpu {
 // The tensor maps' boxes are AttentionSm90::tile_rows (q) and ::block_keys (k, v) rows of 64
 // columns, 128-byte swizzle; the maps begin at the operand's first column and have all its rows.
 // The last block of keys of a sequence reads rows past it (the next sequence's, or a cache's unused
-// ones). They get probability 0, but must hold finite numbers.
+// ones). They get probability 0, but must hold finite numbers. A bias of scores is a matrix
+// [H·T, S] of the same boxes: the producer brings a tile of it behind every block of keys.
 template <class Element>
 struct AttentionForwardArgs {
   TmaMap q, k, v;
+  TmaMap bias;  // not looked at where nothing is added
   Element* y;
   long long y_ld;
   float* log_sum_exp;  // or null
@@ -45,11 +47,12 @@ struct AttentionForwardArgs {
   int log_sum_exp_ld = 1;  // numbers from one row's to the next
 };
 
-// `capped`: the shape has a softcap.
-template <class Element, int d, int dv = d, bool capped = false>
+// `capped`: the shape has a softcap. `biased`: scores have a bias.
+template <class Element, int d, int dv = d, bool capped = false, bool biased = false>
 struct AttentionSm90 {
   static_assert((d == 64 || d == 128 || d == 192) && (dv == 64 || dv == 128) && dv <= d,
                 "other head widths: generic.cuh");
+  static_assert(!biased || d <= 128, "a tile of the bias fills whole stages");
   using Args = AttentionForwardArgs<Element>;
   static constexpr int threads = 384;
   static constexpr int tile_rows = 128, block_keys = 128;
@@ -62,9 +65,12 @@ struct AttentionSm90 {
   static constexpr int slots = d > 128 ? 1 : 2;
   static constexpr int stages = d > 128 ? 3 : d == 128 ? 5 : 8;
   static constexpr int shared_bytes = (slots + stages) * tile_bytes + 256;
-  // A producer that keeps columns of keys and of values apart needs more. 128 p + 256 c ≤ 65,536.
-  static constexpr int producer_registers = d == dv ? 24 : 40;
-  static constexpr int consumer_registers = d == dv ? 240 : 232;
+  // A tile of the bias has the 2 panels of 128 keys.
+  static constexpr int bias_stages = biased ? 2 / panels : 0;
+  // A producer that keeps columns of keys and of values apart, or a bias, needs more.
+  // 128 p + 256 c ≤ 65,536.
+  static constexpr int producer_registers = d == dv && !biased ? 24 : 40;
+  static constexpr int consumer_registers = d == dv && !biased ? 240 : 232;
   using Place = RingPlace<stages>;
   using QueryPlace = RingPlace<slots>;
 
@@ -131,6 +137,10 @@ struct AttentionSm90 {
       const int row = item.batch * args.shape.kv_rows;
       for (int block = range.end - 1; block >= range.first; --block) {
         enqueue<panels>(place, args.k, kv_head * d, row + block * block_keys);
+#pragma unroll
+        for (int i = 0; i < bias_stages; ++i)
+          enqueue<panels>(place, args.bias, block * block_keys + 64 * panels * i,
+                          item.head * args.shape.q_tokens + item.tile * tile_rows);
         if (block + 1 < range.end)
           enqueue<value_panels>(place, args.v, kv_head * dv, row + (block + 1) * block_keys);
       }
@@ -191,6 +201,35 @@ struct AttentionSm90 {
       for (int w = 0; w < 4; ++w) asm volatile("" : "+r"(p[i][w])::"memory");
   }
 
+  // The bias of a block, which comes behind its keys, to this warp's scores, unscaled: what follows
+  // scales them. Four 8 × 8 matrices at a time lie as the accumulators do.
+  FUSELINE_DEVICE void add_bias(Scores& s, const Place& behind_keys, int consumer) const {
+    const float unscaled = 1.0F / args.shape.scale;
+    const u32 lane = threadIdx.x % 32;
+    const u32 row = static_cast<u32>(consumer * 64) + threadIdx.x % 128 / 32 * 16 + lane % 16;
+    Place place = behind_keys;
+#pragma unroll
+    for (int stage = 0; stage < bias_stages; ++stage) {
+      mbarrier_wait(full(place.stage), place.parity);
+#pragma unroll
+      for (int i = 0; i < 4 * panels; ++i) {
+        u32 words[4];
+        ldmatrix_x4(words, panel_address(stage_at(place.stage), panel_bytes, row,
+                                         static_cast<u32>(2 * i) + lane / 16));
+#pragma unroll
+        for (int w = 0; w < 4; ++w) {
+          const FloatPair pair = unpack<Element>(words[w]);
+          float* two = s + 8 * (4 * panels * stage + i) + 2 * w;
+          two[0] += pair.low * unscaled;
+          two[1] += pair.high * unscaled;
+        }
+      }
+      __syncwarp();
+      release(empty(place.stage));
+      place.next();
+    }
+  }
+
   FUSELINE_DEVICE void consume(int consumer) const {
     const int warp_row = static_cast<int>(threadIdx.x % 128 / 32) * 16;
     const int lane = static_cast<int>(threadIdx.x % 32);
@@ -239,6 +278,11 @@ struct AttentionSm90 {
     }
   }
 
+  FUSELINE_DEVICE static void skip_bias(Place& place) {
+#pragma unroll
+    for (int i = 0; i < bias_stages; ++i) place.next();
+  }
+
   // All key blocks of one tile of queries, from the last to the first. `row`: of this thread.
   FUSELINE_DEVICE void attend(Output& o, OnlineSoftmax& softmax, Place& place, u32 q,
                               const BlockRange& range, int first_row, int row, int consumer) const {
@@ -246,8 +290,9 @@ struct AttentionSm90 {
     Scores s;
     Probabilities p;
     float keep[2];
-    const auto soften = [&](int block) {
+    const auto soften = [&](int block, const Place& behind_keys) {
       if constexpr (capped) cap_scores(s, args.shape);
+      if constexpr (biased) add_bias(s, behind_keys, consumer);
       if (needs_mask(args.shape, first_row, 64, block * block_keys, block_keys))
         mask_scores(s, args.shape, row, block * block_keys);
       softmax.step(s, scale_log2, keep);
@@ -259,12 +304,16 @@ struct AttentionSm90 {
     wgmma_pin(s);
     release(empty(place.stage));
     place.next();
-    soften(range.end - 1);
+    const Place first_bias = place;
+    skip_bias(place);
+    soften(range.end - 1, first_bias);
     round_scores(p, s);
 
     for (int block = range.end - 2; block >= range.first; --block) {
       const Place k = place;
       place.next();
+      const Place bias = place;
+      skip_bias(place);
       const Place v = place;
       place.next();
       mbarrier_wait(full(k.stage), k.parity);
@@ -274,7 +323,7 @@ struct AttentionSm90 {
       wgmma_wait<1>();
       wgmma_pin(s);
       release(empty(k.stage));
-      soften(block);
+      soften(block, bias);
       wgmma_pin(s);
       compute_before_wait(softmax.l[0] + softmax.l[1]);
       wgmma_wait<0>();
@@ -297,10 +346,10 @@ struct AttentionSm90 {
 
 // The body of a kernel with __launch_bounds__(384, 1), AttentionSm90::shared_bytes of dynamic
 // shared memory and at most one block per SM.
-template <class Element, int d, int dv = d, bool capped = false>
+template <class Element, int d, int dv = d, bool capped = false, bool biased = false>
 FUSELINE_DEVICE void attention_forward_sm90(const AttentionForwardArgs<Element>& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  AttentionSm90<Element, d, dv, capped>(args, shared_address(shared)).run();
+  AttentionSm90<Element, d, dv, capped, biased>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

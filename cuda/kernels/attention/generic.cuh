@@ -114,10 +114,12 @@ FUSELINE_DEVICE void attention_forward_generic(const GenericForwardArgs<Element>
     if (block + 1 < range.end) fetch(block + 1);
     const u32 from = buffers + (block & 1) * stage_bytes;
     float x[Tile::block / 2];
+    BiasOfBlock<Tile::block / 2, Element> bias;
+    if constexpr (biased)
+      bias.load(args.bias, s, item.head, warp_row + lane / 4, block * Tile::block);
     multiply_rows<Element, d, Tile::block>(x, queries + thread / 32 * 16 * row_pitch<d>, from);
     if constexpr (capped) cap_scores(x, s);
-    if constexpr (biased)
-      bias_scores(x, args.bias, s, item.head, warp_row + lane / 4, block * Tile::block);
+    if constexpr (biased) bias.add_to(x, s);
     if (needs_mask(s, warp_row, 16, block * Tile::block, Tile::block))
       mask_scores(x, s, warp_row + lane / 4, block * Tile::block);
     float keep[2];

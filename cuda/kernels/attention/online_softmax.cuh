@@ -73,15 +73,34 @@ struct ScoreBias {
   }
 };
 
-// The same of a block of one head. It comes behind the cap and ahead of the mask.
+// The same of a block of one head, which is loaded ahead of the block's products. Where no query or
+// key is, it is that of another: nobody stores such a query, and the mask takes such a key away.
 template <int count, class Element>
-FUSELINE_DEVICE void bias_scores(float (&s)[count], const ScoreBias<Element>& bias,
-                                 const AttentionShape& shape, int head, int first_row, int key) {
-  const int col = key + static_cast<int>(threadIdx.x % 4) * 2;
+struct BiasOfBlock {
+  Element values[count];  // as the scores lie
+
+  FUSELINE_DEVICE void load(const ScoreBias<Element>& bias, const AttentionShape& shape, int head,
+                            int first_row, int key) {
+    const int col = key + static_cast<int>(threadIdx.x % 4) * 2;
 #pragma unroll
-  for (int i = 0; i < count; ++i)
-    s[i] += bias.unscaled(shape, head, first_row + 8 * (i / 2 % 2), col + i / 4 * 8 + i % 2);
-}
+    for (int half = 0; half < 2; ++half) {
+      const int token = min_of(first_row + 8 * half, shape.q_tokens - 1);
+      const Element* row =
+          bias.data + (static_cast<long long>(head) * shape.q_tokens + token) * bias.ld;
+#pragma unroll
+      for (int j = 0; j < count / 4; ++j)
+#pragma unroll
+        for (int e = 0; e < 2; ++e)
+          values[4 * j + 2 * half + e] = row[min_of(col + 8 * j + e, shape.kv_tokens - 1)];
+    }
+  }
+  // Behind the cap and ahead of the mask; divided by the scale, since what follows scales scores.
+  FUSELINE_DEVICE void add_to(float (&s)[count], const AttentionShape& shape) const {
+    const float unscaled = 1.0F / shape.scale;
+#pragma unroll
+    for (int i = 0; i < count; ++i) s[i] += to_float(values[i]) * unscaled;
+  }
+};
 
 struct OnlineSoftmax {
   float m[2] = {minus_infinity, minus_infinity};  // unscaled

@@ -7,7 +7,7 @@
 #include "../attention/online_softmax.cuh"
 #include "../ptx/matrix.cuh"
 #include "../ptx/sync.cuh"
-#include "ring.cuh"
+#include "product.cuh"
 
 namespace fuseline::gpu {
 
@@ -40,14 +40,19 @@ struct WarpSoftmax {
                        : 0;
   }
 
-  // 8 keys, of which `n` are there.
+  // 8 keys, of which `n` are there: the address of their first row in the first box of their
+  // columns.
   FUSELINE_DEVICE void take(u32 keys, u32 values, int n, float scale, int lane) {
-    const u32 row = static_cast<u32>(lane % 8 * Shape::key_pitch + lane / 8 * 16);
+    const int r = lane % 8, chunk = lane / 8;
+    // Columns 32 c onward: chunks of 16 bytes that the copy engine has swizzled.
+    const auto place = [&](int c) {
+      return static_cast<u32>(c / 2 * block_box_bytes + r * 128 + ((c % 2 * 4 + chunk) ^ r) * 16);
+    };
     float s[4] = {};
     FUSELINE_UNROLL
     for (int c = 0; c < Shape::width / 32; ++c) {
       u32 k[4];
-      ldmatrix_x4(k, keys + row + static_cast<u32>(64 * c));
+      ldmatrix_x4(k, keys + place(c));
       const u32 low[4] = {q[2 * c][0], 0, q[2 * c][1], 0};
       const u32 high[4] = {q[2 * c + 1][0], 0, q[2 * c + 1][1], 0};
       mma_16x8x16<bf16>(s, low, k[0], k[1]);
@@ -66,7 +71,7 @@ struct WarpSoftmax {
     FUSELINE_UNROLL
     for (int c = 0; c < Shape::width / 32; ++c) {
       u32 v[4];
-      ldmatrix_x4_transposed(v, values + row + static_cast<u32>(64 * c));
+      ldmatrix_x4_transposed(v, values + place(c));
       FUSELINE_UNROLL
       for (int j = 0; j < 4; ++j) {
         out[4 * c + j][0] *= old;
@@ -78,12 +83,11 @@ struct WarpSoftmax {
 };
 
 template <class Shape>
-FUSELINE_DEVICE void run_attend(const BlockArgs& args, const Ring<Shape>& ring,
-                                RingPlace<Shape>& place, const BlockInstruction& in, float* area,
-                                u64* record) {
+FUSELINE_DEVICE void run_attend(const BlockArgs& args, const BlockCounters& counters,
+                                const Ring<Shape>& ring, RingPlace<Shape>& place,
+                                const BlockInstruction& in, SumAreas<Shape>& areas, u64* record) {
   constexpr int together = 32 * block_consumers;
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
-  const BlockCounters counters(args);
   counters.wait(in);
   WarpSoftmax<Shape> softmax;
   softmax.load_queries(elements(args.q, in.head / args.kv_heads) +
@@ -91,14 +95,15 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const Ring<Shape>& ring,
                        lane);
   FUSELINE_NO_UNROLL
   for (int at = 0; at < in.count; at += Shape::keys) {
-    mbarrier_wait(ring.full(place.stage), place.phase);
-    if (at == 0 && record != nullptr && threadIdx.x == 0) record[1] = nanoseconds();
+    ring.wait_until_full(place.stage, place.phase);
+    if (at == 0 && record != nullptr) record[1] = nanoseconds();
     const u32 keys = ring.stage(place.stage);
-    const u32 values = keys + static_cast<u32>(Shape::keys * Shape::key_pitch);
+    const u32 values = keys + static_cast<u32>(Shape::key_boxes * block_box_bytes);
     const int n = min_of(Shape::keys, in.count - at);
     FUSELINE_NO_UNROLL
     for (int k = 8 * warp; k < n; k += 8 * block_consumers) {
-      const u32 first = static_cast<u32>(k * Shape::key_pitch);
+      const u32 first = static_cast<u32>(
+          k / block_box_keys * Shape::boxes_of_row * block_box_bytes + k % block_box_keys * 128);
       softmax.take(keys + first, values + first, n - k, args.scale, lane);
     }
     __syncwarp();
@@ -106,7 +111,8 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const Ring<Shape>& ring,
     place.advance();
   }
 
-  // All warps are done with what lay in the area before.
+  // All warps are done with what lay in the areas before, and so are the finishers.
+  float* area = areas.take_all();
   named_barrier(1, together);
   constexpr int elements_of_head = Shape::group * Shape::width;
   float* weights = area + block_consumers * elements_of_head;  // [warp, 8, 2]
@@ -142,17 +148,44 @@ FUSELINE_DEVICE void run_attend(const BlockArgs& args, const Ring<Shape>& ring,
     if (e % Shape::width == 0) partial_weight[query] = make_float2(most, all);
   }
   named_barrier(1, together);
-  if (threadIdx.x == 0) counters.add(in);
+  if (threadIdx.x == 0) counters.add(in, 1);
 }
 
+// Partial softmaxes of one query, `at_once` of them loaded before the first is used.
+template <class Shape, int at_once>
+struct PartialLoads {
+  static constexpr int words = Shape::width / 64;  // pairs of columns of a lane, 32 lanes apart
+  float2 weights[at_once], parts[at_once][words];
+
+  FUSELINE_DEVICE void load(const BlockArgs& args, int first, int last, int g, int lane) {
+    const float* partial =
+        reinterpret_cast<const float*>(args.partial) + g * Shape::width + 2 * lane;
+    const float2* weight = reinterpret_cast<const float2*>(args.partial_weight) + g;
+    FUSELINE_UNROLL
+    for (int j = 0; j < at_once; ++j) {
+      const int slot = min_of(first + j, last);
+      weights[j] = __ldcg(weight + slot * Shape::group);
+      FUSELINE_UNROLL
+      for (int i = 0; i < words; ++i)
+        parts[j][i] = __ldcg(
+            reinterpret_cast<const float2*>(partial + slot * Shape::group * Shape::width + 64 * i));
+    }
+  }
+};
+
+// The new key, value and query are there long before the last partial softmax is: their loads and
+// the new key's score come first.
 template <class Shape>
-FUSELINE_DEVICE void run_join(const BlockArgs& args, const BlockInstruction& in) {
-  constexpr int words = Shape::width / 64;  // pairs of columns of a lane, 32 lanes apart
-  constexpr int together = 4;               // partial softmaxes that are loaded at once
+FUSELINE_DEVICE void run_join(const BlockArgs& args, const BlockCounters& counters,
+                              const BlockInstruction& in) {
+  constexpr int words = Shape::width / 64;
+  constexpr int at_once = 12;  // most heads have no more than twice as many
   const int g = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   if (g >= Shape::group) return;
-  const BlockCounters counters(args);
-  counters.wait(in);
+  // Without old keys the first counter is that of the queries; with them, this SM has attended to
+  // some of the head's.
+  if (in.slots == 0) counters.wait_for(in.waits[0]);
+  counters.wait_for(lane == 1 || lane == 2 ? in.waits[lane] : -1);
   const int sequence = in.head / args.kv_heads, kv = in.head % args.kv_heads;
   const long long row = static_cast<long long>(sequence + 1) * args.context - 1;
   const int head = (kv * Shape::group + g) * Shape::width;
@@ -172,31 +205,23 @@ FUSELINE_DEVICE void run_join(const BlockArgs& args, const BlockInstruction& in)
   for (int step = 16; step > 0; step /= 2) score += __shfl_xor_sync(0xffffffffU, score, step);
   float most = score * args.scale, all = 1;
 
-  const float* partial = reinterpret_cast<const float*>(args.partial) + g * Shape::width + 2 * lane;
-  const float2* weight = reinterpret_cast<const float2*>(args.partial_weight) + g;
+  if (in.slots > 0) counters.wait_for(in.waits[0]);
+  const int behind = in.slot + in.slots;
   FUSELINE_NO_UNROLL
-  for (int s = in.slot; s < in.slot + in.slots; s += together) {
-    float2 weights[together], parts[together][words];
+  for (int s = in.slot; s < behind; s += at_once) {
+    PartialLoads<Shape, at_once> of;
+    of.load(args, s, behind - 1, g, lane);
     FUSELINE_UNROLL
-    for (int j = 0; j < together; ++j) {
-      const int slot = min_of(s + j, in.slot + in.slots - 1);
-      weights[j] = __ldcg(weight + slot * Shape::group);
-      FUSELINE_UNROLL
-      for (int i = 0; i < words; ++i)
-        parts[j][i] = __ldcg(
-            reinterpret_cast<const float2*>(partial + slot * Shape::group * Shape::width + 64 * i));
-    }
-    FUSELINE_UNROLL
-    for (int j = 0; j < together; ++j) {
-      if (s + j >= in.slot + in.slots) break;
-      const float now = fmaxf(most, weights[j].x);
-      const float old = power_of_2(most - now), part = power_of_2(weights[j].x - now);
+    for (int j = 0; j < at_once; ++j) {
+      if (s + j >= behind) break;
+      const float now = fmaxf(most, of.weights[j].x);
+      const float old = power_of_2(most - now), part = power_of_2(of.weights[j].x - now);
       most = now;
-      all = all * old + weights[j].y * part;
+      all = all * old + of.weights[j].y * part;
       FUSELINE_UNROLL
       for (int i = 0; i < words; ++i) {
-        out[i].low = out[i].low * old + parts[j][i].x * part;
-        out[i].high = out[i].high * old + parts[j][i].y * part;
+        out[i].low = out[i].low * old + of.parts[j][i].x * part;
+        out[i].high = out[i].high * old + of.parts[j][i].y * part;
       }
     }
   }
@@ -205,9 +230,8 @@ FUSELINE_DEVICE void run_join(const BlockArgs& args, const BlockInstruction& in)
   for (int i = 0; i < words; ++i)
     *reinterpret_cast<u32*>(writable(args.attn, sequence) + head + 2 * lane + 64 * i) =
         pack<bf16>(out[i].low * share, out[i].high * share);
-  fence_proxies();
   __syncwarp();
-  if (lane == 0) counters.add(in);
+  if (lane == 0) counters.add(in, 1);
 }
 
 }  // namespace fuseline::gpu

@@ -28,9 +28,14 @@ struct alignas(16) BlockInstruction {
   int operand_first, operand_count, operand_columns;
   int waits[3];
   int adds[2];
-  int unused[2];
+  int box_rows;  // products: rows of a copied box of weights
+  int unused;
 };
 
+// A tensor map (ptx/tma.cuh).
+struct alignas(64) BlockMap {
+  u64 opaque[16];
+};
 struct BlockMatrix {
   u64 data;
   long long ld;  // elements from row to row
@@ -39,50 +44,67 @@ struct BlockMatrix {
 constexpr int block_tile_rows = 32;         // most rows of weights that an instruction has
 constexpr int block_slice_columns = 512;    // of weights and operand in a stage of the ring
 constexpr int block_slice_elements = 8192;  // of keys in a stage
+constexpr int block_box_columns = 64;       // of a box that one copy brings, 128 bytes
+constexpr int block_box_keys = 32;          // rows of a box of keys or values
+constexpr int block_box_bytes = 4096;       // from box to box in a stage
 constexpr int block_most_instructions = 40;
 constexpr int block_consumers = 8;  // warps
-constexpr int block_loaders = 3;    // warps that bring weights, keys and values
-constexpr int block_threads = 32 * (block_consumers + block_loaders + 1);
+constexpr int block_finishers = 2;  // warps that end products
+constexpr int block_threads = 32 * (block_consumers + block_finishers + 2);  // and two that load
+constexpr int block_under_way = 2;  // stages that an SM has asked for and not got, at most
 constexpr int block_most_waits = 32;
 
 struct BlockArgs {
-  u64 instructions;  // [SMs, block_most_instructions]
-  u64 counts;        // of instructions, int by SM
-  u64 goals;         // int by counter
-  u64 counters;      // u32, 0 before and after every launch, and one more: thread blocks at the end
-  u64 record;        // u64 [SMs, block_most_instructions, 3]: begin, first data, end; or null
+  BlockMap w_qkv, w_o, w_gate_up, w_down;  // boxes of 64 columns and the instructions' box_rows
+  BlockMap old_k, old_v;                   // boxes of 64 columns and 32 rows
+  u64 instructions;                        // [SMs, block_most_instructions]
+  u64 counts;                              // of instructions, int by SM
+  u64 goals;                               // int by counter
+  // int [2, counters]. A counter begins at minus its goal, so that it is complete from 0 on.
+  // Launches take turns with the two sets, and each makes the other one ready for the next launch.
+  u64 counters;
+  u64 begun;   // u32, thread blocks that began in the last two launches
+  u64 record;  // u64 [SMs, block_most_instructions, 3]: begin, first data, end; or null
   int counter_count;
   int kv_heads, context, model, inner;
   float scale;  // of scores, in powers of 2
   float eps1, eps2;
   int sums_groups;                                // groups of 128 columns of h and y
+  int sums;                                       // slots of sums of squares
   u64 first_sum;                                  // int [groups + 1]
   u64 h_sums, y_sums;                             // float [slots, B]
   u64 partial, partial_weight;                    // float [slots, G, d] and float [slots, G, 2]
   u64 cos, sin;                                   // bf16 [d]
   BlockMatrix x, q, k, v, attn, h, act, y;        // bf16
-  BlockMatrix w_qkv, w_o, w_gate_up, w_down;      // bf16
   BlockMatrix x_stats, h_stats, y_stats, r1, r2;  // fp32
 };
 
-// Shared memory of a kernel for B sequences, heads of d columns and G queries of a key head. Rows
-// of a stage have 16 bytes between them, so that the 8 rows of a matrix lie in different banks.
+// Shared memory of a kernel for B sequences, heads of d columns and G queries of a key head. Boxes
+// lie as the copy engine swizzles them: chunk c of 16 bytes in row r of a box stands at c ^ (r mod
+// 8), so that 8 rows of a matrix lie in different banks. Rows of the operand have 16 bytes between
+// them for the same reason.
 template <int batch_, int width_, int group_>
 struct BlockShape {
   static constexpr int batch = batch_, width = width_, group = group_;
   static constexpr int keys = block_slice_elements / width;
-  static constexpr int pitch = 2 * block_slice_columns + 16;
-  static constexpr int key_pitch = 2 * width + 16;
-  static constexpr int weight_bytes = block_tile_rows * pitch;
-  static constexpr int stage_bytes = max_of(weight_bytes + batch * pitch, 2 * keys * key_pitch);
+  static constexpr int boxes = block_slice_columns / block_box_columns;  // of weights in a stage
+  static constexpr int key_boxes = boxes / 2;                     // of keys, and as many of values
+  static constexpr int boxes_of_row = width / block_box_columns;  // of a key
+  static constexpr int stage_bytes = boxes * block_box_bytes;
+  static constexpr int operand_pitch = 2 * block_slice_columns + 16;
+  static constexpr int operand_bytes = batch * operand_pitch;
+  static constexpr int finisher_rows = ceil_div(batch, block_finishers);  // of one finisher
   // Partial sums of the warps: two areas that take turns, of rows of 32 with 8 between them.
   static constexpr int sum_pitch = block_tile_rows + 8;
   static constexpr int area_floats = block_consumers * 8 * sum_pitch;
   static constexpr int fixed_bytes = 2 * 4 * area_floats + 64 * block_most_instructions + 256;
   static constexpr int most_shared = 232448;
-  static constexpr int stages = min_of(8, (most_shared - fixed_bytes) / stage_bytes);
-  static constexpr int shared_bytes = stages * stage_bytes + fixed_bytes;
+  static constexpr int stages =
+      min_of(8, (most_shared - fixed_bytes) / (stage_bytes + operand_bytes));
+  static constexpr int shared_bytes = stages * (stage_bytes + operand_bytes) + fixed_bytes;
+  static_assert(block_under_way < stages, "or the loader would wait for what it has not asked for");
   static_assert(batch >= 1 && batch <= 8 && group <= 8 && width % 64 == 0);
+  static_assert(keys / block_box_keys * boxes_of_row == key_boxes);
   static_assert(group * width * block_consumers + 16 * block_consumers <= 2 * area_floats,
                 "partial softmaxes of all warps fit where sums lie");
 };

@@ -1,53 +1,127 @@
 // An instruction of a product: up to 8 rows of the operand times up to 32 rows of weights. Tensor
 // cores multiply 16 × 16 by 16 × 8; the operand's rows are the 16, of which 8 are zeros, since time
-// is that of bringing the weights. Warps share the columns of a slice, and their sums are added in
-// their order, so results are the same in every run.
+// is that of bringing the weights. Consumers share the columns of a slice and leave their sums in
+// shared memory. Finishers add these in the order of the warps, so that results are the same in
+// every run, and end the program: it is a chain of latencies, beside which consumers go on.
 #pragma once
 
 #include "../ptx/matrix.cuh"
 #include "../ptx/sync.cuh"
+#include "norm.cuh"
 #include "ring.cuh"
 
 namespace fuseline::gpu {
 
-// The share of one warp in a slice of n columns: 32 of every 256.
+// The share of one warp in a slice of n columns: 32 of every 256. All matrices of a step are loaded
+// ahead of its products. Rows that a tile does not have are products too, and nobody takes them.
 template <class Shape>
-FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, int n, int rows, int warp,
+FUSELINE_DEVICE void multiply_slice(float (&sums)[4][4], u32 stage, u32 operand, int n, int warp,
                                     int lane) {
-  const u32 column = static_cast<u32>(lane / 8 * 16);
-  const u32 operand = stage + static_cast<u32>(Shape::weight_bytes) +
-                      static_cast<u32>(min_of(lane % 8, Shape::batch - 1) * Shape::pitch) + column;
-  const u32 weights = stage + static_cast<u32>(lane % 8 * Shape::pitch) + column;
-  FUSELINE_UNROLL_2
-  for (int u = warp; u < n / 32; u += block_consumers) {
-    u32 a[4];
-    ldmatrix_x4(a, operand + static_cast<u32>(64 * u));
+  constexpr int tiles = block_tile_rows / 8;
+  const int row = lane % 8, chunk = warp % 2 * 4 + lane / 8;  // of 16 bytes in a box's row
+  const u32 a_at = operand + static_cast<u32>(min_of(row, Shape::batch - 1) * Shape::operand_pitch +
+                                              lane / 8 * 16 + 64 * warp);
+  const u32 w_at =
+      stage + static_cast<u32>(warp / 2 * block_box_bytes + row * 128 + (chunk ^ row) * 16);
+  FUSELINE_UNROLL
+  for (int i = 0; i < block_slice_columns / (32 * block_consumers); ++i) {
+    if (32 * (warp + block_consumers * i) >= n) break;
+    u32 a[4], w[tiles][4];
+    ldmatrix_x4(a, a_at + static_cast<u32>(64 * block_consumers * i));
+    FUSELINE_UNROLL
+    for (int t = 0; t < tiles; ++t)
+      ldmatrix_x4(w[t],
+                  w_at + static_cast<u32>(block_consumers / 2 * block_box_bytes * i + 8 * t * 128));
     const u32 low[4] = {a[0], 0, a[1], 0}, high[4] = {a[2], 0, a[3], 0};
     FUSELINE_UNROLL
-    for (int t = 0; t < block_tile_rows / 8; ++t) {
-      if (8 * t >= rows) break;
-      u32 w[4];
-      ldmatrix_x4(w, weights + static_cast<u32>(8 * t * Shape::pitch + 64 * u));
-      mma_16x8x16<bf16>(sums[t], low, w[0], w[1]);
-      mma_16x8x16<bf16>(sums[t], high, w[2], w[3]);
-    }
+    for (int t = 0; t < tiles; ++t) mma_16x8x16<bf16>(sums[t], low, w[t][0], w[t][1]);
+    FUSELINE_UNROLL
+    for (int t = 0; t < tiles; ++t) mma_16x8x16<bf16>(sums[t], high, w[t][2], w[t][3]);
   }
 }
 
-// Of row m of the result a warp has column `lane` of the tile: it ends the program.
+// Two areas of partial sums take turns. Named barriers 2 and 3 say that an area is full, 4 and 5
+// that the finishers have read it.
+template <class Shape>
+struct SumAreas {
+  static constexpr int threads = 32 * (block_consumers + block_finishers);
+  float* first;
+  int turn = 0;
+  u32 unread = 0;  // areas that are not known to be read, a bit each: of consumers
+
+  [[nodiscard]] FUSELINE_DEVICE float* area() const { return first + turn * Shape::area_floats; }
+  FUSELINE_DEVICE void advance() { turn ^= 1; }
+
+  // Consumers.
+  FUSELINE_DEVICE float* take() {
+    wait_until_read(turn);
+    return area();
+  }
+  FUSELINE_DEVICE float* take_all() {
+    wait_until_read(0);
+    wait_until_read(1);
+    return first;
+  }
+  FUSELINE_DEVICE void give() {
+    named_barrier_arrive(2 + turn, threads);
+    unread |= 1U << turn;
+    advance();
+  }
+  // Finishers.
+  FUSELINE_DEVICE void wait_until_full() const { named_barrier(2 + turn, threads); }
+  FUSELINE_DEVICE void give_back() {
+    named_barrier_arrive(4 + turn, threads);
+    advance();
+  }
+
+ private:
+  FUSELINE_DEVICE void wait_until_read(int which) {
+    if ((unread >> which & 1) != 0) named_barrier(4 + which, threads);
+    unread &= ~(1U << which);
+  }
+};
+
+// Of row m of the result a finisher's lane has column `lane` of the tile: it ends the program.
 template <class Shape>
 struct ProductEnd {
   const BlockArgs& args;
   const BlockInstruction& in;
-  int m, lane;
-  float early;  // what residual() loaded
+  int lane;
 
+  struct Early {  // loaded ahead of the sums: cos and sin, or the residual
+    float first = 0, second = 0;
+  };
+
+  [[nodiscard]] FUSELINE_DEVICE Early early(int m) const {
+    const auto step = static_cast<BlockStep>(in.step);
+    Early e;
+    if (step == BlockStep::qkv) {
+      const int c = row() % Shape::width;
+      e.first = to_float(reinterpret_cast<const bf16*>(args.cos)[c]);
+      e.second = to_float(reinterpret_cast<const bf16*>(args.sin)[c]);
+    }
+    // This very thread stored h's element: `out` and `down` have the same tiles.
+    if ((step == BlockStep::out || step == BlockStep::down) && mine()) {
+      const bf16* from = elements(step == BlockStep::out ? args.x : args.h, m) + row();
+      const unsigned short bits = __ldcg(reinterpret_cast<const unsigned short*>(from));
+      e.first = __uint_as_float(static_cast<u32>(bits) << 16);
+    }
+    return e;
+  }
+  FUSELINE_DEVICE void end(int m, float sum, float norm, const Early& e) const {
+    const auto step = static_cast<BlockStep>(in.step);
+    if (step == BlockStep::qkv) qkv(m, sum * norm, e);
+    if (step == BlockStep::gate_up) gate_up(m, sum * norm);
+    if (step == BlockStep::out) with_residual(m, sum + e.first, args.h, args.h_sums);
+    if (step == BlockStep::down) with_residual(m, sum + e.first, args.y, args.y_sums);
+  }
+
+ private:
   [[nodiscard]] FUSELINE_DEVICE bool mine() const { return lane < in.count; }
   [[nodiscard]] FUSELINE_DEVICE int row() const { return in.begin + lane; }
 
-  FUSELINE_DEVICE void qkv(float sum) const {
-    const float value = sum * __ldcg(floats(args.r1, m));
-    const int q = args.kv_heads * Shape::group * Shape::width, kv = args.kv_heads * Shape::width;
+  FUSELINE_DEVICE void qkv(int m, float value, const Early& e) const {
+    const int kv = args.kv_heads * Shape::width, q = kv * Shape::group;
     const float other = __shfl_xor_sync(0xffffffffU, value, 1);
     if (!mine()) return;
     const long long key = static_cast<long long>(m + 1) * args.context - 1;
@@ -55,26 +129,23 @@ struct ProductEnd {
       writable(args.v, key)[row() - q - kv] = from_float<bf16>(value);
       return;
     }
-    const int c = row() % Shape::width;
-    const float cos = to_float(reinterpret_cast<const bf16*>(args.cos)[c]);
-    const float sin = to_float(reinterpret_cast<const bf16*>(args.sin)[c]);
-    const bf16 turned = from_float<bf16>(value * cos + (lane % 2 == 0 ? -other : other) * sin);
+    const bf16 turned =
+        from_float<bf16>(value * e.first + (lane % 2 == 0 ? -other : other) * e.second);
     if (row() < q)
       writable(args.q, m)[row()] = turned;
     else
       writable(args.k, key)[row() - q] = turned;
   }
 
-  FUSELINE_DEVICE void gate_up(float sum) const {
-    const float value = sum * __ldcg(floats(args.r2, m));
+  FUSELINE_DEVICE void gate_up(int m, float value) const {
     const float up = __shfl_xor_sync(0xffffffffU, value, 1);
     if (mine() && lane % 2 == 0)
       writable(args.act, m)[row() / 2] = from_float<bf16>(value / (1 + __expf(-value)) * up);
   }
 
   // out and down: plus the residual, and sums of squares by groups of 128 columns.
-  FUSELINE_DEVICE void with_residual(float sum, const BlockMatrix& to, u64 sums) const {
-    const float value = mine() ? sum + early : 0.0F;
+  FUSELINE_DEVICE void with_residual(int m, float sum, const BlockMatrix& to, u64 sums) const {
+    const float value = mine() ? sum : 0.0F;
     if (mine()) writable(to, m)[row()] = from_float<bf16>(value);
     const int cut = 128 - in.begin % 128;
     float first = lane < cut ? value * value : 0.0F, second = lane < cut ? 0.0F : value * value;
@@ -89,39 +160,25 @@ struct ProductEnd {
   }
 };
 
-template <class Shape>
-FUSELINE_DEVICE float residual(const BlockArgs& args, const BlockInstruction& in, int m, int lane) {
-  const auto step = static_cast<BlockStep>(in.step);
-  const bool there = step == BlockStep::out || step == BlockStep::down;
-  if (!there || m >= Shape::batch || lane >= in.count) return 0;
-  const bf16* from = elements(step == BlockStep::out ? args.x : args.h, m) + in.begin + lane;
-  const unsigned short bits = __ldcg(reinterpret_cast<const unsigned short*>(from));
-  return __uint_as_float(static_cast<u32>(bits) << 16);
-}
-
+// By the consumers.
 template <class Shape>
 FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
-                                 RingPlace<Shape>& place, const BlockInstruction& in, float* area,
-                                 int& seen, u64* record) {
+                                 RingPlace<Shape>& place, const BlockInstruction& in,
+                                 SumAreas<Shape>& areas, u64* record) {
   const int warp = static_cast<int>(threadIdx.x / 32), lane = static_cast<int>(threadIdx.x % 32);
   const int columns = product_columns<Shape>(args, in.step);
   float sums[4][4] = {};
-  float early = 0;
   FUSELINE_NO_UNROLL
   for (int at = 0; at < columns; at += block_slice_columns) {
-    mbarrier_wait(ring.full(place.stage), place.phase);
-    if (at == 0) {
-      // Behind the first slice, whose counters say that the residual is there too.
-      early = residual<Shape>(args, in, warp, lane);
-      if (record != nullptr && threadIdx.x == 0) record[1] = nanoseconds();
-    }
-    multiply_slice<Shape>(sums, ring.stage(place.stage), min_of(block_slice_columns, columns - at),
-                          in.count, warp, lane);
+    ring.wait_until_full(place.stage, place.phase);
+    if (at == 0 && record != nullptr) record[1] = nanoseconds();
+    multiply_slice<Shape>(sums, ring.stage(place.stage), ring.operand(place.stage),
+                          min_of(block_slice_columns, columns - at), warp, lane);
     __syncwarp();
     if (lane == 0) mbarrier_arrive(ring.empty(place.stage));
     place.advance();
   }
-
+  float* area = areas.take();
   const int row = lane / 4;
   if (row < Shape::batch) {
     float* to = area + (warp * 8 + row) * Shape::sum_pitch + lane % 4 * 2;
@@ -129,25 +186,46 @@ FUSELINE_DEVICE void run_product(const BlockArgs& args, const Ring<Shape>& ring,
     for (int t = 0; t < block_tile_rows / 8; ++t)
       *reinterpret_cast<float2*>(to + 8 * t) = make_float2(sums[t][0], sums[t][1]);
   }
-  named_barrier(1, 32 * block_consumers);
-  if (warp >= Shape::batch) return;
+  areas.give();
+}
 
-  float sum = 0;
+// By the finishers: finisher f has rows f, f + block_finishers, ...
+template <class Shape>
+FUSELINE_DEVICE void finish_product(const BlockArgs& args, const BlockCounters& counters,
+                                    const BlockInstruction& in, SumAreas<Shape>& areas,
+                                    NormFactors<Shape>& norms, int finisher, u64* record) {
+  constexpr int rows = Shape::finisher_rows;
+  const int lane = static_cast<int>(threadIdx.x % 32);
+  const ProductEnd<Shape> program{args, in, lane};
+  typename ProductEnd<Shape>::Early early[rows];
   FUSELINE_UNROLL
-  for (int w = 0; w < block_consumers; ++w) sum += area[(w * 8 + warp) * Shape::sum_pitch + lane];
-  const BlockCounters counters(args);
-  // Instructions of one product wait for the same counter; once is enough.
-  if (in.waits[0] != seen) counters.wait(in);
-  seen = in.waits[0];
-  const ProductEnd<Shape> end{args, in, warp, lane, early};
-  const auto step = static_cast<BlockStep>(in.step);
-  if (step == BlockStep::qkv) end.qkv(sum);
-  if (step == BlockStep::gate_up) end.gate_up(sum);
-  if (step == BlockStep::out) end.with_residual(sum, args.h, args.h_sums);
-  if (step == BlockStep::down) end.with_residual(sum, args.y, args.y_sums);
-  fence_proxies();
+  for (int i = 0; i < rows; ++i)
+    if (const int m = row_of_finisher(finisher, i); m < Shape::batch) early[i] = program.early(m);
+  norms.know(args, counters, in, finisher);
+  areas.wait_until_full();
+  float sums[rows] = {};
+  FUSELINE_UNROLL
+  for (int i = 0; i < rows; ++i) {
+    const int m = row_of_finisher(finisher, i);
+    if (m >= Shape::batch) break;
+    FUSELINE_UNROLL
+    for (int w = 0; w < block_consumers; ++w)
+      sums[i] += areas.area()[(w * 8 + m) * Shape::sum_pitch + lane];
+  }
+  areas.give_back();
+  int ended = 0;
+  FUSELINE_UNROLL
+  for (int i = 0; i < rows; ++i) {
+    const int m = row_of_finisher(finisher, i);
+    if (m >= Shape::batch) break;
+    program.end(m, sums[i], norms.of(static_cast<BlockStep>(in.step), i), early[i]);
+    ++ended;
+  }
   __syncwarp();
-  if (lane == 0) counters.add(in);
+  if (lane == 0 && ended > 0) {
+    counters.add(in, ended);
+    if (record != nullptr) record[2] = nanoseconds();
+  }
 }
 
 }  // namespace fuseline::gpu

@@ -1,10 +1,10 @@
-// The ring of slices in shared memory, and the warps that fill it. Loaders bring weights and old
-// keys and values, which nobody writes during the launch, so they never wait for a counter and run
-// ahead across instructions. Another warp brings the operand of products, as soon as the counters
-// of its columns are complete. A stage is full when all have delivered.
+// The ring of slices in shared memory, and the two warps that fill it. One brings weights and old
+// keys and values, which nobody writes during the launch, so it never waits for a counter and runs
+// ahead across instructions. The other brings the operand of products, as soon as the counters of
+// its columns are complete. A stage is full when both have delivered.
 #pragma once
 
-#include "../ptx/mbarrier.cuh"
+#include "../ptx/tma.cuh"
 #include "instruction.cuh"
 #include "waiting.cuh"
 
@@ -39,7 +39,7 @@ FUSELINE_DEVICE int product_columns(const BlockArgs& a, int step) {
   if (s == BlockStep::out) return a.kv_heads * Shape::group * Shape::width;
   return s == BlockStep::down ? a.inner : a.model;
 }
-FUSELINE_DEVICE const BlockMatrix& weight_of(const BlockArgs& a, int step) {
+FUSELINE_DEVICE const BlockMap& weight_of(const BlockArgs& a, int step) {
   const auto s = static_cast<BlockStep>(step);
   if (s == BlockStep::qkv) return a.w_qkv;
   if (s == BlockStep::out) return a.w_o;
@@ -52,7 +52,8 @@ FUSELINE_DEVICE const BlockMatrix& operand_of(const BlockArgs& a, int step) {
   return s == BlockStep::gate_up ? a.h : a.act;
 }
 
-// Barriers of the ring: full, then empty, 8 bytes each.
+// Stages of boxes, then the operands of all stages. Barriers, 8 bytes each: boxes are there,
+// operands are there, empty.
 template <class Shape>
 struct Ring {
   u32 stages;  // addresses in shared memory
@@ -60,9 +61,21 @@ struct Ring {
   [[nodiscard]] FUSELINE_DEVICE u32 stage(int s) const {
     return stages + static_cast<u32>(s * Shape::stage_bytes);
   }
-  [[nodiscard]] FUSELINE_DEVICE u32 full(int s) const { return barriers + static_cast<u32>(8 * s); }
-  [[nodiscard]] FUSELINE_DEVICE u32 empty(int s) const {
+  [[nodiscard]] FUSELINE_DEVICE u32 operand(int s) const {
+    return stages + static_cast<u32>(Shape::stages * Shape::stage_bytes + s * Shape::operand_bytes);
+  }
+  [[nodiscard]] FUSELINE_DEVICE u32 boxes_full(int s) const {
+    return barriers + static_cast<u32>(8 * s);
+  }
+  [[nodiscard]] FUSELINE_DEVICE u32 operand_full(int s) const {
     return barriers + static_cast<u32>(8 * (Shape::stages + s));
+  }
+  [[nodiscard]] FUSELINE_DEVICE u32 empty(int s) const {
+    return barriers + static_cast<u32>(8 * (2 * Shape::stages + s));
+  }
+  FUSELINE_DEVICE void wait_until_full(int s, u32 phase) const {
+    mbarrier_wait(boxes_full(s), phase);
+    mbarrier_wait(operand_full(s), phase);
   }
 };
 
@@ -115,68 +128,69 @@ struct Slices {
   }
 };
 
-// Calls f(place in the stage, source, bytes) for the rows of weights or of keys and values that
-// this lane of the loader brings. A warp issues a copy in about 30 ns, whatever its size, and the
-// slices of an SM have some thousands of rows, so that several warps share them.
-template <class Shape, class F>
-FUSELINE_DEVICE void for_each_row(const Slices<Shape>& s, int loader, F&& f) {
-  const BlockInstruction& in = s.list[s.i];
-  const int first = loader + block_loaders * static_cast<int>(threadIdx.x % 32);
-  const int n = s.length();
-  if (is_product(in.step)) {
-    const BlockMatrix& w = weight_of(s.args, in.step);
-    if (first < in.count)
-      f(static_cast<u32>(first * Shape::pitch), elements(w, in.begin + first) + s.at,
-        static_cast<u32>(2 * n));
-    return;
-  }
-  const long long row =
-      static_cast<long long>(in.head / s.args.kv_heads) * s.args.context + in.begin + s.at;
-  const int col = in.head % s.args.kv_heads * Shape::width;
-  FUSELINE_NO_UNROLL
-  for (int r = first; r < n; r += 32 * block_loaders) {
-    f(static_cast<u32>(r * Shape::key_pitch), elements(s.args.k, row + r) + col,
-      static_cast<u32>(2 * Shape::width));
-    f(static_cast<u32>((Shape::keys + r) * Shape::key_pitch), elements(s.args.v, row + r) + col,
-      static_cast<u32>(2 * Shape::width));
-  }
+FUSELINE_DEVICE void load_box(u32 to, const BlockMap& map, int column, int row, u32 barrier) {
+  tma_load(to, reinterpret_cast<const TmaMap&>(map), column, row, barrier);
 }
 
-// The first loader announces all bytes of a slice. A phase cannot end before that, even when other
-// loaders' bytes have come, since that arrival is missing.
+// Few slices are under way at once: what arrives at an SM arrives in the order in which it was
+// asked for, so that a counter or an operand that is asked for now comes behind all boxes that are
+// under way. A box a lane. The copy engine takes tens of nanoseconds for every copy that it is
+// given, so few large ones keep it ahead. Rows behind the matrix are zeros; rows behind an
+// instruction's own are somebody else's, and nobody uses them.
 template <class Shape>
 FUSELINE_DEVICE void load_weights(const BlockArgs& args, const Ring<Shape>& ring,
-                                  const BlockInstruction* list, int count, int loader) {
+                                  const BlockInstruction* list, int count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  RingPlace<Shape> place;
+  RingPlace<Shape> place, oldest;  // oldest: of those under way
+  int under_way = 0;
   for (Slices<Shape> s(args, list, count); !s.done(); s.next()) {
     const BlockInstruction& in = list[s.i];
+    const int n = s.length();
+    const bool product = is_product(in.step);
+    const int row_boxes = product ? 1 : ceil_div(n, block_box_keys);
+    const int boxes =
+        product ? ceil_div(n, block_box_columns) : 2 * Shape::boxes_of_row * row_boxes;
+    const int box_rows = product ? in.box_rows : block_box_keys;
     mbarrier_wait(ring.empty(place.stage), place.phase ^ 1);
-    const u32 full = ring.full(place.stage), stage = ring.stage(place.stage);
-    const int elements_of_slice =
-        is_product(in.step) ? in.count * s.length() : 2 * Shape::width * s.length();
-    if (loader == 0 && lane == 0)
-      mbarrier_arrive_expect(full, static_cast<u32>(2 * elements_of_slice));
+    if (under_way == block_under_way) {
+      mbarrier_wait(ring.boxes_full(oldest.stage), oldest.phase);
+      oldest.advance();
+    } else {
+      ++under_way;
+    }
+    const u32 full = ring.boxes_full(place.stage);
+    const u32 to = ring.stage(place.stage) + static_cast<u32>(lane * block_box_bytes);
+    if (lane == 0)
+      mbarrier_arrive_expect(full, static_cast<u32>(boxes * box_rows * 2 * block_box_columns));
     __syncwarp();
-    for_each_row(s, loader, [&](u32 to, const bf16* from, u32 bytes) {
-      bulk_load(stage + to, from, bytes, full);
-    });
+    if (product) {
+      if (lane < boxes)
+        load_box(to, weight_of(args, in.step), s.at + lane * block_box_columns, in.begin, full);
+    } else if (lane < Shape::boxes) {
+      const int box = lane % Shape::key_boxes;
+      const int row_box = box / Shape::boxes_of_row, column_box = box % Shape::boxes_of_row;
+      const int row = in.head / args.kv_heads * args.context + in.begin + s.at;
+      const int column = in.head % args.kv_heads * Shape::width;
+      if (row_box < row_boxes)
+        load_box(to, lane < Shape::key_boxes ? args.old_k : args.old_v,
+                 column + column_box * block_box_columns, row + row_box * block_box_keys, full);
+    }
     place.advance();
   }
 }
 
 template <class Shape>
-FUSELINE_DEVICE void load_operands(const BlockArgs& args, const Ring<Shape>& ring,
-                                   const BlockInstruction* list, int count) {
+FUSELINE_DEVICE void load_operands(const BlockArgs& args, const BlockCounters& counters,
+                                   const Ring<Shape>& ring, const BlockInstruction* list,
+                                   int count) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const BlockCounters counters(args);
   RingPlace<Shape> place;
   int first = -1;  // of the range whose complete counters are known
   u32 known = 0;
   for (Slices<Shape> s(args, list, count); !s.done(); s.next()) {
     const BlockInstruction& in = list[s.i];
     mbarrier_wait(ring.empty(place.stage), place.phase ^ 1);
-    const u32 full = ring.full(place.stage);
+    const u32 full = ring.operand_full(place.stage);
     if (!is_product(in.step)) {
       if (lane == 0) mbarrier_arrive(full);
     } else {
@@ -193,14 +207,14 @@ FUSELINE_DEVICE void load_operands(const BlockArgs& args, const Ring<Shape>& rin
           new_ones = true;
           patience.lose();
         }
+        // What others stored by ordinary stores is read by the copy engine.
         if (new_ones) fence_proxies();
       }
       if (lane == 0) mbarrier_arrive_expect(full, static_cast<u32>(2 * Shape::batch * n));
       __syncwarp();
       if (lane < Shape::batch)
-        bulk_load(
-            ring.stage(place.stage) + static_cast<u32>(Shape::weight_bytes + lane * Shape::pitch),
-            elements(operand_of(args, in.step), lane) + s.at, static_cast<u32>(2 * n), full);
+        bulk_load(ring.operand(place.stage) + static_cast<u32>(lane * Shape::operand_pitch),
+                  elements(operand_of(args, in.step), lane) + s.at, static_cast<u32>(2 * n), full);
     }
     place.advance();
   }

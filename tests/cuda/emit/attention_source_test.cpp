@@ -142,17 +142,21 @@ TEST(AttentionSource, PrologueRotatesAPartOfEachHead) {
   EXPECT_THROW((void)prologue_moves(plan.graph, program), MissingError);
 }
 
-// What is done to scores makes another kernel; the Hopper kernels have no bias, and no gradient of
-// capped scores or of values narrower than keys.
+// What is done to scores makes another kernel; the Hopper kernels take a bias on the way forward,
+// in rows of whole 16 bytes, and have no gradient of capped scores or of values narrower than keys.
 TEST(AttentionSource, ScoresMayBeCappedAndBiased) {
   using enum AttentionPart;
-  const auto text = [](const char* model, bool gradient) {
-    const Plan plan = make_plan("coda", load_model(model), test::workload(Phase::train));
+  const auto text = [](const char* model, bool gradient, std::int64_t tokens = 2048) {
+    Workload work = test::workload(Phase::train);
+    work.seq = tokens;
+    const Plan plan = make_plan("coda", load_model(model), work);
     const Program& program = attention_of(plan, gradient);
     const auto sources = attention_sources(plan.graph, program, SmTarget::sm_90a, "test");
     return sources.front().source.text;
   };
   EXPECT_THAT(text("t5-large", false),
+              HasSubstr("attention_forward_sm90<bf16, 64, 64, false, true>"));
+  EXPECT_THAT(text("t5-large", false, 1001),
               HasSubstr("attention_forward_generic<bf16, 64, 64, false, true>"));
   EXPECT_THAT(
       text("gemma2-9b", true),

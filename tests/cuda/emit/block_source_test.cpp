@@ -36,8 +36,9 @@ TEST_F(WholeBlockSource, CompilesWithoutSpills) {
           block_kernel_source(plan, plan.kernels.front(), SmTarget::sm_90a);
       expect_compiles(
           made.source, made.function, SmTarget::sm_90a,
-          {"cp.async.bulk.shared::cluster.global", "mbarrier.try_wait", "ld.acquire.gpu",
-           "red.release.gpu", "fence.proxy.async", "ldmatrix", "mma.sync.aligned.m16n8k16"});
+          {"cp.async.bulk.shared::cluster.global", "cp.async.bulk.tensor.2d", "mbarrier.try_wait",
+           "ld.acquire.gpu", "fence.acq_rel.gpu", "red.relaxed.gpu", "fence.proxy.async",
+           "ldmatrix", "mma.sync.aligned.m16n8k16"});
     }
 }
 
@@ -77,8 +78,9 @@ TEST(WholeBlockShape, StagesFit) {
   EXPECT_GE(Narrow::stages, 4);
   for (const int bytes : {One::shared_bytes, Eight::shared_bytes, Narrow::shared_bytes})
     EXPECT_LE(bytes, 232448);
-  for (const int pitch : {One::pitch, One::key_pitch, Narrow::key_pitch})
-    EXPECT_EQ(pitch % 128, 16) << "8 rows lie in different banks";
+  EXPECT_EQ(One::operand_pitch % 128, 16) << "8 rows lie in different banks";
+  for (const int bytes : {One::stage_bytes, Eight::stage_bytes, Narrow::stage_bytes})
+    EXPECT_EQ(bytes % 1024, 0) << "the copy engine swizzles by addresses";
 }
 
 }  // namespace

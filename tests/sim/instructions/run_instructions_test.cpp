@@ -138,7 +138,7 @@ TEST(RunInstructions, ShippedModelsAreShared) {
 
 // Each wait that an instruction has of its own is needed: without it somebody reads too early.
 TEST(RunInstructions, ARemovedWaitIsARace) {
-  for (const Step step : {Step::qkv, Step::attend, Step::join, Step::gate_up}) {
+  for (const Step step : {Step::attend, Step::join}) {
     SCOPED_TRACE(name_of(step));
     InstructionCase c(LlamaSizes{}, small_sizes(5));
     c.find(step).waits[0] = no_counter;
@@ -146,8 +146,9 @@ TEST(RunInstructions, ARemovedWaitIsARace) {
     EXPECT_EQ(run.deadlock, "");
     EXPECT_THAT(run.races, Not(IsEmpty()));
   }
-  for (const Step step :
-       {Step::out, Step::finish_norm2, Step::gate_up, Step::down, Step::finish_stats}) {
+  // The SM that stores the second norm's factors knows from its own slices of h that they are
+  // there.
+  for (const Step step : {Step::out, Step::gate_up, Step::down, Step::finish_stats}) {
     SCOPED_TRACE(name_of(step));
     InstructionCase c(LlamaSizes{}, small_sizes(5));
     c.find(step).operand = {};

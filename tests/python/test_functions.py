@@ -52,6 +52,16 @@ class SameAsTheCommandLine(unittest.TestCase):
         for name in ("time_us", "hbm_bytes", "launches", "plan", "policies"):
             self.assertEqual(got[name], said[name], name)
 
+    def test_the_energy_of_a_found_plan_is_that_of_its_prediction(self):
+        found = fuseline.search(model="tinyllama", gpu="h200", seq=48, policy="coda",
+                                objective="energy")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "plan.fuse"
+            file.write_text(found.plan, encoding="utf-8")
+            again = fuseline.predict(model="tinyllama", gpu="h200", seq=48, plan=file)
+        self.assertAlmostEqual(found.energy_j / again.energy_j, 1, places=9)
+        self.assertLessEqual(found.bound, found.energy_j)
+
     def test_a_plan_as_text(self):
         plan = subprocess.run([PROGRAM, "explain", *self.words, "--policy", "coda", "--format", "program"],
                               capture_output=True, text=True, check=True, cwd=ROOT).stdout

@@ -2,7 +2,6 @@
 // What a person sees, classes with documentation, is made of them in python/fuseline.
 #include <atomic>
 #include <chrono>
-#include <future>
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -10,6 +9,8 @@
 #include "base/version.h"
 #include "model/explain.h"
 #include "python/errors.h"
+#include "python/interruptible.h"
+#include "python/programs.h"
 #include "python/words.h"
 #include "sim/executor/verification_json.h"
 #include "sim/judge/judged_json.h"
@@ -70,34 +71,6 @@ PredictedCase predict_request(const Request& request) {
     predictions.push_back(
         predict(plan_of(selection, policy), selection, measurements ? &*measurements : nullptr));
   return {std::move(selection), std::move(predictions)};
-}
-
-// Long work in a thread of its own, so that Ctrl-C reaches Python, which then stops it.
-template <class Work>
-auto interruptible(Work&& work) {
-  std::atomic<bool> stop{false};
-  auto result = [&] {
-    const Release release;
-    return std::async(std::launch::async, [&] { return work(stop); });
-  }();
-  bool interrupted = false;
-  while (true) {
-    {
-      const Release release;
-      if (result.wait_for(std::chrono::milliseconds(20)) == std::future_status::ready) break;
-    }
-    if (!interrupted && PyErr_CheckSignals() != 0) {
-      interrupted = true;
-      stop = true;
-    }
-  }
-  if (!interrupted) return result.get();
-  try {
-    (void)result.get();
-  } catch (...) {
-    // It was stopped in the middle, which is what was asked for.
-  }
-  throw py::error_already_set();
 }
 
 // Plans with their reasons; nothing changes them afterwards.
@@ -234,6 +207,7 @@ PYBIND11_MODULE(_native, m) {
   m.attr("version") = kVersion;
   bind_predicted_case(m);
   bind_plans_and_sweeps(m);
+  bind_programs(m);
   m.def("predict", [](const py::dict& keywords) {
     const Request request = request_of(keywords);
     const Release release;

@@ -151,6 +151,26 @@ double seconds_a_prediction(const Request& request, int repeats) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / repeats;
 }
 
+// Copies of one prediction, made ahead: what a call takes that hands one of them out is what Python
+// adds to a prediction.
+class ReadyPredictions {
+ public:
+  ReadyPredictions(const py::dict& keywords, std::size_t count)
+      : ready_(count, predict_request(request_of(keywords))) {}
+
+  PredictedCase take(const py::dict& keywords) {
+    const Request request = request_of(keywords);
+    const Release release;
+    if (ready_.empty()) throw py::index_error("all ready predictions were taken");
+    PredictedCase out = std::move(ready_.back());
+    ready_.pop_back();
+    return out;
+  }
+
+ private:
+  std::vector<PredictedCase> ready_;
+};
+
 void bind_predicted_case(py::module_& m) {
   const auto microseconds_at = [](auto end) {
     return [end](const PredictedCase& p, std::size_t i) -> std::optional<double> {
@@ -159,6 +179,9 @@ void bind_predicted_case(py::module_& m) {
       return to_us(p.at(i).time * end(*band));
     };
   };
+  py::class_<ReadyPredictions>(m, "ReadyPredictions")
+      .def(py::init<const py::dict&, std::size_t>())
+      .def("take", &ReadyPredictions::take);
   py::class_<PredictedCase>(m, "PredictedCase")
       .def("__len__", &PredictedCase::size)
       .def("policy", [](const PredictedCase& p, std::size_t i) { return p.at(i).policy; })

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -26,7 +27,7 @@ constexpr std::size_t kLongestCell = 600;  // bytes of what a student wrote or p
 std::string markdown_cell(const std::string& text) {
   std::string out;
   for (const char c : printable(text, kLongestCell)) {
-    if (std::string_view("&<>|`*_[]()!#\\~\"'").find(c) != std::string_view::npos)
+    if (std::string_view("&<>|`*_[]\\~").find(c) != std::string_view::npos)
       out += fmt::format("&#{};", static_cast<int>(c));
     else
       out += c;

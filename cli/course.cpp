@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 #include "lab/course/course_folder.h"
+#include "lab/course/feedback.h"
 #include "lab/course/gradebook.h"
 #include "lab/course/grading.h"
 #include "lab/course/leaderboard.h"
@@ -262,6 +263,9 @@ CommandResult grade(const Arguments& args) {
   const fs::path csv = course.grades() / "gradebook.csv", json = course.grades() / "gradebook.json";
   replace_file(csv, lab::gradebook_csv(grading));
   replace_file(json, lab::gradebook_json(course, grading));
+  const fs::path tasks = course.grades() / "tasks.csv", pages = course.grades() / "feedback";
+  replace_file(tasks, lab::tasks_csv(course, grading));
+  lab::write_feedback(course, grading, pages);
   std::string text =
       fmt::format("course: {} ({} students)\n\n", course.name, course.students.size()) +
       summary_table(course, grading) +
@@ -270,6 +274,8 @@ CommandResult grade(const Arguments& args) {
     text += fmt::format(", nobody's {}", grading.unassigned.size());
   }
   text += fmt::format("\ngradebook  {}\n           {}\n", csv.string(), json.string());
+  text += fmt::format("tasks      {}  what went wrong how often\n", tasks.string());
+  text += fmt::format("feedback   {}  a page for each student\n", pages.string());
   const bool missing = !grading.missing.empty();
   const bool bug = std::ranges::any_of(grading.rows, [&](const lab::GradeRow& row) {
     return row.status == lab::RowStatus::unjudged && !missing;

@@ -37,25 +37,38 @@ CommandResult run_once(const std::string& verb, const std::string& path, const P
   return {std::move(a.text), std::move(a.mistakes), a.status};
 }
 
-// Answers after each save, until Ctrl-C. The file is looked at twenty times a second.
+// Answers after each save, until Ctrl-C, and once where the file is not there. The file is looked
+// at twenty times a second.
 CommandResult watch_program(const std::string& verb, const std::string& path,
                             const ProgramOptions& o, bool json) {
   const InterruptGuard guard;
   StillWorking::hush();  // it waits for a person
   LoadedGpus gpus;
-  std::optional<std::filesystem::file_time_type> seen;
+  std::optional<std::filesystem::file_time_type> seen;  // nothing: it is not there
+  bool answered = false, gone = false;
   while (!guard.flag()->load()) {
     std::error_code error;
-    const auto now = std::filesystem::last_write_time(path, error);
-    if (!error && (!seen || now != *seen)) {
+    const auto saved = std::filesystem::last_write_time(path, error);
+    // Some editors move the old file away before they write the new one.
+    const bool just_gone = error && answered && !gone;
+    gone = static_cast<bool>(error);
+    const auto now = gone ? std::nullopt : std::optional(saved);
+    if (!answered || (seen != now && !just_gone)) {
+      answered = true;
       seen = now;
       CommandResult r;
+      const auto no_answer = [&](const char* what, const char* why) {
+        if (json)
+          r.output = json_text(no_answer_json(verb, path, why));
+        else
+          r.messages = fmt::format("fuseline: {}: {}\n", what, why);
+      };
       try {
         r = run_once(verb, path, o, json, gpus);
       } catch (const InputError& e) {
-        r.messages = std::string("fuseline: error: ") + e.what() + "\n";
+        no_answer("error", e.what());
       } catch (const MissingError& e) {
-        r.messages = std::string("fuseline: not available: ") + e.what() + "\n";
+        no_answer("not available", e.what());
       }
       std::cout << r.output << r.messages << std::flush;
     }

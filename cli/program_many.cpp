@@ -74,9 +74,10 @@ Line line_of(const std::string& verb, const std::string& path, const ProgramOpti
              LoadedGpus& gpus, bool json) {
   const auto failed = [&](const char* what, ExitStatus status) -> Line {
     if (!json) return {fmt::format("{}: {}\n", path, what), status};
-    const ordered_json out = {
-        {"schema", "fuseline.program/1"}, {"verb", verb}, {"file", path}, {"error", what}};
-    return {out.dump(-1, ' ', false, ordered_json::error_handler_t::replace) + "\n", status};
+    return {no_answer_json(verb, path, what)
+                    .dump(-1, ' ', false, ordered_json::error_handler_t::replace) +
+                "\n",
+            status};
   };
   try {
     const ProgramAnswer a = answer_program(verb, path, options, gpus);

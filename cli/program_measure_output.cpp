@@ -174,11 +174,4 @@ std::string unfused_prediction_text(const PlanEstimate& fused, const PlanEstimat
                                  unfused.time / fused.time));
 }
 
-ordered_json unfused_prediction_json(const PlanEstimate& fused, const PlanEstimate& unfused) {
-  return {{"kernels", unfused.kernels.size()},
-          {"time_us", to_us(unfused.time)},
-          {"hbm_bytes", (unfused.hbm_read + unfused.hbm_write).value()},
-          {"gain", unfused.time / fused.time}};
-}
-
 }  // namespace fuseline

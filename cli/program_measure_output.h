@@ -17,7 +17,5 @@ nlohmann::ordered_json program_measurement_json(const cuda::ProgramMeasurement& 
                                                 const PlanEstimate& predicted, const Gpu& gpu);
 
 std::string unfused_prediction_text(const PlanEstimate& fused, const PlanEstimate& unfused);
-nlohmann::ordered_json unfused_prediction_json(const PlanEstimate& fused,
-                                               const PlanEstimate& unfused);
 
 }  // namespace fuseline

@@ -1,7 +1,6 @@
 #include "cli/program_verbs.h"
 
 #include <filesystem>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -19,12 +18,11 @@
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure_programs.h"
 #include "model/programs/gradient.h"
-#include "model/programs/legality.h"
 #include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
-#include "model/programs/resized.h"
 #include "model/programs/unfused_programs.h"
-#include "sim/programs/tile_check.h"
+#include "sim/programs/checked_file.h"
+#include "sim/programs/program_json.h"
 #include "sim/programs/verify_programs.h"
 
 namespace fuseline {
@@ -37,10 +35,9 @@ constexpr std::int64_t kMostProgramReplays = 100'000;
 constexpr std::int64_t kMostProgramRounds = 100;
 
 // "M=64,D=128": sizes that take the place of the file's.
-std::string with_sizes(const std::string& text, const std::optional<std::string>& sizes) {
-  if (!sizes) return text;
+ProgramFile with_said_sizes(const ProgramFile& file, const std::string& sizes) {
   std::map<std::string, std::int64_t> wanted;
-  for (const std::string& part : parse_list("--size", *sizes)) {
+  for (const std::string& part : parse_list("--size", sizes)) {
     const std::vector<std::string> halves = split_list(part, '=');
     if (halves.size() != 2)
       throw InputError({.file = kCommandLine,
@@ -48,17 +45,9 @@ std::string with_sizes(const std::string& text, const std::optional<std::string>
                         .value = part,
                         .message = "is no size",
                         .allowed = "LETTER=NUMBER, as M=64"});
-    wanted[halves[0]] = parse_whole_number("--size", halves[1], 1, std::int64_t{1} << 32);
+    wanted[halves[0]] = parse_whole_number("--size", halves[1], 1, kLargestSize);
   }
-  std::set<std::string> known;
-  std::string out = resized(text, wanted, &known);
-  for (const auto& [letter, size] : wanted)
-    if (!known.contains(letter))
-      throw InputError({.file = kCommandLine,
-                        .field = "--size",
-                        .value = letter,
-                        .message = "no line \"size\" of the file has this letter"});
-  return out;
+  return with_sizes(file, wanted, {.file = kCommandLine, .field = "--size"});
 }
 
 struct Checked {
@@ -78,12 +67,9 @@ std::shared_ptr<const Gpu> gpu_of(const ProgramFile& file, const ProgramOptions&
 Checked checked_program(const std::string& verb, const std::string& path, const ProgramOptions& o,
                         LoadedGpus& gpus) {
   Checked c{.file = read_program_file(path), .gpu = {}, .diagnoses = {}};
-  if (o.sizes) c.file = read_program_text(with_sizes(c.file.source->text, o.sizes), path);
-  c.diagnoses = check_programs(c.file);
+  if (o.sizes) c.file = with_said_sizes(c.file, *o.sizes);
   c.gpu = gpu_of(c.file, o, verb == "measure", gpus);
-  if (!c.diagnoses.empty()) return c;
-  for (Diagnosis& d : check_tiles(c.file, *c.gpu)) c.diagnoses.push_back(std::move(d));
-  sort_by_line(c.diagnoses);
+  c.diagnoses = mistakes_on(c.file, *c.gpu);
   return c;
 }
 
@@ -135,8 +121,7 @@ struct ExportedGradient {
 Plan own_programs(const Checked& c, const Plan& programs, const std::string& what) {
   const ProgramFile file =
       read_program_text(gradient_text(programs, c.file.target), what + c.file.source->file);
-  std::vector<Diagnosis> wrong = check_programs(file);
-  if (wrong.empty()) wrong = check_tiles(file, *c.gpu);
+  const std::vector<Diagnosis> wrong = mistakes_on(file, *c.gpu);
   if (!wrong.empty()) throw MissingError(format_problem(wrong.front().problem));
   return whole_plan(file);
 }
@@ -271,6 +256,11 @@ Answer legal_program(const std::string& verb, const Checked& c, const ProgramOpt
 }
 
 }  // namespace
+
+ordered_json no_answer_json(const std::string& verb, const std::string& path,
+                            const std::string& why) {
+  return {{"schema", "fuseline.program/1"}, {"verb", verb}, {"file", path}, {"error", why}};
+}
 
 std::shared_ptr<const Gpu> LoadedGpus::load(const std::string& name) {
   const std::lock_guard lock(mutex_);

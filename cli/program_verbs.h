@@ -51,4 +51,8 @@ struct ProgramAnswer {
 ProgramAnswer answer_program(const std::string& verb, const std::string& path,
                              const ProgramOptions& options, LoadedGpus& gpus);
 
+// The object of a file that gives no answer: it cannot be read, or something is missing here.
+nlohmann::ordered_json no_answer_json(const std::string& verb, const std::string& path,
+                                      const std::string& why);
+
 }  // namespace fuseline

@@ -18,17 +18,19 @@ struct RoutedRow {
   std::vector<double> gates;
 };
 
-// Row m, whose score for expert e of `experts` is `score(e)`. With assumed loads the row's experts
-// are those of a pattern in which expert g is chosen by loads.groups[g] rows; else those of the
-// choice.count largest scores, the largest first, of equal ones the first expert.
+// Row m, whose score for expert e of `experts` is `score(e)`. With assumed loads a fixed pattern
+// chooses the row's experts, such that loads.groups[g] rows choose expert g. Otherwise the row goes
+// to the experts of the choice.count largest scores, the largest first. Of equal scores the expert
+// with the lower number comes first.
 RoutedRow route_row(const ExpertChoice& choice, std::int64_t m, std::int64_t experts,
                     const std::function<double(std::int64_t)>& score);
 
-// The gradient of the row's scores, by that of its gates `d_gates`; `chosen` are its experts, of
-// which those that there are not count for nothing.
-// With the shares p = gate / factor and t = sum of p·dgate over the chosen experts,
+// The gradient of the row's scores from that of its gates, `d_gates`. `chosen` are the row's
+// experts; numbers of experts that do not exist are passed over. With the shares p = gate / factor
+// and t = sum of p·dgate over the chosen experts,
 //   ds_e = factor·p_e·(dgate_e - t), times 1 - sigmoid(s_e) where weights are sigmoids.
-// Experts that were not chosen have 0, but -factor·p_e·t where the softmax is one of all scores.
+// The gradient of an expert that was not chosen is 0, or -factor·p_e·t where the softmax is taken
+// over the scores of all experts.
 std::vector<double> score_gradients(const ExpertChoice& choice, std::int64_t experts,
                                     const std::function<double(std::int64_t)>& score,
                                     const std::vector<std::int64_t>& chosen,

@@ -1,6 +1,6 @@
-// What a framework launches to compute an operator, besides the kernel that computes it in a plan
-// or in its place. A plan executes the operator's own program; these say what the framework's way
-// costs.
+// What a framework launches to compute an operator, besides the operator's kernel in a plan or in
+// its place. The executor always runs the operator's own program, as the maths is the same. These
+// launches say what the framework's way costs.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct LaunchAccess {
 struct FrameworkLaunch {
   std::string name;
   Implementation implementation;
-  std::vector<LaunchAccess> moved{};  // nothing: next to nothing, the shortest kernel there is
+  std::vector<LaunchAccess> moved{};  // empty: the launch takes the time of an empty kernel
   std::int64_t each = 1;              // terms that make one element: the taps of a convolution
   Flops flops{};                      // of a product on tensor cores
 };

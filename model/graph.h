@@ -38,8 +38,8 @@ struct Tensor {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::vector<std::int64_t> outer{};  // dimensions whose product is rows: experts and their rows
-  std::string of_next_layer{};  // the name that this weight has in the next of equal layers, whose
-                                // weight it is; empty: it is the layer's own
+  std::string of_next_layer{};  // a weight of the next layer that this block uses: the name that it
+                                // has there; empty: the weight is this layer's
 
   [[nodiscard]] Bytes bytes() const { return checked_product<Bytes>(rows, cols, size_of(dtype)); }
 };
@@ -82,7 +82,7 @@ struct Operator;      // model/operators/operator.h
 struct BlockProgram;  // model/programs/block_programs.h
 
 // Which operator it is: a handle on its description. The descriptions are constants of namespace
-// `operators` (model/operators/all_operators.h); one from elsewhere serves as well.
+// `operators` (model/operators/all_operators.h); a description from elsewhere works too.
 class OpKind {
  public:
   constexpr OpKind() = default;
@@ -108,7 +108,7 @@ struct Op {
   std::string site{};  // the block step it belongs to: norm1 qkv rope kvcache attention oproj
                        // residual1 ...; of the backward pass the same with "_bwd"
   Pass pass = Pass::forward;
-  bool inlined = false;  // a cheap value, made again in a loop that reads it
+  bool inlined = false;  // a cheap value, which every loop that reads it computes again
 };
 
 // What one tensor is to another of its graph.
@@ -137,13 +137,15 @@ class Graph {
   [[nodiscard]] std::optional<TensorId> find_tensor(const std::string& name) const;
   [[nodiscard]] std::optional<OpId> find_op(const std::string& name) const;
 
-  // Says what `tensor` is to `to`; at most one of each relation for a tensor.
+  // Records what `tensor` is to `to`. A tensor has at most one of each relation.
   void relate(TensorId tensor, Relation relation, TensorId to);
   [[nodiscard]] const std::vector<Related>& relations() const { return relations_; }
-  // What the tensor is related to; and which tensor is so related to it.
+  // related(): the tensor to which `tensor` has that relation. with(): the tensor that has it to
+  // `to`.
   [[nodiscard]] std::optional<TensorId> related(TensorId tensor, Relation relation) const;
   [[nodiscard]] std::optional<TensorId> with(Relation relation, TensorId to) const;
-  // The relations of a graph whose tensor i is this graph's moved[i]; no index = it is not here.
+  // Copies the relations of `from`, whose tensor i is moved[i] in this graph; an id without an
+  // index means that this graph does not have the tensor.
   void take_relations(const Graph& from, std::span<const TensorId> moved);
 
   // The graph without a backward pass from which this one with a backward pass was derived; null
@@ -151,7 +153,7 @@ class Graph {
   [[nodiscard]] const Graph* forward() const { return forward_.get(); }
   void derived_from(Graph forward);
 
-  // Of a block: programs of one's own that compute some of its operators in every plan.
+  // Programs of a person's own that compute some operators of the block in every plan.
   [[nodiscard]] const std::vector<std::shared_ptr<const BlockProgram>>& programs() const {
     return programs_;
   }

@@ -14,8 +14,8 @@ namespace fuseline {
 // InternalError when the operators cannot share a program (why_not.h says which can).
 Program lower(const Graph& graph, const std::string& name, const std::vector<OpId>& ops);
 
-// The same operators; those that a GEMM's mainloop does not need come behind it (a value computed
-// again from operands that its epilogue holds).
+// The same operators in another order: those that the GEMM's mainloop does not need come after it.
+// Such an operator computes a value again from operands that the epilogue holds.
 std::vector<OpId> mainloop_first(const Graph& graph, const std::vector<OpId>& ops);
 
 }  // namespace fuseline

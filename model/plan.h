@@ -58,14 +58,13 @@ struct Kernel {
   Implementation implementation = Implementation::vectorized;
   std::vector<OpId> ops;        // of the plan's graph, in dependency order
   std::vector<Program> phases;  // one, except for persistent_block: grid barriers between them
-  std::vector<FrameworkLaunch> beside{};  // what a framework launches for the operators too
-  bool in_pieces = false;                 // that is all it launches: the kernel has none of its own
+  std::vector<FrameworkLaunch> beside{};  // what a framework launches besides for these operators
+  bool in_pieces = false;                 // `beside` is all that is launched, without the kernel
 };
 
-enum class Home : std::uint8_t {
-  hbm,
-  on_chip
-};  // whether a tensor that is in HBM's address space is found in L2 is the simulator's finding
+// A plan says only whether a tensor has a place in memory. The simulator finds out whether L2 holds
+// it when it is read.
+enum class Home : std::uint8_t { hbm, on_chip };
 
 // Why one pair of neighbouring operators shares a kernel, or does not.
 struct FusionNote {
@@ -74,22 +73,23 @@ struct FusionNote {
   std::string reason;
 };
 
-// Weight rows (or vector and cache columns) reordered once so that pairs become adjacent: inside
-// every group of `group` of them, j and j + group/2 become 2j and 2j + 1. group = all of them: gate
-// and up; group = d: a head's RoPE pairs. Only rows or columns [begin, begin + count) are touched.
+// Rows of a weight (or columns of a vector or cache) are reordered once so that pairs become
+// neighbours: inside every group of `group` rows, j and j + group/2 become 2j and 2j + 1. Pairs of
+// gate and up take one group of all rows; RoPE's pairs take groups of a head's width d. Only rows
+// or columns [begin, begin + count) are touched.
 struct Interleaving {
   std::string tensor;
   bool columns = false;
   std::int64_t begin = 0, count = 0, group = 0;
 };
 
-// How a plan's inputs and weights come from the block's own, once and outside the counted kernels:
-// operators (fold a norm's weight into a matrix, statistics of the block's input), then
-// reorderings.
+// How a plan's inputs and weights are made from those of the block, once and outside the counted
+// kernels. First operators run, which fold a norm's weight into a matrix or compute statistics of
+// the block's input. Then rows and columns are reordered.
 struct Preparation {
-  Graph graph;  // tensors have the names of the original block's and of the plan's graph
+  Graph graph;  // its tensors have the names of the block's graph and of the plan's graph
   std::vector<Interleaving> interleavings;
-  // Results that come out in the order of the reordered weights: their gradients.
+  // Gradients of reordered weights come out in the new order; these say how to put them back.
   std::vector<Interleaving> results;
 };
 

@@ -31,16 +31,17 @@ struct GemmMainloop {
   // batch > 1: so many consecutive products of the batch add up in one result: gradients of keys
   // and values that query heads share.
   std::int64_t summed = 1;
-  // Groups of rows of a and of the result, each times a matrix of its own: group g has groups[g]
-  // rows and rows [g·N, (g + 1)·N) of b. They add up to M; batch is 1. Empty: one group.
+  // Experts: groups of rows of a and of the result, each of which has a matrix of its own. Group g
+  // has groups[g] rows, and its matrix is rows [g·N, (g + 1)·N) of b. The groups add up to M, and
+  // batch is 1. Empty: one group.
   std::vector<std::int64_t> groups{};
-  // batch > 1 or not: product g of the batch sums only depths[g] rows of a and b, which lie behind
-  // those of the products before it; both are stored with k first, and the depths add up to K. A
-  // depth of 0 leaves zeros: the weight's gradient of an expert without rows. Empty: every product
-  // sums all of K.
+  // Gradients of experts' weights: product g of the batch sums only depths[g] rows of a and b.
+  // These rows follow those of product g - 1. Both operands are stored with k first, and the depths
+  // add up to K. A depth of 0 gives zeros, for an expert without rows. Empty: every product sums
+  // all of K.
   std::vector<std::int64_t> depths{};
-  // The number format of b, and the tensors beside it in the order of weight.beside(): the mainloop
-  // dequantises b on its way to the tensor cores. Those of groups of rows lie behind each other.
+  // The number format of b, and its tensors of scales in the order of weight.beside(). The mainloop
+  // dequantises b on its way to the tensor cores. With groups, their scales follow each other.
   StoredWeight weight{};
   std::vector<Operand> beside_b{};
   // The number format of a, where b has one, and the scales of a's rows, [M, groups of columns]:
@@ -74,13 +75,13 @@ struct AttentionMainloop {
   std::optional<Operand> k_scale{}, v_scale{};
 };
 // What a scan's gradient reads besides its operands, and what it stores besides dx, which is value
-// 0: a thread block walks the tokens of a head backwards, in pieces between two kept states. Heads
-// that share a group of k and q add to its gradients in memory, in fp32; sequences add to those of
-// the rates.
+// 0. A thread block walks the tokens of a head backwards, piece by piece; a state is kept between
+// two pieces. Heads that share k and q add to the gradients of these in memory, in fp32. All
+// sequences add to the gradients of the rates.
 struct ScanGradient {
   Operand dy;                        // [B·T, H·P]
-  std::optional<Operand> states{};   // kept behind all pieces of a sequence but its last; without
-                                     // it a sequence is one piece
+  std::optional<Operand> states{};   // after each piece of a sequence but the last one; without
+                                     // them a sequence is one piece
   Operand d_decay;                   // of the decay or the step, [B·T, H]
   Operand dk, dq;                    // [B·T, G·N]
   std::optional<Operand> d_rates{};  // as the rates
@@ -102,9 +103,9 @@ struct ScanMainloop {
   Operand k, q;       // [B·T, G·N]
   ScanShape shape;
   std::optional<Operand> rates{};  // [H, 1] or [H, N]
-  std::optional<Operand> state{};  // [B·H·P, N], ahead of the first token; zeros without it
-  // The same behind the last token, or behind every piece that the gradient begins with: [B·C·H·P,
-  // N]; stored by the mainloop.
+  std::optional<Operand> state{};  // [B·H·P, N], before the first token; without it zeros
+  // The state after the last token, or after each of the C pieces in which the gradient walks:
+  // [B·C·H·P, N]. The mainloop stores it.
   std::optional<Operand> state_after{};
   std::optional<ScanGradient> gradient{};
 

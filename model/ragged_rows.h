@@ -9,10 +9,11 @@
 
 namespace fuseline {
 
-// Rows that each go to `each` different ones of `groups` groups, all with equal probability. As
-// many groups have rows as on average, E·(1 - (1 - each/E)^rows); their lengths are spread as those
-// of independent draws (quantiles of the binomial distribution), the longest first, at most `rows`,
-// and add up to rows · each. Groups without rows are left out.
+// Each row goes to `each` different groups of the E = `groups`, all with the same probability. The
+// number of groups that have rows is the expected one, E·(1 - (1 - each/E)^rows). Their lengths
+// differ as those of independent draws do: they are quantiles of the binomial distribution, the
+// longest first. None is longer than `rows`, and they add up to rows · each. Groups without rows
+// are left out.
 RaggedRows assumed_rows(std::int64_t rows, std::int64_t groups, std::int64_t each = 1);
 
 // The same where loads of experts are given: the longest first, those without rows left out.

@@ -2,7 +2,6 @@
 // What a person sees, classes with documentation, is made of them in python/fuseline.
 #include <atomic>
 #include <chrono>
-#include <future>
 
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
@@ -10,6 +9,8 @@
 #include "base/version.h"
 #include "model/explain.h"
 #include "python/errors.h"
+#include "python/interruptible.h"
+#include "python/programs.h"
 #include "python/words.h"
 #include "sim/executor/verification_json.h"
 #include "sim/judge/judged_json.h"
@@ -70,34 +71,6 @@ PredictedCase predict_request(const Request& request) {
     predictions.push_back(
         predict(plan_of(selection, policy), selection, measurements ? &*measurements : nullptr));
   return {std::move(selection), std::move(predictions)};
-}
-
-// Long work in a thread of its own, so that Ctrl-C reaches Python, which then stops it.
-template <class Work>
-auto interruptible(Work&& work) {
-  std::atomic<bool> stop{false};
-  auto result = [&] {
-    const Release release;
-    return std::async(std::launch::async, [&] { return work(stop); });
-  }();
-  bool interrupted = false;
-  while (true) {
-    {
-      const Release release;
-      if (result.wait_for(std::chrono::milliseconds(20)) == std::future_status::ready) break;
-    }
-    if (!interrupted && PyErr_CheckSignals() != 0) {
-      interrupted = true;
-      stop = true;
-    }
-  }
-  if (!interrupted) return result.get();
-  try {
-    (void)result.get();
-  } catch (...) {
-    // It was stopped in the middle, which is what was asked for.
-  }
-  throw py::error_already_set();
 }
 
 // Plans with their reasons; nothing changes them afterwards.
@@ -178,6 +151,26 @@ double seconds_a_prediction(const Request& request, int repeats) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / repeats;
 }
 
+// Copies of one prediction, made ahead: what a call takes that hands one of them out is what Python
+// adds to a prediction.
+class ReadyPredictions {
+ public:
+  ReadyPredictions(const py::dict& keywords, std::size_t count)
+      : ready_(count, predict_request(request_of(keywords))) {}
+
+  PredictedCase take(const py::dict& keywords) {
+    const Request request = request_of(keywords);
+    const Release release;
+    if (ready_.empty()) throw py::index_error("all ready predictions were taken");
+    PredictedCase out = std::move(ready_.back());
+    ready_.pop_back();
+    return out;
+  }
+
+ private:
+  std::vector<PredictedCase> ready_;
+};
+
 void bind_predicted_case(py::module_& m) {
   const auto microseconds_at = [](auto end) {
     return [end](const PredictedCase& p, std::size_t i) -> std::optional<double> {
@@ -186,6 +179,9 @@ void bind_predicted_case(py::module_& m) {
       return to_us(p.at(i).time * end(*band));
     };
   };
+  py::class_<ReadyPredictions>(m, "ReadyPredictions")
+      .def(py::init<const py::dict&, std::size_t>())
+      .def("take", &ReadyPredictions::take);
   py::class_<PredictedCase>(m, "PredictedCase")
       .def("__len__", &PredictedCase::size)
       .def("policy", [](const PredictedCase& p, std::size_t i) { return p.at(i).policy; })
@@ -234,6 +230,7 @@ PYBIND11_MODULE(_native, m) {
   m.attr("version") = kVersion;
   bind_predicted_case(m);
   bind_plans_and_sweeps(m);
+  bind_programs(m);
   m.def("predict", [](const py::dict& keywords) {
     const Request request = request_of(keywords);
     const Release release;

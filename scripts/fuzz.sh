@@ -27,7 +27,7 @@ while (($# > 0)); do
 done
 
 if ! command -v clang++ >/dev/null; then
-  echo "fuzz.sh: clang++ is not here. On Debian: apt-get install clang lld" >&2
+  echo "fuzz.sh: clang++ is not here. On Debian: scripts/install-deps.sh --with-tests --with-clang" >&2
   exit 3
 fi
 export CCACHE_BASEDIR="${CCACHE_BASEDIR:-/}" CCACHE_NOHASHDIR="${CCACHE_NOHASHDIR:-1}"

@@ -7,6 +7,7 @@
 #   --with-clang  the second compiler and clang-tidy
 #   --with-python the Python module: it is built where these are
 #   --with-mpi    sweeps on several processes: they are built in where these are
+#   --with-site   the site of the documents (scripts/site.sh)
 set -euo pipefail
 
 run_packages=(
@@ -19,6 +20,7 @@ gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejav
 clang_packages=(clang libomp-dev clang-tidy-14)
 python_packages=(python3 python3-dev pybind11-dev)
 mpi_packages=(libopenmpi-dev openmpi-bin)
+site_packages=(mkdocs)
 
 packages=("${run_packages[@]}")
 for option in "$@"; do
@@ -28,9 +30,10 @@ for option in "$@"; do
     --with-clang) packages+=("${clang_packages[@]}") ;;
     --with-python) packages+=("${python_packages[@]}") ;;
     --with-mpi) packages+=("${mpi_packages[@]}") ;;
+    --with-site) packages+=("${site_packages[@]}") ;;
     *)
       echo "install-deps: there is no option '$option'; allowed: --with-tests, --with-gui," \
-        "--with-clang, --with-python, --with-mpi" >&2
+        "--with-clang, --with-python, --with-mpi, --with-site" >&2
       exit 2
       ;;
   esac

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 if ! command -v mkdocs >/dev/null 2>&1; then
-  echo "site: MkDocs is not installed. On Debian: apt-get install mkdocs" >&2
+  echo "site: MkDocs is not installed. On Debian: scripts/install-deps.sh --with-site" >&2
   exit 3
 fi
 python3 scripts/check_links.py

@@ -217,6 +217,8 @@ class CourseGrader {
     row.place = counts.submission.place;
     row.points = counts.result.points();
     row.status = status_of(counts);
+    if (counts.internal.empty() && counts.result.state == FolderState::judged)
+      row.tasks = counts.result.tasks;
     row.result = "results/" + KeptResults::name(student, lab, counts.fingerprint);
     if (!row.handed_in) row.handed_in = counts.changed;
     std::vector<std::string> parts;

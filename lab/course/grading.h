@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/parallel_for.h"
+#include "lab/check.h"
 #include "lab/course/course.h"
 #include "lab/course/submissions.h"
 
@@ -43,8 +44,9 @@ struct GradeRow {
   RowStatus status = RowStatus::missing;
   std::string note;  // one line
   std::optional<Moment> handed_in;
-  std::string place;   // of the submission that counts
-  std::string result;  // its file, from the course's folder of grades
+  std::string place;              // of the submission that counts
+  std::string result;             // its file, from the course's folder of grades
+  std::vector<TaskResult> tasks;  // of that submission; empty where nothing was judged
 
   // Hundredths of a point.
   [[nodiscard]] std::int64_t final_points() const { return points * 100 - deduction; }

@@ -179,11 +179,11 @@ struct Operator {
   // how many numbers there are.
   int index_read = -1;
   std::int64_t (*index_range)(const Graph&, const Op&) = nullptr;
-  // Index of the operand whose gradient is one of all rows of its tensor, also of rows that the
-  // operator does not read: these have zeros there; -1 = none.
+  // Index of the operand whose gradient has all rows of its tensor, with zeros in the rows that the
+  // operator does not read; -1 = none.
   int all_rows_gradient = -1;
-  // Index of the operand whose numbers are negative, as rates of decay are: with others a state
-  // would grow from token to token; -1 = none.
+  // Index of the operand whose numbers must be negative, as rates of decay are, since a state would
+  // grow from token to token otherwise; -1 = none.
   int negative_read = -1;
   // Index of the operand at whose zeros the result jumps: the slope of ReLU; -1 = none.
   int jump_read = -1;
@@ -193,20 +193,20 @@ struct Operator {
   // Of an operator that needs full rows: the rows, when they are not those of its first operand.
   RowMainloop (*rows)(const Op&) = nullptr;
   bool attention = false;         // a step of attention or of its gradient
-  bool appends = false;           // writes new rows behind those of a cache
+  bool appends = false;           // writes new rows after those that a cache holds
   bool before_attention = false;  // attention's kernel can do it to Q, K and V as they are loaded
   bool around_attention = false;  // the attention library launches it beside its kernel
   Sums finishes = Sums::none;     // sums up partials that other thread blocks left
   Sums partial = Sums::none;      // leaves partial sums, one a tile
-  bool minor = false;             // does not name the kernel that it shares with others
+  bool minor = false;             // a kernel is not named after it where others share the kernel
   bool (*in_parts)(const Op&) = nullptr;  // whether the columns of its result are made in parts
   const char* alone = nullptr;            // why no other operator shares its loop
   bool library_epilogue = false;          // library GEMMs take it as their epilogue
   std::int64_t statistics = 0;  // of a norm: columns of the statistics that its gradient needs
-  void (*again)(Adjoint&, const Op&, Again&) = nullptr;  // how it is done again in another way
+  void (*again)(Adjoint&, const Op&, Again&) = nullptr;  // makes its result again in another way
   bool given_by_gradient = false;  // its gradient's operator can write its result again
-  bool cheap_again = false;        // cheaper to do again in an epilogue than to load its result
-  bool leads = false;              // its kernel is launched as its own, whatever joins it
+  bool cheap_again = false;        // an epilogue makes its result again faster than it loads it
+  bool leads = false;              // decides how its kernel is launched, whatever else is in it
   ColumnOrder columns = ColumnOrder::kept;
   StreamCost stream = StreamCost::plain;
   bool scatters = false;  // sums gathered rows: no row of its operand stays resident
@@ -214,7 +214,7 @@ struct Operator {
   // What a framework launches beside the operator's own kernel or in its place, in order;
   // `generated`: a compiler that fuses element-wise loops. Null: nothing.
   FrameworkLaunches (*framework_launches)(const Graph&, const Op&, bool generated) = nullptr;
-  // Whether a framework leaves the result column by column; null: never. Element-wise operators
+  // Whether a framework stores the result column by column; null: never. Element-wise operators
   // keep the order of their first operand.
   bool (*framework_turns)(const Op&) = nullptr;
   // How a block's text gives its attributes; null = only rewrites and gradients make the operator.

@@ -30,10 +30,10 @@ struct Lifetime {
 class ValueAnalysis {
  public:
   // `anchor` is the value whose columns are those of the index space: the mainloop's result, or
-  // what a prologue makes; it is `anchor_cols` wide. -1: none, as in streams, where the widest
-  // values start at the index space's first column. `whole`: tiles hold all columns. `results`:
-  // what the mainloop makes; `heads`: those that tiles in memory hold side by side for one of the
-  // space. InternalError: a value is used before it is made.
+  // what a prologue makes. It is `anchor_cols` wide. -1: there is none, as in streams, where the
+  // widest values begin at the first column of the index space. `whole`: tiles hold all columns.
+  // `results`: what the mainloop makes. `heads`: how many heads a tile in memory holds side by side
+  // where the index space has one. InternalError: a value is used before it is made.
   ValueAnalysis(std::span<const Primitive> primitives, Value anchor, std::int64_t anchor_cols,
                 bool whole, std::span<const MainloopResult> results = {}, std::int64_t heads = 1);
 
@@ -44,7 +44,7 @@ class ValueAnalysis {
   [[nodiscard]] const Lifetime& life(Value v) const { return at(v).life; }
   [[nodiscard]] const ValueShapes& shapes() const { return shapes_; }
 
-  // Values that a table is combined with; their column c meets column c mod width of the table.
+  // The values that a table is combined with: their column c with column c mod width of the table.
   [[nodiscard]] const std::vector<Value>& partners(Value table) const { return at(table).partners; }
 
   // Columns of the value that belong to columns [tile.begin, tile.end) of the index space; empty

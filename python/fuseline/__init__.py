@@ -12,11 +12,18 @@ import json as _json
 
 from . import _native
 from ._errors import FuselineError, InputError, InternalError, MissingError
-from ._results import (ComparedCase, Comparison, Decision, Edge, EdgeVerdict, ErrorRow,
-                       ExplainedKernel, Explanation, FoundPlan, Gemm, JudgedFigure, Judgement,
-                       Kernel, Limits, Listed, Listing, Picture, PolicyVerdict, Prediction,
-                       Predictions, Result, Search, SearchedPolicy, SweptPrediction, Sweep, Table,
-                       Tensor, Total, Verdict, Verification, VerifiedPolicy, VerifiedTensor)
+from ._comparisons import ComparedCase, Comparison, ErrorRow, JudgedFigure, Judgement
+from ._explanations import Edge, ExplainedKernel, Explanation, Tensor
+from ._listings import Listed, Listing
+from ._predictions import (Gemm, Kernel, Limits, Prediction, Predictions, Sweep, SweptPrediction,
+                           Total)
+from ._programs import (CheckedTensor, CountedKernel, Diagnosis, ExplainedFunction, ExplainedProgram,
+                        Program, ProgramExplanation, ProgramKernel, ProgramLimits, ProgramLine,
+                        ProgramPrediction, ProgramVerification, UnfusedPrograms)
+from ._table import Picture, Result, Table
+from ._verdicts import (Decision, EdgeVerdict, FoundPlan, PolicyVerdict, Search, SearchedPolicy,
+                        Verdict)
+from ._verifications import Verification, VerifiedPolicy, VerifiedTensor
 
 __version__ = _native.version
 
@@ -26,8 +33,11 @@ __all__ = [
     "FuselineError", "InputError", "MissingError", "InternalError",
     "Prediction", "Predictions", "Kernel", "Limits", "Total", "Explanation", "ExplainedKernel",
     "Tensor", "Edge", "Verification", "VerifiedPolicy", "VerifiedTensor", "Verdict", "EdgeVerdict",
-    "PolicyVerdict", "Search", "SearchedPolicy", "Decision", "FoundPlan", "Comparison", "ComparedCase", "ErrorRow", "Judgement", "JudgedFigure", "Gemm",
-    "Sweep", "SweptPrediction", "Listing", "Listed", "Result", "Table", "Picture", "__version__",
+    "PolicyVerdict", "Search", "SearchedPolicy", "Decision", "FoundPlan", "Comparison",
+    "ComparedCase", "ErrorRow", "Judgement", "JudgedFigure", "Gemm", "Sweep", "SweptPrediction",
+    "Program", "Diagnosis", "ProgramPrediction", "ProgramKernel", "ProgramLimits",
+    "UnfusedPrograms", "ProgramVerification", "CheckedTensor", "CountedKernel",
+    "ProgramExplanation", "ExplainedProgram", "ProgramLine", "ExplainedFunction", "Listing", "Listed", "Result", "Table", "Picture", "__version__",
 ]
 
 

@@ -17,12 +17,12 @@ enum class Fidelity : std::uint8_t { roofline, hierarchy };
 // How kernels are started: by one replay of a CUDA graph, or one by one by a framework's CPU.
 enum class Launching : std::uint8_t { graph, stream };
 
-// Lower bounds no implementation of the block can pass: of the block as it is given, the same for
-// every policy. sim/block/limits.h has the formulas.
+// Lower bounds that no implementation of the block can pass. They belong to the block before any
+// rewrite, so they are the same for every policy. sim/block/limits.h has the formulas.
 struct Limits {
-  Bytes compulsory;      // inputs, tables, weights and caches once; outputs once
-  Bytes own;             // of them the block's own: weights, caches, gradients of weights
-  Bytes least;           // that HBM moves in a row of equal blocks: L2 may keep what is not own
+  Bytes compulsory;  // inputs, tables, weights and caches once; outputs once
+  Bytes own;    // the part of them that no other block shares: weights, their gradients, caches
+  Bytes least;  // what HBM moves at least in a row of equal blocks; L2 may keep the rest
   Bytes capacity_bound;  // best traffic for the on-chip capacity, at least `least`
   Seconds time;          // for the FLOPs at the boost clock, or for `least`
 };
@@ -35,12 +35,12 @@ struct PlanEstimate {
   Seconds time;
   Flops flops;
   Bytes hbm_read, hbm_write, l2;
-  Seconds launch_wait;    // of `time`, what the GPU waits for the CPU that launches; 0 of graphs
-  Joules dynamic_energy;  // of the kernels
+  Seconds launch_wait;    // the part of `time` in which the GPU waits for the CPU; 0 with graphs
+  Joules dynamic_energy;  // of the kernels, without what an idle GPU draws
   Limits limits;
   double clock_factor = 1.0;  // sustained over boost clock, under load
   std::int64_t launches = 0;
-  bool in_groups = false;  // some products are of groups of rows: experts
+  bool in_groups = false;  // some products have groups of rows, one for each expert
 };
 
 class WalkWatcher;
@@ -50,11 +50,11 @@ struct SimulationOptions {
       false;       // the same input and weights each time, as when one block is timed in a loop;
                    // otherwise every run is a new layer that reads what the last one wrote
   int runs = 2;    // blocks walked until the L2 is in its steady state; the last one counts
-  int copies = 0;  // of what belongs to a layer, which take turns; 0: every block has its own
+  int copies = 0;  // of a layer's weights and caches, which take turns; 0: each block has its own
   bool remember = true;  // kernels that the process walked before are not walked again
-  double repeats = 24;   // blocks run back to back; the power limit acts as in the middle of them
+  double repeats = 24;   // blocks in a row; the power limit acts as it does halfway through them
   Launching launching = Launching::graph;
-  // Sees the block that counts being walked; nothing is remembered then. It changes no number.
+  // Is told how the last block is walked. Then `remember` has no effect. It changes no number.
   WalkWatcher* watcher = nullptr;
 };
 

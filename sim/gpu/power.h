@@ -32,20 +32,20 @@ Joules dynamic_energy(const PowerModel& model, Flops tensor, Bytes hbm, Bytes l2
 // Time of a load at a clock over the boost clock.
 using TimeAtClock = std::function<Seconds(double)>;
 
-// Average power of a load of this energy at the boost clock. Its energy falls with the clock to the
-// power of clock_exponent - 1.
+// Average power, at a clock `factor` times the boost clock, of a load that takes the energy
+// `dynamic` at the boost clock. The energy falls as the clock to the power of clock_exponent - 1.
 Watts power_at(const PowerModel& model, Joules dynamic, const TimeAtClock& time, double factor);
 
-// Clock over boost clock, 1 or less, of a load that goes on for ever: the highest at which it draws
-// no more than the limit, or the lowest clock.
+// Clock over boost clock, at most 1, of a load that goes on for ever: the highest clock at which it
+// draws no more than the limit. Where there is none, it is the lowest clock.
 double steady_clock_factor(const PowerModel& model, Joules dynamic, const TimeAtClock& time);
 
-// Of a load that sustains `steady`, `elapsed` after it began on a rested GPU: near 1 well before
-// the reaction time, the steady factor well after it.
+// Clock over boost clock at the time `elapsed` after a load began on a rested GPU. It is near 1
+// well before the reaction time, and near `steady`, which the load sustains, well after it.
 double clock_factor_after(const PowerModel& model, double steady, Seconds elapsed);
 
-// What a load takes at this clock, the idle power included, and the ends of its 90 % band. `low`
-// and `high`: factors of the time's band.
+// The energy of a load at a clock `factor` times the boost clock, the idle power included, and the
+// ends of its 90 % band. `low` and `high`: the ends of the band of the time, over the time.
 struct Energy {
   Joules value, low, high;
 };

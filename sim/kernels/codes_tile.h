@@ -1,6 +1,6 @@
-// Tiles of our own mainloop for weights in codes (cuda/kernels/gemm_codes.cuh). It has columns of
-// one width and takes its rows and its parts of K from the shape alone: the simulator and the
-// kernels' sources ask the same function.
+// Tiles of our own mainloop for weights in codes (cuda/kernels/gemm_codes.cuh). All its tiles have
+// the same number of columns. Their rows, and how K is divided, follow from the shape alone. The
+// simulator and the sources of the kernels ask the same function.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ inline constexpr std::int64_t kCodesLowTile = 16;     // rows up to which a mult
 inline constexpr std::int64_t kCodesDeepTile = 32;    // rows up to which two loads are ahead
 inline constexpr std::int64_t kCodesWarpsAlongK = 2;  // which take turns along K
 
-// Whether that mainloop makes the product: weights in codes along K, of one product or of groups of
-// rows, behind it an epilogue whose groups and partial sums lie in tiles of its width.
+// Whether that mainloop can compute the product. The weights must be codes along K, of one product
+// or of groups of rows. The groups of columns and the partial sums of the epilogue must lie within
+// tiles of its width.
 bool has_codes_tile(const GemmProblem& problem, const Gpu& gpu);
 
 // `clusters`: thread blocks of a cluster may share K. `bits`: of a code.
@@ -30,7 +31,7 @@ GemmTile codes_tile(const GemmProblem& problem, const Gpu& gpu);
 // Columns of K that a warp takes in one turn.
 std::int64_t codes_chunk(std::int64_t bits);
 
-// Tiles of `tile_m` rows below each other that `rows` rows in at most `groups` groups can need.
+// The most tiles of `tile_m` rows that `rows` rows in at most `groups` groups can need.
 std::int64_t most_row_tiles(std::int64_t rows, std::int64_t groups, std::int64_t tile_m);
 
 // Turns of the warp that has most of them, in the thread block with the longest part of K.

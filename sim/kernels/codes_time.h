@@ -22,12 +22,13 @@ CodesWork codes_work(const GemmProblem& problem, const GemmTile& tile, std::int6
                      const Gpu& gpu);
 
 // time = launch + clusters along K + Σ over waves of work + bytes, where
-//   launch  = empty kernel + gemm.start_us, less of gemm.hot_start_us as L2 holds the operands
+//   launch  = empty kernel + gemm.start_us, and less by up to gemm.hot_start_us, the more L2 holds
 //   work    = copies × codes.copy_cycles + scale loads × codes.scale_cycles
 //             + rows × codes.row_cycles + waits × codes.wait_cycles
 //   bytes   = bytes missed and written back / sustained HBM rate
-// Work and bytes add up, for a warp waits for its codes before it multiplies them. Turning codes
-// into numbers and the products do not show in the measurements, so nothing is counted for them.
+// Work and bytes add up, because a warp waits for its codes before it multiplies them. The
+// products, and turning codes into numbers, did not show in the measurements, so the time has no
+// term for them.
 GemmTime time_codes(const GemmProblem& problem, const GemmTile& tile,
                     const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor);
 

@@ -1,5 +1,5 @@
-// What a GEMM program's epilogue asks of the tiles of our own mainloop (cuda/kernels/README.md has
-// the contract): with it the simulator chooses only tiles that the kernels have.
+// What a GEMM program's epilogue needs of the tiles of our own mainloop (cuda/kernels/README.md has
+// the contract). With it the simulator chooses only tiles that the kernels have.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace fuseline {
 
 struct EpilogueNeeds {
   bool reduces_columns = false;       // wants tiles of 128 rows, 16 a warp
-  std::int64_t row_partial_cols = 0;  // tiles must be a multiple of so many accumulator columns
-  std::int64_t column_group = 1;      // and of so many, which lie in one tile
+  std::int64_t row_partial_cols = 0;  // the width of a tile is a multiple of so many columns
+  std::int64_t column_group = 1;      // and of so many, which must lie in one tile
   // Groups of 8 accumulator columns that the body sees at once: 8, or 4 where whole values of 64
   // columns would not fit the registers beside the accumulators.
   int slab_groups = 8;
@@ -24,14 +24,15 @@ struct EpilogueNeeds {
   // Rows of the operand or of a result lie apart in runs: tiles begin at multiples of 64 rows.
   bool rows_in_runs = false;
   bool loads_tables = false;  // RoPE's
-  int exponentials = 0;       // values of each element that maps take one of
-  bool only_stores = false;   // the product as it is, all of it, in 16 bits
+  int exponentials = 0;       // that maps compute for each element
+  bool only_stores = false;   // stores the whole product unchanged, in 16 bits
 };
 
 // InternalError: the program is no GEMM's.
 EpilogueNeeds epilogue_needs(const Program& program);
 
-// Whether our own mainloop has the tile for the epilogue on a GPU: bulk copies fill it, or threads.
+// Whether our own mainloop has the tile for the epilogue. `bulk_copies`: they fill the tile on that
+// GPU; otherwise threads do.
 bool epilogue_has_tile(const EpilogueNeeds& needs, const GemmTile& tile, bool bulk_copies,
                        std::int64_t shared_bytes);
 

@@ -20,21 +20,21 @@ struct GemmTime {
   Bound bound = Bound::tensor;  // the part that set most of the time
 };
 
-// launch = empty kernel + gemm.start_us, less of gemm.hot_start_us as L2 holds the first operands.
+// launch = empty kernel + gemm.start_us, and less than that by up to gemm.hot_start_us, the more of
+// the first operands L2 holds.
 // time = launch + Σ over waves of mainloop + epilogue, where
 //   mainloop = p-norm of (tensor, fetch, HBM, convert), at least L2 and SMEM
 //   tensor   = k steps × tile FLOPs / SM rate
 //   convert  = k steps × elements of b × instructions / issue lanes, where b is stored in few bits
 //   fetch    = k steps × tile panel bytes / fetch rate of one SM
-//   HBM      = (bytes missed / busy^exponent + bytes written back) / sustained rate, where busy is
-//              the thread blocks' distinct share of what they load × gemm.stream_gb_per_s / that
-//              rate, at most 1
+//   HBM      = (bytes missed / busy^exponent + bytes written back) / sustained rate. Here busy is
+//              at most 1: thread blocks × distinct bytes over all bytes that they load
+//              × gemm.stream_gb_per_s / that rate
 //   L2       = operand and epilogue bytes of the wave / L2 rate
-//   epilogue = epilogue bytes of the fullest tile / rate of one SM; with clusters along K, whose
-//   blocks make
-//              one tile each, also their start and end and the partial sums that they exchange.
-//              Of our own kernels also what exponentials of its elements issue.
-// `clock_factor`: sustained over boost clock; all but HBM and launch slow down with it.
+//   epilogue = epilogue bytes of the fullest tile / rate of one SM. Clusters along K, whose blocks
+//              make one tile each, add their start, their end and the partial sums that they
+//              exchange. In our own kernels exponentials of the elements add their instructions.
+// `clock_factor`: sustained over boost clock. HBM and launch do not depend on it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);
 
@@ -45,18 +45,18 @@ struct WaveSpan {
 std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& tile,
                                  const std::vector<GemmWave>& waves, const Gpu& gpu);
 
-// Whether the library must fetch element by element, which takes another kernel: rows of an operand
-// or of the result that are no multiple of the alignment rule out bulk copies and vector loads. A
-// single row is contiguous. Batched GEMMs, and attention's, whose sizes are tokens, are taken as
-// padded.
+// Whether the library must take a kernel that fetches element by element. It must where the length
+// of an operand's rows, or of the result's, is no multiple of the alignment, because then bulk
+// copies and vector loads cannot be used. A single row is contiguous. Batched GEMMs and those of
+// attention have numbers of tokens as sizes; they count as padded.
 bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu);
 
 // The same from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing
 // tiles.
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 
-// The launch that sums the partials of a split-K GEMM: its bytes through L2, and those of them from
-// or to HBM.
+// The launch that sums the partials of a split-K GEMM. `l2`: its bytes through L2. `hbm`: those of
+// them that HBM moves.
 Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu);
 
 // Thread blocks of this tile that are resident at once, tile.blocks_per_sm on each SM. Clusters of

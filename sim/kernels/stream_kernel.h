@@ -1,6 +1,6 @@
-// Kernels without a tensor-core mainloop: element-wise, norms, reductions, concatenations,
-// finishers, framework or compiler made. They move their operands once; how fast depends on how
-// their code is made.
+// Kernels without a tensor-core mainloop: element-wise kernels, norms, reductions, concatenations
+// and finishers, of a framework, of a compiler or our own. They move their operands once. How fast
+// they are depends on how their code is made.
 #pragma once
 
 #include <cstdint>
@@ -50,11 +50,11 @@ struct StreamEstimate {
 
 // Moves the streams through the cache, as many rows at a time as are resident on the GPU, loads
 // before stores, and times them:
-//   work = max(HBM bytes / rate + share found in L2 × L2 bytes / rate, elements × instructions /
-//   issue
-//          rate, latency) + what misses add to latency
-// L2 bytes count what crosses between the L2's partitions a second time: half of the accesses on
-// two partitions.
+//   work = max(HBM bytes / rate + share found in L2 × L2 bytes / rate,
+//              elements × instructions / issue rate,
+//              latency) + what misses add to latency
+// Where the L2 has two partitions, half of the accesses cross from one to the other. Their bytes
+// count twice in the L2 bytes.
 StreamEstimate simulate_stream(const StreamKernel& kernel, const Gpu& gpu, L2Cache& cache);
 
 // What simulate_stream() says of a kernel that moves this.

@@ -15,7 +15,7 @@ struct StridedBatch {
 };
 // Element offsets of a, b and out of one product of the batch.
 using BatchOffsets = std::array<std::int64_t, 3>;
-// The fewest such batches with one step that together hold every product once.
+// The fewest such batches, all with the same step, that hold every product once.
 std::vector<StridedBatch> strided_batches(std::span<const BatchOffsets> offsets);
 
 }  // namespace fuseline

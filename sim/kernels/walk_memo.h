@@ -6,9 +6,9 @@
 // therefore the traffic of one phase of a kernel, under
 //   the sizes, tiles and ranges that say in which order it touches which chunks,
 //   and the contents that it finds,
-// with tensors told apart but not named. A row of remembered walks never touches a cache: from the
-// contents before, each entry names the contents after. They are put into a cache only when a walk
-// follows that is not known.
+// whatever the names of the tensors. Several remembered walks in a row need no cache: each entry
+// says which contents follow from the contents before. The contents are put into a cache only
+// when an unknown walk follows.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +52,9 @@ class WalkKey {
   std::vector<std::uint32_t> tensors_;  // all that it touches, in the order of first mention
 };
 
-// What is known of walks. Used by several threads at once. Holds at most about `budget`: when the
-// newer half is full, the older half is forgotten; what is used again counts as new.
+// The remembered walks. Several threads may use it at once. It holds about `budget` bytes at most:
+// when the newer half is full, the older half is forgotten. An entry that is used again counts as
+// new.
 class WalkMemo {
  public:
   explicit WalkMemo(std::size_t budget = kUsualBudget) : budget_(budget) {}
@@ -112,8 +113,8 @@ class RememberingL2 {
 
   // `key` must say all that decides what `walk` touches, and name all tensors that it touches.
   WalkTraffic walk(const WalkKey& key, const Walk& walk);
-  // Leaves what any L2 holds after `walk`, however it was used before; false, and empty, where that
-  // depends on its use before.
+  // Afterwards it holds what any L2 holds after `walk`, whatever it held before. False, and it is
+  // empty: that depends on what it held before.
   bool refill(const WalkKey& key, const Walk& walk);
 
   Bytes take_missed(std::uint32_t tensor);

@@ -11,13 +11,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Bytes and launches are whole numbers.
+// In the unit of the key: microseconds, joules, or whole numbers of bytes and launches.
 ordered_json value_json(Objective objective, double value) {
-  const double in_unit = objective == Objective::time || objective == Objective::energy
-                             ? shown(objective, value)
-                             : value;
-  if (objective == Objective::time || objective == Objective::energy) return in_unit;
-  return static_cast<std::int64_t>(in_unit);
+  if (objective == Objective::time) return shown(objective, value);
+  if (objective == Objective::energy) return value;
+  return static_cast<std::int64_t>(value);
 }
 
 std::string key_of(Objective objective) {
@@ -31,7 +29,7 @@ std::string key_of(Objective objective) {
     case Objective::memory:
       return "memory_bytes";
     default:
-      return "energy_mj";
+      return "energy_j";
   }
 }
 

@@ -19,10 +19,10 @@ struct Parting {
   std::vector<ShapeRange> ranges;
 };
 
-// For k = 1, 2, ... `most`, the parting of the sizes 0 to `count` - 1 into at most k ranges whose
-// cost is least; of equal ones that of the fewest ranges. Dynamic programming: the best k ranges
-// up to a size are the best k - 1 up to an earlier one, and one more range. `cost`: of a range,
-// at least 0.
+// For each k = 1, 2, ... `most`: the cheapest way to divide the sizes 0 to `count` - 1 into at most
+// k ranges, and of equally cheap ways the one with the fewest ranges. Dynamic programming: the best
+// k ranges up to a size are the best k - 1 ranges up to an earlier size, and one more range. `cost`
+// gives the cost of a range, at least 0.
 std::vector<Parting> best_partings(std::size_t count, std::size_t most,
                                    const std::function<double(const ShapeRange&)>& cost);
 

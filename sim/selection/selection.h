@@ -22,11 +22,11 @@ struct Selection : PredictionCase {
   std::vector<std::string> policies;
   CustomFusion custom;                      // what policy `custom` does, when the scenario says
   std::optional<std::string> measurements;  // folder or file, when the scenario names one
-  std::shared_ptr<const Plan> plan{};       // of --plan, in the place of the policies' plans
+  std::shared_ptr<const Plan> plan{};       // what --plan names, in the place of a policy's plan
 };
 
-// The selection's plan under one of its policies, or that of its file, whose policy is named there.
-// InputError: the file's plan is one of another block.
+// The plan of the selected block under that policy, or the plan of the file that --plan names.
+// InputError: the file's plan computes another block.
 Plan plan_of(const Selection& selection, const std::string& policy);
 
 // What was said, before it is checked; absent = not said.
@@ -49,18 +49,19 @@ Selection resolve_selection(const std::optional<Scenario>& read,
 // The GPU that --gpu names. InputError: absent, unknown (nearest name), a bad file.
 Gpu load_gpu_option(const std::optional<std::string>& text);
 
-// A price an hour, above 0. InputError: not that, or without the whole model, which alone makes
-// tokens.
+// The price of the GPU for an hour, above 0. InputError: no such number; `layers` are not those of
+// the whole model, without which no cost of a token is known.
 MoneyPerHour parse_price(const std::string& text, const std::optional<std::int64_t>& layers);
 
-// The number format that --weights names; `plain`: the type that means none. InputError: unknown
-// (nearest name), or a group that the format does not have.
+// The number format that --weights names; the name of `plain` means no format. InputError: an
+// unknown format (with the nearest name), a group that the format does not have.
 StoredWeight weights_option(const std::string& text, Dtype plain);
-// The same of what meets those weights.
+// The number format of what is multiplied by such weights, which --activations names.
 StoredWeight activations_option(const std::string& text, Dtype plain);
 
 Fidelity parse_fidelity(const std::string& text);
-// "a,b" or "all". InputError for an unknown policy (nearest name). `with_custom`: `custom` is one.
+// The policies of "a,b", or of "all". `with_custom`: the word "custom" is a policy too. InputError:
+// an unknown policy (with the nearest name).
 std::vector<std::string> parse_policies(const std::string& text, bool with_custom = false);
 
 }  // namespace fuseline

@@ -52,6 +52,16 @@ class SameAsTheCommandLine(unittest.TestCase):
         for name in ("time_us", "hbm_bytes", "launches", "plan", "policies"):
             self.assertEqual(got[name], said[name], name)
 
+    def test_the_energy_of_a_found_plan_is_that_of_its_prediction(self):
+        found = fuseline.search(model="tinyllama", gpu="h200", seq=48, policy="coda",
+                                objective="energy")
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "plan.fuse"
+            file.write_text(found.plan, encoding="utf-8")
+            again = fuseline.predict(model="tinyllama", gpu="h200", seq=48, plan=file)
+        self.assertAlmostEqual(found.energy_j / again.energy_j, 1, places=9)
+        self.assertLessEqual(found.bound, found.energy_j)
+
     def test_a_plan_as_text(self):
         plan = subprocess.run([PROGRAM, "explain", *self.words, "--policy", "coda", "--format", "program"],
                               capture_output=True, text=True, check=True, cwd=ROOT).stdout
@@ -74,6 +84,95 @@ class SameAsTheCommandLine(unittest.TestCase):
         said = command_line("compare", folder, *words, "--format", "json")
         got = fuseline.compare(folder, model="gpt2-xl", phase="decode").to_dict()
         self.assertEqual(got, said)
+
+
+NORM_ROUTER = "scenarios/programs/norm-router.fuse"
+
+
+@unittest.skipUnless(PROGRAM, "FUSELINE_PROGRAM names no program")
+class ProgramsAsOnTheCommandLine(unittest.TestCase):
+    """What Program says is what `fuseline program` says of the same file."""
+
+    def said(self, verb, *words, file=NORM_ROUTER, status=0):
+        run = subprocess.run([PROGRAM, "program", verb, file, *words, "--format", "json"],
+                             capture_output=True, text=True, cwd=ROOT)
+        self.assertEqual(run.returncode, status, run.stderr)
+        said = json.loads(run.stdout)
+        self.gpu = said["gpu"]
+        for shared in ("schema", "verb", "file", "gpu", "legal"):
+            del said[shared]
+        return said
+
+    def test_predict(self):
+        said = self.said("predict", "--gpu", "h200")
+        program = fuseline.Program(ROOT / NORM_ROUTER, gpu="h200")
+        self.assertEqual({"diagnoses": [], **program.predict().to_dict()}, said)
+        self.assertEqual(program.gpu, self.gpu)
+        self.assertGreater(program.predict().unfused.gain, 1)
+
+    def test_explain(self):
+        said = self.said("explain")
+        program = fuseline.Program(ROOT / NORM_ROUTER)
+        self.assertEqual({"diagnoses": [], **program.explain().to_dict()}, said)
+        self.assertEqual(program.gpu, self.gpu)
+
+    def test_verify_at_another_size(self):
+        said = self.said("verify", "--size", "M=64,D=256", "--seed", "7")
+        program = fuseline.Program(ROOT / NORM_ROUTER, sizes={"M": 64, "D": 256})
+        self.assertEqual(program.sizes["M"], 64)
+        self.assertEqual({"diagnoses": [], **program.verify(seed=7).to_dict()}, said)
+        self.assertTrue(program.verify(threads=1).passed)
+
+    def test_mistakes(self):
+        said = self.said("check", file="docs/handbook/largest.fuse", status=2)
+        program = fuseline.Program(ROOT / "docs/handbook/largest.fuse")
+        self.assertFalse(program.legal)
+        self.assertEqual({"diagnoses": program.diagnoses.to_dicts()}, said)
+        self.assertEqual(program.diagnoses["no-finisher"].line, 15)
+        with self.assertRaises(fuseline.InputError) as caught:
+            program.predict()
+        self.assertEqual(caught.exception.line, 15)
+
+    def test_gradients(self):
+        swish = ROOT / "docs" / "handbook" / "swish.fuse"
+        said = self.said("gradient", file=str(swish))["text"]
+        gradient = fuseline.Program(swish).gradient()
+        self.assertEqual(gradient.text, said)
+        self.assertTrue(gradient.legal)
+        backward, forward = fuseline.Program(swish).gradient(kept=True)
+        self.assertTrue(backward.legal and forward.legal)
+        with self.assertRaises(fuseline.InputError):
+            fuseline.Program(swish).gradient(of="no_such_weight")
+
+
+class Programs(unittest.TestCase):
+    def test_a_text_is_as_good_as_a_file(self):
+        text = (ROOT / NORM_ROUTER).read_text(encoding="utf-8")
+        from_text = fuseline.Program(text=text, gpu="h200")
+        self.assertEqual(from_text.predict(), fuseline.Program(ROOT / NORM_ROUTER, gpu="h200").predict())
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "saved.fuse"
+            from_text.save(file)
+            self.assertEqual(file.read_text(encoding="utf-8"), text)
+        self.assertIn("legal", repr(from_text))
+        self.assertIn("<pre>", from_text._repr_html_())
+
+    def test_wrong_words(self):
+        with self.assertRaises(TypeError):
+            fuseline.Program()
+        with self.assertRaises(TypeError):
+            fuseline.Program(ROOT / NORM_ROUTER, text="fuse 1")
+        for words, field in (({"gpu": "h201"}, "gpu"), ({"sizes": {"Q": 64}}, "sizes"),
+                             ({"sizes": {"M": 0}}, "sizes")):
+            with self.assertRaises(fuseline.InputError) as caught:
+                fuseline.Program(ROOT / NORM_ROUTER, **words)
+            self.assertEqual(caught.exception.field, field)
+        with self.assertRaisesRegex(fuseline.InputError, "no-such.fuse"):
+            fuseline.Program("no-such.fuse")
+        with self.assertRaises(fuseline.InputError) as caught:
+            fuseline.Program(ROOT / NORM_ROUTER).verify(threads=0)
+        self.assertEqual(caught.exception.field, "threads")
+        self.assertFalse(fuseline.Program(text="").legal)
 
 
 class Functions(unittest.TestCase):

@@ -109,7 +109,7 @@ class Shown(unittest.TestCase):
                                predictions[0].time_us / predictions[1].time_us, delta=0.01)
 
     def test_what_names_hold_is_escaped(self):
-        from fuseline._results import _html_table
+        from fuseline._table import _html_table
         self.assertIn("&lt;b&gt;", _html_table("<b>", ["a"], [["<b>"]]))
 
 

@@ -107,7 +107,7 @@ class TypesOfResults(unittest.TestCase):
                     self.check(row)
             elif isinstance(value, fuseline.Result):
                 self.check(value)
-        for field in type(result)._fields:
+        for field in getattr(type(result), "_fields", ()):
             self.assertIn(field, said, name)
 
     small = {"model": "tinyllama", "gpu": "h200", "seq": 64}
@@ -136,6 +136,17 @@ class TypesOfResults(unittest.TestCase):
 
     def test_searches(self):
         self.check(fuseline.search(**self.small, policy="coda", budget=2, pareto="hbm"))
+
+    def test_programs(self):
+        root = pathlib.Path(__file__).resolve().parents[2]
+        program = fuseline.Program(root / "scenarios/programs/norm-router.fuse",
+                                   sizes={"M": 64, "D": 256})
+        self.check(program)
+        self.check(program.predict())
+        self.check(program.verify())
+        self.check(program.explain())
+        self.check(fuseline.Program(root / "docs/handbook/swish.fuse").explain())
+        self.check(fuseline.Program(root / "docs/handbook/largest.fuse"))
 
     def test_comparisons(self):
         folder = (pathlib.Path(__file__).resolve().parents[2] / "scenarios" / "measurements" /

@@ -40,6 +40,13 @@ def main():
                 "[a](other.md#no-heading)", "[a](other.md#twice-2)", "[`a`](nowhere.md \"title\")",
                 "[a]: nowhere.md", "<img src=\"nowhere.svg\">", "[a [b]](nowhere.md)"):
         assert len(dead_links_of("# Here\n" + bad + "\n")) == 1, bad
+    with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "docs").mkdir()
+        pathlib.Path(folder, "docs", "other.md").write_text("# Here\n")
+        page = pathlib.Path(folder, "docs", "page.md")
+        page.write_text("[a](../docs/other.md)\n")
+        status, output = run(page)
+        assert status == 1 and "write other.md" in output, output
     assert dead_links_of("```\n```\n[a](x.md)\n") == ["x.md"]
     assert run("nowhere.md")[0] == 2
 

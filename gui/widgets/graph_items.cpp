@@ -265,6 +265,10 @@ HullItem::HullItem(const GraphGroup& group, const Hull& hull, const Theme& theme
   setZValue(-1);
 }
 
+bool HullItem::holds(const std::string& node) const {
+  return std::ranges::find(group_.nodes, node) != group_.nodes.end();
+}
+
 QRectF HullItem::boundingRect() const { return path_.boundingRect().adjusted(-3, -3, 3, 3); }
 
 void HullItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) {

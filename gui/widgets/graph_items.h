@@ -86,6 +86,7 @@ class HullItem : public GraphItem {
  public:
   HullItem(const GraphGroup& group, const Hull& hull, const Theme& theme);
   [[nodiscard]] std::size_t launch() const { return group_.thing.kernel; }
+  [[nodiscard]] bool holds(const std::string& node) const;  // by GraphNode::id
   [[nodiscard]] QRectF boundingRect() const override;
   [[nodiscard]] QPainterPath shape() const override { return path_; }
   void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;

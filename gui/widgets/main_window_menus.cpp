@@ -18,6 +18,7 @@
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
+#include "gui/widgets/tour_guide.h"
 
 namespace fuseline::gui {
 
@@ -113,6 +114,8 @@ void MainWindow::make_view_menu() {
 
 void MainWindow::make_help_menu() {
   QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(make("tour", tr("&Tour of the window (90 s)"), QKeySequence("Shift+F1"),
+                       [this] { tour_->start(); }));
   // The key is that of keyPressEvent(): as a shortcut it would be taken from text fields.
   QAction* sheet = make("shortcuts", tr("&Shortcuts"), {}, [this] { show_shortcuts(); });
   sheet->setText(tr("&Shortcuts\t?"));

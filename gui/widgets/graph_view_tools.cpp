@@ -38,7 +38,7 @@ void GraphView::make_tools() {
   tools->setObjectName("graph-tools");
   runs_->setObjectName("graph-run");
   runs_->setToolTip(tr("The run that graph, kernel table and waterfall show"));
-  runs_->setMinimumContentsLength(14);
+  runs_->setMinimumContentsLength(11);
   connect(runs_, QOverload<int>::of(&QComboBox::activated), this, [this](int index) {
     const RunId run{runs_->itemData(index).toInt()};
     session_.show_run(run);
@@ -53,6 +53,11 @@ void GraphView::make_tools() {
   rewrites_->setToolTip(tr("Changes of the graph that keep its algebra and make fusions legal"));
   connect(rewrites_->menu(), &QMenu::aboutToShow, this, &GraphView::fill_rewrites);
   tools->addWidget(rewrites_);
+  QAction* best = tools->addAction(tr("Best fusion"));
+  best->setObjectName("best-fusion");
+  best->setToolTip(tr("Search the best fusion of this block, and add it as a run; takes up to %1 s")
+                       .arg(kSearchSeconds));
+  connect(best, &QAction::triggered, this, [this] { search_best(); });
   tools->addWidget(parts_);
   connect(parts_, &PartsButton::changed, this, [this] { refresh(); });
   connect(&canvas_->graph(), &GraphScene::part_clicked, parts_, &PartsButton::toggle);
@@ -64,11 +69,6 @@ void GraphView::make_tools() {
     landscape_ = on;
     refresh();
   });
-  QAction* best = tools->addAction(tr("Best fusion"));
-  best->setObjectName("best-fusion");
-  best->setToolTip(tr("Search the best fusion of this block, and add it as a run; takes up to %1 s")
-                       .arg(kSearchSeconds));
-  connect(best, &QAction::triggered, this, [this] { search_best(); });
   QAction* lasso = tools->addAction(tr("Lasso"));
   lasso->setCheckable(true);
   lasso->setToolTip(tr("Drag around operators to fuse them (also Shift+drag)"));

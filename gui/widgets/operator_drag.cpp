@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kBesideMouse = 16;  // px
 constexpr int kWidestLabel = 300;
+constexpr int kRoomForLabel = 14;  // px over a kernel: of what a drop there saves
 
 bool is_own(const MoveTargets& targets, const std::string& op) {
   return op == targets.op || std::ranges::find(targets.together, op) != targets.together.end();
@@ -196,8 +197,18 @@ void OperatorDrag::say() {
             QPoint(0, 4);
   }
   const QSize room = canvas_.viewport()->size() - label_->size();
-  label_->move(std::clamp(where.x(), 0, std::max(0, room.width())),
-               std::clamp(where.y(), 0, std::max(0, room.height())));
+  QRect card({std::clamp(where.x(), 0, std::max(0, room.width())),
+              std::clamp(where.y(), 0, std::max(0, room.height()))},
+             label_->size());
+  // What it is about stays in sight: the card goes over or under the kernel that is aimed at.
+  const QRect aimed = canvas_.mapFromScene(canvas_.graph().target_place(aim_)).boundingRect();
+  if (aim_ && card.intersects(aimed.adjusted(0, -kRoomForLabel, 0, 0))) {
+    const int above = aimed.top() - kRoomForLabel - card.height();
+    card.moveTop(aimed.bottom() + 4 <= room.height() || above < 0
+                     ? std::min(aimed.bottom() + 4, room.height())
+                     : above);
+  }
+  label_->move(card.topLeft());
   label_->show();
   label_->raise();
 }

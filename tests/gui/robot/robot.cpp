@@ -33,7 +33,7 @@
 //   say=TEXT              prints it
 //   hang                  does nothing any more, until it is killed
 //   quit                  closes the window
-// Exit status 99: a step could not be done within a minute.
+// Exit status 99, and stuck.png in DIR: a step could not be done within two minutes.
 #include <QAbstractButton>
 #include <QAbstractItemView>
 #include <QApplication>
@@ -67,7 +67,7 @@ using namespace fuseline::gui;
 using namespace fuseline::gui::robot;
 
 constexpr int kLookEveryMs = 30;
-constexpr int kLongestMs = 60000;
+constexpr int kLongestMs = 120000;
 constexpr int kStuck = 99;
 
 QString& out_folder() {
@@ -97,6 +97,7 @@ class Robot : public QObject {
     if (next_ >= steps_.size()) return;
     if (since_.elapsed() > kLongestMs) {
       std::cerr << "gui_robot: stuck at " << steps_[next_].toStdString() << "\n";
+      if (MainWindow* window = the_window()) shoot(*window, "stuck.png");
       QCoreApplication::exit(kStuck);
       next_ = static_cast<int>(steps_.size());
       return;
@@ -323,8 +324,9 @@ class Robot : public QObject {
     } else if (name == "strip") {
       std::cout << text_of(window, "strip").toStdString() << std::endl;
     } else if (name == "size") {
+      window.reset_layout();  // for a moment this takes more room
+      QApplication::processEvents();
       window.resize(value.section('x', 0, 0).toInt(), value.section('x', 1, 1).toInt());
-      window.reset_layout();
     } else if (name == "say") {
       std::cout << value.toStdString() << std::endl;
     } else if (name == "quit") {

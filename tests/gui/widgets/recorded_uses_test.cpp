@@ -12,7 +12,7 @@
 namespace fuseline::gui {
 namespace {
 
-const std::string kSteps = FUSELINE_SOURCE_DIR "/tests/gui/steps/";
+const std::string kRecordedSteps = FUSELINE_SOURCE_DIR "/tests/gui/steps/";
 
 std::vector<std::string> pictures_of(const std::string& file) {
   std::vector<std::string> names;
@@ -26,7 +26,7 @@ class RecordedUses : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(RecordedUses, DoWhatTheySay) {
   test::application();
-  const std::string file = kSteps + GetParam() + ".steps";
+  const std::string file = kRecordedSteps + GetParam() + ".steps";
   const std::vector<std::string> pictures = pictures_of(file);
   ASSERT_FALSE(pictures.empty()) << file;
   QTemporaryDir folder;
@@ -38,9 +38,14 @@ TEST_P(RecordedUses, DoWhatTheySay) {
   process.setWorkingDirectory(FUSELINE_SOURCE_DIR);
   process.start(FUSELINE_GUI_ROBOT, {"--out", folder.path(), QString::fromStdString(file)});
   ASSERT_TRUE(process.waitForFinished(300000)) << GetParam();
-  EXPECT_EQ(process.exitCode(), 0) << process.readAllStandardError().toStdString();
+  const QString errors = process.readAllStandardError();
+  EXPECT_EQ(process.exitCode(), 0) << errors.toStdString();
   EXPECT_EQ(process.exitStatus(), QProcess::NormalExit);
-  EXPECT_EQ(process.readAllStandardError().toStdString(), "") << "a warning";
+  for (const QString& line : errors.split('\n', Qt::SkipEmptyParts)) {
+    // What there is no display for is said by Qt's platform.
+    const bool of_platform = line.startsWith("This plugin") || line.startsWith("QStandardPaths");
+    EXPECT_TRUE(of_platform) << line.toStdString();
+  }
   for (const std::string& name : pictures) {
     const QImage picture(folder.filePath(QString::fromStdString(name)));
     EXPECT_EQ(picture.size(), QSize(1240, 800)) << name;
@@ -51,8 +56,8 @@ INSTANTIATE_TEST_SUITE_P(Window, RecordedUses,
                          ::testing::Values("1-tiles-in-motion", "2-two-graphs", "3-drag-operators",
                                            "4-measure-this", "5-import-a-trace", "6-editors",
                                            "7-whole-model", "8-why-slow", "9-first-minute"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& of) {
+                           std::string name = of.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return "Use" + name;
                          });

@@ -244,12 +244,13 @@ void GraphView::draw(const GraphLayout& layout) {
   if (!layout.note.empty()) bar_->show_hint(to_qt(layout.note));
 }
 
-std::optional<OnChipEdge> GraphView::first_fusable_edge() const {
+std::optional<OnChipEdge> GraphView::last_fusable_edge() const {
+  std::optional<OnChipEdge> last;
   for (const GraphEdge& edge : graph_.edges) {
     const EdgeItem* item = canvas_->graph().find_edge(edge.choice);
-    if (edge.can_toggle && item != nullptr && item->can_be_fused()) return edge.choice;
+    if (edge.can_toggle && item != nullptr && item->can_be_fused()) last = edge.choice;
   }
-  return std::nullopt;
+  return last;
 }
 
 void GraphView::search_best(double seconds) {

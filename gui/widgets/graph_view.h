@@ -52,8 +52,9 @@ class GraphView : public View {
   [[nodiscard]] OperatorDrag& drag() const { return *drag_; }
   [[nodiscard]] PartsButton& parts() const { return *parts_; }
   [[nodiscard]] Minimap& map() const { return *map_; }
-  // From top to bottom; empty: none is known yet, or none can be fused.
-  [[nodiscard]] std::optional<OnChipEdge> first_fusable_edge() const;
+  // In the order of the block, where it ends with a residual sum; empty: none is known yet, or none
+  // can be fused.
+  [[nodiscard]] std::optional<OnChipEdge> last_fusable_edge() const;
 
  protected:
   void resizeEvent(QResizeEvent* event) override;

@@ -24,6 +24,7 @@ PairView::PairView(Session& session, QWidget* parent)
       words_(new QLabel(this)),
       parts_(new PartsButton(this)),
       landscape_(new QToolButton(this)),
+      sides_(new QBoxLayout(QBoxLayout::LeftToRight)),
       work_(this,
             [](const Request& r, const std::stop_token& stop, const Progress&) {
               Laid laid{.pair = r.pair, .closed = r.closed};
@@ -48,9 +49,8 @@ PairView::PairView(Session& session, QWidget* parent)
   words_->setMargin(4);
   make_tools();
   column->addWidget(words_);
-  auto* sides = new QHBoxLayout;
-  sides->setSpacing(2);
-  column->addLayout(sides, 1);
+  sides_->setSpacing(2);
+  column->addLayout(sides_, 1);
   for (const int side : {0, 1}) {
     const auto i = static_cast<std::size_t>(side);
     auto* one = new QVBoxLayout;
@@ -67,7 +67,7 @@ PairView::PairView(Session& session, QWidget* parent)
     connect(&canvases_[i]->graph(), &GraphScene::part_clicked, parts_, &PartsButton::toggle);
     one->addWidget(runs_[i]);
     one->addWidget(canvases_[i], 1);
-    sides->addLayout(one, 1);
+    sides_->addLayout(one, 1);
     connect(runs_[i], QOverload<int>::of(&QComboBox::activated), this, [this] { refresh(); });
     for (QScrollBar* bar :
          {canvases_[i]->horizontalScrollBar(), canvases_[i]->verticalScrollBar()}) {
@@ -97,7 +97,11 @@ void PairView::make_tools() {
   tools->addStretch(1);
   static_cast<QVBoxLayout*>(layout())->addLayout(tools);
   connect(parts_, &PartsButton::changed, this, [this] { refresh(); });
-  connect(landscape_, &QToolButton::toggled, this, [this] { refresh(); });
+  // Wide graphs have more room over each other.
+  connect(landscape_, &QToolButton::toggled, this, [this](bool on) {
+    sides_->setDirection(on ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    refresh();
+  });
 }
 
 QString PairView::hint() const {
@@ -225,16 +229,20 @@ void PairView::paint_to(QPainter& painter, QSize size) {
         pair_.problem.empty() ? tr("the graphs are being laid out") : to_qt(pair_.problem));
     return;
   }
-  const int half = size.width() / 2;
   const int foot = 3 * QFontMetrics(small_font(font())).height();
+  const bool over = landscape_->isChecked();
+  const int wide = over ? size.width() : size.width() / 2;
+  const int high = over ? (size.height() - foot) / 2 : size.height() - foot;
   for (const int side : {0, 1}) {
     painter.setFont(heading_font(font()));
     const int head = QFontMetrics(painter.font()).height() + 2 * kMargin;
-    const QRect area(side * half + kMargin, 0, half - 2 * kMargin, size.height());
+    const QRect area((over ? 0 : side * wide) + kMargin, over ? side * high : 0, wide - 2 * kMargin,
+                     high);
     painter.setPen(t.colour(ColourRole::text));
-    painter.drawText(QRect(area.left(), 0, area.width(), head), Qt::AlignLeft | Qt::AlignVCenter,
+    painter.drawText(QRect(area.left(), area.top(), area.width(), head),
+                     Qt::AlignLeft | Qt::AlignVCenter,
                      to_qt(side == 0 ? pair_.left.title : pair_.right.title));
-    const QRectF place(area.left(), head, area.width(), size.height() - head - foot - kMargin);
+    const QRectF place(area.left(), area.top() + head, area.width(), high - head - kMargin);
     GraphScene& scene = canvases_[static_cast<std::size_t>(side)]->graph();
     scene.render(&painter, place, scene.picture(), Qt::KeepAspectRatio);
   }

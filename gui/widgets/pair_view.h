@@ -12,6 +12,7 @@
 #include "gui/widgets/session.h"
 #include "gui/widgets/view.h"
 
+class QBoxLayout;
 class QComboBox;
 class QLabel;
 
@@ -67,6 +68,7 @@ class PairView : public View {
   std::array<Minimap*, 2> maps_{};
   PartsButton* parts_;
   QToolButton* landscape_;
+  QBoxLayout* sides_;
   GraphPair pair_;
   std::set<std::string> closed_;  // of what is drawn
   bool following_ = false;

@@ -156,7 +156,7 @@ void TourGuide::show_step() {
 }
 
 std::optional<OnChipEdge> TourGuide::edge_to_fuse() const {
-  return window_.graph().first_fusable_edge();
+  return window_.graph().last_fusable_edge();
 }
 
 void TourGuide::act(TourAct what) {

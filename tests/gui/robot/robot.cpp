@@ -324,9 +324,12 @@ class Robot : public QObject {
     } else if (name == "strip") {
       std::cout << text_of(window, "strip").toStdString() << std::endl;
     } else if (name == "size") {
-      window.reset_layout();  // for a moment this takes more room
+      const QSize size(value.section('x', 0, 0).toInt(), value.section('x', 1, 1).toInt());
+      window.resize(size);
       QApplication::processEvents();
-      window.resize(value.section('x', 0, 0).toInt(), value.section('x', 1, 1).toInt());
+      window.reset_layout();  // in parts of that size; for a moment it takes more
+      QApplication::processEvents();
+      window.resize(size);
     } else if (name == "say") {
       std::cout << value.toStdString() << std::endl;
     } else if (name == "quit") {
@@ -392,6 +395,8 @@ void start_robot() {
 Q_COREAPP_STARTUP_FUNCTION(start_robot)
 
 int main(int argc, char** argv) {
+  // A pixel of a picture is one of the window.
+  if (qgetenv("QT_QPA_PLATFORM") == "offscreen") qputenv("QT_FONT_DPI", "96");
   std::vector<char*> own{argv[0]};
   bool of_robot = true;
   for (int i = 1; i < argc; ++i) {

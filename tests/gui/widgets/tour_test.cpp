@@ -33,9 +33,9 @@ TEST(TourGuide, LeadsThroughTheWindowAndLeavesTheSessionAsItWas) {
       window.settle();
     }
     fused = fused || window.bench().document().runs.all().size() > before.runs.all().size();
-    carried = carried || window->graph().drag().is_active();
     EXPECT_TRUE(window->rect().contains(tour.geometry())) << tour.step();
     tour.pass(0.5);
+    carried = carried || window->graph().drag().is_active();
   }
   EXPECT_EQ(longest + 1, static_cast<int>(tour_steps().size()));
   EXPECT_TRUE(fused);

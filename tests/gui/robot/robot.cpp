@@ -311,7 +311,8 @@ class Robot : public QObject {
       auto* edit = QApplication::activeModalWidget()->findChild<QLineEdit*>("fileNameEdit");
       edit->setFocus();
       edit->selectAll();
-      QTest::keyClicks(edit, value);
+      // The dialog begins in a folder of its own.
+      QTest::keyClicks(edit, QFileInfo(value).absoluteFilePath());
       QTest::keyClick(edit, Qt::Key_Return);
     } else if (name == "shot") {
       shoot(window, value);

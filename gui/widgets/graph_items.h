@@ -70,6 +70,7 @@ class EdgeItem : public GraphItem {
   GraphEdge edge_;
   QPainterPath path_;
   QPolygonF head_;
+  double label_width_ = 0;
   double label_at_ = 0.5;   // part of the path
   double label_aside_ = 0;  // in widths of the label
   bool no_room_ = false;

@@ -4,6 +4,7 @@
 #include <QMouseEvent>
 #include <QPainter>
 #include <QScrollBar>
+#include <QTimer>
 #include <algorithm>
 
 namespace fuseline::gui {
@@ -50,14 +51,17 @@ QRectF Minimap::frame() const {
           seen.height() * s};
 }
 
-void Minimap::follow() {
+bool Minimap::is_all_seen() const {
   const QRectF all = canvas_.graph().picture();
   const QRectF seen = canvas_.mapToScene(canvas_.viewport()->rect()).boundingRect() & all;
-  const bool whole =
-      all.isEmpty() || canvas_.graph().node_places().empty() ||
-      (seen.width() >= kSeenWhole * all.width() && seen.height() >= kSeenWhole * all.height());
-  setVisible(!whole);
-  if (whole) return;
+  return all.isEmpty() || canvas_.graph().node_places().empty() ||
+         (seen.width() >= kSeenWhole * all.width() && seen.height() >= kSeenWhole * all.height());
+}
+
+void Minimap::follow() {
+  const QRectF all = canvas_.graph().picture();
+  setVisible(!is_all_seen());
+  if (is_all_seen()) return;
   resize((all.size() * scale()).toSize().expandedTo({20, 20}));
   move(canvas_.viewport()->width() - width() - kMapMargin, kMapMargin);
   raise();
@@ -65,6 +69,10 @@ void Minimap::follow() {
 }
 
 void Minimap::paintEvent(QPaintEvent*) {
+  if (is_all_seen()) {  // the canvas has become larger since, and did not say so
+    QTimer::singleShot(0, this, &Minimap::follow);
+    return;
+  }
   QPainter painter(this);
   const Theme theme(canvas_.palette());
   const QRectF all = canvas_.graph().picture();
@@ -136,7 +144,8 @@ void Minimap::keyPressEvent(QKeyEvent* event) {
 }
 
 bool Minimap::eventFilter(QObject* watched, QEvent* event) {
-  if (event->type() == QEvent::Resize) follow();
+  // The canvas takes its new size after this, and may fit the graph into it.
+  if (event->type() == QEvent::Resize) QTimer::singleShot(0, this, &Minimap::follow);
   return QWidget::eventFilter(watched, event);
 }
 

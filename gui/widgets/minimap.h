@@ -27,6 +27,7 @@ class Minimap : public QWidget {
 
  private:
   [[nodiscard]] double scale() const;  // pixels of the map for a unit of the scene
+  [[nodiscard]] bool is_all_seen() const;
   void go(QPoint at);
   GraphCanvas& canvas_;
 };

@@ -84,7 +84,8 @@ void MainWindow::make_view_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&View"));
   int number = 1;
   for (View* v : views_) {
-    const QKeySequence keys(QString(number <= 10 ? "Ctrl+%1" : "Ctrl+Shift+%1").arg(number % 10));
+    const char* held = number <= 10 ? "Ctrl+%1" : number <= 20 ? "Ctrl+Shift+%1" : "Alt+%1";
+    const QKeySequence keys(QString(held).arg(number % 10));
     menu->addAction(make(("view-" + v->id().toStdString()).c_str(), v->title(), keys,
                          [this, id = v->id()] { raise_view(id); }));
     ++number;

@@ -242,10 +242,13 @@ class Robot : public QObject {
   }
 
   static void choose(const Place& place, const QString& box, const QString& text) {
-    click(place);
-    QApplication::processEvents();
     auto* combo = qobject_cast<QComboBox*>(place.widget);
     if (combo == nullptr) return;
+    // A release that comes late, on a busy machine, closes the list again.
+    for (int i = 0; i < 5 && !combo->view()->isVisible(); ++i) {
+      click(place);
+      QApplication::processEvents();
+    }
     const int index = combo->findText(text, Qt::MatchContains);
     if (index < 0 || !combo->view()->isVisible()) {
       std::cerr << "gui_robot: " << from_qt(box) << " does not offer " << from_qt(text) << "\n";

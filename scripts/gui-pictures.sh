@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
 # Draws the pictures of README.md and docs/gui.md: the window as it opens, and its views. Needs no
 # display; takes Graphviz and the font of Debian's package fonts-dejavu-core.
-# usage: scripts/gui-pictures.sh FUSELINE_GUI [FOLDER]
+# With GUI_ROBOT (built with the tests) also what the recorded uses in tests/gui/steps show.
+# usage: scripts/gui-pictures.sh FUSELINE_GUI [FOLDER [GUI_ROBOT]]
 set -euo pipefail
 
-if [[ $# -lt 1 || $# -gt 2 ]]; then
-  echo "usage: scripts/gui-pictures.sh FUSELINE_GUI [FOLDER]" >&2
+if [[ $# -lt 1 || $# -gt 3 ]]; then
+  echo "usage: scripts/gui-pictures.sh FUSELINE_GUI [FOLDER [GUI_ROBOT]]" >&2
   exit 2
 fi
 program="$(realpath "$1")"
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 folder="$(realpath -m "${2:-$root/docs/pictures}")"
+robot="${3:+$(realpath "$3")}"
 cd "$root"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
@@ -50,3 +52,14 @@ draw trace 1000x560 "" --light "$work/traced.toml" --trace docs/torch-trace.json
 draw traffic,waterfall,memory,timeline,roofline-hbm 900x500 "" --light
 draw validation,sweep 1180x520 "" --light
 draw whole-model,serving,causes 1000x560 "" --light
+draw missions 900x560 "" --light
+
+[[ -n "$robot" ]] || exit 0
+for steps in tests/gui/steps/*.steps; do
+  rm -rf "$work/state" "$work/shots"
+  mkdir -p "$work/state" "$work/shots"
+  XDG_STATE_HOME="$work/state" QT_QPA_PLATFORM=offscreen "$robot" --out "$work/shots" "$steps"
+  for shot in "$work"/shots/*.png; do
+    mv "$shot" "$folder/use-$(basename "$shot")"
+  done
+done

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "gui/model/chart_colours.h"
+#include "gui/model/graph_parts.h"
 #include "gui/model/text.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
@@ -42,6 +43,7 @@ class Builder {
     out.title = fmt::format("{}: one block of {}", view_.label(),
                             model.title.empty() ? model.name : model.title);
     out.repeat = fmt::format("× {}", model.layers);
+    parts_ = parts_of(graph_);
     for (std::size_t i = 0; i < graph_.ops().size(); ++i) add_op(out, i);
     add_tensors(out);
     add_edges(out);
@@ -102,7 +104,8 @@ class Builder {
          .tooltip = fmt::format("{}: {}\n{}\nkernel {}", op.name, info.formula,
                                 exact_flops(flops(graph_, graph_.op(id))), kernel.name),
          .colour = {role_of(kernel.kind), 0},
-         .thing = op_thing(op.name)});
+         .thing = op_thing(op.name),
+         .part = parts_[op.name]});
   }
 
   void add_tensors(BlockGraph& out) {
@@ -115,7 +118,9 @@ class Builder {
                            .tooltip = fmt::format("{} {} {}\n{}", name_of(t.role), t.name, t.symbol,
                                                   exact_bytes(t.bytes())),
                            .colour = {role_of(t.role), 0},
-                           .thing = tensor_thing(t.name)});
+                           .thing = tensor_thing(t.name),
+                           .part = {},
+                           .is_boundary = t.role == Role::input || t.role == Role::output});
     }
   }
 
@@ -236,6 +241,7 @@ class Builder {
   std::vector<std::size_t> kernel_of_;
   std::vector<std::map<TensorId, Moved>> moved_;
   std::map<std::size_t, std::size_t> first_launch_;
+  std::map<std::string, std::string> parts_;  // by operator
   Bytes largest_{};
   bool requested_ = false;
 };
@@ -261,6 +267,7 @@ std::string dot_text(const BlockGraph& graph) {
       "digraph block {\n"
       "  graph [rankdir=TB, nodesep=0.25, ranksep=0.45, splines=spline, ordering=out];\n"
       "  node [shape=box, fixedsize=true, fontname=\"sans\", fontsize=12];\n";
+  if (graph.landscape) out.replace(out.find("rankdir=TB"), 10, "rankdir=LR");
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const GraphNode& node = graph.nodes[i];
     index[node.id] = i;

@@ -21,6 +21,8 @@ struct GraphNode {
   std::string tooltip;
   Colour colour;
   Thing thing;
+  std::string part{};        // of the block: "attention" (graph_parts.h); of operators
+  bool is_boundary = false;  // a tensor that comes into the block or leaves it
 };
 
 struct GraphEdge {
@@ -57,6 +59,7 @@ struct BlockGraph {
   std::vector<GraphGroup> groups;
   std::string problem;  // in place of the graph
   Subject about{};
+  bool landscape = false;  // laid out from left to right
 };
 
 // Nodes and edges come in the order of the plan's graph, whatever the groups. Bytes of a

@@ -105,8 +105,48 @@ GraphLayout parse_plain(const std::string& plain, const BlockGraph& graph) {
   return out;
 }
 
+namespace {
+
+constexpr double kRow = 60, kGap = 20, kLetter = 7.5, kHeight = 30;
+
+double layered_width(const GraphNode& node) {
+  const std::size_t letters = std::max(node.label.size(), node.is_tensor ? node.detail.size() : 0);
+  return (static_cast<double>(letters) + 3) * kLetter;
+}
+
+// A column for each rank, as wide as its widest node.
+GraphLayout landscape_layout(const BlockGraph& graph, std::map<std::string, int>& rank) {
+  std::map<int, double> wide, filled;
+  for (const GraphNode& node : graph.nodes)
+    wide[rank[node.id]] = std::max(wide[rank[node.id]], layered_width(node));
+  std::map<int, double> left;
+  double x = 0;
+  for (const auto& [column, width] : wide) {
+    left[column] = x;
+    x += width + 3 * kGap;
+  }
+  GraphLayout out;
+  out.width = x;
+  for (const GraphNode& node : graph.nodes) {
+    const int column = rank[node.id];
+    double& y = filled[column];
+    out.nodes[node.id] = {
+        {left[column] + wide[column] / 2, y + kHeight}, layered_width(node), kHeight};
+    y += kRow;
+    out.height = std::max(out.height, y + kHeight);
+  }
+  for (const GraphEdge& e : graph.edges) {
+    const Box& a = out.nodes.at(e.from);
+    const Box& b = out.nodes.at(e.to);
+    out.edges[{e.from, e.to}] =
+        straight({a.centre.x + a.width / 2, a.centre.y}, {b.centre.x - b.width / 2, b.centre.y});
+  }
+  return out;
+}
+
+}  // namespace
+
 GraphLayout layered_layout(const BlockGraph& graph) {
-  constexpr double kRow = 60, kGap = 20, kLetter = 7.5, kHeight = 30;
   std::map<std::string, int> rank;
   // Longest paths; edges of an acyclic graph settle after as many passes as there are nodes.
   for (std::size_t pass = 0; pass < graph.nodes.size(); ++pass) {
@@ -131,13 +171,12 @@ GraphLayout layered_layout(const BlockGraph& graph) {
     }
     if (first > 0) rank[node.id] = first - 1;
   }
+  if (graph.landscape) return landscape_layout(graph, rank);
   GraphLayout out;
   std::map<int, double> filled;  // width of each row so far
   for (const GraphNode& node : graph.nodes) {
     const int row = rank[node.id];
-    const std::size_t letters =
-        std::max(node.label.size(), node.is_tensor ? node.detail.size() : 0);
-    const double width = (static_cast<double>(letters) + 3) * kLetter;
+    const double width = layered_width(node);
     double& x = filled[row];
     out.nodes[node.id] = {{x + width / 2, row * kRow + kHeight}, width, kHeight};
     x += width + kGap;

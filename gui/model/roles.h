@@ -39,7 +39,9 @@ enum class ColourRole : std::uint8_t {
   on_chip,
   gap,  // launch gaps
   highlight,
-  rest,  // what cannot be attributed
+  rest,     // what cannot be attributed
+  allowed,  // places where what is carried can be dropped, and where it cannot
+  refused,
   heat,  // of maps: `shade` 0 is the least, kMostHeat the most
 };
 

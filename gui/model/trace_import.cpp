@@ -10,6 +10,7 @@
 #include "gui/model/text.h"
 #include "model/policy.h"
 #include "sim/measured/measurement_write.h"
+#include "sim/traces/hand_match.h"
 
 namespace fuseline::gui {
 
@@ -56,6 +57,10 @@ TraceChart trace_chart(const TracedBlock& traced, const Setup& setup) {
       subject_of(traced.selection, traced.plan.policy, name_of(traced.selection.fidelity));
   chart.measured = chart.about;
   chart.measured.source = kMeasuredSource;
+  const auto by_hand = std::ranges::count(t.launches, MatchedBy::hand, &MatchedLaunch::by);
+  if (by_hand > 0)
+    chart.notes.push_back(
+        fmt::format("{} launch{} matched by hand", by_hand, by_hand == 1 ? " was" : "es were"));
   chart.title =
       fmt::format("{}{}: {} launches a block, {} block{} in {} of {}", t.policy,
                   traced.chosen ? " matches best" : "", t.launches.size(), t.repetitions,
@@ -91,9 +96,12 @@ TraceChart trace_chart(const TracedBlock& traced, const Setup& setup) {
                     traced.list.in_place ? " with a kernel running" : ", the sum of its kernels",
                     error_text(predicted, block));
   }
+  for (const MatchedLaunch& l : t.launches)
+    chart.launches.push_back(
+        {l.name, l.time.median, l.kernel, l.kernel ? name_of(l.by) : std::string()});
   for (const UnmatchedActivity& u : t.unmatched)
     chart.rest.push_back({u.name, u.launches, u.time, block > Seconds() ? u.time / block : 0});
-  chart.notes = t.notes;
+  chart.notes.insert(chart.notes.end(), t.notes.begin(), t.notes.end());
   const std::string title = resolve(setup).gpu.title;
   if (!may_be_same_device(t.device, title))
     chart.notes.push_back(fmt::format(
@@ -124,6 +132,14 @@ std::vector<Table> to_tables(const TraceChart& chart) {
     add_row(rest, {r.name, static_cast<std::int64_t>(r.launches), to_us(r.time), r.share},
             chart.measured);
   return {std::move(kernels), std::move(rest)};
+}
+
+std::shared_ptr<const TracedBlock> match_by_hand(const TracedBlock& traced,
+                                                 const std::vector<std::size_t>& launches,
+                                                 std::optional<std::size_t> kernel) {
+  auto matched = std::make_shared<TracedBlock>(traced);
+  matched->trace = matched_by_hand(traced.trace, launches, kernel, traced.plan);
+  return matched;
 }
 
 std::filesystem::path keep_trace(const TracedBlock& traced, const std::filesystem::path& under) {

@@ -49,11 +49,20 @@ struct TraceRest {
   double share = 0;  // of the block's time
 };
 
+// One launch of the block, in order.
+struct TraceLaunch {
+  std::string name;
+  Seconds time;
+  std::optional<std::size_t> kernel;  // of TraceChart::rows
+  std::string by;                     // "name", "hand"
+};
+
 struct TraceChart {
   std::string title;   // "torch-compile matches best: 9 launches a block, 22 blocks"
   std::string judged;  // "predicted 152.1 µs, measured 160.2 µs: −5.1 %"
   std::vector<TraceRow> rows;
   std::vector<TraceRest> rest;
+  std::vector<TraceLaunch> launches;
   std::vector<std::string> notes;
   Subject about{};     // of the predictions
   Subject measured{};  // of the times
@@ -61,6 +70,12 @@ struct TraceChart {
 TraceChart trace_chart(const TracedBlock& traced, const Setup& setup);
 // The kernels, and what belongs to none.
 std::vector<Table> to_tables(const TraceChart& chart);
+
+// These launches, by their places in TraceChart::launches, are that kernel of TraceChart::rows;
+// empty: they are none of the plan's.
+std::shared_ptr<const TracedBlock> match_by_hand(const TracedBlock& traced,
+                                                 const std::vector<std::size_t>& launches,
+                                                 std::optional<std::size_t> kernel);
 
 // Writes it as a measurement folder in `under`, with a name of its own, and returns that.
 std::filesystem::path keep_trace(const TracedBlock& traced, const std::filesystem::path& under);

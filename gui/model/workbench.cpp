@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "gui/model/block_editor.h"
+#include "gui/model/operator_moves.h"
 #include "gui/model/plan_editor.h"
 #include "gui/model/run_plan.h"
 
@@ -311,6 +312,13 @@ Workbench::Edit Workbench::toggle_edge(RunId id, const OnChipEdge& edge) {
 Workbench::Edit Workbench::fuse_all(RunId id, const std::vector<std::string>& operators) {
   return edit(id, [&](const Graph& block, const CustomFusion& custom) {
     return gui::fuse_all(block, custom, operators);
+  });
+}
+
+Workbench::Edit Workbench::move_operator(RunId id, const std::string& op,
+                                         const std::optional<std::string>& beside) {
+  return edit(id, [&](const Graph& block, const CustomFusion& custom) {
+    return gui::move_operator(block, custom, op, beside, Suggest::yes);
   });
 }
 

@@ -94,6 +94,8 @@ class Workbench {
   }
   Edit toggle_edge(RunId id, const OnChipEdge& edge);
   Edit fuse_all(RunId id, const std::vector<std::string>& operators);
+  // Into the kernel of another operator; without one: out of its own (operator_moves.h).
+  Edit move_operator(RunId id, const std::string& op, const std::optional<std::string>& beside);
   Edit toggle_rewrite(RunId id, const std::string& rewrite);
   // Takes one of the suggestions of an edit of that run.
   Edit accept(RunId id, const Suggestion& suggestion);

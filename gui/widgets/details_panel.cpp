@@ -22,6 +22,7 @@ void DetailsPanel::refresh() {
   const Thing& shown = session_.bench().selection().shown();
   const Details details = details_of(session_.bench().results(), shown);
   if (details.title.empty()) {
+    shown_.clear();
     setHtml(QString("<p style='color:%1'>%2</p>")
                 .arg(muted, tr("Click an edge that bears a plus: its tensor stays on chip, in a "
                                "run of its own. Point at anything for its exact numbers and where "
@@ -48,6 +49,8 @@ void DetailsPanel::refresh() {
     html += QString("<p style='margin:4px 0 0 0; color:%1'>%2</p>")
                 .arg(muted, to_qt(details_text(constant)).toHtmlEscaped());
   }
+  if (html == shown_) return;  // it is asked for at every move of the mouse, and laying out is slow
+  shown_ = html;
   setHtml(html);
 }
 

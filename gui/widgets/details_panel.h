@@ -19,6 +19,7 @@ class DetailsPanel : public QTextBrowser {
 
  private:
   Session& session_;
+  QString shown_;
 };
 
 }  // namespace fuseline::gui

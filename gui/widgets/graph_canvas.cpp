@@ -149,6 +149,7 @@ void GraphCanvas::fit() {
   const double scale = fitting_scale();
   setTransform(QTransform::fromScale(scale, scale));
   centerOn(all.center());
+  emit zoomed();
 }
 
 void GraphCanvas::show_start() {
@@ -160,8 +161,18 @@ void GraphCanvas::show_start() {
   placed_ = Placed::at_start;
   setTransform(QTransform::fromScale(kLeastReadable, kLeastReadable));
   const QPointF start = scene_->start();
+  if (scene_->is_landscape()) {
+    centerOn(0, start.y());
+    horizontalScrollBar()->setValue(horizontalScrollBar()->minimum());
+    return;
+  }
   centerOn(start.x(), 0);
   verticalScrollBar()->setValue(verticalScrollBar()->minimum());
+}
+
+void GraphCanvas::go_to(QPointF centre) {
+  placed_ = Placed::by_hand;
+  centerOn(centre);
 }
 
 void GraphCanvas::zoom(double factor) {
@@ -169,6 +180,7 @@ void GraphCanvas::zoom(double factor) {
   const double next = std::clamp(now * factor, kLeastZoom, kMostZoom);
   scale(next / now, next / now);
   placed_ = Placed::by_hand;
+  emit zoomed();
 }
 
 void GraphCanvas::wheelEvent(QWheelEvent* event) {
@@ -181,10 +193,14 @@ void GraphCanvas::mousePressEvent(QMouseEvent* event) {
   lassoing_ = event->button() == Qt::LeftButton &&
               (lasso_mode_ || event->modifiers().testFlag(Qt::ShiftModifier));
   lasso_.clear();
+  under_press_.clear();
+  if (carrying_) emit put_back();  // carried by keys
   if (lassoing_) {
     lasso_ << mapToScene(event->pos());
     return;
   }
+  if (can_carry_ && event->button() == Qt::LeftButton)
+    under_press_ = scene_->operator_at(mapToScene(event->pos()));
   QGraphicsView::mousePressEvent(event);
 }
 
@@ -194,8 +210,23 @@ void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
     viewport()->update();
     return;
   }
+  if (carried_by_mouse_) {
+    emit carried(event->pos());
+    return;
+  }
+  const bool moved = (event->pos() - pressed_).manhattanLength() > kDragStarts;
+  if (!under_press_.empty() && event->buttons().testFlag(Qt::LeftButton) && moved) {
+    emit lifted(under_press_);
+    under_press_.clear();
+    carried_by_mouse_ = carrying_;
+    if (carried_by_mouse_) {
+      emit carried(event->pos());
+      return;
+    }
+  }
+  if (!under_press_.empty()) return;  // it has not moved yet
   const bool held = event->buttons() & (Qt::LeftButton | Qt::MiddleButton);
-  if (held && (dragging_ || (event->pos() - pressed_).manhattanLength() > kDragStarts)) {
+  if (held && (dragging_ || moved)) {
     dragging_ = true;
     placed_ = Placed::by_hand;
     const QPoint by = event->pos() - last_;
@@ -209,6 +240,13 @@ void GraphCanvas::mouseMoveEvent(QMouseEvent* event) {
 
 void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
   dragging_ = false;
+  under_press_.clear();
+  if (carried_by_mouse_) {
+    carried_by_mouse_ = false;
+    QGraphicsView::mouseReleaseEvent(event);
+    emit put_down();
+    return;
+  }
   if (!lassoing_) {
     QGraphicsView::mouseReleaseEvent(event);
     return;
@@ -223,7 +261,42 @@ void GraphCanvas::mouseReleaseEvent(QMouseEvent* event) {
   if (!operators.empty()) emit lassoed(operators);
 }
 
+void GraphCanvas::set_carrying(bool carrying) {
+  carrying_ = carrying;
+  if (!carrying) carried_by_mouse_ = false;
+  viewport()->setCursor(carrying ? Qt::ClosedHandCursor : Qt::ArrowCursor);
+}
+
+bool GraphCanvas::key_while_carrying(int key) {
+  switch (key) {
+    case Qt::Key_Down:
+    case Qt::Key_Right:
+      emit target_stepped(1);
+      return true;
+    case Qt::Key_Up:
+    case Qt::Key_Left:
+      emit target_stepped(-1);
+      return true;
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+    case Qt::Key_Space:
+      emit put_down();
+      return true;
+    case Qt::Key_Escape:
+      emit put_back();
+      return true;
+    default:
+      return false;
+  }
+}
+
 void GraphCanvas::keyPressEvent(QKeyEvent* event) {
+  if (carrying_ && key_while_carrying(event->key())) return;
+  if (event->modifiers().testFlag(Qt::ControlModifier)) {
+    const bool down = event->key() == Qt::Key_Down, up = event->key() == Qt::Key_Up;
+    if (down || up) emit operator_stepped(down ? 1 : -1);
+    if (down || up) return;
+  }
   const auto step = [&](int by) {
     if (EdgeItem* edge = scene_->step(by)) {
       show_edge(*edge);
@@ -253,6 +326,9 @@ void GraphCanvas::keyPressEvent(QKeyEvent* event) {
       return zoom(0.8);
     case Qt::Key_0:
       return fit();
+    case Qt::Key_M:
+      emit lift_requested();
+      return;
     default:
       QGraphicsView::keyPressEvent(event);
   }

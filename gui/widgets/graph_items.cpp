@@ -99,6 +99,7 @@ void NodeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
 EdgeItem::EdgeItem(const GraphEdge& edge, const std::vector<Point>& bezier, const Theme& theme)
     : GraphItem(edge.thing, theme), edge_(edge), path_(curve(bezier)) {
   set_preview({});
+  label_width_ = QFontMetricsF(pixels(kDetailPixels)).horizontalAdvance(to_qt(edge_.label));
   setZValue(edge.can_toggle ? 2 : 1);
   if (bezier.size() >= 2) {
     const QPointF end = at(bezier.back());
@@ -151,9 +152,7 @@ QColor EdgeItem::colour() const {
 }
 
 QRectF EdgeItem::label_box() const {
-  const QFontMetricsF metrics(pixels(kDetailPixels));
-  const double w =
-      metrics.horizontalAdvance(to_qt(edge_.label)) + 8 + (can_be_fused() ? kMarkWidth : 0);
+  const double w = label_width_ + 8 + (can_be_fused() ? kMarkWidth : 0);
   const QPointF c = path_.pointAtPercent(label_at_) + QPointF(label_aside_ * w, 0);
   return {c.x() - w / 2, c.y() - 7.5, w, 15};
 }
@@ -263,6 +262,10 @@ HullItem::HullItem(const GraphGroup& group, const Hull& hull, const Theme& theme
   path_ = all.simplified();
   setToolTip(QObject::tr("one kernel: %1").arg(to_qt(group.name)));
   setZValue(-1);
+}
+
+bool HullItem::holds(const std::string& node) const {
+  return std::ranges::find(group_.nodes, node) != group_.nodes.end();
 }
 
 QRectF HullItem::boundingRect() const { return path_.boundingRect().adjusted(-3, -3, 3, 3); }

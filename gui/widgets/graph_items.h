@@ -70,6 +70,7 @@ class EdgeItem : public GraphItem {
   GraphEdge edge_;
   QPainterPath path_;
   QPolygonF head_;
+  double label_width_ = 0;
   double label_at_ = 0.5;   // part of the path
   double label_aside_ = 0;  // in widths of the label
   bool no_room_ = false;
@@ -86,6 +87,7 @@ class HullItem : public GraphItem {
  public:
   HullItem(const GraphGroup& group, const Hull& hull, const Theme& theme);
   [[nodiscard]] std::size_t launch() const { return group_.thing.kernel; }
+  [[nodiscard]] bool holds(const std::string& node) const;  // by GraphNode::id
   [[nodiscard]] QRectF boundingRect() const override;
   [[nodiscard]] QPainterPath shape() const override { return path_; }
   void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;

@@ -18,6 +18,11 @@ constexpr double kFrameMargin = 26;
 constexpr double kFrameHead = 36;  // room for its label
 constexpr double kClickMoves = 5;  // pixels that a click may move
 
+// And not the box that stands for a closed part.
+bool is_operator(const NodeItem& item) {
+  return item.thing().kind == ThingKind::op && item.node().id != item.thing().name;
+}
+
 }  // namespace
 
 GraphScene::GraphScene(QObject* parent) : QGraphicsScene(parent) {
@@ -30,6 +35,7 @@ void GraphScene::forget() {
   nodes_.clear();
   edges_.clear();
   hulls_.clear();
+  drops_.clear();
   all_.clear();
   chosen_ = nullptr;
 }
@@ -71,6 +77,7 @@ void GraphScene::show_graph(const BlockGraph& graph, const GraphLayout& layout,
     all_.push_back(item);
   }
   place_labels();
+  landscape_ = graph.landscape;
   picture_ = area.adjusted(-12, -12, 12, 12);
   setSceneRect(picture_);
   if (EdgeItem* again = kept.from.empty() ? nullptr : find_edge(kept)) {
@@ -93,6 +100,7 @@ void GraphScene::place_labels() {
 
 void GraphScene::show_problem(const QString& text, const Theme& theme) {
   forget();
+  landscape_ = false;
   QGraphicsTextItem* item = addText(text);
   item->setDefaultTextColor(theme.colour(ColourRole::muted));
   item->setTextWidth(360);
@@ -140,8 +148,9 @@ EdgeItem* GraphScene::step(int by) {
   std::ranges::copy_if(edges_, std::back_inserter(ways),
                        [](const EdgeItem* item) { return item->edge().can_toggle; });
   if (ways.empty()) return nullptr;
-  std::ranges::stable_sort(
-      ways, [](const EdgeItem* a, const EdgeItem* b) { return a->middle().y() < b->middle().y(); });
+  std::ranges::stable_sort(ways, [this](const EdgeItem* a, const EdgeItem* b) {
+    return landscape_ ? a->middle().x() < b->middle().x() : a->middle().y() < b->middle().y();
+  });
   const auto now = std::ranges::find(ways, chosen_);
   const auto n = static_cast<std::ptrdiff_t>(ways.size());
   const std::ptrdiff_t index =
@@ -156,7 +165,10 @@ QPointF GraphScene::start() const {
   const NodeItem* first = nullptr;
   for (const NodeItem* item : nodes_) {
     if (item->node().is_tensor) continue;
-    if (first == nullptr || item->boundingRect().top() < first->boundingRect().top()) first = item;
+    const QRectF box = item->boundingRect();
+    const bool earlier = first == nullptr || (landscape_ ? box.left() < first->boundingRect().left()
+                                                         : box.top() < first->boundingRect().top());
+    if (earlier) first = item;
   }
   return first == nullptr ? picture_.center() : first->boundingRect().center();
 }
@@ -164,10 +176,110 @@ QPointF GraphScene::start() const {
 std::vector<std::string> GraphScene::operators_in(const QPainterPath& area) const {
   std::vector<std::string> names;
   for (const NodeItem* item : nodes_) {
-    if (item->thing().kind != ThingKind::op) continue;
+    if (!is_operator(*item)) continue;
     if (area.contains(item->boundingRect().center())) names.push_back(item->thing().name);
   }
   return names;
+}
+
+const NodeItem* GraphScene::node_of(const std::string& op) const {
+  const auto found = std::ranges::find_if(nodes_, [&](const NodeItem* item) {
+    return item->thing().kind == ThingKind::op && item->thing().name == op;
+  });
+  return found == nodes_.end() ? nullptr : *found;
+}
+
+const HullItem* GraphScene::hull_around(const std::string& op) const {
+  const NodeItem* node = node_of(op);
+  const auto found = std::ranges::find_if(hulls_, [&](const HullItem* item) {
+    return node != nullptr && item->holds(node->node().id);
+  });
+  return found == hulls_.end() ? nullptr : *found;
+}
+
+std::vector<NodePlace> GraphScene::node_places() const {
+  std::vector<NodePlace> places;
+  for (const NodeItem* item : nodes_)
+    places.push_back({item->boundingRect(), item->node().colour, item->is_lit()});
+  return places;
+}
+
+QRectF GraphScene::operator_place(const std::string& op) const {
+  const NodeItem* node = node_of(op);
+  return node == nullptr ? QRectF() : node->boundingRect();
+}
+
+std::string GraphScene::operator_at(QPointF place) const {
+  for (const NodeItem* item : nodes_)
+    if (is_operator(*item) && item->shape().contains(place)) return item->thing().name;
+  return {};
+}
+
+std::vector<std::string> GraphScene::kernel_at(QPointF place) const {
+  std::string op = operator_at(place);
+  if (op.empty()) {
+    for (const NodeItem* item : nodes_) {
+      if (!is_operator(*item)) continue;
+      const HullItem* hull = hull_around(item->thing().name);
+      if (hull != nullptr && hull->shape().contains(place)) op = item->thing().name;
+    }
+  }
+  if (op.empty()) return {};
+  const HullItem* hull = hull_around(op);
+  if (hull == nullptr) return {op};
+  std::vector<std::string> names;
+  for (const NodeItem* item : nodes_)
+    if (is_operator(*item) && hull->holds(item->node().id)) names.push_back(item->thing().name);
+  return names;
+}
+
+std::string GraphScene::operator_after(const std::string& from, int by) const {
+  std::vector<const NodeItem*> order;
+  for (const NodeItem* item : nodes_)
+    if (is_operator(*item)) order.push_back(item);
+  if (order.empty()) return {};
+  std::ranges::stable_sort(order, [this](const NodeItem* a, const NodeItem* b) {
+    const QRectF first = a->boundingRect(), second = b->boundingRect();
+    return landscape_ ? first.left() < second.left() : first.top() < second.top();
+  });
+  const auto n = static_cast<std::ptrdiff_t>(order.size());
+  const auto now = std::ranges::find(order, node_of(from));
+  const std::ptrdiff_t next =
+      now == order.end() ? (by > 0 ? 0 : n - 1) : (now - order.begin() + by + n) % n;
+  return order[static_cast<std::size_t>(next)]->thing().name;
+}
+
+void GraphScene::show_targets(const MoveTargets& targets, std::optional<std::size_t> aim,
+                              const Theme& theme) {
+  constexpr double kAround = 9;
+  for (DropItem* item : drops_) {
+    removeItem(item);
+    delete item;
+  }
+  drops_.clear();
+  for (std::size_t i = 0; i < targets.targets.size(); ++i) {
+    const MoveTarget& target = targets.targets[i];
+    if (target.operators.empty()) continue;
+    const NodeItem* node = node_of(target.operators.front());
+    if (node == nullptr) continue;
+    QPainterPath place;
+    if (const HullItem* hull = hull_around(target.operators.front())) {
+      place = hull->shape();
+    } else {
+      place.addRoundedRect(node->boundingRect().adjusted(-kAround, -kAround, kAround, kAround), 10,
+                           10);
+    }
+    auto* item = new DropItem(i, place, theme);
+    item->show(target, aim == i);
+    addItem(item);
+    drops_.push_back(item);
+  }
+}
+
+QRectF GraphScene::target_place(std::optional<std::size_t> target) const {
+  const auto found =
+      std::ranges::find_if(drops_, [&](const DropItem* item) { return target == item->target(); });
+  return found == drops_.end() ? QRectF() : (*found)->boundingRect();
 }
 
 GraphItem* GraphScene::item_at(QPointF position) const {
@@ -182,12 +294,22 @@ void GraphScene::mouseMoveEvent(QGraphicsSceneMouseEvent* event) {
   QGraphicsScene::mouseMoveEvent(event);
   if (event->buttons() != Qt::NoButton) return;
   const GraphItem* item = item_at(event->scenePos());
-  emit hovered(item == nullptr ? Thing{} : item->thing());
+  const auto* node = dynamic_cast<const NodeItem*>(item);
+  const bool is_part =
+      node != nullptr && item->thing().kind == ThingKind::op && !is_operator(*node);
+  emit hovered(item == nullptr || is_part ? Thing{} : item->thing());
 }
 
 void GraphScene::mousePressEvent(QGraphicsSceneMouseEvent* event) {
   pressed_ = event->screenPos();
   event->accept();
+}
+
+void GraphScene::mouseDoubleClickEvent(QGraphicsSceneMouseEvent* event) {
+  const auto* node = dynamic_cast<const NodeItem*>(item_at(event->scenePos()));
+  if (node == nullptr || node->node().part.empty()) return;
+  const std::string part = node->node().part;  // the scene is built anew meanwhile
+  emit part_clicked(part);
 }
 
 void GraphScene::mouseReleaseEvent(QGraphicsSceneMouseEvent* event) {
@@ -200,7 +322,10 @@ void GraphScene::mouseReleaseEvent(QGraphicsSceneMouseEvent* event) {
     emit edge_clicked(copy);
     return;
   }
-  emit clicked(item == nullptr ? Thing{} : item->thing());
+  const auto* node = dynamic_cast<const NodeItem*>(item);
+  const bool is_part =
+      node != nullptr && item->thing().kind == ThingKind::op && !is_operator(*node);
+  emit clicked(item == nullptr || is_part ? Thing{} : item->thing());
 }
 
 }  // namespace fuseline::gui

@@ -1,21 +1,14 @@
 #include "gui/widgets/graph_view.h"
 
-#include <QAction>
 #include <QCursor>
-#include <QMenu>
 #include <QMetaObject>
 #include <QPainter>
-#include <QSignalBlocker>
-#include <QToolBar>
 #include <QToolButton>
 #include <QVBoxLayout>
 #include <algorithm>
 
-#include "base/error.h"
-#include "gui/model/fusion_edits.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/short_combo.h"
-#include "model/blocks/block.h"
 
 namespace fuseline::gui {
 
@@ -23,20 +16,6 @@ namespace {
 
 constexpr std::size_t kMostLayouts = 64;
 constexpr int kMouseRoom = 24;  // px around the mouse that the strip leaves free
-
-// The block before rewrites and what is chosen of it; empty when the run's setup is wrong.
-std::vector<RewriteChoice> rewrites_of(const Document& document, const Run& run) {
-  if (run.is_measurement()) return {};
-  try {
-    const PredictionCase c = resolve(setup_of(document, run));
-    const Graph block = build_block(c.model, c.workload);
-    const CustomFusion custom =
-        run.is_custom() ? run.custom : custom_like(make_plan(run.policy, block), block);
-    return rewrite_choices(block, custom);
-  } catch (const InputError&) {
-    return {};
-  }
-}
 
 }  // namespace
 
@@ -51,8 +30,11 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
       session_(session),
       runs_(new ShortCombo(this)),
       rewrites_(new QToolButton(this)),
+      parts_(new PartsButton(this)),
       bar_(new EditBar(this)),
       canvas_(new GraphCanvas(this)),
+      drag_(new OperatorDrag(session, *canvas_)),
+      map_(new Minimap(*canvas_)),
       inbox_(std::make_shared<Inbox>()),
       judge_(this,
              [](const ChanceRequest& r, const std::stop_token& stop, const Progress&) {
@@ -119,6 +101,7 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
   connect(canvas_, &GraphCanvas::toggle_requested, this, toggle);
   connect(canvas_, &GraphCanvas::lassoed, this,
           [this](const std::vector<std::string>& operators) { session_.fuse_all(operators); });
+  connect_drag();
   connect(bar_, &EditBar::came, this, &GraphView::place_bar);
   connect(&session_, &Session::edit_judged, bar_, &EditBar::show_notice);
   connect(&session_, &Session::edit_outdated, bar_, &QWidget::hide);
@@ -133,96 +116,46 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
 
 GraphView::~GraphView() = default;
 
+// The mouse carries an operator that it was pressed on. By keys: M lifts the operator that is
+// chosen, arrows aim, Enter drops.
+void GraphView::connect_drag() {
+  connect(canvas_, &GraphCanvas::lifted, drag_, [this](const std::string& op) {
+    bar_->hide();  // what it says is about another edit
+    session_.hover({});
+    drag_->lift(op);
+  });
+  connect(canvas_, &GraphCanvas::carried, drag_, &OperatorDrag::carry);
+  connect(canvas_, &GraphCanvas::put_down, drag_, &OperatorDrag::put);
+  connect(canvas_, &GraphCanvas::put_back, drag_, &OperatorDrag::cancel);
+  connect(canvas_, &GraphCanvas::target_stepped, drag_, &OperatorDrag::step);
+  connect(canvas_, &GraphCanvas::lift_requested, drag_, [this] {
+    const Thing& chosen = bench().selection().selected;
+    if (chosen.kind == ThingKind::op) {
+      drag_->lift(chosen.name);
+    } else if (const EdgeItem* edge = canvas_->graph().chosen()) {
+      drag_->lift(edge->edge().choice.to);
+    } else {
+      bar_->show_hint(tr("Choose an operator first: click it, or Ctrl and an arrow key"));
+    }
+  });
+  connect(canvas_, &GraphCanvas::operator_stepped, drag_, [this](int by) {
+    const Thing& chosen = bench().selection().selected;
+    const std::string next = canvas_->graph().operator_after(
+        chosen.kind == ThingKind::op ? chosen.name : std::string(), by);
+    if (next.empty()) return;
+    canvas_->ensureVisible(canvas_->graph().operator_place(next), 30, 30);
+    canvas_->setAccessibleDescription(
+        tr("operator %1; M moves it to another kernel").arg(to_qt(next)));
+    emit selected(op_thing(next));
+  });
+}
+
 QString GraphView::hint() const {
   return tr(
       "Click an edge with a plus to keep its tensor on chip, a dashed one to split there; "
       "Shift+drag "
-      "draws a lasso that fuses all inside. Wheel zooms, drag moves, 0 fits.");
-}
-
-void GraphView::make_tools() {
-  auto* tools = new QToolBar(this);
-  tools->setObjectName("graph-tools");
-  runs_->setObjectName("graph-run");
-  runs_->setToolTip(tr("The run that graph, kernel table and waterfall show"));
-  runs_->setMinimumContentsLength(14);
-  connect(runs_, QOverload<int>::of(&QComboBox::activated), this, [this](int index) {
-    const RunId run{runs_->itemData(index).toInt()};
-    session_.show_run(run);
-    emit selected(run_thing(run));
-  });
-  tools->addWidget(runs_);
-  rewrites_->setText(tr("Rewrites"));
-  rewrites_->setObjectName("graph-rewrites");
-  rewrites_->setPopupMode(QToolButton::InstantPopup);
-  rewrites_->setMenu(new QMenu(rewrites_));
-  rewrites_->menu()->setToolTipsVisible(true);
-  rewrites_->setToolTip(tr("Changes of the graph that keep its algebra and make fusions legal"));
-  connect(rewrites_->menu(), &QMenu::aboutToShow, this, &GraphView::fill_rewrites);
-  tools->addWidget(rewrites_);
-  QAction* best = tools->addAction(tr("Best fusion"));
-  best->setObjectName("best-fusion");
-  best->setToolTip(tr("Search the best fusion of this block, and add it as a run; takes up to %1 s")
-                       .arg(kSearchSeconds));
-  connect(best, &QAction::triggered, this, [this] { search_best(); });
-  QAction* lasso = tools->addAction(tr("Lasso"));
-  lasso->setCheckable(true);
-  lasso->setToolTip(tr("Drag around operators to fuse them (also Shift+drag)"));
-  connect(lasso, &QAction::toggled, canvas_, &GraphCanvas::set_lasso);
-  QAction* fit = tools->addAction(tr("Fit"));
-  fit->setToolTip(tr("Show the whole block (0)"));
-  connect(fit, &QAction::triggered, canvas_, &GraphCanvas::fit);
-  QAction* closer = tools->addAction("+");
-  closer->setToolTip(tr("Zoom in (+)"));
-  connect(closer, &QAction::triggered, canvas_, [this] { canvas_->zoom(1.25); });
-  QAction* farther = tools->addAction("−");
-  farther->setToolTip(tr("Zoom out (−)"));
-  connect(farther, &QAction::triggered, canvas_, [this] { canvas_->zoom(0.8); });
-  layout()->addWidget(tools);
-}
-
-void GraphView::fill_runs() {
-  const QSignalBlocker quiet(runs_);
-  runs_->clear();
-  for (const Run& run : bench().document().runs.all()) {
-    const RunView* view = bench().results().find(run.id);
-    runs_->addItem(to_qt(view == nullptr || view->run.name != run.name ? run.name : view->label()),
-                   run.id.value);
-    if (run.id == bench().shown_run()) runs_->setCurrentIndex(runs_->count() - 1);
-  }
-}
-
-void GraphView::fill_rewrites() {
-  QMenu* menu = rewrites_->menu();
-  menu->clear();
-  qDeleteAll(menu->findChildren<QMenu*>(QString(), Qt::FindDirectChildrenOnly));
-  const Document& document = bench().document();
-  const Run* run = document.runs.find(bench().shown_run());
-  if (run != nullptr) {
-    std::vector<RewriteChoice> choices = rewrites_of(document, *run);
-    // Those that can be chosen first; the others where they are not in the way.
-    std::ranges::stable_partition(choices, &RewriteChoice::can_toggle);
-    QMenu* others = nullptr;
-    for (const RewriteChoice& choice : choices) {
-      if (!choice.can_toggle && others == nullptr) others = new QMenu(menu);
-      QMenu* where = choice.can_toggle ? menu : others;
-      QAction* action = where->addAction(to_qt(choice.label));
-      action->setObjectName(to_qt("rewrite-" + choice.name));
-      action->setCheckable(true);
-      action->setChecked(choice.on);
-      action->setEnabled(choice.can_toggle);
-      action->setToolTip(to_qt(choice.name + (choice.can_toggle ? "" : ": " + choice.why_not)));
-      connect(action, &QAction::triggered, this,
-              [this, name = choice.name] { session_.toggle_rewrite(name); });
-    }
-    if (others != nullptr) {
-      others->setToolTipsVisible(true);
-      others->setTitle(tr("Not here (%1)").arg(others->actions().size()));
-      if (!menu->isEmpty()) menu->addSeparator();
-      menu->addMenu(others);
-    }
-  }
-  if (menu->isEmpty()) menu->addAction(tr("Of predictions only"))->setEnabled(false);
+      "draws a lasso that fuses all inside. Drag an operator to another kernel, or out of its own. "
+      "Wheel zooms, drag beside the operators moves, 0 fits.");
 }
 
 void GraphView::set_waiting(bool waiting) {
@@ -232,10 +165,12 @@ void GraphView::set_waiting(bool waiting) {
 }
 
 void GraphView::refresh() {
+  drag_->cancel();  // what it was lifted from is drawn anew
   fill_runs();
   const RunView* view = bench().results().find(bench().shown_run());
   if (view == nullptr) return;  // not computed yet: what is drawn stays
-  graph_ = block_graph(*view);
+  graph_ = parts_->close_in(block_graph(*view));
+  graph_.landscape = landscape_;
   if (!graph_.problem.empty()) {
     layouter_->cancel();
     judge_.cancel();
@@ -245,6 +180,7 @@ void GraphView::refresh() {
     canvas_->fit();
     return;
   }
+  canvas_->set_can_carry(!view->run.is_measurement());
   judge_edges(*view);
   const std::string text = dot_text(graph_);
   if (const auto found = known_.find(text); found != known_.end()) {
@@ -294,6 +230,7 @@ void GraphView::draw(const GraphLayout& layout) {
   const RunView* view = bench().results().find(bench().shown_run());
   if (view != nullptr && view->result == chances_.of)
     canvas_->graph().show_chances(chances_.chances);
+  map_->follow();
   canvas_->setAccessibleName(to_qt(graph_.title));
   const auto operators = std::ranges::count(graph_.nodes, false, &GraphNode::is_tensor);
   canvas_->setAccessibleDescription(tr("%1 operators; %2 kernels hold two or more of them. Arrow "
@@ -305,6 +242,15 @@ void GraphView::draw(const GraphLayout& layout) {
   if (text != drawn_) canvas_->show_start();
   drawn_ = text;
   if (!layout.note.empty()) bar_->show_hint(to_qt(layout.note));
+}
+
+std::optional<OnChipEdge> GraphView::last_fusable_edge() const {
+  std::optional<OnChipEdge> last;
+  for (const GraphEdge& edge : graph_.edges) {
+    const EdgeItem* item = canvas_->graph().find_edge(edge.choice);
+    if (edge.can_toggle && item != nullptr && item->can_be_fused()) last = edge.choice;
+  }
+  return last;
 }
 
 void GraphView::search_best(double seconds) {
@@ -349,6 +295,7 @@ void GraphView::finish() {
   layouter_->wait_idle();
   take_layout();
   judge_.finish();
+  drag_->finish();
 }
 
 void GraphView::show_highlight(const Highlight& highlight) {

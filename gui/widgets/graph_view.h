@@ -14,6 +14,9 @@
 #include "gui/widgets/charts/background.h"
 #include "gui/widgets/edit_bar.h"
 #include "gui/widgets/graph_canvas.h"
+#include "gui/widgets/minimap.h"
+#include "gui/widgets/operator_drag.h"
+#include "gui/widgets/parts_button.h"
 #include "gui/widgets/view.h"
 
 class QComboBox;
@@ -46,6 +49,12 @@ class GraphView : public View {
   [[nodiscard]] RunId shown_run() const { return bench().shown_run(); }
   [[nodiscard]] GraphCanvas& canvas() const { return *canvas_; }
   [[nodiscard]] EditBar& edit_bar() const { return *bar_; }
+  [[nodiscard]] OperatorDrag& drag() const { return *drag_; }
+  [[nodiscard]] PartsButton& parts() const { return *parts_; }
+  [[nodiscard]] Minimap& map() const { return *map_; }
+  // In the order of the block, where it ends with a residual sum; empty: none is known yet, or none
+  // can be fused.
+  [[nodiscard]] std::optional<OnChipEdge> last_fusable_edge() const;
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -70,6 +79,7 @@ class GraphView : public View {
   using Layouter = LatestWins<BlockGraph, GraphLayout>;
 
   void make_tools();
+  void connect_drag();
   void fill_runs();
   void fill_rewrites();
   void take_layout();
@@ -82,8 +92,12 @@ class GraphView : public View {
   Session& session_;
   QComboBox* runs_;
   QToolButton* rewrites_;
+  PartsButton* parts_;
   EditBar* bar_;
   GraphCanvas* canvas_;
+  OperatorDrag* drag_;  // the canvas's
+  Minimap* map_;
+  bool landscape_ = false;
   BlockGraph graph_;
   std::string drawn_;                         // dot's text of what is drawn
   std::map<std::string, GraphLayout> known_;  // by dot's text

@@ -20,12 +20,14 @@
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
 #include "gui/widgets/measure_view.h"
+#include "gui/widgets/missions_view.h"
 #include "gui/widgets/pair_view.h"
 #include "gui/widgets/plan_view.h"
 #include "gui/widgets/program_view.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
 #include "gui/widgets/setup_panel.h"
+#include "gui/widgets/tour_guide.h"
 #include "gui/widgets/trace_view.h"
 #include "gui/widgets/what_if_panel.h"
 
@@ -78,6 +80,8 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   views_.push_back(new ProgramView(session.bench(), this));
   views_.push_back(new PlanView(session, this));
   views_.push_back(new BlockView(session, this));
+  auto* missions = new MissionsView(session, state_folder, this);
+  views_.push_back(missions);
 
   add_dock(runs_, "runs", tr("Runs"));
   add_dock(scrolling(setup_), "setup", tr("Setup"));
@@ -100,6 +104,9 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
       }
     });
   }
+  connect(missions, &MissionsView::start_requested, this, [this](const Mission& mission) {
+    if (files_->may_lose_work()) session_.start_anew(mission.start());
+  });
   connect(&session_, &Session::trace_given, this, [this, trace](const QString& file) {
     raise_view(trace->id());
     trace->open(from_qt(file));
@@ -108,6 +115,7 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   make_menus();
   make_status_bar();
   connect_session();
+  tour_ = new TourGuide(session_, *this);
   show_document();
   show_progress();
   details_->refresh();

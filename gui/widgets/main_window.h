@@ -29,6 +29,7 @@ class DetailsPanel;
 class SearchBox;
 class SetupPanel;
 class WhatIfPanel;
+class TourGuide;
 
 class MainWindow : public QMainWindow {
   Q_OBJECT
@@ -46,6 +47,7 @@ class MainWindow : public QMainWindow {
   // Nothing is computed, and what was is drawn.
   [[nodiscard]] bool is_idle() const;
   void raise_view(const QString& id);
+  [[nodiscard]] TourGuide& tour() const { return *tour_; }
   void reset_layout();
   void show_shortcuts();
   // All pictures and data, while the window goes on.
@@ -110,6 +112,7 @@ class MainWindow : public QMainWindow {
   DetailsPanel* details_;
   SearchBox* search_;
   FileActions* files_;
+  TourGuide* tour_ = nullptr;
   std::vector<View*> views_;
   std::vector<QDockWidget*> docks_;
   std::set<View*> stale_;  // hidden when results changed

@@ -18,6 +18,7 @@
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
+#include "gui/widgets/tour_guide.h"
 
 namespace fuseline::gui {
 
@@ -83,7 +84,8 @@ void MainWindow::make_view_menu() {
   QMenu* menu = menuBar()->addMenu(tr("&View"));
   int number = 1;
   for (View* v : views_) {
-    const QKeySequence keys(QString(number <= 10 ? "Ctrl+%1" : "Ctrl+Shift+%1").arg(number % 10));
+    const char* held = number <= 10 ? "Ctrl+%1" : number <= 20 ? "Ctrl+Shift+%1" : "Alt+%1";
+    const QKeySequence keys(QString(held).arg(number % 10));
     menu->addAction(make(("view-" + v->id().toStdString()).c_str(), v->title(), keys,
                          [this, id = v->id()] { raise_view(id); }));
     ++number;
@@ -113,6 +115,8 @@ void MainWindow::make_view_menu() {
 
 void MainWindow::make_help_menu() {
   QMenu* help = menuBar()->addMenu(tr("&Help"));
+  help->addAction(make("tour", tr("&Tour of the window (90 s)"), QKeySequence("Shift+F1"),
+                       [this] { tour_->start(); }));
   // The key is that of keyPressEvent(): as a shortcut it would be taken from text fields.
   QAction* sheet = make("shortcuts", tr("&Shortcuts"), {}, [this] { show_shortcuts(); });
   sheet->setText(tr("&Shortcuts\t?"));

@@ -8,6 +8,7 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/model/graph_parts.h"
 #include "gui/widgets/qt_text.h"
 
 namespace fuseline::gui {
@@ -21,13 +22,20 @@ constexpr int kMostWords = 3;  // differences that are said above the graphs; th
 PairView::PairView(Session& session, QWidget* parent)
     : View(session.bench(), parent),
       words_(new QLabel(this)),
+      parts_(new PartsButton(this)),
+      landscape_(new QToolButton(this)),
+      sides_(new QBoxLayout(QBoxLayout::LeftToRight)),
       work_(this,
-            [](const GraphPair& pair, const std::stop_token& stop, const Progress&) {
-              Laid laid{pair, {}};
-              if (!pair.problem.empty()) return laid;
-              laid.layouts[0] = gui::layout(pair.left);
-              throw_if_stopped(stop);
-              laid.layouts[1] = gui::layout(pair.right);
+            [](const Request& r, const std::stop_token& stop, const Progress&) {
+              Laid laid{.pair = r.pair, .closed = r.closed};
+              if (!r.pair.problem.empty()) return laid;
+              for (const std::size_t side : {0U, 1U}) {
+                throw_if_stopped(stop);
+                BlockGraph& graph = laid.graphs[side];
+                graph = with_closed_parts(side == 0 ? r.pair.left : r.pair.right, r.closed);
+                graph.landscape = r.landscape;
+                laid.layouts[side] = gui::layout(graph);
+              }
               return laid;
             },
             {.done = [this](Laid laid) { draw(std::move(laid)); },
@@ -39,10 +47,10 @@ PairView::PairView(Session& session, QWidget* parent)
   words_->setObjectName("pair-words");
   words_->setWordWrap(true);
   words_->setMargin(4);
+  make_tools();
   column->addWidget(words_);
-  auto* sides = new QHBoxLayout;
-  sides->setSpacing(2);
-  column->addLayout(sides, 1);
+  sides_->setSpacing(2);
+  column->addLayout(sides_, 1);
   for (const int side : {0, 1}) {
     const auto i = static_cast<std::size_t>(side);
     auto* one = new QVBoxLayout;
@@ -53,9 +61,13 @@ PairView::PairView(Session& session, QWidget* parent)
     runs_[i]->setMinimumContentsLength(8);
     canvases_[i] = new GraphCanvas(this);
     canvases_[i]->setAccessibleName(side == 0 ? tr("Left graph") : tr("Right graph"));
+    canvases_[i]->setObjectName(side == 0 ? "pair-canvas-left" : "pair-canvas-right");
+    maps_[i] = new Minimap(*canvases_[i]);
+    connect(canvases_[i], &GraphCanvas::zoomed, this, [this, side] { follow(side); });
+    connect(&canvases_[i]->graph(), &GraphScene::part_clicked, parts_, &PartsButton::toggle);
     one->addWidget(runs_[i]);
     one->addWidget(canvases_[i], 1);
-    sides->addLayout(one, 1);
+    sides_->addLayout(one, 1);
     connect(runs_[i], QOverload<int>::of(&QComboBox::activated), this, [this] { refresh(); });
     for (QScrollBar* bar :
          {canvases_[i]->horizontalScrollBar(), canvases_[i]->verticalScrollBar()}) {
@@ -70,11 +82,33 @@ PairView::PairView(Session& session, QWidget* parent)
   setFocusProxy(canvases_[0]);
 }
 
+void PairView::make_tools() {
+  auto* tools = new QHBoxLayout;
+  tools->setContentsMargins(4, 2, 4, 0);
+  parts_->setObjectName("pair-parts");
+  parts_->setAutoRaise(true);
+  landscape_->setObjectName("pair-landscape");
+  landscape_->setText(tr("Landscape"));
+  landscape_->setToolTip(tr("Both from left to right, in place of from top to bottom"));
+  landscape_->setCheckable(true);
+  landscape_->setAutoRaise(true);
+  tools->addWidget(parts_);
+  tools->addWidget(landscape_);
+  tools->addStretch(1);
+  static_cast<QVBoxLayout*>(layout())->addLayout(tools);
+  connect(parts_, &PartsButton::changed, this, [this] { refresh(); });
+  // Wide graphs have more room over each other.
+  connect(landscape_, &QToolButton::toggled, this, [this](bool on) {
+    sides_->setDirection(on ? QBoxLayout::TopToBottom : QBoxLayout::LeftToRight);
+    refresh();
+  });
+}
+
 QString PairView::hint() const {
   return tr(
       "The baseline on the left, the shown run on the right, or any two runs. What differs is "
       "coloured: operators that the other has not, and edges that only one keeps in a kernel. Both "
-      "zoom and move together.");
+      "zoom and move together. A double click makes one box of a part of the block, and opens it.");
 }
 
 // What a person chose stays; else the baseline and the shown run, or the last one where that is the
@@ -118,11 +152,17 @@ void PairView::refresh() {
   const RunView* left = bench().results().find(RunId{runs_[0]->currentData().toInt()});
   const RunView* right = bench().results().find(RunId{runs_[1]->currentData().toInt()});
   if (left == nullptr || right == nullptr) return;
-  work_.start(graph_pair(*left, *right));
+  Request request{graph_pair(*left, *right), parts_->closed(), landscape_->isChecked()};
+  std::vector<std::string> parts = part_names(request.pair.left);
+  for (const std::string& part : part_names(request.pair.right))
+    if (std::ranges::find(parts, part) == parts.end()) parts.push_back(part);
+  parts_->offer(std::move(parts));
+  work_.start(std::move(request));
 }
 
 void PairView::draw(Laid laid) {
   pair_ = std::move(laid.pair);
+  closed_ = std::move(laid.closed);
   QStringList lines;
   for (const std::string& line : pair_.lines) lines << to_qt(line);
   words_->setToolTip(lines.join('\n'));
@@ -132,18 +172,20 @@ void PairView::draw(Laid laid) {
   for (const std::size_t side : {0U, 1U}) {
     GraphScene& scene = canvases_[side]->graph();
     if (pair_.problem.empty()) {
-      scene.show_graph(side == 0 ? pair_.left : pair_.right, laid.layouts[side], theme());
+      scene.show_graph(laid.graphs[side], laid.layouts[side], theme());
     } else {
       scene.show_problem(to_qt(pair_.problem), theme());
     }
     canvases_[side]->show_start();
   }
   mark_differences();
+  for (Minimap* map : maps_) map->follow();
 }
 
 void PairView::mark_differences() {
   for (const std::size_t side : {0U, 1U}) {
-    const GraphDifference& d = side == 0 ? pair_.only_left : pair_.only_right;
+    const GraphDifference d = with_closed_parts(side == 0 ? pair_.only_left : pair_.only_right,
+                                                side == 0 ? pair_.left : pair_.right, closed_);
     Highlight marks;
     marks.operators = d.operators;
     marks.edges = d.edges;
@@ -187,16 +229,20 @@ void PairView::paint_to(QPainter& painter, QSize size) {
         pair_.problem.empty() ? tr("the graphs are being laid out") : to_qt(pair_.problem));
     return;
   }
-  const int half = size.width() / 2;
   const int foot = 3 * QFontMetrics(small_font(font())).height();
+  const bool over = landscape_->isChecked();
+  const int wide = over ? size.width() : size.width() / 2;
+  const int high = over ? (size.height() - foot) / 2 : size.height() - foot;
   for (const int side : {0, 1}) {
     painter.setFont(heading_font(font()));
     const int head = QFontMetrics(painter.font()).height() + 2 * kMargin;
-    const QRect area(side * half + kMargin, 0, half - 2 * kMargin, size.height());
+    const QRect area((over ? 0 : side * wide) + kMargin, over ? side * high : 0, wide - 2 * kMargin,
+                     high);
     painter.setPen(t.colour(ColourRole::text));
-    painter.drawText(QRect(area.left(), 0, area.width(), head), Qt::AlignLeft | Qt::AlignVCenter,
+    painter.drawText(QRect(area.left(), area.top(), area.width(), head),
+                     Qt::AlignLeft | Qt::AlignVCenter,
                      to_qt(side == 0 ? pair_.left.title : pair_.right.title));
-    const QRectF place(area.left(), head, area.width(), size.height() - head - foot - kMargin);
+    const QRectF place(area.left(), area.top() + head, area.width(), high - head - kMargin);
     GraphScene& scene = canvases_[static_cast<std::size_t>(side)]->graph();
     scene.render(&painter, place, scene.picture(), Qt::KeepAspectRatio);
   }

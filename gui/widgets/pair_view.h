@@ -7,9 +7,12 @@
 #include "gui/model/graph_pair.h"
 #include "gui/widgets/charts/background.h"
 #include "gui/widgets/graph_canvas.h"
+#include "gui/widgets/minimap.h"
+#include "gui/widgets/parts_button.h"
 #include "gui/widgets/session.h"
 #include "gui/widgets/view.h"
 
+class QBoxLayout;
 class QComboBox;
 class QLabel;
 
@@ -36,15 +39,25 @@ class PairView : public View {
     return *canvases_[static_cast<std::size_t>(side)];
   }
   [[nodiscard]] const GraphPair& pair() const { return pair_; }
+  [[nodiscard]] PartsButton& parts() const { return *parts_; }
+  [[nodiscard]] Minimap& map(int side) const { return *maps_[static_cast<std::size_t>(side)]; }
   void show_runs(RunId left, RunId right);
 
  private:
+  struct Request {
+    GraphPair pair;
+    std::set<std::string> closed;  // parts
+    bool landscape = false;
+  };
   struct Laid {
     GraphPair pair;
+    std::set<std::string> closed{};
+    std::array<BlockGraph, 2> graphs{};  // as they are drawn
     std::array<GraphLayout, 2> layouts{};
   };
 
   void fill_runs();
+  void make_tools();
   void draw(Laid laid);
   void mark_differences();
   void follow(int side);
@@ -52,9 +65,14 @@ class PairView : public View {
   QLabel* words_;
   std::array<QComboBox*, 2> runs_{};
   std::array<GraphCanvas*, 2> canvases_{};
+  std::array<Minimap*, 2> maps_{};
+  PartsButton* parts_;
+  QToolButton* landscape_;
+  QBoxLayout* sides_;
   GraphPair pair_;
+  std::set<std::string> closed_;  // of what is drawn
   bool following_ = false;
-  Background<GraphPair, Laid> work_;
+  Background<Request, Laid> work_;
 };
 
 }  // namespace fuseline::gui

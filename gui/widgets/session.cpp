@@ -220,6 +220,13 @@ void Session::fuse_all(const std::vector<std::string>& operators) {
   judge(bench_.fuse_all(run, operators), before, policy);
 }
 
+void Session::move_operator(const std::string& op, const std::optional<std::string>& beside) {
+  const RunId run = bench_.shown_run();
+  const std::optional<PlanEstimate> before = estimate_of(run);
+  const std::string policy = bench_.document().runs.at(run).policy;
+  judge(bench_.move_operator(run, op, beside), before, policy);
+}
+
 void Session::toggle_rewrite(const std::string& rewrite) {
   const RunId run = bench_.shown_run();
   const std::optional<PlanEstimate> before = estimate_of(run);

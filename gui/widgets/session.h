@@ -56,13 +56,14 @@ class Session : public QObject {
   // Edits of the shown run; edit_judged() tells the outcome.
   void toggle_edge(const OnChipEdge& edge);
   void fuse_all(const std::vector<std::string>& operators);
+  void move_operator(const std::string& op, const std::optional<std::string>& beside);
   void toggle_rewrite(const std::string& rewrite);
   void accept(const Suggestion& suggestion);
 
   // Wrong files: failed(), and the session stays.
   bool open(const std::filesystem::path& path);
   bool save(const std::filesystem::path& path);
-  void start_anew(Document document);
+  void start_anew(Document document);  // with the run shown that an opened file would show
   bool recover(const Autosave::Left& left);
   // A model, a block, a plan, a GPU, measurements: put into the session; a trace: shown beside it.
   // What it is was found by kind_of_file().

@@ -108,6 +108,10 @@ Pair pair_of(ColourRole role) {
       return {0xffc2185b, 0xffff7fae};
     case ColourRole::rest:
       return {0xffb9c0c7, 0xff59636d};
+    case ColourRole::allowed:
+      return {0xff00785e, 0xff2cc29a};
+    case ColourRole::refused:
+      return {0xffb3261e, 0xffff8f85};
     case ColourRole::heat:
       return {0xff00467c, 0xff8fd3ff};
   }

@@ -15,6 +15,7 @@
 #include "gui/model/text.h"
 #include "gui/widgets/charts/plot.h"
 #include "gui/widgets/qt_text.h"
+#include "gui/widgets/trace_matcher.h"
 
 namespace fuseline::gui {
 
@@ -84,6 +85,7 @@ TraceView::TraceView(Session& session, const std::filesystem::path& state_folder
       keep_(new QPushButton(tr("Keep"), this)),
       judged_(new QLabel(this)),
       rest_(new QTableWidget(this)),
+      matcher_(new TraceMatcher(this)),
       work_(this,
             [](const TraceRequest& request, const std::stop_token& stop, const Progress& progress) {
               return import_trace(request, stop, progress);
@@ -91,6 +93,7 @@ TraceView::TraceView(Session& session, const std::filesystem::path& state_folder
             {.done =
                  [this](std::shared_ptr<const TracedBlock> traced) {
                    traced_ = std::move(traced);
+                   before_.clear();
                    chart_ = trace_chart(*traced_, asked_->setup);
                    draw();
                  },
@@ -123,6 +126,19 @@ TraceView::TraceView(Session& session, const std::filesystem::path& state_folder
   rest_->setHorizontalHeaderLabels(
       {tr("µs"), tr("share"), tr("launches"), tr("in the block, and no kernel of the plan")});
   rest_->horizontalHeader()->setStretchLastSection(true);
+  auto* by_hand = new QPushButton(tr("By hand"), this);
+  by_hand->setObjectName("trace-by-hand");
+  by_hand->setCheckable(true);
+  by_hand->setToolTip(tr("Say which launch is which kernel of the plan"));
+  controls().insertWidget(controls().count() - 3, by_hand);
+  body().addWidget(matcher_, 2);
+  matcher_->hide();
+  connect(by_hand, &QPushButton::toggled, this, [this](bool on) {
+    matcher_->setVisible(on);
+    rest_->setVisible(!on && !chart_.rest.empty());
+  });
+  connect(matcher_, &TraceMatcher::matched, this, &TraceView::match);
+  connect(matcher_, &TraceMatcher::taken_back, this, &TraceView::take_match_back);
   connect(open_, &QPushButton::clicked, this, [this] { choose_file(); });
   connect(keep_, &QPushButton::clicked, this, [this] { keep(); });
   connect(policy_, QOverload<int>::of(&QComboBox::activated), this, [this] { start(); });
@@ -177,11 +193,28 @@ void TraceView::draw() {
   judged_->setVisible(!text.isEmpty());
   keep_->setEnabled(true);
   fill_rest();
+  matcher_->show_chart(chart_, !before_.empty());
+}
+
+void TraceView::match(const std::vector<std::size_t>& launches, std::optional<std::size_t> kernel) {
+  if (!traced_ || launches.empty()) return;
+  before_.push_back(traced_);
+  traced_ = match_by_hand(*traced_, launches, kernel);
+  chart_ = trace_chart(*traced_, asked_->setup);
+  draw();
+}
+
+void TraceView::take_match_back() {
+  if (before_.empty()) return;
+  traced_ = before_.back();
+  before_.pop_back();
+  chart_ = trace_chart(*traced_, asked_->setup);
+  draw();
 }
 
 void TraceView::fill_rest() {
   rest_->setRowCount(0);
-  rest_->setVisible(!chart_.rest.empty());
+  rest_->setVisible(!chart_.rest.empty() && matcher_->isHidden());
   for (const TraceRest& r : chart_.rest) {
     const int row = rest_->rowCount();
     rest_->insertRow(row);
@@ -203,6 +236,8 @@ void TraceView::show_text(const std::string& text) {
   plots().front()->set_scene(empty_scene(title().toStdString(), text));
   judged_->hide();
   keep_->setEnabled(false);
+  before_.clear();
+  matcher_->show_chart(chart_, false);
   fill_rest();
 }
 

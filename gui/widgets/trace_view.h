@@ -17,6 +17,8 @@ namespace fuseline::gui {
 
 Scene trace_scene(const TraceChart& chart);
 
+class TraceMatcher;
+
 class TraceView : public ChartView {
   Q_OBJECT
  public:
@@ -35,6 +37,9 @@ class TraceView : public ChartView {
   void open(const std::filesystem::path& file);
   void keep();  // as a measurement, whose run is added to the session
   [[nodiscard]] const TraceChart& chart() const { return chart_; }
+  // By hand: the launches are that kernel of the plan, or none of it.
+  void match(const std::vector<std::size_t>& launches, std::optional<std::size_t> kernel);
+  void take_match_back();  // the last one
 
  private:
   void start();
@@ -49,6 +54,8 @@ class TraceView : public ChartView {
   QPushButton *open_, *keep_;
   QLabel* judged_;
   QTableWidget* rest_;
+  TraceMatcher* matcher_;
+  std::vector<std::shared_ptr<const TracedBlock>> before_;  // each match by hand
   std::string file_;
   std::optional<TraceRequest> asked_;
   std::shared_ptr<const TracedBlock> traced_;

@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <set>
+#include <system_error>
 #include <utility>
 
+#include "base/data_dir.h"
 #include "base/data_files.h"
 #include "base/error.h"
 #include "base/path_kind.h"
@@ -188,6 +192,43 @@ std::shared_ptr<Architecture> load(const std::string& name_or_path, Heirs heirs)
   return result;
 }
 
+// A shipped architecture as it was read, and the files that it came from, parents included.
+struct ReadArchitecture {
+  std::vector<std::pair<fs::path, fs::file_time_type>> files;
+  std::shared_ptr<const Architecture> read;
+
+  [[nodiscard]] bool is_current() const {
+    return read != nullptr && std::ranges::all_of(files, [](const auto& file) {
+             std::error_code gone;
+             return fs::last_write_time(file.first, gone) == file.second && !gone;
+           });
+  }
+};
+
+ReadArchitecture read_with_files(const std::string& name) {
+  ReadArchitecture out{.files = {}, .read = load(name, {})};
+  const std::vector<std::string> shipped = architecture_names();
+  std::string file = name;
+  while (std::ranges::find(shipped, file) != shipped.end()) {
+    const fs::path path = file_of(file);
+    out.files.emplace_back(path, fs::last_write_time(path));
+    file = load(file, {})->inherits;
+  }
+  return out;
+}
+
+// Every prediction asks for one, and reading it takes longer than a prediction: it is read again
+// only after one of its files has changed.
+std::shared_ptr<const Architecture> shipped_architecture(const std::string& name) {
+  static std::mutex mutex;
+  static std::map<std::string, ReadArchitecture> known;
+  const std::string key = fs::absolute(data_dir()).string() + "\n" + name;
+  const std::lock_guard lock(mutex);
+  ReadArchitecture& architecture = known[key];
+  if (!architecture.is_current()) architecture = read_with_files(name);
+  return architecture.read;
+}
+
 }  // namespace
 
 const char* name_of(Feature feature) {
@@ -209,7 +250,9 @@ const char* name_of(Feature feature) {
 }
 
 std::shared_ptr<const Architecture> load_architecture(const std::string& name_or_path) {
-  return load(name_or_path, {});
+  // A path's parents may be anywhere.
+  return looks_like_path(name_or_path) ? load(name_or_path, {})
+                                       : shipped_architecture(name_or_path);
 }
 
 std::string architecture_of_field(const TomlTable& table, const std::string& key) {

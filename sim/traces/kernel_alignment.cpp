@@ -309,6 +309,8 @@ const char* name_of(MatchedBy by) {
       return "part";
     case MatchedBy::time:
       return "time";
+    case MatchedBy::hand:
+      return "hand";
   }
   return "?";
 }

@@ -44,6 +44,7 @@ enum class MatchedBy : std::uint8_t {
   order,  // only its place between others
   part,   // a further launch of the kernel before
   time,   // out of order: the same kind, and a time that fits
+  hand,   // a person said so
 };
 
 struct LaunchMatch {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "sim/traces/hand_match.h"
 #include "sim/traces/repeats.h"
 
 namespace fuseline {
@@ -25,13 +26,6 @@ constexpr std::size_t kMostCuts = 12;         // lists that are tried
 constexpr std::size_t kMostRotations = 96;    // places where such a list may begin
 constexpr std::size_t kLongestSingle = 4096;  // launches of a trace that repeats nothing
 constexpr double kLeastCover = 0.5;           // of the launches, by lists that repeat
-
-SpreadOfTimes spread(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  const std::size_t n = seconds.size();
-  const double median = n % 2 == 1 ? seconds[n / 2] : (seconds[n / 2 - 1] + seconds[n / 2]) / 2;
-  return {Seconds(median), Seconds(seconds.front()), Seconds(seconds.back())};
-}
 
 Bytes median_bytes(std::vector<std::int64_t> bytes) {
   const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
@@ -109,8 +103,8 @@ Cut cut_at(const LaunchList& list, const std::vector<const Launch*>& kernels,
     for (std::size_t t = 0; t < times; ++t)
       seconds.push_back(kernels[begin + t * count + i]->duration.value());
     cut.list.push_back(numbers[begin + i]);
-    cut.seen.push_back(
-        {.name = list.names[kernels[begin + i]->name], .time = spread(std::move(seconds)).median});
+    cut.seen.push_back({.name = list.names[kernels[begin + i]->name],
+                        .time = spread_of(std::move(seconds)).median});
   }
   return cut;
 }
@@ -196,34 +190,13 @@ void measure(MatchedTrace& out, const LaunchList& list, const GpuKernels& gpu,
     const LaunchMatch& match = choice.alignment.launches[i];
     out.launches.push_back({.name = list.names[same.front()->name],
                             .shape = list.shapes[same.front()->shape],
-                            .time = spread(std::move(seconds)),
+                            .each = seconds,
+                            .time = spread_of(seconds),
                             .counters = median_counters(list, same),
                             .kernel = match.planned,
                             .by = match.by});
   }
-  out.kernels.resize(kernels);
-  for (std::size_t k = 0; k < kernels; ++k) {
-    MatchedPlanKernel& kernel = out.kernels[k];
-    std::vector<double> seconds(places.size(), 0);
-    LaunchCounters sum;
-    bool counted = true;
-    for (std::size_t i = 0; i < length; ++i) {
-      if (out.launches[i].kernel != k) continue;
-      ++kernel.launches;
-      for (std::size_t r = 0; r < places.size(); ++r)
-        seconds[r] += gpu.kernels[places[r] + i]->duration.value();
-      if (const auto& c = out.launches[i].counters) {
-        sum.hbm_read += c->hbm_read;
-        sum.hbm_write += c->hbm_write;
-        sum.l2 += c->l2;
-      } else {
-        counted = false;
-      }
-    }
-    if (kernel.launches == 0) continue;
-    kernel.time = spread(std::move(seconds));
-    if (counted) kernel.counters = sum;
-  }
+  sum_kernels(out, kernels);
 }
 
 // Copies and fills stand between kernels and are no kernels; what of them began while a repetition
@@ -252,65 +225,19 @@ void measure_whole(MatchedTrace& out, const LaunchList& list, const GpuKernels& 
     busy.push_back(one_busy);
     spans.push_back(one_span);
   }
-  out.busy = spread(std::move(busy));
-  out.span = spread(std::move(spans));
+  out.busy = spread_of(std::move(busy));
+  out.span = spread_of(std::move(spans));
   for (const auto& group : {gpu.kernels, gpu.memory})
     for (const Launch* l : group) out.whole += l->duration;
   out.elsewhere = Seconds(std::max(0.0, out.whole.value() - inside));
 
-  std::map<std::string, UnmatchedActivity> unmatched;
-  for (const MatchedLaunch& l : out.launches) {
-    if (l.kernel) continue;
-    UnmatchedActivity& u = unmatched[l.name];
-    u.name = l.name;
-    ++u.launches;
-    u.time += l.time.median;
-  }
   const auto times = static_cast<double>(places.size());
   for (const auto& [name, sum] : memory) {
     const auto launches = static_cast<double>(sum.first) / times;
-    unmatched[name] = {name, static_cast<std::size_t>(std::ceil(launches)),
-                       Seconds(sum.second / times)};
+    out.unmatched.push_back(
+        {name, static_cast<std::size_t>(std::ceil(launches)), Seconds(sum.second / times), true});
   }
-  for (auto& [name, u] : unmatched) out.unmatched.push_back(std::move(u));
-  std::stable_sort(
-      out.unmatched.begin(), out.unmatched.end(),
-      [](const UnmatchedActivity& a, const UnmatchedActivity& b) { return a.time > b.time; });
-}
-
-// Bytes of a kernel's counters, divided as the prediction divides them.
-void attribute(MatchedTrace& out, const CandidatePlan& plan) {
-  std::map<std::int32_t, TensorTraffic> tensors;
-  bool any = false;
-  for (std::size_t k = 0; k < out.kernels.size(); ++k) {
-    const KernelEstimate& estimate = plan.estimate.kernels[k];
-    const std::optional<LaunchCounters>& counters = out.kernels[k].counters;
-    if (!counters || estimate.requested.empty()) continue;
-    any = true;
-    double loaded = 0, stored = 0, asked = 0;
-    for (const RequestedBytes& r : estimate.requested) {
-      loaded += r.hbm_read.as_double();
-      asked += r.loaded.as_double();
-      stored += r.stored.as_double();
-    }
-    for (const RequestedBytes& r : estimate.requested) {
-      TensorTraffic& t = tensors[r.tensor.index];
-      t.tensor = plan.plan.graph.tensor(r.tensor).name;
-      const double of_reads = loaded > 0  ? r.hbm_read.as_double() / loaded
-                              : asked > 0 ? r.loaded.as_double() / asked
-                                          : 0;
-      const double of_writes = stored > 0 ? r.stored.as_double() / stored : 0;
-      const auto part = [](Bytes bytes, double share) {
-        return Bytes(std::llround(bytes.as_double() * share));
-      };
-      t.read += part(counters->hbm_read, of_reads);
-      t.write += part(counters->hbm_write, of_writes);
-      t.predicted_read += part(estimate.hbm_read, of_reads);
-      t.predicted_write += part(estimate.hbm_write, of_writes);
-    }
-  }
-  if (!any) return;
-  for (auto& [id, t] : tensors) out.tensors.push_back(std::move(t));
+  list_unmatched(out);
 }
 
 }  // namespace
@@ -380,7 +307,7 @@ MatchedTrace match_trace(const LaunchList& list, const std::vector<CandidatePlan
     out.device = device->second;
   measure(out, list, gpu, places, best, planned[best.plan].size());
   measure_whole(out, list, gpu, places, best.cut.list.size());
-  attribute(out, plan);
+  attribute_counters(out, plan);
 
   std::set<std::int64_t> streams;
   for (const std::size_t i : places)
@@ -401,7 +328,9 @@ MeasuredTrace measured_trace(const MatchedTrace& trace, const LaunchList& list,
                              const CandidatePlan& plan, const BlockCase& block) {
   constexpr std::size_t longest_name = 90;  // as in the shipped tables
   MeasuredTrace out{.block = block, .kernels = {}};
+  std::set<std::size_t> begun;  // kernels of which a launch was seen
   for (const MatchedLaunch& l : trace.launches) {
+    const bool further = l.kernel && !begun.insert(*l.kernel).second && l.by == MatchedBy::hand;
     if (l.time.median <= Seconds(0)) continue;  // too short for the profiler's clock
     MeasuredKernel kernel{.site = {},
                           .kernel = l.name,
@@ -425,7 +354,7 @@ MeasuredTrace measured_trace(const MatchedTrace& trace, const LaunchList& list,
     if (l.kernel) {
       const KernelEstimate& planned = plan.estimate.kernels[*l.kernel];
       // What compare pairs by; a further launch of a kernel is no second one of its kind.
-      if (l.by != MatchedBy::part) kernel.recorded_kind = planned.kind;
+      if (l.by != MatchedBy::part && !further) kernel.recorded_kind = planned.kind;
       // The second kernel of a library's call has no operators: it is of the step before it.
       std::size_t owner = *l.kernel;
       while (owner > 0 && plan.estimate.kernels[owner].operators.empty()) --owner;

@@ -27,6 +27,7 @@ struct CandidatePlan {
 struct MatchedLaunch {
   std::string name;
   LaunchShape shape;
+  std::vector<double> each;  // seconds, of each repetition
   SpreadOfTimes time;
   std::optional<LaunchCounters> counters;  // medians
   std::optional<std::size_t> kernel;       // of the estimate
@@ -53,6 +54,7 @@ struct UnmatchedActivity {
   std::string name;
   std::size_t launches = 0;
   Seconds time;
+  bool is_memory = false;  // a copy or a fill, which is no kernel's
 };
 
 struct MatchedTrace {

@@ -127,7 +127,7 @@ ServingView::ServingView(Workbench& bench, QWidget* parent)
                },
            .failed = [this](const std::string& why) { show_text(why); },
            .changed = [this] { show_work(work_.is_busy(), work_.progress(), tr("simulating")); }}) {
-  controls().insertWidget(2, new QLabel(tr("GPU, price an hour"), this));
+  controls().insertWidget(2, new QLabel(tr("Price an hour"), this));
   controls().insertWidget(3, price_);
   add_plot(1);
   soon_.setSingleShot(true);

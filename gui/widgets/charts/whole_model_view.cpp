@@ -150,7 +150,7 @@ WholeModelView::WholeModelView(Workbench& bench, QWidget* parent)
                },
            .failed = [this](const std::string& why) { show_text(why); },
            .changed = [this] { show_work(work_.is_busy(), work_.progress(), tr("simulating")); }}) {
-  controls().insertWidget(0, new QLabel(tr("GPU, price an hour"), this));
+  controls().insertWidget(0, new QLabel(tr("Price an hour"), this));
   controls().insertWidget(1, price_);
   connect(price_, QOverload<double>::of(&QDoubleSpinBox::valueChanged), this, [this] { start(); });
   add_plot(1);

@@ -54,6 +54,42 @@ TEST(TraceImport, ANamedPolicyIsTheOneThatIsMatched) {
   EXPECT_TRUE(std::ranges::any_of(chart.rows, [](const TraceRow& r) { return !r.measured; }));
 }
 
+// What a person says is what the sums, the rest and the kept measurement follow.
+TEST(TraceImport, ALaunchIsMatchedByHand) {
+  const auto traced = import_trace({kTrace, traced_setup()});
+  const TraceChart before = trace_chart(*traced, traced_setup());
+  const auto first = std::ranges::find_if(
+      before.launches, [](const TraceLaunch& l) { return l.kernel.has_value(); });
+  ASSERT_NE(first, before.launches.end());
+  const auto launch = static_cast<std::size_t>(first - before.launches.begin());
+  const std::size_t from = *first->kernel, to = (from + 1) % before.rows.size();
+  const TraceChart moved = trace_chart(*match_by_hand(*traced, {launch}, to), traced_setup());
+  EXPECT_EQ(moved.launches[launch].kernel, to);
+  EXPECT_EQ(moved.launches[launch].by, "hand");
+  EXPECT_EQ(moved.rows[to].launches, before.rows[to].launches + 1);
+  EXPECT_EQ(moved.rows[from].launches, before.rows[from].launches - 1);
+  // Medians of sums lie between the sums of the least and of the most.
+  ASSERT_TRUE(moved.rows[to].measured.has_value());
+  EXPECT_GT(moved.rows[to].measured->median, first->time);
+  EXPECT_THAT(moved.notes, ::testing::Contains(HasSubstr("1 launch was matched by hand")));
+
+  const TraceChart gone = trace_chart(*match_by_hand(*traced, {launch}, {}), traced_setup());
+  EXPECT_EQ(gone.rows[from].launches, before.rows[from].launches - 1);
+  const auto named = [&](const TraceChart& chart) {
+    std::size_t count = 0;
+    for (const TraceRest& r : chart.rest)
+      if (r.name == first->name) count += r.launches;
+    return count;
+  };
+  EXPECT_EQ(named(gone), named(before) + 1);
+  // Back again, all is as it was.
+  const auto back = match_by_hand(*match_by_hand(*traced, {launch}, {}), {launch}, from);
+  const TraceChart again = trace_chart(*back, traced_setup());
+  EXPECT_EQ(again.rows[from].measured->median, before.rows[from].measured->median);
+  EXPECT_EQ(again.rest.size(), before.rest.size());
+  EXPECT_EQ(to_us(back->trace.matched()), to_us(traced->trace.matched()));
+}
+
 TEST(TraceImport, TablesCompareLikeWithLike) {
   for (const Table& table :
        to_tables(trace_chart(*import_trace({kTrace, traced_setup()}), traced_setup())))

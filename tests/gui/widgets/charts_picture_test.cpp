@@ -102,12 +102,13 @@ TEST(ChartPictures, ThePaletteChangesEveryPictureAndTextKeepsItsContrast) {
     const Theme theme(palette);
     EXPECT_GE(contrast(theme.colour(ColourRole::text), theme.background()), 7);
     EXPECT_GE(contrast(theme.colour(ColourRole::muted), theme.background()), 4.5);
-    for (const ColourRole role : {ColourRole::limit, ColourRole::ceiling, ColourRole::baseline,
-                                  ColourRole::highlight, ColourRole::better, ColourRole::worse}) {
+    for (const ColourRole role :
+         {ColourRole::limit, ColourRole::ceiling, ColourRole::baseline, ColourRole::highlight,
+          ColourRole::better, ColourRole::worse, ColourRole::allowed, ColourRole::refused}) {
       EXPECT_GE(contrast(theme.colour(role), theme.background()), 3) << static_cast<int>(role);
     }
     // Names in the nodes of the graph, and texts on any run's colour.
-    for (int role = 0; role <= static_cast<int>(ColourRole::rest); ++role) {
+    for (int role = 0; role <= static_cast<int>(ColourRole::refused); ++role) {
       for (int shade = 0; shade < 10; ++shade) {
         const QColor fill = theme.colour({static_cast<ColourRole>(role), shade});
         EXPECT_GE(contrast(ink_on(fill), fill), 4.5) << role << " " << shade;

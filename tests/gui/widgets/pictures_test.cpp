@@ -26,8 +26,9 @@ TEST(SlowPictures, OfTheDocumentsAreWhatTheScriptDraws) {
   QTemporaryDir drawn;
   QProcess script;
   script.setWorkingDirectory(FUSELINE_SOURCE_DIR);
-  script.start(FUSELINE_SOURCE_DIR "/scripts/gui-pictures.sh", {FUSELINE_GUI_BINARY, drawn.path()});
-  ASSERT_TRUE(script.waitForFinished(600000));
+  script.start(FUSELINE_SOURCE_DIR "/scripts/gui-pictures.sh",
+               {FUSELINE_GUI_BINARY, drawn.path(), FUSELINE_GUI_ROBOT});
+  ASSERT_TRUE(script.waitForFinished(1200000));
   ASSERT_EQ(script.exitCode(), 0) << script.readAllStandardError().toStdString();
   const QDir kept(FUSELINE_SOURCE_DIR "/docs/pictures");
   const QStringList names = kept.entryList({"*.png"}, QDir::Files, QDir::Name);

@@ -7,6 +7,7 @@
 #include <QComboBox>
 #include <QLabel>
 #include <QPushButton>
+#include <QTableWidget>
 
 #include "tests/gui/widgets/window_support.h"
 
@@ -55,6 +56,28 @@ TEST(TraceView, AnotherPolicyIsMatchedAnew) {
   emit policy->activated(policy->currentIndex());
   view.finish();
   EXPECT_THAT(view.chart().title, HasSubstr("eager: "));
+}
+
+TEST(TraceView, ALaunchIsMatchedByHandAndTakenBack) {
+  Window window(traced_document());
+  window->files().open(kTraceFile);
+  auto& view = *qobject_cast<TraceView*>(window->view("trace"));
+  view.finish();
+  QTest::mouseClick(view.findChild<QPushButton*>("trace-by-hand"), Qt::LeftButton);
+  auto* launches = view.findChild<QTableWidget*>("trace-launches");
+  ASSERT_GT(launches->rowCount(), 2);
+  ASSERT_TRUE(launches->isVisible());
+  const QString before = launches->item(0, 0)->text();
+  QTest::mouseClick(launches->viewport(), Qt::LeftButton, {},
+                    launches->visualItemRect(launches->item(0, 3)).center());
+  auto* kernel = view.findChild<QComboBox*>("trace-kernel");
+  EXPECT_EQ(kernel->currentText(), before) << "the box shows what the launch is now";
+  kernel->setCurrentIndex(0);
+  QTest::mouseClick(view.findChild<QPushButton*>("trace-match"), Qt::LeftButton);
+  EXPECT_EQ(launches->item(0, 0)->text(), "none");
+  EXPECT_THAT(view.findChild<QLabel*>("trace-judged")->text().toStdString(), HasSubstr("measured"));
+  QTest::mouseClick(view.findChild<QPushButton*>("trace-take-back"), Qt::LeftButton);
+  EXPECT_EQ(launches->item(0, 0)->text(), before);
 }
 
 TEST(TraceView, ABrokenTraceSaysWhy) {

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -201,6 +204,50 @@ TEST_F(ArchitectureFiles, ACircleOfPathsIsRefusedHoweverTheyAreWritten) {
     EXPECT_EQ(error.problem().field, "inherits");
     EXPECT_EQ(error.problem().value, "./a.toml");
   }
+}
+
+// A folder of data files of its own, for as long as it lives.
+class OwnData {
+ public:
+  OwnData() : folder_(fs::path(testing::TempDir()) / ("own-data-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    for (const char* part : {"models", "gpus", "architectures"})
+      fs::copy(data_dir() / part, folder_ / part, fs::copy_options::recursive);
+    if (const char* before = getenv("FUSELINE_DATA")) before_ = before;
+    setenv("FUSELINE_DATA", folder_.c_str(), 1);
+  }
+  ~OwnData() {
+    before_ ? setenv("FUSELINE_DATA", before_->c_str(), 1) : unsetenv("FUSELINE_DATA");
+    fs::remove_all(folder_);
+  }
+  OwnData(const OwnData&) = delete;
+  OwnData& operator=(const OwnData&) = delete;
+  // Later than all that was written before, whatever the clock's steps.
+  void write(const std::string& name, const std::string& text) {
+    const fs::path path = folder_ / "architectures" / (name + ".toml");
+    std::ofstream(path) << text;
+    fs::last_write_time(path, fs::file_time_type::clock::now() + std::chrono::seconds(++writes_));
+  }
+
+ private:
+  fs::path folder_;
+  std::optional<std::string> before_;
+  int writes_ = 0;
+};
+
+TEST(Architecture, AShippedFileIsReadAgainOnlyAfterItOrItsParentChanged) {
+  const std::string hopper = text_of("hopper");
+  const auto shipped = load_architecture("hopper");
+  EXPECT_EQ(load_architecture("hopper"), shipped) << "it was read already";
+  OwnData data;
+  EXPECT_NE(load_architecture("hopper"), shipped) << "another folder's file";
+  data.write("heir", heir(""));
+  EXPECT_EQ(load_architecture("heir")->constants.gemm.tensor_fraction,
+            shipped->constants.gemm.tensor_fraction);
+  data.write("heir", replaced(heir(""), "title = \"Heir\"", "title = \"Another\""));
+  EXPECT_EQ(load_architecture("heir")->title, "Another");
+  data.write("hopper", replaced(hopper, "value = 0.86", "value = 0.85"));
+  EXPECT_EQ(load_architecture("heir")->constants.gemm.tensor_fraction, 0.85);
 }
 
 TEST(Architecture, UnknownNamesGiveTheNearest) {

@@ -106,14 +106,26 @@ std::string decisions_table(const SearchResult& r) {
          "gain: the plan with that decision alone undone, over the found one\n";
 }
 
+// Names as far as they fit behind the table's numbers, and how many do not.
+std::string fitting(const std::vector<std::string>& names) {
+  constexpr std::size_t kRoom = 60;
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string next = (i > 0 ? ", " : "") + names[i];
+    if (text.size() + next.size() > kRoom && i > 0)
+      return text + fmt::format(", {} more", names.size() - i);
+    text += next;
+  }
+  return text;
+}
+
 std::string front_table(const SearchResult& r, Objective other) {
   if (r.front.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   for (const FrontPlan& f : r.front) {
     rows.push_back({value_text(r.objective, f.values[static_cast<std::size_t>(r.objective)]),
                     value_text(other, f.values[static_cast<std::size_t>(other)]),
-                    std::to_string(f.plan.kernels.size()),
-                    fmt::format("{}", fmt::join(f.plan.rewrites, ", "))});
+                    std::to_string(f.plan.kernels.size()), fitting(f.plan.rewrites)});
   }
   return "\n" +
          format_table({{fmt::format("{} {}", name_of(r.objective), unit_of(r.objective))},

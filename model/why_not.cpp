@@ -21,6 +21,12 @@ bool finishes_in_epilogue(const Op& op) {
   const auto* statistics = op.attributes.get<RowStatistics>();
   return is_finisher(op) && statistics != nullptr && statistics->in_epilogue;
 }
+bool is_read_by(const std::vector<const Op*>& ops, TensorId tensor) {
+  return std::ranges::any_of(ops, [tensor](const Op* op) {
+    return std::ranges::any_of(op->reads,
+                               [tensor](const Operand& r) { return r.tensor == tensor; });
+  });
+}
 bool leaves_partials(const Op& op) { return op.kind->partial != Sums::none; }
 
 std::string join(const Graph& graph, const std::vector<OpId>& ops) {
@@ -171,7 +177,12 @@ std::string why_no_gemm_program(const Graph& graph, const Group& g, const std::v
   bool sums_columns = false;
   for (const Op* op : g.after) {
     sums_columns = sums_columns || op->kind->partial == Sums::columns;
-    if (finishes_in_epilogue(*op) && !made.contains(op->reads[0].tensor)) continue;
+    if (finishes_in_epilogue(*op) && !made.contains(op->reads[0].tensor)) {
+      if (!is_read_by(g.after, op->writes[0].tensor))
+        return op->name + " makes nothing that this kernel takes, and every column tile of " +
+               main.name + " would make it again";
+      continue;
+    }
     if (is_finisher(*op)) return finisher_reason(*op);
     if (needs_full_column(*op))
       return op->name + " sums over all " + std::to_string(op->reads[0].rows) +

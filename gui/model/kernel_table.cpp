@@ -148,9 +148,11 @@ std::vector<KernelCell> total_cells(const Results& results, const RunView& view)
     }
   }
   const auto bytes = [&](Bytes b) { return t.has_bytes ? bytes_cell(b) : KernelCell{}; };
+  const std::string launches =
+      t.launches > 0 ? fmt::format("{} launch{}", t.launches, t.launches == 1 ? "" : "es") : "";
   return {KernelCell{},
           text_cell("total"),
-          text_cell(t.launches > 0 ? fmt::format("{} launches", t.launches) : ""),
+          text_cell(launches),
           KernelCell{},
           time_cell(t.time, sure_figures(view)),
           delta_time,

@@ -40,6 +40,14 @@ std::vector<LoadRowSums> sums_of(const Program& program) {
   return all;
 }
 
+// Beside a product that does not take it, the statistic would be made by every tile and used by
+// none.
+TEST(FinishInEpilogues, NeedsSomethingThatTakesTheStatistic) {
+  const Graph graph = split(test::tiny_llama(), true);
+  EXPECT_THAT(why_no_program(graph, named(graph, {"finish_norm1", "qkv"}), Target{}),
+              HasSubstr("makes nothing that this kernel takes"));
+}
+
 TEST(FinishInEpilogues, LetsAProductSumThePartialsOfItsRows) {
   const std::vector<std::string> kernel = {"finish_norm1", "qkv", "qkv_scale"};
   const Graph apart = split(test::tiny_llama(), false);

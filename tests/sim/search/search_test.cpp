@@ -79,7 +79,8 @@ void expect_optimum(int graphs, unsigned seed) {
         slowest = std::min(slowest, e.clock_factor);
       });
     }
-    const std::string where = "graph " + std::to_string(i) + " of seed " + std::to_string(seed);
+    std::string where = "graph " + std::to_string(i) + " of seed " + std::to_string(seed) + ":";
+    for (const Kernel& k : found.plan.kernels) where += " " + k.name;
     EXPECT_NEAR(found.value() / best, 1, kSumRounding) << where;
     EXPECT_TRUE(found.complete) << where;
     EXPECT_LE(found.bound, best * (1 + kSumRounding)) << where;

@@ -273,7 +273,7 @@ class Robot : public QObject {
       option.minimum = slider->minimum();
       option.maximum = slider->maximum();
       option.sliderPosition = option.sliderValue =
-          static_cast<int>(slider->minimum() + p * (slider->maximum() - slider->minimum()) + 0.5);
+          qRound(slider->minimum() + p * (slider->maximum() - slider->minimum()));
       return slider->style()
           ->subControlRect(QStyle::CC_Slider, &option, QStyle::SC_SliderHandle, slider)
           .center();

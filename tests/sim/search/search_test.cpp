@@ -254,7 +254,7 @@ ModelConfig small_model(const std::string& name) {
 // Computed with the bytes that are predicted and the results of the reference.
 TEST(Search, FoundPlansCompute) {
   for (const std::string name : {"llama", "gpt"}) {
-    for (Workload work : {forward(2, 37), decode(3, 1, 40), training(1, 33)}) {
+    for (const Workload& work : {forward(2, 37), decode(3, 1, 40), training(1, 33)}) {
       ModelConfig model = small_model(name);
       model.D = 128;
       model.F = 192;
@@ -270,7 +270,7 @@ TEST(Search, FoundPlansCompute) {
 // Tiles that sum a norm's partials themselves, in every phase: with the predicted bytes, and right.
 TEST(Search, PlansWhoseEpiloguesFinishANormCompute) {
   for (const auto& [name, reader] : {std::pair{"llama", "qkv_scale"}, {"gpt", "qkv_norm"}}) {
-    for (Workload work : {forward(2, 37), decode(3, 1, 40), training(1, 33)}) {
+    for (const Workload& work : {forward(2, 37), decode(3, 1, 40), training(1, 33)}) {
       ModelConfig model = small_model(name);
       model.D = 300;  // three partials of a row, the last of 44 columns
       SearchOptions options = until_complete();

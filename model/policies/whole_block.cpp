@@ -11,7 +11,9 @@ PolicyRules policy::whole_block() {
                 .imitates = "persistent megakernel",
                 .fuses = "the whole block in one launch; phases separated by grid barriers",
                 .place = 100,
-                .unverified = "no measurement of it is shipped"};
+                .unverified =
+                    "only decode was compared: our kernel on an H100, eight blocks, 5.3 % "
+                    "off on average"};
   rules.persistent = true;
   rules.training.reset();
   rules.why_no_training =

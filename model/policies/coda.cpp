@@ -79,10 +79,10 @@ bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<
 }  // namespace in_coda
 
 PolicyRules policy::coda() {
-  return {.info = {.name = "coda",
-                   .imitates = "CODA",
-                   .fuses = "everything but attention as GEMM-epilogue programs",
-                   .place = 90},
+  return {.info = PolicyInfo{.name = "coda",
+                             .imitates = "CODA",
+                             .fuses = "everything but attention as GEMM-epilogue programs",
+                             .place = 90},
           .rewrites = {merge_rope(), join_in_epilogues(), split_norm(), rotate_statistics(),
                        rotate_weighted_before_codes(), interleave_heads(), interleave_gate_up()},
           .training = TrainingRules{.before = {interleave_heads(), interleave_gate_up()},

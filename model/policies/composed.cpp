@@ -7,7 +7,7 @@ namespace fuseline {
 
 PolicyRules policy::composed() {
   PolicyRules rules = policy::eager();
-  rules.info = {
+  rules.info = PolicyInfo{
       .name = "composed",
       .imitates = "framework eager with norms and RoPE written from primitives",
       .fuses =

@@ -31,12 +31,14 @@ bool gradients_of_one_norm(const Graph& graph, const std::vector<OpId>& a,
 
 PolicyRules policy::eager() {
   return {
-      .info = {.name = "eager",
-               .imitates = "PyTorch eager, library norm kernel",
-               .fuses =
-                   "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate",
-               .place = 30,
-               .version = "2.11"},
+      .info =
+          PolicyInfo{
+              .name = "eager",
+              .imitates = "PyTorch eager, library norm kernel",
+              .fuses =
+                  "attention; norm is one kernel; RoPE 5 per tensor; SiLU and multiply separate",
+              .place = 30,
+              .version = "2.11"},
       .rewrites = {copy_slices(), decompose_rope(), decompose_swiglu(), decompose_modulation()},
       .training = TrainingRules{.before = {decompose_modulation()},
                                 .options = framework_options,

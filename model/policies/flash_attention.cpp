@@ -7,10 +7,10 @@ namespace fuseline {
 
 PolicyRules policy::flash_attention() {
   PolicyRules rules = policy::unfused();
-  rules.info = {.name = "flash-attention",
-                .imitates = "FlashAttention alone",
-                .fuses = "only the attention of unfused",
-                .place = 50};
+  rules.info = PolicyInfo{.name = "flash-attention",
+                          .imitates = "FlashAttention alone",
+                          .fuses = "only the attention of unfused",
+                          .place = 50};
   rules.fused_attention = true;
   rules.training = TrainingRules{.options = flash_attention_options, .after = {accumulate_dq()}};
   return rules;

@@ -9,10 +9,10 @@
 namespace fuseline {
 
 PolicyRules policy::per_operator() {
-  return {.info = {.name = "per-operator",
-                   .imitates = "hand-written op kernels",
-                   .fuses = "attention; one kernel per operator",
-                   .place = 40},
+  return {.info = PolicyInfo{.name = "per-operator",
+                             .imitates = "hand-written op kernels",
+                             .fuses = "attention; one kernel per operator",
+                             .place = 40},
           .rewrites = {merge_rope()},
           .training = TrainingRules{.before = {merge_rope()},
                                     .options = flash_attention_options,

@@ -42,13 +42,15 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 
 PolicyRules policy::tensorrt_llm() {
   return {
-      .info = {.name = "tensorrt-llm",
-               .imitates = "TensorRT-LLM",
-               .fuses =
-                   "GEMM + bias + activation, residual + norm, attention with RoPE and cache write",
-               .place = 60,
-               .unverified =
-                   "a plan after its documentation; no kernel of TensorRT-LLM was compared"},
+      .info =
+          PolicyInfo{
+              .name = "tensorrt-llm",
+              .imitates = "TensorRT-LLM",
+              .fuses =
+                  "GEMM + bias + activation, residual + norm, attention with RoPE and cache write",
+              .place = 60,
+              .unverified =
+                  "a plan after its documentation; no kernel of TensorRT-LLM was compared"},
       .rewrites = {interleave_gate_up(), rotate_entry_norm()},
       .why_no_training = "it is an inference engine",
       .fuse = in_tensorrt_llm::fuse,

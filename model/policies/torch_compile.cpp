@@ -80,22 +80,24 @@ std::string fuse(const Graph& graph, const std::vector<OpId>& from, const std::v
 }  // namespace in_torch_compile
 
 PolicyRules policy::torch_compile() {
-  return {.info = {.name = "torch-compile",
-                   .imitates = "Inductor + Triton",
-                   .fuses = "all pointwise and reductions between library GEMMs; flash attention",
-                   .place = 80,
-                   .version = "2.11"},
-          .rewrites = {inline_pointwise()},
-          .training = TrainingRules{.options = framework_options,
-                                    .after = {accumulate_dq(), sum_grouped_heads(),
-                                              order_linear_gradients(), split_column_sums(),
-                                              inline_pointwise()}},
-          .fuse = in_torch_compile::fuse,
-          .siblings = in_torch_compile::siblings,
-          .implement = generated_implementation,
-          .beside = generated_launches,
-          .cache_writes_first = true,
-          .depth_first = true};
+  return {
+      .info =
+          PolicyInfo{.name = "torch-compile",
+                     .imitates = "Inductor + Triton",
+                     .fuses = "all pointwise and reductions between library GEMMs; flash attention",
+                     .place = 80,
+                     .version = "2.11"},
+      .rewrites = {inline_pointwise()},
+      .training =
+          TrainingRules{.options = framework_options,
+                        .after = {accumulate_dq(), sum_grouped_heads(), order_linear_gradients(),
+                                  split_column_sums(), inline_pointwise()}},
+      .fuse = in_torch_compile::fuse,
+      .siblings = in_torch_compile::siblings,
+      .implement = generated_implementation,
+      .beside = generated_launches,
+      .cache_writes_first = true,
+      .depth_first = true};
 }
 
 }  // namespace fuseline

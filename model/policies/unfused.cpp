@@ -7,10 +7,10 @@
 namespace fuseline {
 
 PolicyRules policy::unfused() {
-  return {.info = {.name = "unfused",
-                   .imitates = "textbook execution",
-                   .fuses = "nothing; attention scores and probabilities go through HBM",
-                   .place = 10},
+  return {.info = PolicyInfo{.name = "unfused",
+                             .imitates = "textbook execution",
+                             .fuses = "nothing; attention scores and probabilities go through HBM",
+                             .place = 10},
           .rewrites = {},
           .training = TrainingRules{.options = [](const Graph&) { return BackwardOptions{}; }},
           .fused_attention = false,

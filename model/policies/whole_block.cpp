@@ -7,13 +7,14 @@ namespace fuseline {
 
 PolicyRules policy::whole_block() {
   PolicyRules rules = policy::coda();
-  rules.info = {.name = "whole-block",
-                .imitates = "persistent megakernel",
-                .fuses = "the whole block in one launch; phases separated by grid barriers",
-                .place = 100,
-                .unverified =
-                    "only decode was compared: our kernel on an H100, eight blocks, 5.3 % "
-                    "off on average"};
+  rules.info =
+      PolicyInfo{.name = "whole-block",
+                 .imitates = "persistent megakernel",
+                 .fuses = "the whole block in one launch; phases separated by grid barriers",
+                 .place = 100,
+                 .unverified =
+                     "only decode was compared: our kernel on an H100, eight blocks, 5.3 % "
+                     "off on average"};
   rules.persistent = true;
   rules.training.reset();
   rules.why_no_training =

@@ -49,14 +49,15 @@ bool siblings(const Graph& graph, const std::vector<OpId>& a, const std::vector<
 PolicyRules policy::xla() {
   return {
       .info =
-          {.name = "xla",
-           .imitates = "XLA:GPU",
-           .fuses =
-               "element-wise and reduction chains; GEMMs are library calls with bias/activation "
-               "epilogues",
-           .place = 70,
-           .unverified =
-               "a plan after its documentation; six blocks of JAX 0.11.2 took 2 to 22 % longer"},
+          PolicyInfo{
+              .name = "xla",
+              .imitates = "XLA:GPU",
+              .fuses =
+                  "element-wise and reduction chains; GEMMs are library calls with bias/activation "
+                  "epilogues",
+              .place = 70,
+              .unverified =
+                  "a plan after its documentation; six blocks of JAX 0.11.2 took 2 to 22 % longer"},
       .rewrites = {},
       .training = TrainingRules{.options = framework_options,
                                 .after = {accumulate_dq(), sum_grouped_heads()}},

@@ -227,6 +227,11 @@ TEST_P(FailingCalls, ADiskThatFailsWhenItIsSynchronised) { try_all("sync", 6, {E
 TEST_P(FailingCalls, FoldersThatCannotBeMade) { try_all("folder", 6, {EACCES}); }
 TEST_P(FailingCalls, NoMemory) { try_all("memory", 12, {ENOMEM}); }
 
+// Every third allocation of a command with few: GCC 12 destroyed the strings of a list without a
+// type twice, where a later member of the struct around it found no memory.
+class ShortCommand : public FaultedCommands {};
+TEST_P(ShortCommand, MayFindNoMemoryAnywhere) { try_all("memory", 240, {ENOMEM}); }
+
 TEST_P(LongFailingCalls, FilesThatCannotBeOpened) { try_all("open", 200, {EACCES, EMFILE}); }
 TEST_P(LongFailingCalls, ADiskThatIsFull) { try_all("write", 200, {ENOSPC, EIO}); }
 TEST_P(LongFailingCalls, FilesThatCannotTakeTheirPlace) { try_all("rename", 200, {EIO}); }
@@ -302,6 +307,9 @@ std::vector<Faulted> commands() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Commands, FailingCalls, ::testing::ValuesIn(commands()),
+                         [](const auto& given) { return std::string(given.param.name); });
+INSTANTIATE_TEST_SUITE_P(Commands, ShortCommand,
+                         ::testing::Values(Faulted{"policies", false, {"list", "policies"}, {}}),
                          [](const auto& given) { return std::string(given.param.name); });
 INSTANTIATE_TEST_SUITE_P(Commands, LongFailingCalls, ::testing::ValuesIn(commands()),
                          [](const auto& given) { return std::string(given.param.name); });

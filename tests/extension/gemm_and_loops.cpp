@@ -15,9 +15,9 @@ std::string behind_a_gemm(const Graph& graph, const std::vector<OpId>& from,
 }
 
 PolicyRules gemm_and_loops() {
-  return {.info = {.name = "gemm-and-loops",
-                   .imitates = "an example",
-                   .fuses = "element-wise operators behind GEMMs"},
+  return {.info = PolicyInfo{.name = "gemm-and-loops",
+                             .imitates = "an example",
+                             .fuses = "element-wise operators behind GEMMs"},
           .rewrites = {},
           .training = TrainingRules{.options = [](const Graph&) { return BackwardOptions{}; }},
           .fused_attention = false,

@@ -22,6 +22,8 @@ struct TrainingRules {
 };
 
 struct PolicyRules {
+  // Write .info = PolicyInfo{...}, with its type: where a later member throws, GCC 12 destroys the
+  // strings of an inner list without a type twice.
   PolicyInfo info;
   std::vector<Rewrite> rewrites;  // those that apply are applied, in this order
   std::optional<TrainingRules> training{};

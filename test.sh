@@ -123,10 +123,10 @@ build_and_test() {
     "  CPU seconds: $((cpu_built - cpu_begin)) to build, $((cpu - cpu_built)) to test")
 }
 
-# The .cpp files below the given folders (words between bars) that the last 20 commits changed and
-# that are still there, the newest first, 24 at most.
+# The files below the given folders (words between bars) with the given ending (.cpp if none is given)
+# that the last 20 commits changed and that are still there, the newest first, 24 at most.
 changed_sources() {
-  git log -n 20 --name-only --format= --diff-filter=d | grep -E "^($1)/.*\.cpp$" |
+  git log -n 20 --name-only --format= --diff-filter=d | grep -E "^($1)/.*\.${2:-cpp}$" |
     awk '!seen[$0]++' | while read -r file; do if [[ -e "$file" ]]; then echo "$file"; fi; done | head -n 24
 }
 
@@ -148,6 +148,15 @@ run_clang() {
   fi
   cmake --build --preset clang --target base_tests model_tests fuseline_sim
   ctest --preset clang -j "$jobs" --no-tests=error --no-label-summary -L '^(base|model)$'
+}
+
+# Each header by itself: in a build, what it forgets to include may have been included before it.
+check_headers() {
+  step "headers by themselves, changed ones"
+  configure clang
+  local files
+  mapfile -t files < <(changed_sources 'base|model|sim|lab/course|cuda|cli|gui' h | grep -vE '^cuda/(kernels|export/texts)/' || true)
+  if [[ ${#files[@]} -gt 0 ]]; then scripts/compile_alone.py build/clang "${files[@]}"; fi
 }
 
 # The tests whose code runs in threads. parallel_loop takes plain threads there, because
@@ -214,6 +223,7 @@ else
   build_and_test asan "" -LE 'long|optimised' -E '_NOT_BUILT'
   build_and_test release optimised -LE long -E '_NOT_BUILT'
 fi
+if ! $quick; then check_headers; fi
 if [[ "$clang" != none ]]; then run_clang "$clang"; fi
 if [[ "$tidy" != none ]]; then run_tidy "$tidy"; fi
 if $tsan; then run_tsan; fi

@@ -17,8 +17,10 @@
 #include "base/error.h"
 #include "gui/widgets/block_view.h"
 #include "gui/widgets/causes_view.h"
+#include "gui/widgets/code_view.h"
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
+#include "gui/widgets/layers_view.h"
 #include "gui/widgets/measure_view.h"
 #include "gui/widgets/missions_view.h"
 #include "gui/widgets/pair_view.h"
@@ -73,11 +75,13 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   views_.insert(views_.begin(), graph_);
   views_.push_back(new CausesView(session, this));
   views_.push_back(new PairView(session, this));
+  views_.push_back(new LayersView(session.bench(), this));
   views_.push_back(new MeasureView(session, state_folder, this));
   auto* trace = new TraceView(session, state_folder, this);
   views_.push_back(trace);
   views_.push_back(new KernelView(session.bench(), this));
   views_.push_back(new ProgramView(session.bench(), this));
+  views_.push_back(new CodeView(session.bench(), this));
   views_.push_back(new PlanView(session, this));
   views_.push_back(new BlockView(session, this));
   auto* missions = new MissionsView(session, state_folder, this);

@@ -14,10 +14,10 @@ namespace {
 
 const char* const kDark = "dark";
 const char* const kSettings = "window.ini";
-constexpr int kLayoutVersion = 5;  // raised when docks come or go
+constexpr int kLayoutVersion = 6;  // raised when docks come or go
 const QStringList kLeft = {"runs", "setup", "details"};
-const QStringList kBelowCharts = {"kernels", "program",    "plan",    "block",
-                                  "sweep",   "validation", "missions"};
+const QStringList kBelowCharts = {"kernels", "program", "code",       "plan",
+                                  "block",   "sweep",   "validation", "missions"};
 
 }  // namespace
 

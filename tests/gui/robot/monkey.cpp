@@ -14,6 +14,8 @@
 #include <QWheelEvent>
 #include <QWindow>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 
@@ -38,6 +40,27 @@ double held_mb() {
   double all = 0, resident = 0;
   in >> all >> resident;
   return resident * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6;
+}
+
+// What the program has asked of the allocator and not given back.
+double used_mb() {
+  char* text = nullptr;
+  std::size_t length = 0;
+  FILE* out = open_memstream(&text, &length);
+  if (out == nullptr) return 0;
+  malloc_info(0, out);
+  std::fclose(out);
+  const QString info = QString::fromUtf8(text, static_cast<int>(length));
+  std::free(text);
+  // The sums of all arenas stand last.
+  const auto last = [&info](const QString& what) {
+    const int at = info.lastIndexOf(what);
+    const int size = info.indexOf("size=\"", at) + 6;
+    return at < 0 ? 0.0 : info.mid(size, info.indexOf('"', size) - size).toDouble();
+  };
+  return (last("<system type=\"current\"") + last("<total type=\"mmap\"") -
+          last("<total type=\"fast\"") - last("<total type=\"rest\"")) /
+         1e6;
 }
 
 }  // namespace
@@ -71,6 +94,7 @@ void Monkey::look() {
     case State::before:
       if (!tidy()) return;
       start_mb_ = held_mb();
+      start_used_ = used_mb();
       state_ = State::playing;
       since_.start();
       return;
@@ -89,7 +113,9 @@ void Monkey::look() {
       if (!tidy()) return;
       state_ = State::done;
       std::cout << "monkey: " << actions_ << " actions; " << std::showpos << held_mb() - start_mb_
-                << std::noshowpos << " MB from the start's " << start_mb_ << std::endl;
+                << std::noshowpos << " MB from the start's " << start_mb_ << "; in use "
+                << std::showpos << used_mb() - start_used_ << std::noshowpos << " MB from "
+                << start_used_ << std::endl;
       deleteLater();
       return;
     case State::done:

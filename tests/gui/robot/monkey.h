@@ -42,7 +42,7 @@ class Monkey : public QObject {
   State state_ = State::before;
   int step_ = 0;  // of tidying
   int actions_ = 0;
-  double start_mb_ = 0;
+  double start_mb_ = 0, start_used_ = 0;
 };
 
 }  // namespace fuseline::gui::robot

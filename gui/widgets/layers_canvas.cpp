@@ -28,6 +28,7 @@ LayersCanvas::LayersCanvas(QWidget* parent) : QWidget(parent) {
   setMouseTracking(true);
   setBackgroundRole(QPalette::Base);
   setAutoFillBackground(true);
+  setObjectName("layers-canvas");
   setAccessibleName(tr("All layers of the model"));
 }
 

@@ -3,6 +3,8 @@
 #include <QSettings>
 #include <QShowEvent>
 #include <QTabBar>
+#include <QToolBar>
+#include <QToolButton>
 #include <algorithm>
 
 #include "gui/widgets/main_window.h"
@@ -113,6 +115,10 @@ void MainWindow::showEvent(QShowEvent* event) {
   arranged_ = true;
   restore_layout();
   name_tabs();
+  // Qt leaves the buttons of tool bars out of the order of Tab.
+  for (QToolBar* bar : findChildren<QToolBar*>())
+    for (QToolButton* button : bar->findChildren<QToolButton*>())
+      button->setFocusPolicy(Qt::TabFocus);
 }
 
 }  // namespace fuseline::gui

@@ -262,7 +262,8 @@ Q_COREAPP_STARTUP_FUNCTION(start_robot)
 
 int main(int argc, char** argv) {
   // A pixel of a picture is one of the window.
-  if (qgetenv("QT_QPA_PLATFORM") == "offscreen") qputenv("QT_FONT_DPI", "96");
+  if (qgetenv("QT_QPA_PLATFORM") == "offscreen" && !qEnvironmentVariableIsSet("QT_FONT_DPI"))
+    qputenv("QT_FONT_DPI", "96");
   std::vector<char*> own{argv[0]};
   bool of_robot = true;
   for (int i = 1; i < argc; ++i) {

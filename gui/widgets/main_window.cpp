@@ -28,6 +28,7 @@
 #include "gui/widgets/program_view.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
+#include "gui/widgets/search_view.h"
 #include "gui/widgets/setup_panel.h"
 #include "gui/widgets/tour_guide.h"
 #include "gui/widgets/trace_view.h"
@@ -76,6 +77,8 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   views_.push_back(new CausesView(session, this));
   views_.push_back(new PairView(session, this));
   views_.push_back(new LayersView(session.bench(), this));
+  auto* search = new SearchView(session, this);
+  views_.push_back(search);
   views_.push_back(new MeasureView(session, state_folder, this));
   auto* trace = new TraceView(session, state_folder, this);
   views_.push_back(trace);
@@ -108,6 +111,12 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
       }
     });
   }
+  connect(graph_, &GraphView::search_began, this,
+          [this, search](const std::shared_ptr<SearchWatch>& watch, const Run& run) {
+            search->follow(watch, run);
+            raise_view(search->id());
+          });
+  connect(search, &SearchView::start_requested, graph_, [this] { graph_->search_best(); });
   connect(missions, &MissionsView::start_requested, this, [this](const Mission& mission) {
     if (files_->may_lose_work()) session_.start_anew(mission.start());
   });

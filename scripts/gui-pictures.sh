@@ -37,6 +37,8 @@ draw window 1240x800 -dark --dark
 draw graph 600x820 "" --light --run coda
 draw graphs 1000x820 "" --light
 draw block 900x640 "" --light
+draw code 900x900 "" --light --run coda --kernel gate_up
+draw layers 1240x640 "" --light --run coda
 draw plan 900x900 "" --light --run coda
 draw motion 1000x640 "" --light --run coda --kernel gate_up
 draw motion 1240x640 -two --light --run coda --beside torch-compile

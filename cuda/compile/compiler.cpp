@@ -190,7 +190,8 @@ std::vector<std::string> Compiler::options(const SmCode& architecture) const {
           "--ptxas-options=-v", "--restrict", "-default-device"};
 }
 
-Compiled Compiler::compile(const Source& source, const SmCode& architecture) const {
+Compiled Compiler::compile(const Source& source, const SmCode& architecture,
+                           bool line_numbers) const {
   const Library& l = *library_;
   if (!makes(architecture))
     throw MissingError(fmt::format(
@@ -205,6 +206,7 @@ Compiled Compiler::compile(const Source& source, const SmCode& architecture) con
   const std::unique_ptr<nvrtcProgram, decltype(destroy)> owner(&program, destroy);
 
   std::vector<std::string> all = options(architecture);
+  if (line_numbers) all.emplace_back("--generate-line-info");
   all.push_back("--include-path=" + l.include);
   // The standard's own headers, which CUDA 13 keeps apart.
   all.push_back("--include-path=" + l.include + "/cccl");
@@ -240,7 +242,7 @@ Compiler::Compiler() {
 ToolkitVersion Compiler::version() const { return {}; }
 bool Compiler::makes(const SmCode&) const { return false; }
 std::vector<std::string> Compiler::options(const SmCode&) const { return {}; }
-Compiled Compiler::compile(const Source&, const SmCode&) const { return {}; }
+Compiled Compiler::compile(const Source&, const SmCode&, bool) const { return {}; }
 
 #endif
 

@@ -70,7 +70,9 @@ class Compiler {
 
   // MissingError: the toolkit is too old for the architecture. InternalError with the compiler's
   // messages: the text does not compile (texts are ours).
-  [[nodiscard]] Compiled compile(const Source& source, const SmCode& architecture) const;
+  // `line_numbers`: the code says which lines it comes from; it is otherwise the same.
+  [[nodiscard]] Compiled compile(const Source& source, const SmCode& architecture,
+                                 bool line_numbers = false) const;
 
  private:
   struct Library;

@@ -13,7 +13,7 @@
 namespace fuseline::gui {
 
 BestFusion best_fusion(const Document& document, const Run& run, double seconds,
-                       const std::stop_token& stop, const Progress& progress) {
+                       const std::stop_token& stop, const Progress& progress, SearchWatch* watch) {
   BestFusion out;
   out.setup = run.setup;
   if (run.is_measurement()) {
@@ -33,9 +33,19 @@ BestFusion best_fusion(const Document& document, const Run& run, double seconds,
       options.progress = [&](const std::string&, double done) {
         progress(static_cast<std::size_t>(100 * done), 100);
       };
+    const Graph block = build_block(c.model, c.workload);
+    if (watch != nullptr) {
+      watch->begin(subject_of(c, kCustomPolicy, name_of(c.fidelity)));
+      options.watch = [&](const PlanValues& values, const Plan* best) {
+        const auto value = [&](Objective o) { return values[static_cast<std::size_t>(o)]; };
+        watch->tried(Seconds(value(Objective::time)),
+                     Bytes(static_cast<std::int64_t>(value(Objective::hbm))));
+        if (best != nullptr) watch->better(custom_like(*best, block));
+      };
+    }
     const SearchResult found = search_block(c, options);
     throw_if_stopped(stop);
-    out.custom = custom_like(found.plan, build_block(c.model, c.workload));
+    out.custom = custom_like(found.plan, block);
     out.time = found.estimate.time;
     out.bound = Seconds(found.bound);
     out.complete = found.complete;

@@ -6,6 +6,7 @@
 
 #include "gui/model/document.h"
 #include "gui/model/latest_wins.h"
+#include "gui/model/search_watch.h"
 
 namespace fuseline::gui {
 
@@ -23,7 +24,9 @@ inline constexpr double kSearchSeconds = 8;
 
 // Of the block of the run's setup, for its time, at fidelity hierarchy; at most `seconds`. Progress
 // counts hundredths of that. Cancelled.
+// `watch`: sees each plan that is tried.
 BestFusion best_fusion(const Document& document, const Run& run, double seconds = kSearchSeconds,
-                       const std::stop_token& stop = {}, const Progress& progress = {});
+                       const std::stop_token& stop = {}, const Progress& progress = {},
+                       SearchWatch* watch = nullptr);
 
 }  // namespace fuseline::gui

@@ -23,72 +23,41 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kPauseMs = 1200;
 const char* const kTyping = "block-text";
 const char* const kBlockFile = "\n";  // no name of a block
 const char* const kBlockFilter = QT_TRANSLATE_NOOP("block", "Blocks (*.block);;All files (*)");
 
 }  // namespace
 
-BlockView::BlockView(Session& session, QWidget* parent)
-    : View(session.bench(), parent),
-      session_(session),
+BlockView::BlockView(Session& of, QWidget* parent)
+    : TextView(of, parent, "block",
+               {.of_text = tr("Text of the block"),
+                .save = tr("Write the text into a .block file, which is then predicted"),
+                .reset = tr("Back to what the block's file says")}),
       choice_(new ShortCombo(this)),
-      state_(new QLabel(this)),
-      save_(new QToolButton(this)),
-      reset_(new QToolButton(this)),
-      edit_(new CodeEdit(this)),
       problem_(new QToolButton(this)) {
   choice_->setObjectName("block-choice");
   choice_->setAccessibleName(tr("Block"));
   choice_->setToolTip(
       tr("The block that is predicted: the model's own, another shipped one, or a file"));
-  state_->setObjectName("block-state");
-  save_->setObjectName("block-save");
-  save_->setText(tr("Save as…"));
-  save_->setToolTip(tr("Write the text into a .block file, which is then predicted"));
-  reset_->setObjectName("block-reset");
-  reset_->setText(tr("Reset"));
-  reset_->setToolTip(tr("Back to what the block's file says"));
-  edit_->setObjectName("block-text");
-  edit_->setAccessibleName(tr("Text of the block"));
   problem_->setObjectName("block-problem");
   problem_->setToolTip(tr("Go to the place"));
   problem_->setAutoRaise(true);
   problem_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
   problem_->hide();
-  for (QToolButton* button : {save_, reset_}) button->setAutoRaise(true);
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(8, 4, 4, 0);
-  row->addWidget(choice_, 1);
-  row->addWidget(state_);
-  row->addWidget(reset_);
-  row->addWidget(save_);
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(2);
-  column->addLayout(row);
-  column->addWidget(edit_, 1);
-  column->addWidget(problem_);
-  setFocusProxy(edit_);
+  row().insertWidget(0, choice_, 1);
+  row().setStretchFactor(&state(), 0);
+  column().addWidget(problem_);
 
-  pause_.setSingleShot(true);
-  pause_.setInterval(kPauseMs);
-  connect(&pause_, &QTimer::timeout, this, [this] { bench().end_gesture(); });
-  connect(edit_, &CodeEdit::typed, this, [this](const QString& text) {
-    pause_.start();
-    session_.act([&](Workbench& b) { b.set_block_text(from_qt(text), kTyping); });
+  connect(&edit(), &CodeEdit::typed, this, [this](const QString& text) {
+    begin_pause();
+    session().act([&](Workbench& b) { b.set_block_text(from_qt(text), kTyping); });
   });
-  connect(edit_, &CodeEdit::line_ended, this, [this] { bench().end_gesture(); });
-  connect(problem_, &QToolButton::clicked, edit_, &CodeEdit::go_to_mark);
-  connect(reset_, &QToolButton::clicked, this,
-          [this] { session_.act([](Workbench& b) { b.reset_block_text(); }); });
-  connect(save_, &QToolButton::clicked, this, [this] { save(true); });
+  connect(problem_, &QToolButton::clicked, &edit(), &CodeEdit::go_to_mark);
+  connect(&reset_button(), &QToolButton::clicked, this,
+          [this] { session().act([](Workbench& b) { b.reset_block_text(); }); });
+  connect(&save_button(), &QToolButton::clicked, this, [this] { save(true); });
   connect(choice_, QOverload<int>::of(&QComboBox::activated), this, &BlockView::choose);
-  connect(&session_, &Session::document_changed, this, [this] {
-    stale_ = visibleRegion().isEmpty();  // behind another tab
-    if (!stale_) show_document();
-  });
   show_document();
 }
 
@@ -98,26 +67,19 @@ QString BlockView::hint() const {
       "a wrong one is marked.");
 }
 
-void BlockView::refresh() { show_document(); }
-
-// Told to when it is raised, too.
-void BlockView::show_highlight(const Highlight&) {
-  if (stale_) show_document();
-}
-
 void BlockView::show_document() {
-  stale_ = false;
+  is_shown();
   shown_ = block_editor_text(bench().document());
-  edit_->show_text(to_qt(shown_.text));
-  edit_->mark(shown_.problem);
+  edit().show_text(to_qt(shown_.text));
+  edit().mark(shown_.problem);
   fill_choices();
   show_state();
 }
 
 void BlockView::show_state() {
   const bool edited = shown_.edited();
-  state_->setText(edited ? tr("edited") : QString());
-  reset_->setEnabled(edited);
+  state().setText(edited ? tr("edited") : QString());
+  reset_button().setEnabled(edited);
   problem_->setVisible(shown_.problem.has_value());
   if (!shown_.problem) return;
   const BlockProblem& p = *shown_.problem;
@@ -151,7 +113,7 @@ void BlockView::choose(int index) {
     block = QFileDialog::getOpenFileName(this, tr("Open a block"), {}, tr(kBlockFilter));
     if (block.isEmpty()) return fill_choices();
   }
-  session_.act([&](Workbench& b) { b.choose_block(from_qt(block)); });
+  session().act([&](Workbench& b) { b.choose_block(from_qt(block)); });
 }
 
 bool BlockView::save(bool again) {
@@ -170,11 +132,11 @@ bool BlockView::save(bool again) {
 }
 
 void BlockView::save_as(const std::filesystem::path& path) {
-  session_.act([&](Workbench& b) { b.save_block(path.string()); });
+  session().act([&](Workbench& b) { b.save_block(path.string()); });
 }
 
 void BlockView::restyle() {
-  edit_->restyle();
+  edit().restyle();
   show_state();
 }
 
@@ -189,16 +151,12 @@ void BlockView::paint_to(QPainter& painter, QSize size) {
 }
 
 std::vector<Table> BlockView::tables() const {
-  Table table{"block", {"line", "text"}, {}};
-  std::int64_t number = 0;
   Subject about{.policy = kAllCases, .source = "text"};
   try {
     about = subject_of(resolve(bench().document().setup), kAllCases, about.source);
   } catch (const InputError&) {  // the text is wrong, and shown for that
   }
-  for (const QString& line : to_qt(shown_.text).split('\n'))
-    add_row(table, {++number, from_qt(line)}, about);
-  return {table};
+  return {lines_table("block", to_qt(shown_.text), about)};
 }
 
 }  // namespace fuseline::gui

@@ -3,6 +3,7 @@
 #include <QEvent>
 #include <QKeyEvent>
 #include <QPainter>
+#include <QScrollBar>
 #include <QSyntaxHighlighter>
 #include <QTextBlock>
 #include <algorithm>
@@ -127,6 +128,21 @@ void CodeEdit::mark(const std::optional<BlockProblem>& problem) {
   show_mark();
 }
 
+void CodeEdit::light(const std::set<int>& lines) {
+  if (lines == lit_) return;
+  lit_ = lines;
+  show_mark();
+}
+
+// A line of a text that does not wrap is one step of the scroll bar.
+void CodeEdit::scroll_to(int line) {
+  const QTextBlock block = document()->findBlockByNumber(std::max(0, line - 1));
+  const int shown = viewport()->height() / std::max(1, fontMetrics().lineSpacing());
+  const int first = verticalScrollBar()->value();
+  if (!block.isValid() || (line > first && line <= first + shown)) return;
+  verticalScrollBar()->setValue(std::max(0, line - 1 - shown / 3));
+}
+
 void CodeEdit::go_to_mark() {
   if (!problem_ || problem_->line < 1) return;
   const QTextBlock block = document()->findBlockByNumber(problem_->line - 1);
@@ -141,6 +157,15 @@ void CodeEdit::go_to_mark() {
 void CodeEdit::show_mark() {
   QList<QTextEdit::ExtraSelection> marks;
   numbers_->update();
+  const QColor tint =
+      mixed(palette().color(QPalette::Base), Theme(palette()).colour(ColourRole::highlight), 0.22);
+  for (const int lit : lit_) {
+    QTextEdit::ExtraSelection line;
+    line.cursor = QTextCursor(document()->findBlockByNumber(std::max(0, lit - 1)));
+    line.format.setBackground(tint);
+    line.format.setProperty(QTextFormat::FullWidthSelection, true);
+    marks << line;
+  }
   const QTextBlock block =
       document()->findBlockByNumber(problem_ ? std::max(0, problem_->line - 1) : 0);
   if (problem_ && problem_->line > 0 && block.isValid()) {

@@ -5,6 +5,7 @@
 #include <QPlainTextEdit>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -29,6 +30,9 @@ class CodeEdit : public QPlainTextEdit {
   // Line and byte column as BlockProblem has them; no line: no mark.
   void mark(const std::optional<BlockProblem>& problem);
   void go_to_mark();
+  // Lines, 1-based, with a tint: what belongs to something that is chosen elsewhere.
+  void light(const std::set<int>& lines);
+  void scroll_to(int line);  // 1-based; the cursor stays
   [[nodiscard]] int first_line() const {
     return firstVisibleBlock().blockNumber();
   }  // seen, from 0
@@ -54,6 +58,7 @@ class CodeEdit : public QPlainTextEdit {
   Numbers* numbers_;
   Colours* colours_;
   std::optional<BlockProblem> problem_;
+  std::set<int> lit_;
   int line_ = 0;
   bool quiet_ = false;
 };

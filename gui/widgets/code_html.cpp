@@ -47,9 +47,11 @@ QString code_html(const CodeText& code, const Theme& theme, const QFont& font) {
     out += QString("<span style='color:%1'>%2  </span>")
                .arg(here ? wrong.name() : muted, QString::number(i + 1).rightJustified(width));
     const QString text = html_of_line(lines[i], code, theme);
-    out += here ? QString("<span style='background:%1'>%2</span>")
-                      .arg(mixed(theme.background(), wrong, 0.18).name(), text)
-                : text;
+    const bool lit = code.lit.contains(i + 1);
+    const QColor tint = here ? mixed(theme.background(), wrong, 0.18)
+                             : mixed(theme.background(), theme.colour(ColourRole::highlight), 0.22);
+    out += here || lit ? QString("<span style='background:%1'>%2</span>").arg(tint.name(), text)
+                       : text;
     out += "\n";
   }
   out += "</pre>";

@@ -5,6 +5,7 @@
 #include <QFont>
 #include <QString>
 #include <optional>
+#include <set>
 
 #include "gui/widgets/code_edit.h"
 
@@ -17,6 +18,7 @@ struct CodeText {
   WordsOfLine words;
   int first = 0;             // line that is drawn first, counted from 0
   int most = 1'000'000'000;  // lines that are drawn
+  std::set<int> lit{};       // lines with a tint, counted from 1
 };
 QString code_html(const CodeText& code, const Theme& theme, const QFont& font);
 

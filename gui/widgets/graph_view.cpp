@@ -49,7 +49,8 @@ GraphView::GraphView(Session& session, QWidget* parent, std::string dot)
               .changed = {}}),
       search_(this,
               [](const SearchRequest& r, const std::stop_token& stop, const Progress& progress) {
-                return best_fusion(r.document, r.run, r.seconds, stop, progress);
+                const std::shared_ptr<void> end(nullptr, [&](void*) { r.watch->end(); });
+                return best_fusion(r.document, r.run, r.seconds, stop, progress, r.watch.get());
               },
               {.done = [this](const BestFusion& best) { take_best(best); },
                .failed = [this](const std::string& why) { bar_->show_hint(to_qt(why)); },
@@ -257,7 +258,10 @@ void GraphView::search_best(double seconds) {
   const Run* run = bench().document().runs.find(bench().shown_run());
   if (run == nullptr || search_.is_busy()) return;
   bar_->show_hint(tr("Searching the best fusion of the block; Cancel in the status bar stops it"));
-  search_.start({bench().document(), *run, seconds});
+  auto watch = std::make_shared<SearchWatch>();
+  const Run of = *run;
+  search_.start({bench().document(), of, seconds, watch});
+  emit search_began(watch, of);
 }
 
 void GraphView::take_best(const BestFusion& best) {

@@ -43,6 +43,7 @@ class GraphView : public View {
   void cancel() override { search_.cancel(); }
   // Looks for the best fusion of the shown run's block and adds it as a run.
   void search_best(double seconds = kSearchSeconds);
+  void finish_search() { search_.finish(); }
   void paint_to(QPainter& painter, QSize size) override;
   [[nodiscard]] std::vector<Table> tables() const override;
 
@@ -55,6 +56,11 @@ class GraphView : public View {
   // In the order of the block, where it ends with a residual sum; empty: none is known yet, or none
   // can be fused.
   [[nodiscard]] std::optional<OnChipEdge> last_fusable_edge() const;
+
+ signals:
+  // A search began; what it tries comes into the watch, on its own thread.
+  void search_began(std::shared_ptr<fuseline::gui::SearchWatch> watch,
+                    const fuseline::gui::Run& run);
 
  protected:
   void resizeEvent(QResizeEvent* event) override;
@@ -71,6 +77,7 @@ class GraphView : public View {
     Document document;
     Run run;
     double seconds = 0;
+    std::shared_ptr<SearchWatch> watch{};
   };
   struct Chances {
     std::shared_ptr<const RunResult> of;

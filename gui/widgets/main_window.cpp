@@ -17,8 +17,10 @@
 #include "base/error.h"
 #include "gui/widgets/block_view.h"
 #include "gui/widgets/causes_view.h"
+#include "gui/widgets/code_view.h"
 #include "gui/widgets/details_panel.h"
 #include "gui/widgets/kernel_view.h"
+#include "gui/widgets/layers_view.h"
 #include "gui/widgets/measure_view.h"
 #include "gui/widgets/missions_view.h"
 #include "gui/widgets/pair_view.h"
@@ -26,6 +28,7 @@
 #include "gui/widgets/program_view.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/search_box.h"
+#include "gui/widgets/search_view.h"
 #include "gui/widgets/setup_panel.h"
 #include "gui/widgets/tour_guide.h"
 #include "gui/widgets/trace_view.h"
@@ -73,11 +76,15 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
   views_.insert(views_.begin(), graph_);
   views_.push_back(new CausesView(session, this));
   views_.push_back(new PairView(session, this));
+  views_.push_back(new LayersView(session.bench(), this));
+  auto* search = new SearchView(session, this);
+  views_.push_back(search);
   views_.push_back(new MeasureView(session, state_folder, this));
   auto* trace = new TraceView(session, state_folder, this);
   views_.push_back(trace);
   views_.push_back(new KernelView(session.bench(), this));
   views_.push_back(new ProgramView(session.bench(), this));
+  views_.push_back(new CodeView(session.bench(), this));
   views_.push_back(new PlanView(session, this));
   views_.push_back(new BlockView(session, this));
   auto* missions = new MissionsView(session, state_folder, this);
@@ -104,6 +111,12 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
       }
     });
   }
+  connect(graph_, &GraphView::search_began, this,
+          [this, search](const std::shared_ptr<SearchWatch>& watch, const Run& run) {
+            search->follow(watch, run);
+            raise_view(search->id());
+          });
+  connect(search, &SearchView::start_requested, graph_, [this] { graph_->search_best(); });
   connect(missions, &MissionsView::start_requested, this, [this](const Mission& mission) {
     if (files_->may_lose_work()) session_.start_anew(mission.start());
   });

@@ -3,6 +3,8 @@
 #include <QSettings>
 #include <QShowEvent>
 #include <QTabBar>
+#include <QToolBar>
+#include <QToolButton>
 #include <algorithm>
 
 #include "gui/widgets/main_window.h"
@@ -14,10 +16,10 @@ namespace {
 
 const char* const kDark = "dark";
 const char* const kSettings = "window.ini";
-constexpr int kLayoutVersion = 5;  // raised when docks come or go
+constexpr int kLayoutVersion = 6;  // raised when docks come or go
 const QStringList kLeft = {"runs", "setup", "details"};
-const QStringList kBelowCharts = {"kernels", "program",    "plan",    "block",
-                                  "sweep",   "validation", "missions"};
+const QStringList kBelowCharts = {"kernels", "program", "code",       "plan",
+                                  "block",   "sweep",   "validation", "missions"};
 
 }  // namespace
 
@@ -113,6 +115,10 @@ void MainWindow::showEvent(QShowEvent* event) {
   arranged_ = true;
   restore_layout();
   name_tabs();
+  // Qt leaves the buttons of tool bars out of the order of Tab.
+  for (QToolBar* bar : findChildren<QToolBar*>())
+    for (QToolButton* button : bar->findChildren<QToolButton*>())
+      button->setFocusPolicy(Qt::TabFocus);
 }
 
 }  // namespace fuseline::gui

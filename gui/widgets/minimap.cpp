@@ -14,6 +14,7 @@ namespace {
 constexpr int kMapMargin = 8;  // px from the corner
 constexpr int kLongestSide = 130;
 constexpr double kPartOfCanvas = 0.3;  // at most, of its shorter side
+constexpr int kLeastCanvas = 360;      // px: in a narrower one the map would cover what it maps
 constexpr double kSeenWhole = 0.98;    // of the picture: then no map is needed
 constexpr double kKeyStep = 0.25;      // of what is seen
 
@@ -60,8 +61,10 @@ bool Minimap::is_all_seen() const {
 
 void Minimap::follow() {
   const QRectF all = canvas_.graph().picture();
-  setVisible(!is_all_seen());
-  if (is_all_seen()) return;
+  const QSize room = canvas_.viewport()->size();
+  const bool wanted = !is_all_seen() && std::min(room.width(), room.height()) >= kLeastCanvas;
+  setVisible(wanted);
+  if (!wanted) return;
   resize((all.size() * scale()).toSize().expandedTo({20, 20}));
   move(canvas_.viewport()->width() - width() - kMapMargin, kMapMargin);
   raise();

@@ -1,5 +1,6 @@
 // The whole graph in a corner of its canvas, with a frame around what the canvas shows: where that
-// is not all of it. A press or a drag moves there; so do arrow keys.
+// is not all of it, and where the canvas has room beside it. A press or a drag moves there; so do
+// arrow keys.
 #pragma once
 
 #include <QWidget>

@@ -2,7 +2,6 @@
 
 #include <QFileDialog>
 #include <QFileInfo>
-#include <QHBoxLayout>
 #include <QLabel>
 #include <QListWidget>
 #include <QPainter>
@@ -20,20 +19,18 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kPlanPauseMs = 1200;
 constexpr int kMostProblemLines = 4;  // of the list that are seen at once
 const char* const kPlanTyping = "plan-text";
 
 }  // namespace
 
-PlanView::PlanView(Session& session, QWidget* parent)
-    : View(session.bench(), parent),
-      session_(session),
-      state_(new QLabel(this)),
+PlanView::PlanView(Session& of, QWidget* parent)
+    : TextView(of, parent, "plan",
+               {.of_text = tr("Text of the plan"),
+                .save = tr("Write the plan into a .fuse file, which fuseline program reads"),
+                .reset = tr("Back to what the plan's file says"),
+                .words = &words_of_plan_line}),
       numbers_(new QLabel(this)),
-      save_(new QToolButton(this)),
-      reset_(new QToolButton(this)),
-      edit_(new CodeEdit(this, &words_of_plan_line)),
       problems_(new QListWidget(this)),
       work_(this,
             [](const Request& r, const std::stop_token& /*stop*/, const Progress& /*progress*/) {
@@ -47,60 +44,31 @@ PlanView::PlanView(Session& session, QWidget* parent)
                    show_problems();
                  },
              .changed = [this] { emit busy_changed(); }}) {
-  state_->setObjectName("plan-state");
   numbers_->setObjectName("plan-numbers");
   numbers_->setAccessibleName(tr("Prediction of the plan"));
   numbers_->setWordWrap(true);
   numbers_->setContentsMargins(8, 0, 8, 0);
-  save_->setObjectName("plan-save");
-  save_->setText(tr("Save as…"));
-  save_->setToolTip(tr("Write the plan into a .fuse file, which fuseline program reads"));
-  reset_->setObjectName("plan-reset");
-  reset_->setText(tr("Reset"));
-  reset_->setToolTip(tr("Back to what the plan's file says"));
-  edit_->setObjectName("plan-text");
-  edit_->setAccessibleName(tr("Text of the plan"));
   problems_->setObjectName("plan-problems");
   problems_->setAccessibleName(tr("Mistakes of the plan"));
   problems_->setFrameShape(QFrame::NoFrame);
   problems_->setTextElideMode(Qt::ElideRight);
   problems_->hide();
-  for (QToolButton* button : {save_, reset_}) button->setAutoRaise(true);
-  auto* row = new QHBoxLayout;
-  row->setContentsMargins(8, 4, 4, 0);
-  row->addWidget(state_, 1);
-  row->addWidget(reset_);
-  row->addWidget(save_);
-  auto* column = new QVBoxLayout(this);
-  column->setContentsMargins(0, 0, 0, 0);
-  column->setSpacing(2);
-  column->addLayout(row);
-  column->addWidget(numbers_);
-  column->addWidget(edit_, 1);
-  column->addWidget(problems_);
-  setFocusProxy(edit_);
+  column().insertWidget(1, numbers_);
+  column().addWidget(problems_);
 
-  pause_.setSingleShot(true);
-  pause_.setInterval(kPlanPauseMs);
-  connect(&pause_, &QTimer::timeout, this, [this] { bench().end_gesture(); });
-  connect(edit_, &CodeEdit::typed, this, &PlanView::type);
-  connect(edit_, &CodeEdit::line_ended, this, [this] { bench().end_gesture(); });
-  connect(edit_, &CodeEdit::line_changed, this, [this] { show_state(); });
-  connect(problems_, &QListWidget::itemActivated, edit_, &CodeEdit::go_to_mark);
-  connect(problems_, &QListWidget::itemClicked, edit_, &CodeEdit::go_to_mark);
+  connect(&edit(), &CodeEdit::typed, this, &PlanView::type);
+  connect(&edit(), &CodeEdit::line_changed, this, [this] { show_state(); });
+  connect(problems_, &QListWidget::itemActivated, &edit(), &CodeEdit::go_to_mark);
+  connect(problems_, &QListWidget::itemClicked, &edit(), &CodeEdit::go_to_mark);
   connect(problems_, &QListWidget::currentRowChanged, this, [this](int at) {
     const auto i = static_cast<std::size_t>(std::max(0, at));
-    if (i < checked_.problems.size()) edit_->mark(checked_.problems[i]);
+    if (i < checked_.problems.size()) edit().mark(checked_.problems[i]);
   });
-  connect(reset_, &QToolButton::clicked, this, [this] {
+  connect(&reset_button(), &QToolButton::clicked, this, [this] {
     const RunId run = shown_.run;
-    session_.act([&](Workbench& b) { b.reset_plan(run); });
+    session().act([&](Workbench& b) { b.reset_plan(run); });
   });
-  connect(save_, &QToolButton::clicked, this, [this] { ask_file_to_save(); });
-  connect(&session_, &Session::document_changed, this, [this] {
-    stale_ = visibleRegion().isEmpty();  // behind another tab
-    if (!stale_) show_document();
-  });
+  connect(&save_button(), &QToolButton::clicked, this, [this] { ask_file_to_save(); });
 }
 
 QString PlanView::hint() const {
@@ -110,22 +78,16 @@ QString PlanView::hint() const {
 }
 
 void PlanView::type(const QString& text) {
-  pause_.start();
+  begin_pause();
   const RunId run = shown_.run;
-  session_.act([&](Workbench& b) { b.set_plan_draft(run, from_qt(text), kPlanTyping); });
-}
-
-void PlanView::refresh() { show_document(); }
-
-void PlanView::show_highlight(const Highlight&) {
-  if (stale_) show_document();
+  session().act([&](Workbench& b) { b.set_plan_draft(run, from_qt(text), kPlanTyping); });
 }
 
 void PlanView::show_document() {
-  stale_ = false;
+  is_shown();
   shown_ = plan_editor_text(bench().document(), bench().results(), bench().shown_run());
-  edit_->setReadOnly(!shown_.why_not.empty());
-  edit_->show_text(to_qt(shown_.why_not.empty() ? shown_.text : std::string()));
+  edit().setReadOnly(!shown_.why_not.empty());
+  edit().show_text(to_qt(shown_.why_not.empty() ? shown_.text : std::string()));
   check();
   show_state();
 }
@@ -150,7 +112,7 @@ void PlanView::take(Checked checked) {
   show_problems();
   const Run* run = bench().document().runs.find(shown_.run);
   if (checked_.problems.empty() && run != nullptr && run->plan_draft == checked.text) {
-    session_.act([&](Workbench& b) {
+    session().act([&](Workbench& b) {
       b.take_plan_draft(checked.run, checked.text, checked_.policy, kPlanTyping);
     });
   }
@@ -170,25 +132,25 @@ void PlanView::show_problems() {
   problems_->setVisible(lines > 0);
   problems_->setFixedHeight(lines * (problems_->fontMetrics().height() + 6) + 4);
   if (lines > 0) problems_->setCurrentRow(0);
-  edit_->mark(checked_.problems.empty() ? std::nullopt : std::optional(checked_.problems.front()));
+  edit().mark(checked_.problems.empty() ? std::nullopt : std::optional(checked_.problems.front()));
 }
 
 void PlanView::show_state() {
   const bool own = shown_.own;
-  state_->setText(!shown_.why_not.empty() ? to_qt(shown_.why_not)
+  state().setText(!shown_.why_not.empty() ? to_qt(shown_.why_not)
                   : !own ? tr("%1: typing makes a run of its own").arg(to_qt(shown_.name))
                   : shown_.edited() ? tr("%1, edited").arg(to_qt(shown_.name))
                                     : to_qt(shown_.name));
-  state_->setToolTip(state_->text());
+  state().setToolTip(state().text());
   const Run* run = bench().document().runs.find(shown_.run);
-  reset_->setEnabled(shown_.edited() && run != nullptr && !run->plan.empty());
-  save_->setEnabled(!shown_.text.empty());
+  reset_button().setEnabled(shown_.edited() && run != nullptr && !run->plan.empty());
+  save_button().setEnabled(!shown_.text.empty());
   if (shown_.run.value < 0) {
     numbers_->clear();
     return;
   }
   const PlanNumbers numbers = plan_numbers(bench().results(), shown_.run, checked_.kernels,
-                                           edit_->textCursor().blockNumber() + 1);
+                                           edit().textCursor().blockNumber() + 1);
   QString text = to_qt(numbers.total);
   if (!checked_.problems.empty()) text = tr("of the last right text: %1").arg(text);
   if (!numbers.kernel.empty()) text += "\n" + to_qt(numbers.kernel);
@@ -209,7 +171,7 @@ void PlanView::ask_file_to_save() {
 
 void PlanView::save_as(const std::filesystem::path& path) {
   const RunId run = shown_.run;
-  session_.act([&](Workbench& b) { b.save_plan(run, path.string()); });
+  session().act([&](Workbench& b) { b.save_plan(run, path.string()); });
 }
 
 void PlanView::finish() {
@@ -223,7 +185,7 @@ void PlanView::cancel() {
 }
 
 void PlanView::restyle() {
-  edit_->restyle();
+  edit().restyle();
   show_problems();
 }
 
@@ -231,28 +193,23 @@ void PlanView::paint_to(QPainter& painter, QSize size) {
   std::optional<BlockProblem> problem;
   if (!checked_.problems.empty()) problem = checked_.problems.front();
   // As many lines as there is room for: those that are seen, else the kernels.
-  int first = edit_->first_line();
+  int first = edit().first_line();
   if (first == 0 && problem && problem->line > 0) first = std::max(0, problem->line - 8);
   if (first == 0 && !checked_.kernels.empty())
     first = std::max(0, checked_.kernels.front().line - 3);
   const int lines = size.height() / QFontMetrics(code_font(font())).lineSpacing() - 5;
   paint_html(
       painter, size,
-      code_html({state_->text() + " · " + numbers_->text().section('\n', 0, 0),
-                 edit_->toPlainText(), problem, &words_of_plan_line, first, std::max(1, lines)},
+      code_html({state().text() + " · " + numbers_->text().section('\n', 0, 0),
+                 edit().toPlainText(), problem, &words_of_plan_line, first, std::max(1, lines)},
                 theme(), font()),
       theme(), font());
 }
 
 std::vector<Table> PlanView::tables() const {
-  Table table{"plan", {"line", "text"}, {}};
   const RunView* view = bench().results().find(shown_.run);
-  if (view == nullptr) return {table};
-  std::int64_t number = 0;
-  const Subject about = subject_of(*view);
-  for (const QString& line : to_qt(shown_.text).split('\n'))
-    add_row(table, {++number, from_qt(line)}, about);
-  return {table};
+  if (view == nullptr) return {Table{"plan", {"line", "text"}, {}}};
+  return {lines_table("plan", to_qt(shown_.text), subject_of(*view))};
 }
 
 }  // namespace fuseline::gui

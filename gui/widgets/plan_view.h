@@ -2,32 +2,25 @@
 // prediction beside it.
 #pragma once
 
-#include <QTimer>
 #include <filesystem>
 
 #include "gui/model/plan_editor.h"
 #include "gui/widgets/charts/background.h"
-#include "gui/widgets/session.h"
-#include "gui/widgets/view.h"
+#include "gui/widgets/text_view.h"
 
 class QLabel;
 class QListWidget;
-class QToolButton;
 
 namespace fuseline::gui {
 
-class CodeEdit;
-
-class PlanView : public View {
+class PlanView : public TextView {
   Q_OBJECT
  public:
-  PlanView(Session& session, QWidget* parent);
+  PlanView(Session& of, QWidget* parent);
 
   [[nodiscard]] QString id() const override { return "plan"; }
   [[nodiscard]] QString title() const override { return tr("Plan"); }
   [[nodiscard]] QString hint() const override;
-  void refresh() override;
-  void show_highlight(const Highlight& highlight) override;
   void restyle() override;
   void prepare() override { show_document(); }
   void finish() override;
@@ -36,7 +29,6 @@ class PlanView : public View {
   void paint_to(QPainter& painter, QSize size) override;
   [[nodiscard]] std::vector<Table> tables() const override;
 
-  [[nodiscard]] CodeEdit& edit() const { return *edit_; }
   [[nodiscard]] const PlanEditorText& shown() const { return shown_; }
   [[nodiscard]] const CheckedPlan& checked() const { return checked_; }
   void save_as(const std::filesystem::path& path);
@@ -55,20 +47,15 @@ class PlanView : public View {
   };
 
   void type(const QString& text);
-  void show_document();
+  void show_document() override;
   void show_state();
   void show_problems();
   void check();
   void take(Checked checked);
   void ask_file_to_save();
 
-  Session& session_;
-  QLabel *state_, *numbers_;
-  QToolButton *save_, *reset_;
-  CodeEdit* edit_;
+  QLabel* numbers_;
   QListWidget* problems_;
-  bool stale_ = false;  // nobody saw the view when the document changed
-  QTimer pause_;        // behind which the next word is a step of its own to undo
   PlanEditorText shown_;
   std::optional<Request> asked_;
   CheckedPlan checked_;

@@ -4,8 +4,8 @@
 #include <QTextBrowser>
 #include <QUrl>
 #include <QVBoxLayout>
-#include <algorithm>
 
+#include "gui/model/shown_kernel.h"
 #include "gui/widgets/html_picture.h"
 #include "gui/widgets/qt_text.h"
 
@@ -40,24 +40,6 @@ ProgramView::ProgramView(Workbench& workbench, QWidget* parent)
 
 QString ProgramView::hint() const {
   return tr("What the selected kernel executes, and for each neighbour why it is or is not fused.");
-}
-
-std::size_t ProgramView::kernel_to_show() const {
-  const RunId run = bench().shown_run();
-  const Thing& chosen = bench().selection().selected;
-  if (chosen.kind == ThingKind::kernel && chosen.run == run) return chosen.kernel;
-  const Highlight linked = highlight(bench().results(), chosen);
-  const auto found = linked.kernels.find(run);
-  if (found != linked.kernels.end() && !found->second.empty() && chosen.kind != ThingKind::run) {
-    return *found->second.begin();
-  }
-  // Else the one that takes longest.
-  const RunView* view = bench().results().find(run);
-  if (view == nullptr || !view->ok()) return 0;
-  const auto& kernels = view->result->kernels;
-  const auto longest = std::ranges::max_element(
-      kernels, {}, [](const KernelRow& k) { return k.estimate.time.value(); });
-  return static_cast<std::size_t>(longest - kernels.begin());
 }
 
 QString ProgramView::html() const {
@@ -100,7 +82,7 @@ QString ProgramView::html() const {
 void ProgramView::refresh() {
   const RunId run = bench().shown_run();
   if (bench().results().find(run) == nullptr) return;
-  const std::size_t kernel = kernel_to_show();
+  const std::size_t kernel = kernel_to_show(bench());
   asked_ = bench().selection().selected;
   program_ = program_text(bench().results(), run, kernel);
   const Thing now = kernel_thing(run, kernel);

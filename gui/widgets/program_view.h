@@ -24,7 +24,6 @@ class ProgramView : public View {
   [[nodiscard]] const ProgramText& program() const { return program_; }
 
  private:
-  [[nodiscard]] std::size_t kernel_to_show() const;
   [[nodiscard]] QString html() const;
 
   QTextBrowser* text_;

@@ -80,7 +80,11 @@ RunPanel::RunPanel(Session& session, QWidget* parent)
   });
   connect(rename_, &QAction::triggered, this, [this] {
     const int row = model_->row_of(current());
-    if (row >= 0) table_->edit(model_->index(row, RunModel::name));
+    const QModelIndex name = model_->index(row, RunModel::name);
+    // Qt warns of a second editor, and of one where nobody sees it.
+    if (row < 0 || !table_->isVisible() || table_->isPersistentEditorOpen(name)) return;
+    table_->setFocus();  // the editor of another name ends
+    table_->edit(name);
   });
 
   auto* tools = new QToolBar(this);

@@ -106,10 +106,12 @@ std::optional<PlanValues> Evaluator::values(const Candidate& candidate) {
     if (other && (!known.values || less(*other, *known.values)))
       known = {.values = other, .one_launch = true};
   }
-  if (known.values && (!best_ || less(*known.values, best_values_))) {
+  const bool best = known.values && (!best_ || less(*known.values, best_values_));
+  if (best) {
     best_ = candidate;
     best_values_ = *known.values;
   }
+  if (known.values && options_.watch) options_.watch(candidate, *known.values, best);
   return known.values;
 }
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +30,8 @@ struct EvaluatorOptions {
   Allowed allowed = Allowed::own_kernels;   // any: they may be phases of one launch too
   double budget_seconds = 0;                // 0: as long as it takes
   const std::atomic<bool>* stop = nullptr;  // set: as if the time were up
+  // Each plan when it was tried, and whether it is the best so far.
+  std::function<void(const Candidate&, const PlanValues&, bool best)> watch{};
 };
 
 class Evaluator {

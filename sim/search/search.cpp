@@ -67,7 +67,8 @@ class Search {
                     .launching = launching,
                     .allowed = options.allowed,
                     .budget_seconds = options.budget_seconds,
-                    .stop = options.stop}) {
+                    .stop = options.stop,
+                    .watch = watcher()}) {
     refuse_objective(options.objective, gpu, "--objective");
     if (options.front_with) refuse_objective(*options.front_with, gpu, "--pareto");
   }
@@ -96,6 +97,15 @@ class Search {
   }
 
  private:
+  std::function<void(const Candidate&, const PlanValues&, bool)> watcher() {
+    if (!options_.watch) return {};
+    return [this](const Candidate& candidate, const PlanValues& values, bool best) {
+      if (!best) return options_.watch(values, nullptr);
+      const Plan plan = evaluator_.plan(candidate, false);
+      options_.watch(values, &plan);
+    };
+  }
+
   void say(const std::string& what) {
     if (!options_.progress) return;
     const double best = evaluator_.best_value();

@@ -27,6 +27,8 @@ struct SearchOptions {
   const std::atomic<bool>* stop = nullptr;  // the best so far, as when the time is up
   // The share of the budget, and what was found.
   std::function<void(const std::string& what, double done)> progress{};
+  // Each plan that was tried; those that were the best when they came with the plan itself.
+  std::function<void(const PlanValues& values, const Plan* best)> watch{};
 };
 
 // A policy's plan beside the one that was found.

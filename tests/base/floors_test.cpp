@@ -59,7 +59,7 @@ const std::vector<Room>& rooms() {
       {"sim/traces", {"base", "model", "sim/gpu", "sim/block", "sim/measured", "sim/selection"}},
       {"lab", {"base", "model", "sim"}},
       {"cuda", {"base", "model", "sim"}},
-      {"gui/model", {"base", "model", "sim"}},
+      {"gui/model", {"base", "model", "sim", "cuda/emit", "cuda/compile"}},
       {"gui/widgets", {"base", "model", "sim", "gui/model"}},
       {"gui/bench", {"gui/model", "gui/widgets"}},
       {"python", {"base", "model", "sim"}},

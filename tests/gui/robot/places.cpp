@@ -105,6 +105,13 @@ void click(const Place& place, Qt::KeyboardModifiers keys) {
   QTest::mouseClick(there.window, Qt::LeftButton, keys, there.at);
 }
 
+bool is_ready(const MainWindow& window) {
+  for (const View* view : window.views()) {
+    if (view->is_busy() && view->isVisible()) return false;
+  }
+  return window.is_idle() && QApplication::activeModalWidget() == nullptr;
+}
+
 std::optional<Place> edge_place(const MainWindow& window, const QString& text) {
   const GraphCanvas& canvas = window.graph().canvas();
   const EdgeItem* edge = canvas.graph().find_edge(parse_edge(from_qt(text), "edge"));

@@ -9,6 +9,9 @@
 
 namespace fuseline::gui::robot {
 
+// Nothing is computed or drawn any more, and no dialog is open.
+bool is_ready(const MainWindow& window);
+
 // A place in a window of the program: the main one, a popup, a dialog.
 struct Place {
   QWidget* widget = nullptr;

@@ -10,12 +10,13 @@
 //   lift=OP               presses on an operator of the graph and moves a little: it is carried
 //   over=OP               moves what is carried there; over=nothing: beside all kernels
 //   drop                  lets it go
-//   tab=VIEW              a click on the view's tab; on the arrows beside the tabs where it is
-//   hidden button=NAME           a click on a button, by object name or text widget=NAME a click
-//   into the middle of a widget choose=BOX: TEXT      opens the box of choices and clicks on the
-//   one that holds the text row=TABLE: TEXT       a click on the row of a table or list that holds
-//   the text menu=TEXT             a click on a menu of the menu bar, or on an entry of the open
-//   one write=FIELD: TEXT     clicks into a field of one line and types in place of what is there
+//   tab=VIEW              a click on the view's tab; on the arrows where the tab is hidden
+//   button=NAME           a click on a button, by object name or text
+//   widget=NAME           a click into the middle of a widget
+//   choose=BOX: TEXT      opens the box of choices and clicks on the one that holds the text
+//   row=TABLE: TEXT       a click on the row of a table or list that holds the text
+//   menu=TEXT             a click on a menu of the menu bar, or on an entry of the open one
+//   write=FIELD: TEXT     clicks into a field of one line and types in place of what is there
 //   type=TEXT             types where the cursor is; \n is Enter
 //   slide=SLIDER: PART    drags the slider's handle there, 0 to 1
 //   wheel=WIDGET: STEPS   turns the wheel over it
@@ -31,26 +32,21 @@
 //   totals                prints the exact numbers of the shown run
 //   details, strip        prints what they say
 //   say=TEXT              prints it
+//   monkey=SEED: SECONDS  does things at random for so long, and prints what became of the memory
 //   hang                  does nothing any more, until it is killed
 //   quit                  closes the window
 // Exit status 99, and stuck.png in DIR: a step could not be done within two minutes.
 #include <QAbstractButton>
-#include <QAbstractItemView>
 #include <QApplication>
-#include <QComboBox>
 #include <QDir>
 #include <QFile>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QScreen>
-#include <QSlider>
-#include <QStyle>
-#include <QStyleOptionSlider>
 #include <QTest>
 #include <QTextBrowser>
 #include <QTimer>
-#include <QWheelEvent>
 #include <QWindow>
 #include <iostream>
 #include <optional>
@@ -58,6 +54,8 @@
 #include "gui/widgets/app.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
+#include "tests/gui/robot/monkey.h"
+#include "tests/gui/robot/mouse_steps.h"
 #include "tests/gui/robot/places.h"
 
 namespace {
@@ -95,6 +93,7 @@ class Robot : public QObject {
  private:
   void look() {
     if (next_ >= steps_.size()) return;
+    if (Monkey::is_playing()) since_.restart();
     if (since_.elapsed() > kLongestMs) {
       std::cerr << "gui_robot: stuck at " << steps_[next_].toStdString() << "\n";
       if (MainWindow* window = the_window()) shoot(*window, "stuck.png");
@@ -112,13 +111,6 @@ class Robot : public QObject {
     QTimer::singleShot(0, window, [window, name, value] { act(*window, name, value); });
   }
 
-  static bool is_ready(const MainWindow& window) {
-    for (const View* view : window.views()) {
-      if (view->is_busy() && view->isVisible()) return false;
-    }
-    return window.is_idle() && QApplication::activeModalWidget() == nullptr;
-  }
-
   static QAbstractButton* button_of(const QString& text) {
     const auto* box = qobject_cast<QMessageBox*>(QApplication::activeModalWidget());
     if (box == nullptr) return nullptr;
@@ -126,30 +118,6 @@ class Robot : public QObject {
       if (button->text().remove('&') == text) return button;
     }
     return nullptr;
-  }
-
-  // Before the first colon, and after it.
-  static std::pair<QString, QString> parts(const QString& value) {
-    return {value.section(':', 0, 0).trimmed(), value.section(':', 1).trimmed()};
-  }
-
-  static std::optional<Place> place_of(const MainWindow& window, const QString& name,
-                                       const QString& value) {
-    const auto [object, text] = parts(value);
-    if (name == "click" || name == "hover") return edge_place(window, value);
-    if (name == "run") return run_place(window, value);
-    if (name == "lift") return operator_place(window, value);
-    if (name == "over") {
-      return value == "nothing" ? empty_place(window) : operator_place(window, value);
-    }
-    if (name == "button") return button_place(window, value);
-    if (name == "widget") return widget_place(window, value);
-    if (name == "row") return row_place(window, object, text);
-    if (name == "menu") return menu_place(window, value);
-    if (name == "choose" || name == "write" || name == "slide" || name == "wheel" ||
-        name == "drag" || name == "point")
-      return widget_place(window, object);
-    return std::nullopt;
   }
 
   static bool can_do(const MainWindow& window, const QString& name, const QString& value) {
@@ -179,116 +147,7 @@ class Robot : public QObject {
           "autosave-" + std::to_string(QCoreApplication::applicationPid()) + ".toml";
       return std::filesystem::exists(state_folder() / file);
     }
-    return name != "hang";
-  }
-
-  // Steps with the mouse. False: it is none of them.
-  static bool act_with_mouse(MainWindow& window, const QString& name, const QString& value) {
-    const auto [object, text] = parts(value);
-    if (name == "tab") {
-      click(tab_place(window, value)->place);
-      return true;
-    }
-    if (name == "drop") {
-      release(carried());
-      return true;
-    }
-    const std::optional<Place> place = place_of(window, name, value);
-    if (!place) return false;
-    if (name == "hover") {
-      move_to(*place);
-    } else if (name == "lift") {
-      press(*place);
-      move_to({place->widget, place->at + QPoint(4, 4)}, Qt::LeftButton);
-      move_to({place->widget, place->at + QPoint(12, 12)}, Qt::LeftButton);
-      carried() = *place;
-    } else if (name == "over") {
-      const QPoint from = carried().at;
-      for (const double part : {0.25, 0.5, 0.75, 1.0})
-        move_to({place->widget, from + (place->at - from) * part}, Qt::LeftButton);
-      carried() = *place;
-      window.graph().drag().finish();
-    } else if (name == "choose") {
-      choose(*place, object, text);
-    } else if (name == "write") {
-      click(*place);
-      QTest::keySequence(place->widget, QKeySequence::SelectAll);
-      QTest::keyClicks(place->widget, text);
-    } else if (name == "slide") {
-      slide(*place, text.toDouble());
-    } else if (name == "wheel") {
-      const QPoint global = place->widget->mapToGlobal(place->at);
-      QWheelEvent event(place->at, global, {}, {0, 120 * text.toInt()}, {}, {}, Qt::NoScrollPhase,
-                        false);
-      auto* area = qobject_cast<QAbstractScrollArea*>(place->widget);
-      QApplication::sendEvent(area == nullptr ? place->widget : area->viewport(), &event);
-    } else if (name == "drag") {
-      auto* area = qobject_cast<QAbstractScrollArea*>(place->widget);
-      const Place from{area == nullptr ? place->widget : area->viewport(), place->at};
-      const QPoint by(text.section(',', 0, 0).toInt(), text.section(',', 1, 1).toInt());
-      press(from);
-      for (const double part : {0.3, 0.6, 1.0})
-        move_to({from.widget, from.at + by * part}, Qt::LeftButton);
-      release({from.widget, from.at + by});
-    } else if (name == "point") {
-      const QSizeF size = place->widget->size();
-      move_to({place->widget, QPointF(size.width() * text.section(',', 0, 0).toDouble(),
-                                      size.height() * text.section(',', 1, 1).toDouble())
-                                  .toPoint()});
-    } else {
-      click(*place);
-    }
-    return true;
-  }
-
-  static void choose(const Place& place, const QString& box, const QString& text) {
-    auto* combo = qobject_cast<QComboBox*>(place.widget);
-    if (combo == nullptr) return;
-    // A release that comes late, on a busy machine, closes the list again.
-    for (int i = 0; i < 5 && !combo->view()->isVisible(); ++i) {
-      click(place);
-      QApplication::processEvents();
-    }
-    const int index = combo->findText(text, Qt::MatchContains);
-    if (index < 0 || !combo->view()->isVisible()) {
-      std::cerr << "gui_robot: " << from_qt(box) << " does not offer " << from_qt(text) << "\n";
-      QCoreApplication::exit(kStuck);
-      return;
-    }
-    QAbstractItemView& list = *combo->view();
-    const QModelIndex row = combo->model()->index(index, combo->modelColumn());
-    list.scrollTo(row);
-    // The popup is a window of its own.
-    QTest::mouseMove(list.viewport(), list.visualRect(row).center());
-    QTest::mouseClick(list.viewport(), Qt::LeftButton, {}, list.visualRect(row).center());
-  }
-
-  static void slide(const Place& place, double part) {
-    auto* slider = qobject_cast<QSlider*>(place.widget);
-    if (slider == nullptr) return;
-    const auto handle = [&](double p) {
-      QStyleOptionSlider option;
-      option.initFrom(slider);
-      option.orientation = slider->orientation();
-      option.minimum = slider->minimum();
-      option.maximum = slider->maximum();
-      option.sliderPosition = option.sliderValue =
-          qRound(slider->minimum() + p * (slider->maximum() - slider->minimum()));
-      return slider->style()
-          ->subControlRect(QStyle::CC_Slider, &option, QStyle::SC_SliderHandle, slider)
-          .center();
-    };
-    const double now = double(slider->value() - slider->minimum()) /
-                       std::max(1, slider->maximum() - slider->minimum());
-    press({slider, handle(now)});
-    for (const double step : {0.3, 0.6, 1.0})
-      move_to({slider, handle(now + (part - now) * step)}, Qt::LeftButton);
-    release({slider, handle(part)});
-  }
-
-  static Place& carried() {
-    static Place place;
-    return place;
+    return name != "hang" && !Monkey::is_playing();
   }
 
   static void act(MainWindow& window, const QString& name, const QString& value) {
@@ -334,6 +193,9 @@ class Robot : public QObject {
       window.reset_layout();  // in parts of that size; for a moment it takes more
       QApplication::processEvents();
       window.resize(size);
+    } else if (name == "monkey") {
+      const auto [seed, seconds] = parts(value);
+      new Monkey(window, seed.toUInt(), seconds.toInt());
     } else if (name == "say") {
       std::cout << value.toStdString() << std::endl;
     } else if (name == "quit") {
@@ -400,7 +262,8 @@ Q_COREAPP_STARTUP_FUNCTION(start_robot)
 
 int main(int argc, char** argv) {
   // A pixel of a picture is one of the window.
-  if (qgetenv("QT_QPA_PLATFORM") == "offscreen") qputenv("QT_FONT_DPI", "96");
+  if (qgetenv("QT_QPA_PLATFORM") == "offscreen" && !qEnvironmentVariableIsSet("QT_FONT_DPI"))
+    qputenv("QT_FONT_DPI", "96");
   std::vector<char*> own{argv[0]};
   bool of_robot = true;
   for (int i = 1; i < argc; ++i) {

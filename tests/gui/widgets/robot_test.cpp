@@ -3,9 +3,15 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <QFile>
+#include <QImage>
 #include <QProcess>
+#include <QStandardPaths>
 #include <QTemporaryDir>
+#include <cstdio>
 #include <fstream>
+#include <iostream>
+#include <map>
 
 #include "gui/model/session_file.h"
 #include "tests/gui/widgets/charts_support.h"
@@ -18,8 +24,10 @@ using ::testing::HasSubstr;
 class Robot {
  public:
   // `state`: where the program keeps unsaved work, in place of the home folder.
-  Robot(const QString& state, const QStringList& steps, const QStringList& arguments) {
+  Robot(const QString& state, const QStringList& steps, const QStringList& arguments,
+        const std::map<QString, QString>& variables = {}) {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
+    for (const auto& [name, value] : variables) environment.insert(name, value);
     environment.insert("QT_QPA_PLATFORM", "offscreen");
     environment.insert("XDG_STATE_HOME", state);
     process_.setProcessEnvironment(environment);
@@ -33,8 +41,8 @@ class Robot {
     }
     return true;
   }
-  int end() {
-    process_.waitForFinished(60000);
+  int end(int longest_ms = 60000) {
+    process_.waitForFinished(longest_ms);
     out_ += process_.readAllStandardOutput();
     return process_.exitStatus() == QProcess::NormalExit ? process_.exitCode() : -1;
   }
@@ -83,6 +91,49 @@ TEST(KilledWindow, OffersItsWorkAtTheNextStartAndGivesBackTheSame) {
   Robot third(folder.path(), {"ready", "say=no question", "quit"}, {scenario});
   EXPECT_EQ(third.end(), 0) << third.err();
 }
+
+// A display of 144 dots an inch shows 150 %, neither 100 nor 200.
+TEST(ScaledWindow, IsAsLargeAsTheDisplayAsks) {
+  test::application();
+  QTemporaryDir folder;
+  Robot robot(folder.path(),
+              {"--out", folder.path(), "size=900x600", "ready", "shot=scaled.png", "quit"}, {},
+              {{"QT_FONT_DPI", "144"}});
+  EXPECT_EQ(robot.end(), 0) << robot.err();
+  EXPECT_EQ(QImage(folder.filePath("scaled.png")).size(), QSize(1350, 900));
+}
+
+// Ten minutes of clicks, drags, keys and the wheel at random: alive, no warning, and no memory that
+// is kept for nothing.
+class LongMonkey : public ::testing::TestWithParam<int> {};
+
+TEST_P(LongMonkey, FindsNothing) {
+  constexpr int kSeconds = 600;
+  constexpr double kMostMb = 20;
+  test::application();
+  QTemporaryDir folder;
+  // It may type any command: only Graphviz is found.
+  const QString dot = QStandardPaths::findExecutable("dot");
+  if (!dot.isEmpty()) QFile::link(dot, folder.filePath("dot"));
+  Robot robot(folder.path(),
+              {"size=1240x800", "ready", QString("monkey=%1: %2").arg(GetParam()).arg(kSeconds),
+               "ready", "quit"},
+              {}, {{"PATH", folder.path()}});
+  EXPECT_EQ(robot.end((kSeconds + 600) * 1000), 0);
+  for (const QString& line : QString::fromStdString(robot.err()).split('\n', Qt::SkipEmptyParts)) {
+    // What there is no display for is said by Qt's platform.
+    const bool of_platform = line.startsWith("This plugin") || line.startsWith("QStandardPaths");
+    EXPECT_TRUE(of_platform) << line.toStdString();
+  }
+  double actions = 0, more = 0;
+  ASSERT_EQ(std::sscanf(robot.out().c_str(), "monkey: %lf actions; %lf MB", &actions, &more), 2)
+      << robot.out();
+  std::cout << robot.out();
+  EXPECT_GT(actions, 1000);
+  EXPECT_LE(more, kMostMb) << robot.out();
+}
+
+INSTANTIATE_TEST_SUITE_P(Window, LongMonkey, ::testing::Values(1));
 
 }  // namespace
 }  // namespace fuseline::gui

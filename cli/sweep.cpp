@@ -1,18 +1,17 @@
 // fuseline sweep: a grid of predictions.
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/data_files.h"
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
+#include "cli/shared_run.h"
 #include "cli/sweep_lines.h"
 #include "sim/ranks/ranks.h"
 #include "sim/report/json_output.h"
@@ -33,35 +32,6 @@ struct SweepOptions {
 
 std::optional<std::string> scenario_of(const SweepOptions& o) {
   return o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front());
-}
-
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-// All that decides what the lines say: the words but --output and --resume, and the bytes of the
-// files that they name.
-std::string asked_for(const Arguments& args) {
-  std::string text;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const std::string& word = args[i];
-    if (word == "--resume" || word.starts_with("--output=")) continue;
-    if (word == "--output") {
-      ++i;
-      continue;
-    }
-    text += word + "\n";
-    for (const std::string& part : split_at_commas(word))
-      if (std::error_code none; std::filesystem::is_regular_file(part, none))
-        text += read_input_file(part) + "\n";
-  }
-  return text;
 }
 
 CommandResult swept(const Arguments& args) {
@@ -134,17 +104,8 @@ CommandResult swept(const Arguments& args) {
 
 }  // namespace
 
-// One rank of several speaks: the first one. The others end with the same status.
 CommandResult sweep_command(const Arguments& args) {
-  try {
-    return swept(args);
-  } catch (const InputError&) {
-    if (Ranks::rank_in_environment() == 0) throw;
-    return {{}, {}, ExitStatus::wrong_input};
-  } catch (const MissingError&) {
-    if (Ranks::rank_in_environment() == 0) throw;
-    return {{}, {}, ExitStatus::something_missing};
-  }
+  return one_rank_speaks([&] { return swept(args); });
 }
 
 }  // namespace fuseline

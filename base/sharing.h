@@ -24,9 +24,9 @@ class Sharing {
 
   virtual ~Sharing() = default;
 
-  // work(0) ... work(count - 1), each once, somewhere. Every process must call it, in the same order
-  // and with the same name and count. `name` says what the pieces are: where unfinished work goes
-  // on, a finished piece of the same name and place is not done again.
+  // work(0) ... work(count - 1), each once, somewhere. Every process must call it, in the same
+  // order and with the same name and count. `name` says what the pieces are: where unfinished work
+  // goes on, a finished piece of the same name and place is not done again.
   virtual SharedTexts texts(const std::string& name, std::size_t count, const Work& work,
                             const Progress& progress = {}) = 0;
   // What the first process says, at every one: of what they may see differently, like the time.

@@ -91,10 +91,9 @@ SharedTexts RankSharing::texts(const std::string& name, std::size_t count, const
     out.all = here(open, work, take, progress);
     return out;
   }
-  const bool finished =
-      hand_out(ranks_, open,
-               {.work = work, .take = take, .threads = threads_, .stop = stop_,
-                .progress = progress});
+  const bool finished = hand_out(
+      ranks_, open,
+      {.work = work, .take = take, .threads = threads_, .stop = stop_, .progress = progress});
   PieceWriter all;
   if (ranks_.first()) {
     all.flag(finished);

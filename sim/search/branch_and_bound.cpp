@@ -171,9 +171,8 @@ class Bounding {
     if (objective == Objective::time && evaluator_.best()) {
       const double energy =
           least_of_all(costs_with([](const LeastCost& c) { return c.energy.value(); }));
-      const double fastest = least_of_all(costs_with([&](const LeastCost& c) {
-        return least_of(Objective::time, c, gpu, 1, one_launch);
-      }));
+      const double fastest = least_of_all(costs_with(
+          [&](const LeastCost& c) { return least_of(Objective::time, c, gpu, 1, one_launch); }));
       clock = highest_clock(gpu, Seconds(evaluator_.best_value()), Seconds(fastest), Joules(energy),
                             kRepeats);
     }

@@ -53,8 +53,7 @@ std::vector<Grouping> neighbours(KernelSpace& space, const Grouping& grouping) {
 
 }  // namespace
 
-Candidate descend(Trials& trials, Candidate from, const Score& score,
-                  std::size_t most_tried) {
+Candidate descend(Trials& trials, Candidate from, const Score& score, std::size_t most_tried) {
   const auto start = trials.values(from);
   if (!start) return from;
   KernelSpace& space = trials.space(from.block);
@@ -75,7 +74,8 @@ Candidate descend(Trials& trials, Candidate from, const Score& score,
   return from;
 }
 
-std::optional<Grouping> carried_over(const Evaluator& evaluator, const Candidate& from, std::size_t to) {
+std::optional<Grouping> carried_over(const Evaluator& evaluator, const Candidate& from,
+                                     std::size_t to) {
   const KernelSpace& old = evaluator.space(from.block);
   KernelSpace& space = evaluator.space(to);
   const auto least = space.least_fused();

@@ -18,6 +18,7 @@ Candidate descend(Trials& trials, Candidate from, const Score& score,
 
 // The grouping of another rewritten block that comes nearest: operators of the same names share a
 // kernel where they may, new ones are alone. Empty where the constraints allow none.
-std::optional<Grouping> carried_over(const Evaluator& evaluator, const Candidate& from, std::size_t to);
+std::optional<Grouping> carried_over(const Evaluator& evaluator, const Candidate& from,
+                                     std::size_t to);
 
 }  // namespace fuseline

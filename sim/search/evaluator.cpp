@@ -173,8 +173,7 @@ std::string Trials::text() const {
 
 std::optional<PlanValues> Trials::values(const Candidate& candidate) {
   if (const TriedPlan* before = evaluator_.known(candidate)) return before->values;
-  const auto [at, first] =
-      places_.try_emplace({candidate.block, candidate.grouping}, all_.size());
+  const auto [at, first] = places_.try_emplace({candidate.block, candidate.grouping}, all_.size());
   if (first) {
     all_.push_back({candidate, evaluator_.tried(candidate)});
     tried_ += all_.back().plan.simulations;

@@ -77,14 +77,14 @@ class Evaluator {
 
   [[nodiscard]] std::size_t tried() const { return tried_; }
   [[nodiscard]] double seconds() const;
-  // Time is up, or it was stopped. Who shares the work sees that only after a piece of it was shared,
-  // so that all see the same.
+  // Time is up, or it was stopped. Who shares the work sees that only after a piece of it was
+  // shared, so that all see the same.
   [[nodiscard]] bool over() const { return options_.sharing != nullptr ? over_ : late(); }
   // The same by this process's own clock: for pieces of work.
   [[nodiscard]] bool late() const;
 
-  // work(0) ... work(count - 1) on all that share the work, as Sharing::texts. A piece may read this
-  // evaluator, and tries plans in Trials of its own. Empty texts: stopped before that piece.
+  // work(0) ... work(count - 1) on all that share the work, as Sharing::texts. A piece may read
+  // this evaluator, and tries plans in Trials of its own. Empty texts: stopped before that piece.
   std::vector<std::string> share(const std::string& name, std::size_t count,
                                  const Sharing::Work& work);
   // Takes over what was tried beside it, in the order in which it was tried.

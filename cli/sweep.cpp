@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/sqlite_table.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
@@ -52,7 +53,10 @@ CommandResult swept(const Arguments& args) {
   options.text("--price-per-hour", "X", "of a GPU; with --layers all: cost per million tokens",
                o.price);
   options.text("--format", "csv|json", "what to print (csv)", o.format);
-  options.text("--output", "FILE", "write there instead of standard output", o.output);
+  options.text(
+      "--output", "FILE",
+      "write there instead of standard output; as a table of SQLite where the name ends in .sqlite",
+      o.output);
   options.flag("--resume", "go on with what an unfinished sweep into --output left behind",
                o.resume);
   options.text("--plot", "FILE.svg", "also a drawing: time over the size that varies", o.plot);
@@ -63,8 +67,14 @@ CommandResult swept(const Arguments& args) {
   if (o.resume && (!o.output || !lines))
     throw InputError({.file = kCommandLine,
                       .field = "--resume",
-                      .message = "goes on with CSV in a file",
+                      .message = "goes on with lines in a file",
                       .allowed = "with --output FILE, without --plot and --format json"});
+  if (o.output && named_as_sqlite(*o.output) && !lines)
+    throw InputError({.file = kCommandLine,
+                      .field = "--output",
+                      .value = *o.output,
+                      .message = "is a table of SQLite by its name, which holds the lines of a CSV",
+                      .allowed = "--format csv without --plot, or another name"});
   if (Ranks::started_together() && !lines)
     throw InputError({.file = kCommandLine,
                       .field = o.plot ? "--plot" : "--format",

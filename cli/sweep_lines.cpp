@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/sqlite_table.h"
 #include "cli/long_work.h"
 #include "cli/output_file.h"
 #include "cli/shared_run.h"
@@ -114,7 +115,8 @@ CommandResult sweep_lines(const SweepGrid& grid, const SweepLines& how) {
   std::string text = predictions_csv_header();
   for (const std::string& lines : kept.lines) text += lines;
   if (!how.output) return {std::move(text), {}, ExitStatus::done};
-  write_file_atomically(*how.output, text);
+  write_file_atomically(*how.output,
+                        named_as_sqlite(*how.output) ? sqlite_of_csv("predictions", text) : text);
   if (kept.journal) kept.journal->remove();
   return {{}, fmt::format("fuseline: written {}\n", *how.output), ExitStatus::done};
 }

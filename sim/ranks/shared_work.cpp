@@ -84,7 +84,8 @@ SharedTexts RankSharing::texts(const std::string& name, std::size_t count, const
     open.push_back(i);
   }
   const auto take = [&](std::size_t i, std::string text) {
-  
+    // Where there is nothing to keep, or it was stopped in the middle, it is done again.
+    if (journal_ != nullptr && !text.empty()) journal_->add(first + i, mark + text);
     out.texts[i] = std::move(text);
   };
   if (ranks_.count() == 1) {

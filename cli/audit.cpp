@@ -11,6 +11,7 @@
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
+#include "cli/shared_run.h"
 #include "sim/judge/audit/claim_file.h"
 #include "sim/judge/audit/report.h"
 
@@ -42,10 +43,9 @@ std::vector<audit::Claim> chosen(const std::vector<audit::Claim>& all,
   return out;
 }
 
-}  // namespace
-
-CommandResult audit_command(const Arguments& args) {
+CommandResult audited(const Arguments& args) {
   std::vector<std::string> ids;
+  bool resume = false;
   std::optional<std::string> claims_path, format_text, output;
   Options options("audit",
                   "Published claims about fusion: what the simulator predicts of them over the "
@@ -53,15 +53,18 @@ CommandResult audit_command(const Arguments& args) {
                   "measured, and a verdict.",
                   {"fuseline audit", "fuseline audit llama2-7b-inference whole-block-fusion",
                    "fuseline audit --claims my-claim.toml --format json",
-                   "fuseline audit --format markdown --output docs/claims.md"});
+                   "fuseline audit --format markdown --output docs/claims.md",
+                   "mpirun -n 4 fuseline audit --claims my-claims --output verdicts.txt"});
   options.positional("CLAIM-ID", "claims to audit (all), with their details", ids, kMostIds);
   options.text("--claims", "DIR|FILE", "claims to read (scenarios/claims)", claims_path);
   options.text("--format", "table|json|markdown", "what to print (table)", format_text);
   options.text("--output", "FILE", "write there instead of standard output", output);
+  options.flag("--resume", "go on with what an unfinished audit into --output left behind", resume);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   const std::string format =
       parse_word("--format", format_text.value_or("table"), {"table", "json", "markdown"});
+  SharedRun run("audit", args, output, resume);
   const std::vector<audit::Claim> claims =
       chosen(audit::load_claims(claims_path.value_or(audit::shipped_claims())), ids);
 
@@ -69,15 +72,14 @@ CommandResult audit_command(const Arguments& args) {
   {
     const InterruptGuard guard;
     ProgressBar bar;
-    ParallelOptions parallel;
-    parallel.stop = InterruptGuard::flag();
-    parallel.progress = [&bar](std::size_t done, std::size_t count) {
-      bar.show(fmt::format("{} of {} predictions", done, count),
-               static_cast<double>(done) / static_cast<double>(count));
-    };
-    audit = audit_claims(claims, audit::shipped_measurements(), parallel);
+    audit = audit_claims(claims, audit::shipped_measurements(), run.sharing(),
+                         [&](std::size_t done, std::size_t count) {
+                           bar.show(fmt::format("{} of {} predictions", done, count),
+                                    static_cast<double>(done) / static_cast<double>(count));
+                         });
   }
   if (audit.stopped) end_as_interrupted();
+  if (!run.first()) return {};
 
   std::string text;
   if (format == "json") {
@@ -89,7 +91,14 @@ CommandResult audit_command(const Arguments& args) {
   }
   if (!output) return {std::move(text), {}, ExitStatus::done};
   write_file_atomically(*output, text);
+  run.done();
   return {{}, fmt::format("fuseline: written {}\n", *output), ExitStatus::done};
+}
+
+}  // namespace
+
+CommandResult audit_command(const Arguments& args) {
+  return one_rank_speaks([&] { return audited(args); });
 }
 
 }  // namespace fuseline

@@ -21,6 +21,7 @@
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
+#include "cli/shared_run.h"
 #include "sim/judge/band_rows.h"
 #include "sim/judge/published.h"
 #include "sim/judge/refit.h"
@@ -90,6 +91,20 @@ void refuse_beside_here(const std::vector<std::string>& folders, bool bands,
                     .allowed = "--minutes, --folder, --name, --gpu, --iterations, --output"});
 }
 
+// It measures on one GPU, and keeps what it measured in its folder.
+void refuse_sharing_here(bool resume) {
+  if (resume)
+    throw InputError({.file = kCommandLine,
+                      .field = "--resume",
+                      .message = "is for fits to measurements that are there",
+                      .allowed = "--here again: it goes on with what its --folder holds"});
+  if (Ranks::started_together())
+    throw InputError({.file = kCommandLine,
+                      .field = "--here",
+                      .message = "measures on the GPU of one process",
+                      .allowed = "without mpirun or srun"});
+}
+
 void refuse_beside_table(const std::vector<std::string>& folders, bool bands, bool here,
                          const std::optional<std::string>& without) {
   if (folders.empty() && !bands && !here && !without) return;
@@ -138,15 +153,17 @@ void add_published(std::vector<Residual>& rows) {
 
 // Bands from residuals: the file that predictions take them from.
 CommandResult calibrate_bands(std::vector<std::string> folders,
-                              const std::optional<std::string>& output) {
+                              const std::optional<std::string>& output, SharedRun& run) {
   const bool all = folders.empty();
   if (all) folders = measurement_folders();
   ProgressBar bar;
-  std::vector<Residual> rows = band_rows(folders, [&bar](std::size_t done, std::size_t count) {
-    bar.show(fmt::format("{} of {} folders", done, count),
-             static_cast<double>(done) / static_cast<double>(count));
-  });
+  std::vector<Residual> rows =
+      band_rows(folders, run.sharing(), [&](std::size_t done, std::size_t count) {
+        bar.show(fmt::format("{} of {} folders", done, count),
+                 static_cast<double>(done) / static_cast<double>(count));
+      });
   bar.clear();
+  if (!run.first()) return {};
   if (all) add_published(rows);
   require_rows_for_bands(rows);
   const std::time_t now = std::time(nullptr);
@@ -162,15 +179,14 @@ CommandResult calibrate_bands(std::vector<std::string> folders,
   std::string text = bands_toml(table, sources);
   if (!output) return {std::move(text), summary, ExitStatus::done};
   write_file_atomically(*output, text);
+  run.done();
   return {{}, summary + "fuseline: written " + *output + "\n", ExitStatus::done};
 }
 
-}  // namespace
-
-CommandResult calibrate_command(const Arguments& args) {
+CommandResult calibrated(const Arguments& args) {
   std::vector<std::string> folders;
   std::optional<std::string> without, gpu_name, iterations, output, table;
-  bool bands = false, here = false;
+  bool bands = false, here = false, resume = false;
   HereTexts here_texts;
   Options options(
       "calibrate",
@@ -179,7 +195,8 @@ CommandResult calibrate_command(const Arguments& args) {
       {"fuseline calibrate scenarios/measurements/h200-pytorch --without gpt2-xl --output c.toml",
        "fuseline calibrate --here --minutes 10 --name my-gpu",
        "fuseline calibrate --gemm-table gemm.csv --gpu a100-sxm-80gb",
-       "fuseline calibrate --bands --output bands.toml"});
+       "fuseline calibrate --bands --output bands.toml",
+       "mpirun -n 4 fuseline calibrate scenarios/measurements/h200-pytorch --output c.toml"});
   options.positional("MEASUREMENT",
                      "a folder of measurements, or one of its CSV files; with --bands several "
                      "folders, or none for all that are shipped",
@@ -201,20 +218,23 @@ CommandResult calibrate_command(const Arguments& args) {
   options.text("--gpu", "NAME|FILE", "the GPU measured (from the measurement)", gpu_name);
   options.text("--iterations", "N", "at most this many steps of the fit (6)", iterations);
   options.text("--output", "FILE", "write there instead of standard output", output);
+  options.flag("--resume", "go on with what an unfinished fit into --output left behind", resume);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   if (table) refuse_beside_table(folders, bands, here, without);
   if (here) {
     refuse_beside_here(folders, bands, without);
+    refuse_sharing_here(resume);
     here_texts.gpu = gpu_name;
     here_texts.iterations = iterations;
     here_texts.output = output;
     return calibrate_the_gpu_here(here_texts, args);
   }
   refuse_without_here(here_texts);
-  if (table) return calibrate_by_table({*table, gpu_name, iterations, output});
+  SharedRun run("calibration", args, output, resume);
+  if (table) return calibrate_by_table({*table, gpu_name, iterations, output}, run);
   if (bands) {
     refuse_beside_bands(without, gpu_name, iterations);
-    return calibrate_bands(folders, output);
+    return calibrate_bands(folders, output, run);
   }
   if (folders.size() > 1) {
     throw InputError({.file = kCommandLine,
@@ -237,11 +257,13 @@ CommandResult calibrate_command(const Arguments& args) {
   refit_options.iterations =
       static_cast<int>(parse_whole_number("--iterations", iterations.value_or("6"), 1, 1000));
   ProgressBar bar;
-  refit_options.progress = [&bar](int evaluations) {
-    bar.show(fmt::format("{} simulations of all measured blocks", evaluations));
+  refit_options.sharing = &run.sharing();
+  refit_options.progress = [&](int evaluations) {
+    if (run.first()) bar.show(fmt::format("{} simulations of all measured blocks", evaluations));
   };
   const FitResult fit = refit(measurements, gpu, refit_options);
   bar.clear();
+  if (!run.first()) return {};
 
   const std::string title =
       measurements.meta.title.empty() ? measurements.path : measurements.meta.title;
@@ -260,7 +282,15 @@ CommandResult calibrate_command(const Arguments& args) {
                   fit.initial_mean_abs, fit.mean_abs, fit.evaluations);
   if (!output) return {std::move(text), summary, ExitStatus::done};
   write_file_atomically(*output, text);
+  run.done();
+  run.done();
   return {{}, summary + "fuseline: written " + *output + "\n", ExitStatus::done};
+}
+
+}  // namespace
+
+CommandResult calibrate_command(const Arguments& args) {
+  return one_rank_speaks([&] { return calibrated(args); });
 }
 
 }  // namespace fuseline

@@ -34,7 +34,7 @@ std::string errors(const char* rows, std::size_t count, const TableError& before
 
 }  // namespace
 
-CommandResult calibrate_by_table(const TableTexts& texts) {
+CommandResult calibrate_by_table(const TableTexts& texts, SharedRun& run) {
   if (!texts.gpu) {
     throw InputError({.file = kCommandLine,
                       .field = "--gpu",
@@ -46,11 +46,14 @@ CommandResult calibrate_by_table(const TableTexts& texts) {
   const GemmTable table = load_gemm_table(texts.table);
   const Gpu gpu = load_gpu_option(texts.gpu);
   ProgressBar bar;
-  const TableFit result = fit_gemm_table(table, gpu, iterations, [&](int evaluations) {
+  const auto progress = [&](int evaluations) {
+    if (!run.first()) return;
     bar.show(fmt::format("{} predictions of the table", evaluations),
              std::min(1.0, evaluations / (kEvaluationsOfAStep * (1 + iterations))));
-  });
+  };
+  const TableFit result = fit_gemm_table(table, gpu, iterations, progress, &run.sharing());
   bar.clear();
+  if (!run.first()) return {};
   const std::string fitted =
       errors("fitted", table.fitted.size(), result.fitted_before, result.fitted_after);
   const std::string held = errors("held", table.held.size(), result.held_before, result.held_after);
@@ -63,6 +66,7 @@ CommandResult calibrate_by_table(const TableTexts& texts) {
   const std::string summary = "fuseline: " + fitted + "\nfuseline: " + held + "\n";
   if (!texts.output) return {std::move(text), summary, ExitStatus::done};
   write_file_atomically(*texts.output, text);
+  run.done();
   return {{}, summary + "fuseline: written " + *texts.output + "\n", ExitStatus::done};
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/shared_run.h"
 
 namespace fuseline {
 
@@ -16,6 +17,6 @@ struct TableTexts {
 
 // Fits the constants of library GEMMs to two of every three rows, and says how well the third is
 // predicted. InputError: --gpu is missing, a table that is none.
-CommandResult calibrate_by_table(const TableTexts& texts);
+CommandResult calibrate_by_table(const TableTexts& texts, SharedRun& run);
 
 }  // namespace fuseline

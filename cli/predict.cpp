@@ -1,6 +1,7 @@
 // fuseline predict: time and traffic of a block under each policy.
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,6 +10,7 @@
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
+#include "cli/predict_sequences.h"
 #include "cli/predict_table.h"
 #include "cli/selection.h"
 #include "sim/report/chrome_trace.h"
@@ -22,6 +24,7 @@ namespace {
 
 struct PredictOptions {
   SelectionTexts selection;
+  SequenceWords sequences;
   std::optional<std::string> format, output, price, trace, plot, draw;
   std::vector<std::string> scenario;
   bool kernels = false;
@@ -38,12 +41,14 @@ Svg drawing_of(const std::string& what, const Selection& selection,
 
 CommandResult predict_command(const Arguments& args) {
   PredictOptions o;
-  Options options("predict", "Time and traffic of one Transformer block under each fusion policy.",
-                  {"fuseline predict", "fuseline predict scenarios/llama2-7b-h200.toml",
-                   "fuseline predict --model llama2-7b --gpu h200 --policy eager,coda --kernels",
-                   "fuseline predict --phase decode --batch 16 --layers all --price-per-hour 2.50",
-                   "fuseline predict --model path/to/config.json --gpu rtx4090 --format json",
-                   "fuseline predict --model sd3-medium --gpu h200 --image 512 --steps 28"});
+  Options options(
+      "predict", "Time and traffic of one Transformer block under each fusion policy.",
+      {"fuseline predict", "fuseline predict scenarios/llama2-7b-h200.toml",
+       "fuseline predict --model llama2-7b --gpu h200 --policy eager,coda --kernels",
+       "fuseline predict --phase decode --batch 16 --layers all --price-per-hour 2.50",
+       "fuseline predict --model path/to/config.json --gpu rtx4090 --format json",
+       "fuseline predict --model sd3-medium --gpu h200 --image 512 --steps 28",
+       "fuseline predict --model llama3-8b --sequences 31x1@4096+1x512@2560 --page 16"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", o.scenario, 1);
   o.selection.add_to(options);
   o.selection.add_plan_to(options);
@@ -51,6 +56,11 @@ CommandResult predict_command(const Arguments& args) {
   o.selection.add_image_to(options);
   options.text("--price-per-hour", "X", "of the GPU; with --layers all: cost per million tokens",
                o.price);
+  options.text("--sequences", "TEXT|FILE.csv",
+               "one call for sequences that differ: SEQUENCESxNEW@CACHE+... of decode",
+               o.sequences.sequences);
+  options.text("--page", "N", "with --sequences: caches in pages of so many tokens",
+               o.sequences.page);
   options.flag("--kernels", "a table of kernels for each policy (table, csv)", o.kernels);
   options.text("--format", "table|json|csv", "what to print (table)", o.format);
   options.text("--output", "FILE", "write there instead of standard output", o.output);
@@ -72,8 +82,21 @@ CommandResult predict_command(const Arguments& args) {
                       .allowed = "with --plot FILE.svg"});
   if (o.trace) check_writable(*o.trace, "--trace");
   if (o.plot) check_writable(*o.plot, "--plot");
+  leave_sizes_to_sequences(o.sequences, o.selection);
   Selection selection = resolve_selection(
       o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front()), o.selection);
+  if (o.sequences.sequences) {
+    if (format == "csv" || o.kernels || o.plot || o.trace || o.price || selection.image)
+      throw InputError({.file = kCommandLine,
+                        .field = "--sequences",
+                        .value = *o.sequences.sequences,
+                        .message = "is printed as a table or as JSON, and not drawn",
+                        .allowed = "with --policy, --page, --format table or json, --output"});
+    std::string text = predict_sequences(o.sequences, selection, format);
+    if (!o.output) return {std::move(text), {}, ExitStatus::done};
+    write_file_atomically(*o.output, text);
+    return {{}, fmt::format("fuseline: written {}\n", *o.output), ExitStatus::done};
+  }
   if (o.price) selection.price = parse_price(*o.price, selection.layers);
   std::optional<Measurements> measurements;
   if (selection.measurements) measurements = load_measurements(*selection.measurements);

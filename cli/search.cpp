@@ -14,6 +14,7 @@
 #include "cli/search_formats.h"
 #include "cli/search_output.h"
 #include "cli/selection.h"
+#include "cli/shared_run.h"
 #include "model/programs/program_file.h"
 #include "sim/search/search_json.h"
 #include "sim/selection/search_request.h"
@@ -30,14 +31,13 @@ namespace {
                     .allowed = "with --distribution FILE|NAME"});
 }
 
-}  // namespace
-
-CommandResult search_command(const Arguments& args) {
+CommandResult searched(const Arguments& args) {
   SelectionTexts texts;
   SearchWords words;
   FormatWords formats;
   std::vector<std::string> scenario;
   std::optional<std::string> format, output, plot;
+  bool resume = false;
   Options options(
       "search",
       "The best plan of a block for an objective: what to fuse, how far the plan may be "
@@ -47,7 +47,8 @@ CommandResult search_command(const Arguments& args) {
        "fuseline search --model llama2-7b --gpu h200 --phase train --output best.fuse",
        "fuseline search --model llama2-7b --gpu h200 --objective hbm --pareto time",
        "fuseline search --model llama2-7b --gpu h200 --keep-apart gate_up,swiglu",
-       "fuseline search --model llama3-8b --gpu h200 --distribution azure-conversation"});
+       "fuseline search --model llama3-8b --gpu h200 --distribution azure-conversation",
+       "mpirun -n 4 fuseline search --model llama2-7b --gpu h200 --phase train --budget 600"});
   options.positional("SCENARIO.toml", "a scenario; options override what it says", scenario, 1);
   texts.add_to(options);
   texts.add_image_to(options);
@@ -82,20 +83,24 @@ CommandResult search_command(const Arguments& args) {
                words.cached_plans);
   options.text("--plot", "FILE.svg", "with it: mean time over the number of buckets", plot);
   options.text("--output", "FILE.fuse", "write the plan there", output);
+  options.flag("--resume", "go on with what an unfinished search into --output left behind",
+               resume);
   options.text("--format", "table|json", "what to print (table)", format);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
   const std::string chosen = parse_word("--format", format.value_or("table"), {"table", "json"});
-  if (output) check_writable(*output, "--output");
+  SharedRun run("search", args, output, resume);
   const auto path = scenario.empty() ? std::nullopt : std::optional(scenario.front());
   if (formats.formats || formats.error_budget) {
     if (plot) refuse_plot(*plot);
-    const FormatAnswer answer = search_formats(path, texts, words, formats);
+    const FormatAnswer answer = search_formats(path, texts, words, formats, run);
+    if (!run.first()) return {};
     std::string said;
     if (output) {
       write_file_atomically(
           *output,
           plan_text(answer.search.plans[*answer.search.best].found.plan, answer.selection.gpu.name),
           "--output");
+      run.done();
       said = fmt::format("fuseline: written {}\n", *output);
     }
     return {chosen == "json" ? formats_json(answer) : formats_text(answer), said, ExitStatus::done};
@@ -111,19 +116,22 @@ CommandResult search_command(const Arguments& args) {
                       .message = "writes the plan of one shape",
                       .allowed = "without --distribution"});
   if (plot && !varying) refuse_plot(*plot);
-  if (plot) check_writable(*plot, "--plot");
+  if (plot && run.first()) check_writable(*plot, "--plot");
   std::optional<SearchResult> result;
   std::optional<DistributionResult> of_shapes;
   {
     const InterruptGuard guard;
     ProgressBar bar;
     how.stop = InterruptGuard::flag();
-    how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
+    how.sharing = &run.sharing();
+    if (run.first())
+      how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
     if (varying)
       of_shapes = search_distribution(s, varying->sizes, varying->options, how);
     else
       result = search_block(s, how);
   }
+  if (!run.first()) return {};
   if (of_shapes) {
     std::string said =
         of_shapes->stopped ? "fuseline: stopped; these are the best plans so far\n" : "";
@@ -139,10 +147,17 @@ CommandResult search_command(const Arguments& args) {
   if (result->stopped) messages = "fuseline: stopped; this is the best plan so far\n";
   if (output) {
     write_file_atomically(*output, plan_text(result->plan, s.gpu.name), "--output");
+    run.done();
     messages += fmt::format("fuseline: written {}\n", *output);
   }
   return {chosen == "json" ? search_json(s, *result) : search_text(s, *result), messages,
           ExitStatus::done};
+}
+
+}  // namespace
+
+CommandResult search_command(const Arguments& args) {
+  return one_rank_speaks([&] { return searched(args); });
 }
 
 }  // namespace fuseline

@@ -44,7 +44,7 @@ namespace {
 
 FormatAnswer search_formats(const std::optional<std::string>& scenario,
                             const SelectionWords& selection, const SearchWords& words,
-                            const FormatWords& formats) {
+                            const FormatWords& formats, SharedRun& run) {
   if (!formats.formats)
     refuse("--error-budget", *formats.error_budget, "is about number formats",
            "with --formats NAME,...");
@@ -73,7 +73,9 @@ FormatAnswer search_formats(const std::optional<std::string>& scenario,
     const InterruptGuard guard;
     ProgressBar bar;
     how.stop = InterruptGuard::flag();
-    how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
+    how.sharing = &run.sharing();
+    if (run.first())
+      how.progress = [&bar](const std::string& what, double done) { bar.show(what, done); };
     FormatOptions options{.budget = budget};
     options.workers.threads = executor::available_threads();
     options.workers.stop = InterruptGuard::flag();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/shared_run.h"
 #include "sim/search/format_search.h"
 #include "sim/selection/search_request.h"
 
@@ -26,7 +27,7 @@ struct FormatAnswer {
 };
 FormatAnswer search_formats(const std::optional<std::string>& scenario,
                             const SelectionWords& selection, const SearchWords& words,
-                            const FormatWords& formats);
+                            const FormatWords& formats, SharedRun& run);
 
 std::string formats_text(const FormatAnswer& answer);
 // Adds the formats to what search_json() gives of the best one.

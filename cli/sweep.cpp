@@ -1,18 +1,18 @@
 // fuseline sweep: a grid of predictions.
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "base/data_files.h"
 #include "base/error.h"
+#include "base/sqlite_table.h"
 #include "cli/commands.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
 #include "cli/selection.h"
+#include "cli/shared_run.h"
 #include "cli/sweep_lines.h"
 #include "sim/ranks/ranks.h"
 #include "sim/report/json_output.h"
@@ -35,35 +35,6 @@ std::optional<std::string> scenario_of(const SweepOptions& o) {
   return o.scenario.empty() ? std::nullopt : std::optional(o.scenario.front());
 }
 
-std::vector<std::string> split_at_commas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-// All that decides what the lines say: the words but --output and --resume, and the bytes of the
-// files that they name.
-std::string asked_for(const Arguments& args) {
-  std::string text;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const std::string& word = args[i];
-    if (word == "--resume" || word.starts_with("--output=")) continue;
-    if (word == "--output") {
-      ++i;
-      continue;
-    }
-    text += word + "\n";
-    for (const std::string& part : split_at_commas(word))
-      if (std::error_code none; std::filesystem::is_regular_file(part, none))
-        text += read_input_file(part) + "\n";
-  }
-  return text;
-}
-
 CommandResult swept(const Arguments& args) {
   SweepOptions o;
   Options options(
@@ -82,7 +53,10 @@ CommandResult swept(const Arguments& args) {
   options.text("--price-per-hour", "X", "of a GPU; with --layers all: cost per million tokens",
                o.price);
   options.text("--format", "csv|json", "what to print (csv)", o.format);
-  options.text("--output", "FILE", "write there instead of standard output", o.output);
+  options.text(
+      "--output", "FILE",
+      "write there instead of standard output; as a table of SQLite where the name ends in .sqlite",
+      o.output);
   options.flag("--resume", "go on with what an unfinished sweep into --output left behind",
                o.resume);
   options.text("--plot", "FILE.svg", "also a drawing: time over the size that varies", o.plot);
@@ -93,8 +67,14 @@ CommandResult swept(const Arguments& args) {
   if (o.resume && (!o.output || !lines))
     throw InputError({.file = kCommandLine,
                       .field = "--resume",
-                      .message = "goes on with CSV in a file",
+                      .message = "goes on with lines in a file",
                       .allowed = "with --output FILE, without --plot and --format json"});
+  if (o.output && named_as_sqlite(*o.output) && !lines)
+    throw InputError({.file = kCommandLine,
+                      .field = "--output",
+                      .value = *o.output,
+                      .message = "is a table of SQLite by its name, which holds the lines of a CSV",
+                      .allowed = "--format csv without --plot, or another name"});
   if (Ranks::started_together() && !lines)
     throw InputError({.file = kCommandLine,
                       .field = o.plot ? "--plot" : "--format",
@@ -134,17 +114,8 @@ CommandResult swept(const Arguments& args) {
 
 }  // namespace
 
-// One rank of several speaks: the first one. The others end with the same status.
 CommandResult sweep_command(const Arguments& args) {
-  try {
-    return swept(args);
-  } catch (const InputError&) {
-    if (Ranks::rank_in_environment() == 0) throw;
-    return {{}, {}, ExitStatus::wrong_input};
-  } catch (const MissingError&) {
-    if (Ranks::rank_in_environment() == 0) throw;
-    return {{}, {}, ExitStatus::something_missing};
-  }
+  return one_rank_speaks([&] { return swept(args); });
 }
 
 }  // namespace fuseline

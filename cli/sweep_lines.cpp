@@ -1,17 +1,19 @@
 #include "cli/sweep_lines.h"
 
-#include <exception>
 #include <memory>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "base/path_kind.h"
+#include "base/sqlite_table.h"
 #include "cli/long_work.h"
 #include "cli/output_file.h"
+#include "cli/shared_run.h"
 #include "sim/ranks/hand_out.h"
-#include "sim/ranks/identity.h"
 #include "sim/ranks/journal.h"
+#include "sim/ranks/ranks.h"
+#include "sim/ranks/shared_work.h"
 #include "sim/report/predict_csv.h"
 
 namespace fuseline {
@@ -20,14 +22,6 @@ namespace {
 
 constexpr std::size_t kCheckedFirst = 2'000;  // cells that are all checked before the first is run
 
-std::string journal_of(const std::string& output) { return output + ".journal"; }
-
-// A pipe, a device or our own standard output keeps no journal: it cannot be gone on with.
-bool keeps_journal(const std::string& output) {
-  const PathKind kind = kind_of_path(output);
-  return !own_descriptor(output) && (kind == PathKind::missing || kind == PathKind::regular);
-}
-
 // What the first rank keeps of a sweep.
 struct Kept {
   std::unique_ptr<Journal> journal;
@@ -35,25 +29,25 @@ struct Kept {
   std::vector<std::size_t> open;
 };
 
-Kept opened(const SweepGrid& grid, const SweepLines& how, const std::string& identity) {
+// What the first rank does before the sweep begins.
+void check_output(const SweepLines& how) {
+  if (!how.output) return;
+  check_writable(*how.output, "--output");
+  if (!how.resume || keeps_journal(*how.output)) return;
+  throw InputError({.file = kCommandLine,
+                    .field = "--resume",
+                    .value = *how.output,
+                    .message = "is no file that a sweep could go on with",
+                    .allowed = "--output FILE"});
+}
+
+Kept opened(const SweepGrid& grid, std::unique_ptr<Journal> journal) {
   Kept kept;
+  kept.journal = std::move(journal);
   kept.lines.resize(grid.cells());
-  if (how.output) {
-    check_writable(*how.output, "--output");
-    if (keeps_journal(*how.output)) {
-      const std::string subject = fmt::format("sweep of {} cells, {} by {}", grid.cells(),
-                                              TextHash().add(how.asked).text(), identity);
-      kept.journal = std::make_unique<Journal>(journal_of(*how.output), subject, how.resume);
-      for (const auto& [cell, lines] : kept.journal->finished())
-        if (cell < kept.lines.size()) kept.lines[cell] = lines;
-    } else if (how.resume) {
-      throw InputError({.file = kCommandLine,
-                        .field = "--resume",
-                        .value = *how.output,
-                        .message = "is no file that a sweep could go on with",
-                        .allowed = "--output FILE"});
-    }
-  }
+  if (kept.journal)
+    for (const auto& [cell, lines] : kept.journal->finished())
+      if (cell < kept.lines.size()) kept.lines[cell] = lines;
   for (std::size_t i = 0; i < kept.lines.size(); ++i)
     if (kept.lines[i].empty()) kept.open.push_back(i);
   return kept;
@@ -91,22 +85,13 @@ struct Swept {
 
 Swept swept_on_all_ranks(const SweepGrid& grid, const SweepLines& how) {
   Ranks ranks;
+  SharedStart start{.what = fmt::format("sweep of {} cells", grid.cells()),
+                    .asked = how.asked,
+                    .resume = how.resume,
+                    .check = [&how] { check_output(how); }};
+  if (how.output && keeps_journal(*how.output)) start.journal = journal_of(*how.output);
   Swept out{.first = ranks.first(), .finished = false, .kept = {}};
-  const std::string identity = how.output || ranks.count() > 1 ? program_identity() : "";
-  const std::vector<std::string> identities =
-      ranks.gather(identity + ", command " + TextHash().add(how.asked).text());
-  std::exception_ptr refused;
-  if (ranks.first()) {
-    try {
-      refuse_mixed_ranks(identities);
-      out.kept = opened(grid, how, identity);
-    } catch (...) {
-      refused = std::current_exception();
-    }
-  }
-  if (ranks.broadcast(refused ? "refused" : "begin") != "begin" && !ranks.first())
-    throw InputError({.message = "the first rank refused the work, and says why"});
-  if (refused) std::rethrow_exception(refused);
+  out.kept = opened(grid, begin_together(ranks, start));
   out.finished = run(ranks, grid, out.kept);
   return out;
 }
@@ -130,7 +115,8 @@ CommandResult sweep_lines(const SweepGrid& grid, const SweepLines& how) {
   std::string text = predictions_csv_header();
   for (const std::string& lines : kept.lines) text += lines;
   if (!how.output) return {std::move(text), {}, ExitStatus::done};
-  write_file_atomically(*how.output, text);
+  write_file_atomically(*how.output,
+                        named_as_sqlite(*how.output) ? sqlite_of_csv("predictions", text) : text);
   if (kept.journal) kept.journal->remove();
   return {{}, fmt::format("fuseline: written {}\n", *how.output), ExitStatus::done};
 }

@@ -1,11 +1,15 @@
 #include "sim/judge/band_rows.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "base/data_dir.h"
 #include "base/error.h"
 #include "base/path_kind.h"
+#include "base/piece_text.h"
 #include "sim/judge/standard_predictors.h"
 
 namespace fuseline {
@@ -37,6 +41,30 @@ void add_rows(const std::string& folder, std::vector<Residual>& rows) {
   }
 }
 
+std::string packed(const std::vector<Residual>& rows) {
+  PieceWriter out;
+  for (const Residual& r : rows) {
+    for (const std::string* word : {&r.work.what, &r.work.phase, &r.work.maker, &r.work.kernels,
+                                    &r.work.size, &r.model, &r.where})
+      out.word(*word);
+    out.whole(static_cast<std::int64_t>(r.standing)).real(r.predicted).real(r.measured);
+  }
+  return std::move(out).text();
+}
+
+void unpack(const std::string& text, std::vector<Residual>& rows) {
+  for (PieceReader in(text); in.more();) {
+    Residual r;
+    for (std::string* word : {&r.work.what, &r.work.phase, &r.work.maker, &r.work.kernels,
+                              &r.work.size, &r.model, &r.where})
+      *word = in.word();
+    r.standing = static_cast<Standing>(in.whole());
+    r.predicted = in.real();
+    r.measured = in.real();
+    rows.push_back(std::move(r));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> measurement_folders() {
@@ -48,13 +76,24 @@ std::vector<std::string> measurement_folders() {
   return folders;
 }
 
-std::vector<Residual> band_rows(const std::vector<std::string>& folders,
-                                const FolderProgress& progress) {
-  std::vector<Residual> rows;
-  for (std::size_t i = 0; i < folders.size(); ++i) {
-    if (progress) progress(i, folders.size());
+std::vector<Residual> band_rows(const std::vector<std::string>& folders) {
+  NoSharing alone;
+  return band_rows(folders, alone);
+}
+
+std::vector<Residual> band_rows(const std::vector<std::string>& folders, Sharing& sharing,
+                                const Sharing::Progress& progress) {
+  std::string name = "rows of bands";
+  for (const std::string& folder : folders) name += "\n" + folder;
+  const auto work = [&](std::size_t i) {
+    std::vector<Residual> rows;
     add_rows(folders[i], rows);
-  }
+    return packed(rows);
+  };
+  const SharedTexts shared = sharing.texts(name, folders.size(), work, progress);
+  FUSELINE_ASSERT(shared.all, "nobody stops the judging of measurements");
+  std::vector<Residual> rows;
+  for (const std::string& text : shared.texts) unpack(text, rows);
   std::ranges::copy(gains_of(rows), std::back_inserter(rows));
   return rows;
 }

@@ -10,6 +10,7 @@
 #include "base/csv.h"
 #include "base/error.h"
 #include "base/parallel_for.h"
+#include "base/thread_sharing.h"
 #include "sim/block/single_gemm.h"
 #include "sim/judge/refit.h"
 
@@ -31,14 +32,14 @@ constexpr const char* kConstants[] = {"gemm.concurrency_exponent",
                                       "gemm.tensor_fraction",
                                       "power.tensor_pj_per_flop"};
 
+Seconds predicted_time(const TimedGemm& g, const Gpu& gpu) {
+  return estimate_library_gemm({.m = g.m, .n = g.n, .k = g.k, .operands = Operands::rotating}, gpu)
+      .time;
+}
+
 std::vector<Seconds> predicted(const std::vector<TimedGemm>& gemms, const Gpu& gpu) {
   std::vector<Seconds> times(gemms.size());
-  parallel_for(gemms.size(), [&](std::size_t i) {
-    const TimedGemm& g = gemms[i];
-    times[i] =
-        estimate_library_gemm({.m = g.m, .n = g.n, .k = g.k, .operands = Operands::rotating}, gpu)
-            .time;
-  });
+  parallel_for(gemms.size(), [&](std::size_t i) { times[i] = predicted_time(gemms[i], gpu); });
   return times;
 }
 
@@ -87,13 +88,21 @@ TableError error_of(const std::vector<TimedGemm>& gemms, const Gpu& gpu) {
 }
 
 TableFit fit_gemm_table(const GemmTable& table, const Gpu& gpu, int iterations,
-                        const std::function<void(int)>& progress) {
+                        const std::function<void(int)>& progress, Sharing* sharing) {
+  ThreadSharing threads;
+  Sharing& shared = sharing != nullptr ? *sharing : threads;
+  const std::vector<TimedGemm>& rows = table.fitted;
   int evaluations = 0;
   const ResidualFn residuals = [&](const ConstantValues& constants) {
-    const std::vector<Seconds> times = predicted(table.fitted, with_constants(gpu, constants));
-    std::vector<double> logs(times.size());
-    for (std::size_t i = 0; i < times.size(); ++i)
-      logs[i] = std::log(times[i] / table.fitted[i].time);
+    const Gpu candidate = with_constants(gpu, constants);
+    // Neighbouring rows are a part, so that all parts one after the other are the rows in order.
+    const std::vector<double> logs = shared_residuals(shared, constants, [&](std::size_t part) {
+      std::vector<double> of_part;
+      const std::size_t end = (part + 1) * rows.size() / kFitParts;
+      for (std::size_t i = part * rows.size() / kFitParts; i < end; ++i)
+        of_part.push_back(std::log(predicted_time(rows[i], candidate) / rows[i].time));
+      return of_part;
+    });
     if (progress) progress(++evaluations);
     return logs;
   };

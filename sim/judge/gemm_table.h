@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sharing.h"
 #include "sim/gpu/gpu.h"
 #include "sim/judge/fit.h"
 
@@ -42,8 +43,9 @@ struct TableFit {
 };
 
 // Starts from the GPU's constants, and fits those alone that the fitted rows tell something of.
-// `progress`: evaluations of these rows so far.
+// `progress`: evaluations of these rows so far. `sharing`: who predicts; null: the threads of this
+// process.
 TableFit fit_gemm_table(const GemmTable& table, const Gpu& gpu, int iterations,
-                        const std::function<void(int)>& progress = {});
+                        const std::function<void(int)>& progress = {}, Sharing* sharing = nullptr);
 
 }  // namespace fuseline

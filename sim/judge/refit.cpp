@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/parallel_for.h"
 #include "base/path_kind.h"
+#include "base/piece_text.h"
+#include "base/thread_sharing.h"
 #include "base/toml_file.h"
 #include "base/toml_text.h"
 #include "sim/gpu/constant_table.h"
@@ -134,6 +135,22 @@ std::vector<FitParameter> refit_parameters() {
   };
 }
 
+std::vector<double> shared_residuals(Sharing& sharing, const ConstantValues& constants,
+                                     const std::function<std::vector<double>(std::size_t)>& part) {
+  std::string name = "residuals";
+  for (const auto& [constant, value] : constants) name += fmt::format(" {} {:a}", constant, value);
+  const SharedTexts shared = sharing.texts(name, kFitParts, [&](std::size_t i) {
+    PieceWriter out;
+    for (const double r : part(i)) out.real(r);
+    return std::move(out).text();
+  });
+  FUSELINE_ASSERT(shared.all, "nobody stops a fit");
+  std::vector<double> all;
+  for (const std::string& text : shared.texts)
+    for (PieceReader in(text); in.more();) all.push_back(in.real());
+  return all;
+}
+
 FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOptions& options) {
   const std::vector<ModelConfig> models = measured_models(measurements);
   if (options.without && std::none_of(models.begin(), models.end(), [&](const ModelConfig& m) {
@@ -153,20 +170,16 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
                       .message = "nothing is left to fit constants to",
                       .allowed = "measurements of at least two models"});
   }
-  // As many whatever the number of threads: the sums of a fit are then the same everywhere.
-  constexpr std::size_t kParts = 16;
-  const std::vector<Measurements> parts = split(kept, kParts);
+  const std::vector<Measurements> parts = split(kept, kFitParts);
+  ThreadSharing threads;
+  Sharing& sharing = options.sharing != nullptr ? *options.sharing : threads;
 
   int evaluations = 0;
   const ResidualFn residuals = [&](const ConstantValues& constants) {
     const Gpu candidate = with_constants(gpu, constants);
-    std::vector<std::vector<double>> of_parts(parts.size());
-    parallel_for(parts.size(), [&](std::size_t part) {
-      of_parts[part] = residuals_of(parts[part], models, candidate);
+    const std::vector<double> all = shared_residuals(sharing, constants, [&](std::size_t part) {
+      return residuals_of(parts[part], models, candidate);
     });
-    std::vector<double> all;
-    for (const std::vector<double>& some : of_parts)
-      all.insert(all.end(), some.begin(), some.end());
     if (options.progress) options.progress(++evaluations);
     return all;
   };

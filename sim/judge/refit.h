@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sharing.h"
 #include "sim/gpu/gpu.h"
 #include "sim/judge/fit.h"
 #include "sim/measured/measurement.h"
@@ -33,12 +34,20 @@ struct RefitOptions {
   // measurements tell something of: the others keep their values and are not in the result.
   bool from_gpu = false;
   std::function<void(int)> progress = {};  // evaluations done so far
+  Sharing* sharing = nullptr;              // who simulates; null: the threads of this process
 };
 
 // Residuals: log(predicted / measured) of block times, GEMM times (m >= 128) and HBM bytes of
 // traced kernels with a GEMM. InputError when nothing is left to fit to, or `without` names no
 // measured model. Runs for minutes: each evaluation simulates every measured block.
 FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOptions& options);
+
+// Residuals whose parts are shared: `part` gives those of one of kFitParts, and all follow in
+// order. As many parts whatever the number of threads and ranks: the sums of a fit are then the
+// same everywhere.
+inline constexpr std::size_t kFitParts = 16;
+std::vector<double> shared_residuals(Sharing& sharing, const ConstantValues& constants,
+                                     const std::function<std::vector<double>(std::size_t)>& part);
 
 // The GPU with these constants in place of its own.
 Gpu with_constants(Gpu gpu, const ConstantValues& constants);

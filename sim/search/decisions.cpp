@@ -122,10 +122,12 @@ class Undoing {
       const auto grouping = carried_over(evaluator_, best_, *nearest);
       if (!grouping) continue;
       const auto place = static_cast<std::size_t>(evaluator_.options().objective);
-      add("rewrite", name,
-          descend(
-              evaluator_, {*nearest, *grouping}, [place](const PlanValues& v) { return v[place]; },
-              kStepsAfterRewrite));
+      Trials trials(evaluator_);
+      const Candidate without = descend(
+          trials, {*nearest, *grouping}, [place](const PlanValues& v) { return v[place]; },
+          kStepsAfterRewrite);
+      evaluator_.take(trials);
+      add("rewrite", name, without);
     }
   }
 

@@ -53,18 +53,17 @@ std::vector<Grouping> neighbours(KernelSpace& space, const Grouping& grouping) {
 
 }  // namespace
 
-Candidate descend(Evaluator& evaluator, Candidate from, const Score& score,
-                  std::size_t most_tried) {
-  const auto start = evaluator.values(from);
+Candidate descend(Trials& trials, Candidate from, const Score& score, std::size_t most_tried) {
+  const auto start = trials.values(from);
   if (!start) return from;
-  KernelSpace& space = evaluator.space(from.block);
+  KernelSpace& space = trials.space(from.block);
   double now = score(*start);
-  const std::size_t begin = evaluator.tried();
+  const std::size_t begin = trials.tried();
   for (bool better = true; better;) {
     better = false;
     for (Grouping& next : neighbours(space, from.grouping)) {
-      if (evaluator.over() || evaluator.tried() - begin >= most_tried) return from;
-      const auto values = evaluator.values({from.block, next});
+      if (trials.over() || trials.tried() - begin >= most_tried) return from;
+      const auto values = trials.values({from.block, next});
       if (!values || score(*values) >= now * (1 - kLeastStep)) continue;
       now = score(*values);
       from.grouping = std::move(next);
@@ -75,7 +74,8 @@ Candidate descend(Evaluator& evaluator, Candidate from, const Score& score,
   return from;
 }
 
-std::optional<Grouping> carried_over(Evaluator& evaluator, const Candidate& from, std::size_t to) {
+std::optional<Grouping> carried_over(const Evaluator& evaluator, const Candidate& from,
+                                     std::size_t to) {
   const KernelSpace& old = evaluator.space(from.block);
   KernelSpace& space = evaluator.space(to);
   const auto least = space.least_fused();

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/piece_text.h"
 #include "sim/search/plan_choices.h"
 
 namespace fuseline {
@@ -31,7 +32,9 @@ class Shapes {
  public:
   Shapes(const PredictionCase& c, const CallSizes& sizes, const DistributionOptions& how,
          const SearchOptions& options)
-      : case_(c), options_(options) {
+      : case_(c),
+        options_(options),
+        sharing_(options.sharing != nullptr ? *options.sharing : alone_) {
     out_.sizes = sizes;
     out_.options = how;
     out_.calls_assumed = !how.calls && sizes.calls <= 0;
@@ -70,40 +73,83 @@ class Shapes {
     each.objective = Objective::time;
     each.front_with.reset();
     each.decisions = false;
-    each.budget_seconds = options_.budget_seconds / static_cast<double>(count());
+    each.sharing = nullptr;  // a shape is a piece
+    each.progress = {};
+    each.budget_seconds = options_.budget_seconds *
+                          static_cast<double>(std::min(sharing_.width(), count())) /
+                          static_cast<double>(count());
     for (const ShapeWeight& shape : out_.sizes.shapes) {
-      const std::size_t number = blocks_.size();
-      if (options_.progress) {
-        each.progress = [&, number](const std::string& what, double) {
-          options_.progress(fmt::format("shape {} of {}: {}", number + 1, count(), what),
-                            static_cast<double>(number) / static_cast<double>(count()));
-        };
-      }
       blocks_.push_back(std::make_unique<SizedBlock>(case_, at(case_.workload, shape), options_));
-      const SearchResult r = search_block(blocks_.back()->block(), case_.gpu,
-                                          blocks_.back()->workload(), case_.launching, each);
-      choices_.push_back(choices_of(r));
-      out_.shapes.push_back({.shape = shape,
-                             .complete = r.complete,
-                             .own = r.estimate.time,
-                             .fallback = blocks_.back()->time(fallback_choices())});
-      out_.stopped = out_.stopped || r.stopped;
+      out_.shapes.push_back({.shape = shape});
     }
+    const SharedTexts found = sharing_.texts(
+        "shapes", count(), [&](std::size_t j) { return searched(j, each); },
+        progress_of("shapes searched", 0, 0.9));
+    for (std::size_t j = 0; j < count(); ++j) {
+      ShapeResult& shape = out_.shapes[j];
+      if (found.texts[j].empty()) {  // stopped before it was begun
+        out_.stopped = true;
+        choices_.push_back(fallback_choices());
+        shape.own = shape.fallback = blocks_[j]->time(fallback_choices());
+        continue;
+      }
+      PieceReader in(found.texts[j]);
+      shape.complete = in.flag();
+      out_.stopped = in.flag() || out_.stopped;
+      shape.own = Seconds(in.real());
+      shape.fallback = Seconds(in.real());
+      choices_.push_back(choices_from(in.word()));
+    }
+  }
+
+  std::string searched(std::size_t j, const SearchOptions& each) {
+    const SearchResult r =
+        search_block(blocks_[j]->block(), case_.gpu, blocks_[j]->workload(), case_.launching, each);
+    PieceWriter out;
+    out.flag(r.complete).flag(r.stopped).real(r.estimate.time.value());
+    out.real(blocks_[j]->time(fallback_choices()).value()).word(text_of(choices_of(r)));
+    return std::move(out).text();
+  }
+
+  // Of one stage of the work, from one share of all of it to another.
+  [[nodiscard]] Sharing::Progress progress_of(const std::string& what, double from,
+                                              double to) const {
+    if (!options_.progress) return {};
+    return [this, what, from, to](std::size_t done, std::size_t of) {
+      options_.progress(fmt::format("{} of {} {}", done, of, what),
+                        from + (to - from) * static_cast<double>(done) / static_cast<double>(of));
+    };
   }
 
   // times_[i][j]: the choices of shape i at shape j. Equal choices are tried once.
   void cross_times() {
     const std::size_t n = count();
     times_.assign(n, std::vector<Seconds>(n));
+    std::vector<std::size_t> same(n);  // the first shape with these choices
     for (std::size_t i = 0; i < n; ++i) {
       const auto before = choices_.begin() + static_cast<std::ptrdiff_t>(i);
-      const auto same = std::find(choices_.begin(), before, choices_[i]);
-      if (same == before) ++out_.different;
-      for (std::size_t j = 0; j < n; ++j) {
-        if (same != before)
-          times_[i][j] = times_[static_cast<std::size_t>(same - choices_.begin())][j];
-        else
-          times_[i][j] = i == j ? out_.shapes[j].own : blocks_[j]->time(choices_[i]);
+      same[i] = static_cast<std::size_t>(std::find(choices_.begin(), before, choices_[i]) -
+                                         choices_.begin());
+      if (same[i] == i) ++out_.different;
+    }
+    std::string name = "choices";
+    for (const PlanChoices& c : choices_) name += "\n" + text_of(c);
+    const auto at_shape = [&](std::size_t j) {
+      PieceWriter out;
+      for (std::size_t i = 0; i < n; ++i)
+        if (same[i] == i)
+          out.real(i == j ? out_.shapes[j].own.value() : blocks_[j]->time(choices_[i]).value());
+      return std::move(out).text();
+    };
+    const SharedTexts found =
+        sharing_.texts(name, n, at_shape, progress_of("shapes compared", 0.9, 1));
+    for (std::size_t j = 0; j < n; ++j) {
+      PieceReader in(found.texts[j]);
+      for (std::size_t i = 0; i < n; ++i) {
+        if (same[i] != i)
+          times_[i][j] = times_[same[i]][j];
+        else  // where it was stopped, the choices count as no better
+          times_[i][j] = in.more() ? Seconds(in.real()) : out_.shapes[j].fallback;
         if (i == j) times_[i][j] = std::min(times_[i][j], out_.shapes[j].own);
       }
     }
@@ -286,6 +332,8 @@ class Shapes {
 
   const PredictionCase& case_;
   const SearchOptions& options_;
+  NoSharing alone_;
+  Sharing& sharing_;
   double all_weights_ = 0;
   std::vector<std::unique_ptr<SizedBlock>> blocks_;
   std::vector<PlanChoices> choices_;

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "base/piece_text.h"
 #include "model/assemble.h"
 #include "model/implementation.h"
 #include "sim/gpu/plan_target.h"
@@ -39,7 +40,7 @@ double Evaluator::seconds() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-bool Evaluator::over() const {
+bool Evaluator::late() const {
   if (options_.stop != nullptr && *options_.stop) return true;
   return options_.budget_seconds > 0 && seconds() >= options_.budget_seconds;
 }
@@ -63,8 +64,7 @@ Plan Evaluator::plan_as(const Candidate& candidate, bool one_launch, bool reason
 
 Plan Evaluator::plan(const Candidate& candidate, bool reasons) {
   static_cast<void>(values(candidate));
-  const Known& known = spaces_[candidate.block].known.at(key_of(candidate.grouping));
-  return plan_as(candidate, known.one_launch, reasons);
+  return plan_as(candidate, known(candidate)->one_launch, reasons);
 }
 
 PlanEstimate Evaluator::estimate(const Plan& plan) const {
@@ -78,41 +78,109 @@ bool Evaluator::less(const PlanValues& a, const PlanValues& b) const {
   return rank(a) < rank(b);
 }
 
-std::optional<PlanValues> Evaluator::tried_as(const Candidate& candidate, bool one_launch) {
+TriedPlan Evaluator::tried_as(const Candidate& candidate, bool one_launch) const {
   const Plan made = plan_as(candidate, one_launch, false);
   PlanEstimate predicted;
   try {
     predicted = estimate(made);
   } catch (const InputError&) {  // more to walk than a prediction may
-    return std::nullopt;
+    return {};
   }
-  ++tried_;
   PlanValues values{};
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = value_of(static_cast<Objective>(i), made, predicted, gpu_);
-  return values;
+  return {.values = values, .one_launch = one_launch, .simulations = 1};
+}
+
+TriedPlan Evaluator::tried(const Candidate& candidate) const {
+  const Space& space = spaces_[candidate.block];
+  if (!order_groups(space.block.graph, space.space->groups(candidate.grouping))) return {};
+  TriedPlan out = tried_as(candidate, false);
+  if (options_.allowed == Allowed::any_kernels) {
+    TriedPlan other = tried_as(candidate, true);
+    other.simulations += out.simulations;
+    if (other.values && (!out.values || less(*other.values, *out.values)))
+      out = other;
+    else
+      out.simulations = other.simulations;
+  }
+  return out;
+}
+
+const TriedPlan* Evaluator::known(const Candidate& candidate) const {
+  const auto& all = spaces_[candidate.block].known;
+  const auto at = all.find(key_of(candidate.grouping));
+  return at == all.end() ? nullptr : &at->second;
+}
+
+const TriedPlan& Evaluator::keep(const Candidate& candidate, const TriedPlan& tried) {
+  const auto [at, first] =
+      spaces_[candidate.block].known.try_emplace(key_of(candidate.grouping), tried);
+  if (!first) return at->second;
+  tried_ += tried.simulations;
+  const bool best = tried.values && (!best_ || less(*tried.values, best_values_));
+  if (best) {
+    best_ = candidate;
+    best_values_ = *tried.values;
+  }
+  if (tried.values && options_.watch) options_.watch(candidate, *tried.values, best);
+  return at->second;
 }
 
 std::optional<PlanValues> Evaluator::values(const Candidate& candidate) {
-  Space& space = spaces_[candidate.block];
-  const auto [at, first] = space.known.try_emplace(key_of(candidate.grouping));
-  Known& known = at->second;
-  if (!first) return known.values;
-  if (!order_groups(space.block.graph, space.space->groups(candidate.grouping)))
-    return std::nullopt;
-  known.values = tried_as(candidate, false);
-  if (options_.allowed == Allowed::any_kernels) {
-    const auto other = tried_as(candidate, true);
-    if (other && (!known.values || less(*other, *known.values)))
-      known = {.values = other, .one_launch = true};
+  const TriedPlan* before = known(candidate);
+  return before != nullptr ? before->values : keep(candidate, tried(candidate)).values;
+}
+
+std::vector<std::string> Evaluator::share(const std::string& name, std::size_t count,
+                                          const Sharing::Work& work) {
+  Sharing& sharing = options_.sharing != nullptr ? *options_.sharing : alone_;
+  SharedTexts shared = sharing.texts(name, count, work);
+  over_ = sharing.agreed(late());
+  return std::move(shared.texts);
+}
+
+void Evaluator::take(const Trials& trials) {
+  for (const Trials::One& one : trials.all()) keep(one.candidate, one.plan);
+}
+
+Trials::Trials(const Evaluator& evaluator, const std::string& text) : evaluator_(evaluator) {
+  for (PieceReader in(text); in.more();) {
+    One one;
+    one.candidate.block = static_cast<std::size_t>(in.whole());
+    const std::string key = in.word();
+    one.candidate.grouping = Grouping(key.begin(), key.end());
+    one.plan.one_launch = in.flag();
+    one.plan.simulations = static_cast<std::size_t>(in.whole());
+    if (in.flag()) {
+      one.plan.values.emplace();
+      for (double& value : *one.plan.values) value = in.real();
+    }
+    tried_ += one.plan.simulations;
+    all_.push_back(std::move(one));
   }
-  const bool best = known.values && (!best_ || less(*known.values, best_values_));
-  if (best) {
-    best_ = candidate;
-    best_values_ = *known.values;
+}
+
+std::string Trials::text() const {
+  PieceWriter out;
+  for (const One& one : all_) {
+    out.whole(static_cast<std::int64_t>(one.candidate.block)).word(key_of(one.candidate.grouping));
+    out.flag(one.plan.one_launch).whole(static_cast<std::int64_t>(one.plan.simulations));
+    out.flag(one.plan.values.has_value());
+    if (one.plan.values)
+      for (const double value : *one.plan.values) out.real(value);
   }
-  if (known.values && options_.watch) options_.watch(candidate, *known.values, best);
-  return known.values;
+  return std::move(out).text();
+}
+
+std::optional<PlanValues> Trials::values(const Candidate& candidate) {
+  if (const TriedPlan* before = evaluator_.known(candidate)) return before->values;
+  const auto [at, first] = places_.try_emplace({candidate.block, candidate.grouping}, all_.size());
+  if (first) {
+    all_.push_back({candidate, evaluator_.tried(candidate)});
+    tried_ += all_.back().plan.simulations;
+  }
+  return all_[at->second].plan.values;
 }
 
 double Evaluator::best_value() const {

@@ -8,10 +8,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/sharing.h"
 #include "sim/block/estimate.h"
 #include "sim/search/kernel_space.h"
 #include "sim/search/objective.h"
@@ -32,7 +34,17 @@ struct EvaluatorOptions {
   const std::atomic<bool>* stop = nullptr;  // set: as if the time were up
   // Each plan when it was tried, and whether it is the best so far.
   std::function<void(const Candidate&, const PlanValues&, bool best)> watch{};
+  Sharing* sharing = nullptr;               // who tries plans; null: the thread that calls
 };
+
+// What came of one plan.
+struct TriedPlan {
+  std::optional<PlanValues> values;  // empty: no order of kernels, or too large to be simulated
+  bool one_launch = false;
+  std::size_t simulations = 0;
+};
+
+class Trials;
 
 class Evaluator {
  public:
@@ -42,7 +54,8 @@ class Evaluator {
   // Adds a rewritten block to the space, and gives its number.
   std::size_t add(RewrittenBlock block, const std::vector<Constraint>& constraints);
   [[nodiscard]] std::size_t blocks() const { return spaces_.size(); }
-  [[nodiscard]] KernelSpace& space(std::size_t block) { return *spaces_[block].space; }
+  // A space may grow wiser where it is asked, so one piece of work has it at a time.
+  [[nodiscard]] KernelSpace& space(std::size_t block) const { return *spaces_[block].space; }
   [[nodiscard]] const Gpu& gpu() const { return gpu_; }
   [[nodiscard]] const Graph& block() const { return block_; }
   [[nodiscard]] const EvaluatorOptions& options() const { return options_; }
@@ -67,21 +80,32 @@ class Evaluator {
 
   [[nodiscard]] std::size_t tried() const { return tried_; }
   [[nodiscard]] double seconds() const;
-  [[nodiscard]] bool over() const;  // time is up, or it was stopped
+  // Time is up, or it was stopped. Who shares the work sees that only after a piece of it was
+  // shared, so that all see the same.
+  [[nodiscard]] bool over() const { return options_.sharing != nullptr ? over_ : late(); }
+  // The same by this process's own clock: for pieces of work.
+  [[nodiscard]] bool late() const;
+
+  // work(0) ... work(count - 1) on all that share the work, as Sharing::texts. A piece may read
+  // this evaluator, and tries plans in Trials of its own. Empty texts: stopped before that piece.
+  std::vector<std::string> share(const std::string& name, std::size_t count,
+                                 const Sharing::Work& work);
+  // Takes over what was tried beside it, in the order in which it was tried.
+  void take(const Trials& trials);
 
  private:
-  struct Known {
-    std::optional<PlanValues> values;
-    bool one_launch = false;
-  };
-  std::optional<PlanValues> tried_as(const Candidate& candidate, bool one_launch);
+  friend class Trials;
+  [[nodiscard]] const TriedPlan* known(const Candidate& candidate) const;
+  [[nodiscard]] TriedPlan tried(const Candidate& candidate) const;
+  [[nodiscard]] TriedPlan tried_as(const Candidate& candidate, bool one_launch) const;
+  const TriedPlan& keep(const Candidate& candidate, const TriedPlan& tried);
   [[nodiscard]] Plan plan_as(const Candidate& candidate, bool one_launch, bool reasons) const;
   [[nodiscard]] bool less(const PlanValues& a, const PlanValues& b) const;
 
   struct Space {
     RewrittenBlock block;
     std::unique_ptr<KernelSpace> space;
-    std::unordered_map<std::string, Known> known;
+    std::unordered_map<std::string, TriedPlan> known;
   };
 
   const Graph& block_;
@@ -92,6 +116,36 @@ class Evaluator {
   std::deque<Space> spaces_;
   std::optional<Candidate> best_;
   PlanValues best_values_{};
+  std::size_t tried_ = 0;
+  NoSharing alone_;
+  bool over_ = false;
+};
+
+// Plans that one piece of work tries beside an evaluator, which must outlive it and must not change
+// meanwhile.
+class Trials {
+ public:
+  explicit Trials(const Evaluator& evaluator) : evaluator_(evaluator) {}
+  // What text() says.
+  Trials(const Evaluator& evaluator, const std::string& text);
+
+  std::optional<PlanValues> values(const Candidate& candidate);
+  [[nodiscard]] KernelSpace& space(std::size_t block) const { return evaluator_.space(block); }
+  [[nodiscard]] std::size_t tried() const { return tried_; }
+  [[nodiscard]] bool over() const { return evaluator_.late(); }
+  [[nodiscard]] std::string text() const;
+
+  // Those that the evaluator did not know, in the order in which they were tried.
+  struct One {
+    Candidate candidate;
+    TriedPlan plan;
+  };
+  [[nodiscard]] const std::vector<One>& all() const { return all_; }
+
+ private:
+  const Evaluator& evaluator_;
+  std::vector<One> all_;
+  std::map<std::pair<std::size_t, Grouping>, std::size_t> places_;
   std::size_t tried_ = 0;
 };
 

@@ -143,9 +143,12 @@ LeastCosts::LeastCosts(const Gpu& gpu) : gpu_(&gpu), generous_(gpu) {
 
 const LeastCost& LeastCosts::of(const KernelSpace& space, const UnitSet& kernel) {
   const Plan plan = alone(space, kernel);
-  const auto [at, first] = known_.try_emplace(key_of(space, kernel, plan));
-  if (!first) return at->second;
-  LeastCost& cost = at->second;
+  std::string key = key_of(space, kernel, plan);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  }
+  LeastCost cost;
   std::vector<WalkedKernel> all = walk_block(plan, generous_, {.runs = 2, .memo = nullptr});
   const PowerModel power = power_model(*gpu_);
   for (auto k = all.begin() + std::ssize(plan.kernels) - 1; k != all.end(); ++k) {
@@ -157,7 +160,8 @@ const LeastCost& LeastCosts::of(const KernelSpace& space, const UnitSet& kernel)
     cost.count += e.launches;
     cost.launches.push_back(std::move(*k));
   }
-  return cost;
+  const std::scoped_lock lock(mutex_);
+  return known_.try_emplace(std::move(key), std::move(cost)).first->second;
 }
 
 double highest_clock(const Gpu& gpu, Seconds time, Seconds fastest, Joules energy, double repeats) {

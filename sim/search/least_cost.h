@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,13 @@ class LeastCosts {
   // `gpu` must outlive it.
   explicit LeastCosts(const Gpu& gpu);
 
+  // From several threads at once.
   const LeastCost& of(const KernelSpace& space, const UnitSet& kernel);
-  [[nodiscard]] std::size_t walked() const { return known_.size(); }
 
  private:
   const Gpu* gpu_;
   Gpu generous_;  // the same with an L2 that holds everything
+  std::mutex mutex_;
   std::map<std::string, LeastCost> known_;
 };
 

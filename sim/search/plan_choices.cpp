@@ -1,10 +1,13 @@
 #include "sim/search/plan_choices.h"
 
 #include <cctype>
+#include <iterator>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/piece_text.h"
 #include "model/blocks/block.h"
 #include "model/policy.h"
 #include "model/program.h"
@@ -37,6 +40,35 @@ PlanChoices choices_of(const SearchResult& r) {
 
 PlanChoices fallback_choices() {
   return {.policy = kFallbackPolicy, .rewrites = {}, .kernels = {}};
+}
+
+std::string text_of(const PlanChoices& choices) {
+  PieceWriter out;
+  const auto list = [&](const std::vector<std::string>& words) {
+    out.whole(std::ssize(words));
+    for (const std::string& word : words) out.word(word);
+  };
+  out.word(choices.policy).flag(choices.one_launch);
+  list(choices.rewrites);
+  out.whole(std::ssize(choices.kernels));
+  for (const std::vector<std::string>& kernel : choices.kernels) list(kernel);
+  return std::move(out).text();
+}
+
+PlanChoices choices_from(const std::string& text) {
+  PieceReader in(text);
+  const auto list = [&] {
+    std::vector<std::string> words(static_cast<std::size_t>(in.whole()));
+    for (std::string& word : words) word = in.word();
+    return words;
+  };
+  PlanChoices choices;
+  choices.policy = in.word();
+  choices.one_launch = in.flag();
+  choices.rewrites = list();
+  choices.kernels.resize(static_cast<std::size_t>(in.whole()));
+  for (std::vector<std::string>& kernel : choices.kernels) kernel = list();
+  return choices;
 }
 
 SizedBlock::SizedBlock(const PredictionCase& c, const Workload& workload,

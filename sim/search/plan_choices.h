@@ -25,6 +25,9 @@ struct PlanChoices {
 
 PlanChoices choices_of(const SearchResult& result);
 PlanChoices fallback_choices();
+// As a text, and back.
+std::string text_of(const PlanChoices& choices);
+PlanChoices choices_from(const std::string& text);
 
 // One size of the block, at which choices are tried. Choices that are not legal there are those of
 // kFallbackPolicy.

@@ -1,6 +1,7 @@
 #include "sim/search/search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -69,6 +70,7 @@ class Search {
                     .budget_seconds = options.budget_seconds,
                     .stop = options.stop,
                     .watch = watcher()}) {
+                    .sharing = options.sharing}) {
     refuse_objective(options.objective, gpu, "--objective");
     if (options.front_with) refuse_objective(*options.front_with, gpu, "--pareto");
   }
@@ -86,7 +88,6 @@ class Search {
     out_.bound = bound.value;
     out_.complete = bound.complete;
     out_.kernels = bound.kernels;
-    out_.walked = costs.walked();
     take_best();
     if (options_.front_with) take_front();
     if (options_.decisions && out_.policys_own.empty()) explain();
@@ -190,13 +191,22 @@ class Search {
   // fuse all that goes.
   void first_plans() {
     for (const Plan& plan : plans_) outside_.push_back(try_policy(plan));
-    for (std::size_t b = 0; b < evaluator_.blocks() && !evaluator_.over(); ++b) {
-      say("first plans");
-      KernelSpace& space = evaluator_.space(b);
-      if (!space.searchable()) continue;
-      for (const std::optional<Grouping>& grouping :
-           {space.most_fused(true), space.most_fused(false), space.least_fused()})
-        if (grouping) start({b, *grouping});
+    say("first plans");
+    const auto first_of_block = [&](std::size_t b) {
+      Trials trials(evaluator_);
+      KernelSpace& space = trials.space(b);
+      if (space.searchable() && !trials.over())
+        for (const std::optional<Grouping>& grouping :
+             {space.most_fused(true), space.most_fused(false), space.least_fused()})
+          if (grouping) static_cast<void>(trials.values({b, *grouping}));
+      return trials.text();
+    };
+    for (const std::string& text :
+         evaluator_.share("first plans", evaluator_.blocks(), first_of_block)) {
+      const Trials trials(evaluator_, text);
+      evaluator_.take(trials);
+      for (const Trials::One& one : trials.all())
+        if (one.plan.values) starts_.push_back({*one.plan.values, one.candidate});
     }
   }
 
@@ -249,14 +259,25 @@ class Search {
     const auto place = static_cast<std::size_t>(options_.objective);
     const auto rank = [place](const Start& s) { return s.values[place]; };
     std::ranges::stable_sort(starts_, {}, rank);
-    std::vector<std::size_t> blocks;  // each once: its best first plan
+    std::vector<Start> from;  // each block once: its best first plan
     for (const Start& s : starts_) {
-      if (std::ranges::find(blocks, s.candidate.block) != blocks.end()) continue;
-      blocks.push_back(s.candidate.block);
-      if (blocks.size() > kDescents || evaluator_.over() || late()) break;
-      say("steps from good plans");
-      descend(evaluator_, s.candidate, [place](const PlanValues& v) { return v[place]; });
+      const bool again = std::ranges::any_of(
+          from, [&](const Start& f) { return f.candidate.block == s.candidate.block; });
+      if (!again && from.size() < kDescents) from.push_back(s);
     }
+    say("steps from good plans");
+    if (evaluator_.over()) return;
+    const auto steps = [&](std::size_t i) {
+      Trials trials(evaluator_);
+      if (!late()) descend(trials, from[i].candidate, rank_of(place));
+      return trials.text();
+    };
+    for (const std::string& text : evaluator_.share("steps", from.size(), steps))
+      evaluator_.take({evaluator_, text});
+  }
+
+  static Score rank_of(std::size_t place) {
+    return [place](const PlanValues& v) { return v[place]; };
   }
 
   // Kernels that both plans have run alike, where both are our own: the part that differs has the
@@ -322,13 +343,20 @@ class Search {
     const Candidate from = *evaluator_.best();
     const auto one = static_cast<std::size_t>(options_.objective);
     const auto other = static_cast<std::size_t>(*options_.front_with);
-    for (const double weight : {0.0, 0.25, 0.5, 0.75}) {
-      say("front");
-      descend(evaluator_, from, [&](const PlanValues& v) {
-        return std::pow(std::max(v[one], 1e-30), weight) *
-               std::pow(std::max(v[other], 1e-30), 1 - weight);
-      });
-    }
+    constexpr std::array<double, 4> kWeights = {0.0, 0.25, 0.5, 0.75};
+    say("front");
+    // All of one block, whose space is one piece's at a time.
+    const auto steps = [&](std::size_t) {
+      Trials trials(evaluator_);
+      for (const double weight : kWeights)
+        descend(trials, from, [&](const PlanValues& v) {
+          return std::pow(std::max(v[one], 1e-30), weight) *
+                 std::pow(std::max(v[other], 1e-30), 1 - weight);
+        });
+      return trials.text();
+    };
+    for (const std::string& text : evaluator_.share("front", 1, steps))
+      evaluator_.take({evaluator_, text});
   }
 
   void take_front() {

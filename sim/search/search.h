@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/sharing.h"
 #include "sim/report/prediction.h"
 #include "sim/search/constraints.h"
 #include "sim/search/kernel_space.h"
@@ -25,6 +26,9 @@ struct SearchOptions {
   double budget_seconds = 20;              // 0: until the search is complete
   bool decisions = true;
   const std::atomic<bool>* stop = nullptr;  // the best so far, as when the time is up
+  // Threads and processes that share the work; null: the thread that calls. What is found and said
+  // of it is the same where the search comes to its end.
+  Sharing* sharing = nullptr;
   // The share of the budget, and what was found.
   std::function<void(const std::string& what, double done)> progress{};
   // Each plan that was tried; those that were the best when they came with the plan itself.
@@ -66,7 +70,7 @@ struct SearchResult {
   bool stopped = false;   // somebody stopped it
   Allowed allowed = Allowed::own_kernels;
   std::string policys_own{};  // the policy whose plan this is, with its own kernels
-  std::size_t tried = 0, rewrites = 0, kernels = 0, walked = 0;
+  std::size_t tried = 0, rewrites = 0, kernels = 0;
   double seconds = 0;
   std::vector<PolicyComparison> policies;
   std::vector<Decision> decisions;  // those that gain most first

@@ -1,11 +1,9 @@
 // A sweep on several ranks of MPI, with one of them killed, other builds beside each other, and a
 // disk that is full. Each as real processes.
 #include <signal.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -13,32 +11,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/sqlite_file.h"
 #include "tests/cli/cli_run.h"
+#include "tests/cli/rank_shell.h"
 
 namespace fuseline {
 namespace {
 
 namespace fs = std::filesystem;
+using test::Shell;
+using test::shell;
 using testing::HasSubstr;
 
 constexpr const char* kGrid =
     " sweep --model tinyllama --gpu h200 --policy per-operator,coda --seq 16:960:+16";
 constexpr std::size_t kCells = 60;
-
-// In a shell whose MPI runs for anybody, on one core as on many.
-struct Shell {
-  int status = -1;
-  std::string said;
-};
-Shell shell(const fs::path& folder, const std::string& command) {
-  const fs::path said = folder / "said";
-  const std::string line = "cd '" + folder.string() +
-                           "' && export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
-                           "OMPI_MCA_rmaps_base_oversubscribe=1 OMP_NUM_THREADS=1 && { " +
-                           command + "\n} > said 2>&1";
-  const int status = std::system(line.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(said)};
-}
 
 class SweepOnRanks : public ::testing::Test {
  protected:
@@ -102,6 +89,24 @@ TEST_F(SweepOnRanks, GoesOnAfterARankWasKilled) {
   const Shell resumed = shell(folder_, "mpirun -n 2 " + command + " --resume");
   ASSERT_EQ(resumed.status, 0) << resumed.said;
   expect_as_by_one();
+}
+
+// The file of one process and of several is the same to the byte, also where it went on.
+TEST_F(SweepOnRanks, WritesTheSameTableOfSqlite) {
+  const std::string command = "'" FUSELINE_BINARY "'" + std::string(kGrid) + " --output ";
+  const Shell one = shell(folder_, command + "one.sqlite");
+  ASSERT_EQ(one.status, 0) << one.said;
+  const Shell three = shell(folder_, "mpirun -n 3 " + command + "three.sqlite");
+  ASSERT_EQ(three.status, 0) << three.said;
+  EXPECT_EQ(file("three.sqlite"), file("one.sqlite"));
+  const SqliteFile table((folder_ / "one.sqlite").string());
+  std::size_t rows = 0;
+  table.each("predictions", {"model", "policy", "seq"}, [&](const SqliteRow& row) {
+    EXPECT_EQ(row.text_or_empty(0), "tinyllama");
+    EXPECT_EQ(row.whole(2), 16 * static_cast<std::int64_t>(1 + rows / 2));
+    ++rows;
+  });
+  EXPECT_EQ(rows, 2 * kCells);
 }
 
 TEST_F(SweepOnRanks, RefusesAnotherBuildBesideOurs) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/thread_sharing.h"
 #include "sim/gpu/standing.h"
 #include "sim/judge/audit/findings.h"
 
@@ -42,8 +43,14 @@ void want_all(const Claim& claim, const std::vector<Setting>& settings, Predicti
 
 }  // namespace
 
+Audit audit_claims(const std::vector<Claim>& claims,
+                   const std::vector<Measurements>& measurements) {
+  ThreadSharing threads;
+  return audit_claims(claims, measurements, threads);
+}
+
 Audit audit_claims(const std::vector<Claim>& claims, const std::vector<Measurements>& measurements,
-                   const ParallelOptions& options) {
+                   Sharing& sharing, const Sharing::Progress& progress) {
   Audit out;
   Predictions predictions;
   Baselines baselines;
@@ -53,7 +60,7 @@ Audit audit_claims(const std::vector<Claim>& claims, const std::vector<Measureme
     want_all(claim, settings.back(), predictions);
     baselines.want(claim, measurements, predictions);
   }
-  if (!predictions.make(options)) {
+  if (!predictions.make(sharing, progress)) {
     out.stopped = true;
     return out;
   }

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/sharing.h"
 #include "sim/judge/audit/measured.h"
 #include "sim/judge/audit/verdict.h"
 
@@ -24,10 +25,13 @@ struct Audit {
   bool stopped = false;             // before all predictions were made; then no claim is judged
 };
 
-// Predictions at hierarchy fidelity, in parallel, each made once for all claims. InputError: a
-// claim with too many settings; a setting that cannot be (the claim's file, as check_workload).
+// Predictions at hierarchy fidelity, each made once for all claims by somebody who shares the work,
+// as threads of this process where nobody is named. The audit is the same at all of them.
+// InputError: a claim with too many settings; a setting that cannot be (the claim's file, as
+// check_workload).
+Audit audit_claims(const std::vector<Claim>& claims, const std::vector<Measurements>& measurements);
 Audit audit_claims(const std::vector<Claim>& claims, const std::vector<Measurements>& measurements,
-                   const ParallelOptions& options = {});
+                   Sharing& sharing, const Sharing::Progress& progress = {});
 
 // The boldest limit and the range predicted over the settings, in the kind's own quantity.
 Range predicted_range(const Audited& audited);

@@ -150,8 +150,8 @@ Outcome compare_latency(const Claim& claim, const Setting& s, const Predictions&
   const Figure& f = claim.figure;
   const Gpu& gpu = predictions.gpu(s.gpu);
   const Predicted& baseline = predictions.of(case_of(claim, s, s.baseline));
-  const LayersEstimate& before = baseline.model;
-  const LayersEstimate& after = predictions.of(case_of(claim, s, s.policy)).model;
+  const PredictedWork& before = baseline.model;
+  const PredictedWork& after = predictions.of(case_of(claim, s, s.policy)).model;
   const Ceilings least = predictions.ceilings(s.model, s.gpu, s.workload);
   Outcome out;
   out.before = before.time;
@@ -162,7 +162,7 @@ Outcome compare_latency(const Claim& claim, const Setting& s, const Predictions&
   const SlowestBaseline block = baselines.slowest(s, baseline.block.time, predictions);
   out.baseline = {before.time * block.factor, block.measured, block.factor};
   out.limit = boldest_speed_up(out.baseline.time, least.model);
-  const auto same_use = [&](const LayersEstimate& e, const std::optional<double>& claimed) {
+  const auto same_use = [&](const PredictedWork& e, const std::optional<double>& claimed) {
     return !claimed || std::abs(utilisation(e.hbm_read + e.hbm_write, e.time, gpu) - *claimed) <=
                            kTimeTolerance;
   };
@@ -251,12 +251,12 @@ Outcome cost(const Claim& claim, const Setting& s, const Predictions& prediction
 // Which of the two takes longer at the rates that the limits take.
 Outcome compute_bound(const Claim& claim, const Setting& s, const Predictions& predictions) {
   const Gpu& gpu = predictions.gpu(s.gpu);
-  const auto tensor_share = [&](const PlanEstimate& e) {
+  const auto tensor_share = [&](const PredictedWork& e) {
     const Seconds tensor = e.flops / predictions.tensor_ceiling(s.gpu, s.workload);
     return tensor / std::max(tensor, (e.hbm_read + e.hbm_write) / gpu.hbm_bandwidth_sustained);
   };
-  const PlanEstimate& before = predictions.of(case_of(claim, s, s.baseline)).block;
-  const PlanEstimate& after = predictions.of(case_of(claim, s, s.policy)).block;
+  const PredictedWork& before = predictions.of(case_of(claim, s, s.baseline)).block;
+  const PredictedWork& after = predictions.of(case_of(claim, s, s.policy)).block;
   const Seconds tensor = after.flops / predictions.tensor_ceiling(s.gpu, s.workload);
   Outcome out;
   out.before = before.time;

@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/piece_text.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/policy.h"
+#include "sim/block/estimate.h"
 #include "sim/block/limits.h"
+#include "sim/block/whole_model.h"
 #include "sim/gpu/plan_target.h"
 #include "sim/memory/memory_fit.h"
 
@@ -53,22 +56,82 @@ void count_work(const Plan& plan, Predicted& out) {
   }
 }
 
+// Of a block, or of a row of layers.
+template <class Estimate>
+PredictedWork work_of(const Estimate& e) {
+  return {.time = e.time,
+          .flops = e.flops,
+          .hbm_read = e.hbm_read,
+          .hbm_write = e.hbm_write,
+          .launches = e.launches};
+}
+
 Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu) {
   const Plan plan = make_plan(c.policy, config, c.workload, plan_target(gpu));
   Predicted out;
-  out.block = simulate(plan, gpu, Fidelity::hierarchy);
-  for (const KernelEstimate& k : out.block.kernels) {
+  const PlanEstimate block = simulate(plan, gpu, Fidelity::hierarchy);
+  out.block = work_of(block);
+  for (const KernelEstimate& k : block.kernels) {
     out.kernels.push_back({k.time, k.flops,
                            k.kind == KernelKind::gemm || k.kind == KernelKind::block,
                            site_of(plan.graph, k)});
   }
   count_work(plan, out);
   if (c.whole_model) {
-    out.model = whole_model(out.block, config, c.workload, gpu);
+    out.model = work_of(whole_model(block, config, c.workload, gpu));
     out.activations = memory_need(plan, config, c.workload).activations;
   }
   return out;
 }
+
+// A prediction on its way between processes.
+class PredictedText {
+ public:
+  static std::string packed(const Predicted& p) {
+    PieceWriter out;
+    put(out, p.block);
+    put(out, p.model);
+    out.whole(p.activations.value());
+    for (const Coverage* c : {&p.attention, &p.others})
+      out.whole(c->all.value()).whole(c->with_gemm.value());
+    for (const PredictedKernel& k : p.kernels)
+      out.real(k.time.value()).whole(k.flops.value()).flag(k.is_gemm).word(k.site);
+    return std::move(out).text();
+  }
+  static Predicted unpacked(const std::string& text) {
+    PieceReader in(text);
+    Predicted p;
+    get(in, p.block);
+    get(in, p.model);
+    p.activations = Bytes(in.whole());
+    for (Coverage* c : {&p.attention, &p.others}) {
+      c->all = Flops(in.whole());
+      c->with_gemm = Flops(in.whole());
+    }
+    while (in.more()) {
+      PredictedKernel k;
+      k.time = Seconds(in.real());
+      k.flops = Flops(in.whole());
+      k.is_gemm = in.flag();
+      k.site = in.word();
+      p.kernels.push_back(std::move(k));
+    }
+    return p;
+  }
+
+ private:
+  static void put(PieceWriter& out, const PredictedWork& w) {
+    out.real(w.time.value()).whole(w.flops.value());
+    out.whole(w.hbm_read.value()).whole(w.hbm_write.value()).whole(w.launches);
+  }
+  static void get(PieceReader& in, PredictedWork& w) {
+    w.time = Seconds(in.real());
+    w.flops = Flops(in.whole());
+    w.hbm_read = Bytes(in.whole());
+    w.hbm_write = Bytes(in.whole());
+    w.launches = in.whole();
+  }
+};
 
 }  // namespace
 
@@ -91,7 +154,7 @@ void Predictions::want(const PolicyCase& c) {
   if (!c.policy.empty()) entries_.try_emplace(key(c), Entry{c, nullptr});
 }
 
-bool Predictions::make(const ParallelOptions& options) {
+bool Predictions::make(Sharing& sharing, const Sharing::Progress& progress) {
   std::vector<Entry*> open;
   for (auto& [name, entry] : entries_) {
     if (entry.result == nullptr) open.push_back(&entry);
@@ -100,21 +163,23 @@ bool Predictions::make(const ParallelOptions& options) {
   std::stable_sort(open.begin(), open.end(), [](const Entry* a, const Entry* b) {
     return a->what.workload.rows() > b->what.workload.rows();
   });
-  return parallel_for(
-      open.size(),
-      [&](std::size_t i) {
-        const PolicyCase& c = open[i]->what;
-        try {
-          open[i]->result =
-              std::make_unique<const Predicted>(predict(c, models_.at(c.model), gpus_.at(c.gpu)));
-        } catch (const InputError& error) {  // several claims may ask for it
-          InputProblem problem = error.problem();
-          problem.field = "setting";
-          problem.value = key(c);
-          throw InputError(std::move(problem));
-        }
-      },
-      options);
+  std::string name = "predictions";
+  for (const Entry* entry : open) name += "\n" + key(entry->what);
+  const auto work = [&](std::size_t i) {
+    const PolicyCase& c = open[i]->what;
+    try {
+      return PredictedText::packed(predict(c, models_.at(c.model), gpus_.at(c.gpu)));
+    } catch (const InputError& error) {  // several claims may ask for it
+      InputProblem problem = error.problem();
+      problem.field = "setting";
+      problem.value = key(c);
+      throw InputError(std::move(problem));
+    }
+  };
+  const SharedTexts made = sharing.texts(name, open.size(), work, progress);
+  for (std::size_t i = 0; i < open.size() && made.all; ++i)
+    open[i]->result = std::make_unique<const Predicted>(PredictedText::unpacked(made.texts[i]));
+  return made.all;
 }
 
 const Predicted& Predictions::of(const PolicyCase& c) const {

@@ -8,10 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "base/parallel_for.h"
+#include "base/sharing.h"
 #include "model/config/config.h"
-#include "sim/block/estimate.h"
-#include "sim/block/whole_model.h"
 #include "sim/gpu/gpu.h"
 
 namespace fuseline::audit {
@@ -33,11 +31,18 @@ struct Coverage {
   }
 };
 
+struct PredictedWork {
+  Seconds time;
+  Flops flops;
+  Bytes hbm_read, hbm_write;
+  std::int64_t launches = 0;
+};
+
 // One block, and the whole model with it.
 struct Predicted {
-  PlanEstimate block;
+  PredictedWork block;
   std::vector<PredictedKernel> kernels;
-  LayersEstimate model;
+  PredictedWork model;
   Bytes activations;           // at once, of the whole model
   Coverage attention, others;  // others: neither attention's nor GEMMs
 };
@@ -62,8 +67,8 @@ class Predictions {
   void want_gpu(const std::string& name);
   // Notes that the case will be asked for. InputError as load_model, load_gpu, check_workload.
   void want(const PolicyCase& c);
-  // Makes what is noted. False when it was stopped.
-  bool make(const ParallelOptions& options);
+  // Makes what is noted, at all that share the work. False when it was stopped.
+  bool make(Sharing& sharing, const Sharing::Progress& progress);
 
   [[nodiscard]] const Predicted& of(const PolicyCase& c) const;
   [[nodiscard]] Ceilings ceilings(const std::string& model, const std::string& gpu,

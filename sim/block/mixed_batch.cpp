@@ -1,0 +1,179 @@
+#include "sim/block/mixed_batch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/csv.h"
+#include "base/error.h"
+#include "base/format.h"
+#include "base/units.h"
+#include "model/blocks/block.h"
+#include "model/policy.h"
+#include "sim/gpu/plan_target.h"
+
+namespace fuseline {
+
+namespace {
+
+constexpr std::size_t kMostGroups = 64;
+constexpr std::int64_t kMostTokens = 1 << 24;
+constexpr std::int64_t kTableEntry = 4;  // bytes: a page's number
+
+[[noreturn]] void refuse_sequences(const std::string& field, const std::string& text,
+                                   const std::string& message) {
+  throw InputError({.file = "command line",
+                    .field = field,
+                    .value = text,
+                    .message = message,
+                    .allowed = fmt::format("SEQUENCESxNEW@CACHE, several with a plus between them, "
+                                           "such as 31x1@4096+1x512@2560 (at most {}); or a CSV "
+                                           "file of sequences, tokens, context",
+                                           kMostGroups)});
+}
+
+// The number before `end`, which is taken away too.
+std::int64_t size_before(std::string_view& text, std::string_view end) {
+  const std::size_t at = std::min(text.find_first_of(end), text.size());
+  std::int64_t value = 0;
+  const auto [last, error] = std::from_chars(text.data(), text.data() + at, value);
+  const bool whole = error == std::errc() && last == text.data() + at && at > 0;
+  text.remove_prefix(at);
+  return whole && value >= 1 && value <= kMostTokens ? value : 0;
+}
+
+SequenceGroup group_of(const std::string& field, const std::string& all, std::string_view one) {
+  SequenceGroup group;
+  group.sequences = size_before(one, "x");
+  if (one.empty()) refuse_sequences(field, all, "lacks the number of new tokens");
+  one.remove_prefix(1);
+  group.tokens = size_before(one, "@");
+  group.context = group.tokens;
+  if (!one.empty()) {
+    one.remove_prefix(1);
+    group.context = size_before(one, "");
+  }
+  if (group.sequences < 1 || group.tokens < 1 || group.context < 1)
+    refuse_sequences(field, all, "has a size that is none");
+  return group;
+}
+
+bool of_attention(const KernelEstimate& kernel) { return kernel.kind == KernelKind::attention; }
+
+void add_kernel(const KernelEstimate& k, CallPart& part) {
+  part.time += k.time;
+  part.hbm += k.hbm_read + k.hbm_write;
+  part.launches += k.launches;
+}
+
+Bytes caches_of(const Graph& block) {
+  Bytes sum;
+  for (const Tensor& t : block.tensors())
+    if (t.role == Role::cache) sum += t.bytes();
+  return sum;
+}
+
+void add_part(const CallPart& more, CallPart& part) {
+  part.time += more.time;
+  part.hbm += more.hbm;
+  part.launches += more.launches;
+}
+
+}  // namespace
+
+std::vector<SequenceGroup> parse_sequences(const std::string& field, const std::string& text) {
+  std::vector<SequenceGroup> groups;
+  if (text.ends_with(".csv")) {
+    const CsvTable table(text);
+    for (std::size_t row = 0; row < table.rows(); ++row) {
+      groups.push_back({.sequences = table.whole(row, "sequences", 1),
+                        .tokens = table.whole(row, "tokens", 1),
+                        .context = table.whole(row, "context", 1)});
+      if (groups.back().context < groups.back().tokens)
+        table.fail(row, "context", "is shorter than the new tokens, which it holds too",
+                   "at least as many tokens");
+    }
+  } else {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find('+', begin), text.size());
+      groups.push_back(group_of(field, text, std::string_view(text).substr(begin, end - begin)));
+      begin = end + 1;
+    }
+  }
+  if (groups.size() > kMostGroups) refuse_sequences(field, text, "are too many groups");
+  for (const SequenceGroup& g : groups)
+    if (g.context < g.tokens)
+      refuse_sequences(field, text, "has a cache shorter than the new tokens, which it holds too");
+  return groups;
+}
+
+std::string describe(const SequenceGroup& g) {
+  return fmt::format("{} x {} of {}", grouped(g.sequences), grouped(g.tokens), grouped(g.context));
+}
+
+std::int64_t rows_of(const std::vector<SequenceGroup>& groups) {
+  std::int64_t rows = 0;
+  for (const SequenceGroup& g : groups) rows += g.sequences * g.tokens;
+  return rows;
+}
+
+CallPart MixedCall::whole() const {
+  CallPart sum = rows;
+  for (const CallPart& a : attention) add_part(a, sum);
+  add_part(tables, sum);
+  return sum;
+}
+
+MixedCall predict_mixed(const std::string& policy, const ModelConfig& model, const Gpu& gpu,
+                        const Workload& work, const std::vector<SequenceGroup>& groups,
+                        std::optional<std::int64_t> page, Launching launching) {
+  const auto estimate = [&](std::int64_t batch, std::int64_t seq, std::int64_t context) {
+    Workload at = work;
+    at.phase = Phase::decode;
+    at.batch = batch;
+    at.seq = seq;
+    at.context = context;
+    check_workload(at, model);
+    return simulate(make_plan(policy, model, at, plan_target(gpu)), gpu, Fidelity::hierarchy,
+                    {.launching = launching});
+  };
+  MixedCall out;
+  out.policy = policy;
+  const PlanEstimate all = estimate(rows_of(groups), 1, 1);
+  if (std::ranges::none_of(all.kernels, of_attention))
+    throw InputError({.file = "command line",
+                      .field = "--policy",
+                      .value = policy,
+                      .message = "has no attention in a kernel of its own, which each group of "
+                                 "sequences would run at its sizes",
+                      .allowed = "policies that fuse attention and nothing else into its kernel"});
+  for (const KernelEstimate& k : all.kernels)
+    if (!of_attention(k)) add_kernel(k, out.rows);
+  const BytesPerSecond rate = gpu.hbm_bandwidth_sustained * gpu.constants.stream.hbm_fraction;
+  Bytes caches;
+  for (const SequenceGroup& g : groups) {
+    const PlanEstimate alone = estimate(g.sequences, g.tokens, g.context);
+    CallPart attention;
+    for (const KernelEstimate& k : alone.kernels)
+      if (of_attention(k)) add_kernel(k, attention);
+    out.attention.push_back(attention);
+    add_part({alone.time, alone.hbm_read + alone.hbm_write, alone.launches}, out.apart);
+    Workload one = work;
+    one.phase = Phase::decode;
+    one.batch = g.sequences;
+    one.seq = g.tokens;
+    one.context = g.context;
+    caches += caches_of(build_block(model, one));
+    if (page) out.tables.hbm += Bytes(g.sequences * ceil_div(g.context, *page) * kTableEntry);
+  }
+  if (!page) return out;
+  out.tables.time = out.tables.hbm / rate;
+  out.gathering.hbm = caches + caches;
+  out.gathering.time = gpu.tiny_kernel + out.gathering.hbm / rate;
+  out.gathering.launches = 1;
+  return out;
+}
+
+}  // namespace fuseline

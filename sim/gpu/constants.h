@@ -22,6 +22,7 @@ struct GemmConstants {
   double stream_gb_per_s = 0;
   double drift = 0;
   double overlap_exponent = 0;
+  double absent_bytes_per_cycle = 0;
   double epilogue_bytes_per_cycle = 0;
   double epilogue_issue_fraction = 0;
   double exposed_epilogue_bytes_per_cycle = 0;

@@ -14,6 +14,8 @@
 namespace fuseline {
 namespace {
 
+constexpr std::int64_t kLowTileRows = 64;  // of the lowest tiles of our own mainloop
+
 // Tensor rate of one SM at the boost clock for the operands' width (fp32 operands run as TF32).
 double sm_tensor_rate(const GemmProblem& problem, const Gpu& gpu) {
   const ElementSize element = std::max(problem.a.matrix.element, problem.b.matrix.element);
@@ -86,9 +88,14 @@ struct WaveModel {
     const ElementSize a_bytes = problem.a.matrix.element;
     const ElementSize b_bytes = problem.b.matrix.element;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
-    // Our own mainloop loads no rows of a low tile that the matrix does not have.
+    // Our own mainloop loads no rows of a low tile that the matrix does not have. Of a high one it
+    // asks for them, and zeros come, more slowly than data. Only rows beyond the lowest tile's are
+    // counted, so that one row more never takes less time.
     const std::int64_t a_rows =
         problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
+    const bool absent = !problem.library && !tile.turned() &&
+                        has_feature(gpu, Feature::bulk_copy) && !problem.needs.reduces_columns &&
+                        problem.typical_rows() <= kLowTileRows && tile.m > kLowTileRows;
     const auto weights = static_cast<double>(tile.k * tile.n);
     const double panel =
         static_cast<double>(tile.k * a_rows * a_bytes + tile.k * tile.n * b_bytes) +
@@ -100,6 +107,9 @@ struct WaveModel {
     step_seconds =
         flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
     fetch_seconds = panel / (fetch_rate(problem, tile, gpu) * clock);
+    if (absent)
+      fetch_seconds += static_cast<double>(tile.k * (tile.m - kLowTileRows) * a_bytes) /
+                       (constants.absent_bytes_per_cycle * clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);

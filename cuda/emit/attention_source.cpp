@@ -11,8 +11,8 @@
 #include "cuda/emit/comment.h"
 #include "cuda/emit/fields.h"
 #include "cuda/emit/names.h"
+#include "model/attention_kernels.h"
 #include "model/primitives/functions.h"
-#include "sim/kernels/attention_time.h"
 
 namespace fuseline::cuda {
 
@@ -21,7 +21,7 @@ namespace {
 // As many new tokens as decode.cuh takes: each tile of 16 rows reads all keys.
 constexpr std::int64_t kDecodeTokens = 16;
 constexpr std::int64_t kNarrowestDecode = 32;  // its results must fit its ring
-constexpr std::int64_t kWidestHead = 256;
+constexpr std::int64_t kWidestHead = widest_joined_head;
 constexpr std::int64_t kWidestLatent = 576;  // two blocks of its keys and a tile of queries fit
 // Heads from which on decode's ring of three stages is too large for GPUs with 99 KB a block.
 constexpr std::int64_t kTwoStages = 128;
@@ -180,21 +180,12 @@ const char* suffix_of(AttentionPart part) {
   FUSELINE_ASSERT(false, "unknown part of attention");
 }
 
-// Whether Hopper's kernel of the way forward has these heads with a bias, which the copy engine
-// brings: rows must start at multiples of 16 bytes.
-bool takes_bias(const Graph& graph, const AttentionMainloop& m) {
-  if (!m.bias || m.gradient) return false;
-  const std::int64_t keys = m.shape.head_width, values = m.shape.v_width();
-  const std::int64_t eighth = 8;  // elements of 16 bytes
-  return (keys == 64 || keys == 128) && (values == 64 || values == keys) && values <= keys &&
-         graph.tensor(m.bias->tensor).cols % eighth == 0 && m.bias->col_begin % eighth == 0;
-}
-
 std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
                                     SmTarget architecture) {
   const AttentionMainloop& m = attention_of(program);
   const std::int64_t d = m.shape.head_width;
-  const bool hopper = architecture == SmTarget::sm_90a && has_wgmma_attention(m);
+  const std::int64_t bias_columns = m.bias ? graph.tensor(m.bias->tensor).cols : 0;
+  const bool hopper = architecture == SmTarget::sm_90a && has_wgmma_attention(m, bias_columns);
   std::vector<AttentionPart> parts;
   if (!program.prologue.empty()) parts.push_back(AttentionPart::prologue);
   if (d > kWidestHead) {
@@ -207,9 +198,7 @@ std::vector<AttentionPart> parts_of(const Graph& graph, const Program& program,
     if (m.shape.cache.quantised() || (m.shape.q_tokens <= kDecodeTokens && d >= kNarrowestDecode))
       parts.push_back(AttentionPart::decode);
     else
-      parts.push_back(hopper || (architecture == SmTarget::sm_90a && takes_bias(graph, m))
-                          ? AttentionPart::forward_sm90
-                          : AttentionPart::forward_generic);
+      parts.push_back(hopper ? AttentionPart::forward_sm90 : AttentionPart::forward_generic);
     return parts;
   }
   const auto type_of = [&](Value v) {

@@ -21,6 +21,8 @@ struct GroupReduce {
   [[nodiscard]] std::vector<ValueShape> results(const ValueShapes& made, std::int64_t heads) const;
   [[nodiscard]] std::vector<ColumnRelation> relations() const;
   [[nodiscard]] TileDemands demands() const;
+  // A step of the sum, and a share of the shuffles; counted as maps are (map_function.h).
+  [[nodiscard]] double instructions() const { return 1.5; }
   bool check(ShapeCheck& check) const;
   [[nodiscard]] CodeLine text(const ProgramNames& names) const;
   void evaluate(TileContext& tile) const;

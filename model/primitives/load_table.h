@@ -24,6 +24,8 @@ struct LoadTable {
   [[nodiscard]] std::vector<ValueShape> results(const ValueShapes& made, std::int64_t heads) const;
   [[nodiscard]] std::vector<ColumnRelation> relations() const;
   [[nodiscard]] TileDemands demands() const;
+  // Of every second number its place in the table and a load; counted as maps are (map_function.h).
+  [[nodiscard]] double instructions() const { return 6; }
   bool check(ShapeCheck& check) const;
   [[nodiscard]] CodeLine text(const ProgramNames& names) const;
   void evaluate(TileContext& tile) const;

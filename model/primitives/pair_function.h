@@ -48,6 +48,8 @@ struct PairFunction {
   // pairs_gradient and all of cuda/kernels/epilogue/pair.cuh, and serves all kinds of kernels.
   // Null: the function is there.
   const char* device = nullptr;
+  // Instructions for each column of its last result, counted as those of maps (map_function.h).
+  double instructions = 3;
 };
 using PairFn = Handle<PairFunction>;
 

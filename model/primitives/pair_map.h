@@ -31,6 +31,7 @@ struct PairMap {
   [[nodiscard]] std::vector<ValueShape> results(const ValueShapes& made, std::int64_t heads) const;
   [[nodiscard]] std::vector<ColumnRelation> relations() const;
   [[nodiscard]] TileDemands demands() const;
+  [[nodiscard]] double instructions() const { return fn->instructions; }
   bool check(ShapeCheck& check) const;
   [[nodiscard]] CodeLine text(const ProgramNames& names) const;
   void evaluate(TileContext& tile) const;

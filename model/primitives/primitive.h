@@ -53,6 +53,13 @@ concept DescribesItself = HasName<P> && std::copyable<P> && std::equality_compar
   { p.stream(stream) } -> std::same_as<void>;
 };
 
+// What a primitive may say besides: instructions for each number of its last result. Those of plain
+// loads and stores are in the rates of the bytes that they move.
+template <class P>
+concept CountsInstructions = requires(const P& p) {
+  { p.instructions() } -> std::same_as<double>;
+};
+
 class Primitive {
  public:
   template <DescribesItself P>
@@ -80,6 +87,7 @@ class Primitive {
   }
   [[nodiscard]] std::vector<ColumnRelation> relations() const { return self_->relations(); }
   [[nodiscard]] TileDemands demands() const { return self_->demands(); }
+  [[nodiscard]] double instructions() const { return self_->instructions(); }
   bool check(ShapeCheck& check) const { return self_->check(check); }
   [[nodiscard]] CodeLine text(const ProgramNames& names) const { return self_->text(names); }
   void evaluate(TileContext& tile) const { self_->evaluate(tile); }
@@ -101,6 +109,7 @@ class Primitive {
                                                           std::int64_t heads) const = 0;
     [[nodiscard]] virtual std::vector<ColumnRelation> relations() const = 0;
     [[nodiscard]] virtual TileDemands demands() const = 0;
+    [[nodiscard]] virtual double instructions() const = 0;
     virtual bool check(ShapeCheck& check) const = 0;
     [[nodiscard]] virtual CodeLine text(const ProgramNames& names) const = 0;
     virtual void evaluate(TileContext& tile) const = 0;
@@ -124,6 +133,10 @@ class Primitive {
       return primitive.relations();
     }
     [[nodiscard]] TileDemands demands() const override { return primitive.demands(); }
+    [[nodiscard]] double instructions() const override {
+      if constexpr (CountsInstructions<P>) return primitive.instructions();
+      return 0;
+    }
     bool check(ShapeCheck& check) const override { return primitive.check(check); }
     [[nodiscard]] CodeLine text(const ProgramNames& names) const override {
       return primitive.text(names);

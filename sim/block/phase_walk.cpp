@@ -96,6 +96,8 @@ WalkedPhase PhaseWalker::attention(const Kernel& kernel, const Program& program)
   const bool computes = a.bound == Bound::tensor || a.bound == Bound::smem;
   phase.kernel.compute = computes ? a.tensor_time + a.exp_time : Seconds();
   phase.kernel.fixed = a.work - phase.kernel.compute;
+  // A phase of a longer kernel finds its threads running and its queries in sight.
+  if (kernel.phases.size() == 1) phase.kernel.fixed += a.own_start;
   if (a.combine_work) {
     phase.followers.push_back(follower(kernel.name + "_combine", KernelKind::attention,
                                        *a.combine_work, {}, a.combine_l2));

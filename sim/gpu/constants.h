@@ -22,8 +22,11 @@ struct GemmConstants {
   double stream_gb_per_s = 0;
   double drift = 0;
   double overlap_exponent = 0;
+  double absent_bytes_per_cycle = 0;
   double epilogue_bytes_per_cycle = 0;
+  double epilogue_issue_fraction = 0;
   double exposed_epilogue_bytes_per_cycle = 0;
+  double exposed_fetch_fraction = 0;
   double turn_bytes_per_cycle = 0;
   Seconds start;
   Seconds hot_start;
@@ -78,6 +81,7 @@ struct AttentionConstants {
   double item_cycles_per_width = 0;
   double product_exposed = 0;
   Seconds split_start;
+  Seconds own_decode_start;
   Seconds start;
   double overlap_exponent = 0;
   std::int64_t blocks_per_sm = 0;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/attention_kernels.h"
 #include "sim/kernels/stream_kernel.h"
 #include "sim/memory/traffic.h"
 #include "sim/memory/visible_keys.h"
@@ -249,10 +250,15 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.tensor_time = decode_blocks_time(s, grid, k.rows / s.batch, k_element, v_element, gpu);
     e.smem = kv + again;
     start = c.split_start;
-    if (e.splits > 1) {
-      // fp32 partials [splits, B·H·T, d], written and read back within L2.
-      const Bytes partials =
-          checked_product<Bytes>(2 * e.splits, s.batch * s.heads, s.q_tokens, s.v_width(), 4);
+    const bool own = implementation != Implementation::library_attention;
+    if (own) e.own_start = c.own_decode_start;
+    // fp32 partials [splits, B·H·T, d], written and read back within L2.
+    const Bytes partials = e.splits > 1 ? checked_product<Bytes>(2 * e.splits, s.batch * s.heads,
+                                                                 s.q_tokens, s.v_width(), 4)
+                                        : Bytes();
+    if (own && s.head_width <= widest_joined_head) {
+      e.l2 += partials;
+    } else if (e.splits > 1) {
       e.combine_l2 = partials;
       e.combine_work = c.combine + static_cast<double>(e.splits) * c.combine_split +
                        partials / BytesPerSecond(l2_rate);
@@ -272,7 +278,8 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.l2 = tiles + streamed;
     e.smem = 2 * tiles;
     const bool back = m->gradient.has_value();
-    const bool generic = runs_generic_attention(*m, implementation, gpu);
+    const std::int64_t bias_columns = walk.bias ? walk.bias->matrix.cols : 0;
+    const bool generic = runs_generic_attention(*m, bias_columns, implementation, gpu);
     const PrefillTime t =
         generic ? (back ? generic_gradient_time(s, gpu) : generic_prefill_time(s, gpu))
         : back  ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)

@@ -25,6 +25,7 @@ struct AttentionEstimate {
   // The kernel that merges the splits' partial results.
   std::optional<Seconds> combine_work;
   Bytes combine_l2;
+  Seconds own_start;  // that a launch of our own decode kernel takes besides `work`
 };
 
 // Q [B·T, H·d], K and V [B·S, Hkv·d] and the result go through the cache once per sequence and

@@ -6,6 +6,7 @@
 #include <queue>
 #include <vector>
 
+#include "model/attention_kernels.h"
 #include "sim/memory/visible_keys.h"
 
 namespace fuseline {
@@ -142,17 +143,10 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
                    gpu, gpu.sm_clock.value() * clock_factor);
 }
 
-bool has_wgmma_attention(const AttentionMainloop& m) {
-  const std::int64_t keys = m.shape.head_width, values = m.shape.v_width();
-  const bool widths = (keys == 64 || keys == 128 || keys == 192) && (values == 64 || values == 128);
-  if (!widths || m.bias) return false;
-  return m.gradient ? keys == values && m.shape.softcap == 0 : values <= keys;
-}
-
-bool runs_generic_attention(const AttentionMainloop& m, Implementation implementation,
-                            const Gpu& gpu) {
+bool runs_generic_attention(const AttentionMainloop& m, std::int64_t bias_columns,
+                            Implementation implementation, const Gpu& gpu) {
   return implementation != Implementation::library_attention && has_feature(gpu, Feature::wgmma) &&
-         !has_wgmma_attention(m);
+         !has_wgmma_attention(m, bias_columns);
 }
 
 PrefillTime generic_prefill_time(const AttentionShape& shape, const Gpu& gpu) {

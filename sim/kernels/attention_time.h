@@ -26,13 +26,10 @@ struct PrefillTime {
 };
 PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor = 1.0);
 
-// Whether our own kernels for the warp-group instruction have heads of these widths, without a bias
-// of scores and, in the gradient, without a cap. Those for the warp's own instruction, which is a
-// fraction as fast, take all others.
-bool has_wgmma_attention(const AttentionMainloop& m);
-// Whether such a plan's attention takes the slower ones on a GPU that has the instruction.
-bool runs_generic_attention(const AttentionMainloop& m, Implementation implementation,
-                            const Gpu& gpu);
+// Whether a plan's attention takes the kernels for the warp's own instruction on a GPU that has the
+// faster one (model/attention_kernels.h). `bias_columns`: of the bias's rows in memory.
+bool runs_generic_attention(const AttentionMainloop& m, std::int64_t bias_columns,
+                            Implementation implementation, const Gpu& gpu);
 // Of these (cuda/kernels/attention/generic.cuh): tiles of 64 rows, those with most work first. The
 // gradient has three launches, which make S three times and dP twice.
 PrefillTime generic_prefill_time(const AttentionShape& shape, const Gpu& gpu);

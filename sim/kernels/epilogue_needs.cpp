@@ -4,7 +4,9 @@
 #include <numeric>
 #include <set>
 
+#include "model/primitives/group_reduce.h"
 #include "model/primitives/map.h"
+#include "model/primitives/parts.h"
 #include "model/primitives/placement.h"
 
 namespace fuseline {
@@ -82,6 +84,45 @@ bool rows_in_runs(const Program& program) {
   });
 }
 
+// Whether another map computes this one on its way.
+bool held(const Program& program, const Map& map) {
+  return std::ranges::any_of(program.body, [&map](const Primitive& p) {
+    const auto* other = p.as<Map>();
+    return other != nullptr && other->fn->holds != nullptr && *other->fn->holds == map.fn &&
+           other->in == map.in;
+  });
+}
+
+// Instructions for each element of the product. One number a row or a column costs next to nothing,
+// and so do numbers that are alike in a whole group of columns, which a thread computes once.
+double instructions_of(const Program& program, const ValueAnalysis& values) {
+  const EpilogueParts parts = parts_of(program);
+  std::set<Value> alike;
+  double sum = 0;
+  for (std::size_t i = 0; i < program.body.size(); ++i) {
+    const Primitive& p = program.body[i];
+    if (p.defines().empty()) continue;
+    const Value made = p.defines().back();
+    const Form form = values.form(made);
+    if (form != Form::tile && form != Form::table) continue;
+    const std::vector<Value> uses = p.uses();
+    const bool once = !uses.empty() && std::ranges::all_of(uses, [&](Value v) {
+      return alike.contains(v) || (values.form(v) != Form::tile && values.form(v) != Form::table);
+    });
+    if (once || p.is<GroupReduce>()) alike.insert(made);
+    if (once) continue;
+    if (const auto* map = p.as<Map>(); map != nullptr && held(program, *map)) continue;
+    double columns = static_cast<double>(values.width(made));
+    if (form == Form::table) {
+      // A table is loaded anew for each of the values that it meets.
+      columns = 0;
+      for (const Value v : values.partners(made)) columns += static_cast<double>(values.width(v));
+    }
+    sum += p.instructions() * columns;
+  }
+  return sum / static_cast<double>(parts.whole);
+}
+
 // A turned tile: each of the two consumers has half of its columns, and all of its rows, which come
 // through shared memory into the threads that the epilogue wants them in.
 bool fits_turned(const EpilogueNeeds& needs, const GemmTile& tile, std::int64_t shared_bytes) {
@@ -126,12 +167,7 @@ EpilogueNeeds epilogue_needs(const Program& program) {
       needs.row_partial_cols =
           std::max<std::int64_t>(needs.row_partial_cols, partial_tile * 2 / left.each);
   }
-  // A function and its slope at the same place share theirs.
-  std::set<Value> places;
-  for (const Primitive& p : program.body)
-    if (const auto* map = p.as<Map>(); map != nullptr && map->fn->exponential)
-      places.insert(p.uses().front());
-  needs.exponentials = static_cast<int>(places.size());
+  needs.instructions = instructions_of(program, values);
   needs.rows_in_runs = rows_in_runs(program);
   needs.loads_tables = loads_tables(program);
   needs.only_stores = only_stores(program, values);

@@ -24,7 +24,7 @@ struct EpilogueNeeds {
   // Rows of the operand or of a result lie apart in runs: tiles begin at multiples of 64 rows.
   bool rows_in_runs = false;
   bool loads_tables = false;  // RoPE's
-  int exponentials = 0;       // that maps compute for each element
+  double instructions = 0;    // of its functions, for each element of the product
   bool only_stores = false;   // stores the whole product unchanged, in 16 bits
 };
 

@@ -49,6 +49,12 @@ struct EpilogueStream {
   }
 };
 
+// What the producer of our own mainloop fetches through the ring of operands while the tile is
+// still multiplied: tiles and vectors. Threads load tables themselves.
+inline bool is_fetched(const EpilogueStream& stream) {
+  return !stream.store && stream.rows == Addressing::scaled && stream.cols == Addressing::scaled;
+}
+
 // A tensor of scales or zero points beside b. Those of groups of rows lie behind each other, so
 // many rows each.
 struct GemmScales {

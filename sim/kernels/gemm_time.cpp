@@ -14,6 +14,8 @@
 namespace fuseline {
 namespace {
 
+constexpr std::int64_t kLowTileRows = 64;  // of the lowest tiles of our own mainloop
+
 // Tensor rate of one SM at the boost clock for the operands' width (fp32 operands run as TF32).
 double sm_tensor_rate(const GemmProblem& problem, const Gpu& gpu) {
   const ElementSize element = std::max(problem.a.matrix.element, problem.b.matrix.element);
@@ -76,7 +78,8 @@ struct WaveModel {
   double needed_streams;        // for the full HBM rate
   double cluster_k;             // thread blocks for one epilogue
   double exchange_seconds = 0;  // of clusters along K: their start, end and partial sums
-  double exp_seconds = 0;       // the epilogue's exponentials of a tile
+  double issue_seconds = 0;     // the instructions of the epilogue's functions of a tile
+  double hidden_fetches = 0;    // of what the producer fetches for the epilogue
   double turn_seconds = 0;      // of a turned tile's sums, in fp32, once through shared memory
 
   WaveModel(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu, double clock_factor) {
@@ -85,9 +88,14 @@ struct WaveModel {
     const ElementSize a_bytes = problem.a.matrix.element;
     const ElementSize b_bytes = problem.b.matrix.element;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
-    // Our own mainloop loads no rows of a low tile that the matrix does not have.
+    // Our own mainloop loads no rows of a low tile that the matrix does not have. Of a high one it
+    // asks for them, and zeros come, more slowly than data. Only rows beyond the lowest tile's are
+    // counted, so that one row more never takes less time.
     const std::int64_t a_rows =
         problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
+    const bool absent = !problem.library && !tile.turned() &&
+                        has_feature(gpu, Feature::bulk_copy) && !problem.needs.reduces_columns &&
+                        problem.typical_rows() <= kLowTileRows && tile.m > kLowTileRows;
     const auto weights = static_cast<double>(tile.k * tile.n);
     const double panel =
         static_cast<double>(tile.k * a_rows * a_bytes + tile.k * tile.n * b_bytes) +
@@ -99,6 +107,9 @@ struct WaveModel {
     step_seconds =
         flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
     fetch_seconds = panel / (fetch_rate(problem, tile, gpu) * clock);
+    if (absent)
+      fetch_seconds += static_cast<double>(tile.k * (tile.m - kLowTileRows) * a_bytes) /
+                       (constants.absent_bytes_per_cycle * clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
@@ -112,14 +123,14 @@ struct WaveModel {
     if (!problem.library && tile.turned() && !problem.needs.only_stores)
       turn_seconds =
           static_cast<double>(2 * 4 * tile.m * tile.n) / (constants.turn_bytes_per_cycle * clock);
-    // An exponential and a reciprocal, which a multiprocessor makes 16 of a clock (CUDA C++
-    // Programming Guide 13.0, throughput of arithmetic instructions). The rate of the epilogue's
-    // bytes was found with pairs such as SwiGLU, whose own it holds.
-    constexpr double kSpecialFunctions = 2, kSpecialPerClock = 16;
+    if (!problem.library && has_feature(gpu, Feature::bulk_copy))
+      hidden_fetches = 1 - constants.exposed_fetch_fraction;
     if (!problem.library)
-      exp_seconds = static_cast<double>(std::min(problem.typical_rows(), tile.m) *
-                                        std::min(problem.n, tile.n)) *
-                    problem.needs.exponentials * kSpecialFunctions / (kSpecialPerClock * clock);
+      issue_seconds =
+          static_cast<double>(std::min(problem.typical_rows(), tile.m) *
+                              std::min(problem.n, tile.n)) *
+          problem.needs.instructions /
+          (gpu.constants.stream.issue_lanes * constants.epilogue_issue_fraction * clock);
     // fp32, of whole warps of 16 rows, through the port that operands come through.
     const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);
     if (tile.cluster_k > 1)
@@ -155,8 +166,10 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.hbm =
       (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
       model.hbm_rate;
-  t.epilogue = wave.block_epilogue.as_double() / model.sm_epilogue_rate + model.exchange_seconds +
-               model.exp_seconds + model.turn_seconds;
+  const double exposed =
+      wave.block_epilogue.as_double() - model.hidden_fetches * wave.block_fetched.as_double();
+  t.epilogue = exposed / model.sm_epilogue_rate + model.exchange_seconds + model.issue_seconds +
+               model.turn_seconds;
   // Tensor cores, fetching, HBM and dequantising disturb each other when they are near balance; L2
   // and shared memory are ceilings only. An SM that dequantises keeps its tensor cores waiting.
   double top = t.tensor;
@@ -259,7 +272,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
       ceil_div(ceil_div(problem.typical_depth(), tile.k), tile.split_k) * tile.k;
 
   // Of the epilogue streams: over the whole GEMM, of them what is stored, and per output element.
-  std::int64_t out_bytes = 0, stored_bytes = 0;
+  std::int64_t out_bytes = 0, stored_bytes = 0, fetched_bytes = 0;
   double bytes_per_output = 0;
   const double outputs =
       static_cast<double>(m) * static_cast<double>(problem.n) * static_cast<double>(products);
@@ -271,6 +284,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     const std::int64_t bytes = elements * stream.matrix.element;
     out_bytes += bytes;
     if (stream.store) stored_bytes += bytes;
+    if (is_fetched(stream)) fetched_bytes += bytes;
   }
   bytes_per_output = tile.split_k > 1 ? 4.0 : static_cast<double>(out_bytes) / outputs;
   const double k = static_cast<double>(problem.typical_depth());
@@ -299,6 +313,10 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
     wave.block_epilogue = Bytes(static_cast<std::int64_t>(
         static_cast<double>(std::min(unit_m, tile.m) * std::min(unit_n, tile.n)) *
         bytes_per_output));
+    if (tile.split_k == 1)
+      wave.block_fetched = Bytes(static_cast<std::int64_t>(
+          static_cast<double>(std::min(unit_m, tile.m) * std::min(unit_n, tile.n)) *
+          static_cast<double>(fetched_bytes) / outputs));
     // Of one product and split, the units that run together: a raster group high, or wide if
     // turned.
     const std::int64_t together = ceil_div(count, tile.split_k * products);

@@ -33,7 +33,9 @@ struct GemmTime {
 //   L2       = operand and epilogue bytes of the wave / L2 rate
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM. Clusters along K, whose blocks
 //              make one tile each, add their start, their end and the partial sums that they
-//              exchange. In our own kernels exponentials of the elements add their instructions.
+//              exchange. In our own kernels functions add elements × instructions / (issue lanes ×
+//              gemm.epilogue_issue_fraction), and of the bytes that the producer fetches
+//              gemm.exposed_fetch_fraction counts: the others come while the mainloop still runs.
 // `clock_factor`: sustained over boost clock. HBM and launch do not depend on it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);

@@ -82,6 +82,14 @@ Bytes epilogue_bytes(const GemmProblem& problem, const GemmUnit& unit) {
   return bytes;
 }
 
+Bytes fetched_bytes(const GemmProblem& problem, const GemmUnit& unit) {
+  Bytes bytes;
+  for (const EpilogueStream& stream : problem.epilogue)
+    if (is_fetched(stream))
+      bytes += Bytes(region_of(problem, stream, unit).elements() * stream.matrix.element);
+  return bytes;
+}
+
 void run_epilogue(const GemmProblem& problem, const GemmUnit& unit, L2Cache& cache) {
   for (const EpilogueStream& stream : problem.epilogue) {
     const Region region = region_of(problem, stream, unit);
@@ -211,17 +219,22 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
               problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end) +
               problem.row_scale_bytes(unit.m_begin, unit.m_end, unit.k_begin, unit.k_end));
-    Bytes out = tail_sum_bytes(problem, tile, unit);
-    if (tile.split_k > 1)
+    Bytes out = tail_sum_bytes(problem, tile, unit), fetched;
+    if (tile.split_k > 1) {
       out += Bytes(height * width * 4);
-    else if (!gives_sums_away(problem, tile, unit))
+    } else if (!gives_sums_away(problem, tile, unit)) {
       out += epilogue_bytes(problem, unit);
+      fetched = fetched_bytes(problem, unit);
+    }
     wave.epilogue += out;
     // The unit's first thread block is a whole tile, or all there is.
     const double share = static_cast<double>(std::min(height, tile.m) * std::min(width, tile.n)) /
                          static_cast<double>(height * width);
-    wave.block_epilogue =
-        std::max(wave.block_epilogue, Bytes(static_cast<std::int64_t>(out.as_double() * share)));
+    const Bytes of_block(static_cast<std::int64_t>(out.as_double() * share));
+    if (of_block > wave.block_epilogue) {
+      wave.block_epilogue = of_block;
+      wave.block_fetched = Bytes(static_cast<std::int64_t>(fetched.as_double() * share));
+    }
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
   return wave;

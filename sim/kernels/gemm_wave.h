@@ -16,6 +16,7 @@ struct GemmWave {
   Bytes operands;            // operand bytes from L2, multicast counted once
   Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
   Bytes block_epilogue;      // of them, the thread block's with the most
+  Bytes block_fetched;       // of those, what the mainloop's producer fetches for the epilogue
   HbmTraffic hbm;
 };
 

@@ -11,6 +11,7 @@ constinit const MapFunction maps::divide{.name = "divide",
 FUSELINE_DEVICE auto divide(const A& a, const B& b) {
   return map_2(a, b, [](float x, float z) { return x * fast_reciprocal(z); });
 }
-)"};
+)",
+                                         .instructions = 5};
 
 }  // namespace fuseline

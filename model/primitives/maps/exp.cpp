@@ -6,7 +6,9 @@
 
 namespace fuseline {
 
-constinit const MapFunction maps::exp{
-    .name = "exp", .maths = of_one([](float x) { return std::exp(x); }), .exponential = true};
+constinit const MapFunction maps::exp{.name = "exp",
+                                      .maths = of_one([](float x) { return std::exp(x); }),
+                                      .exponential = true,
+                                      .instructions = 5};
 
 }  // namespace fuseline

@@ -15,6 +15,7 @@ FUSELINE_DEVICE A gelu_erf(const A& a) {
   return map_1(a, [](float x) { return 0.5F * x * (1.0F + erff(0.70710678F * x)); });
 }
 )",
-    .exponential = true};
+    .exponential = true,
+    .instructions = 24.5};
 
 }  // namespace fuseline

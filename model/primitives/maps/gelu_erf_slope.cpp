@@ -19,6 +19,7 @@ FUSELINE_DEVICE A gelu_erf_slope(const A& a) {
   });
 }
 )",
-    .exponential = true};
+    .exponential = true,
+    .instructions = 34};
 
 }  // namespace fuseline

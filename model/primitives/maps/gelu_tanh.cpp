@@ -9,6 +9,7 @@ constinit const MapFunction maps::gelu_tanh{
     .name = "gelu_tanh",
     .maths = of_one([](float x) { return gelu_tanh_of(x); }),
     .text = "gelu({})",
-    .exponential = true};
+    .exponential = true,
+    .instructions = 17};
 
 }  // namespace fuseline

@@ -9,6 +9,8 @@ constinit const MapFunction maps::gelu_tanh_slope{
     .name = "gelu_tanh_slope",
     .maths = of_one([](float x) { return gelu_tanh_slope_of(x); }),
     .text = "gelu_slope({})",
-    .exponential = true};
+    .exponential = true,
+    .instructions = 23,
+    .holds = &maps::gelu_tanh};
 
 }  // namespace fuseline

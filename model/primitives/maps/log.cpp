@@ -6,7 +6,7 @@
 
 namespace fuseline {
 
-constinit const MapFunction maps::log{.name = "log",
-                                      .maths = of_one([](float x) { return std::log(x); })};
+constinit const MapFunction maps::log{
+    .name = "log", .maths = of_one([](float x) { return std::log(x); }), .instructions = 25};
 
 }  // namespace fuseline

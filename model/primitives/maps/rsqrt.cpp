@@ -7,6 +7,8 @@
 namespace fuseline {
 
 constinit const MapFunction maps::rsqrt{
-    .name = "rsqrt", .maths = of_one([](float x) { return 1.0F / std::sqrt(x); })};
+    .name = "rsqrt",
+    .maths = of_one([](float x) { return 1.0F / std::sqrt(x); }),
+    .instructions = 4};
 
 }  // namespace fuseline

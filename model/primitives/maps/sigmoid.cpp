@@ -5,7 +5,9 @@
 
 namespace fuseline {
 
-constinit const MapFunction maps::sigmoid{
-    .name = "sigmoid", .maths = of_one([](float x) { return sigmoid_of(x); }), .exponential = true};
+constinit const MapFunction maps::sigmoid{.name = "sigmoid",
+                                          .maths = of_one([](float x) { return sigmoid_of(x); }),
+                                          .exponential = true,
+                                          .instructions = 7};
 
 }  // namespace fuseline

@@ -7,6 +7,7 @@ namespace fuseline {
 
 constinit const MapFunction maps::silu{.name = "silu",
                                        .maths = of_one([](float x) { return x * sigmoid_of(x); }),
-                                       .exponential = true};
+                                       .exponential = true,
+                                       .instructions = 8};
 
 }  // namespace fuseline

@@ -21,6 +21,7 @@ FUSELINE_DEVICE A softplus(const A& a) {
   });
 }
 )",
-    .exponential = true};
+    .exponential = true,
+    .instructions = 14};
 
 }  // namespace fuseline

@@ -14,6 +14,7 @@ FUSELINE_DEVICE A tanh(const A& a) {
   return map_1(a, [](float x) { return tanh_of(x); });
 }
 )",
-                                       .exponential = true};
+                                       .exponential = true,
+                                       .instructions = 10};
 
 }  // namespace fuseline

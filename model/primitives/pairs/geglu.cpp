@@ -12,6 +12,7 @@ constinit const PairFunction pairs::geglu{
 FUSELINE_HD auto geglu(const Pairs& pairs) {
   return join_pairs(pairs, [](float gate, float up) { return gelu_tanh_of(gate) * up; });
 }
-)"};
+)",
+    .instructions = 18};
 
 }  // namespace fuseline

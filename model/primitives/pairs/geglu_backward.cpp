@@ -20,6 +20,7 @@ FUSELINE_HD auto geglu_backward(const Pairs& pairs, const D& d) {
     return PairGradient{dy * up * gelu_tanh_slope_of(gate), dy * t, t * up};
   });
 }
-)"};
+)",
+    .instructions = 28};
 
 }  // namespace fuseline

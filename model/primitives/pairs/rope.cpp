@@ -11,6 +11,7 @@ constinit const PairFunction pairs::rope{
       return PairOfNumbers{x.first * cos.first - x.second * sin.first,
                            x.second * cos.second + x.first * sin.second};
     }),
-    .apart = "rope_apart<{}, false{}>"};
+    .apart = "rope_apart<{}, false{}>",
+    .instructions = 2};
 
 }  // namespace fuseline

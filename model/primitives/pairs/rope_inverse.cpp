@@ -12,6 +12,7 @@ constinit const PairFunction pairs::rope_inverse{
                            x.second * cos.second - x.first * sin.first};
     }),
     .backward = true,
-    .apart = "rope_apart<{}, true{}>"};
+    .apart = "rope_apart<{}, true{}>",
+    .instructions = 2};
 
 }  // namespace fuseline

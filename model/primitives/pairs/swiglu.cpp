@@ -7,6 +7,7 @@ namespace fuseline {
 
 constinit const PairFunction pairs::swiglu{
     .name = "swiglu",
-    .maths = joined_by([](float gate, float up) { return gate * sigmoid_of(gate) * up; })};
+    .maths = joined_by([](float gate, float up) { return gate * sigmoid_of(gate) * up; }),
+    .instructions = 9};
 
 }  // namespace fuseline

@@ -13,6 +13,7 @@ constinit const PairFunction pairs::swiglu_backward{
       const float t = gate * s;
       return GradientOfPair{.gate = d * up * (s + t * (1.0F - s)), .up = d * t, .again = t * up};
     }),
-    .backward = true};
+    .backward = true,
+    .instructions = 14};
 
 }  // namespace fuseline

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/graph.h"
+#include "model/operators/operator.h"
 
 namespace fuseline {
 

@@ -63,8 +63,11 @@ CommandResult searched(const Arguments& args) {
   options.text("--keep-together", "A,B", "operators that share a kernel; more with a semicolon",
                words.keep_together);
   options.text("--keep-apart", "A,B", "operators that do not", words.keep_apart);
-  options.text("--kernels", "own|any", "any: also one launch, and attention that rotates (own)",
-               words.kernels);
+  options.text(
+      "--kernels", "own|chains|any",
+      "chains: also two products in one kernel; any: one launch, attention that rotates too "
+      "(own)",
+      words.kernels);
   options.text("--formats", "NAME,...", "the best of these formats of the weights: bf16,int4:128",
                formats.formats);
   options.text("--error-budget", "E", "with it: the largest relative error of the block's results",

@@ -1,10 +1,12 @@
 #include "model/assemble.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/error.h"
+#include "model/chain.h"
 #include "model/implementation.h"
 #include "model/lower.h"
 #include "model/operators/all_operators.h"
@@ -45,10 +47,12 @@ std::string name_group(const Graph& graph, const std::vector<OpId>& ops) {
 std::vector<Home> homes_of(const Plan& plan) {
   std::vector<Home> homes(plan.graph.tensors().size(), Home::on_chip);
   for (const Kernel& kernel : plan.kernels) {
+    const std::optional<Operand> kept = handed_over(kernel);
     for (const Program& program : kernel.phases) {
       for (const auto& operands : {loads(program), stores(program)})
         for (const Operand& o : operands)
-          homes[static_cast<std::size_t>(o.tensor.index)] = Home::hbm;
+          if (!kept || o.tensor != kept->tensor)
+            homes[static_cast<std::size_t>(o.tensor.index)] = Home::hbm;
     }
   }
   return homes;
@@ -114,22 +118,17 @@ Plan assemble(PlanParts parts) {
     std::string name = name_group(parts.graph, ops);
     for (int n = 2; !taken.insert(name).second; ++n)
       name = name_group(parts.graph, ops) + "_" + std::to_string(n);
-    Program program = lower(parts.graph, name, ops);
+    std::vector<Program> programs = lower_kernel(parts.graph, name, ops);
     FrameworkLaunches launched;
     if (parts.beside != nullptr) launched = parts.beside(parts.graph, ops);
-    plan.kernels.push_back({name,
-                            kind_of(parts.graph, ops),
-                            parts.implement(parts.graph, ops),
-                            ops,
-                            {std::move(program)},
-                            std::move(launched.launches),
-                            launched.instead});
+    plan.kernels.push_back({name, kind_of(parts.graph, ops), parts.implement(parts.graph, ops), ops,
+                            std::move(programs), std::move(launched.launches), launched.instead});
   }
   if (parts.persistent) {
     Kernel block{"block", KernelKind::block, Implementation::persistent_block, {}, {}};
     for (Kernel& kernel : plan.kernels) {
       block.ops.insert(block.ops.end(), kernel.ops.begin(), kernel.ops.end());
-      block.phases.push_back(std::move(kernel.phases.front()));
+      for (Program& program : kernel.phases) block.phases.push_back(std::move(program));
     }
     plan.kernels = {std::move(block)};
   }

@@ -14,6 +14,7 @@
 #include "model/program.h"
 #include "model/programs/block_programs.h"
 #include "model/rewrites/attention_backward.h"
+#include "model/rewrites/chain_products.h"
 #include "model/rewrites/copy_slices.h"
 #include "model/rewrites/decompose_modulation.h"
 #include "model/rewrites/decompose_norm.h"
@@ -55,12 +56,26 @@ std::vector<Rewrite> forward_rewrites() {
 
 std::vector<Rewrite> all_rewrites() {
   std::vector<Rewrite> all = forward_rewrites();
-  for (const Rewrite& r :
-       {copy_slices(), decompose_norm(), decompose_rope(), decompose_swiglu(),
-        decompose_modulation(), split_product_sums(), split_norm(), split_norm_keeping_weight(),
-        finish_in_epilogues(), defer_norm_backward(), split_column_sums(), rotate_statistics(),
-        rotate_weighted(), rotate_entry_norm(), accumulate_dq(), sum_grouped_heads(),
-        order_linear_gradients(), inline_pointwise(), split_cross_entropy()})
+  for (const Rewrite& r : {copy_slices(),
+                           decompose_norm(),
+                           decompose_rope(),
+                           decompose_swiglu(),
+                           decompose_modulation(),
+                           split_product_sums(),
+                           split_norm(),
+                           split_norm_keeping_weight(),
+                           finish_in_epilogues(),
+                           defer_norm_backward(),
+                           split_column_sums(),
+                           rotate_statistics(),
+                           rotate_weighted(),
+                           rotate_entry_norm(),
+                           accumulate_dq(),
+                           sum_grouped_heads(),
+                           order_linear_gradients(),
+                           inline_pointwise(),
+                           split_cross_entropy(),
+                           chain_products()})
     all.push_back(r);
   return all;
 }
@@ -201,9 +216,9 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
     const std::string cycle = why_cycle(block.graph, groups, g);
     if (!cycle.empty()) refuse(choice, cycle);
     // The rules above are about operators; the program that they make must hold as well.
-    const std::vector<std::string> problems =
-        check_program(block.graph, lower(block.graph, choice.from, groups[g]));
-    if (!problems.empty()) refuse(choice, problems.front());
+    for (const Program& program : lower_kernel(block.graph, choice.from, groups[g]))
+      if (const auto problems = check_program(block.graph, program); !problems.empty())
+        refuse(choice, problems.front());
   }
   PlanParts parts;
   parts.policy = "custom";

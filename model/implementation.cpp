@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "model/chain.h"
 #include "model/grouping.h"
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
@@ -112,6 +113,7 @@ Implementation framework_implementation(const Graph& graph, const std::vector<Op
 Implementation hand_written_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::flash_attention;
   if (has_scan(graph, ops)) return Implementation::chunked_scan;
+  if (chain_of(graph, ops)) return Implementation::chained_products;
   if (has_mainloop(graph, ops))
     return library_can(graph, ops) && !grouped(graph, ops) ? Implementation::library_gemm
                                                            : Implementation::epilogue_gemm;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/chain.h"
 #include "model/emit.h"
 #include "model/lower_attention.h"
 #include "model/operators/operator_table.h"
@@ -90,6 +91,15 @@ Program lower(const Graph& graph, const std::string& name, const std::vector<OpI
   }
   for (const OpId id : ops) graph.op(id).kind->lower(e, graph.op(id));
   return e.finish();
+}
+
+std::vector<Program> lower_kernel(const Graph& graph, const std::string& name,
+                                  const std::vector<OpId>& ops) {
+  const auto chain = chain_of(graph, ops);
+  if (!chain) return {lower(graph, name, ops)};
+  const auto product =
+      std::ranges::find_if(chain->second, [&](OpId id) { return is_contraction(graph.op(id)); });
+  return {lower(graph, name, chain->first), lower(graph, graph.op(*product).name, chain->second)};
 }
 
 }  // namespace fuseline

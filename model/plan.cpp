@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <variant>
 
 #include "base/error.h"
+#include "model/chain.h"
 
 namespace fuseline {
 
@@ -41,6 +43,7 @@ class Checker {
       if (!names.insert(kernel.name).second)
         problems_.push_back("two kernels are named " + kernel.name);
       if (kernel.phases.empty()) problems_.push_back(kernel.name + " has no program");
+      kept_ = handed_over(kernel);
       for (const Program& program : kernel.phases) follow(program);
     }
     outputs();
@@ -70,7 +73,7 @@ class Checker {
     const std::vector<Operand> stored = stores(program);
     for (const Operand& o : loads(program)) {
       const Tensor& t = plan_.graph.tensor(o.tensor);
-      if (on_chip(o.tensor))
+      if (on_chip(o.tensor) && !(kept_ && kept_->tensor == o.tensor))
         problems_.push_back(program.name + " loads " + t.name + ", which stays on chip");
       readers_[o.tensor].insert(&program);
       const bool made = t.role == Role::activation || t.role == Role::output;
@@ -79,7 +82,7 @@ class Checker {
                             " before it is stored: kernels against the dependencies");
     }
     for (const Operand& o : stored) {
-      if (on_chip(o.tensor))
+      if (on_chip(o.tensor) && !(kept_ && kept_->tensor == o.tensor))
         problems_.push_back(program.name + " stores " + plan_.graph.tensor(o.tensor).name +
                             ", which stays on chip");
       present_[operator_index(o.tensor)].push_back(o);
@@ -135,6 +138,7 @@ class Checker {
 
   const Plan& plan_;
   std::vector<std::string> problems_;
+  std::optional<Operand> kept_;                // on chip, between the kernel's two programs
   std::vector<std::vector<Operand>> present_;  // by tensor
   std::map<TensorId, std::set<const Program*>> readers_;
 };
@@ -223,6 +227,8 @@ const char* name_of(Implementation implementation) {
       return "generated reduction";
     case Implementation::finisher:
       return "finisher";
+    case Implementation::chained_products:
+      return "chained products";
     case Implementation::persistent_block:
       return "persistent block";
   }

@@ -49,6 +49,7 @@ enum class Implementation : std::uint8_t {
   generated_pointwise,  // compiler-generated (Triton) element-wise
   generated_reduction,  // compiler-generated (Triton) row reduction
   finisher,             // sums partials
+  chained_products,     // two products: what the first makes stays on chip (model/chain.h)
   persistent_block,     // all phases in one launch
 };
 
@@ -56,8 +57,10 @@ struct Kernel {
   std::string name;  // unique in the plan: "gate_up"
   KernelKind kind = KernelKind::pointwise;
   Implementation implementation = Implementation::vectorized;
-  std::vector<OpId> ops;        // of the plan's graph, in dependency order
-  std::vector<Program> phases;  // one, except for persistent_block: grid barriers between them
+  std::vector<OpId> ops;  // of the plan's graph, in dependency order
+  // One, except for persistent_block, which has grid barriers between them, and chained_products,
+  // whose second program takes the first one's result from the chip.
+  std::vector<Program> phases;
   std::vector<FrameworkLaunch> beside{};  // what a framework launches besides for these operators
   bool in_pieces = false;                 // `beside` is all that is launched, without the kernel
 };

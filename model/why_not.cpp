@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "model/chain.h"
 #include "model/lower.h"
 #include "model/lower_attention.h"
 #include "model/operators/all_operators.h"
@@ -306,6 +307,11 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, con
     if (ops.size() > 1 && is_own_program(graph.op(id)))
       return graph.op(id).name + " is a program of its own, which its author wrote as one kernel";
   const Group g = analyse(graph, ops);
+  if (const auto chain = chain_of(graph, ops)) {
+    for (const std::vector<OpId>* part : {&chain->first, &chain->second})
+      if (std::string reason = why_no_program(graph, *part, target); !reason.empty()) return reason;
+    return why_no_chain(graph, *chain, target);
+  }
   if (g.mains.size() > 1) {
     const auto name = [&](const Op& op) {
       return g.attention && op.kind->attention ? "attention" : op.name;

@@ -9,11 +9,14 @@
 #include "base/error.h"
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/block_source.h"
+#include "cuda/emit/chain_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/not_built.h"
 #include "cuda/emit/scan_source.h"
 #include "cuda/emit/stream_source.h"
+#include "model/chain.h"
 #include "sim/gpu/plan_target.h"
+#include "sim/kernels/chain_kernel.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/program_streams.h"
 
@@ -57,6 +60,11 @@ std::string title_of(const Plan& plan, const Kernel& kernel) {
 }
 
 const Program& only_program(const Plan& plan, const Kernel& kernel) {
+  if (handed_over(kernel))
+    throw MissingError(fmt::format(
+        "policy {}, kernel {}: a chain of two products compiles (kernel_sources), but nothing "
+        "launches it on a GPU yet",
+        plan.policy, kernel.name));
   if (kernel.phases.size() != 1)
     throw MissingError(
         fmt::format("policy {} has no kernel for a real GPU yet: {} keeps {} phases in one launch",
@@ -80,6 +88,14 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
 std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const Gpu& gpu,
                                    SmTarget target) {
   if (is_block_kernel(kernel)) return {block_kernel_source(plan, kernel, target).source};
+  if (const auto chain = chain_layout(kernel, gpu)) {
+    const std::string missing =
+        chain_not_built(plan.graph, kernel, *chain, plan_target(gpu).shared_bytes_per_block);
+    if (!missing.empty())
+      throw MissingError(fmt::format("policy {}, kernel {}: {} has no kernel for a real GPU yet",
+                                     plan.policy, kernel.name, missing));
+    return {chain_kernel_source(plan.graph, kernel, *chain, title_of(plan, kernel)).source};
+  }
   const Program& program = only_program(plan, kernel);
   const std::string title = title_of(plan, kernel);
   if (std::holds_alternative<GemmMainloop>(program.mainloop))

@@ -85,6 +85,8 @@ struct GemmLayout {
   bool b_is_kn = false;  // the second operand is stored [K, N]: the gradient of an activation
   StoredWeight weight{};
   StoredWeight activation{};
+  // The product that makes the first operand may be in the same kernel (model/chain.h).
+  bool chained = false;
 };
 
 // quantise_rows, quantise_groups: what the rows become.

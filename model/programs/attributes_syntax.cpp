@@ -17,6 +17,7 @@ void fields(GemmLayout& a, Syntax& line) {
   line.flag("b_is_kn", a.b_is_kn);
   weight_argument(line, "weight", a.weight);
   activation_argument(line, "activation", a.activation);
+  line.flag("chained", a.chained);
 }
 void fields(RowCodes& a, Syntax& line) { activation_argument(line, "activation", a.activation); }
 void fields(Pairs& a, Syntax& line) {

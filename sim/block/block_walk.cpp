@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <variant>
 
 #include "base/error.h"
+#include "model/chain.h"
 #include "model/operators/operator_table.h"
+#include "sim/kernels/chain_kernel.h"
 #include "sim/kernels/program_streams.h"
 #include "sim/memory/traffic.h"
 
@@ -74,6 +77,7 @@ class Walker {
   WalkedPhase walk_kernel(const Kernel& kernel, bool detailed);
   WalkedPhase walk_pieces(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_single(const Kernel& kernel, std::vector<TileShape>& tiles);
+  WalkedPhase walk_chain(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_persistent(const Kernel& kernel, std::vector<TileShape>& tiles);
   WalkedPhase walk_program(const Kernel& kernel, const Program& program);
   WalkedKernel walk_launch(const Kernel& kernel, const FrameworkLaunch& launch, std::size_t number);
@@ -243,8 +247,10 @@ void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
   e.flops = flops(plan_.graph, kernel);
   const DistinctBytes distinct = distinct_bytes(plan_.graph, kernel);
   e.compulsory = distinct.loaded + distinct.stored;
+  const std::optional<Operand> kept = handed_over(kernel);
   for (std::size_t i = 0; i < kernel.phases.size(); ++i) {
     for (const RequestedBytes& r : requested_bytes(plan_.graph, kernel.phases[i], tiles[i])) {
+      if (kept && kept->tensor == r.tensor) continue;
       auto found = std::find_if(e.requested.begin(), e.requested.end(),
                                 [&](const RequestedBytes& x) { return x.tensor == r.tensor; });
       if (found == e.requested.end()) {
@@ -344,6 +350,24 @@ WalkedPhase Walker::walk_single(const Kernel& kernel, std::vector<TileShape>& ti
   return result;
 }
 
+// Both products of a chain, in one launch.
+WalkedPhase Walker::walk_chain(const Kernel& kernel, std::vector<TileShape>& tiles) {
+  WalkedPhase result;
+  WalkedKernel& whole = result.kernel;
+  for (const Program& program : kernel.phases) {
+    const WalkedPhase part = walk_program(kernel, program);
+    tiles.push_back(part.tile);
+    accumulate(whole.estimate, part.kernel.estimate);
+  }
+  const KernelEstimate& moved = whole.estimate;
+  const ChainEstimate e = estimate_chain(kernel, gpu_, {moved.hbm_read, moved.hbm_write});
+  describe_chain(e, whole.estimate);
+  whole.fixed = gpu_.tiny_kernel + gap_ + e.work - e.compute;
+  whole.compute = e.compute;
+  whole.estimate.launch_time = gpu_.tiny_kernel + gap_;
+  return result;
+}
+
 // What a framework launches in the kernel's place. The first launch stands for the kernel: its name
 // and its operators.
 WalkedPhase Walker::walk_pieces(const Kernel& kernel, std::vector<TileShape>& tiles) {
@@ -364,8 +388,9 @@ WalkedPhase Walker::walk_kernel(const Kernel& kernel, bool detailed) {
     if (detailed) describe(kernel, tiles, pieces.kernel.estimate);
     return pieces;
   }
-  WalkedPhase result =
-      kernel.phases.size() == 1 ? walk_single(kernel, tiles) : walk_persistent(kernel, tiles);
+  WalkedPhase result = chain_layout(kernel, gpu_)  ? walk_chain(kernel, tiles)
+                       : kernel.phases.size() == 1 ? walk_single(kernel, tiles)
+                                                   : walk_persistent(kernel, tiles);
   for (const FrameworkLaunch& launch : kernel.beside)
     result.followers.push_back(walk_launch(kernel, launch, 1 + result.followers.size()));
   KernelEstimate& e = result.kernel.estimate;

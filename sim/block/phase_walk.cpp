@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/chain.h"
 #include "sim/gpu/code_rate.h"
+#include "sim/kernels/chain_kernel.h"
 
 namespace fuseline {
 
@@ -31,6 +33,7 @@ WalkTraffic PhaseWalker::through_l2(const OneWalk& one) {
 }
 
 AnyWalk PhaseWalker::walk_of(const Kernel& kernel, const Program& program) const {
+  if (handed_over(kernel)) return chain_walk(kernel, program, addresses_, gpu_);
   if (std::holds_alternative<GemmMainloop>(program.mainloop)) {
     return gemm_walk(gemm_problem_of(kernel, program, addresses_), gpu_);
   }
@@ -165,7 +168,20 @@ WalkedKernel PhaseWalker::walk(const Kernel& kernel, const FrameworkLaunch& laun
   return k;
 }
 
+// What one product of a chain moves; the kernel's time is that of both.
+WalkedPhase PhaseWalker::chain(const Kernel& kernel, const Program& program) {
+  const WalkTraffic moved = through_l2(chain_walk(kernel, program, addresses_, gpu_));
+  WalkedPhase phase;
+  phase.kernel.estimate.hbm_read = moved.hbm.read;
+  phase.kernel.estimate.hbm_write = moved.hbm.write;
+  const auto layout = chain_layout(kernel, gpu_);
+  const bool second = &program == &kernel.phases[1];
+  phase.tile = second ? layout->second_tile() : layout->first_tile();
+  return phase;
+}
+
 WalkedPhase PhaseWalker::walk(const Kernel& kernel, const Program& program) {
+  if (handed_over(kernel)) return chain(kernel, program);
   if (std::holds_alternative<GemmMainloop>(program.mainloop)) return gemm(kernel, program);
   if (std::holds_alternative<AttentionMainloop>(program.mainloop)) {
     return attention(kernel, program);

@@ -65,6 +65,7 @@ class PhaseWalker {
   WalkedPhase gemm(const Kernel& kernel, const Program& program);
   WalkedPhase attention(const Kernel& kernel, const Program& program);
   WalkedPhase scan(const Kernel& kernel, const Program& program);
+  WalkedPhase chain(const Kernel& kernel, const Program& program);
   WalkedPhase stream(const Kernel& kernel, const Program& program);
 
   const Plan& plan_;

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "base/error.h"
+#include "model/chain.h"
 #include "model/operators/operator_table.h"
 #include "sim/executor/blas.h"
 #include "sim/executor/run_context.h"
@@ -16,10 +18,13 @@ namespace fuseline::executor {
 
 namespace {
 
-std::vector<RequestedBytes> sum(const std::vector<Port>& ports) {
+// What the kernel moved in memory: not what one of its programs hands to the other on chip.
+std::vector<RequestedBytes> sum(const Kernel& kernel, const std::vector<Port>& ports) {
   std::vector<RequestedBytes> moved;
+  const std::optional<Operand> kept = handed_over(kernel);
   for (std::size_t t = 0; t < ports.front().traffic().size(); ++t) {
     RequestedBytes r{TensorId{static_cast<std::int32_t>(t)}, Bytes(), Bytes()};
+    if (kept && kept->tensor == r.tensor) continue;
     for (const Port& port : ports) {
       r.loaded += Bytes(port.traffic()[t].loaded);
       r.stored += Bytes(port.traffic()[t].stored);
@@ -54,7 +59,8 @@ class Executor {
       run_phase(context);
       done_ += share;
     }
-    ExecutedKernel result{kernel.name, sum(ports), launches_of(kernel, schedules), Seconds()};
+    ExecutedKernel result{kernel.name, sum(kernel, ports), launches_of(kernel, schedules),
+                          Seconds()};
     result.time =
         Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     return result;

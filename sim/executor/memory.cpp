@@ -1,6 +1,7 @@
 #include "sim/executor/memory.h"
 
 #include "base/error.h"
+#include "model/chain.h"
 
 namespace fuseline::executor {
 
@@ -13,6 +14,14 @@ std::vector<bool> written_tensors(const Plan& plan) {
       for (const Operand& o : stores(phase))
         written[static_cast<std::size_t>(o.tensor.index)] = true;
   return written;
+}
+
+// What the two programs of a chain hand over lies in shared memory, in its storage type.
+std::vector<bool> handed_over_tensors(const Plan& plan) {
+  std::vector<bool> kept(plan.graph.tensors().size());
+  for (const Kernel& kernel : plan.kernels)
+    if (const auto h = handed_over(kernel)) kept[static_cast<std::size_t>(h->tensor.index)] = true;
+  return kept;
 }
 
 std::shared_ptr<const Storage> given(const Tensor& t, const Inputs& inputs) {
@@ -35,9 +44,10 @@ std::shared_ptr<const Storage> given(const Tensor& t, const Inputs& inputs) {
 Memory::Memory(const Plan& plan, const Inputs& inputs)
     : tensors_(plan.graph.tensors().size()), written_(plan.graph.tensors().size()) {
   const std::vector<bool> written = written_tensors(plan);
+  const std::vector<bool> kept = handed_over_tensors(plan);
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const Tensor& t = plan.graph.tensors()[i];
-    if (plan.homes[i] != Home::hbm) continue;
+    if (plan.homes[i] != Home::hbm && !kept[i]) continue;
     const bool empty = t.role == Role::activation || t.role == Role::output;
     if (!empty && !written[i]) {
       tensors_[i] = given(t, inputs);

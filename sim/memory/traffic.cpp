@@ -1,10 +1,12 @@
 #include "sim/memory/traffic.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <variant>
 
 #include "base/error.h"
+#include "model/chain.h"
 #include "model/operators/operator_table.h"
 #include "model/primitives/values.h"
 #include "sim/memory/tile_needs.h"
@@ -425,8 +427,10 @@ std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Program& p
 
 std::vector<RequestedBytes> requested_bytes(const Graph& graph, const Kernel& kernel) {
   Tally tally(graph);
+  const std::optional<Operand> kept = handed_over(kernel);
   for (const Program& phase : kernel.phases) {
-    for (const RequestedBytes& r : requested_bytes(graph, phase, default_tile(phase))) tally.add(r);
+    for (const RequestedBytes& r : requested_bytes(graph, phase, default_tile(phase)))
+      if (!kept || kept->tensor != r.tensor) tally.add(r);
   }
   return tally.take();
 }
@@ -453,6 +457,8 @@ DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel) {
   for (const Program& phase : kernel.phases) {
     for (const Operand& o : stores(phase)) stored.push_back(o);
   }
+  // What a chain hands over is no store either, when it has hidden the load.
+  const std::optional<Operand> kept = handed_over(kernel);
   const auto own = [&](const Operand& o) {
     return std::any_of(stored.begin(), stored.end(),
                        [&](const Operand& s) { return s.tensor == o.tensor && s.rows >= o.rows; });
@@ -462,6 +468,7 @@ DistinctBytes distinct_bytes(const Graph& graph, const Kernel& kernel) {
       if (!own(o) || begins_with(phase, o.tensor)) loaded.push_back(o);
     }
   }
+  if (kept) std::erase_if(stored, [&](const Operand& o) { return o.tensor == kept->tensor; });
   return {distinct_bytes(graph, loaded), distinct_bytes(graph, stored)};
 }
 

@@ -35,6 +35,18 @@ bool side_by_side(const Graph& graph, const std::vector<OpId>& a, const std::vec
 
 }  // namespace
 
+const char* name_of(Allowed allowed) {
+  switch (allowed) {
+    case Allowed::own_kernels:
+      return "own";
+    case Allowed::with_chains:
+      return "chains";
+    case Allowed::any_kernels:
+      return "any";
+  }
+  FUSELINE_ASSERT(false, "unknown kernels");
+}
+
 KernelSpace::KernelSpace(const RewrittenBlock& block, const Target& target,
                          const std::vector<Constraint>& constraints, Allowed allowed)
     : block_(&block), target_(target), allowed_(allowed) {
@@ -95,8 +107,8 @@ bool KernelSpace::fulfils(const UnitSet& kernel) const {
 }
 
 bool KernelSpace::possible(const UnitSet& kernel) {
-  if ((kernel & contractions_).count() > 1) return false;
-  if (allowed_ == Allowed::own_kernels && (kernel & attentions_).any() && kernel.count() > 1)
+  if ((kernel & contractions_).count() > most_contractions()) return false;
+  if (allowed_ != Allowed::any_kernels && (kernel & attentions_).any() && kernel.count() > 1)
     return false;
   const auto [at, first] = known_.try_emplace(kernel, false);
   if (!first) return at->second;
@@ -104,7 +116,8 @@ bool KernelSpace::possible(const UnitSet& kernel) {
   const std::vector<OpId> ops = operators(kernel);
   if (!why_no_program(block_->graph, ops, target_).empty()) return false;
   // why_no_program() is about operators; the program that they make must hold as well.
-  if (!check_program(block_->graph, lower(block_->graph, "kernel", ops)).empty()) return false;
+  for (const Program& program : lower_kernel(block_->graph, "kernel", ops))
+    if (!check_program(block_->graph, program).empty()) return false;
   Groups rest = {ops};
   for (std::size_t u = 0; u < units_.size(); ++u)
     if (!kernel.test(u)) rest.push_back(units_[u]);
@@ -138,7 +151,7 @@ KernelSpace::Kernels KernelSpace::kernels(std::size_t at_most) {
     for (std::size_t u = 0; u < units_.size(); ++u) {
       if (now.set.test(u)) continue;
       const UnitSet next = now.set | only(u);
-      if ((next & contractions_).count() > 1) continue;
+      if ((next & contractions_).count() > most_contractions()) continue;
       if ((next & backward_).any() && (next & ~backward_).any()) continue;
       if (seen.contains(next)) continue;
       const bool edge = (neighbours_[u] & now.set).any();

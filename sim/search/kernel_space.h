@@ -29,7 +29,13 @@ using Grouping = std::basic_string<std::uint8_t>;
 // policy `custom` obeys. Among our own kernels attention's core is alone, as in `coda`: RoPE and
 // the cache's new rows are a launch ahead of our attention (cuda/kernels/attention/prologue.cuh),
 // which a prediction of one kernel leaves out, and nothing but stores follows it.
-enum class Allowed : std::uint8_t { own_kernels, any_kernels };
+enum class Allowed : std::uint8_t {
+  own_kernels,
+  with_chains,  // and chains of two products (model/chain.h), which nobody has measured
+  any_kernels
+};
+
+const char* name_of(Allowed);  // the word of --kernels
 
 class KernelSpace {
  public:
@@ -73,6 +79,9 @@ class KernelSpace {
   [[nodiscard]] std::optional<Grouping> most_fused(bool attention_alone);
 
  private:
+  [[nodiscard]] std::size_t most_contractions() const {
+    return allowed_ == Allowed::with_chains ? 2 : 1;
+  }
   [[nodiscard]] bool fulfils(const UnitSet& kernel) const;
 
   const RewrittenBlock* block_;

@@ -20,11 +20,8 @@ namespace {
 constexpr Bytes kEnough(std::int64_t{1} << 44);  // no block touches so much
 
 Kernel kernel_of(const Graph& graph, const std::string& name, const std::vector<OpId>& ops) {
-  return {name,
-          kind_of(graph, ops),
-          hand_written_implementation(graph, ops),
-          ops,
-          {lower(graph, name, ops)}};
+  return {name, kind_of(graph, ops), hand_written_implementation(graph, ops), ops,
+          lower_kernel(graph, name, ops)};
 }
 
 bool touches(const Op& op, TensorId tensor) {

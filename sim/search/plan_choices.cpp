@@ -9,6 +9,7 @@
 
 #include "base/piece_text.h"
 #include "model/blocks/block.h"
+#include "model/chain.h"
 #include "model/policy.h"
 #include "model/program.h"
 #include "sim/gpu/plan_target.h"
@@ -30,7 +31,7 @@ std::string without_numbers(const std::string& text) {
 PlanChoices choices_of(const SearchResult& r) {
   PlanChoices c{.policy = r.policys_own, .rewrites = r.plan.rewrites, .kernels = {}};
   for (const Kernel& k : r.plan.kernels) {
-    c.one_launch = c.one_launch || k.phases.size() != 1;
+    c.one_launch = c.one_launch || (k.phases.size() != 1 && !handed_over(k));
     std::vector<std::string> names;
     for (const OpId id : k.ops) names.push_back(r.plan.graph.op(id).name);
     c.kernels.push_back(std::move(names));
@@ -87,7 +88,9 @@ SizedBlock::Made SizedBlock::policys(const std::string& policy) const {
 
 std::optional<std::size_t> SizedBlock::numbered(const std::vector<std::string>& rewrites) {
   if (evaluator_.blocks() == 0) {
-    for (RewrittenBlock& b : rewritten_blocks(block_)) evaluator_.add(std::move(b), constraints_);
+    const bool chains = evaluator_.options().allowed == Allowed::with_chains;
+    for (RewrittenBlock& b : rewritten_blocks(block_, chains))
+      evaluator_.add(std::move(b), constraints_);
   }
   for (std::size_t b = 0; b < evaluator_.blocks(); ++b)
     if (evaluator_.space(b).block().rewrites == rewrites && evaluator_.space(b).searchable())

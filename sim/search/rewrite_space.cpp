@@ -7,6 +7,7 @@
 #include "model/backward.h"
 #include "model/policies/support/backward_choices.h"
 #include "model/rewrites/attention_backward.h"
+#include "model/rewrites/chain_products.h"
 #include "model/rewrites/defer_norm_backward.h"
 #include "model/rewrites/finish_in_epilogues.h"
 #include "model/rewrites/interleave_pairs.h"
@@ -103,9 +104,11 @@ std::vector<Draft> with_backward(const Graph& block) {
 
 }  // namespace
 
-std::vector<RewrittenBlock> rewritten_blocks(const Graph& block) {
+std::vector<RewrittenBlock> rewritten_blocks(const Graph& block, bool chains) {
   std::vector<RewrittenBlock> out;
-  for (Draft& draft : has_backward(block) ? with_backward(block) : without_backward(block))
+  std::vector<Draft> drafts = has_backward(block) ? with_backward(block) : without_backward(block);
+  if (chains) drafts = branch(drafts, {{}, {chain_products()}});
+  for (Draft& draft : drafts)
     out.push_back(
         {std::move(draft.block.graph), std::move(draft.block.preparation), std::move(draft.names)});
   return out;

@@ -24,7 +24,7 @@ struct RewrittenBlock {
 // A gradient of queries is always summed in fp32 (accumulate_dq): thread blocks of all key tiles
 // add to it, and no kernel could do that in the result's own type. What decomposes an operator into
 // a framework's primitives is left out. No two have the same names. `block`: as it is given.
-std::vector<RewrittenBlock> rewritten_blocks(const Graph& block);
+std::vector<RewrittenBlock> rewritten_blocks(const Graph& block, bool chains = false);
 
 // The graph of a policy's plan, as one of them.
 RewrittenBlock rewritten_like(const Plan& plan);

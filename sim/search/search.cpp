@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "model/blocks/block.h"
+#include "model/chain.h"
 #include "model/policy.h"
 #include "model/programs/block_programs.h"
 #include "sim/gpu/plan_target.h"
@@ -139,7 +140,8 @@ class Search {
   }
 
   void make_space() {
-    std::vector<RewrittenBlock> blocks = rewritten_blocks(block_);
+    std::vector<RewrittenBlock> blocks =
+        rewritten_blocks(block_, options_.allowed == Allowed::with_chains);
     for (const Plan& plan : plans_) {
       RewrittenBlock like = rewritten_like(plan);
       like.rewrites = own_names(std::move(like.rewrites));
@@ -218,6 +220,10 @@ class Search {
   std::string beyond_own(const Plan& plan) const {
     if (options_.allowed == Allowed::any_kernels) return "";
     for (const Kernel& k : plan.kernels) {
+      if (handed_over(k)) {
+        if (options_.allowed == Allowed::with_chains) continue;
+        return "two products are one kernel, which nobody has measured";
+      }
       if (k.phases.size() != 1)
         return "one launch, predicted with grid barriers between its phases: our kernel of a whole "
                "decode block has counters in their place, and no other block has one";
@@ -232,7 +238,8 @@ class Search {
   // Tries the kernels of a policy's plan as our own. Says why they are not in the space.
   std::string try_policy(const Plan& plan) {
     if (std::string why = beyond_own(plan); !why.empty()) return why;
-    if (std::ranges::any_of(plan.kernels, [](const Kernel& k) { return k.phases.size() != 1; }))
+    if (std::ranges::any_of(
+            plan.kernels, [](const Kernel& k) { return k.phases.size() != 1 && !handed_over(k); }))
       return "";
     if (of_primitives(plan.rewrites)) return "its operators are a framework's primitives";
     Groups groups;

@@ -82,7 +82,7 @@ std::string search_json(const PredictionCase& c, const SearchResult& r) {
   out["optimal"] = r.complete;
   out["gap"] = r.gap();
   out["stopped"] = r.stopped;
-  out["kernels_allowed"] = r.allowed == Allowed::own_kernels ? "own" : "any";
+  out["kernels_allowed"] = name_of(r.allowed);
   out["plan_of_policy"] = r.policys_own.empty() ? ordered_json() : ordered_json(r.policys_own);
   out["evaluated"] = r.tried;
   out["rewrite_lists"] = r.rewrites;

@@ -42,8 +42,11 @@ SearchOptions search_options(const Selection& selection,
   SearchOptions options;
   options.policies = selection.policies;
   std::erase(options.policies, kCustomPolicy);
-  if (words.kernels && parse_word("--kernels", *words.kernels, {"own", "any"}) == "any")
-    options.allowed = Allowed::any_kernels;
+  if (words.kernels) {
+    const std::string kernels = parse_word("--kernels", *words.kernels, {"own", "chains", "any"});
+    if (kernels == "chains") options.allowed = Allowed::with_chains;
+    if (kernels == "any") options.allowed = Allowed::any_kernels;
+  }
   if (words.objective) options.objective = parse_objective("--objective", *words.objective);
   if (words.pareto) {
     options.front_with = parse_objective("--pareto", *words.pareto);

@@ -34,7 +34,7 @@ struct EvaluatorOptions {
   const std::atomic<bool>* stop = nullptr;  // set: as if the time were up
   // Each plan when it was tried, and whether it is the best so far.
   std::function<void(const Candidate&, const PlanValues&, bool best)> watch{};
-  Sharing* sharing = nullptr;               // who tries plans; null: the thread that calls
+  Sharing* sharing = nullptr;  // who tries plans; null: the thread that calls
 };
 
 // What came of one plan.

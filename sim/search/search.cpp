@@ -70,7 +70,7 @@ class Search {
                     .allowed = options.allowed,
                     .budget_seconds = options.budget_seconds,
                     .stop = options.stop,
-                    .watch = watcher()}) {
+                    .watch = watcher(),
                     .sharing = options.sharing}) {
     refuse_objective(options.objective, gpu, "--objective");
     if (options.front_with) refuse_objective(*options.front_with, gpu, "--pareto");

@@ -10,29 +10,10 @@
 # cuda/rivals/pytorch_blocks.py).
 set -euo pipefail
 
-if [[ $# -lt 1 || $1 == -* ]]; then
-  sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
-  exit 2
-fi
-if [[ ! ${2:-60} =~ ^[0-9]+$ ]]; then
-  echo "$0: MINUTES: '$2' is no whole number" >&2
-  exit 2
-fi
-root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-out="$1"
-seconds=$((${2:-60} * 60))
-fuseline="${FUSELINE:-$root/build/fuseline}"
+# shellcheck source=scripts/measuring.sh
+source "$(dirname "${BASH_SOURCE[0]}")/measuring.sh"
+begin_measuring 60 "$@"
 policies=unfused,per-operator,flash-attention,coda
-rivals=(--rivals torch-compile)
-if [[ -n ${FUSELINE_RIVAL_COMMAND:-} ]]; then
-  rivals+=(--rival-command "$FUSELINE_RIVAL_COMMAND")
-elif ! python3 -c 'import torch' 2>/dev/null; then
-  echo "python3 has no PyTorch: rivals left out"
-  rivals=()
-fi
-mkdir -p "$out"
-cd "$out"
-failed=0
 
 measure() {
   if ((SECONDS > seconds)); then

@@ -12,28 +12,9 @@
 # rivals (python3 with cuda/rivals/pytorch_blocks.py).
 set -euo pipefail
 
-if [[ $# -lt 1 || $1 == -* ]]; then
-  sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
-  exit 2
-fi
-if [[ ! ${2:-8} =~ ^[0-9]+$ ]]; then
-  echo "$0: MINUTES: '$2' is no whole number" >&2
-  exit 2
-fi
-root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
-out="$1"
-seconds=$((${2:-8} * 60))
-fuseline="${FUSELINE:-$root/build/fuseline}"
-rivals=(--rivals torch-compile)
-if [[ -n ${FUSELINE_RIVAL_COMMAND:-} ]]; then
-  rivals+=(--rival-command "$FUSELINE_RIVAL_COMMAND")
-elif ! python3 -c 'import torch' 2>/dev/null; then
-  echo "python3 has no PyTorch: rivals left out"
-  rivals=()
-fi
-mkdir -p "$out"
-cd "$out"
-failed=0
+# shellcheck source=scripts/measuring.sh
+source "$(dirname "${BASH_SOURCE[0]}")/measuring.sh"
+begin_measuring 8 "$@"
 
 run() {
   local log="$1"

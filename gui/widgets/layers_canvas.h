@@ -2,9 +2,12 @@
 // boxes, and with names where these can be read. Only what is seen is painted.
 #pragma once
 
+#include <QLineF>
 #include <QWidget>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gui/model/layer_stack.h"
 #include "gui/widgets/theme.h"

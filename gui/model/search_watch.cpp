@@ -44,10 +44,9 @@ void SearchWatch::tried(Seconds time, Bytes hbm) {
   if (best) state_.best = here;
   if (!on_front) return;
   std::erase_if(state_.front, [&](std::size_t i) { return beats(point, state_.points[i]); });
-  state_.front.insert(
-      std::ranges::upper_bound(state_.front, time, {},
-                               [&](std::size_t i) { return state_.points[i].time; }),
-      here);
+  const auto place = std::ranges::upper_bound(
+      state_.front, time.value(), {}, [&](std::size_t i) { return state_.points[i].time.value(); });
+  state_.front.insert(place, here);
 }
 
 void SearchWatch::better(const CustomFusion& custom) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
+#include "gui/model/read_gpus.h"
 #include "gui/model/text.h"
 #include "model/config/model_files.h"
 #include "sim/gpu/what_if.h"
@@ -83,7 +84,7 @@ bool operator==(const Setup& a, const Setup& b) { return cache_key(a) == cache_k
 PredictionCase resolve(const Setup& setup) {
   PredictionCase c;
   c.model = load_model(setup.model, setup.change);
-  c.gpu = with_what_if(load_gpu(setup.gpu), setup.what_if);
+  c.gpu = with_what_if(gpu_read_once(setup.gpu), setup.what_if);
   c.workload = setup.workload;
   Formats& formats = c.workload.formats;
   if (!formats.weights.quantised()) {
@@ -143,7 +144,7 @@ ScenarioSetup to_scenario(const Setup& s) {
 }
 
 std::vector<WhatIfSlider> what_if_sliders(const Setup& setup) {
-  const Gpu base = load_gpu(setup.gpu);
+  const Gpu base = gpu_read_once(setup.gpu);
   const Gpu changed = with_what_if(base, setup.what_if);
   std::vector<WhatIfSlider> sliders;
   for (std::size_t i = 0; i < kQuantities.size(); ++i) {
@@ -166,7 +167,7 @@ double factor_of_value(const Setup& setup, const std::string& key, const std::st
                       .message = message,
                       .allowed = fmt::format("a number in {} or {}, from {} to {} times {}",
                                              q->units[0].name, q->units[1].name, kLeastFactor,
-                                             kMostFactor, q->text(load_gpu(setup.gpu)))});
+                                             kMostFactor, q->text(gpu_read_once(setup.gpu)))});
   };
   double number = 0;
   const auto [end, error] = std::from_chars(typed.data(), typed.data() + typed.size(), number);
@@ -177,7 +178,7 @@ double factor_of_value(const Setup& setup, const std::string& key, const std::st
     if (unit == u.name) scale = u.factor;
   }
   if (scale == 0) fail("has another unit");
-  const double factor = number * scale / q->value(load_gpu(setup.gpu));
+  const double factor = number * scale / q->value(gpu_read_once(setup.gpu));
   if (factor < kLeastFactor || factor > kMostFactor) fail("is out of range");
   return factor;
 }

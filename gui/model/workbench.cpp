@@ -7,7 +7,9 @@
 #include "gui/model/block_editor.h"
 #include "gui/model/operator_moves.h"
 #include "gui/model/plan_editor.h"
+#include "gui/model/read_gpus.h"
 #include "gui/model/run_plan.h"
+#include "sim/kernels/walk_memo.h"
 
 namespace fuseline::gui {
 
@@ -78,6 +80,8 @@ void Workbench::cancel() {
 
 void Workbench::reload() {
   cache_->clear();
+  read_gpus_again();
+  WalkMemo::shared().forget();
   compute_anew();
 }
 
@@ -99,6 +103,7 @@ void Workbench::change(Document next, const std::string& what, const std::string
 }
 
 void Workbench::open(Document document) {
+  WalkMemo::shared().forget();  // another comparison needs other walks: up to 48 MiB are given back
   history_ = History(std::move(document));
   selection_ = {};
   shown_ = {};

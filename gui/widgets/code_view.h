@@ -2,6 +2,7 @@
 // that is made of it. A line of one lights those of the other.
 #pragma once
 
+#include <optional>
 #include <set>
 
 #include "gui/model/kernel_code.h"

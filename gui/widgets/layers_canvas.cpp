@@ -18,8 +18,10 @@ constexpr double kLeastScale = 0.002, kMostScale = 6;
 constexpr double kBoxesFrom = 0.055;  // a box of 29 points is then 1.6 pixels high
 constexpr double kNamesFrom = 0.5;    // letters of 13 points are then 6 to 7 pixels high
 constexpr double kReading = 0.8;
-constexpr int kStep = 60;     // pixels, of an arrow key
-constexpr double kClick = 5;  // pixels that a click may move
+constexpr int kNumberRoom = 18;  // px above the first row, for the numbers of its layers
+constexpr int kStackMargin = 4;  // px
+constexpr int kStep = 60;        // pixels, of an arrow key
+constexpr double kClick = 5;     // pixels that a click may move
 
 }  // namespace
 
@@ -71,9 +73,11 @@ void LayersCanvas::fit() {
   const double wide = places_.width + 2 * kAroundLayer,
                high = places_.height + kLayerTitle + 2 * kAroundLayer;
   if (places_.layers.empty()) return;
-  scale_ = std::clamp(std::min(width() / wide, height() / high), kLeastScale, 1.2);
-  origin_ = QPointF((width() - wide * scale_) / 2 + kAroundLayer * scale_,
-                    (height() - high * scale_) / 2 + (kLayerTitle + kAroundLayer) * scale_);
+  const double room = std::max(1, height() - kNumberRoom - kStackMargin);
+  scale_ = std::clamp(std::min((width() - 2 * kStackMargin) / wide, room / high), kLeastScale, 1.2);
+  origin_ =
+      QPointF((width() - wide * scale_) / 2 + kAroundLayer * scale_,
+              kNumberRoom + (room - high * scale_) / 2 + (kLayerTitle + kAroundLayer) * scale_);
   update();
 }
 

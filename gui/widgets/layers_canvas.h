@@ -2,9 +2,12 @@
 // boxes, and with names where these can be read. Only what is seen is painted.
 #pragma once
 
+#include <QLineF>
 #include <QWidget>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "gui/model/layer_stack.h"
 #include "gui/widgets/theme.h"
@@ -40,7 +43,7 @@ class LayersCanvas : public QWidget {
   // Where the operator of that layer is, in pixels; null: there is none.
   [[nodiscard]] QRectF operator_box(std::int64_t layer, const std::string& op) const;
 
-  // Everything, in a picture of that size.
+  // Everything, in rows that fit a picture of that size.
   void paint_whole(QPainter& painter, const QRectF& area) const;
 
  signals:
@@ -68,7 +71,8 @@ class LayersCanvas : public QWidget {
   [[nodiscard]] QPointF to_stack(QPointF pixel) const { return (pixel - origin_) / scale_; }
   [[nodiscard]] const LayerPlace* layer_at(QPointF place) const;
   [[nodiscard]] const GraphNode* node_at(QPointF place) const;
-  void paint(QPainter& painter, const QRectF& seen, double scale) const;  // seen: in points
+  void paint(QPainter& painter, const StackPlaces& places, const QRectF& seen,  // seen: in points
+             double scale) const;
   void paint_bands(QPainter& painter, const LayerPlace& at, double scale) const;
   void paint_boxes(QPainter& painter, const LayerPlace& at) const;
   void paint_names(QPainter& painter, const LayerPlace& at, const QRectF& seen) const;

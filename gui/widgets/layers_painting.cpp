@@ -127,12 +127,13 @@ void LayersCanvas::paint_names(QPainter& painter, const LayerPlace& at, const QR
   }
 }
 
-void LayersCanvas::paint(QPainter& painter, const QRectF& seen, double scale) const {
+void LayersCanvas::paint(QPainter& painter, const StackPlaces& places, const QRectF& seen,
+                         double scale) const {
   const StackDetail detail = detail_at(scale);
   painter.setRenderHint(QPainter::Antialiasing, detail == StackDetail::names);
   const QColor light = Theme(palette()).colour(ColourRole::highlight);
   const LayerPlace* before = nullptr;
-  for (const LayerPlace& at : places_.layers) {
+  for (const LayerPlace& at : places.layers) {
     const LayerKind& kind = stack_.kinds[at.kind];
     const QRectF frame = QRectF(at.x, at.y, kind.layout.width, kind.layout.height)
                              .adjusted(-kAroundLayer, -2 * kLayerTitle, kAroundLayer, kAroundLayer);
@@ -172,19 +173,20 @@ void LayersCanvas::paintEvent(QPaintEvent*) {
   }
   painter.translate(origin_);
   painter.scale(scale_, scale_);
-  paint(painter, {to_stack({0, 0}), to_stack(QPointF(width(), height()))}, scale_);
+  paint(painter, places_, {to_stack({0, 0}), to_stack(QPointF(width(), height()))}, scale_);
 }
 
 void LayersCanvas::paint_whole(QPainter& painter, const QRectF& area) const {
-  const double wide = places_.width + 2 * kAroundLayer,
-               high = places_.height + kLayerTitle + 2 * kAroundLayer;
+  const StackPlaces places = stack_places(stack_, area.width() / std::max(1.0, area.height()));
+  const double wide = places.width + 2 * kAroundLayer,
+               high = places.height + kLayerTitle + 2 * kAroundLayer;
   const double scale = std::min(area.width() / wide, area.height() / high);
   painter.save();
   painter.translate(
       area.left() + (area.width() - wide * scale) / 2 + kAroundLayer * scale,
       area.top() + (area.height() - high * scale) / 2 + (kLayerTitle + kAroundLayer) * scale);
   painter.scale(scale, scale);
-  paint(painter, QRectF(-kAroundLayer, -2 * kLayerTitle, wide, high + kLayerTitle), scale);
+  paint(painter, places, QRectF(-kAroundLayer, -2 * kLayerTitle, wide, high + kLayerTitle), scale);
   painter.restore();
 }
 

@@ -16,10 +16,10 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr int kMostGhosts = 8;    // that save most
-constexpr int kNamedGhosts = 4;   // of these, with a text beside them
-constexpr double kHitRadius = 9;  // px
-constexpr double kBeyond = 0.35;  // of the best's time: slower plans are at the edge
+constexpr std::size_t kMostGhosts = 8;  // that save most
+constexpr int kNamedGhosts = 4;         // of these, with a text beside them
+constexpr double kHitRadius = 9;        // px
+constexpr double kBeyond = 0.35;        // of the best's time: slower plans are at the edge
 
 }  // namespace
 

@@ -33,7 +33,9 @@ SearchView::SearchView(Session& session, QWidget* parent)
             {.done =
                  [this](std::vector<NextEdit> next) {
                    next_ = std::move(next);
-                   canvas_->show_state(watch_->state(), next_);
+                   const SearchState state = watch_->state();
+                   canvas_->show_state(state, next_);
+                   show_text(state);
                  },
              .failed = [this](const std::string& why) { text_->setText(to_qt(why)); },
              .changed = [this] { emit busy_changed(); }}) {
@@ -93,9 +95,16 @@ void SearchView::follow(std::shared_ptr<SearchWatch> watch, const Run& run) {
   look();
 }
 
+void SearchView::show_text(const SearchState& state) {
+  QString text = to_qt(state.text);
+  if (!next_.empty()) text += tr(" · next: %1").arg(to_qt(next_.front().text));
+  text_->setText(text);
+  text_->setToolTip(text);
+}
+
 void SearchView::look() {
   const SearchState state = watch_->state();
-  text_->setText(to_qt(state.text));
+  show_text(state);
   if (!state.running) timer_.stop();
   if (state.tried == seen_ && state.running) return;
   seen_ = state.tried;

@@ -4,6 +4,7 @@
 
 #include <QTimer>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gui/model/search_watch.h"
@@ -86,6 +87,7 @@ class SearchView : public View {
 
  private:
   void look();
+  void show_text(const SearchState& state);
   void ask_next(const CustomFusion& custom);
   [[nodiscard]] Run run_of(const CustomFusion& custom, const std::string& name) const;
 

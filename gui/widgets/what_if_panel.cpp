@@ -38,6 +38,7 @@ WhatIfPanel::WhatIfPanel(Session& session, QWidget* parent) : QWidget(parent), s
               new QToolButton(this)};
     const QString name = to_qt(std::string(field.key));
     line.value->setObjectName("what-if-value-" + name);
+    line.value->setAccessibleName(tr("Value of %1").arg(name).replace('_', ' '));
     line.value->setAlignment(Qt::AlignRight);
     line.value->setFixedWidth(QFontMetrics(font()).horizontalAdvance("00000.00 GB/s00"));
     line.slider->setObjectName("what-if-" + name);

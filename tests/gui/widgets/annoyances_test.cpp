@@ -13,6 +13,7 @@
 #include <QTableView>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
 #include "gui/model/choices.h"
 #include "gui/widgets/causes_view.h"
@@ -285,6 +286,39 @@ TEST(TwoGraphs, ZoomAndMoveTogetherAndColourWhatDiffers) {
   }
   EXPECT_GE(lit, 1);
   EXPECT_GE(quiet, 1);
+}
+
+// Ten policies lie close together: all have a point and an own colour, three have names, and two
+// their kernels.
+TEST(Roofline, OfTenPoliciesCanBeRead) {
+  Document document =
+      test::window_document({"unfused", "composed", "eager", "per-operator", "flash-attention",
+                             "tensorrt-llm", "xla", "torch-compile", "coda", "whole-block"});
+  document.setup.workload.seq = 512;
+  Window window(std::move(document));
+  auto* view = qobject_cast<ChartView*>(window->view("roofline-hbm"));
+  ASSERT_NE(view, nullptr);
+  view->refresh();
+  const Scene& scene = view->plots().front()->scene();
+  std::set<int> with_kernels, blocks;
+  std::set<QRgb> colours;
+  int names = 0;
+  for (const Mark& mark : scene.marks) {
+    if (mark.shape != Shape::point && mark.shape != Shape::diamond) continue;
+    const bool is_block = mark.shape == Shape::diamond;
+    if (is_block) {
+      blocks.insert(mark.thing.run.value);
+      colours.insert(Theme(light_palette()).colour(mark.colour).rgb());
+      if (!mark.label.empty()) ++names;
+    } else {
+      with_kernels.insert(mark.thing.run.value);
+    }
+  }
+  EXPECT_EQ(blocks.size(), 10U);
+  EXPECT_EQ(colours.size(), 10U);
+  EXPECT_GE(names, 2);
+  EXPECT_LE(names, 3);
+  EXPECT_LE(with_kernels.size(), 2U);
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(PairView, BothZoomAlsoWhereAllOfThemIsSeen) {
 }
 
 TEST(PairView, TheMapIsThereWhereNotAllIsSeenAndGoesWhereItIsPressed) {
-  Window window;
+  Window window(test::window_document(), {2400, 1400});  // both graphs have room for one
   PairView& view = pair_of(window);
   GraphCanvas& canvas = view.canvas(0);
   canvas.fit();

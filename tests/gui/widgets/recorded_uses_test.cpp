@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Window, RecordedUses,
                          ::testing::Values("1-tiles-in-motion", "2-two-graphs", "3-drag-operators",
                                            "4-measure-this", "5-import-a-trace", "6-editors",
                                            "7-whole-model", "8-why-slow", "9-first-minute",
-                                           "10-program-to-sass", "11-all-layers"),
+                                           "10-program-to-sass", "11-all-layers", "12-search"),
                          [](const auto& of) {
                            std::string name = of.param;
                            std::replace(name.begin(), name.end(), '-', '_');

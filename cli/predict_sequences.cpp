@@ -132,7 +132,7 @@ std::string predict_sequences(const SequenceWords& words, const Selection& selec
       selection.model.title.empty() ? selection.model.name : selection.model.title;
   std::int64_t sequences = 0;
   for (const SequenceGroup& g : groups) sequences += g.sequences;
-  return fmt::format("{}, one block of {}: {} new tokens of {} sequences, {}\n{}\n\n", model,
+  return fmt::format("{}, one block of {}: {} new tokens of {} sequences, {}\n{}\n", model,
                      selection.model.layers, grouped(rows_of(groups)), grouped(sequences),
                      name_of(selection.workload.dtype), describe(selection.gpu)) +
          table_of(calls, groups, page) +

@@ -17,6 +17,10 @@ namespace fuseline {
 
 namespace {
 
+// Points that a rank asks for ahead, each time as many as it has threads: the answer to the next
+// question is there when the work before it ends, however long the first rank takes to answer.
+constexpr int kAhead = 3;
+
 using MessageJson = nlohmann::json;
 
 struct PointText {
@@ -122,7 +126,7 @@ class Desk {
   std::exception_ptr failure_;
 };
 
-// Points for a rank that asked, or none: it need not ask again.
+// Points for a rank that asked, or none: then it need not ask again.
 std::string points_message(const std::vector<std::size_t>& points) {
   return MessageJson(points).dump();
 }
@@ -154,7 +158,7 @@ bool lead(Ranks& ranks, const std::vector<std::size_t>& points, const HandOut& h
     }
     own_done = true;
   });
-  int others = ranks.count() - 1;  // that may still ask
+  int others = kAhead * (ranks.count() - 1);  // questions that may still come
   while (others > 0 || !own_done) {
     if (others > 0 && ranks.waiting()) {
       const RankMessage m = ranks.receive();
@@ -184,19 +188,20 @@ bool lead(Ranks& ranks, const std::vector<std::size_t>& points, const HandOut& h
 
 bool follow(Ranks& ranks, const HandOut& how) {
   const std::size_t threads = points_at_once(how);
-  const auto asked = [&](const std::string& message) {
-    ranks.send(0, message);
-    return MessageJson::parse(ranks.receive().text).get<std::vector<std::size_t>>();
-  };
-  std::string message = MessageJson{{"results", MessageJson::array()}, {"threads", threads}}.dump();
-  for (auto points = asked(message); !points.empty(); points = asked(message)) {
+  const MessageJson nothing = {{"results", MessageJson::array()}, {"threads", threads}};
+  for (int i = 0; i < kAhead; ++i) ranks.send(0, nothing.dump());
+  for (int asked = kAhead; asked > 0; --asked) {
+    const auto points = MessageJson::parse(ranks.receive().text).get<std::vector<std::size_t>>();
+    if (points.empty()) continue;
+    MessageJson message = nothing;
     try {
-      MessageJson results = MessageJson::array();
-      for (PointText& r : worked(points, how)) results.push_back({r.point, std::move(r.text)});
-      message = MessageJson{{"results", std::move(results)}, {"threads", threads}}.dump();
+      for (PointText& r : worked(points, how))
+        message["results"].push_back({r.point, std::move(r.text)});
     } catch (...) {
-      message = failure_message(std::current_exception()).dump();
+      message = failure_message(std::current_exception());
     }
+    ranks.send(0, message.dump());
+    ++asked;
   }
   const MessageJson end = MessageJson::parse(ranks.broadcast({}));
   if (end.contains("failed")) std::rethrow_exception(failure_of(end));

@@ -70,7 +70,7 @@ TEST_F(WorkOnRanks, SearchFindsTheSame) {
   expect_same_on_ranks(
       " search --model tinyllama --gpu h200 --phase decode --batch 4 --context 512 --policy coda");
   expect_same_on_ranks(
-      " search --model gpt2-xl --gpu h200 --seq 256 --objective hbm --pareto time --policy coda "
+      " search --model tinyllama --gpu h200 --seq 64 --objective hbm --pareto time --policy coda "
       "--budget 500");
 }
 
@@ -82,7 +82,7 @@ TEST_F(WorkOnRanks, DistributionsAreTheSame) {
       "--budget 500");
 }
 
-TEST_F(WorkOnRanks, AuditsAreTheSame) { expect_same_on_ranks(" audit llama2-7b-inference"); }
+TEST_F(WorkOnRanks, AuditsAreTheSame) { expect_same_on_ranks(" audit 70b-cost-h100"); }
 
 TEST_F(WorkOnRanks, FitsAreTheSame) {
   std::ofstream table(folder_ / "gemm.csv");
@@ -127,7 +127,7 @@ TEST_F(WorkOnRanks, RefusesAnotherBuildBesideOurs) {
   const fs::path other = folder_ / "fuseline-other";
   fs::copy_file(FUSELINE_BINARY, other);
   std::ofstream(other, std::ios::app) << "x";  // it still runs
-  for (const std::string command : {std::string(" audit llama2-7b-inference"), kSearch}) {
+  for (const std::string command : {std::string(" audit 70b-cost-h100"), kSearch}) {
     const Shell mixed =
         shell(folder_, "mpirun -n 1 " + kProgram + command + " : -n 1 ./fuseline-other" + command);
     EXPECT_EQ(mixed.status, 2) << mixed.said;
@@ -151,18 +151,18 @@ TEST(WorkOnOneProcess, GoesOnAfterTheDiskWasFull) {
   const fs::path folder = fs::path(testing::TempDir()) / "full-audit";
   fs::remove_all(folder);
   fs::create_directories(folder);
-  const std::string command = kProgram + " audit llama2-7b-inference --output out.txt --resume";
-  const Shell full = shell(folder, "(trap '' XFSZ; ulimit -f 1; exec " + command + ")");
+  const std::string command = kProgram + " audit 70b-cost-h100 --output out.txt --resume";
+  const Shell full = shell(folder, "(trap '' XFSZ; ulimit -f 4; exec " + command + ")");
   EXPECT_EQ(full.status, 2) << full.said;
   EXPECT_THAT(full.said, HasSubstr("out.txt.journal"));
   EXPECT_FALSE(fs::exists(folder / "out.txt"));
   const Shell resumed = shell(folder, command);
   ASSERT_EQ(resumed.status, 0) << resumed.said;
   EXPECT_FALSE(fs::exists(folder / "out.txt.journal"));
-  const Shell one = shell(folder, kProgram + " audit llama2-7b-inference > one.txt");
+  const Shell one = shell(folder, kProgram + " audit 70b-cost-h100 > one.txt");
   ASSERT_EQ(one.status, 0) << one.said;
   EXPECT_EQ(read_text(folder / "out.txt"), read_text(folder / "one.txt"));
-  const Shell alone = shell(folder, kProgram + " audit llama2-7b-inference --resume");
+  const Shell alone = shell(folder, kProgram + " audit 70b-cost-h100 --resume");
   EXPECT_EQ(alone.status, 2);
   EXPECT_THAT(alone.said, HasSubstr("--output FILE"));
 }

@@ -7,7 +7,7 @@
 #include "model/config/model_files.h"
 #include "model/programs/program_file.h"
 #include "sim/search/search.h"
-#include "tests/sim/search/exhaustive.h"
+#include "tests/sim/plan_proof.h"
 #include "tests/sim/search/search_support.h"
 #include "tests/sim/sim_support.h"
 #include "tests/support/problem_of.h"
@@ -16,6 +16,7 @@ namespace fuseline {
 namespace {
 
 using test::against;
+using test::beyond_own;
 using test::kSumRounding;
 using test::problem_of;
 using test::training;

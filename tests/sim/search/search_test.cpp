@@ -20,14 +20,10 @@ namespace fuseline {
 namespace {
 
 using test::against;
+using test::beyond_own;
 using test::kSumRounding;
 using test::training;
 using test::until_complete;
-
-// Plans that no kernels of ours run as they are predicted.
-bool beyond_own(const PolicyComparison& p) {
-  return p.outside.starts_with("one launch") || p.outside.starts_with("its attention rotates");
-}
 
 // Of the policies whose plans may be found.
 double best_of_policies(const SearchResult& r) {

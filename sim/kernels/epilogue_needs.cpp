@@ -106,9 +106,11 @@ double instructions_of(const Program& program, const ValueAnalysis& values) {
     const Form form = values.form(made);
     if (form != Form::tile && form != Form::table) continue;
     const std::vector<Value> uses = p.uses();
-    const bool once = !uses.empty() && std::ranges::all_of(uses, [&](Value v) {
-      return alike.contains(v) || (values.form(v) != Form::tile && values.form(v) != Form::table);
-    });
+    const auto is_alike = [&](Value v) { return alike.contains(v); };
+    const bool once =
+        std::ranges::any_of(uses, is_alike) && std::ranges::all_of(uses, [&](Value v) {
+          return is_alike(v) || values.form(v) == Form::per_row;
+        });
     if (once || p.is<GroupReduce>()) alike.insert(made);
     if (once) continue;
     if (const auto* map = p.as<Map>(); map != nullptr && held(program, *map)) continue;

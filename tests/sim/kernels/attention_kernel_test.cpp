@@ -163,7 +163,7 @@ TEST(AttentionKernel, DecodeTakesWhatWasMeasuredForManyKindsOfHeads) {
 
 TEST(AttentionKernel, DecodeReadsTheCacheOnceAndMergesItsSplits) {
   const Gpu gpu = test_gpu();
-  const AttentionEstimate e = run_attention(decode(1, 1, 2048), llama_7b(), gpu);
+  const AttentionEstimate e = run_attention(decode(1, 1, 2048), llama_7b(), gpu, "eager");
   const std::int64_t kv = 2 * 2048 * 4096 * 2;
   EXPECT_GE(e.hbm.read, Bytes(kv));
   EXPECT_LE(e.hbm.read, Bytes(kv + 2 * 4096 * 4));
@@ -171,6 +171,36 @@ TEST(AttentionKernel, DecodeReadsTheCacheOnceAndMergesItsSplits) {
   ASSERT_TRUE(e.combine_work.has_value());
   // Measured: 14.1 us for both launches in a graph.
   EXPECT_NEAR(to_us(e.work + *e.combine_work) + 2 * 1.16, 14.1, 2.0);
+}
+
+// The last thread block of a head joins what the others have made of it: one launch. Measured on
+// H100s (h100-held-fuseline, h100-kernels-fuseline).
+TEST(AttentionKernel, OurDecodeKernelJoinsItsSplitsItself) {
+  const Gpu gpu = load_gpu("h100-sxm");
+  struct Case {
+    const char* model;
+    std::int64_t batch, context;
+    double measured;
+  };
+  for (const Case& c : {Case{"llama3-8b", 1, 2048, 10.7}, Case{"mistral-7b", 2, 6000, 19.6}}) {
+    const AttentionEstimate e =
+        run_attention(decode(c.batch, 1, c.context), load_model(c.model), gpu, "coda");
+    EXPECT_GT(e.splits, 1) << c.model;
+    EXPECT_FALSE(e.combine_work.has_value()) << c.model;
+    EXPECT_NEAR(to_us(gpu.tiny_kernel + e.work + e.own_start), c.measured, 0.1 * c.measured)
+        << c.model;
+  }
+}
+
+// T5's encoder: the copy engine brings the bias of scores, if its rows are multiples of 16 bytes.
+TEST(AttentionKernel, ABiasThatBulkCopiesBringKeepsTheFastKernel) {
+  const Gpu gpu = load_gpu("h100-sxm");
+  const auto us = [&](std::int64_t tokens) {
+    const AttentionEstimate e =
+        run_attention(forward(1, tokens), load_model("t5-large"), gpu, "coda");
+    return to_us(e.tensor_time + e.exp_time);
+  };
+  EXPECT_LT(1.2 * us(2048), us(2044));
 }
 
 TEST(AttentionKernel, ALargeBatchDecodesAtTheBandwidthOfHbm) {

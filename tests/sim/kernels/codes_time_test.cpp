@@ -72,7 +72,7 @@ TEST(CodesTile, FollowsRowsAndPartsOfK) {
 }
 
 TEST(CodesTile, IsOfOurOwnProductsWithOneTileForTheEpilogue) {
-  const Gpu gpu = load_gpu("h100");
+  const Gpu gpu = load_gpu("h100-sxm");
   GemmProblem p = product(16, 4096, 4096, "int4");
   EXPECT_TRUE(has_codes_tile(p, gpu));
   EXPECT_EQ(choose_tile(p, gpu).n, 128);
@@ -87,7 +87,7 @@ TEST(CodesTile, IsOfOurOwnProductsWithOneTileForTheEpilogue) {
 }
 
 TEST(CodesWork, IsCountedInTheSource) {
-  const Gpu gpu = load_gpu("h100");
+  const Gpu gpu = load_gpu("h100-sxm");
   // 96 tiles of 8 rows in clusters of two: two thread blocks on the fullest multiprocessor, each
   // with half of 32 chunks of K.
   const GemmProblem p = product(1, 12288, 4096, "int4");
@@ -109,7 +109,7 @@ TEST(CodesWork, IsCountedInTheSource) {
 }
 
 TEST(CodesTime, WaitsForWhatAnEpilogueLoads) {
-  const Gpu gpu = load_gpu("h100");
+  const Gpu gpu = load_gpu("h100-sxm");
   GemmProblem p = product(1, 4096, 4096, "int4");
   const GemmTile tile = codes_tile(p, gpu);
   const double before = codes_work(p, tile, 8, gpu).waits;
@@ -127,7 +127,7 @@ struct BlockErrors {
 };
 
 BlockErrors errors_of(const std::string& block) {
-  const Gpu gpu = load_gpu("h100");
+  const Gpu gpu = load_gpu("h100-sxm");
   const CsvTable table((data_dir() / "measurements/h100-codes-fuseline/products.csv").string());
   BlockErrors e;
   for (std::size_t row = 0; row < table.rows(); ++row) {

@@ -76,6 +76,27 @@ TEST(EpilogueNeeds, PlainProductsAndTablesAreSeen) {
   EXPECT_TRUE(needs("coda", "qkv").loads_tables);
 }
 
+// Instructions for each element of the product, by hand from the program's text.
+TEST(EpilogueNeeds, InstructionsOfFunctionsAreCounted) {
+  const auto of = [](const char* model, const char* kernel, Phase phase = Phase::forward) {
+    Workload work = test::forward(1, 256);
+    work.phase = phase;
+    const Plan plan = make_plan("coda", build_block(load_model(model), work));
+    return epilogue_needs(program_of_kernel(plan, kernel)).instructions;
+  };
+  // y r; of every second column gate sigmoid(gate) up.
+  EXPECT_NEAR(of("llama2-7b", "gate_up"), 1 + 9 / 2.0, 1e-12);
+  // y r; two thirds are rotated, by numbers of two tables.
+  EXPECT_NEAR(of("llama2-7b", "qkv"), 1 + (2 + 6 + 6) * 2 / 3.0, 1e-12);
+  // y + b, then erf.
+  EXPECT_NEAR(of("bert-large", "up"), 1 + 24.5, 1e-12);
+  // y r - r mu gW + bW and the tangent.
+  EXPECT_NEAR(of("gpt2-large", "up"), 4 + 17, 1e-12);
+  // Sums over heads are alike in a whole head: their mean and root are computed once.
+  EXPECT_NEAR(of("qwen3-8b", "qkv"), 1 + (1.5 + 1 + 6 + 1 + 14) * 5 / 6.0, 1e-12);
+  EXPECT_EQ(of("llama2-7b", "oproj"), 1) << "only the residual's sum";
+}
+
 TEST(EpilogueNeeds, RowsThatLieApartAreSeen) {
   Workload work = test::forward(2, 256);
   const Plan plan = make_plan("coda", build_block(load_model("sd3-medium"), work));

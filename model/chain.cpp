@@ -48,6 +48,8 @@ std::string why_not_plain(const Graph& graph, const Op& op) {
   for (std::size_t i = 0; i < 2; ++i)
     if (size_of(graph.tensor(op.reads[i].tensor).dtype).bits() != 16)
       return op.name + " multiplies numbers that are not of 16 bits";
+  if (s.N % 4 != 0)
+    return fmt::format("{} has {} columns, which are no multiple of 4", op.name, s.N);
   if (op.reads[1].col_begin != 0 || op.reads[1].cols != graph.tensor(op.reads[1].tensor).cols)
     return op.name + " reads some columns of its weight only";
   if (s.K % chained_piece != 0)
@@ -67,7 +69,7 @@ std::string why_not_of_columns(const Op& op) {
 
 }  // namespace
 
-std::optional<Chain> chain_of(const Graph& graph, const std::vector<OpId>& ops) {
+std::optional<Chain> parts_of_chain(const Graph& graph, const std::vector<OpId>& ops) {
   std::vector<OpId> products;
   for (const OpId id : ops)
     if (is_contraction(graph.op(id))) products.push_back(id);

@@ -31,7 +31,7 @@ struct Chain {
 
 // The two parts, where the operators hold two products and the later one may be chained (rewrite
 // chain_products). Whether the kernel is legal is another question.
-std::optional<Chain> chain_of(const Graph& graph, const std::vector<OpId>& ops);
+std::optional<Chain> parts_of_chain(const Graph& graph, const std::vector<OpId>& ops);
 
 // Why the two parts are no such kernel, beyond what makes each of them a program; empty = they are.
 std::string why_no_chain(const Graph& graph, const Chain& chain, const Target& target = {});

@@ -149,4 +149,28 @@ std::optional<Operand> handed_over(const Kernel& kernel) {
   return second->a;
 }
 
+std::string why_not_handed_over(const Graph& graph, const Kernel& kernel) {
+  if (kernel.phases.size() != 2)
+    return fmt::format("a chain of two products has {} programs", kernel.phases.size());
+  for (const Program& p : kernel.phases) {
+    const auto* m = std::get_if<GemmMainloop>(&p.mainloop);
+    const bool plain = m != nullptr && m->batch == 1 && m->groups.empty() && m->depths.empty() &&
+                       !m->a_is_km && !m->b_is_kn && !m->weight.quantised();
+    if (!plain) return p.name + " is no plain product, as both of a chain are";
+  }
+  const auto& first = std::get<GemmMainloop>(kernel.phases[0].mainloop);
+  const auto& second = std::get<GemmMainloop>(kernel.phases[1].mainloop);
+  const Tensor& between = graph.tensor(second.a.tensor);
+  if (first.M != second.M || first.M > most_chained_rows)
+    return fmt::format("its products have {} and {} rows", first.M, second.M);
+  if (second.K <= 0 || (first.N != second.K && first.N != 2 * second.K))
+    return fmt::format("its first product has {} columns, of which {} are not made", first.N,
+                       second.K);
+  if (second.a != graph.whole(second.a.tensor)) return "it takes a part of " + between.name;
+  const std::vector<Operand> stored = stores(kernel.phases[0]);
+  if (std::ranges::find(stored, second.a) == stored.end())
+    return kernel.phases[0].name + " does not store all of " + between.name;
+  return "";
+}
+
 }  // namespace fuseline

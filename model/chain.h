@@ -40,4 +40,8 @@ std::string why_no_chain(const Graph& graph, const Chain& chain, const Target& t
 // are no chains.
 std::optional<Operand> handed_over(const Kernel& kernel);
 
+// Why the two programs of such a kernel, which somebody may have written by hand, do not belong
+// together; empty = they do.
+std::string why_not_handed_over(const Graph& graph, const Kernel& kernel);
+
 }  // namespace fuseline

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "model/chain.h"
 #include "model/policy.h"
 #include "sim/executor/verification.h"

@@ -33,7 +33,10 @@ std::vector<Case> cases() {
             {"swiglu", "down"},
             {"down", "residual2"},
             {"residual2", "stats_next"}}},
-          {"gpt2-xl", "up", {"chain_products"}, {{"up", "gelu"}, {"gelu", "down"}}}};
+          {"gpt2-xl",
+           "up",
+           {"chain_products"},
+           {{"up", "up_bias"}, {"up_bias", "gelu"}, {"gelu", "down"}}}};
 }
 
 Plan plan_of(const Case& c, const Gpu& gpu) {

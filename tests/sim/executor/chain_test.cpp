@@ -51,7 +51,7 @@ std::vector<Case> cases() {
           {"gpt",
            in_pieces(test::tiny_gpt()),
            {"chain_products"},
-           {{"up", "bias_up"}, {"bias_up", "gelu"}, {"gelu", "down"}, {"down", "bias_down"}},
+           {{"up", "up_bias"}, {"up_bias", "gelu"}, {"gelu", "down"}, {"down", "down_bias"}},
            "up"}};
 }
 

@@ -48,6 +48,8 @@ std::string why_not_plain(const Graph& graph, const Op& op) {
   for (std::size_t i = 0; i < 2; ++i)
     if (size_of(graph.tensor(op.reads[i].tensor).dtype).bits() != 16)
       return op.name + " multiplies numbers that are not of 16 bits";
+  if (s.N % 4 != 0)
+    return fmt::format("{} has {} columns, which are no multiple of 4", op.name, s.N);
   if (op.reads[1].col_begin != 0 || op.reads[1].cols != graph.tensor(op.reads[1].tensor).cols)
     return op.name + " reads some columns of its weight only";
   if (s.K % chained_piece != 0)
@@ -67,7 +69,7 @@ std::string why_not_of_columns(const Op& op) {
 
 }  // namespace
 
-std::optional<Chain> chain_of(const Graph& graph, const std::vector<OpId>& ops) {
+std::optional<Chain> parts_of_chain(const Graph& graph, const std::vector<OpId>& ops) {
   std::vector<OpId> products;
   for (const OpId id : ops)
     if (is_contraction(graph.op(id))) products.push_back(id);
@@ -145,6 +147,30 @@ std::optional<Operand> handed_over(const Kernel& kernel) {
   const auto* second = std::get_if<GemmMainloop>(&kernel.phases[1].mainloop);
   if (second == nullptr) return std::nullopt;
   return second->a;
+}
+
+std::string why_not_handed_over(const Graph& graph, const Kernel& kernel) {
+  if (kernel.phases.size() != 2)
+    return fmt::format("a chain of two products has {} programs", kernel.phases.size());
+  for (const Program& p : kernel.phases) {
+    const auto* m = std::get_if<GemmMainloop>(&p.mainloop);
+    const bool plain = m != nullptr && m->batch == 1 && m->groups.empty() && m->depths.empty() &&
+                       !m->a_is_km && !m->b_is_kn && !m->weight.quantised();
+    if (!plain) return p.name + " is no plain product, as both of a chain are";
+  }
+  const auto& first = std::get<GemmMainloop>(kernel.phases[0].mainloop);
+  const auto& second = std::get<GemmMainloop>(kernel.phases[1].mainloop);
+  const Tensor& between = graph.tensor(second.a.tensor);
+  if (first.M != second.M || first.M > most_chained_rows)
+    return fmt::format("its products have {} and {} rows", first.M, second.M);
+  if (second.K <= 0 || (first.N != second.K && first.N != 2 * second.K))
+    return fmt::format("its first product has {} columns, of which {} are not made", first.N,
+                       second.K);
+  if (second.a != graph.whole(second.a.tensor)) return "it takes a part of " + between.name;
+  const std::vector<Operand> stored = stores(kernel.phases[0]);
+  if (std::ranges::find(stored, second.a) == stored.end())
+    return kernel.phases[0].name + " does not store all of " + between.name;
+  return "";
 }
 
 }  // namespace fuseline

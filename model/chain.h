@@ -31,7 +31,7 @@ struct Chain {
 
 // The two parts, where the operators hold two products and the later one may be chained (rewrite
 // chain_products). Whether the kernel is legal is another question.
-std::optional<Chain> chain_of(const Graph& graph, const std::vector<OpId>& ops);
+std::optional<Chain> parts_of_chain(const Graph& graph, const std::vector<OpId>& ops);
 
 // Why the two parts are no such kernel, beyond what makes each of them a program; empty = they are.
 std::string why_no_chain(const Graph& graph, const Chain& chain, const Target& target = {});
@@ -39,5 +39,9 @@ std::string why_no_chain(const Graph& graph, const Chain& chain, const Target& t
 // What goes from the kernel's first program to its second one on chip: h. Nothing for kernels that
 // are no chains.
 std::optional<Operand> handed_over(const Kernel& kernel);
+
+// Why the two programs of such a kernel, which somebody may have written by hand, do not belong
+// together; empty = they do.
+std::string why_not_handed_over(const Graph& graph, const Kernel& kernel);
 
 }  // namespace fuseline

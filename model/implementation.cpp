@@ -113,7 +113,7 @@ Implementation framework_implementation(const Graph& graph, const std::vector<Op
 Implementation hand_written_implementation(const Graph& graph, const std::vector<OpId>& ops) {
   if (whole_attention(graph, ops)) return Implementation::flash_attention;
   if (has_scan(graph, ops)) return Implementation::chunked_scan;
-  if (chain_of(graph, ops)) return Implementation::chained_products;
+  if (parts_of_chain(graph, ops)) return Implementation::chained_products;
   if (has_mainloop(graph, ops))
     return library_can(graph, ops) && !grouped(graph, ops) ? Implementation::library_gemm
                                                            : Implementation::epilogue_gemm;

@@ -95,7 +95,7 @@ Program lower(const Graph& graph, const std::string& name, const std::vector<OpI
 
 std::vector<Program> lower_kernel(const Graph& graph, const std::string& name,
                                   const std::vector<OpId>& ops) {
-  const auto chain = chain_of(graph, ops);
+  const auto chain = parts_of_chain(graph, ops);
   if (!chain) return {lower(graph, name, ops)};
   const auto product =
       std::ranges::find_if(chain->second, [&](OpId id) { return is_contraction(graph.op(id)); });

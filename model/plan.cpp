@@ -43,6 +43,9 @@ class Checker {
       if (!names.insert(kernel.name).second)
         problems_.push_back("two kernels are named " + kernel.name);
       if (kernel.phases.empty()) problems_.push_back(kernel.name + " has no program");
+      if (kernel.implementation == Implementation::chained_products)
+        if (const std::string why = why_not_handed_over(plan_.graph, kernel); !why.empty())
+          problems_.push_back(kernel.name + ": " + why);
       kept_ = handed_over(kernel);
       for (const Program& program : kernel.phases) follow(program);
     }

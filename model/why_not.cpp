@@ -307,7 +307,7 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, con
     if (ops.size() > 1 && is_own_program(graph.op(id)))
       return graph.op(id).name + " is a program of its own, which its author wrote as one kernel";
   const Group g = analyse(graph, ops);
-  if (const auto chain = chain_of(graph, ops)) {
+  if (const auto chain = parts_of_chain(graph, ops)) {
     for (const std::vector<OpId>* part : {&chain->first, &chain->second})
       if (std::string reason = why_no_program(graph, *part, target); !reason.empty()) return reason;
     return why_no_chain(graph, *chain, target);

@@ -30,8 +30,8 @@ std::int64_t chain_shared_bytes(const Kernel& kernel, const ChainLayout& layout)
   constexpr std::int64_t kStageOfWarp = 4096, kRows = most_chained_rows, kSumColumns = 128;
   const GemmMainloop& first = gemm_of_chain(kernel.phases[0]);
   const auto row_bytes = [](std::int64_t columns) { return rounded_up(columns * 2, 128) + 64; };
-  const std::int64_t sums =
-      std::max(kChainWarps * rounded_up(layout.first_columns, 16) * first.M, kRows * kSumColumns);
+  const std::int64_t sums = std::max(kChainWarps * rounded_up(layout.first_columns, 16) * first.M,
+                                     kChainWarps * kSumColumns);
   return kChainWarps * kStageOfWarp + kRows * (row_bytes(first.K) + row_bytes(layout.columns)) +
          sums * 4;
 }

@@ -1,14 +1,14 @@
-// Two products in one kernel, for at most 8 rows: y[M, N] = g(a[M, K] b[R, K]^T) c[N, F]^T, where
-// h = g(a b^T) has F columns and never leaves its thread block. Ampere and Hopper run the same
-// code.
+// Two products in one kernel, for at most 8 rows (N a multiple of 4): y[M, N] = g(a[M, K] b[R,
+// K]^T) c[N, F]^T, where h = g(a b^T) has F columns and never leaves its thread block. Ampere and
+// Hopper run the same code.
 //
 // Thread block i has columns [i · columns, (i + 1) · columns) of h.
 //   1. Its warps share K. Each multiplies all of the block's rows of b with its columns of a.
 //   2. The warps' sums are added in order, the first epilogue runs, and h goes to shared memory.
 //   3. Its warps share the rows of c. The block's columns of c and h give a part of each element of
 //      y, which goes to `parts` in global memory.
-//   4. When the parts of all blocks are there, blocks add them in order, 128 columns at a time, and
-//      run the second epilogue.
+//   4. When the parts of all blocks are there, blocks add them in order, 128 columns of a row at a
+//      time, and run the second epilogue.
 // So all blocks must be on the GPU at the same time: one on each multiprocessor, and a cooperative
 // launch.
 //
@@ -24,6 +24,7 @@
 #pragma once
 
 #include "block/waiting.cuh"
+#include "chain_order.cuh"
 #include "epilogue/store.cuh"
 #include "sm80/tile_io.cuh"
 
@@ -61,7 +62,9 @@ FUSELINE_DEVICE uint4 load_once(const void* from, bool there) {
 template <class Element>
 class WeightStream {
  public:
-  static constexpr int ahead = 8, step_columns = 32, tile_rows = 16;
+  static constexpr int ahead = 8;
+  static constexpr int step_columns = chain_order::step_columns;
+  static constexpr int tile_rows = chain_order::tile_rows;
 
   // Rows of the weight: tile t of the warp begins at (first_tile + t · tile_step) · 16, and no row
   // from `rows` on exists. Columns [begin, end) are multiplied.
@@ -84,8 +87,9 @@ class WeightStream {
   // each tile: sums as mma.sync has them, rows of the weight from `row` on by rows of x.
   template <class Done>
   FUSELINE_DEVICE void multiply(u32 x, u32 row_bytes, Done&& done) {
-    const u32 lane = threadIdx.x % 32;
-    const u32 mine = x + lane / 4 * row_bytes + lane % 4 * 16;
+    const int lane = static_cast<int>(threadIdx.x % 32);
+    const u32 mine = x + static_cast<u32>(chain_order::x_row(lane)) * row_bytes +
+                     static_cast<u32>(chain_order::first_column(lane)) * 2;
     float sums[4] = {};
     int tile = 0, step = 0;
     FUSELINE_NO_UNROLL
@@ -98,7 +102,7 @@ class WeightStream {
       for (int i = 0; i < ahead; ++i) {
         if (tile >= tiles_) break;
         const uint4 v = load_shared_16(mine + static_cast<u32>(step) * (step_columns * 2));
-        const uint4 &low = now[2 * i], &high = now[2 * i + 1];
+        const uint4 &low = now[2 * i], &high = now[2 * i + 1];  // rows of the two halves
         mma_16x8x16<Element>(sums, {low.x, high.x, low.y, high.y}, v.x, v.y);
         mma_16x8x16<Element>(sums, {low.z, high.z, low.w, high.w}, v.z, v.w);
         if (++step < steps_) continue;
@@ -116,8 +120,9 @@ class WeightStream {
     const int lane = static_cast<int>(threadIdx.x % 32);
     FUSELINE_UNROLL
     for (int i = 0; i < ahead; ++i) {
-      const int row = (first_tile_ + load_tile_ * tile_step_) * tile_rows + lane / 4;
-      const int col = begin_ + load_step_ * step_columns + lane % 4 * 8;
+      const int row =
+          (first_tile_ + load_tile_ * tile_step_) * tile_rows + chain_order::weight_row(lane, 0);
+      const int col = begin_ + load_step_ * step_columns + chain_order::first_column(lane);
       const Element* from = weight_ + static_cast<long long>(row) * ld_ + col;
       const bool there = load_tile_ < tiles_ && col < end_;
       FUSELINE_UNROLL
@@ -150,7 +155,8 @@ struct ChainShape {
 template <class Element, class First, class Second, int pairs>
 struct Chain {
   using Args = ChainArgs<Element, First, Second>;
-  static constexpr int warps = 8, threads = 32 * warps, most_rows = 8, sum_columns = 128;
+  static constexpr int warps = 8, threads = 32 * warps, sum_columns = 128;
+  static constexpr int most_rows = chain_order::most_rows;
 
   // Rows of 16-bit numbers in shared memory. A row begins 64 bytes behind a multiple of 128: the
   // eight lanes of a phase of ldmatrix's width then meet all banks once.
@@ -161,7 +167,7 @@ struct Chain {
     return ceil_div(columns * pairs, 16) * 16;
   }
   static FUSELINE_HD constexpr int sums_bytes(int columns, int M) {
-    return max_of(warps * first_rows(columns) * M, most_rows * sum_columns) * 4;
+    return max_of(warps * first_rows(columns) * M, warps * sum_columns) * 4;
   }
   static FUSELINE_HD constexpr int shared_bytes(int K, int columns, int M) {
     return warps * warp_stage_bytes + most_rows * (row_bytes(K) + row_bytes(columns)) +
@@ -220,9 +226,10 @@ struct Chain {
                     [&](int row, const float(&d)[4]) {
                       FUSELINE_UNROLL
                       for (int i = 0; i < 4; ++i) {
-                        const int m = lane % 4 * 2 + i % 2;
+                        const int m = chain_order::sum_x_row(lane, i);
                         if (m < args.M)
-                          store_shared(sum_at(warp, row + lane / 4 + i / 2 * 8, m), d[i]);
+                          store_shared(sum_at(warp, row + chain_order::sum_weight_row(lane, i), m),
+                                       d[i]);
                       }
                     });
   }
@@ -276,41 +283,56 @@ struct Chain {
     __syncthreads();
   }
 
+  // Row m of 128 columns of y, whose sums lie in shared memory.
   template <int index>
-  FUSELINE_DEVICE void finish(int col, typename Second::State& state) const {
+  FUSELINE_DEVICE void finish(int m, int col, typename Second::State& state) const {
     constexpr int span = 8 * Second::slab_groups;
     if constexpr (index * span < sum_columns) {
-      const int at = index * span;
       Fragment<2, Second::slab_groups> y;
       for_each_element<decltype(y)>([&](int half, int group, int e) {
-        const int m = fragment_row(lane, half), c = at + fragment_col(2, lane, group, e);
-        y.at(half, group, e) =
-            m < args.M ? load_shared_float(sums + 4U * static_cast<u32>(m * sum_columns + c)) : 0;
+        const int c = index * span + fragment_col(2, lane, group, e);
+        float sum = 0;
+        if (fragment_row(lane, half) == 0) {
+          FUSELINE_UNROLL
+          for (int w = 0; w < warps; ++w)
+            sum += load_shared_float(sums + 4U * static_cast<u32>(w * sum_columns + c));
+        }
+        y.at(half, group, e) = sum;
       });
-      Second::run(args.second, state, slab_at<Second, index>(col + at, args.N), y);
-      finish<index + 1>(col, state);
+      auto slab = slab_at<Second, index>(col + index * span, args.N);
+      slab.row = m;
+      slab.rows = m + 1;
+      Second::run(args.second, state, slab, y);
+      finish<index + 1>(m, col, state);
     }
   }
 
-  // 128 columns of y: the parts of all blocks in their order, then the second epilogue.
-  FUSELINE_DEVICE void sum_parts(int col) const {
-    const int blocks = static_cast<int>(gridDim.x);
-    for (int i = static_cast<int>(threadIdx.x); i < args.M * sum_columns; i += threads) {
-      const int m = i / sum_columns, c = i % sum_columns;
-      float sum = 0;
-      if (col + c < args.N) {
-        const float* from = args.parts + static_cast<long long>(m) * args.N + col + c;
-        const long long step = static_cast<long long>(args.M) * args.N;
+  // The parts of all blocks: each warp adds those of some blocks, in their order, four columns a
+  // lane. Then one warp adds the warps' sums and runs the second epilogue.
+  FUSELINE_DEVICE void sum_parts(int m, int col) const {
+    const int blocks = static_cast<int>(gridDim.x), each = ceil_div(blocks, warps);
+    const int to = min_of(blocks, (warp + 1) * each);
+    const long long step = static_cast<long long>(args.M) * args.N;
+    const float* from = args.parts + static_cast<long long>(m) * args.N + col + lane * 4;
+    float4 sum{0, 0, 0, 0};
+    if (col + lane * 4 < args.N) {
 #pragma unroll 8
-        for (int block = 0; block < blocks; ++block) sum += __ldcg(from + block * step);
+      for (int block = warp * each; block < to; ++block) {
+        const float4 v = __ldcg(reinterpret_cast<const float4*>(from + block * step));
+        sum.x += v.x;
+        sum.y += v.y;
+        sum.z += v.z;
+        sum.w += v.w;
       }
-      store_shared(sums + 4U * static_cast<u32>(i), sum);
     }
+    store_shared_16(sums + 4U * static_cast<u32>(warp * sum_columns + lane * 4),
+                    uint4{__float_as_uint(sum.x), __float_as_uint(sum.y), __float_as_uint(sum.z),
+                          __float_as_uint(sum.w)});
     __syncthreads();
     if (warp == 0) {
       typename Second::State state;
-      Second::begin(args.second, state, SlabPlace{0, 0, args.M, args.N, 0});
-      finish<0>(col, state);
+      Second::begin(args.second, state, SlabPlace{m, 0, m + 1, args.N, 0});
+      finish<0>(m, col, state);
     }
     __syncthreads();
   }
@@ -326,14 +348,16 @@ struct Chain {
     stream.multiply(h, static_cast<u32>(row_bytes(args.columns)), [&](int row, const float(&d)[4]) {
       FUSELINE_UNROLL
       for (int i = 0; i < 4; ++i) {
-        const int m = lane % 4 * 2 + i % 2, n = row + lane / 4 + i / 2 * 8;
+        const int m = chain_order::sum_x_row(lane, i);
+        const int n = row + chain_order::sum_weight_row(lane, i);
         if (m < args.M && n < args.N) mine[static_cast<long long>(m) * args.N + n] = d[i];
       }
     });
     wait_for_all();
-    for (int col = static_cast<int>(blockIdx.x) * sum_columns; col < args.N;
-         col += static_cast<int>(gridDim.x) * sum_columns)
-      sum_parts(col);
+    const int places = ceil_div(args.N, sum_columns);
+    for (int i = static_cast<int>(blockIdx.x); i < args.M * places;
+         i += static_cast<int>(gridDim.x))
+      sum_parts(i / places, i % places * sum_columns);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "model/chain.h"
 #include "model/programs/columns_check.h"
 #include "model/programs/line_writer.h"
 #include "model/programs/mends.h"
@@ -31,6 +32,15 @@ class Checker {
     std::set<std::string> names;
     for (std::size_t k = 0; k < file_.plan.kernels.size(); ++k) {
       const Kernel& kernel = file_.plan.kernels[k];
+      kept_.reset();
+      if (kernel.implementation == Implementation::chained_products && whole &&
+          !file_.places[k].empty()) {
+        if (const std::string why = why_not_handed_over(graph_, kernel); !why.empty())
+          add(file_.places[k].front().head, "mainloop", why,
+              "two products of at most 8 rows, the second of what the first stores");
+        else
+          kept_ = handed_over(kernel);
+      }
       for (std::size_t p = 0; p < kernel.phases.size() && p < file_.places[k].size(); ++p) {
         const ProgramPlaces& places = file_.places[k][p];
         if (p == 0 && !names.insert(kernel.name).second)
@@ -181,7 +191,7 @@ class Checker {
 
   void load(const MovedByLine& m, const std::vector<MovedByLine>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
-    if (on_chip(m.operand.tensor))
+    if (on_chip(m.operand.tensor) && !(kept_ && kept_->tensor == m.operand.tensor))
       return add(m.at, "on-chip", t.name + " stays on chip, and is gone when its kernel ends",
                  "a tensor in memory", in_memory_line(m.operand.tensor));
     for (const MovedByLine& other : all)
@@ -233,7 +243,7 @@ class Checker {
 
   void store(const MovedByLine& m, const std::vector<MovedByLine>& all) {
     const Tensor& t = graph_.tensor(m.operand.tensor);
-    if (on_chip(m.operand.tensor))
+    if (on_chip(m.operand.tensor) && !(kept_ && kept_->tensor == m.operand.tensor))
       add(m.at, "on-chip", t.name + " stays on chip: it has no place in memory",
           "a tensor in memory", in_memory_line(m.operand.tensor));
     if (t.role == Role::input || t.role == Role::weight || t.role == Role::table)
@@ -348,7 +358,8 @@ class Checker {
   const ProgramFile& file_;
   const Graph& graph_;
   std::vector<Diagnosis> found_;
-  bool product_ = false;  // the program that is looked at has a product as its mainloop
+  bool product_ = false;         // the program that is looked at has a product as its mainloop
+  std::optional<Operand> kept_;  // on chip, between the kernel's two programs
   std::vector<std::vector<Operand>> present_;  // by tensor: what was stored so far
   std::map<TensorId, std::set<const Program*>> readers_;
   std::map<TensorId, Position> partial_at_;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "model/chain.h"
+#include "sim/kernels/gemm_time.h"
 
 namespace fuseline {
 namespace {
@@ -115,14 +116,14 @@ ChainEstimate estimate_chain(const Kernel& kernel, const Gpu& gpu, HbmTraffic hb
   const Seconds weights_l2 = weights / (gpu.l2_bandwidth * c.own_l2_fraction);
   const Seconds stream = std::max({Seconds(together), weights_l2, e.smem_time});
 
-  const std::int64_t tile = std::min(second.N, layout.second_tile().n);
-  const Seconds sum =
-      std::max((parts + parts) / (gpu.l2_bandwidth * c.own_l2_fraction),
-               Seconds(static_cast<double>(layout.blocks * second.M * tile * kChainPartBytes) /
-                       (c.sm_fetch_bytes_per_cycle * clock)));
+  // Parts are stored as fast as L2 takes them, and added up as the parts of a product that is split
+  // along K are, but in the same launch.
+  const Seconds sum = parts / (gpu.l2_bandwidth * c.own_l2_fraction) +
+                      reduction_time(parts, Bytes(), gpu) - gpu.tiny_kernel;
+  const std::int64_t tiles = second.M * ceil_div(second.N, layout.second_tile().n);
   const Seconds epilogues(moved.as_double() /
                           (c.exposed_epilogue_bytes_per_cycle * clock *
-                           static_cast<double>(std::min(layout.blocks, ceil_div(second.N, tile)))));
+                           static_cast<double>(std::min(layout.blocks, tiles))));
   const Seconds waits = c.start + c.hot_start + gpu.constants.sync.barrier;
   const bool by_hbm = e.hbm_time >= fetch && e.hbm_time >= e.tensor_time;
   e.work = stream + waits + sum + epilogues;
@@ -146,6 +147,7 @@ void describe_chain(const ChainEstimate& chain, KernelEstimate& estimate) {
   estimate.l2_time = chain.l2_time;
   estimate.smem_time = chain.smem_time;
   estimate.bound = chain.bound;
+  estimate.unmeasured = true;
 }
 
 }  // namespace fuseline

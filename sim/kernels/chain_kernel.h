@@ -51,7 +51,7 @@ struct ChainEstimate {
 //   are
 //              under way: as long as a start takes longer when operands are not in L2
 //   barrier    parts of y are complete in all blocks
-//   sum        parts of y from L2, by all SMs together or the one with a tile of it
+//   sum        parts of y to L2, and from there as the parts of a product that is split along K
 //   epilogues  of both products
 ChainEstimate estimate_chain(const Kernel& kernel, const Gpu& gpu, HbmTraffic hbm);
 

@@ -99,26 +99,42 @@ Standing standing_for(const Gpu& gpu, const Workload& workload, const std::strin
   return standing_of(gpu);
 }
 
+namespace {
+
+// Of a plan with a kernel of a kind that nobody has timed no more is sure than of a GPU that nobody
+// has measured.
+Standing standing_for_plan(const Gpu& gpu, const Workload& workload, const PlanEstimate& e) {
+  const bool unmeasured = std::ranges::any_of(e.kernels, &KernelEstimate::unmeasured);
+  return unmeasured ? Standing::uncalibrated : standing_for(gpu, workload, e.policy);
+}
+
+Standing standing_for_kernel(const Gpu& gpu, const Workload& workload, const std::string& policy,
+                             const KernelEstimate& k) {
+  return k.unmeasured ? Standing::uncalibrated : standing_for(gpu, workload, policy);
+}
+
+}  // namespace
+
 std::optional<Band> Sureness::time(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands().of(time_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
+  return bands().of(time_class(e, workload_->phase), standing_for_plan(*gpu_, *workload_, e),
                     e.time.value());
 }
 
 std::optional<Band> Sureness::hbm(const PlanEstimate& e) const {
   if (e.fidelity == Fidelity::roofline) return std::nullopt;
-  return bands().of(hbm_class(e, workload_->phase), standing_for(*gpu_, *workload_, e.policy),
+  return bands().of(hbm_class(e, workload_->phase), standing_for_plan(*gpu_, *workload_, e),
                     (e.hbm_read + e.hbm_write).as_double());
 }
 
 Band Sureness::time(const KernelEstimate& k, const std::string& policy) const {
   return bands().of(time_class(k, workload_->phase, maker_of(policy)),
-                    standing_for(*gpu_, *workload_, policy), k.time.value());
+                    standing_for_kernel(*gpu_, *workload_, policy, k), k.time.value());
 }
 
 Band Sureness::hbm(const KernelEstimate& k, const std::string& policy) const {
   return bands().of(hbm_class(k, workload_->phase, maker_of(policy)),
-                    standing_for(*gpu_, *workload_, policy),
+                    standing_for_kernel(*gpu_, *workload_, policy, k),
                     (k.hbm_read + k.hbm_write).as_double());
 }
 
@@ -138,8 +154,8 @@ Band Sureness::gain_of_part(const PlanEstimate& base, const PlanEstimate& plan, 
 
 Band Sureness::band_of_gain(const PlanEstimate& base, const PlanEstimate& plan, double gain) const {
   const Phase phase = workload_->phase;
-  const Standing standing = std::max(standing_for(*gpu_, *workload_, base.policy),
-                                     standing_for(*gpu_, *workload_, plan.policy));
+  const Standing standing = std::max(standing_for_plan(*gpu_, *workload_, base),
+                                     standing_for_plan(*gpu_, *workload_, plan));
   return bands().of_gain(gain_class(time_class(base, phase), time_class(plan, phase), gain),
                          standing, gain);
 }

@@ -259,6 +259,7 @@ void GraphView::search_best(double seconds) {
   if (run == nullptr || search_.is_busy()) return;
   bar_->show_hint(tr("Searching the best fusion of the block; Cancel in the status bar stops it"));
   auto watch = std::make_shared<SearchWatch>();
+  watch->begin({});  // who follows it waits for its first plan
   const Run of = *run;
   search_.start({bench().document(), of, seconds, watch});
   emit search_began(watch, of);

@@ -9,7 +9,7 @@
 namespace fuseline::gui {
 namespace {
 
-LayerStack stack_of(const Setup& setup, const std::string& policy) {
+LayerStack stack_of(const gui::Setup& setup, const std::string& policy) {
   Document document = test::small_document({policy});
   document.setup = setup;
   ResultCache cache;
@@ -35,7 +35,7 @@ TEST(LayerStack, HasEveryLayerWithTheBlocksOperators) {
 }
 
 TEST(LayerStack, HasEachKindOfLayers) {
-  Setup setup = test::small_setup();
+  gui::Setup setup = test::small_setup();
   setup.model = "gemma2-9b";
   const LayerStack stack = stack_of(setup, "per-operator");
   ASSERT_EQ(stack.kinds.size(), 2U) << stack.note;

@@ -5,6 +5,7 @@
 
 #include <QAbstractButton>
 #include <QApplication>
+#include <QClipboard>
 #include <QDialog>
 #include <QFileDialog>
 #include <QLineEdit>
@@ -145,6 +146,7 @@ bool Monkey::tidy() {
     case 0:
       for (QWidget* top : QApplication::topLevelWidgets())
         if (top != &window_ && top->isVisible() && qobject_cast<QDialog*>(top)) top->close();
+      QApplication::clipboard()->clear();  // a picture that was copied is kept for somebody
       window_.showNormal();
       window_.resize(kSize);
       window_.reset_layout();

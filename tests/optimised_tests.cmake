@@ -9,6 +9,7 @@ set(only_optimised
   cli/limits_test.cpp
   cli/readme_commands_test.cpp
   cli/search_test.cpp
+  cli/shared_ranks_test.cpp
   cli/sweep_ranks_test.cpp
   cli/verify_test.cpp
   cuda/emit/attention_source_test.cpp
@@ -48,6 +49,7 @@ set(only_optimised
   sim/nests/product_traffic_test.cpp
   sim/programs/random_programs_test.cpp
   sim/search/distribution_test.cpp
+  sim/search/found_plans_test.cpp
   sim/search/search_test.cpp
   sim/verdict/verdict_test.cpp)
 # What they share with the tests of their folder.

@@ -70,8 +70,8 @@ TEST_F(WorkOnRanks, SearchFindsTheSame) {
   expect_same_on_ranks(
       " search --model tinyllama --gpu h200 --phase decode --batch 4 --context 512 --policy coda");
   expect_same_on_ranks(
-      " search --model tinyllama --gpu h200 --seq 64 --objective hbm --pareto time --policy coda "
-      "--budget 500");
+      " search --model tinyllama --gpu h200 --phase decode --batch 4 --context 512 "
+      "--objective launches --pareto time --policy coda --budget 500");
 }
 
 TEST_F(WorkOnRanks, DistributionsAreTheSame) {

@@ -235,13 +235,13 @@ class Bounding {
           Trials trials(evaluator_);
           if (evaluator_.late()) return std::string();
           static_cast<void>(trials.values(leaves_[i].plan));
-          return kSimulated + trials.text();
+          return simulated_ + trials.text();
         });
     for (std::size_t i = 0; i < texts.size(); ++i) {
       if (texts[i].empty())
         left_out_ = std::min(left_out_, leaves_[i].bound);
       else
-        evaluator_.take({evaluator_, texts[i].substr(kSimulated.size())});
+        evaluator_.take({evaluator_, texts[i].substr(simulated_.size())});
     }
   }
 
@@ -257,7 +257,7 @@ class Bounding {
     double bound = 0;
     Candidate plan;
   };
-  const std::string kSimulated = "+";  // what was known before gives an empty text
+  const std::string simulated_ = "+";  // what was known before gives an empty text
 
   Evaluator& evaluator_;
   LeastCosts& costs_;

@@ -127,7 +127,7 @@ TEST_F(WorkOnRanks, RefusesAnotherBuildBesideOurs) {
   const fs::path other = folder_ / "fuseline-other";
   fs::copy_file(FUSELINE_BINARY, other);
   std::ofstream(other, std::ios::app) << "x";  // it still runs
-  for (const std::string command : {std::string(" audit 70b-cost-h100"), kSearch}) {
+  for (const std::string& command : {std::string(" audit 70b-cost-h100"), kSearch}) {
     const Shell mixed =
         shell(folder_, "mpirun -n 1 " + kProgram + command + " : -n 1 ./fuseline-other" + command);
     EXPECT_EQ(mixed.status, 2) << mixed.said;

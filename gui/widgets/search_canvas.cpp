@@ -149,8 +149,7 @@ void SearchCanvas::paint_on(QPainter& painter, const QRectF& area) const {
   }
   painter.drawText(QRectF(a.plot.left(), a.plot.bottom() + line + 2, a.plot.width(), line),
                    Qt::AlignCenter,
-                   tr("time of the block →   HBM bytes ↑   full: runs   line: the front   rings: "
-                      "next edits"));
+                   tr("time →   HBM ↑   full: runs   line: front   rings: next edits"));
   painter.setPen(Qt::NoPen);
   QColor quiet = theme.colour(ColourRole::neutral);
   quiet.setAlpha(110);

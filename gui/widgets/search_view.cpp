@@ -118,6 +118,7 @@ void SearchView::look() {
 
 void SearchView::ask_next(const CustomFusion& custom) {
   asked_ = custom;
+  next_.clear();  // those of the best before
   work_.start({session_.bench().document(), run_of(custom, "best fusion so far")});
 }
 

@@ -103,7 +103,7 @@ class Search {
     if (!options_.watch) return {};
     return [this](const Candidate& candidate, const PlanValues& values, bool best) {
       if (!best) return options_.watch(values, nullptr);
-      const Plan plan = evaluator_.plan(candidate, false);
+      const Plan plan = evaluator_.plan(candidate);  // with its notes, which say what is on chip
       options_.watch(values, &plan);
     };
   }

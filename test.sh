@@ -201,7 +201,7 @@ fi
 with_checks=()
 # The sanitised build takes clang++.
 if ! $quick || [[ "$clang" != none ]] || [[ "$tidy" != none ]]; then with_checks=(--with-clang); fi
-scripts/install-deps.sh --with-tests --with-gui --with-python ${with_checks[@]+"${with_checks[@]}"} </dev/null
+scripts/install-deps.sh --with-tests --with-gui --with-python --with-mpi ${with_checks[@]+"${with_checks[@]}"} </dev/null
 mkdir -p build
 check_format
 

@@ -134,7 +134,7 @@ TEST(SearchCommand, RefusesWithTheOptionAndWhatIsAllowed) {
            {{"--keep-apart", "qkv"}, {"--keep-apart", "'qkv'", "not a pair"}},
            {{"--keep-apart", "qkv,donw"}, {"'qkv,donw'", "did you mean 'down'"}},
            {{"--buckets", "2"}, {"--buckets", "needs shapes that vary"}},
-           {{"--kernels", "all"}, {"--kernels", "own, any"}},
+           {{"--kernels", "all"}, {"--kernels", "own, chains, any"}},
            {{"--sizes", "4"}, {"--sizes", "needs shapes that vary"}},
            {{"--plot", "a.svg"}, {"--plot", "with --distribution"}},
            {{"--output", "no/such/folder/a.fuse"}, {"--output"}}}) {

@@ -30,7 +30,9 @@ void expect_no_wrong_conclusion(Window& window, const std::string& when) {
                                                        "missions", "causes",     "search",
                                                        "sweep",    "validation", "serving"};
     const std::string id = view->id().toStdString();
-    if (!kWithoutData.contains(id)) EXPECT_TRUE(seen.contains(id)) << when << ": " << id;
+    if (!kWithoutData.contains(id)) {
+      EXPECT_TRUE(seen.contains(id)) << when << ": " << id;
+    }
   }
   EXPECT_GE(seen.size(), 14U) << when;
 }

@@ -42,11 +42,11 @@ std::vector<OpId> ops_named(const Graph& graph, const std::vector<std::string>& 
   return ops;
 }
 
-const std::vector<std::string> kLlama = {"gate_up", "swiglu", "down", "residual2"};
+const std::vector<std::string> kLlamaOperators = {"gate_up", "swiglu", "down", "residual2"};
 
 TEST(ChainProducts, AreTwoProgramsWithTheResultOfTheFirstOnChip) {
   const Graph graph = chained(chainable(test::tiny_llama()), test::decode(3, 1, 40));
-  const std::vector<OpId> ops = ops_named(graph, kLlama);
+  const std::vector<OpId> ops = ops_named(graph, kLlamaOperators);
   EXPECT_EQ(why_no_program(graph, ops), "");
   const std::vector<Program> programs = lower_kernel(graph, "gate_up", ops);
   ASSERT_EQ(programs.size(), 2U);

@@ -64,7 +64,9 @@ std::int64_t launches_of(const Kernel& kernel, const std::vector<PhaseSchedule>&
   const std::int64_t beside = std::ssize(kernel.beside);
   if (kernel.in_pieces) return beside;
   if (kernel.phases.size() > 1) return 1 + beside;  // a chain joins its parts in the same launch
-  return phases.front().launches + (phases.front().splits > 1 ? 1 : 0) + beside;
+  const auto* attention = std::get_if<AttentionMainloop>(&kernel.phases.front().mainloop);
+  const bool joined = attention != nullptr && joins_splits(attention->shape, kernel.implementation);
+  return phases.front().launches + (phases.front().splits > 1 && !joined ? 1 : 0) + beside;
 }
 
 }  // namespace fuseline::executor

@@ -131,19 +131,25 @@ bool splits_keys(const AttentionShape& shape, Implementation implementation) {
 
 DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementation, const Gpu& gpu) {
   const AttentionConstants& c = gpu.constants.attention;
+  const bool library = implementation == Implementation::library_attention;
   const std::int64_t queries = shape.heads / shape.kv_heads * shape.q_tokens;
   DecodeGrid grid;
   grid.repeats = ceil_div(queries, kDecodeQueries);
   grid.heads = shape.batch * shape.kv_heads * grid.repeats;
-  if (implementation == Implementation::library_attention)
-    grid.parts = ceil_div(shape.v_width(), c.full_tile_width);
+  if (library) grid.parts = ceil_div(shape.v_width(), c.full_tile_width);
   const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
   const std::int64_t count = keys.end - keys.begin;
-  if (2 * grid.heads > gpu.sm_count || count < c.split_least_keys) return grid;
+  // Our own kernel splits from two tiles of keys on (cuda/kernels/attention/decode_work.cuh).
+  if (2 * grid.heads > gpu.sm_count || (library && count < c.split_least_keys)) return grid;
   const auto fitting = static_cast<std::uint64_t>(std::min(
       c.blocks_per_sm * gpu.sm_count / grid.heads, std::max<std::int64_t>(1, count / kKeyTile)));
   grid.splits = static_cast<std::int64_t>(std::bit_floor(fitting));
   return grid;
+}
+
+bool joins_splits(const AttentionShape& shape, Implementation implementation) {
+  return implementation != Implementation::library_attention &&
+         shape.head_width <= widest_joined_head;
 }
 
 AttentionWalk attention_walk(const Program& program, const AddressMap& addresses, const Gpu& gpu) {
@@ -256,7 +262,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     const Bytes partials = e.splits > 1 ? checked_product<Bytes>(2 * e.splits, s.batch * s.heads,
                                                                  s.q_tokens, s.v_width(), 4)
                                         : Bytes();
-    if (own && s.head_width <= widest_joined_head) {
+    if (joins_splits(s, implementation)) {
       e.l2 += partials;
     } else if (e.splits > 1) {
       e.combine_l2 = partials;

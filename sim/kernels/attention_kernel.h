@@ -71,5 +71,8 @@ struct DecodeGrid {
   std::int64_t splits = 1;
 };
 DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementation, const Gpu& gpu);
+// Whether the last of the blocks that share keys joins what the others made, so that no second
+// launch does.
+bool joins_splits(const AttentionShape& shape, Implementation implementation);
 
 }  // namespace fuseline

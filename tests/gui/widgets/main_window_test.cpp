@@ -39,6 +39,9 @@ TEST(MainWindow, OpensOnPredictedBesideMeasuredAndIsNeverEmpty) {
   EXPECT_FALSE(window->runs().model().index(0, RunModel::time).data().toString().isEmpty());
   for (View* view : window->views()) {
     window->raise_view(view->id());
+    // What is computed off the window's thread is waited for.
+    view->prepare();
+    view->finish();
     QCoreApplication::processEvents();
     const QImage image = test::picture(*view, {600, 400});
     EXPECT_LT(test::part_of(image, image.pixelColor(0, 0)), 0.995) << view->id().toStdString();

@@ -57,7 +57,7 @@ CommandResult predict_command(const Arguments& args) {
   options.text("--price-per-hour", "X", "of the GPU; with --layers all: cost per million tokens",
                o.price);
   options.text("--sequences", "TEXT|FILE.csv",
-               "one call for sequences that differ: SEQUENCESxNEW@CACHE+... of decode",
+               "one call for unlike sequences: SEQUENCESxNEW@CACHE+... of decode",
                o.sequences.sequences);
   options.text("--page", "N", "with --sequences: caches in pages of so many tokens",
                o.sequences.page);

@@ -1,9 +1,8 @@
 // search, audit and calibrate on several ranks of MPI: the same bytes for any number of them, also
 // where one was killed, and refusals of other builds. Each as real processes.
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -128,8 +127,8 @@ TEST_F(WorkOnRanks, RefusesAnotherBuildBesideOurs) {
   fs::copy_file(FUSELINE_BINARY, other);
   std::ofstream(other, std::ios::app) << "x";  // it still runs
   for (const std::string& command : {std::string(" audit 70b-cost-h100"), kSearch}) {
-    const Shell mixed =
-        shell(folder_, "mpirun -n 1 " + kProgram + command + " : -n 1 ./fuseline-other" + command);
+    const Shell mixed = shell(folder_, fmt::format("mpirun -n 1 {}{} : -n 1 ./fuseline-other{}",
+                                                   kProgram, command, command));
     EXPECT_EQ(mixed.status, 2) << mixed.said;
     EXPECT_THAT(mixed.said, HasSubstr("the same build of fuseline"));
   }

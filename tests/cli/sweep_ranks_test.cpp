@@ -1,9 +1,8 @@
 // A sweep on several ranks of MPI, with one of them killed, other builds beside each other, and a
 // disk that is full. Each as real processes.
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <thread>

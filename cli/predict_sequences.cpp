@@ -136,9 +136,10 @@ std::string predict_sequences(const SequenceWords& words, const Selection& selec
                      selection.model.layers, grouped(rows_of(groups)), grouped(sequences),
                      name_of(selection.workload.dtype), describe(selection.gpu)) +
          table_of(calls, groups, page) +
-         wrap(
-             "attention of 31 x 1 of 4,096: 31 sequences, 1 new token each, a cache of 4,096 with "
-             "it; each group in launches of its own; not compared with measurements");
+         wrap(fmt::format("attention of {}: sequences, new tokens of each, and tokens in each "
+                          "one's cache with them; each group in launches of its own; not compared "
+                          "with measurements",
+                          describe(groups.front())));
 }
 
 }  // namespace fuseline

@@ -312,15 +312,9 @@ void GraphView::restyle() {
 }
 
 void GraphView::paint_to(QPainter& painter, QSize size) {
-  constexpr int kMargin = 14;
-  const Theme t = theme();
-  painter.fillRect(QRect(QPoint(), size), t.background());
+  constexpr int kMargin = kPictureMargin;
   painter.setRenderHint(QPainter::Antialiasing);
-  painter.setFont(heading_font(font()));
-  painter.setPen(t.colour(ColourRole::text));
-  const int head = QFontMetrics(painter.font()).height() + 2 * kMargin;
-  painter.drawText(QRect(kMargin, 0, size.width() - 2 * kMargin, head),
-                   Qt::AlignLeft | Qt::AlignVCenter, to_qt(graph_.title));
+  const int head = paint_title(painter, size, to_qt(graph_.title));
   const int foot = QFontMetrics(small_font(font())).height() + kMargin;
   const QRectF area(kMargin, head, size.width() - 2 * kMargin,
                     size.height() - head - foot - kMargin);
@@ -331,8 +325,8 @@ void GraphView::paint_to(QPainter& painter, QSize size) {
   canvas_->graph().render(&painter, place, all, Qt::KeepAspectRatio);
   draw_graph_legend(
       painter,
-      QRectF(kMargin, size.height() - foot, size.width() - 2 * kMargin, foot - kMargin / 2.0), t,
-      font());
+      QRectF(kMargin, size.height() - foot, size.width() - 2 * kMargin, foot - kMargin / 2.0),
+      theme(), font());
 }
 
 std::vector<Table> GraphView::tables() const {

@@ -83,23 +83,16 @@ void LayersView::cancel() {
 }
 
 void LayersView::paint_to(QPainter& painter, QSize size) {
-  constexpr int kMargin = 14;
-  const Theme t = theme();
-  painter.fillRect(QRect(QPoint(), size), t.background());
-  painter.setFont(heading_font(font()));
-  painter.setPen(t.colour(ColourRole::text));
-  const int head = QFontMetrics(painter.font()).height() + 2 * kMargin;
-  const QRect line(kMargin, 0, size.width() - 2 * kMargin, head);
   const LayerStack& stack = canvas_->stack();
-  painter.drawText(line, Qt::AlignLeft | Qt::AlignVCenter, to_qt(stack.title));
+  const int head = paint_title(painter, size, to_qt(stack.title));
   if (!stack.problem.empty()) {
     painter.setFont(font());
     painter.drawText(QRect(QPoint(), size), Qt::AlignCenter | Qt::TextWordWrap,
                      to_qt(stack.problem));
     return;
   }
-  canvas_->paint_whole(
-      painter, QRectF(kMargin, head, size.width() - 2 * kMargin, size.height() - head - kMargin));
+  canvas_->paint_whole(painter, QRectF(kPictureMargin, head, size.width() - 2 * kPictureMargin,
+                                       size.height() - head - kPictureMargin));
 }
 
 std::vector<Table> LayersView::tables() const {

@@ -1,4 +1,5 @@
-// The points of a search, its front, and ghosts of the edits that could come next.
+#include "gui/widgets/search_canvas.h"
+
 #include <QHelpEvent>
 #include <QKeyEvent>
 #include <QMouseEvent>
@@ -10,7 +11,6 @@
 
 #include "gui/model/text.h"
 #include "gui/widgets/qt_text.h"
-#include "gui/widgets/search_view.h"
 
 namespace fuseline::gui {
 

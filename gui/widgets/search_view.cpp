@@ -128,14 +128,7 @@ void SearchView::finish() {
 }
 
 void SearchView::paint_to(QPainter& painter, QSize size) {
-  constexpr int kMargin = 14;
-  const Theme t = theme();
-  painter.fillRect(QRect(QPoint(), size), t.background());
-  painter.setFont(heading_font(font()));
-  painter.setPen(t.colour(ColourRole::text));
-  const int head = QFontMetrics(painter.font()).height() + 2 * kMargin;
-  painter.drawText(QRect(kMargin, 0, size.width() - 2 * kMargin, head),
-                   Qt::AlignLeft | Qt::AlignVCenter, to_qt(canvas_->state().text));
+  const int head = paint_title(painter, size, to_qt(canvas_->state().text));
   painter.setFont(font());
   canvas_->paint_on(painter, QRectF(0, head, size.width(), size.height() - head));
 }

@@ -9,6 +9,7 @@
 
 #include "gui/model/search_watch.h"
 #include "gui/widgets/charts/background.h"
+#include "gui/widgets/search_canvas.h"
 #include "gui/widgets/session.h"
 #include "gui/widgets/view.h"
 
@@ -16,50 +17,6 @@ class QLabel;
 class QToolButton;
 
 namespace fuseline::gui {
-
-class SearchCanvas : public QWidget {
-  Q_OBJECT
- public:
-  explicit SearchCanvas(QWidget* parent);
-
-  void show_state(SearchState state, std::vector<NextEdit> next);
-  [[nodiscard]] const SearchState& state() const { return state_; }
-  [[nodiscard]] const std::vector<NextEdit>& next() const { return next_; }
-  void paint_on(QPainter& painter, const QRectF& area) const;
-  // Those that are runs or edits, in the order of the arrow keys.
-  [[nodiscard]] QPointF place_of_point(std::size_t point) const;
-  [[nodiscard]] QPointF place_of_next(std::size_t edit) const;
-
- signals:
-  void point_chosen(std::size_t point);
-  void next_chosen(std::size_t edit);
-
- protected:
-  void paintEvent(QPaintEvent* event) override;
-  void mousePressEvent(QMouseEvent* event) override;
-  void keyPressEvent(QKeyEvent* event) override;
-  bool event(QEvent* event) override;  // tooltips
-
- private:
-  struct Axes {
-    QRectF plot;
-    double low_time = 0, high_time = 1, low_hbm = 0, high_hbm = 1;
-    [[nodiscard]] QPointF at(Seconds time, Bytes hbm) const;
-  };
-  [[nodiscard]] Axes axes(const QRectF& area) const;
-  struct Target {
-    bool is_edit = false;
-    std::size_t index = 0;
-  };
-  [[nodiscard]] std::vector<Target> targets() const;
-  [[nodiscard]] std::optional<Target> target_at(QPointF at) const;
-  [[nodiscard]] QString text_of(const Target& target) const;
-  void choose(const Target& target);
-
-  SearchState state_;
-  std::vector<NextEdit> next_;
-  int focus_ = -1;  // of targets()
-};
 
 class SearchView : public View {
   Q_OBJECT

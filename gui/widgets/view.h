@@ -58,6 +58,9 @@ class View : public QWidget {
 
  protected:
   [[nodiscard]] Workbench& bench() const { return bench_; }
+  static constexpr int kPictureMargin = 14;  // px
+  // Of a picture: the background, and the title in a line at the top, whose height is returned.
+  int paint_title(QPainter& painter, QSize size, const QString& title) const;
   void changeEvent(QEvent* event) override;  // calls restyle()
   void leaveEvent(QEvent* event) override;   // nothing is hovered any more
 

@@ -88,9 +88,14 @@ std::vector<SequenceGroup> parse_sequences(const std::string& field, const std::
   if (text.ends_with(".csv")) {
     const CsvTable table(text);
     for (std::size_t row = 0; row < table.rows(); ++row) {
-      groups.push_back({.sequences = table.whole(row, "sequences", 1),
-                        .tokens = table.whole(row, "tokens", 1),
-                        .context = table.whole(row, "context", 1)});
+      const auto size = [&](const std::string& column) {
+        const std::int64_t value = table.whole(row, column, 1);
+        if (value > kMostTokens)
+          table.fail(row, column, "is too large", fmt::format("1 to {}", kMostTokens));
+        return value;
+      };
+      groups.push_back(
+          {.sequences = size("sequences"), .tokens = size("tokens"), .context = size("context")});
       if (groups.back().context < groups.back().tokens)
         table.fail(row, "context", "is shorter than the new tokens, which it holds too",
                    "at least as many tokens");
@@ -129,19 +134,23 @@ CallPart MixedCall::whole() const {
 MixedCall predict_mixed(const std::string& policy, const ModelConfig& model, const Gpu& gpu,
                         const Workload& work, const std::vector<SequenceGroup>& groups,
                         std::optional<std::int64_t> page, Launching launching) {
-  const auto estimate = [&](std::int64_t batch, std::int64_t seq, std::int64_t context) {
+  const auto sized = [&](const SequenceGroup& g) {
     Workload at = work;
     at.phase = Phase::decode;
-    at.batch = batch;
-    at.seq = seq;
-    at.context = context;
+    at.batch = g.sequences;
+    at.seq = g.tokens;
+    at.context = g.context;
+    return at;
+  };
+  const auto estimate = [&](const SequenceGroup& g) {
+    const Workload at = sized(g);
     check_workload(at, model);
     return simulate(make_plan(policy, model, at, plan_target(gpu)), gpu, Fidelity::hierarchy,
                     {.launching = launching});
   };
   MixedCall out;
   out.policy = policy;
-  const PlanEstimate all = estimate(rows_of(groups), 1, 1);
+  const PlanEstimate all = estimate({.sequences = rows_of(groups)});
   if (std::ranges::none_of(all.kernels, of_attention))
     throw InputError({.file = "command line",
                       .field = "--policy",
@@ -154,18 +163,13 @@ MixedCall predict_mixed(const std::string& policy, const ModelConfig& model, con
   const BytesPerSecond rate = gpu.hbm_bandwidth_sustained * gpu.constants.stream.hbm_fraction;
   Bytes caches;
   for (const SequenceGroup& g : groups) {
-    const PlanEstimate alone = estimate(g.sequences, g.tokens, g.context);
+    const PlanEstimate alone = estimate(g);
     CallPart attention;
     for (const KernelEstimate& k : alone.kernels)
       if (of_attention(k)) add_kernel(k, attention);
     out.attention.push_back(attention);
     add_part({alone.time, alone.hbm_read + alone.hbm_write, alone.launches}, out.apart);
-    Workload one = work;
-    one.phase = Phase::decode;
-    one.batch = g.sequences;
-    one.seq = g.tokens;
-    one.context = g.context;
-    caches += caches_of(build_block(model, one));
+    caches += caches_of(build_block(model, sized(g)));
     if (page) out.tables.hbm += Bytes(g.sequences * ceil_div(g.context, *page) * kTableEntry);
   }
   if (!page) return out;

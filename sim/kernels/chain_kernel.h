@@ -47,9 +47,8 @@ struct ChainEstimate {
 //   start      as of any product of ours
 //   stream     both weights, by the slowest of HBM, the fullest SM's share from L2 and the tensor
 //              cores; the loads of the second weight follow those of the first
-//   hand-over  h is complete in its block when its last loads are there, and meanwhile few loads
-//   are
-//              under way: as long as a start takes longer when operands are not in L2
+//   hand-over  h is complete in its block when its last loads are there. Few loads are under way
+//              meanwhile, which takes as long as a start whose operands are not in L2 takes longer
 //   barrier    parts of y are complete in all blocks
 //   sum        parts of y to L2, and from there as the parts of a product that is split along K
 //   epilogues  of both products

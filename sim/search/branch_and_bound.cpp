@@ -13,6 +13,7 @@
 
 #include "base/piece_text.h"
 #include "sim/search/least_rest.h"
+#include "sim/search/trials.h"
 
 namespace fuseline {
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/search/descent.h"
+#include "sim/search/trials.h"
 
 namespace fuseline {
 

@@ -1,4 +1,5 @@
 #include "sim/search/descent.h"
+#include "sim/search/trials.h"
 
 #include <algorithm>
 #include <set>

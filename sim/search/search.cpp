@@ -19,6 +19,7 @@
 #include "sim/search/decisions.h"
 #include "sim/search/descent.h"
 #include "sim/search/evaluator.h"
+#include "sim/search/trials.h"
 #include "sim/sure/estimate_bands.h"
 
 namespace fuseline {

@@ -3,9 +3,14 @@
 
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <thread>
 
 #include "tests/cli/cli_run.h"
 
@@ -24,6 +29,30 @@ inline Shell shell(const std::filesystem::path& folder, const std::string& comma
                            command + "\n} > said 2>&1";
   const int status = std::system(line.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_text(said)};
+}
+
+inline std::size_t lines_in(const std::filesystem::path& file) {
+  if (!std::filesystem::exists(file)) return 0;
+  const std::string text = read_text(file);
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+// The command on two ranks. The second one says which process it is, and is killed when `journal`
+// has so many lines.
+inline Shell shell_with_a_killed_rank(const std::filesystem::path& folder,
+                                      const std::string& command, const std::string& journal,
+                                      std::size_t lines) {
+  namespace fs = std::filesystem;
+  std::ofstream(folder / "second.sh")
+      << "echo $$ > pid.part && mv pid.part pid && exec " + command + "\n";
+  std::jthread killer([&] {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
+    while (std::chrono::steady_clock::now() < end &&
+           (lines_in(folder / journal) < lines || !fs::exists(folder / "pid")))
+      std::this_thread::yield();
+    if (fs::exists(folder / "pid")) kill(std::stoi(read_text(folder / "pid")), SIGKILL);
+  });
+  return shell(folder, "mpirun -n 1 " + command + " : -n 1 sh second.sh");
 }
 
 }  // namespace fuseline::test

@@ -1,12 +1,8 @@
 // search, audit and calibrate on several ranks of MPI: the same bytes for any number of them, also
 // where one was killed, and refusals of other builds. Each as real processes.
-#include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -46,9 +42,7 @@ class WorkOnRanks : public ::testing::Test {
     return read_text(folder_ / name);
   }
   [[nodiscard]] std::size_t journal_lines() const {
-    if (!fs::exists(folder_ / "found.fuse.journal")) return 0;
-    const std::string text = file("found.fuse.journal");
-    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    return test::lines_in(folder_ / "found.fuse.journal");
   }
   void expect_same_on_ranks(const std::string& command) {
     const Shell one = shell(folder_, kProgram + command + " > one");
@@ -96,17 +90,7 @@ TEST_F(WorkOnRanks, SearchGoesOnAfterARankWasKilled) {
   const std::string command = kProgram + kSearch + " --output found.fuse";
   const Shell one = shell(folder_, kProgram + kSearch + " --output one.fuse > one");
   ASSERT_EQ(one.status, 0) << one.said;
-  std::ofstream(folder_ / "second.sh")
-      << "echo $$ > pid.part && mv pid.part pid && exec " + command + "\n";
-  std::jthread killer([&] {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
-    while (std::chrono::steady_clock::now() < end &&
-           (journal_lines() < 30 || !fs::exists(folder_ / "pid")))
-      std::this_thread::yield();
-    if (fs::exists(folder_ / "pid")) kill(std::stoi(file("pid")), SIGKILL);
-  });
-  const Shell killed = shell(folder_, "mpirun -n 1 " + command + " : -n 1 sh second.sh");
-  killer.join();
+  const Shell killed = test::shell_with_a_killed_rank(folder_, command, "found.fuse.journal", 30);
   ASSERT_NE(killed.status, 0) << killed.said;
   EXPECT_FALSE(fs::exists(folder_ / "found.fuse"));
   const std::size_t kept = journal_lines();

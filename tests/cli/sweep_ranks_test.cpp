@@ -1,11 +1,7 @@
 // A sweep on several ranks of MPI, with one of them killed, other builds beside each other, and a
 // disk that is full. Each as real processes.
-#include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -46,9 +42,7 @@ class SweepOnRanks : public ::testing::Test {
     return read_text(folder_ / name);
   }
   [[nodiscard]] std::size_t journal_lines() const {
-    if (!fs::exists(folder_ / "out.csv.journal")) return 0;
-    const std::string text = file("out.csv.journal");
-    return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    return test::lines_in(folder_ / "out.csv.journal");
   }
   // By one process, and without a file.
   void expect_as_by_one() {
@@ -63,19 +57,8 @@ class SweepOnRanks : public ::testing::Test {
 };
 
 TEST_F(SweepOnRanks, GoesOnAfterARankWasKilled) {
-  // Rank 1 says which process it is, and is killed when some cells are finished.
   const std::string command = "'" FUSELINE_BINARY "'" + std::string(kGrid) + " --output out.csv";
-  std::ofstream(folder_ / "second.sh")
-      << "echo $$ > pid.part && mv pid.part pid && exec " + command + "\n";
-  std::jthread killer([&] {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < end &&
-           (journal_lines() < 10 || !fs::exists(folder_ / "pid")))
-      std::this_thread::yield();
-    if (fs::exists(folder_ / "pid")) kill(std::stoi(file("pid")), SIGKILL);
-  });
-  const Shell killed = shell(folder_, "mpirun -n 1 " + command + " : -n 1 sh second.sh");
-  killer.join();
+  const Shell killed = test::shell_with_a_killed_rank(folder_, command, "out.csv.journal", 10);
   ASSERT_NE(killed.status, 0) << killed.said;
   EXPECT_FALSE(fs::exists(folder_ / "out.csv"));
   const std::size_t finished = journal_lines() - 1;

@@ -40,9 +40,10 @@ TEST(MainWindow, OpensOnPredictedBesideMeasuredAndIsNeverEmpty) {
   for (View* view : window->views()) {
     window->raise_view(view->id());
     // What is computed off the window's thread is waited for.
-    view->prepare();
-    view->finish();
-    QCoreApplication::processEvents();
+    if (view->is_busy()) {
+      view->finish();
+      QCoreApplication::processEvents();
+    }
     const QImage image = test::picture(*view, {600, 400});
     EXPECT_LT(test::part_of(image, image.pixelColor(0, 0)), 0.995) << view->id().toStdString();
     EXPECT_LT(test::part_of(image, Qt::magenta), 0.001) << view->id().toStdString();

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/block/mixed_batch.h"
@@ -71,6 +73,20 @@ TEST(MixedBatch, ReadsItsText) {
     EXPECT_EQ(p.field, "--sequences") << wrong;
     EXPECT_THAT(p.allowed, HasSubstr("SEQUENCESxNEW@CACHE")) << wrong;
   }
+}
+
+TEST(MixedBatch, ReadsAFileAndRefusesSizesThatAreTooLarge) {
+  const std::string path = testing::TempDir() + "sequences.csv";
+  std::ofstream(path) << "sequences,tokens,context\n31,1,4096\n1,512,2560\n";
+  const std::vector<SequenceGroup> groups = parse_sequences("--sequences", path);
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(rows_of(groups), 31 + 512);
+  EXPECT_EQ(groups[1].context, 2560);
+  std::ofstream(path) << "sequences,tokens,context\n31,1,4096\n9000000000000000000,2,2\n";
+  const InputProblem problem = problem_of([&] { (void)parse_sequences("--sequences", path); });
+  EXPECT_EQ(problem.line, 3);
+  EXPECT_EQ(problem.field, "sequences");
+  EXPECT_EQ(problem.message, "is too large");
 }
 
 TEST(MixedBatch, RefusesPoliciesWhoseAttentionIsNoKernel) {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/names.h"
+#include "cuda/emit/stream_fields.h"
 #include "cuda/emit/widths.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/placement.h"
@@ -123,9 +124,9 @@ class Emitter final : public EpilogueCode {
         define(out, fmt::format("load_table_part<{}>(p.{}, {}, {:#.9g}F)", access.period, f,
                                 place(), access.rest));
       else
-        define(out, fmt::format("load_table{}(p.{}, {})",
-                                std::get<GemmMainloop>(program_.mainloop).batch > 1 ? "<true>" : "",
-                                f, place()));
+        define(out, fmt::format("load_table<{}, {}, {}>(p.{}, {})",
+                                std::get<GemmMainloop>(program_.mainloop).batch > 1, from.cols,
+                                loads_vectors(from), f, place()));
     } else if (access.reach == Reach::sequence_rows) {
       Field& f = field(FieldKind::sequence_in, from);
       f.tokens = access.tokens;
@@ -133,6 +134,12 @@ class Emitter final : public EpilogueCode {
     } else {
       refuse("a load of other rows");
     }
+  }
+
+  // Whether a table's rows, and the slabs of the part that wants it, begin where vectors do.
+  [[nodiscard]] bool loads_vectors(const Operand& table) const {
+    return dtype(table) != Dtype::fp32 && table.cols % kVectorCols == 0 &&
+           moves_vectors(graph_, table) && parts_.begin(part_) % kVectorCols == 0;
   }
 
   // Rows are the same for every slab of the tile.

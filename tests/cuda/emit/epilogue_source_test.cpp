@@ -61,7 +61,7 @@ TEST(EpilogueSource, ResidualAndPartialsOfTheOutputProjection) {
 TEST(EpilogueSource, PartsOfTheQkvProjectionHaveScopesOfTheirOwn) {
   const EpilogueSource source = epilogue_of(coda("llama2-7b", Phase::train), "qkv");
   EXPECT_EQ(count(source.text, "if (meets(part"), 3U);
-  EXPECT_EQ(count(source.text, "= load_table("), 4U);
+  EXPECT_EQ(count(source.text, "= load_table<"), 4U);
   EXPECT_EQ(count(source.text, "TableIn<bf16>"), 2U);
   EXPECT_EQ(count(source.text, "= load_rows("), 1U);
   EXPECT_EQ(count(source.text, "mul(y, state.r)"), 1U);
@@ -93,7 +93,7 @@ TEST(EpilogueSource, PartsOfPartsAreNested) {
       epilogue_of(make_plan("coda", load_model("tinyllama"), work), "qkv");
   EXPECT_THAT(source.text, HasSubstr("columns(slab, 0, 2304)"));
   EXPECT_THAT(source.text, HasSubstr("columns(part0, 2048, 256)"));
-  EXPECT_EQ(count(source.text, "= load_table("), 2U);
+  EXPECT_EQ(count(source.text, "= load_table<"), 2U);
 }
 
 TEST(EpilogueSource, AGradientTwiceAsWideLoadsTwoBoxes) {

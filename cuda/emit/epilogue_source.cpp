@@ -24,6 +24,7 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr int kWarps = 8;                 // of a tile of 128 rows
+constexpr double kLongFunction = 12;      // instructions for each element of the product
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // A value that statements can name.
@@ -294,15 +295,16 @@ class Emitter final : public EpilogueCode {
   }
 
   // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
-  // Functions and tables make code worth sharing. What a slab leaves for the next one has registers
-  // that only unrolled code can name.
+  // Functions, tables and sums down columns make code worth sharing. A pair of SwiGLU does not: its
+  // tile has 42 KB unrolled, and it runs as fast as its other limits let it.
   [[nodiscard]] bool rolls() const {
-    return !carries_ && (source_.needs.loads_tables ||
-                         std::ranges::any_of(program_.body, [](const Primitive& p) {
-                           const auto* map = p.as<Map>();
-                           return map != nullptr &&
-                                  (map->fn->device != nullptr || map->fn->exponential);
-                         }));
+    return source_.needs.loads_tables || scratch_ > 0 ||
+           std::ranges::any_of(program_.body, [](const Primitive& p) {
+             if (const auto* pairs = p.as<PairMap>())
+               return pairs->fn->instructions >= kLongFunction;
+             const auto* map = p.as<Map>();
+             return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
+           });
   }
 
   EpilogueSource finish(const std::string& struct_name) {
@@ -325,6 +327,7 @@ class Emitter final : public EpilogueCode {
         "\n\n",
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (rolls()) t += "  static constexpr bool rolls = true;\n";
+    if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +

@@ -16,6 +16,7 @@
 namespace fuseline::cuda {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -68,21 +69,27 @@ TEST(EpilogueSource, PartsOfTheQkvProjectionHaveScopesOfTheirOwn) {
   EXPECT_EQ(count(source.text, "rope("), 2U);
 }
 
-// Slabs share their code where it is long. What is carried from slab to slab stays in registers
-// that only unrolled code can name: sums over rows, and what a log-sum-exp has seen.
+// Slabs share their code where it is long, and sums along rows go with them from slab to slab.
 TEST(EpilogueSource, LongEpiloguesComeInALoop) {
   const std::string loop = "static constexpr bool rolls = true;";
+  const std::string carries = "static constexpr bool carries = true;";
   const auto text = [](const std::string& model, Phase phase, const std::string& kernel) {
     return epilogue_of(coda(model, phase), kernel).text;
   };
   EXPECT_THAT(text("bert-large", Phase::forward, "up"), HasSubstr(loop));  // erf
   EXPECT_THAT(text("gpt2-large", Phase::forward, "up"), HasSubstr(loop));  // tanh
-  EXPECT_THAT(text("llama2-7b", Phase::forward, "qkv"), HasSubstr(loop));  // RoPE's tables
+  EXPECT_THAT(text("llama2-7b", Phase::forward, "qkv"),
+              AllOf(HasSubstr(loop), Not(HasSubstr(carries))));            // RoPE's tables
   EXPECT_THAT(text("qwen3-8b", Phase::forward, "qkv"), HasSubstr(loop));   // and norms of heads
-  EXPECT_THAT(text("gpt2-large", Phase::forward, "qkv"), Not(HasSubstr(loop)));  // a bias alone
+  EXPECT_THAT(text("gpt2-large", Phase::train, "d_up"), HasSubstr(loop));  // sums down columns
+  EXPECT_THAT(text("gpt2-large", Phase::forward, "qkv"), Not(HasSubstr(loop)));     // a bias alone
+  EXPECT_THAT(text("llama2-7b", Phase::forward, "gate_up"), Not(HasSubstr(loop)));  // SwiGLU
+  for (const char* model : {"gpt2-large", "llama2-7b"})  // GELU's slope; a pair's gradient
+    EXPECT_THAT(text(model, Phase::train, "d_down"),
+                AllOf(HasSubstr("RowState<"), HasSubstr(loop), HasSubstr(carries)));
   const std::string sums = text("llama2-7b", Phase::forward, "oproj");
   EXPECT_THAT(sums, HasSubstr("RowState<"));
-  EXPECT_THAT(sums, Not(HasSubstr(loop)));
+  EXPECT_THAT(sums, Not(HasSubstr(loop)));  // squares alone are short
 }
 
 // In decode the rotated keys, a part of the rotated part, go to the cache.

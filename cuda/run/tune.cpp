@@ -88,7 +88,7 @@ std::vector<TunedGemm> tune_gemms(const Device& device, KernelStore& store, cons
     const Kernel& kernel = plan.kernels[index];
     const Program& program = kernel.phases.front();
     const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
-    if (gemm == nullptr ||
+    if (gemm == nullptr || kernel.phases.size() != 1 ||
         (options.library != nullptr && kernel.implementation == Implementation::library_gemm))
       continue;
     before(kernel.name);

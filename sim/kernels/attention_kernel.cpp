@@ -173,7 +173,8 @@ DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementatio
     const std::int64_t on_sm =
         std::clamp<std::int64_t>(gpu.smem_per_sm.value() / shared, 1, kMostOwnBlocks);
     grid.at_once = on_sm * gpu.sm_count;
-    grid.splits = key_splits(grid.heads, count, grid.at_once);
+    // The launcher splits by all keys, whatever a window leaves of them to see.
+    grid.splits = key_splits(grid.heads, shape.kv_tokens, grid.at_once);
     return grid;
   }
   if (2 * grid.heads > gpu.sm_count || count < c.split_least_keys) return grid;

@@ -13,4 +13,23 @@ bool has_wgmma_attention(const AttentionMainloop& m, std::int64_t bias_columns) 
   return keys != 192 && bias_columns % kAligned == 0 && m.bias->col_begin % kAligned == 0;
 }
 
+std::int64_t decode_shared_bytes(const AttentionShape& shape, std::int64_t stages) {
+  constexpr std::int64_t kWarps = 4, kKeys = 16, kPadding = 16, kElement = 2;
+  const std::int64_t rows = kElement * (shape.head_width + shape.v_width()) + 2 * kPadding;
+  return kWarps * stages * kKeys * rows;
+}
+
+std::int64_t heads_together(const AttentionShape& shape, std::int64_t tile_rows,
+                            std::int64_t at_once) {
+  constexpr std::int64_t kL2Share = std::int64_t{8} << 20;
+  const std::int64_t heads = shape.batch * shape.heads;
+  const std::int64_t tiles = ceil_div(shape.q_tokens, tile_rows);
+  const std::int64_t bytes = 4 * shape.kv_tokens * shape.head_width;  // one head's keys and values
+  const std::int64_t fit =
+      kL2Share / std::max<std::int64_t>(1, bytes) * (shape.heads / shape.kv_heads);
+  const std::int64_t even =
+      shape.causal && shape.window == 0 ? ceil_div(2 * at_once, tiles + 1) : 1;
+  return std::min(heads, std::max(even, std::min(fit, heads)));
+}
+
 }  // namespace fuseline

@@ -6,6 +6,12 @@
 
 namespace fuseline {
 
+// What a measurement says of the tile that a kernel ran with.
+struct TileEdges {
+  std::int64_t m = 0, n = 0, k = 0;
+  friend bool operator==(const TileEdges&, const TileEdges&) = default;
+};
+
 // First the tile's edge along our M (tokens), then along our N (output features).
 struct GemmTile {
   std::int64_t m = 128;
@@ -23,6 +29,7 @@ struct GemmTile {
   double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
   // The same in a cluster along M one of whose thread blocks has no rows; 0: as in the others.
   double idle_fetch_bytes_per_cycle = 0;
+  [[nodiscard]] TileEdges edges() const { return {m, n, k}; }
   // Of our own mainloop's tiles: the weights are the tensor cores' rows, so that m comes in steps
   // of 16, and the two blocks of a cluster share the tokens (cuda/kernels/sm90/turned_tile.cuh).
   [[nodiscard]] bool turned() const { return cluster_n > 1; }

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "model/framework_launch.h"
+#include "model/gemm_tile.h"
 #include "model/graph.h"
 #include "model/program.h"
 
@@ -63,6 +65,7 @@ struct Kernel {
   std::vector<Program> phases;
   std::vector<FrameworkLaunch> beside{};  // what a framework launches besides for these operators
   bool in_pieces = false;                 // `beside` is all that is launched, without the kernel
+  std::optional<TileEdges> ran{};  // of a GEMM that a measurement knows; otherwise a tile is chosen
 };
 
 // A plan says only whether a tensor has a place in memory. The simulator finds out whether L2 holds

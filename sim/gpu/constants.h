@@ -74,6 +74,13 @@ struct AttentionConstants {
   double gradient_item_cycles = 0;
   double generic_product = 0;
   double generic_gradient_product = 0;
+  double own_decode_bytes_per_cycle = 0;
+  Seconds own_decode_round;
+  double own_forward_exp_cycles = 0;
+  double own_forward_product = 0;
+  Seconds own_forward_start;
+  double own_join_gb_per_s = 0;
+  double generic_longest = 0;
   double own_gradient_exps = 0;
   double own_gradient_product = 0;
   double own_gradient_item_cycles = 0;

@@ -52,9 +52,9 @@ Measurements part_of(const Measurements& all, const std::vector<HereStep>& steps
 }
 
 HereError error_of(const Measurements& measurements, const Gpu& gpu) {
-  const Predictor predictor =
-      simulated_predictor("here", Fidelity::hierarchy, measured_models(measurements),
-                          [&gpu](const std::string&) -> const Gpu& { return gpu; });
+  const Predictor predictor = simulated_predictor(
+      "here", Fidelity::hierarchy, measured_models(measurements),
+      [&gpu](const std::string&) -> const Gpu& { return gpu; }, MeasuredTiles(measurements));
   HereError e;
   for (const JudgedCase& c : validate(measurements, std::span(&predictor, 1)).cases) {
     const auto error = c.error(0);

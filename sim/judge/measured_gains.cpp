@@ -26,6 +26,7 @@ bool has_order(const MeasuredGain& gain) {
 std::vector<MeasuredGain> measured_gains(const std::string& folder, const std::string& policy,
                                          const std::string& over) {
   Measurements all = load_measurements(folder);
+  MeasuredTiles tiles(all);
   all.traces.clear();
   all.gemms.clear();
   std::vector<PairOfBlocks> pairs;
@@ -43,9 +44,9 @@ std::vector<MeasuredGain> measured_gains(const std::string& folder, const std::s
                       .allowed = "a name of scenarios/gpus"});
   }
   const Gpu gpu = load_gpu(all.meta.gpu);
-  const Predictor predictor =
-      simulated_predictor("gains", Fidelity::hierarchy, measured_models(all),
-                          [&gpu](const std::string&) -> const Gpu& { return gpu; });
+  const Predictor predictor = simulated_predictor(
+      "gains", Fidelity::hierarchy, measured_models(all),
+      [&gpu](const std::string&) -> const Gpu& { return gpu; }, std::move(tiles));
   std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // of "folder/"
   const std::string name = path.filename().string();

@@ -51,9 +51,11 @@ std::vector<Measurements> split(const Measurements& all, std::size_t parts) {
 }
 
 std::vector<double> residuals_of(const Measurements& measurements,
-                                 const std::vector<ModelConfig>& models, const Gpu& gpu) {
+                                 const std::vector<ModelConfig>& models, const MeasuredTiles& tiles,
+                                 const Gpu& gpu) {
   const Predictor predictor = simulated_predictor(
-      "fit", Fidelity::hierarchy, models, [&gpu](const std::string&) -> const Gpu& { return gpu; });
+      "fit", Fidelity::hierarchy, models, [&gpu](const std::string&) -> const Gpu& { return gpu; },
+      tiles);
   const ErrorTable table = validate(measurements, std::span(&predictor, 1));
   std::vector<double> residuals;
   for (const JudgedCase& c : table.cases) {
@@ -170,6 +172,7 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
                       .message = "nothing is left to fit constants to",
                       .allowed = "measurements of at least two models"});
   }
+  const MeasuredTiles tiles(kept);  // a part may have a block whose trace is in another one
   const std::vector<Measurements> parts = split(kept, kFitParts);
   ThreadSharing threads;
   Sharing& sharing = options.sharing != nullptr ? *options.sharing : threads;
@@ -178,7 +181,7 @@ FitResult refit(const Measurements& measurements, const Gpu& gpu, const RefitOpt
   const ResidualFn residuals = [&](const ConstantValues& constants) {
     const Gpu candidate = with_constants(gpu, constants);
     const std::vector<double> all = shared_residuals(sharing, constants, [&](std::size_t part) {
-      return residuals_of(parts[part], models, candidate);
+      return residuals_of(parts[part], models, tiles, candidate);
     });
     if (options.progress) options.progress(++evaluations);
     return all;

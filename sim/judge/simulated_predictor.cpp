@@ -44,7 +44,7 @@ std::vector<ModelConfig> measured_models(const Measurements& measurements) {
 }
 
 Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<ModelConfig> models,
-                              const GpuFor& gpu_for) {
+                              const GpuFor& gpu_for, MeasuredTiles tiles) {
   const auto known = std::make_shared<const std::vector<ModelConfig>>(std::move(models));
   std::vector<Projections> projections;
   for (const ModelConfig& model : *known) projections.push_back(projections_of(model));
@@ -54,10 +54,11 @@ Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<M
     }
     return load_model(model);
   };
-  PredictBlock block = [=](const BlockCase& c) {
+  PredictBlock block = [=, ran = std::move(tiles)](const BlockCase& c) {
     const Gpu& gpu = gpu_for(c.model);
-    return simulate(make_plan(c.execution, config_of(c.model), c.workload, plan_target(gpu)), gpu,
-                    fidelity, {.replay = true, .runs = 2});
+    Plan plan = make_plan(c.execution, config_of(c.model), c.workload, plan_target(gpu));
+    ran.give_to(plan, c);
+    return simulate(plan, gpu, fidelity, {.replay = true, .runs = 2});
   };
   PredictGemm gemm = [=](const MeasuredGemm& g) {
     return estimate_library_gemm(

@@ -34,18 +34,20 @@ std::optional<Predictor> left_out_predictor(const Gpu& gpu, const Measurements& 
     if (found == gpus.end()) throw Unpredicted{};
     return found->second;
   };
-  return simulated_predictor("left out", Fidelity::hierarchy, models, gpu_for);
+  return simulated_predictor("left out", Fidelity::hierarchy, models, gpu_for,
+                             MeasuredTiles(measurements));
 }
 
 }  // namespace
 
 std::vector<Predictor> standard_predictors(const Gpu& gpu, const Measurements& measurements) {
   const std::vector<ModelConfig> models = measured_models(measurements);
+  const MeasuredTiles tiles(measurements);
   const auto shared = std::make_shared<const Gpu>(gpu);
   const GpuFor same = [shared](const std::string&) -> const Gpu& { return *shared; };
   std::vector<Predictor> columns = {
-      simulated_predictor("roofline", Fidelity::roofline, models, same),
-      simulated_predictor("hierarchy", Fidelity::hierarchy, models, same)};
+      simulated_predictor("roofline", Fidelity::roofline, models, same, tiles),
+      simulated_predictor("hierarchy", Fidelity::hierarchy, models, same, tiles)};
   if (auto left_out = left_out_predictor(gpu, measurements, models)) {
     columns.push_back(std::move(*left_out));
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/block/estimate.h"
+#include "sim/judge/measured_tiles.h"
 #include "sim/measured/measurement.h"
 #include "sim/sure/band.h"
 
@@ -35,9 +36,10 @@ struct Unpredicted {};
 // the GPU description to judge a model with: the same one always, or one whose constants were
 // fitted without that model. The name is empty for a GEMM of no model. `models`: those that the
 // measurements are of.
+// `tiles`: those that ran.
 using GpuFor = std::function<const Gpu&(const std::string& model)>;
 Predictor simulated_predictor(std::string name, Fidelity fidelity, std::vector<ModelConfig> models,
-                              const GpuFor& gpu_for);
+                              const GpuFor& gpu_for, MeasuredTiles tiles = {});
 
 // The models that blocks and traces name, loaded, in alphabetical order. InputError as load_model.
 std::vector<ModelConfig> measured_models(const Measurements& measurements);

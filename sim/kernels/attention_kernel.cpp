@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -18,6 +20,9 @@ namespace {
 constexpr std::int64_t kMostSplitQueries = 16;  // of our own kernel
 constexpr std::int64_t kDecodeQueries = 16;     // rows of a thread block's tile, ours and cuDNN's
 constexpr std::int64_t kNarrowWidth = 64;       // the narrowest tile of keys
+constexpr std::int64_t kWarpKeys = 64;          // 16 for each warp of our own decode kernel
+constexpr std::int64_t kOwnStages = 3;          // of its rings
+constexpr std::int64_t kMostOwnBlocks = 4;      // on one SM: its registers allow no more
 
 // Every query head of a sequence reads its keys after the heads that share them.
 void read_operands(const AttentionWalk& attention, L2Cache& cache) {
@@ -118,6 +123,30 @@ Seconds decode_blocks_time(const AttentionShape& s, const DecodeGrid& grid, std:
   return Seconds(std::max(alone, together) / gpu.sm_clock.value());
 }
 
+// Of our own decode kernel: every round of its thread blocks streams its share of the keys, all
+// together as fast as HBM allows and each SM as fast as it can, and waits for its first loads.
+Seconds own_decode_time(const AttentionShape& s, const DecodeGrid& grid, std::int64_t keys,
+                        Bytes key_and_value, Seconds hbm, const Gpu& gpu) {
+  const AttentionConstants& c = gpu.constants.attention;
+  const std::int64_t blocks = grid.heads * grid.splits;
+  const std::int64_t tiled = ceil_div(ceil_div(keys, grid.splits), kWarpKeys) * kWarpKeys;
+  const double alone =
+      static_cast<double>(tiled) *
+      (c.block_cycles_per_key + key_and_value.as_double() / c.own_decode_bytes_per_cycle);
+  double seconds = 0;
+  for (std::int64_t left = blocks; left > 0; left -= grid.at_once) {
+    const auto of_round = static_cast<double>(std::min(left, grid.at_once));
+    const double share = hbm.value() * of_round / static_cast<double>(blocks);
+    const double of_sm = std::max(1.0, of_round / static_cast<double>(gpu.sm_count));
+    const double cycles =
+        std::max(alone * of_sm, dequantise_cycles(s, static_cast<double>(tiled), gpu) * of_sm);
+    const Seconds walk(cycles / gpu.sm_clock.value());
+    seconds += partly_overlapped(Seconds(share), walk, c.overlap_exponent).value() +
+               c.own_decode_round.value();
+  }
+  return Seconds(seconds);
+}
+
 bool same_place(const CachedSlice& a, const CachedSlice& b) {
   return a.matrix.tensor == b.matrix.tensor && a.col_begin == b.col_begin;
 }
@@ -139,8 +168,16 @@ DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementatio
   if (library) grid.parts = ceil_div(shape.v_width(), c.full_tile_width);
   const KeyRange keys = visible_keys(shape, 0, shape.q_tokens);
   const std::int64_t count = keys.end - keys.begin;
-  // Our own kernel splits from two tiles of keys on (cuda/kernels/attention/decode_work.cuh).
-  if (2 * grid.heads > gpu.sm_count || (library && count < c.split_least_keys)) return grid;
+  if (!library) {
+    const std::int64_t shared = decode_shared_bytes(shape, kOwnStages);
+    const std::int64_t on_sm =
+        std::clamp<std::int64_t>(gpu.smem_per_sm.value() / shared, 1, kMostOwnBlocks);
+    grid.at_once = on_sm * gpu.sm_count;
+    // The launcher splits by all keys, whatever a window leaves of them to see.
+    grid.splits = key_splits(grid.heads, shape.kv_tokens, grid.at_once);
+    return grid;
+  }
+  if (2 * grid.heads > gpu.sm_count || count < c.split_least_keys) return grid;
   const auto fitting = static_cast<std::uint64_t>(std::min(
       c.blocks_per_sm * gpu.sm_count / grid.heads, std::max<std::int64_t>(1, count / kKeyTile)));
   grid.splits = static_cast<std::int64_t>(std::bit_floor(fitting));
@@ -239,7 +276,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
 
   const double hbm_rate = gpu.hbm_bandwidth_sustained.value() * c.hbm_fraction;
   const double l2_rate = gpu.l2_bandwidth.value() * gpu.constants.stream.l2_fraction;
-  Seconds start;
+  Seconds start, own_work;
   const bool split = splits_keys(s, implementation) && !m->gradient;
   if (split) {
     const DecodeGrid grid = decode_grid(s, implementation, gpu);
@@ -253,17 +290,29 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = (once.as_double() + c.repeated_l2_share * again.as_double()) /
                 BytesPerSecond(l2_rate).value() * Seconds(1);
-    e.tensor_time = decode_blocks_time(s, grid, k.rows / s.batch, k_element, v_element, gpu);
     e.smem = kv + again;
     start = c.split_start;
     const bool own = implementation != Implementation::library_attention;
-    if (own) e.own_start = c.own_decode_start;
+    if (own) {
+      const Bytes of_key(s.head_width * k_element + s.v_width() * v_element);
+      own_work =
+          own_decode_time(s, grid, k.rows / s.batch, of_key, std::max(e.hbm_time, e.l2_time), gpu);
+      e.tensor_time = own_decode_time(s, grid, k.rows / s.batch, of_key, Seconds(), gpu);
+      e.own_start = c.own_decode_start;
+    } else {
+      e.tensor_time = decode_blocks_time(s, grid, k.rows / s.batch, k_element, v_element, gpu);
+    }
     // fp32 partials [splits, B·H·T, d], written and read back within L2.
     const Bytes partials = e.splits > 1 ? checked_product<Bytes>(2 * e.splits, s.batch * s.heads,
                                                                  s.q_tokens, s.v_width(), 4)
                                         : Bytes();
     if (joins_splits(s, implementation)) {
       e.l2 += partials;
+      // The last thread block of a tile reads what all have left of its rows.
+      const std::int64_t rows = std::min(kDecodeQueries, s.heads / s.kv_heads * s.q_tokens);
+      if (e.splits > 1)
+        own_work +=
+            Bytes(4 * e.splits * rows * s.v_width()) / BytesPerSecond(c.own_join_gb_per_s * 1e9);
     } else if (e.splits > 1) {
       e.combine_l2 = partials;
       e.combine_work = c.combine + static_cast<double>(e.splits) * c.combine_split +
@@ -286,9 +335,12 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     const bool back = m->gradient.has_value();
     const std::int64_t bias_columns = walk.bias ? walk.bias->matrix.cols : 0;
     const bool generic = runs_generic_attention(*m, bias_columns, implementation, gpu);
+    const bool own = implementation != Implementation::library_attention && !generic && !back &&
+                     has_feature(gpu, Feature::wgmma);
     const PrefillTime t =
         generic ? (back ? generic_gradient_time(s, gpu) : generic_prefill_time(s, gpu))
         : back  ? gradient_time(s, gpu, implementation, m->gradient->per_query_head)
+        : own   ? own_prefill_time(s, gpu)
                 : prefill_time(s, gpu);
     e.tensor_time = t.tensor;
     if (s.cache.quantised())
@@ -297,7 +349,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.exp_time = t.exp;
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
-    start = c.start;
+    start = own ? c.own_forward_start : c.start;
     if (back) start += gradient_overhead(s, implementation, gpu);
     if (back && generic) start += gpu.tiny_kernel + gpu.constants.launch.gap;  // a third launch
   }
@@ -307,6 +359,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
   e.work = start + longest;
   // The serial walk overlaps only in parts with a transfer that is about as long.
   if (split) e.work = start + partly_overlapped(compute, memory, c.overlap_exponent);
+  if (own_work > Seconds()) e.work = start + own_work;
   if (longest <= start) {
     e.bound = Bound::launch;
   } else if (longest == compute) {

@@ -66,9 +66,11 @@ struct DecodeGrid {
   std::int64_t heads = 0;    // key/value heads of all sequences, once for every tile of queries
   std::int64_t repeats = 1;  // tiles of queries that share keys
   std::int64_t parts = 1;    // of V's columns
-  // Blocks that share the keys: a power of two that fills the GPU about twice, each with at least a
-  // tile of keys; 1 when the heads alone fill half of the GPU or keys are few.
+  // Blocks that share the keys. The library's: a power of two that fills the GPU about twice, each
+  // with at least a tile of keys; 1 when the heads alone fill half of the GPU or keys are few.
+  // Ours: key_splits() (model/attention_kernels.h).
   std::int64_t splits = 1;
+  std::int64_t at_once = 0;  // of our own kernel: blocks that run at once
 };
 DecodeGrid decode_grid(const AttentionShape& shape, Implementation implementation, const Gpu& gpu);
 // Whether the last of the blocks that share keys joins what the others made, so that no second

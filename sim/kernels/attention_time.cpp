@@ -97,8 +97,10 @@ double loss_of_width(double width, const AttentionConstants& c) {
   return 1 + c.wide_head_loss * std::max(0.0, width / full - 1);
 }
 
-// Pairs of a query and a key on the multiprocessor with the most, in tiles of 64 x 64.
-double generic_pairs(const AttentionShape& shape, const Gpu& gpu) {
+// Pairs of a query and a key on the multiprocessor with the most, in tiles of 64 x 64. `alone`:
+// what a pair costs where a thread block has a multiprocessor for itself, in those of two that
+// share it.
+double generic_pairs(const AttentionShape& shape, const Gpu& gpu, double alone) {
   constexpr std::int64_t kTile = 64;
   double most = 0, sum = 0;
   for (std::int64_t q = 0; q < shape.q_tokens; q += kTile) {
@@ -108,8 +110,8 @@ double generic_pairs(const AttentionShape& shape, const Gpu& gpu) {
     sum += static_cast<double>(kTile * keys);
   }
   const double heads = static_cast<double>(shape.batch * shape.heads);
-  // Two thread blocks share a multiprocessor: the longest, alone at the end, has it for itself.
-  return std::max(most / 2, sum * heads / static_cast<double>(gpu.sm_count));
+  // Two thread blocks share a multiprocessor: the longest is alone at the end.
+  return std::max(most * alone, sum * heads / static_cast<double>(gpu.sm_count));
 }
 
 // SM cycles for one product of a pair of a query and a key, with heads so wide. Softmax hides a
@@ -118,6 +120,24 @@ double product_cycles(double width, const Gpu& gpu) {
   const AttentionConstants& c = gpu.constants.attention;
   // Wide heads leave room for smaller tiles only: about a third more time per doubling.
   return 2.0 * width / flops_per_clock(gpu) * c.product_exposed * loss_of_width(width, c);
+}
+
+// The tiles of queries of our own forward kernel in the order in which they are drawn.
+std::vector<double> own_query_tiles(const AttentionShape& shape, std::int64_t at_once) {
+  std::vector<double> of_head;
+  for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
+    const std::int64_t count = std::min(kQueryTile, shape.q_tokens - q);
+    of_head.push_back(static_cast<double>(kQueryTile * rounded_keys(shape, q, count)));
+  }
+  std::ranges::reverse(of_head);
+  const std::int64_t heads = shape.batch * shape.heads;
+  const std::int64_t together = heads_together(shape, kQueryTile, at_once);
+  std::vector<double> tiles;
+  tiles.reserve(of_head.size() * static_cast<std::size_t>(heads));
+  for (std::int64_t head = 0; head < heads; head += together)
+    for (const double pairs : of_head)
+      tiles.insert(tiles.end(), static_cast<std::size_t>(std::min(together, heads - head)), pairs);
+  return tiles;
 }
 
 // What a pair and a tile cost, in SM cycles.
@@ -143,6 +163,19 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
                    gpu, gpu.sm_clock.value() * clock_factor);
 }
 
+PrefillTime own_prefill_time(const AttentionShape& shape, const Gpu& gpu) {
+  constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
+  const AttentionConstants& c = gpu.constants.attention;
+  const auto width = static_cast<double>(shape.head_width + shape.v_width());
+  const PassCost cost{2 * width / flops_per_clock(gpu) * c.own_forward_product,
+                      c.own_forward_exp_cycles, width / 2 * c.item_cycles_per_width};
+  const double clock = gpu.sm_clock.value();
+  const std::int64_t heads = shape.batch * shape.heads;
+  if (ceil_div(shape.q_tokens, kQueryTile) * heads > kEnough)
+    return pass_time(query_tiles(shape), heads, cost, gpu, clock);
+  return pass_time(own_query_tiles(shape, gpu.sm_count), 1, cost, gpu, clock);
+}
+
 bool runs_generic_attention(const AttentionMainloop& m, std::int64_t bias_columns,
                             Implementation implementation, const Gpu& gpu) {
   return implementation != Implementation::library_attention && has_feature(gpu, Feature::wgmma) &&
@@ -152,16 +185,17 @@ bool runs_generic_attention(const AttentionMainloop& m, std::int64_t bias_column
 PrefillTime generic_prefill_time(const AttentionShape& shape, const Gpu& gpu) {
   const AttentionConstants& c = gpu.constants.attention;
   const auto columns = static_cast<double>(shape.head_width + shape.v_width());
-  const double cycles = generic_pairs(shape, gpu) * 2 * columns / flops_per_clock(gpu) *
-                        loss_of_width(columns / 2, c) * c.generic_product;
+  const double cycles = generic_pairs(shape, gpu, c.generic_longest) * 2 * columns /
+                        flops_per_clock(gpu) * c.generic_product;
   return {Seconds(cycles / gpu.sm_clock.value()), {}};
 }
 
 PrefillTime generic_gradient_time(const AttentionShape& shape, const Gpu& gpu) {
   const AttentionConstants& c = gpu.constants.attention;
   const auto columns = static_cast<double>(5 * shape.head_width + 3 * shape.v_width());
-  const double cycles =
-      generic_pairs(shape, gpu) * 2 * columns / flops_per_clock(gpu) * c.generic_gradient_product;
+  constexpr double kAlone = 0.5;  // as if it had the whole multiprocessor
+  const double cycles = generic_pairs(shape, gpu, kAlone) * 2 * columns / flops_per_clock(gpu) *
+                        c.generic_gradient_product;
   return {Seconds(cycles / gpu.sm_clock.value()), {}};
 }
 

@@ -26,6 +26,12 @@ struct PrefillTime {
 };
 PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clock_factor = 1.0);
 
+// Of our own forward kernel for the warp-group instruction
+// (cuda/kernels/attention/forward_sm90.cuh). Heads come in groups, and in a group the last tiles,
+// which see most keys, come first. Both halves of a tile are computed, also where the second has no
+// rows. A key column costs its softmax however wide the head is.
+PrefillTime own_prefill_time(const AttentionShape& shape, const Gpu& gpu);
+
 // Whether a plan's attention takes the kernels for the warp's own instruction on a GPU that has the
 // faster one (model/attention_kernels.h). `bias_columns`: of the bias's rows in memory.
 bool runs_generic_attention(const AttentionMainloop& m, std::int64_t bias_columns,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 #include "base/error.h"
@@ -77,9 +78,26 @@ bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const 
          (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu));
 }
 
+// Those with the edges that a measurement names; without any in the menu, nothing.
+std::vector<GemmTile> tiles_that_ran(const std::vector<GemmTile>& menu,
+                                     const std::optional<TileEdges>& ran) {
+  std::vector<GemmTile> tiles;
+  std::copy_if(menu.begin(), menu.end(), std::back_inserter(tiles),
+               [&](const GemmTile& tile) { return ran && tile.edges() == *ran; });
+  return tiles;
+}
+
 std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
   const TileMenu& menu = gpu.architecture->tiles;
-  std::vector<GemmTile> tiles;
+  std::vector<GemmTile> tiles =
+      tiles_that_ran(problem.library ? menu.library : menu.own, problem.ran);
+  // What ran may be a tile that the tool takes for no such product any more.
+  std::vector<GemmTile> taken = tiles;
+  std::erase_if(taken, [&](const GemmTile& tile) {
+    return !problem.library && own_mainloop_skips(problem, tile, gpu);
+  });
+  if (!taken.empty()) return taken;
+  if (!tiles.empty()) return tiles;
   if (problem.library) {
     const LibraryHabits habits(problem, gpu);
     std::copy_if(menu.library.begin(), menu.library.end(), std::back_inserter(tiles),

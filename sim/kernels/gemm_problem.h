@@ -90,7 +90,9 @@ struct GemmProblem {
   bool rows_of_tokens = false;
   bool library = true;           // the vendor's kernels; otherwise our own mainloop, no split-K
   std::optional<GemmTile> tile;  // empty: chosen
-  EpilogueNeeds needs;           // of our own mainloop's tiles
+  // Of the tile that a measured kernel ran with: the choice is among the menu's with these edges.
+  std::optional<TileEdges> ran{};
+  EpilogueNeeds needs;                 // of our own mainloop's tiles
   std::uint32_t workspace_tensor = 0;  // names split-K partials in the cache
 
   // What tiles are chosen for: rows that meet one matrix of b, and how many such products there

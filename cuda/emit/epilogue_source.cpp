@@ -289,12 +289,13 @@ class Emitter final : public EpilogueCode {
 
   // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
   // Functions, tables and sums down columns make code worth sharing. A pair of SwiGLU does not: its
-  // tile has 42 KB unrolled, and it runs as fast as its other limits let it.
+  // tile has 42 KB unrolled, and it runs as fast as its other limits let it. The gradient of a pair
+  // is four numbers beside each sum: with sums along rows a loop would run out of registers.
   [[nodiscard]] bool rolls() const {
     return source_.needs.loads_tables || scratch_ > 0 ||
-           std::ranges::any_of(program_.body, [](const Primitive& p) {
+           std::ranges::any_of(program_.body, [this](const Primitive& p) {
              if (const auto* pairs = p.as<PairMap>())
-               return pairs->fn->instructions >= kLongFunction;
+               return !carries_ && pairs->fn->instructions >= kLongFunction;
              const auto* map = p.as<Map>();
              return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
            });

@@ -24,6 +24,7 @@ namespace {
 
 constexpr int kWarps = 8;                 // of a tile of 128 rows
 constexpr double kLongFunction = 12;      // instructions for each element of the product
+constexpr int kWidestCarriedLoop = 192;   // tiles of 256 columns spilled 16 bytes
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // A value that statements can name.
@@ -289,16 +290,24 @@ class Emitter final : public EpilogueCode {
 
   // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
   // Functions, tables and sums down columns make code worth sharing. A pair of SwiGLU does not: its
-  // tile has 42 KB unrolled, and it runs as fast as its other limits let it. The gradient of a pair
-  // is four numbers beside each sum: with sums along rows a loop would run out of registers.
+  // tile has 42 KB unrolled, and it runs as fast as its other limits let it.
   [[nodiscard]] bool rolls() const {
     return source_.needs.loads_tables || scratch_ > 0 ||
-           std::ranges::any_of(program_.body, [this](const Primitive& p) {
+           std::ranges::any_of(program_.body, [](const Primitive& p) {
              if (const auto* pairs = p.as<PairMap>())
-               return !carries_ && pairs->fn->instructions >= kLongFunction;
+               return pairs->fn->instructions >= kLongFunction;
              const auto* map = p.as<Map>();
              return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
            });
+  }
+
+  // What decides whether a carried loop of the widest tiles has enough registers: erf and its slope
+  // compile without a spill (ViT-L, BERT large), tanh's slope and gradients of pairs do not.
+  [[nodiscard]] bool calls_function() const {
+    return std::ranges::any_of(program_.body, [](const Primitive& p) {
+      const auto* map = p.as<Map>();
+      return map != nullptr && map->fn->device != nullptr;
+    });
   }
 
   EpilogueSource finish(const std::string& struct_name) {
@@ -322,6 +331,8 @@ class Emitter final : public EpilogueCode {
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (rolls()) t += "  static constexpr bool rolls = true;\n";
     if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
+    if (rolls() && carries_ && !calls_function())
+      t += fmt::format("  static constexpr int widest_loop = {};\n", kWidestCarriedLoop);
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +

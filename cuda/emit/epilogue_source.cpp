@@ -25,6 +25,7 @@ namespace {
 
 constexpr int kWarps = 8;                 // of a tile of 128 rows
 constexpr double kLongFunction = 12;      // instructions for each element of the product
+constexpr int kWidestCarriedLoop = 192;   // tiles of 256 columns spilled 16 bytes
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // A value that statements can name.
@@ -307,6 +308,15 @@ class Emitter final : public EpilogueCode {
            });
   }
 
+  // What decides whether a carried loop of the widest tiles has enough registers: erf and its slope
+  // compile without a spill (ViT-L, BERT large), tanh's slope and gradients of pairs do not.
+  [[nodiscard]] bool calls_function() const {
+    return std::ranges::any_of(program_.body, [](const Primitive& p) {
+      const auto* map = p.as<Map>();
+      return map != nullptr && map->fn->device != nullptr;
+    });
+  }
+
   EpilogueSource finish(const std::string& struct_name) {
     FUSELINE_ASSERT(
         source_.needs.tile_loads == tile_slots_ && source_.needs.col_loads == col_slots_,
@@ -328,6 +338,8 @@ class Emitter final : public EpilogueCode {
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (rolls()) t += "  static constexpr bool rolls = true;\n";
     if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
+    if (rolls() && carries_ && !calls_function())
+      t += fmt::format("  static constexpr int widest_loop = {};\n", kWidestCarriedLoop);
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +

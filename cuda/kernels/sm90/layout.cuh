@@ -26,6 +26,11 @@ template <class Epilogue, class = void>
 constexpr bool carries = false;
 template <class Epilogue>
 constexpr bool carries<Epilogue, decltype(void(Epilogue::carries))> = Epilogue::carries;
+// Columns of the widest tile whose loop has registers for such a state; wider ones stay unrolled.
+template <class Epilogue, class = void>
+constexpr int widest_loop = 256;
+template <class Epilogue>
+constexpr int widest_loop<Epilogue, decltype(void(Epilogue::widest_loop))> = Epilogue::widest_loop;
 
 template <class Config_, class Epilogue_>
 struct Sm90Layout {
@@ -97,9 +102,10 @@ struct Sm90Layout {
   static constexpr bool busy_producer = batched || ragged ||
                                         Epilogue::tile_loads + Epilogue::col_loads > 2 ||
                                         Epilogue::col_loads > 1;
+  static constexpr bool loops =
+      rolls<Epilogue> && (!carries<Epilogue> || Config::tile_n <= widest_loop<Epilogue>);
   // A state that a loop carries needs the eight registers itself.
-  static constexpr bool needs_registers =
-      rolls<Epilogue> && carries<Epilogue> && !batched && !ragged;
+  static constexpr bool needs_registers = loops && carries<Epilogue> && !batched && !ragged;
   static constexpr int producer_registers = !busy_producer ? 24 : needs_registers ? 32 : 40;
   static constexpr int consumer_registers = busy_producer && !needs_registers ? 232 : 240;
   using Accumulators = float[Config::subtiles][Config::tile_n / 2];

@@ -29,7 +29,7 @@ struct UprightTile {
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s) gather<0>(acc[s], state[s], s, queue);
     }
-    if constexpr (rolls<Epilogue>)
+    if constexpr (Block::loops)
       finish_in_a_loop(acc, state, place, queue, more);
     else
       finish_slabs<0>(acc, state, place, queue, more);

@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "cuda/run/field_parameters.h"
 #include "cuda/run/parameters.h"
+#include "cuda/run/stream_arguments.h"
 
 namespace fuseline::cuda {
 

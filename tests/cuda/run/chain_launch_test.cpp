@@ -15,6 +15,7 @@
 #include "cuda/export/recorded_plan.h"
 #include "model/blocks/block.h"
 #include "model/chain.h"
+#include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/gpu/plan_target.h"
 

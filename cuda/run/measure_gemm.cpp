@@ -11,7 +11,7 @@ namespace fuseline::cuda {
 // square.
 double rounding_tolerance(Dtype type) {
   const int bits = type == Dtype::fp16 ? 11 : 8;
-  return 2 * std::ldexp(1, -bits) / std::sqrt(3.0);
+  return 2 * std::ldexp(1, -bits - 1) / std::sqrt(3.0);
 }
 
 const MeasuredTile& MeasuredGemm::best() const {

@@ -208,7 +208,8 @@ struct GemmMeasurer::State {
     for (TileKernel& k :
          tile_kernels(plan, program, own_tile(plan, program, described), store.target())) {
       sources.push_back(k.source.source);
-      all.push_back({.name = tile_name(k), .kernel = std::move(k)});
+      std::string name = tile_name(k);
+      all.push_back({.name = std::move(name), .kernel = std::move(k)});
     }
     store.compile_ahead(sources, options.workers.threads);
     return all;

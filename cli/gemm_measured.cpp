@@ -14,6 +14,7 @@
 
 #include "base/csv.h"
 #include "base/csv_text.h"
+#include "base/data_files.h"
 #include "base/error.h"
 #include "base/path_kind.h"
 #include "cli/long_work.h"

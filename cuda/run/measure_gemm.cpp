@@ -11,7 +11,7 @@ namespace fuseline::cuda {
 // square.
 double rounding_tolerance(Dtype type) {
   const int bits = type == Dtype::fp16 ? 11 : 8;
-  return 2 * std::ldexp(1, -bits) / std::sqrt(3.0);
+  return 2 * std::ldexp(1, -bits - 1) / std::sqrt(3.0);
 }
 
 const MeasuredTile& MeasuredGemm::best() const {
@@ -208,7 +208,8 @@ struct GemmMeasurer::State {
     for (TileKernel& k :
          tile_kernels(plan, program, own_tile(plan, program, described), store.target())) {
       sources.push_back(k.source.source);
-      all.push_back({.name = tile_name(k), .kernel = std::move(k)});
+      std::string name = tile_name(k);
+      all.push_back({.name = std::move(name), .kernel = std::move(k)});
     }
     store.compile_ahead(sources, options.workers.threads);
     return all;

@@ -45,7 +45,8 @@ PAIRS = "out(q, {}(in<Pairs>(a)));"
 ERF = "0.5F * x * (1.0F + erff(0.70710678F * x))"
 ERF_SLOPE = "0.5F * (1.0F + erf_of(0.70710678F * x)) + x * 0.39894228F * fast_exp(-0.5F * x * x)"
 GEGLU = "out(q, join_pairs(in<Pairs>(a), [](float g, float u) { return gelu_tanh_of(g) * u; }));"
-ROPE = "out(q, rope(in<Tile>(a), load_table(c, slab), load_table(s, slab)));"
+ROPE = ("out(q, rope(in<Tile>(a), load_table<false, 128, true>(c, slab), "
+        "load_table<false, 128, true>(s, slab)));")
 GRADIENT = ("const auto r = swiglu_backward(in<Pairs>(a), in<Tile>(b)); "
             "out(q, r.pairs); out(q + 384 * 64, r.again);")
 # Name: body, and what its loads and stores of fp32 add for each element.

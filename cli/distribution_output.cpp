@@ -22,6 +22,12 @@ bool batches_vary(const DistributionResult& r) {
 }
 
 std::string size_text(const ShapeWeight& s, Phase phase, bool with_batch) {
+  if (s.mixed()) {
+    std::string groups;
+    for (const SequenceGroup& g : s.sequences)
+      groups += (groups.empty() ? "" : " + ") + describe(g);
+    return groups;
+  }
   std::string text = phase == Phase::decode ? fmt::format("context {}", grouped(s.context))
                                             : fmt::format("{} tokens", grouped(s.tokens));
   if (phase == Phase::decode && s.tokens > 1) text = grouped(s.tokens) + " new, " + text;

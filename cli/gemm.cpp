@@ -1,13 +1,16 @@
 // fuseline gemm: one library GEMM.
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/csv_text.h"
+#include "base/error.h"
 #include "base/format.h"
 #include "cli/commands.h"
+#include "cli/gemm_measured.h"
 #include "cli/options.h"
 #include "cli/predict_table.h"
 #include "cli/table.h"
@@ -56,11 +59,14 @@ std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate&
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
-  GemmWords words;
+  GemmMeasureTexts texts;
+  GemmWords& words = texts.words;
+  bool measured = false;
   std::optional<std::string> format;
   Options options("gemm", "One GEMM y[m,n] = x[m,k] w[n,k]^T as the vendor's library runs it.",
                   {"fuseline gemm --m 2048 --n 12288 --k 4096 --gpu h200",
-                   "fuseline gemm --m 16 --n 4096 --k 11008 --gpu h100 --format json"});
+                   "fuseline gemm --m 16 --n 4096 --k 11008 --gpu h100 --format json",
+                   "fuseline gemm --measure --shapes shapes.csv --output gemms.csv --minutes 8"});
   options.text("--m", "M", "rows (tokens)", words.m);
   options.text("--n", "N", "columns (output features)", words.n);
   options.text("--k", "K", "contraction (input features)", words.k);
@@ -79,8 +85,25 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--fidelity", "roofline|hierarchy", "how closely memory is simulated",
                words.fidelity);
   options.text("--format", "table|json|csv", "what to print (table)", format);
+  options.flag("--measure", "on the GPU here: the library and every tile of ours, in turns",
+               measured);
+  options.text("--shapes", "FILE.csv", "many sizes to measure, in columns m, n and k",
+               texts.shapes);
+  options.text("--output", "FILE.csv", "of what was measured; what it has is not measured again",
+               texts.output);
+  options.text("--minutes", "N", "after which no further size is begun", texts.minutes);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
+  if (measured) return measure_gemms(texts);
+  for (const auto& [name, text] : {std::pair{"--shapes", &texts.shapes},
+                                   {"--output", &texts.output},
+                                   {"--minutes", &texts.minutes}})
+    if (*text)
+      throw InputError({.file = kCommandLine,
+                        .field = name,
+                        .value = **text,
+                        .message = "is of what is measured",
+                        .allowed = "--measure beside it"});
   const std::string chosen =
       parse_word("--format", format.value_or("table"), {"table", "json", "csv"});
   const GemmRequest request = resolve_gemm(words);

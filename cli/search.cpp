@@ -84,6 +84,8 @@ CommandResult searched(const Arguments& args) {
   options.text("--cached-plans", "N",
                "with it: plans kept where each size is compiled for itself (64)",
                words.cached_plans);
+  options.text("--page", "N", "with a CSV of sequences: caches in pages of so many tokens",
+               words.page);
   options.text("--plot", "FILE.svg", "with it: mean time over the number of buckets", plot);
   options.text("--output", "FILE.fuse", "write the plan there", output);
   options.flag("--resume", "go on with what an unfinished search into --output left behind",

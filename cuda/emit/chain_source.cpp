@@ -15,7 +15,7 @@ namespace fuseline::cuda {
 
 namespace {
 
-constexpr std::int64_t kChainWarps = 8;
+constexpr std::int64_t kChainWarps = chain_threads / 32;
 
 std::int64_t rounded_up(std::int64_t value, std::int64_t step) {
   return (value + step - 1) / step * step;
@@ -62,7 +62,21 @@ bool rows_apart(const Program& program) {
   return std::ranges::any_of(loads(program), apart) || std::ranges::any_of(stores(program), apart);
 }
 
+Layout whole_of(const std::vector<Field>& fields, StructLayout& layout) {
+  std::vector<Layout> each;
+  for (const Field& f : fields) each.push_back(layout_of(f.kind));
+  layout = lay_out(each);
+  return layout.whole;
+}
+
 }  // namespace
+
+ChainArguments chain_arguments(const ChainKernelSource& kernel) {
+  ChainArguments a;
+  const Layout first = whole_of(kernel.first, a.first), second = whole_of(kernel.second, a.second);
+  a.whole = lay_out({{40, 8}, {32, 4}, first, second});
+  return a;
+}
 
 std::string chain_not_built(const Graph& graph, const Kernel& kernel, const ChainLayout& layout,
                             std::int64_t shared_bytes_per_block) {
@@ -94,6 +108,7 @@ ChainKernelSource chain_kernel_source(const Graph& graph, const Kernel& kernel,
   out.function = Names().unique(kernel.name);
   out.first = first.fields;
   out.second = second.fields;
+  out.layout = layout;
   out.shared_bytes = chain_shared_bytes(kernel, layout);
   out.source.name = out.function + ".cu";
   std::string& text = out.source.text;
@@ -108,6 +123,13 @@ ChainKernelSource chain_kernel_source(const Graph& graph, const Kernel& kernel,
       fmt::format("using ChainOfProducts = Chain<{}, First, Second, {}>;\n\n",
                   element_name(graph.tensor(kept).dtype), layout.first_columns / layout.columns);
   text += "}  // namespace fuseline::gpu\n\n";
+  // What the host reckons with.
+  text += fmt::format(
+      "static_assert(sizeof(fuseline::gpu::ChainOfProducts::Args) == {}, \"parameters\");\n"
+      "static_assert(fuseline::gpu::ChainOfProducts::shared_bytes({}, {}, {}) == {}, \"shared\");\n"
+      "static_assert(fuseline::gpu::ChainOfProducts::threads == {}, \"threads\");\n\n",
+      chain_arguments(out).whole.whole.size, gemm_of_chain(kernel.phases[0]).K, layout.columns,
+      gemm_of_chain(kernel.phases[0]).M, out.shared_bytes, chain_threads);
   text += fmt::format(
       "extern \"C\" __global__ void __launch_bounds__(fuseline::gpu::ChainOfProducts::threads, 1)\n"
       "{}(const __grid_constant__ fuseline::gpu::ChainOfProducts::Args args) {{\n"

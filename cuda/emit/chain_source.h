@@ -13,12 +13,22 @@
 
 namespace fuseline::cuda {
 
+inline constexpr std::int64_t chain_threads = 256;  // of a thread block
+
 struct ChainKernelSource {
   Source source;
   std::string function;              // the extern "C" kernel
   std::vector<Field> first, second;  // of the two epilogues
-  std::int64_t shared_bytes = 0;     // dynamic shared memory of a thread block
+  ChainLayout layout;
+  std::int64_t shared_bytes = 0;  // dynamic shared memory of a thread block
 };
+
+// The kernel's one parameter: five pointers and eight numbers, then both epilogues.
+struct ChainArguments {
+  StructLayout whole;
+  StructLayout first, second;  // of the fields, from the epilogue's place on
+};
+ChainArguments chain_arguments(const ChainKernelSource& kernel);
 
 // Why the mainloop does not run the kernel; empty: it does. A thread block of the target must have
 // enough shared memory.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cuda/emit/gathered_groups.h"
 #include "cuda/emit/names.h"
+#include "cuda/emit/stream_fields.h"
 #include "cuda/emit/widths.h"
 #include "model/primitives/epilogue_code.h"
 #include "model/primitives/placement.h"
@@ -23,6 +24,8 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr int kWarps = 8;                 // of a tile of 128 rows
+constexpr double kLongFunction = 12;      // instructions for each element of the product
+constexpr int kWidestCarriedLoop = 192;   // tiles of 256 columns spilled 16 bytes
 constexpr int kMostColumnReductions = 4;  // most_column_reductions of kernels/epilogue/place.cuh
 
 // A value that statements can name.
@@ -123,9 +126,9 @@ class Emitter final : public EpilogueCode {
         define(out, fmt::format("load_table_part<{}>(p.{}, {}, {:#.9g}F)", access.period, f,
                                 place(), access.rest));
       else
-        define(out, fmt::format("load_table{}(p.{}, {})",
-                                std::get<GemmMainloop>(program_.mainloop).batch > 1 ? "<true>" : "",
-                                f, place()));
+        define(out, fmt::format("load_table<{}, {}, {}>(p.{}, {})",
+                                std::get<GemmMainloop>(program_.mainloop).batch > 1, from.cols,
+                                loads_vectors(from), f, place()));
     } else if (access.reach == Reach::sequence_rows) {
       Field& f = field(FieldKind::sequence_in, from);
       f.tokens = access.tokens;
@@ -133,6 +136,12 @@ class Emitter final : public EpilogueCode {
     } else {
       refuse("a load of other rows");
     }
+  }
+
+  // Whether a table's rows, and the slabs of the part that wants it, begin where vectors do.
+  [[nodiscard]] bool loads_vectors(const Operand& table) const {
+    return dtype(table) != Dtype::fp32 && table.cols % kVectorCols == 0 &&
+           moves_vectors(graph_, table) && parts_.begin(part_) % kVectorCols == 0;
   }
 
   // Rows are the same for every slab of the tile.
@@ -287,15 +296,25 @@ class Emitter final : public EpilogueCode {
   }
 
   // Whether the slabs of a tile share one copy of the code (cuda/kernels/sm90/layout.cuh).
-  // Functions and tables make code worth sharing. What a slab leaves for the next one has registers
-  // that only unrolled code can name.
+  // Functions, tables and sums down columns make code worth sharing. A pair of SwiGLU does not: its
+  // tile has 42 KB unrolled, and it runs as fast as its other limits let it.
   [[nodiscard]] bool rolls() const {
-    return !carries_ && (source_.needs.loads_tables ||
-                         std::ranges::any_of(program_.body, [](const Primitive& p) {
-                           const auto* map = p.as<Map>();
-                           return map != nullptr &&
-                                  (map->fn->device != nullptr || map->fn->exponential);
-                         }));
+    return source_.needs.loads_tables || scratch_ > 0 ||
+           std::ranges::any_of(program_.body, [](const Primitive& p) {
+             if (const auto* pairs = p.as<PairMap>())
+               return pairs->fn->instructions >= kLongFunction;
+             const auto* map = p.as<Map>();
+             return map != nullptr && (map->fn->device != nullptr || map->fn->exponential);
+           });
+  }
+
+  // What decides whether a carried loop of the widest tiles has enough registers: erf and its slope
+  // compile without a spill (ViT-L, BERT large), tanh's slope and gradients of pairs do not.
+  [[nodiscard]] bool calls_function() const {
+    return std::ranges::any_of(program_.body, [](const Primitive& p) {
+      const auto* map = p.as<Map>();
+      return map != nullptr && map->fn->device != nullptr;
+    });
   }
 
   EpilogueSource finish(const std::string& struct_name) {
@@ -318,6 +337,9 @@ class Emitter final : public EpilogueCode {
         "\n\n",
         tile_slots_, col_slots_, scratch_, source_.needs.slab_groups);
     if (rolls()) t += "  static constexpr bool rolls = true;\n";
+    if (rolls() && carries_) t += "  static constexpr bool carries = true;\n";
+    if (rolls() && carries_ && !calls_function())
+      t += fmt::format("  static constexpr int widest_loop = {};\n", kWidestCarriedLoop);
     source_.needs.only_stores = only_stores();
     if (only_stores()) t += "  static constexpr bool only_stores = true;\n";
     t += "  template <class F>\n  static FUSELINE_DEVICE void fetch(const Params& p, F&& f) {\n" +

@@ -60,11 +60,6 @@ std::string title_of(const Plan& plan, const Kernel& kernel) {
 }
 
 const Program& only_program(const Plan& plan, const Kernel& kernel) {
-  if (handed_over(kernel))
-    throw MissingError(fmt::format(
-        "policy {}, kernel {}: a chain of two products compiles (kernel_sources), but nothing "
-        "launches it on a GPU yet",
-        plan.policy, kernel.name));
   if (kernel.phases.size() != 1)
     throw MissingError(
         fmt::format("policy {} has no kernel for a real GPU yet: {} keeps {} phases in one launch",
@@ -85,17 +80,22 @@ const Program& only_program(const Plan& plan, const Kernel& kernel) {
   return program;
 }
 
+ChainKernelSource chain_of(const Plan& plan, const Kernel& kernel, std::int64_t sm_count,
+                           std::int64_t shared_bytes_per_block) {
+  const auto layout = chain_layout(kernel, sm_count);
+  FUSELINE_ASSERT(layout.has_value(), kernel.name + " is no chain");
+  const std::string missing = chain_not_built(plan.graph, kernel, *layout, shared_bytes_per_block);
+  if (!missing.empty())
+    throw MissingError(fmt::format("policy {}, kernel {}: {} has no kernel for a real GPU yet",
+                                   plan.policy, kernel.name, missing));
+  return chain_kernel_source(plan.graph, kernel, *layout, title_of(plan, kernel));
+}
+
 std::vector<Source> kernel_sources(const Plan& plan, const Kernel& kernel, const Gpu& gpu,
                                    SmTarget target) {
   if (is_block_kernel(kernel)) return {block_kernel_source(plan, kernel, target).source};
-  if (const auto chain = chain_layout(kernel, gpu)) {
-    const std::string missing =
-        chain_not_built(plan.graph, kernel, *chain, plan_target(gpu).shared_bytes_per_block);
-    if (!missing.empty())
-      throw MissingError(fmt::format("policy {}, kernel {}: {} has no kernel for a real GPU yet",
-                                     plan.policy, kernel.name, missing));
-    return {chain_kernel_source(plan.graph, kernel, *chain, title_of(plan, kernel)).source};
-  }
+  if (handed_over(kernel))
+    return {chain_of(plan, kernel, gpu.sm_count, plan_target(gpu).shared_bytes_per_block).source};
   const Program& program = only_program(plan, kernel);
   const std::string title = title_of(plan, kernel);
   if (std::holds_alternative<GemmMainloop>(program.mainloop))

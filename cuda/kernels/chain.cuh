@@ -9,8 +9,8 @@
 //      y, which goes to `parts` in global memory.
 //   4. When the parts of all blocks are there, blocks add them in order, 128 columns of a row at a
 //      time, and run the second epilogue.
-// So all blocks must be on the GPU at the same time: one on each multiprocessor, and a cooperative
-// launch.
+// So all blocks must be on the GPU at the same time. There is at most one for each multiprocessor, a
+// stream runs one launch after the other, and the host refuses a GPU that cannot hold them.
 //
 // Both weights go from global memory to registers, once, and straight into mma.sync as the operand
 // of 16 rows: a and h are the operand of 8. Lane l loads 16 bytes of row l / 4 and of row l / 4 +
@@ -36,7 +36,7 @@ struct ChainArgs {
   const Element* b;
   const Element* c;
   float* parts;  // [blocks, M, N]
-  u32* arrived;  // how many blocks have come here in all launches; 0 before the first
+  u32* arrived;  // 0 before the first launch; see wait_for_all()
   int M, K, F, N;
   int lda, ldb, ldc;
   int columns;  // of h in a block, a multiple of 8
@@ -269,15 +269,18 @@ struct Chain {
     }
   }
 
-  // Every block counts up once. The count goes on from launch to launch, so nobody has to reset it.
+  // Every block adds to a counter. All together add 2^31, whichever comes last: so the highest bit
+  // changes once in a launch, when all are here, and the lower ones are 0 again for the next launch.
+  // It may go on for ever, and nobody has to reset it.
   FUSELINE_DEVICE void wait_for_all() const {
+    constexpr u32 highest = 1U << 31;
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-      const u32 before = atomicAdd(args.arrived, 1U);
-      const u32 goal = (before / gridDim.x + 1) * gridDim.x;
+      const u32 mine = blockIdx.x == 0 ? highest - (gridDim.x - 1) : 1U;
+      const u32 before = atomicAdd(args.arrived, mine);
       Patience patience;
-      while (static_cast<int>(load_acquire(args.arrived) - goal) < 0) patience.lose();
+      while (((load_acquire(args.arrived) ^ before) & highest) == 0) patience.lose();
       fence_gpu();
     }
     __syncthreads();

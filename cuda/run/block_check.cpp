@@ -64,6 +64,7 @@ std::string first_not_finite(const Plan& plan, const executor::Memory& memory,
   for (const Kernel& kernel : plan.kernels) {
     for (const Program& program : kernel.phases) {
       for (const Operand& o : stores(program)) {
+        if (!memory.has(o.tensor)) continue;
         // Columns that nobody stores (the keys' part of a product, where keys go to the cache) stay
         // NaNs.
         const executor::Storage& all = memory.at(o.tensor);

@@ -125,7 +125,12 @@ std::unique_ptr<executor::Memory> BlockOnGpu::result(const executor::Inputs& inp
                                                      int layer) const {
   auto memory = std::make_unique<executor::Memory>(plan_, inputs);
   const GpuTensors& tensors = *tensors_.at(static_cast<std::size_t>(layer));
-  for (const TensorId id : stored_by(plan_)) memory->writable(id) = tensors.download(id);
+  for (const TensorId id : stored_by(plan_)) {
+    if (tensors.has(id))
+      memory->writable(id) = tensors.download(id);
+    else
+      memory->forget(id);  // what a chain hands over never leaves its thread blocks
+  }
   return memory;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "cuda/run/batched_matrix.h"
+#include "cuda/run/field_parameters.h"
 #include "cuda/run/kernel_function.h"
 #include "cuda/run/parameters.h"
 #include "cuda/run/row_groups.h"
@@ -25,38 +26,10 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 constexpr std::int64_t kSlabCols = 64;
 constexpr int kRasterGroup = static_cast<int>(kOwnRasterClusters);
 
-// As the device's structs lay them out (epilogue/operands.cuh, vector.cuh, reduce.cuh, batch.cuh).
-struct MappedParameter {
-  TensorMap map;
-  std::uint64_t data;
-  std::int32_t ld_or_count, begin_or_cols;
-  gpu::BatchPlace place{};  // of tiles that are stored
-};
-struct MappedRuns {
-  alignas(64) MappedParameter tile;
-  alignas(64) std::int32_t run;
-  std::int32_t step;
-};
-static_assert(offsetof(MappedRuns, run) == 192 && sizeof(MappedRuns) == 256);
-struct GroupsParameter {
-  Address data;
-  std::int32_t ld, run, step;
-};
-struct RowsParameter {
-  std::uint64_t data;
-  std::int32_t ld;
-};
-struct TableParameter {
-  std::uint64_t data;
-  std::int32_t period, cols;
-};
+// TailSums of kernels/sm90/tail_sums.cuh.
 struct TailParameter {
   std::uint64_t sums, ready;
   std::int32_t parts, unused = 0;
-};
-struct SequenceParameter {
-  std::uint64_t data;
-  std::int32_t ld, tokens;
 };
 
 // What the kernel needs besides its code.

@@ -76,11 +76,14 @@ Dtype products_in(const Plan& plan) {
   return Dtype::bf16;
 }
 
+// In memory: what a chain hands over is not.
 std::vector<TensorId> stored_tensors(const Plan& plan) {
   std::set<TensorId> stored;
   for (const Kernel& k : plan.kernels)
     for (const Program& p : k.phases)
-      for (const Operand& o : stores(p)) stored.insert(o.tensor);
+      for (const Operand& o : stores(p))
+        if (plan.homes[static_cast<std::size_t>(o.tensor.index)] == Home::hbm)
+          stored.insert(o.tensor);
   return {stored.begin(), stored.end()};
 }
 

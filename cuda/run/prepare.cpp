@@ -7,15 +7,18 @@
 
 #include "cuda/emit/attention_source.h"
 #include "cuda/emit/block_source.h"
+#include "cuda/emit/chain_source.h"
 #include "cuda/emit/kernel_source.h"
 #include "cuda/emit/plan_source.h"
 #include "cuda/emit/scan_source.h"
 #include "cuda/emit/stream_source.h"
 #include "cuda/run/attention_launch.h"
 #include "cuda/run/block_launch.h"
+#include "cuda/run/chain_launch.h"
 #include "cuda/run/gemm_launch.h"
 #include "cuda/run/scan_launch.h"
 #include "cuda/run/stream_launch.h"
+#include "model/chain.h"
 
 namespace fuseline::cuda {
 
@@ -23,7 +26,11 @@ namespace {
 
 using AttentionSources = std::vector<AttentionKernelSource>;
 using KernelText = std::variant<GemmKernelSource, AttentionSources, ScanKernelSource,
-                                StreamKernelSource, BlockKernelSource>;
+                                StreamKernelSource, BlockKernelSource, ChainKernelSource>;
+
+ChainKernelSource chain_on(const DeviceInfo& device, const Plan& plan, const Kernel& kernel) {
+  return chain_of(plan, kernel, device.multiprocessors, device.shared_per_block.value());
+}
 
 KernelText text_of(const Plan& plan, const Kernel& kernel, const GemmTile* tile, SmTarget target,
                    const DeviceInfo& device) {
@@ -45,6 +52,7 @@ void add_sources(const KernelText& text, std::vector<Source>& sources) {
   if (const auto* stream = std::get_if<StreamKernelSource>(&text))
     sources.push_back(stream->source);
   if (const auto* block = std::get_if<BlockKernelSource>(&text)) sources.push_back(block->source);
+  if (const auto* chain = std::get_if<ChainKernelSource>(&text)) sources.push_back(chain->source);
   if (const auto* attention = std::get_if<AttentionSources>(&text))
     for (const AttentionKernelSource& part : *attention) sources.push_back(part.source);
 }
@@ -86,6 +94,10 @@ std::vector<Source> plan_sources(const KernelStore& store, const DeviceInfo& dev
       sources.push_back(block_kernel_source(plan, kernel, store.target()).source);
       continue;
     }
+    if (handed_over(kernel)) {
+      sources.push_back(chain_on(device, plan, kernel).source);
+      continue;
+    }
     const Program& program = only_program(plan, kernel);
     const bool attention = std::holds_alternative<AttentionMainloop>(program.mainloop);
     if (by_library(kernel, program, options) || (attention && options.attention_library != nullptr))
@@ -105,6 +117,11 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
     PreparedKernel prepared{.name = kernel.name, .kind = kernel.kind};
     if (is_block_kernel(kernel)) {
       texts.emplace_back(result.size(), block_kernel_source(plan, kernel, context.store.target()));
+      result.push_back(std::move(prepared));
+      continue;
+    }
+    if (handed_over(kernel)) {
+      texts.emplace_back(result.size(), chain_on(context.device.info(), plan, kernel));
       result.push_back(std::move(prepared));
       continue;
     }
@@ -134,7 +151,10 @@ std::vector<PreparedKernel> prepare_plan(const LaunchContext& context, const Gpu
       prepared.launches = prepare_block(context, *block, *prepared.instructions);
       continue;
     }
-    prepared.launches = launches_of(context, text, plan.kernels[index].phases.front());
+    if (const auto* chain = std::get_if<ChainKernelSource>(&text))
+      prepared.launches = prepare_chain(context, *chain, plan.kernels[index]);
+    else
+      prepared.launches = launches_of(context, text, plan.kernels[index].phases.front());
   }
   return result;
 }

@@ -49,16 +49,19 @@ void add_cuda(KernelCode& code, const LinkedSource& s) {
 }
 
 // What is compiled says which lines of the CUDA text it comes from; these know the program's.
-void add_compiled(KernelCode& code, const LinkedSource& s, const cuda::SmTarget target) {
+// False: `stop` came first.
+bool add_compiled(KernelCode& code, const LinkedSource& s, const cuda::SmTarget target,
+                  const CompileCode& compile, const std::stop_token& stop) {
   // Before the compiler's seconds: what cannot be shown is not compiled.
   const bool to_sass = code.level == CodeLevel::sass;
   const cuda::Disassembler tool = to_sass ? cuda::find_disassembler() : cuda::Disassembler{};
-  const cuda::Compiler compiler;
-  const cuda::Compiled compiled = compiler.compile(s.source, target, true);
+  const std::optional<cuda::CompiledApart> made = compile(s.source, target, stop);
+  if (!made) return false;
+  const cuda::Compiled& compiled = made->compiled;
   const std::vector<cuda::MachineLine> lines =
       to_sass ? cuda::sass_lines(cuda::disassemble(tool, compiled.cubin), s.source.name)
               : cuda::ptx_lines(compiled.ptx, s.source.name);
-  code.note += (code.note.empty() ? "" : "; ") + use_text(compiled, compiler.version());
+  code.note += (code.note.empty() ? "" : "; ") + use_text(compiled, made->toolkit);
   if (to_sass) code.note += ", read with " + tool.name;
   if (!code.lines.empty()) code.lines.push_back({});
   for (const cuda::MachineLine& line : lines) {
@@ -66,9 +69,23 @@ void add_compiled(KernelCode& code, const LinkedSource& s, const cuda::SmTarget 
     code.lines.push_back(
         {line.text, at >= 1 && at <= s.links.size() ? s.links[at - 1] : std::vector<int>{}});
   }
+  return true;
 }
 
 }  // namespace
+
+CompileCode compiles_here() {
+  return [](const cuda::Source& source, const cuda::SmCode& target, const std::stop_token&) {
+    return std::optional(cuda::compile_here(source, target, true));
+  };
+}
+
+CompileCode compiles_with(const std::filesystem::path& program) {
+  return [program](const cuda::Source& source, const cuda::SmCode& target,
+                   const std::stop_token& stop) {
+    return cuda::compile_apart(program, source, target, true, stop);
+  };
+}
 
 const char* name_of(CodeLevel level) {
   switch (level) {
@@ -93,7 +110,8 @@ CodeQuestion code_question(const RunView& view, std::size_t launch, CodeLevel le
   return q;
 }
 
-KernelCode kernel_code(const CodeQuestion& q, const std::stop_token& stop) {
+KernelCode kernel_code(const CodeQuestion& q, const std::stop_token& stop,
+                       const CompileCode& compile) {
   KernelCode code;
   code.about = q.about;
   code.level = q.level;
@@ -126,10 +144,11 @@ KernelCode kernel_code(const CodeQuestion& q, const std::stop_token& stop) {
       LinkedSource s{std::move(source), {}, {}};
       s.lines = lines_of(s.source.text);
       s.links = code_links(code.program, s.lines);
-      if (q.level == CodeLevel::cuda)
+      if (q.level == CodeLevel::cuda) {
         add_cuda(code, s);
-      else
-        add_compiled(code, s, target);
+        continue;
+      }
+      if (!add_compiled(code, s, target, compile, stop)) return code;
     }
   } catch (const MissingError& error) {
     code.lines.clear();

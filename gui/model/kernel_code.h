@@ -3,11 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "cuda/compile/compile_apart.h"
 #include "gui/model/results.h"
 #include "gui/model/table.h"
 
@@ -42,8 +46,15 @@ struct KernelCode {
   CodeLevel level = CodeLevel::cuda;
 };
 
+// How a text is compiled: in this process, or in one of its own. None: `stop` ended it.
+using CompileCode = std::function<std::optional<cuda::CompiledApart>(
+    const cuda::Source&, const cuda::SmCode&, const std::stop_token& stop)>;
+CompileCode compiles_here();
+CompileCode compiles_with(const std::filesystem::path& program);  // cuda::compile_apart()
+
 // The CUDA text takes a millisecond; PTX and machine code are compiled, which takes seconds.
-KernelCode kernel_code(const CodeQuestion& question, const std::stop_token& stop = {});
+KernelCode kernel_code(const CodeQuestion& question, const std::stop_token& stop = {},
+                       const CompileCode& compile = compiles_here());
 
 Table to_table(const KernelCode& code);
 

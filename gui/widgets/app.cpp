@@ -10,12 +10,15 @@
 #include <charconv>
 #include <cstdlib>
 #include <ostream>
+#include <string_view>
 
 #include "base/error.h"
+#include "cuda/compile/compile_apart.h"
 #include "gui/model/block_editor.h"
 #include "gui/model/document.h"
 #include "gui/model/run_plan.h"
 #include "gui/widgets/charts/motion_view.h"
+#include "gui/widgets/code_view.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
 
@@ -340,6 +343,9 @@ AppOptions parse_options(const std::vector<std::string>& args) {
 }
 
 int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
+  // The window starts itself again to compile a kernel: this process is that one.
+  if (argc == 3 && std::string_view(argv[1]) == cuda::kCompileOption)
+    return cuda::answer_compile(argv[2]) ? done : our_bug;
   try {
     const AppOptions options = parse_options({argv + (argc > 0 ? 1 : 0), argv + argc});
     if (options.help) {
@@ -364,6 +370,7 @@ int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
     QApplication::setApplicationName("fuseline");
     int one = 1;  // Qt would read options of its own
     Application app(one, argv);
+    app.setProperty(kCompilerProperty, QCoreApplication::applicationFilePath());
     set_font();
     set_colours(options);
     return options.export_folder.empty() ? show_window(options) : export_pictures(options, out);

@@ -1,5 +1,6 @@
 #include "gui/widgets/code_view.h"
 
+#include <QApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QPainter>
@@ -37,6 +38,12 @@ QComboBox* chooser(QWidget* parent, const char* name, const QString& accessible,
   return box;
 }
 
+// The program that shows this window compiles in a process of its own, where it says that it can.
+CompileCode own_compiler() {
+  const QString program = qApp->property(kCompilerProperty).toString();
+  return program.isEmpty() ? compiles_here() : compiles_with(from_qt(program));
+}
+
 }  // namespace
 
 CodeView::CodeView(Workbench& workbench, QWidget* parent)
@@ -51,8 +58,9 @@ CodeView::CodeView(Workbench& workbench, QWidget* parent)
       text_(reader(this, "code-text", tr("Code of the kernel"))),
       note_(new QLabel(this)),
       work_(this,
-            [](const CodeQuestion& q, const std::stop_token& stop, const Progress& /*progress*/) {
-              return kernel_code(q, stop);
+            [compile = own_compiler()](const CodeQuestion& q, const std::stop_token& stop,
+                                       const Progress& /*progress*/) {
+              return kernel_code(q, stop, compile);
             },
             {.done = [this](KernelCode code) { take(std::move(code)); },
              .failed =

@@ -16,6 +16,10 @@ namespace fuseline::gui {
 
 class CodeEdit;
 
+// A property of the application: the program that compiles kernels when it is started with
+// cuda::kCompileOption. Without one, the window compiles in its own process.
+constexpr const char* kCompilerProperty = "fuseline-compiler";
+
 class CodeView : public View {
   Q_OBJECT
  public:

@@ -24,14 +24,12 @@ constexpr std::int64_t kTableEntry = 4;  // bytes: a page's number
 
 [[noreturn]] void refuse_sequences(const std::string& field, const std::string& text,
                                    const std::string& message) {
-  throw InputError({.file = "command line",
-                    .field = field,
-                    .value = text,
-                    .message = message,
-                    .allowed = fmt::format("SEQUENCESxNEW@CACHE, several with a plus between them, "
-                                           "such as 31x1@4096+1x512@2560 (at most {}); or a CSV "
-                                           "file of sequences, tokens, context",
-                                           kMostGroups)});
+  throw InputError(
+      {.file = "command line",
+       .field = field,
+       .value = text,
+       .message = message,
+       .allowed = sequences_allowed() + "; or a CSV file of sequences, tokens, context"});
 }
 
 // The number before `end`, which is taken away too.
@@ -44,10 +42,10 @@ std::int64_t size_before(std::string_view& text, std::string_view end) {
   return whole && value >= 1 && value <= kMostTokens ? value : 0;
 }
 
-SequenceGroup group_of(const std::string& field, const std::string& all, std::string_view one) {
-  SequenceGroup group;
+// Returns what is wrong; empty: nothing.
+std::string read_group(std::string_view one, SequenceGroup& group) {
   group.sequences = size_before(one, "x");
-  if (one.empty()) refuse_sequences(field, all, "lacks the number of new tokens");
+  if (one.empty()) return "lacks the number of new tokens";
   one.remove_prefix(1);
   group.tokens = size_before(one, "@");
   group.context = group.tokens;
@@ -56,8 +54,10 @@ SequenceGroup group_of(const std::string& field, const std::string& all, std::st
     group.context = size_before(one, "");
   }
   if (group.sequences < 1 || group.tokens < 1 || group.context < 1)
-    refuse_sequences(field, all, "has a size that is none");
-  return group;
+    return "has a size that is none";
+  if (group.context < group.tokens)
+    return "has a cache shorter than the new tokens, which it holds too";
+  return "";
 }
 
 bool of_attention(const KernelEstimate& kernel) { return kernel.kind == KernelKind::attention; }
@@ -83,6 +83,26 @@ void add_part(const CallPart& more, CallPart& part) {
 
 }  // namespace
 
+std::string sequences_allowed() {
+  return fmt::format(
+      "SEQUENCESxNEW@CACHE, several with a plus between them, such as 31x1@4096+1x512@2560 (at "
+      "most {})",
+      kMostGroups);
+}
+
+std::string read_sequences(const std::string& text, std::vector<SequenceGroup>& groups) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('+', begin), text.size());
+    if (std::string why =
+            read_group(std::string_view(text).substr(begin, end - begin), groups.emplace_back());
+        !why.empty())
+      return why;
+    if (groups.size() > kMostGroups) return "are too many groups";
+    begin = end + 1;
+  }
+  return "";
+}
+
 std::vector<SequenceGroup> parse_sequences(const std::string& field, const std::string& text) {
   std::vector<SequenceGroup> groups;
   if (text.ends_with(".csv")) {
@@ -101,16 +121,10 @@ std::vector<SequenceGroup> parse_sequences(const std::string& field, const std::
                    "at least as many tokens");
     }
   } else {
-    for (std::size_t begin = 0; begin <= text.size();) {
-      const std::size_t end = std::min(text.find('+', begin), text.size());
-      groups.push_back(group_of(field, text, std::string_view(text).substr(begin, end - begin)));
-      begin = end + 1;
-    }
+    if (const std::string why = read_sequences(text, groups); !why.empty())
+      refuse_sequences(field, text, why);
   }
   if (groups.size() > kMostGroups) refuse_sequences(field, text, "are too many groups");
-  for (const SequenceGroup& g : groups)
-    if (g.context < g.tokens)
-      refuse_sequences(field, text, "has a cache shorter than the new tokens, which it holds too");
   return groups;
 }
 
@@ -131,26 +145,38 @@ CallPart MixedCall::whole() const {
   return sum;
 }
 
+Workload workload_of(const Workload& work, const SequenceGroup& g) {
+  Workload at = work;
+  at.phase = Phase::decode;
+  at.batch = g.sequences;
+  at.seq = g.tokens;
+  at.context = g.context;
+  return at;
+}
+
+Workload workload_of_rows(const Workload& work, const std::vector<SequenceGroup>& groups) {
+  return workload_of(work, {.sequences = rows_of(groups)});
+}
+
+CallPart page_tables(const std::vector<SequenceGroup>& groups, std::int64_t page, const Gpu& gpu) {
+  CallPart tables;
+  for (const SequenceGroup& g : groups)
+    tables.hbm += Bytes(g.sequences * ceil_div(g.context, page) * kTableEntry);
+  tables.time = tables.hbm / (gpu.hbm_bandwidth_sustained * gpu.constants.stream.hbm_fraction);
+  return tables;
+}
+
 MixedCall predict_mixed(const std::string& policy, const ModelConfig& model, const Gpu& gpu,
                         const Workload& work, const std::vector<SequenceGroup>& groups,
                         std::optional<std::int64_t> page, Launching launching) {
-  const auto sized = [&](const SequenceGroup& g) {
-    Workload at = work;
-    at.phase = Phase::decode;
-    at.batch = g.sequences;
-    at.seq = g.tokens;
-    at.context = g.context;
-    return at;
-  };
-  const auto estimate = [&](const SequenceGroup& g) {
-    const Workload at = sized(g);
+  const auto estimate = [&](const Workload& at) {
     check_workload(at, model);
     return simulate(make_plan(policy, model, at, plan_target(gpu)), gpu, Fidelity::hierarchy,
                     {.launching = launching});
   };
   MixedCall out;
   out.policy = policy;
-  const PlanEstimate all = estimate({.sequences = rows_of(groups)});
+  const PlanEstimate all = estimate(workload_of_rows(work, groups));
   if (std::ranges::none_of(all.kernels, of_attention))
     throw InputError({.file = "command line",
                       .field = "--policy",
@@ -160,20 +186,19 @@ MixedCall predict_mixed(const std::string& policy, const ModelConfig& model, con
                       .allowed = "policies that fuse attention and nothing else into its kernel"});
   for (const KernelEstimate& k : all.kernels)
     if (!of_attention(k)) add_kernel(k, out.rows);
-  const BytesPerSecond rate = gpu.hbm_bandwidth_sustained * gpu.constants.stream.hbm_fraction;
   Bytes caches;
   for (const SequenceGroup& g : groups) {
-    const PlanEstimate alone = estimate(g);
+    const PlanEstimate alone = estimate(workload_of(work, g));
     CallPart attention;
     for (const KernelEstimate& k : alone.kernels)
       if (of_attention(k)) add_kernel(k, attention);
     out.attention.push_back(attention);
     add_part({alone.time, alone.hbm_read + alone.hbm_write, alone.launches}, out.apart);
-    caches += caches_of(build_block(model, sized(g)));
-    if (page) out.tables.hbm += Bytes(g.sequences * ceil_div(g.context, *page) * kTableEntry);
+    caches += caches_of(build_block(model, workload_of(work, g)));
   }
   if (!page) return out;
-  out.tables.time = out.tables.hbm / rate;
+  out.tables = page_tables(groups, *page, gpu);
+  const BytesPerSecond rate = gpu.hbm_bandwidth_sustained * gpu.constants.stream.hbm_fraction;
   out.gathering.hbm = caches + caches;
   out.gathering.time = gpu.tiny_kernel + out.gathering.hbm / rate;
   out.gathering.launches = 1;

@@ -241,7 +241,7 @@ std::vector<ComparedTensor> Comparison::judge(const Plan& plan, const Memory& me
     const auto id = counterpart(plan, s.id, block_);
     const std::int64_t cols = s.col_end - s.col_begin;
     std::string judged_by = t.name;
-    if (id && holds_hidden_pairs(block_, *id)) continue;
+    if (!memory.has(s.id) || (id && holds_hidden_pairs(block_, *id))) continue;
     if (id && reference_.has(*id)) {
       const auto order = orders.find(s.id);
       compared.error = compare(memory.at(s.id), reference_.at(*id), s.col_begin, cols,

@@ -22,6 +22,8 @@ class Memory {
   [[nodiscard]] bool has(TensorId id) const { return tensors_[index(id)] != nullptr; }
   [[nodiscard]] const Storage& at(TensorId id) const;
   [[nodiscard]] Storage& writable(TensorId id);  // asserts that the plan writes the tensor
+  // Of a tensor whose values nobody can know: a GPU's shared memory had them.
+  void forget(TensorId id) { tensors_[index(id)] = written_[index(id)] = nullptr; }
 
  private:
   static std::size_t index(TensorId id) { return static_cast<std::size_t>(id.index); }

@@ -40,11 +40,15 @@ TileShape ChainLayout::second_tile() const {
 }
 
 std::optional<ChainLayout> chain_layout(const Kernel& kernel, const Gpu& gpu) {
+  return chain_layout(kernel, gpu.sm_count);
+}
+
+std::optional<ChainLayout> chain_layout(const Kernel& kernel, std::int64_t sm_count) {
   if (!handed_over(kernel)) return std::nullopt;
   const std::int64_t columns = chain_product(kernel.phases[1]).K;
   const std::int64_t pieces = ceil_div(columns, chained_piece);
   ChainLayout layout;
-  layout.columns = ceil_div(pieces, gpu.sm_count) * chained_piece;
+  layout.columns = ceil_div(pieces, sm_count) * chained_piece;
   layout.blocks = ceil_div(columns, layout.columns);
   layout.first_columns = layout.columns * (chain_product(kernel.phases[0]).N / columns);
   return layout;

@@ -28,6 +28,7 @@ struct ChainLayout {
 // Nothing for kernels that are no chains. Columns come in pieces of 8, and every block but the last
 // has equally many.
 std::optional<ChainLayout> chain_layout(const Kernel& kernel, const Gpu& gpu);
+std::optional<ChainLayout> chain_layout(const Kernel& kernel, std::int64_t sm_count);
 
 // One of the kernel's two products: its weight goes through L2 once, and so does all that its
 // epilogue moves. Not what is handed over on chip.

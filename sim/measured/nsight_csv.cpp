@@ -127,11 +127,12 @@ class KernelColumns {
   std::vector<std::size_t> ranges_;  // columns of NVTX ranges
 };
 
-struct Value {
+struct MetricValue {
   std::string value, unit;
 };
 
-void take_metrics(NsightReport& report, NsightKernel kernel, const std::array<Value, 4>& values) {
+void take_metrics(NsightReport& report, NsightKernel kernel,
+                  const std::array<MetricValue, 4>& values) {
   const auto cell = [&](Metric m) { return NsightCell{report.path, kernel.line, kMetricNames[m]}; };
   const auto bytes = [&](Metric m) {
     report.rounded |= values[m].unit != "byte";
@@ -176,7 +177,7 @@ NsightReport from_rows(const NsightTable& table) {
                         .allowed = command_for_metrics(),
                         .line = record.line});
     }
-    std::array<Value, 4> values;
+    std::array<MetricValue, 4> values;
     for (const Metric m : {time, hbm_read, hbm_write, l2}) {
       values[m] = {record.cells[at[m]], units->cells[at[m]]};
     }
@@ -193,17 +194,18 @@ NsightReport from_metrics(const NsightTable& table) {
                     value = table.column("Metric Value");
   for (std::size_t first = 0; first < table.records.size();) {
     std::size_t end = first;
-    std::map<std::string, Value> values;
+    std::map<std::string, MetricValue> values;
     for (; end < table.records.size() &&
            columns.launch(table.records[end]) == columns.launch(table.records[first]);
          ++end) {
       const std::vector<std::string>& cells = table.records[end].cells;
-      if (!cells[name].empty()) values.try_emplace(cells[name], Value{cells[value], cells[unit]});
+      if (!cells[name].empty())
+        values.try_emplace(cells[name], MetricValue{cells[value], cells[unit]});
     }
     if (const auto label = values.find(kDurationLabel); label != values.end()) {
       values.try_emplace(kMetricNames[time], label->second);
     }
-    std::array<Value, 4> wanted;
+    std::array<MetricValue, 4> wanted;
     for (const Metric m : {time, hbm_read, hbm_write, l2}) {
       const auto found = values.find(kMetricNames[m]);
       if (found == values.end()) {

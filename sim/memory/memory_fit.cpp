@@ -94,12 +94,7 @@ Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload) {
   return bytes;
 }
 
-MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workload& workload) {
-  MemoryNeed need;
-  const std::int64_t parameters = parameter_count(config);
-  const std::int64_t element = 1 * size_of(workload.dtype);
-  need.weights = weight_bytes(config, workload);
-  need.kv_cache = kv_cache_bytes(config, workload);
+Bytes activations_at_once(const Plan& block, const ModelConfig& config, const Workload& workload) {
   // Of every kind of layers, each over its own tokens; the first kind's plan is at hand.
   Bytes peak, saved, other_layers;
   for (std::size_t i = 0; i < config.blocks.size(); ++i) {
@@ -117,14 +112,21 @@ MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workl
   Activations at_exit;
   if (!config.exit.empty())
     at_exit = activations_of(make_end_plan(block.policy, build_exit(config, workload)));
-  if (workload.phase != Phase::train) {
-    need.activations = std::max(peak, at_exit.peak);
-    return need;
-  }
-  need.training = checked_product<Bytes>(
-      parameters, element + kMomentBytes + (element < kMasterBytes ? kMasterBytes : 0));
+  if (workload.phase != Phase::train) return std::max(peak, at_exit.peak);
   // In the loss every layer has saved; in a layer's backward pass all others still have, at most.
-  need.activations = saved + std::max(at_exit.peak, other_layers);
+  return saved + std::max(at_exit.peak, other_layers);
+}
+
+MemoryNeed memory_need(const Plan& block, const ModelConfig& config, const Workload& workload) {
+  MemoryNeed need;
+  need.weights = weight_bytes(config, workload);
+  need.kv_cache = kv_cache_bytes(config, workload);
+  need.activations = activations_at_once(block, config, workload);
+  if (workload.phase != Phase::train) return need;
+  const std::int64_t element = 1 * size_of(workload.dtype);
+  need.training =
+      checked_product<Bytes>(parameter_count(config),
+                             element + kMomentBytes + (element < kMasterBytes ? kMasterBytes : 0));
   return need;
 }
 

@@ -32,6 +32,9 @@ std::int64_t parameter_count(const ModelConfig& config);
 // with a sliding window at most window + T - 1 of the S. Zero in train.
 Bytes kv_cache_bytes(const ModelConfig& config, const Workload& workload);
 
+// What the layers and the ends keep between kernels at the worst moment: a part of memory_need().
+Bytes activations_at_once(const Plan& block, const ModelConfig& config, const Workload& workload);
+
 // `block`: the plan of the model's first block under that workload; those of its other kinds of
 // layers are made here, an encoder's over its own tokens. Activations: the most bytes in memory
 // between two kernels of a block, or of the final norm and LM head under the same policy. In

@@ -63,6 +63,13 @@ std::map<std::int64_t, double> gathered(std::vector<WeightedSize> calls, std::si
 CallSizes call_sizes(const Distribution& d, const Workload& work, std::size_t sizes) {
   CallSizes out;
   if (!d.shapes.empty()) {
+    if (d.shapes.front().mixed() && work.phase != Phase::decode)
+      throw InputError(
+          {.file = "command line",
+           .field = "--phase",
+           .value = name_of(work.phase),
+           .message = "does not go with calls whose sequences differ: each has a cache",
+           .allowed = "decode"});
     out.shapes = d.shapes;
     std::vector<double> weights;
     for (const ShapeWeight& s : d.shapes) weights.push_back(s.weight);
@@ -100,7 +107,9 @@ CallSizes call_sizes(const Distribution& d, const Workload& work, std::size_t si
     out.calls = d.counted * all / requests / static_cast<double>(work.batch);
   }
   std::ranges::stable_sort(out.shapes, {}, [](const ShapeWeight& s) {
-    return std::tuple(s.batch * s.tokens, s.batch * s.context, s.batch);
+    std::int64_t cached = s.mixed() ? 0 : s.batch * s.context;
+    for (const SequenceGroup& g : s.sequences) cached += g.sequences * g.context;
+    return std::tuple(s.batch * s.tokens, cached, s.batch);
   });
   return out;
 }

@@ -5,14 +5,13 @@
 #include <map>
 #include <memory>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/piece_text.h"
-#include "sim/search/plan_choices.h"
+#include "sim/search/call_block.h"
 
 namespace fuseline {
 
@@ -21,11 +20,24 @@ namespace {
 constexpr double kAssumedCalls = 100'000;  // where the distribution counted none
 constexpr double kNothing = 1e-12;         // relative: a gain that is rounding
 
-Workload at(Workload work, const ShapeWeight& shape) {
-  work.batch = shape.batch;
-  work.seq = shape.tokens;
-  work.context = work.phase == Phase::decode ? shape.context : 0;
-  return work;
+// All that a size is, without its weight.
+std::string text_of_size(const ShapeWeight& s) {
+  std::string text = fmt::format("{} x {} of {}", s.batch, s.tokens, s.context);
+  for (const SequenceGroup& g : s.sequences) text += " + " + describe(g);
+  return text;
+}
+
+// Each group of the range's calls as large as the largest one in its place; a call with fewer
+// groups leaves places empty.
+std::vector<SequenceGroup> padded_groups(std::vector<SequenceGroup> all,
+                                         const std::vector<SequenceGroup>& more) {
+  if (all.size() < more.size()) all.resize(more.size());
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    all[i].sequences = std::max(all[i].sequences, more[i].sequences);
+    all[i].tokens = std::max(all[i].tokens, more[i].tokens);
+    all[i].context = std::max(all[i].context, more[i].context);
+  }
+  return all;
 }
 
 class Shapes {
@@ -79,7 +91,7 @@ class Shapes {
                           static_cast<double>(std::min(sharing_.width(), count())) /
                           static_cast<double>(count());
     for (const ShapeWeight& shape : out_.sizes.shapes) {
-      blocks_.push_back(std::make_unique<SizedBlock>(case_, at(case_.workload, shape), options_));
+      blocks_.push_back(std::make_unique<CallBlock>(case_, shape, options_, out_.options.page));
       out_.shapes.push_back({.shape = shape});
     }
     const SharedTexts found = sharing_.texts(
@@ -106,7 +118,9 @@ class Shapes {
     const SearchResult r =
         search_block(blocks_[j]->block(), case_.gpu, blocks_[j]->workload(), case_.launching, each);
     PieceWriter out;
-    out.flag(r.complete).flag(r.stopped).real(r.estimate.time.value());
+    const bool mixed = out_.sizes.shapes[j].mixed();
+    const Seconds own = mixed ? blocks_[j]->time(choices_of(r)) : r.estimate.time;
+    out.flag(r.complete).flag(r.stopped).real(own.value());
     out.real(blocks_[j]->time(fallback_choices()).value()).word(text_of(choices_of(r)));
     return std::move(out).text();
   }
@@ -201,6 +215,12 @@ class Shapes {
   // What all of the range are padded to.
   [[nodiscard]] ShapeWeight padded_size(const ShapeRange& range) const {
     ShapeWeight size{.batch = 1, .tokens = 1, .context = 0, .weight = share(range)};
+    if (out_.sizes.shapes[range.first].mixed()) {
+      std::vector<SequenceGroup> groups;
+      for (std::size_t j = range.first; j <= range.last; ++j)
+        groups = padded_groups(std::move(groups), out_.sizes.shapes[j].sequences);
+      return mixed_shape(std::move(groups), share(range));
+    }
     for (std::size_t j = range.first; j <= range.last; ++j) {
       const ShapeWeight& s = out_.sizes.shapes[j];
       size.batch = std::max(size.batch, s.batch);
@@ -216,16 +236,13 @@ class Shapes {
     const ShapeWeight size = padded_size(range);
     for (std::size_t j = range.first; j <= range.last; ++j) {
       const ShapeWeight& s = out_.sizes.shapes[j];
-      if (std::tuple(s.batch, s.tokens, s.context) ==
-          std::tuple(size.batch, size.tokens, size.context))
-        return out_.shapes[j].own;
+      if (text_of_size(s) == text_of_size(size)) return out_.shapes[j].own;
     }
-    const auto [entry, first] = padded_times_.try_emplace({size.batch, size.tokens, size.context});
+    const auto [entry, first] = padded_times_.try_emplace(text_of_size(size));
     if (first) {
       if (options_.progress) options_.progress("sizes that shapes are padded to", 0.99);
-      const Workload work = at(case_.workload, size);
-      check_workload(work, case_.model);
-      SizedBlock block(case_, work, options_);
+      check_shape(size, case_);
+      CallBlock block(case_, size, options_, out_.options.page);
       entry->second = std::min(block.time(choices_[out_.for_all]),
                                block.time(choices_[own_choices_[range.last]]));
     }
@@ -335,11 +352,11 @@ class Shapes {
   NoSharing alone_;
   Sharing& sharing_;
   double all_weights_ = 0;
-  std::vector<std::unique_ptr<SizedBlock>> blocks_;
+  std::vector<std::unique_ptr<CallBlock>> blocks_;
   std::vector<PlanChoices> choices_;
   std::vector<std::vector<Seconds>> times_;
   std::vector<std::size_t> own_choices_;  // whose choices are the best at a shape
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, Seconds> padded_times_;
+  std::map<std::string, Seconds> padded_times_;
   DistributionResult out_;
 };
 
@@ -350,7 +367,7 @@ DistributionResult search_distribution(const PredictionCase& c, const CallSizes&
                                        const SearchOptions& options) {
   FUSELINE_ASSERT(!sizes.shapes.empty() && how.buckets > 0,
                   "a distribution without shapes or plans");
-  for (const ShapeWeight& shape : sizes.shapes) check_workload(at(c.workload, shape), c.model);
+  for (const ShapeWeight& shape : sizes.shapes) check_shape(shape, c);
   return Shapes(c, sizes, how, options).run();
 }
 

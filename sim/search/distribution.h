@@ -21,6 +21,8 @@ struct DistributionOptions {
   // Calls that share the time of compiling. Empty: those that the distribution counted, or 100,000.
   std::optional<double> calls{};
   std::int64_t cached = 64;  // plans that a cache holds, where each size is compiled for itself
+  // Tokens of a page, where caches are in pages: of calls whose sequences differ.
+  std::optional<std::int64_t> page{};
 };
 
 // A plan's choices, rewrites and kernels by the names of operators, are made anew at every size.
@@ -76,7 +78,8 @@ struct DistributionResult {
 
 // `options.budget_seconds` is for all shapes together; the objective is time. Buckets are ranges of
 // the ordered sizes, the best ones for this many (size_ranges.h). Those that pad run every call at
-// the largest batch, tokens and context of their range. InputError: a size that the model or the
+// the largest batch, tokens and context of their range; where the sequences of a call differ, each
+// group at the largest of its place. InputError: a size that the model or the
 // phase does not allow.
 DistributionResult search_distribution(const PredictionCase& c, const CallSizes& sizes,
                                        const DistributionOptions& how,

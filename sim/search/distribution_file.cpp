@@ -39,7 +39,11 @@ class ListChecks {
   explicit ListChecks(std::string file) : file_(std::move(file)) {}
 
   // False where the same shape came before.
-  bool is_new(const ShapeWeight& s) { return seen_.insert({s.batch, s.tokens, s.context}).second; }
+  bool is_new(const ShapeWeight& s) {
+    std::string sequences;
+    for (const SequenceGroup& g : s.sequences) sequences += describe(g) + ", ";
+    return seen_.insert({s.batch, s.tokens, s.context, std::move(sequences)}).second;
+  }
   void count(double weight) { sum_ += weight; }
 
   void finish(std::size_t shapes) const {
@@ -59,7 +63,7 @@ class ListChecks {
 
  private:
   std::string file_;
-  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen_;
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t, std::string>> seen_;
   double sum_ = 0;
 };
 
@@ -106,6 +110,23 @@ std::vector<ShapeWeight> shapes_of(const CsvTable& table) {
                         .context = size_at(table, row, kContext),
                         .weight = weight_at(table, row)};
     if (!checks.is_new(s)) table.fail(row, "tokens", kShapeTwice, "every shape once");
+    checks.count(s.weight);
+    if (s.weight > 0) shapes.push_back(s);
+  }
+  checks.finish(shapes.size());
+  return shapes;
+}
+
+std::vector<ShapeWeight> mixed_shapes_of(const CsvTable& table) {
+  refuse_other_columns(table, {"sequences", "weight"});
+  ListChecks checks(table.path());
+  std::vector<ShapeWeight> shapes;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    std::vector<SequenceGroup> groups;
+    if (const std::string why = read_sequences(table.text(row, "sequences"), groups); !why.empty())
+      table.fail(row, "sequences", why, sequences_allowed());
+    const ShapeWeight s = mixed_shape(std::move(groups), weight_at(table, row));
+    if (!checks.is_new(s)) table.fail(row, "sequences", kShapeTwice, "every call once");
     checks.count(s.weight);
     if (s.weight > 0) shapes.push_back(s);
   }
@@ -245,6 +266,16 @@ Distribution read_toml(const std::filesystem::path& path) {
 
 }  // namespace
 
+ShapeWeight mixed_shape(std::vector<SequenceGroup> sequences, double weight) {
+  std::ranges::sort(sequences, {}, [](const SequenceGroup& g) {
+    return std::tuple(g.tokens, g.context, g.sequences);
+  });
+  ShapeWeight shape{.batch = rows_of(sequences), .tokens = 1, .context = 1, .weight = weight};
+  for (const SequenceGroup& g : sequences) shape.context = std::max(shape.context, g.context);
+  shape.sequences = std::move(sequences);
+  return shape;
+}
+
 double SizeCounts::share_of(std::int64_t kept) const {
   std::pair<std::int64_t, double> before{0, 0};
   for (const auto& entry : frequent) {
@@ -287,6 +318,8 @@ Distribution read_distribution(const std::string& name_or_path) {
   Distribution d{.name = name_or_path};
   if (table.has_column("prompt") || table.has_column("generated"))
     read_requests(table, d);
+  else if (table.has_column("sequences"))
+    d.shapes = mixed_shapes_of(table);
   else
     d.shapes = shapes_of(table);
   return d;

@@ -7,13 +7,22 @@
 #include <utility>
 #include <vector>
 
+#include "sim/block/mixed_batch.h"
+
 namespace fuseline {
 
 // How often a block runs at a size. Weights count relative to each other.
 struct ShapeWeight {
   std::int64_t batch = 1, tokens = 1, context = 0;
   double weight = 1;
+  // Of a call whose sequences differ, in ascending order of new tokens and cache. The sizes above
+  // are then all new tokens as sequences of one, and the longest cache.
+  std::vector<SequenceGroup> sequences{};
+
+  [[nodiscard]] bool mixed() const { return !sequences.empty(); }
 };
+
+ShapeWeight mixed_shape(std::vector<SequenceGroup> sequences, double weight);
 
 // So many requests of these lengths, in tokens.
 struct RequestWeight {
@@ -45,10 +54,11 @@ struct Distribution {
 };
 
 // A name of scenarios/distributions, a TOML or a CSV file. A CSV has the columns batch, tokens,
-// context (0 but in decode) and weight, every shape once; or prompt, generated and perhaps weight,
-// a row for each request. InputError (file, line, value): no such file, an unknown or missing
-// column or field, a size that is none, a shape twice, weights that are all 0, more shapes than a
-// search can take.
+// context (0 but in decode) and weight, every shape once; or sequences and weight, a row for each
+// call whose sequences differ (read_sequences()); or prompt, generated and perhaps weight, a row
+// for each request. InputError (file, line, value): no such file, an unknown or missing column or
+// field, a size that is none, a shape twice, weights that are all 0, more shapes than a search can
+// take.
 Distribution read_distribution(const std::string& name_or_path);
 
 std::vector<std::string> distribution_names();

@@ -9,8 +9,18 @@ namespace {
 
 using ShapesJson = nlohmann::ordered_json;
 
+ShapesJson groups_json(const std::vector<SequenceGroup>& groups) {
+  ShapesJson list = ShapesJson::array();
+  for (const SequenceGroup& g : groups)
+    list.push_back({{"sequences", g.sequences}, {"tokens", g.tokens}, {"context", g.context}});
+  return list;
+}
+
 ShapesJson shape_json(const ShapeWeight& s) {
-  return {{"batch", s.batch}, {"tokens", s.tokens}, {"context", s.context}, {"weight", s.weight}};
+  ShapesJson shape = {
+      {"batch", s.batch}, {"tokens", s.tokens}, {"context", s.context}, {"weight", s.weight}};
+  if (s.mixed()) shape["sequences"] = groups_json(s.sequences);
+  return shape;
 }
 
 ShapesJson buckets_json(const std::vector<Bucket>& buckets, bool pads) {
@@ -25,6 +35,7 @@ ShapesJson buckets_json(const std::vector<Bucket>& buckets, bool pads) {
       one["batch"] = b.size.batch;
       one["tokens"] = b.size.tokens;
       one["context"] = b.size.context;
+      if (b.size.mixed()) one["sequences"] = groups_json(b.size.sequences);
       one["slower_than_fallback"] = b.slower;
     }
     list.push_back(std::move(one));

@@ -132,14 +132,29 @@ Plan SizedBlock::plan(const PlanChoices& choices) {
   return policys(choices.policy.empty() ? kFallbackPolicy : choices.policy).plan;
 }
 
-std::vector<std::string> SizedBlock::kernels(const PlanChoices& choices) {
-  Made made;
+SizedBlock::Made SizedBlock::made(const PlanChoices& choices) {
   if (const auto found = candidate(choices)) {
-    made.plan = evaluator_.plan(*found, false);
-    made.estimate = evaluator_.estimate(made.plan);
-  } else {
-    made = policys(choices.policy.empty() ? kFallbackPolicy : choices.policy);
+    Made own{.plan = evaluator_.plan(*found, false), .estimate = {}};
+    own.estimate = evaluator_.estimate(own.plan);
+    return own;
   }
+  return policys(choices.policy.empty() ? kFallbackPolicy : choices.policy);
+}
+
+std::optional<SizedBlock::Parts> SizedBlock::parts(const PlanChoices& choices) {
+  const Made all = made(choices);
+  Parts parts;
+  bool apart = false;
+  for (const KernelEstimate& k : all.estimate.kernels) {
+    const bool attention = k.kind == KernelKind::attention;
+    (attention ? parts.attention : parts.others) += k.time;
+    apart = apart || attention;
+  }
+  return apart ? std::optional(parts) : std::nullopt;
+}
+
+std::vector<std::string> SizedBlock::kernels(const PlanChoices& choices) {
+  const Made made = this->made(choices);
   std::vector<std::string> out;
   for (const KernelEstimate& k : made.estimate.kernels) {
     std::string text = fmt::format("{} tile {} splits {} choice {}\n", fmt::join(k.operators, " "),

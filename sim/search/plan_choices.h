@@ -40,6 +40,12 @@ class SizedBlock {
   [[nodiscard]] const Workload& workload() const { return work_; }
 
   Seconds time(const PlanChoices& choices);
+  // The same by kernels: attention's, where they are of nothing else, and all others. Empty where
+  // no kernel is of attention alone.
+  struct Parts {
+    Seconds attention, others;
+  };
+  std::optional<Parts> parts(const PlanChoices& choices);
   Plan plan(const PlanChoices& choices);
   // What a compiler makes for them: a text for each kernel, equal where it is the same machine
   // code at any size. A kernel's tile belongs to it.
@@ -51,6 +57,7 @@ class SizedBlock {
     PlanEstimate estimate;
   };
   [[nodiscard]] Made policys(const std::string& policy) const;
+  [[nodiscard]] Made made(const PlanChoices& choices);
   std::optional<Candidate> candidate(const PlanChoices& choices);
   std::optional<std::size_t> numbered(const std::vector<std::string>& rewrites);
 

@@ -87,6 +87,7 @@ void leave_sizes_to_distribution(const SearchWords& words, SelectionWords& selec
 std::optional<DistributionRequest> distribution_request(const Selection& selection,
                                                         const SearchWords& words) {
   constexpr std::int64_t kMostBuckets = 64, kMostSizes = 64, kMostPlans = 1'000'000'000;
+  constexpr std::int64_t kLargestPage = 1 << 20;  // tokens
   constexpr std::size_t kSizes = 12;
   constexpr double kMostCalls = 1e15, kMostSeconds = 1e6;
   if (!words.distribution) {
@@ -94,7 +95,7 @@ std::optional<DistributionRequest> distribution_request(const Selection& selecti
          {std::pair{"--buckets", &words.buckets}, std::pair{"--sizes", &words.sizes},
           std::pair{"--calls", &words.calls},
           std::pair{"--compile-seconds", &words.compile_seconds},
-          std::pair{"--cached-plans", &words.cached_plans}}) {
+          std::pair{"--cached-plans", &words.cached_plans}, std::pair{"--page", &words.page}}) {
       if (*text)
         throw InputError({.file = kCommandLine,
                           .field = option,
@@ -135,6 +136,25 @@ std::optional<DistributionRequest> distribution_request(const Selection& selecti
   if (words.cached_plans)
     request.options.cached =
         parse_whole_number("--cached-plans", *words.cached_plans, 0, kMostPlans);
+  const auto& shapes = request.distribution.shapes;
+  const bool mixed = !shapes.empty() && shapes.front().mixed();
+  if (mixed && words.kernels == "any")
+    throw InputError({.file = kCommandLine,
+                      .field = "--kernels",
+                      .value = *words.kernels,
+                      .message =
+                          "may put attention into other kernels, which calls whose sequences "
+                          "differ run once for all of them",
+                      .allowed = "own or chains"});
+  if (words.page) {
+    if (!mixed)
+      throw InputError({.file = kCommandLine,
+                        .field = "--page",
+                        .value = *words.page,
+                        .message = "needs calls whose sequences are given",
+                        .allowed = "a CSV of sequences and weight"});
+    request.options.page = parse_whole_number("--page", *words.page, 1, kLargestPage);
+  }
   request.sizes = call_sizes(request.distribution, selection.workload, sizes);
   return request;
 }

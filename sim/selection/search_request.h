@@ -13,7 +13,7 @@ namespace fuseline {
 // What was said, before it is checked; absent = not said.
 struct SearchWords {
   std::optional<std::string> objective, pareto, budget, keep_together, keep_apart, kernels,
-      distribution, buckets, sizes, calls, compile_seconds, cached_plans;
+      distribution, buckets, sizes, calls, compile_seconds, cached_plans, page;
 };
 
 // Where --distribution says how long the sequences are, a phase may ask for no context of its own.

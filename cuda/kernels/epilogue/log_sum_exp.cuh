@@ -54,7 +54,7 @@ FUSELINE_DEVICE void online_log_sum_exp(const Slab& slab, const Partials& to,
     }
     join_log_sums(state.max[half], state.sum[half], top, sum);
 
-    if constexpr (ends_block<8 * groups, Slab::index>) {
+    if (ends_block<8 * groups>(slab)) {
 #pragma unroll
       for (int distance = 1; distance < 4; distance *= 2) {
         const float other_max = __shfl_xor_sync(0xffffffffU, state.max[half], distance);

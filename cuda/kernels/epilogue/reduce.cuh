@@ -44,9 +44,11 @@ struct RowState {
   float v[2] = {Op::start, Op::start};
 };
 
-// Whether slab `index` of a tile, with `cols` columns of a value, is the last of a block of 128.
-template <int cols, int index>
-constexpr bool ends_block = (index + 1) % (partial_tile / cols) == 0;
+// Whether a slab, with `cols` columns of a value, is the last of a block of 128.
+template <int cols, class Slab>
+FUSELINE_HD bool ends_block(const Slab& slab) {
+  return (slab.number() + 1) % (partial_tile / cols) == 0;
+}
 
 template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void gather_rows(const Slab& slab, RowState<Op>& state,
@@ -90,7 +92,7 @@ template <class Op, class Slab, int each, int groups>
 FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<Op>& state,
                                  const Fragment<each, groups>& x) {
   gather_rows(slab, state, x);
-  if constexpr (ends_block<Fragment<each, groups>::cols, Slab::index>)
+  if (ends_block<Fragment<each, groups>::cols>(slab))
     finish_rows<Op, each>(slab, state, to, 1, 0);
 }
 
@@ -101,7 +103,7 @@ FUSELINE_DEVICE void reduce_rows(const Slab& slab, const Partials& to, RowState<
                                  const Fragment<each, groups>& y) {
   gather_rows(slab, state_x, x);
   gather_rows(slab, state_y, y);
-  if constexpr (ends_block<Fragment<each, groups>::cols, Slab::index>) {
+  if (ends_block<Fragment<each, groups>::cols>(slab)) {
     finish_rows<OpX, each>(slab, state_x, to, 2, 0);
     finish_rows<OpY, each>(slab, state_y, to, 2, 1);
   }

@@ -117,33 +117,85 @@ struct TableIn {
   int cols;
 };
 
+// Where this thread's two rows stand in the table. A warp has 16 rows, so that one division says it
+// for both: the second subtracts the period at most once, unless the period is shorter than that.
+template <class T, class Slab>
+FUSELINE_DEVICE void rows_of_table(const T* (&rows)[2], const TableIn<T>& from, const Slab& place,
+                                   int before) {
+  const int lane = threadIdx.x % 32;
+  const int top = min_of(place.row, place.rows - 1);
+  const int first = (before + top) % from.period;
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    int row = first + min_of(place.row + fragment_row(lane, half), place.rows - 1) - top;
+    if (row >= from.period) row = from.period >= 16 ? row - from.period : row % from.period;
+    rows[half] = from.data + static_cast<long long>(row) * from.cols;
+  }
+}
+
+// Four words of each lane in a quad, turned: word g of lane j becomes word j of lane g.
+FUSELINE_DEVICE void transpose_quad(u32 (&w)[4]) {
+  const bool odd = threadIdx.x % 2 != 0, high = threadIdx.x / 2 % 2 != 0;
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const u32 got = __shfl_xor_sync(0xffffffffU, odd ? w[i] : w[i + 1], 1);
+    (odd ? w[i] : w[i + 1]) = got;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const u32 got = __shfl_xor_sync(0xffffffffU, high ? w[i] : w[i + 2], 2);
+    (high ? w[i] : w[i + 2]) = got;
+  }
+}
+
 // `batched`: results of a batch stand below each other, so that the table may have rows of several.
-template <bool batched = false, class T, class Slab>
+// `cols`: the table's, where they are known when the kernel is compiled; a remainder then takes few
+// instructions. `vectors`: rows begin at multiples of 16 bytes and slabs at multiples of 8 columns.
+// A lane then loads 8 columns of one group and shares them with its quad: a load of two columns in
+// a lane meets eight cache lines in a warp for 128 bytes, and there would be four times as many.
+template <bool batched = false, int cols = 0, bool vectors = false, class T, class Slab>
 FUSELINE_DEVICE Fragment<2, Slab::groups> load_table(const TableIn<T>& from, const Slab& place) {
   const int lane = threadIdx.x % 32;
+  const int width = cols > 0 ? cols : from.cols;
   const int before =
       batched ? static_cast<int>(static_cast<long long>(place.result) * place.rows % from.period)
               : 0;
   Fragment<2, Slab::groups> out;
   const T* rows[2];
+  rows_of_table(rows, from, place, before);
+  if constexpr (vectors) {
+    static_assert(sizeof(T) == 2 && cols > 0 && cols % 8 == 0 && Slab::groups % 4 == 0);
 #pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
-    rows[half] = from.data + static_cast<long long>((before + row) % from.period) * from.cols;
-  }
+    for (int group = 0; group < Slab::groups; group += 4) {
+      const int col = max_of(place.col + 8 * (group + lane % 4), 0) % width;
 #pragma unroll
-  for (int group = 0; group < Slab::groups; ++group) {
-    const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % from.cols;
+      for (int half = 0; half < 2; ++half) {
+        const uint4 loaded = __ldg(reinterpret_cast<const uint4*>(rows[half] + col));
+        u32 words[4] = {loaded.x, loaded.y, loaded.z, loaded.w};
+        transpose_quad(words);
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      if constexpr (sizeof(T) == 2) {
-        const FloatPair pair = unpack<T>(__ldg(reinterpret_cast<const u32*>(rows[half] + col)));
-        out.at(half, group, 0) = pair.low;
-        out.at(half, group, 1) = pair.high;
-      } else {
-        const float2 pair = __ldg(reinterpret_cast<const float2*>(rows[half] + col));
-        out.at(half, group, 0) = pair.x;
-        out.at(half, group, 1) = pair.y;
+        for (int g = 0; g < 4; ++g) {
+          const FloatPair pair = unpack<T>(words[g]);
+          out.at(half, group + g, 0) = pair.low;
+          out.at(half, group + g, 1) = pair.high;
+        }
+      }
+    }
+  } else {
+#pragma unroll
+    for (int group = 0; group < Slab::groups; ++group) {
+      const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % width;
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        if constexpr (sizeof(T) == 2) {
+          const FloatPair pair = unpack<T>(__ldg(reinterpret_cast<const u32*>(rows[half] + col)));
+          out.at(half, group, 0) = pair.low;
+          out.at(half, group, 1) = pair.high;
+        } else {
+          const float2 pair = __ldg(reinterpret_cast<const float2*>(rows[half] + col));
+          out.at(half, group, 0) = pair.x;
+          out.at(half, group, 1) = pair.y;
+        }
       }
     }
   }
@@ -228,11 +280,7 @@ FUSELINE_DEVICE Fragment<2, Slab::groups> load_table_part(const TableIn<T>& from
   const int lane = threadIdx.x % 32;
   Fragment<2, Slab::groups> out;
   const T* rows[2];
-#pragma unroll
-  for (int half = 0; half < 2; ++half) {
-    const int row = min_of(place.row + fragment_row(lane, half), place.rows - 1);
-    rows[half] = from.data + static_cast<long long>(row % from.period) * from.cols;
-  }
+  rows_of_table(rows, from, place, 0);
 #pragma unroll
   for (int group = 0; group < Slab::groups; ++group) {
     const int col = max_of(place.col + fragment_col(2, lane, group, 0), 0) % period;

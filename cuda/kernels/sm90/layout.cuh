@@ -13,13 +13,24 @@ constexpr bool only_stores = false;
 template <class Epilogue>
 constexpr bool only_stores<Epilogue, decltype(void(Epilogue::only_stores))> = Epilogue::only_stores;
 
-// Whether the slabs of a tile share one copy of the epilogue's code, in a loop. Unrolled, a function
-// of forty instructions makes 100 KB of code of a tile, and a multiprocessor that runs each of them
-// once fetches for longer than it computes (cuda/emit/epilogue_source.cpp says which do).
+// Whether the slabs of a tile share one copy of the epilogue's code, in a loop. Unrolled, a
+// function of forty instructions makes 100 KB of code of a tile, and a multiprocessor that runs
+// each of them once fetches for longer than it computes (cuda/emit/epilogue_source.cpp says which
+// do).
 template <class Epilogue, class = void>
 constexpr bool rolls = false;
 template <class Epilogue>
 constexpr bool rolls<Epilogue, decltype(void(Epilogue::rolls))> = Epilogue::rolls;
+// Whether its state goes from slab to slab: sums along rows.
+template <class Epilogue, class = void>
+constexpr bool carries = false;
+template <class Epilogue>
+constexpr bool carries<Epilogue, decltype(void(Epilogue::carries))> = Epilogue::carries;
+// Columns of the widest tile whose loop has registers for such a state; wider ones stay unrolled.
+template <class Epilogue, class = void>
+constexpr int widest_loop = 256;
+template <class Epilogue>
+constexpr int widest_loop<Epilogue, decltype(void(Epilogue::widest_loop))> = Epilogue::widest_loop;
 
 template <class Config_, class Epilogue_>
 struct Sm90Layout {
@@ -91,8 +102,12 @@ struct Sm90Layout {
   static constexpr bool busy_producer = batched || ragged ||
                                         Epilogue::tile_loads + Epilogue::col_loads > 2 ||
                                         Epilogue::col_loads > 1;
-  static constexpr int producer_registers = busy_producer ? 40 : 24;
-  static constexpr int consumer_registers = busy_producer ? 232 : 240;
+  static constexpr bool loops =
+      rolls<Epilogue> && (!carries<Epilogue> || Config::tile_n <= widest_loop<Epilogue>);
+  // A state that a loop carries needs the eight registers itself.
+  static constexpr bool needs_registers = loops && carries<Epilogue> && !batched && !ragged;
+  static constexpr int producer_registers = !busy_producer ? 24 : needs_registers ? 32 : 40;
+  static constexpr int consumer_registers = busy_producer && !needs_registers ? 232 : 240;
   using Accumulators = float[Config::subtiles][Config::tile_n / 2];
   using States = typename Epilogue::State[strips];
 };

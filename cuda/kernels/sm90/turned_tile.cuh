@@ -73,7 +73,7 @@ struct TurnedTile {
   template <class Accumulators, class States, class Place>
   FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place,
                               StoreQueue& queue) const {
-    if constexpr (rolls<Epilogue>)
+    if constexpr (rolls<Epilogue> && !carries<Epilogue>)
       finish_in_a_loop(acc, state, place, queue);
     else
       finish_columns<0>(acc, state, place, queue);

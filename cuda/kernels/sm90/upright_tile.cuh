@@ -23,13 +23,13 @@ struct UprightTile {
   int first_row;  // of the warp, in the tile
 
   // `more`: whether this thread block has a tile behind it.
-  FUSELINE_DEVICE void finish(const Accumulators& acc, States& state, Place& place,
-                              StoreQueue& queue, bool more) const {
+  FUSELINE_DEVICE void finish(Accumulators& acc, States& state, Place& place, StoreQueue& queue,
+                              bool more) const {
     if constexpr (gathers_groups<Epilogue>) {
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s) gather<0>(acc[s], state[s], s, queue);
     }
-    if constexpr (rolls<Epilogue>)
+    if constexpr (Block::loops)
       finish_in_a_loop(acc, state, place, queue, more);
     else
       finish_slabs<0>(acc, state, place, queue, more);
@@ -37,7 +37,7 @@ struct UprightTile {
 
  private:
   // One copy of the epilogue's code for all slabs.
-  FUSELINE_DEVICE void finish_in_a_loop(const Accumulators& acc, States& state, Place& place,
+  FUSELINE_DEVICE void finish_in_a_loop(Accumulators& acc, States& state, Place& place,
                                         StoreQueue& queue, bool more) const {
 #pragma unroll 1
     for (int slab = 0; slab < slabs; ++slab) {
@@ -45,13 +45,10 @@ struct UprightTile {
                               ? place
                               : place.after(pingpong_slab_entry(slab, more ? block.k_steps : 0));
       if constexpr (has_loads) block.wait_full(entry);
-#pragma unroll 1
-      for (int s = 0; s < Config::subtiles; ++s) {
-        float sums[32];
-        typename Epilogue::State rows;
-        choose<0>(acc, state, slab, s, sums, rows);
-        finish_passes<0>(sums, rows, entry.stage, slab, s, queue);
-      }
+      if constexpr (carries<Epilogue>)
+        finish_strips<0>(acc, state, slab, entry.stage, queue);
+      else
+        finish_any_strip(acc, state, slab, entry.stage, queue);
       if constexpr (has_loads) {
         __syncwarp();
         block.release(entry.stage);
@@ -59,12 +56,47 @@ struct UprightTile {
       }
     }
   }
+  // A state that goes from slab to slab stays in its registers, which have no index at run time:
+  // each strip has a copy of the code.
+  template <int strip>
+  FUSELINE_DEVICE void finish_strips(Accumulators& acc, States& state, int slab, u32 stage,
+                                     StoreQueue& queue) const {
+    if constexpr (strip < Config::subtiles) {
+      finish_first<0>(acc[strip], state[strip], slab, stage, strip, queue);
+      finish_strips<strip + 1>(acc, state, slab, stage, queue);
+    }
+  }
+  // The slab whose sums come first. Those behind it move up: no registers for a copy beside the
+  // state.
+  template <int pass>
+  FUSELINE_DEVICE void finish_first(float (&acc)[Config::tile_n / 2],
+                                    typename Epilogue::State& state, int slab, u32 stage, int strip,
+                                    StoreQueue& queue) const {
+    if constexpr (pass < passes) {
+      Epilogue::run(block.args.epilogue, state,
+                    slab_of<pass>(slab * passes + pass, stage, strip, queue),
+                    accumulated<pass>(acc));
+      finish_first<pass + 1>(acc, state, slab, stage, strip, queue);
+    } else {
+#pragma unroll
+      for (int i = 32; i < Config::tile_n / 2; ++i) acc[i - 32] = acc[i];
+    }
+  }
+  FUSELINE_DEVICE void finish_any_strip(const Accumulators& acc, const States& state, int slab,
+                                        u32 stage, StoreQueue& queue) const {
+#pragma unroll 1
+    for (int s = 0; s < Config::subtiles; ++s) {
+      float sums[32];
+      typename Epilogue::State rows;
+      choose<0>(acc, state, slab, s, sums, rows);
+      finish_passes<0>(sums, rows, stage, slab, s, queue);
+    }
+  }
   // The sums of a slab, and what its rows have in common. Registers have no index at run time: each
   // slab is a case of its own.
   template <int index>
   static FUSELINE_DEVICE void choose(const Accumulators& acc, const States& state, int slab,
-                                     int strip, float (&sums)[32],
-                                     typename Epilogue::State& rows) {
+                                     int strip, float (&sums)[32], typename Epilogue::State& rows) {
     if constexpr (index < slabs * Config::subtiles) {
       constexpr int s = index / slabs, first = index % slabs * 32;
       if (slab == index % slabs && strip == s) {

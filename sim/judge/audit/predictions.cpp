@@ -79,7 +79,7 @@ Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu
   count_work(plan, out);
   if (c.whole_model) {
     out.model = work_of(whole_model(block, config, c.workload, gpu));
-    out.activations = memory_need(plan, config, c.workload).activations;
+    out.activations = activations_at_once(plan, config, c.workload);
   }
   return out;
 }
@@ -188,8 +188,16 @@ const Predicted& Predictions::of(const PolicyCase& c) const {
   return *found->second.result;
 }
 
-Ceilings Predictions::ceilings(const std::string& model_name, const std::string& gpu_name,
-                               const Workload& workload) const {
+const Ceilings& Predictions::ceilings(const std::string& model_name, const std::string& gpu_name,
+                                      const Workload& workload) const {
+  const auto [found, is_new] = ceilings_.try_emplace(
+      key({.model = model_name, .gpu = gpu_name, .policy = {}, .workload = workload}));
+  if (is_new) found->second = ceilings_of(model_name, gpu_name, workload);
+  return found->second;
+}
+
+Ceilings Predictions::ceilings_of(const std::string& model_name, const std::string& gpu_name,
+                                  const Workload& workload) const {
   const ModelConfig& config = model(model_name);
   const Gpu& machine = gpu(gpu_name);
   const Limits block = limits_of(build_block(config, workload), machine);

@@ -71,8 +71,9 @@ class Predictions {
   bool make(Sharing& sharing, const Sharing::Progress& progress);
 
   [[nodiscard]] const Predicted& of(const PolicyCase& c) const;
-  [[nodiscard]] Ceilings ceilings(const std::string& model, const std::string& gpu,
-                                  const Workload& workload) const;
+  // Made once for all policies and claims. Not for several threads at once.
+  [[nodiscard]] const Ceilings& ceilings(const std::string& model, const std::string& gpu,
+                                         const Workload& workload) const;
   // Of the fastest products of the workload: those of codes where both operands are.
   [[nodiscard]] FlopsPerSecond tensor_ceiling(const std::string& gpu,
                                               const Workload& workload) const;
@@ -85,10 +86,13 @@ class Predictions {
     std::unique_ptr<const Predicted> result;
   };
   static std::string key(const PolicyCase& c);
+  [[nodiscard]] Ceilings ceilings_of(const std::string& model, const std::string& gpu,
+                                     const Workload& workload) const;
 
   std::map<std::string, ModelConfig> models_;
   std::map<std::string, Gpu> gpus_;
   std::map<std::string, Entry> entries_;
+  mutable std::map<std::string, Ceilings> ceilings_;
 };
 
 }  // namespace fuseline::audit

@@ -232,5 +232,31 @@ TEST(KernelCode, OfADisassemblerThatFailsSaysWhatItSaid) {
   EXPECT_THAT(code.problem, HasSubstr("unknown machine"));
 }
 
+// A compiler's process that crashes is a sentence in the view, and the window goes on.
+TEST(KernelCode, OfACompilerThatEndsWithoutAnAnswerSaysHow) {
+  const RunView view = coded_view("coda");
+  const TemporaryFolder folder("fuseline-test");
+  const std::string script = folder.path() / "crashes.sh";
+  std::ofstream(script) << "#!/bin/sh\nkill -SEGV $$\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  const CodeQuestion question = code_question(view, launch_of(view, "gate_up"), CodeLevel::ptx);
+  EXPECT_THAT(kernel_code(question, {}, compiles_with(script)).problem, HasSubstr("signal 11"));
+  EXPECT_THAT(kernel_code(question, {}, compiles_with(folder.path() / "nothing")).problem,
+              HasSubstr("cannot be started"));
+}
+
+// What nobody waits for any more is ended: the stand-in would sleep for longer than any test may.
+TEST(KernelCode, EndsACompilationThatIsNotWantedAnyMore) {
+  const RunView view = coded_view("coda");
+  const TemporaryFolder folder("fuseline-test");
+  const std::string script = folder.path() / "sleeps.sh";
+  std::ofstream(script) << "#!/bin/sh\nexec sleep 3600\n";
+  std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+  std::stop_source stop;
+  stop.request_stop();
+  const cuda::Source source{"nothing.cu", ""};
+  EXPECT_FALSE(compiles_with(script)(source, cuda::SmTarget::sm_90a, stop.get_token()).has_value());
+}
+
 }  // namespace
 }  // namespace fuseline::gui

@@ -27,6 +27,8 @@ namespace fuseline::gui::robot {
 namespace {
 
 constexpr int kPauseMs = 4;  // between actions
+constexpr int kTidyPauseMs = 50;
+constexpr int kFirstMinute = 60;  // seconds
 const QSize kSize(1240, 800);
 
 int& playing() {
@@ -90,38 +92,56 @@ int Monkey::below(int limit) {
   return limit <= 0 ? 0 : std::uniform_int_distribution<int>(0, limit - 1)(random_);
 }
 
+Monkey::Held Monkey::held_now() { return {held_mb(), used_mb()}; }
+
 void Monkey::look() {
   switch (state_) {
-    case State::before:
+    case State::tidying:
       if (!tidy()) return;
-      start_mb_ = held_mb();
-      start_used_ = used_mb();
+      held_.push_back(held_now());
+      if (played_ms_ >= 1000LL * seconds_) {
+        report();
+        state_ = State::done;
+        deleteLater();
+        return;
+      }
+      // The second look is after a minute, the last one at the end.
+      play_to_ms_ =
+          played_ms_ == 0 && seconds_ > kFirstMinute ? 1000LL * kFirstMinute : 1000LL * seconds_;
       state_ = State::playing;
+      timer_.setInterval(kPauseMs);
       since_.start();
       return;
     case State::playing:
-      if (since_.elapsed() > 1000LL * seconds_) {
-        state_ = State::after;
+      if (played_ms_ + since_.elapsed() > play_to_ms_) {
+        played_ms_ = play_to_ms_;
+        state_ = State::tidying;
         step_ = 0;
-        timer_.setInterval(50);
+        timer_.setInterval(kTidyPauseMs);
         return;
       }
       ++actions_;
       // What it does may open a dialog and return when that is closed: the timer has to go on.
       QTimer::singleShot(0, this, [this] { act(); });
       return;
-    case State::after:
-      if (!tidy()) return;
-      state_ = State::done;
-      std::cout << "monkey: " << actions_ << " actions; " << std::showpos << held_mb() - start_mb_
-                << std::noshowpos << " MB from the start's " << start_mb_ << "; in use "
-                << std::showpos << used_mb() - start_used_ << std::noshowpos << " MB from "
-                << start_used_ << std::endl;
-      deleteLater();
-      return;
     case State::done:
       return;
   }
+}
+
+void Monkey::report() const {
+  const Held& start = held_.front();
+  const auto since = [](double now, double then) {
+    return QString("%1%2 MB").arg(now < then ? "" : "+").arg(now - then, 0, 'f', 1).toStdString();
+  };
+  std::cout << "monkey: " << actions_ << " actions; "
+            << since(held_.back().resident, start.resident) << " from the start's "
+            << start.resident << "; in use " << since(held_.back().used, start.used) << " from "
+            << start.used;
+  if (held_.size() > 2)
+    std::cout << "; after the first minute " << since(held_[1].resident, start.resident)
+              << ", in use " << since(held_[1].used, start.used);
+  std::cout << std::endl;
 }
 
 // The same picture at the start and at the end: no dialog, the first layout, a new comparison whose

@@ -51,6 +51,7 @@
 #include <iostream>
 #include <optional>
 
+#include "cuda/compile/compile_apart.h"
 #include "gui/widgets/app.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
@@ -261,6 +262,9 @@ void start_robot() {
 Q_COREAPP_STARTUP_FUNCTION(start_robot)
 
 int main(int argc, char** argv) {
+  if (argc == 3 &&
+      std::string_view(argv[1]) == cuda::kCompileOption)  // as the window starts itself
+    return run_app(argc, argv, std::cout, std::cerr);
   // A pixel of a picture is one of the window.
   if (qgetenv("QT_QPA_PLATFORM") == "offscreen" && !qEnvironmentVariableIsSet("QT_FONT_DPI"))
     qputenv("QT_FONT_DPI", "96");

@@ -47,6 +47,38 @@ TEST(DistributionFile, ReadsShapesThatHaveWeight) {
   }
 }
 
+// What `predict --sequences` takes, a row for each call.
+TEST(DistributionFile, ReadsCallsWhoseSequencesDiffer) {
+  const Distribution d = csv("sequences,weight\n1x512@2560+31x1@4096,3\n8x4@100,1\n2x1@50,0\n");
+  ASSERT_EQ(d.shapes.size(), 2U);
+  const ShapeWeight& first = d.shapes[0];
+  ASSERT_EQ(first.sequences.size(), 2U);
+  EXPECT_EQ(first.sequences[0], (SequenceGroup{31, 1, 4096}));  // ascending: the fewest new tokens
+  EXPECT_EQ(first.sequences[1], (SequenceGroup{1, 512, 2560}));
+  EXPECT_EQ(first.batch, 31 + 512);
+  EXPECT_EQ(first.context, 4096);
+  EXPECT_EQ(first.weight, 3);
+  // Fewer rows first.
+  const CallSizes sizes = call_sizes(d, decode(1, 1, 1), 12);
+  EXPECT_EQ(sizes.shapes.front().sequences.front(), (SequenceGroup{8, 4, 100}));
+}
+
+TEST(DistributionFile, RefusesCallsThatAreNone) {
+  const auto why = [](const std::string& text) {
+    return format_problem(problem_of([&] { static_cast<void>(csv(text)); }));
+  };
+  EXPECT_THAT(why("sequences,weight\n4x8@4,1\n"), HasSubstr("shorter than the new tokens"));
+  EXPECT_THAT(why("sequences,weight\n4,1\n"), HasSubstr("lacks the number of new tokens"));
+  EXPECT_THAT(why("sequences,weight\n4x1@9,0\n"), HasSubstr("0 on every line"));
+  EXPECT_THAT(why("sequences,weight\n4x1@9+1x2@9,1\n1x2@9+4x1@9,1\n"),
+              HasSubstr("an earlier line has"));
+  EXPECT_THAT(why("sequences,batch,weight\n4x1@9,1,1\n"), HasSubstr("is no column"));
+  const Distribution d = csv("sequences,weight\n4x1@9,1\n");
+  EXPECT_THAT(
+      format_problem(problem_of([&] { static_cast<void>(call_sizes(d, forward(1, 1), 12)); })),
+      HasSubstr("each has a cache"));
+}
+
 TEST(DistributionFile, CountsTheSizesOfRequests) {
   // Contexts of new tokens: 11, 12; 11; 21 (twice).
   const Distribution d = csv("prompt,generated,weight\n10,2,1\n10,1,1\n20,1,2\n");

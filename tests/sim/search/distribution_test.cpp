@@ -42,6 +42,38 @@ TEST(Distribution, MorePlansAreNeverSlower) {
   }
 }
 
+DistributionResult searched_mixed(const std::vector<std::vector<SequenceGroup>>& calls) {
+  PredictionCase c;
+  c.model = small_llama();
+  c.gpu = test_gpu();
+  c.workload = decode(1, 1, 1);
+  SearchOptions options;
+  options.budget_seconds = 0;
+  options.policies = {"per-operator", "coda"};
+  Distribution d;
+  for (const auto& call : calls) d.shapes.push_back(mixed_shape(call, 1));
+  return search_distribution(c, call_sizes(d, c.workload, 12), {.buckets = 1}, options);
+}
+
+// The fallback's time is that of `predict --sequences` for its policy.
+TEST(Distribution, CallsWhoseSequencesDifferTakeWhatPredictionsSay) {
+  const std::vector<SequenceGroup> call = {{7, 1, 900}, {1, 64, 300}};
+  const DistributionResult r = searched_mixed({call});
+  const MixedCall plain = predict_mixed("per-operator", small_llama(), test_gpu(), decode(1, 1, 1),
+                                        call, {}, Launching::graph);
+  ASSERT_EQ(r.shapes.size(), 1U);
+  EXPECT_NEAR(r.shapes[0].fallback.value(), plain.whole().time.value(),
+              1e-9 * plain.whole().time.value());
+  EXPECT_LE(r.shapes[0].own, r.shapes[0].fallback);
+}
+
+TEST(Distribution, PaddedCallsHaveTheLargestGroupInEachPlace) {
+  const DistributionResult r = searched_mixed({{{4, 1, 200}}, {{2, 1, 900}, {1, 64, 300}}});
+  ASSERT_EQ(r.padded.size(), 1U);
+  EXPECT_EQ(r.padded[0].size.sequences, (std::vector<SequenceGroup>{{4, 1, 900}, {1, 64, 300}}));
+  EXPECT_GE(r.padded_mean, r.each);
+}
+
 TEST(Distribution, MeanIsWeighted) {
   const DistributionResult r = searched(kSomeShapes, 1);
   double sum = 0, weights = 0;

@@ -1,0 +1,63 @@
+#if FUSELINE_HAS_CUDA
+
+#include "cuda/run/tile_kernels.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/gpu/architecture.h"
+#include "sim/kernels/epilogue_needs.h"
+
+namespace fuseline::cuda {
+
+namespace {
+
+constexpr std::int64_t kMostPartsTried = 4;
+
+bool same_config(const GemmConfig& a, const GemmConfig& b) {
+  return a.tile_m == b.tile_m && a.tile_n == b.tile_n && a.cluster == b.cluster &&
+         a.cluster_k == b.cluster_k && a.tail_parts == b.tail_parts && a.a_rows == b.a_rows &&
+         a.schedule == b.schedule && a.turned == b.turned;
+}
+
+}  // namespace
+
+std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program,
+                                     const GemmTile& chosen, SmTarget target) {
+  std::vector<GemmTile> tiles = {chosen};
+  const EpilogueNeeds needs = epilogue_needs(program);
+  const bool hopper = target == SmTarget::sm_90a;
+  // The tiles of a mainloop stand in the file of the architecture that it was written for, which is
+  // not the GPU's where the other mainloop runs on it.
+  const auto written_for = load_architecture(hopper ? "hopper" : "ampere");
+  for (const GemmTile& tile : written_for->tiles.own)
+    if (!hopper || fits(needs, tile)) {
+      tiles.push_back(tile);
+      tiles.back().tail_parts = 1;
+      for (std::int64_t parts = 2; parts <= std::min(tile.tail_parts, kMostPartsTried); ++parts) {
+        tiles.push_back(tile);
+        tiles.back().tail_parts = parts;
+      }
+    }
+  std::vector<TileKernel> found;
+  for (const GemmTile& tile : tiles) {
+    TileKernel c{.tile = tile,
+                 .source = gemm_kernel_source(plan.graph, program, tile, target, plan.policy),
+                 .name = {}};
+    const bool known = std::ranges::any_of(found, [&](const TileKernel& other) {
+      return same_config(other.source.config, c.source.config);
+    });
+    const GemmConfig& config = c.source.config;
+    c.name = fmt::format("{}, {}tile {} x {}, cluster {}, {} parts", program.name,
+                         config.turned ? "turned " : "", config.tile_m, config.tile_n,
+                         config.cluster * config.cluster_k, config.tail_parts);
+    if (!known) found.push_back(std::move(c));
+  }
+  return found;
+}
+
+}  // namespace fuseline::cuda
+
+#endif

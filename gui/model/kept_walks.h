@@ -1,0 +1,14 @@
+// What the window keeps of the simulator's walks after work over many sizes.
+#pragma once
+
+#include <cstddef>
+
+namespace fuseline::gui {
+
+constexpr std::size_t kMostKeptWalks = std::size_t{12} << 20;  // bytes
+
+// A sweep or a map simulates sizes that no later edit asks for. Where the walks that the process
+// remembers take more than kMostKeptWalks, all are forgotten: an edit computes anew then, once.
+void bound_walks();
+
+}  // namespace fuseline::gui

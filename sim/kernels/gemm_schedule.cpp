@@ -15,9 +15,11 @@ std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m) {
 }
 
 std::int64_t absent_rows(const GemmProblem& problem, const GemmTile& tile, std::int64_t rows) {
-  if (problem.library || tile.turned() || !problem.groups.empty() || rows <= 0) return 0;
-  const std::int64_t last = rows - (ceil_div(rows, tile.m) - 1) * tile.m;
-  return own_loaded_rows(tile.m, problem.typical_rows()) - last;
+  constexpr std::int64_t kLowTileRows = 64;
+  if (problem.library || tile.turned() || tile.m <= kLowTileRows || !problem.groups.empty() ||
+      rows <= 0)
+    return 0;
+  return ceil_div(rows, tile.m) * tile.m - rows;
 }
 
 std::vector<UnitRange> GemmSchedule::waves() const {

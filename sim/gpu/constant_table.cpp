@@ -153,6 +153,8 @@ constexpr ConstantInfo kTable[] = {
     {"gemm.least_tile_rows", "rows",
      "tiles below this height are taken only where they cover all rows", Zero::allowed,
      [](Constants& c) -> ConstantPlace { return &c.gemm.least_tile_rows; }},
+    {"gemm.odd_packed_fraction", "1", "of the SMs that our own clusters of three can fill",
+     Zero::refused, [](Constants& c) -> ConstantPlace { return &c.gemm.odd_packed_fraction; }},
     {"gemm.overlap_exponent", "1", "p-norm over the parts of a wave; large = perfect overlap",
      Zero::refused, [](Constants& c) -> ConstantPlace { return &c.gemm.overlap_exponent; }},
     {"gemm.own_l2_fraction", "1", "gemm.l2_fraction of the tiles of our own mainloop",

@@ -34,6 +34,7 @@ struct GemmConstants {
   Seconds cluster_wave;
   double reduction_fraction = 0;
   double packed_fraction = 0;
+  double odd_packed_fraction = 0;
   double raster_group_tiles = 0;
   double unaligned_bytes_per_cycle = 0;
   double dequantise_instructions = 0;

@@ -130,16 +130,17 @@ Seconds own_decode_time(const AttentionShape& s, const DecodeGrid& grid, std::in
   const AttentionConstants& c = gpu.constants.attention;
   const std::int64_t blocks = grid.heads * grid.splits;
   const std::int64_t tiled = ceil_div(ceil_div(keys, grid.splits), kWarpKeys) * kWarpKeys;
-  const double alone =
-      static_cast<double>(tiled) *
-      (c.block_cycles_per_key + key_and_value.as_double() / c.own_decode_bytes_per_cycle);
+  const double bytes_cycles =
+      static_cast<double>(tiled) * key_and_value.as_double() / c.own_decode_bytes_per_cycle;
+  // What a key takes besides its bytes is waiting, which thread blocks of one SM do together.
+  const double alone = static_cast<double>(tiled) * c.block_cycles_per_key + bytes_cycles;
+  const double dequantised = dequantise_cycles(s, static_cast<double>(tiled), gpu);
   double seconds = 0;
   for (std::int64_t left = blocks; left > 0; left -= grid.at_once) {
     const auto of_round = static_cast<double>(std::min(left, grid.at_once));
     const double share = hbm.value() * of_round / static_cast<double>(blocks);
     const double of_sm = std::max(1.0, of_round / static_cast<double>(gpu.sm_count));
-    const double cycles =
-        std::max(alone * of_sm, dequantise_cycles(s, static_cast<double>(tiled), gpu) * of_sm);
+    const double cycles = std::max({alone, bytes_cycles * of_sm, dequantised * of_sm});
     const Seconds walk(cycles / gpu.sm_clock.value());
     seconds += partly_overlapped(Seconds(share), walk, c.overlap_exponent).value() +
                c.own_decode_round.value();
@@ -277,6 +278,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
   const double hbm_rate = gpu.hbm_bandwidth_sustained.value() * c.hbm_fraction;
   const double l2_rate = gpu.l2_bandwidth.value() * gpu.constants.stream.l2_fraction;
   Seconds start, own_work;
+  bool own_forward = false;
   const bool split = splits_keys(s, implementation) && !m->gradient;
   if (split) {
     const DecodeGrid grid = decode_grid(s, implementation, gpu);
@@ -349,6 +351,7 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
     e.exp_time = t.exp;
     e.hbm_time = (e.hbm.read + e.hbm.write) / BytesPerSecond(hbm_rate);
     e.l2_time = e.l2 / BytesPerSecond(l2_rate);
+    own_forward = own;
     start = own ? c.own_forward_start : c.start;
     if (back) start += gradient_overhead(s, implementation, gpu);
     if (back && generic) start += gpu.tiny_kernel + gpu.constants.launch.gap;  // a third launch
@@ -360,6 +363,10 @@ AttentionEstimate estimate_attention(const Program& program, Implementation impl
   // The serial walk overlaps only in parts with a transfer that is about as long.
   if (split) e.work = start + partly_overlapped(compute, memory, c.overlap_exponent);
   if (own_work > Seconds()) e.work = start + own_work;
+  // A tile of our own forward kernel that waits for HBM has its products to wait for as well.
+  if (own_forward)
+    e.work =
+        start + std::max(partly_overlapped(compute, e.hbm_time, c.overlap_exponent), e.l2_time);
   if (longest <= start) {
     e.bound = Bound::launch;
   } else if (longest == compute) {

@@ -14,6 +14,14 @@ std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m) {
   return rows;
 }
 
+std::int64_t absent_rows(const GemmProblem& problem, const GemmTile& tile, std::int64_t rows) {
+  constexpr std::int64_t kLowTileRows = 64;
+  if (problem.library || tile.turned() || tile.m <= kLowTileRows || !problem.groups.empty() ||
+      rows <= 0)
+    return 0;
+  return ceil_div(rows, tile.m) * tile.m - rows;
+}
+
 std::vector<UnitRange> GemmSchedule::waves() const {
   const auto count = static_cast<std::int64_t>(units.size());
   std::vector<UnitRange> waves;

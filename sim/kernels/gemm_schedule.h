@@ -45,6 +45,12 @@ inline constexpr std::int64_t kOwnRasterClusters = 8;
 // of tiles of 64, no more than the power of two that has all.
 std::int64_t own_loaded_rows(std::int64_t tile_m, std::int64_t m);
 
+// Of the rows that our own mainloop asks for the ones that the matrix does not have, in the last of
+// the tiles that `rows` rows from a tile's begin take. 0 for turned tiles and those of 64 rows,
+// whose times are described better without, for the library's, and where the next group of rows
+// lies behind.
+std::int64_t absent_rows(const GemmProblem& problem, const GemmTile& tile, std::int64_t rows);
+
 // Tiles of a group for schedule_gemm. `library_tiles`: the vendor's.
 std::int64_t raster_group(bool library, const GemmTile& tile, double library_tiles);
 

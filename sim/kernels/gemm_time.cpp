@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
 #include <iterator>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@
 namespace fuseline {
 namespace {
 
-constexpr std::int64_t kLowTileRows = 64;  // of the lowest tiles of our own mainloop
+constexpr std::int64_t kOddCluster = 3;  // blocks of our own mainloop's clusters along K
 
 // Tensor rate of one SM at the boost clock for the operands' width (fp32 operands run as TF32).
 double sm_tensor_rate(const GemmProblem& problem, const Gpu& gpu) {
@@ -66,11 +67,12 @@ double fetch_rate(const GemmProblem& problem, const GemmTile& tile, const Gpu& g
 
 // Rates that do not change from wave to wave.
 struct WaveModel {
-  double step_seconds;      // one k step of one tile on the tensor cores
-  double fetch_seconds;     // its panels from L2 into shared memory
-  double smem_seconds;      // and from there to the tensor cores
-  double convert_seconds;   // the instructions that dequantise a panel of b, or rescale sums
-  double sm_epilogue_rate;  // bytes/s of one SM
+  double step_seconds;            // one k step of one tile on the tensor cores
+  double fetch_seconds;           // its panels from L2 into shared memory
+  double smem_seconds;            // and from there to the tensor cores
+  double absent_row_seconds = 0;  // zeros for one row that the matrix does not have
+  double convert_seconds;         // the instructions that dequantise a panel of b, or rescale sums
+  double sm_epilogue_rate;        // bytes/s of one SM
   double l2_rate;
   double hbm_rate;
   double concurrency;
@@ -89,13 +91,12 @@ struct WaveModel {
     const ElementSize b_bytes = problem.b.matrix.element;
     const double flops = 2.0 * static_cast<double>(tile.m * tile.n * tile.k);
     // Our own mainloop loads no rows of a low tile that the matrix does not have. Of a high one it
-    // asks for them, and zeros come, more slowly than data. Only rows beyond the lowest tile's are
-    // counted, so that one row more never takes less time.
+    // asks for them, and zeros come.
     const std::int64_t a_rows =
         problem.library ? tile.m : own_loaded_rows(tile.m, problem.typical_rows());
-    const bool absent = !problem.library && !tile.turned() &&
-                        has_feature(gpu, Feature::bulk_copy) && !problem.needs.reduces_columns &&
-                        problem.typical_rows() <= kLowTileRows && tile.m > kLowTileRows;
+    if (!problem.library && has_feature(gpu, Feature::bulk_copy))
+      absent_row_seconds =
+          static_cast<double>(tile.k * a_bytes) / (constants.absent_bytes_per_cycle * clock);
     const auto weights = static_cast<double>(tile.k * tile.n);
     const double panel =
         static_cast<double>(tile.k * a_rows * a_bytes + tile.k * tile.n * b_bytes) +
@@ -107,9 +108,6 @@ struct WaveModel {
     step_seconds =
         flops / (sm_tensor_rate(problem, gpu) * clock_factor * constants.tensor_fraction);
     fetch_seconds = panel / (fetch_rate(problem, tile, gpu) * clock);
-    if (absent)
-      fetch_seconds += static_cast<double>(tile.k * (tile.m - kLowTileRows) * a_bytes) /
-                       (constants.absent_bytes_per_cycle * clock);
     smem_seconds = panel / (static_cast<double>(gpu.smem_bytes_per_clock) * clock);
     sm_epilogue_rate = clock * (problem.library ? constants.epilogue_bytes_per_cycle
                                                 : constants.exposed_epilogue_bytes_per_cycle);
@@ -146,6 +144,18 @@ struct WaveTime {
   Bound bound;
 };
 
+// Of parts that disturb each other when they are near balance.
+double together(std::initializer_list<double> parts, double overlap) {
+  constexpr double kNegligible = 0.01;  // of the longest part; its power is next to nothing
+  const double top = std::max(parts);
+  if (top <= 0) return 0;
+  double sum = 0;
+  for (const double part : parts) {
+    if (part > kNegligible * top) sum += part == top ? 1.0 : std::pow(part / top, overlap);
+  }
+  return top * std::pow(sum, 1.0 / overlap);
+}
+
 WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   const double steps = static_cast<double>(wave.k_steps);
   const double blocks = static_cast<double>(wave.blocks);
@@ -177,13 +187,15 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   if (t.fetch > top) top = t.fetch, t.bound = Bound::l2;
   if (t.hbm > top) top = t.hbm, t.bound = Bound::hbm;
   if (t.convert > top) top = t.convert, t.bound = Bound::tensor;
-  if (top > 0) {
-    constexpr double kNegligible = 0.01;  // of the longest part; its power is next to nothing
-    double sum = 0;
-    for (const double part : {t.tensor, t.fetch, t.hbm, t.convert}) {
-      if (part > kNegligible * top) sum += part == top ? 1.0 : std::pow(part / top, model.overlap);
-    }
-    t.mainloop = top * std::pow(sum, 1.0 / model.overlap);
+  t.mainloop = together({t.tensor, t.fetch, t.hbm, t.convert}, model.overlap);
+  // Zeros come before the data behind them. Thread blocks whose panels have them are late, and the
+  // others wait for their neighbours or at the kernel's end. Tensor cores that work long enough on
+  // a panel hide it.
+  if (wave.absent_rows > 0) {
+    const double zeros = steps * static_cast<double>(wave.absent_rows) * model.absent_row_seconds;
+    const double late = together({t.fetch + zeros, t.hbm}, model.overlap);
+    if (late > t.mainloop)
+      t.mainloop = late, t.bound = t.hbm > t.fetch + zeros ? Bound::hbm : Bound::l2;
   }
   if (t.l2 > t.mainloop) t.mainloop = t.l2, t.bound = Bound::l2;
   if (t.smem > t.mainloop) t.mainloop = t.smem, t.bound = Bound::smem;
@@ -298,8 +310,10 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t group_tiles =
       raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
   // `parts` of K of each of the tiles; the first `count` of them all run.
-  const auto wave_of = [&](std::int64_t count, std::int64_t parts) {
+  const std::int64_t absent = absent_rows(problem, tile, m);
+  const auto wave_of = [&](std::int64_t count, std::int64_t parts, bool last_rows) {
     GemmWave wave;
+    wave.absent_rows = last_rows ? absent : 0;
     const double share = static_cast<double>(count) / static_cast<double>(units * parts);
     const std::int64_t depth = ceil_div(ceil_div(whole_depth, tile.k), parts) * tile.k;
     wave.blocks = count * ceil_div(unit_m, tile.m) * ceil_div(unit_n, tile.n) * tile.cluster_k;
@@ -339,10 +353,21 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   const std::int64_t full = units / at_once;
   const std::int64_t rest = units % at_once;
   double seconds = (gpu.tiny_kernel + gpu.constants.gemm.start).value();
-  if (full > 0) seconds += static_cast<double>(full) * wave_of(at_once, 1);
+  // The last rows are in the last raster group.
+  const std::int64_t high = ceil_div(m, unit_m);
+  const std::int64_t clusters_high =
+      std::max<std::int64_t>(1, group_tiles / std::max<std::int64_t>(1, tile.cluster_m));
+  const std::int64_t low = (high - 1) % clusters_high + 1;  // rows of clusters in that group
+  const std::int64_t rounds = ceil_div(units, at_once);
+  const std::int64_t late =
+      absent == 0 ? rounds : std::min(rounds, ceil_div(ceil_div(units * low, high), at_once));
+  const std::int64_t late_full = std::min(full, rest > 0 ? late - 1 : late);
+  if (full > late_full)
+    seconds += static_cast<double>(full - late_full) * wave_of(at_once, 1, false);
+  if (late_full > 0) seconds += static_cast<double>(late_full) * wave_of(at_once, 1, true);
   const std::int64_t parts = tile.tail_parts;
   for (std::int64_t left = rest * parts; left > 0; left -= at_once)
-    seconds += wave_of(std::min(left, at_once), parts);
+    seconds += wave_of(std::min(left, at_once), parts, true);
   // The sums of the parts of one tile are written together and read one after the other.
   if (rest > 0 && parts > 1) seconds += static_cast<double>(parts) * sums / model.sm_epilogue_rate;
   if (tile.split_k > 1) {
@@ -362,7 +387,8 @@ Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu) {
 std::int64_t blocks_at_once(const GemmTile& tile, const Gpu& gpu) {
   const std::int64_t cluster = tile.cluster();
   const GemmConstants& constants = gpu.constants.gemm;
-  const double fraction = cluster >= constants.packed_cluster ? constants.packed_fraction : 1.0;
+  double fraction = cluster >= constants.packed_cluster ? constants.packed_fraction : 1.0;
+  if (tile.cluster_k == kOddCluster) fraction = std::min(fraction, constants.odd_packed_fraction);
   const auto usable = static_cast<std::int64_t>(static_cast<double>(gpu.sm_count) * fraction);
   return std::max(cluster, tile.blocks_per_sm * usable / cluster * cluster);
 }

@@ -214,6 +214,7 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
     const std::int64_t width = unit.n_end - unit.n_begin;
     const std::int64_t depth = unit.k_end - unit.k_begin;
     panels.add(unit);
+    wave.absent_rows = std::max(wave.absent_rows, absent_rows(problem, tile, height));
     wave.blocks += ceil_div(height, tile.m) * ceil_div(width, tile.n) * tile.cluster_k;
     wave.operands +=
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +

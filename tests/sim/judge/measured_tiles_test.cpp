@@ -30,7 +30,9 @@ TEST(MeasuredTiles, ArePredictedInPlaceOfTheChosenOnes) {
   block.workload.batch = 3;
   block.workload.seq = 1;
   block.workload.context = 1700;
-  MeasuredKernel qkv{.site = "qkv", .kernel = "qkv", .time = Seconds(51e-6)};
+  MeasuredKernel qkv;
+  qkv.site = qkv.kernel = "qkv";
+  qkv.time = Seconds(51e-6);
   qkv.tile = "128x128x64";
   MeasuredKernel other = qkv;
   other.site = "down";

@@ -183,22 +183,6 @@ TEST(OwnGemm, FunctionsOfAnEpilogueTakeIssueSlots) {
               1e-12);
 }
 
-// Zeros come more slowly than data. Measured on an H100: 50.9 us in tiles of 128 x 128, where those
-// of 64 rows take about as long as HBM needs.
-TEST(OwnGemm, RowsThatAMatrixDoesNotHaveCostTime) {
-  const Gpu gpu = load_gpu("h100-sxm");
-  GemmProblem problem = plain(12, 12288, 4096);
-  problem.library = false;
-  const GemmTile high{.m = 128, .n = 128, .stages = 6}, low{.m = 64, .n = 128, .stages = 8};
-  EXPECT_NEAR(to_us(quick_gemm_time(problem, high, gpu)), 50.9, 0.12 * 50.9);
-  EXPECT_LT(1.15 * quick_gemm_time(problem, low, gpu), quick_gemm_time(problem, high, gpu));
-  EXPECT_EQ(choose_tile(problem, gpu).m, 64);
-  // As many rows as there are: nothing is missing.
-  GemmProblem full = plain(128, 12288, 4096);
-  full.library = false;
-  EXPECT_LT(quick_gemm_time(full, high, gpu), quick_gemm_time(problem, high, gpu));
-}
-
 TEST(GemmModel, ALowerClockSlowsTheTensorPartOnly) {
   const Gpu gpu = hopper_like();
   const GemmProblem dense = plain(2048, 4096, 4096), thin = plain(1, 22016, 4096);

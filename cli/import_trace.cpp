@@ -99,7 +99,8 @@ std::string trace_report(const TracedBlock& traced) {
       std::filesystem::path(traced.list.path).filename().string(), traced.list.tool,
       t.device.empty() ? "" : " (" + t.device + ")"));
   if (traced.chosen)
-    out += wrap(fmt::format("policy {} matches best; --policy names another", t.policy));
+    out += wrap(fmt::format("policy {} {}; --policy names another", t.policy,
+                            traced.doubt().empty() ? "matches best" : "is the nearest"));
   out += "\n" + planned_kernels_table(traced) + unmatched_table(t);
   if (traced.list.in_place) {
     out += "\n" + wrap(fmt::format(
@@ -158,6 +159,7 @@ CommandResult import_trace_command(const Arguments& args) {
   CommandResult result{
       json ? traced_block_json(traced) : trace_report(traced), {}, ExitStatus::done};
   std::vector<std::string> notes = traced.trace.notes;
+  if (const std::string why = traced.doubt(); !why.empty()) notes.insert(notes.begin(), why);
   if (measured.output) {
     Measurements all = traced.measurements();
     measured.take(all.meta, notes);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "gui/model/edge_preview.h"
+#include "gui/model/fusion_search.h"
 #include "gui/model/text.h"
 #include "model/blocks/block.h"
 
@@ -106,6 +107,9 @@ std::vector<NextEdit> next_edits(const NextQuestion& q, ResultCache& cache,
          .time = now->predicted->time - preview.saving.time,
          .hbm = now->predicted->hbm_read + now->predicted->hbm_write - preview.saving.hbm,
          .text = preview.text,
+         .caption = fmt::format("{}{} {} {}", preview.splits ? "Split " : "Fuse ", arrow_text(edge),
+                                signed_time(Seconds() - preview.saving.time),
+                                signed_bytes(Bytes() - preview.saving.hbm)),
          .colour = preview.saving.colour});
   }
   std::ranges::stable_sort(next, {}, [](const NextEdit& e) { return e.time.value(); });

@@ -56,7 +56,8 @@ struct NextEdit {
   bool splits = false;
   Seconds time;  // of the whole block with it
   Bytes hbm{};
-  std::string text;  // "fuse down → residual2: time −12.1 µs (−1.0 %)"
+  std::string text;       // "fuse down → residual2: time −12.1 µs (−1.0 %)"
+  std::string caption{};  // the same for narrow places: "fuse down → residual2 −12.1 µs −42.5 MB"
   Colour colour{};
 };
 

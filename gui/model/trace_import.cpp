@@ -61,10 +61,13 @@ TraceChart trace_chart(const TracedBlock& traced, const Setup& setup) {
   if (by_hand > 0)
     chart.notes.push_back(
         fmt::format("{} launch{} matched by hand", by_hand, by_hand == 1 ? " was" : "es were"));
+  chart.doubt = traced.doubt();
+  const char* const fits = !chart.doubt.empty() ? " does not fit"
+                           : traced.chosen      ? " matches best"
+                                                : "";
   chart.title =
-      fmt::format("{}{}: {} launches a block, {} block{} in {} of {}", t.policy,
-                  traced.chosen ? " matches best" : "", t.launches.size(), t.repetitions,
-                  t.repetitions == 1 ? "" : "s",
+      fmt::format("{}{}: {} launches a block, {} block{} in {} of {}", t.policy, fits,
+                  t.launches.size(), t.repetitions, t.repetitions == 1 ? "" : "s",
                   std::filesystem::path(traced.list.path).filename().string(), traced.list.tool);
   Seconds predicted;
   for (std::size_t k = 0; k < t.kernels.size(); ++k) {
@@ -92,9 +95,9 @@ TraceChart trace_chart(const TracedBlock& traced, const Setup& setup) {
   const Seconds block = traced.list.in_place ? t.busy.median : t.matched();
   if (block > Seconds()) {
     chart.judged =
-        fmt::format("predicted {}, measured {}{}: {}", short_time(predicted), short_time(block),
+        fmt::format("predicted {}, measured {}{}{}", short_time(predicted), short_time(block),
                     traced.list.in_place ? " with a kernel running" : ", the sum of its kernels",
-                    error_text(predicted, block));
+                    chart.doubt.empty() ? ": " + error_text(predicted, block) : "");
   }
   for (const MatchedLaunch& l : t.launches)
     chart.launches.push_back(
@@ -120,7 +123,7 @@ std::vector<Table> to_tables(const TraceChart& chart) {
     add_row(kernels,
             {r.kernel, std::string(name_of(r.kind)), to_us(r.predicted),
              there ? Cell(to_us(r.measured->median)) : Cell(),
-             there ? Cell(r.predicted / r.measured->median - 1) : Cell(),
+             there && chart.doubt.empty() ? Cell(r.predicted / r.measured->median - 1) : Cell(),
              static_cast<std::int64_t>(r.launches), r.by, r.predicted_hbm.value(),
              r.measured_hbm ? Cell(r.measured_hbm->value()) : Cell()},
             chart.about, there ? &chart.measured : nullptr);

@@ -8,6 +8,7 @@
 #include <QLabel>
 #include <QMessageBox>
 #include <QMimeData>
+#include <QPixmapCache>
 #include <QProgressBar>
 #include <QScrollArea>
 #include <QStatusBar>
@@ -39,6 +40,7 @@ namespace fuseline::gui {
 namespace {
 
 constexpr int kNoteMs = 12000;
+constexpr int kMostPixmaps = 2048;  // kB that the style may keep of what it has drawn
 
 // Docks behind another tab are visible to Qt: they lie outside of the window.
 bool is_seen(const View& view) { return view.isVisible() && !view.visibleRegion().isEmpty(); }
@@ -65,6 +67,7 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
       search_(new SearchBox(session, this)),
       files_(new FileActions(session, *this)) {
   setObjectName("fuseline");
+  QPixmapCache::setCacheLimit(kMostPixmaps);
   setDockNestingEnabled(true);
   setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
   setAcceptDrops(true);

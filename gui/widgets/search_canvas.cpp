@@ -18,8 +18,10 @@ namespace {
 
 constexpr std::size_t kMostGhosts = 8;  // that save most
 constexpr int kNamedGhosts = 4;         // of these, with a text beside them
-constexpr double kHitRadius = 9;        // px
-constexpr double kBeyond = 0.35;        // of the best's time: slower plans are at the edge
+constexpr double kCaptionShare = 0.4;   // of the height, for these texts
+constexpr int kCaptionFlags = int(Qt::AlignRight) | int(Qt::AlignTop) | int(Qt::TextWordWrap);
+constexpr double kHitRadius = 9;  // px
+constexpr double kBeyond = 0.35;  // of the best's time: slower plans are at the edge
 
 }  // namespace
 
@@ -119,6 +121,26 @@ void SearchCanvas::choose(const Target& t) {
     emit point_chosen(t.index);
 }
 
+// Wrapped where they are wider than the corner, as the figures stand last; fewer of them before
+// they lie over the plans.
+std::vector<SearchCanvas::Caption> SearchCanvas::captions(const QRectF& plot,
+                                                          const QFont& font) const {
+  const QFontMetricsF metrics(font);
+  std::vector<Caption> all;
+  double top = plot.top() + 4;
+  for (const NextEdit& e : next_) {
+    if (static_cast<int>(all.size()) >= kNamedGhosts) break;
+    const QRectF room(plot.left() + plot.width() * 0.26, top, plot.width() * 0.72, plot.height());
+    const QString text = to_qt(e.caption);
+    // A little wider: drawn in it, the text must not be wrapped once more.
+    const QRectF box = metrics.boundingRect(room, kCaptionFlags, text).adjusted(-4, 0, 0, 0);
+    if (!all.empty() && box.bottom() > plot.top() + kCaptionShare * plot.height()) break;
+    all.push_back({box, text});
+    top = box.bottom() + 2;
+  }
+  return all;
+}
+
 void SearchCanvas::paint_on(QPainter& painter, const QRectF& area) const {
   const Theme theme(palette());
   painter.save();
@@ -174,24 +196,19 @@ void SearchCanvas::paint_on(QPainter& painter, const QRectF& area) const {
   painter.setPen(QPen(theme.colour(ColourRole::better), 2));
   painter.setBrush(Qt::NoBrush);
   painter.drawEllipse(from, 8, 8);
-  double text_y = a.plot.top() + 4;
-  for (std::size_t i = 0; i < next_.size(); ++i) {
-    const NextEdit& e = next_[i];
+  for (const NextEdit& e : next_) {
     const QPointF to = a.at(e.time, e.hbm);
     QPen pen(theme.colour(e.colour), 1.4);
     pen.setDashPattern({3, 3});
     painter.setPen(pen);
     painter.drawLine(from, to);
     painter.drawEllipse(to, 5, 5);
-    if (static_cast<int>(i) >= kNamedGhosts) continue;
-    // In a list in the corner that slower and larger plans leave free, with a line to the ring.
-    const QString text = QFontMetricsF(painter.font())
-                             .elidedText(to_qt(e.text), Qt::ElideRight, a.plot.width() * 0.72);
-    const QRectF box(a.plot.left() + a.plot.width() * 0.26, text_y, a.plot.width() * 0.72, line);
-    painter.fillRect(box, theme.background());
+  }
+  // In a list in the corner that slower and larger plans leave free.
+  for (const Caption& c : captions(a.plot, painter.font())) {
+    painter.fillRect(c.box, theme.background());
     painter.setPen(theme.colour(ColourRole::text));
-    painter.drawText(box, Qt::AlignRight | Qt::AlignVCenter, text);
-    text_y += line + 2;
+    painter.drawText(c.box, kCaptionFlags, c.text);
   }
   const std::vector<Target> all = targets();
   if (hasFocus() && focus_ >= 0 && focus_ < static_cast<int>(all.size())) {

@@ -1,6 +1,7 @@
 // The points of a search, its front, and ghosts of the edits that could come next.
 #pragma once
 
+#include <QFont>
 #include <QPointF>
 #include <QRectF>
 #include <QString>
@@ -24,6 +25,12 @@ class SearchCanvas : public QWidget {
   // Those that are runs or edits, in the order of the arrow keys.
   [[nodiscard]] QPointF place_of_point(std::size_t point) const;
   [[nodiscard]] QPointF place_of_next(std::size_t edit) const;
+  struct Caption {
+    QRectF box;
+    QString text;
+  };
+  // Of the edits that save most, in the corner of that plot.
+  [[nodiscard]] std::vector<Caption> captions(const QRectF& plot, const QFont& font) const;
 
  signals:
   void point_chosen(std::size_t point);

@@ -41,6 +41,9 @@ SearchView::SearchView(Session& session, QWidget* parent)
              .changed = [this] { emit busy_changed(); }}) {
   text_->setObjectName("search-text");
   text_->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+  // Room for what comes and goes, so that the picture under it stays where it is.
+  text_->setWordWrap(true);
+  text_->setMinimumHeight(2 * fontMetrics().lineSpacing());
   start_->setObjectName("search-start");
   start_->setText(tr("Best fusion"));
   start_->setToolTip(tr("Search the best fusion of the shown run's block"));
@@ -97,7 +100,7 @@ void SearchView::follow(std::shared_ptr<SearchWatch> watch, const Run& run) {
 
 void SearchView::show_text(const SearchState& state) {
   QString text = to_qt(state.text);
-  if (!next_.empty()) text += tr(" · next: %1").arg(to_qt(next_.front().text));
+  if (!next_.empty()) text += tr(" · next: %1").arg(to_qt(next_.front().caption));
   text_->setText(text);
   text_->setToolTip(text);
 }

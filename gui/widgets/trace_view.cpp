@@ -21,6 +21,7 @@ namespace fuseline::gui {
 
 namespace {
 
+constexpr int kLowTraceLines = 22;  // of text; lower views are the chart's
 constexpr double kTraceHalf = 0.18, kTraceApart = 0.2;
 const char* const kNoTrace =
     "no trace is open: a profiler's file of PyTorch, Nsight Systems or Nsight Compute, of this "
@@ -30,6 +31,23 @@ std::string names_text(const TraceRow& row) {
   std::string text;
   for (const std::string& name : row.names) text += "\n" + name.substr(0, 100);
   return text;
+}
+
+// "2 launches, 4.1 µs (2.6 %), are no kernel of the plan: By hand lists them".
+std::string rest_text(const std::vector<TraceRest>& rest) {
+  std::size_t launches = 0;
+  Seconds time;
+  double share = 0;
+  for (const TraceRest& r : rest) {
+    launches += r.launches;
+    time += r.time;
+    share += r.share;
+  }
+  if (launches == 0) return {};
+  const bool one = launches == 1;
+  return std::to_string(launches) + (one ? " launch, " : " launches, ") + short_time(time) + " (" +
+         QString::number(100 * share, 'f', 1).toStdString() + " %), " + (one ? "is" : "are") +
+         " no kernel of the plan: By hand lists " + (one ? "it" : "them");
 }
 
 }  // namespace
@@ -59,7 +77,8 @@ Scene trace_scene(const TraceChart& chart) {
                              .tooltip = r.kernel + ", measured: " + short_time(r.measured->median) +
                                         "\nmatched by " + r.by + names_text(r)});
       most = std::max(most, us);
-      out.result = signed_percent_text(r.predicted / r.measured->median - 1);
+      if (chart.doubt.empty())
+        out.result = signed_percent_text(r.predicted / r.measured->median - 1);
       out.result_note = "by " + r.by;
       out.note_colour = {ColourRole::muted, 0};
     } else {
@@ -73,6 +92,7 @@ Scene trace_scene(const TraceChart& chart) {
   add_to_legend(scene, {"measured", {ColourRole::neutral, 0}, Swatch::hatched});
   scene.x = {.label = "µs", .range = snug_range(most, nice_above(most * 1.02))};
   scene.y = row_axis(scene.rows.size());
+  scene.footnote = chart.doubt;  // in pictures, which have no line under the chart
   return scene;
 }
 
@@ -135,7 +155,8 @@ TraceView::TraceView(Session& session, const std::filesystem::path& state_folder
   matcher_->hide();
   connect(by_hand, &QPushButton::toggled, this, [this](bool on) {
     matcher_->setVisible(on);
-    rest_->setVisible(!on && !chart_.rest.empty());
+    rest_->setVisible(!on && !chart_.rest.empty() && !is_low());
+    show_judged();
   });
   connect(matcher_, &TraceMatcher::matched, this, &TraceView::match);
   connect(matcher_, &TraceMatcher::taken_back, this, &TraceView::take_match_back);
@@ -187,13 +208,37 @@ void TraceView::start() {
 
 void TraceView::draw() {
   plots().front()->set_scene(trace_scene(chart_));
-  QString text = to_qt(chart_.judged);
-  for (const std::string& note : chart_.notes) text += "\n" + to_qt(note);
-  judged_->setText(text);
-  judged_->setVisible(!text.isEmpty());
+  show_judged();
   keep_->setEnabled(true);
   fill_rest();
   matcher_->show_chart(chart_, !before_.empty());
+}
+
+// A low view keeps to what decides, and the rest is in the tooltip.
+void TraceView::show_judged() {
+  QStringList lines;
+  if (!chart_.doubt.empty()) lines += to_qt(chart_.doubt);
+  if (chart_.doubt.empty() || !is_low()) lines += to_qt(chart_.judged);
+  QStringList all = lines;
+  for (const std::string& note : chart_.notes) all += to_qt(note);
+  if (is_low() && matcher_->isHidden() && chart_.doubt.empty())
+    lines += to_qt(rest_text(chart_.rest));
+  if (!is_low()) lines = all;
+  lines.removeAll(QString());
+  judged_->setText(lines.join('\n'));
+  judged_->setToolTip(all.join('\n'));
+  judged_->setVisible(!lines.isEmpty());
+}
+
+bool TraceView::is_low() const {
+  return height() < kLowTraceLines * QFontMetrics(small_font(font())).height();
+}
+
+void TraceView::resizeEvent(QResizeEvent* event) {
+  ChartView::resizeEvent(event);
+  if (chart_.rows.empty()) return;
+  rest_->setVisible(!chart_.rest.empty() && matcher_->isHidden() && !is_low());
+  show_judged();
 }
 
 void TraceView::match(const std::vector<std::size_t>& launches, std::optional<std::size_t> kernel) {
@@ -214,7 +259,7 @@ void TraceView::take_match_back() {
 
 void TraceView::fill_rest() {
   rest_->setRowCount(0);
-  rest_->setVisible(!chart_.rest.empty() && matcher_->isHidden());
+  rest_->setVisible(!chart_.rest.empty() && matcher_->isHidden() && !is_low());
   for (const TraceRest& r : chart_.rest) {
     const int row = rest_->rowCount();
     rest_->insertRow(row);

@@ -41,9 +41,15 @@ class TraceView : public ChartView {
   void match(const std::vector<std::size_t>& launches, std::optional<std::size_t> kernel);
   void take_match_back();  // the last one
 
+ protected:
+  void resizeEvent(QResizeEvent* event) override;
+
  private:
   void start();
   void draw();
+  void show_judged();
+  // Too low for a list under the chart: a line says what would be in it.
+  [[nodiscard]] bool is_low() const;
   void fill_rest();
   void show_text(const std::string& text);
   void choose_file();

@@ -9,6 +9,7 @@
 
 #include "base/data_files.h"
 #include "base/error.h"
+#include "base/format.h"
 #include "base/json_text.h"
 
 namespace fuseline {
@@ -16,6 +17,9 @@ namespace fuseline {
 namespace {
 
 using nlohmann::ordered_json;
+
+// Of blocks that were measured, no shipped policy is predicted half or twice as long as it takes.
+constexpr double kFarOff = 2;
 
 // A file of the user's keeps its place; shipped ones are known by name.
 std::string name_that_lasts(const std::optional<std::string>& text, const std::string& name) {
@@ -43,11 +47,38 @@ BlockCase TracedBlock::block() const {
   return {.model = selection.model.name, .execution = plan.policy, .workload = selection.workload};
 }
 
+Seconds TracedBlock::measured_time() const {
+  if (list.in_place) return trace.busy.median;
+  Seconds sum;
+  for (const MatchedLaunch& l : trace.launches) sum += l.time.median;
+  return sum;
+}
+
+std::string TracedBlock::doubt() const {
+  const Seconds measured = measured_time(), predicted = plan.estimate.time;
+  if (measured <= Seconds() || predicted <= Seconds()) return {};
+  const std::string others = "of other sizes, of another model or GPU, or of a part of the block";
+  if (measured < plan.estimate.limits.time)
+    return fmt::format(
+        "the trace cannot be of this block: {} µs were measured, and no implementation takes less "
+        "than {} µs on {}; it is {}",
+        in_microseconds(measured), in_microseconds(plan.estimate.limits.time), selection.gpu.name,
+        others);
+  const bool faster = measured < predicted;
+  const double times = faster ? predicted / measured : measured / predicted;
+  if (times < kFarOff) return {};
+  return fmt::format(
+      "the trace is hardly of this block: {} µs were measured, {:.1f} times {} than predicted; it "
+      "may be {}",
+      in_microseconds(measured), times, faster ? "faster" : "slower", others);
+}
+
 Measurements TracedBlock::measurements() const {
   Measurements out;
   out.meta.gpu = selection.gpu.name;
   out.meta.device = trace.device;
   out.meta.notes = trace.notes;
+  if (const std::string why = doubt(); !why.empty()) out.meta.notes.push_back(why);
   const bool counted = !trace.tensors.empty();
   if (counted) out.meta.counters = list.tool;
   if (list.in_place) {
@@ -173,6 +204,7 @@ std::string traced_block_json(const TracedBlock& traced) {
     out["tensors"] = std::move(tensors);
   }
   out["notes"] = t.notes;
+  out["doubt"] = traced.doubt();
   return json_text(out);
 }
 

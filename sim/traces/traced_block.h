@@ -16,6 +16,13 @@ struct TracedBlock {
   MatchedTrace trace;
   bool chosen = false;  // among several policies
 
+  // What the launches of one block took: with a kernel running where the tool ran them in place,
+  // and otherwise their sum.
+  [[nodiscard]] Seconds measured_time() const;
+  // Why the trace is not, or hardly, of this block: faster than any implementation can be, or twice
+  // as slow or as fast as predicted. Empty where it may be.
+  [[nodiscard]] std::string doubt() const;
+
   [[nodiscard]] BlockCase block() const;
   // What `compare` reads, without what the file does not say.
   [[nodiscard]] Measurements measurements() const;

@@ -19,7 +19,8 @@ void set_height(QCPLayoutElement& element, double height) {
 
 }  // namespace
 
-void Header::arrange(const Scene& scene, const Theme& theme, const QFont& font, int width) {
+void Header::arrange(const Scene& scene, const Theme& theme, const QFont& font, int width,
+                     bool with_legend) {
   theme_ = theme;
   title_font_ = in_pixels(heading_font(font));
   legend_font_ = in_pixels(small_font(font));
@@ -30,7 +31,7 @@ void Header::arrange(const Scene& scene, const Theme& theme, const QFont& font, 
   const double line = text_height(legend_font_) + 4;
   double x = 0;
   for (const LegendEntry& entry : scene.legend) {
-    if (!scene.problem.empty()) break;
+    if (!scene.problem.empty() || !with_legend) break;
     const double w =
         kSwatch + kBeside + text_width(legend_font_, QString::fromStdString(entry.text));
     if (x > 0 && x + w > width) {

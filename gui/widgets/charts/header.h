@@ -12,7 +12,8 @@ class Header : public QCPLayoutElement {
   explicit Header(QCustomPlot* plot) : QCPLayoutElement(plot) {}
 
   // For pictures of that width, px; sets the height.
-  void arrange(const Scene& scene, const Theme& theme, const QFont& font, int width);
+  void arrange(const Scene& scene, const Theme& theme, const QFont& font, int width,
+               bool with_legend);
 
  protected:
   void draw(QCPPainter* painter) override;

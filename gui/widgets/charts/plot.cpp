@@ -48,12 +48,34 @@ void Plot::set_scene(Scene scene) {
   setAccessibleDescription(QString::fromStdString(spoken(scene_)));
   set_axes();
   if (zooms_.isEmpty()) set_ranges(all());
-  replot(rpQueuedReplot);
+  draw_again();
+}
+
+// A hidden chart has given its pictures up, and is drawn when it comes back.
+void Plot::draw_again() {
+  if (!gave_up_) replot(rpQueuedReplot);
+}
+
+void Plot::hideEvent(QHideEvent* event) {
+  QCustomPlot::hideEvent(event);
+  mPaintBuffers.clear();
+  gave_up_ = true;
+}
+
+void Plot::showEvent(QShowEvent* event) {
+  QCustomPlot::showEvent(event);
+  take_back();
+}
+
+void Plot::take_back() {
+  if (!gave_up_) return;
+  gave_up_ = false;
+  replot(rpQueuedRefresh);
 }
 
 void Plot::set_highlight(const Highlight& highlight) {
   marks_->set_highlight(highlight);
-  replot(rpQueuedReplot);
+  draw_again();
 }
 
 void Plot::set_style(const Theme& theme, const QFont& font) {
@@ -61,7 +83,7 @@ void Plot::set_style(const Theme& theme, const QFont& font) {
   marks_->set_style(theme, font);
   setBackground(QBrush(theme.background()));
   set_axes();
-  replot(rpQueuedReplot);
+  draw_again();
 }
 
 void Plot::style_axis(QCPAxis& axis, const AxisSpec& spec) {
@@ -108,9 +130,11 @@ void Plot::set_ranges(const Zoom& zoom) {
 // is.
 void Plot::updateLayout() {
   const int width = viewport().width() - 2 * kPlotMargin;
-  header_->arrange(scene_, *theme_, font(), width);
+  const double text_line = text_height(in_pixels(small_font(font())));
   // Little pictures have room for the chart, and not for what it also says elsewhere.
-  const bool little = viewport().height() < 18 * text_height(in_pixels(small_font(font())));
+  const bool little = viewport().height() < 18 * text_line;
+  const bool least = viewport().height() < 11 * text_line;
+  header_->arrange(scene_, *theme_, font(), width, !least);
   footer_->arrange(little ? Scene{} : scene_, *theme_, font(), width);
   xAxis->setLabel(little && !scene_.rows.empty() ? QString()
                                                  : QString::fromStdString(scene_.x.label));
@@ -120,8 +144,15 @@ void Plot::updateLayout() {
     margins.setLeft(std::max(margins.left(), theirs.left()));
     margins.setRight(std::max(margins.right(), theirs.right()));
   }
+  // Half of the last value's text lies right of the axis. QCustomPlot leaves out what it would cut.
+  if (!scene_.x.ticks.empty()) {
+    const double half = text_width(in_pixels(small_font(font())),
+                                   QString::fromStdString(scene_.x.ticks.back().text)) /
+                        2;
+    margins.setRight(std::max(margins.right(), static_cast<int>(half) + 2 - kPlotMargin));
+  }
   axisRect()->setMinimumMargins(margins);
-  const int line = static_cast<int>(text_height(in_pixels(small_font(font()))));
+  const int line = static_cast<int>(text_line);
   const auto room = [](QCPAxis& axis, int pixels, int per_tick) {
     qSharedPointerCast<ChartTicker>(axis.ticker())->set_room(pixels, per_tick);
   };
@@ -138,19 +169,19 @@ Plot::Zoom Plot::shown() const {
 void Plot::zoom_to(const Zoom& zoom) {
   zooms_.append(shown());
   set_ranges(zoom);
-  replot(rpQueuedReplot);
+  draw_again();
 }
 
 void Plot::zoom_back() {
   if (zooms_.isEmpty()) return;
   set_ranges(zooms_.takeLast());
-  replot(rpQueuedReplot);
+  draw_again();
 }
 
 void Plot::zoom_out() {
   zooms_.clear();
   set_ranges(all());
-  replot(rpQueuedReplot);
+  draw_again();
 }
 
 void Plot::zoom_into(const QRectF& pixels) {

@@ -70,8 +70,12 @@ class Plot : public QCustomPlot {
   void leaveEvent(QEvent* event) override;
   void focusInEvent(QFocusEvent* event) override;
   void focusOutEvent(QFocusEvent* event) override;
+  void hideEvent(QHideEvent* event) override;
+  void showEvent(QShowEvent* event) override;
 
  private:
+  void draw_again();
+  void take_back();
   void set_axes();
   void style_axis(QCPAxis& axis, const AxisSpec& spec);
   void set_ranges(const Zoom& zoom);
@@ -92,6 +96,7 @@ class Plot : public QCustomPlot {
   QRubberBand* band_;
   std::optional<QPoint> pressed_;
   bool dragging_ = false;
+  bool gave_up_ = false;  // its pictures, which take as much memory as it is large
   Thing hovered_;
   int current_ = -1;  // of the keyboard, among the things
 };

@@ -151,6 +151,7 @@ void Plot::focusOutEvent(QFocusEvent* event) {
 }
 
 void Plot::paintEvent(QPaintEvent* event) {
+  take_back();  // somebody paints a hidden chart
   QCustomPlot::paintEvent(event);
   if (!hasFocus()) return;
   QPainter painter(this);

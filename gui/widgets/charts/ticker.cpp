@@ -63,11 +63,14 @@ void ChartTicker::generate(const QCPRange& range, const QLocale& locale, QChar f
     const std::size_t stride = (axis_.ticks.size() + static_cast<std::size_t>(most_) - 1) /
                                static_cast<std::size_t>(most_);
     if (labels != nullptr) labels->clear();
-    for (std::size_t i = 0; i < axis_.ticks.size(); ++i) {
+    // The first and the last one say the range: both are named, and those too near to the last one
+    // are not.
+    const std::size_t last = axis_.ticks.size() - 1;
+    for (std::size_t i = 0; i <= last; ++i) {
       ticks.append(axis_.ticks[i].at);
-      if (labels != nullptr) {
-        labels->append(i % stride == 0 ? QString::fromStdString(axis_.ticks[i].text) : QString());
-      }
+      if (labels == nullptr) continue;
+      const bool named = i == last || (i % stride == 0 && last - i >= stride);
+      labels->append(named ? QString::fromStdString(axis_.ticks[i].text) : QString());
     }
     return;
   }

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "gui/model/best_fusion.h"
+#include "gui/model/text.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {
@@ -65,7 +66,15 @@ TEST(NextEdits, AreTheLegalOnesWithWhatTheySave) {
   EXPECT_TRUE(std::ranges::is_sorted(next, {}, [](const NextEdit& e) { return e.time.value(); }));
   const auto result = result_of(document, document.runs.all().front(), cache);
   EXPECT_LT(next.front().time, result->predicted->time);  // there is something to be fused
-  for (const NextEdit& e : next) EXPECT_NE(e.text, "");
+  for (const NextEdit& e : next) {
+    EXPECT_NE(e.text, "");
+    // What is cut first in a narrow place is in the caption too: time and bytes, with their signs.
+    EXPECT_THAT(e.caption,
+                ::testing::EndsWith(signed_bytes(
+                    e.hbm - (result->predicted->hbm_read + result->predicted->hbm_write))));
+    EXPECT_THAT(e.caption, ::testing::HasSubstr(signed_time(e.time - result->predicted->time)));
+    EXPECT_LT(e.caption.size(), e.text.size());
+  }
 }
 
 }  // namespace

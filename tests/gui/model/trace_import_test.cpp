@@ -96,6 +96,46 @@ TEST(TraceImport, TablesCompareLikeWithLike) {
     EXPECT_EQ(unlike_in(table), "") << table.name;
 }
 
+// Nothing is said of an error where there is nothing to compare.
+void expect_no_error_in(const TraceChart& chart) {
+  EXPECT_THAT(chart.title, ::testing::Not(HasSubstr("matches best")));
+  EXPECT_THAT(chart.judged, ::testing::Not(HasSubstr("%")));
+  const Table kernels = to_tables(chart).front();
+  const auto error = std::ranges::find(kernels.columns, "error") - kernels.columns.begin();
+  for (const auto& row : kernels.rows)
+    EXPECT_TRUE(std::holds_alternative<std::monostate>(row[static_cast<std::size_t>(error)]));
+}
+
+TEST(TraceImport, ATraceThatIsFasterThanAnyImplementationIsOfAnotherBlock) {
+  gui::Setup other = test::small_setup();
+  other.model = "llama2-7b";
+  other.workload = {.phase = Phase::forward, .batch = 1, .seq = 2048, .context = 0};
+  const auto traced = import_trace({kTrace, other});
+  ASSERT_LT(traced->measured_time(), traced->plan.estimate.limits.time);
+  const TraceChart chart = trace_chart(*traced, other);
+  EXPECT_THAT(chart.doubt, HasSubstr("cannot be of this block"));
+  expect_no_error_in(chart);
+  EXPECT_THAT(traced->measurements().meta.notes, ::testing::Contains(chart.doubt));
+  const CliRun run = cli({"import", "trace", kTrace, "--model", "llama2-7b", "--gpu", "h200",
+                          "--phase", "forward", "--seq", "2048"});
+  EXPECT_THAT(run.out, ::testing::Not(HasSubstr("matches best")));
+  EXPECT_THAT(run.err, HasSubstr("cannot be of this block"));
+}
+
+TEST(TraceImport, ATraceOfTheBlockIsNotDoubtedAndOneTwiceAsSlowIs) {
+  const auto traced = import_trace({kTrace, traced_setup()});
+  EXPECT_EQ(traced->doubt(), "");
+  TracedBlock slow = *traced;
+  const double times = traced->plan.estimate.time / traced->measured_time();
+  slow.trace.busy.median = traced->measured_time() * (times * 1.99);
+  EXPECT_EQ(slow.doubt(), "");
+  slow.trace.busy.median = traced->measured_time() * (times * 2.01);
+  const TraceChart chart = trace_chart(slow, traced_setup());
+  EXPECT_THAT(chart.doubt, HasSubstr("hardly of this block"));
+  EXPECT_THAT(chart.doubt, HasSubstr("2.0 times slower"));
+  expect_no_error_in(chart);
+}
+
 TEST(TraceImport, NamesAnotherGpu) {
   gui::Setup other = traced_setup();
   other.gpu = "h100-sxm";

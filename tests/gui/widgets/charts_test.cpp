@@ -11,10 +11,12 @@
 #include <fstream>
 
 #include "gui/model/text.h"
+#include "gui/widgets/charts/canvas.h"
 #include "gui/widgets/charts/mark_layer.h"
 #include "gui/widgets/charts/memory_view.h"
 #include "gui/widgets/charts/roofline_view.h"
 #include "gui/widgets/charts/sweep_view.h"
+#include "gui/widgets/charts/ticker.h"
 #include "gui/widgets/charts/timeline_view.h"
 #include "gui/widgets/charts/traffic_view.h"
 #include "gui/widgets/charts/validation_view.h"
@@ -260,6 +262,51 @@ TEST(Charts, ASweepRunsInTheBackgroundWithProgressAndCanBeCancelled) {
   EXPECT_EQ(shown.view().chart().axis, SweepAxis::batch);
   EXPECT_EQ(shown.view().chart().curves.size(), 2U);
   EXPECT_GE(changes, 3);
+}
+
+// QCustomPlot leaves out a text that would be cut at the widget's edge.
+TEST(Charts, ASweepHasRoomForItsLastValue) {
+  Shown<SweepView> shown(test::small_document());
+  shown.view().finish();
+  for (Plot* plot : shown.view().findChildren<Plot*>()) {
+    plot->grab();
+    const Tick& last = plot->scene().x.ticks.back();
+    const double half =
+        text_width(in_pixels(small_font(plot->font())), QString::fromStdString(last.text)) / 2;
+    EXPECT_LE(plot->pixel({last.at, plot->scene().y.range.low}).x() + half, plot->width());
+  }
+}
+
+TEST(Charts, NarrowAxesNameTheirFirstAndLastValue) {
+  AxisSpec axis;
+  for (int i = 0; i < 8; ++i) axis.ticks.push_back({static_cast<double>(i), std::to_string(i)});
+  for (int most = 2; most <= 9; ++most) {
+    ChartTicker ticker(axis);
+    ticker.set_room(10 * most, 10);
+    QVector<double> ticks;
+    QVector<QString> labels;
+    ticker.generate({0, 7}, QLocale::c(), 'g', 6, ticks, nullptr, &labels);
+    ASSERT_EQ(labels.size(), 8);
+    EXPECT_EQ(labels.front(), "0") << most;
+    EXPECT_EQ(labels.back(), "7") << most;
+    EXPECT_LE(labels.size() - labels.count(QString()), std::max(most, 2)) << most;
+  }
+}
+
+TEST(Charts, AHiddenChartComesBackAsItIsNow) {
+  Shown<TrafficView> shown(test::small_document());
+  const QImage before = shown.plot().grab().toImage();
+  shown.view().hide();
+  QCoreApplication::processEvents();
+  EXPECT_EQ(test::difference(before, shown.plot().grab().toImage()), 0) << "painted while hidden";
+  shown.view().show();
+  shown.view().hide();
+  const Scene kept = shown.plot().scene();
+  shown.plot().set_scene(empty_scene("nothing", "none"));
+  shown.plot().set_scene(kept);
+  shown.view().show();
+  test::wait_until([&] { return shown.plot().isVisible(); });
+  EXPECT_EQ(test::difference(before, shown.plot().grab().toImage()), 0);
 }
 
 TEST(Charts, AContextSweepOutsideOfDecodeSaysWhyInPlace) {

@@ -80,6 +80,44 @@ TEST(TraceView, ALaunchIsMatchedByHandAndTakenBack) {
   EXPECT_EQ(launches->item(0, 0)->text(), before);
 }
 
+// In a low window the chart keeps its room, and a line says what the list under it would.
+TEST(TraceView, ALowViewIsTheCharts) {
+  Window window(traced_document(), {900, 600});
+  window->files().open(kTraceFile);
+  auto& view = *qobject_cast<TraceView*>(window->view("trace"));
+  view.finish();
+  view.match({0}, {});  // all launches of this trace are kernels
+  window.settle();
+  ASSERT_FALSE(view.chart().rest.empty());
+  EXPECT_FALSE(view.findChild<QTableWidget*>("trace-rest")->isVisible());
+  EXPECT_THAT(view.findChild<QLabel*>("trace-judged")->text().toStdString(),
+              HasSubstr("no kernel of the plan"));
+  Plot& plot = *view.findChild<Plot*>();
+  EXPECT_GT(2 * plot.height(), view.height());
+  // The first row is under the header, and each is inside of the axes.
+  plot.grab();
+  const double first = plot.pixel({0, 0}).y(),
+               last = plot.pixel({0, plot.scene().rows.size() - 1.0}).y();
+  EXPECT_GT(last - first, plot.height() / 3.0);
+  window->resize(1400, 1000);
+  window.settle();
+  EXPECT_TRUE(view.findChild<QTableWidget*>("trace-rest")->isVisible());
+}
+
+TEST(TraceView, ATraceOfAnotherBlockIsNoError) {
+  Document document = test::window_document({"torch-compile"});
+  document.setup.workload.seq = 2048;
+  Window window(document);
+  window->files().open(kTraceFile);
+  auto& view = *qobject_cast<TraceView*>(window->view("trace"));
+  view.finish();
+  const QString text = view.findChild<QLabel*>("trace-judged")->text();
+  EXPECT_THAT(text.toStdString(), HasSubstr("cannot be of this block"));
+  const Scene& scene = view.findChild<Plot*>()->scene();
+  EXPECT_THAT(scene.footnote, HasSubstr("cannot be of this block"));
+  for (const Row& row : scene.rows) EXPECT_EQ(row.result, "");
+}
+
 TEST(TraceView, ABrokenTraceSaysWhy) {
   Window window(traced_document());
   auto& view = *qobject_cast<TraceView*>(window->view("trace"));

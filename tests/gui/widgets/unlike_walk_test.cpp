@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 
+#include "gui/model/best_fusion.h"
+#include "gui/widgets/search_view.h"
 #include "tests/gui/widgets/window_support.h"
 
 namespace fuseline::gui {
@@ -11,9 +14,23 @@ namespace {
 
 using test::Window;
 
-// Every table of every view, of every run in turn.
-void expect_no_wrong_conclusion(Window& window, const std::string& when) {
-  std::set<std::string> seen;
+// A search of the shown run, long enough for points that are not the best ones. Its views keep what
+// it found when the controls go on.
+void search(Window& window) {
+  auto& view = *qobject_cast<SearchView*>(window->view("search"));
+  const Document& document = window.bench().document();
+  const gui::Run& run = document.runs.at(window.bench().shown_run());
+  auto watch = std::make_shared<SearchWatch>();
+  const BestFusion best = best_fusion(document, run, 0.5, {}, {}, watch.get());
+  ASSERT_EQ(best.problem, "");
+  ASSERT_GT(watch->state().points.size(), 2U);
+  view.follow(watch, run);
+  view.finish();
+  ASSERT_FALSE(view.tables().empty());
+}
+
+// Every table of every view, as it stands with the shown run.
+void walk(Window& window, const std::string& when, std::set<std::string>& seen) {
   for (View* view : window->views()) {
     view->refresh();
     view->prepare();
@@ -23,12 +40,23 @@ void expect_no_wrong_conclusion(Window& window, const std::string& when) {
       EXPECT_EQ(unlike_in(table), "") << when << ", view " << view->id().toStdString();
     }
   }
+}
+
+// The same with every run in turn as the shown one.
+void expect_no_wrong_conclusion(Window& window, const std::string& when) {
+  std::set<std::string> seen;
+  std::vector<RunId> runs;
+  for (const gui::Run& run : window.bench().document().runs.all()) runs.push_back(run.id);
+  for (const RunId id : runs) {
+    window.session().act([&](Workbench& bench) { bench.show_run(id); });
+    window.settle();
+    walk(window, when + ", run " + window.bench().document().runs.at(id).name, seen);
+  }
   // All but those that have no data of their own, or none yet.
   for (const View* view : window->views()) {
     // Two graphs are compared where both are of one block.
-    static const std::set<std::string> kWithoutData = {"graphs",   "measure",    "trace",
-                                                       "missions", "causes",     "search",
-                                                       "sweep",    "validation", "serving"};
+    static const std::set<std::string> kWithoutData = {
+        "graphs", "measure", "trace", "missions", "causes", "sweep", "validation", "serving"};
     const std::string id = view->id().toStdString();
     if (!kWithoutData.contains(id)) {
       EXPECT_TRUE(seen.contains(id)) << when << ": " << id;
@@ -39,6 +67,7 @@ void expect_no_wrong_conclusion(Window& window, const std::string& when) {
 
 TEST(UnlikeThings, AreComparedInNoView) {
   Window window(default_document());
+  search(window);
   expect_no_wrong_conclusion(window, "as it opens");
   // The baseline stays on its GPU, then keeps its sizes, while the controls go on.
   const RunId baseline = window.bench().document().runs.baseline();

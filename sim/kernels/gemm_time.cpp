@@ -189,11 +189,11 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   if (t.convert > top) top = t.convert, t.bound = Bound::tensor;
   t.mainloop = together({t.tensor, t.fetch, t.hbm, t.convert}, model.overlap);
   // Zeros come before the data behind them. Thread blocks whose panels have them are late, and the
-  // others wait for their neighbours or at the kernel's end. Tensor cores that work long enough on
-  // a panel hide it.
+  // others wait for their neighbours or at the kernel's end. What HBM takes hides less of it than
+  // of data. Tensor cores that work long enough on a panel hide it.
   if (wave.absent_rows > 0) {
     const double zeros = steps * static_cast<double>(wave.absent_rows) * model.absent_row_seconds;
-    const double late = together({t.fetch + zeros, t.hbm}, model.overlap);
+    const double late = std::hypot(t.fetch + zeros, t.hbm);
     if (late > t.mainloop)
       t.mainloop = late, t.bound = t.hbm > t.fetch + zeros ? Bound::hbm : Bound::l2;
   }

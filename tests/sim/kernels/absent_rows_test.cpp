@@ -47,7 +47,7 @@ TEST(AbsentRows, OfTheLastTileHoldUpTheRounds) {
   const double ragged = simulated_us(own_product(1304, 4096, 4096), square, gpu);
   const double full = simulated_us(own_product(1408, 4096, 4096), square, gpu);
   EXPECT_GT(ragged, 1.1 * full);  // measured: 1.3
-  EXPECT_NEAR(ragged, 91.2, 0.12 * 91.2);
+  EXPECT_NEAR(ragged, 91.2, 0.15 * 91.2);
 }
 
 TEST(AbsentRows, AreThoseOfTheLastTile) {

@@ -94,10 +94,13 @@ TraceChart trace_chart(const TracedBlock& traced, const Setup& setup) {
   }
   const Seconds block = traced.list.in_place ? t.busy.median : t.matched();
   if (block > Seconds()) {
-    chart.judged =
-        fmt::format("predicted {}, measured {}{}{}", short_time(predicted), short_time(block),
-                    traced.list.in_place ? " with a kernel running" : ", the sum of its kernels",
-                    chart.doubt.empty() ? ": " + error_text(predicted, block) : "");
+    const std::string error =
+        chart.doubt.empty() ? ": " + error_text(predicted, block) : std::string();
+    chart.judged_short =
+        fmt::format("predicted {}, measured {}{}", short_time(predicted), short_time(block), error);
+    chart.judged = fmt::format(
+        "predicted {}, measured {}{}{}", short_time(predicted), short_time(block),
+        traced.list.in_place ? " with a kernel running" : ", the sum of its kernels", error);
   }
   for (const MatchedLaunch& l : t.launches)
     chart.launches.push_back(

@@ -33,21 +33,18 @@ std::string names_text(const TraceRow& row) {
   return text;
 }
 
-// "2 launches, 4.1 µs (2.6 %), are no kernel of the plan: By hand lists them".
+// "2 launches (2.6 %) are no kernel of the plan".
 std::string rest_text(const std::vector<TraceRest>& rest) {
   std::size_t launches = 0;
-  Seconds time;
   double share = 0;
   for (const TraceRest& r : rest) {
     launches += r.launches;
-    time += r.time;
     share += r.share;
   }
   if (launches == 0) return {};
-  const bool one = launches == 1;
-  return std::to_string(launches) + (one ? " launch, " : " launches, ") + short_time(time) + " (" +
-         QString::number(100 * share, 'f', 1).toStdString() + " %), " + (one ? "is" : "are") +
-         " no kernel of the plan: By hand lists " + (one ? "it" : "them");
+  return std::to_string(launches) + (launches == 1 ? " launch (" : " launches (") +
+         QString::number(100 * share, 'f', 1).toStdString() + " %) " +
+         (launches == 1 ? "is" : "are") + " no kernel of the plan";
 }
 
 }  // namespace
@@ -218,8 +215,10 @@ void TraceView::draw() {
 void TraceView::show_judged() {
   QStringList lines;
   if (!chart_.doubt.empty()) lines += to_qt(chart_.doubt);
-  if (chart_.doubt.empty() || !is_low()) lines += to_qt(chart_.judged);
-  QStringList all = lines;
+  if (chart_.doubt.empty() || !is_low())
+    lines += to_qt(is_low() ? chart_.judged_short : chart_.judged);
+  QStringList all{to_qt(chart_.doubt), to_qt(chart_.judged)};
+  all.removeAll(QString());
   for (const std::string& note : chart_.notes) all += to_qt(note);
   if (is_low() && matcher_->isHidden() && chart_.doubt.empty())
     lines += to_qt(rest_text(chart_.rest));

@@ -269,7 +269,7 @@ TEST(Charts, ASweepHasRoomForItsLastValue) {
   Shown<SweepView> shown(test::small_document());
   shown.view().finish();
   for (Plot* plot : shown.view().findChildren<Plot*>()) {
-    plot->grab();
+    plot->replot();
     const Tick& last = plot->scene().x.ticks.back();
     const double half =
         text_width(in_pixels(small_font(plot->font())), QString::fromStdString(last.text)) / 2;

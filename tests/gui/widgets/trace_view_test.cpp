@@ -95,9 +95,9 @@ TEST(TraceView, ALowViewIsTheCharts) {
   Plot& plot = *view.findChild<Plot*>();
   EXPECT_GT(2 * plot.height(), view.height());
   // The first row is under the header, and each is inside of the axes.
-  plot.grab();
+  plot.replot();
   const double first = plot.pixel({0, 0}).y(),
-               last = plot.pixel({0, plot.scene().rows.size() - 1.0}).y();
+               last = plot.pixel({0, static_cast<double>(plot.scene().rows.size() - 1)}).y();
   EXPECT_GT(last - first, plot.height() / 3.0);
   window->resize(1400, 1000);
   window.settle();

@@ -11,6 +11,7 @@
 
 #include "gui/model/text.h"
 #include "gui/widgets/qt_text.h"
+#include "gui/widgets/theme.h"
 
 namespace fuseline::gui {
 

@@ -94,11 +94,15 @@ TEST(TraceView, ALowViewIsTheCharts) {
               HasSubstr("no kernel of the plan"));
   Plot& plot = *view.findChild<Plot*>();
   EXPECT_GT(2 * plot.height(), view.height());
-  // The first row is under the header, and each is inside of the axes.
+  // The rows are inside of the axes, and these are under the header.
   plot.replot();
+  const QRect axes = plot.axisRect()->rect();
   const double first = plot.pixel({0, 0}).y(),
                last = plot.pixel({0, static_cast<double>(plot.scene().rows.size() - 1)}).y();
-  EXPECT_GT(last - first, plot.height() / 3.0);
+  EXPECT_GE(first, axes.top());
+  EXPECT_LE(last, axes.bottom());
+  EXPECT_GE(axes.top(), plot.plotLayout()->element(0, 0)->rect().bottom());
+  EXPECT_LE(axes.bottom(), plot.height());
   window->resize(1400, 1000);
   window.settle();
   EXPECT_TRUE(view.findChild<QTableWidget*>("trace-rest")->isVisible());

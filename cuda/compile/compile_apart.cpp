@@ -1,13 +1,14 @@
 #include "cuda/compile/compile_apart.h"
 
 #include <fcntl.h>
-#include <signal.h>
+
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>

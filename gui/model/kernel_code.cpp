@@ -1,6 +1,7 @@
 #include "gui/model/kernel_code.h"
 
 #include <fmt/format.h>
+#include <string_view>
 
 #include <sstream>
 
@@ -78,6 +79,11 @@ CompileCode compiles_here() {
   return [](const cuda::Source& source, const cuda::SmCode& target, const std::stop_token&) {
     return std::optional(cuda::compile_here(source, target, true));
   };
+}
+
+std::optional<bool> answered_compile(int argc, char** argv) {
+  if (argc != 3 || std::string_view(argv[1]) != cuda::kCompileOption) return std::nullopt;
+  return cuda::answer_compile(argv[2]);
 }
 
 CompileCode compiles_with(const std::filesystem::path& program) {

@@ -51,6 +51,9 @@ using CompileCode = std::function<std::optional<cuda::CompiledApart>(
     const cuda::Source&, const cuda::SmCode&, const std::stop_token& stop)>;
 CompileCode compiles_here();
 CompileCode compiles_with(const std::filesystem::path& program);  // cuda::compile_apart()
+// What such a program does first. None: it was not started to compile. Else whether there was a
+// question and a place for the answer.
+std::optional<bool> answered_compile(int argc, char** argv);
 
 // The CUDA text takes a millisecond; PTX and machine code are compiled, which takes seconds.
 KernelCode kernel_code(const CodeQuestion& question, const std::stop_token& stop = {},

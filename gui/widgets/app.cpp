@@ -1,4 +1,5 @@
 #include "gui/widgets/app.h"
+#include "gui/model/kernel_code.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,11 +10,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <ostream>
-#include <string_view>
 
 #include "base/error.h"
-#include "cuda/compile/compile_apart.h"
 #include "gui/model/block_editor.h"
 #include "gui/model/document.h"
 #include "gui/model/run_plan.h"
@@ -344,8 +344,8 @@ AppOptions parse_options(const std::vector<std::string>& args) {
 
 int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
   // The window starts itself again to compile a kernel: this process is that one.
-  if (argc == 3 && std::string_view(argv[1]) == cuda::kCompileOption)
-    return cuda::answer_compile(argv[2]) ? done : our_bug;
+  if (const std::optional<bool> answered = answered_compile(argc, argv))
+    return *answered ? done : our_bug;
   try {
     const AppOptions options = parse_options({argv + (argc > 0 ? 1 : 0), argv + argc});
     if (options.help) {

@@ -1,7 +1,6 @@
 #include "cuda/compile/compile_apart.h"
 
 #include <fcntl.h>
-
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -36,6 +36,7 @@ constexpr const char* kGemmHeader =
 
 struct GemmRow {
   std::int64_t m = 0, n = 0, k = 0;
+  std::string dtype{};
   double library_us = 0, chosen_us = 0, best_us = 0;
   std::string chosen{}, best{};
 };
@@ -80,6 +81,7 @@ std::vector<GemmRow> rows_of(const std::string& path) {
     rows.push_back({.m = table.whole(i, "m", 1),
                     .n = table.whole(i, "n", 1),
                     .k = table.whole(i, "k", 1),
+                    .dtype = table.text(i, "dtype"),
                     .library_us = table.positive(i, "library_us"),
                     .chosen_us = table.positive(i, "chosen_us"),
                     .best_us = table.positive(i, "best_us"),
@@ -175,8 +177,9 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
     }
   }
   const auto is_known = [&](const LibraryGemm& g) {
-    return std::ranges::any_of(
-        known, [&](const GemmRow& r) { return r.m == g.m && r.n == g.n && r.k == g.k; });
+    return std::ranges::any_of(known, [&](const GemmRow& r) {
+      return r.m == g.m && r.n == g.n && r.k == g.k && r.dtype == name_of(g.dtype);
+    });
   };
 
   using Clock = std::chrono::steady_clock;
@@ -205,6 +208,7 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
       rows.push_back({.m = g.m,
                       .n = g.n,
                       .k = g.k,
+                      .dtype = name_of(g.dtype),
                       .library_us = to_us(measured.library_time),
                       .chosen_us = to_us(measured.chosen().time),
                       .best_us = to_us(measured.best().time),

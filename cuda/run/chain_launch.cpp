@@ -46,14 +46,9 @@ void put_chain_field(std::vector<std::byte>& bytes, std::int64_t at, const Field
     case FieldKind::rows_in:
     case FieldKind::rows_out:
     case FieldKind::partials:
-      put(bytes, at, RowsParameter{m.address, leading(m)});
-      return;
     case FieldKind::table_in:
-      put(bytes, at, TableParameter{m.address, static_cast<std::int32_t>(m.rows), leading(m)});
-      return;
     case FieldKind::sequence_in:
-      put(bytes, at,
-          SequenceParameter{m.address, leading(m), static_cast<std::int32_t>(field.tokens)});
+      put_numbers(bytes, at, field, m);
       return;
     case FieldKind::tile_out_runs:
       break;  // chain_not_built() refuses rows that lie apart

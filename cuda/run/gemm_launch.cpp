@@ -248,14 +248,9 @@ class Arguments {
       case FieldKind::rows_in:
       case FieldKind::rows_out:
       case FieldKind::partials:
-        put(bytes_, at, RowsParameter{m.address, leading(m)});
-        return;
       case FieldKind::table_in:
-        put(bytes_, at, TableParameter{m.address, static_cast<std::int32_t>(m.rows), leading(m)});
-        return;
       case FieldKind::sequence_in:
-        put(bytes_, at,
-            SequenceParameter{m.address, leading(m), static_cast<std::int32_t>(field.tokens)});
+        put_numbers(bytes_, at, field, m);
         return;
     }
   }

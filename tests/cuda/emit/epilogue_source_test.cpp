@@ -62,11 +62,19 @@ TEST(EpilogueSource, ResidualAndPartialsOfTheOutputProjection) {
 TEST(EpilogueSource, PartsOfTheQkvProjectionHaveScopesOfTheirOwn) {
   const EpilogueSource source = epilogue_of(coda("llama2-7b", Phase::train), "qkv");
   EXPECT_EQ(count(source.text, "if (meets(part"), 3U);
-  EXPECT_EQ(count(source.text, "= load_table<"), 4U);
+  EXPECT_EQ(count(source.text, "= load_table<false, 128, true>("), 4U);
   EXPECT_EQ(count(source.text, "TableIn<bf16>"), 2U);
   EXPECT_EQ(count(source.text, "= load_rows("), 1U);
   EXPECT_EQ(count(source.text, "mul(y, state.r)"), 1U);
   EXPECT_EQ(count(source.text, "rope("), 2U);
+}
+
+// Rows of 20 columns do not all begin where vectors of 8 do.
+TEST(EpilogueSource, TablesOfOddRowsAreLoadedTwoColumnsALane) {
+  ModelConfig model = load_model("llama2-7b");
+  model.d = 20;
+  const Plan plan = make_plan("coda", model, tokens(Phase::forward, 256));
+  EXPECT_THAT(epilogue_of(plan, "qkv").text, HasSubstr("= load_table<false, 20, false>("));
 }
 
 // Slabs share their code where it is long, and sums along rows go with them from slab to slab.

@@ -17,6 +17,7 @@
 #include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
 #include "sim/gpu/plan_target.h"
+#include "tests/cuda/needs.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {
@@ -28,16 +29,7 @@ Plan plan_of_text(const std::string& text) {
   return whole_plan(file);
 }
 
-class RecordedPlanTest : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      const Compiler compiler;
-    } catch (const MissingError& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-};
+class RecordedPlanTest : public test::NeedsCompiler {};
 
 constexpr const char* kSecondRow =
     "fuse 1\nsize M = 64, N = 128\ninput x[M,N]\nweight w[4,N]\noutput y[M,N]\n\nprogram scaled\n"

@@ -18,20 +18,12 @@
 #include "model/config/model_files.h"
 #include "model/policy.h"
 #include "sim/gpu/plan_target.h"
+#include "tests/cuda/needs.h"
 
 namespace fuseline::cuda {
 namespace {
 
-class ChainLaunch : public testing::Test {
- protected:
-  void SetUp() override {
-    try {
-      const Compiler compiler;
-    } catch (const MissingError& error) {
-      GTEST_SKIP() << error.what();
-    }
-  }
-};
+class ChainLaunch : public test::NeedsCompiler {};
 
 // GPT-2's feed-forward layer in one kernel, and no other kernel.
 Plan feed_forward(const Gpu& gpu) {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
+#include "tests/cuda/needs.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline::cuda {
@@ -20,11 +20,7 @@ class SlowGpuBlock : public testing::TestWithParam<BlockCaseOnGpu> {};
 
 TEST_P(SlowGpuBlock, AgreesWithTheReferenceAndRepeats) {
   Gpu gpu;
-  try {
-    gpu = known_gpu(device_here());
-  } catch (const MissingError& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = test::why_no_gpu(gpu); !why.empty()) GTEST_SKIP() << why;
   const BlockCaseOnGpu c = GetParam();
   ModelConfig config = test::tiny_llama();
   config.D = c.D;

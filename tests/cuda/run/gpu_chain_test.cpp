@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "base/error.h"
-#include "cuda/run/known_gpu.h"
 #include "cuda/run/measure.h"
 #include "model/blocks/block.h"
 #include "model/policy.h"
 #include "sim/gpu/plan_target.h"
+#include "tests/cuda/needs.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline::cuda {
@@ -26,11 +26,7 @@ class SlowGpuChain : public testing::TestWithParam<ChainCaseOnGpu> {};
 
 TEST_P(SlowGpuChain, AgreesWithTheReferenceAndRepeats) {
   Gpu gpu;
-  try {
-    gpu = known_gpu(device_here());
-  } catch (const MissingError& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = test::why_no_gpu(gpu); !why.empty()) GTEST_SKIP() << why;
   const ChainCaseOnGpu c = GetParam();
   ModelConfig config = test::tiny_llama();
   config.D = c.D;
@@ -43,16 +39,16 @@ TEST_P(SlowGpuChain, AgreesWithTheReferenceAndRepeats) {
   work.batch = c.batch;
   work.seq = 1;
   work.context = 130;
-  const Plan plan = make_custom_plan(build_block(config, work),
-                                     {"split_norm", "finish_in_epilogues", "rotate_statistics",
-                                      "interleave_gate_up", "chain_products"},
-                                     {{"gate_up", "gate_up_scale"},
-                                      {"finish_norm2", "gate_up_scale"},
-                                      {"gate_up_scale", "swiglu"},
-                                      {"swiglu", "down"},
-                                      {"down", "residual2"},
-                                      {"residual2", "stats_next"}},
-                                     plan_target(gpu));
+  Plan plan = make_custom_plan(build_block(config, work),
+                               {"split_norm", "finish_in_epilogues", "rotate_statistics",
+                                "interleave_gate_up", "chain_products"},
+                               {{"gate_up", "gate_up_scale"},
+                                {"finish_norm2", "gate_up_scale"},
+                                {"gate_up_scale", "swiglu"},
+                                {"swiglu", "down"},
+                                {"down", "residual2"},
+                                {"residual2", "stats_next"}},
+                               plan_target(gpu));
   MeasureOptions options;
   options.workers.threads = executor::available_threads();
   options.replays = 20;

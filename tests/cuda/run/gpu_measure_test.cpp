@@ -8,6 +8,7 @@
 #include "cuda/run/measure.h"
 #include "model/config/model_files.h"
 #include "sim/measured/measurement_write.h"
+#include "tests/cuda/needs.h"
 #include "tests/model/plan_support.h"
 
 namespace fuseline::cuda {
@@ -110,11 +111,7 @@ TEST_P(SlowGpuMeasure, TimesRivalsInTurns) {
 void expect_passes(const ModelConfig& model, const Workload& workload,
                    const std::vector<std::string>& policies = {"eager", "torch-compile", "coda"}) {
   Gpu gpu;
-  try {
-    gpu = known_gpu(device_here());
-  } catch (const MissingError& error) {
-    GTEST_SKIP() << error.what();
-  }
+  if (const std::string why = test::why_no_gpu(gpu); !why.empty()) GTEST_SKIP() << why;
   MeasureOptions options;
   options.workers.threads = executor::available_threads();
   options.replays = 3;

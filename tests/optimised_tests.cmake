@@ -30,6 +30,7 @@ set(only_optimised
   lab/folder_check_test.cpp
   lab/staff_test.cpp
   lab/student_code_test.cpp
+  model/import/imported_families_test.cpp
   model/policies_test.cpp
   model/rewrites_test.cpp
   sim/block/blocks_in_formats_test.cpp

@@ -2,6 +2,7 @@
 // OpenBLAS's own sgemm on the same shapes and threads, alternating in one run. Goal: `ratio` at
 // least 0.6 for a LLaMA-2-7B block of 2,048 tokens, forward, under coda.
 //   FUSELINE_BENCH_TOKENS=2048 build/release/bench/executor_bench
+// FUSELINE_BENCH_MODEL names another model.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -27,6 +28,11 @@ std::int64_t tokens() {
   return text == nullptr ? 256 : std::strtoll(text, nullptr, 10);
 }
 
+std::string model_name() {
+  const char* text = std::getenv("FUSELINE_BENCH_MODEL");
+  return text == nullptr ? "llama2-7b" : text;
+}
+
 double seconds_of_sgemm(const GemmMainloop& m, int threads) {
   const std::vector<float> a(static_cast<std::size_t>(m.M * m.K), 0.5F);
   const std::vector<float> b(static_cast<std::size_t>(m.N * m.K), 0.25F);
@@ -41,7 +47,7 @@ double seconds_of_sgemm(const GemmMainloop& m, int threads) {
 }
 
 void BM_ExecutorAgainstSgemm(benchmark::State& state, Phase phase) {
-  const ModelConfig config = load_model("llama2-7b");
+  const ModelConfig config = load_model(model_name());
   const Workload work{.phase = phase, .batch = 1, .seq = tokens()};
   const Gpu gpu = load_gpu("h200");
   ExecuteOptions options;
@@ -68,8 +74,8 @@ void BM_ExecutorAgainstSgemm(benchmark::State& state, Phase phase) {
   state.counters["executor_gflops"] = flops / own * 1e-9;
   state.counters["sgemm_gflops"] = flops / library * 1e-9;
   state.counters["ratio"] = library / own;
-  state.SetLabel(std::to_string(tokens()) + " tokens, " + std::to_string(options.workers.threads) +
-                 " threads");
+  state.SetLabel(model_name() + ", " + std::to_string(tokens()) + " tokens, " +
+                 std::to_string(options.workers.threads) + " threads");
 }
 
 BENCHMARK_CAPTURE(BM_ExecutorAgainstSgemm, forward, Phase::forward)

@@ -4,6 +4,7 @@
 # among the others, so that the sanitizers see all of its code; those of a reader stay there.
 set(only_optimised
   cli/audit_test.cpp
+  cli/chosen_formats_test.cpp
   cli/compare_test.cpp
   cli/import_trace_test.cpp
   cli/limits_test.cpp
@@ -30,7 +31,10 @@ set(only_optimised
   lab/folder_check_test.cpp
   lab/staff_test.cpp
   lab/student_code_test.cpp
+  model/backward_gradients_test.cpp
+  model/import/imported_families_test.cpp
   model/policies_test.cpp
+  model/rewrite_sequences_test.cpp
   model/rewrites_test.cpp
   sim/block/blocks_in_formats_test.cpp
   sim/block/golden_predictions_test.cpp
@@ -47,6 +51,7 @@ set(only_optimised
   sim/judge/here_test.cpp
   sim/memory/l2_cache_test.cpp
   sim/nests/product_traffic_test.cpp
+  sim/programs/check_results_at_full_size_test.cpp
   sim/programs/random_programs_test.cpp
   sim/search/distribution_test.cpp
   sim/search/found_plans_test.cpp

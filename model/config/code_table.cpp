@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -53,16 +54,24 @@ CodeTable::CodeTable(Dtype type) {
   std::copy_if(values_.begin(), values_.begin() + static_cast<std::ptrdiff_t>(magnitudes),
                std::back_inserter(magnitudes_), [](float v) { return !std::isnan(v); });
   if (magnitudes_.size() < magnitudes) nan_ = static_cast<std::uint8_t>(magnitudes - 1);
+  if (type == Dtype::e4m3) mantissa_bits_ = 3;
+  if (type == Dtype::e2m1) mantissa_bits_ = 1;
+  if (mantissa_bits_ > 0) least_normal_ = magnitudes_[std::size_t{1} << mantissa_bits_];
   lowest_ = complement_ ? static_cast<double>(values_[magnitudes]) : -magnitudes_.back();
 }
 
 std::uint8_t CodeTable::code(double value) const {
   if (std::isnan(value)) return nan_;
   if (complement_) {
-    const double nearest =
-        std::nearbyint(std::clamp(value, lowest_, static_cast<double>(magnitudes_.back())));
-    return static_cast<std::uint8_t>(static_cast<int>(nearest) & (2 * sign_ - 1));
+    // The last place of a number of this size is 1: the addition rounds, ties to even, and leaves
+    // the integer's complement of two in the lowest bits.
+    const double sum =
+        std::clamp(value, lowest_, static_cast<double>(magnitudes_.back())) + 0x1.8p52;
+    return static_cast<std::uint8_t>(std::bit_cast<std::uint64_t>(sum) & (2U * sign_ - 1U));
   }
+  if (mantissa_bits_ > 0)
+    return static_cast<std::uint8_t>((std::signbit(value) ? sign_ : 0U) |
+                                     floating_code(std::fabs(value)));
   const double magnitude = std::fabs(value);
   const auto above = std::lower_bound(magnitudes_.begin(), magnitudes_.end(), magnitude);
   const auto sign = static_cast<std::uint8_t>(std::signbit(value) ? sign_ : 0);
@@ -75,6 +84,23 @@ std::uint8_t CodeTable::code(double value) const {
     if (down < up || (down == up && code % 2 == 1)) --code;
   }
   return static_cast<std::uint8_t>(sign | code);
+}
+
+std::uint64_t CodeTable::floating_code(double magnitude) const {
+  // Numbers of fp64 with fewer bits of mantissa: codes that follow each other, as those of fp64 do.
+  const unsigned dropped = 52U - mantissa_bits_;
+  const std::uint64_t largest = magnitudes_.size() - 1;
+  const std::uint64_t first = std::bit_cast<std::uint64_t>(least_normal_) >> dropped;
+  if (magnitude < least_normal_) {
+    // The last place of this number is the distance of subnormals: the addition rounds.
+    const double places = least_normal_ * static_cast<double>(std::uint64_t{1} << dropped);
+    return std::bit_cast<std::uint64_t>(magnitude + places) - std::bit_cast<std::uint64_t>(places);
+  }
+  const auto bits = std::bit_cast<std::uint64_t>(magnitude);
+  // Half of the last kept place is added, less one where the kept part is even: ties go to even.
+  const std::uint64_t half = std::uint64_t{1} << (dropped - 1);
+  const std::uint64_t rounded = (bits + half - 1 + ((bits >> dropped) & 1U)) >> dropped;
+  return std::min(largest, rounded - first + (std::uint64_t{1} << mantissa_bits_));
 }
 
 const CodeTable& code_table(Dtype type) {

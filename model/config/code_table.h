@@ -24,12 +24,17 @@ class CodeTable {
   }
 
  private:
+  // Of a type with mantissa bits: the code without its sign.
+  [[nodiscard]] std::uint64_t floating_code(double magnitude) const;
+
   std::vector<float> values_;      // by code
   std::vector<float> magnitudes_;  // of codes 0, 1, ... up to the largest number
   std::uint8_t sign_ = 0;          // bit of the sign; 0: a number without one
   std::uint8_t nan_ = 0;
   bool complement_ = false;  // negative codes are the complement of two
   double lowest_ = 0;        // of those
+  unsigned mantissa_bits_ = 0;
+  double least_normal_ = 0;  // of a type with mantissa bits
 };
 
 // The one of the type; made once.

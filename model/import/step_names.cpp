@@ -123,8 +123,8 @@ void StepNames::name_weights(const DraftStep& step, const std::string& base) {
 }
 
 std::string StepNames::unused(const std::string& name) {
-  std::string free = name;
-  for (int n = 2; !taken_.insert(free).second; ++n) free = name + "_" + std::to_string(n);
+  std::string free = taken_.unused(name);
+  taken_.add(free);
   return free;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/used_names.h"
 #include "model/import/draft.h"
 #include "model/import/widths.h"
 
@@ -38,7 +39,7 @@ class StepNames {
 
   const Draft& draft_;
   const Widths& widths_;
-  std::set<std::string> taken_;
+  UsedNames taken_;
   std::map<MatrixColumns, Wanted> wanted_;
   std::map<MatrixColumns, std::string> names_;
   std::map<std::string, int> counts_;

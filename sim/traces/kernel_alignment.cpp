@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -94,6 +95,31 @@ constexpr std::array<Word, 50> kSpokenWords = {{
     {"bias", "bias"},
 }};
 
+using SpokenWords = std::bitset<kSpokenWords.size()>;
+
+// Which words a launch's name has.
+SpokenWords words_in(const std::string& name) {
+  const std::string lower = in_lower_case(name) + "_";
+  SpokenWords found;
+  for (std::size_t i = 0; i < kSpokenWords.size(); ++i)
+    found[i] = holds(lower, kSpokenWords.at(i).launch);
+  return found;
+}
+
+// Which words stand for one of the operators.
+SpokenWords words_for(std::span<const std::string> operators) {
+  SpokenWords found;
+  for (std::size_t i = 0; i < kSpokenWords.size(); ++i)
+    found[i] = std::ranges::any_of(
+        operators, [&](const std::string& op) { return holds(op, kSpokenWords.at(i).op); });
+  return found;
+}
+
+std::optional<bool> speaks_of(const SpokenWords& in_name, const SpokenWords& for_operators) {
+  if (in_name.none()) return std::nullopt;
+  return (in_name & for_operators).any();
+}
+
 bool is_rare(KernelKind kind) {
   return kind == KernelKind::gemm || kind == KernelKind::attention || kind == KernelKind::scan ||
          kind == KernelKind::conv;
@@ -110,10 +136,15 @@ class PairPoints {
  public:
   PairPoints(std::span<const SeenLaunch> launches, std::span<const PlannedKernel> planned)
       : launches_(launches), planned_(planned) {
+    // Texts are searched once each, not for every pair: a trace is aligned hundreds of times.
+    std::vector<SpokenWords> words;
+    for (const PlannedKernel& p : planned) words.push_back(words_for(p.operators));
     for (const SeenLaunch& l : launches) {
       kinds_.push_back(kind_of_launch(l.name));
       companions_.push_back(belongs_to_launch_before(l.name));
-      for (const PlannedKernel& p : planned) speaks_.push_back(name_speaks_of(l.name, p.operators));
+      const SpokenWords in_name = words_in(l.name);
+      for (const SpokenWords& for_operators : words)
+        speaks_.push_back(speaks_of(in_name, for_operators));
     }
   }
 
@@ -251,15 +282,7 @@ bool belongs_to_launch_before(const std::string& name) {
 
 std::optional<bool> name_speaks_of(const std::string& name,
                                    std::span<const std::string> operators) {
-  const std::string lower = in_lower_case(name) + "_";
-  bool any = false;
-  for (const Word& word : kSpokenWords) {
-    if (!holds(lower, word.launch)) continue;
-    any = true;
-    for (const std::string& op : operators)
-      if (holds(op, word.op)) return true;
-  }
-  return any ? std::optional(false) : std::nullopt;
+  return speaks_of(words_in(name), words_for(operators));
 }
 
 KernelAlignment align_launches(std::span<const SeenLaunch> launches,

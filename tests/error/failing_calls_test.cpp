@@ -178,7 +178,8 @@ class FaultedCommands : public ::testing::TestWithParam<Faulted> {
       EXPECT_TRUE(got.files.contains(name)) << what << ": '" << name << "' is gone";
   }
 
-  void try_all(const std::string& call, long most, const std::vector<int>& errors) {
+  void try_all(const std::string& call, long most, const std::vector<int>& errors,
+               bool both = false) {
     const FaultedRun whole = run({.call = call});
     // A lab that nobody answered is checked, and not passed.
     ASSERT_TRUE(whole.status == 0 || whole.status == 1) << whole.error;
@@ -189,10 +190,14 @@ class FaultedCommands : public ::testing::TestWithParam<Faulted> {
       ASSERT_GT(whole.calls, 0) << call;
     }
     int failed = 0;
-    for (const long at : chosen_of(whole.calls, most)) {
+    const std::vector<long> chosen = chosen_of(whole.calls, most);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const long at = chosen[i];
       for (const int error : errors) {
         for (const bool and_later : {false, true}) {
           if (call == "memory" && and_later) continue;  // no message without memory
+          // Of a few calls one fails once and the next one for good.
+          if (call != "memory" && !both && (i % 2 == 1) != and_later) continue;
           const FaultedRun got = run({call, at, error, and_later});
           const std::string what = fmt::format("{} {} of {}, {}{}", call, at, whole.calls,
                                                std::strerror(error), and_later ? ", for good" : "");
@@ -232,11 +237,13 @@ TEST_P(FailingCalls, NoMemory) { try_all("memory", 12, {ENOMEM}); }
 class ShortCommand : public FaultedCommands {};
 TEST_P(ShortCommand, MayFindNoMemoryAnywhere) { try_all("memory", 240, {ENOMEM}); }
 
-TEST_P(LongFailingCalls, FilesThatCannotBeOpened) { try_all("open", 200, {EACCES, EMFILE}); }
-TEST_P(LongFailingCalls, ADiskThatIsFull) { try_all("write", 200, {ENOSPC, EIO}); }
-TEST_P(LongFailingCalls, FilesThatCannotTakeTheirPlace) { try_all("rename", 200, {EIO}); }
-TEST_P(LongFailingCalls, ADiskThatFailsWhenItIsSynchronised) { try_all("sync", 200, {EIO}); }
-TEST_P(LongFailingCalls, FoldersThatCannotBeMade) { try_all("folder", 200, {EACCES, ENOSPC}); }
+TEST_P(LongFailingCalls, FilesThatCannotBeOpened) { try_all("open", 200, {EACCES, EMFILE}, true); }
+TEST_P(LongFailingCalls, ADiskThatIsFull) { try_all("write", 200, {ENOSPC, EIO}, true); }
+TEST_P(LongFailingCalls, FilesThatCannotTakeTheirPlace) { try_all("rename", 200, {EIO}, true); }
+TEST_P(LongFailingCalls, ADiskThatFailsWhenItIsSynchronised) { try_all("sync", 200, {EIO}, true); }
+TEST_P(LongFailingCalls, FoldersThatCannotBeMade) {
+  try_all("folder", 200, {EACCES, ENOSPC}, true);
+}
 TEST_P(LongFailingCalls, NoMemory) { try_all("memory", 200, {ENOMEM}); }
 
 std::vector<Faulted> commands() {

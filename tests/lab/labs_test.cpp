@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -18,11 +19,13 @@ using ::testing::StartsWith;
 
 class EveryLab : public ::testing::TestWithParam<int> {
  protected:
-  static std::vector<Lab> made() {
-    std::vector<Lab> labs;
-    for (const char* id : {"somebody", "ada", "grace", "x7", "edsger@tue.example"}) {
-      labs.push_back(make_lab(GetParam(), Student(id)));
-    }
+  // Of several students, made once.
+  static const std::vector<Lab>& made() {
+    static std::map<int, std::vector<Lab>> all;
+    std::vector<Lab>& labs = all[GetParam()];
+    if (labs.empty())
+      for (const char* id : {"somebody", "ada", "grace", "x7", "edsger@tue.example"})
+        labs.push_back(make_lab(GetParam(), Student(id)));
     return labs;
   }
 };

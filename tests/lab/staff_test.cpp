@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -34,22 +35,30 @@ fs::path made(const Lab& lab, const Student& student) {
   return folder;
 }
 
+// Every folder of the lab as it is judged, made and judged once for all tests.
+const std::map<std::string, LabResult>& judged_folders(const Lab& lab) {
+  static std::map<int, std::map<std::string, LabResult>> all;
+  std::map<std::string, LabResult>& judged = all[lab.number];
+  if (judged.empty())
+    for (const auto& entry : fs::directory_iterator(made(lab, test::somebody())))
+      judged.emplace(entry.path().filename().string(), test::check(entry.path()));
+  return judged;
+}
+
 class SlowStaffSolutions : public ::testing::TestWithParam<int> {};
 
 TEST_P(SlowStaffSolutions, RightOnesPassAndWrongOnesFailWithTheirDiagnosis) {
   const Lab lab = make_lab(GetParam(), test::somebody());
-  const fs::path staff = made(lab, test::somebody());
-  const LabResult right = test::check(staff / "right");
+  const auto& judged = judged_folders(lab);
+  const LabResult& right = judged.at("right");
   EXPECT_EQ(diagnoses(right), "");
   EXPECT_TRUE(right.passed());
   EXPECT_EQ(right.points(), points_of(lab));
   int wrong = 0;
-  for (const auto& entry : fs::directory_iterator(staff)) {
-    const std::string name = entry.path().filename().string();
+  for (const auto& [name, result] : judged) {
     if (name == "right") continue;
     SCOPED_TRACE(name);
     ++wrong;
-    const LabResult result = test::check(entry.path());
     EXPECT_FALSE(result.passed());
     const fs::path golden = test::solutions(GetParam()) / (name + ".txt");
     if (updating()) test::write_file(golden, diagnoses(result));
@@ -61,10 +70,9 @@ TEST_P(SlowStaffSolutions, RightOnesPassAndWrongOnesFailWithTheirDiagnosis) {
 // Every number task and every choice is answered wrongly somewhere, and nothing else is.
 TEST_P(SlowStaffSolutions, WrongAnswersFailWhereTheyAreWrong) {
   const Lab lab = make_lab(GetParam(), test::somebody());
-  const fs::path staff = made(lab, test::somebody());
   std::set<std::string> failed, wanted;
   for (const char* name : {"wrong-numbers", "wrong-choices"}) {
-    for (const TaskResult& t : test::check(staff / name).tasks) {
+    for (const TaskResult& t : judged_folders(lab).at(name).tasks) {
       if (t.verdict != Verdict::right) failed.insert(t.id);
     }
   }

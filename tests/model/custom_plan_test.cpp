@@ -118,30 +118,5 @@ TEST(CustomPlan, RefusesIllegalChoicesInTheBackwardPass) {
   EXPECT_THAT(refusal_of({"accumulate_dq", "recompute"}, {}), HasSubstr("before it is rewritten"));
 }
 
-// Whatever the order, a rewrite applies or says that it does not: no sequence of three is a bug of
-// ours.
-TEST(CustomPlan, EverySequenceOfRewritesIsMadeOrRefused) {
-  const std::vector<std::string> names = rewrite_names();
-  const Graph graphs[] = {block(), training_block()};
-  int made = 0;
-  for (const Graph& graph : graphs) {
-    for (const std::string& first : names) {
-      for (const std::string& second : names) {
-        for (const std::string third : {"decompose_norm", "split_column_sums", "rotate_weighted"}) {
-          try {
-            EXPECT_THAT(check_plan(make_custom_plan(graph, {first, second, third}, {})), IsEmpty())
-                << first << ", " << second << ", " << third;
-            ++made;
-          } catch (const InputError&) {
-          } catch (const InternalError& bug) {
-            ADD_FAILURE() << first << ", " << second << ", " << third << ": " << bug.what();
-          }
-        }
-      }
-    }
-  }
-  EXPECT_GT(made, 20);
-}
-
 }  // namespace
 }  // namespace fuseline

@@ -104,13 +104,15 @@ class BlockByHand : public GraphByHand {
 // Under every policy, and every policy that trains: legal, predicted at or above the limits,
 // computed with the bytes that are predicted and the results of the reference.
 inline void expect_block_proved(const Graph& forward, const std::string& what) {
+  const Proof proof(forward);
   for (const std::string& policy : executor::all_policies())
-    expect_proved(make_plan(policy, forward), std::string(policy).append(" ").append(what));
+    proof.of(make_plan(policy, forward), std::string(policy).append(" ").append(what));
 }
 inline void expect_block_trained(const Graph& forward, const std::string& what) {
+  const Graph trained = differentiate(forward);
+  const Proof proof(trained);
   for (const PolicyInfo& policy : policies())
-    if (policy.trains)
-      expect_proved(make_plan(policy.name, differentiate(forward)), policy.name + " train " + what);
+    if (policy.trains) proof.of(make_plan(policy.name, trained), policy.name + " train " + what);
 }
 
 }  // namespace fuseline::test

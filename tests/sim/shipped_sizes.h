@@ -45,7 +45,11 @@ inline ModelConfig sized(const std::string& block, bool other) {
               {"shared", std::int64_t{2}},
               {"source_tokens", std::int64_t{7}},
               {"patch_numbers", std::int64_t{other ? 12 : 20}},
-              {"classes", std::int64_t{other ? 5 : 9}}};
+              {"classes", std::int64_t{other ? 5 : 9}},
+              {"text_width", std::int64_t{other ? 534 : 38}},
+              {"pooled_width", std::int64_t{other ? 26 : 18}},
+              {"time_width", std::int64_t{other ? 12 : 16}},
+              {"image_positions", std::int64_t{other ? 17 : 40}}};
   if (other) c.values["adjacent_pairs"] = true;
   c.values["parallel"] = !other;
   if (other) c.values["softcap"] = 20.0;
@@ -55,7 +59,12 @@ inline ModelConfig sized(const std::string& block, bool other) {
 
 // Such that the rows of every product are whole groups of 128 columns.
 inline ModelConfig sized_in_groups(const std::string& block) {
-  return executor::small_model(block);
+  ModelConfig c = executor::small_model(block);
+  c.values["text_width"] = std::int64_t{256};
+  c.values["pooled_width"] = std::int64_t{128};
+  c.values["time_width"] = std::int64_t{128};
+  c.values["image_positions"] = std::int64_t{40};
+  return c;
 }
 
 // These see all tokens at once and keep no cache.

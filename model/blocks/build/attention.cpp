@@ -198,10 +198,10 @@ TextValue BlockBuilder::attention(Call& call, const Naming& naming) {
     return naming.outermost && !naming.op.empty() ? naming.op + "_" + name : name;
   };
   const auto tensor_name = [&](const std::string& name) {
-    return unused(tensor_names_, scope().prefix + own(name));
+    return tensor_names_.unused(scope().prefix + own(name));
   };
   const auto operator_name = [&](const std::string& name) {
-    return unused(op_names_, scope().prefix + own(name));
+    return op_names_.unused(scope().prefix + own(name));
   };
   const std::string tokens =
       a.q_tokens == workload_.seq ? std::string("T") : std::to_string(a.q_tokens);

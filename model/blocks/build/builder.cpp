@@ -283,20 +283,12 @@ void BlockBuilder::finish() {
 
 // Names -----------------------------------------------------------------------------------------
 
-std::string BlockBuilder::unused(const std::set<std::string>& names, const std::string& name) {
-  if (!names.contains(name)) return name;
-  for (int i = 2;; ++i) {
-    std::string next = fmt::format("{}_{}", name, i);
-    if (!names.contains(next)) return next;
-  }
-}
-
 std::string BlockBuilder::op_name(const Naming& naming, const std::string& otherwise) const {
   const std::string own = !naming.outermost      ? otherwise
                           : !naming.op.empty()   ? naming.op
                           : !naming.site.empty() ? naming.site
                                                  : otherwise;
-  return unused(op_names_, scope_->prefix + own);
+  return op_names_.unused(scope_->prefix + own);
 }
 
 std::string BlockBuilder::site_name(const Naming& naming, const std::string& otherwise) const {
@@ -307,7 +299,7 @@ std::string BlockBuilder::result_name(const Naming& naming, const std::string& o
   if (naming.outermost && naming.targets.size() == 1) return scope_->prefix + naming.targets[0];
   const std::string base =
       naming.targets.empty() ? otherwise : naming.targets.front() + "_" + otherwise;
-  return unused(tensor_names_, scope_->prefix + base);
+  return tensor_names_.unused(scope_->prefix + base);
 }
 
 // Tensors and operators -------------------------------------------------------------------------
@@ -334,7 +326,7 @@ TensorValue BlockBuilder::new_tensor(const std::string& name, Role role, const S
   if (graph_.tensors().size() >= kMostTensors)
     fail(at, {.message = "the block has too many tensors",
               .allowed = fmt::format("at most {}", kMostTensors)});
-  if (!tensor_names_.insert(name).second)
+  if (!tensor_names_.add(name))
     fail(at, {.value = name,
               .message = "is the name of another tensor of the block",
               .allowed = "another name, or a label before the call of the part"});
@@ -356,7 +348,7 @@ void BlockBuilder::add_op(const std::string& name, OpKind kind, const std::strin
   if (graph_.ops().size() >= kMostOperators)
     fail(at, {.message = "the block has too many operators",
               .allowed = fmt::format("at most {}", kMostOperators)});
-  if (!op_names_.insert(name).second)
+  if (!op_names_.add(name))
     fail(at, {.value = name,
               .message = "is the name of another operator of the block",
               .allowed = "another name, or a label before the call of the part"});

@@ -7,10 +7,10 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "base/used_names.h"
 #include "model/blocks/block_text.h"
 #include "model/blocks/build/value.h"
 #include "model/operators/operator.h"
@@ -135,7 +135,6 @@ class BlockBuilder {
   [[nodiscard]] std::string op_name(const Naming& naming, const std::string& otherwise) const;
   [[nodiscard]] std::string site_name(const Naming& naming, const std::string& otherwise) const;
   [[nodiscard]] std::string result_name(const Naming& naming, const std::string& otherwise);
-  static std::string unused(const std::set<std::string>& names, const std::string& name);
   [[nodiscard]] std::string shape_in_words(const TensorValue& t) const;
 
   [[noreturn]] void fail(Position at, InputProblem problem) const;
@@ -148,7 +147,7 @@ class BlockBuilder {
   ShapeWords words_;
   Scope* scope_ = nullptr;
   std::map<std::string, TextValue> letters_;  // B, T, S, M, forward, decode, train
-  std::set<std::string> tensor_names_, op_names_;
+  UsedNames tensor_names_, op_names_;
   std::map<TensorId, std::vector<TensorValue>> beside_;  // of weights in few bits
   std::vector<std::pair<Operand, CodedRows>> coded_;     // of activations in few bits
   std::vector<const Statement*> computed_;               // by programs of one's own

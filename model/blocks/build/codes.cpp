@@ -61,13 +61,13 @@ std::optional<BlockBuilder::CodedRows> BlockBuilder::coded_rows(const TensorValu
           .message = fmt::format("rows of {} columns are no whole groups of {}", K, stored.group),
           .allowed = "activations of the workload's type, or with a scale for a whole row"});
   const ScaleTensor beside = stored.beside(x.operand.rows, K).front();
-  const std::string base = unused(tensor_names_, name + "_codes");
+  const std::string base = tensor_names_.unused(name + "_codes");
   const TensorValue codes = new_tensor(base, Role::activation, x.rows, x.cols, at);
-  const TensorValue scale = new_tensor(unused(tensor_names_, base + "_scale"), Role::activation,
+  const TensorValue scale = new_tensor(tensor_names_.unused(base + "_scale"), Role::activation,
                                        x.rows, ShapeSize(beside.cols), at);
   graph_.tensor(codes.operand.tensor).dtype = stored.element();
   graph_.tensor(scale.operand.tensor).dtype = beside.type;
-  add_op(unused(op_names_, "quantise_" + name),
+  add_op(op_names_.unused("quantise_" + name),
          stored.scaled_within_rows() ? operators::quantise_groups : operators::quantise_rows, site,
          {x}, {codes, scale}, RowCodes{stored}, at);
   coded_.emplace_back(x.operand, CodedRows{codes, scale});

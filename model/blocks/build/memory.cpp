@@ -15,7 +15,7 @@ TextValue BlockBuilder::kept(Call& call, const Naming& naming) {
   const bool fp32 = call.flag_named("exact").value_or(false);
   if (workload_.phase != Phase::decode) return {Nothing{}};
   const std::string what = naming.targets.empty() ? "state" : naming.targets.front();
-  const std::string name = unused(tensor_names_, scope().prefix + "cache_" + what);
+  const std::string name = tensor_names_.unused(scope().prefix + "cache_" + what);
   TensorValue made = new_tensor(name, Role::cache, rows, cols, call.at());
   if (fp32) graph_.tensor(made.operand.tensor).dtype = Dtype::fp32;
   if (rows.value() % workload_.batch == 0) made.cached_tokens = rows.value() / workload_.batch;
@@ -42,12 +42,12 @@ TextValue BlockBuilder::recent(Call& call, const Naming& naming) {
   const std::int64_t T = workload_.seq;
   const std::int64_t all = count.value() + T;
   const std::string base = graph_.tensor(x.operand.tensor).name;
-  const std::string name = unused(tensor_names_, scope().prefix + "cache_" + base);
+  const std::string name = tensor_names_.unused(scope().prefix + "cache_" + base);
   TensorValue kept = new_tensor(name, Role::cache, ShapeSize(B * all), x.cols, call.at());
   const TensorId id = kept.operand.tensor;
   TensorValue appended = kept;
   appended.operand = graph_.rows_of_parts(id, B, count.value(), T);
-  add_op(unused(op_names_, scope().prefix + "append_" + base), operators::cache_append,
+  add_op(op_names_.unused(scope().prefix + "append_" + base), operators::cache_append,
          site_name(naming, "append"), {x}, {appended}, Sequences{B, T}, call.at());
   kept.operand = graph_.rows_of_parts(id, B, 0, count.value());
   kept.rows = ShapeSize(B * count.value());

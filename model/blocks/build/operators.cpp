@@ -198,9 +198,8 @@ TextValue BlockBuilder::apply(const Operator& kind, const std::vector<TensorValu
 TensorValue BlockBuilder::second_tensor(const Operator& kind, const SecondResult& second,
                                         const Naming& naming, Position at) {
   const bool named = naming.outermost && naming.targets.size() == 2;
-  const std::string name = named
-                               ? scope().prefix + naming.targets[1]
-                               : unused(tensor_names_, result_name(naming, kind.also_writes.name));
+  const std::string name = named ? scope().prefix + naming.targets[1]
+                                 : tensor_names_.unused(result_name(naming, kind.also_writes.name));
   const TensorValue made = new_tensor(name, Role::activation, second.rows, second.cols, at);
   graph_.tensor(made.operand.tensor).dtype = second.type;
   return made;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -29,8 +30,16 @@ Setup traced_setup() {
   return setup;
 }
 
+using Traced = std::shared_ptr<const TracedBlock>;
+
+// Imported once: it predicts the block under every policy.
+const Traced& shipped_trace() {
+  static const Traced traced = import_trace({kTrace, traced_setup()});
+  return traced;
+}
+
 TEST(TraceImport, IsWhatTheCommandLineSays) {
-  const auto traced = import_trace({kTrace, traced_setup()});
+  const Traced& traced = shipped_trace();
   const CliRun run = cli({"import", "trace", kTrace, "--model", "tinyllama", "--gpu", "h200",
                           "--phase", "decode", "--context", "2048", "--format", "json"});
   ASSERT_EQ(run.status, 0) << run.err;
@@ -56,7 +65,7 @@ TEST(TraceImport, ANamedPolicyIsTheOneThatIsMatched) {
 
 // What a person says is what the sums, the rest and the kept measurement follow.
 TEST(TraceImport, ALaunchIsMatchedByHand) {
-  const auto traced = import_trace({kTrace, traced_setup()});
+  const Traced& traced = shipped_trace();
   const TraceChart before = trace_chart(*traced, traced_setup());
   const auto first = std::ranges::find_if(
       before.launches, [](const TraceLaunch& l) { return l.kernel.has_value(); });
@@ -91,8 +100,7 @@ TEST(TraceImport, ALaunchIsMatchedByHand) {
 }
 
 TEST(TraceImport, TablesCompareLikeWithLike) {
-  for (const Table& table :
-       to_tables(trace_chart(*import_trace({kTrace, traced_setup()}), traced_setup())))
+  for (const Table& table : to_tables(trace_chart(*shipped_trace(), traced_setup())))
     EXPECT_EQ(unlike_in(table), "") << table.name;
 }
 
@@ -123,7 +131,7 @@ TEST(TraceImport, ATraceThatIsFasterThanAnyImplementationIsOfAnotherBlock) {
 }
 
 TEST(TraceImport, ATraceOfTheBlockIsNotDoubtedAndOneTwiceAsSlowIs) {
-  const auto traced = import_trace({kTrace, traced_setup()});
+  const Traced& traced = shipped_trace();
   EXPECT_EQ(traced->doubt(), "");
   TracedBlock slow = *traced;
   const double times = traced->plan.estimate.time / traced->measured_time();
@@ -146,7 +154,7 @@ TEST(TraceImport, NamesAnotherGpu) {
 
 TEST(TraceImport, KeptItIsAMeasurementOfTheSession) {
   const TemporaryFolder folder("fuseline-test");
-  const auto traced = import_trace({kTrace, traced_setup()});
+  const Traced& traced = shipped_trace();
   const auto kept = keep_trace(*traced, folder.path() / "measured");
   EXPECT_EQ(kept.filename(), "tinyllama-decode-torch-compile-traced");
   EXPECT_NE(keep_trace(*traced, folder.path() / "measured"), kept);

@@ -7,135 +7,40 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <regex>
 #include <string>
+#include <vector>
 
-#include "base/data_dir.h"
 #include "base/data_files.h"
 #include "base/error.h"
-#include "model/backward.h"
 #include "model/blocks/block_text.h"
-#include "model/explain.h"
 #include "model/policy.h"
+#include "tests/model/import/imported_families.h"
 #include "tests/model/tiny_models.h"
 
 namespace fuseline {
 namespace {
 
+using test::exported_path;
+using test::imported;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string path_of(const std::string& name) {
-  return std::string(FUSELINE_SOURCE_DIR) + "/tests/model/import/graphs/" + name + ".json";
-}
-
-ImportedBlock imported(const std::string& name, const ImportOptions& options = {}) {
-  return import_graph(read_input_file(path_of(name)), path_of(name), options);
-}
 
 // Without the remarks, which name the file.
 std::string block_of(const std::string& text) { return text.substr(text.find("\nblock ")); }
 
-Graph in_phase(const BlockText& text, const ParameterValues& values, const Workload& work) {
-  Graph graph = build_graph(text, values, work);
-  return work.phase == Phase::train ? differentiate(graph) : graph;
-}
+class ImportedFamily : public testing::TestWithParam<test::Family> {};
 
-// Kernels, programs, tensors and why operators are fused or not: all that can be said of a plan.
-void expect_same_plans(const BlockText& a, const BlockText& b, const ParameterValues& values,
-                       bool trains, bool decodes) {
-  for (const Workload& work : {test::forward(2, 7), test::decode(3, 1, 9), test::train(1, 6)}) {
-    if (work.phase == Phase::train && !trains) continue;
-    if (work.phase == Phase::decode && !decodes) continue;
-    const Graph left = in_phase(a, values, work);
-    const Graph right = in_phase(b, values, work);
-    for (const PolicyInfo& policy : policies()) {
-      if (work.phase == Phase::train && !policy.trains) continue;
-      ASSERT_EQ(explain_text(explain(make_plan(policy.name, left))),
-                explain_text(explain(make_plan(policy.name, right))))
-          << policy.name << ", " << describe(work);
-    }
-  }
-}
-
-struct Family {
-  const char* graph;
-  const char* block;       // that we ship
-  ParameterValues values;  // what our block is told that the graph says itself
-  bool trains = true;      // gradients of capped scores are not built
-  bool decodes = true;     // an encoder keeps no cache
-};
-
-class ImportedFamily : public testing::TestWithParam<Family> {};
-
+// Under one policy, for the sanitizers, to which the reader and the builder matter; under all of
+// them in imported_families_test.cpp.
 TEST_P(ImportedFamily, HasThePlansOfTheShippedBlock) {
-  const ImportedBlock block = imported(GetParam().graph);
-  // Norms have numbers in what is imported, and other names in some of our blocks.
-  std::string shipped =
-      read_input_file(data_dir() / "blocks" / (std::string(GetParam().block) + ".block"));
-  for (const auto& [name, numbered] : {std::pair("xn", "xn1"),
-                                       {"on", "xn2"},
-                                       {"dnn", "xn4"},
-                                       {"hn", "xn1"},
-                                       {"s", "h_2"},
-                                       {"rows", "routed"},
-                                       {"experts/expert_act", "act/swiglu"}})
-    shipped = std::regex_replace(shipped, std::regex(fmt::format("\\b{}\\b", name)), numbered);
-  const auto ours = BlockText::parse(shipped, GetParam().block);
-  const auto text = BlockText::parse(block.text, GetParam().graph);
-  ParameterValues values = default_values(*text);
-  values.insert(GetParam().values.begin(), GetParam().values.end());
-  expect_same_plans(*text, *ours, values, GetParam().trains, GetParam().decodes);
-  // Other sizes than the example's follow.
-  values["D"] = std::int64_t{20};
-  values["d"] = std::int64_t{6};
-  values["F"] = std::int64_t{22};
-  if (values.contains("rotated")) values["rotated"] = std::int64_t{4};
-  expect_same_plans(*text, *ours, values, GetParam().trains, GetParam().decodes);
+  std::vector<PolicyInfo> one = policies();
+  std::erase_if(one, [](const PolicyInfo& p) { return p.name != "coda"; });
+  ASSERT_EQ(one.size(), 1U);
+  test::expect_plans_of_the_shipped_block(GetParam(), one);
 }
 
-std::string family_name(const testing::TestParamInfo<Family>& p) {
-  std::string name = p.param.graph;
-  for (char& c : name)
-    if (c == '.' || c == '/') c = '_';
-  return name;
-}
-
-const ParameterValues kNeox{
-    {"exact_gelu", true}, {"qkv_bias", true}, {"out_bias", true}, {"mlp_bias", true}};
-const ParameterValues kBiases{{"qkv_bias", true}, {"out_bias", true}, {"mlp_bias", true}};
-
-INSTANTIATE_TEST_SUITE_P(
-    All, ImportedFamily,
-    testing::Values(Family{"llama", "llama", {}}, Family{"llama.program", "llama", {}},
-                    Family{"llama_eager_masked", "llama", {}}, Family{"phi3", "llama", {}},
-                    Family{"qwen3", "qwen3", {}}, Family{"gpt2", "gpt", kBiases},
-                    Family{"gpt2.program", "gpt", kBiases},
-                    Family{"gemma2", "gemma2", {{"softcap", 50.0}, {"score_scale", 0.125}}},
-                    Family{"gptj", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),
-    family_name);
-
-// PyTorch 2.11 wrote these from layers of transformers 5.17 with real sizes; "eager" is attention
-// written out.
-INSTANTIATE_TEST_SUITE_P(
-    OfPyTorch, ImportedFamily,
-    testing::Values(
-        Family{"pytorch/llama", "llama", {}}, Family{"pytorch/llama.program", "llama", {}},
-        Family{"pytorch/llama_eager", "llama", {}}, Family{"pytorch/llama3", "llama", {}},
-        Family{"pytorch/mistral", "llama", {}}, Family{"pytorch/phi3", "llama", {}},
-        Family{"pytorch/qwen2", "llama", {{"qkv_bias", true}}},
-        Family{"pytorch/qwen3", "qwen3", {}}, Family{"pytorch/gpt2", "gpt", kBiases},
-        Family{"pytorch/gpt2_eager", "gpt", kBiases}, Family{"pytorch/gemma2", "gemma2", {}},
-        Family{"pytorch/gemma2_eager", "gemma2", {{"softcap", 50.0}}},
-        Family{"pytorch/gemma3", "gemma3", {}},
-        Family{"pytorch/glm4", "glm4", {{"qkv_bias", true}}},
-        Family{"pytorch/gpt_neox", "neox", kNeox}, Family{"pytorch/mixtral", "moe", {}},
-        Family{"pytorch/gptj_eager", "parallel", {{"adjacent_pairs", true}, {"mlp_bias", true}}}),
-    family_name);
-
-INSTANTIATE_TEST_SUITE_P(OfPyTorchWithoutCache, ImportedFamily,
-                         testing::Values(Family{"pytorch/bert", "bert", {}, true, false}),
-                         family_name);
+INSTANTIATE_TEST_SUITE_P(All, ImportedFamily, testing::ValuesIn(test::imported_families()),
+                         test::family_name);
 
 TEST(ImportGraph, WritesTheTextAsAPersonWould) {
   EXPECT_EQ(imported("llama").text, R"(fuseline.block/1
@@ -228,7 +133,7 @@ TEST(ImportGraph, NamesEveryUnknownOperatorWithItsLine) {
                           "(strange.py, line 14)"));
     EXPECT_THAT(error.problem().message, Not(HasSubstr("aten.add")));  // it only reads them
     EXPECT_THAT(error.problem().allowed, HasSubstr("aten.scaled_dot_product_attention"));
-    EXPECT_EQ(error.problem().file, path_of("strange"));
+    EXPECT_EQ(error.problem().file, exported_path("strange"));
   }
 }
 
@@ -263,7 +168,7 @@ TEST(ImportGraph, LeavesOutProbabilitiesThatALayerGivesBesideItsResult) {
 }
 
 TEST(ImportGraph, RefusesCallsThatItKnowsInAnotherForm) {
-  const std::string llama = read_input_file(path_of("llama"));
+  const std::string llama = read_input_file(exported_path("llama"));
   // A norm over another dimension, a rotation of the wrong half, attention with dropout.
   EXPECT_THAT(refusal(changed(llama, R"({"node": "pow"}, [-1])", R"({"node": "pow"}, [1])")),
               HasSubstr("in a form that is not"));
@@ -272,13 +177,13 @@ TEST(ImportGraph, RefusesCallsThatItKnowsInAnotherForm) {
               HasSubstr("in a form that is not"));
   EXPECT_THAT(refusal(changed(llama, "null, 0.0, true]", "null, 0.1, true]")),
               HasSubstr("aten.scaled_dot_product_attention.default"));
-  const std::string gpt = read_input_file(path_of("gpt2"));
+  const std::string gpt = read_input_file(exported_path("gpt2"));
   EXPECT_THAT(refusal(changed(gpt, "0.1, false]", "0.1, true]")), HasSubstr("aten.dropout"));
   EXPECT_THAT(refusal(changed(gpt, "0.044715", "0.144715")), HasSubstr("in a form that is not"));
 }
 
 TEST(ImportGraph, NamesWhatItDoesNotKnowOfAMixture) {
-  const std::string mixtral = read_input_file(path_of("pytorch/mixtral"));
+  const std::string mixtral = read_input_file(exported_path("pytorch/mixtral"));
   const std::string other = refusal(changed(mixtral, "aten.topk.default", "aten.kthvalue.default"));
   EXPECT_THAT(other, HasSubstr("aten.kthvalue.default"));
   EXPECT_THAT(other, HasSubstr("(transformers/models/mixtral/modeling_mixtral.py, line 108)"));
@@ -291,7 +196,7 @@ TEST(ImportGraph, NamesWhatItDoesNotKnowOfAMixture) {
 }
 
 TEST(ImportGraph, GatesThatAreNotDividedAreSharesOfAllExperts) {
-  std::string mixtral = read_input_file(path_of("pytorch/mixtral"));
+  std::string mixtral = read_input_file(exported_path("pytorch/mixtral"));
   EXPECT_THAT(import_graph(mixtral, "m.json").text,
               HasSubstr("choose_experts(logits, count = k, weights = softmax)"));
   mixtral = changed(mixtral, R"("args": [{"node": "div_"}, [-1]])",
@@ -302,7 +207,7 @@ TEST(ImportGraph, GatesThatAreNotDividedAreSharesOfAllExperts) {
 
 // Q, K and V of every head lie behind each other in one product; other parts of heads are refused.
 TEST(ImportGraph, PutsTheColumnsOfHeadsInOrderAndSaysSo) {
-  const std::string neox = read_input_file(path_of("pytorch/gpt_neox"));
+  const std::string neox = read_input_file(exported_path("pytorch/gpt_neox"));
   const ImportedBlock block = import_graph(neox, "neox.json");
   EXPECT_THAT(
       block.remarks,
@@ -362,7 +267,7 @@ TEST(ImportGraph, RefusesFilesThatAreNoGraph) {
       {R"({"graph_module": {"graph": {}}, "schema_version": {"major": 7, "minor": 0}})",
        "is another version of the form"}};
   for (const auto& [text, message] : wrong) EXPECT_THAT(refusal(text), HasSubstr(message)) << text;
-  const std::string llama = read_input_file(path_of("llama"));
+  const std::string llama = read_input_file(exported_path("llama"));
   const std::map<std::pair<std::string, std::string>, std::string> changes = {
       {{R"("kind": "input")", R"("kind": "inputs")"}, "there is no such kind"},
       {{R"("shape": [1, 5, 32])", R"("shape": [1, -5, 32])"}, "is out of range"},
@@ -403,13 +308,13 @@ TEST(ImportGraph, ACheckOfATensorIsNoReaderOfIt) {
 }
 
 TEST(ImportGraph, TakesSizesThatWereLeftOpenFromTheExample) {
-  std::string program = read_input_file(path_of("llama.program"));
+  std::string program = read_input_file(exported_path("llama.program"));
   const std::string open = R"({"as_expr": {"expr_str": "s0", "hint": {"as_int": 5}}})";
   for (std::size_t at = 0; (at = program.find(R"({"as_int": 5})", at)) != std::string::npos;
        at += open.size())
     program.replace(at, std::string(R"({"as_int": 5})").size(), open);
   EXPECT_EQ(block_of(import_graph(program, "b.json").text),
-            block_of(import_graph(read_input_file(path_of("llama.program")), "b.json").text));
+            block_of(import_graph(read_input_file(exported_path("llama.program")), "b.json").text));
   EXPECT_THAT(refusal(changed(program, R"("hint": {"as_int": 5})", R"("hint": null)")),
               HasSubstr("is a size that the file does not say"));
 }

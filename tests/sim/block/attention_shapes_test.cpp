@@ -19,6 +19,7 @@ namespace {
 using test::expect_proved;
 using test::GraphByHand;
 using test::pick;
+using test::Proof;
 
 Graph attention(const AttentionShape& a, bool biased) {
   GraphByHand b;
@@ -57,8 +58,10 @@ std::string text(const AttentionShape& a) {
 }
 
 void expect_proved_alone_and_fused(const AttentionShape& a, bool biased, const std::string& what) {
+  const Graph graph = attention(a, biased);
+  const Proof proof(graph);
   for (const char* policy : {"unfused", "flash-attention"})
-    expect_proved(make_plan(policy, attention(a, biased)), policy + (' ' + what) + ' ' + text(a));
+    proof.of(make_plan(policy, graph), policy + (' ' + what) + ' ' + text(a));
 }
 
 TEST(AttentionShapes, KeysOfAnotherStream) {
@@ -155,8 +158,9 @@ TEST(AttentionShapes, GradientsOfWidthsApart) {
     a.causal = i % 2 == 0;
     if (a.causal) a.kv_tokens = a.q_tokens;
     const Graph joint = differentiate(attention(a, false));
+    const Proof proof(joint);
     for (const char* policy : {"unfused", "flash-attention", "eager"})
-      expect_proved(make_plan(policy, joint), policy + (" widths " + text(a)));
+      proof.of(make_plan(policy, joint), policy + (" widths " + text(a)));
   }
 }
 

@@ -43,9 +43,10 @@ TEST_P(NumberFormats, OfEveryShippedBlockAreProvedUnderEveryPolicy) {
         if (work.phase == Phase::decode && test::refuses_decode(GetParam())) continue;
         work.formats.weights = parse_stored_weight(name, "", "");
         const Graph block = build_block(c, work);
+        const test::Proof proof(block);
         for (const PolicyInfo& p : policies())
-          test::expect_proved(planned(p.name, block, GetParam()),
-                              p.name + ", " + name + ", " + name_of(work.phase));
+          proof.of(planned(p.name, block, GetParam()),
+                   p.name + ", " + name + ", " + name_of(work.phase));
       }
     }
   }
@@ -64,9 +65,10 @@ TEST_P(NumberFormats, OfActivationsAreProvedUnderEveryPolicy) {
         work.formats.activations = parse_stored_activation(name, "", "");
         work.formats.weights = parse_stored_weight(weights_for(work.formats.activations), "", "");
         const Graph block = build_block(c, work);
+        const test::Proof proof(block);
         for (const PolicyInfo& p : policies())
-          test::expect_proved(planned(p.name, block, GetParam()),
-                              p.name + ", activations " + name + ", " + name_of(work.phase));
+          proof.of(planned(p.name, block, GetParam()),
+                   p.name + ", activations " + name + ", " + name_of(work.phase));
       }
     }
   }
@@ -137,8 +139,9 @@ TEST_P(CacheFormats, OfEveryShippedBlockAreProvedUnderEveryPolicy) {
         const Graph block = build_block(c, work);
         const bool scan_only = GetParam() == "jamba" && !other;  // its layer without attention
         EXPECT_EQ(stores_codes(block), !keeps_no_keys(GetParam()) && !scan_only) << GetParam();
+        const test::Proof proof(block);
         for (const PolicyInfo& p : policies())
-          test::expect_proved(planned(p.name, block, GetParam()), p.name + ", " + name);
+          proof.of(planned(p.name, block, GetParam()), p.name + ", " + name);
       }
     }
   }

@@ -21,10 +21,11 @@ TEST_P(BlocksUnderSanitizers, AreProved) {
   for (const Workload& work : {test::forward(2, 19), test::decode(3, 1, 23), test::train(2, 11)}) {
     if (work.phase == Phase::decode && test::refuses_decode(GetParam())) continue;
     const Graph block = build_block(sizes, work);
+    const test::Proof proof(block);
     for (const std::string policy : {"eager", "coda"})
-      test::expect_proved(test::is_end(GetParam()) ? make_end_plan(policy, block, target)
-                                                   : make_plan(policy, block, target),
-                          policy + ", " + name_of(work.phase));
+      proof.of(test::is_end(GetParam()) ? make_end_plan(policy, block, target)
+                                        : make_plan(policy, block, target),
+               policy + ", " + name_of(work.phase));
   }
 }
 

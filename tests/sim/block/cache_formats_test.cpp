@@ -39,8 +39,9 @@ TEST(CacheFormatsOfAttention, AreProvedBeyondOneTile) {
   c.Hkv = 2;
   for (const std::string& name : cache_format_names()) {
     const Graph block = build_block(c, decode_in_cache(name, 1, 140, 300));
+    const test::Proof proof(block);
     for (const char* policy : {"unfused", "eager", "tensorrt-llm", "coda"})
-      test::expect_proved(make_plan(policy, block), name + ", " + policy);
+      proof.of(make_plan(policy, block), name + ", " + policy);
   }
 }
 
@@ -50,8 +51,9 @@ TEST(CacheFormatsOfAttention, AreProvedInOtherTypes) {
       Workload work = decode_in_cache(name, 2, 3, 40);
       work.dtype = dtype;
       const Graph block = build_block(test::sized("llama", false), work);
+      const test::Proof proof(block);
       for (const char* policy : {"unfused", "torch-compile", "whole-block"})
-        test::expect_proved(make_plan(policy, block), name + ", " + policy);
+        proof.of(make_plan(policy, block), name + ", " + policy);
     }
   }
 }

@@ -26,17 +26,16 @@ class ImportedBlockProof : public testing::TestWithParam<const char*> {};
 TEST_P(ImportedBlockProof, IsPredictedAndComputedUnderEveryPolicy) {
   for (const bool separate : {false, true}) {
     const auto text = imported(GetParam(), {.separate = separate});
+    const Graph forward = build_graph(*text, {}, test::forward(2, 33));
+    const Graph decode = build_graph(*text, {}, test::decode(2, 1, 19));
+    const Graph train = differentiate(build_graph(*text, {}, test::train(1, 13)));
+    const test::Proof of_forward(forward), of_decode(decode), of_train(train);
     for (const PolicyInfo& policy : policies()) {
       const std::string what =
           std::string(GetParam()) + " " + policy.name + (separate ? " separate" : "");
-      test::expect_proved(make_plan(policy.name, build_graph(*text, {}, test::forward(2, 33))),
-                          what);
-      test::expect_proved(make_plan(policy.name, build_graph(*text, {}, test::decode(2, 1, 19))),
-                          what + " decode");
-      if (policy.trains)
-        test::expect_proved(
-            make_plan(policy.name, differentiate(build_graph(*text, {}, test::train(1, 13)))),
-            what + " train");
+      of_forward.of(make_plan(policy.name, forward), what);
+      of_decode.of(make_plan(policy.name, decode), what + " decode");
+      if (policy.trains) of_train.of(make_plan(policy.name, train), what + " train");
     }
   }
 }
@@ -59,12 +58,12 @@ TEST(ImportedBlock, OfAMixtureAndOfHeadsInPartsIsProved) {
   for (const auto& [name, values] :
        {std::pair{"pytorch/mixtral", mixture}, {"pytorch/gpt_neox", heads}}) {
     const auto text = imported(name);
-    for (const PolicyInfo& policy : policies()) {
-      const std::string what = std::string(name) + " " + policy.name;
-      test::expect_proved(make_plan(policy.name, build_graph(*text, values, test::forward(2, 33))),
-                          what);
-      test::expect_proved(
-          make_plan(policy.name, build_graph(*text, values, test::decode(2, 1, 19))), what);
+    for (const Workload& work : {test::forward(2, 33), test::decode(2, 1, 19)}) {
+      const Graph block = build_graph(*text, values, work);
+      const test::Proof proof(block);
+      for (const PolicyInfo& policy : policies())
+        proof.of(make_plan(policy.name, block),
+                 std::string(name) + " " + policy.name + " " + name_of(work.phase));
     }
   }
 }

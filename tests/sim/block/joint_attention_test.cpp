@@ -15,6 +15,7 @@ namespace {
 using test::expect_proved;
 using test::GraphByHand;
 using test::pick;
+using test::Proof;
 
 struct Streams {
   std::int64_t batch = 2;
@@ -72,10 +73,12 @@ Graph joint_attention(const Streams& s, bool in_place) {
 }
 
 TEST(JointAttention, IsProvedUnderEveryPolicy) {
-  for (const bool in_place : {false, true})
+  for (const bool in_place : {false, true}) {
+    const Graph joint = joint_attention({}, in_place);
+    const Proof proof(joint);
     for (const std::string& policy : executor::all_policies())
-      expect_proved(make_plan(policy, joint_attention({}, in_place)),
-                    policy + (in_place ? " in place" : ""));
+      proof.of(make_plan(policy, joint), policy + (in_place ? " in place" : ""));
+  }
 }
 
 TEST(JointAttention, IsProvedForRandomSizes) {
@@ -90,11 +93,12 @@ TEST(JointAttention, IsProvedForRandomSizes) {
 }
 
 TEST(JointAttention, IsTrained) {
-  for (const bool in_place : {false, true})
-    for (const char* policy : {"unfused", "per-operator", "coda"}) {
-      const Graph joint = differentiate(joint_attention({}, in_place));
-      expect_proved(make_plan(policy, joint), policy);
-    }
+  for (const bool in_place : {false, true}) {
+    const Graph joint = differentiate(joint_attention({}, in_place));
+    const Proof proof(joint);
+    for (const char* policy : {"unfused", "per-operator", "coda"})
+      proof.of(make_plan(policy, joint), policy);
+  }
 }
 
 TEST(JointAttention, WritesInPlaceMoveFewerBytes) {

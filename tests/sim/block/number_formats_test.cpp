@@ -53,9 +53,11 @@ TEST(NumberFormatsOfProducts, AreProvedForRandomSizes) {
       const std::int64_t M = test::pick(random, 1, 150);
       const std::int64_t N = test::pick(random, 1, 500);
       const std::int64_t K = 2 * test::pick(random, 1, round == 2 ? 1500 : 200);
+      const Graph block = product(weight_format(name), M, N, K);
+      const test::Proof proof(block);
       for (const char* policy : {"eager", "coda"})
-        test::expect_proved(make_plan(policy, product(weight_format(name), M, N, K)),
-                            fmt::format("{} {} [{}, {}] x [{}, {}]", name, policy, M, K, N, K));
+        proof.of(make_plan(policy, block),
+                 fmt::format("{} {} [{}, {}] x [{}, {}]", name, policy, M, K, N, K));
     }
   }
 }
@@ -80,8 +82,9 @@ TEST(NumberFormatsOfProducts, OfGroupsOfRowsAreProved) {
       reads.push_back(one ? scale : active(scale, t.rows));
     }
     g.op("up", operators::grouped_gemm, reads, {g.tensor("y", Role::output, 150, N)}, rows);
+    const test::Proof proof(g.graph);
     for (const char* policy : {"eager", "coda"})
-      test::expect_proved(make_plan(policy, g.graph), std::string(name) + " " + policy);
+      proof.of(make_plan(policy, g.graph), std::string(name) + " " + policy);
   }
 }
 

@@ -20,11 +20,14 @@ using test::expect_proved;
 using test::experts;
 using test::GraphByHand;
 using test::pick;
+using test::Proof;
 
 TEST(RaggedGroups, AreProvedUnderEveryPolicy) {
   const RaggedRows rows{{3, 130, 1, 64, 17}};
+  const Graph block = experts(rows, 7, 24, 20);
+  const Proof proof(block);
   for (const std::string& policy : executor::all_policies())
-    expect_proved(make_plan(policy, experts(rows, 7, 24, 20)), policy);
+    proof.of(make_plan(policy, block), policy);
 }
 
 TEST(RaggedGroups, AreProvedForRandomLengths) {

@@ -34,9 +34,10 @@ TEST_P(ShippedBlocks, AreProvedUnderEveryPolicy) {
         continue;
       }
       const Graph block = build_block(c, work);
+      const test::Proof proof(block);
       for (const PolicyInfo& p : policies())
-        test::expect_proved(plan_is_made(p.name, block, GetParam()),
-                            p.name + (other ? ", other sizes, " : ", ") + name_of(work.phase));
+        proof.of(plan_is_made(p.name, block, GetParam()),
+                 p.name + (other ? ", other sizes, " : ", ") + name_of(work.phase));
     }
   }
 }
@@ -45,10 +46,10 @@ TEST_P(ShippedBlocks, AreTrained) {
   for (const bool other : {false, true}) {
     const ModelConfig c = test::sized(GetParam(), other);
     const Graph block = build_block(c, test::train(2, 11));
+    const test::Proof proof(block);
     for (const PolicyInfo& p : policies())
       if (p.trains)
-        test::expect_proved(plan_is_made(p.name, block, GetParam()),
-                            p.name + (other ? ", other sizes" : ""));
+        proof.of(plan_is_made(p.name, block, GetParam()), p.name + (other ? ", other sizes" : ""));
   }
 }
 
@@ -57,8 +58,9 @@ TEST(Mamba2, WiderThanATileIsTrained) {
   ModelConfig c = test::sized("mamba2", false);
   c.D = 160;
   const Graph block = build_block(c, test::train(2, 11));
+  const test::Proof proof(block);
   for (const PolicyInfo& p : policies())
-    if (p.trains) test::expect_proved(plan_is_made(p.name, block, "mamba2"), p.name);
+    if (p.trains) proof.of(plan_is_made(p.name, block, "mamba2"), p.name);
 }
 
 // Jamba's layers are of Mamba or of attention, each before an MLP where there are no experts.
@@ -68,10 +70,11 @@ TEST(Jamba, LayersOfMambaAndOfAttentionAreTrained) {
     c.values["attends"] = attends;
     c.values["E"] = std::int64_t{0};
     const Graph block = build_block(c, test::train(2, 11));
+    const test::Proof proof(block);
     for (const PolicyInfo& p : policies())
       if (p.trains)
-        test::expect_proved(plan_is_made(p.name, block, "jamba"),
-                            p.name + (attends ? ", attention" : ", Mamba"));
+        proof.of(plan_is_made(p.name, block, "jamba"),
+                 p.name + (attends ? ", attention" : ", Mamba"));
   }
 }
 

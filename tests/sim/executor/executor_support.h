@@ -72,9 +72,10 @@ inline ByteCounts byte_counts(const Graph& graph, const std::vector<RequestedByt
   return c;
 }
 
-// Bytes tensor by tensor and launches, kernel by kernel, as the simulator predicts them.
-inline void expect_predicted_bytes(const Plan& plan, const Execution& e, const std::string& what) {
-  const PlanEstimate predicted = simulate(plan, executor_gpu(), Fidelity::hierarchy);
+// Bytes tensor by tensor and launches, kernel by kernel, as in the prediction of the hierarchy
+// model.
+inline void expect_bytes(const PlanEstimate& predicted, const Plan& plan, const Execution& e,
+                         const std::string& what) {
   EXPECT_EQ(e.launches, predicted.launches) << what;
   std::size_t k = 0;
   for (const KernelEstimate& kernel : predicted.kernels) {
@@ -87,6 +88,10 @@ inline void expect_predicted_bytes(const Plan& plan, const Execution& e, const s
     ++k;
   }
   EXPECT_EQ(k, e.kernels.size());
+}
+
+inline void expect_predicted_bytes(const Plan& plan, const Execution& e, const std::string& what) {
+  expect_bytes(simulate(plan, executor_gpu(), Fidelity::hierarchy), plan, e, what);
 }
 
 // Every tensor that one execution keeps has the same bits in the other.

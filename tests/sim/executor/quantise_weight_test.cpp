@@ -73,6 +73,17 @@ double allowed_error(const StoredWeight& weight, double magnitude, bool saturate
   return magnitude * (step / 2 + scale_error + (f.zero_points ? step / 2 : 0));
 }
 
+// Of the group that begins in column k and holds row n of the matrix that begins in row `first`.
+double magnitude_of_group(std::int64_t first, std::int64_t n, std::int64_t k, std::int64_t height,
+                          std::int64_t width) {
+  double magnitude = 0;
+  const std::int64_t begin = n / height * height;
+  for (std::int64_t r = begin; r < std::min(N, begin + height); ++r)
+    for (std::int64_t c = k; c < std::min(K, k + width); ++c)
+      magnitude = std::max(magnitude, std::fabs(static_cast<double>(original(first + r, c))));
+  return magnitude;
+}
+
 TEST(QuantiseWeight, IsWithinTheStepsOfEveryGroup) {
   std::vector<std::string> names = weight_format_names();
   for (const char* grouped : {"int4:16", "int4-zero:32", "int8:50"}) names.emplace_back(grouped);
@@ -86,13 +97,9 @@ TEST(QuantiseWeight, IsWithinTheStepsOfEveryGroup) {
     for (std::int64_t matrix = 0; matrix < kMatrices; ++matrix) {
       for (std::int64_t n = 0; n < N; ++n) {
         const std::vector<double> got = worth(weight, q, matrix, n);
+        double magnitude = 0;
         for (std::int64_t k = 0; k < K; ++k) {
-          double magnitude = 0;
-          for (std::int64_t r = n / height * height; r < std::min(N, (n / height + 1) * height);
-               ++r)
-            for (std::int64_t c = k / width * width; c < std::min(K, (k / width + 1) * width); ++c)
-              magnitude =
-                  std::max(magnitude, std::fabs(static_cast<double>(original(matrix * N + r, c))));
+          if (k % width == 0) magnitude = magnitude_of_group(matrix * N, n, k, height, width);
           const auto want = static_cast<double>(original(matrix * N + n, k));
           const double error = std::fabs(got[static_cast<std::size_t>(k)] - want);
           ASSERT_LE(error, allowed_error(weight, magnitude, true)) << name << ' ' << n << ' ' << k;

@@ -7,56 +7,20 @@
 #include <algorithm>
 #include <limits>
 
-#include "model/programs/own_plan.h"
 #include "model/programs/program_file.h"
-#include "sim/executor/execute.h"
 #include "sim/executor/inputs.h"
-#include "sim/gpu/gpu.h"
 #include "sim/programs/some_rows.h"
+#include "tests/sim/programs/executed_programs.h"
 
 namespace fuseline {
 namespace {
 
-std::string product_text(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return "fuse 1\nsize M = " + std::to_string(m) + ", N = " + std::to_string(n) +
-         ", K = " + std::to_string(k) +
-         "\ninput x[M,K]\nweight w[N,K]\nweight b[1,N]\ninput r[M,N]\noutput y[M,N]\n"
-         "activation s[M,⌈N/128⌉], fp32\noutput total[M,1], fp32\n\nprogram product\n"
-         "  y = x[M,K] · w[N,K]ᵀ\n  r = load r[M,N]\n  h = y + r\n  b = load_cols b[1,N]\n"
-         "  z = h * b\n  store y[M,N] = z\n  store s[M,⌈N/128⌉] = sum_squares(z)\n\n"
-         "program finish\n  for each row of [M, ⌈N/128⌉]\n  p = load s[M,⌈N/128⌉]\n"
-         "  t = row_sum(p)\n  store_rows total[M,1] = t\n";
-}
-
-struct ExecutedPrograms {
-  Plan plan;
-  executor::Inputs inputs;
-  executor::Execution executed;
-};
-
-ExecutedPrograms executed_text(const std::string& text) {
-  const ProgramFile file = read_program_text(text, "test.fuse");
-  EXPECT_TRUE(file.readable());
-  ExecutedPrograms run{.plan = whole_plan(file), .inputs = {}, .executed = {}};
-  const executor::Workers workers{.threads = 2};
-  run.inputs = executor::random_storage(run.plan.graph, 3, workers);
-  run.executed = executor::execute(run.plan, run.inputs, load_gpu("h200"), {.workers = workers});
-  return run;
-}
-
-ExecutedPrograms executed_programs(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return executed_text(product_text(m, n, k));
-}
-
-CheckedResults held_against_text(const ExecutedPrograms& run) {
-  return check_results(
-      run.plan, run.inputs,
-      [&](TensorId id) -> const executor::Storage& { return run.executed.memory->at(id); }, 5);
-}
-
-executor::Storage& tensor_of(ExecutedPrograms& run, const char* name) {
-  return run.executed.memory->writable(*run.plan.graph.find_tensor(name));
-}
+using test::executed_programs;
+using test::executed_text;
+using test::ExecutedPrograms;
+using test::gradient_like_text;
+using test::held_against_text;
+using test::tensor_of;
 
 TEST(CheckResults, SmallProgramsAreCheckedInEveryRow) {
   const CheckedResults c = held_against_text(executed_programs(96, 128, 64));
@@ -97,68 +61,6 @@ TEST(CheckResults, ConstantsAndNaNsAreWrong) {
     for (std::int64_t r = 0; r < 96; ++r) tensor_of(run, "y").write(r, 0, 128, row.data());
     EXPECT_FALSE(held_against_text(run).passed()) << constant;
   }
-}
-
-// A gradient: sums down columns, then products whose first operand is stored transposed. A row of
-// the last one needs all rows of the first.
-std::string gradient_like_text(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return "fuse 1\nsize M = " + std::to_string(m) + ", N = " + std::to_string(n) +
-         ", K = " + std::to_string(k) +
-         "\ninput d[M,N]\ninput x[M,K]\nactivation g[M,N]\nactivation parts[N,⌈M/128⌉], fp32\n"
-         "output db[1,N]\noutput dw[N,K]\n\nprogram scaled\n  for each tile of [M, N]\n"
-         "  d = load d[M,N]\n  z = tanh(d)\n  store g[M,N] = z\n"
-         "  store parts[N,⌈M/128⌉] = sum(z, of = columns)\n\n"
-         "program sums\n  for each row of [N, ⌈M/128⌉]\n  p = load parts[N,⌈M/128⌉]\n"
-         "  s = row_sum(p)\n  store_rows db[1,N] = s\n\n"
-         "program product\n  y = g[M,N]ᵀ · x[M,K]\n  store dw[N,K] = y\n";
-}
-
-const VerifiedTensor& checked_tensor(const CheckedResults& c, const std::string& name) {
-  const auto found = std::ranges::find(c.tensors, name, &VerifiedTensor::name);
-  EXPECT_NE(found, c.tensors.end()) << name;
-  return *found;
-}
-
-TEST(CheckResults, LargeGradientsAreCheckedProgramByProgram) {
-  // 2^30 multiplications and some more; the last block has 90 rows.
-  ExecutedPrograms run = executed_text(gradient_like_text(730, 1088, 1360));
-  const CheckedResults c = held_against_text(run);
-  EXPECT_EQ(c.why_not, "");
-  EXPECT_TRUE(c.passed());
-  EXPECT_TRUE(c.alone);
-  EXPECT_EQ(c.tensors.size(), 4U);
-  const VerifiedTensor& dw = checked_tensor(c, "dw");
-  EXPECT_EQ(dw.of_rows, 1088);
-  EXPECT_EQ(dw.rows, (std::int64_t{1} << 30) / (730 * 1360));
-  EXPECT_EQ(checked_tensor(c, "parts").of_rows, 730);
-}
-
-// Each fault is the fault of the program that made it, and of no other.
-TEST(CheckResults, FaultsAtFullSizeAreFoundProgramByProgram) {
-  ExecutedPrograms run = executed_text(gradient_like_text(730, 1088, 1360));
-  const std::vector<float> zeros(1360);
-  tensor_of(run, "dw").write(1087, 0, 1360, zeros.data());
-  const CheckedResults c = held_against_text(run);
-  EXPECT_FALSE(c.passed());
-  EXPECT_FALSE(checked_tensor(c, "dw").agrees());
-  for (const char* right : {"g", "parts", "db"})
-    EXPECT_TRUE(checked_tensor(c, right).agrees()) << right;
-  // A partial sum of the block that is not whole.
-  run = executed_text(gradient_like_text(730, 1088, 1360));
-  for (std::int64_t column = 0; column < 1088; ++column)
-    tensor_of(run, "parts").write(column, 5, 1, zeros.data());
-  const CheckedResults sums = held_against_text(run);
-  EXPECT_FALSE(checked_tensor(sums, "parts").agrees());
-  EXPECT_FALSE(checked_tensor(sums, "db").agrees());  // the sum of other partials than are there
-  EXPECT_TRUE(checked_tensor(sums, "dw").agrees());
-}
-
-TEST(CheckResults, WhatTwoProgramsStoreInOnePlaceIsNotCheckedAlone) {
-  std::string text = gradient_like_text(730, 1088, 1360);
-  text += "\nprogram more\n  y = g[M,N]ᵀ · x[M,K]\n  store dw[N,K] += y\n";
-  const CheckedResults c = held_against_text(executed_text(text));
-  EXPECT_FALSE(c.passed());
-  EXPECT_THAT(c.why_not, testing::HasSubstr("program more: it stores where another"));
 }
 
 // Keys of a cache, made anew as they are loaded: their rows are not the queries'.

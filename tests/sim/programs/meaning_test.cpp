@@ -23,11 +23,18 @@ namespace {
 // Sums of fp64 in another order, and scores of e^20.
 constexpr double kAllowed = 1e-9;
 
-void expect_same_meaning(const Plan& plan, const std::string& what) {
+// What plans of one block are held against, made once for all of them.
+struct BlockMeaning {
   // Not rounded to storage types: the backward pass turns back what the forward pass turned, which
   // gives the same numbers only where cos² + sin² = 1.
-  const NamedTensors values = random_inputs(plan.block, 5);
-  const TensorValues want = run_reference(plan.block, values);
+  explicit BlockMeaning(const Graph& block)
+      : values(random_inputs(block, 5)), want(run_reference(block, values)) {}
+  NamedTensors values;
+  TensorValues want;
+};
+
+void expect_same_meaning(const Plan& plan, const BlockMeaning& block, const std::string& what) {
+  const auto& [values, want] = block;
   const NamedTensors prepared = prepare(plan.preparation, plan.graph, values);
   const NamedTensors others = random_inputs(plan.graph, 5);
   ExactTensors exact;
@@ -57,11 +64,12 @@ TEST_P(ProgramMeaning, IsThatOfTheBlockUnderEveryPolicy) {
   for (const Workload& work : {test::forward(2, 19), test::decode(3, 1, 23), test::train(2, 11)}) {
     if (work.phase == Phase::decode && test::refuses_decode(GetParam())) continue;
     const Graph block = build_block(c, work);
+    const BlockMeaning meaning(block);
     for (const PolicyInfo& p : policies()) {
       if (work.phase == Phase::train && !p.trains) continue;
       expect_same_meaning(test::is_end(GetParam()) ? make_end_plan(p.name, block, target)
                                                    : make_plan(p.name, block, target),
-                          p.name + ", " + name_of(work.phase));
+                          meaning, p.name + ", " + name_of(work.phase));
     }
   }
 }

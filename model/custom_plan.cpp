@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/assemble.h"
 #include "model/backward.h"
+#include "model/bare_plan.h"
 #include "model/custom_fusion.h"
 #include "model/implementation.h"
 #include "model/lower.h"
@@ -189,10 +190,12 @@ std::string rewrite_summary(const std::string& name) {
   return {};
 }
 
-Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
-                      const std::vector<OnChipEdge>& on_chip, const Target& target) {
+namespace {
+
+Plan custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
+                 const std::vector<OnChipEdge>& on_chip, const Target& target, bool reasons) {
   if (computed_by_programs(graph)) {
-    Plan plan = make_custom_plan(with_programs(graph), rewrites, on_chip, target);
+    Plan plan = custom_plan(with_programs(graph), rewrites, on_chip, target, reasons);
     complete_programs(plan, graph);
     return plan;
   }
@@ -230,7 +233,19 @@ Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrit
   parts.rewrites = rewrites;
   parts.preparation = std::move(block.preparation);
   parts.target = target;
+  parts.reasons = reasons;
   return assemble(std::move(parts));
+}
+
+}  // namespace
+
+Plan make_custom_plan(const Graph& graph, const std::vector<std::string>& rewrites,
+                      const std::vector<OnChipEdge>& on_chip, const Target& target) {
+  return custom_plan(graph, rewrites, on_chip, target, true);
+}
+
+Plan make_bare_plan(const Graph& graph, const CustomFusion& custom) {
+  return custom_plan(graph, custom.rewrites, custom.on_chip, {}, false);
 }
 
 }  // namespace fuseline

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "gui/model/fusion_search.h"
+#include "model/bare_plan.h"
 
 namespace fuseline::gui {
 
@@ -81,7 +82,7 @@ std::string arrow_text(const OnChipEdge& edge) { return edge.from + " → " + ed
 
 std::optional<Plan> legal_plan(const Graph& block, const CustomFusion& custom) {
   try {
-    return make_custom_plan(block, custom.rewrites, custom.on_chip);
+    return make_bare_plan(block, custom);
   } catch (const InputError&) {
     return std::nullopt;
   } catch (const InternalError&) {
@@ -92,7 +93,7 @@ std::optional<Plan> legal_plan(const Graph& block, const CustomFusion& custom) {
 
 std::string why_illegal(const Graph& block, const CustomFusion& custom) {
   try {
-    static_cast<void>(make_custom_plan(block, custom.rewrites, custom.on_chip));
+    static_cast<void>(make_bare_plan(block, custom));
     return {};
   } catch (const InputError& error) {
     const InputProblem& p = error.problem();
@@ -132,8 +133,10 @@ EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnCh
   return out;
 }
 
-EditOutcome split_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge) {
-  const Plan plan = make_custom_plan(block, custom.rewrites, custom.on_chip);
+namespace {
+
+EditOutcome split_in(const Plan& plan, const Graph& block, const CustomFusion& custom,
+                     const OnChipEdge& edge) {
   const std::string what = "split " + arrow_text(edge);
   EditOutcome out{.legal = false, .custom = custom, .what = what, .reason = {}, .suggestions = {}};
   if (!share_kernel(plan, edge)) {
@@ -165,16 +168,26 @@ EditOutcome split_edge(const Graph& block, const CustomFusion& custom, const OnC
   return out;
 }
 
+}  // namespace
+
+EditOutcome split_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge) {
+  return split_in(make_bare_plan(block, custom), block, custom, edge);
+}
+
+EditOutcome toggle_edge_of(const Plan& plan, const Graph& block, const CustomFusion& custom,
+                           const OnChipEdge& edge, Suggest suggest) {
+  return share_kernel(plan, edge) ? split_in(plan, block, custom, edge)
+                                  : fuse_edge(block, custom, edge, suggest);
+}
+
 EditOutcome toggle_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
                         Suggest suggest) {
-  const Plan plan = make_custom_plan(block, custom.rewrites, custom.on_chip);
-  return share_kernel(plan, edge) ? split_edge(block, custom, edge)
-                                  : fuse_edge(block, custom, edge, suggest);
+  return toggle_edge_of(make_bare_plan(block, custom), block, custom, edge, suggest);
 }
 
 EditOutcome fuse_all(const Graph& block, const CustomFusion& custom,
                      const std::vector<std::string>& operators) {
-  const Plan plan = make_custom_plan(block, custom.rewrites, custom.on_chip);
+  const Plan plan = make_bare_plan(block, custom);
   const std::set<std::string> inside(operators.begin(), operators.end());
   std::vector<OnChipEdge> fresh;
   for (const Edge& e : edges(plan.graph)) {

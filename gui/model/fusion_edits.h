@@ -37,6 +37,9 @@ enum class Suggest : std::uint8_t { no, yes };
 // removes the fewest chosen edges that set the two apart.
 EditOutcome toggle_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
                         Suggest suggest = Suggest::yes);
+// The same where the plan of the choices is at hand: judging many edges builds it once.
+EditOutcome toggle_edge_of(const Plan& plan, const Graph& block, const CustomFusion& custom,
+                           const OnChipEdge& edge, Suggest suggest);
 EditOutcome fuse_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge,
                       Suggest suggest = Suggest::yes);
 EditOutcome split_edge(const Graph& block, const CustomFusion& custom, const OnChipEdge& edge);

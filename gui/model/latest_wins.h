@@ -9,8 +9,9 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
-#include <thread>
 #include <utility>
+
+#include "gui/model/lent_threads.h"
 
 namespace fuseline::gui {
 
@@ -23,10 +24,11 @@ inline void throw_if_stopped(const std::stop_token& stop) {
   if (stop.stop_requested()) throw Cancelled{};
 }
 
-// One worker thread. A new request stops the one that runs and takes the place of the one that
-// waits, so at most one waits. Callbacks run on the worker's thread, without a lock: they may
-// submit, and pass results on to their own thread. There, a result whose id is not latest() any
-// more has been overtaken on its way and is dropped by the receiver.
+// At most one request is worked on, on a thread that is lent for it. A new request stops the one
+// that runs and takes the place of the one that waits, so at most one waits. Callbacks run on the
+// lent thread, without a lock: they may submit, and pass results on to their own thread. There, a
+// result whose id is not latest() any more has been overtaken on its way and is dropped by the
+// receiver.
 template <class Request, class Result>
 class LatestWins {
  public:
@@ -39,13 +41,10 @@ class LatestWins {
   };
 
   LatestWins(Work work, Callbacks callbacks)
-      : work_(std::move(work)),
-        callbacks_(std::move(callbacks)),
-        thread_([this](const std::stop_token& quit) { loop(quit); }) {}
+      : work_(std::move(work)), callbacks_(std::move(callbacks)) {}
   ~LatestWins() {
     cancel();
-    thread_.request_stop();
-    wake_.notify_all();
+    wait_idle();
   }
   LatestWins(const LatestWins&) = delete;
   LatestWins& operator=(const LatestWins&) = delete;
@@ -54,7 +53,8 @@ class LatestWins {
     const std::lock_guard lock(mutex_);
     running_.request_stop();
     waiting_ = std::move(request);
-    wake_.notify_all();
+    if (!busy_) threads_.run([this] { work_all(); });
+    busy_ = true;
     return ++latest_;
   }
   // Stops what runs, forgets what waits: neither is delivered.
@@ -71,27 +71,24 @@ class LatestWins {
   // Returns when nothing runs or waits and all callbacks have returned.
   void wait_idle() {
     std::unique_lock lock(mutex_);
-    wake_.wait(lock, [this] { return !waiting_ && !busy_; });
+    idle_.wait(lock, [this] { return !busy_; });
   }
 
  private:
-  void loop(const std::stop_token& quit) {
-    while (true) {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, quit, [this] { return waiting_.has_value(); });
-      if (quit.stop_requested()) return;
+  void work_all() {
+    std::unique_lock lock(mutex_);
+    while (waiting_) {
       const Request request = std::move(*waiting_);
       waiting_.reset();
-      busy_ = true;
       running_ = std::stop_source();
       const Id id = latest_;
       const std::stop_token stop = running_.get_token();
       lock.unlock();
       run(request, id, stop);
       lock.lock();
-      busy_ = false;
-      wake_.notify_all();
     }
+    busy_ = false;
+    idle_.notify_all();  // under the lock: nothing of this may be touched once it is released
   }
 
   void run(const Request& request, Id id, const std::stop_token& stop) {
@@ -109,13 +106,13 @@ class LatestWins {
 
   Work work_;
   Callbacks callbacks_;
+  LentThreads& threads_ = LentThreads::shared();  // ends after all that it works for
   mutable std::mutex mutex_;
-  std::condition_variable_any wake_;
+  std::condition_variable idle_;
   std::optional<Request> waiting_;
   std::stop_source running_;
   Id latest_ = 0;
-  bool busy_ = false;
-  std::jthread thread_;  // last: it uses all of the above
+  bool busy_ = false;  // a thread works, or will
 };
 
 }  // namespace fuseline::gui

@@ -8,6 +8,7 @@
 #include "gui/model/fusion_search.h"
 #include "gui/model/latest_wins.h"
 #include "gui/model/text.h"
+#include "model/bare_plan.h"
 
 namespace fuseline::gui {
 
@@ -78,7 +79,7 @@ std::string label_of(const Saving& saving) {
 
 EditOutcome move_operator(const Graph& block, const CustomFusion& custom, const std::string& op,
                           const std::optional<std::string>& beside, Suggest suggest) {
-  const Plan plan = make_custom_plan(block, custom.rewrites, custom.on_chip);
+  const Plan plan = make_bare_plan(block, custom);
   const std::string what =
       beside ? fmt::format("move {} to {}", op, *beside) : fmt::format("pull {} out", op);
   const Kernel* from = kernel_of(plan, op);
@@ -112,7 +113,7 @@ EditOutcome move_operator(const Graph& block, const CustomFusion& custom, const 
       out.suggestions = nearest_fusions(block, alone, joined.front());
     return out;
   }
-  const Plan moved = make_custom_plan(block, wanted.rewrites, wanted.on_chip);
+  const Plan moved = make_bare_plan(block, wanted);
   for (const std::string& other : left)
     if (share_kernel(moved, {op, other}) && !(beside && share_kernel(moved, {other, *beside})))
       return refused(
@@ -132,7 +133,7 @@ MoveTargets move_targets(const Document& document, const RunView& run, const std
   }
   const RunEdit none =
       edit_run(document, run.run.id, [&](const Graph& block, const CustomFusion& custom) {
-        const Plan plan = make_custom_plan(block, custom.rewrites, custom.on_chip);
+        const Plan plan = make_bare_plan(block, custom);
         const Kernel* from = kernel_of(plan, op);
         if (from == nullptr) {
           out.problem = op + " is no operator of this block";

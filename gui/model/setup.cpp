@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/format.h"
-#include "gui/model/read_gpus.h"
+#include "gui/model/read_once.h"
 #include "gui/model/text.h"
 #include "model/config/model_files.h"
 #include "sim/gpu/what_if.h"
@@ -83,7 +83,9 @@ bool operator==(const Setup& a, const Setup& b) { return cache_key(a) == cache_k
 
 PredictionCase resolve(const Setup& setup) {
   PredictionCase c;
-  c.model = load_model(setup.model, setup.change);
+  c.model = setup.change == BlockChange{} && !setup.model.empty()
+                ? model_read_once(setup.model)
+                : load_model(setup.model, setup.change);
   c.gpu = with_what_if(gpu_read_once(setup.gpu), setup.what_if);
   c.workload = setup.workload;
   Formats& formats = c.workload.formats;

@@ -7,7 +7,7 @@
 #include "gui/model/block_editor.h"
 #include "gui/model/operator_moves.h"
 #include "gui/model/plan_editor.h"
-#include "gui/model/read_gpus.h"
+#include "gui/model/read_once.h"
 #include "gui/model/run_plan.h"
 #include "sim/kernels/walk_memo.h"
 
@@ -80,7 +80,7 @@ void Workbench::cancel() {
 
 void Workbench::reload() {
   cache_->clear();
-  read_gpus_again();
+  read_files_again();
   WalkMemo::shared().forget();
   compute_anew();
 }

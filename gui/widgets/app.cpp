@@ -19,6 +19,7 @@
 #include "gui/model/run_plan.h"
 #include "gui/widgets/charts/motion_view.h"
 #include "gui/widgets/code_view.h"
+#include "gui/widgets/held_memory.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/qt_text.h"
 
@@ -346,6 +347,7 @@ int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
   // The window starts itself again to compile a kernel: this process is that one.
   if (const std::optional<bool> answered = answered_compile(argc, argv))
     return *answered ? done : our_bug;
+  share_arenas();
   try {
     const AppOptions options = parse_options({argv + (argc > 0 ? 1 : 0), argv + argc});
     if (options.help) {

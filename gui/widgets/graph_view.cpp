@@ -7,6 +7,8 @@
 #include <QVBoxLayout>
 #include <algorithm>
 
+#include "gui/model/compute.h"
+#include "gui/widgets/graph_columns.h"
 #include "gui/widgets/qt_text.h"
 #include "gui/widgets/short_combo.h"
 
@@ -16,6 +18,14 @@ namespace {
 
 constexpr std::size_t kMostLayouts = 64;
 constexpr int kMouseRoom = 24;  // px around the mouse that the strip leaves free
+
+std::vector<OnChipEdge> edges_to_judge(const BlockGraph& graph) {
+  std::vector<OnChipEdge> edges;
+  for (const GraphEdge& edge : graph.edges) {
+    if (edge.can_toggle) edges.push_back(edge.choice);
+  }
+  return edges;
+}
 
 }  // namespace
 
@@ -196,14 +206,24 @@ void GraphView::refresh() {
 
 // Off the window's thread: marks come some milliseconds after the picture.
 void GraphView::judge_edges(const RunView& view) {
-  if (view.result == chances_.of) return;
-  ChanceRequest request{bench().document(), view.run.id, {}, view.result};
+  judge_.cancel();
+  ChanceRequest request{bench().document(), view.run.id, edges_to_judge(graph_), chances_key(view)};
+  if (request.of == chances_.of) return;
   // Results may be of a document whose run is gone.
   if (request.document.runs.find(view.run.id) == nullptr || view.run.is_measurement()) return;
-  for (const GraphEdge& edge : graph_.edges) {
-    if (edge.can_toggle) request.edges.push_back(edge.choice);
-  }
   judge_.start(std::move(request));
+}
+
+// What can share a kernel is the same on all GPUs: a slider of the machine changes no mark.
+std::string GraphView::chances_key(const RunView& view) const {
+  Document document = bench().document();
+  Run run = view.run;
+  Setup& setup = run.setup ? *run.setup : document.setup;
+  setup.gpu.clear();
+  setup.what_if = {};
+  std::string key = result_key(document, run);
+  for (const OnChipEdge& edge : edges_to_judge(graph_)) key += "\nedge " + edge_text(edge);
+  return key;
 }
 
 void GraphView::take_layout() {
@@ -229,7 +249,7 @@ void GraphView::take_layout() {
 void GraphView::draw(const GraphLayout& layout) {
   canvas_->graph().show_graph(graph_, layout, theme());
   const RunView* view = bench().results().find(bench().shown_run());
-  if (view != nullptr && view->result == chances_.of)
+  if (view != nullptr && chances_key(*view) == chances_.of)
     canvas_->graph().show_chances(chances_.chances);
   map_->follow();
   canvas_->setAccessibleName(to_qt(graph_.title));
@@ -318,11 +338,7 @@ void GraphView::paint_to(QPainter& painter, QSize size) {
   const int foot = QFontMetrics(small_font(font())).height() + kMargin;
   const QRectF area(kMargin, head, size.width() - 2 * kMargin,
                     size.height() - head - foot - kMargin);
-  const QRectF all = canvas_->graph().picture();
-  const double scale = std::min(area.width() / all.width(), area.height() / all.height());
-  QRectF place(QPointF(), all.size() * scale);
-  place.moveCenter(area.center());
-  canvas_->graph().render(&painter, place, all, Qt::KeepAspectRatio);
+  paint_graph(painter, canvas_->graph(), area, theme());
   draw_graph_legend(
       painter,
       QRectF(kMargin, size.height() - foot, size.width() - 2 * kMargin, foot - kMargin / 2.0),

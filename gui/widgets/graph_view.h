@@ -71,7 +71,7 @@ class GraphView : public View {
     Document document;
     RunId run;
     std::vector<OnChipEdge> edges;
-    std::shared_ptr<const RunResult> of;
+    std::string of;  // chances_key()
   };
   struct SearchRequest {
     Document document;
@@ -80,7 +80,7 @@ class GraphView : public View {
     std::shared_ptr<SearchWatch> watch{};
   };
   struct Chances {
-    std::shared_ptr<const RunResult> of;
+    std::string of;
     std::map<std::string, EdgeChance> chances;
   };
   using Layouter = LatestWins<BlockGraph, GraphLayout>;
@@ -93,6 +93,7 @@ class GraphView : public View {
   void draw(const GraphLayout& layout);
   void set_waiting(bool waiting);
   void judge_edges(const RunView& view);
+  [[nodiscard]] std::string chances_key(const RunView& view) const;
   void place_bar();
   void take_best(const BestFusion& best);
 

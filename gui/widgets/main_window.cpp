@@ -12,6 +12,7 @@
 #include <QProgressBar>
 #include <QScrollArea>
 #include <QStatusBar>
+#include <QTimer>
 #include <QToolButton>
 #include <algorithm>
 
@@ -20,6 +21,7 @@
 #include "gui/widgets/causes_view.h"
 #include "gui/widgets/code_view.h"
 #include "gui/widgets/details_panel.h"
+#include "gui/widgets/held_memory.h"
 #include "gui/widgets/kernel_view.h"
 #include "gui/widgets/layers_view.h"
 #include "gui/widgets/measure_view.h"
@@ -40,6 +42,7 @@ namespace fuseline::gui {
 namespace {
 
 constexpr int kNoteMs = 12000;
+constexpr int kSoonMs = 100;
 constexpr int kMostPixmaps = 2048;  // kB that the style may keep of what it has drawn
 
 // Docks behind another tab are visible to Qt: they lie outside of the window.
@@ -106,7 +109,10 @@ MainWindow::MainWindow(Session& session, const std::filesystem::path& state_fold
     connect(d, &QDockWidget::dockLocationChanged, this, &MainWindow::name_tabs);
     connect(d, &QDockWidget::visibilityChanged, this, [this, v](bool visible) {
       show_progress();  // of what is seen now
-      if (!visible) return;
+      if (!visible) {
+        v->put_away();
+        return;
+      }
       if (stale_.contains(v)) {
         refresh_view(v);
       } else {
@@ -203,6 +209,15 @@ void MainWindow::make_status_bar() {
     for (View* v : views_) v->cancel();
     show_progress();
   });
+  // A bar that comes lays out the whole window anew, which takes longer than most predictions.
+  soon_ = new QTimer(this);
+  soon_->setSingleShot(true);
+  soon_->setInterval(kSoonMs);
+  connect(soon_, &QTimer::timeout, this, [this] {
+    progress_->show();
+    show_progress();
+  });
+  memory_ = new HeldMemory(this);
   statusBar()->addWidget(what_, 1);
   statusBar()->addPermanentWidget(progress_);
   statusBar()->addPermanentWidget(cancel_);
@@ -277,8 +292,13 @@ void MainWindow::show_progress() {
   const bool views_busy =
       std::ranges::any_of(views_, [](const View* v) { return v->is_busy() && is_seen(*v); });
   const bool exporting = export_ != nullptr;
-  progress_->setVisible(computing || views_busy || exporting);
-  cancel_->setVisible(computing || views_busy || exporting);
+  const bool busy = computing || views_busy;
+  if (!busy) soon_->stop();
+  if (busy && progress_->isHidden() && !soon_->isActive()) soon_->start();
+  memory_->worked();
+  const bool shows = exporting || (busy && !soon_->isActive());
+  progress_->setVisible(shows);
+  cancel_->setVisible(shows);
   progress_->setRange(0, computing || exporting ? 100 : 0);
   if (exporting) {
     progress_->setValue(static_cast<int>(100 * export_->progress()));

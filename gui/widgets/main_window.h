@@ -18,6 +18,7 @@
 class QActionGroup;
 class QLabel;
 class QProgressBar;
+class QTimer;
 class QToolButton;
 
 namespace fuseline::gui {
@@ -26,6 +27,7 @@ namespace fuseline::gui {
 std::optional<bool> chosen_colours(const std::filesystem::path& state_folder);
 
 class DetailsPanel;
+class HeldMemory;
 class SearchBox;
 class SetupPanel;
 class WhatIfPanel;
@@ -120,7 +122,9 @@ class MainWindow : public QMainWindow {
   QLabel* what_ = nullptr;
   QProgressBar* progress_ = nullptr;
   QToolButton* cancel_ = nullptr;
+  QTimer* soon_ = nullptr;  // what is computed may be there before the bar is
   ExportJob* export_ = nullptr;
+  HeldMemory* memory_ = nullptr;
   bool arranged_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "gui/model/graph_parts.h"
+#include "gui/widgets/graph_columns.h"
 #include "gui/widgets/qt_text.h"
 
 namespace fuseline::gui {
@@ -244,7 +245,7 @@ void PairView::paint_to(QPainter& painter, QSize size) {
                      to_qt(side == 0 ? pair_.left.title : pair_.right.title));
     const QRectF place(area.left(), area.top() + head, area.width(), high - head - kMargin);
     GraphScene& scene = canvases_[static_cast<std::size_t>(side)]->graph();
-    scene.render(&painter, place, scene.picture(), Qt::KeepAspectRatio);
+    paint_graph(painter, scene, place, t);
   }
   painter.setFont(small_font(font()));
   painter.setPen(t.colour(ColourRole::muted));

@@ -40,6 +40,9 @@ class View : public QWidget {
   // True while such data is awaited; the status bar says so.
   [[nodiscard]] virtual bool is_busy() const { return false; }
   virtual void cancel() {}  // stops it; what was drawn stays
+  // Nobody sees it any more: the window may keep it behind another tab, where Qt has it visible.
+  // What can be drawn again is given up until it is painted.
+  virtual void put_away() {}
 
   // The picture alone, without controls, in any size and resolution; vectors for SVG and PDF. The
   // painter's logical size is `size`; the background is filled.

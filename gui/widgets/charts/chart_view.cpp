@@ -84,6 +84,10 @@ void ChartView::show_highlight(const Highlight& highlight) {
   for (Plot* plot : plots_) plot->set_highlight(highlight);
 }
 
+void ChartView::put_away() {
+  for (Plot* plot : plots_) plot->give_up();
+}
+
 void ChartView::restyle() {
   for (Plot* plot : plots_) plot->set_style(theme(), font());
   update();

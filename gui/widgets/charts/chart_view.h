@@ -25,6 +25,7 @@ class ChartView : public View {
   void show_highlight(const Highlight& highlight) override;
   void restyle() override;
   void paint_to(QPainter& painter, QSize size) final;
+  void put_away() override;
 
   [[nodiscard]] const std::vector<Plot*>& plots() const { return plots_; }
 

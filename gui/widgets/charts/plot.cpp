@@ -58,6 +58,10 @@ void Plot::draw_again() {
 
 void Plot::hideEvent(QHideEvent* event) {
   QCustomPlot::hideEvent(event);
+  give_up();
+}
+
+void Plot::give_up() {
   mPaintBuffers.clear();
   gave_up_ = true;
 }

@@ -44,6 +44,9 @@ class Plot : public QCustomPlot {
   void zoom_out();  // to all
   [[nodiscard]] bool is_zoomed() const { return !zooms_.isEmpty(); }
 
+  // Its pictures, until it is painted again.
+  void give_up();
+
   // The whole chart in the rectangle; vectors where the painter draws vectors.
   void paint_to(QPainter& painter, const QRect& area);
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "gui/model/history.h"
+#include "model/bare_plan.h"
 #include "model/blocks/block.h"
 #include "tests/gui/model/gui_support.h"
 #include "tests/support/rounds.h"
@@ -82,6 +83,20 @@ TEST(FusionEdits, TheReasonIsAboutTheEdgeThatWasClicked) {
   const EditOutcome outcome = fuse_edge(block(), custom, {"context", "oproj"});
   EXPECT_FALSE(outcome.legal);
   EXPECT_THAT(outcome.reason, ::testing::StartsWith("context → oproj cannot stay on chip"));
+}
+
+TEST(FusionEdits, WithoutReasonsThePlanHasTheSameKernels) {
+  const CustomFusion custom{{"split_norm"}, {{"gate_up", "swiglu"}, {"oproj", "residual1"}}};
+  const Plan with = make_custom_plan(block(), custom.rewrites, custom.on_chip);
+  const Plan without = make_bare_plan(block(), custom);
+  EXPECT_FALSE(with.notes.empty());
+  EXPECT_TRUE(without.notes.empty());
+  ASSERT_EQ(with.kernels.size(), without.kernels.size());
+  for (std::size_t i = 0; i < with.kernels.size(); ++i) {
+    EXPECT_EQ(with.kernels[i].name, without.kernels[i].name);
+    EXPECT_EQ(with.kernels[i].ops, without.kernels[i].ops);
+  }
+  EXPECT_EQ(with.homes, without.homes);
 }
 
 TEST(FusionEdits, AttentionStaysTogether) {

@@ -32,7 +32,12 @@ TEST(SlowPictures, OfTheDocumentsAreWhatTheScriptDraws) {
   ASSERT_EQ(script.exitCode(), 0) << script.readAllStandardError().toStdString();
   const QDir kept(FUSELINE_SOURCE_DIR "/docs/pictures");
   const QStringList names = kept.entryList({"*.png"}, QDir::Files, QDir::Name);
-  EXPECT_EQ(names, QDir(drawn.path()).entryList({"*.png"}, QDir::Files, QDir::Name));
+  const QDir root(FUSELINE_SOURCE_DIR);
+  const std::string anew =
+      ": they are drawn anew, from the folder of the sources, with\n  scripts/gui-pictures.sh " +
+      root.relativeFilePath(FUSELINE_GUI_BINARY).toStdString() + " docs/pictures " +
+      root.relativeFilePath(FUSELINE_GUI_ROBOT).toStdString();
+  EXPECT_EQ(names, QDir(drawn.path()).entryList({"*.png"}, QDir::Files, QDir::Name)) << anew;
   EXPECT_GE(names.size(), 8);
   for (const QString& name : names) {
     const QImage a(kept.filePath(name)), b(drawn.filePath(name));
@@ -42,7 +47,7 @@ TEST(SlowPictures, OfTheDocumentsAreWhatTheScriptDraws) {
     EXPECT_LE(test::difference(a.convertToFormat(QImage::Format_RGB32),
                                b.convertToFormat(QImage::Format_RGB32), kSteps),
               kPictureTolerance)
-        << name.toStdString() << ": draw it anew with scripts/gui-pictures.sh";
+        << name.toStdString() << anew;
   }
 }
 

@@ -1,0 +1,84 @@
+#include "gui/model/lent_threads.h"
+
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace fuseline::gui {
+
+namespace {
+
+// One thread, and the work that it was given.
+struct Lent {
+  std::condition_variable given;
+  std::function<void()> work;
+  std::thread thread;
+};
+
+}  // namespace
+
+struct LentThreads::State {
+  mutable std::mutex mutex;
+  std::list<Lent> all;
+  std::vector<Lent*> waiting;  // the one that came back last stands last
+  bool ends = false;
+
+  void serve(Lent& own) {
+    std::unique_lock lock(mutex);
+    while (true) {
+      own.given.wait(lock, [&] { return own.work != nullptr || ends; });
+      if (own.work == nullptr) return;
+      std::function<void()> work = std::exchange(own.work, nullptr);
+      lock.unlock();
+      work();
+      work = nullptr;  // what it holds ends outside of the lock
+      lock.lock();
+      waiting.push_back(&own);
+    }
+  }
+};
+
+LentThreads::LentThreads() : state_(std::make_unique<State>()) {}
+
+LentThreads::~LentThreads() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->ends = true;
+    for (Lent& lent : state_->all) lent.given.notify_one();
+  }
+  for (Lent& lent : state_->all) lent.thread.join();
+}
+
+void LentThreads::run(std::function<void()> work) {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->waiting.empty()) {
+    Lent& fresh = state_->all.emplace_back();
+    fresh.work = std::move(work);
+    fresh.thread = std::thread([state = state_.get(), &fresh] { state->serve(fresh); });
+    return;
+  }
+  Lent& lent = *state_->waiting.back();
+  state_->waiting.pop_back();
+  lent.work = std::move(work);
+  lent.given.notify_one();
+}
+
+std::size_t LentThreads::count() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->all.size();
+}
+
+std::size_t LentThreads::waiting() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->waiting.size();
+}
+
+LentThreads& LentThreads::shared() {
+  static LentThreads threads;
+  return threads;
+}
+
+}  // namespace fuseline::gui

@@ -1,0 +1,26 @@
+// What the window's process holds of the machine's memory without using it.
+#pragma once
+
+#include <QObject>
+#include <QTimer>
+
+namespace fuseline::gui {
+
+// Before the first thread begins. glibc gives each thread that allocates an arena of its own, up to
+// eight for each core. What views leave is scattered over them, and no arena uses what another has
+// free. The window's threads share two: little is allocated by more than two at once.
+void share_arenas();
+
+// Gives free memory back to the system once nothing has been worked on for kIdleMs.
+class HeldMemory : public QObject {
+ public:
+  static constexpr int kIdleMs = 2000;
+
+  explicit HeldMemory(QObject* parent);
+  void worked() { idle_.start(); }  // something was computed or drawn
+
+ private:
+  QTimer idle_;
+};
+
+}  // namespace fuseline::gui

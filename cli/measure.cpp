@@ -231,7 +231,7 @@ CommandResult measure_command(const Arguments& args) {
                "PyTorch's eager, composed, torch-compile on the same block, in turns with ours",
                texts.rivals);
   options.text("--rival-command", "COMMAND",
-               "what runs them (python3 with cuda/rivals/pytorch_blocks.py)", texts.rival_command);
+               "what runs them (python3 with a script of cuda/rivals)", texts.rival_command);
   options.text("--check", "auto|full|small|none",
                "outputs against fp64 on this CPU: at the measured sizes, or at smaller ones",
                texts.check);

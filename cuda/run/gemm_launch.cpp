@@ -374,12 +374,11 @@ Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kern
     shape.grid[0] = std::min(shape.grid[0],
                              static_cast<unsigned>(cluster * context.device.clusters_at_once(
                                                                  code.function, shape, cluster)));
-  std::vector<std::vector<std::byte>> parameters;
   Arguments arguments(context, kernel, program);
-  parameters.push_back(arguments.fill());
+  KernelParameters parameters{arguments.fill()};
   Launches launches = arguments.copies();
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(code.function), shape,
-                                                    std::move(parameters), arguments.workspaces()));
+  add_launch(launches, std::move(code.function), shape, std::move(parameters),
+             arguments.workspaces());
   return launches;
 }
 

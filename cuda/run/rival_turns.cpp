@@ -38,7 +38,8 @@ std::string open_sizes(const ModelConfig& config) {
     if (size > 0) text += fmt::format(":{}={}", name, size);
   for (const ParameterValues* values : {&config.values, &config.blocks.front().values})
     for (const auto& [name, value] : *values)
-      text += fmt::format(":{}={}", name, std::visit([](auto v) { return v * 1.0; }, value));
+      text += fmt::format(":{}={}", name,
+                          std::visit([](auto v) { return static_cast<double>(v); }, value));
   return text;
 }
 

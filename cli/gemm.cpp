@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/csv_text.h"
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/predict_table.h"
 #include "cli/table.h"
+#include "cuda/emit/gemm_variant.h"
 #include "sim/block/single_gemm.h"
 #include "sim/selection/gemm_request.h"
 #include "sim/sure/estimate_bands.h"
@@ -56,6 +58,12 @@ std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate&
       g.activations.quantised() ? g.activations.name() : name_of(g.dtype));
 }
 
+std::vector<std::string> variant_names() {
+  std::vector<std::string> names;
+  for (const cuda::GemmVariant& v : cuda::gemm_variants()) names.push_back(v.name);
+  return names;
+}
+
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
@@ -92,12 +100,17 @@ CommandResult gemm_command(const Arguments& args) {
   options.text("--output", "FILE.csv", "of what was measured; what it has is not measured again",
                texts.output);
   options.text("--minutes", "N", "after which no further size is begun", texts.minutes);
+  options.text("--variants", "NAME,...|all",
+               "also the fastest tiles with something changed: " +
+                   fmt::format("{}", fmt::join(variant_names(), ", ")),
+               texts.variants);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   if (measured) return measure_gemms(texts);
   for (const auto& [name, text] : {std::pair{"--shapes", &texts.shapes},
                                    {"--output", &texts.output},
-                                   {"--minutes", &texts.minutes}})
+                                   {"--minutes", &texts.minutes},
+                                   {"--variants", &texts.variants}})
     if (*text)
       throw InputError({.file = kCommandLine,
                         .field = name,

@@ -2,25 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <ctime>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "base/csv.h"
-#include "base/csv_text.h"
 #include "base/data_files.h"
 #include "base/error.h"
 #include "base/path_kind.h"
+#include "cli/gemm_rows.h"
 #include "cli/long_work.h"
 #include "cli/options.h"
 #include "cli/output_file.h"
-#include "cli/table.h"
 #include "cuda/run/known_gpu.h"
 #include "cuda/run/measure_gemm.h"
 #include "sim/selection/selection.h"
@@ -28,18 +23,6 @@
 namespace fuseline {
 
 namespace {
-
-constexpr const char* kGemmHeader =
-    "m,n,k,dtype,library,library_us,chosen,chosen_us,best,best_us,chosen_over_library,"
-    "best_over_library,library_predicted_us,chosen_predicted_us,tiles,error,sm_mhz,power_w,device,"
-    "driver,libraries,date\n";
-
-struct GemmRow {
-  std::int64_t m = 0, n = 0, k = 0;
-  std::string dtype{};
-  double library_us = 0, chosen_us = 0, best_us = 0;
-  std::string chosen{}, best{};
-};
 
 std::vector<LibraryGemm> wanted_gemms(const GemmMeasureTexts& texts, const LibraryGemm& like) {
   if (!texts.shapes) return {like};
@@ -74,82 +57,47 @@ void check_measurable(const LibraryGemm& g) {
            "rows do not begin at multiples of 16 bytes", "a multiple of 8");
 }
 
-std::vector<GemmRow> rows_of(const std::string& path) {
-  std::vector<GemmRow> rows;
-  const CsvTable table(path);
-  for (std::size_t i = 0; i < table.rows(); ++i)
-    rows.push_back({.m = table.whole(i, "m", 1),
-                    .n = table.whole(i, "n", 1),
-                    .k = table.whole(i, "k", 1),
-                    .dtype = table.text(i, "dtype"),
-                    .library_us = table.positive(i, "library_us"),
-                    .chosen_us = table.positive(i, "chosen_us"),
-                    .best_us = table.positive(i, "best_us"),
-                    .chosen = table.text(i, "chosen"),
-                    .best = table.text(i, "best")});
-  return rows;
-}
+// What was measured, by this call and by those before it with the same --output.
+struct GemmResults {
+  std::string text{};  // of the output
+  std::vector<GemmRow> rows{};
+  std::vector<GemmVariantRow> variants{};
+  bool of_variants = false;
 
-std::string line_of(const cuda::MeasuredGemm& r, const cuda::GemmMeasurer& measurer) {
-  const auto us = [](Seconds time) { return to_us(time); };
-  const auto over = [&](const cuda::MeasuredTile& t) { return r.library_time / t.time; };
-  return fmt::format(
-      "{},{},{},{},{},{:.3f},{},{:.3f},{},{:.3f},{:.4f},{:.4f},{:.3f},{:.3f},{},{:.2e},{},{},{},{},"
-      "{},{:%Y-%m-%d}\n",
-      r.gemm.m, r.gemm.n, r.gemm.k, name_of(r.gemm.dtype), csv_cell(r.library), us(r.library_time),
-      csv_cell(r.chosen().name), us(r.chosen().time), csv_cell(r.best().name), us(r.best().time),
-      over(r.chosen()), over(r.best()), us(r.library_predicted), us(r.chosen_predicted),
-      r.tiles.size(), r.error,
-      r.state.sm_clock_median ? fmt::format("{:.0f}", r.state.sm_clock_median->value() * 1e-6) : "",
-      r.state.power_mean ? fmt::format("{:.0f}", r.state.power_mean->value()) : "",
-      csv_cell(measurer.device()), csv_cell(measurer.driver()), csv_cell(measurer.libraries()),
-      fmt::gmtime(std::time(nullptr)));
-}
-
-// Geometric mean and least of the library's time over ours.
-std::string mean_line(const char* what, const std::vector<GemmRow>& rows, double GemmRow::*time) {
-  double sum = 0, worst = 1e9;
-  for (const GemmRow& r : rows) {
-    const double ratio = r.library_us / (r.*time);
-    sum += std::log(ratio);
-    worst = std::min(worst, ratio);
+  [[nodiscard]] bool has(const LibraryGemm& g) const {
+    const auto same = [&](const auto& r) {
+      return r.m == g.m && r.n == g.n && r.k == g.k && r.dtype == name_of(g.dtype);
+    };
+    return std::ranges::any_of(rows, same) || std::ranges::any_of(variants, same);
   }
-  return fmt::format(
-      "{} of {} sizes: {:.3f} times the library's speed (geometric mean), worst "
-      "{:.3f}\n",
-      what, rows.size(), std::exp(sum / static_cast<double>(rows.size())), worst);
-}
-
-std::string measured_gemms_table(const std::vector<GemmRow>& rows) {
-  std::vector<std::vector<std::string>> cells;
-  const auto two = [](double us) { return fmt::format("{:.2f}", us); };
-  const auto ratio = [](double a, double b) { return fmt::format("{:.3f}", a / b); };
-  for (const GemmRow& r : rows)
-    cells.push_back({fmt::format("{} x {} x {}", r.m, r.n, r.k), two(r.library_us), r.chosen,
-                     two(r.chosen_us), ratio(r.library_us, r.chosen_us), two(r.best_us),
-                     ratio(r.library_us, r.best_us)});
-  std::vector<GemmRow> even, odd;
-  for (const GemmRow& r : rows)
-    (r.m % 64 == 0 && r.n % 64 == 0 && r.k % 64 == 0 ? even : odd).push_back(r);
-  std::string text = format_table({{"M x N x K", Align::left},
-                                   {"library µs"},
-                                   {"chosen tile", Align::left},
-                                   {"µs"},
-                                   {"ratio"},
-                                   {"best µs"},
-                                   {"ratio"}},
-                                  cells);
-  const auto lines = [&](const std::string& of, const std::vector<GemmRow>& some) {
-    if (some.empty()) return;
-    text += mean_line(("the chosen tile" + of).c_str(), some, &GemmRow::chosen_us);
-    text += mean_line(("the best tile" + of).c_str(), some, &GemmRow::best_us);
-  };
-  lines("", rows);
-  if (!even.empty() && !odd.empty()) {
-    lines(", multiples of 64,", even);
-    lines(", others,", odd);
+  void add(const cuda::MeasuredGemm& measured, const GemmMachine& machine) {
+    if (of_variants) {
+      for (GemmVariantRow& row : gemm_variant_rows(measured, machine))
+        variants.push_back(std::move(row));
+      text += gemm_variant_lines(measured, machine);
+    } else {
+      rows.push_back(gemm_row(measured, machine));
+      text += gemm_line(measured, machine);
+    }
   }
-  return text;
+  [[nodiscard]] std::string table() const {
+    if (of_variants) return variants.empty() ? "" : measured_variants_table(variants);
+    return rows.empty() ? "" : measured_gemms_table(rows);
+  }
+};
+
+GemmResults known_results(const GemmMeasureTexts& texts) {
+  GemmResults results{.of_variants = texts.variants.has_value()};
+  results.text = results.of_variants ? gemm_variant_header() : gemm_header();
+  if (!texts.output) return results;
+  check_writable(*texts.output, "--output");
+  if (kind_of_path(*texts.output) != PathKind::regular) return results;
+  if (results.of_variants)
+    results.variants = read_gemm_variant_rows(*texts.output);
+  else
+    results.rows = read_gemm_rows(*texts.output);
+  results.text = read_input_file(*texts.output);
+  return results;
 }
 
 }  // namespace
@@ -163,37 +111,30 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
       texts.minutes
           ? static_cast<double>(parse_whole_number("--minutes", *texts.minutes, 1, 10'000))
           : 1e9;
+  cuda::GemmMeasureOptions options;
+  if (texts.variants) options.variants = cuda::parse_gemm_variants("--variants", *texts.variants);
+  // What is written is checked before a GPU is asked for. The sizes are the same on any of them.
+  GemmWords on_any = words;
+  if (!on_any.gpu) on_any.gpu = "h100";
+  const std::vector<LibraryGemm> wanted = wanted_gemms(texts, resolve_gemm(on_any).gemm);
+  for (const LibraryGemm& g : wanted) check_measurable(g);
+  GemmResults results = known_results(texts);
   if (!words.gpu) words.gpu = cuda::known_gpu(cuda::device_here()).name;
   const GemmRequest request = resolve_gemm(words);
-  const std::vector<LibraryGemm> wanted = wanted_gemms(texts, request.gemm);
-  for (const LibraryGemm& g : wanted) check_measurable(g);
-  std::string text = kGemmHeader;
-  std::vector<GemmRow> known;
-  if (texts.output) {
-    check_writable(*texts.output, "--output");
-    if (kind_of_path(*texts.output) == PathKind::regular) {
-      known = rows_of(*texts.output);
-      text = read_input_file(*texts.output);
-    }
-  }
-  const auto is_known = [&](const LibraryGemm& g) {
-    return std::ranges::any_of(known, [&](const GemmRow& r) {
-      return r.m == g.m && r.n == g.n && r.k == g.k && r.dtype == name_of(g.dtype);
-    });
-  };
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
   std::vector<std::string> wrong;
   int left = 0;
-  std::vector<GemmRow> rows = known;
   run_long_work([&](const ShowProgress& show) {
-    cuda::GemmMeasureOptions options;
     options.workers = {.threads = executor::available_threads(), .stop = InterruptGuard::flag()};
     cuda::GemmMeasurer measurer(request.gpu, options);
+    const GemmMachine machine{measurer.device(), measurer.driver(), measurer.libraries()};
+    check_same_device(results.rows, machine.device, texts.output.value_or(""));
+    check_same_device(results.variants, machine.device, texts.output.value_or(""));
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       const LibraryGemm& g = wanted[i];
-      if (is_known(g)) continue;
+      if (results.has(g)) continue;
       if (std::chrono::duration<double>(Clock::now() - start).count() > 60 * minutes) {
         ++left;
         continue;
@@ -201,21 +142,16 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
       const std::string size = fmt::format("{} x {} x {}", g.m, g.n, g.k);
       show(size, static_cast<double>(i) / static_cast<double>(wanted.size()));
       const cuda::MeasuredGemm measured = measurer.measure(g);
+      for (const cuda::MeasuredVariant& v : measured.variants)
+        if (!measured.right(v))
+          wrong.push_back(
+              fmt::format("{}, {}, {}: relative error {:.2e}", size, v.tile, v.variant, v.error));
       if (!measured.right()) {
         wrong.push_back(fmt::format("{}: relative error {:.2e}", size, measured.error));
         continue;
       }
-      rows.push_back({.m = g.m,
-                      .n = g.n,
-                      .k = g.k,
-                      .dtype = name_of(g.dtype),
-                      .library_us = to_us(measured.library_time),
-                      .chosen_us = to_us(measured.chosen().time),
-                      .best_us = to_us(measured.best().time),
-                      .chosen = measured.chosen().name,
-                      .best = measured.best().name});
-      text += line_of(measured, measurer);
-      if (texts.output) write_file_atomically(*texts.output, text);
+      results.add(measured, machine);
+      if (texts.output) write_file_atomically(*texts.output, results.text);
     }
     return true;
   });
@@ -226,7 +162,7 @@ CommandResult measure_gemms(const GemmMeasureTexts& texts) {
     messages += fmt::format(
         "fuseline: {} of {} sizes are not measured yet: call again with the same --output\n", left,
         wanted.size());
-  return {rows.empty() ? "" : measured_gemms_table(rows), std::move(messages),
+  return {results.table(), std::move(messages),
           wrong.empty() ? ExitStatus::done : ExitStatus::check_failed};
 }
 

@@ -59,10 +59,10 @@ cuda::CheckSize check_size(const std::optional<std::string>& text) {
   return word == "none" ? cuda::CheckSize::none : cuda::CheckSize::automatic;
 }
 
-// The script that lies in the same tree as the data files.
-std::string own_rival_command() {
+// A script that lies in the same tree as the data files.
+std::string own_rival_command(const std::string& name) {
   const std::filesystem::path script =
-      (data_dir() / ".." / "cuda/rivals/pytorch_blocks.py").lexically_normal();
+      (data_dir() / ".." / "cuda/rivals" / name).lexically_normal();
   std::error_code ignored;
   if (!std::filesystem::exists(script, ignored))
     throw MissingError(
@@ -84,7 +84,7 @@ void choose_rivals(const MeasureTexts& texts, cuda::MeasureOptions& o) {
   }
   for (const std::string& name : parse_list("--rivals", *texts.rivals))
     o.rivals.push_back(parse_word("--rivals", name, cuda::rival_executions()));
-  o.rival_command = texts.rival_command ? *texts.rival_command : own_rival_command();
+  o.rival_command = texts.rival_command.value_or("");  // empty: chosen by the model's block
 }
 
 cuda::MeasureOptions measure_options(const MeasureTexts& texts) {
@@ -231,7 +231,7 @@ CommandResult measure_command(const Arguments& args) {
                "PyTorch's eager, composed, torch-compile on the same block, in turns with ours",
                texts.rivals);
   options.text("--rival-command", "COMMAND",
-               "what runs them (python3 with cuda/rivals/pytorch_blocks.py)", texts.rival_command);
+               "what runs them (python3 with a script of cuda/rivals)", texts.rival_command);
   options.text("--check", "auto|full|small|none",
                "outputs against fp64 on this CPU: at the measured sizes, or at smaller ones",
                texts.check);
@@ -263,6 +263,8 @@ CommandResult measure_command(const Arguments& args) {
                       .allowed = "one of the two"});
   cuda::MeasureOptions measure = measure_options(texts);
   Selection selection = measure_selection(texts);
+  if (texts.rivals && measure.rival_command.empty())
+    measure.rival_command = own_rival_command(cuda::rival_script(selection.model));
   if (texts.plan) add_plan(*texts.plan, texts, selection, measure);
   const std::filesystem::path folder = texts.output.value_or(
       fmt::format("measured-{}-{}", selection.model.name, name_of(selection.workload.phase)));

@@ -346,41 +346,29 @@ int Device::blocks_at_once(const Function& function, int threads, unsigned share
   return blocks;
 }
 
-TensorMap Device::tensor_map(const TensorMapShape& shape) const {
+int Device::clusters_at_once(const Function& function, const LaunchShape& shape,
+                             int cluster) const {
 #if CUDA_VERSION >= 12000
-  static_assert(sizeof(CUtensorMap) == sizeof(TensorMap));
-  CUtensorMapDataType type = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-  if (shape.type == TensorType::fp16) type = CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
-  if (shape.type == TensorType::fp32) type = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
-  if (shape.type == TensorType::byte) type = CU_TENSOR_MAP_DATA_TYPE_UINT8;
-  CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
-  if (shape.swizzle == 32) swizzle = CU_TENSOR_MAP_SWIZZLE_32B;
-  if (shape.swizzle == 64) swizzle = CU_TENSOR_MAP_SWIZZLE_64B;
-  if (shape.swizzle == 128) swizzle = CU_TENSOR_MAP_SWIZZLE_128B;
-  const std::array<cuuint64_t, 4> sizes = {
-      static_cast<cuuint64_t>(shape.cols), static_cast<cuuint64_t>(shape.rows),
-      static_cast<cuuint64_t>(shape.beside), static_cast<cuuint64_t>(shape.stacked)};
-  const std::array<cuuint64_t, 3> strides = {static_cast<cuuint64_t>(shape.row_bytes),
-                                             static_cast<cuuint64_t>(shape.beside_bytes),
-                                             static_cast<cuuint64_t>(shape.stacked_bytes)};
-  const std::array<cuuint32_t, 4> box = {static_cast<cuuint32_t>(shape.box_cols),
-                                         static_cast<cuuint32_t>(shape.box_rows), 1, 1};
-  const std::array<cuuint32_t, 4> steps = {1, 1, 1, 1};
-  const unsigned rank = shape.beside > 0 ? 4 : shape.rows > 0 ? 2 : 1;
-  CUtensorMap map{};
-  calls_->check(
-      calls_->encode_tensor_map(
-          &map, type, rank, reinterpret_cast<void*>(shape.address), sizes.data(), strides.data(),
-          box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
-      fmt::format("describing a {} x {} tensor to the copy engine", shape.rows, shape.cols));
-  TensorMap result{};
-  static_assert(sizeof(result) == sizeof(map));
-  __builtin_memcpy(&result, &map, sizeof(result));
-  return result;
+  CUlaunchAttribute of_cluster{};
+  of_cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  of_cluster.value.clusterDim.x = static_cast<unsigned>(cluster);
+  of_cluster.value.clusterDim.y = of_cluster.value.clusterDim.z = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = static_cast<unsigned>(cluster);
+  config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = shape.block[0];
+  config.blockDimY = shape.block[1];
+  config.blockDimZ = shape.block[2];
+  config.sharedMemBytes = shape.shared_bytes;
+  config.attrs = &of_cluster;
+  config.numAttrs = 1;
+  int clusters = 0;
+  calls_->check(calls_->clusters_at_once(&clusters, as<CUfunction>(function.handle()), &config),
+                "asking how many clusters of " + function.name() + " run at once");
+  return clusters;
 #else
-  (void)shape;
-  throw MissingError("fuseline was built with a CUDA toolkit older than 12: no bulk copies");
+  (void)function, (void)shape, (void)cluster;
+  throw MissingError("fuseline was built with a CUDA toolkit older than 12: no clusters");
 #endif
 }
 

@@ -168,6 +168,7 @@ struct TensorMapShape {
   std::int64_t row_bytes = 0;      // distance of two rows; a multiple of 16
   int box_rows = 0, box_cols = 0;  // what one copy moves; at most 256 each
   int swizzle = 128;               // bytes: 0, 32, 64, 128
+  int l2_promotion = 256;          // bytes that L2 fetches at once: 0, 64, 128, 256
   // Many such matrices: `beside` of them beside_bytes apart, `stacked` times stacked_bytes apart,
   // multiples of 16. beside = 0: one.
   std::int64_t beside = 0, beside_bytes = 0;
@@ -197,6 +198,10 @@ class Device {
   // Thread blocks of a kernel that run at once on one multiprocessor.
   [[nodiscard]] int blocks_at_once(const Function& function, int threads,
                                    unsigned shared_bytes) const;
+  // Clusters of so many thread blocks, of a kernel that was compiled for them, that run at once on
+  // the whole GPU: where a group of multiprocessors is no multiple, fewer than would fill it.
+  [[nodiscard]] int clusters_at_once(const Function& function, const LaunchShape& shape,
+                                     int cluster) const;
   [[nodiscard]] Event event() const;
   [[nodiscard]] TensorMap tensor_map(const TensorMapShape& shape) const;
 

@@ -64,6 +64,7 @@ DriverCalls::DriverCalls()
   FUSELINE_LOAD(destroy_event, cuEventDestroy);
 #if CUDA_VERSION >= 12000
   FUSELINE_LOAD(encode_tensor_map, cuTensorMapEncodeTiled);
+  FUSELINE_LOAD(clusters_at_once, cuOccupancyMaxActiveClusters);
 #endif
 }
 

@@ -45,6 +45,9 @@ class DriverCalls {
   decltype(&cuModuleGetGlobal) get_global = nullptr;
   decltype(&cuFuncSetAttribute) set_function_attribute = nullptr;
   decltype(&cuOccupancyMaxActiveBlocksPerMultiprocessor) blocks_at_once = nullptr;
+#if CUDA_VERSION >= 12000
+  decltype(&cuOccupancyMaxActiveClusters) clusters_at_once = nullptr;
+#endif
   decltype(&cuLaunchKernelEx) launch = nullptr;
   decltype(&cuStreamCreate) create_stream = nullptr;
   decltype(&cuStreamDestroy) destroy_stream = nullptr;

@@ -155,6 +155,14 @@ CUresult blocks_at_once(int* blocks, CUfunction, int threads, std::size_t shared
   return CUDA_SUCCESS;
 }
 
+#if CUDA_VERSION >= 12000
+// As many as fill a GPU of 132 multiprocessors whose groups have 16 or 18 of them.
+CUresult clusters_at_once(int* clusters, CUfunction, const CUlaunchConfig* config) {
+  *clusters = 120 / static_cast<int>(std::max(1U, config->gridDimX));
+  return CUDA_SUCCESS;
+}
+#endif
+
 CUresult error_text(CUresult, const char** text) {
   *text = "on a driver that only records";
   return CUDA_SUCCESS;
@@ -211,6 +219,7 @@ Device recorded_device(DeviceInfo as) {
   calls.launch = launch;
 #if CUDA_VERSION >= 12000
   calls.encode_tensor_map = encode_map;
+  calls.clusters_at_once = clusters_at_once;
 #endif
   return {std::make_shared<const DriverCalls>(std::move(calls)), std::move(as)};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -60,14 +61,35 @@ std::string more_arguments(const GemmConfig& c) {
   return c.a_apart ? ", true" : "";
 }
 
+// Whether a variant is compiled into the kernel; the others are of how it is launched.
+bool compiled_apart(const GemmVariant& v) { return v.half_boxes || v.store_by_threads; }
+
 // The mainloop's own edges: those of a turned tile change places with its operands.
 std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const char* element) {
-  return fmt::format(
-      "using Config = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n", element,
-      c.turned ? c.tile_n : c.tile_m, c.turned ? c.tile_m : c.tile_n, c.cluster,
-      c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong",
-      c.turned ? gemm.b_is_kn : gemm.a_is_km, c.turned ? gemm.a_is_km : gemm.b_is_kn, c.batched,
-      c.cluster_k, c.turned ? c.tile_n : c.a_rows, more_arguments(c));
+  std::string text =
+      fmt::format("using {} = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n",
+                  compiled_apart(c.variant) ? "Shipped" : "Config", element,
+                  c.turned ? c.tile_n : c.tile_m, c.turned ? c.tile_m : c.tile_n, c.cluster,
+                  c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong",
+                  c.turned ? gemm.b_is_kn : gemm.a_is_km, c.turned ? gemm.a_is_km : gemm.b_is_kn,
+                  c.batched, c.cluster_k, c.turned ? c.tile_n : c.a_rows, more_arguments(c));
+  if (compiled_apart(c.variant))
+    text += fmt::format(
+        "struct Config : Shipped {{\n  static constexpr bool half_boxes = {}, store_by_threads = "
+        "{};\n}};\n",
+        c.variant.half_boxes, c.variant.store_by_threads);
+  return text;
+}
+
+// Whether a variant changes this kernel.
+bool applies(const GemmVariant& v, const GemmConfig& c, const GemmMainloop& gemm) {
+  if (c.architecture != SmTarget::sm_90a || c.codes || c.ragged || c.ragged_k || c.a_apart ||
+      gemm.batch > 1 || gemm.a_is_km || gemm.b_is_kn)
+    return false;
+  if (v.cluster == 2) return true;
+  const std::int64_t shared = c.turned ? c.tile_m : c.tile_n;  // rows of the operand that is shared
+  const std::int64_t across = c.turned ? gemm.N : gemm.M, each = c.turned ? c.tile_n : c.tile_m;
+  return c.cluster == 2 && shared % (8 * v.cluster) == 0 && across > each * (v.cluster - 1);
 }
 
 }  // namespace
@@ -154,16 +176,13 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   return arguments;
 }
 
-GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
-                                    const GemmTile& tile, SmTarget architecture,
-                                    const std::string& title) {
+namespace {
+
+GemmKernelSource source_of(const Graph& graph, const Program& program, const std::string& title,
+                           const EpilogueSource& epilogue, GemmConfig config) {
   const GemmMainloop& gemm = gemm_of(program);
-  if (gemm.weight.quantised()) return codes_kernel_source(graph, program, architecture, title);
-  FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
-  const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmKernelSource kernel;
-  kernel.config = gemm_config(program, epilogue, tile, architecture);
-  kernel.config.batched = gemm.batch > 1 || kernel.config.ragged_k;
+  kernel.config = std::move(config);
   kernel.fields = epilogue.fields;
   kernel.slab_groups = epilogue.needs.slab_groups;
   kernel.function = Names().unique(program.name);
@@ -205,6 +224,37 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
       "  fuseline::gpu::gemm_{}<fuseline::gpu::Config>(args);\n}}\n",
       kernel.function, hopper ? "sm90" : "sm80");
   return kernel;
+}
+
+}  // namespace
+
+GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
+                                    const GemmTile& tile, SmTarget architecture,
+                                    const std::string& title) {
+  const GemmMainloop& gemm = gemm_of(program);
+  if (gemm.weight.quantised()) return codes_kernel_source(graph, program, architecture, title);
+  FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
+  const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
+  GemmConfig config = gemm_config(program, epilogue, tile, architecture);
+  config.batched = gemm.batch > 1 || config.ragged_k;
+  return source_of(graph, program, title, epilogue, std::move(config));
+}
+
+std::optional<GemmKernelSource> gemm_variant_source(const Graph& graph, const Program& program,
+                                                    const GemmTile& tile, SmTarget architecture,
+                                                    const std::string& title,
+                                                    const GemmVariant& variant) {
+  const GemmMainloop& gemm = gemm_of(program);
+  if (gemm.weight.quantised()) return std::nullopt;
+  const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
+  GemmConfig config = gemm_config(program, epilogue, tile, architecture);
+  if (!applies(variant, config, gemm)) return std::nullopt;
+  config.variant = variant;
+  if (variant.cluster != 2) {
+    config.cluster = variant.cluster;
+    config.tail_parts = 1;  // the walk over shared tiles counts on clusters that fill the GPU
+  }
+  return source_of(graph, program, title + ", " + variant.name, epilogue, std::move(config));
 }
 
 }  // namespace fuseline::cuda

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cuda/compile/compiler.h"
 #include "cuda/emit/epilogue_source.h"
+#include "cuda/emit/gemm_variant.h"
 #include "model/plan.h"
 #include "sim/kernels/gemm_problem.h"
 
@@ -32,6 +34,7 @@ struct GemmConfig {
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
   bool turned = false;    // A and B change places (kernels/sm90/turned_tile.cuh)
   int tail_parts = 1;     // of K, of the tiles of the last round (kernels/sm90/tile_walk.cuh)
+  GemmVariant variant{};  // what is tried in place of what is shipped
 };
 
 struct GemmKernelSource {
@@ -62,5 +65,13 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
 GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
                                     const GemmTile& tile, SmTarget architecture,
                                     const std::string& title);
+
+// The same in another way; nothing where the variant does not change this kernel: Ampere's, codes,
+// batches, groups, operands that are not contiguous along K; a cluster of one block, or with fewer
+// tiles than blocks.
+std::optional<GemmKernelSource> gemm_variant_source(const Graph& graph, const Program& program,
+                                                    const GemmTile& tile, SmTarget architecture,
+                                                    const std::string& title,
+                                                    const GemmVariant& variant);
 
 }  // namespace fuseline::cuda

@@ -238,6 +238,9 @@ class Replays:
         # as their parameters are inputs of what is compiled.
         inputs = make_inputs(case)
         self.steps = [make_step(case, inputs) for _ in range(self.layers)]
+        self.get_ready(case)
+
+    def get_ready(self, case):
         for step in self.steps:
             check(case, step)
             step()

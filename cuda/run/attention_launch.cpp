@@ -77,10 +77,9 @@ class AttentionLaunches {
       }
       LaunchShape shape;
       shape.shared_bytes = code.shared_bytes;
-      std::vector<std::vector<std::byte>> parameters{
-          arguments(kernel.part, code, shape, workspaces)};
-      launches.push_back(std::make_unique<KernelLaunch>(
-          std::move(code.function), shape, std::move(parameters), std::move(workspaces)));
+      KernelParameters parameters{arguments(kernel.part, code, shape, workspaces)};
+      add_launch(launches, std::move(code.function), shape, std::move(parameters),
+                 std::move(workspaces));
     }
     return launches;
   }

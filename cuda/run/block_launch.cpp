@@ -245,11 +245,7 @@ Launches prepare_block(const LaunchContext& context, const BlockKernelSource& ke
   shape.grid[0] = static_cast<unsigned>(sms);
   shape.block[0] = gpu::block_threads;
   shape.shared_bytes = code.shared_bytes;
-  std::vector<std::vector<std::byte>> parameters{bytes_of(arguments)};
-  Launches launches;
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(code.function), shape,
-                                                    std::move(parameters), std::move(workspaces)));
-  return launches;
+  return one_launch(std::move(code.function), shape, {bytes_of(arguments)}, std::move(workspaces));
 }
 
 }  // namespace fuseline::cuda

@@ -114,12 +114,7 @@ Launches prepare_chain(const LaunchContext& context, const ChainKernelSource& ke
   shape.grid[0] = static_cast<unsigned>(kernel.layout.blocks);
   shape.block[0] = static_cast<unsigned>(chain_threads);
   shape.shared_bytes = shared;
-  std::vector<std::vector<std::byte>> parameters;
-  parameters.push_back(std::move(bytes));
-  Launches launches;
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(function), shape,
-                                                    std::move(parameters), std::move(workspaces)));
-  return launches;
+  return one_launch(std::move(function), shape, {std::move(bytes)}, std::move(workspaces));
 }
 
 }  // namespace fuseline::cuda

@@ -186,7 +186,10 @@ class Arguments {
       if (hopper()) described = map_of(context_.device, many, box_rows, 64, 128);
     } else {
       m = loaded(operand);
-      if (hopper()) described = map_of(context_.device, m, box_rows, 64, 128);
+      const GemmVariant& v = config_.variant;
+      if (hopper())
+        described = map_of(context_.device, m, box_rows, v.half_boxes ? 32 : 64,
+                           v.half_boxes ? 64 : 128, v.l2_promotion);
     }
     if (described) {
       put(bytes_, at, *described);
@@ -365,12 +368,17 @@ Launches prepare_gemm(const LaunchContext& context, const GemmKernelSource& kern
   LaunchShape shape = shape_of(kernel.config, std::get<GemmMainloop>(program.mainloop),
                                context.device.info().multiprocessors);
   shape.shared_bytes = code.shared_bytes;
-  std::vector<std::vector<std::byte>> parameters;
+  // Clusters of two fill the GPU. Of larger ones fewer run at once, and one that comes later would
+  // have its share of the tiles after all others.
+  if (const int cluster = kernel.config.cluster; cluster > 2)
+    shape.grid[0] = std::min(shape.grid[0],
+                             static_cast<unsigned>(cluster * context.device.clusters_at_once(
+                                                                 code.function, shape, cluster)));
   Arguments arguments(context, kernel, program);
-  parameters.push_back(arguments.fill());
+  KernelParameters parameters{arguments.fill()};
   Launches launches = arguments.copies();
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(code.function), shape,
-                                                    std::move(parameters), arguments.workspaces()));
+  add_launch(launches, std::move(code.function), shape, std::move(parameters),
+             arguments.workspaces());
   return launches;
 }
 

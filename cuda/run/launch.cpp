@@ -19,6 +19,19 @@ void KernelLaunch::launch(Stream& stream) {
   stream.launch(function_, shape_, arguments);
 }
 
+void add_launch(Launches& launches, Function function, const LaunchShape& shape,
+                KernelParameters parameters, std::vector<DeviceBuffer> workspaces) {
+  launches.push_back(std::make_unique<KernelLaunch>(std::move(function), shape,
+                                                    std::move(parameters), std::move(workspaces)));
+}
+
+Launches one_launch(Function function, const LaunchShape& shape, KernelParameters parameters,
+                    std::vector<DeviceBuffer> workspaces) {
+  Launches launches;
+  add_launch(launches, std::move(function), shape, std::move(parameters), std::move(workspaces));
+  return launches;
+}
+
 }  // namespace fuseline::cuda
 
 #endif

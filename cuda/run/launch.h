@@ -54,6 +54,17 @@ class KernelLaunch final : public Launch {
   std::vector<DeviceBuffer> workspaces_;
 };
 
+// In order, each as the kernel's code declares it.
+using KernelParameters = std::vector<std::vector<std::byte>>;
+
+// One more launch of a kernel behind the others. It keeps the workspaces, which its parameters
+// point to.
+void add_launch(Launches& launches, Function function, const LaunchShape& shape,
+                KernelParameters parameters, std::vector<DeviceBuffer> workspaces = {});
+// That launch alone.
+Launches one_launch(Function function, const LaunchShape& shape, KernelParameters parameters,
+                    std::vector<DeviceBuffer> workspaces = {});
+
 // What preparing a launch of a plan's program needs. All of it must outlive the launch.
 struct LaunchContext {
   const Device& device;

@@ -22,6 +22,9 @@ const MeasuredTile& MeasuredGemm::best() const {
 }
 
 bool MeasuredGemm::right() const { return error <= rounding_tolerance(gemm.dtype); }
+bool MeasuredGemm::right(const MeasuredVariant& v) const {
+  return v.error <= rounding_tolerance(gemm.dtype);
+}
 
 }  // namespace fuseline::cuda
 
@@ -47,6 +50,7 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr int kFinalists = 5;      // of our tiles, beside the chosen one
+constexpr int kVariedTiles = 2;    // of those, beside the chosen one, where variants are timed
 constexpr int kLooks = 3;          // replays of the first look
 constexpr int kReplaysOfTurn = 3;  // of a round
 constexpr std::chrono::milliseconds kTurnRest{20};
@@ -60,6 +64,8 @@ constexpr std::int64_t kCheckedRows = 5;
 struct Contender {
   std::string name{};
   std::optional<TileKernel> kernel{};  // none: the library
+  std::string variant{};               // of the kernel; empty: as it is shipped
+  std::size_t shipped = 0;             // the same tile without it
   std::vector<Launches> launches{};    // by copy
   std::unique_ptr<LaunchGraph> graph{};
   std::vector<Seconds> times{};
@@ -215,6 +221,28 @@ struct GemmMeasurer::State {
     return all;
   }
 
+  // Variants of the tiles that are left, behind all.
+  void add_variants(std::vector<Contender>& all, const std::vector<std::size_t>& tiles,
+                    const Plan& plan) {
+    const Program& program = plan.kernels.front().phases.front();
+    std::vector<Source> sources;
+    for (const std::size_t i : tiles)
+      for (const GemmVariant& v : options.variants) {
+        const GemmTile tile = all[i].kernel->tile;
+        auto source =
+            gemm_variant_source(plan.graph, program, tile, store.target(), plan.policy, v);
+        if (!source) continue;
+        sources.push_back(source->source);
+        std::string name = all[i].name + ", " + v.name;
+        TileKernel kernel{.tile = tile, .source = *std::move(source), .name = name};
+        all.push_back({.name = std::move(name),
+                       .kernel = std::move(kernel),
+                       .variant = v.name,
+                       .shipped = i});
+      }
+    store.compile_ahead(sources, options.workers.threads);
+  }
+
   void look_at(Contender& c, int replays) {
     if (options.workers.stop != nullptr && *options.workers.stop) throw executor::Cancelled("");
     const auto times = replay_times(device, stream, *c.graph, 1, replays, "timing " + c.name);
@@ -292,11 +320,19 @@ MeasuredGemm GemmMeasurer::measure(LibraryGemm gemm) {
   order.resize(std::min<std::size_t>(order.size(), kFinalists));
   order.insert(order.begin(), 0);
   if (std::ranges::find(order, std::size_t{1}) == order.end()) order.push_back(1);
+  const std::size_t shipped = all.size();
+  std::vector<std::size_t> varied;
+  for (std::size_t at = 1; at < order.size(); ++at)
+    if (order[at] == 1 || at <= kVariedTiles) varied.push_back(order[at]);
+  s.add_variants(all, varied, plan);
+  for (std::size_t i = shipped; i < all.size(); ++i) order.push_back(i);
+  std::vector<double> errors(all.size(), 0.0);
   for (const std::size_t i : order) {
     all[i].final = true;
     all[i].times.clear();
     s.get_ready(all[i], plan, copies, of_replay);
-    result.error = std::max(result.error, s.checked(all[i], copies, y, rows));
+    errors[i] = s.checked(all[i], copies, y, rows);
+    if (i < shipped) result.error = std::max(result.error, errors[i]);
   }
   s.monitor.start();
   for (int round = 0; round < s.options.rounds; ++round) {
@@ -312,7 +348,13 @@ MeasuredGemm GemmMeasurer::measure(LibraryGemm gemm) {
     return spread_of(c.times).median * (1.0 / static_cast<double>(of_replay));
   };
   result.library_time = time_of(all[0]);
-  for (std::size_t i = 1; i < all.size(); ++i)
+  for (std::size_t i = shipped; i < all.size(); ++i)
+    result.variants.push_back({.variant = all[i].variant,
+                               .tile = all[all[i].shipped].name,
+                               .time = time_of(all[i]),
+                               .shipped_time = time_of(all[all[i].shipped]),
+                               .error = errors[i]});
+  for (std::size_t i = 1; i < shipped; ++i)
     result.tiles.push_back({.tile = all[i].kernel->tile,
                             .name = all[i].name,
                             .time = time_of(all[i]),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/counters/gpu_state.h"
+#include "cuda/emit/gemm_variant.h"
 #include "model/gemm_tile.h"
 #include "sim/block/single_gemm.h"
 #include "sim/executor/parallel.h"
@@ -22,6 +23,14 @@ struct MeasuredTile {
   bool final = false;  // timed in all rounds, and checked; the others were slower in the first
 };
 
+// A tile with something changed, in turns with the same tile as it is shipped.
+struct MeasuredVariant {
+  std::string variant;  // of gemm_variants()
+  std::string tile;
+  Seconds time, shipped_time;
+  double error = 0;  // of its own result
+};
+
 struct MeasuredGemm {
   LibraryGemm gemm;
   std::string library;  // what it chose among its proposals
@@ -31,16 +40,19 @@ struct MeasuredGemm {
   double error = 0;                 // the worst relative L2 error, of the library too
   int copies = 1;                   // of x, w and y, that take turns, so that L2 holds none
   GpuStateSummary state;
+  std::vector<MeasuredVariant> variants;  // of the fastest tiles and of the chosen one
 
   [[nodiscard]] const MeasuredTile& chosen() const { return tiles.front(); }
   [[nodiscard]] const MeasuredTile& best() const;  // among the final ones
   [[nodiscard]] bool right() const;                // the error is one of rounding
+  [[nodiscard]] bool right(const MeasuredVariant& v) const;
 };
 
 struct GemmMeasureOptions {
-  executor::Workers workers;  // of the host: inputs, compiler, check
-  std::uint64_t seed = 1;     // of the inputs: normal numbers
-  int rounds = 7;             // of those that are left after a first look at all
+  executor::Workers workers;            // of the host: inputs, compiler, check
+  std::uint64_t seed = 1;               // of the inputs: normal numbers
+  int rounds = 7;                       // of those that are left after a first look at all
+  std::vector<GemmVariant> variants{};  // to be timed beside the fastest tiles
 };
 
 // Keeps the GPU, its library and the compiled kernels from product to product.

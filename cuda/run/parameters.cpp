@@ -21,8 +21,8 @@ TensorType tensor_type(Dtype type) {
   FUSELINE_ASSERT(false, "unknown element type");
 }
 
-TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box_cols,
-                 int swizzle) {
+TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box_cols, int swizzle,
+                 int l2_promotion) {
   FUSELINE_ASSERT(m.address % 16 == 0 && m.row_bytes % 16 == 0,
                   "the copy engine moves rows that start at multiples of 16 bytes");
   return device.tensor_map({.type = tensor_type(m.type),
@@ -32,7 +32,8 @@ TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box
                             .row_bytes = m.row_bytes,
                             .box_rows = box_rows,
                             .box_cols = box_cols,
-                            .swizzle = swizzle});
+                            .swizzle = swizzle,
+                            .l2_promotion = l2_promotion});
 }
 
 std::int32_t leading(const GpuMatrix& m) {

@@ -44,8 +44,9 @@ std::vector<std::byte> bytes_of(const T& value) {
 TensorType tensor_type(Dtype type);
 
 // The matrix for the bulk copy engine. InternalError: its rows do not start at multiples of 16
-// bytes. `swizzle` in bytes.
-TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box_cols, int swizzle);
+// bytes. `swizzle` in bytes; `l2_promotion`: bytes that L2 fetches at once.
+TensorMap map_of(const Device& device, const GpuMatrix& m, int box_rows, int box_cols, int swizzle,
+                 int l2_promotion = 256);
 
 // Elements from row to row.
 std::int32_t leading(const GpuMatrix& m);

@@ -1,10 +1,53 @@
 #include "cuda/run/rival_turns.h"
 
+#include <utility>
+#include <variant>
+
 #include <fmt/format.h>
 
 #include "base/error.h"
 
 namespace fuseline::cuda {
+
+namespace {
+
+// Whether the block is one of cuda/rivals/pytorch_open.py.
+bool is_open(const ModelConfig& config) {
+  return config.is_all("moe") || config.is_all("mmdit") || config.is_all("mamba2");
+}
+
+std::string open_refusal(const ModelConfig& config, const Workload& workload) {
+  const std::string& block = config.blocks.front().block;
+  if (workload.phase == Phase::train) return "it does not train blocks of " + block;
+  if (workload.phase == Phase::decode && block != "moe")
+    return "it does not decode with blocks of " + block;
+  if (workload.formats.weights.quantised()) return "it computes with weights in bf16";
+  if (config.qkv_bias || config.out_bias || config.mlp_bias)
+    return fmt::format("its {} block has the biases of the shipped models", block);
+  return {};
+}
+
+// "moe:D=4096:F=14336:...": what the model gives the block's parameters.
+std::string open_sizes(const ModelConfig& config) {
+  std::string text = config.blocks.front().block;
+  for (const auto& [name, size] : {std::pair{"D", config.D},
+                                   {"F", config.F},
+                                   {"H", config.H},
+                                   {"Hkv", config.Hkv},
+                                   {"d", config.d}})
+    if (size > 0) text += fmt::format(":{}={}", name, size);
+  for (const ParameterValues* values : {&config.values, &config.blocks.front().values})
+    for (const auto& [name, value] : *values)
+      text += fmt::format(":{}={}", name,
+                          std::visit([](auto v) { return static_cast<double>(v); }, value));
+  return text;
+}
+
+}  // namespace
+
+std::string rival_script(const ModelConfig& config) {
+  return is_open(config) ? "pytorch_open.py" : "pytorch_blocks.py";
+}
 
 const std::vector<std::string>& rival_executions() {
   static const std::vector<std::string> names = {"eager", "composed", "torch-compile"};
@@ -19,6 +62,7 @@ std::string rival_refusal(const ModelConfig& config, const Workload& workload) {
   if (config.sliding_window != 0 && config.sliding_window < workload.kv_tokens())
     return fmt::format("its attention sees all {} tokens, not a window of {}", workload.kv_tokens(),
                        config.sliding_window);
+  if (is_open(config)) return open_refusal(config, workload);
   const bool gpt = config.is_all("gpt");
   if (!gpt && !config.is_all("llama"))
     return fmt::format("it has the blocks llama and gpt, not '{}'", config.blocks.front().block);
@@ -31,11 +75,15 @@ std::string rival_refusal(const ModelConfig& config, const Workload& workload) {
 std::string rival_arguments(const ModelConfig& config, const Workload& workload,
                             const std::vector<std::string>& executions) {
   const bool decode = workload.phase == Phase::decode;
-  return fmt::format("--serve --custom {},{},{},{},{},{},{} --executions {} --phases {} {} {}{}{}",
-                     config.blocks.front().block, config.D, config.F, config.H, config.Hkv,
-                     config.d, config.qkv_bias ? 1 : 0, fmt::join(executions, ","),
-                     name_of(workload.phase), decode ? "--decode-shapes" : "--shapes",
-                     workload.batch, decode ? '@' : 'x', decode ? workload.context : workload.seq);
+  const std::string block =
+      is_open(config)
+          ? "--open " + open_sizes(config)
+          : fmt::format("--custom {},{},{},{},{},{},{}", config.blocks.front().block, config.D,
+                        config.F, config.H, config.Hkv, config.d, config.qkv_bias ? 1 : 0);
+  return fmt::format("--serve {} --executions {} --phases {} {} {}{}{}", block,
+                     fmt::join(executions, ","), name_of(workload.phase),
+                     decode ? "--decode-shapes" : "--shapes", workload.batch, decode ? '@' : 'x',
+                     decode ? workload.context : workload.seq);
 }
 
 void RivalTurns::start(const std::string& command, const ModelConfig& config,

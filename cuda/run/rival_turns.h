@@ -18,6 +18,9 @@ namespace fuseline::cuda {
 // What a rival can run: "eager", "composed" and "torch-compile".
 const std::vector<std::string>& rival_executions();
 
+// The file in cuda/rivals that has this model's block, or would if it had any.
+std::string rival_script(const ModelConfig& config);
+
 // Why a rival cannot run what our plans do, in words; empty when it can.
 std::string rival_refusal(const ModelConfig& config, const Workload& workload);
 

@@ -58,7 +58,7 @@ Launches prepare_gradient(const LaunchContext& context, const ScanKernelSource& 
   space.keys = space.states + static_cast<std::uint64_t>(4 * work.states);
   space.rates = space.keys + static_cast<std::uint64_t>(4 * work.keys);
   const auto arguments = [&](std::vector<DeviceBuffer>& memory) {
-    std::vector<std::vector<std::byte>> all;
+    KernelParameters all;
     all.push_back(stream_arguments(context, kernel.fields, memory));
     all.push_back(bytes_of(space));
     return all;
@@ -76,11 +76,10 @@ Launches prepare_gradient(const LaunchContext& context, const ScanKernelSource& 
   Function add = context.store.load(kernel.source).function(kernel.function + "_sums", 0);
   Launches launches;
   auto parameters = arguments(workspaces);
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(walk.function), shape,
-                                                    std::move(parameters), std::move(workspaces)));
+  add_launch(launches, std::move(walk.function), shape, std::move(parameters),
+             std::move(workspaces));
   auto same = arguments(none);
-  launches.push_back(
-      std::make_unique<KernelLaunch>(std::move(add), sums, std::move(same), std::move(none)));
+  add_launch(launches, std::move(add), sums, std::move(same), std::move(none));
   return launches;
 }
 
@@ -95,14 +94,11 @@ Launches prepare_scan(const LaunchContext& context, const ScanKernelSource& kern
   shape.grid[0] = static_cast<unsigned>(narrow(kernel.blocks));
   shape.block[0] = static_cast<unsigned>(narrow(kernel.threads));
   shape.shared_bytes = code.shared_bytes;
-  std::vector<std::vector<std::byte>> parameters;
+  KernelParameters parameters;
   std::vector<DeviceBuffer> workspaces;
   parameters.push_back(stream_arguments(context, kernel.fields, workspaces));
   parameters.push_back(bytes_of(space_of(scan.shape)));
-  Launches launches;
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(code.function), shape,
-                                                    std::move(parameters), std::move(workspaces)));
-  return launches;
+  return one_launch(std::move(code.function), shape, std::move(parameters), std::move(workspaces));
 }
 
 }  // namespace fuseline::cuda

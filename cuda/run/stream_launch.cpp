@@ -74,14 +74,11 @@ Launches prepare_stream(const LaunchContext& context, const StreamKernelSource& 
   shape.grid[0] = static_cast<unsigned>(grid.blocks);
   shape.block[0] = static_cast<unsigned>(kernel.shape.block_threads);
   Function function = context.store.load(kernel.source).function(kernel.function, 0);
-  std::vector<std::vector<std::byte>> parameters;
+  KernelParameters parameters;
   std::vector<DeviceBuffer> workspaces;
   parameters.push_back(stream_arguments(context, kernel.fields, workspaces));
   parameters.push_back(grid.space);
-  Launches launches;
-  launches.push_back(std::make_unique<KernelLaunch>(std::move(function), shape,
-                                                    std::move(parameters), std::move(workspaces)));
-  return launches;
+  return one_launch(std::move(function), shape, std::move(parameters), std::move(workspaces));
 }
 
 }  // namespace fuseline::cuda

@@ -75,9 +75,13 @@ std::string CublasLtProduct::name() const {
     (void)library_.calls.algorithm_attribute(&algorithm_, which, &value, sizeof value, &written);
     return value;
   };
-  return fmt::format("cublasLt algorithm {} tile {} split-K {}", attribute(CUBLASLT_ALGO_CONFIG_ID),
-                     attribute(CUBLASLT_ALGO_CONFIG_TILE_ID),
-                     attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+  std::string name = fmt::format(
+      "cublasLt algorithm {} tile {} split-K {}", attribute(CUBLASLT_ALGO_CONFIG_ID),
+      attribute(CUBLASLT_ALGO_CONFIG_TILE_ID), attribute(CUBLASLT_ALGO_CONFIG_SPLITK_NUM));
+#if CUBLAS_VER_MAJOR >= 12
+  name += fmt::format(" cluster {}", attribute(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID));
+#endif
+  return name;
 }
 
 cublasLtEpilogue_t CublasLtProduct::epilogue() const {

@@ -54,7 +54,8 @@ class CublasLtProduct {
   // False: the library has no algorithm for it.
   bool choose();
   void run(Stream& stream, std::uint64_t a, std::uint64_t b, std::uint64_t out) const;
-  // "cublasLt algorithm 66 tile 20 split-K 1": the library does not tell its kernel's name.
+  // "cublasLt algorithm 66 tile 20 split-K 1 cluster 3": the library does not tell its kernel's
+  // name. The numbers are those of cublasLt.h.
   [[nodiscard]] std::string name() const;
 
  private:

@@ -9,9 +9,10 @@
 
 namespace fuseline::gpu {
 
-// Descriptor of a tile in the 128-byte swizzle. Fields, each in units of 16 bytes:
-// bits 0-13 address, 16-29 leading offset, 32-45 stride offset; bits 62-63: 1 = 128-byte swizzle.
-//   contiguous along K:  rows of 64 elements; stride offset = 8 rows (1,024 bytes).
+// Descriptor of a tile in the swizzle of its rows, 128 or 64 bytes. Fields, each in units of 16
+// bytes: bits 0-13 address, 16-29 leading offset, 32-45 stride offset; bits 62-63: 1 = 128-byte
+// swizzle, 2 = 64-byte swizzle.
+//   contiguous along K:  rows of 64 elements (32); stride offset = 8 rows (1,024 bytes, or 512).
 //   contiguous along M or N:  blocks of 64 elements; leading offset = from block to block, stride
 //   offset = 8 steps of K (1,024 bytes).
 // All tiles here differ only in the lower half, so only that is computed and passed about; adding
@@ -19,8 +20,10 @@ namespace fuseline::gpu {
 FUSELINE_DEVICE u32 wgmma_tile(u32 address, u32 leading_bytes) {
   return (leading_bytes >> 4 << 16) | ((address & 0x3ffff) >> 4);
 }
+template <int row_bytes = 128>
 FUSELINE_DEVICE u64 wgmma_descriptor(u32 tile) {
-  constexpr u64 upper = (u64{1} << 62) | (u64{1024 >> 4} << 32);
+  static_assert(row_bytes == 128 || row_bytes == 64, "no such swizzle");
+  constexpr u64 upper = (u64{row_bytes == 128 ? 1 : 2} << 62) | (u64{8 * row_bytes >> 4} << 32);
   return upper | tile;
 }
 
@@ -48,7 +51,8 @@ FUSELINE_DEVICE float (&part_of(float (&d)[all], int p))[count] {
 }
 
 // d[64, N] = a b^T (+ d if `accumulate`). a_major, b_major: 0 = contiguous along K, 1 = along M, N.
-template <class Element, int N, int a_major, int b_major>
+// row_bytes: of both tiles in shared memory.
+template <class Element, int N, int a_major, int b_major, int row_bytes = 128>
 struct Wgmma;
 
 #define FUSELINE_D4(i) "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
@@ -81,16 +85,17 @@ struct Wgmma;
 
 // One specialisation: `registers` names d, then follow the operands' numbers in the text.
 #define FUSELINE_WGMMA(element, type, n, outputs, registers, a, b, acc, ta, tb)                   \
-  template <int a_major, int b_major>                                                             \
-  struct Wgmma<element, n, a_major, b_major> {                                                    \
+  template <int a_major, int b_major, int row_bytes>                                              \
+  struct Wgmma<element, n, a_major, b_major, row_bytes> {                                         \
     static FUSELINE_DEVICE void run(float (&d)[n / 2], u32 a_tile, u32 b_tile, int accumulate) {  \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " acc                                        \
                    ", 0;\n"                                                                       \
                    "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" registers \
                    "}, " a ", " b ", p, 1, 1, " ta ", " tb ";\n}\n"                               \
                    : outputs                                                                      \
-                   : "l"(wgmma_descriptor(a_tile)), "l"(wgmma_descriptor(b_tile)),                \
-                     "r"(accumulate), "n"(a_major), "n"(b_major));                                \
+                   : "l"(wgmma_descriptor<row_bytes>(a_tile)),                                    \
+                     "l"(wgmma_descriptor<row_bytes>(b_tile)), "r"(accumulate), "n"(a_major),     \
+                     "n"(b_major));                                                               \
     }                                                                                             \
   };
 

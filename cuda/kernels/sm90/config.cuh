@@ -63,6 +63,12 @@ struct Sm90Config {
   static_assert(cluster_k == 1 || (cluster == 1 && tile_m == 64 && !cooperative && !batched),
                 "thread blocks that share K make one tile of 64 rows");
 
+  // What `gemm --measure --variants` changes (cuda/emit/gemm_variant.h), in a struct over this one.
+  // half_boxes: a step of K comes in two boxes of 32 columns, in the 64-byte swizzle.
+  static constexpr bool half_boxes = false;
+  // store_by_threads: the copy engine stores nothing.
+  static constexpr bool store_by_threads = false;
+
   // Boxes of the operands' tensor maps (columns, rows), 128-byte swizzle. A block loads all of A's
   // tile and its share of B's.
   static constexpr int a_box_cols = 64, a_box_rows = a_is_km ? 64 : a_rows;

@@ -47,7 +47,12 @@ struct Sm90Layout {
   static constexpr bool ragged_k = Config::ragged_k;
   static constexpr bool shares_tail = Config::shares_tail;
   static constexpr bool turned = Config::turned;
-
+  static constexpr bool store_by_threads = Config::store_by_threads;
+  static_assert(!Config::half_boxes || !(Config::a_is_km || Config::b_is_kn || Config::a_apart ||
+                                         batched || ragged),
+                "halves of boxes: of plain operands along K");
+  // Of a step of K in shared memory, in each of its boxes.
+  static constexpr int operand_row_bytes = Config::half_boxes ? 64 : box_row_bytes;
   // The tile as the epilogue sees it.
   static constexpr int tile_rows = turned ? Config::tile_n : Config::tile_m;
   static constexpr int tile_cols = turned ? Config::rows_per_group : Config::tile_n;

@@ -14,7 +14,8 @@ struct Mainloop {
   using Place = typename Block::Place;
   using Accumulators = typename Block::Accumulators;
   static constexpr int ring_slabs = Block::ring_slabs, tile_threads = Block::tile_threads;
-  static constexpr int stage_bytes = Block::stage_bytes, a_bytes = Block::a_bytes;
+  static constexpr int stage_bytes = Block::stage_bytes;
+  static constexpr int a_bytes = Block::a_bytes, b_bytes = Block::b_bytes;
   static constexpr bool ragged_k = Block::ragged_k;
 
   const Block& block;
@@ -28,9 +29,10 @@ struct Mainloop {
   // before we release the step before it: until then its stage cannot be filled again.
   FUSELINE_DEVICE u32 run(Accumulators& acc, Place& place, int rows, bool foreign, int steps,
                           int rows_of_k) const {
+    constexpr int row_bytes = Block::operand_row_bytes;
     const u32 first_a =
-        wgmma_tile(block.base + rows * Config::rows_per_group * box_row_bytes, 64 * box_row_bytes);
-    const u32 first_b = wgmma_tile(block.base + a_bytes, 64 * box_row_bytes);
+        wgmma_tile(block.base + rows * Config::rows_per_group * row_bytes, 64 * row_bytes);
+    const u32 first_b = wgmma_tile(block.base + a_bytes, 64 * row_bytes);
     u32 last = 0;
     Place slab;
     if constexpr (ragged_k) {
@@ -56,14 +58,15 @@ struct Mainloop {
         // 16 elements of K: 32 bytes within the rows, or 16 rows.
         constexpr u32 a_step = Config::a_is_km ? 16 * box_row_bytes : 32;
         constexpr u32 b_step = Config::b_is_kn ? 16 * box_row_bytes : 32;
+        const u32 of_a = Config::half_boxes ? i / 2 * (a_bytes / 2) + i % 2 * 32 : i * a_step;
+        const u32 of_b = Config::half_boxes ? i / 2 * (b_bytes / 2) + i % 2 * 32 : i * b_step;
 #pragma unroll
         for (int s = 0; s < Config::subtiles; ++s)
 #pragma unroll
           for (int p = 0; p < Config::products; ++p)
-            Wgmma<Element, Config::product_n, Config::a_is_km, Config::b_is_kn>::run(
-                part_of<Config::product_n / 2>(acc[s], p),
-                a + ((s * 64 * box_row_bytes + i * a_step) >> 4),
-                b + ((p * Config::product_n * box_row_bytes + i * b_step) >> 4), k > 0 || i > 0);
+            Wgmma<Element, Config::product_n, Config::a_is_km, Config::b_is_kn, row_bytes>::run(
+                part_of<Config::product_n / 2>(acc[s], p), a + ((s * 64 * row_bytes + of_a) >> 4),
+                b + ((p * Config::product_n * row_bytes + of_b) >> 4), k > 0 || i > 0);
       }
       wgmma_commit();
       wgmma_wait<1>();  // this step stays under way; the step before it has been read

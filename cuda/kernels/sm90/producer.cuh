@@ -82,6 +82,10 @@ struct Producer {
     if constexpr (Config::a_is_km) {
 #pragma unroll
       for (int m = 0; m < Config::tile_m; m += 64) load_a(a + m * box_row_bytes, own + m, k);
+    } else if constexpr (Config::half_boxes) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        load_a(a + half * Block::a_bytes / 2, k + half * Config::tile_k / 2, own);
     } else {
       load_a(a, k, own);
     }
@@ -106,6 +110,11 @@ struct Producer {
 #pragma unroll
       for (int n = 0; n < Config::tile_n; n += 64)
         load_b(b + (n + share) * box_row_bytes, tile.n + n, k + share);
+    } else if constexpr (Config::half_boxes) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        load_b(b + half * Block::b_bytes / 2 + share * Block::operand_row_bytes,
+               k + half * Config::tile_k / 2, tile.n + share);
     } else {
       const int matrix = ragged ? tile.result * args.N : 0;
       load_b(b + share * box_row_bytes, k, matrix + tile.n + share);

@@ -157,7 +157,9 @@ FUSELINE_DEVICE void put_tile(StoreMode<add, across>, const TileOut<T>& to,
   static_assert(!(add && Shape::batched), "results of a batch are stored, not added");
   // The copy engine stores no box that begins at a negative column (an illegal instruction).
   const bool next_group = meets_next_group(slab);
-  const auto by_threads = [&](int col) { return next_group || (across && col < 0); };
+  const auto by_threads = [&](int col) {
+    return Shape::store_by_threads || next_group || (across && col < 0);
+  };
   const auto send = [&](u32 buffer, int col, int row) {
     if constexpr (add)
       tma_store_add(to.map, buffer, col, row);

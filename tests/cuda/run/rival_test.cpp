@@ -158,6 +158,27 @@ TEST(RivalArguments, SayTheShapeThatIsMeasured) {
             "train --shapes 4x512");
 }
 
+// Blocks of another script: what the model gives their parameters.
+TEST(RivalArguments, SayTheParametersOfOpenBlocks) {
+  const ModelConfig mixtral = load_model("mixtral-8x7b"), sd3 = load_model("sd3-medium"),
+                    mamba = load_model("mamba2-2.7b");
+  EXPECT_EQ(rival_script(load_model("llama2-7b")), "pytorch_blocks.py");
+  EXPECT_EQ(rival_script(mixtral), "pytorch_open.py");
+  EXPECT_EQ(rival_arguments(mixtral, test::decode(1, 1, 2048), {"torch-compile"}),
+            "--serve --open moe:D=4096:F=14336:H=32:Hkv=8:d=128:E=8:k=2 --executions torch-compile "
+            "--phases decode --decode-shapes 1@2048");
+  EXPECT_THAT(rival_arguments(load_model("qwen3-30b-a3b"), test::decode(16, 1, 2048), {"eager"}),
+              HasSubstr(":E=128:k=8:qk_norm=1 "));
+  EXPECT_THAT(rival_arguments(sd3, test::forward(2, 1024), {"eager"}),
+              HasSubstr("--open mmdit:D=1536:F=6144:H=24:"));
+  EXPECT_THAT(rival_arguments(mamba, test::forward(1, 2048), {"eager"}),
+              HasSubstr("--open mamba2:D=2560:N=128:P=64 --executions eager --phases forward"));
+  EXPECT_EQ(rival_refusal(mixtral, test::decode(1, 1, 2048)), "");
+  EXPECT_EQ(rival_refusal(mamba, test::forward(1, 2048)), "");
+  EXPECT_THAT(rival_refusal(mamba, test::decode(1, 1, 2048)), HasSubstr("does not decode"));
+  EXPECT_THAT(rival_refusal(sd3, test::train(1, 1024)), HasSubstr("does not train"));
+}
+
 class RivalTurnsTest : public testing::Test {
  protected:
   void SetUp() override {

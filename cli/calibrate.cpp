@@ -35,14 +35,11 @@ constexpr const char* kBandNotes[] = {
     "Bands of predictions: the interval that holds the truth in 90 of 100 cases.",
     "Made by: fuseline calibrate --bands. `low` and `high` are natural logarithms of measured over",
     "predicted; a band always holds its estimate.",
-    "A class of at least 20 rows of 3 models lies between order statistics of its residuals (the",
-    "5th and the 95th of 100), wider as Student's distribution is for so many models: rows of one",
-    "model err alike. With fewer rows, but 10 of 2 models, it is Student's interval of them, and "
-    "from",
-    "5 rows on that interval beside the parent's band. With fewer there is no class, and the",
-    "parent's (with fewer words) counts.",
-    "All classes of a subject and phase are then scaled until 90 % of the rows of a model lie",
-    "within bands that were made without that model, from 1 to 1.4 times.",
+    "Each row's error is taken over the mean error of its class in other models. The interval that",
+    "holds 90 % of these, of a subject and phase, times a class's mean error is the class's band;",
+    "of fewer than 60 rows it is as wide to both sides. The mean error of a class leans on 10 rows",
+    "of the class with a word less, and a class has at least 5 rows of 2 models. Rows of one model",
+    "err alike: an interval is as wide as Student's of the rows that would say as much without.",
     "`least` and `most` are what was predicted of a class's rows, in seconds or bytes. Beyond them "
     "a",
     "band is 1 + beyond ln(distance) times wider, at most 4 times, and `unseen` times wider where "

@@ -6,6 +6,7 @@
 #include "model/chain.h"
 #include "sim/gpu/code_rate.h"
 #include "sim/kernels/chain_kernel.h"
+#include "sim/kernels/operand_rows.h"
 
 namespace fuseline {
 

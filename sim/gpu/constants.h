@@ -17,6 +17,7 @@ struct GemmConstants {
   double sm_fetch_bytes_per_cycle = 0;
   double l2_fraction = 0;
   double own_l2_fraction = 0;
+  double second_line_cost = 0;
   double hbm_fraction = 0;
   double concurrency_exponent = 0;
   double stream_gb_per_s = 0;

@@ -38,10 +38,9 @@ Band band_of(const BandTable& table, const Residual& row);
 // InputError: some model has rows of a subject of which no class can be fitted without that model.
 void require_rows_for_bands(const std::vector<Residual>& rows);
 
-// The table: a class for phase, maker, kernels and size each where at least 20 rows of 3 models say
-// so, between the 5th and the 95th of 100 order statistics; every class of a subject and phase as
-// wide as it takes to hold 90 % of rows of models that were left out; and wider by what it takes to
-// hold rows of GPUs on which nothing was fitted.
+// The table. Each row's error is taken over the mean error of its class in other models. The
+// interval that holds 90 % of these, for a subject and phase, times a class's mean error is the
+// class's band. And wider by what it takes to hold rows of GPUs on which nothing was fitted.
 BandTable fit_bands(const std::vector<Residual>& rows);
 
 // How well bands hold.

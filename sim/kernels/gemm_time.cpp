@@ -11,6 +11,7 @@
 #include "sim/kernels/codes_tile.h"
 #include "sim/kernels/codes_time.h"
 #include "sim/kernels/gemm_schedule.h"
+#include "sim/kernels/operand_rows.h"
 
 namespace fuseline {
 namespace {
@@ -74,6 +75,7 @@ struct WaveModel {
   double convert_seconds;         // the instructions that dequantise a panel of b, or rescale sums
   double sm_epilogue_rate;        // bytes/s of one SM
   double l2_rate;
+  double l2_requests = 1;  // for operands, as many bytes that begin at a line cost as much
   double hbm_rate;
   double concurrency;
   double overlap;
@@ -113,6 +115,7 @@ struct WaveModel {
                                                 : constants.exposed_epilogue_bytes_per_cycle);
     l2_rate = gpu.l2_bandwidth.value() * clock_factor *
               (problem.library ? constants.l2_fraction : constants.own_l2_fraction);
+    l2_requests = 1 + constants.second_line_cost * crossing_rows(problem, tile, gpu);
     hbm_rate = gpu.hbm_bandwidth_sustained.value() * constants.hbm_fraction;
     concurrency = constants.concurrency_exponent;
     overlap = constants.overlap_exponent;
@@ -171,7 +174,8 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.fetch = steps * model.fetch_seconds;
   t.smem = steps * model.smem_seconds;
   t.convert = steps * model.convert_seconds;
-  t.l2 = (wave.operands + wave.epilogue).as_double() / model.l2_rate;
+  t.l2 =
+      (wave.operands.as_double() * model.l2_requests + wave.epilogue.as_double()) / model.l2_rate;
   // Few thread blocks have few loads under way. What L2 writes back waits for none of them.
   t.hbm =
       (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
@@ -203,27 +207,6 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
 }
 
 }  // namespace
-
-bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu) {
-  const std::int64_t alignment = gpu.constants.gemm.alignment_bytes;
-  const auto odd = [alignment](std::int64_t columns, ElementSize element) {
-    return columns * element % alignment != 0;
-  };
-  // Results are of the other operand's type where b is stored in few bits, and of another one where
-  // both are.
-  ElementSize result = (problem.weight.quantised() ? problem.a : problem.b).matrix.element;
-  if (problem.activation.quantised())
-    for (const EpilogueStream& stream : problem.epilogue)
-      if (stream.store) result = stream.matrix.element;
-  // A stored row of a transposed operand, of which the gradients of weights have two, is as long as
-  // the matrix is wide, whatever the number of tokens along k.
-  const auto row_of = [&problem](const GemmOperand& operand) {
-    return operand.transposed ? operand.matrix.cols : problem.k;
-  };
-  return problem.library && problem.batch == 1 && !problem.rows_of_tokens && problem.m > 1 &&
-         (odd(row_of(problem.a), problem.a.matrix.element) || odd(problem.n, result) ||
-          (problem.weight.quantised() && odd(problem.k, problem.b.matrix.element)));
-}
 
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor) {

@@ -30,7 +30,8 @@ struct GemmTime {
 //   HBM      = (bytes missed / busy^exponent + bytes written back) / sustained rate. Here busy is
 //              at most 1: thread blocks × distinct bytes over all bytes that they load
 //              × gemm.stream_gb_per_s / that rate
-//   L2       = operand and epilogue bytes of the wave / L2 rate
+//   L2       = operand and epilogue bytes of the wave / L2 rate. In our own kernels operands count
+//              1 + gemm.second_line_cost × share of their rows that lie in two lines of L2
 //   epilogue = epilogue bytes of the fullest tile / rate of one SM. Clusters along K, whose blocks
 //              make one tile each, add their start, their end and the partial sums that they
 //              exchange. In our own kernels functions add elements × instructions / (issue lanes ×
@@ -47,13 +48,7 @@ struct WaveSpan {
 std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& tile,
                                  const std::vector<GemmWave>& waves, const Gpu& gpu);
 
-// Whether the library must take a kernel that fetches element by element. It must where the length
-// of an operand's rows, or of the result's, is no multiple of the alignment, because then bulk
-// copies and vector loads cannot be used. A single row is contiguous. Batched GEMMs and those of
-// attention have numbers of tokens as sizes; they count as padded.
-bool fetches_by_elements(const GemmProblem& problem, const Gpu& gpu);
-
-// The same from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing
+// Time from the shapes alone: every wave alike, HBM bytes = each operand once. For choosing
 // tiles.
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 

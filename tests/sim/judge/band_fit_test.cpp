@@ -1,6 +1,7 @@
 #include "sim/judge/band_fit.h"
 
 #include <cmath>
+#include <numbers>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -70,15 +71,55 @@ TEST(BandFit, FewRowsAreWiderThanManyOfTheSameSpread) {
   EXPECT_LT(of_few.low, of_many.low);
 }
 
+// The errors of `models` models are spread like normal ones, and each model's rows err alike but
+// for a hundredth of the spread.
+std::vector<Residual> rows_alike(int models) {
+  std::mt19937 random(11);
+  std::normal_distribution<double> noise(0, 0.001);
+  std::vector<Residual> rows;
+  for (int i = 0; i < 1000; ++i) {
+    const int model = i % models;
+    // Spread evenly over the ranks of a logistic distribution, close to the normal one.
+    const double rank = (model + 0.5) / models;
+    const double error = 0.1 * std::log(rank / (1 - rank)) * std::sqrt(3.0) / std::numbers::pi;
+    rows.push_back(row(model, error + noise(random)));
+  }
+  return rows;
+}
+
 // Rows of one model err alike: 1,000 of 4 models say less than 1,000 of 40.
 TEST(BandFit, FewModelsAreWiderThanManyOfTheSameSpread) {
+  const std::vector<Residual> many = rows_alike(40), few = rows_alike(4);
+  const Band of_many = band_of(fit_bands(many), many.front());
+  const Band of_few = band_of(fit_bands(few), few.front());
+  // The outermost of 4 lies at 0.65 of the 95th of 100. Student's factor for 4 rows is 1.43,
+  // and 1.12 for a row more: together 1.04 times as wide at least.
+  EXPECT_GT(std::log(of_few.high), 1.04 * std::log(of_many.high));
+  EXPECT_LT(std::log(of_few.low), 1.04 * std::log(of_many.low));
+}
+
+// Where rows of a model err no more alike than others, their number counts.
+TEST(BandFit, ModelsWhoseRowsErrApartSayAsMuchAsMoreModels) {
   const std::vector<Residual> many = normal_rows(Standing::fitted, 0.1, 7);
   std::vector<Residual> few = many;
   for (std::size_t i = 0; i < few.size(); ++i) few[i].model = "model " + std::to_string(i % 4);
   const double of_many = std::log(band_of(fit_bands(many), many.front()).high);
   const double of_few = std::log(band_of(fit_bands(few), few.front()).high);
-  // Student's 95th percentile with 3 degrees of freedom is 2.35, that of the normal one 1.64.
-  EXPECT_NEAR(of_few / of_many, 2.353 / 1.645 * std::sqrt(1 + 1 / 4.0), 0.1);
+  EXPECT_NEAR(of_few / of_many, 1, 0.1);
+}
+
+// A class of small errors is narrower than the others of its phase, and both hold their share.
+TEST(BandFit, ClassesOfSmallErrorsAreNarrow) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.1, 7);
+  for (Residual& r : normal_rows(Standing::fitted, 0.02, 8)) {
+    r.work.kernels = "scans";
+    rows.push_back(r);
+  }
+  const BandTable table = fit_bands(rows);
+  const double wide = std::log(band_of(table, rows.front()).high);
+  const double narrow = std::log(band_of(table, rows.back()).high);
+  EXPECT_NEAR(wide / narrow, 5, 0.5);
+  EXPECT_NEAR(narrow, 0.0329, 0.003);
 }
 
 // The table knows the sizes of its rows, and is wider beyond them.

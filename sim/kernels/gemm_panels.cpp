@@ -7,7 +7,7 @@ namespace fuseline {
 namespace {
 
 void sort_and_make_distinct(std::vector<Panel>& panels) {
-  std::sort(panels.begin(), panels.end());
+  if (!std::is_sorted(panels.begin(), panels.end())) std::sort(panels.begin(), panels.end());
   panels.erase(std::unique(panels.begin(), panels.end()), panels.end());
 }
 
@@ -23,11 +23,24 @@ bool on_chunk_edges(const GemmOperand& operand, const Panel& panel) {
 }  // namespace
 
 void WavePanels::add(const GemmUnit& unit) {
-  wanted_.push_back({false, unit.batch, unit.m_begin, unit.m_end, unit.k_begin, unit.k_end});
-  wanted_.push_back({true, unit.batch, unit.n_begin, unit.n_end, unit.k_begin, unit.k_end});
+  want({false, unit.batch, unit.m_begin, unit.m_end, unit.k_begin, unit.k_end});
+  want({true, unit.batch, unit.n_begin, unit.n_end, unit.k_begin, unit.k_end});
+  found_ = false;
+}
+
+// Units that follow each other want the same few panels again: those need no sorting.
+void WavePanels::want(const Panel& panel) {
+  constexpr std::ptrdiff_t kLatest = 24;
+  const auto latest = wanted_.end() - std::min(kLatest, std::ssize(wanted_));
+  const bool again = std::any_of(latest, wanted_.end(), [&](const Panel& p) {
+    return p.row_begin == panel.row_begin && p == panel;
+  });
+  if (!again) wanted_.push_back(panel);
 }
 
 const std::vector<Panel>& WavePanels::distinct() {
+  if (found_) return blocks_;
+  found_ = true;
   sort_and_make_distinct(wanted_);
   blocks_.clear();
   for (const Panel& p : wanted_) {

@@ -27,17 +27,22 @@ class WavePanels {
  public:
   explicit WavePanels(const GemmProblem& problem) : problem_(&problem) {}
 
-  void clear() { wanted_.clear(); }
+  void clear() {
+    wanted_.clear();
+    found_ = false;
+  }
   void add(const GemmUnit& unit);
   // Units of a wave share most of their panels, so few are left once equal ones are gone.
   const std::vector<Panel>& distinct();
 
  private:
+  void want(const Panel& panel);
   void join_neighbours();
 
   const GemmProblem* problem_;
   std::vector<Panel> wanted_;  // by units
   std::vector<Panel> blocks_;
+  bool found_ = false;  // blocks_ holds the distinct ones
 };
 
 // Their bytes, without scales.

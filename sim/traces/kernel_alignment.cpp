@@ -168,10 +168,12 @@ class PairPoints {
   }
   // As a further launch of kernel p.
   [[nodiscard]] double join(std::size_t l, std::size_t p) const {
-    if (companions_[l]) return is_rare(planned_[p].kind) ? kCompanion : kRefused;
+    if (companions_[l] && is_rare(planned_[p].kind)) return kCompanion;
+    if (companions_[l]) return kRefused;
     if (planned_[p].kind == KernelKind::block) return kFurtherLaunch;
     if (is_rare(kinds_[l]) || is_rare(planned_[p].kind)) return kRefused;
-    return speaks(l, p).value_or(false) ? kFurtherLaunch : kRefused;
+    if (speaks(l, p).value_or(false)) return kFurtherLaunch;
+    return kRefused;
   }
 
  private:

@@ -9,6 +9,12 @@ CUDA code of ours. Outputs are checked against fp64 at the measured sizes. The e
     scripts/found_plans.py build/release/bin/fuseline --gpu h100 --choose
 
 searches every candidate and says which six cases the rule of docs/search.md takes. Nothing is measured for it.
+
+    scripts/found_plans.py build/release/bin/fuseline --gpu h200 --finishers [--predict [--check-plans]]
+
+takes, in the place of found plans, `coda` without the launches that finish a norm's statistics: every tile that scales
+by the norm sums its rows' partials itself. The cases are the decode blocks of scripts/measure-kernels.sh. --predict says
+what that is worth and needs no GPU; --check-plans also executes every plan on the CPU and writes its CUDA code.
 """
 import argparse
 import csv
@@ -30,6 +36,15 @@ CASES = [
 # What PyTorch's side of `measure` can build, with a check against fp64 that takes minutes at most; one shape a phase.
 CANDIDATES = ["gpt2-large", "gpt2-xl", "gpt3-13b", "llama2-7b", "llama2-13b", "llama3-8b", "mistral-7b", "phi3", "tinyllama"]
 SHAPES = [("forward", 2, 1024, 0), ("decode", 4, 1, 2048), ("train", 1, 1024, 0)]
+# The decode blocks of scripts/measure-kernels.sh.
+FINISHED = [(model, "decode", batch, 1, 2048) for model, batch in
+            (("llama2-7b", 1), ("llama2-13b", 1), ("llama3-8b", 1), ("llama3-8b", 4), ("llama3-8b", 8), ("tinyllama", 1),
+             ("tinyllama", 4), ("tinyllama", 8))] + [
+    ("llama2-7b", "decode", 3, 1, 1700), ("llama3-8b", "decode", 1, 1, 27000), ("llama2-13b", "decode", 7, 1, 900),
+    ("mistral-7b", "decode", 20, 1, 1300), ("qwen3-8b", "decode", 48, 1, 700), ("tinyllama", "decode", 100, 1, 600),
+    ("phi3", "decode", 12, 1, 2100), ("gpt2-xl", "decode", 40, 1, 500), ("llama3-8b", "decode", 128, 1, 500),
+    ("falcon-7b", "decode", 5, 1, 3000), ("gemma2-9b", "decode", 16, 1, 1100), ("llama2-70b", "decode", 2, 1, 5000),
+]
 COLUMNS = ["model", "phase", "batch", "seq", "context", "search_us", "search_predicted_us", "coda_us", "coda_predicted_us",
            "torch_compile_us", "checked"]
 
@@ -66,6 +81,54 @@ def find(o, case, plan):
     return best[:2]
 
 
+def launches(o, case, which):
+    done = subprocess.run([o.fuseline, "predict", "--gpu", o.gpu, *words_of(case), *which, "--format", "json"], check=True,
+                          capture_output=True, text=True)
+    return json.loads(done.stdout)["predictions"][0]["launches"]
+
+
+def fold_finishers(o, case, plan):
+    """The best plan in which every finisher of `coda` is in a kernel with what scales by it. Whether there is one."""
+    done = subprocess.run([o.fuseline, "explain", "--gpu", o.gpu, *words_of(case), "--policy", "coda", "--format", "json"],
+                          check=True, capture_output=True, text=True)
+    coda = json.loads(done.stdout)["plans"][0]
+    finishers = {op for k in coda["kernels"] if k["implementation"] == "finisher" for op in k["operators"]}
+    pairs = [f"{e['from']},{e['to']}" for e in coda["edges"] if e["from"] in finishers and not e["fused"]]
+    if not pairs:
+        return False
+    searched = subprocess.run([o.fuseline, "search", "--gpu", o.gpu, *words_of(case), "--policy", "coda", "--kernels", "own",
+                               "--keep-together", ";".join(pairs), "--output", str(plan), "--format", "json"],
+                              capture_output=True, text=True)
+    return searched.returncode == 0
+
+
+def predict_finishers(o):
+    """A table of what the launches cost. The exit status."""
+    print("| block | coda µs | launches | without finishers | launches | gain |" + (" checked |" if o.check_plans else ""))
+    print("|---|---|---|---|---|---|" + ("---|" if o.check_plans else ""))
+    failed = 0
+    for number in o.numbers:
+        case = o.all_cases[number - 1]
+        plan = o.plans / f"{number}-{o.gpu}.fuse"
+        what = f"{case[0]} {case[2]} x {case[4]}"
+        if not fold_finishers(o, case, plan):
+            print(f"| {what} | no finisher that can be folded | | | | |" + (" |" if o.check_plans else ""), flush=True)
+            continue
+        with_plan, with_coda = ["--plan", str(plan)], ["--policy", "coda"]
+        before, after = predicted_us(o, case, with_coda), predicted_us(o, case, with_plan)
+        said = ""
+        if o.check_plans:
+            right = subprocess.run([o.fuseline, "verify", "--gpu", o.gpu, *words_of(case), *with_plan],
+                                   capture_output=True).returncode == 0
+            built = subprocess.run([o.fuseline, "explain", "--gpu", o.gpu, *words_of(case), *with_plan, "--cuda"],
+                                   capture_output=True).returncode == 0
+            failed += not (right and built)
+            said = f" {'verified' if right else 'WRONG'}, {'has CUDA code' if built else 'NO CUDA CODE'} |"
+        print(f"| {what} | {before:.1f} | {launches(o, case, with_coda)} | {after:.1f} | {launches(o, case, with_plan)} "
+              f"| {before / after:.3f} |{said}", flush=True)
+    return 1 if failed else 0
+
+
 def choose(o):
     """Of each phase the two models with the largest predicted gain over the faster of coda and torch-compile."""
     print("| block | found µs | kernels | coda | torch-compile | gain | |\n|---|---|---|---|---|---|---|")
@@ -96,7 +159,10 @@ def times(folder, name):
 def measure(o, case, number, left):
     plan = o.plans / f"{number}-{o.gpu}.fuse"
     if not plan.exists():
-        find(o, case, plan)
+        if o.finishers and not fold_finishers(o, case, plan):
+            return None, "no finisher that can be folded"
+        if not o.finishers:
+            find(o, case, plan)
     predicted = {policy: predicted_us(o, case, which)
                  for policy, which in (("search", ["--plan", str(plan)]), ("coda", ["--policy", "coda"]))}
     with tempfile.TemporaryDirectory() as scratch:
@@ -131,11 +197,18 @@ def main():
     parser.add_argument("--logs", type=pathlib.Path)
     parser.add_argument("--check", default="full")
     parser.add_argument("--rival-command")
-    parser.add_argument("--cases", default="1,2,3,4,5,6")
+    parser.add_argument("--cases", help="numbers, with commas between them (1 to 6; all, of --finishers)")
+    parser.add_argument("--finishers", action="store_true", help="coda without launches of finishers")
+    parser.add_argument("--predict", action="store_true", help="of --finishers: no GPU")
+    parser.add_argument("--check-plans", action="store_true", help="of --predict: execute the plans, write their code")
     parser.add_argument("--choose", action="store_true", help="say which cases the rule takes; no GPU")
     parser.add_argument("--seconds", type=float, default=3600, help="no case begins later")
     o = parser.parse_args()
     o.plans.mkdir(parents=True, exist_ok=True)
+    o.all_cases = FINISHED if o.finishers else CASES
+    o.numbers = [int(n) for n in o.cases.split(",")] if o.cases else list(range(1, len(FINISHED) + 1 if o.finishers else 7))
+    if o.predict:
+        return predict_finishers(o)
     if o.choose:
         choose(o)
         return 0
@@ -143,8 +216,8 @@ def main():
     rows, failed = [], 0
     print("| block | found µs | coda | torch.compile | gain over coda, predicted | measured | over torch.compile |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    for number in (int(n) for n in o.cases.split(",")):
-        case = CASES[number - 1]
+    for number in o.numbers:
+        case = o.all_cases[number - 1]
         what = f"{case[0]} {case[1]} {case[2]} x {case[3]}" + (f" of {case[4]}" if case[4] else "")
         left = end - time.monotonic()
         row, why = measure(o, case, number, left) if left > 10 else (None, "out of time")

@@ -36,11 +36,12 @@ TensorMap Device::tensor_map(const TensorMapShape& shape) const {
                                          static_cast<cuuint32_t>(shape.box_rows), 1, 1};
   const std::array<cuuint32_t, 4> steps = {1, 1, 1, 1};
   const unsigned rank = shape.beside > 0 ? 4 : shape.rows > 0 ? 2 : 1;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the driver gives addresses as numbers
+  void* address = reinterpret_cast<void*>(shape.address);
   CUtensorMap map{};
   calls_->check(
-      calls_->encode_tensor_map(&map, type, rank, reinterpret_cast<void*>(shape.address),
-                                sizes.data(), strides.data(), box.data(), steps.data(),
-                                CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
+      calls_->encode_tensor_map(&map, type, rank, address, sizes.data(), strides.data(), box.data(),
+                                steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
                                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE),
       fmt::format("describing a {} x {} tensor to the copy engine", shape.rows, shape.cols));
   TensorMap result{};

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace fuseline {
@@ -34,9 +35,14 @@ WorkClass shortened(WorkClass work, int words) {
 }
 constexpr int kMostWords = 4;
 
-std::string key_of(const WorkClass& w) {
-  return w.what + '/' + w.phase + '/' + w.maker + '/' + w.kernels + '/' + w.size;
-}
+struct ByWords {
+  bool operator()(const WorkClass& a, const WorkClass& b) const {
+    return std::tie(a.what, a.phase, a.maker, a.kernels, a.size) <
+           std::tie(b.what, b.phase, b.maker, b.kernels, b.size);
+  }
+};
+template <class T>
+using ByClass = std::map<WorkClass, T, ByWords>;
 
 double gain_slope(const ResidualRows& rows) {
   double products = 0, squares = 0;
@@ -75,6 +81,11 @@ struct SumsOfModels {
   void add(const std::string& model, double error) {
     for (ErrorSum* sum : {&all, &models[model]}) sum->errors += error, sum->rows += 1;
   }
+  void add(const SumsOfModels& other) {
+    all.errors += other.all.errors, all.rows += other.all.rows;
+    for (const auto& [model, sum] : other.models)
+      models[model].errors += sum.errors, models[model].rows += sum.rows;
+  }
   // `model` empty: nothing is left out.
   [[nodiscard]] ErrorSum without(const std::string& model) const {
     const auto found = models.find(model);
@@ -89,15 +100,16 @@ struct SumsOfModels {
 class ClassErrors {
  public:
   ClassErrors(const ResidualRows& rows, int first, double slope) : first_(first) {
-    for (const Residual* r : rows)
+    ByClass<SumsOfModels> whole;
+    for (const Residual* r : rows) whole[r->work].add(r->model, std::abs(error_beyond(*r, slope)));
+    for (const auto& [work, sums] : whole)
       for (int words = first; words <= kMostWords; ++words)
-        classes_[key_of(shortened(r->work, words))].add(r->model,
-                                                        std::abs(error_beyond(*r, slope)));
+        classes_[shortened(work, words)].add(sums);
   }
   [[nodiscard]] double mean(const WorkClass& work, int words, const std::string& without) const {
     double mean = 0, parent = 0;
     for (int w = first_; w <= words; ++w) {
-      const auto found = classes_.find(key_of(shortened(work, w)));
+      const auto found = classes_.find(shortened(work, w));
       if (found == classes_.end()) break;
       const ErrorSum sum = found->second.without(without);
       if (sum.rows + parent > 0) mean = (sum.errors + parent * mean) / (sum.rows + parent);
@@ -108,7 +120,7 @@ class ClassErrors {
 
  private:
   int first_;
-  std::map<std::string, SumsOfModels> classes_;
+  ByClass<SumsOfModels> classes_;
 };
 
 struct ScaledError {
@@ -162,9 +174,12 @@ struct ErrorEnds {
 // is known from other models.
 ErrorEnds ends_of(const ResidualRows& rows, const ClassErrors& errors, double slope) {
   std::vector<ScaledError> scaled;
-  for (const Residual* r : rows)
-    scaled.push_back(
-        {r->model, error_beyond(*r, slope) / errors.mean(r->work, kMostWords, r->model)});
+  std::map<std::string, ByClass<double>> means;
+  for (const Residual* r : rows) {
+    double& mean = means[r->model][r->work];
+    if (mean == 0) mean = errors.mean(r->work, kMostWords, r->model);
+    scaled.push_back({r->model, error_beyond(*r, slope) / mean});
+  }
   const double wide = of_few(independent_rows(scaled));
   std::vector<double> sorted;
   const bool both = rows.size() >= kRowsForEnds;
@@ -185,15 +200,13 @@ void add_classes(const ResidualRows& rows, int first, int last, std::vector<Band
   const ClassErrors errors(rows, first, slope);
   const ErrorEnds ends = ends_of(rows, errors, slope);
   for (int words = first; words <= last; ++words) {
-    std::map<std::string, ResidualRows> groups;
-    for (const Residual* r : rows) groups[key_of(shortened(r->work, words))].push_back(r);
-    for (const auto& [key, group] : groups) {
+    ByClass<ResidualRows> groups;
+    for (const Residual* r : rows) groups[shortened(r->work, words)].push_back(r);
+    for (const auto& [of, group] : groups) {
       std::set<std::string> models;
       for (const Residual* r : group) models.insert(r->model);
-      BandClass c{.of = shortened(group.front()->work, words),
-                  .slope = slope,
-                  .rows = std::ssize(group),
-                  .models = std::ssize(models)};
+      BandClass c{
+          .of = of, .slope = slope, .rows = std::ssize(group), .models = std::ssize(models)};
       if (words > 0 && (c.rows < kRowsOfClass || c.models < kModelsOfClass)) continue;
       const double mean = errors.mean(c.of, words, {});
       c.low = std::clamp(mean * ends.low, -kWidestClass, -kLeastHalfWidth);
@@ -220,10 +233,11 @@ double order_statistic(const std::vector<double>& sorted, double rank) {
 
 std::vector<BandClass> classes_of(const ResidualRows& rows) {
   std::vector<BandClass> classes;
-  std::map<std::string, ResidualRows> subjects, phases;
+  std::map<std::string, ResidualRows> subjects;
+  ByClass<ResidualRows> phases;
   for (const Residual* r : rows) {
     subjects[r->work.what].push_back(r);
-    phases[key_of(shortened(r->work, 1))].push_back(r);
+    phases[shortened(r->work, 1)].push_back(r);
   }
   for (const auto& [what, group] : subjects) add_classes(group, 0, 0, classes);
   for (const auto& [key, group] : phases)

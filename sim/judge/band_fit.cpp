@@ -160,7 +160,10 @@ Band band_of(const BandTable& table, const Residual& row) {
 
 BandTable fit_bands(const std::vector<Residual>& rows) {
   std::vector<BandClass> classes = classes_of(chosen(rows, true));
-  std::vector<Widening> widenings = Widenings(rows, without_each(rows)).all(classes);
+  // Widenings are of GPUs without fitted constants alone.
+  const bool others = !chosen(rows, false).empty();
+  const WithoutModel tables = others ? without_each(rows) : WithoutModel{};
+  std::vector<Widening> widenings = Widenings(rows, tables).all(classes);
   return {std::move(classes), std::move(widenings)};
 }
 

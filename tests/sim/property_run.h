@@ -28,7 +28,7 @@ struct PropertyCase {
   [[nodiscard]] std::string text() const {
     return gpu + " " + policy + " D " + std::to_string(model.D) + " F " + std::to_string(model.F) +
            " H " + std::to_string(model.H) + "/" + std::to_string(model.Hkv) + " d " +
-           std::to_string(model.d) + (model.blocks.empty() ? " llama " : " gpt ") +
+           std::to_string(model.d) + (model.is_all("llama") ? " llama " : " gpt ") +
            name_of(work.phase) + " " + std::to_string(work.batch) + "x" + std::to_string(work.seq) +
            " of " + std::to_string(work.context);
   }
@@ -62,7 +62,7 @@ class RandomCases {
                 number(8 / step + 1, 256 / std::max<std::int64_t>(2, step));
     c.model.Hkv = number(1, 16);
     c.model.H = c.model.Hkv * number(1, 8);
-    if (!c.model.blocks.empty()) c.model.H = c.model.Hkv;
+    if (!c.model.is_all("llama")) c.model.H = c.model.Hkv;
     c.model.D = step * number(64 / step, 4096 / step);
     c.model.F = step * number(64 / step, 8192 / step);
     c.model.max_positions = 1 << 20;

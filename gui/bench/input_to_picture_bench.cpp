@@ -22,6 +22,7 @@
 
 #include "gui/model/document.h"
 #include "gui/widgets/charts/motion_view.h"
+#include "gui/widgets/held_memory.h"
 #include "gui/widgets/layers_view.h"
 #include "gui/widgets/main_window.h"
 #include "gui/widgets/theme.h"
@@ -236,6 +237,7 @@ benchmark::internal::Benchmark* add(const char* name, void (*what)(benchmark::St
 }  // namespace
 
 int main(int argc, char** argv) {
+  share_arenas();  // as the program does
   qputenv("QT_QPA_PLATFORM", "offscreen");
   int one = 1;
   const QApplication app(one, argv);

@@ -7,8 +7,9 @@ namespace fuseline::gui {
 
 constexpr std::size_t kMostKeptWalks = std::size_t{12} << 20;  // bytes
 
-// A sweep or a map simulates sizes that no later edit asks for. Where the walks that the process
-// remembers take more than kMostKeptWalks, all are forgotten: an edit computes anew then, once.
+// Views in the background (a sweep, a map, judging all measurements) simulate what no later edit
+// asks for. Where the walks that the process remembers take more than kMostKeptWalks, all are
+// forgotten: an edit computes anew then, once.
 void bound_walks();
 
 }  // namespace fuseline::gui

@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "gui/model/kept_walks.h"
 #include "gui/model/run_plan.h"
 #include "gui/model/text.h"
 #include "sim/gpu/plan_target.h"
@@ -86,7 +85,6 @@ ServingMap serving_map(const ServingRequest& request, const std::stop_token& sto
                                         map.contexts[i % map.contexts.size()]);
                },
                {.stop = &stopped, .progress = progress});
-  bound_walks();
   throw_if_stopped(stop);
   return map;
 }

@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/format.h"
 #include "base/parallel_for.h"
-#include "gui/model/kept_walks.h"
 #include "gui/model/run_plan.h"
 #include "gui/model/text.h"
 #include "sim/gpu/plan_target.h"
@@ -246,7 +245,6 @@ SweepChart sweep(const SweepRequest& request, const std::stop_token& stop,
                      point_at(base, request.axis, request.values[v], request.runs[r]);
                },
                {.stop = &stopped, .progress = progress});
-  bound_walks();
   throw_if_stopped(stop);
   set_axes(chart, request);
   chart.crossovers = crossovers(chart.curves, name_of(request.axis));

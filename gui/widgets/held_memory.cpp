@@ -6,6 +6,7 @@
 #include <malloc.h>
 #endif
 
+#include "gui/model/kept_walks.h"
 #include "gui/model/lent_threads.h"
 
 namespace fuseline::gui {
@@ -21,10 +22,13 @@ HeldMemory::HeldMemory(QObject* parent) : QObject(parent) {
   idle_.setSingleShot(true);
   idle_.setInterval(kIdleMs);
   connect(&idle_, &QTimer::timeout, this, [] {
-#ifdef __GLIBC__
     // Some milliseconds, which the window's thread need not spend.
-    LentThreads::shared().run([] { malloc_trim(0); });
+    LentThreads::shared().run([] {
+      bound_walks();
+#ifdef __GLIBC__
+      malloc_trim(0);
 #endif
+    });
   });
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "gui/model/kept_walks.h"
 #include "gui/model/latest_wins.h"
 
 namespace fuseline::gui {
@@ -72,6 +73,7 @@ class Background {
   };
 
   void post(Done done) {
+    bound_walks();  // work of a view simulates what no later edit asks for
     {
       const std::lock_guard lock(mutex_);
       inbox_.emplace(std::move(done));

@@ -86,7 +86,7 @@ TEST(FusionEdits, TheReasonIsAboutTheEdgeThatWasClicked) {
 }
 
 TEST(FusionEdits, WithoutReasonsThePlanHasTheSameKernels) {
-  const CustomFusion custom{{"split_norm"}, {{"gate_up", "swiglu"}, {"oproj", "residual1"}}};
+  const CustomFusion custom{{"split_norm"}, {{"oproj", "residual1"}, {"down", "residual2"}}};
   const Plan with = make_custom_plan(block(), custom.rewrites, custom.on_chip);
   const Plan without = make_bare_plan(block(), custom);
   EXPECT_FALSE(with.notes.empty());

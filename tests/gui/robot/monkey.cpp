@@ -20,6 +20,8 @@
 #include <fstream>
 #include <iostream>
 
+#include "gui/model/lent_threads.h"
+#include "sim/kernels/walk_memo.h"
 #include "tests/gui/robot/places.h"
 
 namespace fuseline::gui::robot {
@@ -92,12 +94,16 @@ int Monkey::below(int limit) {
   return limit <= 0 ? 0 : std::uniform_int_distribution<int>(0, limit - 1)(random_);
 }
 
-Monkey::Held Monkey::held_now() { return {held_mb(), used_mb()}; }
+Monkey::Held Monkey::held_now() {
+  return {held_mb(), used_mb(), static_cast<double>(WalkMemo::shared().use().memory) / 1e6};
+}
 
 void Monkey::look() {
   switch (state_) {
     case State::tidying:
       if (!tidy()) return;
+      // What work takes while it lasts is not kept.
+      if (LentThreads::shared().waiting() < LentThreads::shared().count()) return;
       held_.push_back(held_now());
       if (played_ms_ >= 1000LL * seconds_) {
         report();
@@ -137,7 +143,8 @@ void Monkey::report() const {
   std::cout << "monkey: " << actions_ << " actions; "
             << since(held_.back().resident, start.resident) << " from the start's "
             << start.resident << "; in use " << since(held_.back().used, start.used) << " from "
-            << start.used;
+            << start.used << ", walks " << since(held_.back().walks, start.walks) << " from "
+            << start.walks;
   if (held_.size() > 2)
     std::cout << "; after the first minute " << since(held_[1].resident, start.resident)
               << ", in use " << since(held_[1].used, start.used);

@@ -39,6 +39,7 @@ class Monkey : public QObject {
   struct Held {
     double resident = 0;  // of the machine's memory
     double used = 0;      // of the allocator, by the program
+    double walks = 0;     // of these, by the simulator that remembers its walks
   };
   static Held held_now();
   void report() const;

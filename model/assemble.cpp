@@ -12,6 +12,7 @@
 #include "model/operators/all_operators.h"
 #include "model/operators/operator_table.h"
 #include "model/why_not.h"
+#include "model/wiring.h"
 
 namespace fuseline {
 
@@ -71,8 +72,9 @@ std::string readers_outside(const PlanParts& parts, TensorId tensor, std::size_t
 
 std::vector<FusionNote> notes_of(const PlanParts& parts, const std::vector<Home>& homes) {
   const Graph& graph = parts.graph;
+  const Wiring wiring(graph);
   std::vector<FusionNote> notes;
-  for (const Edge& e : edges(graph)) {
+  for (const Edge& e : wiring.edges) {
     const std::size_t a = group_of(parts.groups, e.from);
     const std::size_t b = group_of(parts.groups, e.to);
     const std::string& tensor = graph.tensor(e.tensor).name;
@@ -90,7 +92,7 @@ std::vector<FusionNote> notes_of(const PlanParts& parts, const std::vector<Home>
       std::string illegal;  // the pair's own reason comes before that of the groups around it
       if (!two_mainloops && !attention)
         illegal = why_no_program(graph, {e.from, e.to}, parts.target);
-      if (illegal.empty()) illegal = why_not_merge(graph, parts.groups, a, b, parts.target);
+      if (illegal.empty()) illegal = why_not_merge(graph, wiring, parts.groups, a, b, parts.target);
       note.reason = !illegal.empty() ? illegal
                                      : "could share a kernel, but " +
                                            parts.rule(graph, parts.groups[a], parts.groups[b], e);

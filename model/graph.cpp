@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/wiring.h"
 
 namespace fuseline {
 
@@ -283,9 +284,11 @@ std::vector<Edge> edges(const Graph& graph) {
   return result;
 }
 
-std::vector<OpId> topological_order(const Graph& graph) {
+namespace {
+
+std::vector<OpId> order_along(const Graph& graph, const std::vector<Edge>& edges) {
   Dag dag(graph.ops().size());
-  for (const Edge& e : edges(graph)) boost::add_edge(index_of(e.from), index_of(e.to), dag);
+  for (const Edge& e : edges) boost::add_edge(index_of(e.from), index_of(e.to), dag);
   const std::vector<std::size_t> order = stable_order(dag);
   FUSELINE_ASSERT(order.size() == graph.ops().size(), "the graph has a cycle");
   std::vector<OpId> result;
@@ -294,8 +297,8 @@ std::vector<OpId> topological_order(const Graph& graph) {
   return result;
 }
 
-std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
-                                                     std::span<const std::vector<OpId>> groups) {
+std::optional<std::vector<std::size_t>> order_groups_along(
+    const Graph& graph, const std::vector<Edge>& edges, std::span<const std::vector<OpId>> groups) {
   // Vertices: the groups, then each operator that is in no group.
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::vector<std::size_t> vertex(graph.ops().size(), kNone);
@@ -310,7 +313,7 @@ std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
     if (v == kNone) v = count++;
 
   Dag dag(count);
-  for (const Edge& e : edges(graph)) {
+  for (const Edge& e : edges) {
     const std::size_t from = vertex[index_of(e.from)];
     const std::size_t to = vertex[index_of(e.to)];
     if (from != to) boost::add_edge(from, to, dag);
@@ -319,6 +322,23 @@ std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
   if (order.size() != count) return std::nullopt;
   std::erase_if(order, [&](std::size_t v) { return v >= groups.size(); });
   return order;
+}
+
+}  // namespace
+
+std::vector<OpId> topological_order(const Graph& graph) { return order_along(graph, edges(graph)); }
+
+std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
+                                                     std::span<const std::vector<OpId>> groups) {
+  return order_groups_along(graph, edges(graph), groups);
+}
+
+Wiring::Wiring(const Graph& graph)
+    : edges(fuseline::edges(graph)), order(order_along(graph, edges)) {}
+
+std::optional<std::vector<std::size_t>> order_groups(const Graph& graph, const Wiring& wiring,
+                                                     std::span<const std::vector<OpId>> groups) {
+  return order_groups_along(graph, wiring.edges, groups);
 }
 
 const char* name_of(Role role) {

@@ -7,17 +7,18 @@
 #include "model/lower_attention.h"
 #include "model/operators/operator_table.h"
 #include "model/why_not.h"
+#include "model/wiring.h"
 
 namespace fuseline {
 
 namespace {
 
 // Group b joins group a; the operators stay in dependency order.
-void merge(const Graph& graph, Groups& groups, std::size_t a, std::size_t b) {
+void merge(const Wiring& wiring, Groups& groups, std::size_t a, std::size_t b) {
   std::vector<OpId> both = groups[a];
   both.insert(both.end(), groups[b].begin(), groups[b].end());
   std::vector<OpId> ordered;
-  for (const OpId id : topological_order(graph))
+  for (const OpId id : wiring.order)
     if (std::find(both.begin(), both.end(), id) != both.end()) ordered.push_back(id);
   groups[a] = std::move(ordered);
   groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(b));
@@ -32,27 +33,28 @@ Groups one_each(const Graph& graph) {
 }
 
 Groups fuse_attention(const Graph& graph, Groups groups) {
-  for (const Edge& e : edges(graph)) {
+  const Wiring wiring(graph);
+  for (const Edge& e : wiring.edges) {
     const Op& from = graph.op(e.from);
     const Op& to = graph.op(e.to);
     const bool inside = from.kind->attention && to.kind->attention && from.pass == to.pass;
     const std::size_t a = group_of(groups, e.from);
     const std::size_t b = group_of(groups, e.to);
-    if (inside && a != b) merge(graph, groups, a, b);
+    if (inside && a != b) merge(wiring, groups, a, b);
   }
   return groups;
 }
 
 Groups grow(const Graph& graph, Groups groups, const FusionRule& rule, const Target& target) {
-  const std::vector<Edge> all = edges(graph);
+  const Wiring wiring(graph);
   for (bool changed = true; changed;) {
     changed = false;
-    for (const Edge& e : all) {
+    for (const Edge& e : wiring.edges) {
       const std::size_t a = group_of(groups, e.from);
       const std::size_t b = group_of(groups, e.to);
       if (a == b || !rule(graph, groups[a], groups[b], e).empty()) continue;
-      if (!why_not_merge(graph, groups, a, b, target).empty()) continue;
-      merge(graph, groups, a, b);
+      if (!why_not_merge(graph, wiring, groups, a, b, target).empty()) continue;
+      merge(wiring, groups, a, b);
       changed = true;
     }
   }
@@ -61,10 +63,12 @@ Groups grow(const Graph& graph, Groups groups, const FusionRule& rule, const Tar
 
 Groups join_siblings(const Graph& graph, Groups groups, const SiblingRule& rule,
                      const Target& target) {
+  const Wiring wiring(graph);
   for (std::size_t a = 0; a < groups.size(); ++a) {
     for (std::size_t b = a + 1; b < groups.size();) {
-      if (rule(graph, groups[a], groups[b]) && why_not_merge(graph, groups, a, b, target).empty())
-        merge(graph, groups, a, b);
+      if (rule(graph, groups[a], groups[b]) &&
+          why_not_merge(graph, wiring, groups, a, b, target).empty())
+        merge(wiring, groups, a, b);
       else
         ++b;
     }
@@ -81,14 +85,13 @@ class DepthFirst {
     std::vector<std::size_t> group_of_op(graph.ops().size());
     for (std::size_t g = 0; g < groups.size(); ++g)
       for (const OpId id : groups[g]) group_of_op[static_cast<std::size_t>(id.index)] = g;
-    const std::vector<OpId> order = topological_order(graph);
-    const std::vector<Edge> all = edges(graph);
-    for (const OpId from : order)
-      for (const Edge& e : all)
+    const Wiring wiring(graph);
+    for (const OpId from : wiring.order)
+      for (const Edge& e : wiring.edges)
         if (e.from == from)
           needs_[group_of_op[static_cast<std::size_t>(e.to.index)]].push_back(
               group_of_op[static_cast<std::size_t>(from.index)]);
-    for (const OpId id : order) visit(group_of_op[static_cast<std::size_t>(id.index)]);
+    for (const OpId id : wiring.order) visit(group_of_op[static_cast<std::size_t>(id.index)]);
   }
   Groups take() { return std::move(ordered_); }
 

@@ -12,6 +12,7 @@
 #include "model/operators/operator_table.h"
 #include "model/programs/block_programs.h"
 #include "model/why_no_stream.h"
+#include "model/wiring.h"
 
 namespace fuseline {
 
@@ -274,14 +275,14 @@ std::string why_no_halo(const Graph& graph, const std::vector<OpId>& ops, bool m
 }
 
 // The groups that depend on `start` (forward) or that it depends on.
-std::vector<bool> reach(const Graph& graph, const std::vector<std::vector<OpId>>& groups,
-                        std::size_t start, bool forward) {
+std::vector<bool> reach(const Graph& graph, const std::vector<Edge>& all,
+                        const std::vector<std::vector<OpId>>& groups, std::size_t start,
+                        bool forward) {
   std::vector<std::size_t> group_of_op(graph.ops().size(), groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g)
     for (const OpId id : groups[g]) group_of_op[static_cast<std::size_t>(id.index)] = g;
   std::vector<bool> reached(groups.size() + 1);
   std::vector<std::size_t> open{start};
-  const std::vector<Edge> all = edges(graph);
   while (!open.empty()) {
     const std::size_t g = open.back();
     open.pop_back();
@@ -295,6 +296,19 @@ std::vector<bool> reach(const Graph& graph, const std::vector<std::vector<OpId>>
     }
   }
   return reached;
+}
+
+std::string why_cycle_of(const Graph& graph, const Wiring& wiring,
+                         const std::vector<std::vector<OpId>>& groups, std::size_t group) {
+  if (order_groups(graph, wiring, groups)) return "";
+  const std::vector<bool> after = reach(graph, wiring.edges, groups, group, true);
+  const std::vector<bool> before = reach(graph, wiring.edges, groups, group, false);
+  std::string on_cycle;
+  for (std::size_t i = 0; i < groups.size(); ++i)
+    if (i != group && after[i] && before[i])
+      on_cycle += (on_cycle.empty() ? "" : ", ") + join(graph, groups[i]);
+  return "cycle through " + (on_cycle.empty() ? "other kernels" : on_cycle) +
+         ": it needs the one and feeds the other";
 }
 
 }  // namespace
@@ -329,10 +343,16 @@ std::string why_no_program(const Graph& graph, const std::vector<OpId>& ops, con
 
 std::string why_not_merge(const Graph& graph, const std::vector<std::vector<OpId>>& groups,
                           std::size_t a, std::size_t b, const Target& target) {
+  return why_not_merge(graph, Wiring(graph), groups, a, b, target);
+}
+
+std::string why_not_merge(const Graph& graph, const Wiring& wiring,
+                          const std::vector<std::vector<OpId>>& groups, std::size_t a,
+                          std::size_t b, const Target& target) {
   std::vector<OpId> merged = groups[a];
   merged.insert(merged.end(), groups[b].begin(), groups[b].end());
   std::vector<OpId> ordered;
-  for (const OpId id : topological_order(graph))
+  for (const OpId id : wiring.order)
     if (std::find(merged.begin(), merged.end(), id) != merged.end()) ordered.push_back(id);
   const std::string reason = why_no_program(graph, ordered, target);
   if (!reason.empty()) return reason;
@@ -340,20 +360,12 @@ std::string why_not_merge(const Graph& graph, const std::vector<std::vector<OpId
   std::vector<std::vector<OpId>> rest{ordered};
   for (std::size_t i = 0; i < groups.size(); ++i)
     if (i != a && i != b) rest.push_back(groups[i]);
-  return why_cycle(graph, rest, 0);
+  return why_cycle_of(graph, wiring, rest, 0);
 }
 
 std::string why_cycle(const Graph& graph, const std::vector<std::vector<OpId>>& groups,
                       std::size_t group) {
-  if (order_groups(graph, groups)) return "";
-  const std::vector<bool> after = reach(graph, groups, group, true);
-  const std::vector<bool> before = reach(graph, groups, group, false);
-  std::string on_cycle;
-  for (std::size_t i = 0; i < groups.size(); ++i)
-    if (i != group && after[i] && before[i])
-      on_cycle += (on_cycle.empty() ? "" : ", ") + join(graph, groups[i]);
-  return "cycle through " + (on_cycle.empty() ? "other kernels" : on_cycle) +
-         ": it needs the one and feeds the other";
+  return why_cycle_of(graph, Wiring(graph), groups, group);
 }
 
 }  // namespace fuseline

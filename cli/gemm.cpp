@@ -15,7 +15,6 @@
 #include "cli/options.h"
 #include "cli/predict_table.h"
 #include "cli/table.h"
-#include "cuda/emit/gemm_variant.h"
 #include "sim/block/single_gemm.h"
 #include "sim/selection/gemm_request.h"
 #include "sim/sure/estimate_bands.h"
@@ -58,12 +57,6 @@ std::string gemm_csv(const LibraryGemm& g, const Gpu& gpu, const KernelEstimate&
       g.activations.quantised() ? g.activations.name() : name_of(g.dtype));
 }
 
-std::vector<std::string> variant_names() {
-  std::vector<std::string> names;
-  for (const cuda::GemmVariant& v : cuda::gemm_variants()) names.push_back(v.name);
-  return names;
-}
-
 }  // namespace
 
 CommandResult gemm_command(const Arguments& args) {
@@ -101,9 +94,7 @@ CommandResult gemm_command(const Arguments& args) {
                texts.output);
   options.text("--minutes", "N", "after which no further size is begun", texts.minutes);
   options.text("--variants", "NAME,...|all",
-               "also the fastest tiles with something changed: " +
-                   fmt::format("{}", fmt::join(variant_names(), ", ")),
-               texts.variants);
+               "also the fastest tiles, changed; docs/measuring.md has the names", texts.variants);
   if (!options.parse(args)) return {options.help(), {}, ExitStatus::done};
 
   if (measured) return measure_gemms(texts);

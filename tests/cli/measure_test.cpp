@@ -94,7 +94,9 @@ TEST(Measure, RefusesAPlanOfAnotherBlockOrOneThatAPolicyIsAlready) {
 TEST(Measure, RivalsNeedTheirScript) {
   const auto data = std::filesystem::path(testing::TempDir()) / "measure_without_script" / "data";
   std::filesystem::create_directories(data);
-  for (const char* folder : {"models", "gpus"}) std::filesystem::create_directories(data / folder);
+  for (const auto& entry : std::filesystem::directory_iterator(FUSELINE_SOURCE_DIR "/scenarios"))
+    if (entry.is_directory())
+      std::filesystem::create_directory_symlink(entry.path(), data / entry.path().filename());
   setenv("FUSELINE_DATA", data.c_str(), 1);
   const CliRun run = cli({"measure", "--rivals", "eager"});
   unsetenv("FUSELINE_DATA");

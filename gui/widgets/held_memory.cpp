@@ -27,6 +27,7 @@ HeldMemory::HeldMemory(QObject* parent) : QObject(parent) {
     // Some milliseconds, which the window's thread need not spend.
     LentThreads::shared().run([] {
       bound_walks();
+      LentThreads::shared().end_waiting();
 #ifdef __GLIBC__
       malloc_trim(0);
 #endif

@@ -12,7 +12,8 @@ namespace fuseline::gui {
 void share_arenas();
 
 // Once nothing has been worked on for kIdleMs: bounds what is kept of the simulator's walks, gives
-// up what closed popups hold, and gives free memory back to the system.
+// up what closed popups hold, ends the threads that wait for work, and gives free memory back to
+// the system.
 class HeldMemory : public QObject {
  public:
   static constexpr int kIdleMs = 2000;

@@ -124,7 +124,7 @@ TEST(PutAway, TheCodeBehindAnotherTabComesBack) {
   view.finish();
   const QString text = view.text().toPlainText(), program = view.program().toPlainText();
   ASSERT_FALSE(text.isEmpty());
-  bring_to_front(window, "kernels");  // of the same tabs
+  bring_to_front(window, "program");  // of the same tabs
   EXPECT_TRUE(view.text().toPlainText().isEmpty());
   EXPECT_FALSE(view.tables().front().rows.empty()) << "what is exported stays";
   bring_to_front(window, "code");

@@ -1,6 +1,8 @@
 #include "gui/model/lent_threads.h"
 
+#include <algorithm>
 #include <condition_variable>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <thread>
@@ -15,6 +17,7 @@ namespace {
 struct Lent {
   std::condition_variable given;
   std::function<void()> work;
+  bool ends = false;
   std::thread thread;
 };
 
@@ -24,12 +27,11 @@ struct LentThreads::State {
   mutable std::mutex mutex;
   std::list<Lent> all;
   std::vector<Lent*> waiting;  // the one that came back last stands last
-  bool ends = false;
 
   void serve(Lent& own) {
     std::unique_lock lock(mutex);
     while (true) {
-      own.given.wait(lock, [&] { return own.work != nullptr || ends; });
+      own.given.wait(lock, [&] { return own.work != nullptr || own.ends; });
       if (own.work == nullptr) return;
       std::function<void()> work = std::exchange(own.work, nullptr);
       lock.unlock();
@@ -46,8 +48,10 @@ LentThreads::LentThreads() : state_(std::make_unique<State>()) {}
 LentThreads::~LentThreads() {
   {
     const std::lock_guard lock(state_->mutex);
-    state_->ends = true;
-    for (Lent& lent : state_->all) lent.given.notify_one();
+    for (Lent& lent : state_->all) {
+      lent.ends = true;
+      lent.given.notify_one();
+    }
   }
   for (Lent& lent : state_->all) lent.thread.join();
 }
@@ -64,6 +68,24 @@ void LentThreads::run(std::function<void()> work) {
   state_->waiting.pop_back();
   lent.work = std::move(work);
   lent.given.notify_one();
+}
+
+void LentThreads::end_waiting() {
+  std::list<Lent> ended;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (auto lent = state_->all.begin(); lent != state_->all.end();) {
+      const auto next = std::next(lent);
+      if (std::ranges::find(state_->waiting, &*lent) != state_->waiting.end()) {
+        lent->ends = true;
+        lent->given.notify_one();
+        ended.splice(ended.end(), state_->all, lent);
+      }
+      lent = next;
+    }
+    state_->waiting.clear();
+  }
+  for (Lent& lent : ended) lent.thread.join();
 }
 
 std::size_t LentThreads::count() const {

@@ -20,6 +20,9 @@ class LentThreads {
 
   // `work` must not throw.
   void run(std::function<void()> work);
+  // Ends those that wait. Each keeps what it has freed for itself, piece by piece, and no page that
+  // such a piece lies on can go back to the system. May be called by lent work.
+  void end_waiting();
   [[nodiscard]] std::size_t count() const;  // of threads, lent or waiting
   [[nodiscard]] std::size_t waiting() const;
 

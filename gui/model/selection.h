@@ -54,6 +54,7 @@ struct Highlight {
   std::map<RunId, std::set<std::size_t>> kernels;  // launches of each run
   std::set<MemoryLevel> levels;
   std::set<RunId> runs;
+  friend bool operator==(const Highlight&, const Highlight&) = default;
 };
 Highlight highlight(const Results& results, const Thing& thing);
 

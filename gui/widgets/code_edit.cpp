@@ -7,6 +7,7 @@
 #include <QSyntaxHighlighter>
 #include <QTextBlock>
 #include <algorithm>
+#include <utility>
 
 namespace fuseline::gui {
 
@@ -94,6 +95,7 @@ CodeEdit::CodeEdit(QWidget* parent, WordsOfLine words)
     if (!quiet_) emit typed(toPlainText());
   });
   connect(this, &QPlainTextEdit::cursorPositionChanged, this, [this] {
+    if (away_) return;
     const int line = textCursor().blockNumber();
     if (std::exchange(line_, line) == line) return;
     if (!quiet_) emit line_ended();
@@ -103,6 +105,11 @@ CodeEdit::CodeEdit(QWidget* parent, WordsOfLine words)
 }
 
 void CodeEdit::show_text(const QString& text) {
+  if (away_) {
+    away_->changed = away_->changed || away_->text != text;
+    away_->text = text;
+    return;
+  }
   const QString now = toPlainText();
   if (now == text) return;
   // Only what differs is replaced, so that the view does not jump.
@@ -155,6 +162,7 @@ void CodeEdit::go_to_mark() {
 
 // The line has a tint, and the word that is to blame a wave.
 void CodeEdit::show_mark() {
+  if (away_) return;
   QList<QTextEdit::ExtraSelection> marks;
   numbers_->update();
   const QColor tint =
@@ -195,6 +203,37 @@ void CodeEdit::restyle() {
   setFont(code_font(parentWidget() != nullptr ? parentWidget()->font() : font()));
   colours_->rehighlight();
   show_mark();
+}
+
+void CodeEdit::put_away() {
+  if (away_) return;
+  const QTextCursor cursor = textCursor();
+  away_ = {toPlainText(), cursor.anchor(), cursor.position(), horizontalScrollBar()->value(),
+           verticalScrollBar()->value()};
+  quiet_ = true;
+  setExtraSelections({});
+  clear();
+  quiet_ = false;
+}
+
+bool CodeEdit::take_back() {
+  if (!away_) return false;
+  quiet_ = true;
+  setPlainText(away_->text);
+  if (!away_->changed) {
+    QTextCursor cursor(document());
+    cursor.setPosition(away_->anchor);
+    cursor.setPosition(away_->position, QTextCursor::KeepAnchor);
+    setTextCursor(cursor);
+    horizontalScrollBar()->setValue(away_->across);
+    verticalScrollBar()->setValue(away_->down);
+  }
+  quiet_ = false;
+  line_ = textCursor().blockNumber();
+  const bool changed = away_->changed;
+  away_.reset();
+  show_mark();
+  return changed;
 }
 
 // Ctrl+Z is the window's: Qt would keep it from there.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <QPlainTextEdit>
+#include <QString>
 #include <QTextBlock>
 #include <functional>
 #include <optional>
@@ -39,6 +40,14 @@ class CodeEdit : public QPlainTextEdit {
   }  // seen, from 0
   void restyle();
 
+  // Nobody sees it any more: keeps the text, the cursor and the place, and gives up the lines that
+  // Qt made of the text, which take many times its memory.
+  void put_away();
+  // Makes the lines again. True if another text was given meanwhile: then the cursor is at its
+  // begin.
+  bool take_back();
+  [[nodiscard]] QString text() const { return away_ ? away_->text : toPlainText(); }
+
  signals:
   void typed(const QString& text);
   void line_changed(int line);  // that the cursor is in, 1-based
@@ -49,6 +58,12 @@ class CodeEdit : public QPlainTextEdit {
   void resizeEvent(QResizeEvent* event) override;
 
  private:
+  struct Away {
+    QString text;
+    int anchor, position;  // of the cursor
+    int across, down;      // of the scroll bars
+    bool changed = false;
+  };
   class Numbers;
   class Colours;
   [[nodiscard]] int numbers_width() const;
@@ -60,6 +75,7 @@ class CodeEdit : public QPlainTextEdit {
   Colours* colours_;
   std::optional<BlockProblem> problem_;
   std::set<int> lit_;
+  std::optional<Away> away_;
   int line_ = 0;
   bool quiet_ = false;
 };

@@ -125,6 +125,8 @@ void CodeView::refresh() {
 }
 
 void CodeView::show_highlight(const Highlight&) {
+  program_->take_back();
+  if (text_->take_back()) light_code(lit_program_);
   if (!(bench().selection().selected == selected_)) refresh();
 }
 
@@ -203,6 +205,11 @@ void CodeView::light_program(int code_line) {
 void CodeView::cancel() {
   work_.cancel();
   asked_.reset();
+}
+
+void CodeView::put_away() {
+  program_->put_away();
+  text_->put_away();
 }
 
 void CodeView::restyle() {

@@ -35,6 +35,7 @@ class CodeView : public View {
   void finish() override { work_.finish(); }
   [[nodiscard]] bool is_busy() const override { return work_.is_busy(); }
   void cancel() override;
+  void put_away() override;
   void paint_to(QPainter& painter, QSize size) override;
   [[nodiscard]] std::vector<Table> tables() const override;
 

@@ -1,6 +1,7 @@
 #include "gui/widgets/details_panel.h"
 
 #include <QEvent>
+#include <QScrollBar>
 
 #include "gui/model/details.h"
 #include "gui/widgets/qt_text.h"
@@ -51,7 +52,12 @@ void DetailsPanel::refresh() {
   }
   if (html == shown_) return;  // it is asked for at every move of the mouse, and laying out is slow
   shown_ = html;
+  // The text is taken out before the new one comes in. Without this the scroll bar would go and
+  // come back, and Qt would lay the text out for each width.
+  setVerticalScrollBarPolicy(verticalScrollBar()->maximum() > 0 ? Qt::ScrollBarAlwaysOn
+                                                                : Qt::ScrollBarAlwaysOff);
   setHtml(html);
+  setVerticalScrollBarPolicy(Qt::ScrollBarAsNeeded);
 }
 
 void DetailsPanel::changeEvent(QEvent* event) {

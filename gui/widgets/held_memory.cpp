@@ -8,6 +8,7 @@
 
 #include "gui/model/kept_walks.h"
 #include "gui/model/lent_threads.h"
+#include "gui/widgets/closed_popups.h"
 
 namespace fuseline::gui {
 
@@ -22,9 +23,11 @@ HeldMemory::HeldMemory(QObject* parent) : QObject(parent) {
   idle_.setSingleShot(true);
   idle_.setInterval(kIdleMs);
   connect(&idle_, &QTimer::timeout, this, [] {
+    give_up_closed_popups();
     // Some milliseconds, which the window's thread need not spend.
     LentThreads::shared().run([] {
       bound_walks();
+      LentThreads::shared().end_waiting();
 #ifdef __GLIBC__
       malloc_trim(0);
 #endif

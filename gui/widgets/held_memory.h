@@ -11,8 +11,9 @@ namespace fuseline::gui {
 // free. The window's threads share two: little is allocated by more than two at once.
 void share_arenas();
 
-// Once nothing has been worked on for kIdleMs: bounds what is kept of the simulator's walks, and
-// gives free memory back to the system.
+// Once nothing has been worked on for kIdleMs: bounds what is kept of the simulator's walks, gives
+// up what closed popups hold, ends the threads that wait for work, and gives free memory back to
+// the system.
 class HeldMemory : public QObject {
  public:
   static constexpr int kIdleMs = 2000;

@@ -201,7 +201,7 @@ void PlanView::paint_to(QPainter& painter, QSize size) {
   paint_html(
       painter, size,
       code_html({state().text() + " · " + numbers_->text().section('\n', 0, 0),
-                 edit().toPlainText(), problem, &words_of_plan_line, first, std::max(1, lines)},
+                 edit().text(), problem, &words_of_plan_line, first, std::max(1, lines)},
                 theme(), font()),
       theme(), font());
 }

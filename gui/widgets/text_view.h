@@ -20,8 +20,10 @@ class TextView : public View {
  public:
   void refresh() override { show_document(); }
   void show_highlight(const Highlight&) override {
+    edit_->take_back();
     if (stale_) show_document();  // told to when it is raised, too
   }
+  void put_away() override { edit_->put_away(); }
   [[nodiscard]] CodeEdit& edit() const { return *edit_; }
 
  protected:

@@ -24,6 +24,7 @@ class MarkLayer : public QCPLayerable {
   void set_scene(const Scene* scene) { scene_ = scene; }
   void set_style(const Theme& theme, const QFont& font);
   void set_highlight(const Highlight& highlight) { highlight_ = highlight; }
+  [[nodiscard]] const Highlight& highlight() const { return highlight_; }
 
   // Room that the names and results of rows take beside the axes, for a plot of that width, px.
   [[nodiscard]] QMargins row_margins(int width) const;

@@ -145,6 +145,7 @@ MotionView::MotionView(Workbench& bench, QWidget* parent)
       play_(new QToolButton(this)),
       slider_(new QSlider(Qt::Horizontal, this)),
       canvas_(new MotionCanvas(this)),
+      part_(kOpensAt),
       work_(this,
             [](const Request& request, const std::stop_token& stop, const Progress& progress) {
               std::vector<MotionTrack> tracks;
@@ -250,6 +251,7 @@ void MotionView::refresh() {
 
 void MotionView::start() {
   soon_.stop();
+  put_away_ = false;
   if (beside_->count() == 0) {
     fill_runs();
     fill_kernels();
@@ -266,9 +268,7 @@ void MotionView::start() {
 
 void MotionView::lay_out() {
   play(false);
-  const bool first = canvas_->tracks().empty();
-  const double part =
-      canvas_->length() > Seconds() ? canvas_->time() / canvas_->length() : kOpensAt;
+  remember_time();
   std::vector<MovingTrack> tracks;
   const RunId shown = walks_.empty() ? RunId{} : walks_.front().run;
   const int chosen = kernel_->currentIndex();
@@ -293,7 +293,11 @@ void MotionView::lay_out() {
     tracks.push_back(moving(walk, launches));
   }
   canvas_->set_tracks(std::move(tracks));
-  go_to((first ? kOpensAt : part) * canvas_->length());
+  go_to(part_ * canvas_->length());
+}
+
+void MotionView::remember_time() {
+  if (canvas_->length() > Seconds()) part_ = canvas_->time() / canvas_->length();
 }
 
 void MotionView::go_to(Seconds now) {
@@ -336,6 +340,7 @@ void MotionView::show_kernel(std::size_t launch) {
 }
 
 void MotionView::show_highlight(const Highlight& /*highlight*/) {
+  if (put_away_) start();
   const Thing& selected = bench().selection().selected;
   if (selected.kind == ThingKind::kernel && selected.run == bench().shown_run())
     show_kernel(selected.kernel);
@@ -355,6 +360,17 @@ void MotionView::cancel() {
   soon_.stop();
   work_.cancel();
   asked_.reset();
+}
+
+// A walk takes megabytes, and is made again in less time than a person needs to look at it.
+void MotionView::put_away() {
+  ChartView::put_away();
+  cancel();
+  play(false);
+  remember_time();
+  walks_.clear();
+  canvas_->set_tracks({});
+  put_away_ = true;
 }
 
 void MotionView::paint_content(QPainter& painter, const QRect& area) {

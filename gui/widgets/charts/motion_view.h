@@ -68,6 +68,7 @@ class MotionView : public ChartView {
   void finish() override;
   [[nodiscard]] bool is_busy() const override { return work_.is_busy(); }
   void cancel() override;
+  void put_away() override;
   [[nodiscard]] std::vector<Table> tables() const override;
 
   [[nodiscard]] MotionCanvas& canvas() const { return *canvas_; }
@@ -93,7 +94,8 @@ class MotionView : public ChartView {
   void start();
   void fill_runs();
   void fill_kernels();
-  void lay_out();  // the spans of the chosen kernel
+  void lay_out();        // the spans of the chosen kernel
+  void remember_time();  // as a part of the span
   void go_to(Seconds now);
   void tick();
 
@@ -107,6 +109,8 @@ class MotionView : public ChartView {
   QElapsedTimer since_tick_;
   std::optional<Request> asked_;
   std::vector<MotionTrack> walks_;
+  double part_;            // of the span: the time of the picture, when it was laid out or put away
+  bool put_away_ = false;  // the walks were given up, and are made again when it is seen
   Background<Request, std::vector<MotionTrack>> work_;
 };
 

@@ -71,6 +71,14 @@ void Plot::showEvent(QShowEvent* event) {
   take_back();
 }
 
+// QCustomPlot would make pictures of the new size at once.
+void Plot::resizeEvent(QResizeEvent* event) {
+  if (gave_up_)
+    setViewport(rect());
+  else
+    QCustomPlot::resizeEvent(event);
+}
+
 void Plot::take_back() {
   if (!gave_up_) return;
   gave_up_ = false;
@@ -78,6 +86,7 @@ void Plot::take_back() {
 }
 
 void Plot::set_highlight(const Highlight& highlight) {
+  if (highlight == marks_->highlight()) return;
   marks_->set_highlight(highlight);
   draw_again();
 }

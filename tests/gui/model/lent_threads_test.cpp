@@ -56,6 +56,35 @@ TEST(LentThreads, TheEndWaitsForAllWork) {
   EXPECT_EQ(done, 8);
 }
 
+TEST(LentThreads, ThoseThatWaitCanBeEnded) {
+  LentThreads threads;
+  std::promise<void> go;
+  std::promise<void> ended;
+  std::shared_future<void> may_go = go.get_future().share();
+  threads.run([&, may_go] {
+    may_go.wait();
+    threads.end_waiting();  // by work that is lent a thread itself
+    ended.set_value();
+  });
+  for (int i = 0; i < 3; ++i) threads.run([may_go] { may_go.wait(); });
+  std::promise<void> done;
+  threads.run([&] { done.set_value(); });
+  done.get_future().wait();
+  while (threads.waiting() < 1) std::this_thread::yield();
+  EXPECT_EQ(threads.count(), 5U);
+  threads.end_waiting();
+  EXPECT_EQ(threads.count(), 4U) << "those that work go on";
+  EXPECT_EQ(threads.waiting(), 0U);
+  go.set_value();
+  ended.get_future().wait();
+  while (threads.waiting() < threads.count()) std::this_thread::yield();
+  threads.end_waiting();
+  EXPECT_EQ(threads.count(), 0U);
+  std::promise<void> again;
+  threads.run([&] { again.set_value(); });
+  again.get_future().wait();
+}
+
 // Each view had a thread of its own, and each of these a team of threads for its loops.
 TEST(LentThreads, ManyWorkersThatWorkInTurnShareThem) {
   const std::size_t before = LentThreads::shared().count();

@@ -21,6 +21,7 @@
 #include <iostream>
 
 #include "gui/model/lent_threads.h"
+#include "gui/widgets/held_memory.h"
 #include "sim/kernels/walk_memo.h"
 #include "tests/gui/robot/places.h"
 
@@ -104,6 +105,10 @@ void Monkey::look() {
       if (!tidy()) return;
       // What work takes while it lasts is not kept.
       if (LentThreads::shared().waiting() < LentThreads::shared().count()) return;
+      // A window at rest gives up what it does not need.
+      if (!rested_.isValid()) rested_.start();
+      if (rested_.elapsed() < 2 * HeldMemory::kIdleMs) return;
+      rested_.invalidate();
       held_.push_back(held_now());
       if (played_ms_ >= 1000LL * seconds_) {
         report();
@@ -228,11 +233,15 @@ void Monkey::act() {
   act_on(*top);
 }
 
-// What a press does may close the window that it was on: each event asks anew.
+// What a press does may close the window that it was on: each event asks anew. It may also open a
+// dialog and return when that is closed, which is when the window is being tidied: what is left of
+// the action would edit the new comparison then.
 void Monkey::act_on(QWidget& widget) {
   const QPointer<QWidget> top = &widget;
   const QPointer<QWindow> window = widget.windowHandle();
-  const auto is_there = [&] { return top != nullptr && window != nullptr && top->isVisible(); };
+  const auto is_there = [&] {
+    return state_ == State::playing && top != nullptr && window != nullptr && top->isVisible();
+  };
   if (!is_there()) return;
   const auto somewhere = [&] { return QPoint(below(top->width()), below(top->height())); };
   const auto under = [&](QPoint at) {

@@ -50,6 +50,7 @@ class Monkey : public QObject {
   int seconds_;
   QTimer timer_;
   QElapsedTimer since_;
+  QElapsedTimer rested_;  // since the window was tidied
   qint64 played_ms_ = 0, play_to_ms_ = 0;
   State state_ = State::tidying;
   int step_ = 0;  // of tidying

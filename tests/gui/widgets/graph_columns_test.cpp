@@ -30,7 +30,9 @@ TEST(GraphColumns, ALongGraphOnAWidePageIsCutBetweenBoxes) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     longest = std::max(longest, columns[i].height());
     // What goes on is in both, and no box is cut or drawn twice.
-    if (i > 0) EXPECT_LE(columns[i].top(), columns[i - 1].bottom());
+    if (i > 0) {
+      EXPECT_LE(columns[i].top(), columns[i - 1].bottom());
+    }
     int inside = 0;
     for (const QRectF& box : boxes) {
       const QRectF part = box & columns[i];

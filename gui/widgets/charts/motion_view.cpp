@@ -8,6 +8,7 @@
 #include <QToolButton>
 #include <QToolTip>
 #include <algorithm>
+#include <cmath>
 
 #include "gui/widgets/charts/plot.h"
 #include "gui/widgets/qt_text.h"
@@ -304,7 +305,7 @@ void MotionView::go_to(Seconds now) {
   canvas_->set_time(now);
   const double part = canvas_->length() > Seconds() ? canvas_->time() / canvas_->length() : 0;
   const QSignalBlocker quiet(slider_);
-  slider_->setValue(static_cast<int>(part * kSliderSteps + 0.5));
+  slider_->setValue(static_cast<int>(std::lround(part * kSliderSteps)));
 }
 
 void MotionView::play(bool on) {

@@ -1,9 +1,9 @@
 #include "gui/model/kernel_code.h"
 
 #include <fmt/format.h>
-#include <string_view>
 
 #include <sstream>
+#include <string_view>
 
 #include "base/error.h"
 #include "cuda/compile/compiler.h"

@@ -38,7 +38,7 @@ struct LentThreads::State {
       work();
       work = nullptr;  // what it holds ends outside of the lock
       lock.lock();
-      waiting.push_back(&own);
+      if (!own.ends) waiting.push_back(&own);
     }
   }
 };
@@ -46,14 +46,22 @@ struct LentThreads::State {
 LentThreads::LentThreads() : state_(std::make_unique<State>()) {}
 
 LentThreads::~LentThreads() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    for (Lent& lent : state_->all) {
-      lent.ends = true;
-      lent.given.notify_one();
+  // Work that still runs may be ending those that wait, which then finds none, and may begin more
+  // work, for which the next round waits.
+  while (true) {
+    std::list<Lent> ended;
+    {
+      const std::lock_guard lock(state_->mutex);
+      ended.swap(state_->all);
+      state_->waiting.clear();
+      for (Lent& lent : ended) {
+        lent.ends = true;
+        lent.given.notify_one();
+      }
     }
+    if (ended.empty()) return;
+    for (Lent& lent : ended) lent.thread.join();
   }
-  for (Lent& lent : state_->all) lent.thread.join();
 }
 
 void LentThreads::run(std::function<void()> work) {
@@ -61,7 +69,12 @@ void LentThreads::run(std::function<void()> work) {
   if (state_->waiting.empty()) {
     Lent& fresh = state_->all.emplace_back();
     fresh.work = std::move(work);
-    fresh.thread = std::thread([state = state_.get(), &fresh] { state->serve(fresh); });
+    try {
+      fresh.thread = std::thread([state = state_.get(), &fresh] { state->serve(fresh); });
+    } catch (...) {  // the system gives no more threads
+      state_->all.pop_back();
+      throw;
+    }
     return;
   }
   Lent& lent = *state_->waiting.back();

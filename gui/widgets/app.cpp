@@ -1,5 +1,4 @@
 #include "gui/widgets/app.h"
-#include "gui/model/kernel_code.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,6 +15,7 @@
 #include "base/error.h"
 #include "gui/model/block_editor.h"
 #include "gui/model/document.h"
+#include "gui/model/kernel_code.h"
 #include "gui/model/run_plan.h"
 #include "gui/widgets/charts/motion_view.h"
 #include "gui/widgets/code_view.h"

@@ -16,7 +16,6 @@
 #include "model/operators/all_operators.h"
 #include "tests/model/tiny_models.h"
 #include "tests/support/graph_names.h"
-#include "tests/support/rounds.h"
 
 namespace fuseline {
 namespace {
@@ -174,7 +173,7 @@ TEST(Bytes, CountOverlappingSlicesOnce) {
 
 TEST(Bytes, EqualACountOfEachElement) {
   std::mt19937 random(5);
-  for (int round = 0; round < test::rounds(200); ++round) {
+  for (int round = 0; round < 200; ++round) {
     const Graph g = build_block(test::random_model(random), test::random_work(random));
     for (const Op& o : g.ops()) {
       ASSERT_EQ(bytes_read(g, o), bytes_by_hand(g, o.reads)) << o.name;

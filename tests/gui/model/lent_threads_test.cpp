@@ -85,6 +85,20 @@ TEST(LentThreads, ThoseThatWaitCanBeEnded) {
   again.get_future().wait();
 }
 
+// A window may close while it rests, and while views ask for more.
+TEST(LentThreads, TheEndWaitsForWorkThatEndsOthersOrBeginsMore) {
+  std::atomic<int> done = 0;
+  for (int round = 0; round < 200; ++round) {
+    LentThreads threads;
+    for (int i = 0; i < 3; ++i) threads.run([&] { ++done; });
+    threads.run([&] {
+      threads.end_waiting();
+      threads.run([&] { ++done; });
+    });
+  }
+  EXPECT_EQ(done, 200 * 4);
+}
+
 // Each view had a thread of its own, and each of these a team of threads for its loops.
 TEST(LentThreads, ManyWorkersThatWorkInTurnShareThem) {
   const std::size_t before = LentThreads::shared().count();

@@ -15,7 +15,6 @@
 #include "sim/block/block_walk.h"
 #include "sim/block/estimate.h"
 #include "tests/sim/sim_support.h"
-#include "tests/support/rounds.h"
 
 namespace fuseline {
 namespace {
@@ -99,7 +98,7 @@ void expect_no_estimate_below_its_limits(int cases, std::uint32_t seed) {
 }
 
 TEST(Limits, NoEstimateOfARandomBlockIsBelowThem) {
-  expect_no_estimate_below_its_limits(test::rounds(300), 20261122);
+  expect_no_estimate_below_its_limits(300, 20261122);
 }
 
 TEST(LongLimits, NoEstimateOfThreeThousandRandomBlocksIsBelowThem) {

@@ -1,29 +1,18 @@
 // Rows that a tile of our own mainloop has and its matrix has not, and the clusters that fit.
 #include <gtest/gtest.h>
 
-#include <cstdint>
-
 #include "sim/gpu/gpu.h"
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/gemm_model.h"
 #include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/gemm_time.h"
+#include "tests/sim/kernels/own_product.h"
 
 namespace fuseline {
 namespace {
 
-GemmProblem own_product(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem problem = plain_gemm(m, n, k, 1, 2, 3, 4);
-  problem.library = false;
-  problem.needs.only_stores = true;
-  return problem;
-}
-
-double simulated_us(GemmProblem problem, const GemmTile& tile, const Gpu& gpu) {
-  problem.tile = tile;
-  L2Cache cache(effective_l2_capacity(gpu));
-  return to_us(simulate_gemm(problem, gpu, cache).time.time);
-}
+using test::own_product;
+using test::simulated_us;
 
 // Zeros hold up the data behind them. Measured on an H100: 50.9 us in tiles of 128 x 128, where
 // those of 64 rows take about as long as HBM needs.

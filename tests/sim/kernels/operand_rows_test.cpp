@@ -7,22 +7,13 @@
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/gemm_model.h"
 #include "sim/kernels/operand_rows.h"
+#include "tests/sim/kernels/own_product.h"
 
 namespace fuseline {
 namespace {
 
-GemmProblem product_of_ours(std::int64_t m, std::int64_t n, std::int64_t k) {
-  GemmProblem problem = plain_gemm(m, n, k, 1, 2, 3, 4);
-  problem.library = false;
-  problem.needs.only_stores = true;
-  return problem;
-}
-
-double time_in_us(GemmProblem problem, const GemmTile& tile, const Gpu& gpu) {
-  problem.tile = tile;
-  L2Cache cache(effective_l2_capacity(gpu));
-  return to_us(simulate_gemm(problem, gpu, cache).time.time);
-}
+using test::own_product;
+using test::simulated_us;
 
 constexpr GemmTile kTurnedSquare{
     .m = 128, .n = 128, .k = 64, .stages = 6, .cluster_m = 1, .cluster_n = 2};
@@ -30,7 +21,7 @@ constexpr GemmTile kTurnedSquare{
 TEST(OperandRows, LieInTwoLinesWhereTheirLengthIsNoMultipleOfOne) {
   const Gpu gpu = load_gpu("h200");
   const auto share = [&](std::int64_t k) {
-    return crossing_rows(product_of_ours(616, 9688, k), kTurnedSquare, gpu);
+    return crossing_rows(own_product(616, 9688, k), kTurnedSquare, gpu);
   };
   EXPECT_EQ(share(3264), 0);
   EXPECT_EQ(share(3264 + 32), 0.5);    // every other row begins at a line
@@ -41,7 +32,7 @@ TEST(OperandRows, LieInTwoLinesWhereTheirLengthIsNoMultipleOfOne) {
 
 TEST(OperandRows, AreAsLongAsTheStoredMatrixIsWide) {
   const Gpu gpu = load_gpu("h200");
-  GemmProblem problem = product_of_ours(512, 4104, 3264);
+  GemmProblem problem = own_product(512, 4104, 3264);
   // As the gradient of an input takes its weights: [k, n].
   problem.b.transposed = true;
   problem.b.matrix.rows = 3264;
@@ -52,11 +43,11 @@ TEST(OperandRows, AreAsLongAsTheStoredMatrixIsWide) {
 }
 
 TEST(OperandRows, CostNothingWhereTheLibraryOrPlainLoadsTakeThem) {
-  GemmProblem library = product_of_ours(616, 9688, 3272);
+  GemmProblem library = own_product(616, 9688, 3272);
   library.library = true;
   EXPECT_EQ(crossing_rows(library, kTurnedSquare, load_gpu("h200")), 0);
-  EXPECT_EQ(
-      crossing_rows(product_of_ours(616, 9688, 3272), kTurnedSquare, load_gpu("a100-sxm-80gb")), 0);
+  EXPECT_EQ(crossing_rows(own_product(616, 9688, 3272), kTurnedSquare, load_gpu("a100-sxm-80gb")),
+            0);
 }
 
 // Measured on an H200 (cuda/bench/results/forty-h200.csv, a row that the constant was not fitted
@@ -67,8 +58,8 @@ TEST(OperandRows, OfOddLengthsTakeLonger) {
   GemmTile low = kTurnedSquare;
   low.m = 80;
   low.stages = 7;
-  const double odd = time_in_us(product_of_ours(152, 7512, 14216), low, gpu);
-  const double even = time_in_us(product_of_ours(152, 7512, 14208), low, gpu);
+  const double odd = simulated_us(own_product(152, 7512, 14216), low, gpu);
+  const double even = simulated_us(own_product(152, 7512, 14208), low, gpu);
   EXPECT_GT(odd, 1.3 * even);
   EXPECT_NEAR(odd, 116.9, 0.2 * 116.9);
 }

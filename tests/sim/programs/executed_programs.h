@@ -15,10 +15,14 @@
 
 namespace fuseline::test {
 
-inline std::string product_text(std::int64_t m, std::int64_t n, std::int64_t k) {
+inline std::string sizes_text(std::int64_t m, std::int64_t n, std::int64_t k) {
   return "fuse 1\nsize M = " + std::to_string(m) + ", N = " + std::to_string(n) +
-         ", K = " + std::to_string(k) +
-         "\ninput x[M,K]\nweight w[N,K]\nweight b[1,N]\ninput r[M,N]\noutput y[M,N]\n"
+         ", K = " + std::to_string(k) + '\n';
+}
+
+inline std::string product_text(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return sizes_text(m, n, k) +
+         "input x[M,K]\nweight w[N,K]\nweight b[1,N]\ninput r[M,N]\noutput y[M,N]\n"
          "activation s[M,⌈N/128⌉], fp32\noutput total[M,1], fp32\n\nprogram product\n"
          "  y = x[M,K] · w[N,K]ᵀ\n  r = load r[M,N]\n  h = y + r\n  b = load_cols b[1,N]\n"
          "  z = h * b\n  store y[M,N] = z\n  store s[M,⌈N/128⌉] = sum_squares(z)\n\n"
@@ -59,9 +63,8 @@ inline executor::Storage& tensor_of(ExecutedPrograms& run, const char* name) {
 // A gradient: sums down columns, then products whose first operand is stored transposed. A row of
 // the last one needs all rows of the first.
 inline std::string gradient_like_text(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return "fuse 1\nsize M = " + std::to_string(m) + ", N = " + std::to_string(n) +
-         ", K = " + std::to_string(k) +
-         "\ninput d[M,N]\ninput x[M,K]\nactivation g[M,N]\nactivation parts[N,⌈M/128⌉], fp32\n"
+  return sizes_text(m, n, k) +
+         "input d[M,N]\ninput x[M,K]\nactivation g[M,N]\nactivation parts[N,⌈M/128⌉], fp32\n"
          "output db[1,N]\noutput dw[N,K]\n\nprogram scaled\n  for each tile of [M, N]\n"
          "  d = load d[M,N]\n  z = tanh(d)\n  store g[M,N] = z\n"
          "  store parts[N,⌈M/128⌉] = sum(z, of = columns)\n\n"

@@ -198,12 +198,11 @@ void PlanView::paint_to(QPainter& painter, QSize size) {
   if (first == 0 && !checked_.kernels.empty())
     first = std::max(0, checked_.kernels.front().line - 3);
   const int lines = size.height() / QFontMetrics(code_font(font())).lineSpacing() - 5;
-  paint_html(
-      painter, size,
-      code_html({state().text() + " · " + numbers_->text().section('\n', 0, 0),
-                 edit().text(), problem, &words_of_plan_line, first, std::max(1, lines)},
-                theme(), font()),
-      theme(), font());
+  paint_html(painter, size,
+             code_html({state().text() + " · " + numbers_->text().section('\n', 0, 0),
+                        edit().text(), problem, &words_of_plan_line, first, std::max(1, lines)},
+                       theme(), font()),
+             theme(), font());
 }
 
 std::vector<Table> PlanView::tables() const {

@@ -4,6 +4,7 @@
 
 #include "sim/kernels/gemm_library.h"
 #include "sim/kernels/gemm_schedule.h"
+#include "sim/kernels/gemm_time.h"
 
 namespace fuseline {
 
@@ -11,7 +12,9 @@ GemmWalk gemm_walk(GemmProblem problem, const Gpu& gpu) {
   const GemmTile tile = choose_tile(problem, gpu);
   const std::int64_t group =
       raster_group(problem.library, tile, gpu.constants.gemm.raster_group_tiles);
-  return {std::move(problem), tile, blocks_at_once(tile, gpu), group, gpu.constants.gemm.drift};
+  const Bytes of_step = hbm_bytes_of_step(problem, tile, gpu);
+  return {std::move(problem),       tile,   blocks_at_once(tile, gpu), group,
+          gpu.constants.gemm.drift, of_step};
 }
 
 GemmEstimate estimate_gemm(const GemmWalk& gemm, WalkTraffic traffic, const Gpu& gpu) {

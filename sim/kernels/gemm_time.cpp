@@ -360,6 +360,13 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
   return Seconds(seconds);
 }
 
+Bytes hbm_bytes_of_step(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  if (has_codes_tile(problem, gpu)) return Bytes();
+  const WaveModel model(problem, tile, gpu, 1.0);
+  return Bytes(static_cast<std::int64_t>(
+      std::max({model.step_seconds, model.fetch_seconds, model.convert_seconds}) * model.hbm_rate));
+}
+
 Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu) {
   const GemmConstants& constants = gpu.constants.gemm;
   return gpu.tiny_kernel + constants.reduction +

@@ -52,6 +52,9 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
 // tiles.
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
 
+// What HBM moves while thread blocks do one k step of their tiles. 0: not known of this kernel.
+Bytes hbm_bytes_of_step(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu);
+
 // The launch that sums the partials of a split-K GEMM. `l2`: its bytes through L2. `hbm`: those of
 // them that HBM moves.
 Seconds reduction_time(Bytes l2, Bytes hbm, const Gpu& gpu);

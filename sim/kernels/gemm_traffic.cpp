@@ -175,6 +175,11 @@ class WaveReader {
     return std::min(held(missed_.a, a), held(missed_.b, b));
   }
 
+  // After read(): what was missed more than that.
+  [[nodiscard]] Bytes missed_beyond(Bytes most) const {
+    return std::max(Bytes(), missed_.a + missed_.b - most);
+  }
+
   // Returns the number of blocks of 64 rows and a step of 64 along k.
   std::int64_t read(std::int64_t depth, L2Cache& cache) {
     constexpr double kSurelyKept = 0.25;  // of L2
@@ -209,6 +214,17 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
                        const GemmSchedule& schedule, const UnitRange& range, WaveReader& panels) {
   GemmWave wave;
   panels.clear();
+  const auto ends_here = [&](const GemmUnit& unit) {
+    return tile.split_k == 1 && !gives_sums_away(problem, tile, unit);
+  };
+  const auto epilogue_of = [&](const GemmUnit& unit) {
+    Bytes out = tail_sum_bytes(problem, tile, unit);
+    if (tile.split_k > 1)
+      out += Bytes((unit.m_end - unit.m_begin) * (unit.n_end - unit.n_begin) * 4);
+    else if (ends_here(unit))
+      out += epilogue_bytes(problem, unit);
+    return out;
+  };
   for_each_unit(schedule, range, [&](const GemmUnit& unit) {
     const std::int64_t height = unit.m_end - unit.m_begin;
     const std::int64_t width = unit.n_end - unit.n_begin;
@@ -220,21 +236,15 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
         Bytes(depth * height * problem.a.matrix.element + depth * width * problem.b.matrix.element +
               problem.scale_bytes(unit.n_begin, unit.n_end, unit.k_begin, unit.k_end) +
               problem.row_scale_bytes(unit.m_begin, unit.m_end, unit.k_begin, unit.k_end));
-    Bytes out = tail_sum_bytes(problem, tile, unit), fetched;
-    if (tile.split_k > 1) {
-      out += Bytes(height * width * 4);
-    } else if (!gives_sums_away(problem, tile, unit)) {
-      out += epilogue_bytes(problem, unit);
-      fetched = fetched_bytes(problem, unit);
-    }
-    wave.epilogue += out;
+    wave.epilogue += epilogue_of(unit);
     // The unit's first thread block is a whole tile, or all there is.
-    const double share = static_cast<double>(std::min(height, tile.m) * std::min(width, tile.n)) /
-                         static_cast<double>(height * width);
-    const Bytes of_block(static_cast<std::int64_t>(out.as_double() * share));
+    GemmUnit block = unit;
+    block.m_end = std::min(unit.m_end, unit.m_begin + tile.m);
+    block.n_end = std::min(unit.n_end, unit.n_begin + tile.n);
+    const Bytes of_block = epilogue_of(block);
     if (of_block > wave.block_epilogue) {
       wave.block_epilogue = of_block;
-      wave.block_fetched = Bytes(static_cast<std::int64_t>(fetched.as_double() * share));
+      wave.block_fetched = ends_here(unit) ? fetched_bytes(problem, block) : Bytes();
     }
     wave.k_steps = std::max(wave.k_steps, ceil_div(ceil_div(depth, tile.k), tile.cluster_k));
   });
@@ -259,7 +269,8 @@ CachedMatrix partials(const GemmProblem& problem, const GemmTile& tile) {
 }
 
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
-                                const GemmSchedule& schedule, L2Cache& cache, double drift) {
+                                const GemmSchedule& schedule, L2Cache& cache, double drift,
+                                Bytes hbm_of_step) {
   const HbmTraffic before = cache.take_traffic();
   FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(), "traffic was not collected");
   const std::vector<UnitRange> ranges = schedule.waves();
@@ -301,6 +312,8 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
                      .end = range(index).end,
                      .of = std::ssize(schedule.units)});
     wave.hbm = cache.take_traffic();
+    if (hbm_of_step > Bytes())
+      wave.hbm.read -= panels.missed_beyond(std::max(wave.distinct, hbm_of_step * wave.k_steps));
   }
   return waves;
 }
@@ -337,21 +350,10 @@ void walk_reduction(const GemmWalk& gemm, L2Cache& cache, WalkTraffic& traffic) 
 
 }  // namespace
 
-GemmSchedule schedule_of(const GemmWalk& gemm) {
-  const GemmProblem& p = gemm.problem;
-  if (!p.depths.empty())
-    return schedule_depths(p.depths, p.m, p.n, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
-  if (!p.calls.empty())
-    return schedule_calls(p.calls, p.m, p.n, p.k, gemm.tile, gemm.blocks_at_once,
-                          gemm.raster_group);
-  if (p.groups.empty())
-    return schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
-  return schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
-}
-
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
   WalkTraffic traffic;
-  traffic.waves = walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache, gemm.drift);
+  traffic.waves =
+      walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache, gemm.drift, gemm.hbm_of_step);
   if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
   return traffic;
 }

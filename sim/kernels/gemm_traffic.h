@@ -17,8 +17,11 @@ namespace fuseline {
 // distinct 64 × 64 chunk of an operand is asked for once per wave; epilogues follow at the wave's
 // end, and their dirty bytes stay in the cache for the kernels after this one. `drift`: every other
 // cluster falls behind by so much of its way, and asks for its chunks late.
+// `hbm_of_step`: who is ahead waits for HBM and is caught up with where HBM moves no more than this
+// while a k step lasts. A wave then misses what is distinct in it at most. 0: nothing is known.
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
-                                const GemmSchedule& schedule, L2Cache& cache, double drift = 0);
+                                const GemmSchedule& schedule, L2Cache& cache, double drift = 0,
+                                Bytes hbm_of_step = {});
 
 // All that decides what a GEMM touches, its reduction included, and in which order.
 struct GemmWalk {
@@ -27,6 +30,7 @@ struct GemmWalk {
   std::int64_t blocks_at_once = 1;  // thread blocks
   std::int64_t raster_group = 1;    // tiles
   double drift = 0;                 // of the way along k that every other cluster falls behind
+  Bytes hbm_of_step = {};           // that HBM moves while a k step lasts
 };
 GemmSchedule schedule_of(const GemmWalk& gemm);  // its units in their order
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache);

@@ -1,4 +1,5 @@
-// What decides which chunks a GEMM touches, as the memory of walks keeps it.
+// What decides which chunks a GEMM touches: its units in their order, and all of it as the memory
+// of walks keeps it.
 #include <cmath>
 
 #include "sim/kernels/gemm_traffic.h"
@@ -22,6 +23,18 @@ void describe(const GemmOperand& operand, WalkKey& key) {
 
 }  // namespace
 
+GemmSchedule schedule_of(const GemmWalk& gemm) {
+  const GemmProblem& p = gemm.problem;
+  if (!p.depths.empty())
+    return schedule_depths(p.depths, p.m, p.n, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  if (!p.calls.empty())
+    return schedule_calls(p.calls, p.m, p.n, p.k, gemm.tile, gemm.blocks_at_once,
+                          gemm.raster_group);
+  if (p.groups.empty())
+    return schedule_gemm(p.m, p.n, p.k, p.batch, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+  return schedule_groups(p.groups, p.n, p.k, gemm.tile, gemm.blocks_at_once, gemm.raster_group);
+}
+
 void describe(const GemmWalk& gemm, WalkKey& key) {
   const GemmProblem& p = gemm.problem;
   const GemmTile& t = gemm.tile;
@@ -29,7 +42,7 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   for (const std::int64_t number :
        {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n, t.cluster_k, t.split_k,
         t.tail_parts, gemm.blocks_at_once, gemm.raster_group,
-        static_cast<std::int64_t>(std::llround(gemm.drift * 1e6))}) {
+        static_cast<std::int64_t>(std::llround(gemm.drift * 1e6)), gemm.hbm_of_step.value()}) {
     key.number(number);
   }
   key.number(std::ssize(p.groups));

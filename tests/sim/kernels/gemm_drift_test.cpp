@@ -1,0 +1,85 @@
+// Thread blocks that fall behind read again what L2 has lost, as far as HBM lets them fall behind.
+#include <gtest/gtest.h>
+
+#include "sim/kernels/gemm_model.h"
+#include "sim/kernels/gemm_time.h"
+#include "sim/kernels/gemm_traffic.h"
+#include "tests/sim/sim_support.h"
+
+namespace fuseline {
+namespace {
+
+constexpr std::uint32_t kA = 1, kB = 2, kOut = 3, kWorkspace = 4;
+constexpr double kDrift = 0.2;
+
+// Two rows of tiles of one wave want the same 16 panels of b; L2 holds a twentieth of them.
+struct TwoRows {
+  GemmProblem problem = plain_gemm(128, 1024, 8192, kA, kB, kOut, kWorkspace);
+  GemmTile tile{.m = 64, .n = 64};
+
+  [[nodiscard]] GemmWave wave(double drift, Bytes hbm_of_step) const {
+    L2Cache cache(Bytes(800'000));
+    const auto waves = walk_gemm(problem, tile, schedule_gemm(128, 1024, 8192, 1, tile, 32, 2),
+                                 cache, drift, hbm_of_step);
+    EXPECT_EQ(waves.size(), 1U);
+    return waves.front();
+  }
+  [[nodiscard]] Bytes operands() const { return Bytes(2 * 8192 * (128 + 1024)); }
+};
+
+TEST(GemmDrift, WhoFallsBehindReadsAgain) {
+  const TwoRows two;
+  EXPECT_EQ(two.wave(0, Bytes()).hbm.read, two.operands());
+  EXPECT_GT(two.wave(kDrift, Bytes()).hbm.read, two.operands() * 3 / 2);
+}
+
+TEST(GemmDrift, WhereHbmDecidesBlocksStayTogether) {
+  const TwoRows two;
+  // In a step HBM moves half of what is distinct in it.
+  const Bytes half(two.operands().value() / (8192 / 64) / 2);
+  EXPECT_EQ(two.wave(kDrift, half).hbm.read, two.operands());
+}
+
+TEST(GemmDrift, HbmWithTimeToSpareLetsThemFallApart) {
+  const TwoRows two;
+  const std::int64_t steps = 8192 / 64;
+  const Bytes all = two.wave(kDrift, Bytes()).hbm.read;
+  EXPECT_EQ(two.wave(kDrift, all).hbm.read, all);
+  // Between the two, what HBM has time for.
+  const Bytes some(two.operands().value() / steps * 5 / 4);
+  EXPECT_EQ(two.wave(kDrift, some).hbm.read, some * steps);
+}
+
+// One H200 took 95.7 us (cuda/bench/results/forty-h200.csv); 171 were predicted when the thread
+// blocks fell apart whatever HBM did. Bytes at least once, and none of them twice.
+TEST(GemmDrift, WeightsOfALongThinProductAreReadOnce) {
+  const Gpu gpu = load_gpu("h200");
+  GemmProblem problem = plain_gemm(128, 8128, 22592, kA, kB, kOut, kWorkspace);
+  problem.library = false;
+  problem.ran = TileEdges{64, 128};
+  L2Cache cache(effective_l2_capacity(gpu));
+  const GemmEstimate e = simulate_gemm(problem, gpu, cache);
+  const double once = 2.0 * 22592 * (128 + 8128);
+  EXPECT_GE(e.hbm.read.as_double(), once);
+  EXPECT_LE(e.hbm.read.as_double(), once * 1.001);
+  EXPECT_NEAR(to_us(e.time.time), 95.7, 0.15 * 95.7);  // 171 is 79 % off
+}
+
+// A tile's own tables and rows: those of a unit of two blocks were divided by its height, so that a
+// lower unit's block seemed to have more of them, and 210 rows took longer than 240.
+TEST(GemmDrift, ABlockHasItsOwnPartOfTheEpilogue) {
+  GemmProblem problem = plain_gemm(192, 64, 64, kA, kB, kOut, kWorkspace);
+  EpilogueStream table = problem.epilogue.front();
+  table.store = false;
+  table.height = 16;
+  table.rows = Addressing::repeated;
+  problem.epilogue.push_back(table);
+  const GemmTile tile{.m = 64, .n = 64, .cluster_m = 2};
+  L2Cache cache(Bytes(1 << 30));
+  const auto waves = walk_gemm(problem, tile, schedule_gemm(192, 64, 64, 1, tile, 8, 8), cache);
+  ASSERT_EQ(waves.size(), 1U);
+  EXPECT_EQ(waves.front().block_epilogue, Bytes(2 * 64 * (64 + 16)));
+}
+
+}  // namespace
+}  // namespace fuseline

@@ -50,6 +50,7 @@ std::vector<MeasuredGain> measured_gains(const std::string& folder, const std::s
   std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // of "folder/"
   const std::string name = path.filename().string();
+  const bool earlier = is_of_earlier_kernels(all.meta);
   std::vector<MeasuredGain> gains(pairs.size());
   parallel_for(pairs.size(), [&](std::size_t i) {
     const PairOfBlocks& p = pairs[i];
@@ -57,9 +58,15 @@ std::vector<MeasuredGain> measured_gains(const std::string& folder, const std::s
         .folder = name,
         .block = p.one.block,
         .measured = p.other.time.median / p.one.time.median,
-        .predicted = predictor.block(p.other.block).time / predictor.block(p.one.block).time};
+        .predicted = predictor.block(p.other.block).time / predictor.block(p.one.block).time,
+        .earlier_kernels = earlier};
   });
   return gains;
+}
+
+bool is_of_earlier_kernels(const MeasurementMeta& meta) {
+  return std::ranges::any_of(
+      meta.notes, [](const std::string& note) { return note.starts_with(kEarlierKernels); });
 }
 
 bool wrong_order(const MeasuredGain& gain) {

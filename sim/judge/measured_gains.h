@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/measured/measurement.h"
@@ -11,11 +12,17 @@
 namespace fuseline {
 
 struct MeasuredGain {
-  std::string folder;    // the measurement's: "h200-fuseline"
-  BlockCase block;       // under the policy that gains
-  double measured = 1;   // time under the other policy over time under this one
-  double predicted = 1;  // with the shipped constants of the measurement's GPU
+  std::string folder;            // the measurement's: "h200-fuseline"
+  BlockCase block;               // under the policy that gains
+  double measured = 1;           // time under the other policy over time under this one
+  double predicted = 1;          // with the shipped constants of the measurement's GPU
+  bool earlier_kernels = false;  // ours have changed since: is_of_earlier_kernels
 };
+
+// Predictions are of our kernels as they are. A table made before they became faster says so in its
+// meta.toml, in a note that begins with these words.
+constexpr std::string_view kEarlierKernels = "earlier kernels:";
+bool is_of_earlier_kernels(const MeasurementMeta& meta);
 
 // Of all blocks in the folder that were measured under both policies, in its order. InputError: as
 // load_measurements; blocks of both in a folder without the name of a GPU.

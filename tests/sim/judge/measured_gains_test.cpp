@@ -67,5 +67,18 @@ TEST(MeasuredGains, AreOfBlocksThatWereMeasuredUnderBoth) {
   EXPECT_TRUE(measured_gains(folder, "coda", "xla").empty());
 }
 
+TEST(MeasuredGains, TablesOfEarlierKernelsSaySo) {
+  EXPECT_FALSE(is_of_earlier_kernels({}));
+  EXPECT_FALSE(is_of_earlier_kernels({.notes = {"rivals.csv: no earlier kernels: of theirs"}}));
+  EXPECT_TRUE(is_of_earlier_kernels({.notes = {"one", "earlier kernels: these were slower"}}));
+  const auto earlier = [](const char* name) {
+    return measured_gains((data_dir() / "measurements" / name).string(), "coda", "per-operator")
+        .front()
+        .earlier_kernels;
+  };
+  EXPECT_TRUE(earlier("h200-fuseline-odd"));
+  EXPECT_FALSE(earlier("h100-held-second"));
+}
+
 }  // namespace
 }  // namespace fuseline

@@ -68,9 +68,12 @@ TEST(MeasuredGains, AreOfBlocksThatWereMeasuredUnderBoth) {
 }
 
 TEST(MeasuredGains, TablesOfEarlierKernelsSaySo) {
-  EXPECT_FALSE(is_of_earlier_kernels({}));
-  EXPECT_FALSE(is_of_earlier_kernels({.notes = {"rivals.csv: no earlier kernels: of theirs"}}));
-  EXPECT_TRUE(is_of_earlier_kernels({.notes = {"one", "earlier kernels: these were slower"}}));
+  MeasurementMeta meta;
+  EXPECT_FALSE(is_of_earlier_kernels(meta));
+  meta.notes = {"rivals.csv: no earlier kernels: of theirs"};
+  EXPECT_FALSE(is_of_earlier_kernels(meta));
+  meta.notes.emplace_back("earlier kernels: these were slower");
+  EXPECT_TRUE(is_of_earlier_kernels(meta));
   const auto earlier = [](const char* name) {
     return measured_gains((data_dir() / "measurements" / name).string(), "coda", "per-operator")
         .front()

@@ -1,6 +1,8 @@
 // Thread blocks that fall behind read again what L2 has lost, as far as HBM lets them fall behind.
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 #include "sim/kernels/gemm_model.h"
 #include "sim/kernels/gemm_time.h"
 #include "sim/kernels/gemm_traffic.h"
@@ -9,12 +11,15 @@
 namespace fuseline {
 namespace {
 
-constexpr std::uint32_t kA = 1, kB = 2, kOut = 3, kWorkspace = 4;
-constexpr double kDrift = 0.2;
+// Numbers of tensors: a, b, the result and a workspace.
+GemmProblem drifting_gemm(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return plain_gemm(m, n, k, 11, 12, 13, 14);
+}
+constexpr double kSlowHalf = 0.2;
 
 // Two rows of tiles of one wave want the same 16 panels of b; L2 holds a twentieth of them.
 struct TwoRows {
-  GemmProblem problem = plain_gemm(128, 1024, 8192, kA, kB, kOut, kWorkspace);
+  GemmProblem problem = drifting_gemm(128, 1024, 8192);
   GemmTile tile{.m = 64, .n = 64};
 
   [[nodiscard]] GemmWave wave(double drift, Bytes hbm_of_step) const {
@@ -30,31 +35,31 @@ struct TwoRows {
 TEST(GemmDrift, WhoFallsBehindReadsAgain) {
   const TwoRows two;
   EXPECT_EQ(two.wave(0, Bytes()).hbm.read, two.operands());
-  EXPECT_GT(two.wave(kDrift, Bytes()).hbm.read, two.operands() * 3 / 2);
+  EXPECT_GT(two.wave(kSlowHalf, Bytes()).hbm.read, Bytes(two.operands().value() * 3 / 2));
 }
 
 TEST(GemmDrift, WhereHbmDecidesBlocksStayTogether) {
   const TwoRows two;
   // In a step HBM moves half of what is distinct in it.
   const Bytes half(two.operands().value() / (8192 / 64) / 2);
-  EXPECT_EQ(two.wave(kDrift, half).hbm.read, two.operands());
+  EXPECT_EQ(two.wave(kSlowHalf, half).hbm.read, two.operands());
 }
 
 TEST(GemmDrift, HbmWithTimeToSpareLetsThemFallApart) {
   const TwoRows two;
   const std::int64_t steps = 8192 / 64;
-  const Bytes all = two.wave(kDrift, Bytes()).hbm.read;
-  EXPECT_EQ(two.wave(kDrift, all).hbm.read, all);
+  const Bytes all = two.wave(kSlowHalf, Bytes()).hbm.read;
+  EXPECT_EQ(two.wave(kSlowHalf, all).hbm.read, all);
   // Between the two, what HBM has time for.
   const Bytes some(two.operands().value() / steps * 5 / 4);
-  EXPECT_EQ(two.wave(kDrift, some).hbm.read, some * steps);
+  EXPECT_EQ(two.wave(kSlowHalf, some).hbm.read, some * steps);
 }
 
 // One H200 took 95.7 us (cuda/bench/results/forty-h200.csv); 171 were predicted when the thread
 // blocks fell apart whatever HBM did. Bytes at least once, and none of them twice.
 TEST(GemmDrift, WeightsOfALongThinProductAreReadOnce) {
   const Gpu gpu = load_gpu("h200");
-  GemmProblem problem = plain_gemm(128, 8128, 22592, kA, kB, kOut, kWorkspace);
+  GemmProblem problem = drifting_gemm(128, 8128, 22592);
   problem.library = false;
   problem.ran = TileEdges{64, 128};
   L2Cache cache(effective_l2_capacity(gpu));
@@ -68,7 +73,7 @@ TEST(GemmDrift, WeightsOfALongThinProductAreReadOnce) {
 // A tile's own tables and rows: those of a unit of two blocks were divided by its height, so that a
 // lower unit's block seemed to have more of them, and 210 rows took longer than 240.
 TEST(GemmDrift, ABlockHasItsOwnPartOfTheEpilogue) {
-  GemmProblem problem = plain_gemm(192, 64, 64, kA, kB, kOut, kWorkspace);
+  GemmProblem problem = drifting_gemm(192, 64, 64);
   EpilogueStream table = problem.epilogue.front();
   table.store = false;
   table.height = 16;

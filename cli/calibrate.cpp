@@ -124,15 +124,18 @@ void refuse_without_here(const HereTexts& texts) {
   }
 }
 
-// Models left out one by one; then rows of GPUs without fitted constants, by bands that know no
-// such GPU.
+// Models left out one by one; machines, where several have fitted constants; then rows of GPUs
+// without fitted constants, by bands that know no such GPU.
 std::string coverage_report(const std::vector<Residual>& rows, const BandTable& table) {
   std::vector<Residual> others;
   std::ranges::copy_if(rows, std::back_inserter(others),
                        [](const Residual& r) { return r.standing != Standing::fitted; });
   const BandTable not_widened(table.classes(), {});
-  const std::string of_models =
+  std::string of_models =
       "each model by bands made without it" + coverage_text(left_out_coverage(rows));
+  if (const auto machines = other_machine_coverage(rows); !machines.empty())
+    of_models +=
+        "\neach GPU by bands made without it and without the model" + coverage_text(machines);
   if (others.empty()) return of_models;
   return of_models + "\nGPUs without fitted constants, by bands not widened for them" +
          coverage_text(

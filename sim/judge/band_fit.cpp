@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
@@ -214,6 +215,25 @@ std::vector<Coverage> left_out_coverage(const std::vector<Residual>& rows) {
     without.emplace(r.model, fit_bands(others));
   }
   return coverage_of(rows, [&](const Residual& r) { return band_of(without.at(r.model), r); });
+}
+
+std::vector<Coverage> other_machine_coverage(const std::vector<Residual>& rows) {
+  using Left = std::pair<std::string, std::string>;  // a GPU and a model
+  const auto left = [](const Residual& r) { return Left(r.gpu, r.model); };
+  std::map<Left, BandTable> without;
+  std::vector<Residual> judged;
+  for (const Residual& r : rows) {
+    if (r.standing != Standing::fitted || r.gpu.empty()) continue;
+    if (!without.contains(left(r))) {
+      std::vector<Residual> others;
+      std::ranges::copy_if(rows, std::back_inserter(others), [&](const Residual& o) {
+        return o.standing == Standing::fitted && o.gpu != r.gpu && o.model != r.model;
+      });
+      without.emplace(left(r), others.empty() ? BandTable({}, {}) : fit_bands(others));
+    }
+    if (has_subject(without.at(left(r)).classes(), r.work.what)) judged.push_back(r);
+  }
+  return coverage_of(judged, [&](const Residual& r) { return band_of(without.at(left(r)), r); });
 }
 
 }  // namespace fuseline

@@ -20,6 +20,7 @@ struct Residual {
   std::string where;  // GPU, model and sizes: rows of one block
   Standing standing = Standing::fitted;
   double predicted = 1, measured = 1;  // seconds, bytes or a ratio
+  std::string gpu = {};                // name in scenarios/gpus; empty for published figures
 };
 
 // The rows of an error table that have a band, by its predictor `at`; where `instead` is given and
@@ -63,5 +64,9 @@ std::vector<Coverage> coverage_of(const std::vector<Residual>& rows, const BandO
 // Of rows of each model by bands fitted without that model; rows of GPUs without fitted constants
 // by the bands of the others.
 std::vector<Coverage> left_out_coverage(const std::vector<Residual>& rows);
+
+// Of rows of each GPU with fitted constants by bands that are fitted to the rows of the other such
+// GPUs, of other models too. Of subjects that only one of them has there are none.
+std::vector<Coverage> other_machine_coverage(const std::vector<Residual>& rows);
 
 }  // namespace fuseline

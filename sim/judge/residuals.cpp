@@ -47,7 +47,8 @@ std::vector<Residual> residuals_of(const ErrorTable& table, std::size_t at,
                        .where = where(c, gpu),
                        .standing = standing,
                        .predicted = number(*c.predicted[by]),
-                       .measured = number(c.measured)};
+                       .measured = number(c.measured),
+                       .gpu = gpu};
     if (row.predicted > 0 && row.measured > 0) rows.push_back(row);
   }
   return rows;
@@ -71,7 +72,8 @@ std::vector<Residual> gains_of(const std::vector<Residual>& times) {
                        .where = where,
                        .standing = slow.standing,
                        .predicted = gain,
-                       .measured = slow.measured / fast.measured});
+                       .measured = slow.measured / fast.measured,
+                       .gpu = slow.gpu});
       }
     }
   }

@@ -45,6 +45,24 @@ TEST(BandFit, HoldsNineOfTenOfNormalErrorsAndIsNoWiderThanTheirSpread) {
   EXPECT_LE(left_out.front().share(), 0.94);
 }
 
+// Of two machines, one errs three times as much: the other's bands hold it seldom, and its own hold
+// the other's always. 90 % of normal errors are within 1.645 sigma; within a third of that are 42
+// %.
+TEST(BandFit, AMachineIsJudgedByTheOthersBands) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.03, 4);
+  for (Residual& r : rows) r.gpu = "steady";
+  EXPECT_TRUE(other_machine_coverage(rows).empty());
+  for (const Residual& r : normal_rows(Standing::fitted, 0.09, 5)) {
+    rows.push_back(r);
+    rows.back().gpu = "other";
+  }
+  const auto both = other_machine_coverage(rows);
+  ASSERT_EQ(both.size(), 1U);
+  EXPECT_EQ(both.front().rows, 2000U);
+  // Half of the rows at 42 %, half at more than 99 %; the standard error of that is 1 %.
+  EXPECT_NEAR(both.front().share(), (0.42 + 1) / 2, 0.04);
+}
+
 TEST(BandFit, WidensForGpusWithLargerErrors) {
   std::vector<Residual> rows = normal_rows(Standing::fitted, 0.05, 1);
   for (const Residual& r : normal_rows(Standing::uncalibrated, 0.15, 2)) rows.push_back(r);

@@ -85,7 +85,7 @@ OneWorkload::Planned& OneWorkload::planned(const std::string& policy, const Targ
 Predicted OneWorkload::predict(const std::string& policy, const Gpu& gpu, bool with_whole_model) {
   Planned& own = planned(policy, plan_target(gpu));
   Predicted out;
-  const PlanEstimate block = simulate(own.plan, gpu, Fidelity::hierarchy);
+  const PlanEstimate block = simulate(own.plan, gpu, Fidelity::hierarchy, {.by_tensor = false});
   out.block = work_of(block);
   for (const KernelEstimate& k : block.kernels) {
     out.kernels.push_back({k.time, k.flops,
@@ -95,7 +95,7 @@ Predicted OneWorkload::predict(const std::string& policy, const Gpu& gpu, bool w
   out.attention = own.attention;
   out.others = own.others;
   if (with_whole_model) {
-    out.model = work_of(whole_model(block, config_, workload_, gpu));
+    out.model = work_of(whole_model(block, config_, workload_, gpu, Launching::graph, false));
     if (!own.activations) own.activations = activations_at_once(own.plan, config_, workload_);
     out.activations = *own.activations;
   }

@@ -74,7 +74,7 @@ CommandResult audited(const Arguments& args) {
     ProgressBar bar;
     audit = audit_claims(claims, audit::shipped_measurements(), run.sharing(),
                          [&](std::size_t done, std::size_t count) {
-                           bar.show(fmt::format("{} of {} predictions", done, count),
+                           bar.show(fmt::format("{} of {} workloads", done, count),
                                     static_cast<double>(done) / static_cast<double>(count));
                          });
   }

@@ -297,8 +297,12 @@ std::vector<OpId> order_along(const Graph& graph, const std::vector<Edge>& edges
   return result;
 }
 
-std::optional<std::vector<std::size_t>> order_groups_along(
-    const Graph& graph, const std::vector<Edge>& edges, std::span<const std::vector<OpId>> groups) {
+}  // namespace
+
+std::vector<OpId> topological_order(const Graph& graph) { return order_along(graph, edges(graph)); }
+
+std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
+                                                     std::span<const std::vector<OpId>> groups) {
   // Vertices: the groups, then each operator that is in no group.
   constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   std::vector<std::size_t> vertex(graph.ops().size(), kNone);
@@ -313,7 +317,7 @@ std::optional<std::vector<std::size_t>> order_groups_along(
     if (v == kNone) v = count++;
 
   Dag dag(count);
-  for (const Edge& e : edges) {
+  for (const Edge& e : edges(graph)) {
     const std::size_t from = vertex[index_of(e.from)];
     const std::size_t to = vertex[index_of(e.to)];
     if (from != to) boost::add_edge(from, to, dag);
@@ -324,22 +328,8 @@ std::optional<std::vector<std::size_t>> order_groups_along(
   return order;
 }
 
-}  // namespace
-
-std::vector<OpId> topological_order(const Graph& graph) { return order_along(graph, edges(graph)); }
-
-std::optional<std::vector<std::size_t>> order_groups(const Graph& graph,
-                                                     std::span<const std::vector<OpId>> groups) {
-  return order_groups_along(graph, edges(graph), groups);
-}
-
 Wiring::Wiring(const Graph& graph)
     : edges(fuseline::edges(graph)), order(order_along(graph, edges)) {}
-
-std::optional<std::vector<std::size_t>> order_groups(const Graph& graph, const Wiring& wiring,
-                                                     std::span<const std::vector<OpId>> groups) {
-  return order_groups_along(graph, wiring.edges, groups);
-}
 
 const char* name_of(Role role) {
   switch (role) {

@@ -1,6 +1,8 @@
 #include "model/policy.h"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 #include <utility>
 
 #include "base/error.h"
@@ -27,19 +29,28 @@ std::vector<MakeRules>& makers() {
   return all;
 }
 
-std::vector<PolicyRules> all_rules() {
-  std::vector<PolicyRules> all;
-  for (const MakeRules make : makers()) all.push_back(make());
-  std::ranges::stable_sort(all, {}, [](const PolicyRules& rules) { return rules.info.place; });
-  return all;
+using AllRules = std::shared_ptr<const std::vector<PolicyRules>>;
+
+// Made once, and again when a policy was added.
+AllRules all_rules() {
+  static std::mutex mutex;
+  static AllRules known;
+  const std::lock_guard lock(mutex);
+  if (known == nullptr || known->size() != makers().size()) {
+    std::vector<PolicyRules> all;
+    for (const MakeRules make : makers()) all.push_back(make());
+    std::ranges::stable_sort(all, {}, [](const PolicyRules& rules) { return rules.info.place; });
+    known = std::make_shared<const std::vector<PolicyRules>>(std::move(all));
+  }
+  return known;
 }
 
 PolicyRules find_rules(const std::string& policy) {
-  std::vector<PolicyRules> all = all_rules();
+  const AllRules all = all_rules();
   std::vector<std::string> names;
   std::string allowed;
-  for (PolicyRules& rules : all) {
-    if (rules.info.name == policy) return std::move(rules);
+  for (const PolicyRules& rules : *all) {
+    if (rules.info.name == policy) return rules;
     names.push_back(rules.info.name);
     allowed += (allowed.empty() ? "" : ", ") + rules.info.name;
   }
@@ -76,7 +87,8 @@ AddedPolicy::AddedPolicy(PolicyRules (*rules)()) {
 
 std::vector<PolicyInfo> policies() {
   std::vector<PolicyInfo> infos;
-  for (const PolicyRules& rules : all_rules()) {
+  const AllRules all = all_rules();
+  for (const PolicyRules& rules : *all) {
     infos.push_back(rules.info);
     infos.back().trains = rules.training.has_value();
   }
@@ -96,7 +108,8 @@ void apply_all(const std::vector<Rewrite>& rewrites, Block& block,
 
 [[noreturn]] void refuse_training(const PolicyRules& rules) {
   std::string allowed;
-  for (const PolicyRules& other : all_rules())
+  const AllRules all = all_rules();
+  for (const PolicyRules& other : *all)
     if (other.training) allowed += (allowed.empty() ? "" : ", ") + other.info.name;
   throw InputError({.field = "--phase",
                     .value = name_of(Phase::train),

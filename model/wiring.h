@@ -3,8 +3,6 @@
 // time.
 #pragma once
 
-#include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +19,7 @@ struct Wiring {
   std::vector<OpId> order;  // topological_order()
 };
 
-// As the functions of graph.h and why_not.h without it.
-std::optional<std::vector<std::size_t>> order_groups(const Graph& graph, const Wiring& wiring,
-                                                     std::span<const std::vector<OpId>> groups);
+// As the function of why_not.h without it.
 std::string why_not_merge(const Graph& graph, const Wiring& wiring,
                           const std::vector<std::vector<OpId>>& groups, std::size_t a,
                           std::size_t b, const Target& target);

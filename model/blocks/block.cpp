@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "model/backward.h"
@@ -34,8 +35,57 @@ Workload in_own_type(Workload workload) {
   return workload;
 }
 
+// All that decides what graph a text becomes.
+struct GraphSource {
+  std::shared_ptr<const BlockText> text;
+  ParameterValues values;
+  Workload workload;
+
+  friend bool operator==(const GraphSource& a, const GraphSource& b) {
+    // By name, so that a workload's new member does not compile here until it is compared.
+    const auto& [phase, batch, seq, context, dtype, formats, routing] = a.workload;
+    const Workload& w = b.workload;
+    return a.text == b.text && phase == w.phase && batch == w.batch && seq == w.seq &&
+           context == w.context && dtype == w.dtype && formats == w.formats &&
+           routing == w.routing && a.values == b.values;
+  }
+};
+
+// The graphs built last. Every policy, GPU and claim asks for the same few, and to build one takes
+// far longer than to copy it.
+class LatestGraphs {
+ public:
+  std::shared_ptr<const Graph> of(const GraphSource& source) {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::ranges::find(built_, source, &Built::source);
+    if (found == built_.end()) return nullptr;
+    std::rotate(built_.begin(), found, found + 1);
+    return built_.front().graph;
+  }
+  void add(GraphSource source, std::shared_ptr<const Graph> graph) {
+    constexpr std::size_t kMost = 32;
+    const std::lock_guard lock(mutex_);
+    if (built_.size() == kMost) built_.pop_back();
+    built_.insert(built_.begin(), {std::move(source), std::move(graph)});
+  }
+
+ private:
+  struct Built {
+    GraphSource source;
+    std::shared_ptr<const Graph> graph;
+  };
+  std::mutex mutex_;
+  std::vector<Built> built_;  // the latest used first
+};
+
 Graph build(const ModelConfig& config, const BlockUse& use, const Workload& workload) {
-  return in_phase(build_graph(*text_of(use), block_values(config, use), workload), workload);
+  static LatestGraphs latest;
+  GraphSource source{text_of(use), block_values(config, use), workload};
+  if (const auto known = latest.of(source)) return *known;
+  auto graph = std::make_shared<const Graph>(
+      in_phase(build_graph(*source.text, source.values, workload), workload));
+  latest.add(std::move(source), graph);
+  return *graph;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ class Walker {
         l2_(effective_l2_capacity(gpu), options.memo),
         phases_(plan, gpu, addresses_, l2_),
         gap_(gpu.constants.launch.gap),
+        by_tensor_(options.by_tensor),
         watcher_(options.watcher) {
     if (options.watched) watch(*options.watched);
   }
@@ -96,6 +97,7 @@ class Walker {
   RememberingL2 l2_;
   PhaseWalker phases_;
   Seconds gap_;
+  bool by_tensor_;
   WalkWatcher* watcher_;
   bool watching_ = false;
   std::vector<Operand> watched_;  // all that kernels touch of the watched tensor
@@ -245,6 +247,7 @@ void Walker::describe(const Kernel& kernel, const std::vector<TileShape>& tiles,
                       KernelEstimate& e) {
   for (const OpId op : kernel.ops) e.operators.push_back(plan_.graph.op(op).name);
   e.flops = flops(plan_.graph, kernel);
+  if (!by_tensor_) return;
   const DistinctBytes distinct = distinct_bytes(plan_.graph, kernel);
   e.compulsory = distinct.loaded + distinct.stored;
   const std::optional<Operand> kept = handed_over(kernel);

@@ -17,6 +17,7 @@ struct WalkOptions {
   int runs = 2;    // blocks walked; the last one counts
   int copies = 0;  // layers that take turns; 0: as many as runs
   std::optional<TensorId> watched{};
+  bool by_tensor = true;      // also what kernels ask for of each tensor
   bool whole_layers = false;  // walks all of the layers before, also where L2 forgets most of them
   WalkMemo* memo = &WalkMemo::shared();  // none: every kernel is walked
   WalkWatcher* watcher = nullptr;        // of the block that counts; takes that there is no memo

@@ -54,6 +54,8 @@ struct SimulationOptions {
   bool remember = true;  // kernels that the process walked before are not walked again
   double repeats = 24;   // blocks in a row; the power limit acts as it does halfway through them
   Launching launching = Launching::graph;
+  // Also what each kernel asks for of each tensor: a tenth of the work, which sums need not.
+  bool by_tensor = true;
   // Is told how the last block is walked. Then `remember` has no effect. It changes no number.
   WalkWatcher* watcher = nullptr;
 };

@@ -1,11 +1,13 @@
 #include "sim/block/phase_walk.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "model/chain.h"
 #include "sim/gpu/code_rate.h"
 #include "sim/kernels/chain_kernel.h"
+#include "sim/kernels/gemm_parts.h"
 #include "sim/kernels/operand_rows.h"
 
 namespace fuseline {
@@ -30,6 +32,9 @@ template <class OneWalk>
 WalkTraffic PhaseWalker::through_l2(const OneWalk& one) {
   WalkKey key;
   fuseline::describe(one, key);
+  if constexpr (std::is_same_v<OneWalk, GemmWalk>) {
+    if (l2_.remembers()) return l2_.walk(key, [&] { return parts_of(one, l2_.capacity()); });
+  }
   return l2_.walk(key, [&](L2Cache& cache) { return fuseline::walk(one, cache); });
 }
 

@@ -102,6 +102,7 @@ PlanEstimate simulate(const Plan& plan, const Gpu& gpu, Fidelity fidelity,
         {.replay = options.replay,
          .runs = options.runs,
          .copies = options.copies,
+         .by_tensor = options.by_tensor,
          .memo = options.remember && options.watcher == nullptr ? &WalkMemo::shared() : nullptr,
          .watcher = options.watcher});
     // The CPU's launches run ahead of the GPU: in a row of blocks the slower of both sets the pace.

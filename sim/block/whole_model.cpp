@@ -36,10 +36,12 @@ LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers) {
 // estimate counts them; the exit's own norm then stands for the first block's, which has no block
 // before it.
 LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
-                           const Workload& workload, const Gpu& gpu, Launching launching) {
+                           const Workload& workload, const Gpu& gpu, Launching launching,
+                           bool by_tensor) {
   LayersEstimate sum = repeat_block(block, config.layers_of(config.blocks.front()));
   const auto simulate_graph = [&](const Graph& graph, SimulationOptions options) {
     options.launching = launching;
+    options.by_tensor = by_tensor;
     return simulate(make_end_plan(block.policy, graph, plan_target(gpu)), gpu, block.fidelity,
                     options);
   };
@@ -54,7 +56,8 @@ LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
     if (workload.phase == Phase::decode && !use.decodes) continue;
     const Workload work = workload_of(config, use, workload);
     const Plan plan = make_plan(block.policy, build_block(config, use, work), plan_target(gpu));
-    add(sum, simulate(plan, gpu, block.fidelity, {.launching = launching}), config.layers_of(use));
+    add(sum, simulate(plan, gpu, block.fidelity, {.launching = launching, .by_tensor = by_tensor}),
+        config.layers_of(use));
     sum.layers += config.layers_of(use);
     // A stack of its own has its own ends, as the first one below.
     if (!use.entry.empty())

@@ -33,9 +33,9 @@ LayersEstimate repeat_block(const PlanEstimate& block, std::int64_t layers);
 
 // All layers of the model, an encoder's over its own tokens, and what stands around them, under the
 // block's policy. `block` is the model's first block; its others are simulated here. InputError: a
-// custom plan of a model with others.
+// custom plan of a model with others. `by_tensor`: as in SimulationOptions.
 LayersEstimate whole_model(const PlanEstimate& block, const ModelConfig& config,
                            const Workload& workload, const Gpu& gpu,
-                           Launching launching = Launching::graph);
+                           Launching launching = Launching::graph, bool by_tensor = true);
 
 }  // namespace fuseline

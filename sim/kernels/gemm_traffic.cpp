@@ -113,9 +113,6 @@ void store_partial(const GemmProblem& problem, const GemmTile& tile, const GemmU
   cache.write(workspace, base + unit.m_begin, base + unit.m_end, unit.n_begin, unit.n_end);
 }
 
-// Chunk reads simulated one by one: about 0.1 s.
-constexpr std::int64_t kChunkReadBudget = 3'000'000;
-
 template <class Visit>
 void for_each_unit(const GemmSchedule& schedule, const UnitRange& range, Visit visit) {
   for (std::int64_t i = range.begin; i < range.end; ++i)
@@ -268,19 +265,25 @@ CachedMatrix partials(const GemmProblem& problem, const GemmTile& tile) {
   return {problem.workspace_tensor, rows * problem.batch * tile.split_k, problem.n, 4};
 }
 
-std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
-                                const GemmSchedule& schedule, L2Cache& cache, double drift,
-                                Bytes hbm_of_step) {
+namespace {
+
+// Chunk reads simulated one by one: about 0.1 s.
+constexpr std::int64_t kChunkReadBudget = 3'000'000;
+
+// Waves [first, last) of those that the schedule has.
+std::vector<GemmWave> walk_waves(const GemmProblem& problem, const GemmTile& tile,
+                                 const GemmSchedule& schedule, UnitRange part, L2Cache& cache,
+                                 double drift, Bytes hbm_of_step) {
   const HbmTraffic before = cache.take_traffic();
   FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(), "traffic was not collected");
   const std::vector<UnitRange> ranges = schedule.waves();
-  const std::int64_t total = std::ssize(ranges);
+  const std::int64_t total = std::min(part.end, std::ssize(ranges));
   const auto range = [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)]; };
   std::vector<GemmWave> waves;
-  waves.reserve(static_cast<std::size_t>(total));
+  waves.reserve(static_cast<std::size_t>(total - part.begin));
   WaveReader panels(problem, drift);
   std::int64_t chunk_reads = 0;
-  for (std::int64_t index = 0; index < total; ++index) {
+  for (std::int64_t index = part.begin; index < total; ++index) {
     waves.push_back(describe_wave(problem, tile, schedule, range(index), panels));
     GemmWave& wave = waves.back();
     wave.distinct = panels.distinct();
@@ -288,6 +291,7 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
     if (chunk_reads > kChunkReadBudget && total - index > 2 * tail) {
       // A very large GEMM repeats itself: the middle takes the traffic of the latter half of the
       // waves so far, and the tail is walked again so that the cache is left with the last tiles.
+      FUSELINE_ASSERT(part.begin == 0, "a very large GEMM is walked as a whole");
       const HbmTraffic mean = mean_traffic(waves, index / 2, index);
       for (; index < total - tail - 1; ++index) {
         waves.back().hbm = mean;
@@ -316,6 +320,15 @@ std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile
       wave.hbm.read -= panels.missed_beyond(std::max(wave.distinct, hbm_of_step * wave.k_steps));
   }
   return waves;
+}
+
+}  // namespace
+
+std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
+                                const GemmSchedule& schedule, L2Cache& cache, double drift,
+                                Bytes hbm_of_step) {
+  return walk_waves(problem, tile, schedule, {0, std::numeric_limits<std::int64_t>::max()}, cache,
+                    drift, hbm_of_step);
 }
 
 Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
@@ -355,6 +368,40 @@ WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
   traffic.waves =
       walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache, gemm.drift, gemm.hbm_of_step);
   if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
+  return traffic;
+}
+
+bool is_walked_in_full(const GemmWalk& gemm, const GemmSchedule& schedule) {
+  const GemmProblem& p = gemm.problem;
+  std::int64_t reads = 0;
+  for (const UnitRange& range : schedule.waves()) {
+    // The panels of one product lie within those of the wave's first to last row and column.
+    std::int64_t apart = 0, rows = p.m, rows_end = 0, cols = p.n, cols_end = 0, depth = 0;
+    bool one_product = p.groups.empty();
+    std::int64_t batch = -1;
+    for_each_unit(schedule, range, [&](const GemmUnit& u) {
+      apart +=
+          ceil_div(u.m_end - u.m_begin, kChunkEdge) + ceil_div(u.n_end - u.n_begin, kChunkEdge) + 2;
+      rows = std::min(rows, u.m_begin), rows_end = std::max(rows_end, u.m_end);
+      cols = std::min(cols, u.n_begin), cols_end = std::max(cols_end, u.n_end);
+      depth = std::max(depth, u.k_end - u.k_begin);
+      one_product = one_product && u.k_begin == 0 && (batch < 0 || batch == u.batch);
+      batch = u.batch;
+    });
+    const std::int64_t together =
+        ceil_div(rows_end - rows, kChunkEdge) + ceil_div(cols_end - cols, kChunkEdge) + 2;
+    reads += (one_product ? std::min(apart, together) : apart) * ceil_div(depth, kChunkEdge);
+  }
+  return reads <= kChunkReadBudget;
+}
+
+WalkTraffic walk(const GemmWalk& gemm, const GemmSchedule& schedule, UnitRange waves,
+                 L2Cache& cache) {
+  WalkTraffic traffic;
+  traffic.waves =
+      walk_waves(gemm.problem, gemm.tile, schedule, waves, cache, gemm.drift, gemm.hbm_of_step);
+  const bool ends = waves.end == std::ssize(schedule.waves());
+  if (ends && gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
   return traffic;
 }
 

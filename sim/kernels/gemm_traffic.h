@@ -35,6 +35,11 @@ struct GemmWalk {
 GemmSchedule schedule_of(const GemmWalk& gemm);  // its units in their order
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache);
 void describe(const GemmWalk& gemm, WalkKey& key);
+// Some of its waves, which begin with what the waves before them left, and behind the last one its
+// reduction. Only of a GEMM that is_walked_in_full(): no wave takes the traffic of others.
+WalkTraffic walk(const GemmWalk& gemm, const GemmSchedule& schedule, UnitRange waves,
+                 L2Cache& cache);
+bool is_walked_in_full(const GemmWalk& gemm, const GemmSchedule& schedule);
 
 // The workspace of a split-K GEMM: fp32 [m, n] per batch and split, rows rounded up to whole
 // chunks.

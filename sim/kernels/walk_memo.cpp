@@ -4,6 +4,8 @@
 #include <bit>
 #include <utility>
 
+#include "base/error.h"
+
 namespace fuseline {
 namespace {
 
@@ -168,6 +170,44 @@ WalkTraffic RememberingL2::walk(const WalkKey& key, const Walk& walk) {
   return traffic;
 }
 
+WalkTraffic RememberingL2::walk(const WalkKey& key,
+                                const std::function<std::vector<Walk>()>& parts) {
+  FUSELINE_ASSERT(memo_ != nullptr, "parts are for what is remembered");
+  const WalkMemo::Contents before = contents_;
+  WalkMemo::Words words;
+  if (before) {
+    words = words_of(key, kPlainWalk);
+    if (const auto known = memo_->find(words)) {
+      follow(key, *known);
+      return known->traffic;
+    }
+  }
+  const std::vector<Walk> all_parts = parts();
+  if (all_parts.size() == 1) return walk(key, all_parts.front());
+  const std::vector<std::uint32_t> tensors_before = tensors_;
+  WalkMemo::Entry entry;
+  entry.before = before;
+  for (const std::uint32_t tensor : key.tensors()) entry.missed.push_back(missed(tensor));
+  std::int64_t number = 0;
+  for (const Walk& part : all_parts) {
+    WalkKey part_key = key;
+    part_key.number(number++);
+    WalkTraffic traffic = walk(part_key, part);
+    std::vector<GemmWave> waves = std::move(entry.traffic.waves);
+    waves.insert(waves.end(), traffic.waves.begin(), traffic.waves.end());
+    entry.traffic = std::move(traffic);  // but for waves, the last part has what the whole has
+    entry.traffic.waves = std::move(waves);
+  }
+  WalkTraffic all = entry.traffic;
+  if (!before || !contents_) return all;
+  for (std::size_t i = 0; i < entry.missed.size(); ++i)
+    entry.missed[i] = missed(key.tensors()[i]) - entry.missed[i];
+  entry.after = contents_;
+  entry.tensors_after = numbers_after(key, tensors_before, tensors_);
+  memo_->add(words, std::move(entry));
+  return all;
+}
+
 bool RememberingL2::refill(const WalkKey& key, const Walk& walk) {
   contents_ = nullptr;
   tensors_.clear();
@@ -183,7 +223,7 @@ bool RememberingL2::refill(const WalkKey& key, const Walk& walk) {
       return false;
     }
   }
-  cache_ = L2Cache(capacity());
+  cache_.clear();
   cache_is_current_ = true;
   cache_.assume_used_before();
   walk(cache_);
@@ -225,17 +265,26 @@ WalkMemo::Entry RememberingL2::describe(const WalkKey& key, WalkTraffic traffic)
   contents_ = contents ? memo_->one_of(std::move(*contents)) : nullptr;
   if (contents_) {
     entry.after = contents_;
-    for (const std::uint32_t tensor : after) {
-      const auto before = std::find(tensors_.begin(), tensors_.end(), tensor);
-      const auto own = std::find(key.tensors().begin(), key.tensors().end(), tensor);
-      const bool was_there = before != tensors_.end();
-      entry.tensors_after.push_back(static_cast<std::uint32_t>(
-          was_there ? before - tensors_.begin()
-                    : std::ssize(tensors_) + (own - key.tensors().begin())));
-    }
+    entry.tensors_after = numbers_after(key, tensors_, after);
   }
   tensors_ = contents_ ? std::move(after) : std::vector<std::uint32_t>{};
   return entry;
+}
+
+// Of each tensor of `after` its place in `before`, or else in the key, behind those.
+std::vector<std::uint32_t> RememberingL2::numbers_after(const WalkKey& key,
+                                                        const std::vector<std::uint32_t>& before,
+                                                        const std::vector<std::uint32_t>& after) {
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(after.size());
+  for (const std::uint32_t tensor : after) {
+    const auto there = std::find(before.begin(), before.end(), tensor);
+    const auto own = std::find(key.tensors().begin(), key.tensors().end(), tensor);
+    numbers.push_back(static_cast<std::uint32_t>(
+        there != before.end() ? there - before.begin()
+                              : std::ssize(before) + (own - key.tensors().begin())));
+  }
+  return numbers;
 }
 
 void RememberingL2::count_missed(std::uint32_t tensor, Bytes bytes) {

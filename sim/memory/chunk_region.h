@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -17,7 +18,10 @@ struct ChunkPart {
   [[nodiscard]] std::int64_t elements() const {
     return std::int64_t{1} * (row_end - row_begin) * (col_end - col_begin);
   }
-  friend bool operator==(const ChunkPart&, const ChunkPart&) = default;
+  // All four at once: parts are compared at every access.
+  friend bool operator==(ChunkPart a, ChunkPart b) {
+    return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+  }
 };
 
 inline bool contains(ChunkPart outer, ChunkPart inner) {

@@ -146,6 +146,7 @@ void L2Cache::access_line(const Line& line) {
                       (line.row_block + (line.down ? line.count : 1)) >> kBlockBits == 0 &&
                       (line.col_block + (line.down ? 1 : line.count)) >> kBlockBits == 0,
                   "chunk key out of range");
+  constexpr bool kWrites = access == Access::write;
   std::int64_t grown = 0;
   for (std::int64_t done = 0; done < line.count;) {
     const auto row = static_cast<std::uint64_t>(line.row_block + (line.down ? done : 0));
@@ -153,9 +154,20 @@ void L2Cache::access_line(const Line& line) {
     const std::uint64_t within = (line.down ? row : col) % kPageEdge;
     const std::int64_t length =
         std::min(line.count - done, static_cast<std::int64_t>(kPageEdge - within));
-    const std::uint32_t page = page_of(page_key(line.tensor, row, col), line.element);
-    const Place place = place_of(page, row, col, length, line.down);
-    grown += access_run<access>(line, done, place);
+    const std::uint32_t number = page_of(page_key(line.tensor, row, col), line.element);
+    const Place place = place_of(number, row, col, length, line.down);
+    const Parts parts = line.parts(done, length);
+    Page& page = pages_[number];
+    const std::uint32_t latest = page.runs[place.first];
+    if (latest != 0 && repeats(latest, place, parts, kWrites)) {
+      unlink(latest);
+      link_newest(latest);
+    } else if (latest == 0 && nothing_is_here(page, place) &&
+               length * kChunkEdge * kChunkEdge * line.element <= capacity_) {
+      grown += bring_in<access>(place, parts, page);
+    } else {
+      grown += touch_all<access>(line, done, place, parts);
+    }
     done += length;
   }
   if (access == Access::read && grown > 0) {
@@ -164,26 +176,21 @@ void L2Cache::access_line(const Line& line) {
   }
 }
 
-// The chunks at `place` are those of the line from `done` on. Returns the bytes that came in.
+// Whether the run's access was the same one, and the latest of all its chunks.
+bool L2Cache::repeats(std::uint32_t number, const Place& place, const Parts& parts,
+                      bool writes) const {
+  const Run& run = runs_[number];
+  return run.first == place.first && run.count == place.count && run.stride == place.stride &&
+         run.chunks_left == place.count && run.parts == parts && (run.written || !writes);
+}
+
+// Chunks some of which may be here. Those at `place` are the line's from `done` on. Returns the
+// bytes that came in.
 template <L2Cache::Access access>
-std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Place& place) {
-  constexpr bool kWrites = access == Access::write;
-  const Parts parts = line.parts(done, place.count);
+std::int64_t L2Cache::touch_all(const Line& line, std::int64_t done, const Place& place,
+                                const Parts& parts) {
+  const std::uint32_t run = new_run(place, parts, access == Access::write);
   Page& page = pages_[place.page];
-  if (const std::uint32_t latest = page.runs[place.first]; latest != 0) {
-    const Run& before = runs_[latest];
-    if (before.place == place && before.parts == parts && before.chunks_left == place.count &&
-        (before.written || !kWrites)) {
-      unlink(latest);
-      link_newest(latest);
-      return 0;
-    }
-  }
-  const std::uint32_t run = new_run(place, parts, kWrites);
-  if (nothing_is_here(page, place) &&
-      place.count * kChunkEdge * kChunkEdge * line.element <= capacity_) {
-    return bring_in<access>(parts, page, run);
-  }
   std::int64_t grown = 0;
   current_ = run;
   std::size_t at = place.first;
@@ -199,7 +206,7 @@ std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Plac
   // Chunks that are larger than the whole cache have left it already.
   if (runs_[run].chunks_left == 0) {
     unlink(run);
-    free_runs_.push_back(run);
+    free_run(run);
     if (page.chunks_here == 0) pages_.free(place.page);
   }
   return grown;
@@ -207,26 +214,43 @@ std::int64_t L2Cache::access_run(const Line& line, std::int64_t done, const Plac
 
 bool L2Cache::nothing_is_here(const Page& page, const Place& place) {
   std::uint32_t any = 0;
+  if (place.stride == 1) {
+    const std::uint32_t* const first = &page.runs[place.first];
+    for (std::size_t i = 0; i < place.count; ++i) any |= first[i];
+    return any == 0;
+  }
   std::size_t at = place.first;
   for (int i = 0; i < place.count; ++i, at += place.stride) any |= page.runs[at];
   return any == 0;
 }
 
+// Says which run was the latest of `count` chunks.
+inline void L2Cache::set_runs(Page& page, std::size_t at, std::size_t stride, std::size_t count,
+                              std::uint32_t run) {
+  std::uint32_t* place = &page.runs[at];
+  if (stride == 1) {  // nearly always one line of memory
+    for (; count >= 4; count -= 4, place += 4) place[0] = place[1] = place[2] = place[3] = run;
+    for (; count > 0; --count) *place++ = run;
+    return;
+  }
+  for (; count > 0; --count, place += stride) *place = run;
+}
+
 // Chunks of which nothing is here and which all fit at once: older ones may then leave after all
 // have come in. Returns the bytes.
 template <L2Cache::Access access>
-std::int64_t L2Cache::bring_in(const Parts& parts, Page& page, std::uint32_t run) {
-  const Place place = runs_[run].place;
-  std::size_t at = place.first;
-  for (int i = 0; i < place.count; ++i, at += place.stride) page.runs[at] = run;
+std::int64_t L2Cache::bring_in(const Place& place, const Parts& parts, Page& page) {
+  const std::uint32_t number = new_run(place, parts, access == Access::write);
+  Run& run = runs_[number];
+  set_runs(page, place.first, place.stride, place.count, number);
   const std::int64_t each = parts.first.elements() * page.element;
   const bool equal = parts.first == parts.last && (place.count <= 2 || parts.first == parts.inner);
   std::int64_t bytes = place.count * each;
   if (equal && each <= std::numeric_limits<std::uint16_t>::max()) {
-    runs_[run].equal_bytes = static_cast<std::uint16_t>(each);
+    run.equal_bytes = static_cast<std::uint16_t>(each);
   } else {
     std::int64_t elements = 0;
-    at = place.first;
+    std::size_t at = place.first;
     for (int i = 0; i < place.count; ++i, at += place.stride) {
       const ChunkPart part = i == 0 ? parts.first : i == place.count - 1 ? parts.last : parts.inner;
       page.chunks[at] = {part, access == Access::write ? part : ChunkPart{}, 0};
@@ -234,7 +258,7 @@ std::int64_t L2Cache::bring_in(const Parts& parts, Page& page, std::uint32_t run
     }
     bytes = elements * page.element;
   }
-  runs_[run].chunks_left = place.count;
+  run.chunks_left = place.count;
   page.chunks_here += place.count;
   used_ += bytes;
   if (used_ > capacity_) evict_to_capacity();
@@ -343,49 +367,53 @@ void L2Cache::is_gone(Page& page, std::size_t at) {
   --uncertain_;
 }
 
+// Of a run that no chunk has left for another: as many as must go.
+inline void L2Cache::evict_equal_chunks(Run& run, Page& page) {
+  const std::int64_t over = used_ - capacity_;
+  std::uint32_t count = run.chunks_left;
+  std::int64_t bytes = std::int64_t{count} * run.equal_bytes;
+  if (bytes > over) {  // then `over` is small, and a short division does
+    count = (static_cast<std::uint32_t>(over) + run.equal_bytes - 1) / run.equal_bytes;
+    bytes = std::int64_t{count} * run.equal_bytes;
+  }
+  const std::size_t first = run.first_left();
+  set_runs(page, first, run.stride, count, 0);
+  if (page.uncertain_here > 0) {
+    for (std::uint32_t i = 0; i < count; ++i) is_gone(page, first + i * std::size_t{run.stride});
+  }
+  used_ -= bytes;
+  if (run.written) hbm_write_ += bytes;
+  run.evicted = static_cast<std::uint8_t>(run.evicted + count);
+  run.chunks_left = static_cast<std::uint8_t>(run.chunks_left - count);
+  page.chunks_here -= count;
+}
+
 void L2Cache::evict_to_capacity() {
-  if (past_ == Past::filling && used_ > capacity_) end_filling();
+  if (past_ == Past::filling) end_filling();
   const std::int64_t before = used_;
   while (used_ > capacity_) {
     const std::uint32_t oldest = runs_[0].newer;
     Run& run = runs_[oldest];
-    Page& page = pages_[run.place.page];
-    const bool whole = run.chunks_left + run.evicted == run.place.count;
-    if (whole && run.equal_bytes > 0) {
+    const std::uint32_t number = run.page;
+    Page& page = pages_[number];
+    if (run.equal_bytes > 0 && run.is_whole()) {
       evict_equal_chunks(run, page);
     } else {
       evict_one_by_one(oldest, page);
     }
     if (run.chunks_left > 0 || oldest == current_) continue;
     unlink(oldest);
-    free_runs_.push_back(oldest);
+    free_run(oldest);
     // The page of the access that goes on may be empty only for now.
-    if (page.chunks_here == 0 && run.place.page != runs_[current_].place.page)
-      pages_.free(run.place.page);
+    if (page.chunks_here == 0 && number != runs_[current_].page) pages_.free(number);
   }
   evicted_ += before - used_;
 }
 
-// Of a run that no chunk has left for another: as many as must go.
-void L2Cache::evict_equal_chunks(Run& run, Page& page) {
-  const std::int64_t count = std::min(std::int64_t{run.chunks_left},
-                                      ceil_div(used_ - capacity_, std::int64_t{run.equal_bytes}));
-  std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
-  for (std::int64_t i = 0; i < count; ++i, at += run.place.stride) {
-    page.runs[at] = 0;
-    if (page.uncertain_here > 0) is_gone(page, at);
-  }
-  used_ -= count * run.equal_bytes;
-  if (run.written) hbm_write_ += count * run.equal_bytes;
-  run.evicted = static_cast<std::uint8_t>(run.evicted + count);
-  run.chunks_left = static_cast<std::uint8_t>(run.chunks_left - count);
-  page.chunks_here -= static_cast<std::uint32_t>(count);
-}
-
 void L2Cache::evict_one_by_one(std::uint32_t number, Page& page) {
   Run& run = runs_[number];
-  std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
-  for (; run.chunks_left > 0 && used_ > capacity_; ++run.evicted, at += run.place.stride) {
+  std::size_t at = run.first_left();
+  for (; run.chunks_left > 0 && used_ > capacity_; ++run.evicted, at += run.stride) {
     if (page.runs[at] != number) continue;
     hbm_write_ += forget(page, at);
     --run.chunks_left;
@@ -393,15 +421,23 @@ void L2Cache::evict_one_by_one(std::uint32_t number, Page& page) {
 }
 
 std::uint32_t L2Cache::new_run(const Place& place, const Parts& parts, bool written) {
-  if (free_runs_.empty()) {
-    free_runs_.push_back(static_cast<std::uint32_t>(runs_.size()));
+  if (free_run_ == 0) {
+    free_run_ = static_cast<std::uint32_t>(runs_.size());
     runs_.emplace_back();
   }
-  const std::uint32_t run = free_runs_.back();
-  free_runs_.pop_back();
-  runs_[run] = {place, 0, 0, written, 0, parts, 0, 0};
-  link_newest(run);
-  return run;
+  const std::uint32_t number = free_run_;
+  Run& run = runs_[number];
+  free_run_ = run.older;
+  ++used_runs_;
+  run = {place.page, place.first, place.count, place.stride, 0, 0, written, 0, parts, 0, 0};
+  link_newest(number);
+  return number;
+}
+
+void L2Cache::free_run(std::uint32_t run) {
+  runs_[run].older = free_run_;
+  free_run_ = run;
+  --used_runs_;
 }
 
 void L2Cache::link_newest(std::uint32_t run) {
@@ -421,7 +457,7 @@ void L2Cache::unlink(std::uint32_t run) {
 void L2Cache::leave_run(std::uint32_t run) {
   if (--runs_[run].chunks_left > 0) return;
   unlink(run);
-  free_runs_.push_back(run);
+  free_run(run);
 }
 
 }  // namespace fuseline

@@ -86,6 +86,9 @@ class L2Cache {
   [[nodiscard]] bool contents_are_certain() const;
   [[nodiscard]] bool contents_may_be_certain() const { return past_ != Past::lost; }  // in the end
 
+  // As new, but for the memory that it simulates with.
+  void clear();
+
   // What it holds, and in `tensors` the tensor of each number. Nothing where what is here of some
   // chunk is no rectangle, or is not certain.
   std::optional<L2Contents> contents(std::vector<std::uint32_t>& tensors) const;
@@ -147,7 +150,6 @@ class L2Cache {
   struct Place {
     std::uint32_t page;
     std::uint8_t first, count, stride;
-    friend bool operator==(const Place&, const Place&) = default;
   };
   // What of the chunks of a run an access touches.
   struct Parts {
@@ -155,16 +157,21 @@ class L2Cache {
     friend bool operator==(const Parts&, const Parts&) = default;
   };
   // An access that is the latest of some of its chunks. Linked by age; run 0 is the list's head.
+  // Two lie in one line of the memory that simulates.
   struct Run {
-    Place place{};
-    std::uint8_t chunks_left = 0;  // whose latest access it is
-    std::uint8_t evicted = 0;      // chunks at the front that eviction has passed
-    bool written = false;          // all of `parts` was overwritten, not read
+    std::uint32_t page = 0;
+    std::uint8_t first = 0, count = 0, stride = 0;  // its place
+    std::uint8_t chunks_left = 0;                   // whose latest access it is
+    std::uint8_t evicted = 0;                       // chunks at the front that eviction has passed
+    bool written = false;                           // all of `parts` was overwritten, not read
     // Not 0 where each of its chunks was brought in by it: then as many bytes of each are resident,
     // parts.first, all dirty if written or else none. Pages say nothing of such chunks.
     std::uint16_t equal_bytes = 0;
-    Parts parts;
-    std::uint32_t newer = 0, older = 0;
+    Parts parts{};
+    std::uint32_t newer = 0, older = 0;  // of one that is free: `older` is the next free one
+    // Whether no chunk has left it for a later access.
+    [[nodiscard]] bool is_whole() const { return chunks_left + evicted == count; }
+    [[nodiscard]] std::size_t first_left() const { return first + std::size_t{evicted} * stride; }
   };
   enum class Access : std::uint8_t { read, write };
 
@@ -194,13 +201,18 @@ class L2Cache {
                     std::int64_t col_begin, std::int64_t col_end);
   template <Access access>
   void access_line(const Line& line);
+  [[nodiscard]] bool repeats(std::uint32_t number, const Place& place, const Parts& parts,
+                             bool writes) const;
   template <Access access>
-  std::int64_t access_run(const Line& line, std::int64_t done, const Place& place);
+  std::int64_t touch_all(const Line& line, std::int64_t done, const Place& place,
+                         const Parts& parts);
   template <Access access>
-  std::int64_t bring_in(const Parts& parts, Page& page, std::uint32_t run);
+  std::int64_t bring_in(const Place& place, const Parts& parts, Page& page);
   template <Access access>
   std::int64_t touch(Page& page, std::size_t at, ChunkPart part, std::uint32_t run);
   static bool nothing_is_here(const Page& page, const Place& place);
+  static void set_runs(Page& page, std::size_t at, std::size_t stride, std::size_t count,
+                       std::uint32_t run);
   template <Access access>
   std::int64_t add_to_partial(Chunk& chunk, ChunkPart part);
   void count_missed(std::uint32_t tensor, std::int64_t bytes);
@@ -222,6 +234,7 @@ class L2Cache {
   void evict_one_by_one(std::uint32_t run, Page& page);
 
   std::uint32_t new_run(const Place& place, const Parts& parts, bool written);
+  void free_run(std::uint32_t run);
   void link_newest(std::uint32_t run);
   void unlink(std::uint32_t run);
   void leave_run(std::uint32_t run);
@@ -252,7 +265,8 @@ class L2Cache {
   PageTable<Page> pages_;
 
   std::vector<Run> runs_;
-  std::vector<std::uint32_t> free_runs_;
+  std::uint32_t free_run_ = 0;  // the first of them; 0: none
+  std::size_t used_runs_ = 0;
   std::uint32_t current_ =
       0;  // the run of the access that goes on; it stays though it may be empty
 

@@ -130,6 +130,26 @@ std::vector<HeldChunk> L2Cache::held() const {
   return all;
 }
 
+void L2Cache::clear() {
+  for_each_page([](Page& page) {
+    page.runs.fill(0);
+    page.uncertain.reset();
+    page.chunks_here = page.uncertain_here = 0;
+  });
+  pages_.free_all();
+  runs_.assign(1, Run{});
+  free_run_ = 0;
+  used_runs_ = 0;
+  odd_.resize(1);
+  free_odd_.clear();
+  bits_ = {};
+  missed_.clear();
+  used_ = hbm_read_ = hbm_write_ = taken_read_ = taken_write_ = evicted_ = 0;
+  past_ = Past::known;
+  uncertain_ = 0;
+  watcher_ = nullptr;
+}
+
 std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors) const {
   if (!contents_are_certain()) return std::nullopt;
   constexpr std::uint64_t kBlockMask = (std::uint64_t{1} << kBlockBits) - 1;
@@ -144,17 +164,17 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
     }
     return number;
   };
-  out.pieces.reserve(runs_.size() - free_runs_.size());
+  out.pieces.reserve(used_runs_);
   for (std::uint32_t number = runs_[0].newer; number != 0; number = runs_[number].newer) {
     const Run& run = runs_[number];
-    const Page& page = pages_[run.place.page];
+    const Page& page = pages_[run.page];
     const auto row = static_cast<std::uint32_t>((page.key >> kBlockBits & kBlockMask) * kPageEdge);
     const auto col = static_cast<std::uint32_t>((page.key & kBlockMask) * kPageEdge);
     const std::uint32_t tensor = number_of(tensor_of(page.key), page.element);
-    const bool down = run.place.stride == 1;
+    const bool down = run.stride == 1;
     bool joins = false;  // the chunk before is in the last piece
-    std::size_t at = run.place.first + std::size_t{run.evicted} * run.place.stride;
-    for (int i = run.evicted; i < run.place.count; ++i, at += run.place.stride) {
+    std::size_t at = run.first_left();
+    for (int i = run.evicted; i < run.count; ++i, at += run.stride) {
       if (page.runs[at] != number) {
         joins = false;
         continue;
@@ -170,7 +190,7 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
                             col + static_cast<std::uint32_t>(at / kPageEdge), 1, down,
                             chunk.resident, chunk.dirty});
       joins = true;
-      if (run.equal_bytes > 0 && run.chunks_left + run.evicted == run.place.count) {
+      if (run.equal_bytes > 0 && run.is_whole()) {
         out.pieces.back().count = run.chunks_left;
         break;
       }
@@ -182,7 +202,7 @@ std::optional<L2Contents> L2Cache::contents(std::vector<std::uint32_t>& tensors)
 
 void L2Cache::restore(const L2Contents& contents, std::span<const std::uint32_t> tensors) {
   FUSELINE_ASSERT(contents.capacity == capacity_, "contents of a cache of another size");
-  *this = L2Cache(capacity());
+  clear();
   for (const L2Contents::Piece& piece : contents.pieces) {
     const ElementSize element = contents.elements[piece.tensor];
     const std::uint32_t number =

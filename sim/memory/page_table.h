@@ -1,6 +1,7 @@
 // Finds pages by key: a hash table with open addressing over pages that stay where they are.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,13 @@ class PageTable {
     pages_[number]->key = key;
     table_[i] = {key, number};
     return number;
+  }
+
+  // Takes all pages out of the table; they are as they were left.
+  void free_all() {
+    std::fill(table_.begin(), table_.end(), Bucket{});
+    free_pages_.clear();
+    for (std::uint32_t number = end(); number-- > 1;) free_pages_.push_back(number);
   }
 
   // Takes a page out of the table. The hole is closed by moving back every later entry of the probe

@@ -1,6 +1,8 @@
 #include "sim/judge/audit/predictions.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -8,81 +10,12 @@
 #include "base/piece_text.h"
 #include "model/blocks/block.h"
 #include "model/config/model_files.h"
-#include "model/operators/all_operators.h"
-#include "model/operators/operator_table.h"
-#include "model/policy.h"
-#include "sim/block/estimate.h"
 #include "sim/block/limits.h"
-#include "sim/block/whole_model.h"
-#include "sim/gpu/plan_target.h"
-#include "sim/memory/memory_fit.h"
+#include "sim/judge/audit/one_workload.h"
 
 namespace fuseline::audit {
 
 namespace {
-
-// Kernels that the simulator adds to the plan's (split-K sums, attention's combination) carry
-// operators of the plan too.
-std::string site_of(const Graph& graph, const KernelEstimate& kernel) {
-  std::string first;
-  for (const std::string& name : kernel.operators) {
-    const auto id = graph.find_op(name);
-    if (!id) continue;
-    const Op& op = graph.op(*id);
-    if (is_gemm(op)) {
-      const bool weight_gradient = gemm_shape(op).a_is_km;
-      if (!weight_gradient) return op.site;
-      const std::size_t end = op.site.rfind("_bwd");
-      return op.site.substr(0, end) + "_dw";
-    }
-    if (first.empty()) first = op.site;
-  }
-  return first;
-}
-
-// By steps of the block: scores, softmax and context of the forward pass, and their gradients.
-void count_work(const Plan& plan, Predicted& out) {
-  for (const Kernel& kernel : plan.kernels) {
-    const bool with_gemm = kernel.kind == KernelKind::gemm || kernel.kind == KernelKind::block;
-    for (const OpId id : kernel.ops) {
-      const Op& op = plan.graph.op(id);
-      const bool attention = op.site.starts_with("attention");
-      if (!attention && is_gemm(op)) continue;
-      Coverage& part = attention ? out.attention : out.others;
-      const Flops work = flops(plan.graph, op);
-      part.all += work;
-      if (with_gemm) part.with_gemm += work;
-    }
-  }
-}
-
-// Of a block, or of a row of layers.
-template <class Estimate>
-PredictedWork work_of(const Estimate& e) {
-  return {.time = e.time,
-          .flops = e.flops,
-          .hbm_read = e.hbm_read,
-          .hbm_write = e.hbm_write,
-          .launches = e.launches};
-}
-
-Predicted predict(const PolicyCase& c, const ModelConfig& config, const Gpu& gpu) {
-  const Plan plan = make_plan(c.policy, config, c.workload, plan_target(gpu));
-  Predicted out;
-  const PlanEstimate block = simulate(plan, gpu, Fidelity::hierarchy);
-  out.block = work_of(block);
-  for (const KernelEstimate& k : block.kernels) {
-    out.kernels.push_back({k.time, k.flops,
-                           k.kind == KernelKind::gemm || k.kind == KernelKind::block,
-                           site_of(plan.graph, k)});
-  }
-  count_work(plan, out);
-  if (c.whole_model) {
-    out.model = work_of(whole_model(block, config, c.workload, gpu));
-    out.activations = activations_at_once(plan, config, c.workload);
-  }
-  return out;
-}
 
 // A prediction on its way between processes.
 class PredictedText {
@@ -154,31 +87,61 @@ void Predictions::want(const PolicyCase& c) {
   if (!c.policy.empty()) entries_.try_emplace(key(c), Entry{c, nullptr});
 }
 
-bool Predictions::make(Sharing& sharing, const Sharing::Progress& progress) {
-  std::vector<Entry*> open;
+// What is open, parted by workloads: all of one has the same block, and predictions one after the
+// other of a block share most of their walks. The longest work first, so that no thread is left
+// alone with it at the end.
+std::vector<std::vector<Predictions::Entry*>> Predictions::open_by_workload() {
+  std::map<std::string, std::vector<Entry*>> by_workload;
   for (auto& [name, entry] : entries_) {
-    if (entry.result == nullptr) open.push_back(&entry);
+    if (entry.result != nullptr) continue;
+    const PolicyCase& c = entry.what;
+    by_workload[key({.model = c.model, .gpu = {}, .policy = {}, .workload = c.workload})].push_back(
+        &entry);
   }
-  // The longest first, so that no thread is left alone with one at the end.
-  std::stable_sort(open.begin(), open.end(), [](const Entry* a, const Entry* b) {
-    return a->what.workload.rows() > b->what.workload.rows();
-  });
-  std::string name = "predictions";
-  for (const Entry* entry : open) name += "\n" + key(entry->what);
+  std::vector<std::vector<Entry*>> open;
+  for (auto& [name, entries] : by_workload) {
+    // GPUs under one policy side by side: some of them have equal L2s and tiles.
+    std::stable_sort(entries.begin(), entries.end(), [](const Entry* a, const Entry* b) {
+      return a->what.policy < b->what.policy;
+    });
+    open.push_back(std::move(entries));
+  }
+  const auto about = [](const std::vector<Entry*>& entries) {
+    return std::ssize(entries) * entries.front()->what.workload.rows();
+  };
+  std::stable_sort(open.begin(), open.end(),
+                   [&](const auto& a, const auto& b) { return about(a) > about(b); });
+  return open;
+}
+
+bool Predictions::make(Sharing& sharing, const Sharing::Progress& progress) {
+  const std::vector<std::vector<Entry*>> open = open_by_workload();
+  std::string name = "predictions by workloads";
+  for (const std::vector<Entry*>& entries : open)
+    for (const Entry* entry : entries) name += "\n" + key(entry->what);
   const auto work = [&](std::size_t i) {
-    const PolicyCase& c = open[i]->what;
-    try {
-      return PredictedText::packed(predict(c, models_.at(c.model), gpus_.at(c.gpu)));
-    } catch (const InputError& error) {  // several claims may ask for it
-      InputProblem problem = error.problem();
-      problem.field = "setting";
-      problem.value = key(c);
-      throw InputError(std::move(problem));
+    std::optional<OneWorkload> one;
+    PieceWriter all;
+    for (const Entry* entry : open[i]) {
+      const PolicyCase& c = entry->what;
+      try {
+        if (!one) one.emplace(models_.at(c.model), c.workload);
+        all.word(PredictedText::packed(one->predict(c.policy, gpus_.at(c.gpu), c.whole_model)));
+      } catch (const InputError& error) {  // several claims may ask for it
+        InputProblem problem = error.problem();
+        problem.field = "setting";
+        problem.value = key(c);
+        throw InputError(std::move(problem));
+      }
     }
+    return std::move(all).text();
   };
   const SharedTexts made = sharing.texts(name, open.size(), work, progress);
-  for (std::size_t i = 0; i < open.size() && made.all; ++i)
-    open[i]->result = std::make_unique<const Predicted>(PredictedText::unpacked(made.texts[i]));
+  for (std::size_t i = 0; i < open.size() && made.all; ++i) {
+    PieceReader all(made.texts[i]);
+    for (Entry* entry : open[i])
+      entry->result = std::make_unique<const Predicted>(PredictedText::unpacked(all.word()));
+  }
   return made.all;
 }
 

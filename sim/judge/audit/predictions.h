@@ -67,7 +67,8 @@ class Predictions {
   void want_gpu(const std::string& name);
   // Notes that the case will be asked for. InputError as load_model, load_gpu, check_workload.
   void want(const PolicyCase& c);
-  // Makes what is noted, at all that share the work. False when it was stopped.
+  // Makes what is noted, at all that share the work: a piece is all predictions of one workload of
+  // a model. False when it was stopped.
   bool make(Sharing& sharing, const Sharing::Progress& progress);
 
   [[nodiscard]] const Predicted& of(const PolicyCase& c) const;
@@ -86,6 +87,7 @@ class Predictions {
     std::unique_ptr<const Predicted> result;
   };
   static std::string key(const PolicyCase& c);
+  [[nodiscard]] std::vector<std::vector<Entry*>> open_by_workload();
   [[nodiscard]] Ceilings ceilings_of(const std::string& model, const std::string& gpu,
                                      const Workload& workload) const;
 

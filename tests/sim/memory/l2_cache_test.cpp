@@ -323,8 +323,14 @@ TEST(L2Cache, GoesOnAsBeforeFromContentsThatWerePutBack) {
     ++put_back;
     for (std::uint32_t& name : names) name += 2;
     L2Cache other{capacity};
-    other.read({0, 640, 640, 2}, 0, 640, 0, 640);  // is forgotten
+    other.assume_used_before();
+    for (int step = 0; step < 20; ++step) {  // is forgotten
+      const CachedMatrix& m = tensors[random.one_in(3) ? 1 : 0];
+      access(other, m, random.of(m, !random.one_in(2)), random.one_in(3));
+    }
+    EXPECT_GT(other.resident(), Bytes());
     other.restore(*contents, names);
+    EXPECT_EQ(other.all_traffic().read, Bytes());
     // Contents that were put back are the same contents.
     const auto again = other.contents(names);
     ASSERT_TRUE(again.has_value());

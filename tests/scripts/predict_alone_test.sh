@@ -6,7 +6,8 @@ programs="$1"
 
 same() {
   local whole alone
-  whole="$("$programs/fuseline" predict "$@" 2>&1)" && alone="$("$programs/fuseline-predict" predict "$@" 2>&1)"
+  whole="$("$programs/fuseline" predict "$@" 2>&1)"
+  alone="$("$programs/fuseline-predict" predict "$@" 2>&1)"
   if [[ -z "$whole" || "$whole" != "$alone" ]]; then
     echo "the two programs differ: predict $*" >&2
     diff <(echo "$whole") <(echo "$alone") >&2 || true

@@ -17,6 +17,7 @@
 #include "sim/report/chrome_trace.h"
 #include "sim/report/explained_plan.h"
 #include "sim/report/html_report.h"
+#include "sim/report/error_table_json.h"
 #include "sim/report/json_output.h"
 #include "sim/report/listing.h"
 #include "sim/report/prediction_charts.h"

@@ -6,7 +6,10 @@ programs="$1"
 
 same() {
   local whole alone
-  whole="$("$programs/fuseline" predict "$@" 2>&1)"
+  if ! whole="$("$programs/fuseline" predict "$@" 2>&1)"; then
+    echo "fuseline predict $*: $whole" >&2
+    exit 1
+  fi
   alone="$("$programs/fuseline-predict" predict "$@" 2>&1)"
   if [[ -z "$whole" || "$whole" != "$alone" ]]; then
     echo "the two programs differ: predict $*" >&2

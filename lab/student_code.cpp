@@ -164,7 +164,7 @@ HarnessObjects harness_objects(const std::string& harness) {
   const auto key = std::pair(harness, compiler());
   if (const auto found = made.find(key); found != made.end()) return found->second;
   const ScratchFolder scratch;
-  const fs::path folder = scratch.path();
+  const fs::path& folder = scratch.path();
   for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp", "protocol.h"})
     write(folder / file, embedded(std::string("lab/harness/") + file));
   write(folder / "case.cpp", embedded(harness));

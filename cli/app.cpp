@@ -2,7 +2,6 @@
 #include "cli/options.h"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <filesystem>
 #include <new>
@@ -15,7 +14,7 @@
 #include "base/error.h"
 #include "base/printable.h"
 #include "base/version.h"
-#include "cli/commands.h"
+#include "cli/command_table.h"
 #include "cli/completions.h"
 #include "cli/description.h"
 #include "cli/long_work.h"
@@ -29,47 +28,6 @@ namespace {
 
 constexpr std::size_t kLongestMessages = 100'000;
 
-struct Command {
-  std::string_view name;
-  std::string_view summary;
-  CommandResult (*run)(const Arguments&);
-};
-
-constexpr std::array<Command, 23> kCommands = {{
-    {"predict", "time and traffic of one block under each fusion policy", predict_command},
-    {"gemm", "one library GEMM", gemm_command},
-    {"explain", "a plan's kernels, their programs, and why operators are fused or not",
-     explain_command},
-    {"verify", "executes plans on the CPU: errors against fp64, bytes against the prediction",
-     verify_command},
-    {"program", "programs as text: check, explain, predict, verify, measure, export",
-     program_command},
-    {"train", "trains a small model through plans and in fp64: do the losses agree", train_command},
-    {"verdict", "fuse or not, per edge and policy: gain, band, break-even size, what limits it",
-     verdict_command},
-    {"search", "the best plan for an objective, its gap to the bound, the decisions that mattered",
-     search_command},
-    {"limits", "what a block's kernels move at least, and curves over the size of a memory",
-     limits_command},
-    {"compare", "predictions beside measurements: errors, bias, worst cases", compare_command},
-    {"judge", "predictions beside figures that others published", judge_command},
-    {"diff", "what differs between two predictions; --fail-if slower=3%", diff_command},
-    {"import",
-     "a profiler's trace beside a plan; a measurement of a CSV; a block of a PyTorch graph",
-     import_command},
-    {"calibrate", "fits the constants of the hierarchy model to measurements", calibrate_command},
-    {"sweep", "a grid of predictions as CSV or JSON", sweep_command},
-    {"report", "one HTML file: tables, charts, plans, and the commands that give the numbers",
-     report_command},
-    {"audit", "published claims against predictions, limits and measurements", audit_command},
-    {"list", "models, gpus, architectures, memory, policies, scenarios, operators", list_command},
-    {"measure", "runs plans on the GPU of this machine: checked, timed, counted", measure_command},
-    {"export", "kernels and launchers of a block's plan, for other programs", export_command},
-    {"lab", "exercises with checks", lab_command},
-    {"course", "a lecturer's side of the labs: students, deadlines, a gradebook", course_command},
-    {"gui", "the window: try fusion choices, see predicted beside measured", gui_command},
-}};
-
 constexpr const char* kExitStatus =
     "0 done, 1 a check failed, 2 wrong input, 3 something needed is not here,\n"
     "70 a bug of fuseline";
@@ -78,7 +36,7 @@ std::string help() {
   std::string text =
       "fuseline: what fusing a Transformer block is worth on a GPU.\n\n"
       "usage: fuseline COMMAND [OPTIONS]\n\ncommands:\n";
-  for (const Command& c : kCommands) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
+  for (const Command& c : all_commands()) text += fmt::format("  {:<10} {}\n", c.name, c.summary);
   text +=
       "\nexamples:\n"
       "  fuseline predict\n"
@@ -96,7 +54,7 @@ std::string help() {
 // Every command but the window, which is a program of its own, and the commands below others.
 std::vector<CommandDescription> descriptions() {
   std::vector<CommandDescription> out;
-  for (const Command& c : kCommands) {
+  for (const Command& c : all_commands()) {
     if (c.name == "gui") continue;
     const CommandDescription command = read_description(c.run({kDescribe}).output);
     out.push_back(command);
@@ -138,8 +96,8 @@ CommandResult dispatch(const std::vector<std::string>& args) {
   if (verb == "--completion") return completion_script(args);
   if (verb == "--names") return names_of_topic(args);
   std::vector<std::string> commands;
-  for (const Command& c : kCommands) commands.emplace_back(c.name);
-  for (const Command& c : kCommands) {
+  for (const Command& c : all_commands()) commands.emplace_back(c.name);
+  for (const Command& c : all_commands()) {
     if (c.name == verb) return c.run({args.begin() + 1, args.end()});
   }
   throw InputError({.file = kCommandLine,

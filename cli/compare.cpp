@@ -12,7 +12,7 @@
 #include "cli/predict_table.h"
 #include "cli/selection.h"
 #include "cli/table.h"
-#include "sim/report/json_output.h"
+#include "sim/report/error_table_json.h"
 #include "sim/selection/compare_request.h"
 
 namespace fuseline {

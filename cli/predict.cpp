@@ -13,6 +13,7 @@
 #include "cli/predict_sequences.h"
 #include "cli/predict_table.h"
 #include "cli/selection.h"
+#include "sim/measured/measurement.h"
 #include "sim/report/chrome_trace.h"
 #include "sim/report/json_output.h"
 #include "sim/report/predict_csv.h"

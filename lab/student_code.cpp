@@ -4,8 +4,11 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -148,6 +151,39 @@ void refuse_tricks(const ObjectFile& object, const fs::path& source) {
   if (object.runs_early) refuse({}, "holds code that runs before the check", "functions of C++");
 }
 
+// What a check consists of besides the student's object and the padding.
+struct HarnessObjects {
+  std::string harness, case_of_lab;
+};
+
+// Compiled once a process for each lab and compiler, in a folder that no student's source is in.
+HarnessObjects harness_objects(const std::string& harness) {
+  static std::mutex mutex;
+  static std::map<std::pair<std::string, std::vector<std::string>>, HarnessObjects> made;
+  const std::lock_guard lock(mutex);
+  const auto key = std::pair(harness, compiler());
+  if (const auto found = made.find(key); found != made.end()) return found->second;
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
+  for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp", "protocol.h"})
+    write(folder / file, embedded(std::string("lab/harness/") + file));
+  write(folder / "case.cpp", embedded(harness));
+  compile({"-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-c", "harness.cpp",
+           "case.cpp"},
+          harness, folder);
+  const auto object = [&](const char* name) {
+    return read_input_file(folder / name, Bytes(std::int64_t{64} << 20));
+  };
+  return made.emplace(key, HarnessObjects{object("harness.o"), object("case.o")}).first->second;
+}
+
+// Source of an object of random size.
+std::string padding_source() {
+  std::random_device random;
+  return fmt::format("#define FUSELINE_LAB_PADDING {}\n", 64 + random() % 60000) +
+         embedded("lab/harness/padding.cpp");
+}
+
 }  // namespace
 
 SandboxLimits student_limits() {
@@ -176,18 +212,17 @@ Bytes compile_student_code(const fs::path& source, const std::string& harness,
       read_object(read_input_file(student / "student.o", Bytes(std::int64_t{64} << 20)));
   refuse_tricks(object, source);
 
+  const HarnessObjects objects = harness_objects(harness);
   const fs::path check = scratch.path() / "check-sources";
   fs::create_directory(check);
-  for (const char* file : {"fuseline_lab.h", "harness.h", "harness.cpp", "protocol.h"}) {
-    write(check / file, embedded(std::string("lab/harness/") + file));
-  }
-  write(check / "case.cpp", embedded(harness));
-  std::random_device random;
+  write(check / "harness.o", objects.harness);
+  write(check / "case.o", objects.case_of_lab);
+  for (const char* file : {"before.cpp", "behind.cpp"}) write(check / file, padding_source());
   std::vector<std::string> link = {
       "-std=c++20", "-O1", "-fdiagnostics-color=never", "-fno-lto", "-o", "check",
-      fmt::format("-DFUSELINE_LAB_PADDING={}", 64 + random() % 60000),
       // In this order: what the harness does before everything else comes first.
-      "check-sources/harness.cpp", "check-sources/case.cpp", "student/student.o"};
+      "check-sources/before.cpp", "check-sources/harness.o", "check-sources/behind.cpp",
+      "check-sources/case.o", "student/student.o"};
   for (const char* call :
        {"malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign", "free"})
     link.push_back(fmt::format("-Wl,--wrap={}", call));

@@ -15,6 +15,7 @@
 #include "sim/executor/verification_json.h"
 #include "sim/judge/judged_json.h"
 #include "sim/report/chrome_trace.h"
+#include "sim/report/error_table_json.h"
 #include "sim/report/explained_plan.h"
 #include "sim/report/html_report.h"
 #include "sim/report/json_output.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/config/config.h"
 #include "sim/block/estimate.h"
 #include "sim/sure/band.h"
 

@@ -1,4 +1,4 @@
-// The machine-readable output: fuseline.prediction/1 and what `gemm` and `compare` print. Keys are
+// The machine-readable output: fuseline.prediction/1 and what `gemm` prints. Keys are
 // a contract: additions are allowed, renames are not.
 #pragma once
 
@@ -6,9 +6,6 @@
 #include <vector>
 
 #include "sim/block/estimate.h"
-#include "sim/judge/band_fit.h"
-#include "sim/judge/validation.h"
-#include "sim/measured/measurement.h"
 #include "sim/report/prediction.h"
 
 namespace fuseline {
@@ -29,8 +26,5 @@ struct SweptCase {
   std::vector<Prediction> predictions;
 };
 std::string sweep_json(const std::vector<SweptCase>& cases);
-
-std::string error_table_json(const Measurements& measurements, const ErrorTable& table,
-                             const std::vector<Coverage>& coverage = {});
 
 }  // namespace fuseline

@@ -1,5 +1,8 @@
 // Ways to points without the work that a lab asks for, each tried. What a function can do to the
 // checker is in student_code_test.cpp.
+#include <set>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -205,6 +208,19 @@ TEST(SlowCheating, ManySmallBlocksAreCountedExactly) {
                               "}\n"
                               "for (void* p : kept) std::free(p);");
   EXPECT_EQ(r.verdict, Verdict::right) << r.diagnosis;
+}
+
+// Two checks may draw sizes whose sums are near each other, four hardly.
+TEST(SlowCheating, TheChecksVariablesLieElsewhereEachTime) {
+  std::set<std::string> distances;
+  for (int check = 0; check < 4; ++check) {
+    const TaskResult r =
+        judged("static char mine; static void here() {}",
+               "std::printf(\"%td\", &mine - reinterpret_cast<char*>(&here)); std::exit(0);");
+    EXPECT_FALSE(r.printed.empty()) << r.diagnosis;
+    distances.insert(r.printed);
+  }
+  EXPECT_GT(distances.size(), 1U);
 }
 
 TEST(SlowCheating, EndingTheProgramIsTheStudentsDoing) {

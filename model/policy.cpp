@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "model/assemble.h"
 #include "model/backward.h"
@@ -74,7 +76,7 @@ std::string without_version(const std::string& field, const std::string& text) {
          .value = text,
          .message = p.version.empty() ? "the policy imitates no version of a system"
                                       : "the policy imitates another version of its system",
-         .allowed = p.version.empty() ? name : name + ", or " + name + "@" + p.version});
+         .allowed = p.version.empty() ? name : fmt::format("{}, or {}@{}", name, name, p.version)});
   }
   return name;
 }

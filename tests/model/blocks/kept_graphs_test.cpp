@@ -13,7 +13,7 @@ namespace fuseline {
 namespace {
 
 // All sizes of the graph.
-std::vector<std::string> sizes(const Graph& graph) {
+std::vector<std::string> all_sizes_of(const Graph& graph) {
   std::vector<std::string> out;
   for (const Tensor& t : graph.tensors())
     out.push_back(t.name + " " + std::to_string(t.rows) + " x " + std::to_string(t.cols) + " " +
@@ -38,7 +38,7 @@ TEST(KeptGraphs, AreThoseOfTheirOwnSizes) {
         const BlockUse& use = config.blocks.front();
         Graph fresh = build_graph(*text_of(use), block_values(config, use), work);
         if (work.phase == Phase::train) fresh = differentiate(fresh);
-        EXPECT_EQ(sizes(build_block(config, work)), sizes(fresh));
+        EXPECT_EQ(all_sizes_of(build_block(config, work)), all_sizes_of(fresh));
       }
     }
   }
@@ -47,10 +47,10 @@ TEST(KeptGraphs, AreThoseOfTheirOwnSizes) {
 TEST(KeptGraphs, StayAsTheyWereBuilt) {
   const ModelConfig config = test::tiny_llama();
   Graph mine = build_block(config, test::forward(2, 3));
-  const std::vector<std::string> before = sizes(mine);
+  const std::vector<std::string> before = all_sizes_of(mine);
   mine.tensor(TensorId{0}).rows += 1;
-  EXPECT_NE(sizes(mine), before);
-  EXPECT_EQ(sizes(build_block(config, test::forward(2, 3))), before);
+  EXPECT_NE(all_sizes_of(mine), before);
+  EXPECT_EQ(all_sizes_of(build_block(config, test::forward(2, 3))), before);
 }
 
 }  // namespace

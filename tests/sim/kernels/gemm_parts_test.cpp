@@ -9,19 +9,19 @@
 namespace fuseline {
 namespace {
 
-constexpr std::uint32_t kA = 1, kB = 2, kOut = 3, kWorkspace = 4, kBefore = 5;
+constexpr std::uint32_t kFactorA = 1, kFactorB = 2, kResultTensor = 3, kSums = 4, kOlder = 5;
 
-GemmWalk gemm(std::int64_t m, std::int64_t n, std::int64_t k, const GemmTile& tile) {
-  return {plain_gemm(m, n, k, kA, kB, kOut, kWorkspace), tile, 8, 4, 0};
+GemmWalk parted_gemm(std::int64_t m, std::int64_t n, std::int64_t k, const GemmTile& tile) {
+  return {plain_gemm(m, n, k, kFactorA, kFactorB, kResultTensor, kSums), tile, 8, 4, 0};
 }
 
 void touch_before(L2Cache& cache, std::int64_t rows) {
-  const CachedMatrix before{kBefore, 4096, 64, 2};
+  const CachedMatrix before{kOlder, 4096, 64, 2};
   cache.write(before, 0, rows, 0, 64);
   cache.take_traffic();
 }
 
-void expect_same(const std::vector<GemmWave>& a, const std::vector<GemmWave>& b) {
+void expect_same_waves(const std::vector<GemmWave>& a, const std::vector<GemmWave>& b) {
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) {
     EXPECT_EQ(a[i].hbm.read, b[i].hbm.read) << "wave " << i;
@@ -43,7 +43,7 @@ TEST(GemmParts, OneBehindTheOtherTheyAreTheWholeWalk) {
   for (int i = 0; i < 60; ++i) {
     GemmTile tile{.m = 64 * between(1, 2), .n = 32 * between(1, 4)};
     tile.split_k = between(1, 3) == 3 ? 2 : 1;
-    GemmWalk one = gemm(between(1, 1500), between(64, 3000), between(64, 900), tile);
+    GemmWalk one = parted_gemm(between(1, 1500), between(64, 3000), between(64, 900), tile);
     one.drift = between(0, 1) == 0 ? 0 : 0.125;
     const Bytes capacity(between(50'000, 3'000'000));
     L2Cache whole(capacity), in_parts(capacity);
@@ -59,7 +59,7 @@ TEST(GemmParts, OneBehindTheOtherTheyAreTheWholeWalk) {
       last = part(in_parts);
       waves.insert(waves.end(), last.waves.begin(), last.waves.end());
     }
-    expect_same(waves, expected.waves);
+    expect_same_waves(waves, expected.waves);
     EXPECT_EQ(last.hbm.read, expected.hbm.read);
     EXPECT_EQ(last.hbm.write, expected.hbm.write);
     EXPECT_EQ(last.l2, expected.l2);
@@ -72,7 +72,7 @@ TEST(GemmParts, OneBehindTheOtherTheyAreTheWholeWalk) {
 
 // What L2 held at first is gone after the first part; the others are then found.
 TEST(GemmParts, LaterPartsAreFoundWhateverWasThereBefore) {
-  const GemmWalk one = gemm(512, 4096, 512, {.m = 128, .n = 128});
+  const GemmWalk one = parted_gemm(512, 4096, 512, {.m = 128, .n = 128});
   constexpr Bytes kCapacity(1'000'000);
   ASSERT_GT(parts_of(one, kCapacity).size(), 1U);
   WalkKey key;
@@ -81,7 +81,7 @@ TEST(GemmParts, LaterPartsAreFoundWhateverWasThereBefore) {
   WalkMemo memo;
   const auto walked_after = [&](std::int64_t rows) {
     RememberingL2 l2(kCapacity, &memo);
-    const CachedMatrix before{kBefore, 4096, 64, 2};
+    const CachedMatrix before{kOlder, 4096, 64, 2};
     WalkKey first;
     first.matrix(before);
     first.number(rows);
@@ -92,10 +92,10 @@ TEST(GemmParts, LaterPartsAreFoundWhateverWasThereBefore) {
     const WalkTraffic traffic = l2.walk(key, parts);
     L2Cache plain(kCapacity);
     touch_before(plain, rows);
-    expect_same(traffic.waves, walk(one, plain).waves);
-    for (const std::uint32_t tensor : {kA, kB, kOut})
+    expect_same_waves(traffic.waves, walk(one, plain).waves);
+    for (const std::uint32_t tensor : {kFactorA, kFactorB, kResultTensor})
       EXPECT_EQ(l2.take_missed(tensor), plain.take_missed(tensor)) << "tensor " << tensor;
-    EXPECT_EQ(l2.dirty(kOut), plain.dirty(kOut));
+    EXPECT_EQ(l2.dirty(kResultTensor), plain.dirty(kResultTensor));
   };
   walked_after(64);
   const WalkMemo::Use once = memo.use();

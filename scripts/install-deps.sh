@@ -16,7 +16,8 @@ run_packages=(
   libopenblas-dev libisl-dev libzip-dev zlib1g-dev libsqlite3-dev
 )
 test_packages=(libgtest-dev libgmock-dev libbenchmark-dev python3 ccache lld bubblewrap)
-gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev graphviz fonts-dejavu-core)
+gui_packages=(qtbase5-dev libqt5svg5-dev libqcustomplot-dev libjemalloc-dev graphviz
+  fonts-dejavu-core)
 clang_packages=(clang libomp-dev clang-tidy-14)
 python_packages=(python3 python3-dev pybind11-dev)
 mpi_packages=(libopenmpi-dev openmpi-bin)

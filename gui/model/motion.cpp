@@ -161,6 +161,13 @@ std::optional<std::size_t> step_at(const WalkRecord& record, Seconds time) {
   return static_cast<std::size_t>(found - record.steps.begin());
 }
 
+std::size_t launch_at(const WalkRecord& record, Seconds time) {
+  const auto launch = std::ranges::upper_bound(
+      record.launches, time, {}, [](const RecordedLaunch& l) { return l.start + l.time; });
+  return std::min(static_cast<std::size_t>(launch - record.launches.begin()),
+                  record.launches.size() - 1);
+}
+
 std::size_t phase_of_step(const WalkRecord& record, std::size_t step) {
   const auto found = std::ranges::upper_bound(record.phases, step, {}, &RecordedPhase::last_step);
   return static_cast<std::size_t>(found - record.phases.begin());
@@ -247,10 +254,7 @@ MotionFrame frame_at(const MotionTrack& track, MotionSpan span, Seconds now) {
     frame.hbm.write += part(s.hbm.write);
     frame.evicted += part(s.evicted);
   }
-  const auto launch = std::ranges::upper_bound(
-      r.launches, frame.now, {}, [](const RecordedLaunch& l) { return l.start + l.time; });
-  const std::size_t l =
-      std::min(static_cast<std::size_t>(launch - r.launches.begin()), r.launches.size() - 1);
+  const std::size_t l = launch_at(r, frame.now);
   frame.launch = l;
   const KernelEstimate& e = r.estimate.kernels[l];
   frame.kernel = e.name;
@@ -294,8 +298,9 @@ MotionFrame frame_at(const MotionTrack& track, MotionSpan span, Seconds now) {
                                 grouped(s.begin + 1), grouped(s.end), grouped(s.of),
                                 s.walked ? "" : " (as the waves before, L2 not walked)");
     } else {
-      frame.doing = fmt::format("{} {} to {} of {}", kind_text(s.kind), grouped(s.begin + 1),
-                                grouped(s.end), grouped(s.of));
+      const std::string first = grouped(s.begin + 1), last = grouped(s.end);
+      frame.doing = fmt::format("{} {} of {}", kind_text(s.kind),
+                                first == last ? first : first + " to " + last, grouped(s.of));
     }
   }
   if (phase.units.empty()) {

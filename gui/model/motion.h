@@ -31,6 +31,13 @@ struct MotionTrack {
 // throws ends the walk. A measured run has no walk: counters know no tiles.
 MotionTrack motion_track(const RunView& view, const std::function<void()>& between = {});
 
+// The kernel of a run that moves at the time of the picture.
+struct MovingKernel {
+  RunId run;
+  std::size_t launch = 0;
+  friend bool operator==(const MovingKernel&, const MovingKernel&) = default;
+};
+
 struct MotionSpan {
   Seconds begin, end;
   [[nodiscard]] Seconds length() const { return end - begin; }
@@ -40,6 +47,8 @@ MotionSpan span_of(const WalkRecord& record, const std::set<std::size_t>& launch
 
 // The step that runs at that time, or runs next; none after the last one.
 std::optional<std::size_t> step_at(const WalkRecord& record, Seconds time);
+// The launch that runs at that time, or runs next; after the end the last one.
+std::size_t launch_at(const WalkRecord& record, Seconds time);
 std::size_t phase_of_step(const WalkRecord& record, std::size_t step);
 // Where the neighbouring step begins; of the span's ends no further.
 Seconds next_step(const WalkRecord& record, MotionSpan span, Seconds time, int by);

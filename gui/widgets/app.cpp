@@ -76,19 +76,39 @@ double parse_scale(const std::string& text) {
   return value;
 }
 
-// Exceptions out of a slot would end the program: they are shown instead.
+// Exceptions out of a slot would end the program: they are told instead. The box comes once the
+// event is delivered: one that waited for its answer within the delivery would let other events
+// delete what Qt still walks over, as it does while it tells all widgets of other colours.
 class Application : public QApplication {
  public:
-  using QApplication::QApplication;
+  Application(int& argc, char** argv, std::ostream& err) : QApplication(argc, argv), err_(err) {}
   bool notify(QObject* receiver, QEvent* event) override {
     try {
       return QApplication::notify(receiver, event);
     } catch (const std::exception& error) {
-      QMessageBox::critical(nullptr, tr("A bug of fuseline"),
-                            tr("Please report it: %1").arg(to_qt(std::string(error.what()))));
+      tell(error.what());
       return false;
     }
   }
+
+ private:
+  void tell(const std::string& what) {
+    err_ << "fuseline-gui: internal error (a bug of fuseline, please report it): " << what
+         << std::endl;
+    if (told_) return;  // the same picture may be drawn many times
+    told_ = true;
+    QTimer::singleShot(0, this, [this, what] {
+      auto* box = new QMessageBox(QMessageBox::Critical, tr("A bug of fuseline"),
+                                  tr("Please report it: %1").arg(to_qt(what)), QMessageBox::Ok);
+      box->setObjectName("bug");
+      box->setAttribute(Qt::WA_DeleteOnClose);
+      connect(box, &QObject::destroyed, this, [this] { told_ = false; });
+      box->open();
+    });
+  }
+
+  std::ostream& err_;
+  bool told_ = false;
 };
 
 bool has_display() {
@@ -371,7 +391,7 @@ int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
           Qt::HighDpiScaleFactorRoundingPolicy::PassThrough);
     QApplication::setApplicationName("fuseline");
     int one = 1;  // Qt would read options of its own
-    Application app(one, argv);
+    Application app(one, argv, err);
     app.setProperty(kCompilerProperty, QCoreApplication::applicationFilePath());
     set_font();
     set_colours(options);

@@ -92,7 +92,7 @@ CodeEdit::CodeEdit(QWidget* parent, WordsOfLine words)
       numbers_->update(0, area.y(), numbers_->width(), area.height());
   });
   connect(this, &QPlainTextEdit::textChanged, this, [this] {
-    if (!quiet_) emit typed(toPlainText());
+    if (!quiet_ && !away_) emit typed(toPlainText());
   });
   connect(this, &QPlainTextEdit::cursorPositionChanged, this, [this] {
     if (away_) return;
@@ -199,10 +199,14 @@ void CodeEdit::show_mark() {
   setExtraSelections(marks);
 }
 
+// Qt says that the text changed when its colours do. Nobody typed, and Qt is telling all widgets of
+// the new palette: nothing may be made or deleted by that.
 void CodeEdit::restyle() {
+  const bool was_quiet = std::exchange(quiet_, true);
   setFont(code_font(parentWidget() != nullptr ? parentWidget()->font() : font()));
   colours_->rehighlight();
   show_mark();
+  quiet_ = was_quiet;
 }
 
 void CodeEdit::put_away() {
@@ -214,6 +218,8 @@ void CodeEdit::put_away() {
   setExtraSelections({});
   clear();
   quiet_ = false;
+  // A click on another tab leaves the keys here, where nobody sees what they do.
+  if (hasFocus()) clearFocus();
 }
 
 bool CodeEdit::take_back() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "gui/widgets/qt_text.h"
 
@@ -208,22 +209,38 @@ void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
   painter->setPen(Qt::NoPen);
   painter->setBrush(c);
   painter->drawPolygon(head_);
+  if (chosen_) paint_label(*painter);  // it lies over all others
+}
+
+void EdgeItem::paint_label(QPainter& painter) const {
   if (!has_label() && !chosen_ && !is_lit()) {
-    if (can_be_fused()) draw_fuse_mark(*painter, middle(), theme());
+    if (can_be_fused()) draw_fuse_mark(painter, middle(), theme());
     return;
   }
+  const QColor c = colour();
   const QRectF box = label_box();
-  painter->setBrush(theme().background());
-  painter->setPen(chosen_ ? QPen(c, 1.5) : QPen(with_alpha(c, 90), 0.8));
-  painter->drawRoundedRect(box, 7, 7);
-  painter->setFont(pixels(kDetailPixels));
-  painter->setPen(theme().colour(edge_.on_chip ? ColourRole::on_chip : ColourRole::text));
+  painter.setBrush(theme().background());
+  painter.setPen(chosen_ ? QPen(c, 1.5) : QPen(with_alpha(c, 90), 0.8));
+  painter.drawRoundedRect(box, 7, 7);
+  painter.setFont(pixels(kDetailPixels));
+  painter.setPen(theme().colour(edge_.on_chip ? ColourRole::on_chip : ColourRole::text));
   if (!can_be_fused()) {
-    painter->drawText(box, Qt::AlignCenter, to_qt(edge_.label));
+    painter.drawText(box, Qt::AlignCenter, to_qt(edge_.label));
     return;
   }
-  painter->drawText(box.adjusted(kMarkWidth, 0, 0, 0), Qt::AlignCenter, to_qt(edge_.label));
-  draw_fuse_mark(*painter, {box.left() + 8, box.center().y()}, theme());
+  painter.drawText(box.adjusted(kMarkWidth, 0, 0, 0), Qt::AlignCenter, to_qt(edge_.label));
+  draw_fuse_mark(painter, {box.left() + 8, box.center().y()}, theme());
+}
+
+EdgeLabelsItem::EdgeLabelsItem(std::vector<EdgeItem*> edges, QRectF area)
+    : edges_(std::move(edges)), area_(area) {
+  setAcceptedMouseButtons(Qt::NoButton);
+  setZValue(2.5);
+}
+
+void EdgeLabelsItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) {
+  for (const EdgeItem* edge : edges_)
+    if (edge->isVisible() && !edge->is_chosen()) edge->paint_label(*painter);
 }
 
 void draw_fuse_mark(QPainter& painter, QPointF centre, const Theme& theme) {

@@ -4,6 +4,7 @@
 
 #include <QGraphicsItem>
 #include <QPainterPath>
+#include <vector>
 
 #include "gui/model/block_graph.h"
 #include "gui/model/dot_layout.h"
@@ -62,6 +63,9 @@ class EdgeItem : public GraphItem {
   [[nodiscard]] QRectF boundingRect() const override;
   [[nodiscard]] QPainterPath shape() const override;
   void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+  // What it says, or its mark; EdgeLabelsItem calls it for edges that are not chosen.
+  void paint_label(QPainter& painter) const;
+  [[nodiscard]] bool is_chosen() const { return chosen_; }
 
  private:
   [[nodiscard]] double width() const;
@@ -77,6 +81,20 @@ class EdgeItem : public GraphItem {
   std::optional<EdgeChance> chance_;
   QString preview_;
   bool chosen_ = false;
+};
+
+// What all edges say: over the lines of every edge, so that none strikes another one's label out.
+// The mouse meets the edges themselves.
+class EdgeLabelsItem : public QGraphicsItem {
+ public:
+  EdgeLabelsItem(std::vector<EdgeItem*> edges, QRectF area);
+  [[nodiscard]] QRectF boundingRect() const override { return area_; }
+  [[nodiscard]] QPainterPath shape() const override { return {}; }
+  void paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget*) override;
+
+ private:
+  std::vector<EdgeItem*> edges_;
+  QRectF area_;
 };
 
 // A plus on a disc.

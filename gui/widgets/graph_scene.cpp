@@ -77,6 +77,7 @@ void GraphScene::show_graph(const BlockGraph& graph, const GraphLayout& layout,
     all_.push_back(item);
   }
   place_labels();
+  addItem(new EdgeLabelsItem(edges_, area));
   landscape_ = graph.landscape;
   picture_ = area.adjusted(-12, -12, 12, 12);
   setSceneRect(picture_);

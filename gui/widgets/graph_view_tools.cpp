@@ -105,7 +105,8 @@ void GraphView::fill_rewrites() {
   if (run != nullptr) {
     std::vector<RewriteChoice> choices = rewrites_of(document, *run);
     // Those that can be chosen first; the others where they are not in the way.
-    std::ranges::stable_partition(choices, &RewriteChoice::can_toggle);
+    std::stable_partition(choices.begin(), choices.end(),
+                          [](const RewriteChoice& choice) { return choice.can_toggle; });
     QMenu* others = nullptr;
     for (const RewriteChoice& choice : choices) {
       if (!choice.can_toggle && others == nullptr) others = new QMenu(menu);

@@ -1,4 +1,5 @@
 // How all layers of a model are painted, near and from afar.
+#include <QFontMetricsF>
 #include <QLineF>
 #include <QPainter>
 #include <QPainterPath>
@@ -70,9 +71,14 @@ void LayersCanvas::paint_title(QPainter& painter, const LayerPlace& at, double s
                                   .arg(at.number)
                                   .arg(to_qt(kind.name), to_qt(short_time(kind.time)))
                             : QString::number(at.number);
-  painter.drawText(QRectF(frame.left() + 6, frame.top() - (near ? 0 : size * 1.3),
-                          frame.width() - 12, size * 1.6),
-                   Qt::AlignLeft | Qt::AlignTop, text);
+  const QRectF line(frame.left() + 6, frame.top() - (near ? 0 : size * 1.3), frame.width() - 12,
+                    size * 1.6);
+  // From afar the number is higher than the gap between two rows: the frame above gives way to it.
+  if (!near) {
+    const double width = QFontMetricsF(painter.font()).horizontalAdvance(text);
+    painter.fillRect(QRectF(line.left(), line.top(), width, size * 1.3), theme.background());
+  }
+  painter.drawText(line, Qt::AlignLeft | Qt::AlignTop, text);
 }
 
 void LayersCanvas::paint_bands(QPainter& painter, const LayerPlace& at, double scale) const {

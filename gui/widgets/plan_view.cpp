@@ -66,7 +66,7 @@ PlanView::PlanView(Session& of, QWidget* parent)
   });
   connect(&reset_button(), &QToolButton::clicked, this, [this] {
     const RunId run = shown_.run;
-    session().act([&](Workbench& b) { b.reset_plan(run); });
+    if (has_run()) session().act([&](Workbench& b) { b.reset_plan(run); });
   });
   connect(&save_button(), &QToolButton::clicked, this, [this] { ask_file_to_save(); });
 }
@@ -77,7 +77,15 @@ QString PlanView::hint() const {
       "right; mistakes are listed with their lines.");
 }
 
+// Undo may have taken the run while nobody saw the view.
+bool PlanView::has_run() {
+  if (bench().document().runs.find(shown_.run) != nullptr) return true;
+  show_document();
+  return false;
+}
+
 void PlanView::type(const QString& text) {
+  if (!has_run()) return;
   begin_pause();
   const RunId run = shown_.run;
   session().act([&](Workbench& b) { b.set_plan_draft(run, from_qt(text), kPlanTyping); });
@@ -170,6 +178,7 @@ void PlanView::ask_file_to_save() {
 }
 
 void PlanView::save_as(const std::filesystem::path& path) {
+  if (!has_run()) return;
   const RunId run = shown_.run;
   session().act([&](Workbench& b) { b.save_plan(run, path.string()); });
 }

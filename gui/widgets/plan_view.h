@@ -47,6 +47,7 @@ class PlanView : public TextView {
   };
 
   void type(const QString& text);
+  bool has_run();  // else it shows what there is
   void show_document() override;
   void show_state();
   void show_problems();

@@ -12,13 +12,16 @@
 namespace fuseline::gui {
 
 std::vector<View*> make_chart_views(Workbench& bench, QWidget* parent) {
+  auto* memory = new MemoryView(bench, parent);
+  auto* motion = new MotionView(bench, parent);
+  QObject::connect(motion, &MotionView::moved_on, memory, &MemoryView::follow);
   return {new TrafficView(bench, parent),
           new WaterfallView(bench, parent),
           new RooflineView(bench, parent, MemoryLevel::hbm),
           new RooflineView(bench, parent, MemoryLevel::l2),
-          new MemoryView(bench, parent),
+          memory,
           new TimelineView(bench, parent),
-          new MotionView(bench, parent),
+          motion,
           new WholeModelView(bench, parent),
           new ServingView(bench, parent),
           new ValidationView(bench, parent),

@@ -1,5 +1,6 @@
 #include "gui/widgets/charts/memory_view.h"
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QMouseEvent>
 #include <QPainter>
@@ -96,9 +97,19 @@ void MemoryCanvas::leaveEvent(QEvent* event) {
 
 MemoryView::MemoryView(Workbench& bench, QWidget* parent)
     : ChartView(bench, parent),
+      in_motion_(new QCheckBox(tr("In motion"), this)),
       kernel_(&add_choice(tr("Of"), {}, tr("the whole block, or one kernel of the shown run"))),
       canvas_(new MemoryCanvas(this)) {
   body().addWidget(canvas_, 1);
+  controls().insertWidget(controls().count() - 3, in_motion_);
+  in_motion_->setObjectName("memory-in-motion");
+  in_motion_->setToolTip(
+      tr("the kernels that run at the time of Tiles in motion: of the shown run, and of the one "
+         "beside it"));
+  connect(in_motion_, &QCheckBox::toggled, this, [this](bool on) {
+    kernel_->setEnabled(!on);
+    draw();
+  });
   setFocusProxy(canvas_);
   canvas_->setAccessibleName(title());
   connect(canvas_, &MemoryCanvas::hovered, this, &View::hovered);
@@ -131,6 +142,27 @@ void MemoryView::refresh() {
   draw();
 }
 
+void MemoryView::follow(const std::vector<MovingKernel>& now) {
+  if (now.empty()) return;  // put away: the last moment stays
+  moving_ = now;
+  if (in_motion_->isChecked()) draw();
+}
+
+std::vector<MemoryChart> MemoryView::moving_charts() {
+  std::vector<MemoryChart> charts;
+  for (const MovingKernel& moving : moving_) {
+    const RunView* view = bench().results().find(moving.run);
+    if (view == nullptr || !view->ok() || moving.launch >= view->result->kernels.size()) continue;
+    charts.push_back(memory_chart(*view, moving.launch));
+    names_.push_back(view->label());
+  }
+  if (!charts.empty()) return charts;
+  charts.emplace_back();
+  charts.back().title = title().toStdString();
+  charts.back().problem = "nothing moves yet: open Tiles in motion";
+  return charts;
+}
+
 void MemoryView::draw() {
   const Results& results = bench().results();
   std::vector<MemoryChart> charts;
@@ -142,6 +174,10 @@ void MemoryView::draw() {
     empty.problem = problem;
     charts.push_back(std::move(empty));
     canvas_->set_charts(std::move(charts));
+    return;
+  }
+  if (in_motion_->isChecked()) {
+    canvas_->set_charts(moving_charts());
     return;
   }
   const RunId shown = bench().shown_run();

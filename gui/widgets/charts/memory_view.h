@@ -2,8 +2,11 @@
 #pragma once
 
 #include "gui/model/memory_chart.h"
+#include "gui/model/motion.h"
 #include "gui/widgets/charts/chart_view.h"
 #include "gui/widgets/charts/memory_drawing.h"
+
+class QCheckBox;
 
 namespace fuseline::gui {
 
@@ -55,6 +58,8 @@ class MemoryView : public ChartView {
   void restyle() override;
   [[nodiscard]] std::vector<Table> tables() const override;
   [[nodiscard]] MemoryCanvas& canvas() const { return *canvas_; }
+  // What moves in Tiles in motion, for those who want to see that.
+  void follow(const std::vector<MovingKernel>& now);
 
  protected:
   void paint_content(QPainter& painter, const QRect& area) override;
@@ -62,7 +67,10 @@ class MemoryView : public ChartView {
  private:
   void fill_kernels();
   void draw();
+  [[nodiscard]] std::vector<MemoryChart> moving_charts();
 
+  QCheckBox* in_motion_;
+  std::vector<MovingKernel> moving_;
   QComboBox* kernel_;  // of the shown run; first: the block
   MemoryCanvas* canvas_;
   std::vector<std::string> names_;  // of the runs of the canvas' charts

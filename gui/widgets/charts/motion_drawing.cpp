@@ -274,6 +274,14 @@ MovingTrack moving(MotionTrack track, const std::set<std::size_t>& launches) {
   return m;
 }
 
+std::vector<MovingKernel> kernels_at(const std::vector<MovingTrack>& tracks, Seconds now) {
+  std::vector<MovingKernel> moving;
+  for (const MovingTrack& t : tracks)
+    if (t.track.record)
+      moving.push_back({t.track.run, launch_at(*t.track.record, t.span.begin + now)});
+  return moving;
+}
+
 MotionPicture draw_motion(QPainter& painter, const QRectF& area,
                           const std::vector<MovingTrack>& tracks, Seconds now,
                           std::optional<std::size_t> lit, const Theme& theme, const QFont& font) {

@@ -21,6 +21,8 @@ struct MovingTrack {
   std::shared_ptr<L2Cursor> cursor{};
 };
 MovingTrack moving(MotionTrack track, const std::set<std::size_t>& launches);
+// Of the tracks that have a walk; `now`: since the spans began.
+std::vector<MovingKernel> kernels_at(const std::vector<MovingTrack>& tracks, Seconds now);
 
 struct MotionPart {  // what can be pointed at
   QRectF area;

@@ -197,7 +197,7 @@ MotionView::MotionView(Workbench& bench, QWidget* parent)
   connect(play_, &QToolButton::clicked, this, [this] { play(!is_playing()); });
   connect(slider_, &QSlider::valueChanged, this, [this](int value) {
     play(false);
-    canvas_->set_time((static_cast<double>(value) / kSliderSteps) * canvas_->length());
+    go_to((static_cast<double>(value) / kSliderSteps) * canvas_->length());
   });
   connect(canvas_, &MotionCanvas::toggled, this, [this] { play(!is_playing()); });
   connect(canvas_, &MotionCanvas::scrubbed, this, [this](Seconds now) {
@@ -306,6 +306,10 @@ void MotionView::go_to(Seconds now) {
   const double part = canvas_->length() > Seconds() ? canvas_->time() / canvas_->length() : 0;
   const QSignalBlocker quiet(slider_);
   slider_->setValue(static_cast<int>(std::lround(part * kSliderSteps)));
+  std::vector<MovingKernel> moving = kernels_at(canvas_->tracks(), canvas_->time());
+  if (moving == moving_) return;
+  moving_ = std::move(moving);
+  emit moved_on(moving_);
 }
 
 void MotionView::play(bool on) {

@@ -77,6 +77,10 @@ class MotionView : public ChartView {
   void show_beside(RunId other);         // an invalid one: no other
   void show_kernel(std::size_t launch);  // of the shown run
 
+ signals:
+  // Other kernels move now, one of each run that is in step.
+  void moved_on(const std::vector<fuseline::gui::MovingKernel>& now);
+
  protected:
   void paint_content(QPainter& painter, const QRect& area) override;
   void hideEvent(QHideEvent* event) override;
@@ -109,6 +113,7 @@ class MotionView : public ChartView {
   QElapsedTimer since_tick_;
   std::optional<Request> asked_;
   std::vector<MotionTrack> walks_;
+  std::vector<MovingKernel> moving_;
   double part_;            // of the span: the time of the picture, when it was laid out or put away
   bool put_away_ = false;  // the walks were given up, and are made again when it is seen
   Background<Request, std::vector<MotionTrack>> work_;

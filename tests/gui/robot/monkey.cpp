@@ -41,7 +41,7 @@ int& playing() {
 
 // What the process holds of the machine's memory, without what its allocator could give back.
 double held_mb() {
-  malloc_trim(0);
+  give_back_free_memory();
   std::ifstream in("/proc/self/statm");
   double all = 0, resident = 0;
   in >> all >> resident;
@@ -50,6 +50,8 @@ double held_mb() {
 
 // What the program has asked of the allocator and not given back.
 double used_mb() {
+  if (const std::size_t bytes = bytes_of_jemalloc(); bytes > 0)
+    return static_cast<double>(bytes) / 1e6;
   char* text = nullptr;
   std::size_t length = 0;
   FILE* out = open_memstream(&text, &length);

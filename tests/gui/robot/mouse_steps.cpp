@@ -3,12 +3,14 @@
 #include <QAbstractItemView>
 #include <QApplication>
 #include <QComboBox>
+#include <QPointer>
 #include <QSlider>
 #include <QStyle>
 #include <QStyleOptionSlider>
 #include <QTest>
 #include <QWheelEvent>
 #include <iostream>
+#include <memory>
 
 #include "gui/widgets/qt_text.h"
 
@@ -17,32 +19,45 @@ namespace fuseline::gui::robot {
 namespace {
 
 constexpr int kNotOffered = 99;
+constexpr int kTries = 5;
 
 Place& carried() {
   static Place place;
   return place;
 }
 
-void choose(const Place& place, const QString& box, const QString& text) {
-  auto* combo = qobject_cast<QComboBox*>(place.widget);
-  if (combo == nullptr) return;
-  // A release that comes late, on a busy machine, closes the list again.
-  for (int i = 0; i < 5 && !combo->view()->isVisible(); ++i) {
+// Opens the list. A release that comes late, on a busy machine, closes it again.
+bool open_list(const Place& place, const QComboBox& combo) {
+  for (int i = 0; i < kTries && !combo.view()->isVisible(); ++i) {
     click(place);
     QApplication::processEvents();
   }
+  return combo.view()->isVisible();
+}
+
+// Until the box says that this entry was taken. One click is not always enough on a busy machine:
+// the list takes no release soon after it opened, and stays open then.
+void choose(const Place& place, const QString& box, const QString& text) {
+  const QPointer<QComboBox> combo = qobject_cast<QComboBox*>(place.widget);
+  if (combo == nullptr) return;
   const int index = combo->findText(text, Qt::MatchContains);
-  if (index < 0 || !combo->view()->isVisible()) {
-    std::cerr << "gui_robot: " << from_qt(box) << " does not offer " << from_qt(text) << "\n";
-    QCoreApplication::exit(kNotOffered);
-    return;
+  const auto taken = std::make_shared<bool>(false);
+  const auto heard = QObject::connect(combo, QOverload<int>::of(&QComboBox::activated), combo,
+                                      [taken, index](int now) { *taken = *taken || now == index; });
+  for (int i = 0; i < kTries && index >= 0 && combo != nullptr && !*taken; ++i) {
+    if (!open_list(place, *combo)) break;
+    QAbstractItemView& list = *combo->view();
+    const QModelIndex row = combo->model()->index(index, combo->modelColumn());
+    list.scrollTo(row);
+    // The popup is a window of its own.
+    QTest::mouseMove(list.viewport(), list.visualRect(row).center());
+    QTest::mouseClick(list.viewport(), Qt::LeftButton, {}, list.visualRect(row).center());
+    QApplication::processEvents();
   }
-  QAbstractItemView& list = *combo->view();
-  const QModelIndex row = combo->model()->index(index, combo->modelColumn());
-  list.scrollTo(row);
-  // The popup is a window of its own.
-  QTest::mouseMove(list.viewport(), list.visualRect(row).center());
-  QTest::mouseClick(list.viewport(), Qt::LeftButton, {}, list.visualRect(row).center());
+  QObject::disconnect(heard);
+  if (*taken) return;
+  std::cerr << "gui_robot: " << from_qt(box) << " does not offer " << from_qt(text) << "\n";
+  QCoreApplication::exit(kNotOffered);
 }
 
 void slide(const Place& place, double part) {

@@ -32,6 +32,7 @@
 //   totals                prints the exact numbers of the shown run
 //   details, strip        prints what they say
 //   say=TEXT              prints it
+//   throw=TEXT            an exception out of an event that the window gets; prints when it is over
 //   monkey=SEED: SECONDS  does things at random for so long, and prints what became of the memory
 //   hang                  does nothing any more, until it is killed
 //   quit                  closes the window
@@ -50,6 +51,8 @@
 #include <QWindow>
 #include <iostream>
 #include <optional>
+#include <stdexcept>
+#include <vector>
 
 #include "cuda/compile/compile_apart.h"
 #include "gui/widgets/app.h"
@@ -81,6 +84,16 @@ MainWindow* the_window() {
   return nullptr;
 }
 
+// Answers each event with an exception.
+class Thrower : public QObject {
+ public:
+  explicit Thrower(std::string text) : text_(std::move(text)) {}
+  bool event(QEvent* /*event*/) override { throw std::runtime_error(text_); }
+
+ private:
+  std::string text_;
+};
+
 // Steps are tried until they can be done: a timer goes on while a dialog waits in a loop of its
 // own.
 class Robot : public QObject {
@@ -105,11 +118,24 @@ class Robot : public QObject {
     const QString step = steps_[next_];
     const QString name = step.section('=', 0, 0), value = step.section('=', 1);
     MainWindow* window = the_window();
-    if (window == nullptr || !window->isVisible() || !can_do(*window, name, value)) return;
+    if (window == nullptr || !window->isVisible() || is_acting() || !can_do(*window, name, value))
+      return;
     ++next_;
     since_.restart();
     // What it does may open a dialog and return when that is closed: this timer has to go on.
-    QTimer::singleShot(0, window, [window, name, value] { act(*window, name, value); });
+    acting_in_.push_back(QApplication::activeModalWidget());
+    QTimer::singleShot(0, this, [this, name, value] {
+      if (MainWindow* there = the_window()) act(*there, name, value);
+      acting_in_.pop_back();
+    });
+  }
+
+  // A step that waits for what its press does lets this timer go on, too. The next step is not to
+  // come in between, unless a dialog that the step opened waits for it.
+  bool is_acting() const {
+    if (acting_in_.empty()) return false;
+    const QWidget* dialog = QApplication::activeModalWidget();
+    return dialog == nullptr || dialog == acting_in_.back();
   }
 
   static QAbstractButton* button_of(const QString& text) {
@@ -199,6 +225,11 @@ class Robot : public QObject {
       new Monkey(window, seed.toUInt(), seconds.toInt());
     } else if (name == "say") {
       std::cout << value.toStdString() << std::endl;
+    } else if (name == "throw") {
+      Thrower thrower(value.toStdString());
+      QEvent event(QEvent::User);
+      QCoreApplication::sendEvent(&thrower, &event);
+      std::cout << "delivered" << std::endl;
     } else if (name == "quit") {
       window.close();
     } else if (name != "ready" && name != "autosaved" && name != "previewed" && name != "sees") {
@@ -219,6 +250,7 @@ class Robot : public QObject {
 
   QStringList steps_;
   int next_ = 0;
+  std::vector<const QWidget*> acting_in_;  // of the steps that are not done yet: the dialog before
   QTimer timer_;
   QElapsedTimer since_;
 };

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <QCheckBox>
 #include <QComboBox>
 #include <QPainter>
 #include <QSlider>
 #include <QToolButton>
+#include <set>
 
+#include "gui/widgets/charts/memory_view.h"
 #include "tests/gui/widgets/window_support.h"
 
 namespace fuseline::gui {
@@ -37,6 +40,36 @@ TEST(MotionView, OpensInTheMiddleOfTheShownRun) {
   view.canvas().grab();
   EXPECT_THAT(view.canvas().accessibleDescription().toStdString(), HasSubstr("HBM"));
   EXPECT_EQ(view.tables().size(), 1U);
+}
+
+// One clock: the memory hierarchy shows the kernels of both runs that move at the picture's time.
+TEST(MotionView, TheMemoryHierarchyFollowsBothRunsInStep) {
+  Window window(test::window_document({"eager", "coda"}));
+  MotionView& view = motion_of(window);
+  const gui::Run& eager = window.bench().document().runs.all().front();
+  view.show_beside(eager.id);
+  view.finish();
+  ASSERT_EQ(view.canvas().tracks().size(), 2U);
+  auto& memory = *qobject_cast<MemoryView*>(window->view("memory"));
+  memory.findChild<QCheckBox*>("memory-in-motion")->setChecked(true);
+  auto* slider = view.findChild<QSlider*>("motion-time");
+  std::set<std::string> seen;
+  for (const double part : {0.1, 0.5, 0.9}) {
+    slider->setValue(static_cast<int>(part * slider->maximum()));
+    const auto& charts = memory.canvas().charts();
+    ASSERT_EQ(charts.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const MovingTrack& t = view.canvas().tracks()[i];
+      const MotionFrame frame = frame_at(t.track, t.span, view.canvas().time());
+      EXPECT_THAT(charts[i].title, HasSubstr(frame.kernel.substr(0, frame.kernel.find(':'))));
+      EXPECT_THAT(charts[i].title, HasSubstr(i == 0 ? "coda" : "eager"));
+      seen.insert(charts[i].title);
+    }
+    EXPECT_EQ(memory.tables().size(), 2U);
+  }
+  EXPECT_GE(seen.size(), 4U) << "time goes on";
+  memory.findChild<QCheckBox*>("memory-in-motion")->setChecked(false);
+  EXPECT_THAT(memory.canvas().charts().front().title, HasSubstr("the block"));
 }
 
 TEST(MotionView, TheKeyboardPlaysAndSteps) {

@@ -77,6 +77,23 @@ TEST(PlanView, TypingMakesARunThatIsPredicted) {
               HasSubstr("than eager"));
 }
 
+TEST(PlanView, ARunThatUndoTookWhileNobodySawTheViewTakesNoText) {
+  Window window(small());
+  PlanView& view = plan_of(window);
+  const std::size_t runs = window.bench().document().runs.all().size();
+  go_to_end_of(view.edit(), "rsqrt(m1");
+  QTest::keyClicks(&view.edit(), "1");
+  settle(window, view);
+  ASSERT_EQ(window.bench().document().runs.all().size(), runs + 1);
+  window->raise_view("kernels");  // of the same tabs
+  window.settle();
+  window.session().act([](Workbench& bench) { bench.undo(); });
+  window.settle();
+  ASSERT_EQ(window.bench().document().runs.all().size(), runs);
+  EXPECT_NO_THROW(emit view.edit().typed("typed late"));
+  EXPECT_EQ(window.bench().document().runs.all().size(), runs);
+}
+
 TEST(PlanView, ARightChangeChangesThePrediction) {
   Window window(small());
   PlanView& view = plan_of(window);

@@ -117,6 +117,44 @@ TEST(PutAway, AnEditorKeepsItsTextCursorAndPlace) {
   EXPECT_EQ(told, 0) << "nobody typed and nobody moved the cursor";
 }
 
+TEST(PutAway, OtherColoursOfAnEditorAreNothingThatIsTyped) {
+  test::application();
+  CodeEdit edit(nullptr);
+  edit.show();
+  static_cast<void>(QTest::qWaitForWindowExposed(&edit));
+  edit.show_text("block a\n  # a comment\n");
+  int told = 0;
+  QObject::connect(&edit, &CodeEdit::typed, [&told] { ++told; });
+  edit.setPalette(dark_palette());
+  edit.restyle();
+  edit.put_away();
+  edit.restyle();
+  EXPECT_EQ(told, 0);
+  edit.take_back();
+  QTest::keyClicks(&edit, "x");
+  EXPECT_EQ(told, 1) << "what is typed is told";
+}
+
+// A click on another tab leaves the keys where they were.
+TEST(PutAway, AnEditorThatNobodySeesTakesNoKeys) {
+  test::application();
+  CodeEdit edit(nullptr);
+  edit.show();
+  static_cast<void>(QTest::qWaitForWindowExposed(&edit));
+  edit.show_text("a text");
+  edit.setFocus();
+  ASSERT_TRUE(edit.hasFocus());
+  int told = 0;
+  QObject::connect(&edit, &CodeEdit::typed, [&told] { ++told; });
+  edit.put_away();
+  EXPECT_FALSE(edit.hasFocus());
+  QTest::keyClicks(&edit, "lost");  // as if it had kept them
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(edit.text(), "a text");
+  edit.take_back();
+  EXPECT_EQ(edit.toPlainText(), "a text");
+}
+
 TEST(PutAway, TheCodeBehindAnotherTabComesBack) {
   Window window(test::window_document({"eager", "coda"}));
   bring_to_front(window, "code");

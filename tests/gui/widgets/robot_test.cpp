@@ -92,6 +92,20 @@ TEST(KilledWindow, OffersItsWorkAtTheNextStartAndGivesBackTheSame) {
   EXPECT_EQ(third.end(), 0) << third.err();
 }
 
+// An exception out of an event is told, and the window goes on. It is told when the event is
+// delivered: a box that held the delivery up would let widgets be deleted under Qt's own loops.
+TEST(BugInAnEvent, IsToldOnceTheEventIsDelivered) {
+  test::application();
+  QTemporaryDir folder;
+  Robot robot(folder.path(),
+              {"ready", "throw=of a test", "press=OK", "ready", "say=goes on", "quit"}, {});
+  EXPECT_EQ(robot.end(), 0);
+  EXPECT_THAT(robot.err(), HasSubstr("internal error (a bug of fuseline, please report it): of a"));
+  const std::string out = robot.out();
+  EXPECT_LT(out.find("delivered"), out.find("Please report it: of a test")) << out;
+  EXPECT_THAT(out, HasSubstr("goes on"));
+}
+
 // A display of 144 dots an inch shows 150 %, neither 100 nor 200.
 TEST(ScaledWindow, IsAsLargeAsTheDisplayAsks) {
   test::application();

@@ -61,9 +61,11 @@ PredictedWork work_of(const Estimate& e) {
           .launches = e.launches};
 }
 
-// All of a target that a plan depends on: a GPU's name is none of it.
+// All of a target that a plan depends on: a GPU's name is none of it. A new member does not compile
+// here until it is compared.
 bool same_budgets(const Target& a, const Target& b) {
-  return a.shared_bytes_per_block == b.shared_bytes_per_block && a.tile == b.tile;
+  const auto& [name, shared_bytes_per_block, tile] = a;
+  return shared_bytes_per_block == b.shared_bytes_per_block && tile == b.tile;
 }
 
 }  // namespace

@@ -151,8 +151,14 @@ QVariant RunModel::data(const QModelIndex& index, int role) const {
 bool RunModel::setData(const QModelIndex& index, const QVariant& value, int role) {
   if (role != Qt::EditRole || !index.isValid() || index.column() != name) return false;
   const RunId id = row(index.row()).id;
-  const QString text = value.toString();
-  return session_.act([&](Workbench& bench) { bench.rename_run(id, from_qt(text)); });
+  const std::string text = from_qt(value.toString());
+  // A view ends its editor while another row becomes the current one, and then goes on with a
+  // reference to that row's index. Renaming fills the list anew and chooses a row, which would free
+  // the index, so it waits until the view is done.
+  const auto rename = [this, id, text] {
+    if (row_of(id) >= 0) session_.act([&](Workbench& bench) { bench.rename_run(id, text); });
+  };
+  return QMetaObject::invokeMethod(this, rename, Qt::QueuedConnection);
 }
 
 Qt::ItemFlags RunModel::flags(const QModelIndex& index) const {

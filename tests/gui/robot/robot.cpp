@@ -43,6 +43,7 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMessageBox>
 #include <QScreen>
 #include <QTest>
@@ -131,9 +132,10 @@ class Robot : public QObject {
   }
 
   // A step that waits for what its press does lets this timer go on, too. The next step is not to
-  // come in between, unless a dialog that the step opened waits for it.
+  // come in between, unless a dialog or a menu that the step opened waits for it.
   bool is_acting() const {
     if (acting_in_.empty()) return false;
+    if (qobject_cast<QMenu*>(QApplication::activePopupWidget()) != nullptr) return false;
     const QWidget* dialog = QApplication::activeModalWidget();
     return dialog == nullptr || dialog == acting_in_.back();
   }

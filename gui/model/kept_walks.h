@@ -5,7 +5,7 @@
 
 namespace fuseline::gui {
 
-constexpr std::size_t kMostKeptWalks = std::size_t{12} << 20;  // bytes
+constexpr std::size_t kMostKeptWalks = std::size_t{8} << 20;  // bytes
 
 // Views in the background (a sweep, a map, judging all measurements) simulate what no later edit
 // asks for. Where the walks that the process remembers take more than kMostKeptWalks, all are

@@ -119,9 +119,10 @@ void for_each_unit(const GemmSchedule& schedule, const UnitRange& range, Visit v
     visit(schedule.units[static_cast<std::size_t>(i)]);
 }
 
-// What of the two operands L2 did not hold, scales included.
+// What of the two operands L2 did not hold, scales included, and what of that were scales.
 struct Missed {
   Bytes a, b;
+  Bytes scales;
 };
 
 // Reads the panels at one depth. Returns the number of blocks of 64 rows.
@@ -134,8 +135,11 @@ std::int64_t read_panels(const GemmProblem& problem, const std::vector<Panel>& p
     if (k_begin >= k_end) continue;
     const Bytes before = cache.read_since_taken();
     read_panel_step(panel.of_b ? problem.b : problem.a, panel, k_begin, k_end, cache);
+    const Bytes of_operand = cache.read_since_taken() - before;
     read_scales(problem, panel, k_begin, k_end, cache);
-    (panel.of_b ? missed.b : missed.a) += cache.read_since_taken() - before;
+    const Bytes of_both = cache.read_since_taken() - before;
+    (panel.of_b ? missed.b : missed.a) += of_both;
+    missed.scales += of_both - of_operand;
     reads += panel.blocks();
   }
   return reads;
@@ -172,9 +176,9 @@ class WaveReader {
     return std::min(held(missed_.a, a), held(missed_.b, b));
   }
 
-  // After read(): what was missed more than that.
+  // After read(): what of the operands was missed more than that, scales apart.
   [[nodiscard]] Bytes missed_beyond(Bytes most) const {
-    return std::max(Bytes(), missed_.a + missed_.b - most);
+    return std::max(Bytes(), missed_.a + missed_.b - missed_.scales - most);
   }
 
   // Returns the number of blocks of 64 rows and a step of 64 along k.

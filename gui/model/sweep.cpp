@@ -91,6 +91,16 @@ void set_axes(SweepChart& chart, const SweepRequest& request) {
   chart.hbm_bytes = decades(least_bytes, most_bytes);
 }
 
+// A width is a number of heads. InputError: the model has none, as a block of scans.
+std::int64_t width_of_heads(const ModelConfig& model) {
+  if (model.d < 1 || model.H < 1 || model.Hkv < 1)
+    throw InputError({.field = "D",
+                      .value = model.name,
+                      .message = "has no attention heads, whose number a sweep of widths changes",
+                      .allowed = "a sweep of T, B, or in decode S"});
+  return model.d;
+}
+
 }  // namespace
 
 const char* name_of(SweepAxis axis) {
@@ -108,15 +118,16 @@ const char* name_of(SweepAxis axis) {
 }
 
 ModelConfig with_width(const ModelConfig& model, std::int64_t D) {
-  if (D < model.d || D % model.d != 0) {
+  const std::int64_t d = width_of_heads(model);
+  if (D < d || D % d != 0) {
     throw InputError({.field = "D",
                       .value = std::to_string(D),
                       .message = "is no multiple of the head width",
-                      .allowed = fmt::format("multiples of {}", model.d)});
+                      .allowed = fmt::format("multiples of {}", d)});
   }
   ModelConfig out = model;
   out.D = D;
-  out.H = D / model.d;
+  out.H = D / d;
   // Keys and values keep their share of the heads where that divides them.
   const std::int64_t share = std::max<std::int64_t>(1, model.H / model.Hkv);
   out.Hkv = out.H % share == 0 ? out.H / share : out.H;
@@ -146,9 +157,11 @@ std::vector<std::int64_t> default_values(const Setup& setup, SweepAxis axis) {
     case SweepAxis::batch:
       decode ? doubling(1, 256) : doubling(1, 16);
       break;
-    case SweepAxis::width:
-      for (std::int64_t heads = 8; heads <= 64; heads += 8) values.push_back(heads * c.model.d);
+    case SweepAxis::width: {
+      const std::int64_t d = width_of_heads(c.model);
+      for (std::int64_t heads = 8; heads <= 64; heads += 8) values.push_back(heads * d);
       break;
+    }
   }
   return values;
 }
@@ -163,7 +176,7 @@ std::vector<std::int64_t> values_between(const Setup& setup, SweepAxis axis, std
                       .allowed = "two sizes, the smaller one first"});
   std::vector<std::int64_t> values;
   if (axis == SweepAxis::width) {
-    const std::int64_t d = c.model.d, first = (from + d - 1) / d, last = to / d;
+    const std::int64_t d = width_of_heads(c.model), first = (from + d - 1) / d, last = to / d;
     const auto most = static_cast<std::int64_t>(kMostSweepValues);
     const std::int64_t step = std::max<std::int64_t>(1, (last - first + most - 1) / most);
     for (std::int64_t heads = first; heads <= last; heads += step) values.push_back(heads * d);

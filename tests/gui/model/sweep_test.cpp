@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "model/config/model_files.h"
 #include "tests/gui/model/gui_support.h"
 
 namespace fuseline::gui {
@@ -160,6 +161,16 @@ TEST(SweepRange, HoldsItsEndsAndNoMoreThanCanBeDrawn) {
   EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::tokens, 500, 100)), InputError);
   EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::tokens, 0, 100)), InputError);
   EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::width, 65, 66)), InputError);
+}
+
+// A width was divided by a width of heads of 0, which ended the window.
+TEST(SweepRange, OfWidthsNeedsHeads) {
+  gui::Setup setup = test::small_setup();
+  setup.model = "mamba-2.8b";
+  EXPECT_THROW(static_cast<void>(default_values(setup, SweepAxis::width)), InputError);
+  EXPECT_THROW(static_cast<void>(values_between(setup, SweepAxis::width, 512, 4096)), InputError);
+  EXPECT_THROW(static_cast<void>(with_width(load_model("mamba-2.8b"), 2560)), InputError);
+  EXPECT_FALSE(default_values(setup, SweepAxis::tokens).empty());
 }
 
 }  // namespace

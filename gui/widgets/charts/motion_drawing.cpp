@@ -134,11 +134,11 @@ class TrackDrawing : private MotionBrush {
     if (now == nullptr || now->units.empty()) return;
     if (lit_ && *lit_ < now->units.size()) {
       const auto tile = static_cast<std::int64_t>(tile_of_unit(*now, *lit_));
+      const std::int64_t row = tile / frame_.tile_cols, col = tile % frame_.tile_cols;
       p.setPen(QPen(theme.colour(ColourRole::highlight), 2));
       p.setBrush(Qt::NoBrush);
-      p.drawRect(QRectF(drawn.left() + size * static_cast<double>(tile % frame_.tile_cols),
-                        drawn.top() + size * static_cast<double>(tile / frame_.tile_cols), size,
-                        size)
+      p.drawRect(QRectF(drawn.left() + size * static_cast<double>(col),
+                        drawn.top() + size * static_cast<double>(row), size, size)
                      .adjusted(-1, -1, 1, 1));
     }
   }

@@ -18,8 +18,8 @@ namespace fuseline {
 // end, and their dirty bytes stay in the cache for the kernels after this one. `drift`: every other
 // cluster falls behind by so much of its way, and asks for its chunks late.
 // `hbm_of_step`: who is ahead waits for HBM and is caught up with where HBM moves no more than this
-// while a k step lasts. Of its operands, scales apart, a wave then misses at most what is distinct in
-// it. 0: nothing is known.
+// while a k step lasts. Of its operands, scales apart, a wave then misses at most what is distinct
+// in it. 0: nothing is known.
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
                                 const GemmSchedule& schedule, L2Cache& cache, double drift = 0,
                                 Bytes hbm_of_step = {});

@@ -12,8 +12,11 @@ namespace fuseline::cuda {
 
 const std::vector<GemmVariant>& gemm_variants() {
   static const std::vector<GemmVariant> all = {
+      {.name = "promotion-256",
+       .what = "L2 fetches 256 bytes of the operands at once, whatever their rows and readers",
+       .l2_promotion = 256},
       {.name = "promotion-128",
-       .what = "L2 fetches 128 bytes of the operands at once, and not 256",
+       .what = "L2 fetches 128 bytes of the operands at once",
        .l2_promotion = 128},
       {.name = "promotion-none",
        .what = "L2 fetches the sectors of the operands that are asked for",

@@ -2,6 +2,7 @@
 // is what users get: a variant that wins becomes the rule, or goes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,10 @@ namespace fuseline::cuda {
 struct GemmVariant {
   std::string name{};  // empty: as it is shipped
   std::string what{};
-  int l2_promotion = 256;         // of the operands' maps: bytes that L2 fetches at once
-  bool half_boxes = false;        // operands in boxes of 32 columns, in the 64-byte swizzle
-  bool store_by_threads = false;  // and not by the copy engine
-  int cluster = 2;                // thread blocks that share an operand, where two do
+  std::optional<int> l2_promotion{};  // of the operands' maps: bytes that L2 fetches at once
+  bool half_boxes = false;            // operands in boxes of 32 columns, in the 64-byte swizzle
+  bool store_by_threads = false;      // and not by the copy engine
+  int cluster = 2;                    // thread blocks that share an operand, where two do
 };
 
 // "promotion-128", "half-boxes", ...

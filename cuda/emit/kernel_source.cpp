@@ -106,7 +106,7 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   if (turns(gemm, epilogue, tile)) {
     GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
     config.turned = true;
-    config.cluster = 2;
+    config.cluster = static_cast<int>(tile.cluster_n);
     config.a_rows = tile.m;
     return config;
   }
@@ -133,12 +133,11 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     FUSELINE_ASSERT(!epilogue.needs.reduces_columns && found(), "some tile fits every program");
   }
   config.schedule = config.tile_m == 64 ? Schedule::ping_pong : Schedule::cooperative;
-  // Thread blocks below each other share the tile of B, if there are two. Those of groups may have
-  // another B.
+  // Thread blocks below each other share the tile of B, if there are as many. Those of groups may
+  // have another B.
+  const auto below = static_cast<int>(std::max<std::int64_t>(tile.cluster_m, 1));
   config.cluster =
-      gemm.M > config.tile_m && !config.ragged && !config.ragged_k
-          ? static_cast<int>(std::min<std::int64_t>(2, std::max<std::int64_t>(tile.cluster_m, 1)))
-          : 1;
+      gemm.M > config.tile_m * (below - 1) && !config.ragged && !config.ragged_k ? below : 1;
   const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
   const std::int64_t steps = (gemm.K + tile.k - 1) / tile.k;
   if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && !config.ragged_k &&

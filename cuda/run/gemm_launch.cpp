@@ -32,6 +32,25 @@ struct TailParameter {
   std::int32_t parts, unused = 0;
 };
 
+// Thread blocks, or clusters that share the panel, that read a row of an operand one after another.
+std::int64_t readers_of_a(const GemmConfig& c, const GemmMainloop& gemm) {
+  return ceil_div(gemm.N, c.tile_n * (c.turned ? c.cluster : 1));
+}
+std::int64_t readers_of_b(const GemmConfig& c, const GemmMainloop& gemm) {
+  return ceil_div(gemm.M, c.tile_m * (c.turned ? 1 : c.cluster));
+}
+
+// Bytes that L2 fetches at once for boxes of a matrix. 256 are best of what comes from memory.
+// Where rows do not begin at lines, a box's 128 bytes lie in two lines, and fetching 256 costs L2
+// more than it saves once the rows are there: products of 128 rows and more in eight odd sizes took
+// 3 to 10 % less time with 128, those of 88 rows, whose weights are read once, 2 to 7 % more (one
+// H100, docs/measuring.md).
+int bytes_at_once(const GpuMatrix& m, std::int64_t readers, const GemmVariant& variant) {
+  constexpr std::int64_t kLine = 128, kFewReaders = 1;
+  if (variant.l2_promotion) return *variant.l2_promotion;
+  return m.row_bytes % kLine != 0 && readers > kFewReaders ? 128 : 256;
+}
+
 // What the kernel needs besides its code.
 class Arguments {
  public:
@@ -99,19 +118,20 @@ class Arguments {
     const std::int64_t first = layout_.whole.offsets[0], second = layout_.whole.offsets[1];
     const int shared_rows =
         static_cast<int>(config_.turned ? config_.tile_m : config_.tile_n) / config_.cluster;
+    const std::int64_t of_a = readers_of_a(config_, gemm_), of_b = readers_of_b(config_, gemm_);
     if (config_.turned) {
       const std::int32_t ldb =
           put_operand(first, gemm_.b, gemm_.N, gemm_.b_is_kn,
-                      gemm_.b_is_kn ? 64 : static_cast<int>(config_.tile_n), batch.b);
-      return {put_operand(second, gemm_.a, gemm_.M, false, shared_rows, batch.a), ldb};
+                      gemm_.b_is_kn ? 64 : static_cast<int>(config_.tile_n), of_b, batch.b);
+      return {put_operand(second, gemm_.a, gemm_.M, false, shared_rows, of_a, batch.a), ldb};
     }
     const std::int32_t lda =
         config_.a_apart
             ? put_runs(first, gemm_.a)
             : put_operand(first, gemm_.a, gemm_.M, gemm_.a_is_km,
-                          gemm_.a_is_km ? 64 : static_cast<int>(config_.a_rows), batch.a);
+                          gemm_.a_is_km ? 64 : static_cast<int>(config_.a_rows), of_a, batch.a);
     return {lda, put_operand(second, gemm_.b, gemm_.N, gemm_.b_is_kn,
-                             gemm_.b_is_kn ? 64 / config_.cluster : shared_rows, batch.b)};
+                             gemm_.b_is_kn ? 64 / config_.cluster : shared_rows, of_b, batch.b)};
   }
 
   // CodesArgs of kernels/gemm_codes.cuh.
@@ -170,9 +190,10 @@ class Arguments {
     return hopper() ? map_of(context_.device, m, box_rows, box_cols, swizzle) : TensorMap{};
   }
 
-  // Returns the leading dimension.
+  // Returns the leading dimension. `readers`: of each row.
   std::int32_t put_operand(std::int64_t at, const Operand& operand, std::int64_t rows,
-                           bool transposed, int box_rows, gpu::BatchPlace& place) {
+                           bool transposed, int box_rows, std::int64_t readers,
+                           gpu::BatchPlace& place) {
     GpuMatrix m;
     std::optional<TensorMap> described;
     // Matrices of groups end where their rows of K do.
@@ -189,7 +210,7 @@ class Arguments {
       const GemmVariant& v = config_.variant;
       if (hopper())
         described = map_of(context_.device, m, box_rows, v.half_boxes ? 32 : 64,
-                           v.half_boxes ? 64 : 128, v.l2_promotion);
+                           v.half_boxes ? 64 : 128, bytes_at_once(m, readers, v));
     }
     if (described) {
       put(bytes_, at, *described);

@@ -67,10 +67,10 @@ struct Producer {
     mbarrier_arrive_expect(bar, Block::stage_bytes);
     const u32 a = block.stage_at(place.stage);
     const u32 b = a + Block::a_bytes;
-    // Of an odd number of tiles, a cluster's last block has none. It multiplies its neighbour's rows
-    // again, and stores nothing: a panel of zeros from behind the matrix took longer to arrive.
-    const int own = cluster > 1 && tile.m >= (turned ? args.N : args.M) ? tile.m - Config::tile_m
-                                                                        : tile.m;
+    // A cluster's last blocks may have no tile. They multiply the last tile's rows again, and store
+    // nothing: a panel of zeros from behind the matrix took longer to arrive.
+    const int all = turned ? args.N : args.M;
+    const int own = cluster > 1 && tile.m >= all ? (all - 1) / Config::tile_m * Config::tile_m : tile.m;
     const auto load_a = [&](u32 to, int x, int y) {
       if constexpr (batched && !ragged_k)
         tma_load(to, args.a, x, y, args.batch.a.head(product), args.batch.a.stack(product), bar);

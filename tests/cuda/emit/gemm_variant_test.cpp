@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -77,7 +78,7 @@ TEST(GemmVariant, IsInTheKernelOrInItsLaunch) {
   const auto code = [](const GemmKernelSource& kernel) {
     return test::code_of(kernel.source.text, kernel.function);
   };
-  for (const char* name : {"promotion-128", "promotion-none"})
+  for (const char* name : {"promotion-256", "promotion-128", "promotion-none"})
     EXPECT_EQ(code(*varied(plan, tile, variant_named(name))), code(shipped)) << name;
   EXPECT_THAT(code(*varied(plan, tile, variant_named("half-boxes"))),
               HasSubstr("half_boxes = true, store_by_threads = false"));
@@ -134,10 +135,11 @@ TEST_F(GemmVariantLaunch, DescribesItsBoxesToTheCopyEngine) {
     const char* variant;
     std::uint32_t columns, swizzle, promotion, blocks;
   };
-  for (const Wanted& w : {Wanted{"promotion-128", 64, 3, 2, 132},
+  // Rows begin at odd multiples of 16 bytes and are read many times: 128 bytes, if nothing is said.
+  for (const Wanted& w : {Wanted{"promotion-256", 64, 3, 3, 132},
                           {"promotion-none", 64, 3, 0, 132},
-                          {"half-boxes", 32, 2, 3, 132},
-                          {"cluster-4", 64, 3, 3, 120}}) {
+                          {"half-boxes", 32, 2, 2, 132},
+                          {"cluster-4", 64, 3, 2, 120}}) {
     SCOPED_TRACE(w.variant);
     const auto kernel =
         varied(plan, {.m = 128, .n = 256, .cluster_m = 2}, variant_named(w.variant));
@@ -156,6 +158,46 @@ TEST_F(GemmVariantLaunch, DescribesItsBoxesToTheCopyEngine) {
       EXPECT_EQ(map->promotion, w.promotion);
     }
   }
+}
+
+// CUtensorMapL2promotion of both operands' maps as they are shipped: the mainloop's first, then its
+// second.
+std::pair<std::uint32_t, std::uint32_t> shipped_promotions(const Device& device, KernelStore& store,
+                                                           const Plan& plan, const GemmTile& tile) {
+  const Program& program = plan.kernels.front().phases.front();
+  const GpuTensors tensors(device, plan);
+  const GemmKernelSource kernel =
+      gemm_kernel_source(plan.graph, program, tile, SmTarget::sm_90a, "test");
+  const Launches launches = prepare_gemm({device, store, plan, tensors}, kernel, program);
+  const auto& launch = dynamic_cast<const KernelLaunch&>(*launches.at(0));
+  const std::span<const std::byte> bytes(launch.parameters().at(0));
+  return {recorded_map(bytes.subspan(0))->promotion, recorded_map(bytes.subspan(128))->promotion};
+}
+
+TEST_F(GemmVariantLaunch, L2FetchesFewerBytesOfRowsBetweenLinesThatAreReadAgain) {
+  if (IsSkipped()) return;
+  if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
+  const Device device = recorded_device({.name = "recorded",
+                                         .major = 9,
+                                         .minor = 0,
+                                         .multiprocessors = 132,
+                                         .memory = Bytes(std::int64_t{80} << 30),
+                                         .l2 = Bytes(std::int64_t{50} << 20),
+                                         .shared_per_block = Bytes(227 * 1024),
+                                         .driver = ""});
+  KernelStore store(device, CubinCache::standard());
+  constexpr std::uint32_t k128 = 2, k256 = 3;
+  using Pair = std::pair<std::uint32_t, std::uint32_t>;
+  const GemmTile upright{.m = 128, .n = 256, .cluster_m = 2};
+  const GemmTile turned{.m = 96, .n = 128, .cluster_n = 2};
+  EXPECT_EQ(shipped_promotions(device, store, odd_product(2008), upright), Pair(k128, k128));
+  // One tile below: each row of the weights is read once. Those of the tokens are read ten times.
+  EXPECT_EQ(shipped_promotions(device, store, odd_product(88), upright), Pair(k128, k256));
+  // Of a turned tile the weights are the first operand.
+  EXPECT_EQ(shipped_promotions(device, store, odd_product(88), turned), Pair(k256, k128));
+  EXPECT_EQ(shipped_promotions(device, store, odd_product(152), turned), Pair(k128, k128));
+  const Plan even = library_gemm_plan({.m = 2008, .n = 2584, .k = 2496, .dtype = Dtype::bf16});
+  EXPECT_EQ(shipped_promotions(device, store, even, upright), Pair(k256, k256));
 }
 
 }  // namespace

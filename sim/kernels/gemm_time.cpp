@@ -211,7 +211,7 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor) {
   FUSELINE_ASSERT(clock_factor > 0 && clock_factor <= 1, "clock factor");
-  if (has_codes_tile(problem, gpu)) return time_codes(problem, tile, waves, gpu, clock_factor);
+  if (tile.dequantises) return time_codes(problem, tile, waves, gpu, clock_factor);
   const WaveModel model(problem, tile, gpu, clock_factor);
   GemmTime result;
   const auto launches = static_cast<double>(problem.launches());
@@ -250,7 +250,7 @@ std::vector<WaveSpan> wave_spans(const GemmProblem& problem, const GemmTile& til
 }
 
 Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
-  if (has_codes_tile(problem, gpu)) return quick_codes_time(problem, tile, gpu);
+  if (tile.dequantises) return quick_codes_time(problem, tile, gpu);
   const WaveModel model(problem, tile, gpu, 1.0);
   const std::int64_t m = problem.typical_rows();
   const std::int64_t products = problem.products();
@@ -361,7 +361,7 @@ Seconds quick_gemm_time(const GemmProblem& problem, const GemmTile& tile, const 
 }
 
 Bytes hbm_bytes_of_step(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
-  if (has_codes_tile(problem, gpu)) return Bytes();
+  if (tile.dequantises) return Bytes();
   const WaveModel model(problem, tile, gpu, 1.0);
   return Bytes(static_cast<std::int64_t>(
       std::max({model.step_seconds, model.fetch_seconds, model.convert_seconds}) * model.hbm_rate));

@@ -44,6 +44,12 @@ double converted(const GemmProblem& problem, const GemmTile& tile, const GemmCon
   return weights * static_cast<double>(tile.m) / group * constants.rescale_instructions;
 }
 
+// Instructions of our own mainloop for each sum of products of codes: it is multiplied by the scale
+// of its row and by that of its column (cuda/kernels/sm90/sum_scales.cuh).
+double scaling(const GemmProblem& problem) {
+  return multiplies_codes(problem.weight, problem.activation) ? 2 : 0;
+}
+
 // Share of the clusters along M one of whose thread blocks has no rows of its group.
 double idle_share(const GemmProblem& problem, const GemmTile& tile) {
   const std::int64_t rows_of_cluster = tile.m * tile.cluster_m;
@@ -130,7 +136,7 @@ struct WaveModel {
       issue_seconds =
           static_cast<double>(std::min(problem.typical_rows(), tile.m) *
                               std::min(problem.n, tile.n)) *
-          problem.needs.instructions /
+          (problem.needs.instructions + scaling(problem)) /
           (gpu.constants.stream.issue_lanes * constants.epilogue_issue_fraction * clock);
     // fp32, of whole warps of 16 rows, through the port that operands come through.
     const std::int64_t rows = std::min(tile.m, ceil_div(problem.typical_rows(), 16) * 16);

@@ -4,7 +4,8 @@
 // The warpgroup's threads ask for the numbers of its rows and columns of the tensor cores' tile while
 // the mainloop's last step is multiplied, which hides their way from memory: ahead of the mainloop
 // they would take registers from it. They are passed round through the warpgroup's first store
-// buffer, once the copy engine has read what lay there.
+// buffer, once the copy engine has read what lay there. Whoever writes there next has a barrier
+// before, as for any other box.
 #pragma once
 
 #include "../codes.cuh"
@@ -41,9 +42,12 @@ struct SumScales {
 
   template <class Accumulators, class Queue>
   FUSELINE_DEVICE void apply(Accumulators& acc, const Queue& queue) const {
-    const int thread = static_cast<int>(threadIdx.x % 128);
+    // Read anew, so that nothing that follows from it takes registers during the mainloop.
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    thread %= 128;
     const u32 row_scales = queue.buffers + 4 * columns;
-    if (thread == 0) tma_wait_read<0>();
+    tma_wait_read<0>();  // only one thread has copies to wait for
     named_barrier(queue.barrier, 128);
 #pragma unroll
     for (int i = 0; i < columns_each; ++i)
@@ -71,7 +75,6 @@ struct SumScales {
         }
       }
     }
-    named_barrier(queue.barrier, 128);  // the buffer is the epilogue's again
   }
 
  private:

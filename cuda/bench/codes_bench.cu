@@ -1,7 +1,7 @@
 // Products of e4m3 codes by e4m3 codes on Hopper's mainloop: checks them against fp32 sums of the
 // same codes and times them, tile by tile.
 //
-//   nvcc -std=c++20 -O3 -arch=sm_90a cuda/bench/codes_bench.cu -o codes_bench -ldl
+//   nvcc -std=c++20 -O3 -gencode arch=compute_90a,code=sm_90a codes_bench.cu -o codes_bench -ldl
 //   ./codes_bench [M N K]...        without: odd shapes are checked, LLaMA-2-7B's are timed too
 #include <array>
 #include <cstdlib>
@@ -118,7 +118,8 @@ std::vector<Kernel> kernels() {
   k.push_back(kernel<gpu::Sm90Config<T, 64, 256, 2, ping>>("64x256 c2 ping"));
   k.push_back(kernel<gpu::Sm90Config<T, 64, 192, 2, ping>>("64x192 c2 ping"));
   k.push_back(kernel<gpu::Sm90Config<T, 128, 128, 2, ping>>("128x128 c2 ping"));
-  k.push_back(kernel<gpu::Sm90Config<T, 64, 128, 1, ping, false, false, false, 4, 16>>("16 of 64x128 in 4"));
+  k.push_back(kernel<gpu::Sm90Config<T, 64, 128, 1, ping, false, false, false, 4, 16>>(
+      "16 of 64x128 in 4"));
   k.push_back(kernel<Shared<128, 256>>("128x256 shared 2", 8, 2));
   k.push_back(kernel<Shared<128, 256>>("128x256 shared 3", 8, 3));
   k.push_back(kernel<Turned<128, 256>>("turned 128x256"));

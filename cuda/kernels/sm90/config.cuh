@@ -85,9 +85,9 @@ struct Sm90Config {
   static_assert(b_box_rows % 8 == 0 && b_box_rows <= 256, "boxes of whole swizzles");
 };
 
-// Products of e4m3 codes by e4m3 codes, in a struct over an Sm90Config: what is multiplied has a byte
-// instead of two, so that a step of K has 128 codes in the same bytes. Every row of either operand
-// has one scale, and the sums are multiplied by both before the epilogue sees them
+// Products of e4m3 codes by e4m3 codes, in a struct over an Sm90Config: what is multiplied has one
+// byte instead of two, so that a step of K has 128 codes in the same bytes. Every row of either
+// operand has one scale, and the sums are multiplied by both before the epilogue sees them
 // (sm90/sum_scales.cuh).
 template <class Config, class Weight_>
 struct Sm90CodesConfig;

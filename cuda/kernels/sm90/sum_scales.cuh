@@ -1,9 +1,9 @@
 // Scales of codes as factors of sums. Each row of either operand has one, so that it waits behind
 // the mainloop: sum · scale of A's row · scale of B's row.
 //
-// The warpgroup's threads ask for the numbers of its rows and columns of the tensor cores' tile while
-// the mainloop's last step is multiplied, which hides their way from memory: ahead of the mainloop
-// they would take registers from it. They are passed round through the warpgroup's first store
+// The warpgroup's threads ask for the numbers of its rows and columns of the tensor cores' tile
+// while the mainloop's last step is multiplied, which hides their way from memory: ahead of the
+// mainloop they would take registers from it. They are passed round through the warpgroup's first store
 // buffer, once the copy engine has read what lay there. Whoever writes there next has a barrier
 // before, as for any other box.
 #pragma once

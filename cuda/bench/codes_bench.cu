@@ -93,7 +93,7 @@ struct Problem {
 struct Kernel {
   std::string name;
   std::function<void(const Problem&, cudaStream_t)> launch;
-  int most_rows = 1 << 30;
+  int most_rows = 1 << 30, least_depth = 0;
 };
 
 template <class Shape>
@@ -106,6 +106,7 @@ Kernel kernel(const std::string& name, int group = 8, int tail_parts = 1) {
                                             group, params, stream, tail_parts, scales);
            }};
   if (Shape::a_rows < Shape::tile_m) k.most_rows = Shape::a_rows;
+  k.least_depth = Shape::cluster_k * Codes<Shape>::tile_k;  // a step for each block, as emitted
   return k;
 }
 
@@ -136,7 +137,7 @@ bool run(int M, int N, int K, bool timed) {
   std::vector<Contender> contenders;
   bool good = true;
   for (const Kernel& k : kernels()) {
-    if (M > k.most_rows) continue;
+    if (M > k.most_rows || K < k.least_depth) continue;
     p.y.poison();
     k.launch(p, nullptr);
     FUSELINE_CUDA(cudaDeviceSynchronize());

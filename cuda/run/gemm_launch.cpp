@@ -100,7 +100,7 @@ class Arguments {
     return parameter;
   }
 
-  ScalesParameter scales() const {
+  [[nodiscard]] ScalesParameter scales() const {
     ScalesParameter s;
     const std::vector<ScaleTensor> beside = gemm_.weight.beside(gemm_.N, gemm_.K);
     for (std::size_t i = 0; i < beside.size(); ++i) {

@@ -28,7 +28,10 @@ std::vector<double> rows_of_codes(int K, std::mt19937& random) {
   for (int r = 0; r < kRows; ++r) {
     std::vector<double> row(static_cast<std::size_t>(K));
     double most = 0;
-    for (double& x : row) most = std::max(most, std::abs(x = normal(random)));
+    for (double& x : row) {
+      x = normal(random);
+      most = std::max(most, std::abs(x));
+    }
     for (const double x : row) codes.push_back(e4m3_of(x / most * 448));
   }
   return codes;
@@ -36,10 +39,10 @@ std::vector<double> rows_of_codes(int K, std::mt19937& random) {
 
 double one_step(double sum, const double* a, const double* b) {
   std::array<double, kProducts + 1> terms{};
-  double most = terms[kProducts] = sum;
+  terms[kProducts] = sum;
   for (int i = 0; i < kProducts; ++i) terms[static_cast<std::size_t>(i)] = a[i] * b[i];
+  double most = 0;
   for (const double x : terms) most = std::max(most, std::abs(x));
-  most = std::max(most, std::abs(sum));
   int exponent = 0;
   std::frexp(most, &exponent);
   const double unit = std::ldexp(1, exponent - 1 - kBits);

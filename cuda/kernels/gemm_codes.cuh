@@ -169,21 +169,20 @@ struct CodesGemm {
 
   // ---- A ----
 
-  // Chunks [first, last) of the tile's rows that exist; zeros behind K. What lies in the others'
-  // places becomes rows of D that nobody adds up or stores.
+  // Chunks [first, last) of the tile's rows; zeros where they do not exist.
   FUSELINE_DEVICE void fetch_a(u32 to, int first, int last) const {
     constexpr int eights_of_chunk = chunk / 8;
     const int eights_of_row = piece_chunks * eights_of_chunk;
     const int k0 = first * chunk;
     const int here = (last - first) * eights_of_chunk;
 #pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); i < rows_here() * eights_of_row; i += threads) {
+    for (int i = static_cast<int>(threadIdx.x); i < rows * eights_of_row; i += threads) {
       const int r = i / eights_of_row, e = i % eights_of_row;
       if (e >= here) continue;
       const int k = k0 + 8 * e;
-      const bool exists = k < args.K;
+      const bool exists = m0 + r < end && k < args.K;
       const unsigned char* row = static_cast<const unsigned char*>(args.a) +
-                                 static_cast<long long>(m0 + r) * args.a_row_bytes;
+                                 static_cast<long long>(exists ? m0 + r : m0) * args.a_row_bytes;
       // In a chunk eight j of lane q lies at place 4 j + q.
       const int in_chunk = e % eights_of_chunk;
       const int place = in_chunk % eights * 4 + in_chunk / eights;

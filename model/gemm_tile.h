@@ -25,7 +25,10 @@ struct GemmTile {
   // Of our own mainloop: the tiles of a last round that would fill only a part of the GPU are made
   // by so many clusters each, a part of K by each one. In a menu: at most so many.
   std::int64_t tail_parts = 1;
-  std::int64_t blocks_per_sm = 1;    // thread blocks that a multiprocessor has at the same time
+  std::int64_t blocks_per_sm = 1;  // thread blocks that a multiprocessor has at the same time
+  // Of the mainloop for weights in codes, which turns them into numbers in registers
+  // (cuda/kernels/gemm_codes.cuh). Other tiles of our own multiply numbers, or codes as they are.
+  bool dequantises = false;
   double fetch_bytes_per_cycle = 0;  // operands from L2 into one SM; 0: as most kernels' are
   // The same in a cluster along M one of whose thread blocks has no rows; 0: as in the others.
   double idle_fetch_bytes_per_cycle = 0;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "../kernels/element.cuh"
+#include "../kernels/byte_types.cuh"
 #include "support.cuh"
 
 namespace fuseline::bench {

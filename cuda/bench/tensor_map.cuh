@@ -13,6 +13,7 @@ template <class T>
 constexpr CUtensorMapDataType tensor_map_type() {
   if constexpr (std::is_same_v<T, gpu::bf16>) return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
   if constexpr (std::is_same_v<T, gpu::fp16>) return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+  if constexpr (std::is_same_v<T, gpu::e4m3>) return CU_TENSOR_MAP_DATA_TYPE_UINT8;
   return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 }
 
@@ -84,8 +85,8 @@ inline int multiprocessors() {
 
 template <class Config, class Epilogue>
 __global__ void __cluster_dims__(Config::cluster* Config::cluster_k) __launch_bounds__(384, 1)
-    sm90_kernel(const __grid_constant__ gpu::Sm90Args<Epilogue> args) {
-  gpu::gemm_sm90<Config, Epilogue>(args);
+    sm90_kernel(const __grid_constant__ typename Config::template Args<Epilogue> args) {
+  gpu::gemm_sm90<Config>(args);
 }
 
 struct Operands {
@@ -107,12 +108,12 @@ inline gpu::TailSums tail_sums(int parts) {
   return {sums.data(), ready.data(), parts};
 }
 
-template <class Config, class Epilogue, class T = typename Config::Element>
+template <class Config, class Epilogue, class T = typename Config::Operand>
 void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
                  const typename Epilogue::Params& epilogue, cudaStream_t stream,
-                 int tail_parts = 1) {
+                 int tail_parts = 1, [[maybe_unused]] const gpu::CodeScales& scales = {}) {
   using Gemm = gpu::Sm90Gemm<Config, Epilogue>;
-  gpu::Sm90Args<Epilogue> args;
+  typename Gemm::Args args;
   // The mainloop's first operand has the tile's edge tile_m; if turned it is B.
   const int rows_a = Config::turned ? op.N : op.M, rows_b = Config::turned ? op.M : op.N;
   const int lda = Config::turned ? op.ldb : op.lda, ldb = Config::turned ? op.lda : op.ldb;
@@ -125,6 +126,7 @@ void launch_sm90(const Operands& op, const T* a, const T* b, int raster_group,
   args.K = op.K;
   args.raster_group = raster_group;
   args.epilogue = epilogue;
+  if constexpr (Config::scaled) args.scales = scales;
   static const bool once = [] {
     FUSELINE_CUDA(cudaFuncSetAttribute(sm90_kernel<Config, Epilogue>,
                                        cudaFuncAttributeMaxDynamicSharedMemorySize,

@@ -46,14 +46,21 @@ const char* scale_name(Dtype type) {
   }
 }
 
-std::string weight_text(const StoredWeight& weight) {
+}  // namespace
+
+std::string weight_codes_text(const StoredWeight& weight) {
   const WeightFormat& f = *weight.format;
   return fmt::format("WeightCodes<{}, {}, {}, {}, {}, {}, {}>", codes_name(f.element),
                      scale_name(f.scale), weight.group, f.group_rows, f.zero_points, f.tensor_scale,
                      weight.pairs);
 }
 
-}  // namespace
+bool multiplies_codes(const GemmMainloop& gemm, const GemmTile& tile, SmTarget architecture) {
+  return architecture == SmTarget::sm_90a && !tile.dequantises &&
+         multiplies_codes(gemm.weight, gemm.activation) && gemm.groups.empty() &&
+         gemm.depths.empty() && gemm.batch == 1 && !gemm.a_is_km && !gemm.b_is_kn &&
+         gemm.a.at.run <= 1;
+}
 
 std::string codes_not_built(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
@@ -107,7 +114,7 @@ GemmKernelSource codes_kernel_source(const Graph& graph, const Program& program,
       "#include \"epilogue/pair.cuh\"\n#include \"epilogue/reduce.cuh\"\n"
       "#include \"epilogue/vector.cuh\"\n\nnamespace fuseline::gpu {\n\n";
   text += epilogue.text + "\n";
-  text += fmt::format("using Weight = {};\n", weight_text(gemm.weight));
+  text += fmt::format("using Weight = {};\n", weight_codes_text(gemm.weight));
   text += fmt::format("using Config = CodesConfig<{}, Weight, {}, {}, {}", element, c.tile_m,
                       c.cluster_k, c.ragged);
   if (gemm.activation.quantised())

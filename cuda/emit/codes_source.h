@@ -11,6 +11,11 @@ namespace fuseline::cuda {
 // What the kernel lacks for this program: "" or a phrase as not_built() gives.
 std::string codes_not_built(const Program& program);
 
+// Whether Hopper's mainloop multiplies the codes of both operands as they are, in such a tile.
+bool multiplies_codes(const GemmMainloop& gemm, const GemmTile& tile, SmTarget architecture);
+// "WeightCodes<...>", the type of kernels/codes.cuh that says how the weight is stored.
+std::string weight_codes_text(const StoredWeight& weight);
+
 // Rows and parts of K by the shape alone: the mainloop has columns of one width.
 GemmConfig codes_config(const GemmMainloop& gemm, SmTarget architecture);
 

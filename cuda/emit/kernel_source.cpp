@@ -18,6 +18,7 @@ namespace fuseline::cuda {
 namespace {
 
 constexpr std::int64_t kWidestTile = 256;
+constexpr std::int64_t kStepBytes = 128;  // of a row of an operand in a step of K
 
 const GemmMainloop& gemm_of(const Program& program) {
   const auto* gemm = std::get_if<GemmMainloop>(&program.mainloop);
@@ -66,13 +67,16 @@ bool compiled_apart(const GemmVariant& v) { return v.half_boxes || v.store_by_th
 
 // The mainloop's own edges: those of a turned tile change places with its operands.
 std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const char* element) {
+  const char* const name = c.of_codes ? "Shape" : compiled_apart(c.variant) ? "Shipped" : "Config";
   std::string text =
       fmt::format("using {} = Sm90Config<{}, {}, {}, {}, Schedule::{}, {}, {}, {}, {}, {}{}>;\n",
-                  compiled_apart(c.variant) ? "Shipped" : "Config", element,
-                  c.turned ? c.tile_n : c.tile_m, c.turned ? c.tile_m : c.tile_n, c.cluster,
-                  c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong",
+                  name, element, c.turned ? c.tile_n : c.tile_m, c.turned ? c.tile_m : c.tile_n,
+                  c.cluster, c.schedule == Schedule::cooperative ? "cooperative" : "ping_pong",
                   c.turned ? gemm.b_is_kn : gemm.a_is_km, c.turned ? gemm.a_is_km : gemm.b_is_kn,
                   c.batched, c.cluster_k, c.turned ? c.tile_n : c.a_rows, more_arguments(c));
+  if (c.of_codes)
+    text +=
+        fmt::format("using Config = Sm90CodesConfig<Shape, {}>;\n", weight_codes_text(gemm.weight));
   if (compiled_apart(c.variant))
     text += fmt::format(
         "struct Config : Shipped {{\n  static constexpr bool half_boxes = {}, store_by_threads = "
@@ -83,8 +87,8 @@ std::string hopper_config(const GemmConfig& c, const GemmMainloop& gemm, const c
 
 // Whether a variant changes this kernel.
 bool applies(const GemmVariant& v, const GemmConfig& c, const GemmMainloop& gemm) {
-  if (c.architecture != SmTarget::sm_90a || c.codes || c.ragged || c.ragged_k || c.a_apart ||
-      gemm.batch > 1 || gemm.a_is_km || gemm.b_is_kn)
+  if (c.architecture != SmTarget::sm_90a || c.codes || c.of_codes || c.ragged || c.ragged_k ||
+      c.a_apart || gemm.batch > 1 || gemm.a_is_km || gemm.b_is_kn)
     return false;
   if (v.cluster == 2) return true;
   const std::int64_t shared = c.turned ? c.tile_m : c.tile_n;  // rows of the operand that is shared
@@ -103,14 +107,17 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
     config.ragged_k = !gemm.depths.empty();
     return config;
   }
+  const bool of_codes = gemm.weight.quantised();
   if (turns(gemm, epilogue, tile)) {
     GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
     config.turned = true;
+    config.of_codes = of_codes;
     config.cluster = static_cast<int>(tile.cluster_n);
     config.a_rows = tile.m;
     return config;
   }
   GemmConfig config{.architecture = architecture, .tile_m = tile.m, .tile_n = tile.n};
+  config.of_codes = of_codes;
   config.ragged = !gemm.groups.empty();
   config.ragged_k = !gemm.depths.empty();
   if (epilogue.needs.reduces_columns || config.ragged_k) config.tile_m = 128;
@@ -139,7 +146,8 @@ GemmConfig gemm_config(const Program& program, const EpilogueSource& epilogue, c
   config.cluster =
       gemm.M > config.tile_m * (below - 1) && !config.ragged && !config.ragged_k ? below : 1;
   const GemmTile split{.m = config.tile_m, .n = config.tile_n, .cluster_k = tile.cluster_k};
-  const std::int64_t steps = (gemm.K + tile.k - 1) / tile.k;
+  const std::int64_t step_k = of_codes ? kStepBytes : kStepBytes / 2;
+  const std::int64_t steps = (gemm.K + step_k - 1) / step_k;
   if (tile.cluster_k > 1 && gemm.batch == 1 && !config.ragged && !config.ragged_k &&
       config.cluster == 1 && steps >= tile.cluster_k && fits(epilogue.needs, split))
     config.cluster_k = static_cast<int>(tile.cluster_k);
@@ -162,6 +170,7 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
   std::vector<Layout> fields;
   for (const Field& f : kernel.fields) fields.push_back(layout_of(f.kind));
   constexpr Layout map{128, 64}, pointer{8, 8}, batch{56, 8}, groups{16, 8}, tail{24, 8};
+  constexpr Layout scales{40, 64};
   GemmArguments arguments;
   arguments.epilogue = lay_out(fields);
   const Layout epilogue = arguments.epilogue.whole;
@@ -169,9 +178,13 @@ GemmArguments gemm_arguments(const GemmKernelSource& kernel) {
     arguments.whole = lay_out({{48, 8}, {40, 4}, epilogue, groups});
     return arguments;
   }
-  arguments.whole = kernel.config.architecture == SmTarget::sm_90a
-                        ? lay_out({map, map, {16, 4}, epilogue, batch, {4, 4}, groups, tail})
-                        : lay_out({pointer, pointer, {24, 4}, epilogue, batch, groups});
+  if (kernel.config.architecture == SmTarget::sm_80) {
+    arguments.whole = lay_out({pointer, pointer, {24, 4}, epilogue, batch, groups});
+    return arguments;
+  }
+  std::vector<Layout> parts = {map, map, {16, 4}, epilogue, batch, {4, 4}, groups, tail};
+  if (kernel.config.of_codes) parts.push_back(scales);
+  arguments.whole = lay_out(parts);
   return arguments;
 }
 
@@ -187,7 +200,8 @@ GemmKernelSource source_of(const Graph& graph, const Program& program, const std
   kernel.function = Names().unique(program.name);
   const GemmConfig& c = kernel.config;
   const bool hopper = c.architecture == SmTarget::sm_90a;
-  const char* element = element_name(graph.tensor(gemm.a.tensor).dtype);
+  // Sm90CodesConfig says what is multiplied where it is codes.
+  const char* element = c.of_codes ? "bf16" : element_name(graph.tensor(gemm.a.tensor).dtype);
 
   std::string& text = kernel.source.text;
   kernel.source.name = kernel.function + ".cu";
@@ -231,7 +245,8 @@ GemmKernelSource gemm_kernel_source(const Graph& graph, const Program& program,
                                     const GemmTile& tile, SmTarget architecture,
                                     const std::string& title) {
   const GemmMainloop& gemm = gemm_of(program);
-  if (gemm.weight.quantised()) return codes_kernel_source(graph, program, architecture, title);
+  if (gemm.weight.quantised() && !multiplies_codes(gemm, tile, architecture))
+    return codes_kernel_source(graph, program, architecture, title);
   FUSELINE_ASSERT(gemm.batch == 1 || stores_only(program), program.name);
   const EpilogueSource epilogue = epilogue_source(graph, program, "Epilogue");
   GemmConfig config = gemm_config(program, epilogue, tile, architecture);

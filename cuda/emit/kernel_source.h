@@ -30,6 +30,7 @@ struct GemmConfig {
       false;            // A's rows lie apart in runs of whole tiles, and the copy engine finds them
   bool ragged = false;  // groups of rows (kernels/ragged.cuh)
   bool codes = false;   // weights in codes (kernels/gemm_codes.cuh): the same on both architectures
+  bool of_codes = false;  // Hopper's mainloop multiplies codes by codes (kernels/sm90/config.cuh)
   int blocks_per_sm = 1;  // that a multiprocessor has at the same time, of codes
   bool ragged_k = false;  // groups of rows along K, each of a product of the batch
   bool turned = false;    // A and B change places (kernels/sm90/turned_tile.cuh)
@@ -46,9 +47,9 @@ struct GemmKernelSource {
 };
 
 // The kernel's one parameter. Hopper: maps of A and B, M N K and the raster's group, epilogue,
-// batch, the rows of a run of A, groups of rows, sums of parts of tiles. Ampere: A, B, M N K, their
-// leading dimensions and the raster's group, epilogue, batch, groups of rows. Codes: six pointers,
-// ten numbers, epilogue, groups of rows.
+// batch, the rows of a run of A, groups of rows, sums of parts of tiles, and of codes their scales.
+// Ampere: A, B, M N K, their leading dimensions and the raster's group, epilogue, batch, groups of
+// rows. Codes: six pointers, ten numbers, epilogue, groups of rows.
 struct GemmArguments {
   StructLayout whole;     // of the parts above
   StructLayout epilogue;  // of the fields, from the epilogue's place on

@@ -16,7 +16,7 @@
 //   cluster_k:   for few rows and so few tiles. The blocks of a cluster have one tile together and
 //                a part of K each; the first adds up what the others put into its shared memory.
 //
-// Operands are 16-bit; A is [M, K] or [K, M], B is [N, K] or [K, N]; rows start at multiples of 16
+// Operands are 16-bit, or both are e4m3 codes with a scale for every row (Sm90CodesConfig); A is [M, K] or [K, M], B is [N, K] or [K, N]; rows start at multiples of 16
 // bytes. The copy engine fills what lies outside with zeros and drops stores there, so M, N and K
 // are arbitrary. With `batched` there are many such products (batch.cuh), tiles of all of them in
 // one row. With `ragged` the rows of A and D lie in groups, and group g is multiplied with rows
@@ -33,6 +33,7 @@
 #include "sm90/cluster_sum.cuh"
 #include "sm90/mainloop.cuh"
 #include "sm90/producer.cuh"
+#include "sm90/sum_scales.cuh"
 #include "sm90/turned_tile.cuh"
 #include "sm90/upright_tile.cuh"
 
@@ -49,7 +50,7 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
   using typename Block::Accumulators, typename Block::Place, typename Block::States,
       typename Block::Tile;
 
-  FUSELINE_DEVICE explicit Sm90Gemm(const Sm90Args<Epilogue>& a, u32 shared) : Block(a, shared) {}
+  FUSELINE_DEVICE explicit Sm90Gemm(const typename Block::Args& a, u32 shared) : Block(a, shared) {}
 
   FUSELINE_DEVICE void run() {
     if (ragged && first_tile >= tiles()) return;  // launched for the most that there can be
@@ -122,6 +123,9 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
                                                   ragged_k ? args.groups.rows(tile.result) : 0);
       first = false;
       if (!Config::cooperative && more) named_barrier_arrive(turn_of(1 - consumer), 256);
+      // While the last step is multiplied.
+      [[maybe_unused]] SumScales<Block> scales;
+      if constexpr (Config::scaled) scales.load(*this, tile, consumer);
       wgmma_wait<0>();
 #pragma unroll
       for (int s = 0; s < Config::subtiles; ++s) wgmma_pin(acc[s]);
@@ -135,6 +139,7 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
         if (!is_last(part)) continue;
       }
       if (finishes()) {
+        if constexpr (Config::scaled) scales.apply(acc, queue);
         if constexpr (turned)
           TurnedTile<Block>{*this, consumer, tile, row_in_tile}.finish(acc, state, place, queue);
         else
@@ -174,10 +179,10 @@ struct Sm90Gemm : Sm90Block<Config, Epilogue> {
 // The body of a kernel with __launch_bounds__(384, 1),
 // __cluster_dims__(Sm90Gemm::blocks_of_cluster) and Sm90Gemm::shared_bytes of dynamic shared
 // memory. With cluster_k: a cluster for every tile.
-template <class Config, class Epilogue>
-FUSELINE_DEVICE void gemm_sm90(const Sm90Args<Epilogue>& args) {
+template <class Config, class Args>
+FUSELINE_DEVICE void gemm_sm90(const Args& args) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  Sm90Gemm<Config, Epilogue>(args, shared_address(shared)).run();
+  Sm90Gemm<Config, typename Args::Epilogue>(args, shared_address(shared)).run();
 }
 
 }  // namespace fuseline::gpu

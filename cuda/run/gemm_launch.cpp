@@ -51,6 +51,12 @@ int bytes_at_once(const GpuMatrix& m, std::int64_t readers, const GemmVariant& v
   return m.row_bytes % kLine != 0 && readers > kFewReaders ? 128 : 256;
 }
 
+// CodeScales of kernels/sm90/config.cuh.
+struct ScalesParameter {
+  std::uint64_t a = 0, b = 0, tensor = 0;
+  std::int32_t a_ld = 0, b_ld = 0, b_rows = 0, unused = 0;
+};
+
 // What the kernel needs besides its code.
 class Arguments {
  public:
@@ -83,6 +89,7 @@ class Arguments {
     put(bytes_, at[4], batch);
     if (config_.a_apart) put(bytes_, at[5], static_cast<std::int32_t>(gemm_.a.at.run));
     if (hopper() && config_.tail_parts > 1) put(bytes_, at[7], tail_sums());
+    if (config_.of_codes) put(bytes_, at[8], scales());
     if (config_.ragged || config_.ragged_k)
       put(bytes_, at[hopper() ? 6 : 5],
           row_groups(context_.device, config_.ragged ? gemm_.groups : gemm_.depths, workspaces_));
@@ -110,6 +117,25 @@ class Arguments {
                                   config_.tail_parts};
     workspaces_.push_back(std::move(ready));
     return parameter;
+  }
+
+  [[nodiscard]] ScalesParameter scales() const {
+    ScalesParameter s;
+    const std::vector<ScaleTensor> beside = gemm_.weight.beside(gemm_.N, gemm_.K);
+    for (std::size_t i = 0; i < beside.size(); ++i) {
+      const GpuMatrix m = context_.tensors.matrix(gemm_.beside_b.at(i));
+      if (beside[i].kind == ScaleKind::tensor_scale) {
+        s.tensor = m.address;
+      } else {
+        s.b = m.address;
+        s.b_ld = leading(m);
+        s.b_rows = static_cast<std::int32_t>(beside[i].rows);
+      }
+    }
+    const GpuMatrix of_a = context_.tensors.matrix(*gemm_.a_scale);
+    s.a = of_a.address;
+    s.a_ld = leading(of_a);
+    return s;
   }
 
   // Both operands; returns their leading dimensions. If turned, B is the mainloop's first and the
@@ -209,7 +235,10 @@ class Arguments {
       m = loaded(operand);
       const GemmVariant& v = config_.variant;
       if (hopper())
-        described = map_of(context_.device, m, box_rows, v.half_boxes ? 32 : 64,
+        described = map_of(context_.device, m, box_rows,
+                           config_.of_codes ? 128
+                           : v.half_boxes   ? 32
+                                            : 64,
                            v.half_boxes ? 64 : 128, bytes_at_once(m, readers, v));
     }
     if (described) {

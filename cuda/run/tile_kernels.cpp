@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/gpu/architecture.h"
+#include "sim/kernels/codes_tile.h"
 #include "sim/kernels/epilogue_needs.h"
 
 namespace fuseline::cuda {
@@ -17,9 +18,9 @@ namespace {
 constexpr std::int64_t kMostPartsTried = 4;
 
 bool same_config(const GemmConfig& a, const GemmConfig& b) {
-  return a.tile_m == b.tile_m && a.tile_n == b.tile_n && a.cluster == b.cluster &&
-         a.cluster_k == b.cluster_k && a.tail_parts == b.tail_parts && a.a_rows == b.a_rows &&
-         a.schedule == b.schedule && a.turned == b.turned;
+  return a.codes == b.codes && a.tile_m == b.tile_m && a.tile_n == b.tile_n &&
+         a.cluster == b.cluster && a.cluster_k == b.cluster_k && a.tail_parts == b.tail_parts &&
+         a.a_rows == b.a_rows && a.schedule == b.schedule && a.turned == b.turned;
 }
 
 }  // namespace
@@ -41,6 +42,9 @@ std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program,
         tiles.back().tail_parts = parts;
       }
     }
+  if (const auto& gemm = std::get<GemmMainloop>(program.mainloop); gemm.weight.quantised())
+    tiles.push_back(codes_tile(gemm.M, gemm.N, gemm.K, gemm.groups,
+                               size_of(gemm.weight.element()).bits(), hopper));
   std::vector<TileKernel> found;
   for (const GemmTile& tile : tiles) {
     TileKernel c{.tile = tile,
@@ -50,9 +54,10 @@ std::vector<TileKernel> tile_kernels(const Plan& plan, const Program& program,
       return same_config(other.source.config, c.source.config);
     });
     const GemmConfig& config = c.source.config;
-    c.name = fmt::format("{}, {}tile {} x {}, cluster {}, {} parts", program.name,
-                         config.turned ? "turned " : "", config.tile_m, config.tile_n,
-                         config.cluster * config.cluster_k, config.tail_parts);
+    c.name = fmt::format("{}, {}{}tile {} x {}, cluster {}, {} parts", program.name,
+                         config.codes ? "dequantising " : "", config.turned ? "turned " : "",
+                         config.tile_m, config.tile_n, config.cluster * config.cluster_k,
+                         config.tail_parts);
     if (!known) found.push_back(std::move(c));
   }
   return found;

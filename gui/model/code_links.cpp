@@ -118,7 +118,8 @@ CudaLine read_cuda_line(std::string_view line) {
     out.parameters.insert(all.back().text);
     out.values.insert(plain_name(all.back().text));
   }
-  out.is_mainloop = text.starts_with("using Config") || text.starts_with("using Gemm") ||
+  out.is_mainloop = text.starts_with("using Config") || text.starts_with("using Shape") ||
+                    text.starts_with("using Gemm") ||
                     text.find("gemm_sm") != std::string_view::npos ||
                     text.find("gemm_codes") != std::string_view::npos ||
                     text.find("attention_forward") != std::string_view::npos;

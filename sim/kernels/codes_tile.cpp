@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "model/formats/weight_format.h"
 
 namespace fuseline {
 
@@ -37,11 +38,32 @@ bool has_codes_tile(const GemmProblem& problem, const Gpu& gpu) {
          kCodesColumns % problem.needs.column_group == 0;
 }
 
+bool multiplies_codes(const StoredWeight& weight, const StoredWeight& activation) {
+  return weight.quantised() && activation.quantised() && weight.element() == Dtype::e4m3 &&
+         activation.element() == Dtype::e4m3 && !weight.scaled_within_rows() &&
+         !activation.scaled_within_rows() && !weight.format->zero_points;
+}
+
+bool has_tile_of_codes(const GemmProblem& problem, const Gpu& gpu) {
+  return !problem.library && has_feature(gpu, Feature::wgmma) &&
+         has_feature(gpu, Feature::bulk_copy) &&
+         multiplies_codes(problem.weight, problem.activation) && problem.groups.empty() &&
+         problem.depths.empty() && problem.batch == 1 && !problem.a.transposed &&
+         !problem.b.transposed && !problem.needs.rows_in_runs;
+}
+
+GemmTile tile_of_codes(const GemmTile& tile) {
+  GemmTile of_codes = tile;
+  of_codes.k = 2 * tile.k;
+  return of_codes;
+}
+
 GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,
                     const std::vector<std::int64_t>& groups, std::int64_t bits, bool clusters) {
   FUSELINE_ASSERT(m > 0 && n > 0 && k > 0 && bits > 0, "empty product of codes");
   const std::int64_t rows = groups.empty() ? m : *std::ranges::max_element(groups);
   GemmTile tile{.m = kLeastRows, .n = kCodesColumns, .k = codes_chunk(bits), .stages = 2};
+  tile.dequantises = true;
   while (tile.m < kMostRows && tile.m < rows) tile.m *= 2;
   const std::int64_t below =
       groups.empty() ? ceil_div(m, tile.m) : most_row_tiles(m, std::ssize(groups), tile.m);

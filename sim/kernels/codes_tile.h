@@ -1,4 +1,6 @@
-// Tiles of our own mainloop for weights in codes (cuda/kernels/gemm_codes.cuh). All its tiles have
+// Which of our own mainloops has a product of codes.
+//
+// Tiles of the mainloop for weights in codes (cuda/kernels/gemm_codes.cuh). All its tiles have
 // the same number of columns. Their rows, and how K is divided, follow from the shape alone. The
 // simulator and the sources of the kernels ask the same function.
 #pragma once
@@ -22,6 +24,16 @@ inline constexpr std::int64_t kCodesWarpsAlongK = 2;  // which take turns along 
 // or of groups of rows. The groups of columns and the partial sums of the epilogue must lie within
 // tiles of its width.
 bool has_codes_tile(const GemmProblem& problem, const Gpu& gpu);
+
+// Whether Hopper's tensor cores multiply both operands' codes as they are, and the sums by scales
+// behind the mainloop (cuda/kernels/sm90/sum_scales.cuh): e4m3 codes by e4m3 codes whose rows have
+// one scale each.
+bool multiplies_codes(const StoredWeight& weight, const StoredWeight& activation);
+// Whether that mainloop can compute the product, on a GPU that has it. Groups of rows are left to
+// the other.
+bool has_tile_of_codes(const GemmProblem& problem, const Gpu& gpu);
+// A tile of the menu for such a product: a step of K has as many bytes, and so twice as many codes.
+GemmTile tile_of_codes(const GemmTile& tile);
 
 // `clusters`: thread blocks of a cluster may share K. `bits`: of a code.
 GemmTile codes_tile(std::int64_t m, std::int64_t n, std::int64_t k,

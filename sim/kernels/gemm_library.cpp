@@ -29,7 +29,8 @@ bool worth_splitting(const GemmProblem& problem, const GemmTile& tile, const Gpu
 // all exchange of sums, for which there are two places for each cluster.
 std::int64_t most_tail_parts(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   if (problem.library || problem.products() > 1 || !problem.groups.empty() ||
-      !problem.depths.empty() || problem.weight.quantised())
+      !problem.depths.empty() ||
+      (problem.weight.quantised() && (tile.dequantises || !has_tile_of_codes(problem, gpu))))
     return 1;
   const std::int64_t clusters = blocks_at_once(tile, gpu) / tile.cluster();
   const std::int64_t units =
@@ -65,9 +66,9 @@ class LibraryHabits {
 };
 
 // A turned tile takes the activations as they lie in memory, of one product.
-bool turns(const GemmProblem& problem) {
+bool turns(const GemmProblem& problem, const Gpu& gpu) {
   return problem.products() == 1 && problem.groups.empty() && problem.depths.empty() &&
-         !problem.a.transposed && !problem.weight.quantised() && !problem.activation.quantised();
+         !problem.a.transposed && (!problem.weight.quantised() || has_tile_of_codes(problem, gpu));
 }
 
 // Clusters of four leave some SMs without work, and save requests to L2 alone. That pays where a
@@ -75,15 +76,16 @@ bool turns(const GemmProblem& problem) {
 // they were predicted ahead by 1 % at most where rows do.
 bool too_large_a_cluster(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
   return std::max(tile.cluster_m, tile.cluster_n) > 2 &&
-         (!turns(problem) || problem.b.transposed || crossing_rows(problem, tile, gpu) == 0);
+         (!turns(problem, gpu) || problem.b.transposed || crossing_rows(problem, tile, gpu) == 0);
 }
 
 // Our own mainloop has no code for the others, or nothing to gain from them.
 bool own_mainloop_skips(const GemmProblem& problem, const GemmTile& tile, const Gpu& gpu) {
+  if (tile.dequantises) return false;
   return !epilogue_has_tile(problem.needs, tile, has_feature(gpu, Feature::bulk_copy),
                             gpu.smem_per_block_max.value()) ||
          (tile.cluster_m > 1 && problem.typical_rows() <= tile.m * (tile.cluster_m - 1)) ||
-         (tile.turned() && (problem.n <= tile.n * (tile.cluster_n - 1) || !turns(problem))) ||
+         (tile.turned() && (problem.n <= tile.n * (tile.cluster_n - 1) || !turns(problem, gpu))) ||
          too_large_a_cluster(problem, tile, gpu) ||
          (tile.cluster_k > 1 && !worth_splitting(problem, tile, gpu));
 }
@@ -97,10 +99,19 @@ std::vector<GemmTile> tiles_that_ran(const std::vector<GemmTile>& menu,
   return tiles;
 }
 
+// Tiles that our own mainloops have for the product.
+std::vector<GemmTile> own_tiles(const GemmProblem& problem, const Gpu& gpu) {
+  std::vector<GemmTile> tiles = gpu.architecture->tiles.own;
+  if (!has_tile_of_codes(problem, gpu)) return tiles;
+  std::ranges::transform(tiles, tiles.begin(), tile_of_codes);
+  if (has_codes_tile(problem, gpu)) tiles.push_back(codes_tile(problem, gpu));
+  return tiles;
+}
+
 std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
   const TileMenu& menu = gpu.architecture->tiles;
-  std::vector<GemmTile> tiles =
-      tiles_that_ran(problem.library ? menu.library : menu.own, problem.ran);
+  const std::vector<GemmTile> own = own_tiles(problem, gpu);
+  std::vector<GemmTile> tiles = tiles_that_ran(problem.library ? menu.library : own, problem.ran);
   // What ran may be a tile that the tool takes for no such product any more.
   std::vector<GemmTile> taken = tiles;
   std::erase_if(taken, [&](const GemmTile& tile) {
@@ -114,7 +125,7 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
                  [&](const GemmTile& tile) { return !habits.skips(tile); });
     return tiles.empty() ? menu.library : tiles;
   }
-  std::copy_if(menu.own.begin(), menu.own.end(), std::back_inserter(tiles),
+  std::copy_if(own.begin(), own.end(), std::back_inserter(tiles),
                [&](const GemmTile& tile) { return !own_mainloop_skips(problem, tile, gpu); });
   if (tiles.empty()) {
     throw InputError({.file = gpu.architecture->name,
@@ -128,8 +139,9 @@ std::vector<GemmTile> tiles_to_try(const GemmProblem& problem, const Gpu& gpu) {
 }  // namespace
 
 GemmTile choose_tile(const GemmProblem& problem, const Gpu& gpu) {
-  // The kernel of codes has no other tile.
-  if (has_codes_tile(problem, gpu)) return codes_tile(problem, gpu);
+  // The kernel that dequantises has no other tile.
+  if (has_codes_tile(problem, gpu) && !has_tile_of_codes(problem, gpu))
+    return codes_tile(problem, gpu);
   if (problem.tile) return *problem.tile;
   if (gpu.chosen_for) return choose_tile(problem, *gpu.chosen_for);
   if (!problem.calls.empty()) {  // every launch chooses for itself, and all are alike

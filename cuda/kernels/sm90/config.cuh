@@ -2,11 +2,15 @@
 #pragma once
 
 #include "../batch.cuh"
+#include "../byte_types.cuh"
 #include "../ptx/tma.cuh"
 #include "../ragged.cuh"
 #include "tail_sums.cuh"
 
 namespace fuseline::gpu {
+
+template <class Epilogue>
+struct Sm90Args;
 
 enum class Schedule { cooperative, ping_pong };
 
@@ -17,6 +21,11 @@ template <class Element_, int tile_m_, int tile_n_, int cluster_ = 2,
           bool turned_ = false>
 struct Sm90Config {
   using Element = Element_;
+  // What is multiplied. Sm90CodesConfig changes it.
+  using Operand = Element;
+  static constexpr bool scaled = false;
+  template <class Epilogue>
+  using Args = Sm90Args<Epilogue>;
   static constexpr int tile_m = tile_m_, tile_n = tile_n_, tile_k = 64;
   static constexpr int cluster = cluster_;
   static constexpr bool cooperative = schedule_ == Schedule::cooperative;
@@ -76,8 +85,16 @@ struct Sm90Config {
   static_assert(b_box_rows % 8 == 0 && b_box_rows <= 256, "boxes of whole swizzles");
 };
 
-template <class Epilogue>
+// Products of e4m3 codes by e4m3 codes, in a struct over an Sm90Config: what is multiplied has one
+// byte instead of two, so that a step of K has 128 codes in the same bytes. Every row of either
+// operand has one scale, and the sums are multiplied by both before the epilogue sees them
+// (sm90/sum_scales.cuh).
+template <class Config, class Weight_>
+struct Sm90CodesConfig;
+
+template <class Epilogue_>
 struct Sm90Args {
+  using Epilogue = Epilogue_;
   TmaMap a, b;
   int M, N, K;       // of D, if Config::turned too
   int raster_group;  // cluster rows of tiles that are swept together
@@ -88,6 +105,37 @@ struct Sm90Args {
   // all.
   RowGroups groups{};
   TailSums tail{};  // if Config::shares_tail
+};
+
+// Scales of codes; numbers from row to row behind the pointers' own.
+struct CodeScales {
+  const float* a;       // [M, 1]
+  const void* b;        // [rows of scales, 1], of Weight's type
+  const float* tensor;  // one number of B, or null
+  int a_ld, b_ld;
+  int b_rows;  // rows of scales of one group of rows
+  int unused;
+};
+
+template <class Epilogue>
+struct Sm90CodesArgs : Sm90Args<Epilogue> {
+  alignas(64) CodeScales scales{};  // behind all of the base, its last padding too
+};
+
+template <class Config, class Weight_>
+struct Sm90CodesConfig : Config {
+  using Operand = e4m3;
+  using Weight = Weight_;
+  static constexpr bool scaled = true;
+  template <class Epilogue>
+  using Args = Sm90CodesArgs<Epilogue>;
+  static constexpr int tile_k = 128;
+  static constexpr int a_box_cols = 128, b_box_cols = 128;
+  static_assert(!(Config::a_is_km || Config::b_is_kn || Config::batched || Config::a_apart ||
+                  Config::half_boxes),
+                "codes lie along K");
+  static_assert(Weight::codes == Codes::e4m3 && Weight::group == 0 && !Weight::zeros,
+                "one scale for a row of e4m3 codes");
 };
 
 }  // namespace fuseline::gpu

@@ -36,8 +36,8 @@ template <class Config_, class Epilogue_>
 struct Sm90Layout {
   using Config = Config_;
   using Epilogue = Epilogue_;
-  using Args = Sm90Args<Epilogue>;
-  using Element = typename Config::Element;
+  using Args = typename Config::template Args<Epilogue>;
+  using Operand = typename Config::Operand;
   static constexpr int threads = 384;
   static constexpr int cluster = Config::cluster;      // along M
   static constexpr int cluster_k = Config::cluster_k;  // along K
@@ -68,8 +68,9 @@ struct Sm90Layout {
   static constexpr int box_bytes = tile_rows * box_row_bytes;
 
   // Shared memory: stages | store buffers | scratch | barriers | partial sums of the other blocks.
-  static constexpr int a_bytes = Config::a_rows * Config::tile_k * 2;
-  static constexpr int b_bytes = Config::tile_n * Config::tile_k * 2;
+  static constexpr int operand_bytes = static_cast<int>(sizeof(Operand));
+  static constexpr int a_bytes = Config::a_rows * Config::tile_k * operand_bytes;
+  static constexpr int b_bytes = Config::tile_n * Config::tile_k * operand_bytes;
   static constexpr int stage_bytes = a_bytes + b_bytes;
   static constexpr int cols_offset = stage_bytes - Epilogue::col_loads * cols_in_bytes;
   static_assert(Epilogue::tile_loads * box_bytes <= cols_offset, "a slab's loads exceed a stage");

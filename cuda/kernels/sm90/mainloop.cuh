@@ -10,7 +10,7 @@ namespace fuseline::gpu {
 template <class Block>
 struct Mainloop {
   using Config = typename Block::Config;
-  using Element = typename Block::Element;
+  using Operand = typename Block::Operand;
   using Place = typename Block::Place;
   using Accumulators = typename Block::Accumulators;
   static constexpr int ring_slabs = Block::ring_slabs, tile_threads = Block::tile_threads;
@@ -54,8 +54,8 @@ struct Mainloop {
       const u32 b = first_b + stage * (stage_bytes >> 4);
       wgmma_fence();
 #pragma unroll
-      for (int i = 0; i < Config::tile_k / 16; ++i) {
-        // 16 elements of K: 32 bytes within the rows, or 16 rows.
+      for (int i = 0; i < box_row_bytes / 32; ++i) {
+        // 32 bytes within the rows, or 16 rows: 16 elements of K, or 32 codes.
         constexpr u32 a_step = Config::a_is_km ? 16 * box_row_bytes : 32;
         constexpr u32 b_step = Config::b_is_kn ? 16 * box_row_bytes : 32;
         const u32 of_a = Config::half_boxes ? i / 2 * (a_bytes / 2) + i % 2 * 32 : i * a_step;
@@ -64,7 +64,7 @@ struct Mainloop {
         for (int s = 0; s < Config::subtiles; ++s)
 #pragma unroll
           for (int p = 0; p < Config::products; ++p)
-            Wgmma<Element, Config::product_n, Config::a_is_km, Config::b_is_kn, row_bytes>::run(
+            Wgmma<Operand, Config::product_n, Config::a_is_km, Config::b_is_kn, row_bytes>::run(
                 part_of<Config::product_n / 2>(acc[s], p), a + ((s * 64 * row_bytes + of_a) >> 4),
                 b + ((p * Config::product_n * row_bytes + of_b) >> 4), k > 0 || i > 0);
       }

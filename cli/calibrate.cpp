@@ -40,6 +40,8 @@ constexpr const char* kBandNotes[] = {
     "of fewer than 60 rows it is as wide to both sides. The mean error of a class leans on 10 rows",
     "of the class with a word less, and a class has at least 5 rows of 2 models. Rows of one model",
     "err alike: an interval is as wide as Student's of the rows that would say as much without.",
+    "Rows of all GPUs that were measured make classes, whether constants were fitted on them or "
+    "not.",
     "`least` and `most` are what was predicted of a class's rows, in seconds or bytes. Beyond them "
     "a",
     "band is 1 + beyond ln(distance) times wider, at most 4 times, and `unseen` times wider where "
@@ -124,22 +126,20 @@ void refuse_without_here(const HereTexts& texts) {
   }
 }
 
-// Models left out one by one; machines, where several have fitted constants; then rows of GPUs
-// without fitted constants, by bands that know no such GPU.
-std::string coverage_report(const std::vector<Residual>& rows, const BandTable& table) {
-  std::vector<Residual> others;
-  std::ranges::copy_if(rows, std::back_inserter(others),
-                       [](const Residual& r) { return r.standing != Standing::fitted; });
-  const BandTable not_widened(table.classes(), {});
+// Models left out one by one; machines, where several were measured; then rows of GPUs without
+// fitted constants, by bands that are not widened for them.
+std::string coverage_report(const std::vector<Residual>& rows) {
   std::string of_models =
       "each model by bands made without it" + coverage_text(left_out_coverage(rows));
   if (const auto machines = other_machine_coverage(rows); !machines.empty())
     of_models +=
         "\neach GPU by bands made without it and without the model" + coverage_text(machines);
+  const auto others = not_widened_coverage(rows);
   if (others.empty()) return of_models;
-  return of_models + "\nGPUs without fitted constants, by bands not widened for them" +
-         coverage_text(
-             coverage_of(others, [&](const Residual& r) { return band_of(not_widened, r); }));
+  return of_models +
+         "\nGPUs without fitted constants, each model by bands made without it and not widened for "
+         "them" +
+         coverage_text(others);
 }
 
 void add_published(std::vector<Residual>& rows) {
@@ -175,7 +175,7 @@ CommandResult calibrate_bands(std::vector<std::string> folders,
   }
   if (all) sources.measurements.emplace_back("published/figures.csv");
   const BandTable table = fit_bands(rows);
-  const std::string summary = coverage_report(rows, table);
+  const std::string summary = coverage_report(rows);
   std::string text = bands_toml(table, sources);
   if (!output) return {std::move(text), summary, ExitStatus::done};
   write_file_atomically(*output, text);

@@ -13,7 +13,7 @@ using ResidualRows = std::vector<const Residual*>;
 // Between the order statistics around `rank` of n, counted from 1.
 double order_statistic(const std::vector<double>& sorted, double rank);
 
-// Of rows of GPUs on which constants were fitted; nothing is widened. Every row's error is taken
+// Of rows of GPUs that were measured; nothing is widened. Every row's error is taken
 // over the mean error of its class in other models, and few rows of a class lean on the class with
 // a word less. The interval that holds 90 % of these, for a subject and phase, times a class's mean
 // error is the class's band: classes of small errors have narrow ones. Rows of a model err alike,

@@ -47,13 +47,13 @@ Widening stretch_of(const std::string& what) {
   return {.what = what, .phase = {}};
 }
 
-ResidualRows chosen(const std::vector<Residual>& rows, bool fitted,
-                    const std::string& without = {}) {
+// Rows of GPUs that were measured here, with fitted constants or with those of a related GPU:
+// errors of both are alike, and one kind alone says little of some classes.
+ResidualRows measured_here(const std::vector<Residual>& rows, const std::string& without = {}) {
   ResidualRows out;
   for (const Residual& r : rows) {
-    if ((r.standing == Standing::fitted) == fitted && (without.empty() || r.model != without)) {
+    if (r.standing != Standing::uncalibrated && (without.empty() || r.model != without))
       out.push_back(&r);
-    }
   }
   return out;
 }
@@ -70,7 +70,7 @@ WithoutModel without_each(const std::vector<Residual>& rows) {
   WithoutModel tables;
   for (const Residual& r : rows) {
     if (!tables.contains(r.model)) {
-      tables.emplace(r.model, classes_of(chosen(rows, true, r.model)));
+      tables.emplace(r.model, classes_of(measured_here(rows, r.model)));
     }
   }
   return tables;
@@ -80,7 +80,7 @@ bool has_subject(const std::vector<BandClass>& classes, const std::string& what)
   return std::ranges::any_of(classes, [&](const BandClass& c) { return c.of.what == what; });
 }
 
-// The least widening for rows of that standing, whose GPUs no class knows.
+// The least widening for rows of that standing, of models that no class knows.
 double least_widening(const ResidualRows& rows, const WithoutModel& tables) {
   const double widest =
       rows.front()->standing == Standing::checked ? kWidestChecked : kWidestStanding;
@@ -160,9 +160,10 @@ Band band_of(const BandTable& table, const Residual& row) {
 }
 
 BandTable fit_bands(const std::vector<Residual>& rows) {
-  std::vector<BandClass> classes = classes_of(chosen(rows, true));
+  std::vector<BandClass> classes = classes_of(measured_here(rows));
   // Widenings are of GPUs without fitted constants alone.
-  const bool others = !chosen(rows, false).empty();
+  const bool others =
+      std::ranges::any_of(rows, [](const Residual& r) { return r.standing != Standing::fitted; });
   const WithoutModel tables = others ? without_each(rows) : WithoutModel{};
   std::vector<Widening> widenings = Widenings(rows, tables).all(classes);
   return {std::move(classes), std::move(widenings)};
@@ -175,7 +176,7 @@ void require_rows_for_bands(const std::vector<Residual>& rows) {
     throw InputError({.field = r.work.what,
                       .value = r.model,
                       .message = "has no rows of other models to fit bands to",
-                      .allowed = "rows of several models, of a GPU whose constants were fitted"});
+                      .allowed = "rows of several models, of GPUs that were measured"});
   }
 }
 
@@ -217,17 +218,27 @@ std::vector<Coverage> left_out_coverage(const std::vector<Residual>& rows) {
   return coverage_of(rows, [&](const Residual& r) { return band_of(without.at(r.model), r); });
 }
 
+std::vector<Coverage> not_widened_coverage(const std::vector<Residual>& rows) {
+  std::vector<Residual> others;
+  std::ranges::copy_if(rows, std::back_inserter(others),
+                       [](const Residual& r) { return r.standing != Standing::fitted; });
+  std::map<std::string, BandTable> without;
+  for (auto& [model, classes] : without_each(rows))
+    without.emplace(model, BandTable(std::move(classes), {}));
+  return coverage_of(others, [&](const Residual& r) { return band_of(without.at(r.model), r); });
+}
+
 std::vector<Coverage> other_machine_coverage(const std::vector<Residual>& rows) {
   using Left = std::pair<std::string, std::string>;  // a GPU and a model
   const auto left = [](const Residual& r) { return Left(r.gpu, r.model); };
   std::map<Left, BandTable> without;
   std::vector<Residual> judged;
   for (const Residual& r : rows) {
-    if (r.standing != Standing::fitted || r.gpu.empty()) continue;
+    if (r.standing == Standing::uncalibrated || r.gpu.empty()) continue;
     if (!without.contains(left(r))) {
       std::vector<Residual> others;
       std::ranges::copy_if(rows, std::back_inserter(others), [&](const Residual& o) {
-        return o.standing == Standing::fitted && o.gpu != r.gpu && o.model != r.model;
+        return o.standing != Standing::uncalibrated && o.gpu != r.gpu && o.model != r.model;
       });
       without.emplace(left(r), others.empty() ? BandTable({}, {}) : fit_bands(others));
     }

@@ -41,7 +41,8 @@ void require_rows_for_bands(const std::vector<Residual>& rows);
 
 // The table. Each row's error is taken over the mean error of its class in other models. The
 // interval that holds 90 % of these, for a subject and phase, times a class's mean error is the
-// class's band. And wider by what it takes to hold rows of GPUs on which nothing was fitted.
+// class's band. Rows of GPUs that were measured make classes, those of published figures do not.
+// And wider by what it takes to hold rows of GPUs on which nothing was fitted.
 BandTable fit_bands(const std::vector<Residual>& rows);
 
 // How well bands hold.
@@ -61,11 +62,13 @@ using BandOf = std::function<Band(const Residual&)>;
 // Per subject and phase, in the order of their first rows.
 std::vector<Coverage> coverage_of(const std::vector<Residual>& rows, const BandOf& band);
 
-// Of rows of each model by bands fitted without that model; rows of GPUs without fitted constants
-// by the bands of the others.
+// Of rows of each model by bands fitted without that model.
 std::vector<Coverage> left_out_coverage(const std::vector<Residual>& rows);
 
-// Of rows of each GPU with fitted constants by bands that are fitted to the rows of the other such
+// Of rows of GPUs without fitted constants likewise, by bands that are not widened for such GPUs.
+std::vector<Coverage> not_widened_coverage(const std::vector<Residual>& rows);
+
+// Of rows of each GPU that was measured by bands that are fitted to the rows of the other such
 // GPUs, of other models too. Of subjects that only one of them has there are none.
 std::vector<Coverage> other_machine_coverage(const std::vector<Residual>& rows);
 

@@ -45,7 +45,7 @@ std::string packed(const std::vector<Residual>& rows) {
   PieceWriter out;
   for (const Residual& r : rows) {
     for (const std::string* word : {&r.work.what, &r.work.phase, &r.work.maker, &r.work.kernels,
-                                    &r.work.size, &r.model, &r.where})
+                                    &r.work.size, &r.model, &r.where, &r.gpu})
       out.word(*word);
     out.whole(static_cast<std::int64_t>(r.standing)).real(r.predicted).real(r.measured);
   }
@@ -56,7 +56,7 @@ void unpack(const std::string& text, std::vector<Residual>& rows) {
   for (PieceReader in(text); in.more();) {
     Residual r;
     for (std::string* word : {&r.work.what, &r.work.phase, &r.work.maker, &r.work.kernels,
-                              &r.work.size, &r.model, &r.where})
+                              &r.work.size, &r.model, &r.where, &r.gpu})
       *word = in.word();
     r.standing = static_cast<Standing>(in.whole());
     r.predicted = in.real();

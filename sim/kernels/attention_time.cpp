@@ -21,6 +21,9 @@ namespace {
 
 bool behind_context(const AttentionShape& s) { return s.kv_tokens > s.q_tokens; }
 
+// Of so many tiles the loads are even but for half a tile.
+constexpr std::int64_t kEnough = 1 << 14;
+
 // The longest-loaded SM: query-key pairs of its tiles, masked parts included, and the number of its
 // tiles.
 struct Load {
@@ -62,7 +65,6 @@ Load longest_load(const std::vector<double>& tiles, std::int64_t heads, std::int
                   double item_pairs) {
   const double sum = std::accumulate(tiles.begin(), tiles.end(), 0.0);
   const std::int64_t items = static_cast<std::int64_t>(tiles.size()) * heads;
-  constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
   if (items > kEnough) {
     const double share = static_cast<double>(heads) / static_cast<double>(sms);
     return {sum * share + tiles.back() / 2, static_cast<double>(tiles.size()) * share};
@@ -122,7 +124,19 @@ double product_cycles(double width, const Gpu& gpu) {
   return 2.0 * width / flops_per_clock(gpu) * c.product_exposed * loss_of_width(width, c);
 }
 
-// The tiles of queries of our own forward kernel in the order in which they are drawn.
+// Tiles of `heads` heads in the order in which our own kernels draw them: the longest of so many
+// heads, then the next. `of_head` has the longest first.
+std::vector<double> in_drawn_order(const std::vector<double>& of_head, std::int64_t heads,
+                                   std::int64_t together) {
+  std::vector<double> tiles;
+  tiles.reserve(of_head.size() * static_cast<std::size_t>(heads));
+  for (std::int64_t head = 0; head < heads; head += together)
+    for (const double pairs : of_head)
+      tiles.insert(tiles.end(), static_cast<std::size_t>(std::min(together, heads - head)), pairs);
+  return tiles;
+}
+
+// The tiles of queries of our own forward kernel.
 std::vector<double> own_query_tiles(const AttentionShape& shape, std::int64_t at_once) {
   std::vector<double> of_head;
   for (std::int64_t q = 0; q < shape.q_tokens; q += kQueryTile) {
@@ -130,14 +144,8 @@ std::vector<double> own_query_tiles(const AttentionShape& shape, std::int64_t at
     of_head.push_back(static_cast<double>(kQueryTile * rounded_keys(shape, q, count)));
   }
   std::ranges::reverse(of_head);
-  const std::int64_t heads = shape.batch * shape.heads;
-  const std::int64_t together = heads_together(shape, kQueryTile, at_once);
-  std::vector<double> tiles;
-  tiles.reserve(of_head.size() * static_cast<std::size_t>(heads));
-  for (std::int64_t head = 0; head < heads; head += together)
-    for (const double pairs : of_head)
-      tiles.insert(tiles.end(), static_cast<std::size_t>(std::min(together, heads - head)), pairs);
-  return tiles;
+  return in_drawn_order(of_head, shape.batch * shape.heads,
+                        heads_together(shape, kQueryTile, at_once));
 }
 
 // What a pair and a tile cost, in SM cycles.
@@ -164,7 +172,6 @@ PrefillTime prefill_time(const AttentionShape& shape, const Gpu& gpu, double clo
 }
 
 PrefillTime own_prefill_time(const AttentionShape& shape, const Gpu& gpu) {
-  constexpr std::int64_t kEnough = 1 << 14;  // beyond it the loads are even but for half a tile
   const AttentionConstants& c = gpu.constants.attention;
   const auto width = static_cast<double>(shape.head_width + shape.v_width());
   const PassCost cost{2 * width / flops_per_clock(gpu) * c.own_forward_product,
@@ -217,13 +224,21 @@ PrefillTime gradient_time(const AttentionShape& shape, const Gpu& gpu,
   const double of_v = product_cycles(v, gpu) * c.own_gradient_product;
   const double exp = c.exp_cycles * c.own_gradient_exps;
   const double item = c.own_gradient_item_cycles + way;
-  const std::int64_t together = per_query_head ? 1 : shape.heads / shape.kv_heads;
-  // S, dP, dV and dK; then S, dP and dQ, the last queries, which see most keys, first.
-  const PrefillTime keys = pass_time(key_tiles(shape, together), heads / together,
-                                     {2 * of_k + 2 * of_v, exp, item}, gpu, clock);
+  const std::int64_t shared_by = per_query_head ? 1 : shape.heads / shape.kv_heads;
+  const std::int64_t drawn = heads_together(shape, kQueryTile, gpu.sm_count);
+  const auto time = [&](const std::vector<double>& of_head, std::int64_t of_heads,
+                        std::int64_t together, const PassCost& cost) {
+    if (std::ssize(of_head) * of_heads > kEnough)
+      return pass_time(of_head, of_heads, cost, gpu, clock);
+    return pass_time(in_drawn_order(of_head, of_heads, together), 1, cost, gpu, clock);
+  };
+  // S, dP, dV and dK; then S, dP and dQ. The first keys and the last queries are the longest.
+  const PrefillTime keys =
+      time(key_tiles(shape, shared_by), heads / shared_by,
+           std::max<std::int64_t>(1, drawn / shared_by), {2 * of_k + 2 * of_v, exp, item});
   std::vector<double> queries = query_tiles(shape);
   std::ranges::reverse(queries);
-  const PrefillTime rest = pass_time(queries, heads, {2 * of_k + of_v, exp, item}, gpu, clock);
+  const PrefillTime rest = time(queries, heads, drawn, {2 * of_k + of_v, exp, item});
   return {keys.tensor + rest.tensor, keys.exp + rest.exp};
 }
 

@@ -22,7 +22,7 @@ struct GemmTime {
 
 // launch = empty kernel + gemm.start_us, and less than that by up to gemm.hot_start_us, the more of
 // the first operands L2 holds.
-// time = launch + Σ over waves of mainloop + epilogue, where
+// time = launch + tables + Σ over waves of mainloop + epilogue, where
 //   mainloop = p-norm of (tensor, fetch, HBM, convert), at least L2 and SMEM
 //   tensor   = k steps × tile FLOPs / SM rate
 //   convert  = k steps × elements of b × instructions / issue lanes, where b is stored in few bits
@@ -37,6 +37,9 @@ struct GemmTime {
 //              exchange. In our own kernels functions add elements × instructions / (issue lanes ×
 //              gemm.epilogue_issue_fraction), and of the bytes that the producer fetches
 //              gemm.exposed_fetch_fraction counts: the others come while the mainloop still runs.
+//              Threads of rows that the matrix does not have run the functions as well.
+//   tables   = once, in our own kernels: 64 columns of the first tile after the other wait for
+//              their tables out of HBM, stream.ramp_us each. Nothing multiplies meanwhile.
 // `clock_factor`: sustained over boost clock. HBM and launch do not depend on it.
 GemmTime time_gemm(const GemmProblem& problem, const GemmTile& tile,
                    const std::vector<GemmWave>& waves, const Gpu& gpu, double clock_factor = 1.0);

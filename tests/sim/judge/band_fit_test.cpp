@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/data_dir.h"
+#include "sim/judge/band_rows.h"
+
 namespace fuseline {
 namespace {
 
@@ -61,6 +64,59 @@ TEST(BandFit, AMachineIsJudgedByTheOthersBands) {
   EXPECT_EQ(both.front().rows, 2000U);
   // Half of the rows at 42 %, half at more than 99 %; the standard error of that is 1 %.
   EXPECT_NEAR(both.front().share(), (0.42 + 1) / 2, 0.04);
+}
+
+// A machine that was measured after the constants had been fitted elsewhere counts as well. Its own
+// rows are judged by bands that know no such machine, and so are not widened.
+TEST(BandFit, AMachineWithoutFittedConstantsJudgesAndIsJudged) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.03, 4);
+  for (Residual& r : rows) r.gpu = "steady";
+  for (const Residual& r : normal_rows(Standing::checked, 0.09, 5)) {
+    rows.push_back(r);
+    rows.back().gpu = "other";
+  }
+  const auto both = other_machine_coverage(rows);
+  ASSERT_EQ(both.size(), 1U);
+  EXPECT_EQ(both.front().rows, 2000U);
+  EXPECT_NEAR(both.front().share(), (0.42 + 1) / 2, 0.04);
+  // Figures of others are no machine of ours.
+  for (Residual& r : rows)
+    if (r.gpu == "other") r.standing = Standing::uncalibrated;
+  EXPECT_TRUE(other_machine_coverage(rows).empty());
+}
+
+// What another measured GPU says of a class counts, where the fitted one says little of it.
+TEST(BandFit, RowsOfAllMeasuredGpusMakeClasses) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.1, 3);
+  std::vector<Residual> narrow = normal_rows(Standing::checked, 0.02, 8);
+  for (Residual& r : narrow) r.work.kernels = "scans";
+  rows.insert(rows.end(), narrow.begin(), narrow.end());
+  const BandTable table = fit_bands(rows);
+  const WorkClass of = narrow.front().work;
+  EXPECT_NEAR(std::log(table.of(of, Standing::fitted, narrow.front().predicted).high), 1.645 * 0.02,
+              0.004);  // the 95th of 100 of normal errors
+  // Of published figures there is no class, so that the wider ones count.
+  for (Residual& r : rows)
+    if (r.standing == Standing::checked) r.standing = Standing::uncalibrated;
+  EXPECT_GT(std::log(fit_bands(rows).of(of, Standing::fitted, narrow.front().predicted).high),
+            1.645 * 0.1);
+}
+
+// Not widened, bands of half the errors hold 90 % of them seldom: 59 % lie within 1.645 / 2 sigma.
+TEST(BandFit, SaysHowBandsHoldThatAreNotWidened) {
+  std::vector<Residual> rows = normal_rows(Standing::fitted, 0.05, 1);
+  EXPECT_TRUE(not_widened_coverage(rows).empty());
+  for (const Residual& r : normal_rows(Standing::uncalibrated, 0.1, 2)) rows.push_back(r);
+  const auto coverage = not_widened_coverage(rows);
+  ASSERT_EQ(coverage.size(), 1U);
+  EXPECT_EQ(coverage.front().rows, 1000U);
+  EXPECT_NEAR(coverage.front().share(), 0.59, 0.06);
+}
+
+TEST(BandRows, KnowTheirGpu) {
+  const auto rows = band_rows({(data_dir() / "measurements" / "h200-open-train").string()});
+  ASSERT_FALSE(rows.empty());
+  for (const Residual& r : rows) EXPECT_EQ(r.gpu, "h200") << r.work.what;
 }
 
 TEST(BandFit, WidensForGpusWithLargerErrors) {

@@ -183,6 +183,48 @@ TEST(OwnGemm, FunctionsOfAnEpilogueTakeIssueSlots) {
               1e-12);
 }
 
+// All threads of a tile run the epilogue's functions, also those of rows that the matrix has not.
+TEST(OwnGemm, FunctionsOfAnEpilogueTakeAsLongWhereRowsAreFew) {
+  const Gpu gpu = hopper_like();
+  const GemmTile tile{.m = 64, .n = 128};
+  const auto cost = [&](std::int64_t rows) {
+    GemmProblem problem = plain(rows, 128 * 132, 1024);  // one tile per SM
+    problem.library = false;
+    const Seconds without = quick_gemm_time(problem, tile, gpu);
+    problem.needs.instructions = 24.5;
+    return quick_gemm_time(problem, tile, gpu) - without;
+  };
+  EXPECT_GT(cost(64), Seconds());
+  EXPECT_NEAR(cost(1) / cost(64), 1, 1e-9);
+}
+
+// Tables come out of HBM for the first tile: 64 columns after 64 columns wait for theirs, once.
+TEST(OwnGemm, TheFirstTileWaitsForItsTables) {
+  const Gpu gpu = hopper_like();
+  const auto wait_us = [&](std::int64_t rows, const GemmTile& tile, bool library) {
+    GemmProblem problem = plain(rows, 128 * 66, 1024);
+    problem.library = library;
+    problem.tile = tile;
+    const GemmEstimate bare = run(problem, gpu);
+    const Seconds quick = quick_gemm_time(problem, tile, gpu);
+    const auto spans_bare = wave_spans(problem, tile, bare.waves, gpu);
+    problem.needs.loads_tables = true;
+    const GemmEstimate loads = run(problem, gpu);
+    const double us = to_us(loads.time.time - bare.time.time);
+    EXPECT_NEAR(to_us(quick_gemm_time(problem, tile, gpu) - quick), us, 1e-9);
+    const auto spans = wave_spans(problem, tile, loads.waves, gpu);
+    EXPECT_NEAR(to_us(spans.front().epilogue - spans_bare.front().epilogue), us, 1e-9);
+    EXPECT_EQ(spans.back().epilogue == spans_bare.back().epilogue, library || spans.size() > 1);
+    return us;
+  };
+  const double ramp = to_us(gpu.constants.stream.ramp);
+  ASSERT_GT(ramp, 0);
+  EXPECT_NEAR(wait_us(1, {.m = 64, .n = 64}, false), ramp, 1e-9);
+  EXPECT_NEAR(wait_us(1, {.m = 64, .n = 128}, false), 2 * ramp, 1e-9);
+  EXPECT_NEAR(wait_us(2048, {.m = 128, .n = 256}, false), 4 * ramp, 1e-9) << "several waves";
+  EXPECT_EQ(wait_us(1, {.m = 64, .n = 128}, true), 0) << "a library has no such epilogue";
+}
+
 TEST(GemmModel, ALowerClockSlowsTheTensorPartOnly) {
   const Gpu gpu = hopper_like();
   const GemmProblem dense = plain(2048, 4096, 4096), thin = plain(1, 22016, 4096);

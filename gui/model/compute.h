@@ -18,14 +18,15 @@ namespace fuseline::gui {
 // threads.
 class ResultCache {
  public:
-  explicit ResultCache(std::size_t capacity = 128);
+  explicit ResultCache(std::size_t capacity = 48);
   ~ResultCache();
   ResultCache(const ResultCache&) = delete;
   ResultCache& operator=(const ResultCache&) = delete;
 
   [[nodiscard]] std::shared_ptr<const RunResult> find(const std::string& key);
   void store(const std::string& key, std::shared_ptr<const RunResult> result);
-  void clear();  // files on disk may have changed
+  void clear();                        // files on disk may have changed
+  void keep_latest(std::size_t most);  // those that were asked for last
   [[nodiscard]] std::size_t size() const;
 
   // Measurements of a path, read once until the file changes. InputError as load_measurements.

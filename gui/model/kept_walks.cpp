@@ -4,9 +4,9 @@
 
 namespace fuseline::gui {
 
-void bound_walks() {
+void bound_walks(std::size_t most) {
   WalkMemo& walks = WalkMemo::shared();
-  if (walks.use().memory > kMostKeptWalks) walks.forget();
+  if (walks.use().memory > most) walks.forget();
 }
 
 }  // namespace fuseline::gui

@@ -81,24 +81,29 @@ void describe_gemm(const MotionTrack& track, const RecordedPhase& phase, const R
     for (std::int64_t j = 0; j < cluster; ++j)
       frame.sms.push_back({i, progress, frame.part > mainloop});
   }
-  frame.tiles_text =
-      fmt::format("result [{}, {}] in {} tiles of {} × {}", grouped(phase.m), grouped(phase.n),
-                  grouped(std::ssize(phase.units) * phase.tile.cluster_m * phase.tile.cluster_n),
-                  phase.tile.m, phase.tile.n);
-  frame.sms_text =
-      fmt::format("{} of {} SMs have a tile; {}", frame.sms.size(), track.sms,
-                  frame.part > mainloop ? std::string("epilogue")
-                                        : fmt::format("k at {:.0f} %", 100 * progress));
+  const std::string count =
+      grouped(std::ssize(phase.units) * phase.tile.cluster_m * phase.tile.cluster_n) + " tiles";
+  const std::string tiles = fmt::format("{} of {} × {}", count, phase.tile.m, phase.tile.n);
+  frame.tiles_text = {
+      fmt::format("result [{}, {}] in {}", grouped(phase.m), grouped(phase.n), tiles), tiles,
+      count};
+  const std::string sms = fmt::format("{} of {} SMs", frame.sms.size(), track.sms);
+  const std::string along = frame.part > mainloop ? std::string("epilogue")
+                                                  : fmt::format("k at {:.0f} %", 100 * progress);
+  frame.sms_text = {fmt::format("{} have a tile; {}", sms, along), sms + "; " + along,
+                    fmt::format("{} SMs", frame.sms.size())};
   frame.shared_share =
       phase.shared_bytes.as_double() / std::max(1.0, track.shared_per_sm.as_double());
   frame.registers_share =
       phase.register_bytes.as_double() / std::max(1.0, track.registers_per_sm.as_double());
-  frame.shared_text =
-      fmt::format("{} stages of operands, {:.0f} of {:.0f} KiB", phase.tile.stages,
-                  phase.shared_bytes.as_double() / 1024, track.shared_per_sm.as_double() / 1024);
-  frame.registers_text = fmt::format("{} × {} sums in fp32, {:.0f} of {:.0f} KiB", phase.tile.m,
-                                     phase.tile.n, phase.register_bytes.as_double() / 1024,
-                                     track.registers_per_sm.as_double() / 1024);
+  const auto part_of = [](Bytes used, Bytes all) {
+    return fmt::format("{:.0f} of {:.0f} KiB", used.as_double() / 1024, all.as_double() / 1024);
+  };
+  const std::string shared = part_of(phase.shared_bytes, track.shared_per_sm);
+  const std::string registers = part_of(phase.register_bytes, track.registers_per_sm);
+  frame.shared_text = {fmt::format("{} stages of operands, {}", phase.tile.stages, shared), shared};
+  frame.registers_text = {
+      fmt::format("{} × {} sums in fp32, {}", phase.tile.m, phase.tile.n, registers), registers};
 }
 
 void describe_rest(const RecordedPhase& phase, std::size_t step, const WalkRecord& record,
@@ -111,10 +116,13 @@ void describe_rest(const RecordedPhase& phase, std::size_t step, const WalkRecor
                                       : TileState::waiting);
   }
   const RecordedStep& now = record.steps[step];
-  frame.tiles_text = now.kind == WalkStep::Kind::heads  ? "key/value heads of all sequences"
-                     : now.kind == WalkStep::Kind::sums ? "partial sums"
-                                                        : "rows";
-  frame.sms_text = "the simulator gives such a kernel to all SMs together";
+  frame.tiles_text =
+      now.kind == WalkStep::Kind::heads
+          ? MotionText{"key/value heads of all sequences", "key/value heads", "heads"}
+      : now.kind == WalkStep::Kind::sums ? MotionText{"partial sums", "sums"}
+                                         : MotionText{"rows"};
+  frame.sms_text = {"the simulator gives such a kernel to all SMs together", "all SMs together",
+                    "all SMs"};
 }
 
 }  // namespace
@@ -270,7 +278,7 @@ MotionFrame frame_at(const MotionTrack& track, MotionSpan span, Seconds now) {
   }
   frame.resident = r.resident_at_first;
   if (!step) {
-    frame.doing = "launch";
+    frame.doing = frame.doing_brief = "launch";
     return frame;
   }
   frame.step = step;
@@ -287,20 +295,22 @@ MotionFrame frame_at(const MotionTrack& track, MotionSpan span, Seconds now) {
     frame.kernel += ": " + phase.name;
   if (starting || p >= r.launches[l].last_phase || p < r.launches[l].first_phase) {
     frame.doing = "launch: nothing moves yet";
+    frame.doing_brief = "launch";
   } else {
     frame.rate = s.time > Seconds()
                      ? BytesPerSecond((s.hbm.read + s.hbm.write).as_double() / s.time.value())
                      : BytesPerSecond();
     if (s.kind == WalkStep::Kind::units) {
-      frame.doing = fmt::format("wave {} of {}: {} {} to {} of {}{}", *step - phase.first_step + 1,
-                                phase.last_step - phase.first_step,
+      frame.doing_brief = fmt::format("wave {} of {}", *step - phase.first_step + 1,
+                                      phase.last_step - phase.first_step);
+      frame.doing = fmt::format("{}: {} {} to {} of {}{}", frame.doing_brief,
                                 phase.tile.cluster() > 1 ? "clusters" : "tiles",
                                 grouped(s.begin + 1), grouped(s.end), grouped(s.of),
                                 s.walked ? "" : " (as the waves before, L2 not walked)");
     } else {
       const std::string first = grouped(s.begin + 1), last = grouped(s.end);
-      frame.doing = fmt::format("{} {} of {}", kind_text(s.kind),
-                                first == last ? first : first + " to " + last, grouped(s.of));
+      frame.doing_brief = kind_text(s.kind) + " " + (first == last ? first : first + " to " + last);
+      frame.doing = frame.doing_brief + " of " + grouped(s.of);
     }
   }
   if (phase.units.empty()) {

@@ -82,6 +82,9 @@ class L2Cursor {
   std::size_t fresh_begin_ = 0, fresh_end_ = 0;  // of changes, those that are marked
 };
 
+// A text of the picture, and what is left of it where there is less and less room.
+using MotionText = std::vector<std::string>;
+
 enum class TileState : std::uint8_t { waiting, running, done };
 
 // An SM with a thread block of a GEMM. Which of the machine's SMs it is nobody knows: they are
@@ -96,6 +99,7 @@ struct MotionFrame {
   Seconds now;  // since the block began
   std::string kernel;
   std::string doing;  // "wave 3 of 11: tiles 265 to 396 of 1,376"
+  std::string doing_brief;
   std::string bound;  // "tensor sets its time"
   std::optional<std::size_t> launch{}, phase{}, step{};
   double part = 0;  // of the step that is over
@@ -103,11 +107,11 @@ struct MotionFrame {
   // The result in tiles, or in steps of rows or heads; row by row.
   std::int64_t tile_rows = 0, tile_cols = 0;
   std::vector<TileState> tiles;
-  std::string tiles_text;
+  MotionText tiles_text;
   std::vector<MotionSm> sms;  // empty where the simulator tells no SMs apart
-  std::string sms_text;
+  MotionText sms_text;
   double shared_share = 0, registers_share = 0;  // of an SM's, where a thread block runs
-  std::string shared_text, registers_text;
+  MotionText shared_text, registers_text;
 
   HbmTraffic hbm;  // since the span began
   BytesPerSecond rate;

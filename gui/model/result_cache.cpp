@@ -30,6 +30,13 @@ struct ResultCache::Contents {
   std::list<Entry> entries;  // most recent first
   std::map<std::string, std::list<Entry>::iterator> by_key;
   std::map<std::string, std::pair<std::int64_t, std::shared_ptr<const Measurements>>> measured;
+
+  void keep(std::size_t most) {
+    while (entries.size() > most) {
+      by_key.erase(entries.back().first);
+      entries.pop_back();
+    }
+  }
 };
 
 ResultCache::ResultCache(std::size_t capacity) : contents_(std::make_unique<Contents>()) {
@@ -55,10 +62,12 @@ void ResultCache::store(const std::string& key, std::shared_ptr<const RunResult>
   }
   c.entries.emplace_front(key, std::move(result));
   c.by_key[key] = c.entries.begin();
-  while (c.entries.size() > c.capacity) {
-    c.by_key.erase(c.entries.back().first);
-    c.entries.pop_back();
-  }
+  c.keep(c.capacity);
+}
+
+void ResultCache::keep_latest(std::size_t most) {
+  const std::lock_guard lock(contents_->mutex);
+  contents_->keep(most);
 }
 
 void ResultCache::clear() {

@@ -380,6 +380,8 @@ int run_app(int& argc, char** argv, std::ostream& out, std::ostream& err) {
     }
     if (!options.export_folder.empty()) {
       qputenv("QT_QPA_PLATFORM", "offscreen");
+      // The picture of the window has as many pixels for each of its own as those of the views.
+      qputenv("QT_SCALE_FACTOR", QByteArray::number(options.scale));
     } else if (!has_display()) {
       throw MissingError("there is no display; 'fuseline-gui --export DIR' needs none");
     }

@@ -213,7 +213,8 @@ void EdgeItem::paint(QPainter* painter, const QStyleOptionGraphicsItem*, QWidget
 }
 
 void EdgeItem::paint_label(QPainter& painter) const {
-  if (!has_label() && !chosen_ && !is_lit()) {
+  // Many are lit at once: one without room would lie over another one's label.
+  if (!has_label() && !chosen_ && (no_room_ || !is_lit())) {
     if (can_be_fused()) draw_fuse_mark(painter, middle(), theme());
     return;
   }

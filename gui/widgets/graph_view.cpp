@@ -16,7 +16,7 @@ namespace fuseline::gui {
 
 namespace {
 
-constexpr std::size_t kMostLayouts = 64;
+constexpr std::size_t kMostLayouts = 16;
 constexpr int kMouseRoom = 24;  // px around the mouse that the strip leaves free
 
 std::vector<OnChipEdge> edges_to_judge(const BlockGraph& graph) {

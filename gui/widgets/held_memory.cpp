@@ -1,7 +1,9 @@
 #include "gui/widgets/held_memory.h"
 
+#include <QPixmapCache>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -47,14 +49,18 @@ void share_arenas() {
 #endif
 }
 
-HeldMemory::HeldMemory(QObject* parent) : QObject(parent) {
+HeldMemory::HeldMemory(std::function<void()> give_up, QObject* parent)
+    : QObject(parent), give_up_(std::move(give_up)) {
   idle_.setSingleShot(true);
   idle_.setInterval(kIdleMs);
-  connect(&idle_, &QTimer::timeout, this, [] {
+  connect(&idle_, &QTimer::timeout, this, [this] {
     give_up_closed_popups();
+    QPixmapCache::clear();  // what the style has drawn of buttons and boxes
+    give_up_();
+    give_back_free_memory();  // of this thread; below, of the one that is lent
     // Some milliseconds, which the window's thread need not spend.
     LentThreads::shared().run([] {
-      bound_walks();
+      bound_walks(kMostWalksAtRest);
       LentThreads::shared().end_waiting();
       give_back_free_memory();
     });

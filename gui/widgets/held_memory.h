@@ -4,6 +4,7 @@
 #include <QObject>
 #include <QTimer>
 #include <cstddef>
+#include <functional>
 
 namespace fuseline::gui {
 
@@ -20,17 +21,18 @@ void give_back_free_memory();
 std::size_t bytes_of_jemalloc();
 
 // Once nothing has been worked on for kIdleMs: bounds what is kept of the simulator's walks, gives
-// up what closed popups hold, ends the threads that wait for work, and gives free memory back to
-// the system.
+// up what closed popups hold, what the style has drawn and what `give_up` does, ends the threads
+// that wait for work, and gives free memory back to the system.
 class HeldMemory : public QObject {
  public:
   static constexpr int kIdleMs = 2000;
 
-  explicit HeldMemory(QObject* parent);
+  HeldMemory(std::function<void()> give_up, QObject* parent);
   void worked() { idle_.start(); }  // something was computed or drawn
 
  private:
   QTimer idle_;
+  std::function<void()> give_up_;
 };
 
 }  // namespace fuseline::gui

@@ -45,6 +45,9 @@ constexpr int kNoteMs = 12000;
 constexpr int kSoonMs = 100;
 constexpr int kMostPixmaps = 2048;  // kB that the style may keep of what it has drawn
 
+// As many as a comparison shows, with those before some undos.
+constexpr std::size_t kResultsAtRest = 24;
+
 // Docks behind another tab are visible to Qt: they lie outside of the window.
 bool is_seen(const View& view) { return view.isVisible() && !view.visibleRegion().isEmpty(); }
 
@@ -217,10 +220,18 @@ void MainWindow::make_status_bar() {
     progress_->show();
     show_progress();
   });
-  memory_ = new HeldMemory(this);
+  memory_ = new HeldMemory([this] { give_up(); }, this);
   statusBar()->addWidget(what_, 1);
   statusBar()->addPermanentWidget(progress_);
   statusBar()->addPermanentWidget(cancel_);
+}
+
+// Of a window at rest: what is drawn or computed again when somebody asks for it.
+void MainWindow::give_up() {
+  if (export_ != nullptr) return;  // it draws all of them
+  for (View* v : views_)
+    if (v != graph_ && !is_seen(*v)) v->put_away();
+  session_.bench().cache().keep_latest(kResultsAtRest);
 }
 
 void MainWindow::connect_session() {

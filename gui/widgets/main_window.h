@@ -72,6 +72,7 @@ class MainWindow : public QMainWindow {
   QDockWidget* dock(const QString& id) const;
   void make_status_bar();
   void connect_session();
+  void give_up();
   void refresh_views();
   void refresh_view(View* view);
   void show_document();

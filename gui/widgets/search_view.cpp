@@ -99,7 +99,8 @@ void SearchView::follow(std::shared_ptr<SearchWatch> watch, const Run& run) {
 }
 
 void SearchView::show_text(const SearchState& state) {
-  QString text = to_qt(state.text);
+  // Before there is a plan, the sentence stands in the picture's middle.
+  QString text = state.best ? to_qt(state.text) : QString();
   if (!next_.empty()) text += tr(" · next: %1").arg(to_qt(next_.front().caption));
   text_->setText(text);
   text_->setToolTip(text);
@@ -131,7 +132,8 @@ void SearchView::finish() {
 }
 
 void SearchView::paint_to(QPainter& painter, QSize size) {
-  const int head = paint_title(painter, size, to_qt(canvas_->state().text));
+  const int head =
+      paint_title(painter, size, canvas_->state().best ? to_qt(canvas_->state().text) : title());
   painter.setFont(font());
   canvas_->paint_on(painter, QRectF(0, head, size.width(), size.height() - head));
 }

@@ -4,6 +4,8 @@
 #include <QFont>
 #include <QImage>
 #include <QPainter>
+#include <string>
+#include <vector>
 
 #include "gui/widgets/charts/motion_drawing.h"
 
@@ -12,8 +14,13 @@ namespace fuseline::gui {
 struct MotionBrush {
   MotionBrush(QPainter& painter, const Theme& colours, const QFont& font, MotionPicture& into);
 
-  // Elided where there is no room; the whole text can be pointed at then.
-  void put(const QFont& font, ColourRole role, const QRectF& place, const std::string& text);
+  // The first of the texts that has room, the longest stands first; the last one is elided where
+  // none has. The longest can be pointed at where it is not what stands there.
+  void put(const QFont& font, ColourRole role, const QRectF& place,
+           const std::vector<std::string>& texts);
+  void put(const QFont& font, ColourRole role, const QRectF& place, const std::string& text) {
+    put(font, role, place, std::vector<std::string>{text});
+  }
   void draw_image(const QRectF& place, const QImage& image);
 
   QPainter& p;

@@ -40,8 +40,10 @@ class TrackDrawing : private MotionBrush {
   void draw() {
     const MotionTrack& track = moving_.track;
     double top = area_.top();
-    put(heading, ColourRole::text, {area_.left(), top, area_.width(), text_height(heading)},
-        track.label + (track.record ? " · " + frame_.kernel : ""));
+    const std::string title = track.label + (track.record ? " · " + frame_.kernel : "");
+    const bool large = text_width(heading, to_qt(title)) <= area_.width();
+    put(large ? heading : bold, ColourRole::text,
+        {area_.left(), top, area_.width(), text_height(heading)}, {title, track.label});
     top += text_height(heading) + 2;
     if (!track.record) {
       p.setFont(small);
@@ -51,9 +53,11 @@ class TrackDrawing : private MotionBrush {
       picture.spoken.push_back(track.label + ": " + track.problem);
       return;
     }
+    const std::string time = fmt::format("{} of {}", short_time(frame_.now - moving_.span.begin),
+                                         short_time(moving_.span.length()));
     put(small, ColourRole::muted, {area_.left(), top, area_.width(), line},
-        fmt::format("{} of {} · {} · {}", short_time(frame_.now - moving_.span.begin),
-                    short_time(moving_.span.length()), frame_.doing, frame_.bound));
+        {fmt::format("{} · {} · {}", time, frame_.doing, frame_.bound), time + " · " + frame_.doing,
+         time + " · " + frame_.doing_brief, frame_.doing_brief});
     top += line + kBetweenPanes;
     const double strip = area_.bottom() - kStrip;
     const double hbm = strip - kBetweenPanes - 2 * line - 4;
@@ -82,6 +86,12 @@ class TrackDrawing : private MotionBrush {
     return frame_.phase ? &moving_.track.record->phases[*frame_.phase] : nullptr;
   }
 
+  void put_text(const QRectF& place, const MotionText& text) {
+    MotionText texts = text;
+    texts.emplace_back();  // two runs in a low place: it can be pointed at
+    put(small, ColourRole::text, place, texts);
+  }
+
   void draw_chip(const QRectF& area) {
     // A low place has room for tiles and SMs alone.
     const bool low = area.height() < kLowLines * line;
@@ -107,7 +117,7 @@ class TrackDrawing : private MotionBrush {
 
   // The result, as far as it is made.
   void draw_tiles(const QRectF& area) {
-    put(small, ColourRole::text, {area.left(), area.top(), area.width(), line}, frame_.tiles_text);
+    put_text({area.left(), area.top(), area.width(), line}, frame_.tiles_text);
     if (frame_.tile_rows == 0) return;
     const QRectF place = area.adjusted(0, line, 0, 0);
     const double size =
@@ -144,7 +154,7 @@ class TrackDrawing : private MotionBrush {
   }
 
   void draw_sms(const QRectF& area) {
-    put(small, ColourRole::text, {area.left(), area.top(), area.width(), line}, frame_.sms_text);
+    put_text({area.left(), area.top(), area.width(), line}, frame_.sms_text);
     const QRectF place = area.adjusted(0, line + 1, 0, 0);
     const auto count = static_cast<double>(moving_.track.sms);
     if (place.height() < 4 || count < 1) return;
@@ -189,12 +199,13 @@ class TrackDrawing : private MotionBrush {
     }
   }
 
-  void draw_share(const QRectF& area, const std::string& what, double share,
-                  const std::string& text, ColourRole role) {
+  void draw_share(const QRectF& area, const std::string& what, double share, const MotionText& text,
+                  ColourRole role) {
     const bool runs = !frame_.sms.empty();
     put(small, runs ? ColourRole::text : ColourRole::muted,
         {area.left(), area.top(), area.width(), line},
-        runs ? what + ": " + text : what + ": not told for this kernel");
+        runs ? MotionText{what + ": " + text.front(), what + ": " + text.back()}
+             : MotionText{what + ": not told for this kernel", what + ": not told"});
     const QRectF bar(area.left(), area.top() + line + 1, area.width(), 5);
     p.setPen(Qt::NoPen);
     p.setBrush(theme.surface());
@@ -208,10 +219,11 @@ class TrackDrawing : private MotionBrush {
 
   void draw_hbm(const QRectF& area) {
     const Bytes all = frame_.hbm.read + frame_.hbm.write;
+    const std::string moved = fmt::format("HBM: {} read, {} written", short_bytes(frame_.hbm.read),
+                                          short_bytes(frame_.hbm.write));
     put(bold, ColourRole::text, {area.left(), area.top(), area.width(), line},
-        fmt::format("HBM: {} read, {} written{}", short_bytes(frame_.hbm.read),
-                    short_bytes(frame_.hbm.write),
-                    frame_.rate.value() > 0 ? ", now at " + short_rate(frame_.rate) : ""));
+        {frame_.rate.value() > 0 ? moved + ", now at " + short_rate(frame_.rate) : moved, moved,
+         fmt::format("HBM: {} moved", short_bytes(all)), "HBM: " + short_bytes(all)});
     const QRectF bar(area.left(), area.top() + line + 2, area.width(), line);
     p.setPen(Qt::NoPen);
     p.setBrush(theme.surface());

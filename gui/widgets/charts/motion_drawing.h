@@ -36,6 +36,7 @@ struct MotionPart {  // what can be pointed at
 struct MotionPicture {
   std::vector<MotionPart> parts;
   std::vector<std::string> spoken;  // one sentence a track
+  std::vector<std::string> elided;  // texts of which even the brief form had no room
 };
 
 // `now`: since the spans began. `lit`: the tile that is pointed at. The bytes of all tracks are

@@ -4,6 +4,7 @@
 #include <QPaintEngine>
 #include <QPainter>
 #include <algorithm>
+#include <cmath>
 
 #include "gui/model/text.h"
 #include "gui/widgets/charts/canvas.h"
@@ -13,6 +14,9 @@
 namespace fuseline::gui {
 
 namespace {
+
+constexpr double kLeastCell = 46;   // px, room for a short name
+constexpr double kNameCosts = 0.6;  // of the matrices' size at least is left beside whole names
 
 struct CellColours {
   QRgb absent, clean, dirty, came_in, left;
@@ -28,27 +32,28 @@ CellColours cell_colours(const Theme& theme) {
 class L2Drawing {
  public:
   L2Drawing(MotionBrush& brush, const MovingTrack& moving, const MotionFrame& frame)
-      : brush_(brush), moving_(moving), frame_(frame) {}
+      : brush_(brush), moving_(moving), frame_(frame) {
+    // A matrix is called after one tensor after the other: its place is the same for all of them.
+    for (const std::size_t m : moving.matrices) {
+      double widest = kLeastCell;
+      for (const RecordedMatrix::Name& name : moving.track.record->matrices[m].names)
+        widest = std::max(widest, std::ceil(text_width(brush.bold, to_qt(name.tensor))));
+      names_.push_back(widest);
+    }
+  }
 
   void draw(const QRectF& area) {
     const WalkRecord& r = *moving_.track.record;
+    const std::string held =
+        fmt::format("L2: {} of {}", short_bytes(frame_.resident), short_bytes(r.capacity));
     brush_.put(brush_.bold, ColourRole::text, {area.left(), area.top(), area.width(), brush_.line},
-               fmt::format("L2: {} of {}, {} evicted", short_bytes(frame_.resident),
-                           short_bytes(r.capacity), short_bytes(frame_.evicted)));
+               {held + ", " + short_bytes(frame_.evicted) + " evicted", held,
+                "L2: " + short_bytes(frame_.resident), "L2"});
     const bool crowded = area.height() < 9 * brush_.line;  // no room for a legend as well
     const double legend = crowded ? 0 : legend_height(area.width());
     if (!crowded) draw_legend({area.left(), area.bottom() - legend, area.width(), legend});
     const QRectF place = area.adjusted(0, brush_.line + 2, 0, -legend - 2);
-    const auto fits = [&](double scale) {
-      return std::ranges::all_of(place_matrices(place, scale), [&](const Placed& m) {
-        return m.at.right() <= place.right() + 0.5 && m.at.bottom() <= place.bottom() + 0.5;
-      });
-    };
-    double low = 0, high = 6;
-    for (int i = 0; i < 14; ++i) {
-      const double middle = (low + high) / 2;
-      (fits(middle) ? low : high) = middle;
-    }
+    const double low = scale_for(place);
     if (frame_.step) moving_.cursor->go_to(*frame_.step, frame_.part);
     const CellColours colours = cell_colours(brush_.theme);
     std::size_t left_out = 0;
@@ -70,28 +75,54 @@ class L2Drawing {
     std::size_t matrix;
     QRectF at;
     bool turned;
+    double name;  // px, room for it
   };
   [[nodiscard]] std::vector<Placed> place_matrices(const QRectF& area, double scale) const {
     std::vector<Placed> all;
     double x = area.left(), y = area.top(), shelf = 0;
-    for (const std::size_t m : moving_.matrices) {
+    for (std::size_t i = 0; i < moving_.matrices.size(); ++i) {
+      const std::size_t m = moving_.matrices[i];
       const RecordedMatrix& matrix = moving_.track.record->matrices[m];
       const bool turned = matrix.row_blocks > matrix.col_blocks;
       const double w = std::max(
           3.0, scale * static_cast<double>(turned ? matrix.row_blocks : matrix.col_blocks));
       const double h = std::max(
           3.0, scale * static_cast<double>(turned ? matrix.col_blocks : matrix.row_blocks));
-      const double cell = std::max(w, 46.0);  // room for a name
+      const double cell =
+          std::max(w, whole_names_ ? std::min(names_[i], area.width()) : kLeastCell);
       if (x > area.left() && x + cell > area.right()) {
         x = area.left();
         y += shelf + brush_.line + 3;
         shelf = 0;
       }
-      all.push_back({m, {x, y + brush_.line, w, h}, turned});
+      all.push_back({m, {x, y + brush_.line, w, h}, turned, cell});
       x += cell + 6;
       shelf = std::max(shelf, h);
     }
     return all;
+  }
+
+  [[nodiscard]] double largest_scale(const QRectF& place) const {
+    const auto fits = [&](double scale) {
+      return std::ranges::all_of(place_matrices(place, scale), [&](const Placed& m) {
+        return m.at.right() <= place.right() + 0.5 && m.at.bottom() <= place.bottom() + 0.5;
+      });
+    };
+    double low = 0, high = 6;
+    for (int i = 0; i < 14; ++i) {
+      const double middle = (low + high) / 2;
+      (fits(middle) ? low : high) = middle;
+    }
+    return low;
+  }
+  // With whole names where the matrices do not become much smaller for them.
+  double scale_for(const QRectF& place) {
+    const double largest = largest_scale(place);
+    whole_names_ = true;
+    const double beside_names = largest_scale(place);
+    if (beside_names > 0 && beside_names >= kNameCosts * largest) return beside_names;
+    whole_names_ = false;
+    return largest;
   }
 
   void draw_matrix(const Placed& placed, const QRectF& place, const CellColours& colours) {
@@ -130,11 +161,10 @@ class L2Drawing {
     const bool stored =
         now != nullptr && std::ranges::find(now->stored, number) != now->stored.end();
     const std::string& name = matrix.name_at(frame_.phase.value_or(0));
-    const double room = std::max(46.0, placed.at.width());
     brush_.put(loaded || stored ? brush_.bold : brush_.small,
                loaded || stored ? ColourRole::text : ColourRole::muted,
                {placed.at.left(), placed.at.top() - brush_.line,
-                std::min(room, place.right() - placed.at.left()), brush_.line},
+                std::min(placed.name, place.right() - placed.at.left()), brush_.line},
                name);
     brush_.picture.parts.push_back(
         {placed.at,
@@ -190,6 +220,8 @@ class L2Drawing {
   MotionBrush& brush_;
   const MovingTrack& moving_;
   const MotionFrame& frame_;
+  std::vector<double> names_;  // px, of the widest name of each matrix
+  bool whole_names_ = false;
 };
 
 }  // namespace
@@ -207,13 +239,20 @@ MotionBrush::MotionBrush(QPainter& painter, const Theme& colours, const QFont& f
 }
 
 void MotionBrush::put(const QFont& font, ColourRole role, const QRectF& place,
-                      const std::string& text) {
+                      const std::vector<std::string>& texts) {
   p.setFont(font);
   p.setPen(theme.colour(role));
-  const QString whole = to_qt(text);
-  const QString shown = QFontMetricsF(font).elidedText(whole, Qt::ElideRight, place.width());
+  const QFontMetricsF metrics(font);
+  const auto fits = [&](const std::string& text) {
+    return metrics.horizontalAdvance(to_qt(text)) <= place.width();
+  };
+  const auto first = std::ranges::find_if(texts, fits);
+  const QString text = to_qt(first == texts.end() ? texts.back() : *first);
+  const QString shown =
+      first == texts.end() ? metrics.elidedText(text, Qt::ElideRight, place.width()) : text;
   p.drawText(place, int(Qt::AlignLeft) | int(Qt::AlignVCenter), shown);
-  if (shown != whole) picture.parts.push_back({place, text});
+  if (first == texts.end()) picture.elided.push_back(texts.front());
+  if (first != texts.begin()) picture.parts.push_back({place, texts.front()});
 }
 
 void MotionBrush::draw_image(const QRectF& place, const QImage& image) {

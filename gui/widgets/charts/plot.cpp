@@ -169,7 +169,10 @@ void Plot::updateLayout() {
   const auto room = [](QCPAxis& axis, int pixels, int per_tick) {
     qSharedPointerCast<ChartTicker>(axis.ticker())->set_room(pixels, per_tick);
   };
-  room(*xAxis, width, (scene_.x.ticks.empty() ? 5 : 3) * line);
+  // Names and results of rows leave the axis a part of the width. Three lines are room for a value.
+  const int axis = 5 * std::max(0, width - margins.left() - margins.right()) / 3;
+  room(*xAxis, scene_.x.ticks.empty() ? std::min(width, axis) : width,
+       (scene_.x.ticks.empty() ? 5 : 3) * line);
   room(*yAxis, viewport().height(), 5 * line);
   QCustomPlot::updateLayout();
 }

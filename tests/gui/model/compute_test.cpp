@@ -172,6 +172,19 @@ TEST(Compute, ProgressEndsAtTheNumberOfRuns) {
   EXPECT_THAT(seen, ::testing::UnorderedElementsAre(1U, 2U, 3U));
 }
 
+TEST(ResultCache, KeepsTheLatestOfAWindowAtRest) {
+  ResultCache cache(8);
+  for (const char* key : {"a", "b", "c", "d"}) cache.store(key, std::make_shared<RunResult>());
+  static_cast<void>(cache.find("a"));  // used again
+  cache.keep_latest(2);
+  EXPECT_EQ(cache.size(), 2U);
+  EXPECT_NE(cache.find("a"), nullptr);
+  EXPECT_NE(cache.find("d"), nullptr);
+  EXPECT_EQ(cache.find("c"), nullptr);
+  cache.keep_latest(5);
+  EXPECT_EQ(cache.size(), 2U);
+}
+
 TEST(ResultCache, ForgetsTheLeastRecentlyUsed) {
   ResultCache cache(2);
   const auto result = std::make_shared<const RunResult>();

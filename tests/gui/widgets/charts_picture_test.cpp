@@ -180,6 +180,29 @@ TEST(ChartPictures, SizesAreThoseOfThePainterAtAnyResolution) {
   }
 }
 
+// Names and results of rows leave the axis a part of the width alone.
+TEST(ChartPictures, ValuesOfANarrowAxisStandApart) {
+  Shown<TrafficView> shown(test::small_document());
+  Plot& plot = shown.plot();
+  const QFont font = in_pixels(small_font(plot.font()));
+  for (const int width : {260, 300, 340, 369, 420, 600, 900}) {
+    shown.view().resize(width, 240);
+    QCoreApplication::processEvents();
+    plot.replot();
+    QVector<double> ticks;
+    QVector<QString> labels;
+    plot.xAxis->ticker()->generate(plot.xAxis->range(), QLocale::c(), 'g', 6, ticks, nullptr,
+                                   &labels);
+    ASSERT_GE(ticks.size(), 2) << width;
+    for (int i = 1; i < ticks.size(); ++i) {
+      const double apart =
+          plot.xAxis->coordToPixel(ticks[i]) - plot.xAxis->coordToPixel(ticks[i - 1]);
+      const double texts = text_width(font, labels[i - 1]) + text_width(font, labels[i]);
+      EXPECT_GT(apart, texts / 2) << width << ": " << labels[i].toStdString();
+    }
+  }
+}
+
 TEST(ChartPictures, PaintingAPictureLeavesTheScreenAsItWas) {
   Shown<RooflineView> shown(test::small_document(), MemoryLevel::hbm);
   const Plot::Zoom before = shown.plot().shown();

@@ -78,9 +78,29 @@ TEST(Export, OnlyTheViewsThatAreAskedFor) {
   ASSERT_EQ(ran.status, 0) << ran.err;
   const QStringList pictures = QDir(folder.path()).entryList({"*.png"}, QDir::Files, QDir::Name);
   EXPECT_EQ(pictures, QStringList({"traffic.png", "window.png"}));
+  EXPECT_EQ(QImage(folder.filePath("window.png")).size(), QSize(900, 600)) << "the least";
   const Ran wrong = run_window({"--export", folder.path(), "--views", "trafic"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.err, HasSubstr("did you mean 'traffic'"));
+}
+
+bool has_single_pixels(const QImage& image) {
+  for (int y = 0; y + 1 < image.height(); y += 2)
+    for (int x = 0; x + 1 < image.width(); x += 2)
+      if (image.pixel(x, y) != image.pixel(x + 1, y)) return true;
+  return false;
+}
+
+TEST(Export, TheWindowHasAsManyPixelsAsItsViews) {
+  test::application();
+  QTemporaryDir folder;
+  const Ran ran = run_window({"--export", folder.path(), "scenarios/tinyllama-rtx4090.toml",
+                              "--size", "900x600", "--views", "traffic,window", "--scale", "2"});
+  ASSERT_EQ(ran.status, 0) << ran.err;
+  const QImage window(folder.filePath("window.png")), traffic(folder.filePath("traffic.png"));
+  EXPECT_EQ(traffic.size(), QSize(1800, 1200));
+  EXPECT_EQ(window.size(), QSize(1800, 1200));
+  EXPECT_TRUE(has_single_pixels(window)) << "drawn so, and not made larger";
 }
 
 TEST(Export, NamesOfFilesArePlainAndUnique) {

@@ -172,6 +172,29 @@ TEST(MotionView, EveryPartLiesInThePicture) {
   }
 }
 
+// In the smallest window that there is, with one run and with two in step: what has no room for its
+// whole text has a brief one, and the whole can be pointed at.
+TEST(MotionView, TheSmallestWindowHasRoomForEveryTitle) {
+  Window window(test::window_document({"eager", "coda"}), {900, 600});
+  window->reset_layout();
+  window->resize(900, 600);
+  MotionView& view = motion_of(window);
+  ASSERT_EQ(window->size(), QSize(900, 600));
+  const RunId eager = window.bench().document().runs.all().front().id;
+  for (const bool two : {false, true}) {
+    if (two) view.show_beside(eager);
+    view.finish();
+    ASSERT_EQ(view.canvas().tracks().size(), two ? 2U : 1U);
+    for (int i = 0; i <= 100; ++i) {
+      view.canvas().set_time(0.01 * i * view.canvas().length());
+      view.canvas().grab();
+      EXPECT_THAT(view.canvas().picture().elided, ::testing::IsEmpty())
+          << (two ? "two runs, " : "one run, ") << i << " %, " << view.canvas().width() << " × "
+          << view.canvas().height();
+    }
+  }
+}
+
 TEST(MotionView, AMeasuredRunSaysWhyItShowsNothing) {
   Document document = test::window_document({"eager"});
   document.runs.add({.policy = "eager",

@@ -170,6 +170,19 @@ TEST(PutAway, TheCodeBehindAnotherTabComesBack) {
   EXPECT_EQ(view.program().toPlainText(), program);
 }
 
+// A view that came out of sight without its dock's saying so.
+TEST(PutAway, AWindowAtRestGivesUpWhatNobodySees) {
+  Window window;
+  bring_to_front(window, "motion");
+  auto& view = *qobject_cast<MotionView*>(window->view("motion"));
+  bring_to_front(window, "traffic");
+  view.finish();  // as an export asks for it
+  ASSERT_FALSE(view.canvas().tracks().empty());
+  test::wait_until([&] { return view.canvas().tracks().empty(); });
+  bring_to_front(window, "motion");
+  test::wait_until([&] { return view.canvas().tracks().size() == 1; });
+}
+
 TEST(PutAway, AClosedListGivesItsWindowUpAndOpensAgain) {
   test::application();
   QComboBox box;

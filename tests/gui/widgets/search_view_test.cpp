@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <QLabel>
+
 #include "gui/widgets/search_canvas.h"
-#include "tests/gui/widgets/charts_support.h"
+#include "gui/widgets/search_view.h"
+#include "tests/gui/widgets/window_support.h"
 
 namespace fuseline::gui {
 namespace {
@@ -46,6 +49,23 @@ TEST(SearchCanvas, CaptionsAreWholeAtEveryWidth) {
       before = c.box;
     }
   }
+}
+
+// Without a plan the picture says what to do, and nothing else says it again.
+TEST(SearchView, SaysItsSentenceOnce) {
+  test::Window window;
+  auto& view = *qobject_cast<SearchView*>(window->view("search"));
+  const auto& head = *view.findChild<QLabel*>("search-text");
+  const auto& canvas = *view.findChild<SearchCanvas*>("search-canvas");
+  EXPECT_THAT(canvas.state().text, ::testing::HasSubstr("press Best fusion"));
+  EXPECT_EQ(canvas.accessibleDescription().toStdString(), canvas.state().text);
+  EXPECT_TRUE(head.text().isEmpty()) << head.text().toStdString();
+  auto watch = std::make_shared<SearchWatch>();
+  watch->begin({});
+  watch->tried(Seconds(1.2e-3), Bytes(1'900'000'000));
+  view.follow(watch, {});
+  EXPECT_THAT(head.text().toStdString(), ::testing::HasSubstr("so far"));
+  watch->end();
 }
 
 }  // namespace

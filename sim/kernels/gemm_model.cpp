@@ -22,6 +22,7 @@ GemmEstimate estimate_gemm(const GemmWalk& gemm, WalkTraffic traffic, const Gpu&
   GemmEstimate estimate;
   estimate.tile = gemm.tile;
   estimate.flops = checked_product<Flops>(2, problem.m, problem.n, problem.total_depth());
+  catch_up(traffic, gemm.hbm_of_step);
   estimate.waves = std::move(traffic.waves);
   estimate.time = time_gemm(problem, gemm.tile, estimate.waves, gpu);
   for (const GemmWave& wave : estimate.waves) {

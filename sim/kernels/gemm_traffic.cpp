@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "sim/kernels/gemm_panels.h"
@@ -176,10 +177,8 @@ class WaveReader {
     return std::min(held(missed_.a, a), held(missed_.b, b));
   }
 
-  // After read(): what of the operands was missed more than that, scales apart.
-  [[nodiscard]] Bytes missed_beyond(Bytes most) const {
-    return std::max(Bytes(), missed_.a + missed_.b - missed_.scales - most);
-  }
+  // After read(): what of the operands was missed, scales apart.
+  [[nodiscard]] Bytes missed() const { return missed_.a + missed_.b - missed_.scales; }
 
   // Returns the number of blocks of 64 rows and a step of 64 along k.
   std::int64_t read(std::int64_t depth, L2Cache& cache) {
@@ -252,14 +251,19 @@ GemmWave describe_wave(const GemmProblem& problem, const GemmTile& tile,
   return wave;
 }
 
-HbmTraffic mean_traffic(const std::vector<GemmWave>& waves, std::int64_t first, std::int64_t last) {
+// The waves that were not walked take the mean traffic of some that were.
+void set_repeated(WalkTraffic& traffic) {
+  if (!traffic.repeated) return;
+  const RepeatedWaves& r = *traffic.repeated;
   HbmTraffic sum;
-  for (std::int64_t i = first; i < last; ++i) {
-    sum.read += waves[static_cast<std::size_t>(i)].hbm.read;
-    sum.write += waves[static_cast<std::size_t>(i)].hbm.write;
+  for (std::int64_t i = r.like.begin; i < r.like.end; ++i) {
+    sum.read += traffic.waves[static_cast<std::size_t>(i)].hbm.read;
+    sum.write += traffic.waves[static_cast<std::size_t>(i)].hbm.write;
   }
-  const std::int64_t count = std::max<std::int64_t>(1, last - first);
-  return {Bytes(sum.read.value() / count), Bytes(sum.write.value() / count)};
+  const std::int64_t count = std::max<std::int64_t>(1, r.like.end - r.like.begin);
+  const HbmTraffic mean{Bytes(sum.read.value() / count), Bytes(sum.write.value() / count)};
+  for (std::int64_t i = r.waves.begin; i < r.waves.end; ++i)
+    traffic.waves[static_cast<std::size_t>(i)].hbm = mean;
 }
 
 }  // namespace
@@ -275,15 +279,15 @@ namespace {
 constexpr std::int64_t kChunkReadBudget = 3'000'000;
 
 // Waves [first, last) of those that the schedule has.
-std::vector<GemmWave> walk_waves(const GemmProblem& problem, const GemmTile& tile,
-                                 const GemmSchedule& schedule, UnitRange part, L2Cache& cache,
-                                 double drift, Bytes hbm_of_step) {
+WalkTraffic walk_waves(const GemmProblem& problem, const GemmTile& tile,
+                       const GemmSchedule& schedule, UnitRange part, L2Cache& cache, double drift) {
   const HbmTraffic before = cache.take_traffic();
   FUSELINE_ASSERT(before.read == Bytes() && before.write == Bytes(), "traffic was not collected");
   const std::vector<UnitRange> ranges = schedule.waves();
   const std::int64_t total = std::min(part.end, std::ssize(ranges));
   const auto range = [&](std::int64_t i) { return ranges[static_cast<std::size_t>(i)]; };
-  std::vector<GemmWave> waves;
+  WalkTraffic traffic;
+  std::vector<GemmWave>& waves = traffic.waves;
   waves.reserve(static_cast<std::size_t>(total - part.begin));
   WaveReader panels(problem, drift);
   std::int64_t chunk_reads = 0;
@@ -296,14 +300,13 @@ std::vector<GemmWave> walk_waves(const GemmProblem& problem, const GemmTile& til
       // A very large GEMM repeats itself: the middle takes the traffic of the latter half of the
       // waves so far, and the tail is walked again so that the cache is left with the last tiles.
       FUSELINE_ASSERT(part.begin == 0, "a very large GEMM is walked as a whole");
-      const HbmTraffic mean = mean_traffic(waves, index / 2, index);
+      const std::int64_t first = index;
       for (; index < total - tail - 1; ++index) {
-        waves.back().hbm = mean;
         waves.push_back(describe_wave(problem, tile, schedule, range(index + 1), panels));
         waves.back().distinct = panels.distinct();
       }
       chunk_reads = std::numeric_limits<std::int64_t>::min() / 2;
-      waves.back().hbm = mean;
+      traffic.repeated = {{first, index + 1}, {first / 2, first}};
       continue;
     }
     chunk_reads += panels.read(wave.k_steps * tile.cluster_k * tile.k, cache);
@@ -320,10 +323,10 @@ std::vector<GemmWave> walk_waves(const GemmProblem& problem, const GemmTile& til
                      .end = range(index).end,
                      .of = std::ssize(schedule.units)});
     wave.hbm = cache.take_traffic();
-    if (hbm_of_step > Bytes())
-      wave.hbm.read -= panels.missed_beyond(std::max(wave.distinct, hbm_of_step * wave.k_steps));
+    wave.missed = panels.missed();
   }
-  return waves;
+  set_repeated(traffic);
+  return traffic;
 }
 
 }  // namespace
@@ -331,8 +334,19 @@ std::vector<GemmWave> walk_waves(const GemmProblem& problem, const GemmTile& til
 std::vector<GemmWave> walk_gemm(const GemmProblem& problem, const GemmTile& tile,
                                 const GemmSchedule& schedule, L2Cache& cache, double drift,
                                 Bytes hbm_of_step) {
-  return walk_waves(problem, tile, schedule, {0, std::numeric_limits<std::int64_t>::max()}, cache,
-                    drift, hbm_of_step);
+  WalkTraffic traffic = walk_waves(problem, tile, schedule,
+                                   {0, std::numeric_limits<std::int64_t>::max()}, cache, drift);
+  catch_up(traffic, hbm_of_step);
+  return std::move(traffic.waves);
+}
+
+void catch_up(WalkTraffic& traffic, Bytes hbm_of_step) {
+  if (hbm_of_step == Bytes()) return;
+  for (GemmWave& wave : traffic.waves) {
+    const Bytes most = std::max(wave.distinct, hbm_of_step * wave.k_steps);
+    wave.hbm.read -= std::max(Bytes(), wave.missed - most);
+  }
+  set_repeated(traffic);
 }
 
 Bytes run_whole_epilogue(const GemmProblem& problem, L2Cache& cache) {
@@ -368,9 +382,9 @@ void walk_reduction(const GemmWalk& gemm, L2Cache& cache, WalkTraffic& traffic) 
 }  // namespace
 
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache) {
-  WalkTraffic traffic;
-  traffic.waves =
-      walk_gemm(gemm.problem, gemm.tile, schedule_of(gemm), cache, gemm.drift, gemm.hbm_of_step);
+  WalkTraffic traffic =
+      walk_waves(gemm.problem, gemm.tile, schedule_of(gemm),
+                 {0, std::numeric_limits<std::int64_t>::max()}, cache, gemm.drift);
   if (gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
   return traffic;
 }
@@ -401,9 +415,7 @@ bool is_walked_in_full(const GemmWalk& gemm, const GemmSchedule& schedule) {
 
 WalkTraffic walk(const GemmWalk& gemm, const GemmSchedule& schedule, UnitRange waves,
                  L2Cache& cache) {
-  WalkTraffic traffic;
-  traffic.waves =
-      walk_waves(gemm.problem, gemm.tile, schedule, waves, cache, gemm.drift, gemm.hbm_of_step);
+  WalkTraffic traffic = walk_waves(gemm.problem, gemm.tile, schedule, waves, cache, gemm.drift);
   const bool ends = waves.end == std::ssize(schedule.waves());
   if (ends && gemm.tile.split_k > 1) walk_reduction(gemm, cache, traffic);
   return traffic;

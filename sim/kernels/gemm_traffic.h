@@ -34,7 +34,11 @@ struct GemmWalk {
   Bytes hbm_of_step = {};           // that HBM moves while a k step lasts
 };
 GemmSchedule schedule_of(const GemmWalk& gemm);  // its units in their order
+// Whatever the GPU's HBM does, so that GPUs of equal L2 share it: what comes of `hbm_of_step` is up
+// to catch_up().
 WalkTraffic walk(const GemmWalk& gemm, L2Cache& cache);
+// Takes from each wave what HBM has no time for, as walk_gemm() says of `hbm_of_step`.
+void catch_up(WalkTraffic& traffic, Bytes hbm_of_step);
 void describe(const GemmWalk& gemm, WalkKey& key);
 // Some of its waves, which begin with what the waves before them left, and behind the last one its
 // reduction. Only of a GEMM that is_walked_in_full(): no wave takes the traffic of others.

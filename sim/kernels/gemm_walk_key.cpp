@@ -42,7 +42,7 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
   for (const std::int64_t number :
        {p.m, p.n, p.k, p.batch, t.m, t.n, t.k, t.cluster_m, t.cluster_n, t.cluster_k, t.split_k,
         t.tail_parts, gemm.blocks_at_once, gemm.raster_group,
-        static_cast<std::int64_t>(std::llround(gemm.drift * 1e6)), gemm.hbm_of_step.value()}) {
+        static_cast<std::int64_t>(std::llround(gemm.drift * 1e6))}) {
     key.number(number);
   }
   key.number(std::ssize(p.groups));

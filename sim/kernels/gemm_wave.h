@@ -13,6 +13,7 @@ struct GemmWave {
   std::int64_t k_steps = 0;  // the longest unit's
   Bytes distinct;            // operand bytes, each once
   double found = 0;          // of the operand of which L2 had less: the share that it had
+  Bytes missed;              // of the operands, scales apart: what L2 did not hold
   Bytes operands;            // operand bytes from L2, multicast counted once
   Bytes epilogue;            // bytes loaded and stored by epilogues (fp32 partials under split-K)
   Bytes block_epilogue;      // of them, the thread block's with the most

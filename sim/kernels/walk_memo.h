@@ -20,11 +20,17 @@
 #include <vector>
 
 #include "base/units.h"
+#include "sim/kernels/gemm_schedule.h"
 #include "sim/kernels/gemm_wave.h"
 #include "sim/memory/l2_cache.h"
 #include "sim/memory/l2_contents.h"
 
 namespace fuseline {
+
+// Waves of a very large GEMM that are not walked: they move what others move on average.
+struct RepeatedWaves {
+  UnitRange waves, like;
+};
 
 // What a walk moved.
 struct WalkTraffic {
@@ -32,6 +38,7 @@ struct WalkTraffic {
   HbmTraffic hbm;               // of any other kernel, and of what follows a GEMM
   Bytes l2;                     // of what follows a GEMM
   double most_missed = 0;       // of streams: the largest share of one that L2 did not hold
+  std::optional<RepeatedWaves> repeated{};
 };
 using Walk = std::function<WalkTraffic(L2Cache&)>;
 

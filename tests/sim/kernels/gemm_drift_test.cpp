@@ -55,6 +55,50 @@ TEST(GemmDrift, HbmWithTimeToSpareLetsThemFallApart) {
   EXPECT_EQ(two.wave(kSlowHalf, some).hbm.read, some * steps);
 }
 
+// GPUs with equal L2 share a walk, however fast their HBM is: the same key, and what HBM has no
+// time for is taken off behind the walk.
+TEST(GemmDrift, WhatHbmHasTimeForIsNoPartOfTheWalk) {
+  const TwoRows two;
+  const Bytes half(two.operands().value() / (8192 / 64) / 2);
+  GemmWalk slow{two.problem, two.tile, 32, 2, kSlowHalf, half};
+  GemmWalk fast = slow;
+  fast.hbm_of_step = half * 100;
+  WalkKey of_slow, of_fast;
+  describe(slow, of_slow);
+  describe(fast, of_fast);
+  EXPECT_EQ(of_slow.words(), of_fast.words());
+  L2Cache cache(Bytes(800'000));
+  WalkTraffic traffic = walk(slow, cache);
+  EXPECT_EQ(traffic.waves.front().hbm.read, two.wave(kSlowHalf, Bytes()).hbm.read);
+  catch_up(traffic, half);
+  EXPECT_EQ(traffic.waves.front().hbm.read, two.operands());
+}
+
+// The middle of a very large GEMM is not walked. It takes the mean of waves that are, and so of
+// what HBM left them.
+TEST(GemmDrift, WavesThatAreNotWalkedTakeTheMeanOfWhatHbmLeft) {
+  const GemmWalk large{drifting_gemm(262144, 8192, 8192),
+                       {.m = 128, .n = 256, .cluster_m = 2},
+                       132,
+                       12,
+                       kSlowHalf,
+                       Bytes()};
+  L2Cache cache(Bytes(4 << 20));
+  WalkTraffic traffic = walk(large, cache);
+  ASSERT_TRUE(traffic.repeated);
+  const RepeatedWaves middle = *traffic.repeated;
+  const auto wave = [&](std::int64_t i) { return traffic.waves[static_cast<std::size_t>(i)]; };
+  const Bytes before = wave(middle.waves.begin).hbm.read;
+  catch_up(traffic, Bytes(1));
+  Bytes sum;
+  for (std::int64_t i = middle.like.begin; i < middle.like.end; ++i) sum += wave(i).hbm.read;
+  const Bytes mean(sum.value() / (middle.like.end - middle.like.begin));
+  EXPECT_LT(mean, before);
+  for (std::int64_t i = middle.waves.begin; i < middle.waves.end; ++i)
+    ASSERT_EQ(wave(i).hbm.read, mean) << i;
+  EXPECT_LT(middle.waves.end, std::ssize(traffic.waves));
+}
+
 // One H200 took 95.7 us (cuda/bench/results/forty-h200.csv); 171 were predicted when the thread
 // blocks fell apart whatever HBM did. Bytes at least once, and none of them twice.
 TEST(GemmDrift, WeightsOfALongThinProductAreReadOnce) {

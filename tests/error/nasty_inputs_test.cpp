@@ -69,9 +69,11 @@ TEST_F(NastyInputs, DeepToml) {
   expect_refused({"audit", "--claims", file}, "nested too deeply");
 }
 
-TEST_F(NastyInputs, BandsOfAGpuThatNothingWasFittedTo) {
-  expect_refused({"calibrate", "--bands", (kScenarios / "measurements" / "h100-fuseline").string()},
-                 "no rows of other models");
+// Its blocks are of one model.
+TEST_F(NastyInputs, BandsWithoutAModelToLeaveIn) {
+  expect_refused(
+      {"calibrate", "--bands", (kScenarios / "measurements" / "h200-codes-fuseline").string()},
+      "no rows of other models");
 }
 
 TEST_F(NastyInputs, NumbersBeyondADouble) {

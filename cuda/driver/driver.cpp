@@ -12,6 +12,7 @@
 #if FUSELINE_HAS_CUDA
 
 #include "cuda/driver/driver_calls.h"
+#include "cuda/driver/patience.h"
 
 namespace fuseline::cuda {
 
@@ -223,7 +224,14 @@ void Stream::launch(const LaunchGraph& graph) {
 }
 
 void Stream::synchronize(const std::string& doing) {
-  calls_->check(calls_->synchronize_stream(as<CUstream>(handle_)), doing);
+  wait_patiently(
+      [&] {
+        const CUresult result = calls_->query_stream(as<CUstream>(handle_));
+        if (result == CUDA_ERROR_NOT_READY) return false;
+        calls_->check(result, doing);
+        return true;
+      },
+      doing);
 }
 
 LaunchGraph::LaunchGraph(std::shared_ptr<const DriverCalls> calls, void* graph)

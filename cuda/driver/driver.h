@@ -110,7 +110,8 @@ class Stream {
   void begin_capture();
   [[nodiscard]] LaunchGraph end_capture();
   void launch(const LaunchGraph& graph);
-  // InternalError when a kernel before it faulted; `doing` is part of its message.
+  // InternalError when a kernel before it faulted; `doing` is part of its message, and of what a
+  // long wait says (cuda/driver/patience.h).
   void synchronize(const std::string& doing);
   [[nodiscard]] void* handle() const { return handle_; }
 

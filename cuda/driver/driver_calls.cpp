@@ -50,6 +50,7 @@ DriverCalls::DriverCalls()
   FUSELINE_LOAD(create_stream, cuStreamCreate);
   FUSELINE_LOAD(destroy_stream, cuStreamDestroy);
   FUSELINE_LOAD(synchronize_stream, cuStreamSynchronize);
+  FUSELINE_LOAD(query_stream, cuStreamQuery);
   FUSELINE_LOAD(begin_capture, cuStreamBeginCapture);
   FUSELINE_LOAD(end_capture, cuStreamEndCapture);
   FUSELINE_LOAD(instantiate_graph, cuGraphInstantiateWithFlags);

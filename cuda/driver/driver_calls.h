@@ -52,6 +52,7 @@ class DriverCalls {
   decltype(&cuStreamCreate) create_stream = nullptr;
   decltype(&cuStreamDestroy) destroy_stream = nullptr;
   decltype(&cuStreamSynchronize) synchronize_stream = nullptr;
+  decltype(&cuStreamQuery) query_stream = nullptr;
   decltype(&cuStreamBeginCapture) begin_capture = nullptr;
   decltype(&cuStreamEndCapture) end_capture = nullptr;
   decltype(&cuGraphInstantiateWithFlags) instantiate_graph = nullptr;

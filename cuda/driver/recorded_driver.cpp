@@ -215,6 +215,7 @@ Device recorded_device(DeviceInfo as) {
   calls.set_function_attribute = set_attribute;
   calls.blocks_at_once = blocks_at_once;
   calls.synchronize_stream = synchronize;
+  calls.query_stream = synchronize;
   calls.release_context = release_context;
   calls.launch = launch;
 #if CUDA_VERSION >= 12000

@@ -5,6 +5,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -111,28 +112,34 @@ CUresult allocate(CUdeviceptr* address, std::size_t bytes) {
   return memory == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
+// Addresses on this device are the host's.
+template <class T>
+T* on_host(CUdeviceptr address) {
+  return std::bit_cast<T*>(address);
+}
+
 CUresult free_memory(CUdeviceptr address) {
-  std::free(reinterpret_cast<void*>(address));
+  std::free(on_host<void>(address));
   return CUDA_SUCCESS;
 }
 
 CUresult upload(CUdeviceptr to, const void* from, std::size_t bytes) {
-  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  std::memcpy(on_host<void>(to), from, bytes);
   return CUDA_SUCCESS;
 }
 
 CUresult download(void* to, CUdeviceptr from, std::size_t bytes) {
-  std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
+  std::memcpy(to, on_host<const void>(from), bytes);
   return CUDA_SUCCESS;
 }
 
 CUresult fill_bytes(CUdeviceptr to, unsigned char value, std::size_t count) {
-  std::memset(reinterpret_cast<void*>(to), value, count);
+  std::memset(on_host<void>(to), value, count);
   return CUDA_SUCCESS;
 }
 
 CUresult fill_words(CUdeviceptr to, unsigned value, std::size_t count) {
-  std::fill_n(reinterpret_cast<unsigned*>(to), count, value);
+  std::fill_n(on_host<unsigned>(to), count, value);
   return CUDA_SUCCESS;
 }
 

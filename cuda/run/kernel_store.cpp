@@ -9,8 +9,7 @@
 
 #include "base/error.h"
 #include "base/parallel_for.h"
-#include "cuda/compile/device_headers.h"
-#include "cuda/emit/comment.h"
+#include "cuda/compile/cache_key.h"
 
 namespace fuseline::cuda {
 
@@ -34,13 +33,6 @@ SmCode code_of(const DeviceInfo& info, const Compiler& compiler, std::optional<S
 }
 
 }  // namespace
-
-std::string cache_key(const Compiler& compiler, const SmCode& code, const Source& source) {
-  const ToolkitVersion version = compiler.version();
-  return fmt::format("cuda {}.{}\n{}\n{}", version.major, version.minor,
-                     fmt::join(compiler.options(code), " "),
-                     join_headers(source.name, std::string(without_comment(source.text))));
-}
 
 KernelStore::KernelStore(const Device& device, CubinCache cache, std::optional<SmTarget> target)
     : device_(&device),

@@ -50,8 +50,4 @@ class KernelStore {
   std::map<std::string, std::vector<char>> ahead_;  // compiled, not loaded yet
 };
 
-// Everything that the code depends on: toolkit, options, text with its headers, but for the comment
-// that it opens with.
-std::string cache_key(const Compiler& compiler, const SmCode& code, const Source& source);
-
 }  // namespace fuseline::cuda

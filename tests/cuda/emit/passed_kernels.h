@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 #include <boost/uuid/detail/sha1.hpp>
 
+#include "cuda/compile/cache_key.h"
 #include "cuda/compile/compiler.h"
 #include "cuda/compile/cubin_cache.h"
-#include "cuda/run/kernel_store.h"
 
 namespace fuseline::test {
 

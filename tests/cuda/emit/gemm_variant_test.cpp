@@ -113,21 +113,28 @@ TEST(GemmVariant, NamesAreReadWithTheNearestOfThem) {
   }
 }
 
+// These take the driver's classes, which need the toolkit's headers.
+#if FUSELINE_HAS_CUDA
+
 class GemmVariantLaunch : public test::CompileTest {};
+
+Device recorded_hopper() {
+  return recorded_device({.name = "recorded",
+                          .major = 9,
+                          .minor = 0,
+                          .multiprocessors = 132,
+                          .memory = Bytes(std::int64_t{80} << 30),
+                          .l2 = Bytes(std::int64_t{50} << 20),
+                          .shared_per_block = Bytes(227 * 1024),
+                          .driver = ""});
+}
 
 // What the copy engine is told about both operands, and how many thread blocks there are.
 TEST_F(GemmVariantLaunch, DescribesItsBoxesToTheCopyEngine) {
   if (IsSkipped()) return;
   if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
   const Plan plan = odd_product(2008);
-  const Device device = recorded_device({.name = "recorded",
-                                         .major = 9,
-                                         .minor = 0,
-                                         .multiprocessors = 132,
-                                         .memory = Bytes(std::int64_t{80} << 30),
-                                         .l2 = Bytes(std::int64_t{50} << 20),
-                                         .shared_per_block = Bytes(227 * 1024),
-                                         .driver = ""});
+  const Device device = recorded_hopper();
   KernelStore store(device, CubinCache::standard());
   const GpuTensors tensors(device, plan);
   // CUtensorMapSwizzle and CUtensorMapL2promotion: 0 none, then 32 (64), 64 (128), 128 (256) bytes.
@@ -177,14 +184,7 @@ std::pair<std::uint32_t, std::uint32_t> shipped_promotions(const Device& device,
 TEST_F(GemmVariantLaunch, L2FetchesFewerBytesOfRowsBetweenLinesThatAreReadAgain) {
   if (IsSkipped()) return;
   if (!makes(SmTarget::sm_90a)) GTEST_SKIP() << "the toolkit makes no sm_90a code";
-  const Device device = recorded_device({.name = "recorded",
-                                         .major = 9,
-                                         .minor = 0,
-                                         .multiprocessors = 132,
-                                         .memory = Bytes(std::int64_t{80} << 30),
-                                         .l2 = Bytes(std::int64_t{50} << 20),
-                                         .shared_per_block = Bytes(227 * 1024),
-                                         .driver = ""});
+  const Device device = recorded_hopper();
   KernelStore store(device, CubinCache::standard());
   constexpr std::uint32_t k128 = 2, k256 = 3;
   using Pair = std::pair<std::uint32_t, std::uint32_t>;
@@ -199,6 +199,8 @@ TEST_F(GemmVariantLaunch, L2FetchesFewerBytesOfRowsBetweenLinesThatAreReadAgain)
   const Plan even = library_gemm_plan({.m = 2008, .n = 2584, .k = 2496, .dtype = Dtype::bf16});
   EXPECT_EQ(shipped_promotions(device, store, even, upright), Pair(k256, k256));
 }
+
+#endif
 
 }  // namespace
 }  // namespace fuseline::cuda

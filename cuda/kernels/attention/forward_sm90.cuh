@@ -68,7 +68,6 @@ struct AttentionSm90 {
   // A tile of the bias has the 2 panels of 128 keys.
   static constexpr int bias_stages = biased ? 2 / panels : 0;
   // A producer that keeps columns of keys and of values apart, or a bias, needs more.
-  // 128 p + 256 c ≤ 65,536.
   static constexpr int producer_registers = d == dv && !biased ? 24 : 40;
   static constexpr int consumer_registers = d == dv && !biased ? 240 : 232;
   using Place = RingPlace<stages>;

@@ -58,6 +58,8 @@ FUSELINE_DEVICE u32 cluster_rank() {
 }
 
 // Moves registers between warpgroups: a producer needs few, a consumer holds the accumulators.
+// Taking waits until the thread block's warps have given enough back, out of what they were
+// launched with. The sum over all warpgroups after it must not exceed that, or it waits for ever.
 template <int registers>
 FUSELINE_DEVICE void keep_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));

@@ -103,17 +103,22 @@ struct Sm90Layout {
   static_assert(Config::cooperative || ring_slabs < stages, "the slabs of a tile fill the ring");
   static constexpr int shared_bytes = stages * stage_bytes + fixed_bytes;
   using Place = RingPlace<stages>;
-  // A producer that fetches many operands or finds them needs more registers. 128 p + 256 c ≤
-  // 65,536.
+  // A producer that fetches many operands or finds them needs more registers.
   static constexpr bool busy_producer = batched || ragged ||
                                         Epilogue::tile_loads + Epilogue::col_loads > 2 ||
                                         Epilogue::col_loads > 1;
   static constexpr bool loops =
       rolls<Epilogue> && (!carries<Epilogue> || Config::tile_n <= widest_loop<Epilogue>);
-  // A state that a loop carries needs the eight registers itself.
+  // A state that a loop carries needs the eight registers itself; a producer of groups of rows or
+  // of batches cannot spare them.
   static constexpr bool needs_registers = loops && carries<Epilogue> && !batched && !ragged;
-  static constexpr int producer_registers = !busy_producer ? 24 : needs_registers ? 32 : 40;
-  static constexpr int consumer_registers = busy_producer && !needs_registers ? 232 : 240;
+  static constexpr bool more_for_producer = busy_producer && !needs_registers;
+  static constexpr int producer_registers = more_for_producer ? 40 : 24;
+  static constexpr int consumer_registers = more_for_producer ? 232 : 240;
+  // A thread starts with 65,536 / 384 registers, rounded down to eights, and warpgroups give each
+  // other of these alone: who asks for more than is left waits for ever.
+  static_assert(producer_registers + 2 * consumer_registers <= 3 * (65536 / threads / 8 * 8),
+                "warpgroups ask for more registers than the thread block has");
   using Accumulators = float[Config::subtiles][Config::tile_n / 2];
   using States = typename Epilogue::State[strips];
 };

@@ -13,9 +13,13 @@
 // A lies in shared memory, some columns at a time, in an order in which the four lanes find their
 // eight columns side by side.
 //
-//   scales within rows      codes are dequantised and rounded ahead of the product
 //   a scale for a row       multiplies the sums at the end
+//   scales within rows      of a chunk or more: multiply the sums of each chunk; of fewer columns,
+//                           or with zero points: codes are dequantised and rounded ahead
 //   A in codes, too         products of codes are summed, and sums multiplied by the scales of both
+//
+// For 8 rows the weights are the instruction's first operand: it has 16 rows, and A would leave
+// half of them empty.
 //
 // For few rows there are few tiles: thread blocks of a cluster take parts of K, and the first adds
 // up what it finds in the others' shared memory (sm_90). With `ragged` the rows lie in groups, as
@@ -76,14 +80,15 @@ struct CodesGemm {
   static constexpr int cluster_k = Config::cluster_k;
   static constexpr int rows = Config::tile_m, strips = rows < 16 ? 1 : rows / 16;
   static constexpr int column_warps = 4, k_warps = 2, groups = 4;  // of 8 columns, of a warp
-  using Loads = WeightLoads<Element, Weight, groups, Config::a_codes != Codes::none>;
+  static constexpr bool a_in_codes = Config::a_codes != Codes::none;
+  using Loads = WeightLoads<Element, Weight, groups, a_in_codes>;
   using Load = typename Loads::Load;
   static constexpr int depth = rows <= 32 ? 2 : 1;       // loads of B ahead
   static constexpr int side_by_side = min_of(depth, 2);  // chunks of a warp: 128 bytes of a row
   static constexpr int chunk = Loads::chunk, eights = Loads::eights;
   static constexpr bool in_rows = Weight::group > 0;  // scales along K
-  // Sums of products of codes are multiplied by scales where these change along K.
-  static constexpr bool rescaled = in_rows && Config::a_codes != Codes::none;
+  // Sums of a chunk are multiplied by its scales.
+  static constexpr bool rescaled = in_rows && Loads::alone;
   static_assert(!rescaled || Weight::group % chunk == 0, "a chunk has one scale");
   // Columns of A in each of two buffers: one is filled while the other is multiplied.
   static constexpr int piece = rows <= 16 ? 1024 : rows == 32 ? 512 : 256;
@@ -106,7 +111,9 @@ struct CodesGemm {
   static constexpr int scratch_step = 0;
   static_assert(Epilogue::scratch_bytes == 0, "no sums over columns behind weights in codes");
 
-  using Accumulators = float[strips][groups][4];
+  // Of 8 rows: two groups of 8 columns and of the first operand's 16 rows. Else rows × columns.
+  static constexpr bool turned = rows == 8;
+  using Accumulators = float[strips][turned ? groups / 2 : groups][4];
 
   const Args& args;
   unsigned char* shared;
@@ -148,12 +155,7 @@ struct CodesGemm {
     const int first = static_cast<int>(static_cast<long long>(chunks) * rank / cluster_k);
     const int last = static_cast<int>(static_cast<long long>(chunks) * (rank + 1) / cluster_k);
     Accumulators acc;
-#pragma unroll
-    for (int s = 0; s < strips; ++s)
-#pragma unroll
-      for (int g = 0; g < groups; ++g)
-#pragma unroll
-        for (float& x : acc[s][g]) x = 0.0F;
+    clear(acc);
     multiply(acc, first, last);
     add_up(acc);
     if constexpr (cluster_k > 1) {
@@ -248,16 +250,17 @@ struct CodesGemm {
     }
   }
 
+  static FUSELINE_DEVICE void clear(Accumulators& acc) {
+#pragma unroll
+    for (auto& strip : acc)
+#pragma unroll
+      for (auto& sums : strip)
+#pragma unroll
+        for (float& x : sums) x = 0.0F;
+  }
   FUSELINE_DEVICE void multiply_chunk(Accumulators& sums, const Load& codes, u32 a, int c) const {
     Accumulators part;
-    if constexpr (rescaled) {
-#pragma unroll
-      for (int s = 0; s < strips; ++s)
-#pragma unroll
-        for (int g = 0; g < groups; ++g)
-#pragma unroll
-          for (float& x : part[s][g]) x = 0.0F;
-    }
+    if constexpr (rescaled) clear(part);
     Accumulators& acc = rescaled ? part : sums;
 #pragma unroll
     for (int e = 0; e < eights; ++e) {
@@ -276,22 +279,59 @@ struct CodesGemm {
           a_words[s][half][2] = x.z;
           a_words[s][half][3] = x.w;
         }
+      if constexpr (turned) {
 #pragma unroll
-      for (int g = 0; g < groups; ++g) {
-        u32 pairs[4];
-        Loads::pairs(pairs, codes, g, e);
-        if constexpr (!turn_a) natural_order<Weight::codes>(pairs);
-#pragma unroll
-        for (int s = 0; s < strips; ++s)
+        for (int g = 0; g < groups; g += 2) {
+          u32 above[4], below[4];
+          Loads::pairs(above, codes, g, e);
+          Loads::pairs(below, codes, g + 1, e);
 #pragma unroll
           for (int i = 0; i < 4; i += 2) {
-            const u32 words[4] = {a_words[s][0][i], a_words[s][1][i], a_words[s][0][i + 1],
-                                  a_words[s][1][i + 1]};
-            mma_16x8x16<Element>(acc[s][g], words, pairs[i], pairs[i + 1]);
+            const u32 words[4] = {above[i], below[i], above[i + 1], below[i + 1]};
+            mma_16x8x16<Element>(acc[0][g / 2], words, a_words[0][0][i], a_words[0][0][i + 1]);
           }
+        }
+      } else {
+#pragma unroll
+        for (int g = 0; g < groups; ++g) {
+          u32 pairs[4];
+          Loads::pairs(pairs, codes, g, e);
+          if constexpr (!turn_a) natural_order<Weight::codes>(pairs);
+#pragma unroll
+          for (int s = 0; s < strips; ++s)
+#pragma unroll
+            for (int i = 0; i < 4; i += 2) {
+              const u32 words[4] = {a_words[s][0][i], a_words[s][1][i], a_words[s][0][i + 1],
+                                    a_words[s][1][i + 1]};
+              mma_16x8x16<Element>(acc[s][g], words, pairs[i], pairs[i + 1]);
+            }
+        }
       }
     }
-    if constexpr (rescaled) rescale(sums, part, codes, c);
+    if constexpr (rescaled && turned)
+      rescale_turned(sums[0], part[0], codes, c);
+    else if constexpr (rescaled)
+      rescale(sums, part, codes, c);
+  }
+  // A lane's sums have the columns whose scales it has loaded.
+  FUSELINE_DEVICE void rescale_turned(float (&sums)[groups / 2][4],
+                                      const float (&part)[groups / 2][4], const Load& codes,
+                                      int c) const {
+    float of_row[2] = {1.0F, 1.0F};
+    if constexpr (a_in_codes) {
+#pragma unroll
+      for (int e = 0; e < 2; ++e)
+        of_row[e] = scale_of_a(lane % 4 * 2 + e, c * chunk / max_of(Weight::group, 1));
+    }
+#pragma unroll
+    for (int g = 0; g < groups; ++g) {
+      const float of_column = Loads::scale_of(codes, g, 0).scale;
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        const int at = g % 2 * 2 + e;
+        sums[g / 2][at] += part[g / 2][at] * (a_in_codes ? of_row[e] * of_column : of_column);
+      }
+    }
   }
   // Sums of one chunk: times the scales of A's rows and of B's, whose columns lie in other lanes.
   FUSELINE_DEVICE void rescale(Accumulators& sums, const Accumulators& part, const Load& codes,
@@ -299,10 +339,12 @@ struct CodesGemm {
     const int at_group = c * chunk / max_of(Weight::group, 1);
 #pragma unroll
     for (int s = 0; s < strips; ++s) {
-      float of_row[2];
+      float of_row[2] = {1.0F, 1.0F};
+      if constexpr (a_in_codes) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        of_row[half] = scale_of_a(16 * s + 8 * half + lane / 4, at_group);
+        for (int half = 0; half < 2; ++half)
+          of_row[half] = scale_of_a(16 * s + 8 * half + lane / 4, at_group);
+      }
 #pragma unroll
       for (int g = 0; g < groups; ++g)
 #pragma unroll
@@ -332,17 +374,25 @@ struct CodesGemm {
   // The sums of all warps along K into those of the first.
   FUSELINE_DEVICE void add_up(const Accumulators& acc) const {
     __syncthreads();  // A has been read
-#pragma unroll
-    for (int s = 0; s < strips; ++s)
+    float* const of_warp = sums(k_warp) + warp % column_warps * 32;
+    if constexpr (turned) {
 #pragma unroll
       for (int g = 0; g < groups; ++g)
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const int r = 16 * s + 8 * half + lane / 4;
-          *reinterpret_cast<float2*>(sums(k_warp) + r * sum_pitch + warp % column_warps * 32 +
-                                     8 * g + lane % 4 * 2) =
-              make_float2(acc[s][g][2 * half], acc[s][g][2 * half + 1]);
-        }
+        for (int e = 0; e < 2; ++e)
+          of_warp[(lane % 4 * 2 + e) * sum_pitch + 8 * g + lane / 4] = acc[0][g / 2][g % 2 * 2 + e];
+    } else {
+#pragma unroll
+      for (int s = 0; s < strips; ++s)
+#pragma unroll
+        for (int g = 0; g < groups; ++g)
+#pragma unroll
+          for (int half = 0; half < 2; ++half) {
+            const int r = 16 * s + 8 * half + lane / 4;
+            *reinterpret_cast<float2*>(of_warp + r * sum_pitch + 8 * g + lane % 4 * 2) =
+                make_float2(acc[s][g][2 * half], acc[s][g][2 * half + 1]);
+          }
+    }
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < rows_here() * 32; i += threads) {
       const int at = i / 32 * sum_pitch + i % 32 * 4;
@@ -382,7 +432,7 @@ struct CodesGemm {
   template <int index>
   FUSELINE_DEVICE Fragment<2, slab_groups> accumulated() const {
     Fragment<2, slab_groups> y;
-    constexpr bool of_rows = Config::a_codes != Codes::none && !in_rows;
+    constexpr bool of_rows = a_in_codes && !in_rows;
     float of_row[2] = {1.0F, 1.0F};
     if constexpr (of_rows) {
 #pragma unroll
@@ -405,8 +455,10 @@ struct CodesGemm {
       }
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float2 x = *reinterpret_cast<const float2*>(
-            sums(0) + (16 * warp + 8 * half + lane / 4) * sum_pitch + col);
+        float2 x = make_float2(0.0F, 0.0F);
+        if (half == 0 || rows > 8)
+          x = *reinterpret_cast<const float2*>(sums(0) + (16 * warp + 8 * half + lane / 4) * sum_pitch +
+                                               col);
         y.at(half, i, 0) = x.x * (of_column[0] * of_row[half]);
         y.at(half, i, 1) = x.y * (of_column[1] * of_row[half]);
       }

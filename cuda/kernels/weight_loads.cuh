@@ -6,13 +6,15 @@
 
 namespace fuseline::gpu {
 
-// `a_in_codes`: the other operand is codes too; scales are factors of sums then.
+// `a_in_codes`: the other operand is codes too.
 template <class Element, class Weight, int groups, bool a_in_codes>
 struct WeightLoads {
   // Codes of a lane's load, of those of four lanes side by side, and how many eights a lane has.
   static constexpr int unit = 128 / Weight::bits, chunk = 4 * unit, eights = unit / 8;
   static constexpr bool in_rows = Weight::group > 0;  // scales along K
-  static constexpr bool alone = !in_rows || a_in_codes;
+  // Scales are factors of sums, and codes are multiplied as they are.
+  static constexpr bool alone =
+      !in_rows || a_in_codes || (Weight::group % chunk == 0 && !Weight::zeros);
   static constexpr bool one_scale = in_rows && Weight::group % unit == 0;  // of a load
   static constexpr int scales = !in_rows ? 0 : one_scale ? 1 : eights;
 
@@ -23,8 +25,11 @@ struct WeightLoads {
     float tensor_scale;
   };
 
+  // Whole chunks share a scale.
+  static constexpr bool chunk_scale = in_rows && Weight::group % chunk == 0;
+
   const unsigned char* rows[groups];  // this lane's 16 bytes of chunk 0
-  long long scale_rows[groups];
+  u32 scale_rows[groups], zero_rows[groups];  // where rows of them begin, in numbers
   float tensor_scale = 1.0F;
 
   // Rows `first` onward of a matrix; columns of the result that do not exist repeat the last, and
@@ -38,7 +43,9 @@ struct WeightLoads {
       const int n = min_of(first + 8 * g + lane / 4, args.N - 1);
       rows[g] =
           args.b + (static_cast<long long>(matrix) * args.N + n) * args.b_row_bytes + lane % 4 * 16;
-      scale_rows[g] = static_cast<long long>(matrix) * args.scale_rows + Weight::scale_row(n);
+      const auto row = static_cast<u32>(matrix * args.scale_rows + Weight::scale_row(n));
+      scale_rows[g] = row * static_cast<u32>(args.scale_ld);
+      if constexpr (Weight::zeros) zero_rows[g] = row * static_cast<u32>(args.zero_ld);
     }
   }
 
@@ -57,11 +64,11 @@ struct WeightLoads {
       for (int i = 0; i < scales; ++i) {
         // What lies beyond K meets zeros; its scale is the last one.
         const int k = min_of(c * chunk + lane % 4 * unit + (one_scale ? 0 : 8 * i), args.K - 1);
-        const int group = k / max_of(Weight::group, 1);
-        to.scale[g][i] =
-            load_scale_bits<Weight::scale>(args.scale, scale_rows[g] * args.scale_ld + group);
+        const auto group =
+            static_cast<u32>((chunk_scale ? c * chunk : k) / max_of(Weight::group, 1));
+        to.scale[g][i] = load_scale_bits<Weight::scale>(args.scale, scale_rows[g] + group);
         if constexpr (Weight::zeros)
-          to.zero[g][i] = static_cast<float>(args.zero[scale_rows[g] * args.zero_ld + group]);
+          to.zero[g][i] = static_cast<float>(args.zero[zero_rows[g] + group]);
       }
     }
   }

@@ -50,6 +50,12 @@ Dtype StoredWeight::element() const {
   return format->element;
 }
 
+bool StoredWeight::scales_sums() const {
+  constexpr std::int64_t kBitsOfStep = 512;
+  if (!quantised() || !scaled_within_rows()) return true;
+  return group % (kBitsOfStep / size_of(element()).bits()) == 0 && !format->zero_points;
+}
+
 std::vector<ScaleTensor> StoredWeight::beside(std::int64_t N, std::int64_t K) const {
   if (format == nullptr) return {};
   const std::int64_t rows = ceil_div(N, format->group_rows);

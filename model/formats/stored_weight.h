@@ -46,6 +46,10 @@ struct StoredWeight {
   // before it multiplies; else they could wait for the epilogue.
   [[nodiscard]] Dtype element() const;
   [[nodiscard]] bool scaled_within_rows() const { return group > 0; }
+  // Whether codes are multiplied as they are and sums of products by the scales: of whole rows, or
+  // of as many columns as a step of the mainloop has (512 bits of a row). Else codes times scales
+  // are rounded to the other operand's type ahead of the product.
+  [[nodiscard]] bool scales_sums() const;
   // The tensors beside a matrix [N, K], in the order in which products read them.
   [[nodiscard]] std::vector<ScaleTensor> beside(std::int64_t N, std::int64_t K) const;
   // Which elements of such a tensor rows [n_begin, n_end) and columns [k_begin, k_end) of the

@@ -55,9 +55,9 @@ void PanelCache::scale_row(const PanelKey& key, std::int64_t m, float* codes,
              codes);
 }
 
-// Tensor cores take what a code is worth in the type of the other operand. Scales that a whole row
-// shares are exact factors of fp32 sums, so nothing is rounded then, nor where the other operand is
-// codes too.
+// Tensor cores take what a code is worth in the type of the other operand. Scales that multiply
+// sums are exact factors of these, so nothing is rounded then, nor where the other operand is codes
+// too.
 void PanelCache::dequantise_row(const PanelKey& key, std::int64_t n, float* codes,
                                 const Port& port) const {
   const StoredWeight& weight = mainloop_.weight;
@@ -76,7 +76,7 @@ void PanelCache::dequantise_row(const PanelKey& key, std::int64_t n, float* code
   }
   const std::int64_t count = key.k_end - key.k_begin;
   dequantise(weight, row, key.k_begin, count, codes);
-  if (!weight.scaled_within_rows() || mainloop_.activation.quantised()) return;
+  if (weight.scales_sums() || mainloop_.activation.quantised()) return;
   const Dtype type = port.type(mainloop_.a);
   if (type == Dtype::fp32) return;
   std::vector<std::byte> rounded(static_cast<std::size_t>(count * size_of(type)));

@@ -51,8 +51,7 @@ double longest_sum(const Program& p) {
 // Codes that are dequantised before the product are rounded to the type of the other operand.
 double dequantised_roundoff(const Graph& graph, const Program& p) {
   const auto* gemm = std::get_if<GemmMainloop>(&p.mainloop);
-  if (gemm == nullptr || !gemm->weight.scaled_within_rows() || gemm->activation.quantised())
-    return 0;
+  if (gemm == nullptr || gemm->weight.scales_sums() || gemm->activation.quantised()) return 0;
   return unit_roundoff(graph.tensor(gemm->a.tensor).dtype);
 }
 

@@ -35,6 +35,17 @@ TEST(StoredWeight, IsReadAndNamedInTheSameWords) {
   EXPECT_FALSE(parse_stored_weight("bf16", "", "bf16").quantised());
 }
 
+TEST(StoredWeight, ScalesSumsWhereWholeStepsShareAScale) {
+  for (const char* name : {"int4", "int4:256", "int4:0", "int8", "int8:64", "fp8"})
+    EXPECT_TRUE(format(name).scales_sums()) << name;
+  for (const char* name : {"int4:64", "int8:32", "nvfp4", "mxfp4"})
+    EXPECT_FALSE(format(name).scales_sums()) << name;
+  for (const std::string& name : weight_format_names()) {
+    if (const StoredWeight w = format(name); w.format->zero_points && w.scaled_within_rows())
+      EXPECT_FALSE(w.scales_sums()) << name;
+  }
+}
+
 TEST(StoredWeight, RefusesOtherWordsAndGroups) {
   EXPECT_EQ(weight_problem("int5").nearest, "int4");
   EXPECT_EQ(weight_problem("int5").field, "--weights");

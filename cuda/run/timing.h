@@ -19,8 +19,9 @@ std::vector<Seconds> replay_times(const Device& device, Stream& stream, const La
                                   int warm_ups, int replays, const std::string& doing);
 
 // Median times of parts that follow each other in one graph, each from the end of the part before
-// it. `unmarked` runs before the first. A mark between two parts takes time too: what the parts
-// together take longer than `whole` is taken off all of them alike.
+// it. `unmarked` runs before the first, which would hold the graph's start if nothing did. A mark
+// between two parts takes time too: what the parts together take longer than `whole` is taken off
+// all of them alike.
 std::vector<Seconds> part_times(const Device& device, Stream& stream,
                                 const std::function<void(Stream&)>& unmarked,
                                 const std::vector<std::function<void(Stream&)>>& parts, int replays,

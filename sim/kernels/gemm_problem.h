@@ -43,6 +43,9 @@ struct EpilogueStream {
   bool store = false;
   Addressing rows = Addressing::scaled;
   Addressing cols = Addressing::scaled;
+  // The tensor's rows go with the output's columns, and its columns with the output's rows: [N,
+  // ⌈M/128⌉] partials of sums down the columns.
+  bool of_columns = false;
   std::vector<MatrixOrigin> origins;  // where the part begins, as in GemmOperand
   [[nodiscard]] MatrixOrigin origin(std::int64_t batch) const {
     return origins.empty() ? MatrixOrigin{} : origins[static_cast<std::size_t>(batch)];

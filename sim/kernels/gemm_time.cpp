@@ -179,13 +179,15 @@ double together(std::initializer_list<double> parts, double overlap) {
 WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   const double steps = static_cast<double>(wave.k_steps);
   const double blocks = static_cast<double>(wave.blocks);
-  // Thread blocks that load the same panels wait for the same bytes: only what is distinct keeps
-  // HBM busy.
+  // Thread blocks that load the same panels wait for the same bytes, and what L2 holds comes from
+  // there: only what is distinct and missed keeps HBM busy.
   // Groups without rows load nothing and store zeros, each block its own.
+  const Bytes streamed = std::min(wave.distinct, wave.hbm.read);
   const double own = wave.operands > Bytes()
-                         ? std::min(1.0, wave.distinct.as_double() / wave.operands.as_double())
+                         ? std::min(1.0, streamed.as_double() / wave.operands.as_double())
                          : 1.0;
   const double busy = std::min(1.0, blocks * own / model.needed_streams);
+  const double reads = busy > 0 ? wave.hbm.read.as_double() / std::pow(busy, model.concurrency) : 0;
   WaveTime t{};
   t.tensor = steps * model.step_seconds;
   t.fetch = steps * model.fetch_seconds;
@@ -194,9 +196,7 @@ WaveTime time_of(const GemmWave& wave, const WaveModel& model) {
   t.l2 =
       (wave.operands.as_double() * model.l2_requests + wave.epilogue.as_double()) / model.l2_rate;
   // Few thread blocks have few loads under way. What L2 writes back waits for none of them.
-  t.hbm =
-      (wave.hbm.read.as_double() / std::pow(busy, model.concurrency) + wave.hbm.write.as_double()) /
-      model.hbm_rate;
+  t.hbm = (reads + wave.hbm.write.as_double()) / model.hbm_rate;
   const double exposed =
       wave.block_epilogue.as_double() - model.hidden_fetches * wave.block_fetched.as_double();
   t.epilogue = exposed / model.sm_epilogue_rate + model.exchange_seconds + model.issue_seconds +

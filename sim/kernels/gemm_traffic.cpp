@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "model/primitives/basics.h"
 #include "sim/kernels/gemm_panels.h"
 #include "sim/kernels/tail_parts.h"
 
@@ -67,9 +68,24 @@ struct Region {
   }
 };
 
+// What output rows ask of a stream: some of its rows, or, of partials of columns, of its columns.
+Range asked_by_rows(const GemmProblem& problem, const EpilogueStream& stream, Range output) {
+  if (stream.of_columns)
+    return {output.begin / partial_tile,
+            std::min(stream.width, ceil_div(output.end, partial_tile))};
+  return addressed(output, problem.m, stream.height, stream.rows);
+}
+
+// And what output columns ask of it.
+Range asked_by_cols(const GemmProblem& problem, const EpilogueStream& stream, Range output) {
+  return stream.of_columns ? addressed(output, problem.n, stream.height, stream.rows)
+                           : addressed(output, problem.n, stream.width, stream.cols);
+}
+
 Region region_of(const GemmProblem& problem, const EpilogueStream& stream, const GemmUnit& unit) {
-  const Range rows = addressed({unit.m_begin, unit.m_end}, problem.m, stream.height, stream.rows);
-  const Range cols = addressed({unit.n_begin, unit.n_end}, problem.n, stream.width, stream.cols);
+  Range rows = asked_by_rows(problem, stream, {unit.m_begin, unit.m_end});
+  Range cols = asked_by_cols(problem, stream, {unit.n_begin, unit.n_end});
+  if (stream.of_columns) std::swap(rows, cols);
   const MatrixOrigin origin = stream.origin(unit.batch);
   return {{rows.begin + origin.row, rows.end + origin.row},
           {cols.begin + origin.col, cols.end + origin.col}};
@@ -442,14 +458,12 @@ GemmRequested requested_bytes(const GemmProblem& problem, const GemmTile& tile) 
     // tiles is a product of two sums.
     std::int64_t rows = 0;
     for (std::int64_t begin = 0; begin < problem.m; begin += tile.m) {
-      const Range r = addressed({begin, std::min(problem.m, begin + tile.m)}, problem.m,
-                                stream.height, stream.rows);
+      const Range r = asked_by_rows(problem, stream, {begin, std::min(problem.m, begin + tile.m)});
       rows += r.end - r.begin;
     }
     std::int64_t cols = 0;
     for (std::int64_t begin = 0; begin < problem.n; begin += tile.n) {
-      const Range c = addressed({begin, std::min(problem.n, begin + tile.n)}, problem.n,
-                                stream.width, stream.cols);
+      const Range c = asked_by_cols(problem, stream, {begin, std::min(problem.n, begin + tile.n)});
       cols += c.end - c.begin;
     }
     requested.epilogue.push_back(

@@ -75,6 +75,7 @@ void describe(const GemmWalk& gemm, WalkKey& key) {
     key.number(s.store ? 1 : 0);
     key.number(static_cast<std::int64_t>(s.rows));
     key.number(static_cast<std::int64_t>(s.cols));
+    key.number(s.of_columns ? 1 : 0);
     describe(s.origins, key);
   }
   key.tensor(p.workspace_tensor);

@@ -199,6 +199,7 @@ void add_streams(const Primitive& primitive, const AddressMap& addresses,
     stream.store = access.store;
     stream.vector = !access.store && access.reach == Reach::col_numbers;
     stream.repeated = access.reach == Reach::table;
+    stream.of_columns = access.reach == Reach::partials && access.along == Axis::cols;
     stream.moved = access.part;
     streams.push_back(stream);
   }
@@ -314,6 +315,7 @@ GemmProblem gemm_problem_of(const Program& program, const AddressMap& addresses,
         epilogue.origins.assign(static_cast<std::size_t>(problem.products()),
                                 {0, stream.part.col_begin});
       if (stream.repeated) epilogue.rows = epilogue.cols = Addressing::repeated;
+      epilogue.of_columns = stream.of_columns;
     }
     problem.epilogue.push_back(epilogue);
   }

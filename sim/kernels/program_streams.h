@@ -71,6 +71,7 @@ struct Stream {
   bool store = false;
   bool repeated = false;              // a table
   bool vector = false;                // broadcast along the rows: one row
+  bool of_columns = false;            // partials of columns: its rows go with the tile's columns
   ColumnPart moved{};                 // of every group of columns; no group: all of them
   [[nodiscard]] Bytes bytes() const;  // each element once
 };

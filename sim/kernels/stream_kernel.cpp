@@ -87,8 +87,12 @@ RowSteps row_steps(const StreamKernel& kernel, const Gpu& gpu) {
   return {count, (count + 1) * static_cast<double>(per_step) / static_cast<double>(kernel.cols)};
 }
 
-Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu& gpu) {
+// `missing`: of what a row loads, the share that L2 does not hold.
+Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, double missing,
+                   const Gpu& gpu) {
   const StreamConstants& c = gpu.constants.stream;
+  // Dependent steps wait for HBM where the row is not in L2.
+  const double waiting = 1 + c.miss_wait * missing;
   switch (kernel.implementation) {
     case Implementation::strided:
     case Implementation::transposing:
@@ -101,18 +105,22 @@ Seconds latency_of(const StreamKernel& kernel, const RowSteps& steps, const Gpu&
       // row.
       const double rows = std::min(c.reduce_rows, static_cast<double>(kernel.rows));
       const Seconds rest = c.reduce_latency - c.reduce_least;
-      return std::min(c.reduce_latency, c.reduce_least + rest * (rows / c.reduce_rows));
+      return waiting * std::min(c.reduce_latency, c.reduce_least + rest * (rows / c.reduce_rows));
     }
     case Implementation::row_norm:
-      return c.row_start + kernel.step_factor * steps.count * c.row_step;
-    case Implementation::resident_row:  // loads together, then one reduction
-      return c.row_start + c.resident_row_steps * c.row_step;
+      return waiting * (c.row_start + kernel.step_factor * steps.count * c.row_step);
+    case Implementation::resident_row: {
+      // Loads together, then one reduction, which waits for nothing in memory.
+      const double loads = std::min(1.0, c.resident_row_steps);
+      return waiting * (c.row_start + loads * c.row_step) +
+             (c.resident_row_steps - loads) * c.row_step;
+    }
     case Implementation::generated_reduction:
-      return c.generated_row_start + steps.count * c.row_step;
+      return waiting * (c.generated_row_start + steps.count * c.row_step);
     case Implementation::finisher:
-      return c.row_start + c.row_step;
+      return waiting * (c.row_start + c.row_step);
     default:
-      return routing_time(kernel, gpu);
+      return waiting * routing_time(kernel, gpu);
   }
 }
 
@@ -349,9 +357,8 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
   estimate.issue_time =
       Seconds(elements * kernel.instructions * steps.padding / (issue_rate(gpu) * busy));
 
-  // Dependent steps wait for HBM where the row is not in L2.
-  estimate.latency = latency_of(kernel, steps, gpu) *
-                     (kernel.whole_rows ? 1 + c.miss_wait * missing_of_row(kernel, hbm.read) : 1);
+  estimate.latency =
+      latency_of(kernel, steps, kernel.whole_rows ? missing_of_row(kernel, hbm.read) : 0.0, gpu);
   const Seconds streaming = std::max(bandwidth, estimate.issue_time);
   // A framework's norm has a thread block a row, or a head of a row: where these are short, the
   // blocks that come and go take longer than the bytes.
@@ -363,6 +370,8 @@ StreamEstimate estimate_stream(const StreamKernel& kernel, const Gpu& gpu,
     const double waves =
         static_cast<double>(kernel.rows) / static_cast<double>(rows_at_once(kernel, gpu));
     estimate.work = streaming + estimate.latency * std::clamp(waves, 1.0, c.exposed_row_waves);
+    // The steps of a row that no other follows contain what its threads issue.
+    if (waves < 1) estimate.work -= (1 - waves) * std::min(streaming, estimate.latency);
   } else if (kernel.whole_rows) {
     estimate.work += c.miss_exposed * std::min(estimate.hbm_time, estimate.latency);
   } else {

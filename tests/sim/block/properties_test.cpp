@@ -18,6 +18,8 @@ constexpr double kOfTwiceTheL2 = 0.03;
 // The library chooses by a quick estimate, and takes other kernels for odd sizes. Measured tables
 // fall more where it does: from 1 to 16 rows of 1600 x 1600 by 21 % (h200-pytorch-wide/gemm.csv).
 constexpr double kOfChoice = 0.21;
+// The same product with rows where its last tile had zeros: FullerTiles has the measured one.
+constexpr double kOfFullerTiles = 0.29;
 
 void expect_properties(std::int64_t cases, std::uint64_t seed) {
   std::ofstream details;
@@ -31,6 +33,7 @@ void expect_properties(std::int64_t cases, std::uint64_t seed) {
               << 100 * count.worst << " %\n";
     const double most = what.ends_with("with other kernels") ? kOfChoice
                         : what == "twice the L2 is slower"   ? kOfTwiceTheL2
+                        : what.starts_with("a product with") ? kOfFullerTiles
                         : what.ends_with("limit")            ? PropertyRun::kRounding
                                                              : kOfContents;
     EXPECT_LE(count.worst, most) << what << ": " << count.where;

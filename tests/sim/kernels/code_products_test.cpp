@@ -73,7 +73,7 @@ TEST(CodeProducts, OfOtherShapesToo) {
 TEST(CodeProducts, OfGroupsAreTooFast) {
   const Errors e = errors_of("fp8_block", "fp8-block", kFitted, 512, 8192);
   EXPECT_EQ(e.count, 6);
-  EXPECT_NEAR(e.bias, -0.062, kDigit);
+  EXPECT_NEAR(e.bias, -0.063, kDigit);
 }
 
 // Few rows wait for the weight. One scale takes what it should; PyTorch's kernels with a scale for

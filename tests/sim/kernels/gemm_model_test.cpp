@@ -435,6 +435,27 @@ TEST(GemmTime, FewThreadBlocksSlowDownReadsAndNoWrites) {
   }
 }
 
+// Found by the property run: with more rows of x, all of them in L2, thread blocks seemed to stream
+// more from HBM, and the same weights came faster.
+TEST(GemmTime, WhatL2HoldsKeepsNoStreamOfHbmBusy) {
+  const Gpu gpu = hopper_like();
+  GemmWave wave;
+  wave.blocks = 8;
+  wave.k_steps = 1;
+  wave.operands = Bytes(8 << 20);
+  wave.distinct = Bytes(2 << 20);
+  wave.hbm.read = Bytes(1 << 20);
+  const auto hbm = [&] {
+    return time_gemm(plain(512, 512, 64), {.m = 128, .n = 128}, {wave}, gpu).hbm;
+  };
+  const Seconds before = hbm();
+  wave.distinct = Bytes(3 << 20);
+  EXPECT_EQ(hbm(), before);
+  // What nobody reads from HBM takes no time of it.
+  wave.hbm.read = Bytes();
+  EXPECT_EQ(hbm(), Seconds());
+}
+
 // Rows that are no multiple of 16 bytes rule out bulk copies: GPT-2's LM head, 50,257 columns.
 TEST(GemmTime, UnalignedRowsAreSeveralTimesSlowerThanPaddedOnes) {
   const Gpu gpu = hopper_like();

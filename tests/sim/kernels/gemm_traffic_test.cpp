@@ -243,6 +243,27 @@ TEST(GemmTraffic, EpilogueStreamsAreAddressedByTheTile) {
   EXPECT_EQ(t.read, Bytes(2 * (64 * (128 + 256) + 128 * 256 + 256 + 32 * 64)));
 }
 
+// Found by the long property run: tiles of 16 rows and 64 columns were charged for 587 of 880
+// partials where a block has 24 rows, and for fewer where it has more.
+TEST(GemmTraffic, PartialsOfColumnsAreAddressedByTheTilesColumns) {
+  // Given sums down the columns, one partial for each column and 128 rows,
+  GemmProblem problem = plain_gemm(160, 256, 64, kA, kB, kOut, kWorkspace);
+  problem.epilogue.push_back({.matrix = {10, 256, 2, 4},
+                              .height = 256,
+                              .width = 2,
+                              .store = true,
+                              .of_columns = true,
+                              .origins = {}});
+  const GemmTile tile{.m = 32, .n = 64};
+  // then each of the five rows of tiles stores one partial of every column of its own.
+  L2Cache cache(Bytes(1 << 24));
+  const std::vector<GemmWave> waves = walk(problem, tile, 4, cache);
+  EXPECT_EQ(waves.front().block_epilogue, Bytes(32 * 64 * 2 + 64 * 4));
+  const GemmRequested requested = requested_bytes(problem, tile);
+  EXPECT_EQ(requested.epilogue[1], Bytes(5 * 256 * 4));
+  EXPECT_EQ(total(waves).epilogue, requested.epilogue[0] + requested.epilogue[1]);
+}
+
 TEST(GemmTraffic, BatchedOperandsAreSlicesOfOneMatrix) {
   // Two heads: scores = q k^T with q and k slices of [64, 128]; k transposed.
   GemmProblem problem = plain_gemm(64, 64, 64, kA, kB, kOut, kWorkspace);
